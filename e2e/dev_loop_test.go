@@ -47,8 +47,8 @@ type devLoop struct {
 // builds them.
 func built() []string { return []string{"bin/skaffold", "bin/kubectl", "bin/testbed"} }
 
-// startLoop runs `make dev` in a copy of the saved sources, with the programs in bin/. It ends with
-// the scenario, which then installs the testbed's extension again.
+// startLoop runs `make dev` in a copy of the saved sources, with the programs in bin/. The end of
+// the scenario stops make dev. If the scenario failed, the testbed's extension is installed again.
 func startLoop(ctx context.Context, p *rig.Run) *devLoop {
 	p.Helper()
 	for _, program := range built() {
@@ -120,8 +120,8 @@ func loopEnvironment(ctx context.Context, cache string) ([]string, error) {
 	return append(environment, "GOCACHE="+strings.TrimSpace(compiled), "XDG_CACHE_HOME="+cache), err
 }
 
-// interrupt sends Ctrl-C and waits for all processes, even after the end of ctx. It kills those
-// that do not exit, and returns an error then.
+// interrupt sends Ctrl-C and waits for all processes, even after the end of ctx. It kills processes
+// that do not exit in time, and then returns an error.
 func (l *devLoop) interrupt(ctx context.Context) error {
 	l.End()
 	left := rig.Await(context.WithoutCancel(ctx), "nothing of make dev runs", loopEndsWithin, func(context.Context) (bool, string, error) {

@@ -83,7 +83,8 @@ func appendDocuments(p *rig.Run, to []rendered, from string, content []byte) []r
 	}
 }
 
-// plantedObjects are objects that no API server may accept; from is a word of the error or warning.
+// plantedObjects returns objects that no API server may accept. Here rendered.from is a word that
+// the error or warning must contain.
 func plantedObjects(restricted string) []rendered {
 	object := func(content map[string]any) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: content}

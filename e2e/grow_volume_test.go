@@ -26,7 +26,7 @@ const (
 
 // growVolume proves that a volume grows if its StorageClass allows it, while the cache serves, and
 // that nothing changes otherwise. Nothing in the testbed resizes a disk: the scenario proves that
-// the claims request it.
+// the claims request the new size.
 func growVolume() rig.Scenario {
 	var before string
 	var img, other rig.Pushed

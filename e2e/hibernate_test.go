@@ -21,9 +21,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// hibernate proves that a shoot hibernates and wakes up with its caches. Nothing of them is lost,
-// nothing hangs because the shoot is unreachable, and a cache that lost its volume starts with an
-// empty one.
+// hibernate proves that a shoot hibernates and wakes up with the same caches, that nothing hangs
+// because the shoot is unreachable, and that a cache that lost its volume starts with an empty one.
 func hibernate() rig.Scenario {
 	images := map[string]rig.Pushed{}
 	var before string

@@ -33,6 +33,8 @@ const answerTimeout = 2 * time.Second
 // leaves no process behind. It works on a copy of the sources.
 func innerLoop() rig.Scenario {
 	var loop *devLoop
+	// Each change of the scenario is one line with the mark. The mark is unique, so that Go's build
+	// cache does not have the result.
 	mark := "e2e-" + strings.ToLower(rand.Text()[:10])
 	return rig.New("inner-loop",
 		rig.Prove("alpha and beta are cached", rig.Cached(rig.Alpha, rig.Beta)),
@@ -135,6 +137,3 @@ func failure(err error, loop *devLoop) error {
 	}
 	return err
 }
-
-// The changes of the scenario inner-loop, a line each. The mark is unique, so that Go's build cache
-// does not have the result.

@@ -29,8 +29,8 @@ const interruptedTimeout = 90 * time.Second
 
 // interrupted proves that the extension continues after it is killed: while it removes beta from
 // the nodes, while it adds a cache with HTTPS, which takes several steps, and while it is disabled.
-// The cleaner is always removed. gardener-node-agent is held all the time, so only the cleaner
-// removes files from nodes.
+// The extension removes the cleaner each time. gardener-node-agent is held throughout, so only the
+// cleaner removes files from nodes.
 func interrupted() rig.Scenario {
 	var release func(context.Context) error
 	var flow *rig.Background

@@ -20,8 +20,8 @@ import (
 const (
 	// nodesCleaned is the condition that reports nodes that a clean-up could not reach.
 	nodesCleaned = "NodesCleaned"
-	// quietFor is how long the node has been not ready when the clean-up begins. The extension waits a
-	// minute for it.
+	// quietFor is how long the node has been not ready when the clean-up begins. The extension skips
+	// a node that has been not ready for a minute.
 	quietFor = 50 * time.Second
 	// cleanUpBound bounds a clean-up with a node that is not ready: ten seconds for the rest of the
 	// minute, ten until gardener-resource-manager force-deletes the stuck pod, and the time of a

@@ -16,7 +16,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// restoredWithin is the promise for a lost or damaged hosts.toml on a node.
+// restoredWithin is the promised bound until a lost or damaged hosts.toml on a node is restored.
 const restoredWithin = 30 * time.Second
 
 // damage is applied to hosts.toml on the workers at the same time.

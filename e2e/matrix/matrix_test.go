@@ -54,7 +54,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestIssueIsCovered: the matrix and the default testbed have each value of each setting.
+// TestIssueIsCovered: the matrix and the default testbed have each IP family, kube-proxy mode and
+// pull path, and one and three workers.
 func TestIssueIsCovered(t *testing.T) {
 	seen := map[string]bool{}
 	look := func(config *configuration.Testbed) {

@@ -21,7 +21,7 @@ var pageTemplate = template.Must(template.New(HTMLFile).Parse(pageText))
 
 // page is what the template shows. Classes are names of styles: passed, failed, skipped, phase.
 type page struct {
-	// Class and Verdict are the result of the run, or that it has none yet.
+	// Class and Verdict show the result of the run, or that the run has not ended.
 	Class, Verdict                     string
 	Passed, Failed, Skipped            int
 	Started, Took                      string

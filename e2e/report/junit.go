@@ -45,7 +45,8 @@ type (
 )
 
 // JUnit renders junit.xml: the suite "testbed" has a case for each phase, the suite "scenarios" one
-// for each scenario. A failed setup is the failed case "setup" of the first, even if no phase ran.
+// for each scenario. A failed setup adds a failed case "setup" to the suite "testbed", even if no
+// phase ran.
 func (r *Report) JUnit() ([]byte, error) {
 	data, err := xml.MarshalIndent(junitSuites{Suites: []junitSuite{r.testbedSuite(), r.scenarioSuite()}}, "", "  ")
 	return append([]byte(xml.Header), append(data, '\n')...), err

@@ -19,7 +19,8 @@ type Background struct {
 	Err    error
 }
 
-// Background starts the work. The end of the scenario cancels it and waits for it, if Join has not.
+// Background starts the work. The end of the scenario cancels work that still runs, and waits for
+// its end.
 func (p *Run) Background(ctx context.Context, work func(ctx context.Context) error) *Background {
 	ctx, cancel := context.WithCancel(ctx)
 	b := &Background{Cancel: cancel, Ended: make(chan struct{})}

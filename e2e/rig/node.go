@@ -178,8 +178,8 @@ func (p *Run) HoldNodeAgents(ctx context.Context) (release func(ctx context.Cont
 	return release
 }
 
-// AwaitUpstreams waits until the caches reach their upstreams. On a machine that has just started
-// they are ready earlier: without kube-proxy's rules a DNS lookup fails, and a failure is
+// AwaitUpstreams waits until the caches reach their upstreams. On a machine that has just started,
+// caches are ready before that: without kube-proxy's rules a DNS lookup fails, and the failure is
 // remembered for five seconds. Until then nodes pull directly.
 //
 // A cache answers 404 for a digest that its upstream does not have, and 500 if the upstream does

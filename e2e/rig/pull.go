@@ -32,7 +32,7 @@ const (
 // RunPod runs a pod with the image on the worker and returns the time from its creation until it
 // ran. This includes the kubelet's own work. RunPod deletes the pod; the image stays on the node.
 func RunPod(ctx context.Context, p *Run, worker *cluster.Node, img Pushed) (took time.Duration, err error) {
-	// It bypasses the scheduler, so that neither taints nor other pods keep it off the node.
+	// The pod bypasses the scheduler, so that neither taints nor other pods keep it off the node.
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-pull-", Namespace: metav1.NamespaceDefault},
 		Spec: corev1.PodSpec{

@@ -55,7 +55,8 @@ type Session struct {
 	release func()
 	// Disturbed is true if a scenario has failed since the last reconciliation of the shoot.
 	Disturbed atomic.Bool
-	// forget removes the previous results, once, and not before this run holds the testbed.
+	// forget removes the previous results at its first call. Call it only when this run holds the
+	// testbed.
 	forget func()
 }
 
@@ -115,7 +116,8 @@ func (s *Session) Up(ctx context.Context, _ *envconf.Config) (context.Context, e
 	return ctx, err
 }
 
-// usedByOther reports whether another process or checkout uses the testbed: do not touch it then.
+// usedByOther reports whether another process or checkout uses the testbed. This run must not touch
+// it then.
 func (s *Session) usedByOther() bool {
 	return errors.Is(s.Report.SetupError, kind.ErrBusy) || errors.As(s.Report.SetupError, new(*kind.OtherCheckoutError))
 }
@@ -131,7 +133,7 @@ func (s *Session) prepare(ctx context.Context) (err error) {
 	if _, err := fault.Delete(ctx, s.Testbed); err != nil { // of a killed run
 		return err
 	}
-	// testbed down removes the folder, also after a killed run.
+	// `testbed down` removes this folder, even after a run was killed.
 	folder := filepath.Join(kind.DefaultDirectory, s.Testbed.Prefix)
 	if s.Scratch, err = os.MkdirTemp(folder, "e2e-"); err != nil {
 		return fmt.Errorf("make a folder for the test images: %w", err)

@@ -28,7 +28,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
-// AppliedTimeout bounds how long after a reconciliation the script on every worker has applied it.
+// AppliedTimeout bounds the time from a reconciliation until the script on every worker has applied
+// the changes.
 const AppliedTimeout = 60 * time.Second
 
 // Reconcile makes gardenlet reconcile the shoot with caches for exactly these upstreams.
@@ -130,7 +131,8 @@ func (p *Run) awaitUse(ctx context.Context, caches ...v1alpha3.RegistryCache) {
 func (p *Run) AwaitCaches(ctx context.Context, hosts ...string) {
 	p.Helper()
 	if len(hosts) > 0 {
-		// The Extension can be reconciled earlier, if the endpoints of the caches have not changed.
+		// The Extension can be Succeeded before the caches are applied, if their endpoints have not
+		// changed.
 		p.Await(ctx, "the caches' ManagedResource is applied", AppliedTimeout, func(ctx context.Context) (bool, string, error) {
 			resource := &resourcesv1alpha1.ManagedResource{}
 			err := p.Session.Seed.Get(ctx, client.ObjectKey{Namespace: ShootNamespace, Name: v1alpha3.ManagedResourceCaches}, resource)
@@ -271,7 +273,8 @@ func (p *Run) Services(ctx context.Context) map[string]corev1.Service {
 	return services
 }
 
-// References are the Shoot's spec.resources: the garden's Secret by the name that caches use.
+// References are the Shoot's spec.resources. They map the names that caches use to the names of
+// Secrets in the garden.
 type References map[string]string
 
 // Shoot returns the shoot with these caches and references.

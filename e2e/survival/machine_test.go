@@ -27,7 +27,7 @@ const (
 	state    = ".testbed"
 )
 
-// machine is where the testbed runs, with the inventory from before.
+// machine is where the testbed runs. before is its inventory before the first verb.
 type machine struct {
 	before inventory
 	// seen holds the containers that have existed.

@@ -18,8 +18,8 @@ const (
 	upBound = 8 * time.Minute
 	// fullBound bounds the time until up detects a full disk.
 	fullBound = 90 * time.Second
-	// verbBound bounds a verb that must start the engine first, which stops the leftovers of a killed
-	// one.
+	// verbBound bounds a verb that must start the engine first. If the previous engine was killed, the
+	// new one first stops its leftovers.
 	verbBound = 2 * time.Minute
 	// worksBound bounds the time from up until pulls go through the caches.
 	worksBound = 90 * time.Second
@@ -54,8 +54,8 @@ func TestSurvival(t *testing.T) {
 	}
 }
 
-// noRoom runs up without space for images, and then on a full disk. The engine may not start there
-// and cannot list what is left: down must report that, or succeed.
+// noRoom runs up without space for images, and then on a full disk. On a full disk the engine may
+// not start, and then cannot list what is left: down must report the full disk, or succeed.
 func noRoom(t *testing.T, m *machine) {
 	filler := fill(t, dataRoot, 200<<20)
 	m.refuses(t)
@@ -135,8 +135,8 @@ func killedVerbs(t *testing.T, m *machine) {
 	m.nothingLeft(t)
 }
 
-// diskFull matches the error of a verb on a full disk. "was": a failed container may have freed its
-// space already.
+// diskFull matches the error of a verb on a full disk. The error says "was" if the space is free
+// again, for example because the engine has removed a failed container.
 var diskFull = regexp.MustCompile(`the disk (is|was) full: `)
 
 // noRoomLeft matches the error of up about Docker's disk.

@@ -24,7 +24,8 @@ type Event struct {
 	// Revision is the resource version of the change, which is the revision of etcd. A kind cluster
 	// has one etcd, so revisions order all changes of one cluster.
 	Revision uint64
-	// Seen is when the change was received. It orders changes of clusters, up to a watch's latency.
+	// Seen is when the change was received. It orders changes of different clusters, except those
+	// closer together than a watch's latency.
 	Seen time.Time
 	// Object is the state after the change; for Deleted, the last state before it.
 	Object *unstructured.Unstructured

@@ -47,7 +47,7 @@ func Run(ctx context.Context, root *cobra.Command, streams Streams, args []strin
 	return ExitCode(err)
 }
 
-// Args makes the errors of a check of arguments usage errors that show the usage line.
+// Args wraps a check of arguments, so that its errors are usage errors and show the usage line.
 func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {

@@ -118,7 +118,8 @@ func upstreamHosts(t *kind.Testbed, config *configuration.Testbed) []string {
 	return t.Hosts(names)
 }
 
-// reconcileShoot reconciles the Shoot for the first time, without the garden of the previous one.
+// reconcileShoot deletes the garden that earlier shoot commands have stored, then reconciles the
+// Shoot of the configuration.
 func reconcileShoot(ctx context.Context, t *kind.Testbed) error {
 	if err := os.RemoveAll(t.State.Garden()); err != nil {
 		return fmt.Errorf("remove the garden of the shoot commands: %w", err)
@@ -138,7 +139,8 @@ func reconcileShoot(ctx context.Context, t *kind.Testbed) error {
 	})
 }
 
-// reconcileManifest also stores the manifest's Secrets in the garden, for the shoot commands.
+// reconcileManifest reconciles the Shoot of the manifest, and stores the manifest's Secrets in the
+// garden for the shoot commands.
 func reconcileManifest(ctx context.Context, t *kind.Testbed) error {
 	file, err := os.Open(t.Config.Shoot.Manifest)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
-// mirrorsTimeout bounds awaitMirrors. A node configures a cache when it has answered once.
+// mirrorsTimeout bounds awaitMirrors. A node configures a mirror when the cache has answered once.
 const mirrorsTimeout = time.Minute
 
 // awaitMirrors waits until the workers have every cache of the Shoot as a mirror, for the first

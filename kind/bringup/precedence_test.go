@@ -31,7 +31,7 @@ func TestConfigurationPrecedence(t *testing.T) {
 	if err := storeWantedConfiguration(first); err != nil {
 		t.Fatal(err)
 	}
-	// Now Up was interrupted.
+	// The rest runs as if Up was interrupted here.
 	second := kindtest.Configured(t, directory, nil)
 	if got := second.Config; !reflect.DeepEqual(got, three) {
 		t.Errorf("after an interruption: %+v", got)

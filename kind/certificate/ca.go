@@ -46,7 +46,8 @@ func Ensure(dir string) (*CA, error) {
 	return loaded, nil
 }
 
-// Load reads the CA, also an expiring one. If a file is missing, the error wraps fs.ErrNotExist.
+// Load reads the CA, even one that expires soon. If a file is missing, the error wraps
+// fs.ErrNotExist.
 func Load(dir string) (_ *CA, err error) {
 	defer func() {
 		if err != nil {

@@ -113,7 +113,7 @@ func TestServerIsTrusted(t *testing.T) {
 	}
 }
 
-// files returns the files of a CA that is valid for so long.
+// files returns the files of a new CA with this validity.
 func files(t *testing.T, validity time.Duration) map[string][]byte {
 	t.Helper()
 	config := secrets.CertificateSecretConfig{Name: "testbed", CommonName: "short", CertType: secrets.CACert, Validity: &validity}

@@ -179,8 +179,8 @@ func Delete(ctx context.Context, name string) error {
 	return nil
 }
 
-// awaitOrphans waits for each `docker run` for the cluster that a killed process left: its
-// container appears only when it ends.
+// awaitOrphans waits until each `docker run` for the cluster that a killed process left has ended:
+// the container may appear only then.
 func awaitOrphans(ctx context.Context, name string) {
 	_ = wait.PollUntilContextTimeout(ctx, pollInterval, orphanTimeout, true, func(context.Context) (bool, error) {
 		files, _ := filepath.Glob("/proc/[0-9]*/cmdline")

@@ -24,8 +24,8 @@ const (
 // applyKubeProxyMode sets kube-proxy's mode and replaces its pods if they run with another one.
 // Callers then wait for the DaemonSet. kube-proxy itself removes the rules of its previous mode.
 //
-// The annotation is written together with the configuration. If the process is killed before the
-// pods are replaced, the next call sees that they still must be.
+// The annotation is written together with the configuration. If the process is killed before it has
+// replaced the pods, the next call sees the difference and replaces them.
 func (c *Cluster) applyKubeProxyMode(ctx context.Context, mode string) error {
 	if mode == "" {
 		return nil

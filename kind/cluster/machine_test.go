@@ -18,7 +18,7 @@ import (
 const (
 	fakeSystemctl = `echo "systemctl $*" >>calls`
 
-	// ctr aligns its columns, and sizes have a blank.
+	// fakeCtr prints a list like ctr's: aligned columns, and sizes with a blank.
 	fakeCtr = `
 echo "ctr $*" >>calls
 case "$1 $2 $3" in

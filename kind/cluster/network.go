@@ -25,8 +25,8 @@ const (
 	networkTimeout = 30 * time.Second
 )
 
-// networkUsers is shared by all testbeds that need the network but have no container on it yet.
-// networkCreation serializes its creation: Docker allows two networks with one name.
+// networkUsers is a lock that all testbeds share that need the network but have no container on it
+// yet. networkCreation is a lock for creating it: Docker allows two networks with one name.
 var (
 	networkUsers    = filepath.Join(lock.Directory(), "network-users.lock")
 	networkCreation = filepath.Join(lock.Directory(), "network-creation.lock")

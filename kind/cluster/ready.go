@@ -197,7 +197,7 @@ func (n *Node) lease() client.ObjectKey {
 }
 
 // waitForRegistration waits until the node's kubelet has created its Node object after since, or
-// has renewed the lease of one that nobody deleted.
+// has renewed its lease after since, if nobody deleted the old Node object.
 func (c *Cluster) waitForRegistration(ctx context.Context, n *Node, since time.Time) error {
 	return await(ctx, "registration of "+n.Name(), usableTimeout, func(ctx context.Context) string {
 		var node corev1.Node

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Effect is what applying a change takes.
+// Effect is what Up must do to apply a change.
 type Effect string
 
 // The effects, from the smallest to the largest.

@@ -57,7 +57,8 @@ type Containerd struct {
 type Upstream struct {
 	// Name is the first label of its host: in the default testbed, alpha is alpha.upstream.test.
 	Name string `json:"name"`
-	// Cached reports whether the Shoot has a cache for it (default: true). A manifest forbids it.
+	// Cached reports whether the Shoot has a cache for it (default: true). Do not set it together with
+	// a manifest.
 	Cached *bool `json:"cached,omitempty"`
 }
 

@@ -120,7 +120,7 @@ func removePolicy(policyFile, lockFile string) error {
 }
 
 // denyServiceStart keeps package scripts from starting services on a host without systemd, where an
-// init script would hang or fail. It locks out other processes that install packages until restore.
+// init script would hang or fail. Until restore is called, other processes cannot Install.
 func denyServiceStart(ctx context.Context) (restore func(), err error) {
 	unlock, err := lock.Wait(ctx, lockFile(), installTimeout)
 	if err != nil {

@@ -46,7 +46,7 @@ type Bundle struct {
 	Files fs.FS
 	// Collected is when collecting began. It is the "now" of the findings.
 	Collected time.Time
-	// Since is when the events begin that the bundle is about: the RFC 3339 time in SinceFile, by
+	// Since is the start of the period that the bundle is about: the RFC 3339 time in SinceFile, by
 	// default 15 minutes before Collected.
 	Since time.Time
 	// Reason is why the bundle was made. Versions describes the testbed. Both can have several lines.
@@ -93,8 +93,8 @@ func (b *Bundle) Workers() []Node {
 	return slices.DeleteFunc(slices.Clone(b.Nodes), func(n Node) bool { return !n.Worker() })
 }
 
-// ShortName removes the name of the testbed from the name of a node, for a node of the shoot also
-// "shoot-".
+// ShortName removes the testbed's name from the name of a node. For a node of the shoot it also
+// removes "shoot-".
 func (b *Bundle) ShortName(node string) string {
 	if i := strings.Index(node, "-seed-"); i >= 0 {
 		return node[i+1:]
@@ -114,8 +114,8 @@ func text(files fs.FS, name string) string {
 	return strings.TrimSpace(string(content))
 }
 
-// Parse returns what parse accepts of the lines of a file, without surrounding white space; nothing
-// if the file cannot be read.
+// Parse calls parse for each line of a file, without surrounding white space, and returns the
+// accepted values. It returns none if the file cannot be read.
 func Parse[T any](files fs.FS, name string, parse func(line string) (T, bool)) []T {
 	var all []T
 	for line := range strings.Lines(text(files, name)) {

@@ -159,7 +159,7 @@ func readUpstream(files fs.FS, host string) Upstream {
 }
 
 // NodeAt returns the short name of the node with an address, or "". The address may have a port.
-// Requests of a node's containerd come from it, and due to NAT those of its pods too.
+// Requests of a node's containerd and, due to NAT, of its pods come from the node's addresses.
 func (b *Bundle) NodeAt(address string) string {
 	address = WithoutPort(address)
 	for _, cluster := range []Cluster{b.Shoot, b.Seed} {

@@ -175,8 +175,8 @@ func parseProbe(line string) (Probe, bool) {
 	return probe, statusErr == nil && secondsErr == nil
 }
 
-// fullPercent is the use from which a file system counts as full. The kubelet evicts pods from 90
-// percent on by default.
+// fullPercent is the lowest usage in percent at which a file system counts as full. By default the
+// kubelet evicts pods from 90 percent on.
 const fullPercent = 95
 
 // parseFull parses a line of `df` about a full file system.
