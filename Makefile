@@ -90,12 +90,12 @@ bench-controller: bin/bench-controller ## Measure the extension on a seed with u
 ##@ The testbed
 
 .PHONY: e2e
-e2e: bin/e2e.test $(if $(if $(call given,RUN),$(findstring inner,$(call given,RUN)),$(filter full,$(call given,LANE))),$(INNER_LOOP)) ## Create a testbed, run the scenarios of the fast lane, remove it (RUN=regexp, KEEP=1, REPLACE=1, NODE_IMAGE=kindest/node:...)
+e2e: bin/e2e.test $(if $(if $(call given,RUN),$(findstring inner,$(call given,RUN)),$(filter full,$(call given,LANE))),$(INNER_LOOP)) ## Create a testbed, run the scenarios of the fast lane, remove the testbed (RUN=regexp, KEEP=1 keeps it, REPLACE=1, NODE_IMAGE=kindest/node:...)
 	$(note-ignored)
 	@exec ./bin/e2e.test -test.timeout=60m
 
 .PHONY: e2e-all
-e2e-all: bin/e2e.test $(INNER_LOOP) ## Create a testbed, run every scenario, field bug (docs/field-bugs.md) and the matrix, remove it (KEEP=1)
+e2e-all: bin/e2e.test $(INNER_LOOP) ## Create a testbed, run all scenarios, all field bugs (docs/field-bugs.md) and the matrix, remove the testbed (KEEP=1 keeps it)
 	$(note-ignored)
 	@exec tools/e2e-all
 

@@ -41,9 +41,9 @@ func Name(upstream string) string {
 }
 
 // HostLabel returns the value of the label LabelUpstreamHost: a valid label value that is unique
-// per upstream. It is the upstream with ":" replaced by "_". If that is no valid label value, it is
-// sanitized, shortened and gets a hash. No host contains "_", so no two upstreams get the same
-// value.
+// per upstream. It is the upstream with ":" replaced by "_", a character that no host contains. If
+// that is no valid label value, it is sanitized and shortened, and a hash of the upstream keeps it
+// unique.
 func HostLabel(upstream string) string {
 	value := strings.ReplaceAll(upstream, ":", "_")
 	if len(validation.IsValidLabelValue(value)) == 0 {

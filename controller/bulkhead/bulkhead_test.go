@@ -127,8 +127,9 @@ func work(t *testing.T, workers int, actuator extension.Actuator) workqueue.Type
 	return queue
 }
 
-// TestHangingShootsDelayNoOther has more hanging shoots than workers. Each blocks one worker once.
-// After that they share at most half of the workers.
+// TestHangingShootsDelayNoOther has more hanging shoots than workers. The first reconciliation of
+// each may block any worker. From then on they hold at most half of the workers, and do not delay
+// others.
 func TestHangingShootsDelayNoOther(t *testing.T) {
 	const workers = 4
 	synctest.Test(t, func(t *testing.T) {

@@ -39,7 +39,8 @@ func bound(upstream string) *corev1.PersistentVolumeClaim {
 	return c
 }
 
-// on returns the volume of the cache. Each term is a list of requirements.
+// on returns the volume of the upstream's cache. Its node affinity consists of the terms: a node
+// must meet all requirements of one of them.
 func on(upstream string, terms ...corev1.NodeSelectorTerm) *corev1.PersistentVolume {
 	c := bound(upstream)
 	volume := &corev1.PersistentVolume{

@@ -135,7 +135,8 @@ func (s *Session) feature(one Scenario) features.Feature {
 	name := one.name
 	p := &Run{Session: s, Result: &report.Scenario{Name: name}}
 	feature := features.New(name)
-	// e2e-framework passes the context of a feature on to the next one: the teardown restores it.
+	// e2e-framework passes the context that a feature returns to the next feature. So the teardown
+	// returns outer, the context from before this feature.
 	var outer context.Context
 	var cancel context.CancelFunc
 	feature.Setup(func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {

@@ -107,7 +107,7 @@ func readCgroups(dir string) (version int, controllers []string, err error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return 0, nil, err
 	}
-	// Version 1 has a folder, or a link to one, for each controller.
+	// cgroup v1 has a folder, or a link to one, for each resource controller.
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return 0, nil, err

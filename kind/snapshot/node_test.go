@@ -54,8 +54,8 @@ case "$*" in
 *) echo "crictl $*" >&2; exit 9 ;;
 esac
 `
-	// cp creates the hard links. It waits until the process is stopped, which happens when the process
-	// is scheduled next, and fails if it never is.
+	// cp is a fake that creates the hard links. SIGSTOP takes effect when the kernel schedules the
+	// process next, so it first waits until the process is stopped, for at most 60 seconds.
 	cp := `#!/bin/sh
 deadline=$(($(date +%s) + 60))
 until [ -z "` + pid + `" ] || grep -q '^State:[[:space:]]*T' /proc/` + pid + `/status; do

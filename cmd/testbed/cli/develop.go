@@ -76,7 +76,7 @@ func newDebugCommand(options *kind.Options) *cobra.Command {
 		Long: `Attach Delve to the process of the extension or of a cache, on the node that runs it, and print the
 address for dlv connect or an editor. The process keeps running until a client pauses
 it. Ctrl-C detaches Delve, and the process continues. The testbed must run a debug build, see
-"make dev ARGS=--profile=debug" in docs/inner-loop.md. "make debug" builds Delve and runs this
+"make dev ARGS=--profile=debug" in docs/inner-loop.md. Use "make debug" to build Delve and run this
 command.`,
 		Example:           "  testbed debug extension\n  testbed debug cache/alpha --port 4001",
 		ValidArgsFunction: complete(options, only(debugNames)),
