@@ -14,7 +14,7 @@ export GOFLAGS := -trimpath -buildvcs=false
 # command line: their names are general, and a variable that the shell has set for another program
 # must not change a run. `note-ignored` names the variables that are ignored.
 export NODE_IMAGE
-SETTINGS := RUN KEEP LANE CONFIG MATRIX MUTANT REPLACE
+SETTINGS := RUN KEEP LANE CONFIG MATRIX MUTANT REPLACE PROFILE
 IGNORED := $(strip $(foreach name,$(SETTINGS),$(if $(filter environment%,$(origin $(name))),$(name))))
 export $(filter-out $(IGNORED),$(SETTINGS))
 unexport $(IGNORED)
@@ -89,10 +89,16 @@ bench-controller: bin/bench-controller ## Measure the extension on a seed with u
 
 ##@ The testbed
 
-.PHONY: e2e
-e2e: bin/e2e.test $(if $(if $(call given,RUN),$(findstring inner,$(call given,RUN)),$(filter full,$(call given,LANE))),$(INNER_LOOP)) ## Create a testbed, run the scenarios of the fast lane, remove the testbed (RUN=regexp, KEEP=1 keeps it, REPLACE=1, NODE_IMAGE=kindest/node:...)
+.PHONY: e2e e2e-profile
+e2e: ## Create a testbed, run the scenarios of the fast lane, remove the testbed (RUN=regexp, KEEP=1 keeps it, REPLACE=1, NODE_IMAGE=kindest/node:...)
 	$(note-ignored)
 	@exec ./bin/e2e.test -test.timeout=60m
+
+e2e-profile: ## Run `make e2e` and print the CPU time of phases, scenarios and programs (RUN=regexp)
+	$(note-ignored)
+	@PROFILE=1 exec ./bin/e2e.test -test.timeout=60m
+
+e2e e2e-profile: bin/e2e.test $(if $(if $(call given,RUN),$(findstring inner,$(call given,RUN)),$(filter full,$(call given,LANE))),$(INNER_LOOP))
 
 .PHONY: e2e-all
 e2e-all: bin/e2e.test $(INNER_LOOP) ## Create a testbed, run all scenarios, all field bugs (docs/field-bugs.md) and the matrix, remove the testbed (KEEP=1 keeps it)

@@ -11,5 +11,6 @@
 //	go test -c -tags e2e -o bin/e2e.test ./e2e && RUN='^pull-through$' KEEP=1 bin/e2e.test
 //
 // The package must not know how the testbed is built. What scenarios share is in package rig.
-// Package timeline records the order of events, package report renders the results.
+// Package timeline records the order of events, package report renders the results, package profile
+// measures CPU time.
 package e2e

@@ -13,7 +13,7 @@ import (
 )
 
 // settings are the variables of `make e2e` with general names.
-var settings = []string{"CONFIG", "KEEP", "LANE", "MATRIX", "MUTANT", "REPLACE", "RUN"}
+var settings = []string{"CONFIG", "KEEP", "LANE", "MATRIX", "MUTANT", "PROFILE", "REPLACE", "RUN"}
 
 // TestSettings: a variable that the shell has set for another program must not change `make e2e`:
 // it could plant a bug, or choose another testbed.

@@ -1,0 +1,111 @@
+package profile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/prometheus/procfs"
+)
+
+// ticks is USER_HZ, the unit of the counters in /proc on every Linux architecture that Go supports.
+const ticks = 100
+
+// ended is the suffix of the component that has the time of a component's ended children.
+const ended = ": ended children"
+
+// process is what the kernel has counted for a process.
+type process struct {
+	component string
+	parent    int
+	// started identifies the process together with its PID.
+	started uint64
+	// own and children are CPU seconds. children counts ended children that were waited for.
+	own, children float64
+}
+
+// reading is the state of the counters at one time.
+type reading struct {
+	busy      float64 // CPU seconds of the machine since boot, without idle time
+	processes map[int]process
+}
+
+// read reads the counters of the machine from /proc.
+func read() (reading, error) {
+	all, err := procfs.NewDefaultFS()
+	if err != nil {
+		return reading{}, fmt.Errorf("read the CPU time of the machine: %w", err)
+	}
+	stat, err := all.Stat()
+	if err != nil {
+		return reading{}, fmt.Errorf("read the CPU time of the machine: %w", err)
+	}
+	cpu := stat.CPUTotal
+	result := reading{busy: cpu.User + cpu.Nice + cpu.System + cpu.IRQ + cpu.SoftIRQ, processes: map[int]process{}}
+	list, err := all.AllProcs()
+	if err != nil {
+		return reading{}, fmt.Errorf("list the processes: %w", err)
+	}
+	for _, one := range list {
+		stat, err := one.Stat()
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
+			continue // it has ended in the meantime
+		}
+		if err != nil {
+			return reading{}, fmt.Errorf("read the CPU time of process %d: %w", one.PID, err)
+		}
+		argv, _ := one.CmdLine() // empty for a kernel thread or an ended process
+		result.processes[one.PID] = process{
+			component: componentOf(stat.Comm, argv), parent: stat.PPID, started: stat.Starttime,
+			own: float64(stat.UTime+stat.STime) / ticks, children: float64(stat.CUTime+stat.CSTime) / ticks,
+		}
+	}
+	return result, nil
+}
+
+// componentOf returns the name of the program. comm is the name that the kernel has, which is cut
+// off after 15 bytes. Shims are divided into those of Docker and those of nodes.
+func componentOf(comm string, argv []string) string {
+	if len(argv) == 0 {
+		return "kernel threads"
+	}
+	name := path.Base(argv[0])
+	if !strings.HasPrefix(name, comm) { // a script, or a process that has changed its title
+		name = comm
+	}
+	switch {
+	case strings.HasPrefix(name, "containerd-shim") && slices.Contains(argv, "moby"):
+		return "shim of Docker"
+	case strings.HasPrefix(name, "containerd-shim"):
+		return "shim on a node"
+	case name == "registry-cache" && len(argv) > 1:
+		return name + " " + argv[1]
+	}
+	return name
+}
+
+// used returns the CPU seconds of each component between two readings.
+func used(before, after map[int]process) map[string]float64 {
+	// When a parent waits for a child, the kernel adds all time of the child to that of the parent's
+	// children. Subtract what was counted while the child ran.
+	counted := map[int]float64{}
+	for pid, was := range before {
+		if now, ok := after[pid]; !ok || now.started != was.started {
+			counted[was.parent] += was.own + was.children
+		}
+	}
+	result := map[string]float64{}
+	for pid, now := range after {
+		was := before[pid]
+		if was.started != now.started {
+			was = process{}
+		}
+		result[now.component] += max(0, now.own-was.own)
+		result[now.component+ended] += max(0, now.children-was.children-counted[pid])
+	}
+	return result
+}

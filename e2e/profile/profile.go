@@ -1,0 +1,173 @@
+package profile
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"sync"
+	"text/tabwriter"
+	"time"
+)
+
+// interval is long enough for reading /proc to cost about a percent of a CPU.
+const interval = time.Second
+
+// minShare is the share of the total below which a component is not listed on its own.
+const minShare = 0.005
+
+// sample is the CPU time since the previous sample.
+type sample struct {
+	start, end time.Time
+	seconds    float64
+}
+
+// Profile is the CPU time that the machine used.
+type Profile struct {
+	samples    []sample
+	components map[string]float64
+}
+
+// Span is a part of the run with a name.
+type Span struct {
+	Name       string
+	Start, End time.Time
+}
+
+// Profiler records a Profile in the background.
+type Profiler struct {
+	read func() (reading, error)
+
+	mu      sync.Mutex
+	last    reading
+	lastAt  time.Time
+	profile Profile
+	err     error
+
+	stop    chan struct{}
+	stopped sync.WaitGroup
+}
+
+// Start reads the counters of all processes every second until Stop is called.
+func Start() *Profiler {
+	return start(read)
+}
+
+func start(read func() (reading, error)) *Profiler {
+	p := &Profiler{read: read, lastAt: time.Now(), stop: make(chan struct{}), profile: Profile{components: map[string]float64{}}}
+	p.last, p.err = read()
+	p.stopped.Go(func() {
+		ticker := time.NewTicker(interval)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-p.stop:
+				return
+			case now := <-ticker.C:
+				p.sample(now)
+			}
+		}
+	})
+	return p
+}
+
+func (p *Profiler) sample(now time.Time) {
+	current, err := p.read()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err != nil {
+		p.err = err
+		return
+	}
+	p.profile.add(sample{p.lastAt, now, current.busy - p.last.busy}, used(p.last.processes, current.processes))
+	p.last, p.lastAt = current, now
+}
+
+func (p *Profile) add(s sample, components map[string]float64) {
+	p.samples = append(p.samples, s)
+	for component, seconds := range components {
+		p.components[component] += seconds
+	}
+}
+
+// Stop ends the recording. It returns the profile, and the error of the last reading that failed.
+func (p *Profiler) Stop() (Profile, error) {
+	close(p.stop)
+	p.stopped.Wait()
+	p.sample(time.Now())
+	return p.profile, p.err
+}
+
+// total returns the CPU seconds of the machine.
+func (p Profile) total() (seconds float64) {
+	for _, s := range p.samples {
+		seconds += s.seconds
+	}
+	return seconds
+}
+
+// in returns the CPU seconds of the machine in each span. Spans that overlap share them equally.
+func (p Profile) in(spans []Span) []float64 {
+	result := make([]float64, len(spans))
+	for _, s := range p.samples {
+		overlaps, sum := make([]float64, len(spans)), 0.0
+		for i, span := range spans {
+			overlaps[i] = max(0, earlier(s.end, span.End).Sub(later(s.start, span.Start)).Seconds())
+			sum += overlaps[i]
+		}
+		for i, overlap := range overlaps {
+			if overlap > 0 {
+				result[i] += s.seconds * overlap / max(sum, s.end.Sub(s.start).Seconds())
+			}
+		}
+	}
+	return result
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// Write prints the profile as tables: one for each group of spans, in their order, and one for the
+// components, the largest first.
+func (p Profile) Write(w io.Writer, groups ...Group) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	for _, group := range groups {
+		fmt.Fprintf(table, "CPU s\tseconds\t  %s\n", group.Title)
+		for i, seconds := range p.in(group.Spans) {
+			span := group.Spans[i]
+			fmt.Fprintf(table, "%.1f\t%.1f\t  %s\n", seconds, span.End.Sub(span.Start).Seconds(), span.Name)
+		}
+		fmt.Fprintln(table)
+	}
+	total := p.total()
+	fmt.Fprint(table, "CPU s\tshare\t  component\n")
+	rest := total
+	for _, name := range slices.SortedFunc(maps.Keys(p.components), func(a, b string) int {
+		return cmp.Or(cmp.Compare(p.components[b], p.components[a]), cmp.Compare(a, b))
+	}) {
+		if seconds := p.components[name]; seconds >= minShare*total {
+			rest -= seconds
+			fmt.Fprintf(table, "%.1f\t%.1f %%\t  %s\n", seconds, 100*seconds/total, name)
+		}
+	}
+	fmt.Fprintf(table, "%.1f\t%.1f %%\t  everything else\n", rest, 100*rest/total)
+	return table.Flush()
+}
+
+// Group is a table of spans.
+type Group struct {
+	Title string
+	Spans []Span
+}

@@ -1,0 +1,172 @@
+package profile
+
+import (
+	"bytes"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/gardener-extensions/registry-cache/internal/golden"
+)
+
+func TestUsed(t *testing.T) {
+	shell := process{component: "sh", parent: 1, started: 10, own: 1, children: 5}
+	child := process{component: "cp", parent: 2, started: 20, own: 3}
+	later := func(p process, own, children float64) process {
+		p.own, p.children = p.own+own, p.children+children
+		return p
+	}
+	for _, tc := range []struct {
+		name          string
+		before, after map[int]process
+		want          map[string]float64
+	}{
+		{"own time and that of children that lived in between", map[int]process{2: shell}, map[int]process{2: later(shell, 2, 4)},
+			map[string]float64{"sh": 2, "sh" + ended: 4}},
+		{"a new process", nil, map[int]process{2: shell}, map[string]float64{"sh": 1, "sh" + ended: 5}},
+		{"a child that ended was counted while it ran", map[int]process{2: shell, 3: child}, map[int]process{2: later(shell, 0, 3.5)},
+			map[string]float64{"sh": 0, "sh" + ended: 0.5}},
+		{"nobody waited for the child", map[int]process{2: shell, 3: child}, map[int]process{2: shell},
+			map[string]float64{"sh": 0, "sh" + ended: 0}},
+		{"another process with the same PID", map[int]process{2: shell, 3: child},
+			map[int]process{2: later(shell, 0, 3), 3: {component: "mv", parent: 2, started: 30, own: 0.5}},
+			map[string]float64{"sh": 0, "sh" + ended: 0, "mv": 0.5, "mv" + ended: 0}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := used(tc.before, tc.after)
+			for component, want := range tc.want {
+				if got[component] != want {
+					t.Errorf("%s: %v CPU seconds, want %v", component, got[component], want)
+				}
+			}
+			if len(got) != len(tc.want) {
+				t.Errorf("%v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestComponentOf(t *testing.T) {
+	for _, tc := range []struct {
+		comm string
+		argv []string
+		want string
+	}{
+		{"kworker/0:1", nil, "kernel threads"},
+		{"kube-controller", []string{"kube-controller-manager", "--v=2"}, "kube-controller-manager"},
+		{"registry-cache", []string{"/registry-cache", "serve", "config.yml"}, "registry-cache serve"},
+		{"containerd-shim", []string{"/usr/bin/containerd-shim-runc-v2", "-namespace", "moby"}, "shim of Docker"},
+		{"containerd-shim", []string{"/usr/local/bin/containerd-shim-runc-v2", "-namespace", "k8s.io"}, "shim on a node"},
+		{"script", []string{"bash", "/script"}, "script"},
+	} {
+		if got := componentOf(tc.comm, tc.argv); got != tc.want {
+			t.Errorf("%s %q: %q, want %q", tc.comm, tc.argv, got, tc.want)
+		}
+	}
+}
+
+// tenSeconds is a profile of ten samples of a second with 2, 1, 1, ... CPU seconds.
+func tenSeconds() (Profile, func(second float64) time.Time) {
+	p := Profile{components: map[string]float64{"kubelet": 6, "kubelet" + ended: 4.98, "cp": 0.02}}
+	at := func(second float64) time.Time {
+		return time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC).Add(time.Duration(second * float64(time.Second)))
+	}
+	for i := range 10 {
+		s := sample{at(float64(i)), at(float64(i + 1)), 1}
+		if i == 0 {
+			s.seconds = 2
+		}
+		p.samples = append(p.samples, s)
+	}
+	return p, at
+}
+
+func TestIn(t *testing.T) {
+	p, at := tenSeconds()
+	for _, tc := range []struct {
+		name  string
+		spans []Span
+		want  []float64
+	}{
+		{"everything", []Span{{"", at(-1), at(20)}}, []float64{11}},
+		{"part of a sample", []Span{{"", at(0.5), at(1.5)}}, []float64{1.5}},
+		{"before the profile", []Span{{"", at(-5), at(-4)}}, []float64{0}},
+		{"one after the other", []Span{{"", at(0), at(2)}, {"", at(2), at(4)}}, []float64{3, 2}},
+		{"at the same time", []Span{{"", at(2), at(6)}, {"", at(4), at(8)}}, []float64{3, 3}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			for i, got := range p.in(tc.spans) {
+				if got != tc.want[i] {
+					t.Errorf("span %d: %v CPU seconds, want %v", i, got, tc.want[i])
+				}
+			}
+		})
+	}
+}
+
+func TestWrite(t *testing.T) {
+	p, at := tenSeconds()
+	var out bytes.Buffer
+	err := p.Write(&out, Group{"phase", []Span{{"up", at(0), at(4)}}}, Group{"scenario", []Span{{"pull-through", at(4), at(7)}, {"two-shoots", at(5), at(10)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden.Compare(t, "profile.txt", out.String())
+}
+
+// TestProcesses measures real processes: a child that runs, and then its time after it has ended.
+func TestProcesses(t *testing.T) {
+	const work = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"
+	before, err := read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	shell := exec.Command("bash", "-c", work+"; echo; read line")
+	in, inErr := shell.StdinPipe()
+	out, outErr := shell.StdoutPipe()
+	if inErr != nil || outErr != nil {
+		t.Fatal(inErr, outErr)
+	}
+	if err := shell.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := out.Read(make([]byte, 1)); err != nil { // the work is done
+		t.Fatal(err)
+	}
+	running, err := read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = in.Close()
+	_ = shell.Wait()
+	after, err := read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid := shell.Process.Pid
+	if p := running.processes[pid]; p.component != "bash" || p.own < 0.05 || running.busy <= before.busy {
+		t.Errorf("the running process: %+v, busy %v after %v", p, running.busy, before.busy)
+	}
+	if _, ok := after.processes[pid]; ok {
+		t.Error("the ended process is still listed")
+	}
+	self := running.processes[pid].parent
+	if was, now := running.processes[self].children, after.processes[self].children; now-was < 0.05 {
+		t.Errorf("the time of ended children was %v and is %v, want the time of the process in it", was, now)
+	}
+}
+
+// TestProfiler checks the parts together: a failed reading is an error, and time goes on after it.
+func TestProfiler(t *testing.T) {
+	var last float64
+	p := start(func() (reading, error) {
+		last++
+		return reading{busy: last, processes: map[int]process{1: {component: "init", started: 1, own: last}}}, nil
+	})
+	p.sample(time.Now())
+	p.sample(time.Now())
+	profile, err := p.Stop()
+	if err != nil || profile.total() < 3 || profile.components["init"] != profile.total() {
+		t.Errorf("%v CPU seconds, %v of init, %v", profile.total(), profile.components, err)
+	}
+}
