@@ -32,8 +32,8 @@ func activeFaults(ctx context.Context, t *kind.Testbed) ([]spec.Fault, error) {
 	return readFaults(ctx, t, nodescript.List())
 }
 
-// readFaults reads the faults of all upstreams and nodes. On nodes it runs the script with these
-// arguments.
+// readFaults reads the faults of all upstreams and nodes. On a node it runs nodescript.Script with
+// the arguments.
 func readFaults(ctx context.Context, t *kind.Testbed, arguments []string) ([]spec.Fault, error) {
 	ctx, cancel := progress.Within(ctx, faultTimeout, "the faults were not listed")
 	defer cancel()
@@ -75,7 +75,7 @@ func nodeFaults(ctx context.Context, node *cluster.Node, arguments []string) ([]
 	return found, nil
 }
 
-// lockFaults lets only this process change faults. Down removes the lock file with the state.
+// lockFaults waits for the lock for changes of faults. Down removes its file with the state folder.
 func lockFaults(ctx context.Context, t *kind.Testbed) (unlock func(), err error) {
 	if t.Seed == nil || t.Shoot == nil {
 		return nil, kind.ErrDown
@@ -87,7 +87,7 @@ func lockFaults(ctx context.Context, t *kind.Testbed) (unlock func(), err error)
 	return unlock, nil
 }
 
-// lockFailure blames another command unless ctx has ended.
+// lockFailure wraps an error of lock.Wait. It names another command only if ctx has not ended.
 func lockFailure(ctx context.Context, prefix string, err error) error {
 	if ctx.Err() == nil && errors.Is(err, lock.ErrBusy) {
 		return fmt.Errorf("another command changes the faults of testbed %s: %w", prefix, err)
@@ -96,8 +96,8 @@ func lockFailure(ctx context.Context, prefix string, err error) error {
 }
 
 // Delete ends the faults with these IDs, or all faults if there are no IDs. It returns the faults
-// that it has ended. For an unknown ID it ends none and returns a *spec.UsageError. It continues
-// after a failure.
+// that it has ended. For an unknown ID it ends none and returns a *spec.UsageError. If a fault
+// cannot be ended, it continues with the others.
 func Delete(ctx context.Context, t *kind.Testbed, ids ...string) ([]spec.Fault, error) {
 	unlock, err := lockFaults(ctx, t)
 	if err != nil {

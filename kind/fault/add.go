@@ -17,14 +17,14 @@ import (
 
 const (
 	faultTimeout        = time.Minute      // to add, list or end one fault
-	machineFaultTimeout = 6 * time.Minute  // to add or end one that starts a machine
+	machineFaultTimeout = 6 * time.Minute  // to add or end a fault that starts a machine
 	lockTimeout         = 30 * time.Second // to wait for another command that changes faults
 )
 
 // Add applies a fault and returns it with its ID and its times. The fault lasts for its duration or
-// until Delete, even if this process ends. The restart of a node ends the faults on it, and Down
-// ends all. A fault that cannot be applied completely is ended. Add returns a *spec.UsageError for
-// an unknown target, and for a duration of a fault that EndsOnlyByCommand: use Hold for that.
+// until Delete, even if this process ends. The restart of a node ends its faults, and Down ends all
+// faults. If Add cannot apply the fault completely, it ends it. Add returns a *spec.UsageError for
+// an unknown target, or a duration of a fault that EndsOnlyByCommand (use Hold).
 func Add(ctx context.Context, t *kind.Testbed, wanted spec.Fault) (spec.Fault, error) {
 	if err := wanted.CheckTime(); err != nil {
 		return wanted, err
@@ -58,7 +58,7 @@ func Add(ctx context.Context, t *kind.Testbed, wanted spec.Fault) (spec.Fault, e
 	return begun, nil
 }
 
-// PlanAdd returns what Add and Hold would do, one line each.
+// PlanAdd returns what Add and Hold would do, as lines of text.
 func PlanAdd(ctx context.Context, t *kind.Testbed, wanted spec.Fault) ([]string, error) {
 	var err error
 	if wanted.Target, err = ResolveTarget(ctx, t, wanted.Target); err != nil {
@@ -67,7 +67,7 @@ func PlanAdd(ctx context.Context, t *kind.Testbed, wanted spec.Fault) ([]string,
 	if _, err := availableInjection(ctx, t, wanted); err != nil {
 		return nil, err
 	}
-	return []string{fmt.Sprintf("break %s: it %s", wanted.Target, wanted.Effect())}, nil
+	return []string{fmt.Sprintf("add fault: %s %s", wanted.Target, wanted.Effect())}, nil
 }
 
 // availableInjection returns the injection of a fault, or an error if it cannot be applied now.
@@ -89,8 +89,8 @@ func timeoutOf(f spec.Fault) time.Duration {
 	return faultTimeout
 }
 
-// Hold adds a fault, calls begun with it, waits for its duration or the end of ctx, and ends it. If
-// this process is killed, the fault ends as after Add.
+// Hold adds a fault, calls begun with it, waits for its duration or the end of ctx, and ends the
+// fault. If this process is killed, the fault lasts as long as after Add.
 func Hold(ctx context.Context, t *kind.Testbed, wanted spec.Fault, begun func(spec.Fault) error) error {
 	lasts := time.Duration(wanted.For)
 	if wanted.EndsOnlyByCommand() {
@@ -108,7 +108,7 @@ func Hold(ctx context.Context, t *kind.Testbed, wanted spec.Fault, begun func(sp
 		return failed
 	}
 	if failed == nil {
-		var over <-chan time.Time // never, without a duration
+		var over <-chan time.Time // nil blocks forever
 		if lasts > 0 {
 			over = time.After(lasts)
 		}
@@ -124,7 +124,7 @@ func Hold(ctx context.Context, t *kind.Testbed, wanted spec.Fault, begun func(sp
 	return failed
 }
 
-// release ends the fault unless it has ended. Another fault may have its ID now.
+// release ends the fault unless it has already ended. A new fault with the same ID stays.
 func release(ctx context.Context, t *kind.Testbed, held spec.Fault) error {
 	if removed, err := removed(ctx, t); removed || err != nil {
 		return err
@@ -152,7 +152,7 @@ func removed(ctx context.Context, t *kind.Testbed) (bool, error) {
 		there, err := cluster.Exists(ctx, name)
 		switch {
 		case err != nil:
-			return stateless, nil // Down also stops the testbed's engine; the next step reports any other
+			return stateless, nil // Down also stops the container engine; the next step reports other failures
 		case there && stateless:
 			return false, fmt.Errorf("cluster %s exists without %s: %w", name, t.State, kind.ErrDown)
 		case there:

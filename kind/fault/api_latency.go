@@ -21,7 +21,7 @@ import (
 // delayProgram runs on the node of an API server whose answers are delayed.
 var delayProgram = image.Binary{Name: "testbed-delay", Package: kind.ModulePath + "/kind/fault/delay/testbed-delay"}
 
-// apiLatency delays answers with a proxy on the API server's node: not every kernel has tc netem.
+// apiLatency delays answers with a proxy on the API server's node. Some kernels lack tc netem.
 type apiLatency struct {
 	onNodes
 	testbed *kind.Testbed
@@ -68,7 +68,7 @@ func (l apiLatency) Inject(ctx context.Context) error {
 	return l.onNodes.Inject(ctx)
 }
 
-// Clear deletes the proxy even if the fault never began.
+// Clear ends the fault and deletes the proxy, even if Inject never ran.
 func (l apiLatency) Clear(ctx context.Context) error {
 	_, removed := l.node.Exec(ctx, "rm", "-f", "--", l.program)
 	return errors.Join(l.onNodes.Clear(ctx), removed)

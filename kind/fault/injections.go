@@ -29,7 +29,7 @@ type roleAndKind struct {
 	kind spec.Kind
 }
 
-// injections has all faults. A new one needs a line here and one in the shapes of package spec.
+// injections has a line for each fault. A new one also needs a line in the shapes of package spec.
 var injections = map[roleAndKind]prepare{
 	{spec.Upstream, spec.Status}:      changeAnswers,
 	{spec.Upstream, spec.Latency}:     changeAnswers,
@@ -74,7 +74,7 @@ func injectionOf(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection,
 	return prepared(ctx, t, f)
 }
 
-// activeInjection returns an injection for Clear. It does not need the target, which may be broken.
+// activeInjection returns an injection for Clear, without a lookup of the target that could fail.
 func activeInjection(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
 	switch {
 	case f.AppliedByUpstream():
@@ -132,7 +132,7 @@ func clusterOf(t *kind.Testbed, target spec.Target) *cluster.Cluster {
 	return t.Shoot
 }
 
-// oneShot is a single action: there is nothing to clear.
+// oneShot is an injection that is a single action. Clear does nothing.
 type oneShot func(context.Context) error
 
 func (oneShot) Available(context.Context) error { return nil }
@@ -141,7 +141,7 @@ func (act oneShot) Inject(ctx context.Context) error { return act(ctx) }
 
 func (oneShot) Clear(context.Context) error { return nil }
 
-// unsupported is a fault that the testbed cannot apply, with the reason.
+// unsupported is the error for a fault that the testbed cannot apply.
 type unsupported struct{ reason string }
 
 func (u unsupported) Error() string { return "not supported by the testbed: " + u.reason }

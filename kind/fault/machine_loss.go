@@ -18,9 +18,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
-// machineLoss removes a machine of the shoot. The node's container keeps what a real machine gets
-// when it joins: the files of gardener-node-agent (user data) and the labels of its worker pool
-// (the kubelet's configuration).
+// machineLoss removes a machine of the shoot. It stores in the node's container what a real machine
+// gets when it joins: the files of gardener-node-agent (from user data) and the labels of its
+// worker pool (from the kubelet's configuration).
 type machineLoss struct {
 	fault spec.Fault
 	node  *cluster.Node
@@ -78,12 +78,12 @@ func (l machineLoss) Inject(ctx context.Context) error {
 	return nil
 }
 
-// Clear starts a new machine of that name, and waits until its Node is ready and
+// Clear starts a new machine with the same name, and waits until its Node is ready and
 // gardener-node-agent runs.
 func (l machineLoss) Clear(ctx context.Context) error {
 	content, err := l.node.ReadFile(ctx, nodescript.ArgumentFile(l.fault.ID))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // it never began, or the node has been restarted since
+		return nil // the fault never began, or the node was restarted
 	}
 	if err != nil {
 		return err

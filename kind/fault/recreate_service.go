@@ -76,7 +76,7 @@ func (r *recreatedService) Inject(ctx context.Context) error {
 	return nil
 }
 
-// Clear does nothing: gardener-resource-manager recreates a missing Service by itself.
+// Clear does nothing, since gardener-resource-manager recreates a missing Service anyway.
 func (*recreatedService) Clear(context.Context) error { return nil }
 
 func (r *recreatedService) outcome() string { return r.result }

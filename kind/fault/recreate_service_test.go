@@ -28,8 +28,8 @@ func cacheService(uid, ip string) *corev1.Service {
 	}
 }
 
-// recreating returns a fault whose gardener-resource-manager, when triggered, creates the Service
-// with the next of the addresses.
+// recreating returns a recreatedService on fake clients. Each triggered reconciliation creates the
+// Service with the next address.
 func recreating(t *testing.T, addresses ...string) *recreatedService {
 	t.Helper()
 	previous := cacheService("first", previousIP)
@@ -53,8 +53,8 @@ func recreating(t *testing.T, addresses ...string) *recreatedService {
 
 func TestRecreated(t *testing.T) {
 	for name, addresses := range map[string][]string{
-		"another address":         {"10.96.0.7"},
-		"the same one, and again": {previousIP, previousIP, "10.96.0.7"},
+		"another address":    {"10.96.0.7"},
+		"the same one twice": {previousIP, previousIP, "10.96.0.7"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := recreating(t, addresses...)

@@ -66,7 +66,7 @@ func byShortName(names []string, short func(string) string) map[string]string {
 	return parts
 }
 
-// Pods are the pods of a target: at least one, all in one namespace.
+// Pods are the pods of a target. There is at least one, and all are in one namespace.
 type Pods struct {
 	of      spec.Target
 	Cluster *cluster.Cluster
@@ -116,8 +116,8 @@ func (p Pods) First() (*corev1.Pod, error) {
 	return first, nil
 }
 
-// killPods deletes the pods at once. The kubelet still sends SIGTERM first, and their controllers
-// recreate them.
+// killPods deletes the pods without a grace period. The kubelet still sends SIGTERM first, and the
+// pods' controllers recreate them.
 func killPods(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
 	pods, err := PodsOf(ctx, t, f.Target)
 	return oneShot(func(ctx context.Context) error {

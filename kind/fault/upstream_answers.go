@@ -44,7 +44,7 @@ func (a upstreamAnswers) change(ctx context.Context, to func([]spec.Fault) []spe
 	return a.registry.SetFaults(ctx, to(all)...)
 }
 
-// expireCertificate lets an upstream present an expired certificate of the testbed's CA.
+// expireCertificate makes an upstream present an expired certificate that the testbed's CA signed.
 func expireCertificate(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
 	registry := t.Upstream(f.Target.Name)
 	if err := (upstreamAnswers{registry, f}).Available(ctx); err != nil {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestHalfClose checks that a client gets the answer after it has closed its side.
+// TestHalfClose checks that a client still gets the answer after it has called CloseWrite.
 func TestHalfClose(t *testing.T) {
 	client, _ := behind(t, 10*time.Millisecond, func(c net.Conn) {
 		request, err := io.ReadAll(c)
@@ -28,7 +28,7 @@ func TestHalfClose(t *testing.T) {
 	}
 }
 
-// TestNoServer checks that the connection of the client is closed.
+// TestNoServer checks that the client's connection is closed if the server is unreachable.
 func TestNoServer(t *testing.T) {
 	gone, proxy := listen(t), listen(t)
 	if err := gone.Close(); err != nil {

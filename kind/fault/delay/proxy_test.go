@@ -46,8 +46,8 @@ func behind(t *testing.T, delay time.Duration, handle func(net.Conn)) (client *n
 	return connection.(*net.TCPConn), func() error { cancel(); return <-ended }
 }
 
-// TestServe checks that each answer arrives after the delay, and a long one after one delay, not
-// after one for each chunk.
+// TestServe checks that each answer arrives after the delay. A long answer is delayed once, not for
+// each of its chunks.
 func TestServe(t *testing.T) {
 	const delay = 300 * time.Millisecond
 	large := bytes.Repeat([]byte("0123456789abcdef"), 1<<19) // 8 MiB: a delay for each chunk would exceed the deadline

@@ -51,8 +51,8 @@ func TestDelay(t *testing.T) {
 	}
 }
 
-// TestDelayWithoutProxy checks that list ends the fault if the proxy has ended: no connection would
-// succeed.
+// TestDelayWithoutProxy checks that list ends the fault if the proxy has ended, because then no
+// connection can succeed.
 func TestDelayWithoutProxy(t *testing.T) {
 	n := newNode(t)
 	f := must(t, "seed/api", "latency", map[string][]string{"delay": {"1s"}}).Begin("f1", noon)

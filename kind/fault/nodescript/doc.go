@@ -1,5 +1,6 @@
-// Package nodescript has the script that applies the faults of a node, ends them without a process
-// of the testbed, and lists them.
+// Package nodescript has the script that applies, ends and lists the faults of a node. The script
+// ends a fault after its duration even if no process of the testbed runs.
 //
-// It returns arguments and parses output. It must not know clusters or how to reach a node.
+// The package returns arguments of the script and parses its output. It must not know clusters or
+// how to reach a node.
 package nodescript

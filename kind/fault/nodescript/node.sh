@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Manages the faults of a node. Each fault is a folder with its description and how to end it. A restart of
-# the node ends all faults and removes the folders.
+# Manages the faults of a node. Each fault is a folder with its description and the script that ends it. A
+# restart of the node ends all faults and removes the folders.
 #
 #   begin ID SECONDS DESCRIPTION KIND ARGUMENT   applies a fault and ends it after SECONDS; 0 means never
 #   end ID                                       ends a fault; does nothing if there is no such fault
@@ -33,7 +33,7 @@ begin() {
   printf '%s\n' "$argument" >"$new/argument"
   printf '%s\n' "$BASH_EXECUTION_STRING" >"$new/node.sh"
   mv -T -- "$new" "$faults/$id"
-  # Schedule the end first: it also has to happen if this process is killed.
+  # Schedule the end first, so that it happens even if this process is killed.
   if [[ $seconds != 0 ]]; then
     systemd-run --quiet --collect --unit "testbed-fault-$id" --on-active "${seconds}s" --timer-property AccuracySec=100ms \
       /bin/bash "$faults/$id/node.sh" end "$id"
@@ -57,7 +57,7 @@ look() { holding :; }
 
 check() { "check_$1" "$2"; }
 
-# holding prints active faults and calls $1 with the ID of each other one.
+# holding prints active faults and calls $1 with the ID of each inactive fault.
 holding() {
   local fault id kind argument
   for fault in "$faults"/*; do
@@ -111,7 +111,7 @@ begin_question() { filter "$1" "udp dport 53 $2 reject; "; }
 end_question() { unfilter "$1"; }
 holds_question() { filtered "$1"; }
 
-# Connections from this node still work: the kubelet restarts an API server that it cannot reach.
+# Connections from this node still work. Otherwise the kubelet would restart the API server.
 begin_port() {
   nft -f - <<TABLE
 table inet testbed-fault-$1 {
@@ -125,8 +125,8 @@ holds_port() { filtered "$1"; }
 # delay_port is the port of the proxy. Nothing else on a node uses it.
 delay_port=6440
 
-# delay_rules redirect new connections to the proxy. They reset open connections, which would bypass it,
-# when those send packets. They come before kube-proxy's DNAT (priority -100).
+# delay_rules prints rules that redirect new connections to the proxy. The rules reset open connections,
+# which would bypass the proxy, at their next packet. They run before kube-proxy's DNAT (priority -100).
 delay_rules() {
   local id=$1 port=$4 service family redirects=''
   shift 4
@@ -155,7 +155,7 @@ TABLE
 check_delay() {
   delay_rules check $1 | nft --check -f -
   if [[ -n $(ss -Hltn "sport = :$delay_port") ]]; then
-    echo "port $delay_port of this node is in use: clear the other latency fault first" >&2
+    echo "port $delay_port of this node is in use: delete the other latency fault first" >&2
     return 1
   fi
 }
@@ -216,9 +216,9 @@ end_stop() {
 }
 holds_stop() { [[ -n $(stopped "$1") ]]; }
 
-# Mounts an overlay over the volume in the container. It reads the volume and writes to a full tmpfs. Other
-# processes do not see it, and the volume does not change: files that are deleted during the fault are back
-# at its end.
+# Mounts an overlay over the volume in the container. The overlay reads the volume and writes to a full
+# tmpfs. Other processes do not see it, and the volume does not change: files that are deleted during the
+# fault are back at its end.
 begin_full() {
   local id=$1 volume path pids pid root
   for volume in $2; do
@@ -273,7 +273,7 @@ end_full() {
 }
 holds_full() { [[ -n $(covered "$1") ]]; }
 
-# agent are the files that user data create on a machine.
+# agent lists the files that user data creates on a machine.
 agent=(
   /opt/bin/gardener-node-agent /etc/systemd/system/gardener-node-agent.service /var/lib/gardener-node-agent/machine-name
   /var/lib/gardener-node-agent/credentials/kubeconfig-testbed /var/lib/gardener-node-agent/config-*.yaml

@@ -34,10 +34,10 @@ const (
 	StopPods     Method = "stop"     // pods as <namespace>/<name>
 	StopUnit     Method = "unit"     // the name of a systemd unit
 	FillVolumes  Method = "full"     // volumes as <pod in kube-system>=<path in the container>
-	LoseMachine  Method = "loss"     // any text that is needed when the machine joins again, see ArgumentFile
+	LoseMachine  Method = "loss"     // the labels of the Node as JSON, see ArgumentFile
 )
 
-// ArgumentFile returns the path, on the node, of the argument of a fault.
+// ArgumentFile returns the path of the file on the node that has the argument of a fault.
 func ArgumentFile(id string) string { return path.Join("/run/testbed-faults", id, "argument") }
 
 // Begin returns the arguments of Script that apply the fault and start its duration.
@@ -57,7 +57,7 @@ func DelayArgument(program string, delay time.Duration, port string, services []
 	return strings.Join(append([]string{program, delay.String(), port}, services...), " ")
 }
 
-// Check returns the arguments with which Script fails if the node cannot apply the method.
+// Check returns the arguments of Script that check whether the node can apply the method.
 func Check(method Method, argument string) []string {
 	return []string{"check", string(method), argument}
 }
@@ -80,15 +80,15 @@ func Parse(output string) ([]spec.Fault, error) {
 	return spec.Decode([]byte("[" + strings.ReplaceAll(strings.TrimSpace(output), "\n", ",") + "]"))
 }
 
-// A question begins after the headers of UDP (RFC 768) and DNS (RFC 1035, 4.1.1), in bytes.
+// The sizes in bytes of the headers before a question: UDP (RFC 768) and DNS (RFC 1035, 4.1.1).
 const (
 	udpHeader, dnsHeader = 8, 12
-	// chunk is the size that one expression of nft compares.
+	// chunk is the number of bytes that one nft expression compares.
 	chunk = 16
 )
 
 // DNSQuestion returns nft expressions that match a UDP packet whose first DNS question is for this
-// name, of any type and with the same case.
+// name. They match any query type, and are case-sensitive.
 func DNSQuestion(host string) (string, error) {
 	name, err := dnsmessage.NewName(strings.TrimSuffix(host, ".") + ".")
 	if err != nil {

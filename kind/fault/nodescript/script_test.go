@@ -24,7 +24,7 @@ import (
 // node is a folder in which Script runs, with fake programs that record their calls.
 type node struct{ directory string }
 
-// programs are fakes. nft has a file for each table, and systemctl one for each stopped unit.
+// programs are fake programs. nft creates a file per table, and systemctl one per stopped unit.
 var programs = map[string]string{
 	"systemd-run": `echo "systemd-run $*" >>calls`,
 	"nft": `case "$1 $2" in

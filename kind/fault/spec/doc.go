@@ -1,6 +1,5 @@
-// Package spec describes a fault as a value: its target, its kind and its options, how people write
-// it, and how it is stored.
+// Package spec describes a fault as a value: its target, its kind and its options. It also has the
+// text form of faults for users and the JSON in which they are stored.
 //
-// It does not know how a fault is injected: that is package fault, and for the answers of an
-// upstream package server.
+// It must not know how packages fault and server inject a fault.
 package spec

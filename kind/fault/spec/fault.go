@@ -25,7 +25,7 @@ type Fault struct {
 	Rate        int64    `json:"rate,omitempty"`
 	After       *int64   `json:"after,omitempty"`       // bytes of a body before Reset or Truncate; nil means half
 	Accept      string   `json:"accept,omitempty"`      // hexadecimal SHA-256 of the user:password that Credentials accepts
-	Certificate string   `json:"certificate,omitempty"` // PEM, of ExpiredTLS, for the upstream's own key
+	Certificate string   `json:"certificate,omitempty"` // PEM, for ExpiredTLS and the upstream's own key
 	For         Duration `json:"for,omitempty"`         // 0 means until the fault is deleted
 	// Began and Ends are set by Begin. Ends is zero if For is 0.
 	Began   time.Time `json:"began,omitzero"`
@@ -61,7 +61,7 @@ func Active(all []Fault, now time.Time) []Fault {
 	return slices.DeleteFunc(slices.Clone(all), func(f Fault) bool { return f.Ended(now) })
 }
 
-// Select returns the active faults with these IDs, or all without IDs, or a *UsageError.
+// Select returns the active faults with these IDs, or all if ids is empty, or a *UsageError.
 func Select(active []Fault, ids []string) ([]Fault, error) {
 	if len(ids) == 0 {
 		return active, nil
@@ -131,7 +131,7 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return err
 }
 
-// UsageError is a usage error. Its message lists the valid values.
+// UsageError is a usage error, for example an unknown target. Its message names valid values.
 type UsageError struct{ text string }
 
 func (e *UsageError) Error() string { return e.text }

@@ -51,7 +51,7 @@ func Roles() []Role {
 	return all
 }
 
-// Kinds returns the kinds of a role in the order of the catalog; none for an unknown role.
+// Kinds returns the kinds of a role in the order of the catalog, or nil for an unknown role.
 func Kinds(role Role) []Kind {
 	var all []Kind
 	for _, s := range shapes {
@@ -77,11 +77,11 @@ func (f Fault) shape() shape {
 	return s
 }
 
-// EndsOnlyByCommand reports whether no node can end the fault after a time: a process has to wait
-// and end it.
+// EndsOnlyByCommand reports whether the fault cannot end by itself after a duration, since no node
+// can end it. A command has to end it.
 func (f Fault) EndsOnlyByCommand() bool { return f.shape().endsOnlyByCommand }
 
-// OneShot reports whether the fault is a single action: it is not listed and cannot be deleted.
+// OneShot reports whether the fault is a single action, which is not listed and cannot be deleted.
 func (f Fault) OneShot() bool { return f.shape().oneShot }
 
 // AppliedByUpstream reports whether the upstream itself applies the fault to its answers.
@@ -91,9 +91,9 @@ type shape struct {
 	role              Role
 	kind              Kind
 	means             string   // completes "the target ..."
-	takes             []string // the options besides --for
+	takes             []string // the options without --for
 	needs             string   // the required option
-	on                Scope    // the default
+	on                Scope    // the default of Fault.On
 	oneShot           bool     // see Fault.OneShot: the target recovers by itself
 	endsOnlyByCommand bool     // see Fault.EndsOnlyByCommand
 }

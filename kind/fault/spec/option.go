@@ -18,7 +18,7 @@ type Option struct {
 	set         func(f *Fault, values []string) error
 }
 
-// Options returns all options. Each kind has only some of them, which New checks.
+// Options returns the options of all kinds. New returns an error for an option of another kind.
 func Options() []Option { return slices.Clone(options) }
 
 var options = []Option{
@@ -93,7 +93,7 @@ func setHeader(f *Fault, values []string) error {
 
 var sha256Sum = regexp.MustCompile("^[0-9a-f]{64}$")
 
-// setAccept takes a hash, since command lines and lists of faults are not secret.
+// setAccept takes a hash, because others can read command lines and lists of faults.
 func setAccept(f *Fault, values []string) error {
 	if !sha256Sum.MatchString(values[0]) {
 		return usageErrorf("want the 64 digits that printf %%s user:password | sha256sum prints")
@@ -128,7 +128,7 @@ func size(text string) (int64, error) {
 	return quantity.Value(), nil
 }
 
-// New returns a fault, for example of "upstream/alpha" and "status" with the given values of
+// New returns a fault of a target ("upstream/alpha") and a kind ("status") with the given values of
 // options, or a *UsageError. It does not check whether the target exists, see Target.Choose.
 func New(target, kind string, given map[string][]string) (Fault, error) {
 	at, err := ParseTarget(target)

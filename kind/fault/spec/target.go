@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Role is the kind of a target.
+// Role is the type of a target.
 type Role string
 
 // The roles.
@@ -28,7 +28,7 @@ type Target struct {
 	Name string
 }
 
-// String returns the target in the form of ParseTarget.
+// String returns the target in the form that ParseTarget accepts.
 func (t Target) String() string {
 	if t.Name == "" {
 		return string(t.Role)
@@ -45,7 +45,7 @@ func (t *Target) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// ParseTarget parses <role>/<name>, or "extension", or returns a *UsageError. See Choose.
+// ParseTarget parses <role>/<name> or "extension". It returns a *UsageError for other text.
 func ParseTarget(text string) (Target, error) {
 	role, name, found := strings.Cut(text, "/")
 	if Role(role) == Extension {
@@ -64,7 +64,7 @@ func ParseTarget(text string) (Target, error) {
 }
 
 // Choose returns the target with its full name, or a *UsageError. parts maps short names to full
-// names. The target may have either; a full name takes precedence.
+// names. The target may have a short or a full name; the full name takes precedence.
 func (t Target) Choose(parts map[string]string) (Target, error) {
 	known := []string{}
 	for short, full := range parts {
