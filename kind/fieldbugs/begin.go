@@ -18,19 +18,18 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
-// mirrorsTimeout bounds how long nodes take to configure the caches of the Shoot that a bug starts
-// with.
+// mirrorsTimeout bounds the time until all nodes have configured the caches of the applied Shoot.
 const mirrorsTimeout = time.Minute
 
-// rolledOutTimeout bounds the rollout of caches. A running pull delays the end of the old pod by up
-// to 25 seconds.
+// rolledOutTimeout bounds the rollout of caches. A running pull delays the termination of the old
+// pod by up to 25 seconds.
 const rolledOutTimeout = 2 * time.Minute
 
-// workers are the nodes that bugs name: the workers of the default testbed.
+// workers are the short names of the workers of the default testbed.
 var workers = []string{"worker", "worker2"}
 
-// begin creates the state that a bug starts from: no faults, the Shoot applied, its caches rolled
-// out and configured on all workers.
+// begin prepares the testbed for a bug: it deletes all faults, applies the Shoot, and waits until
+// its caches are rolled out and configured on all workers.
 func (r *Rig) begin(ctx context.Context, bug Bug) error {
 	if _, err := r.run(ctx, []string{"fault", "delete"}); err != nil {
 		return err
@@ -49,18 +48,18 @@ func (r *Rig) begin(ctx context.Context, bug Bug) error {
 	if err != nil {
 		return err
 	}
-	return r.Await(ctx, "the caches run as they are configured now", rolledOutTimeout, func(ctx context.Context) (bool, string, error) {
+	return r.Await(ctx, "the caches run with the current configuration", rolledOutTimeout, func(ctx context.Context) (bool, string, error) {
 		pending, err := r.pendingCaches(ctx, shoot.Namespace)
 		if failed := new(CommandError); errors.As(err, &failed) {
-			return false, failed.Error(), nil // the next poll asks again
+			return false, failed.Error(), nil // the next poll retries
 		}
 		return err == nil && pending == "", pending, err
 	})
 }
 
-// pendingCaches returns why the caches are not rolled out, or an empty string. The state of the
-// Extension and the mirrors on nodes do not show that: if the addresses did not change, both can be
-// up to date while the pods are still those of the previous Shoot.
+// pendingCaches returns why the caches are not rolled out, or an empty string. The Extension's
+// status and the mirrors on nodes are not enough. If the addresses did not change, both can be up
+// to date while the pods of the previous Shoot still run.
 func (r *Rig) pendingCaches(ctx context.Context, namespace string) (string, error) {
 	var resource resourcesv1alpha1.ManagedResource
 	if err := r.getOf(ctx, "seed", namespace, &resource, "managedresource", v1alpha3.ManagedResourceCaches); err != nil {
@@ -91,7 +90,7 @@ func missingMirrors(shoot status.Shoot) ([]string, error) {
 	}
 	var missing []string
 	if len(caches) == 0 {
-		missing = append(missing, "the Extension names no cache")
+		missing = append(missing, "the status of the Extension has no cache")
 	}
 	for _, worker := range workers {
 		i := slices.IndexFunc(shoot.Nodes, func(n status.Node) bool { return shortNode(n.Name) == worker })
@@ -104,7 +103,7 @@ func missingMirrors(shoot status.Shoot) ([]string, error) {
 		}
 		for _, cache := range caches {
 			if address := firstHost(shoot.Nodes[i], cache.Upstream); address != cache.Endpoint {
-				missing = append(missing, fmt.Sprintf("%s asks %q for %s, the cache is %s", worker, address, cache.Upstream, cache.Endpoint))
+				missing = append(missing, fmt.Sprintf("%s uses %q for %s, but the cache is at %s", worker, address, cache.Upstream, cache.Endpoint))
 			}
 		}
 	}

@@ -17,12 +17,12 @@ import (
 func TestMissingMirrors(t *testing.T) {
 	for name, test := range map[string]struct{ from, to, want string }{
 		"all is there":                 {"", "", ""},
-		"an old address":               {`"hosts": ["http://10.96.0.5:5000"]}]}]}`, `"hosts": ["http://10.96.0.4:5000"]}]}]}`, `worker2 asks "http://10.96.0.4:5000" for alpha`},
-		"no address":                   {`"hosts": ["http://10.96.0.5:5000"]}]},`, `"hosts": []}]},`, `worker asks "" for alpha`},
-		"an upstream with a like name": {`[{"upstream": "alpha.upstream.test", "hosts"`, `[{"upstream": "alpha.upstream.test.example", "hosts"`, `worker asks ""`},
+		"an old address":               {`"hosts": ["http://10.96.0.5:5000"]}]}]}`, `"hosts": ["http://10.96.0.4:5000"]}]}]}`, `worker2 uses "http://10.96.0.4:5000" for alpha`},
+		"no address":                   {`"hosts": ["http://10.96.0.5:5000"]}]},`, `"hosts": []}]},`, `worker uses "" for alpha`},
+		"an upstream with a like name": {`[{"upstream": "alpha.upstream.test", "hosts"`, `[{"upstream": "alpha.upstream.test.example", "hosts"`, `worker uses ""`},
 		"a lost node":                  {`"shoot-worker2"`, `"shoot-worker3"`, "the testbed has no node worker2"},
 		"a node that is not ready":     {`"shoot-worker2", "ready": true`, `"shoot-worker2", "ready": false`, "worker2 is not ready"},
-		"no extension":                 {`"type": "registry-cache"`, `"type": "other"`, "the Extension names no cache"},
+		"no extension":                 {`"type": "registry-cache"`, `"type": "other"`, "the status of the Extension has no cache"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var status status.Shoot

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Lane says when a bug is reproduced.
+// Lane is the set of runs that reproduce a bug.
 type Lane string
 
 const (
@@ -24,7 +24,7 @@ const (
 const (
 	// TwoCaches has a cache for alpha and one for beta, none for gamma.
 	TwoCaches = "kind/fieldbugs/shoots/two-caches.yaml"
-	// OneCache has the cache for beta only.
+	// OneCache has a cache for beta only.
 	OneCache = "kind/fieldbugs/shoots/one-cache.yaml"
 )
 
@@ -33,18 +33,18 @@ const DefaultBound = 4 * time.Minute
 
 // A Bug is a report of users, with the steps that reproduce it.
 type Bug struct {
-	// ID ("s22") names the scenario of the bug in e2e, Slug ("service-recreated") is easier to
+	// ID ("s22") is also the name of the scenario in e2e. Slug ("service-recreated") is easier to
 	// remember. Title is one line.
 	ID, Slug, Title string
-	// Reports are the issues that describe it, as <project>#<number>.
+	// Reports are issues that describe the bug, as <project>#<number>.
 	Reports []string
-	// Symptom is what the reporters saw. Fault causes it here. Expectation is what must happen
-	// instead.
+	// Symptom is what the reporters saw. Fault causes it in the testbed. Expectation is what must
+	// happen instead.
 	Symptom, Fault, Expectation string
 	Lane                        Lane
-	// Shoot is the manifest of the Shoot that it starts with. The default is TwoCaches.
+	// Shoot is the manifest of the Shoot that the bug starts with. The default is TwoCaches.
 	Shoot string
-	// Bound is its time limit. The default is DefaultBound.
+	// Bound is the time limit. The default is DefaultBound.
 	Bound time.Duration
 	// Known marks a bug whose expectation does not hold yet.
 	Known *Known
@@ -88,7 +88,7 @@ func Find(name string) (Bug, error) {
 		return strings.EqualFold(b.ID, name) || strings.EqualFold(b.Slug, name)
 	})
 	if i < 0 {
-		return Bug{}, fmt.Errorf("no field bug %q: `testbed reproduce --list` prints them all", name)
+		return Bug{}, fmt.Errorf("no field bug %q: `testbed reproduce --list` prints all field bugs", name)
 	}
 	return bugs[i], nil
 }
@@ -103,7 +103,7 @@ func WriteList(w io.Writer) error {
 	return table.Flush()
 }
 
-// InLane returns the bugs of a lane. Full includes the fast bugs.
+// InLane returns the bugs that a lane runs. Full includes the fast bugs.
 func InLane(lane Lane) []Bug {
 	return slices.DeleteFunc(All(), func(b Bug) bool { return lane == Fast && b.Lane != Fast })
 }

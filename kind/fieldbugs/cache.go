@@ -37,7 +37,7 @@ func (r *Rig) getOf(ctx context.Context, cluster, namespace string, into any, wh
 	return nil
 }
 
-// cachePod returns the pod of a cache with one instance.
+// cachePod returns the only pod of a cache.
 func (r *Rig) cachePod(ctx context.Context, upstream string) (corev1.Pod, error) {
 	var pods corev1.PodList
 	if err := r.get(ctx, &pods, "pods", selector(upstream)); err != nil {
@@ -66,7 +66,7 @@ func isReady(pod corev1.Pod) bool {
 	})
 }
 
-// volume is the folder of a cache's volume, and the node that has it.
+// volume is the folder of a cache's volume and the node with this folder.
 type volume struct {
 	node, folder string
 }
@@ -95,13 +95,13 @@ func shortNode(name string) string { return name[strings.LastIndex(name, "-")+1:
 // configuration of nodes, and the five seconds before it asks its upstream again after a failure.
 const settled = 40 * time.Second
 
-// soon bounds how long a running cache takes to serve a new image. It is well above what was
-// measured (1.5 to 3.1 s in s4, s16, s21 and s22), and below the 30 s for which containerd waits
-// for a cache that hangs. A restarted cache gets settled instead (up to 15.3 s in s17 and s23).
+// soon bounds how long a running cache takes to serve a new image. It is well above the measured
+// times (1.5 to 3.1 s in s4, s16, s21 and s22), and below the 30 s for which containerd waits for a
+// cache that hangs. The bound settled is for restarted caches (up to 15.3 s in s17 and s23).
 const soon = 20 * time.Second
 
-// newImage pushes an image and pulls it on one worker through the cache, which then stores it. This
-// is a precondition, not a claim: newImage tries new images until the cache serves one.
+// newImage pushes an image and pulls it on one worker through the cache, which then stores it. It
+// checks no claim, but tries new images until the cache serves one.
 func (r *Rig) newImage(ctx context.Context, upstream string) (pull.Pushed, error) {
 	return r.imageWithin(ctx, upstream, settled)
 }

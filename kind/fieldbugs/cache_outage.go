@@ -19,7 +19,7 @@ func refused() Bug {
 		Reports:     []string{"containerd#4531", "k3s#9728"},
 		Symptom:     "Pulls fail while the cache is down.",
 		Fault:       "cache/alpha refuse",
-		Expectation: "The pull succeeds past the cache, at most 3 s slower than a direct one.",
+		Expectation: "The pull succeeds without the cache, at most 3 s slower than a direct one.",
 		Lane:        Full,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			direct, err := r.directPull(ctx)
@@ -47,8 +47,8 @@ func (r *Rig) directPull(ctx context.Context) (time.Duration, error) {
 	return Slowest(report), report.Err()
 }
 
-// pullPast requires that a pull of alpha tries the cache, and then succeeds without it within the
-// bound.
+// pullPast requires that a pull of alpha tries the cache, and then succeeds without the cache
+// within the bound.
 func (r *Rig) pullPast(ctx context.Context, bound time.Duration, flags ...string) error {
 	img, err := r.Push(ctx, "alpha", flags...)
 	if err != nil {
@@ -58,13 +58,13 @@ func (r *Rig) pullPast(ctx context.Context, bound time.Duration, flags ...string
 	if err != nil {
 		return err
 	}
-	if err := r.Succeeded("the pull succeeds past the cache", report); err != nil {
+	if err := r.Succeeded("the pull succeeds without the cache", report); err != nil {
 		return err
 	}
 	if err := r.Require("the node asked the cache first", report.Total.Fallbacks == 1, "%d fallbacks", report.Total.Fallbacks); err != nil {
 		return err
 	}
-	return r.Within("the pull past the cache", Slowest(report), bound)
+	return r.Within("the pull without the cache", Slowest(report), bound)
 }
 
 // blackHole is a cache whose packets are dropped.
@@ -72,7 +72,7 @@ func blackHole() Bug {
 	const (
 		layers = 5
 		// The manifest by tag and by digest, the config, the layer with the program, and the other
-		// layers. Each waits for dial_timeout; containerd fetches three layers concurrently.
+		// layers. Each waits for dial_timeout, and containerd fetches three layers concurrently.
 		objects, dialTimeout, more = 4 + layers, time.Second, 5 * time.Second
 	)
 	return Bug{
@@ -97,9 +97,9 @@ func hang() Bug {
 	return Bug{
 		ID: "s4", Slug: "cache-hangs", Title: "a cache hangs",
 		Reports:     []string{"containerd#10624", "containerd#11650"},
-		Symptom:     "A pull fails after five minutes, and the upstream is never asked.",
+		Symptom:     "A pull fails after five minutes without a request to the upstream.",
 		Fault:       "cache/alpha stop",
-		Expectation: "The pull succeeds within 45 s: containerd waits 30 s for the cache, once. Later pulls use the cache again.",
+		Expectation: "The pull succeeds within 45 s: containerd waits once, 30 s for the cache. Later pulls use the cache again.",
 		Lane:        Full, Bound: 5 * time.Minute,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			if err := r.Break(ctx, "cache/alpha", spec.Stop); err != nil {
@@ -116,13 +116,13 @@ func hang() Bug {
 			if err := r.Succeeded("the pull succeeds", report); err != nil {
 				return err
 			}
-			if err := r.Within("the pull past a cache that hangs", Slowest(report), bound); err != nil {
+			if err := r.Within("the pull while the cache hangs", Slowest(report), bound); err != nil {
 				return err
 			}
 			if err := r.DeleteFaults(ctx); err != nil {
 				return err
 			}
-			_, err = r.requireCached(ctx, "when it answers again, pulls go through it")
+			_, err = r.requireCached(ctx, "after the fault, pulls go through the cache")
 			return err
 		},
 	}
@@ -179,7 +179,7 @@ func stuckCache() Bug {
 }
 
 // awaitNamed waits until the health of the caches' ManagedResource names the blocked cache.
-// Operators and owners of the Shoot see this health.
+// Operators and owners of the Shoot can read it.
 func (r *Rig) awaitNamed(ctx context.Context, name string, bound time.Duration) error {
 	return r.Soon(ctx, "the ManagedResource names the blocked cache", bound, func(ctx context.Context) (bool, string, error) {
 		out, err := r.Kubectl(ctx, "seed", "get", "managedresource", v1alpha3.ManagedResourceCaches, "--namespace=shoot--local--local",

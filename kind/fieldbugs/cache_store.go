@@ -14,13 +14,13 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/pull"
 )
 
-// damaged is a cache whose stored blobs were damaged by a crash or a failing disk.
+// damaged is a cache with blobs that a crash or a failing disk has damaged.
 func damaged() Bug {
 	const bound = 20 * time.Second
 	return Bug{
 		ID: "s5", Slug: "damaged-blobs", Title: "blobs in the cache's store are damaged",
 		Reports:     []string{"containerd#9552", "spegel#1378", "distribution#2367"},
-		Symptom:     "Every pull fails with unexpected EOF: containerd asks no other host after a mirror that answered 200.",
+		Symptom:     "Every pull fails with unexpected EOF: containerd tries no other host after a mirror has answered 200.",
 		Fault:       "none: on the volume one layer is truncated, one has other bytes, and the config is empty",
 		Expectation: "A pull succeeds within 20 s without help, and only the damaged blobs are fetched again.",
 		Lane:        Fast,
@@ -37,12 +37,12 @@ func damaged() Bug {
 				return err
 			}
 			fetched, stored := BlobsBy(report, pull.CacheMiss), BlobsBy(report, pull.CacheHit)
-			err = r.Require("what is damaged is fetched again, and nothing else", fetched == 3 && stored == len(img.Objects)-1-3 && report.Total.Fallbacks == 0,
+			err = r.Require("only the damaged blobs are fetched again", fetched == 3 && stored == len(img.Objects)-1-3 && report.Total.Fallbacks == 0,
 				"%d blobs fetched by the cache, %d from its store, %d fallbacks", fetched, stored, report.Total.Fallbacks)
 			if err != nil {
 				return err
 			}
-			_, err = r.requireHit(ctx, img.Reference, "the next pull finds all of it in the store")
+			_, err = r.requireHit(ctx, img.Reference, "the next pull gets all blobs from the store")
 			return err
 		},
 	}
@@ -97,7 +97,7 @@ func (r *Rig) awaitPull(ctx context.Context, img pull.Pushed, bound time.Duratio
 // warmHit is a pull of a cached image.
 func warmHit() Bug {
 	return Bug{
-		ID: "s1", Slug: "warm-hit", Title: "a second node's pull costs the upstream no blob, and a moved tag is seen",
+		ID: "s1", Slug: "warm-hit", Title: "a second node gets all blobs from the cache, and a moved tag is noticed",
 		Reports: []string{"gardener#3064", "distribution#4050", "spegel#859"},
 		Symptom: "Rate limits are hit although there is a cache, or nodes keep using an old latest.",
 		Fault:   "none: the tag is pushed again",
@@ -115,7 +115,7 @@ func warmHit() Bug {
 			}
 			gets := report.Total.Upstream.CacheGets + report.Total.Upstream.NodeGets
 			heads := report.Total.Upstream.CacheHeads + report.Total.Upstream.NodeHeads
-			if err := r.Require("the upstream sends nothing for the second node", gets == 0 && heads <= 1, "%d GETs, %d HEADs", gets, heads); err != nil {
+			if err := r.Require("the upstream gets no GET for the second node", gets == 0 && heads <= 1, "%d GETs, %d HEADs", gets, heads); err != nil {
 				return err
 			}
 			repository, _, _ := strings.Cut(strings.TrimPrefix(img.Reference, host("alpha")+"/"), ":")
@@ -127,7 +127,7 @@ func warmHit() Bug {
 				return err
 			}
 			misses := BlobsBy(report, pull.CacheMiss)
-			if err := r.Require("a tag that was pushed again gives the new image, by the cache",
+			if err := r.Require("a tag that was pushed again gives the new image, through the cache",
 				report.Digest == again.Digest && misses > 0 && report.Total.Fallbacks == 0, "%d blobs fetched by the cache", misses); err != nil {
 				return err
 			}
@@ -137,16 +137,16 @@ func warmHit() Bug {
 	}
 }
 
-// crashState is an empty state file of the registry, as a power failure leaves it.
+// crashState is an empty state file of the registry after a crash, such as a power failure.
 func crashState() Bug {
 	const ready, gone = 20 * time.Second, time.Minute // the TTL is 30 s
-	const collected = "what it had stored is collected when its time is up"
+	const collected = "stored blobs are deleted when their TTL expires"
 	return Bug{
 		ID: "s13", Slug: "state-lost", Title: "the registry's state is empty after a crash",
 		Reports:     []string{"distribution#4478"},
-		Symptom:     "The cache no longer starts, because its scheduler-state.json is empty, or it never collects what it had stored.",
+		Symptom:     "The cache no longer starts, because its scheduler-state.json is empty, or it never deletes the blobs that it had stored.",
 		Fault:       "cache/alpha stop; cache/alpha kill",
-		Expectation: "The cache is ready within 20 s, serves stored images, and collects them when their TTL expires.",
+		Expectation: "The cache is ready within 20 s, serves stored images, and deletes them when their TTL expires.",
 		Lane:        Full, Shoot: ShortTTL,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			img, err := r.newImage(ctx, "alpha")
@@ -182,7 +182,7 @@ func crashState() Bug {
 			if err := r.Within("the cache is ready again", time.Since(start), ready); err != nil {
 				return err
 			}
-			if _, err := r.requireHit(ctx, img.Reference, "what it had stored is still served"); err != nil {
+			if _, err := r.requireHit(ctx, img.Reference, "stored images are still served"); err != nil {
 				return err
 			}
 			layer := img.Objects[len(img.Objects)-1].Digest[len("sha256:"):]

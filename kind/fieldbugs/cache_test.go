@@ -38,7 +38,7 @@ func TestRequireHit(t *testing.T) {
 			_, err := r.requireHit(t.Context(), "alpha.upstream.test/a:latest", "it hits")
 			wantClaim(t, r, err, "it hits", test.holds)
 			if line != "pull alpha.upstream.test/a:latest --node worker2 --fresh --json" {
-				t.Errorf("%s: what the node has would tell nothing of the cache", line)
+				t.Errorf("%s: want --fresh, since images on the node do not test the cache", line)
 			}
 		})
 	}
@@ -52,12 +52,12 @@ func TestMirrorsFit(t *testing.T) {
 		status string
 		want   bool
 	}{
-		"all have it":         {begun, true},
-		"the first has not":   {strings.Replace(begun, old+",", `"hosts": []}]},`, 1), false},
-		"the last has not":    {strings.Replace(begun, old+"]}", `"hosts": []}]}]}`, 1), false},
-		"another upstream's":  {strings.ReplaceAll(begun, "alpha.upstream", "alpha2.upstream"), false},
-		"no nodes":            {`{}`, false},
-		"the seed's own only": {`{"nodes": [{"name": "shoot-control-plane"}]}`, false},
+		"all have it":        {begun, true},
+		"the first has not":  {strings.Replace(begun, old+",", `"hosts": []}]},`, 1), false},
+		"the last has not":   {strings.Replace(begun, old+"]}", `"hosts": []}]}]}`, 1), false},
+		"another upstream's": {strings.ReplaceAll(begun, "alpha.upstream", "alpha2.upstream"), false},
+		"no nodes":           {`{}`, false},
+		"no worker":          {`{"nodes": [{"name": "shoot-control-plane"}]}`, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fits := func(address string) bool { return address == "http://10.96.0.5:5000" }
@@ -131,7 +131,7 @@ func TestCAFile(t *testing.T) {
 	}
 }
 
-// TestFiles checks the path of a blob in the store, and the number of blobs that are found there.
+// TestFiles checks the path of a blob in the store, and the number of blobs that files finds.
 func TestFiles(t *testing.T) {
 	store := volume{node: "worker", folder: "/volume"}
 	blobs := []pull.Object{{Digest: "sha256:" + strings.Repeat("ab", 32)}, {Digest: "sha256:" + strings.Repeat("cd", 32)}}

@@ -18,7 +18,7 @@ func diskFull() Bug {
 		Reports:     []string{"distribution#1140", "distribution#4381", "distribution#3539"},
 		Symptom:     "Pulls repeatedly fail in the middle of a layer.",
 		Fault:       "cache/alpha disk-full",
-		Expectation: "A pull through the cache succeeds within 10 s, and the cache stays ready. It stores again when there is space.",
+		Expectation: "A pull through the cache succeeds within 10 s, and the cache stays ready. It stores images again when there is space.",
 		Lane:        Full,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			if err := r.Break(ctx, "cache/alpha", "disk-full"); err != nil {
@@ -36,7 +36,7 @@ func diskFull() Bug {
 				return err
 			}
 			past := report.Total.Fallbacks
-			if err := r.Require("it comes through the cache, past the store", past == 0, "%d fallbacks", past); err != nil {
+			if err := r.Require("the image comes through the cache", past == 0, "%d fallbacks", past); err != nil {
 				return err
 			}
 			if err := r.Within("a pull while the volume is full", Slowest(report), bound); err != nil {
@@ -56,13 +56,13 @@ func diskFull() Bug {
 			if err != nil {
 				return err
 			}
-			_, err = r.requireHit(ctx, again.Reference, "when there is space again, the cache stores again")
+			_, err = r.requireHit(ctx, again.Reference, "after the fault, the cache stores images again")
 			return err
 		},
 	}
 }
 
-// files counts the files of these objects in the store.
+// files counts the files of these objects on the cache's volume.
 func (r *Rig) files(ctx context.Context, volume volume, objects []pull.Object) (int, error) {
 	words := []string{"find", volume.folder, "-name", "data", "("}
 	for i, object := range objects {
@@ -75,10 +75,10 @@ func (r *Rig) files(ctx context.Context, volume volume, objects []pull.Object) (
 	return len(strings.Fields(out)), err
 }
 
-// freesDisk is an expired TTL that frees disk space.
+// freesDisk is an expired TTL that must free disk space.
 func freesDisk() Bug {
 	const bound = 90 * time.Second
-	const manifestGone = "the file of the manifest is gone, too"
+	const manifestGone = "the file of the manifest is deleted too"
 	return Bug{
 		ID: "s12", Slug: "ttl-frees-disk", Title: "an expired TTL frees the disk",
 		Reports:     []string{"distribution#4957", "distribution#4249"},
@@ -86,8 +86,8 @@ func freesDisk() Bug {
 		Fault:       "none: the TTL is 30 s",
 		Expectation: "The files of an image, manifest and blobs, are deleted within 90 s of its pull.",
 		Lane:        Full, Shoot: ShortTTL,
-		Known: &Known{Claim: manifestGone, Because: "distribution deletes the link to a manifest when its time is up, and not its file: some KiB stay of " +
-			"each image that was ever pulled"},
+		Known: &Known{Claim: manifestGone, Because: "distribution deletes the link to an expired manifest, but not its file: a few KiB of each " +
+			"pulled image stay"},
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			img, err := r.newImage(ctx, "alpha")
 			if err != nil {
@@ -99,22 +99,22 @@ func freesDisk() Bug {
 				return err
 			}
 			manifest, blobs := img.Objects[:1], img.Objects[1:]
-			// Without files now, missing files later prove nothing.
+			// If files are missing now, missing files later prove nothing.
 			if found, err := r.files(ctx, volume, img.Objects); err != nil || found != len(img.Objects) {
 				return errors.Join(err, fmt.Errorf("%d files in the store, want %d", found, len(img.Objects)))
 			}
 			left := 0
-			err = r.Await(ctx, "the files of all blobs are gone", bound, func(ctx context.Context) (bool, string, error) {
+			err = r.Await(ctx, "the files of all blobs are deleted", bound, func(ctx context.Context) (bool, string, error) {
 				left, err = r.files(ctx, volume, blobs)
 				return left == 0, fmt.Sprintf("%d left", left), err
 			})
 			if left > 0 {
-				return r.Require("the files of all blobs are gone", false, "%v", err)
+				return r.Require("the files of all blobs are deleted", false, "%v", err)
 			}
 			if err != nil {
 				return err
 			}
-			if err := r.Within("the files of all blobs are gone", time.Since(start), bound); err != nil {
+			if err := r.Within("the files of all blobs are deleted", time.Since(start), bound); err != nil {
 				return err
 			}
 			left, err = r.files(ctx, volume, manifest)
@@ -130,7 +130,7 @@ func freesDisk() Bug {
 func hibernatedDiskLost() Bug {
 	const bound = time.Minute
 	return Bug{
-		ID: "s24", Slug: "hibernated-disk-lost", Title: "the Shoot wakes up with an empty disk under a cache",
+		ID: "s24", Slug: "hibernated-disk-lost", Title: "the Shoot wakes up, and the volume of a cache is empty",
 		Reports:     []string{"local-path-provisioner#31", "local-path-provisioner#215"},
 		Symptom:     "After the wake-up the cache does not start on the new disk, or serves nothing.",
 		Fault:       "none: the folder of the volume is emptied while the Shoot is hibernated",

@@ -21,7 +21,7 @@ func TestCatalog(t *testing.T) {
 	for _, bug := range All() {
 		t.Run(bug.ID, func(t *testing.T) {
 			if !id.MatchString(bug.ID) || seen[bug.ID] {
-				t.Errorf("ID %q: want one of s1 to s25 that no other has", bug.ID)
+				t.Errorf("ID %q: want a unique ID from s1 to s25", bug.ID)
 			}
 			if !slug.MatchString(bug.Slug) || seen[bug.Slug] {
 				t.Errorf("slug %q is invalid or not unique", bug.Slug)
@@ -46,7 +46,7 @@ func TestCatalog(t *testing.T) {
 				t.Error("the mark must name a claim and a reason")
 			}
 			if bug.Lane != Fast && bug.Lane != Full || bug.Reproduce == nil {
-				t.Errorf("lane %q, and something to do, must be there", bug.Lane)
+				t.Errorf("lane %q is unknown, or Reproduce is nil", bug.Lane)
 			}
 			file, err := os.Open(filepath.Join("../..", bug.shoot()))
 			if err != nil {
@@ -77,13 +77,13 @@ func TestWriteList(t *testing.T) {
 // argument matches one argument of a command line: a text in single quotes or without a space.
 var argument = regexp.MustCompile(`'[^']*'|\S+`)
 
-// TestFaultsExist checks that the testbed knows the faults.
+// TestFaultsExist checks that the faults of all bugs are valid.
 func TestFaultsExist(t *testing.T) {
 	for _, bug := range All() {
 		for text := range strings.SplitSeq(bug.Fault, "; ") {
 			words := argument.FindAllString(text, -1)
 			if len(words) < 2 || !strings.Contains(words[0], "/") || strings.HasSuffix(words[0], ",") {
-				continue // prose: something that no fault is needed for
+				continue // a text, since the bug needs no fault
 			}
 			options := map[string][]string{}
 			for i := 2; i+1 < len(words); i += 2 {

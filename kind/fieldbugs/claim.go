@@ -17,8 +17,8 @@ type Unmet struct {
 
 func (e *Unmet) Error() string { return e.Claim + ": no: " + e.Seen }
 
-// Require returns an *Unmet unless the claim holds, and keeps what was seen as evidence. The claim
-// is a sentence without values of this run, because Known refers to it.
+// Require returns an *Unmet unless the claim holds, and otherwise adds what was seen to the
+// evidence. The claim must not have values of this run, because Known.Claim is compared with it.
 func (r *Rig) Require(claim string, holds bool, seen string, args ...any) error {
 	text := fmt.Sprintf(seen, args...)
 	if !holds {
@@ -28,7 +28,7 @@ func (r *Rig) Require(claim string, holds bool, seen string, args ...any) error 
 	return nil
 }
 
-// Within requires that something took at most the bound, and adds the time to the figures of
+// Within requires that took is at most the bound, and adds the time to the figures of
 // docs/field-bugs.md.
 func (r *Rig) Within(claim string, took, bound time.Duration) error {
 	r.result.Figures = append(r.result.Figures, Figure{Name: claim, Seconds: took.Seconds(), Bound: bound.Seconds()})
@@ -45,7 +45,7 @@ func (r *Rig) Soon(ctx context.Context, claim string, bound time.Duration, done 
 }
 
 // awaited turns the timeout of an Await into an *Unmet. It returns other errors unchanged,
-// including the error of a bug that exceeds its own bound.
+// including the error of a bug that exceeds Bug.Bound.
 func (r *Rig) awaited(ctx context.Context, claim string, err error) error {
 	if ctx.Err() != nil || !wait.Interrupted(err) {
 		return err

@@ -12,7 +12,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/pull"
 )
 
-// rigOf returns a rig whose commands succeed and print what the function returns.
+// rigOf returns a rig whose commands succeed and print the result of the function.
 func rigOf(answer func(line string) string) *Rig {
 	return &Rig{transcript: io.Discard, result: &Result{}, execute: func(_ context.Context, args []string, out, _ io.Writer) int {
 		_, _ = io.WriteString(out, answer(strings.Join(args, " ")))
@@ -47,7 +47,7 @@ func TestWithin(t *testing.T) {
 }
 
 // TestSoon checks that a claim does not hold if its bound is exceeded. Any other error, and the end
-// of the bug, say nothing about the claim.
+// of the bug, is not an *Unmet.
 func TestSoon(t *testing.T) {
 	const claim = "it comes"
 	broken := errors.New("no such node")

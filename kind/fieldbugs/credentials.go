@@ -25,14 +25,14 @@ const (
 // accepted is the SHA-256 of user and password of the Shoot Credentials.
 const accepted = "2b7810ddb0cd8dca2f4c691d1a5dc5180612030a1594808b00bc832ba1d3d428"
 
-// credentials is a cache for an upstream that requires credentials. The scenario credentials covers
-// their rotation.
+// credentials is a cache for an upstream that requires credentials. The e2e scenario credentials
+// covers their rotation.
 func credentials() Bug {
 	return Bug{
 		ID: "s16", Slug: "credentials", Title: "special characters in credentials, a bad Secret, an unrelated realm",
 		Reports: []string{"gardener-extension-registry-cache#94", "distribution#3457", "quay#6697"},
 		Symptom: "A cache crashes for a user name that starts with @. A rotation to a bad Secret is noticed only when all " +
-			"pulls fail. The upstream makes the cache send its credentials to another host (CVE-2026-33540).",
+			"pulls fail. The upstream makes the cache send the credentials to another host (CVE-2026-33540).",
 		Fault: "upstream/alpha credentials --accept " + accepted + "; upstream/alpha status --status 401 " +
 			`--header 'Www-Authenticate=Bearer realm="http://ADDRESS-OF-GAMMA/token",service="alpha"'; cache/alpha kill`,
 		Expectation: "The cache authenticates at the upstream and serves. A bad Secret is rejected although only spec.resources " +
@@ -85,8 +85,8 @@ func (r *Rig) requireAuthorized(ctx context.Context, claim string) error {
 		return err
 	}
 	blobs := len(img.Objects) - 1
-	return r.Require(claim+": so says the upstream's log", shown == blobs && given == blobs && code == "401",
-		"%d of %d blobs given to who showed credentials, %d in all; a node without any is answered %s", shown, blobs, given, code)
+	return r.Require(claim+", according to the upstream's log", shown == blobs && given == blobs && code == "401",
+		"the upstream sent %d of %d blobs to requests with credentials, %d to all requests; a request without credentials gets status %s", shown, blobs, given, code)
 }
 
 // blobsGiven counts in an access log how often the upstream sent a blob of the image (given), and
@@ -105,7 +105,7 @@ func blobsGiven(log string, img pull.Pushed) (given, shown int, err error) {
 		if record.Kind != accesslog.KindBlob || record.Method != http.MethodGet || record.Status != http.StatusOK {
 			continue
 		}
-		if record.Asker == accesslog.AskerHarness { // no fault hits the testbed itself
+		if record.Asker == accesslog.AskerHarness { // faults do not apply to the testbed's own requests
 			continue
 		}
 		given++
@@ -116,9 +116,9 @@ func blobsGiven(log string, img pull.Pushed) (given, shown int, err error) {
 	return given, shown, nil
 }
 
-// unrelatedRealm starts alpha's cache while alpha names a realm for tokens: first its own host,
-// then the address of gamma. A cache reads the realm only at its start. The first run proves that
-// the access log shows credentials if a cache sends them.
+// unrelatedRealm starts alpha's cache twice, since a cache reads the realm for tokens only at its
+// start. First alpha names its own host as the realm, then the address of gamma. The first start
+// proves that the access log shows credentials if a cache sends them.
 func (r *Rig) unrelatedRealm(ctx context.Context) error {
 	ip, err := r.Ask(ctx, "address", "exec", "worker", "--",
 		"curl", "--silent", "--output", "/dev/null", "--write-out", "%{remote_ip}", "http://"+host("gamma")+"/v2/")
@@ -130,7 +130,7 @@ func (r *Rig) unrelatedRealm(ctx context.Context) error {
 		return err
 	}
 	if sent == 0 {
-		return errors.New("no credentials reach the realm of the upstream's own host: this proves nothing")
+		return errors.New("no credentials reach the realm of the upstream's own host, so this proves nothing")
 	}
 	leaked, err := r.credentialsSent(ctx, ip, "gamma")
 	if err != nil {

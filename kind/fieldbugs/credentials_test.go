@@ -43,13 +43,13 @@ func TestTokenRequests(t *testing.T) {
 	}
 }
 
-// TestForeignRealm checks that earlier requests do not count, and that the result proves nothing if
-// no request reaches the upstream's own realm.
+// TestForeignRealm checks that earlier requests do not count, and that it is an error if no request
+// reaches the upstream's own realm.
 func TestForeignRealm(t *testing.T) {
 	const claim = "no credentials reach the host of an unrelated realm"
 	const request = `{"path":"/token","authorization":true}` + "\n"
 	for name, test := range map[string]struct {
-		own, foreign  int // requests that the fault brings
+		own, foreign  int // requests during the fault
 		proves, holds bool
 	}{
 		"to its own realm only": {1, 0, true, true},

@@ -16,10 +16,10 @@ import (
 // restoreTimeout bounds the reconciliation of the previous Shoot.
 const restoreTimeout = 3 * time.Minute
 
-// KeepShoot reads the Shoot from the seed and returns a function that applies it again, also after
-// a signal. The Secrets that it refers to are still in the garden. Without a Shoot, or with a
-// hibernated one, restore does nothing, and KeepShoot prints that the Shoot of the last bug stays.
-// It returns an error if the testbed does not answer.
+// KeepShoot reads the Shoot from the seed and returns a function that applies it again, even after
+// a signal. The Shoot's Secrets are still in the garden. Without a Shoot, or if it is hibernated,
+// restore does nothing, and KeepShoot prints that the Shoot of the last bug stays. It returns an
+// error if it cannot read the Shoot.
 func KeepShoot(ctx context.Context, execute Execute, prose io.Writer) (restore func(context.Context) error, err error) {
 	rig := &Rig{execute: execute, transcript: io.Discard, result: &Result{}}
 	text, err := rig.run(ctx, []string{"kubectl", "seed", "get", "cluster", "shoot--local--local", "--ignore-not-found", "--output=jsonpath={.spec.shoot}"})
@@ -31,7 +31,7 @@ func KeepShoot(ctx context.Context, execute Execute, prose io.Writer) (restore f
 		return nil, err
 	}
 	if shoot == nil || hibernated {
-		fmt.Fprintln(prose, "No Shoot, or it is hibernated: the Shoot of the last bug stays.")
+		fmt.Fprintln(prose, "There is no Shoot, or it is hibernated: the Shoot of the last bug stays.")
 		return func(context.Context) error { return nil }, nil
 	}
 	return func(ctx context.Context) error {

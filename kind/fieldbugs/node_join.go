@@ -23,10 +23,10 @@ func join() Bug {
 	return Bug{
 		ID: "s20", Slug: "node-joins", Title: "a machine is lost, and a new one joins",
 		Reports: []string{"gardener-extension-registry-cache#68", "gardener-extension-registry-cache#444"},
-		Symptom: "A new node needs many minutes: its first pulls ask a cache that it cannot reach yet.",
+		Symptom: "A new node becomes ready only after many minutes: its first pulls wait for a cache that it cannot reach yet.",
 		Fault:   "node/worker2 loss",
 		Expectation: "A new machine is ready at most 20 s later than without caches. Its pulls succeed within 5 s while " +
-			"containerd runs. In the end they use the cache.",
+			"containerd runs. After the join they use the cache.",
 		Lane: Full, Bound: 5 * time.Minute,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			if _, err := r.Testbed(ctx, "shoot", "disable"); err != nil {
@@ -47,10 +47,10 @@ func join() Bug {
 			if err != nil {
 				return err
 			}
-			if err := r.Within("the fresh machine is ready, 20 s later than without caches at most", with.ready, without.ready+slower); err != nil {
+			if err := r.Within("the new machine is ready at most 20 s later than without caches", with.ready, without.ready+slower); err != nil {
 				return err
 			}
-			if err := r.Within("it has its mirrors, since it was ready", with.mirrors-with.ready, soon); err != nil {
+			if err := r.Within("after it is ready, the machine gets its mirrors", with.mirrors-with.ready, soon); err != nil {
 				return err
 			}
 			if err := r.noPullFails(with.series, longest); err != nil {
@@ -60,7 +60,7 @@ func join() Bug {
 			if err != nil {
 				return err
 			}
-			_, err = r.requireHit(ctx, stored.Reference, "in the end it pulls through the cache")
+			_, err = r.requireHit(ctx, stored.Reference, "after the join, the machine pulls through the cache")
 			return err
 		},
 	}
@@ -69,14 +69,14 @@ func join() Bug {
 // joined has the times of a machine that joined the cluster.
 type joined struct {
 	series // the pulls during the join
-	// ready is the time until the Node was Ready and gardener-node-agent had applied its
-	// configuration, which starts the unit that waits for caches. mirrors is the time until the node
-	// had the wanted mirror of alpha.
+	// ready is the time until the Node was Ready and gardener-node-agent had applied the operating
+	// system config, which starts the unit that waits for caches. mirrors is the time until the
+	// node had the wanted mirror of alpha.
 	ready, mirrors time.Duration
 }
 
-// rejoin removes worker2 and lets a new machine join in its place, which pulls new images of alpha
-// as soon as it can.
+// rejoin removes worker2 and lets a new machine join in its place. The new machine pulls new images
+// of alpha as soon as its Node exists.
 func (r *Rig) rejoin(ctx context.Context, wanted func(mirror string) bool) (joined, error) {
 	if err := r.Break(ctx, "node/worker2", "loss"); err != nil {
 		return joined{}, err
@@ -103,15 +103,15 @@ func (r *Rig) rejoin(ctx context.Context, wanted func(mirror string) bool) (join
 // series is the result of consecutive pulls.
 type series struct {
 	succeeded int
-	// failure is the last error of a pull. It does not include that containerd was not running,
-	// because gardener-node-agent restarts containerd after a change of its configuration.
+	// failure is the last error of a pull. It ignores errors while containerd does not run, because
+	// gardener-node-agent restarts containerd after a change of its configuration.
 	failure error
 	// slowest is the duration of the slowest pull, failed ones included.
 	slowest time.Duration
 }
 
-// pullUntil pulls new images of alpha on worker2, once its Node exists, until done sends an error
-// or nil. It always waits for done.
+// pullUntil pulls new images of alpha on worker2, once its Node exists, until it receives from
+// done. It always waits for done.
 func (r *Rig) pullUntil(ctx context.Context, done <-chan error) (s series, err error) {
 	img, err := r.Push(ctx, "alpha")
 	exists := false
@@ -124,7 +124,7 @@ func (r *Rig) pullUntil(ctx context.Context, done <-chan error) (s series, err e
 		if err != nil {
 			continue
 		}
-		if !exists { // until then, the testbed deletes the images of the machine
+		if !exists { // before, the testbed deletes the images of the machine
 			_, exists = r.node(ctx, "worker2")
 			continue
 		}
@@ -143,14 +143,14 @@ func (r *Rig) pullUntil(ctx context.Context, done <-chan error) (s series, err e
 
 // noPullFails requires that there were pulls, and that all succeeded within the bound.
 func (r *Rig) noPullFails(s series, bound time.Duration) error {
-	const claim = "all pulls succeed while it joins"
+	const claim = "all pulls succeed while the machine joins"
 	if s.failure != nil {
 		return r.Require(claim, false, "%v", s.failure)
 	}
-	if err := r.Require(claim, s.succeeded > 0, "%d of them", s.succeeded); err != nil {
+	if err := r.Require(claim, s.succeeded > 0, "%d pulls", s.succeeded); err != nil {
 		return err
 	}
-	return r.Within("the slowest of them", s.slowest, bound)
+	return r.Within("the slowest of these pulls", s.slowest, bound)
 }
 
 const (

@@ -32,7 +32,7 @@ that Shoot instead.
 Repeat the commands below an ` + "`# until`" + ` until the condition is true. Image digests are read with jq.
 
 Times are of one run on two cores, with everything on one machine. Only the bounds are promised. The
-table has the time that came closest to its bound. ` + "`bin/testbed reproduce`" + ` also prints what it saw for
+table has the time that came closest to its bound. ` + "`bin/testbed reproduce`" + ` also prints the evidence for
 each other claim.
 
 `
@@ -55,11 +55,11 @@ func Page(bugs []Bug, results []Result) string {
 	return page.String()
 }
 
-// untilReady are the commands of Rig.begin that follow the first line of every bug.
+// untilReady has the commands of Rig.begin that follow `shoot apply` in every bug.
 var untilReady = []string{
 	"# until all workers have the mirrors of all caches:",
 	"testbed shoot get",
-	"# until the caches run as they are configured now:",
+	"# until the caches run with the current configuration:",
 	"testbed kubectl seed get --namespace=shoot--local--local managedresource extension-registry-cache",
 	"testbed kubectl shoot get --namespace=kube-system statefulsets --selector=upstream-host",
 }
@@ -68,10 +68,10 @@ func fenced(commands []string) string {
 	return "```console\n" + strings.Join(commands, "\n") + "\n```"
 }
 
-// applyTwoCaches is the first line of a bug without a Shoot of its own.
+// applyTwoCaches is the first command of a bug that starts with the default Shoot.
 const applyTwoCaches = "testbed shoot apply -f " + TwoCaches
 
-// shorten removes the commands that the page shows once: untilReady and, before it, applyTwoCaches.
+// shorten removes applyTwoCaches and untilReady, which the page shows only once.
 func shorten(commands []string) []string {
 	n := len(untilReady) + 1
 	switch {
@@ -101,7 +101,7 @@ func tightest(figures []Figure) string {
 // String returns the time and its bound.
 func (f Figure) String() string { return fmt.Sprintf("%.1f s of %.0f s", f.Seconds, f.Bound) }
 
-// faultOf returns the arguments of `testbed fault add` as code, or prose for a bug without a fault.
+// faultOf returns the arguments of `testbed fault add` as Markdown code, or a text without a fault.
 func faultOf(bug Bug) string {
 	if strings.HasPrefix(bug.Fault, "none: ") {
 		return bug.Fault

@@ -16,9 +16,9 @@ func drain() Bug {
 	const longest = 5 * time.Second
 	const unmanaged = "/etc/containerd/certs.d/foreign.example"
 	return Bug{
-		ID: "s8", Slug: "extension-disabled", Title: "the extension is disabled, and one node learns of it late",
+		ID: "s8", Slug: "extension-disabled", Title: "the extension is disabled while gardener-node-agent of one node is stopped",
 		Reports:     []string{"spegel#67", "spegel#767", "spegel#413"},
-		Symptom:     "Nodes keep asking a deleted cache and each pull takes minutes, or an unmanaged hosts.toml is deleted.",
+		Symptom:     "Nodes still use a deleted cache and each pull takes minutes, or an unmanaged hosts.toml is deleted.",
 		Fault:       "none: gardener-node-agent of one node is stopped",
 		Expectation: "No pull takes longer than 5 s. The extension's hosts.toml files are deleted, the unmanaged one is not.",
 		Lane:        Full,
@@ -35,7 +35,7 @@ func drain() Bug {
 			if _, err := r.Exec(ctx, "worker2", "systemctl", "stop", "gardener-node-agent.service"); err != nil {
 				return err
 			}
-			r.Note("meanwhile, again and again: testbed pull \"$(testbed push --upstream alpha)\" --node worker2")
+			r.Note("in the background, repeatedly: testbed pull \"$(testbed push --upstream alpha)\" --node worker2")
 			slowest, err := r.pullWhile(ctx, []string{"--node", "worker2"}, func(ctx context.Context) error {
 				_, err := r.Testbed(ctx, "shoot", "disable")
 				return err
@@ -43,7 +43,7 @@ func drain() Bug {
 			if err != nil {
 				return err
 			}
-			if err := r.Within("the slowest pull meanwhile", slowest, longest); err != nil {
+			if err := r.Within("the slowest pull during the change", slowest, longest); err != nil {
 				return err
 			}
 			for _, node := range []string{"worker", "worker2"} {
@@ -64,8 +64,8 @@ func drain() Bug {
 	}
 }
 
-// pullWhile pulls new images of alpha, one after another and at least one, while do runs. It
-// returns the duration of the slowest pull, or an *Unmet for a failed one. It always waits for do.
+// pullWhile pulls at least one new image of alpha, one after another, while do runs. It returns the
+// duration of the slowest pull, or an *Unmet if a pull failed. It always waits for do.
 func (r *Rig) pullWhile(ctx context.Context, flags []string, do func(context.Context) error) (time.Duration, error) {
 	background := r.background()
 	done := make(chan error, 1)
@@ -76,7 +76,7 @@ func (r *Rig) pullWhile(ctx context.Context, flags []string, do func(context.Con
 		if err == nil {
 			report, pulled := background.Pull(ctx, img.Reference, flags...)
 			if err = pulled; err == nil {
-				slowest, err = max(slowest, Slowest(report)), background.Succeeded("all pulls meanwhile succeed", report)
+				slowest, err = max(slowest, Slowest(report)), background.Succeeded("all pulls during the change succeed", report)
 			}
 		}
 		select {
@@ -95,7 +95,7 @@ func removeOne() Bug {
 	return Bug{
 		ID: "s9", Slug: "cache-removed", Title: "one of two caches is removed",
 		Reports:     []string{"spegel#67", "spegel#767"},
-		Symptom:     "Nodes keep asking a deleted cache, or nodes lose the cache of the other upstream.",
+		Symptom:     "Nodes still use a deleted cache, or nodes lose the cache of the other upstream.",
 		Fault:       "none: one cache is removed from the Shoot",
 		Expectation: "The other cache serves from its store. Pulls of the removed cache's upstream are direct. Its volume is deleted.",
 		Lane:        Full,
@@ -119,7 +119,7 @@ func removeOne() Bug {
 				return err
 			}
 			direct, want := BlobsBy(report, pull.FromUpstream), report.Total.Pulls*(len(img.Objects)-1)
-			if err := r.Require("pulls of the removed one's upstream are direct",
+			if err := r.Require("pulls of the removed cache's upstream are direct",
 				report.Total.Failed == 0 && report.Total.Fallbacks == 0 && report.Total.Pulls > 0 && direct == want,
 				"%d blobs of the upstream, %d fallbacks", direct, report.Total.Fallbacks); err != nil {
 				return err
@@ -128,7 +128,7 @@ func removeOne() Bug {
 			if err := r.get(ctx, &claims, "persistentvolumeclaims", selector("alpha")); err != nil {
 				return err
 			}
-			return r.Require("its volume is gone", len(claims.Items) == 0, "%d claims", len(claims.Items))
+			return r.Require("the volume of the removed cache is deleted", len(claims.Items) == 0, "%d claims", len(claims.Items))
 		},
 	}
 }

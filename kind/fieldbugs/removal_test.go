@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// TestPullWhile checks that the slowest of all pulls counts, that a failed pull is an unmet claim,
-// and that pullWhile waits for the end of do.
+// TestPullWhile checks the duration of the slowest pull, that a failed pull is an unmet claim, and
+// that pullWhile waits for the end of do.
 func TestPullWhile(t *testing.T) {
 	const report = `{"pulls": [{"node": "worker2"ERROR}], "total": {"pulls": 1, "failed": FAILED, "slowestSeconds": SECONDS}}`
 	broken := errors.New("the Shoot is not reconciled")
 	for name, test := range map[string]struct {
-		fails int // the pull that does; none if it is 0
+		fails int // the number of the pull that fails, or 0
 		do    error
 		want  float64
 		unmet bool
 	}{
-		"all succeed":             {0, nil, 4, false},
-		"one fails":               {2, nil, 4, true},
-		"what is done ends badly": {0, broken, 4, false},
+		"all succeed": {0, nil, 4, false},
+		"one fails":   {2, nil, 4, true},
+		"do fails":    {0, broken, 4, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pulls, ended := 0, false
@@ -61,10 +61,10 @@ func TestPullWhile(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 			if slowest.Seconds() != test.want || !ended || pulls < 2 {
-				t.Errorf("the slowest of %d took %s; it was waited for: %t", pulls, slowest, ended)
+				t.Errorf("the slowest of %d pulls took %s; do has ended: %t", pulls, slowest, ended)
 			}
 			if len(r.script.lines) > 0 {
-				t.Errorf("the page has a note of it, and not its commands: %q", r.script.commands())
+				t.Errorf("background pulls must not be recorded: %q", r.script.commands())
 			}
 		})
 	}

@@ -21,7 +21,7 @@ const (
 	Broken Verdict = "broken"
 	// KnownBroken means that the claim of Known does not hold, as expected.
 	KnownBroken Verdict = "known"
-	// Fixed means that the claim of Known holds. The mark must be removed.
+	// Fixed means that the claim of Known holds. Known must be removed.
 	Fixed Verdict = "fixed"
 )
 
@@ -68,8 +68,8 @@ type Options struct {
 	Transcript io.Writer
 	// Progress, if not nil, is called with each command before it runs.
 	Progress func(command string)
-	// OnBroken, if not nil, is called once if the verdict is Broken or Fixed, before the faults are
-	// deleted, or after a failed clean-up. A signal ends ctx; the bound of the bug does not.
+	// OnBroken, if not nil, is called once: before the faults are deleted if the verdict is Broken
+	// or Fixed, or else after a failed clean-up. A signal ends ctx, the bound of the bug does not.
 	OnBroken func(ctx context.Context, reason string)
 }
 
@@ -101,7 +101,7 @@ func Reproduce(ctx context.Context, bug Bug, execute Execute, options Options) *
 	if looked {
 		options.onBroken(ctx, result.Reason)
 	}
-	// A failed clean-up is a failure, also of a bug with a Known mark.
+	// A failed clean-up is a failure, even of a bug with a Known mark.
 	if left := rig.cleanUp(ctx); left != nil {
 		err = errors.Join(err, fmt.Errorf("afterwards: %w", left))
 		result.Verdict, result.Reason = Broken, err.Error()
@@ -123,7 +123,7 @@ func (r *Rig) reproduce(ctx context.Context, bug Bug) error {
 	return bug.Reproduce(ctx, r)
 }
 
-// cleanUp deletes all faults and reverts the other changes of the bug, the last one first, also
+// cleanUp deletes all faults and reverts the other changes of the bug, the last one first, even
 // after a signal.
 func (r *Rig) cleanUp(ctx context.Context) error {
 	ctx, cancel := progress.Within(context.WithoutCancel(ctx), cleanUpTimeout, "not cleaned up")
@@ -148,6 +148,6 @@ func judge(known *Known, err error) (Verdict, string) {
 	case errors.As(err, &unmet) && unmet.Claim == known.Claim:
 		return KnownBroken, fmt.Sprintf("%v (%s)", unmet, known.Because)
 	default:
-		return Broken, fmt.Sprintf("a known failure of %q failed otherwise: %v", known.Claim, err)
+		return Broken, fmt.Sprintf("want the known failure of %q, got another one: %v", known.Claim, err)
 	}
 }

@@ -12,11 +12,11 @@ import (
 	"testing"
 )
 
-// console answers command lines and records them.
+// console is a fake testbed that prints output for command lines and records them.
 type console struct {
 	lines  []string
-	refuse string // a part of the line that fails
-	shoot  string // what `shoot get` answers; begun if it is empty
+	refuse string // command lines with this text fail
+	shoot  string // the output of `shoot get`; begun if empty
 }
 
 func (c *console) execute(_ context.Context, args []string, out, err io.Writer) int {
@@ -39,8 +39,7 @@ func (c *console) execute(_ context.Context, args []string, out, err io.Writer) 
 	return 0
 }
 
-// The commands that begin runs until the caches are rolled out, and their answers when that is
-// done.
+// The commands that begin runs until the caches are rolled out, and their final output.
 const (
 	getResource = "kubectl seed get --namespace=shoot--local--local --output=json managedresource extension-registry-cache"
 	getCaches   = "kubectl shoot get --namespace=kube-system --output=json statefulsets --selector=upstream-host"
@@ -49,7 +48,7 @@ const (
 		"status": {"observedGeneration": 2, "updatedReplicas": 1, "readyReplicas": 1}}]}`
 )
 
-// begun is the answer of `shoot get` when all workers know the one cache.
+// begun is the output of `shoot get` when all workers have the mirror of the only cache.
 const begun = `{
   "namespace": "shoot--local--local",
   "extensions": [{"type": "registry-cache", "providerStatus": {
@@ -76,7 +75,7 @@ func TestVerdicts(t *testing.T) {
 		"it cannot be reproduced":         {nil, errors.New("no node"), Broken, "no node", false},
 		"a known failure":                 {known, fmt.Errorf("step: %w", unmet), KnownBroken, "of X", true},
 		"a known failure holds":           {known, nil, Fixed, "remove the mark", false},
-		"a known failure fails otherwise": {known, &Unmet{Claim: "other"}, Broken, "failed otherwise", false},
+		"a known failure fails otherwise": {known, &Unmet{Claim: "other"}, Broken, "got another one", false},
 		"a known failure has an error":    {known, errors.New("no node"), Broken, "no node", false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -89,15 +88,15 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// untilBegun are the lines of the page that follow those that apply the Shoot.
+// untilBegun has the lines of the page that follow `shoot apply`.
 var untilBegun = []string{
 	"# until all workers have the mirrors of all caches:", "testbed shoot get",
-	"# until the caches run as they are configured now:",
+	"# until the caches run with the current configuration:",
 	"testbed " + strings.Replace(getResource, " --output=json", "", 1), "testbed " + strings.Replace(getCaches, " --output=json", "", 1),
 }
 
-// TestFaultsAreCleared checks that faults are deleted at the start and, whatever happens, at the
-// end, even after a signal.
+// TestFaultsAreCleared checks that faults are deleted at the start and at the end, even after a
+// signal.
 func TestFaultsAreCleared(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	shell := &console{}
@@ -112,7 +111,7 @@ func TestFaultsAreCleared(t *testing.T) {
 		t.Errorf("%q, want %q", shell.lines, want)
 	}
 	if broken != len(want)-1 {
-		t.Errorf("what is broken was looked at after %d commands, want %d: while the faults hold", broken, len(want)-1)
+		t.Errorf("OnBroken was called after %d commands, want %d, before the faults are deleted", broken, len(want)-1)
 	}
 	if result.Verdict != Broken || !strings.Contains(transcript.String(), "$ testbed fault add cache/alpha stop") {
 		t.Errorf("%s\n%s", result, transcript.String())
@@ -177,7 +176,7 @@ func TestFailedUndoing(t *testing.T) {
 		return nil
 	}}, (&console{}).execute, Options{Transcript: io.Discard})
 	if result.Verdict != Broken || !strings.Contains(result.Reason, "afterwards: the unit does not start") || !first {
-		t.Errorf("%s; the other one was undone after a signal: %t", result, first)
+		t.Errorf("%s; the other change was reverted after a signal: %t", result, first)
 	}
 }
 
@@ -210,7 +209,7 @@ func TestOnBroken(t *testing.T) {
 				}
 			}})
 			if looked != test.want {
-				t.Errorf("looked at %d times, want %d", looked, test.want)
+				t.Errorf("called %d times, want %d", looked, test.want)
 			}
 		})
 	}

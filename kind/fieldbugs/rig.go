@@ -27,7 +27,7 @@ type Rig struct {
 	undo       []func(context.Context) error
 }
 
-// Afterwards calls undo when the bug has ended, also after a failure.
+// Afterwards calls undo when the bug has ended, even after a failure.
 func (r *Rig) Afterwards(undo func(ctx context.Context) error) { r.undo = append(r.undo, undo) }
 
 // background returns a rig for commands that run at the same time as others. They are not recorded:
@@ -36,7 +36,7 @@ func (r *Rig) background() *Rig {
 	return &Rig{execute: r.execute, transcript: io.Discard, result: &Result{ID: r.result.ID}}
 }
 
-// Note records what is not a command of `testbed`, such as a wait or a background task.
+// Note records a comment about something that is not a command of `testbed`, such as a wait.
 func (r *Rig) Note(text string) { r.show(func() { r.script.note(text) }) }
 
 // show calls write and reports the lines that it added to the script as progress.
@@ -68,7 +68,7 @@ func lastLine(output string) string {
 	return output[strings.LastIndex(output, "\n")+1:]
 }
 
-// Testbed runs a command and returns its standard output, also with an error. The error of a failed
+// Testbed runs a command and returns its standard output, even with an error. The error of a failed
 // command is a *CommandError.
 func (r *Rig) Testbed(ctx context.Context, args ...string) (string, error) {
 	r.show(func() { r.script.run(args) })
@@ -86,7 +86,7 @@ func (r *Rig) Ask(ctx context.Context, name string, args ...string) (string, err
 	}
 	words := strings.Fields(out)
 	if len(words) != 1 {
-		return "", fmt.Errorf("%s: answered %q, want one word: the %s", commandLine(args), out, name)
+		return "", fmt.Errorf("%s: printed %q, want one word: the %s", commandLine(args), out, name)
 	}
 	r.script.bind(words[0], "${"+variable+"}", nil)
 	return words[0], nil
@@ -106,7 +106,7 @@ func (r *Rig) run(ctx context.Context, args []string) (string, error) {
 	return out.String(), nil
 }
 
-// answer runs a command with --json and decodes its output, also if it failed.
+// answer runs a command with --json and decodes its output, even if the command failed.
 func (r *Rig) answer(ctx context.Context, into any, args ...string) error {
 	r.show(func() { r.script.run(args) })
 	return r.decode(ctx, into, args)
@@ -118,13 +118,13 @@ func (r *Rig) decode(ctx context.Context, into any, args []string) error {
 		return err
 	}
 	if broken := json.Unmarshal([]byte(out), into); broken != nil && err == nil {
-		return fmt.Errorf("%s: answer: %w", commandLine(args), broken)
+		return fmt.Errorf("%s: decode the output: %w", commandLine(args), broken)
 	}
 	return err
 }
 
-// Await calls the function done every second until it returns true or an error, or until the bound
-// has passed. The error names what was awaited and the last state.
+// Await calls done every second until it returns true or an error, or until the bound has passed.
+// The error names what was awaited and the last state.
 func (r *Rig) Await(ctx context.Context, what string, bound time.Duration, done func(ctx context.Context) (ok bool, state string, err error)) error {
 	var end func()
 	r.show(func() { end = r.script.again(what) })

@@ -9,13 +9,13 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/pull"
 )
 
-// script records the commands of a bug as bash that works on any testbed: values that differ
+// script records the commands of a bug as bash that works on any testbed. Values that differ
 // between runs, such as images, volumes and nodes, become variables.
 type script struct {
 	lines []*line
 	names []binding
-	// loop is the index of the first line of the current loop, whose lines are recorded once. It is 0
-	// outside of loops.
+	// loop is the index of the first line of the current loop, or 0 outside of loops. Each line of
+	// a loop is recorded once.
 	loop int
 }
 
@@ -26,18 +26,18 @@ type line struct {
 	variable string
 	// image is the number of the pushed image, or 0.
 	image int
-	// digest and parts are true if later lines need the digest of the image, or those of its parts.
+	// digest and parts are true if later lines need the digest of the image, or of its parts.
 	digest, parts bool
 }
 
-// binding replaces a value of this run by a text. use, if not nil, is called when a line contains
-// the value.
+// binding replaces a value of this run by a text in later lines. use, if not nil, is called when a
+// line contains the value.
 type binding struct {
 	value, text string
 	use         func()
 }
 
-// commands returns the lines for a shell.
+// commands returns the script as lines of bash.
 func (s *script) commands() []string {
 	var all []string
 	for _, l := range s.lines {
@@ -70,7 +70,7 @@ func (l *line) pushWithDigests() []string {
 	return all
 }
 
-// add appends a line, unless it equals the last one or one in the current loop.
+// add appends a line, unless it equals the last line or a line in the current loop.
 func (s *script) add(added *line) {
 	from := max(len(s.lines)-1, 0)
 	if s.loop > 0 {
@@ -150,7 +150,7 @@ func numbered(name string, number int) string {
 	return fmt.Sprintf("%s%d", name, number)
 }
 
-// bind replaces a value by a text from here on, unless the value is already bound.
+// bind replaces a value by a text in all later lines, unless the value is already bound.
 func (s *script) bind(value, text string, use func()) {
 	if value == "" || slices.ContainsFunc(s.names, func(b binding) bool { return b.value == value }) {
 		return
@@ -160,7 +160,7 @@ func (s *script) bind(value, text string, use func()) {
 	slices.SortStableFunc(s.names, func(a, b binding) int { return len(b.value) - len(a.value) })
 }
 
-// named returns the text, for double quotes, with all bound values replaced.
+// named returns the text with all bound values replaced. The result belongs in double quotes.
 func (s *script) named(text string) string {
 	for _, b := range s.names {
 		before, after, found := strings.Cut(text, b.value)
@@ -175,7 +175,7 @@ func (s *script) named(text string) string {
 	return text
 }
 
-// forProgram are the flags that the recorded commands leave out.
+// forProgram has the flags for programs, which recorded commands leave out.
 var forProgram = []string{"--json", "--output=json"}
 
 // commandLine returns the recorded form of a command.
@@ -212,7 +212,7 @@ func (s *script) again(until string) (end func()) {
 	return func() { s.loop = outer }
 }
 
-// mark returns a function that drops what was recorded since. It is for failed attempts.
+// mark returns a function that drops all later lines and bindings, for failed attempts.
 func (s *script) mark() (reset func()) {
 	lines, names := len(s.lines), slices.Clone(s.names)
 	return func() { s.lines, s.names = s.lines[:lines], names }

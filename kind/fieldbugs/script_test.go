@@ -23,7 +23,7 @@ func TestQuoting(t *testing.T) {
 	}
 }
 
-// registry answers like a testbed to which images are pushed. All names differ between runs.
+// registry is a fake testbed that accepts pushed images. All names differ between runs.
 func registry(run string) Execute {
 	c := &console{}
 	hex := strings.Repeat(run, 64)
@@ -117,8 +117,7 @@ func TestCommandsOfThePage(t *testing.T) {
 	}
 }
 
-// TestFailedAttempts checks that the script has no failed attempt, only the image that came through
-// the cache.
+// TestFailedAttempts checks that the script has no failed attempt, only the successful one.
 func TestFailedAttempts(t *testing.T) {
 	pushes, pulls := 0, 0
 	execute := func(_ context.Context, args []string, out, _ io.Writer) int {

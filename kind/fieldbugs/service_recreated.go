@@ -9,10 +9,10 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
-// serviceRecreated is a cache whose endpoint changes while nodes use the old one.
+// serviceRecreated is a cache whose endpoint changes while nodes use the old endpoint.
 func serviceRecreated() Bug {
 	const maxStall, maxHeal = 5 * time.Second, 30 * time.Second
-	const quick = "no pull takes longer than 5 s while nodes know the old address only"
+	const quick = "no pull takes longer than 5 s while nodes only have the old address"
 	return Bug{
 		ID: "s22", Slug: "service-recreated", Title: "the cache's Service is recreated with another address",
 		Reports: []string{"gardener#11864", "gardener#11010", "containerd#4861"},
@@ -22,8 +22,8 @@ func serviceRecreated() Bug {
 		Expectation: "No pull takes longer than 5 s while nodes have the old address. After the next reconciliation they have " +
 			"the new one and pull through the cache.",
 		Lane: Full,
-		Known: &Known{Claim: quick, Because: "each part of an image waits for dial_timeout, a second, three layers at a time: an image of two layers " +
-			"takes 4 s, one of eight does not keep the bound"},
+		Known: &Known{Claim: quick, Because: "each part of an image waits for dial_timeout (1 s), and three layers wait at the same time: an image " +
+			"with two layers takes 4 s, one with eight layers takes too long"},
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			img, err := r.Push(ctx, "alpha", "--layers", "8")
 			if err != nil {
@@ -40,7 +40,7 @@ func serviceRecreated() Bug {
 			if err != nil {
 				return err
 			}
-			if err := r.Succeeded("pulls succeed past the old address", report); err != nil {
+			if err := r.Succeeded("pulls succeed although nodes have the old address", report); err != nil {
 				return err
 			}
 			err = r.Require("the nodes asked the old address first", report.Total.Fallbacks == 2, "%d fallbacks of 2 pulls; %s", report.Total.Fallbacks, report.Verdict)

@@ -14,7 +14,7 @@ import (
 // ShortTTL is a Shoot whose cache for alpha has a TTL of 30 s.
 const ShortTTL = "kind/fieldbugs/shoots/short-ttl.yaml"
 
-// sharedLayer is a layer of two images that expires for the first one.
+// sharedLayer is a layer of two images that is deleted when the first image expires.
 func sharedLayer() Bug {
 	const ttl, bound = 30 * time.Second, 10 * time.Second
 	return Bug{
@@ -22,7 +22,7 @@ func sharedLayer() Bug {
 		Reports: []string{"distribution#2367", "distribution#4191", "distribution#4872"},
 		Symptom: "Pulls fail with unexpected EOF one TTL after the first pull: the cache answers 200 and sends nothing.",
 		Fault:   "none: the TTL is 30 s, and the second image is pulled 20 s after the first",
-		Expectation: "When the layers of the first image are collected, a new node still gets the complete second image through " +
+		Expectation: "When the layers of the first image are deleted, a new node still gets the complete second image through " +
 			"the cache.",
 		Lane: Full, Shoot: ShortTTL,
 		Reproduce: func(ctx context.Context, r *Rig) error {
@@ -31,8 +31,8 @@ func sharedLayer() Bug {
 				return err
 			}
 			start := time.Now()
-			// Everything is prepared before the second pull, because the layers of the first image expire
-			// only ten seconds after it.
+			// Prepare everything before the second pull, because ten seconds later the layers of
+			// the first image expire.
 			store, err := r.volumeOf(ctx, "alpha")
 			if err != nil {
 				return err
@@ -43,7 +43,7 @@ func sharedLayer() Bug {
 			}
 			shared, own := split(second, first)
 			if len(shared) == 0 || len(own) == 0 {
-				return fmt.Errorf("of %s %d objects are those of %s, and %d are not: this proves nothing", second.Reference, len(shared), first.Reference, len(own))
+				return fmt.Errorf("%s shares %d objects with %s and has %d others: this proves nothing", second.Reference, len(shared), first.Reference, len(own))
 			}
 			r.Note("20 s after the pull:")
 			if err := r.until(ctx, start.Add(ttl*2/3)); err != nil {
@@ -86,14 +86,14 @@ func split(image, other pull.Pushed) (shared, own []pull.Object) {
 	return shared, own
 }
 
-// awaitCollected waits until the files of the shared objects are deleted. They must exist when it
-// is called, and the other files of the second image must still exist afterwards. Otherwise the
-// next pull proves nothing.
+// awaitCollected waits until the files of the shared objects are deleted. They must exist at first,
+// and the other files of the second image must still exist afterwards. Otherwise the next pull
+// proves nothing.
 func (r *Rig) awaitCollected(ctx context.Context, store volume, shared, own []pull.Object, bound time.Duration) error {
 	if found, err := r.files(ctx, store, shared); err != nil || found != len(shared) {
 		return errors.Join(err, fmt.Errorf("%d files of shared layers in the store, want %d", found, len(shared)))
 	}
-	err := r.Soon(ctx, "the shared layers are collected for the first image", bound, func(ctx context.Context) (bool, string, error) {
+	err := r.Soon(ctx, "the shared layers are deleted when the first image expires", bound, func(ctx context.Context) (bool, string, error) {
 		left, err := r.files(ctx, store, shared)
 		return left == 0, fmt.Sprintf("%d left", left), err
 	})
@@ -101,7 +101,7 @@ func (r *Rig) awaitCollected(ctx context.Context, store volume, shared, own []pu
 		return err
 	}
 	if found, err := r.files(ctx, store, own); err != nil || found != len(own) {
-		return errors.Join(err, fmt.Errorf("%d files of the second image's own in the store, want %d: it expired too, so this proves nothing",
+		return errors.Join(err, fmt.Errorf("%d other files of the second image in the store, want %d: it expired too, so this proves nothing",
 			found, len(own)))
 	}
 	return nil
@@ -112,7 +112,7 @@ func (r *Rig) awaitCollected(ctx context.Context, store volume, shared, own []pu
 const blobSum = `path=${1#*/}; curl --silent --show-error --fail "http://$0:5000/v2/${path%:*}/blobs/sha256:$2?ns=${1%%/*}" | sha256sum`
 
 // requireAnswer requires that the first response of alpha's cache has all bytes of a blob. A pull
-// does not show that, because containerd repeats a request that was cut off.
+// cannot check this, because containerd repeats a request after a truncated response.
 func (r *Rig) requireAnswer(ctx context.Context, img pull.Pushed, blob pull.Object) error {
 	address, err := r.Ask(ctx, "address", "kubectl", "shoot", "get", "--namespace=kube-system", "services", selector("alpha"),
 		"--output=jsonpath={.items[*].spec.clusterIP}")
@@ -128,7 +128,7 @@ func (r *Rig) requireAnswer(ctx context.Context, img pull.Pushed, blob pull.Obje
 	return r.Require("the cache's first answer for a shared layer is complete", got == want, "sha256:%s, want sha256:%s", got, want)
 }
 
-// until waits for a point in time, here for the end of a TTL.
+// until waits until the deadline.
 func (r *Rig) until(ctx context.Context, deadline time.Time) error {
 	timer := time.NewTimer(time.Until(deadline))
 	defer timer.Stop()

@@ -27,18 +27,18 @@ func TestSplit(t *testing.T) {
 // TestAwaitCollected checks that the shared objects must exist at first, and that the other objects
 // must still exist at the end.
 func TestAwaitCollected(t *testing.T) {
-	const claim = "the shared layers are collected for the first image"
+	const claim = "the shared layers are deleted when the first image expires"
 	shared, own := []pull.Object{{Digest: "sha256:5555"}}, []pull.Object{{Digest: "sha256:0000"}}
 	for name, test := range map[string]struct {
 		before, after, own string // what find prints
 		bound              time.Duration
 		claim, holds       bool
 	}{
-		"it is":                     {"5\n", "", "0\n", time.Hour, true, true},
-		"it is not":                 {"5\n", "5\n", "0\n", time.Second / 4, true, false},
-		"it was never there":        {"", "", "0\n", time.Hour, false, false},
-		"the other's time is up":    {"5\n", "", "", time.Hour, false, false},
-		"there were more than that": {"5\n6\n", "", "0\n", time.Hour, false, false},
+		"they are deleted":         {"5\n", "", "0\n", time.Hour, true, true},
+		"they stay":                {"5\n", "5\n", "0\n", time.Second / 4, true, false},
+		"they never existed":       {"", "", "0\n", time.Hour, false, false},
+		"the second image expired": {"5\n", "", "", time.Hour, false, false},
+		"there are too many files": {"5\n6\n", "", "0\n", time.Hour, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			looks := 0

@@ -24,7 +24,7 @@ const (
 
 // tlsFlip changes http.tls on, off and on again.
 func tlsFlip() Bug {
-	const longest = 15 * time.Second // the cache restarts each time; containerd waits 30 s for one that hangs
+	const longest = 15 * time.Second // the cache restarts each time; containerd waits 30 s if it hangs
 	return Bug{
 		ID: "s17", Slug: "tls-flip", Title: "HTTPS of a cache goes on, off and on again",
 		Reports: []string{"gardener-extension-registry-cache#324", "gardener-extension-registry-cache#344"},
@@ -39,12 +39,12 @@ func tlsFlip() Bug {
 			if err != nil {
 				return err
 			}
-			r.Note("meanwhile, again and again: testbed pull \"$(testbed push --upstream alpha)\" --all")
+			r.Note("in the background, repeatedly: testbed pull \"$(testbed push --upstream alpha)\" --all")
 			slowest, err := r.pullWhile(ctx, []string{"--all"}, r.flip)
 			if err != nil {
 				return err
 			}
-			if err := r.Within("the slowest pull meanwhile", slowest, longest); err != nil {
+			if err := r.Within("the slowest pull during the change", slowest, longest); err != nil {
 				return err
 			}
 			for _, node := range workers {
@@ -65,20 +65,20 @@ func (r *Rig) flip(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := r.requireScheme(ctx, "when it is on again", byHTTPS); err != nil {
+	if err := r.requireScheme(ctx, "with HTTPS on again", byHTTPS); err != nil {
 		return err
 	}
 	if err := r.Apply(ctx, TwoCaches); err != nil {
 		return err
 	}
-	return r.requireScheme(ctx, "when it is off", byHTTP)
+	return r.requireScheme(ctx, "with HTTPS off", byHTTP)
 }
 
 // requireScheme requires that all workers use the endpoints in the status, with the scheme, and
 // pull through the cache of alpha.
 func (r *Rig) requireScheme(ctx context.Context, when, scheme string) error {
 	const configured = 30 * time.Second
-	err := r.Soon(ctx, when+" all nodes ask by "+scheme, configured, func(ctx context.Context) (bool, string, error) {
+	err := r.Soon(ctx, when+", all nodes use "+scheme, configured, func(ctx context.Context) (bool, string, error) {
 		status, err := r.Shoot(ctx)
 		if err != nil {
 			return false, "", err
@@ -89,11 +89,11 @@ func (r *Rig) requireScheme(ctx context.Context, when, scheme string) error {
 	if err != nil {
 		return err
 	}
-	img, err := r.requireCachedWithin(ctx, when+" new images come through the cache", settled)
+	img, err := r.requireCachedWithin(ctx, when+", new images come through the cache", settled)
 	if err != nil {
 		return err
 	}
-	_, err = r.requireHit(ctx, img.Reference, when+" the other node has them from its store")
+	_, err = r.requireHit(ctx, img.Reference, when+", the other node gets them from the cache's store")
 	return err
 }
 
@@ -113,8 +113,8 @@ func otherSchemes(status status.Shoot, scheme string) ([]string, error) {
 	return wrong, err
 }
 
-// requireNoX509 requires that containerd's journal since a time ("@1700000000") has pulls, and no
-// certificate error.
+// requireNoX509 requires that containerd's journal since a time ("@1700000000") has no certificate
+// error. A journal without pulls is an error.
 func (r *Rig) requireNoX509(ctx context.Context, node, since string) error {
 	journal, err := r.Exec(ctx, node, "journalctl", "--unit=containerd.service", "--since="+since, "--output=cat")
 	if err != nil {
@@ -124,12 +124,12 @@ func (r *Rig) requireNoX509(ctx context.Context, node, since string) error {
 	if pulled == 0 {
 		return fmt.Errorf("the journal of containerd on %s has no pull since %s, so this proves nothing", node, since)
 	}
-	return r.Require("containerd of "+node+" complains of no certificate", failures == 0, "%d lines with x509, %d images pulled%s", failures, pulled, line)
+	return r.Require("containerd of "+node+" reports no certificate error", failures == 0, "%d lines with x509, %d images pulled%s", failures, pulled, line)
 }
 
-// noCache is the certificate error of a server outside the testbed. Requests to the address of a
-// deleted pod can leave the testbed, where another server may answer by HTTPS. If a cache had such
-// a certificate, the bug would still detect it, because nodes would not use that cache.
+// noCache is part of the certificate error for a server outside the testbed. Requests to the
+// address of a deleted pod can reach another server there. If a cache had such a certificate, the
+// bug would still detect it, because nodes would not use this cache.
 const noCache = "doesn't contain any IP SANs"
 
 // certificateErrors counts the pulled images and the certificate errors in a journal, and returns
@@ -177,7 +177,8 @@ func caRotated() Bug {
 	}
 }
 
-// endRotation completes a rotation from any phase, for the next bug. It does nothing without one.
+// endRotation completes a rotation in any phase, for the next bug. It does nothing without a
+// rotation.
 func (r *Rig) endRotation(ctx context.Context) error {
 	const phases = 2 // from Preparing, two commands complete it
 	for range phases {
@@ -225,7 +226,7 @@ func caDamaged() Bug {
 		Symptom: "The node can pull no image of the upstream: containerd treats an unreadable CA file as an error and does " +
 			"not ask the upstream.",
 		Fault:       "none: the certificate in the file is damaged",
-		Expectation: "A pull succeeds within 20 s without help: the node's unit restores its files.",
+		Expectation: "A pull succeeds within 20 s without help, because a systemd unit on the node restores the file.",
 		Lane:        Full, Shoot: HTTPS,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			img, err := r.newImage(ctx, "alpha")
@@ -244,7 +245,7 @@ func caDamaged() Bug {
 			if !path.IsAbs(file) {
 				file = path.Join(folder, file)
 			}
-			// sed prints what it has replaced. Without a replacement this proves nothing.
+			// sed prints the replaced line. Without a replacement the pull proves nothing.
 			out, err = r.Exec(ctx, "worker2", "sed", "--in-place", "s/BEGIN CERTIFICATE/BEGIN GARBAGE/w /dev/stdout", file)
 			if err != nil || !strings.Contains(out, "GARBAGE") {
 				return errors.Join(err, fmt.Errorf("%s has no certificate", file))
@@ -252,7 +253,7 @@ func caDamaged() Bug {
 			if _, err := r.awaitPull(ctx, img, bound); err != nil {
 				return err
 			}
-			return r.Soon(ctx, "the CA file is back", bound, func(ctx context.Context) (bool, string, error) {
+			return r.Soon(ctx, "the CA file is restored", bound, func(ctx context.Context) (bool, string, error) {
 				out, err := r.Exec(ctx, "worker2", "cat", file)
 				return strings.Contains(out, "BEGIN CERTIFICATE") && !strings.Contains(out, "BEGIN GARBAGE"), out, err
 			})

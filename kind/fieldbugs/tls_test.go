@@ -10,14 +10,14 @@ import (
 // TestEndRotation checks that a rotation is ended from each phase.
 func TestEndRotation(t *testing.T) {
 	for name, test := range map[string]struct {
-		phases []string // one for each look; the last one stays
+		phases []string // one for each `shoot get`; the last one stays
 		verbs  []string
 		err    string
 	}{
 		"it never began":            {phases: []string{""}},
 		"it is over":                {phases: []string{"Completed"}},
 		"the start was interrupted": {[]string{"Preparing", "Prepared", "Completed"}, []string{"shoot reconcile", "shoot rotate-ca-complete"}, ""},
-		"the start was all":         {[]string{"Prepared", "Completed"}, []string{"shoot rotate-ca-complete"}, ""},
+		"it was only started":       {[]string{"Prepared", "Completed"}, []string{"shoot rotate-ca-complete"}, ""},
 		"the end was interrupted":   {[]string{"Completing", "Completed"}, []string{"shoot reconcile"}, ""},
 		"it does not end":           {[]string{"Completing"}, []string{"shoot reconcile", "shoot reconcile"}, "still in phase Completing"},
 	} {
@@ -63,6 +63,6 @@ func TestEndRotationUnread(t *testing.T) {
 		t.Errorf("%v, want the problem of the status", err)
 	}
 	if len(c.lines) != 1 {
-		t.Errorf("ran %q, want one look", c.lines)
+		t.Errorf("ran %q, want one command", c.lines)
 	}
 }

@@ -15,16 +15,16 @@ const (
 	transferDeadline = 6 * time.Minute
 )
 
-// transfer is the pull by containerd's transfer service.
+// transfer is a node whose containerd pulls with the transfer service.
 func transfer() Bug {
 	return Bug{
 		ID: "s25", Slug: "transfer-service", Title: "containerd's transfer service fetches the images",
 		Reports: []string{"containerd#12415", "containerd#12636", "spegel#1272"},
-		Symptom: "Since containerd 2.1 nodes silently bypass the cache: the transfer service takes the default config_path " +
-			"for one folder.",
+		Symptom: "Since containerd 2.1 nodes silently bypass the cache: the transfer service treats the default " +
+			"config_path, a list, as one folder.",
 		Fault: "none: settings of containerd",
 		Expectation: "With one folder as config_path, as Gardener sets it, pulls use the cache. With containerd's default of " +
-			"two they do not, and `testbed pull` reports it.",
+			"two folders they do not, and `testbed pull` reports it.",
 		Lane: Full, Bound: transferDeadline,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			r.Afterwards(func(ctx context.Context) error { return r.up(ctx, localPull) })
@@ -55,7 +55,7 @@ func (r *Rig) transfer(ctx context.Context) error {
 		return err
 	}
 	direct := BlobsBy(report, pull.FromUpstream)
-	return r.Require("with two folders pulls go past the cache, and that is seen", report.Total.Fallbacks == 1 && direct == len(img.Objects)-1,
+	return r.Require("with two folders pulls bypass the cache, and the report shows it", report.Total.Fallbacks == 1 && direct == len(img.Objects)-1,
 		"%d blobs of the upstream; %s", direct, report.Verdict)
 }
 

@@ -33,8 +33,8 @@ func names() Bug {
 		Symptom: "Two upstreams get objects with the same name and reconciliation never ends, or a pod cannot be created " +
 			"because its name is too long.",
 		Fault: "none: the Shoot names a.b-c and a-b.c, x:5000 and x-5000, a name of 60 characters, an IPv6 address with a port",
-		Expectation: "Each upstream has its own cache and endpoint, and serves a new image by its name. Then no object is " +
-			"written again.",
+		Expectation: "Each upstream has its own cache and endpoint, which serves a new image by its name. After that, no object " +
+			"is written again.",
 		Lane: Full,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			start := time.Now()
@@ -44,7 +44,7 @@ func names() Bug {
 			if err := r.Within("the Shoot is reconciled", time.Since(start), reconciled); err != nil {
 				return err
 			}
-			err := r.Soon(ctx, "all nodes ask each at an address of its own", configured, func(ctx context.Context) (bool, string, error) {
+			err := r.Soon(ctx, "all nodes use a different address for each upstream", configured, func(ctx context.Context) (bool, string, error) {
 				status, err := r.Shoot(ctx)
 				if err != nil {
 					return false, "", err
@@ -75,7 +75,7 @@ func (r *Rig) pullByName(ctx context.Context) error {
 			return err
 		}
 		reference := upstream + strings.TrimPrefix(img.Reference, host("gamma"))
-		err = r.Soon(ctx, "an image comes by the name "+upstream, settled, func(ctx context.Context) (bool, string, error) {
+		err = r.Soon(ctx, "an image is pulled by the name "+upstream, settled, func(ctx context.Context) (bool, string, error) {
 			_, err := r.Exec(ctx, "worker", "crictl", "pull", reference)
 			var failed *CommandError
 			if err != nil && !errors.As(err, &failed) {
@@ -113,8 +113,8 @@ func missingNames(status status.Shoot, upstreams []string) ([]string, error) {
 	return missing, err
 }
 
-// written returns a version of each object of the caches that changes when its spec is written: the
-// resource version of a Service, which has no status here, and the generation of other objects.
+// written returns, for each object of the caches, a version that changes when its spec is written.
+// It is the resource version of a Service, which has no status here, or the generation.
 func (r *Rig) written(ctx context.Context) (string, error) {
 	var all strings.Builder
 	for _, look := range []struct{ resources, version string }{{"services", "resourceVersion"}, {"statefulsets,networkpolicies", "generation"}} {
@@ -136,11 +136,11 @@ func (r *Rig) requireRest(ctx context.Context, before string) error {
 		return err
 	}
 	services, sets := strings.Count(now, "Service "), strings.Count(now, "StatefulSet ")
-	return r.Require("then no Service, StatefulSet or NetworkPolicy is written any more",
+	return r.Require("after that, no Service, StatefulSet or NetworkPolicy is written",
 		now == before && services > len(hardNames) && sets > len(hardNames), "%d Services, %d StatefulSets%s", services, sets, difference(before, now))
 }
 
-// difference returns the lines that are not in both texts.
+// difference returns the lines that are in only one of the texts.
 func difference(before, now string) string {
 	var all strings.Builder
 	for _, side := range []struct{ when, text, other string }{{"before", before, now}, {"now", now, before}} {

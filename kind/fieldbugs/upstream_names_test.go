@@ -40,7 +40,7 @@ func configured(t *testing.T, name string) []configuredCache {
 }
 
 // TestHardNames checks that s23 uses the upstreams of its Shoot, and that their names are as
-// difficult as the page of s23 says.
+// difficult as bug s23 describes.
 func TestHardNames(t *testing.T) {
 	var upstreams []string
 	for _, cache := range configured(t, Names) {
@@ -66,7 +66,7 @@ func TestHardNames(t *testing.T) {
 	}
 }
 
-// TestSchemes checks that all caches of one Shoot of s17 use TLS, and none of the other.
+// TestSchemes checks that all caches of the Shoot HTTPS use TLS, and no cache of TwoCaches.
 func TestSchemes(t *testing.T) {
 	for shoot, want := range map[string]bool{HTTPS: true, TwoCaches: false} {
 		for _, cache := range configured(t, shoot) {
@@ -87,7 +87,7 @@ func TestMissingNames(t *testing.T) {
 		"it has none":             {begun, "[2001:db8::7]:5000", "[2001:db8::7]:5000 has no cache"},
 		"another has the same":    {strings.Replace(begun, `{"upstream": "alpha.upstream.test"`, two, 1), "alpha.upstream.test", "are both at http://10.96.0.5:5000"},
 		"its address is not said": {strings.Replace(begun, `"endpoint": "http://10.96.0.5:5000"`, `"endpoint": ""`, 1), "alpha.upstream.test", "alpha.upstream.test has no cache"},
-		"a worker asks another":   {strings.Replace(begun, `0.5:5000"]}]}]}`, `0.4:5000"]}]}]}`, 1), "alpha.upstream.test", "worker2 asks"},
+		"a worker uses another":   {strings.Replace(begun, `0.5:5000"]}]}]}`, `0.4:5000"]}]}]}`, 1), "alpha.upstream.test", "worker2 uses"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			missing, err := missingNames(statusOf(t, test.status), []string{test.upstream})
@@ -135,7 +135,7 @@ func TestRequireRest(t *testing.T) {
 				return test.others
 			})
 			err := r.requireRest(t.Context(), services+others)
-			wantClaim(t, r, err, "then no Service, StatefulSet or NetworkPolicy is written any more", test.holds)
+			wantClaim(t, r, err, "after that, no Service, StatefulSet or NetworkPolicy is written", test.holds)
 		})
 	}
 }
@@ -157,7 +157,7 @@ func TestRequireRestOfNothing(t *testing.T) {
 			return answer.others
 		})
 		err := r.requireRest(t.Context(), answer.services+answer.others)
-		wantClaim(t, r, err, "then no Service, StatefulSet or NetworkPolicy is written any more", false)
+		wantClaim(t, r, err, "after that, no Service, StatefulSet or NetworkPolicy is written", false)
 	}
 }
 
@@ -184,8 +184,8 @@ func TestOtherSchemes(t *testing.T) {
 		"HTTPS":                   {secure, byHTTPS, ""},
 		"the old one":             {begun, byHTTPS, "want https://"},
 		"the new one":             {secure, byHTTP, "want http://"},
-		"a worker still by HTTP":  {strings.Replace(secure, `"hosts": ["https:`, `"hosts": ["http:`, 1), byHTTPS, `worker asks "http://10.96.0.5:5000"`},
-		"the status is not there": {`{}`, byHTTPS, "the Extension names no cache"},
+		"a worker still by HTTP":  {strings.Replace(secure, `"hosts": ["https:`, `"hosts": ["http:`, 1), byHTTPS, `worker uses "http://10.96.0.5:5000"`},
+		"the status is not there": {`{}`, byHTTPS, "the status of the Extension has no cache"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			wrong, err := otherSchemes(statusOf(t, test.status), test.scheme)
@@ -196,21 +196,21 @@ func TestOtherSchemes(t *testing.T) {
 	}
 }
 
-// TestRequireNoX509: a journal without a pull proves nothing.
+// TestRequireNoX509 checks that a journal without a pull is an error.
 func TestRequireNoX509(t *testing.T) {
 	const pulled = `time="2026-01-02T03:04:05Z" level=info msg="Pulled image \"alpha.upstream.test/a:latest\" with image id"` + "\n"
 	const said = `level=info msg="trying next host" error="tls: failed to verify certificate: x509: certificate signed by unknown authority"` + "\n"
-	const claim = "containerd of worker complains of no certificate"
+	const claim = "containerd of worker reports no certificate error"
 	for name, test := range map[string]struct {
 		journal string
 		proves  bool
 		holds   bool
 	}{
 		"two pulls":        {pulled + pulled, true, true},
-		"an error beside":  {pulled + said + pulled, true, false},
-		"somebody else":    {pulled + strings.Replace(said, "certificate signed by unknown authority", "cannot validate certificate for 10.96.0.5 because it "+noCache, 1), true, true},
+		"an error":         {pulled + said + pulled, true, false},
+		"another server":   {pulled + strings.Replace(said, "certificate signed by unknown authority", "cannot validate certificate for 10.96.0.5 because it "+noCache, 1), true, true},
 		"no pull":          {`level=info msg="PullImage \"alpha\""` + "\n", false, false},
-		"nothing was said": {"", false, false},
+		"an empty journal": {"", false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var line string

@@ -58,7 +58,7 @@ func outageRestart() Bug {
 	return Bug{
 		ID: "s7", Slug: "outage-and-restart", Title: "the upstream is unreachable, and the cache restarts",
 		Reports:     []string{"distribution#4038", "distribution#1435", "distribution#4490"},
-		Symptom:     "The cache crashes repeatedly, exactly when it is needed: it asks the upstream before it serves.",
+		Symptom:     "The cache crashes repeatedly, exactly when it is needed: at its start it asks the upstream.",
 		Fault:       "upstream/alpha blackhole; cache/alpha kill",
 		Expectation: "The cache is ready within 30 s and serves stored images by tag.",
 		Lane:        Full,
@@ -122,7 +122,7 @@ func thunderingHerd() Bug {
 			if err := r.Succeeded("all pulls succeed", report); err != nil {
 				return err
 			}
-			if err := r.Within("the slowest of them", Slowest(report), bound); err != nil {
+			if err := r.Within("the slowest of these pulls", Slowest(report), bound); err != nil {
 				return err
 			}
 			sent := float64(report.Total.Upstream.Bytes) / float64(img.Bytes)
@@ -136,8 +136,8 @@ func rateLimit() Bug {
 	return Bug{
 		ID: "s15", Slug: "rate-limit", Title: "the upstream answers 429",
 		Reports: []string{"distribution#3270", "gardener#3064", "harbor#13112"},
-		Symptom: "During a rate limit cached images cannot be pulled, others fail with a JSON error, and each retry makes " +
-			"it worse.",
+		Symptom: "During a rate limit cached images cannot be pulled, others fail with a JSON error, and retries use up the " +
+			"limit.",
 		Fault: "upstream/alpha status --status 429 --header Retry-After=30",
 		Expectation: "A cached digest is served. For another image the error names 429. One pull sends at most 20 requests to " +
 			"the upstream.",
@@ -172,7 +172,7 @@ func rateLimit() Bug {
 			}
 			up := report.Total.Upstream
 			asked := up.CacheGets + up.CacheHeads + up.NodeGets + up.NodeHeads
-			return r.Require("one pull costs the upstream 20 requests at most", asked <= most, "%d requests", asked)
+			return r.Require("one pull sends at most 20 requests to the upstream", asked <= most, "%d requests", asked)
 		},
 	}
 }

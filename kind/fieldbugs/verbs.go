@@ -20,7 +20,7 @@ func (r *Rig) Push(ctx context.Context, upstream string, flags ...string) (pull.
 	return pushed, err
 }
 
-// Pull pulls an image on workers. A failed pull is not an error: the report has it.
+// Pull pulls an image on workers. A failed pull is in the report, and is not an error.
 func (r *Rig) Pull(ctx context.Context, reference string, flags ...string) (*pull.Report, error) {
 	report := &pull.Report{}
 	err := r.answer(ctx, report, append([]string{"pull", reference}, flags...)...)
@@ -57,12 +57,12 @@ func (r *Rig) Shoot(ctx context.Context) (status.Shoot, error) {
 	return status, err
 }
 
-// Exec runs a command on a node ("worker2") and returns what it prints.
+// Exec runs a command on a node ("worker2") and returns its standard output.
 func (r *Rig) Exec(ctx context.Context, node string, argv ...string) (string, error) {
 	return r.Testbed(ctx, append([]string{"exec", node, "--"}, argv...)...)
 }
 
-// Kubectl runs kubectl for a cluster ("shoot", "seed") and returns what it prints.
+// Kubectl runs kubectl for a cluster ("shoot", "seed") and returns its standard output.
 func (r *Rig) Kubectl(ctx context.Context, cluster string, argv ...string) (string, error) {
 	return r.Testbed(ctx, append([]string{"kubectl", cluster}, argv...)...)
 }
