@@ -40,7 +40,7 @@ type Admission struct {
 func (a Admission) Deploy(ctx context.Context, garden kubernetes.Interface) error {
 	err := apply(ctx, garden.Client(), a.namespace())
 	if err == nil {
-		ok := true // without its RBAC objects the runtime chart must not be applied
+		ok := true // the runtime chart needs the RBAC objects
 		err = a.eachChart(func(archive []byte, values any) (err error) {
 			if ok {
 				err = garden.ChartApplier().ApplyFromArchive(ctx, archive, a.Namespace, a.Name, kubernetes.Values(values))
@@ -68,7 +68,8 @@ func (a Admission) Wait(ctx context.Context, garden client.Reader) error {
 func (a Admission) Remove(ctx context.Context, garden kubernetes.Interface) error {
 	ctx, cancel := progress.Within(ctx, rolloutTimeout, "not done")
 	defer cancel()
-	// First the webhook: its clients would wait for the pods. The RBAC objects come after the pods.
+	// Delete the webhook first, because its clients would wait for the pods. Delete RBAC after the
+	// pods.
 	failed := errors.Join(remove(ctx, garden.Client(), a.registration()), remove(ctx, garden.Client(), a.deployment()),
 		a.eachChart(func(archive []byte, values any) error {
 			return garden.ChartApplier().DeleteFromArchive(ctx, archive, a.Namespace, a.Name, kubernetes.Values(values))
@@ -88,8 +89,7 @@ func remove(ctx context.Context, garden client.Client, object client.Object) err
 	return kubernetesutils.WaitUntilResourceDeleted(ctx, garden, object, pollInterval)
 }
 
-// eachChart calls do with the archive and the values of both charts, with the second even if the
-// first failed.
+// eachChart calls do with the archive and the values of each chart, even after an error.
 func (a Admission) eachChart(do func(archive []byte, values any) error) (failed error) {
 	account := map[string]any{"name": a.Name, "namespace": a.Namespace}
 	for _, chart := range []struct {

@@ -91,7 +91,7 @@ func readinessProbe(port int32) *corev1.Probe {
 	return &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: get}, PeriodSeconds: 1}
 }
 
-// deployment never runs two pods at once, since they have no leader election.
+// deployment returns a Deployment that never has two pods, since they have no leader election.
 func deployment(namespace, name string, pod corev1.PodSpec, annotations map[string]string) *appsv1.Deployment {
 	labels := map[string]string{"app": name}
 	return &appsv1.Deployment{

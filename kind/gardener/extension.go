@@ -114,7 +114,7 @@ func (e Extension) Wait(ctx context.Context, seed client.Client) error {
 	if err != nil && ctx.Err() != nil {
 		return fmt.Errorf("wait for extension %s: %w", e.Name, err)
 	}
-	// Check the Deployments even after an error: they explain it best.
+	// Check the Deployments even after an error, because they explain it best.
 	deployments := &appsv1.DeploymentList{}
 	if err := seed.List(ctx, deployments, client.InNamespace(e.Namespace())); err != nil {
 		return fmt.Errorf("list the deployments of extension %s: %w", e.Name, err)
@@ -139,9 +139,9 @@ func (e Extension) Namespace() string { return "extension-" + e.Name }
 
 // Objects returns what Deploy writes into an empty seed, in the order in which it can be applied:
 // the extension's namespace, the Secret with the rendered chart, and the ManagedResource that
-// refers to it. It runs the same reconciler on an in-memory seed: it contacts no cluster, and the
-// same fields give the same objects. renderer is the seed client set's, since charts may depend on
-// the Kubernetes version.
+// refers to it. It runs the same reconciler on an in-memory seed, so it contacts no cluster. The
+// same fields give the same objects. Pass the renderer of the seed's client set, since charts may
+// depend on the Kubernetes version.
 func (e Extension) Objects(ctx context.Context, renderer chartrenderer.Interface) ([]*unstructured.Unstructured, error) {
 	memory := fake.NewClientBuilder().WithScheme(kubernetes.SeedScheme).Build()
 	seed := fakekubernetes.NewClientSetBuilder().WithClient(memory).WithChartRenderer(renderer).Build()
@@ -178,8 +178,8 @@ const reconcileTimeout = time.Minute
 
 // Reconcile makes the extension reconcile each of its Extension resources, with the annotation
 // gardener.cloud/operation as gardenlet does, and returns their number when all are done. It skips
-// resources that are being deleted. It is for an extension that was replaced while Shoots stay
-// unchanged: only the extension acts. It fails after at most a minute for each resource.
+// resources that are being deleted. Use it after an extension was replaced, while Shoots are
+// unchanged. It fails after at most a minute for each resource.
 func (e Extension) Reconcile(ctx context.Context, seed client.Client) (int, error) {
 	extensions := &extensionsv1alpha1.ExtensionList{}
 	if err := seed.List(ctx, extensions); err != nil {

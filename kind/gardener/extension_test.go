@@ -200,8 +200,7 @@ func extensionOf(name, extensionType string, last metav1.Time) *extensionsv1alph
 	}
 }
 
-// acting returns a Get that acts as the extension before it answers. Without an outcome there is no
-// extension.
+// acting returns a Get that first acts as the extension. Without an outcome there is no extension.
 func acting(outcome gardencorev1beta1.LastOperationState) func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
 	return func(ctx context.Context, seed client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 		if err := seed.Get(ctx, key, object, options...); err != nil {

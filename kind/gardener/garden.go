@@ -32,7 +32,7 @@ const SeedName = "local"
 //
 // It is controller-runtime's fake client: there is no gardener-apiserver, and gardenlet's
 // components only read a few objects from the garden. It validates and defaults nothing, so callers
-// must pass complete objects. It lasts as long as the process; OpenGarden's lasts longer.
+// must pass complete objects. Its objects are lost with the process, see OpenGarden.
 func NewGarden(objects ...client.Object) client.Client { return newGardenBuilder(objects...).Build() }
 
 func newGardenBuilder(objects ...client.Object) *fake.ClientBuilder {
@@ -163,7 +163,7 @@ func (g *gardenFile) save(ctx context.Context, garden client.Client) error {
 func encodeGarden(ctx context.Context, garden client.Client) ([]byte, error) {
 	codec := kubernetes.GardenCodec.LegacyCodec(corev1.SchemeGroupVersion, gardencorev1beta1.SchemeGroupVersion)
 	var stored content
-	// Only what cannot be created again.
+	// Store only objects that cannot be created again.
 	for _, list := range []client.ObjectList{&gardencorev1beta1.ShootList{}, &gardencorev1beta1.ShootStateList{}, &corev1.SecretList{}} {
 		if err := garden.List(ctx, list); err != nil {
 			return nil, fmt.Errorf("list the objects of the garden: %w", err)

@@ -93,7 +93,7 @@ func TestGardenOutlivesTheProcess(t *testing.T) {
 	}
 }
 
-// TestGardenFileHoldsNothingElse: the garden's other objects come from the repository each time.
+// TestGardenFileHoldsNothingElse checks that objects from the repository are not in the file.
 func TestGardenFileHoldsNothingElse(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "garden.json")
 	if err := openGarden(t, path).Create(t.Context(), gardenSecret()); err != nil {

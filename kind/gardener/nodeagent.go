@@ -40,7 +40,7 @@ type NodeAgent struct {
 }
 
 // Install installs gardener-node-agent on the node, starts it, and returns when its unit is active.
-// It writes only files whose content differs, and restarts the unit only if one did.
+// It writes only files whose content differs, and restarts the unit only if it wrote a file.
 //
 // Instead of a bootstrap token the agent gets a kubeconfig, so it requests no certificate.
 // Everything else is as on a machine that Gardener created.
@@ -94,7 +94,7 @@ type nodeState struct {
 }
 
 // readScript prints the checksums of those of its arguments that exist, then "active" if the unit
-// is active. It is one script because each command on a node takes longer than all of its work.
+// is active. It is one script, because starting a command on a node takes longer than its work.
 const readScript = `unit=$1; shift
 sha256sum -- "$@" 2>/dev/null
 systemctl is-enabled --quiet "$unit" && systemctl is-active "$unit"

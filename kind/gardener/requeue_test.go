@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// TestRequeuePending: only pending deletions in the namespace are annotated.
+// TestRequeuePending checks that only pending deletions in the namespace are annotated.
 func TestRequeuePending(t *testing.T) {
 	for name, test := range map[string]struct {
 		namespace, reason string

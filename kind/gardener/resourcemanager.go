@@ -43,8 +43,8 @@ type ResourceManager struct {
 	Namespace string
 	// Image is the reference of its image, which must already be on the seed's node.
 	Image string
-	// Class of the ManagedResources that it handles. Empty means those without a class, which belong
-	// to the shoot; it then handles only those in Namespace.
+	// Class of the ManagedResources that it handles. Empty means those in Namespace without a
+	// class, which belong to the shoot.
 	Class string
 	// TargetKubeconfig is for the cluster to which the resources are applied, as seen from a pod of
 	// the seed. Empty means the seed itself.
@@ -157,8 +157,8 @@ func (r ResourceManager) objects() ([]client.Object, error) {
 	return append(objects, r.deployment(config)), nil
 }
 
-// rbac returns the permissions in the seed: a Role for a shoot's resource manager, cluster-admin
-// for one that targets the seed. As in a real seed, the latter must create any object of a chart.
+// rbac returns the permissions in the seed: a Role for a shoot's resource manager, or cluster-admin
+// if the seed is the target, since charts may have any object.
 func (r ResourceManager) rbac() []client.Object {
 	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: r.Namespace, Name: resourceManagerName}}
 	if len(r.TargetKubeconfig) == 0 {

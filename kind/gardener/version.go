@@ -11,8 +11,8 @@ const (
 	OSExtensionPackage     = "github.com/gardener-extensions/registry-cache/kind/osextension/gardener-extension-os-kind"
 )
 
-// Ldflags are the linker flags for these binaries: gardener-node-agent looks for a configuration
-// file whose name contains its linked version.
+// Ldflags are the linker flags for these binaries. They set the version, because
+// gardener-node-agent looks for a configuration file whose name contains its version.
 const Ldflags = "-X k8s.io/component-base/version.gitVersion=" + Version
 
 // Names of installed objects.

@@ -29,8 +29,8 @@ const (
 	pollInterval = 200 * time.Millisecond
 )
 
-// waitForDeployment returns when the Deployment has rolled out, is available, and no previous pod
-// is left: a leading pod keeps working with its old configuration until it has terminated. After
+// waitForDeployment returns when the Deployment has rolled out, is available, and has no
+// terminating pod. An old leader uses its old configuration until it has terminated. After
 // rolloutTimeout the error says what is missing and why containers wait.
 func waitForDeployment(ctx context.Context, c client.Reader, key client.ObjectKey) error {
 	deployment := &appsv1.Deployment{}
@@ -127,7 +127,8 @@ const requeueInterval = time.Second
 // requeueInterval, until stop is called. stop returns when all its work has ended. By itself,
 // gardener-resource-manager requeues only after five seconds (v1.147.1,
 // RequeueAfterOnDeletionPending, which cannot be configured), even if a single Secret was replaced;
-// a flow would wait up to four times. Errors are ignored, since it requeues anyway.
+// a flow would wait up to four times. It ignores errors, since gardener-resource-manager requeues
+// anyway.
 func RequeueDeletions(ctx context.Context, seed client.Client, namespace string) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var background sync.WaitGroup

@@ -17,7 +17,7 @@ import (
 )
 
 // deployShootAccess creates the Secret that extensions use to access the shoot. In a real seed
-// gardener-resource-manager requests a token for it; here it holds a kubeconfig of kind. While the
+// gardener-resource-manager requests a token for it; here it has a kubeconfig of kind. While the
 // shoot is hibernated, the kubeconfig points to a port where nothing listens.
 func (o *shootOperation) deployShootAccess(ctx context.Context) error {
 	return o.writeShootAccess(ctx, o.apiServerStopped())
@@ -61,7 +61,7 @@ func (o *shootOperation) apiServerStopped() bool {
 
 // hibernateControlPlane stops gardener-resource-manager, as gardenlet does. gardenlet would also
 // stop the shoot's API server; here it becomes unreachable for extensions. kind's API server and
-// controllers continue, but only the testbed can see that.
+// controllers continue to run, but only the testbed can reach them.
 func (o *shootOperation) hibernateControlPlane(ctx context.Context) error {
 	if err := o.writeShootAccess(ctx, true); err != nil {
 		return err

@@ -1,7 +1,7 @@
 // Package gardenlet drives one shoot of the testbed through gardenlet's flows.
 //
-// gardenlet itself cannot run here, since there is no gardener-apiserver. The parts of it that an
-// extension sees are not rewritten: the flows' tasks are methods of gardenlet's own Botanist and
+// gardenlet itself cannot run here, since there is no gardener-apiserver. The parts that affect an
+// extension are not rewritten: the flows' tasks are methods of gardenlet's own Botanist and
 // components, called in the order and with the dependencies of gardenlet's flows
 // (pkg/gardenlet/controller/shoot/shoot of the Gardener module). Steps that concern neither
 // extensions nor nodes (infrastructure, etcd, API server, network, DNS and so on) are left out,

@@ -94,9 +94,9 @@ func (j *journal) tasks() tasks {
 	}
 }
 
-// ordered checks that the flow has the tasks of each chain, and that each task depends on the one
-// before it: it must not run if that one fails. Time is fake, since a failing task is retried for
-// half a minute.
+// ordered checks that the flow has the tasks of each chain, and that each task depends on the
+// previous task: it must not run if the previous task fails. Time is fake, since a failing task is
+// retried for half a minute.
 func ordered(t *testing.T, newGraph func(tasks) *flow.Graph, change func(*tasks), chains ...string) {
 	t.Helper()
 	run := func(t *testing.T, failing string) []string {

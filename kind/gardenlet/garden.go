@@ -99,7 +99,7 @@ const (
 	StageDeleting Stage = "deleting"
 )
 
-// Find returns the shoot as the last operation of any process left it, and its stage. It reads the
+// Find returns the shoot after the last operation of any process, and its stage. It reads the
 // Cluster resource, or the garden for a migrated shoot. An absent shoot is nil.
 func (g *Gardenlet) Find(ctx context.Context) (*gardencorev1beta1.Shoot, Stage, error) {
 	shoot, err := FindOnSeed(ctx, g.Seed.Client(), g.Name)
@@ -126,7 +126,7 @@ func FindOnSeed(ctx context.Context, seed client.Reader, name string) (*gardenco
 	return cluster.Shoot, nil
 }
 
-// StageOf returns the stage of a shoot that FindOnSeed returned. It may be nil.
+// StageOf returns the stage of a shoot that FindOnSeed returned. The shoot may be nil.
 func StageOf(shoot *gardencorev1beta1.Shoot) Stage {
 	if shoot == nil {
 		return StageAbsent
@@ -143,7 +143,7 @@ func StageOf(shoot *gardencorev1beta1.Shoot) Stage {
 	return StagePresent
 }
 
-// saved returns the migrated shoot from the garden; nil unless its ShootState is there too.
+// saved returns the migrated shoot from the garden, or nil unless its ShootState exists too.
 func (g *Gardenlet) saved(ctx context.Context) (*gardencorev1beta1.Shoot, error) {
 	key := client.ObjectKey{Namespace: ProjectNamespace, Name: g.Name}
 	shoot := &gardencorev1beta1.Shoot{}

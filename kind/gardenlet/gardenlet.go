@@ -28,8 +28,8 @@ const DefaultAttempts = 3
 const firstPause = 2 * time.Second
 
 // Gardenlet drives a shoot. It is stateless: flows read the result of earlier ones from the Cluster
-// resource in the seed. It may be copied, for example to change Attempts. Only one flow per shoot
-// may run.
+// resource in the seed. It may be copied, for example to change Attempts. Only one flow may run at
+// a time.
 type Gardenlet struct {
 	// Name is the name of its shoot. Flows refuse other shoots.
 	Name string
@@ -45,7 +45,8 @@ type Gardenlet struct {
 	NodeAgentBinary []byte
 	// Machines are the machines of the shoot's only worker pool, which may be empty.
 	Machines []Machine
-	// IPFamilies are those of the shoot's cluster, the primary one first. Empty means the Shoot's.
+	// IPFamilies are those of the shoot's cluster, the primary one first. Empty means those of the
+	// Shoot.
 	IPFamilies []gardencorev1beta1.IPFamily
 	// Attempts is how often a failing flow is run. 0 means DefaultAttempts.
 	Attempts int
@@ -104,7 +105,7 @@ func willNotRetry(err error) bool {
 // process is an operation on a shoot and its flow.
 type process struct {
 	newGraph func(tasks) *flow.Graph
-	// operation is the type of the operation. Empty means the one that follows from the shoot.
+	// operation is the type of the operation. Empty means that it is computed from the shoot.
 	operation gardencorev1beta1.LastOperationType
 	// rotation is the phase of the CA rotation that the operation starts, if any.
 	rotation gardencorev1beta1.CredentialsRotationPhase
@@ -128,15 +129,15 @@ func (g *Gardenlet) Hibernate(ctx context.Context, shoot *gardencorev1beta1.Shoo
 	return g.Reconcile(ctx, hibernated(shoot, true))
 }
 
-// WakeUp is Reconcile for a hibernated shoot: its machines start as new ones.
+// WakeUp is Reconcile for a hibernated shoot. Its machines start as new machines.
 func (g *Gardenlet) WakeUp(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
 	return g.Reconcile(ctx, hibernated(shoot, false))
 }
 
-// RotateCA runs a phase of the CA rotation, Preparing or Completing. On success the shoot's status,
-// in the Cluster resource too, is Prepared or Completed. Extensions rotate their CAs; those of the
-// shoot's API server belong to kind and stay. gardenlet replaces all machines in the first phase;
-// here nodes are updated in place. It retries and fails like Reconcile.
+// RotateCA runs a phase of the CA rotation, Preparing or Completing. On success the phase in the
+// shoot's status is Prepared or Completed, in the Cluster resource too. Extensions rotate their
+// CAs. The CAs of the shoot's API server belong to kind and stay. gardenlet replaces all machines
+// in the first phase; here nodes are updated in place. It retries and fails like Reconcile.
 func (g *Gardenlet) RotateCA(ctx context.Context, shoot *gardencorev1beta1.Shoot, phase gardencorev1beta1.CredentialsRotationPhase) error {
 	if phase != gardencorev1beta1.RotationPreparing && phase != gardencorev1beta1.RotationCompleting {
 		return fmt.Errorf("shoot %s: CA rotation has no phase %q to run: want %s or %s", client.ObjectKeyFromObject(shoot), phase,
@@ -146,8 +147,8 @@ func (g *Gardenlet) RotateCA(ctx context.Context, shoot *gardencorev1beta1.Shoot
 }
 
 // Migrate prepares the shoot for its move to another seed, and returns when its namespace and
-// Cluster resource are gone. The state of its extensions is saved in the garden; everything in the
-// shoot and its machines stay. Restore must follow: in the same process if the garden is in memory,
+// Cluster resource are gone. The state of its extensions is saved in the garden. The shoot's
+// objects and machines stay. Restore must follow: in the same process if the garden is in memory,
 // or, after StoreForMigration, in any process if the garden outlives this one
 // (gardener.OpenGarden). It retries and fails like Reconcile.
 func (g *Gardenlet) Migrate(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
@@ -155,8 +156,8 @@ func (g *Gardenlet) Migrate(ctx context.Context, shoot *gardencorev1beta1.Shoot)
 }
 
 // Restore restores a migrated shoot on its new seed with the saved state of its extensions. It
-// waits for the same conditions as Reconcile. The testbed has only one seed: a new namespace stands
-// for the other one. It fails for a shoot that was not migrated. It retries and fails like
+// waits for the same conditions as Reconcile. Since the testbed has only one seed, a new namespace
+// represents the new seed. It fails for a shoot that was not migrated. It retries and fails like
 // Reconcile.
 func (g *Gardenlet) Restore(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
 	return g.run(ctx, shoot, process{newGraph: reconcileGraph, operation: gardencorev1beta1.LastOperationTypeRestore})

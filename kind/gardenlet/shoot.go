@@ -42,7 +42,7 @@ func Namespace(name string) string {
 	return gardenerutils.ComputeTechnicalID(project, shoot)
 }
 
-// Shoot returns the testbed's first shoot with the given extensions, see NewShoot.
+// Shoot returns the shoot DefaultShoot with the given extensions, see NewShoot.
 func Shoot(extensions ...gardencorev1beta1.Extension) *gardencorev1beta1.Shoot {
 	return NewShoot(DefaultShoot, extensions...)
 }

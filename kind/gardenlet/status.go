@@ -36,8 +36,8 @@ func (g *Gardenlet) complete(ctx context.Context, shoot *gardencorev1beta1.Shoot
 }
 
 // Settled reports whether the last operation successfully created or reconciled the shoot with the
-// given spec, and no rotation is in progress. It does not see what others have changed since then,
-// or whether another reconciliation would change anything.
+// given spec, and no rotation is in progress. It does not detect later changes by others, or
+// whether another reconciliation would change anything.
 func (g *Gardenlet) Settled(ctx context.Context, shoot *gardencorev1beta1.Shoot) (bool, error) {
 	last, err := FindOnSeed(ctx, g.Seed.Client(), shoot.Name)
 	if err != nil || last == nil || !settled(&last.Status) {
@@ -46,7 +46,7 @@ func (g *Gardenlet) Settled(ctx context.Context, shoot *gardencorev1beta1.Shoot)
 	return sameSpec(last, g.defaulted(shoot))
 }
 
-// settled is the part of Settled that is not about the spec.
+// settled is Settled without the comparison of the spec.
 func settled(status *gardencorev1beta1.ShootStatus) bool {
 	last := ptr.Deref(status.LastOperation, gardencorev1beta1.LastOperation{})
 	phase := v1beta1helper.GetShootCARotationPhase(status.Credentials)
@@ -54,7 +54,7 @@ func settled(status *gardencorev1beta1.ShootStatus) bool {
 		(last.Type == gardencorev1beta1.LastOperationTypeCreate || last.Type == gardencorev1beta1.LastOperationTypeReconcile)
 }
 
-// defaulted returns a copy of the shoot with what gardener-apiserver would have filled in: the
+// defaulted returns a copy of the shoot with the defaults that a garden's API server would set: the
 // version, IP families and number of machines of the cluster that serves as the shoot.
 func (g *Gardenlet) defaulted(shoot *gardencorev1beta1.Shoot) *gardencorev1beta1.Shoot {
 	shoot = shoot.DeepCopy()
@@ -73,7 +73,7 @@ func (g *Gardenlet) defaulted(shoot *gardencorev1beta1.Shoot) *gardencorev1beta1
 	return shoot
 }
 
-// sameSpec compares as JSON, because the API server sorts the fields of a providerConfig.
+// sameSpec compares the specs as JSON, because the API server sorts the fields of a providerConfig.
 func sameSpec(a, b *gardencorev1beta1.Shoot) (bool, error) {
 	var specs [2]map[string]any
 	for i, spec := range []*gardencorev1beta1.ShootSpec{&a.Spec, &b.Spec} {
@@ -138,7 +138,7 @@ func (o *shootOperation) sync(ctx context.Context, shoot *gardencorev1beta1.Shoo
 }
 
 // startRotation starts a phase like gardenlet does for the operations rotate-ca-start and
-// rotate-ca-complete. It changes nothing if the phase has already started, because its flow failed.
+// rotate-ca-complete. It changes nothing if the phase has already started and its flow failed.
 func startRotation(shoot *gardencorev1beta1.Shoot, phase gardencorev1beta1.CredentialsRotationPhase) {
 	if v1beta1helper.GetShootCARotationPhase(shoot.Status.Credentials) == phase {
 		return

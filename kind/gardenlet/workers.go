@@ -28,7 +28,7 @@ type workers struct {
 	machines []Machine
 	agent    gardener.NodeAgent
 	labels   func(secretName string) map[string]string
-	// secretName returns the name of the pool's config Secret, known after its deployment.
+	// secretName returns the name of the pool's config Secret. It needs a deployed config.
 	secretName func() string
 }
 

@@ -1,5 +1,5 @@
-// Package operate changes the Shoot of a testbed as an operator would: each operation runs one of
+// Package operate changes the Shoot of a testbed like an operator. Each operation runs one of
 // gardenlet's flows, see package gardenlet.
 //
-// It does not know how the extension reacts.
+// It must not know how the extension reacts.
 package operate

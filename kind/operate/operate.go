@@ -33,8 +33,8 @@ func ApplyManifest(ctx context.Context, t *kind.Testbed, wanted *manifest.Manife
 	return t.Gardenlet.Reconcile(ctx, shoot)
 }
 
-// operationTimeout bounds one operation: gardenlet runs a flow three times, and an extension may
-// take five minutes in each.
+// operationTimeout bounds one operation. gardenlet runs a failing flow up to three times, and an
+// extension may take five minutes in each run.
 const operationTimeout = 20 * time.Minute
 
 // Apply creates or reconciles the Shoot in the manifest, see manifest.Overlay and ApplyManifest.
@@ -113,7 +113,7 @@ func Restore(ctx context.Context, t *kind.Testbed) error {
 	})
 }
 
-// StartRotation starts the CA rotation. After it nodes trust the old and the new CA. Reconcile
+// StartRotation starts the CA rotation. Afterwards nodes trust the old and the new CA. Reconcile
 // continues an interrupted rotation, as in Gardener.
 func StartRotation(ctx context.Context, t *kind.Testbed) error {
 	return operate(ctx, t, verbRotateStart, func(g *gardenlet.Gardenlet, ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
@@ -121,16 +121,16 @@ func StartRotation(ctx context.Context, t *kind.Testbed) error {
 	})
 }
 
-// CompleteRotation completes the CA rotation. After it nodes trust only the new CA.
+// CompleteRotation completes the CA rotation. Afterwards nodes trust only the new CA.
 func CompleteRotation(ctx context.Context, t *kind.Testbed) error {
 	return operate(ctx, t, verbRotateComplete, func(g *gardenlet.Gardenlet, ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
 		return g.RotateCA(ctx, shoot, gardencorev1beta1.RotationCompleting)
 	})
 }
 
-// operate runs an operation as a step, on the Shoot as the last operation left it. It holds the
-// lock of the testbed. It attaches to the testbed, so it also works in a process that has not
-// called Up. It changes nothing if the operation is not possible, see shootVerb.possible.
+// operate runs do as a step, with the Shoot after the last operation. It holds the lock of the
+// testbed. It attaches to the testbed, so it also works in a process that has not called Up. It
+// changes nothing if the operation is not possible, see shootVerb.possible.
 func operate(ctx context.Context, t *kind.Testbed, verb shootVerb,
 	do func(*gardenlet.Gardenlet, context.Context, *gardencorev1beta1.Shoot) error,
 ) error {
@@ -166,7 +166,7 @@ func OtherExtensions(shoot *gardencorev1beta1.Shoot) []string {
 	return others
 }
 
-// Plan describes what an operation would do. The name is the name of its command.
+// Plan describes what an operation would do. name is the name of its command.
 func Plan(ctx context.Context, t *kind.Testbed, name string) ([]string, error) {
 	for _, verb := range []shootVerb{
 		verbApply, verbReconcile, verbDisable, verbHibernate, verbWake, verbRotateStart, verbRotateComplete, verbDelete, verbMigrate, verbRestore,

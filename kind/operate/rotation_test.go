@@ -18,14 +18,14 @@ func TestRotationsThatGardenerRefuses(t *testing.T) {
 		verb  shootVerb
 		phase gardencorev1beta1.CredentialsRotationPhase
 		last  *gardencorev1beta1.LastOperation
-		next  string // what the error names; empty if it is possible
+		next  string // the command in the error; empty if the verb is possible
 	}{
 		{"the first start", verbRotateStart, "", reconciled, ""},
 		{"a start after a rotation", verbRotateStart, "Completed", reconciled, ""},
 		{"a start after creation", verbRotateStart, "", &gardencorev1beta1.LastOperation{Type: "Create", State: "Succeeded"}, ""},
 		{"a start after restoration", verbRotateStart, "", &gardencorev1beta1.LastOperation{Type: "Restore", State: "Succeeded"}, ""},
 		{"a start while it is created", verbRotateStart, "", &gardencorev1beta1.LastOperation{Type: "Create", State: "Processing"}, "shoot reconcile"},
-		{"a start of what was never reconciled", verbRotateStart, "", nil, "shoot reconcile"},
+		{"a start without an operation", verbRotateStart, "", nil, "shoot reconcile"},
 		{"a start that was interrupted", verbRotateStart, "Preparing", reconciled, "shoot reconcile"},
 		{"a second start", verbRotateStart, "Prepared", reconciled, "rotate-ca-complete"},
 		{"a start before the end", verbRotateStart, "Completing", reconciled, "shoot reconcile"},

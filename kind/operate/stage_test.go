@@ -28,7 +28,7 @@ var allStages = []struct {
 func TestVerbsAndStages(t *testing.T) {
 	for _, tc := range []struct {
 		verb shootVerb
-		from string // the stages in which it is possible
+		from string // the stages in which the verb is possible
 	}{
 		{verbApply, "absent present"},
 		{verbDisable, "present"},
@@ -56,8 +56,8 @@ func TestVerbsAndStages(t *testing.T) {
 	}
 }
 
-// TestVerbsWithoutStage checks the error if the seed does not answer: an environment error, and not
-// a usage error such as "it is not migrated".
+// TestVerbsWithoutStage checks that the error is an environment error if the seed does not answer,
+// and not a usage error such as "it is not migrated".
 func TestVerbsWithoutStage(t *testing.T) {
 	unknown := status.NewShoot(nil, "")
 	unknown.Problems = []string{"seed: connection refused", "shoot: EOF"}
@@ -74,7 +74,7 @@ func TestVerbsWithoutStage(t *testing.T) {
 		}
 	}
 	if err := status.NewShoot(nil, gardenlet.StageAbsent).CheckStage(); err != nil {
-		t.Errorf("absent: %v, want none: the stage is known", err)
+		t.Errorf("absent: %v, want no error, since the stage is known", err)
 	}
 }
 

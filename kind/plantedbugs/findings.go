@@ -50,7 +50,7 @@ type Finding struct {
 	Mutant
 	Caught  bool    `json:"caught"`            // every scenario failed for the expected reason
 	By      []Catch `json:"by"`                // the scenarios that failed for the expected reason
-	Problem string  `json:"problem,omitempty"` // lists the other scenarios
+	Problem string  `json:"problem,omitempty"` // why the other scenarios did not catch it
 	Seconds float64 `json:"seconds"`           // of the run, with build and rollout
 }
 
@@ -85,7 +85,7 @@ func Judge(m Mutant, outcomes []Outcome) Finding {
 	return f
 }
 
-// checkPassed returns an error unless all scenarios passed: other failures would prove nothing.
+// checkPassed returns an error unless all scenarios passed without a planted bug.
 func checkPassed(scenarios []string, outcomes []Outcome) error {
 	var problems []string
 	for _, name := range scenarios {

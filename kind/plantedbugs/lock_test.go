@@ -46,8 +46,8 @@ func TestProveWhileInUse(t *testing.T) {
 	}
 }
 
-// TestProofLeavesTestbedUnlocked checks that a proof excludes a second proof, but not the
-// scenarios: they run as separate processes and take the locks of the testbed.
+// TestProofLeavesTestbedUnlocked checks that a proof prevents a second proof, but not the
+// scenarios, which run as separate processes and take the locks of the testbed.
 func TestProofLeavesTestbedUnlocked(t *testing.T) {
 	kindtest.Engine(t, "")
 	testbed, _ := newTestbed(t)

@@ -27,7 +27,7 @@ type Mutant struct {
 	Words     string   `json:"words"`
 }
 
-// OfTestbed reports whether the bug is in the testbed, and so in the scenarios, not in images.
+// OfTestbed reports whether the bug is in the testbed's code, which is in no image.
 func (m Mutant) OfTestbed() bool { return strings.HasPrefix(m.File, "kind/") }
 
 // Find returns the planted bug with a name. The error lists all names.
@@ -124,7 +124,7 @@ func AnnotateCaches(mark string) Mutant {
 	}
 }
 
-// AnswerMark lets the debug server of caches answer /<mark>, for the scenario inner-loop.
+// AnswerMark makes the debug server of caches serve /<mark>, for the scenario inner-loop.
 func AnswerMark(mark string) Mutant {
 	const line = `mux.Handle("/debug/", http.DefaultServeMux)`
 	const answer = `; mux.HandleFunc("/%[1]s", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("%[1]s")) })`

@@ -117,7 +117,7 @@ func proveBug(ctx context.Context, t *kind.Testbed, program string, bug Mutant) 
 	return outcomes, err
 }
 
-// restoreBuild brings the testbed up without a planted bug, as a separate process would.
+// restoreBuild calls bringup.Up without a planted bug, like a separate `testbed up`.
 func restoreBuild(ctx context.Context, t *kind.Testbed) error {
 	log, err := os.OpenFile(filepath.Join(t.State.Mutants(), "restore.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -158,8 +158,8 @@ func buildScenarios(ctx context.Context, t *kind.Testbed, bug *Mutant) (string, 
 	return program, nil
 }
 
-// lockProof excludes a second proof until release is called. It leaves the other locks to the runs
-// of the scenarios.
+// lockProof prevents a second proof until release is called. It does not hold the other locks,
+// which the scenarios need.
 func lockProof(ctx context.Context, t *kind.Testbed) (release func(), err error) {
 	release, err = t.LockProof()
 	if err != nil {
@@ -180,7 +180,7 @@ func checkUnused(ctx context.Context, t *kind.Testbed) error {
 		return err
 	}
 	defer unlock()
-	if engine.Running(ctx) == nil { // without a container engine there is no testbed, so no owner either
+	if engine.Running(ctx) == nil { // without a container engine there is no testbed to own
 		return nil
 	}
 	return t.CheckOwner(ctx)

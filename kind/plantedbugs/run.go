@@ -23,8 +23,8 @@ const (
 	firstRunTimeout = bringup.UpTimeout + runTimeout // which may also create the testbed
 	stopTimeout     = 4 * time.Minute                // for the clean-up of an interrupted run
 
-	resultsFolder = "_artifacts"   // of a run
-	summaryFile   = "summary.json" // in it, with one entry a scenario
+	resultsFolder = "_artifacts"   // the folder with the results of a run
+	summaryFile   = "summary.json" // in resultsFolder, with one entry per scenario
 
 	exitFailed      = 1       // exit code of a run if a scenario failed
 	exitEnvironment = 3       // exit code if, for example, another process uses the testbed

@@ -5,7 +5,7 @@
 #   restore POD FOLDER   replaces the content of the folder with the archive from standard input
 #   size FOLDER          prints the size of the folder in bytes
 #
-# POD, in kube-system, uses the volume. It may be stopped.
+# POD is a pod in kube-system that uses the volume. It does not have to run.
 set -euo pipefail
 
 pids=()
@@ -31,7 +31,8 @@ cleanup() {
   [[ -z $work ]] || rm -rf -- "$work"
 }
 
-# create_work creates the temporary folder next to the volume. It removes that of a killed run.
+# create_work creates the temporary folder next to the volume. It replaces the folder of a killed
+# run.
 create_work() {
   work=$(dirname -- "$1")/.testbed-$(basename -- "$1")
   rm -rf -- "$work"
@@ -39,9 +40,9 @@ create_work() {
 }
 
 # The registry replaces files and does not change them in place, so hard links keep the current content.
-# The exception are uploads, which are skipped: only the process that writes them can use them, and tar
-# fails if a file grows. The last member of the archive proves that it is complete: tar accepts an
-# archive that is truncated between two members.
+# Uploads are skipped: only the process that writes them can use them, and tar fails if a file grows.
+# The last member of the archive proves that it is complete: tar accepts an archive that is truncated
+# between two members.
 save() {
   trap cleanup EXIT
   create_work "$2"
@@ -54,7 +55,7 @@ save() {
   tar --create --numeric-owner --directory "$work" --file - content whole
 }
 
-# The archive is unpacked first, so that a damaged one changes nothing.
+# The archive is unpacked first, so that a damaged archive changes nothing.
 restore() {
   trap cleanup EXIT
   create_work "$2"

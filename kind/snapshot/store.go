@@ -53,7 +53,7 @@ type UnknownError struct {
 
 func (e *UnknownError) Error() string {
 	if len(e.Names) == 0 {
-		return fmt.Sprintf("snapshot %s not found: there are no snapshots, create one by `testbed snapshot save`", e.Name)
+		return fmt.Sprintf("snapshot %s not found: there are no snapshots, create one with `testbed snapshot save`", e.Name)
 	}
 	return fmt.Sprintf("snapshot %s not found, use one of %s", e.Name, strings.Join(e.Names, ", "))
 }
@@ -103,7 +103,7 @@ func (s *Snapshot) Missing(claims []string) []string {
 }
 
 const (
-	// description is written last: a folder without it is not a snapshot.
+	// description is written last, so a folder without it is not a snapshot.
 	description = "snapshot.json"
 	draftPrefix = ".new-" // the prefix of the folders of drafts
 )
@@ -172,7 +172,7 @@ func (s Store) read(name string) (*Snapshot, error) {
 	return found, nil
 }
 
-// Delete removes a snapshot, the description first: a partly removed folder is not a snapshot.
+// Delete removes a snapshot. It removes the description first, so a partial folder is no snapshot.
 func (s Store) Delete(name string) error {
 	if _, err := s.Get(name); err != nil {
 		return err

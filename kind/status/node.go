@@ -22,10 +22,10 @@ import (
 // Node is one node of a cluster.
 type Node struct {
 	Name string `json:"name"`
-	// Registered reports whether the API server has a Node object, Ready its condition Ready.
+	// Registered reports whether the Node object exists, Ready whether its condition Ready is true.
 	Registered bool `json:"registered"`
 	Ready      bool `json:"ready"`
-	// Units are the systemd units between the API server and a pull. Only a Shoot's status has them.
+	// Units are the systemd units that configure the node and pull images. Only Shoot has them.
 	Units []Unit `json:"units,omitempty"`
 	// Mirrors are the effective hosts.toml files, ordered by upstream.
 	Mirrors []hostsfile.Mirror `json:"mirrors,omitempty"`

@@ -43,11 +43,11 @@ type Shoot struct {
 	Problems               []string                `json:"problems,omitempty"`
 }
 
-// shootUnits are the systemd units between the API server and a pull.
+// shootUnits are the systemd units that configure a node of the Shoot and pull images.
 var shootUnits = []string{nodeconfig.UnitName, kind.GardenerNodeAgentUnit, kind.ContainerdUnit, kind.KubeletUnit}
 
 // OfShoot reads the status of the Shoot. It attaches to the testbed if needed and takes no lock. It
-// returns an error without a testbed. A part that does not answer is in Problems.
+// returns an error if there is no testbed. Problems has the parts that do not answer.
 func OfShoot(ctx context.Context, t *kind.Testbed) (*Shoot, error) {
 	ctx, cancel := progress.Within(ctx, statusTimeout, "no status of the shoot")
 	defer cancel()
@@ -67,8 +67,8 @@ func OfShoot(ctx context.Context, t *kind.Testbed) (*Shoot, error) {
 	return status, nil
 }
 
-// NewShoot returns the status of a Shoot, which may be nil. The lists are empty, not nil, also in
-// JSON.
+// NewShoot returns the status of a Shoot, which may be nil. The lists are not nil, because JSON
+// would have null.
 func NewShoot(shoot *gardencorev1beta1.Shoot, stage gardenlet.Stage) *Shoot {
 	status := &Shoot{
 		Name: gardenlet.DefaultShoot, Namespace: gardenlet.Namespace(gardenlet.DefaultShoot), Stage: stage,
@@ -84,7 +84,7 @@ func NewShoot(shoot *gardencorev1beta1.Shoot, stage gardenlet.Stage) *Shoot {
 	return status
 }
 
-// addSeed adds what the seed and the garden have of the Shoot.
+// addSeed adds the state of the Shoot in the seed and the garden.
 func (s *Shoot) addSeed(ctx context.Context, seed *cluster.Cluster, gardenPath string) error {
 	clientSet, err := gardener.NewSeedClient(seed.RESTConfig())
 	if err != nil {
@@ -125,7 +125,7 @@ type UnknownStageError struct{ Problems []string }
 
 func (e *UnknownStageError) Error() string {
 	why := cmp.Or(strings.Join(e.Problems, "; "), "it is missing in the status")
-	return "the stage of the shoot is unknown: " + why + " (`testbed status` shows what answers, `testbed up` repairs it)"
+	return "the stage of the shoot is unknown: " + why + " (`testbed status` shows which clusters answer, `testbed up` repairs them)"
 }
 
 // EnvironmentError marks the error for internal/program: exit code 3.

@@ -123,7 +123,7 @@ func (s *Shoot) writeNodes(w io.Writer) {
 	}
 }
 
-// line describes the unit like `systemctl status`: active (running).
+// line describes the unit like `systemctl status`, for example active (running).
 func (u Unit) line() string {
 	if u.Load != "loaded" {
 		return u.Load
@@ -158,7 +158,7 @@ func operationLine(last *gardencorev1beta1.LastOperation) string {
 	return text
 }
 
-// orText returns the text if the condition is true.
+// orText returns the text if the condition is true, or else an empty string.
 func orText(condition bool, text string) string {
 	if condition {
 		return text
@@ -173,7 +173,7 @@ func (s *Testbed) Write(w io.Writer) error {
 		return err
 	}
 	if s.Owner != "" {
-		fmt.Fprintf(w, "It is owned by %s: run commands that use or change it there, or use another testbed with --prefix NAME\n", s.Owner)
+		fmt.Fprintf(w, "The testbed is owned by %s: run commands that use or change it there, or use another testbed with --prefix NAME\n", s.Owner)
 	}
 	if s.PlantedBug != "" {
 		fmt.Fprintf(w, "A BUG IS PLANTED: %s; remove it with: testbed mutate clear\n", s.PlantedBug)
@@ -193,7 +193,7 @@ func (s *Testbed) writeClusters(w io.Writer) {
 	}
 }
 
-// route returns the hosts that a pull asks, for example "http://10.96.0.7:5000, then
+// route returns the hosts that containerd tries, for example "http://10.96.0.7:5000, then
 // https://alpha.upstream.test".
 func route(m hostsfile.Mirror) string {
 	if m.Problem != "" {
