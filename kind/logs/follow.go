@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	findInterval      = 2 * time.Second  // between two calls of find: how long an ended stream stays closed
+	findInterval      = 2 * time.Second  // between two calls of find, which also reopen ended streams
 	findTimeout       = 10 * time.Second // of one call of find
-	unreadableTimeout = 2 * time.Minute  // how long all streams may fail after one could be read
+	unreadableTimeout = 2 * time.Minute  // how long all streams may fail after the last success
 )
 
-// Follow calls take with one line at a time of all streams of find, until ctx ends.
+// Follow calls take with each line of all streams of find, one at a time, until ctx ends.
 //
-// It calls find every two seconds, and opens new streams from since on. It opens an ended stream,
-// for example of a restarted container, again after its last line if find still returns its name.
-// If it ended between lines with the same time, those after the first may be lost. Follow returns
-// an error if no stream can be read at first, or later for two minutes.
+// It calls find every two seconds, and reads new streams from the time since. If find still returns
+// an ended stream, for example of a restarted container, Follow reopens it after its last line. If
+// the stream ended between lines with the same time, some of them may be lost. Follow returns an
+// error if no stream can be read at first, or later for two minutes.
 func Follow(ctx context.Context, find func(context.Context) ([]Stream, error), since time.Time, take func(Line)) error {
 	f := &follower{since: since, take: take, open: map[string]bool{}, last: map[string]time.Time{}, failed: map[string]error{}}
 	ctx, stop := context.WithCancel(ctx)
@@ -62,7 +62,7 @@ type follower struct {
 
 	mu   sync.Mutex
 	take func(Line)
-	read time.Time // when a stream could last be read, or zero
+	read time.Time // the last time when a stream could be read, or zero
 	// The keys are names of streams. last has the time of the last line, failed the last error.
 	open   map[string]bool
 	last   map[string]time.Time
@@ -101,8 +101,8 @@ func (f *follower) follow(ctx context.Context, stream Stream, window Window) {
 	f.failed[stream.Name] = err
 }
 
-// check returns an error if following is pointless. It is called one findInterval after the streams
-// were opened. It is not an error that a stream has ended, or that there are none.
+// check returns an error if no stream can be read. It is called one findInterval after the streams
+// were opened. An ended stream is not an error, and neither is an empty list of streams.
 func (f *follower) check(now time.Time, streams []Stream, err error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

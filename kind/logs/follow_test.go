@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// container has a separate log for each run. All runs but the last have ended. As in Kubernetes,
-// the start of a log has a resolution of one second.
+// container has a separate log for each run. Only the last run has not ended. As in Kubernetes, the
+// start of a log has a resolution of one second.
 type container struct {
 	runs  [][]string
 	opens int
@@ -37,8 +37,8 @@ func (c *container) stream(name string) Stream {
 	}}
 }
 
-// follow follows for a duration and returns the lines. It adds half an interval, so that it does
-// not end while find is called.
+// follow calls Follow for a duration and returns the lines. It adds half a findInterval, so that
+// Follow does not end while find is called.
 func follow(t *testing.T, find func(context.Context) ([]Stream, error), since time.Time, during time.Duration) ([]string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), during+findInterval/2)
@@ -177,8 +177,8 @@ func TestFollowFails(t *testing.T) {
 	}
 }
 
-// since returns a find function with a stream that ends after ten seconds. The function returns
-// failure in the period between from and until.
+// since returns a find function with a stream that ends after ten seconds. The find function
+// returns failure between from and until.
 func since(from, until time.Duration, failure error) func(context.Context) ([]Stream, error) {
 	var began time.Time
 	ends := Stream{Name: "a", Parse: Container, Open: func(ctx context.Context, _ Window, _ io.Writer) error {

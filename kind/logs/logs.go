@@ -20,14 +20,15 @@ import (
 // Options select the logs.
 type Options struct {
 	Component Component
-	Name      string        // of caches, nodes, units or upstreams, for example "alpha" or "worker2/kubelet"; see Choose
-	Since     time.Duration // how far back; 0 means all lines
-	Follow    bool          // continue with new lines until the context ends, also of restarted containers and new pods
+	Name      string        // a cache, node, unit or upstream, for example "alpha" or "worker2/kubelet", see Choose
+	Since     time.Duration // the age of the oldest lines; 0 means all lines
+	Follow    bool          // continue with new lines, even of new containers and pods, until the context ends
 }
 
 // Read calls take with the lines of a component's logs, sorted by time or, with Follow, as they
-// arrive. It attaches to the testbed if needed. An unknown component or name is a *UsageError. If a
-// log cannot be read, Read returns the error after the lines of the others, or retries with Follow.
+// arrive. It attaches to the testbed if needed. It returns a *UsageError for an unknown component
+// or name. If a log cannot be read, Read returns the error after the other logs. With Follow it
+// retries.
 func Read(ctx context.Context, t *kind.Testbed, options Options, take func(Line)) error {
 	if err := t.AttachOnce(ctx); err != nil {
 		return err
@@ -112,7 +113,7 @@ type Component string
 // The components.
 const (
 	Cache     Component = "cache"     // the caches in the shoot
-	Node      Component = "node"      // the systemd units of nodes that pulls need
+	Node      Component = "node"      // the systemd units that configure nodes and pull images
 	Upstream  Component = "upstream"  // the access logs of upstreams
 	Webhook   Component = "webhook"   // the webhooks of the extension and of the admission component
 	Extension Component = "extension" // the extension in the seed
@@ -125,7 +126,7 @@ func Components() []Component {
 	return []Component{Cache, Node, Upstream, Webhook, Extension, GRM, GNA}
 }
 
-// UsageError is a usage error. Its message lists the valid values.
+// UsageError is the error for an unknown name. Its message lists the valid names.
 type UsageError struct{ text string }
 
 func (e *UsageError) Error() string { return e.text }
@@ -148,7 +149,7 @@ func ParseComponent(name string) (Component, error) {
 	return "", UsageErrorf("unknown component %q, use one of %s", name, strings.Join(names, ", "))
 }
 
-// Choose returns the streams whose name starts with the word, or has it after a dash or a slash.
+// Choose returns the streams whose name has the word at its start or after a dash or a slash.
 // Without a word it returns all streams. It returns a *UsageError if no stream matches.
 func Choose(all []Stream, word string) ([]Stream, error) {
 	var kept []Stream

@@ -71,7 +71,7 @@ func openPod(client kubernetes.Interface, pod corev1.Pod, container string) func
 	}
 }
 
-// followJournal ends with its input, so that no process outlives the docker command on the node.
+// followJournal ends when its input ends, so that journalctl does not outlive the docker command.
 const followJournal = `journalctl --no-pager --quiet --output=short-iso-precise --follow "$@" & trap 'kill $!' EXIT; cat >/dev/null`
 
 // NodeLogs returns the journals of units of nodes.
@@ -104,7 +104,7 @@ func journalArgv(node, unit string, window Window) []string {
 	return slices.Concat(inNode, []string{"bash", "-c", followJournal, "bash"}, selection)
 }
 
-// UpstreamLogs returns the access logs of upstreams, one JSON record a line.
+// UpstreamLogs returns the access logs of upstreams, with one JSON record per line.
 func UpstreamLogs(t *kind.Testbed) []Stream {
 	var streams []Stream
 	for _, registry := range t.Upstreams.All() {

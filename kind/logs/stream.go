@@ -23,8 +23,8 @@ type Window struct {
 // Stream is one log.
 type Stream struct {
 	Name string // of the source, for example "worker2/containerd"
-	// Open writes the lines in the window to out. It returns at the end of the log, or when ctx ends.
-	// It may also write lines from before the window, which the caller skips.
+	// Open writes the lines in the window to out. It returns at the end of the log, or when ctx
+	// ends. It may also write older lines, which the caller skips.
 	Open func(ctx context.Context, window Window, out io.Writer) error
 	// Parse parses a line. It returns false for a line to skip.
 	Parse func(text string) (Line, bool)
@@ -38,8 +38,8 @@ type Line struct {
 	Text   string        `json:"text"` // without the time
 }
 
-// Collect returns the lines of all streams sorted by time. If streams fail, it returns the lines
-// that it could read together with the error.
+// Collect returns the lines of all streams sorted by time. If streams fail, it returns the error
+// and the lines that it could read.
 func Collect(ctx context.Context, streams []Stream, since time.Time) ([]Line, error) {
 	var (
 		mu  sync.Mutex
@@ -101,7 +101,7 @@ func nextLine(lines *bufio.Reader) (string, error) {
 	if more {
 		line += cutMark
 	}
-	for more && err == nil { // the next call returns the error
+	for more && err == nil { // skip the rest; the next call of nextLine returns an error
 		_, more, err = lines.ReadLine()
 	}
 	return line, nil

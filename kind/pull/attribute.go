@@ -18,8 +18,8 @@ type Evidence struct {
 	Attempts []Attempt
 	// Records are all requests to the upstream during the pulls, of any client and repository.
 	Records accesslog.Records
-	// LogProblem is why the access log could not be read. Only if it is empty, a lack of Records means
-	// that there were no requests.
+	// LogProblem is why the access log could not be read, or "". If it is set, empty Records do not
+	// mean that there were no requests.
 	LogProblem string
 }
 
@@ -43,7 +43,7 @@ type Findings struct {
 
 // Attribute finds who served each object of each pull. It assigns the requests of nodes to pulls by
 // their source addresses. It cannot assign the requests of a cache, since the upstream's access log
-// does not show for which node the cache asked. If that matters, a note says so.
+// does not show for which node a cache fetched an object. A note names these nodes.
 func Attribute(e Evidence) Findings {
 	e.Records = e.Records.Repository(e.Image.Repository).Pulls()
 	if len(e.Image.Objects) == 0 {
@@ -74,9 +74,9 @@ func (e Evidence) pull(a Attempt) Pull {
 	return pull
 }
 
-// serve finds who served one object. The first matching case counts. The upstream comes before
-// other sources: if it sent the complete object to the node, and the node has the object
-// afterwards, then the object came from the upstream.
+// serve finds who served one object. The first matching case counts. FromUpstream comes first: if
+// the upstream sent the complete object to the node, the upstream is the source, even if the node
+// already had it.
 func (e Evidence) serve(a Attempt, object Object, own accesslog.Records) Served {
 	byNode := e.Image.gets(object, own)
 	byCache := e.Image.gets(object, e.Records.By(accesslog.AskerCache))
@@ -100,8 +100,8 @@ func (e Evidence) serve(a Attempt, object Object, own accesslog.Records) Served 
 	return served
 }
 
-// gets returns the GET requests for an object. Clients request the image's first object, the index
-// or manifest, also by tag.
+// gets returns the GET requests for an object. Clients may request the image's first object, the
+// index or manifest, by tag.
 func (i Image) gets(object Object, records accesslog.Records) accesslog.Records {
 	return records.Gets().Filter(func(r accesslog.Record) bool {
 		byTag := object.Digest == i.Digest() && r.Kind == accesslog.KindManifest && r.Reference == i.Identifier
@@ -165,7 +165,7 @@ func (e Evidence) notes(pulls []Pull) []string {
 	if e.LogProblem != "" {
 		notes = append(notes, "it is unknown who served new objects, because the upstream's access log could not be read: "+e.LogProblem)
 	}
-	nodes := map[string]bool{} // that share an object
+	nodes := map[string]bool{} // the nodes that share an object
 	for _, pull := range pulls {
 		if slices.ContainsFunc(pull.Objects, func(s Served) bool { return s.Shared }) {
 			nodes[pull.Node] = true

@@ -168,8 +168,8 @@ func TestAttributeCountsRequests(t *testing.T) {
 	}
 }
 
-// TestAttributeConcurrent checks that requests of nodes are assigned to their pulls, and that those
-// of a cache are marked as shared.
+// TestAttributeConcurrent checks that requests of nodes are assigned to their pulls, and that
+// objects that a cache fetched are marked as shared.
 func TestAttributeConcurrent(t *testing.T) {
 	one := attempt(state(worker1), all)
 	two := attempt(state(worker2, config), state(worker2, manifest, config, layer))
@@ -208,7 +208,7 @@ func TestAttributeNamesOtherClients(t *testing.T) {
 	}
 }
 
-// TestAttributeWithoutLog checks that a missing access log is not taken for an empty one.
+// TestAttributeWithoutLog checks that a missing access log is not treated as an empty log.
 func TestAttributeWithoutLog(t *testing.T) {
 	found := Attribute(Evidence{
 		Image: testImage, LogProblem: "connection refused", Attempts: []Attempt{attempt(state(worker1, config), all)},

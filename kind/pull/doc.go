@@ -1,9 +1,8 @@
-// Package pull pulls images on nodes and finds who served each object of an image: a cache from its
-// store, a cache that fetched it from the upstream, the upstream directly, or nobody because the
-// node already had it.
+// Package pull pulls images on nodes and finds the source of each object of an image: the store of
+// a cache, the upstream through a cache, the upstream directly, or the node, which already had it.
 //
 // The evidence is the upstream's access log during the pull, and the content of the node's
-// containerd before and after. An object that was not on the node before, is there now, and was not
-// fetched from the upstream by anyone must come from the store of a cache: it is a cache hit. The
-// logs and metrics of caches are not used. Attribute, Report and Options must not know clusters.
+// containerd before and after it. An object that is new on the node, and that no client fetched
+// from the upstream, is a cache hit. The logs and metrics of caches are not used. Attribute, Report
+// and Options must not know clusters.
 package pull

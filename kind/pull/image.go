@@ -17,19 +17,19 @@ const (
 	PartManifest Part = "manifest"
 	PartConfig   Part = "config"
 	PartLayer    Part = "layer"
-	// PartBlob is a config or a layer. PartUnknown may be any part. Only images that the upstream does
-	// not describe have such objects.
+	// PartBlob is a config or a layer. PartUnknown may be any part. Only images with a Problem have
+	// such objects.
 	PartBlob    Part = "blob"
 	PartUnknown Part = "content"
 )
 
 // Image is the image of a pull.
 type Image struct {
-	// Reference has the parts Host, Repository and Identifier (the tag or digest).
+	// Host, Repository and Identifier (the tag or digest) are the parts of Reference.
 	Reference, Host, Repository, Identifier string
 	// Objects are the index (if there is one), the manifest, the config and the layers, without
-	// duplicates. If the upstream does not describe the image, there are no Objects, and Problem has
-	// the reason.
+	// duplicates. If the manifest or the config cannot be read, there are no Objects, and Problem
+	// has the reason.
 	Objects []Object
 	Problem string
 }
@@ -38,8 +38,8 @@ type Image struct {
 type Object struct {
 	Digest string `json:"digest"`
 	Part   Part   `json:"part"`
-	// Size is the size in bytes according to the manifest. If the upstream does not describe the
-	// image, it is the number of bytes that the upstream sent.
+	// Size is the size in bytes according to the manifest. For an image with a Problem, it is the
+	// number of bytes that the upstream sent.
 	Size int64 `json:"size"`
 	// chainIDs are the names of a layer's snapshots. An image that repeats the layer has several.
 	chainIDs []string
@@ -54,7 +54,7 @@ func (i Image) Digest() string {
 	return i.Objects[0].Digest
 }
 
-// Describe lists the objects of an image. index may be nil. It fetches the config for chainIDs.
+// Describe lists the objects of an image. index may be nil. It reads the config for chainIDs.
 func Describe(index *v1.Descriptor, img v1.Image) ([]Object, error) {
 	hash, err := img.Digest()
 	if err != nil {

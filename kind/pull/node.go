@@ -50,7 +50,7 @@ names=$(ctr --namespace=k8s.io images list | awk -v name="$1" -v digest="$2" '
 [[ -z "$names" ]] || xargs ctr --namespace=k8s.io images remove --sync <<<"$names" >/dev/null
 `
 
-// forget removes an image from a node, but not what other images or running containers use.
+// forget removes an image from a node. Content that other images or running containers use stays.
 func forget(ctx context.Context, node Node, image Image) error {
 	if _, err := runScript(ctx, node, answerTimeout, forgetScript, image.Reference, image.Digest()); err != nil {
 		return fmt.Errorf("remove %s from the node: %w", image.Reference, err)
@@ -70,10 +70,10 @@ printf '%s\n' "$errors"
 // timeoutCode is the exit code of timeout(1) when the time is up.
 const timeoutCode = 124
 
-// pullOn pulls the image by the CRI request that the kubelet sends. It returns the duration of the
-// pull, measured on the node, and the error message of the container runtime, or "" on success. It
-// returns an error if the outcome is unknown, for example if the node does not stop the pull after
-// the timeout. If ctx ends, the pull continues on the node until the timeout.
+// pullOn pulls the image with the CRI request that the kubelet sends. It returns the duration of
+// the pull, measured on the node, and the error message of the container runtime, or "" on success.
+// It returns an error if the outcome is unknown, for example if the node does not stop the pull
+// after the timeout. If ctx ends, the pull continues on the node until the timeout.
 func pullOn(ctx context.Context, node Node, image Image, timeout time.Duration) (took time.Duration, failure string, err error) {
 	out, err := runScript(ctx, node, timeout+answerTimeout, pullScript, image.Reference, fmt.Sprintf("%.3fs", timeout.Seconds()))
 	if err != nil {
@@ -162,13 +162,13 @@ func runScript(ctx context.Context, node Node, timeout time.Duration, script str
 	defer cancel()
 	out, err := node.Script(ctx, script, args...)
 	if err != nil && ctx.Err() != nil {
-		err = context.Cause(ctx) // err has the whole script
+		err = context.Cause(ctx) // err contains the whole script
 	}
 	return out, err
 }
 
-// withTimeout limits a request to a node whose containerd may hang. The context's cause says how to
-// investigate.
+// withTimeout limits a request to a node whose containerd may hang. The context's cause names
+// commands that help to find the problem.
 func withTimeout(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no answer after %s (see `testbed fault list` for injected faults, "+
 		"and `testbed exec NODE -- systemctl status containerd`)", timeout))

@@ -47,7 +47,7 @@ func newShell(t *testing.T, programs map[string]string) shell {
 	return s
 }
 
-// ctr prints what ctr of containerd 2.3 printed on a node.
+// ctr prints the output of ctr of containerd 2.3 on a node.
 const ctr = `
 case "$*" in
 "--namespace=k8s.io content list --quiet") printf 'sha256:aa\nsha256:bb\n' ;;
@@ -90,7 +90,7 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// TestLookFails checks that a failed list does not count as empty.
+// TestLookFails checks that a failed list is an error and does not count as empty.
 func TestLookFails(t *testing.T) {
 	const address = "echo 172.18.0.4"
 	for name, programs := range map[string]map[string]string{

@@ -20,8 +20,8 @@ const (
 // Options are the options of a pull.
 type Options struct {
 	Image string // the reference as in a pod, for example alpha.upstream.test/shop/web:v1
-	// Node is the worker that pulls, by its name or the last part of it ("worker2"). The default is
-	// the first worker. All makes every worker pull, and excludes Node.
+	// Node is the name of the worker that pulls, or the last part of the name ("worker2"). The
+	// default is the first worker. All makes every worker pull; Node must be empty then.
 	Node     string
 	All      bool
 	Times    int           // how often each node pulls, 1 to MaxTimes
@@ -30,7 +30,7 @@ type Options struct {
 	Timeout  time.Duration // of one pull, MinTimeout to MaxTimeout
 }
 
-// InvalidError is an invalid value in Options or PushOptions.
+// InvalidError is the error for an invalid value in Options or PushOptions.
 type InvalidError struct{ Option, Problem string }
 
 func (e *InvalidError) Error() string { return e.Option + ": " + e.Problem }
@@ -49,7 +49,7 @@ type Plan struct {
 	Batches []Batch // run one after the other
 }
 
-// Batch is a set of concurrent pulls, one on each of the nodes.
+// Batch is a set of concurrent pulls, one on each node.
 type Batch struct {
 	Round int // counted from 1
 	Nodes []string

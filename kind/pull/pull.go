@@ -20,10 +20,10 @@ import (
 )
 
 // Run pulls an image from an upstream on workers of the shoot, and finds who served each object. It
-// only changes what the nodes have stored. The testbed must be attached.
+// only changes images on the nodes. The testbed must be attached.
 //
 // Run returns an *InvalidError for invalid options. It returns no error for a failed pull, see
-// Report.Err. The report is never nil. With an error it has the pulls before that error.
+// Report.Err. The report is never nil. If Run returns an error, the report has the earlier pulls.
 func Run(ctx context.Context, t *kind.Testbed, options Options) (*Report, error) {
 	report := NewReport(Image{Reference: options.Image})
 	plan, err := options.Plan(t.Upstreams.Hosts(), cluster.Names(t.Shoot.Workers()))
@@ -35,7 +35,7 @@ func Run(ctx context.Context, t *kind.Testbed, options Options) (*Report, error)
 		r.image.Objects, err = Describe(index, img)
 		return err
 	})
-	if err != nil { // often the reason for the pull: an upstream that does not answer
+	if err != nil { // pull anyway: an upstream that does not answer is often the reason for the pull
 		r.image.Problem = err.Error()
 	}
 	report = NewReport(r.image)
@@ -131,7 +131,7 @@ func (r *runner) prepare(ctx context.Context, node *cluster.Node, attempt *Attem
 	return err
 }
 
-// pullOnce pulls as a step, and records the state after it. An error means an unknown outcome.
+// pullOnce pulls as a step, and records the state afterwards. An error means an unknown outcome.
 func (r *runner) pullOnce(ctx context.Context, node *cluster.Node, attempt *Attempt) (err error) {
 	_ = r.Recorder.Step(ctx, fmt.Sprintf("pull, round %d on %s", attempt.Round, node.Name()), func(ctx context.Context) error {
 		attempt.Took, attempt.Failure, err = pullOn(ctx, node, r.image, r.Timeout)
@@ -147,8 +147,8 @@ func (r *runner) pullOnce(ctx context.Context, node *cluster.Node, attempt *Atte
 	return err
 }
 
-// mirrorsOf returns the hosts that containerd on the node asks before the upstream, in this order.
-// It reads them from the upstream's hosts.toml, or else from the hosts.toml in the folder _default.
+// mirrorsOf returns the hosts that containerd on the node tries before the upstream, in order. It
+// reads them from the upstream's hosts.toml, or else from the hosts.toml in the folder _default.
 func mirrorsOf(ctx context.Context, node *cluster.Node, host string) ([]string, error) {
 	ctx, cancel := withTimeout(ctx, answerTimeout)
 	defer cancel()

@@ -25,13 +25,13 @@ func TestSince(t *testing.T) {
 				t.Fatalf("%d records, %v; want %d", len(got), err, tc.want)
 			}
 			if tc.want > 0 && got[0].Path != log[tc.before].Path {
-				t.Errorf("they begin with %s, want %s", got[0].Path, log[tc.before].Path)
+				t.Errorf("the records begin with %s, want %s", got[0].Path, log[tc.before].Path)
 			}
 		})
 	}
 	// Otherwise requests in the new log would be missed.
 	if _, err := since(log, log[:1]); err == nil {
-		t.Error("a log that was reset passes for one where nothing happened")
+		t.Error("a log that was reset is treated as a log without requests")
 	}
 }
 
@@ -50,8 +50,8 @@ func TestDescribePushed(t *testing.T) {
 	}
 }
 
-// TestAddressesFor: an unmanaged Service with the extension's label and annotation may have no
-// ports, like one of type ExternalName.
+// TestAddressesFor checks that an unmanaged Service with the extension's label and annotation may
+// have no ports, like a Service of type ExternalName.
 func TestAddressesFor(t *testing.T) {
 	const host = "alpha.upstream.test"
 	service := func(upstream string, ports ...corev1.ServicePort) corev1.Service {

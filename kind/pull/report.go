@@ -13,10 +13,10 @@ type Source string
 // The sources of an object.
 const (
 	FromNode     Source = "node"       // the node already had it
-	CacheHit     Source = "cache hit"  // a cache had it: the node got it without a request to the upstream
+	CacheHit     Source = "cache hit"  // a cache had it and did not fetch it from the upstream
 	CacheMiss    Source = "cache miss" // a cache fetched it from the upstream
 	FromUpstream Source = "upstream"   // the node fetched it from the upstream
-	Missing      Source = "missing"    // the pull failed and the node does not have it, even if something was sent
+	Missing      Source = "missing"    // the pull failed and the node does not have it, even if it got a part
 	Unknown      Source = "unknown"    // the node got it, and the evidence does not show from where
 )
 
@@ -31,7 +31,7 @@ type Report struct {
 	Digest string `json:"digest,omitempty"`
 	Pulls  []Pull `json:"pulls"`
 	Total  Total  `json:"total"`
-	// Verdict says who served the pulls, and why not the cache; see Judge.
+	// Verdict is who served the pulls, and why the cache did not. Judge sets it.
 	Verdict string   `json:"verdict,omitempty"`
 	Notes   []string `json:"notes,omitempty"` // the limits of the evidence
 }
@@ -42,10 +42,10 @@ type Pull struct {
 	Round   int     `json:"round"`
 	Seconds float64 `json:"seconds"` // measured on the node
 	Bytes   int64   `json:"bytes"`   // of all objects that the node got
-	// Mirrors are the URLs of caches in the node's hosts.toml for the upstream, in order. Without any,
-	// the node asks the upstream directly, which is not a fallback.
+	// Mirrors are the URLs of caches in the node's hosts.toml for the upstream, in order. Without
+	// mirrors, the node uses the upstream directly, which is not a fallback.
 	Mirrors []string `json:"mirrors"`
-	// Fallback means that the node asked the upstream although it has a mirror.
+	// Fallback means that the node sent requests to the upstream although it has a mirror.
 	Fallback bool     `json:"fallback"`
 	Objects  []Served `json:"objects"`
 	Error    string   `json:"error,omitempty"` // the message of the container runtime, or "" on success
@@ -60,8 +60,8 @@ type Served struct {
 	CacheGets     int   `json:"cacheGets"`
 	NodeGets      int   `json:"nodeGets"`
 	UpstreamBytes int64 `json:"upstreamBytes"`
-	// Shared means that a cache fetched the object while several nodes needed it. It is unknown which
-	// node's request caused that.
+	// Shared means that a cache fetched the object while several nodes needed it. It is unknown
+	// which node's request made the cache fetch it.
 	Shared bool `json:"shared,omitempty"`
 }
 
@@ -70,7 +70,7 @@ type Total struct {
 	Pulls     int               `json:"pulls"`
 	Failed    int               `json:"failed"`
 	Fallbacks int               `json:"fallbacks"`
-	Seconds   float64           `json:"seconds"` // the sum of all pulls, Slowest the longest one
+	Seconds   float64           `json:"seconds"` // the sum of all pulls; Slowest is the longest pull
 	Slowest   float64           `json:"slowestSeconds"`
 	Bytes     int64             `json:"bytes"`
 	Served    map[Source]Amount `json:"servedBy"`
@@ -98,7 +98,7 @@ func NewReport(image Image) *Report {
 	report := &Report{Image: image.Reference, Digest: image.Digest(), Pulls: []Pull{}}
 	report.Total.Served = map[Source]Amount{}
 	if image.Problem != "" {
-		report.Notes = append(report.Notes, "the upstream does not describe the image, so only transferred objects are listed, "+
+		report.Notes = append(report.Notes, "the image's manifest or config could not be read, so only transferred objects are listed, "+
 			"and the sizes of cache hits are unknown: "+image.Problem)
 	}
 	return report
@@ -186,7 +186,7 @@ func (r *Report) verdict(caches []string) string {
 		count(hits, "object"), misses, r.Total.Slowest)
 }
 
-// bypassed says why a node asked the upstream although it has a mirror.
+// bypassed returns the verdict if a node used the upstream although it has a mirror.
 func (r *Report) bypassed(p Pull, caches []string) string {
 	word := "cache bypassed"
 	if r.Total.Slowest > stalled {
@@ -200,7 +200,7 @@ func (r *Report) bypassed(p Pull, caches []string) string {
 	var why string
 	switch {
 	case caches == nil || slices.ContainsFunc(p.Mirrors, isCache):
-		// The mirrors are those in hosts.toml, which containerd may not have read.
+		// The mirrors are from hosts.toml, which containerd may not have read.
 		why = fmt.Sprintf("%s used the upstream: its mirror %s did not serve everything, or was not asked", p.Node, mirrors)
 	case len(caches) == 0:
 		why = fmt.Sprintf("%s asks %s before the upstream, but the upstream has no cache now", p.Node, mirrors)

@@ -58,8 +58,8 @@ func (e Event) String() string {
 	}
 }
 
-// Order sorts events by time, although the logs deliver them with different delays. It holds each
-// event until the event is Delay old.
+// Order sorts events by time, although they arrive from the logs with different delays. It keeps
+// each event until the event is Delay old.
 type Order struct {
 	Delay time.Duration
 	held  []Event

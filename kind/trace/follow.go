@@ -17,11 +17,10 @@ import (
 )
 
 const (
-	orderDelay    = 700 * time.Millisecond // how long logs may take to arrive; events are sorted within it
+	orderDelay    = 700 * time.Millisecond // how long lines may take to arrive; Order.Delay
 	flushInterval = 200 * time.Millisecond // between two calls of take for events that are old enough
-	// silenceTimeout limits the wait for a running pull without events. containerd ends a pull without
-	// progress after five minutes (image_pull_progress_timeout). An end that is not in the log by then
-	// is lost.
+	// silenceTimeout limits the wait for a running pull without events. containerd ends a pull
+	// without progress after five minutes (image_pull_progress_timeout).
 	silenceTimeout = 6 * time.Minute
 )
 
@@ -32,8 +31,8 @@ type tracer struct {
 	mu     sync.Mutex
 	reader *Reader
 	parse  map[string]func(text string) []Event // by the name of the stream
-	// caches has the names of caches by the address of their Service, askers the names of nodes by
-	// address. Names of deleted Services and nodes stay, since logs still contain their addresses.
+	// caches has the names of caches by the address of their Service, askers has the names of nodes
+	// by address. Deleted Services and nodes stay, since logs still contain their addresses.
 	caches, askers map[string]string
 	order          Order
 	all            []Event
@@ -50,7 +49,7 @@ func newTracer(image Image, take func(Event)) *tracer {
 	return w
 }
 
-// add sets the function that parses the lines of streams.
+// add sets the function that parses the lines of these streams.
 func (w *tracer) add(streams []logs.Stream, parse func(source, text string) []Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -80,7 +79,7 @@ func (w *tracer) know(services []corev1.Service, nodes []corev1.Node, shoot stri
 	}
 }
 
-// run reads the logs up to now, and follows them if pulls are running or with options.Follow.
+// run reads the logs up to now. Then it follows them if pulls are running or Follow is set.
 func (w *tracer) run(ctx context.Context, options Options) error {
 	cut := time.Now()
 	streams, missing := w.find(ctx)

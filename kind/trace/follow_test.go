@@ -17,8 +17,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/logs"
 )
 
-// TestTraceGoesOn: a followed trace has the events of a restarted cache, and knows the new address
-// of a recreated Service.
+// TestTraceGoesOn checks that a followed trace has the events of a restarted cache, and names the
+// cache at the new address of a recreated Service.
 func TestTraceGoesOn(t *testing.T) { synctest.Test(t, traceGoesOn) }
 
 func traceGoesOn(t *testing.T) {
@@ -28,7 +28,7 @@ func traceGoesOn(t *testing.T) {
 	}
 	var got []string
 	work := newTracer(image, func(event Event) { got = append(got, event.From+" -> "+event.To+" "+event.What) })
-	// Each call of find finds the log of another run of the cache, and another address of the Service.
+	// Each call of find returns the log of another run of the cache, with another Service address.
 	looks := 0
 	work.find = func(context.Context) ([]logs.Stream, error) {
 		looks++
@@ -47,7 +47,7 @@ func traceGoesOn(t *testing.T) {
 		t.Error(err)
 	}
 	all := strings.Join(got, "\n")
-	for look := 2; look <= looks; look++ { // the first look reads past events
+	for look := 2; look <= looks; look++ { // the first call reads ended pulls
 		for _, want := range []string{
 			fmt.Sprintf("worker -> registry-alpha-0 GET manifest run%d", look), fmt.Sprintf("worker -> cache alpha HEAD manifest run%d", look),
 		} {
@@ -57,12 +57,12 @@ func traceGoesOn(t *testing.T) {
 		}
 	}
 	if looks < 4 || t.Failed() {
-		t.Errorf("%d looks, events\n%s", looks, all)
+		t.Errorf("%d calls of find, events\n%s", looks, all)
 	}
 }
 
-// TestTraceWithoutCaches: without the API server, the events of nodes are shown. With Follow the
-// trace continues, otherwise it returns the error.
+// TestTraceWithoutCaches checks that events of nodes are shown without the API server. With Follow
+// the trace continues, otherwise it returns the error.
 func TestTraceWithoutCaches(t *testing.T) {
 	for name, follow := range map[string]bool{"followed": true, "not followed": false} {
 		t.Run(name, func(t *testing.T) {

@@ -18,16 +18,16 @@ import (
 // Reader parses lines of logs into events.
 type Reader struct {
 	Image Image
-	// Cache returns the name of the cache that has this host in its URL, or "" if there is none.
+	// Cache returns the name of the cache with this host in its URL, or "" for another host.
 	Cache func(host string) string
 	// Asker returns the name of the client with this address, or "" if it is unknown.
 	Asker func(address string) string
 
-	begun []Event // of running pulls, the oldest first
+	begun []Event // the Began events of running pulls, the oldest first
 }
 
-// Containerd parses a line of containerd's journal. If containerd starts, the running pulls of the
-// node have failed.
+// Containerd parses a line of containerd's journal. When containerd starts, it returns a Failed
+// event for each running pull of the node.
 func (r *Reader) Containerd(node, text string) []Event {
 	line := logline.Payload(text)
 	if logline.ContainerdStarts(line.Message) {
@@ -95,7 +95,7 @@ func (r *Reader) gaveUp(node string, line logline.Line) (Event, bool) {
 	return event, true
 }
 
-// lastReason returns the last part of a chain of errors. The parts before it repeat the request.
+// lastReason returns the last part of a chain of errors. The other parts repeat the request.
 func lastReason(text string) string {
 	if i := strings.LastIndex(text, `": `); i >= 0 {
 		return text[i+3:]

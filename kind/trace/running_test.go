@@ -33,12 +33,12 @@ func TestRunningPulls(t *testing.T) {
 			got += event.String()
 		}
 		if !strings.HasSuffix(got, step.want) || (got == "") != (step.want == "") || len(r.RunningPulls()) != step.left {
-			t.Errorf("%d, %s: got %q, want %q; under way: %v, want %d", second, step.text, got, step.want, r.RunningPulls(), step.left)
+			t.Errorf("%d, %s: got %q, want %q; running: %v, want %d", second, step.text, got, step.want, r.RunningPulls(), step.left)
 		}
 	}
 }
 
-// TestOtherUpstream checks that the same repository of another upstream is another image.
+// TestOtherUpstream checks that the same repository of another upstream is not traced.
 func TestOtherUpstream(t *testing.T) {
 	if event, ok := reader(t).AccessLog("beta.upstream.test", logged(t)[5].text); ok {
 		t.Errorf("event %v", event)

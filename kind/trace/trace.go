@@ -20,18 +20,19 @@ import (
 // Options select what is traced.
 type Options struct {
 	Image string        // all tags and digests of its repository are traced
-	Since time.Duration // how far back ended pulls are shown
-	// Follow waits for further pulls until the context ends. Without Follow, Run returns when no pull
-	// is running, or with an error when the running pulls have logged nothing for six minutes.
+	Since time.Duration // the age of the oldest events of ended pulls
+	// Follow makes Run wait for further pulls until the context ends. Without Follow, Run returns
+	// when no pull is running, or with an error when the running pulls have logged nothing for six
+	// minutes.
 	Follow bool
 }
 
-// Run calls take with each request for an image: requests of nodes to caches and the upstream, and
-// of caches to the upstream. First come the events of ended pulls, then those of running pulls as
-// they happen. Run only reads logs and starts no pull. It attaches to the testbed if needed.
+// Run calls take with each event of pulls of an image, including the requests of nodes and caches.
+// First come the events of ended pulls, then the events of running pulls as they happen. Run only
+// reads logs and starts no pull. It attaches to the testbed if needed.
 //
 // Events are sorted by time. Only the first events of a restarted container may be delayed, until
-// Run finds the container's log. Run returns a summary of the events, also with an error. It
+// Run finds the container's log. Run returns a summary of the events, even with an error. It
 // returns a *logs.UsageError for an invalid image. If the shoot's API server does not answer, the
 // events of caches are missing. Then, without Follow, Run returns an error after the events of
 // nodes and upstreams. With Follow it fails if no log can be read for two minutes.
@@ -59,7 +60,7 @@ func findStreams(ctx context.Context, t *kind.Testbed, w *tracer) ([]logs.Stream
 	nodes, upstreams := logs.NodeLogs(t.ShootName(), t.Shoot.Nodes(), kind.ContainerdUnit), logs.UpstreamLogs(t)
 	w.add(nodes, func(source, text string) []Event {
 		node, _, _ := strings.Cut(source, "/")
-		_, payload, _ := strings.Cut(text, ": ") // after the program
+		_, payload, _ := strings.Cut(text, ": ") // after the name of the program
 		return w.reader.Containerd(node, payload)
 	})
 	w.add(upstreams, func(source, text string) []Event { return one(w.reader.AccessLog(source, text)) })

@@ -78,6 +78,6 @@ func TestEvents(t *testing.T) {
 	}
 	golden.Compare(t, "events.txt", out.String())
 	if left := r.RunningPulls(); len(left) > 0 {
-		t.Errorf("under way: %v", left)
+		t.Errorf("running: %v", left)
 	}
 }

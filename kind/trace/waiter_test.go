@@ -11,22 +11,22 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/logs"
 )
 
-// cacheRun is the log of one run of a cache. It ends after one request.
+// cacheRun returns the log of one run of a cache. The log ends after one request.
 func cacheRun(run int) logs.Stream {
 	return saying("registry-alpha-0", fmt.Sprintf(`msg="response completed" http.request.uri="/v2/shop/web/manifests/run%d" `+
 		`http.request.method=GET http.request.remoteaddr="172.18.0.3:4711" http.response.status=200`, run))
 }
 
-// journalOf is the log of a node that falls back from the cache at the address of this run.
+// journalOf returns the log of a node that gives up a request to the cache of this run.
 func journalOf(run int) logs.Stream {
 	url := fmt.Sprintf("http://10.96.0.%d:5000/v2/shop/web/manifests/run%d", run, run)
 	return saying("worker", fmt.Sprintf(`msg="trying next host" method=HEAD error="x" url=%q`, url))
 }
 
-// saying is a stream with one line that is logged now.
+// saying returns a stream with one line that is logged now.
 func saying(name, text string) logs.Stream { return said(name, text, 0) }
 
-// said is a stream with one line of this age.
+// said returns a stream with one line of this age.
 func said(name, text string, age time.Duration) logs.Stream {
 	return logs.Stream{Name: name, Parse: logs.Container, Open: func(_ context.Context, _ logs.Window, out io.Writer) error {
 		now := time.Now().UTC().Add(-age).Format(time.RFC3339Nano)
@@ -35,7 +35,7 @@ func said(name, text string, age time.Duration) logs.Stream {
 	}}
 }
 
-// TestWaiter: a trace ends when no pull is running, and when the end of a pull was never logged.
+// TestWaiter checks that a trace ends when no pull is running, or when no end is logged in time.
 func TestWaiter(t *testing.T) {
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	open := []Event{{Time: start, From: "worker", What: "alpha.upstream.test/shop/web:v1"}}
@@ -50,7 +50,7 @@ func TestWaiter(t *testing.T) {
 		{time.Second, 1, open, false, ""},
 		{time.Minute, 0, open, false, ""},
 		{2 * time.Minute, 0, nil, false, ""},
-		{2*time.Minute + orderDelay, 0, open, false, ""}, // another one began before the trace was over
+		{2*time.Minute + orderDelay, 0, open, false, ""}, // another pull began before the trace ended
 		{2*time.Minute + 3*orderDelay, 0, nil, false, ""},
 		{2*time.Minute + 5*orderDelay, 0, nil, false, ""},
 		{2*time.Minute + 6*orderDelay, 0, nil, true, ""},
