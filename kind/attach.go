@@ -46,7 +46,7 @@ func (e *StoppedError) Error() string {
 }
 
 // Attach connects to an existing testbed and sets Seed, Shoot, Upstreams and CA, but not Gardenlet.
-// It verifies, changes and builds nothing, but restarts a dead engine that the testbed had started.
+// It does not verify, change or build anything, but restarts a dead engine that a testbed started.
 //
 // The error is an ErrDown if the testbed or a part of it does not exist, an *OtherCheckoutError if
 // another checkout owns it, and an *engine.Missing if the engine exists but does not answer.
@@ -66,7 +66,7 @@ func (t *Testbed) Attach(ctx context.Context) (err error) {
 	return t.findUpstreams(ctx)
 }
 
-// AttachOnce is Attach, unless the testbed is attached already.
+// AttachOnce calls Attach unless the testbed is already attached.
 func (t *Testbed) AttachOnce(ctx context.Context) error {
 	if t.Seed != nil && t.Shoot != nil {
 		return nil
@@ -74,7 +74,7 @@ func (t *Testbed) AttachOnce(ctx context.Context) error {
 	return t.Attach(ctx)
 }
 
-// AttachRunning is Attach, and fails with a *StoppedError if a node or an upstream does not run.
+// AttachRunning calls Attach. It returns a *StoppedError if a node or an upstream does not run.
 func (t *Testbed) AttachRunning(ctx context.Context) error {
 	if err := t.Attach(ctx); err != nil {
 		return err
@@ -98,7 +98,7 @@ func (t *Testbed) AttachRunning(ctx context.Context) error {
 	return nil
 }
 
-// AttachParts attaches to the parts that exist; the error names the others. It does not set CA.
+// AttachParts attaches to the parts that exist. The error names missing parts. It does not set CA.
 func (t *Testbed) AttachParts(ctx context.Context) error {
 	if err := t.attachEngine(ctx); err != nil {
 		return err
@@ -126,7 +126,7 @@ func load(ctx context.Context, name, kubeconfig string) (*cluster.Cluster, error
 	switch {
 	case errors.Is(err, cluster.ErrNotFound):
 		return nil, fmt.Errorf("cluster %s not found: %w", name, ErrDown)
-	case errors.Is(err, fs.ErrNotExist): // another checkout's orphan, or somebody removed the state
+	case errors.Is(err, fs.ErrNotExist): // the state folder of the cluster was removed, or is another one
 		return nil, fmt.Errorf("%w: %w", err, ErrDown)
 	}
 	return loaded, err
@@ -141,8 +141,8 @@ func (t *Testbed) findUpstreams(ctx context.Context) error {
 	return nil
 }
 
-// AttachGardenlet is AttachRunning, and sets Gardenlet for the existing Shoot, with the garden in
-// the testbed's state. It builds what gardenlet deploys to a shoot, and loads the image of
+// AttachGardenlet calls AttachRunning and sets Gardenlet, with the garden that the state folder
+// stores. It builds the binaries that gardenlet deploys for a Shoot, and loads the image of
 // gardener-resource-manager onto the seed's node. The caller must hold the testbed's lock.
 func (t *Testbed) AttachGardenlet(ctx context.Context) (err error) {
 	if err := t.AttachRunning(ctx); err != nil {

@@ -30,7 +30,7 @@ type PlantedBug struct {
 	Overlay func(root, folder string) (string, error)
 }
 
-// Binaries returns every binary that Up builds, for one call of Build: they share packages.
+// Binaries returns every binary that Up builds. One call of Build compiles shared packages once.
 func Binaries() []image.Binary {
 	return []image.Binary{
 		{Name: ImageCache, Package: ModulePath + "/cmd/registry-cache"},
@@ -43,8 +43,8 @@ func Binaries() []image.Binary {
 	}
 }
 
-// BinaryDirectory returns the folder with the binaries of the checkout at root. It outlives Down:
-// go build links only programs that changed.
+// BinaryDirectory returns the folder with the binaries of the checkout at root. Down keeps it, so
+// that go build links only programs that changed.
 func BinaryDirectory(root string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -54,7 +54,7 @@ func BinaryDirectory(root string) (string, error) {
 	return filepath.Join(cache, "registry-cache-testbed", "bin", hex.EncodeToString(checkout[:6])), nil
 }
 
-// BuildImages is Build, and sets Images to the result.
+// BuildImages calls Build and sets Images to the result.
 func (t *Testbed) BuildImages(ctx context.Context, binaries ...image.Binary) error {
 	built, err := t.Build(ctx, binaries...)
 	if err != nil {
@@ -118,7 +118,7 @@ const ModulePath = "github.com/gardener-extensions/registry-cache"
 const (
 	// ExtensionName is the name of the extension's ControllerInstallation and chart.
 	ExtensionName = v1alpha3.ExtensionType
-	// ExtensionNamespace and AdmissionNamespace are on the seed, with their requests in its audit log.
+	// ExtensionNamespace and AdmissionNamespace are on the seed, which audits requests from them.
 	ExtensionNamespace = "extension-" + ExtensionName
 	AdmissionNamespace = ImageAdmission
 )

@@ -13,7 +13,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/file"
 )
 
-// configure sets Config: the requested configuration, else that of the last Up, else the default.
+// configure sets Config to the requested configuration, or that of the last Up, or the default.
 func (t *Testbed) configure(requested *configuration.Testbed, nodeImage string) {
 	t.Config = requested
 	if requested == nil {
@@ -48,12 +48,12 @@ func WriteConfiguration(path string, config *configuration.Testbed) error {
 	return file.Replace(path, data, 0o644)
 }
 
-// ConfigurationError returns why the configuration of the last Up cannot be read, if it is needed.
+// ConfigurationError returns the error of reading the configuration of the last Up, if any.
 func (t *Testbed) ConfigurationError() error {
 	if t.unreadable == nil {
 		return nil
 	}
-	return fmt.Errorf("read the configuration of the existing testbed (name another one with `testbed up -f FILE`): %w", t.unreadable)
+	return fmt.Errorf("read the configuration of the existing testbed (replace it with `testbed up -f FILE`): %w", t.unreadable)
 }
 
 func (t *Testbed) ipFamilies() []gardencorev1beta1.IPFamily {

@@ -2,12 +2,12 @@
 // with real upstream registries, the real gardener-resource-manager and gardener-node-agent, and
 // the extension, installed as gardenlet installs it.
 //
-// A Testbed is a value: its names, its folder of state, its locks, its owner, its configuration,
-// and the parts that Attach or Up found. The operations on a testbed are functions that take a
-// *Testbed, in the packages below; cmd/testbed is the command line for them. Package kind must not
-// know these functions, the scenarios or the command line.
+// A Testbed has names, a state folder, locks, an owner, a configuration, and the parts that Attach
+// or Up found or created. The operations on it are functions that take a *Testbed, in the packages
+// of the second list. cmd/testbed is their command line. Package kind must not know these
+// functions, the scenarios or the command line.
 //
-// What a testbed is made of, in the order in which Up uses it. These packages must not import kind:
+// The parts of a testbed, in the order in which Up uses them. Their packages must not import kind:
 //
 //   - configuration: testbed.yaml, which describes a testbed.
 //   - preflight: checks of the machine.
@@ -19,12 +19,12 @@
 //   - gardener, osextension: the parts of Gardener, and an operating system extension.
 //   - gardenlet, manifest: gardenlet's flows for one Shoot, and a user's Shoot from a file.
 //
-// What is done with a testbed:
+// The operations on a testbed:
 //
 //   - bringup: Up, Down, and the installation of the extension and the admission.
 //   - operate: changes of the Shoot, as an operator makes them.
-//   - pull, cache: pulls and who served them, and the caches of the shoot.
-//   - fault, snapshot: faults, applied and deleted, and content of volumes, saved and restored.
+//   - pull, cache: pulls and the servers that served them, and the caches of the shoot.
+//   - fault, snapshot: apply and delete faults; save and restore the content of volumes.
 //   - develop, shell: builds and rollouts from the sources, and programs on nodes.
 //   - status, doctor, diagnostics: what runs, what is wrong, and a bundle for an engineer.
 //   - logs, trace: merged logs, and the requests of a pull.
@@ -32,7 +32,7 @@
 //
 // Helpers: command runs programs, file replaces files, lock locks between processes, process marks
 // child processes, progress prints and records steps, readiness checks nodes and pods, logline and
-// hostsfile parse a log line and a hosts.toml, kindtest has testbeds for tests.
+// hostsfile parse a log line and a hosts.toml, kindtest creates testbeds for tests.
 //
-// Nothing that ships imports this package or one below it.
+// No shipped program imports this package or a package below it.
 package kind

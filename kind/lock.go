@@ -14,8 +14,7 @@ import (
 // never removed: a waiting process must open the same file as the owner.
 type lockFiles struct {
 	prefix, directory string // directory is the checkout, for the message to other processes
-	// change is locked during a change, reservation during a run, proof during a proof, which consists
-	// of runs.
+	// Lock locks change, Reserve locks reservation, and LockProof locks proof.
 	change, reservation, proof string
 }
 
@@ -27,9 +26,9 @@ func newLockFiles(locks, prefix, directory string) lockFiles {
 	}
 }
 
-// Reserve keeps other processes, of all checkouts, from changing the testbed until release is
-// called or this process ends: Up, Down, Shoot operations, snapshots and Reserve return ErrBusy
-// there. Faults, rollouts and image builds remain possible: the processes of a run need them.
+// Reserve prevents changes of the testbed by other processes, of all checkouts, until release is
+// called or this process ends. Up, Down, Shoot operations, snapshots and Reserve return ErrBusy in
+// those processes. Faults, rollouts and image builds stay possible, since runs need them.
 func (l lockFiles) Reserve() (release func(), err error) {
 	unlock, err := l.hold(l.change)
 	if err != nil {
@@ -39,8 +38,8 @@ func (l lockFiles) Reserve() (release func(), err error) {
 	return l.hold(l.reservation)
 }
 
-// Lock excludes changes by other processes until unlock is called or the process ends. It does not
-// wait: the error is ErrBusy with the name of the process that holds it.
+// Lock prevents changes by other processes until unlock is called or this process ends. If another
+// process holds the lock, Lock does not wait but returns an ErrBusy that names the process.
 func (l lockFiles) Lock() (unlock func(), err error) {
 	unlock, err = l.hold(l.change)
 	if err != nil {
@@ -53,10 +52,10 @@ func (l lockFiles) Lock() (unlock func(), err error) {
 	return unlock, nil
 }
 
-// LockProof excludes other proofs, see package plantedbugs, whose runs still need Lock and Reserve.
+// LockProof excludes other proofs, see package plantedbugs. Runs in a proof need Lock and Reserve.
 func (l lockFiles) LockProof() (unlock func(), err error) { return l.hold(l.proof) }
 
-// LockHolder describes the process that works on the testbed, after a colon, or returns "".
+// LockHolder returns ": " and a description of the process that works on the testbed, or "".
 func (l lockFiles) LockHolder() string {
 	return cmp.Or(l.lockOwner(l.change), l.lockOwner(l.reservation))
 }

@@ -15,8 +15,8 @@ import (
 // maxCommand is the longest command line that is stored, in bytes.
 const maxCommand = 120
 
-// lockOwner is the process that holds a lock. The process writes it into the lock file, for the
-// error that other processes get and for checkReservation. The kernel decides who holds the lock.
+// lockOwner describes the process that holds a lock. The process writes it into the lock file for
+// the errors of other processes and for checkReservation. The lock itself is that of the kernel.
 type lockOwner struct {
 	PID       int       `json:"pid"`
 	Command   string    `json:"command"`
@@ -24,7 +24,7 @@ type lockOwner struct {
 	Since     time.Time `json:"since"`
 }
 
-// writeOwner writes this process into a lock file. It ignores a full disk: Down must work then.
+// writeOwner writes this process into a lock file. It ignores a full disk, so that Down can run.
 func (l lockFiles) writeOwner(path string) error {
 	command := strings.Join(append([]string{filepath.Base(os.Args[0])}, os.Args[1:]...), " ")
 	data, err := json.Marshal(lockOwner{
@@ -39,8 +39,8 @@ func (l lockFiles) writeOwner(path string) error {
 	return nil
 }
 
-// lockOwner describes the process that holds a lock, after a colon, or returns "" if it is not
-// known.
+// lockOwner returns ": " and a description of the process that holds a lock, or "" if it is
+// unknown.
 func (l lockFiles) lockOwner(path string) string {
 	return readLockOwner(path).describe(l.directory, time.Now(), func(pid int) bool { return unix.Kill(pid, 0) == nil })
 }
@@ -56,7 +56,7 @@ func readLockOwner(path string) *lockOwner {
 }
 
 // describe describes the owner, with its checkout unless that is the directory here. It returns ""
-// if the owner has ended: the current one has not written itself yet.
+// if that process has ended, because then the current owner has not written the file yet.
 func (o *lockOwner) describe(here string, now time.Time, alive func(pid int) bool) string {
 	if o == nil || !alive(o.PID) {
 		return ""

@@ -44,7 +44,7 @@ func TestReservedTestbed(t *testing.T) {
 	if _, err := there.Reserve(); !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), "in /here") {
 		t.Errorf("reserved twice: %v, want ErrBusy that names the directory", err)
 	}
-	// The file as another process would write it; process 1 always exists.
+	// Write the file as another process does. Process 1 always exists.
 	other, err := json.Marshal(lockOwner{PID: 1, Command: "e2e.test", Directory: "/here"})
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 )
 
-// State is the folder with the state of one testbed. Up can recreate all of it but Garden.
+// State is the folder with the state of one testbed. Up can recreate all of it except Garden.
 type State string
 
 // Exists reports whether the folder exists. It also returns true if that cannot be determined.
@@ -106,8 +106,8 @@ func (e *OtherCheckoutError) Error() string {
 type Owner string
 
 const (
-	// ThisCheckout means that the containers were created for this or an unknown state folder, or
-	// do not exist.
+	// ThisCheckout means that the containers were created for this state folder or an unknown one,
+	// or do not exist.
 	ThisCheckout Owner = "this checkout"
 	// NoCheckout means that the state folder does not exist, or the containers do not run. Up may
 	// replace them.

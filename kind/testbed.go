@@ -46,8 +46,8 @@ type Options struct {
 	// Replace makes Up replace a running testbed of another checkout, unless a process works on that
 	// testbed.
 	Replace bool
-	// Claimed is a function that Up calls when it may use the prefix, before it removes anything. In
-	// it, callers remove their earlier results. It may be nil.
+	// Claimed is a function that Up calls when it may use the prefix, before it removes anything.
+	// Callers use it to remove their earlier results. It may be nil.
 	Claimed func()
 	Locks   string    // the folder of the locks; the default is lock.Directory, which all checkouts share
 	Out     io.Writer // receives one line per finished step; the default is os.Stderr
@@ -99,7 +99,7 @@ func New(options Options) (*Testbed, error) {
 	return t, nil
 }
 
-// repositoryRoot returns the closest folder with the go.mod of the main module, not of others.
+// repositoryRoot returns the closest folder that has the go.mod of ModulePath, see os.Getwd.
 func repositoryRoot() (string, error) {
 	directory, err := os.Getwd()
 	if err != nil {
@@ -140,7 +140,7 @@ type Parts struct {
 	Log         logr.Logger          // of Gardener's components, see State.OpenLog
 	Planted     *PlantedBug          // what Build compiles into the shipped binaries, or nil
 	Engine      *engine.Engine       // the Docker Engine
-	NodeImage   string               // a reference; only Up sets it
+	NodeImage   string               // the reference of the node image; only Up sets it
 	CA          *certificate.CA      // signs the certificates of the upstreams; nodes trust it
 	Images      image.Set            // of Binaries: Up sets all, AttachGardenlet those of Gardener
 	Seed, Shoot *cluster.Cluster     // the clusters
@@ -181,8 +181,8 @@ func (t *Testbed) StopUpstream(ctx context.Context, registry *upstream.Registry)
 	return nil
 }
 
-// StartProxy starts an HTTP proxy. With the default prefix it is proxy.upstream.test. It runs until
-// its Remove or until Down.
+// StartProxy starts an HTTP proxy. Its host is proxy.upstream.test with the default prefix. It runs
+// until Remove or Down.
 func (t *Testbed) StartProxy(ctx context.Context) (*upstream.Proxy, error) {
 	return upstream.StartProxy(ctx, t.UpstreamOptions(upstream.Host(t.Prefix, "proxy")))
 }

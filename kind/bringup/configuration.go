@@ -19,7 +19,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
 
-// UnavailableError is an environment error: this machine cannot provide a field, with the reason.
+// UnavailableError reports why this machine cannot provide a field. It is an environment error.
 type UnavailableError struct{ Field, Reason string }
 
 func (e *UnavailableError) Error() string {
@@ -44,7 +44,7 @@ func Plan(t *kind.Testbed) (changes []configuration.Change, up bool, err error) 
 	return configuration.Diff(applied, t.Config), true, nil
 }
 
-// storeWantedConfiguration stores an available configuration before Up changes anything for it.
+// storeWantedConfiguration stores the configuration before Up applies it.
 func storeWantedConfiguration(t *kind.Testbed) error {
 	if err := kind.WriteConfiguration(t.State.WantedConfiguration(), t.Config); err != nil {
 		return fmt.Errorf("store the configuration: %w", err)

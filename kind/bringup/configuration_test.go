@@ -23,7 +23,7 @@ func newCA(t *testing.T) *certificate.CA {
 	return ca
 }
 
-// TestDefaultShootConfigIsStable compares with a golden file from before there were configurations.
+// TestDefaultShootConfigIsStable compares with a golden file that is older than testbed.yaml.
 // Up keeps older clusters only if the result is the same.
 func TestDefaultShootConfigIsStable(t *testing.T) {
 	testbed := kindtest.Configured(t, t.TempDir(), nil)

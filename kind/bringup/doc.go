@@ -1,6 +1,6 @@
 // Package bringup creates and removes a testbed: the Docker Engine, the images, both clusters, the
 // upstreams, Gardener's parts, the extension and the first Shoot.
 //
-// Everything it does is idempotent: after an interruption Up continues, and Down removes what
-// exists. It must not know how a running testbed is used.
+// Up and Down are idempotent: after an interruption Up continues, and Down removes what exists. The
+// package must not know how a running testbed is used.
 package bringup

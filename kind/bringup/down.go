@@ -18,16 +18,16 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
 
-// downTimeout bounds Down. The slowest part is an engine that Down has to start.
+// downTimeout bounds Down. The slowest part is the start of an engine.
 const downTimeout = 3 * time.Minute
 
 // Down removes everything that Up may have left, even if it was interrupted: processes, containers
 // and their volumes, the network, the state folder, and the engine if Up started it and nothing
 // else uses it. The node image and its inputs stay. The error names what could not be removed.
 //
-// A running testbed of an existing other checkout stays, with an *OtherCheckoutError. If there is a
-// state folder but the engine does not answer, the clusters may run: then containers and folder
-// stay, with an *engine.Missing.
+// The error is an *OtherCheckoutError for a running testbed of another existing checkout. It is an
+// *engine.Missing if there is a state folder but the engine does not answer, since the clusters may
+// then run. In both cases containers and folder stay.
 func Down(ctx context.Context, t *kind.Testbed) error {
 	unlock, err := t.Lock()
 	if err != nil {
@@ -74,7 +74,7 @@ func removeAll(ctx context.Context, t *kind.Testbed) error {
 	return failed
 }
 
-// PlanDown describes what Down would do, one line for each thing, or returns its early errors.
+// PlanDown returns one line for each action of Down, or the error that would stop Down early.
 func PlanDown(ctx context.Context, t *kind.Testbed) ([]string, error) {
 	var lines []string
 	pids, err := process.Marked("/proc", t.Prefix)

@@ -54,7 +54,7 @@ func installSeed(ctx context.Context, t *kind.Testbed) error {
 	return err
 }
 
-// CacheImage returns the cache image of this repository, which Up installs the extension with.
+// CacheImage returns the cache image of this repository, with which Up installs the extension.
 func CacheImage(t *kind.Testbed) image.Built { return t.Images[kind.ImageCache] }
 
 // UseCacheImage installs the extension with another image for caches until the next Up. The shoot's
@@ -63,8 +63,8 @@ func UseCacheImage(ctx context.Context, t *kind.Testbed, cache image.Built) erro
 	return install(ctx, t, charts.Extension(), chartValues(t, cache))
 }
 
-// InstallStopped installs the extension from an older chart, with current images and no replicas:
-// the seed is as an older version left it. UseCacheImage and Up install the current chart over it.
+// InstallStopped installs the extension from an older chart, with current images and no replicas.
+// It simulates a seed before an update. UseCacheImage and Up install the current chart over it.
 func InstallStopped(ctx context.Context, t *kind.Testbed, chart fs.FS) error {
 	values := chartValues(t, CacheImage(t))
 	values["replicaCount"] = 0
@@ -115,8 +115,8 @@ func buildImages(ctx context.Context, t *kind.Testbed) error {
 	return t.BuildImages(ctx, kind.Binaries()...)
 }
 
-// recordPlantedBug stores the name of the bug that Up is about to install. Without one, the
-// recorded name stays until forgetPlantedBug: an earlier bug remains until everything is replaced.
+// recordPlantedBug stores the name of the bug that Up is about to install. If there is none, it
+// keeps the name of an earlier bug, which stays installed until Up calls forgetPlantedBug.
 func recordPlantedBug(t *kind.Testbed) error {
 	if t.Planted == nil {
 		return nil
@@ -134,7 +134,7 @@ func forgetPlantedBug(_ context.Context, t *kind.Testbed) error {
 	return nil
 }
 
-// loadImages loads the images; the seed's node runs the caches of additional shoots.
+// loadImages loads the images. The seed's node needs the cache image for additional Shoots.
 func loadImages(ctx context.Context, t *kind.Testbed) error {
 	onSeed := t.Images.Pick(kind.ImageExtension, kind.ImageOSExtension, kind.ImageResourceManager, kind.ImageCache)
 	return progress.AtOnce(ctx,

@@ -19,7 +19,7 @@ import (
 const mirrorsTimeout = time.Minute
 
 // awaitMirrors waits until the workers have every cache of the Shoot as a mirror, for the first
-// pull after Up. A missing mirror is not an error: the Shoot may be configured so.
+// pull after Up. A missing mirror is not an error, since the Shoot's configuration can cause it.
 func awaitMirrors(ctx context.Context, t *kind.Testbed) error {
 	pending := pollPending(ctx, func(ctx context.Context) []string { return pendingMirrors(status.OfShoot(ctx, t)) })
 	if ctx.Err() != nil {
@@ -32,8 +32,8 @@ func awaitMirrors(ctx context.Context, t *kind.Testbed) error {
 }
 
 // pollPending calls list every second until it returns nothing, for at most mirrorsTimeout, and
-// returns the last result. The result of a call that the timeout interrupted counts only if it is
-// the only one.
+// returns the last result. It ignores a call that the timeout interrupted if there is an earlier
+// result.
 func pollPending(ctx context.Context, list func(context.Context) []string) (pending []string) {
 	_ = wait.PollUntilContextTimeout(ctx, time.Second, mirrorsTimeout, true, func(ctx context.Context) (bool, error) {
 		found := list(ctx)
@@ -45,7 +45,7 @@ func pollPending(ctx context.Context, list func(context.Context) []string) (pend
 	return pending
 }
 
-// pendingMirrors returns what to wait for. Errors of a cluster may be temporary.
+// pendingMirrors returns missing mirrors, and errors of the clusters, which may be temporary.
 func pendingMirrors(status *status.Shoot, err error) []string {
 	if err != nil {
 		return []string{err.Error()}

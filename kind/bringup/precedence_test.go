@@ -14,8 +14,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/kindtest"
 )
 
-// TestConfigurationPrecedence: the requested configuration, else that of the last Up, else the
-// default.
+// TestConfigurationPrecedence: the requested configuration comes first, then that of the last Up,
+// then the default.
 func TestConfigurationPrecedence(t *testing.T) {
 	directory := t.TempDir()
 	three := configuration.Default()

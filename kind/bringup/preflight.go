@@ -19,7 +19,7 @@ const (
 	defaultDataRoot = "/var/lib/docker"
 )
 
-// earlierRuns is what earlier runs left on the machine. Up needs disk space only for the rest.
+// earlierRuns has the results of earlier runs. Up needs disk space only for what is missing.
 type earlierRuns struct {
 	engine    *engine.Engine // the running engine, or nil
 	builds    bool           // parts of a node image, or binaries of this checkout, were built here
@@ -29,7 +29,7 @@ type earlierRuns struct {
 }
 
 // checkMachine checks the machine before Up changes anything. If earlier runs built something but
-// the engine does not run, the needed disk space is unknown until it runs.
+// the engine does not run, the needed disk space is unknown until the engine runs.
 func checkMachine(ctx context.Context, t *kind.Testbed) (diskUnknown bool, err error) {
 	found, findErr := findEarlierRuns(ctx, t)
 	requirements := preflight.Defaults()
@@ -107,8 +107,8 @@ func findEarlierRuns(ctx context.Context, t *kind.Testbed) (found earlierRuns, e
 	return found, errors.Join(err, seedErr, shootErr)
 }
 
-// untilDiskFull returns a part that runs the parts in order, and ends them with a *preflight.Full
-// as soon as a disk is full. Otherwise a part would fail with another error or time out.
+// untilDiskFull returns a part that runs the parts in order and cancels them with a *preflight.Full
+// as soon as a disk is full. Without it, a part would fail with another error or time out.
 func untilDiskFull(parts ...part) part {
 	return func(ctx context.Context, t *kind.Testbed) error {
 		return runUntilDiskFull(ctx, writtenFolders(t.Engine, t.State), func(ctx context.Context) error {
@@ -134,8 +134,8 @@ func writtenFolders(engine *engine.Engine, state kind.State) folders {
 	return folders{paths, !local}
 }
 
-// explainFullDisk joins an error with a *preflight.Full if a disk is full, or if the error itself
-// reports that: a container that could not be created has freed its space by now.
+// explainFullDisk joins an error with a *preflight.Full if a disk is full or the error reports a
+// full disk. In the second case the space may be free again, for example after a failed docker run.
 func explainFullDisk(err error, written folders) error {
 	var full *preflight.Full
 	if err == nil || errors.As(err, &full) {

@@ -30,10 +30,10 @@ const UpTimeout = 45 * time.Minute
 // configuration.Diff. After an error, or if ctx is canceled, another Up continues, and Down removes
 // what was created.
 //
-// Up replaces a testbed that another checkout left behind. If that checkout still owns it, the
-// error is an *OtherCheckoutError, see Options.Replace. If the machine lacks something, the error
-// is an *engine.Missing, a *preflight.Failures, an *UnavailableError or, for a full disk, a
-// *preflight.Full.
+// Up replaces an abandoned testbed of another checkout. If the other checkout still owns the
+// testbed, the error is an *OtherCheckoutError, see Options.Replace. If the machine lacks
+// something, the error is an *engine.Missing, a *preflight.Failures, an *UnavailableError or, for a
+// full disk, a *preflight.Full.
 func Up(ctx context.Context, t *kind.Testbed) error {
 	if err := t.ConfigurationError(); err != nil {
 		return err
@@ -164,8 +164,8 @@ func claim(ctx context.Context, t *kind.Testbed) error {
 	return nil
 }
 
-// replaceOtherCheckout removes a testbed of another state folder, if that is allowed. Up could not
-// use its clusters: they trust a CA whose key is missing here, and mount a file of that folder.
+// replaceOtherCheckout removes a testbed of another state folder, if that is allowed. Up cannot use
+// its clusters: they trust a CA whose key is missing here, and mount a file of the other folder.
 func replaceOtherCheckout(ctx context.Context, t *kind.Testbed) error {
 	created, owner, err := t.Owner(ctx)
 	if err != nil || owner == kind.ThisCheckout {

@@ -95,7 +95,7 @@ func (c *CA) Server(host string, more ...string) (Pair, error) {
 	return Pair{Certificate: issued.CertificatePEM, Key: issued.PrivateKeyPEM}, nil
 }
 
-// New creates a private CA, like a company's. Nothing trusts it and it is not stored.
+// New creates a private CA, like that of a company. No client trusts it, and it is not stored.
 func New(commonName string) (*CA, error) {
 	config := secrets.CertificateSecretConfig{Name: "private", CommonName: commonName, CertType: secrets.CACert}
 	ca, err := config.GenerateCertificate()
@@ -131,8 +131,8 @@ const (
 	ended    = time.Hour           // how long ago it expired
 )
 
-// Expired returns a copy of a server certificate in PEM that expired an hour ago: same key, names,
-// usage and CA. It does not need the private key. A certificate of another CA is an error.
+// Expired returns a copy, in PEM, of a server certificate. The copy expired an hour ago and has the
+// same key, names, usage and CA. Expired returns an error for a certificate of another CA.
 func (c *CA) Expired(server []byte) ([]byte, error) {
 	certificate, err := parse(server)
 	if err != nil {
@@ -154,7 +154,7 @@ func (c *CA) Expired(server []byte) ([]byte, error) {
 	certificate.NotBefore = certificate.NotAfter.Add(-lifetime)
 	expired, err := x509.CreateCertificate(rand.Reader, certificate, issuer, certificate.PublicKey, c.ca.PrivateKey)
 	if err != nil {
-		return nil, fmt.Errorf("reissue it: %w", err)
+		return nil, fmt.Errorf("reissue the certificate: %w", err)
 	}
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: expired}), nil
 }

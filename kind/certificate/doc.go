@@ -1,6 +1,6 @@
-// Package certificate creates the testbed's CAs: one per testbed, which is kept in its state
-// folder, trusted by the nodes, and signs the certificates of the upstream registries; and private
-// CAs, which no client trusts.
+// Package certificate creates two kinds of CAs. A testbed has one CA that signs the certificates of
+// its upstream registries. It is stored in the state folder, and the nodes trust it. No client
+// trusts a private CA.
 //
-// It must not know who serves with a certificate or how nodes come to trust the CA.
+// The package must not know which servers use a certificate or why nodes trust the CA.
 package certificate

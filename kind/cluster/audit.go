@@ -27,8 +27,8 @@ const (
 )
 
 // AuditLog returns the answered requests of the groups in Config.Audited, oldest first, with user,
-// verb, object and status code. It reaches back 100 MiB. The API server writes events
-// asynchronously, so a caller may have to poll for one.
+// verb, object and status code. The API server starts a new file after 100 MiB; AuditLog reads only
+// the newest. Events are written asynchronously, so callers may have to poll for an event.
 func (c *Cluster) AuditLog(ctx context.Context) ([]auditv1.Event, error) {
 	data, err := c.ControlPlane().ReadFile(ctx, auditLog)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -59,7 +59,7 @@ func parseAuditLog(data []byte) ([]auditv1.Event, error) {
 	}
 }
 
-// auditPolicy logs only the metadata of requests from the groups: bodies may hold Secrets.
+// auditPolicy logs only the metadata of requests from the groups, since bodies may have Secrets.
 func auditPolicy(groups []string) auditv1.Policy {
 	policy := auditv1.Policy{OmitStages: []auditv1.Stage{auditv1.StageRequestReceived, auditv1.StageResponseStarted}}
 	policy.APIVersion, policy.Kind = auditv1.SchemeGroupVersion.String(), "Policy"
@@ -67,7 +67,7 @@ func auditPolicy(groups []string) auditv1.Policy {
 	return policy
 }
 
-// auditDir is the folder on this machine that holds the audit policy. It is next to the kubeconfig,
+// auditDir returns the folder on this machine for the audit policy. It is next to the kubeconfig,
 // so removing the testbed's folder removes both.
 func auditDir(c Config) string {
 	return filepath.Join(filepath.Dir(c.Kubeconfig), "audit-"+c.Name)

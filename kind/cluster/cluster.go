@@ -119,7 +119,7 @@ func internalKubeconfig(external []byte, controlPlane string) ([]byte, error) {
 	return clientcmd.Write(*config)
 }
 
-// Name is the name of the kind cluster.
+// Name returns the name of the kind cluster.
 func (c *Cluster) Name() string { return c.name }
 
 // Nodes returns the control plane, then the workers by name.
@@ -132,7 +132,7 @@ func (c *Cluster) ControlPlane() *Node {
 	return c.nodes[max(0, slices.IndexFunc(c.nodes, func(n *Node) bool { return n.controlPlane }))]
 }
 
-// Workers returns all nodes but the control plane, by name.
+// Workers returns all nodes except the control plane, sorted by name.
 func (c *Cluster) Workers() []*Node {
 	return slices.DeleteFunc(slices.Clone(c.nodes), func(n *Node) bool { return n.controlPlane })
 }
@@ -141,7 +141,7 @@ func (c *Cluster) Workers() []*Node {
 func (c *Cluster) RESTConfig() *rest.Config { return rest.CopyConfig(c.rest) }
 
 // InternalKubeconfig returns a cluster-admin kubeconfig for pods and for containers on Docker's
-// kind network. It names the API server by the control plane's node name.
+// kind network. Its server is the control plane's node name.
 func (c *Cluster) InternalKubeconfig() []byte { return slices.Clone(c.internal) }
 
 // Node returns the node with the name, or nil.

@@ -29,10 +29,10 @@ type Config struct {
 	IPFamily IPFamily
 	// FeatureGates are set on all Kubernetes components.
 	FeatureGates map[string]bool
-	// KubeProxyMode is "nftables" or "iptables", applied to an existing cluster too. Empty: left
-	// unchanged.
+	// KubeProxyMode is "nftables" or "iptables". Ensure also applies it to an existing cluster,
+	// unless it is empty.
 	KubeProxyMode string
-	// Runtime configures containerd, in an existing cluster too.
+	// Runtime configures containerd. Ensure also applies it to an existing cluster.
 	Runtime Runtime
 	// Kubeconfig is the path of the kubeconfig for this machine. The file is overwritten.
 	Kubeconfig string
@@ -129,9 +129,9 @@ func containerdPatches(c Config) []string {
 	return patches
 }
 
-// fingerprint identifies the configuration that a cluster was created from: Ensure rebuilds a
-// cluster with another fingerprint. It covers the content of the audit policy but not its path, and
-// nothing that Ensure applies to existing clusters.
+// fingerprint identifies the configuration that a cluster was created from. Ensure rebuilds a
+// cluster with another fingerprint. It covers the content of the audit policy but not its path. It
+// omits settings that Ensure applies to existing clusters.
 func fingerprint(c Config) string {
 	config := KindConfig(c)
 	for i := range config.Nodes {

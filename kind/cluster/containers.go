@@ -28,8 +28,8 @@ type container struct {
 	name, state, id string
 }
 
-// inspect returns why the cluster must be built: absent, or what is wrong with it. The reason is
-// empty if nothing is wrong as far as the engine shows.
+// inspect returns why the cluster must be built: absent, or a problem that the engine shows. The
+// reason is empty if there is no such problem.
 func inspect(ctx context.Context, config Config) (reason string, err error) {
 	found, err := containers(ctx, config.Name)
 	if err != nil {
@@ -117,8 +117,8 @@ func containers(ctx context.Context, name string) ([]container, error) {
 }
 
 // KubeconfigFolder returns the folder of Config.Kubeconfig at the creation of the cluster, and
-// whether its control plane is running. kind cannot add labels to nodes, so it reads the folder
-// from the mount of the audit policy. The folder is empty without a control plane or if
+// whether its control plane is running. kind cannot add labels to nodes, so KubeconfigFolder reads
+// the folder from the mount of the audit policy. The folder is empty without a control plane or if
 // Config.Audited was empty.
 func KubeconfigFolder(ctx context.Context, name string) (folder string, running bool, err error) {
 	found, err := containers(ctx, name)
@@ -179,8 +179,8 @@ func Delete(ctx context.Context, name string) error {
 	return nil
 }
 
-// awaitOrphans waits until each `docker run` for the cluster that a killed process left has ended:
-// the container may appear only then.
+// awaitOrphans waits for each `docker run` for the cluster that a killed process left running,
+// because its container may appear only at its end.
 func awaitOrphans(ctx context.Context, name string) {
 	_ = wait.PollUntilContextTimeout(ctx, pollInterval, orphanTimeout, true, func(context.Context) (bool, error) {
 		files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -207,8 +207,8 @@ const freezer = "/sys/fs/cgroup/freezer"
 // thaw resumes the frozen processes of a container, and of containers in it, so that they can be
 // killed. runc freezes a cgroup while it changes it; if runc is killed then, the cgroup stays
 // frozen. Under cgroup v1 a frozen process takes no signal, and the engine waits for it forever.
-// Errors show when the container is removed. root is the freezer's mount point, which may be
-// missing.
+// thaw ignores errors, which make the removal of the container fail. root is the freezer's mount
+// point, which may be missing.
 func thaw(root, container string) {
 	if container == "" {
 		return // "" would match every container on this machine

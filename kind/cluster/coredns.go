@@ -16,8 +16,8 @@ const controlPlaneLabel = "node-role.kubernetes.io/control-plane"
 
 // keepCoreDNSOffWorkers schedules CoreDNS on the control plane. Otherwise both of its pods
 // land on the first Ready node. If that is a worker that a scenario stops, no cache can resolve its
-// upstream until the pods run elsewhere. Gardener spreads them over the nodes instead. Callers then
-// wait for the Deployment.
+// upstream until the pods run elsewhere. Gardener instead spreads the pods over the nodes. Callers
+// must wait for the Deployment afterwards.
 func (c *Cluster) keepCoreDNSOffWorkers(ctx context.Context) error {
 	if len(c.Workers()) == 0 {
 		return nil

@@ -16,7 +16,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-// createdMarker is a file on the control plane that holds the fingerprint of a completely created
+// createdMarker is a file on the control plane with the fingerprint of a completely created
 // cluster. It disappears with the container.
 const createdMarker = "/kind/registry-cache-testbed"
 
@@ -75,8 +75,8 @@ func summary(err error) string {
 	return command.Tail(err.Error(), 1)
 }
 
-// complete applies everything that kind does not, and waits until the cluster is usable. It works
-// for new and for existing clusters, whose nodes may have been stopped or restarted.
+// complete applies the settings that kind does not apply, and waits until the cluster is usable. It
+// works for new and for existing clusters, whose nodes may have been stopped or restarted.
 func complete(ctx context.Context, config Config) (*Cluster, error) {
 	c, err := find(ctx, config.Name)
 	if err != nil {
@@ -130,7 +130,7 @@ func complete(ctx context.Context, config Config) (*Cluster, error) {
 	return c, c.markCompleted(ctx)
 }
 
-// startStopped starts machines that StopMachine stopped and nobody started since.
+// startStopped starts the machines that StopMachine stopped and that were not started since then.
 func (c *Cluster) startStopped(ctx context.Context) error {
 	for _, n := range c.Workers() {
 		runs, err := n.kubeletRuns(ctx)
@@ -156,8 +156,8 @@ const (
 	createOutput = 30
 )
 
-// create runs kind, which removes its containers if it fails. kind takes no context: when ctx ends,
-// create removes the containers until kind gives up.
+// create runs kind, which removes its containers if it fails. kind takes no context. When ctx ends,
+// create removes the containers until kind returns.
 func create(ctx context.Context, config Config) error {
 	ctx, cancel := progress.Within(ctx, createTimeout, "not done")
 	defer cancel()

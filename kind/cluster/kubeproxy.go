@@ -21,8 +21,8 @@ const (
 	kubeProxyAnnotation = "registry-cache.testbed/kube-proxy-mode"
 )
 
-// applyKubeProxyMode sets kube-proxy's mode and replaces its pods if they run with another one.
-// Callers then wait for the DaemonSet. kube-proxy itself removes the rules of its previous mode.
+// applyKubeProxyMode sets kube-proxy's mode and replaces its pods if they run with another mode.
+// Callers must then wait for the DaemonSet. kube-proxy removes the rules of its previous mode.
 //
 // The annotation is written together with the configuration. If the process is killed before it has
 // replaced the pods, the next call sees the difference and replaces them.

@@ -35,9 +35,9 @@ systemctl stop "$@" kubelet.service
 crictl --timeout=30s rmp --all --force >/dev/null
 `
 
-// StopMachine makes the node look like a machine that is gone: it stops gardener-node-agent, the
-// units that it started and the kubelet, and kills all pods. The container and the Node object
-// stay.
+// StopMachine makes the node look like a removed machine. It stops gardener-node-agent, the units
+// that gardener-node-agent started, and the kubelet, and kills all pods. The container and the Node
+// object stay.
 func (n *Node) StopMachine(ctx context.Context) error {
 	ctx, cancel := progress.Within(ctx, machineTimeout, fmt.Sprintf("%s was not stopped", n.Name()))
 	defer cancel()
@@ -52,8 +52,8 @@ func (n *Node) StopMachine(ctx context.Context) error {
 	return err
 }
 
-// startMachine removes what was added to the node image, files first. Arguments: $1 the units to
-// disable, $2 the paths to remove, one per line, $3 and $4 the directories to empty, $5
+// startMachine removes units, files and images that were added to the node image. Arguments: $1 the
+// units to disable, $2 the paths to remove, one per line, $3 and $4 the directories to empty, $5
 // imageListTimeout in whole seconds.
 const startMachine = `
 for unit in $1; do systemctl disable --now -- "$unit" >/dev/null 2>&1 || true; done
@@ -74,8 +74,8 @@ pulled() {
 pulled | xargs --no-run-if-empty ctr --namespace=k8s.io images remove --sync >/dev/null
 left=$(pulled) # an assignment keeps the exit code: when ctr fails, the script does
 [[ -z "$left" ]] || { echo "images were not removed: ${left//$'\n'/ }" >&2; exit 1; }
-# The CRI learns of this later, and the kubelet must not believe that a removed image is present. A failing crictl
-# proves nothing: only a list without these images does.
+# The CRI updates its list later. The kubelet must not start before that, since it would not pull an image in the list.
+# Repeat a crictl that fails: only a list without these images is enough.
 listed() {
   crictl --timeout=30s images | awk -v scenarios="$scenarios" '$1 ~ scenarios { print $1 ":" $2 }'
 }
@@ -92,8 +92,8 @@ systemctl start kubelet.service
 `
 
 // StartMachine makes the node look like a new machine that joins. It removes gardener-node-agent's
-// state and what it applied, all registry and pod network configuration and the images pulled from
-// *.test, then starts the kubelet. It returns when the Node object exists again and is Ready.
+// state, the units and files that it applied, all registry and pod network configuration, and the
+// images from *.test. It then starts the kubelet, and returns when the Node exists and is Ready.
 func (n *Node) StartMachine(ctx context.Context) error {
 	ctx, cancel := progress.Within(ctx, machineTimeout, fmt.Sprintf("%s was not ready again", n.Name()))
 	defer cancel()
@@ -115,9 +115,9 @@ func (n *Node) StartMachine(ctx context.Context) error {
 	return n.cluster.waitForReadyNodes(ctx, n.Name())
 }
 
-// stalePaths returns the files that a new machine must not have. The CNI configuration is one: a
-// pod started before [Node.applyPodNetwork] has replaced it would get an address of the old pod
-// CIDR, to which no other node has a route. kind's own network (stock) manages this itself.
+// stalePaths returns the files that a new machine must not have. They include the CNI
+// configuration: a pod that starts before [Node.applyPodNetwork] would get an address of the old
+// pod CIDR, to which no other node has a route. kind's own network (stock) manages this itself.
 func stalePaths(applied appliedOSC, stock bool) []string {
 	if stock {
 		return applied.paths
@@ -125,8 +125,8 @@ func stalePaths(applied appliedOSC, stock bool) []string {
 	return append(slices.Clone(applied.paths), conflistPath)
 }
 
-// appliedOSC reads what gardener-node-agent has put on the node, and keeps the units that systemd
-// knows: stopping an unknown one is an error. The agent's own unit is one of them.
+// appliedOSC returns the units and paths that gardener-node-agent has put on the node, including
+// its own unit. It omits units without a unit file, since stopping such a unit is an error.
 func (n *Node) appliedOSC(ctx context.Context) (appliedOSC, error) {
 	data, err := n.ReadFile(ctx, lastApplied)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -167,7 +167,7 @@ var removableDirs = []string{"/etc/systemd/system/", "/opt/bin/"}
 // keptUnits belong to the node image. An OperatingSystemConfig can only add drop-ins to them.
 var keptUnits = []string{"containerd.service", "kubelet.service"}
 
-// appliedOSC is what an OperatingSystemConfig has put on a node.
+// appliedOSC has the units and paths that an OperatingSystemConfig has put on a node.
 type appliedOSC struct {
 	units []string // without keptUnits
 	paths []string // files and directories to remove

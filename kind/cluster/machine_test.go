@@ -53,7 +53,7 @@ done <images`
 	startKubelet = "systemctl start kubelet.service"
 )
 
-// otherImages must survive: none is from a .test host or shares a digest with one that is.
+// otherImages must survive: they are not from a .test host and do not share a digest with one.
 var otherImages = []string{
 	"registry-cache.testbed/busybox:stable sha256:b1",
 	"registry.k8s.io/pause:3.10 sha256:b2",
@@ -127,11 +127,11 @@ func (n *startedNode) calls(t *testing.T, command string) int {
 // start runs the script as Node.Script does and returns its output and exit code.
 func (n *startedNode) start(t *testing.T, units ...string) (string, int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute) // met only by a script that hangs
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute) // only a script that hangs reaches it
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", startMachine, "bash",
 		strings.Join(units, " "), lines(n.paths), n.dirs[0], n.dirs[1], n.seconds)
-	// bash counts SECONDS up from 100 here: the time before the wait must not shorten the wait.
+	// SECONDS starts at 100 here, to check that time before the wait does not shorten the wait.
 	cmd.Dir, cmd.Env = n.state, append(os.Environ(), "PATH="+n.tools+":"+os.Getenv("PATH"), "SECONDS=100")
 	cmd.WaitDelay = time.Minute // a child that outlives the script holds its output
 	output, err := cmd.CombinedOutput()

@@ -25,8 +25,8 @@ const (
 	networkTimeout = 30 * time.Second
 )
 
-// networkUsers is a lock that all testbeds share that need the network but have no container on it
-// yet. networkCreation is a lock for creating it: Docker allows two networks with one name.
+// networkUsers is a lock that testbeds share while they need the network but have no container on
+// it. networkCreation is locked during its creation, since Docker allows two networks of one name.
 var (
 	networkUsers    = filepath.Join(lock.Directory(), "network-users.lock")
 	networkCreation = filepath.Join(lock.Directory(), "network-creation.lock")
@@ -73,8 +73,8 @@ func ensureNetwork(ctx context.Context) error {
 	return fmt.Errorf("creating the docker network %s: %w", NetworkName, err)
 }
 
-// RemoveNetwork removes kind's network if HoldNetwork created it, nobody holds it and no container,
-// running or not, is on it. Otherwise it does nothing: the last holder removes it later.
+// RemoveNetwork removes kind's network if HoldNetwork created it, no process holds it and no
+// container, running or not, is on it. Otherwise it does nothing: the last user removes it later.
 func RemoveNetwork(ctx context.Context) error {
 	ctx, cancel := networkContext(ctx)
 	defer cancel()
@@ -165,15 +165,15 @@ func IPv6Missing(ctx context.Context, local bool) (reason string, err error) {
 	return missingIPv6(ranges), nil
 }
 
-// missingIPv6 returns what is wrong with the output of docker network inspect: whether IPv6 is
-// enabled, then the subnets.
+// missingIPv6 returns why the network has no IPv6, or "". inspected is the output of docker network
+// inspect: whether IPv6 is enabled, then the subnets.
 func missingIPv6(inspected string) string {
 	fields := strings.Fields(inspected)
 	if len(fields) > 1 && fields[0] == "true" && slices.ContainsFunc(fields[1:], isIPv6) {
 		return ""
 	}
 	return fmt.Sprintf("the docker network %s has no IPv6 subnet (%s): "+
-		"the engine could not create it with one, or something else created it; run `docker network rm %s` while nothing uses it, then try again",
+		"the engine could not add one, or another program created the network; run `docker network rm %s` while nothing uses it, then try again",
 		NetworkName, strings.Join(fields[min(1, len(fields)):], ", "), NetworkName)
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/golden"
 )
 
-// fakeDocker puts a docker command first on the PATH that knows one network, represented by a file.
-// Only the engine is fake; commands and locks are real.
+// fakeDocker puts a fake docker command first on the PATH. It has one network, represented by a
+// file. Commands and locks are real.
 func fakeDocker(t *testing.T) (network, users string) {
 	t.Helper()
 	dir := t.TempDir()

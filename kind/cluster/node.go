@@ -24,7 +24,7 @@ type Node struct {
 	controlPlane bool
 }
 
-// Name is the name of the container and of the Node object.
+// Name returns the name of the container and of the Node object.
 func (n *Node) Name() string { return n.kind.String() }
 
 // IP returns the node's IPv4 address on the Docker network NetworkName.
@@ -114,7 +114,7 @@ func (n *Node) LoadImage(ctx context.Context, archive io.Reader) error {
 	return nil
 }
 
-// contextReader stops when ctx ends: kind's function takes no context but stops with its input.
+// contextReader ends the input of kind's function when ctx ends. That function takes no context.
 type contextReader struct {
 	ctx context.Context
 	r   io.Reader

@@ -25,7 +25,7 @@ const conflistPath = "/etc/cni/net.d/10-testbed.conflist"
 // EKS uses. All nodes share it and nothing routes to it: packets leave with the node's address.
 const egressRange = "169.254.172.0/22"
 
-// address holds a node's IP addresses and pod CIDRs.
+// address has a node's IP addresses and pod CIDRs.
 type address struct {
 	node          string
 	ips, podCIDRs []string

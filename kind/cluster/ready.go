@@ -27,7 +27,7 @@ const (
 	usableTimeout = 2 * time.Minute
 )
 
-// notReady is a wait that timed out.
+// notReady is the error of a wait that timed out.
 type notReady struct {
 	what    string
 	timeout time.Duration
@@ -146,7 +146,7 @@ func rollout(key client.ObjectKey, wanted, updated, available int32) string {
 // completedMarker is on a node's tmpfs, so it is gone after a restart of the container.
 const completedMarker = "/run/registry-cache-testbed"
 
-// controllers are the leases of the controllers that all other objects' status depends on.
+// controllers are the leases of the controllers on which the status of all other objects depends.
 var controllers = []client.ObjectKey{
 	{Namespace: metav1.NamespaceSystem, Name: "kube-controller-manager"},
 	{Namespace: metav1.NamespaceSystem, Name: "kube-scheduler"},
@@ -176,7 +176,7 @@ func (c *Cluster) markCompleted(ctx context.Context) error {
 }
 
 // waitForHeartbeats waits until each node and controller has renewed its lease after since. Until
-// then, etcd holds the status from before the restart: nodes look Ready that have not even started.
+// then, the status is from before the restart, and nodes that have not started look Ready.
 func (c *Cluster) waitForHeartbeats(ctx context.Context, since time.Time) error {
 	wanted := slices.Clone(controllers)
 	for _, n := range c.nodes {
@@ -191,13 +191,13 @@ func (c *Cluster) waitForHeartbeats(ctx context.Context, since time.Time) error 
 	})
 }
 
-// lease is the key of the lease that the node's kubelet renews.
+// lease returns the key of the lease that the node's kubelet renews.
 func (n *Node) lease() client.ObjectKey {
 	return client.ObjectKey{Namespace: corev1.NamespaceNodeLease, Name: n.Name()}
 }
 
-// waitForRegistration waits until the node's kubelet has created its Node object after since, or
-// has renewed its lease after since, if nobody deleted the old Node object.
+// waitForRegistration waits until the node's kubelet has created its Node object after since. If
+// the old Node object was not deleted, it waits until the kubelet renews its lease after since.
 func (c *Cluster) waitForRegistration(ctx context.Context, n *Node, since time.Time) error {
 	return await(ctx, "registration of "+n.Name(), usableTimeout, func(ctx context.Context) string {
 		var node corev1.Node

@@ -15,8 +15,8 @@ import (
 
 // Runtime configures containerd. The zero value keeps the configuration of the node image and kind.
 type Runtime struct {
-	// TransferService makes containerd pull with its transfer service, which kind's setting
-	// discard_unpacked_layers prevents.
+	// TransferService makes containerd pull with its transfer service. It also turns off kind's
+	// setting discard_unpacked_layers, which prevents this.
 	TransferService bool
 	// ConfigPath replaces RegistryConfigDir as the place where containerd looks for hosts.toml.
 	ConfigPath string
@@ -74,7 +74,7 @@ func imagesTable(config map[string]any) (images, error) {
 	}
 }
 
-// table returns the named table of parent. It creates a missing one.
+// table returns the named table of parent. It creates a missing table.
 func table(parent map[string]any, name string) map[string]any {
 	found, ok := parent[name].(map[string]any)
 	if !ok {
@@ -87,8 +87,8 @@ func table(parent map[string]any, name string) map[string]any {
 // restartRuntime replaces containerd's configuration $3 with the file $1 and restarts containerd.
 // It restores the previous configuration and fails if containerd does not start, or if $2 is true
 // and containerd logs that it cannot use its transfer service (internal/cri/config,
-// CheckLocalImagePullConfigs). $3.before holds the previous configuration meanwhile; if it exists
-// at the start, an earlier call was interrupted.
+// CheckLocalImagePullConfigs). $3.before has the previous configuration meanwhile. If that file
+// exists at the start, an earlier call was interrupted.
 const restartRuntime = `
 config=$3
 if cmp -s -- "$1" "$config" && ! [[ -e $config.before ]]; then
@@ -156,8 +156,8 @@ const (
 	trustTimeout = time.Minute
 )
 
-// trust adds the CA to the node's trust store. It restarts containerd, which reads the store once,
-// only if something changed.
+// trust adds the CA to the node's trust store. It restarts containerd only if something changed,
+// since containerd reads the store only at start.
 func (n *Node) trust(ctx context.Context, ca []byte) error {
 	if len(ca) == 0 {
 		return nil

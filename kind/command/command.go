@@ -16,7 +16,7 @@ const tailLines = 8
 // output.
 type Error struct {
 	*exec.RunError
-	Cause error // the cause of the context's end, if it ended
+	Cause error // context.Cause of the context, if it ended
 }
 
 // Error returns the command, the failure and the last lines of the output.
@@ -50,8 +50,8 @@ func Run(ctx context.Context, cmd exec.Cmd) (string, error) {
 	return string(out), Explain(ctx, err)
 }
 
-// Explain returns an *Error for an error of kind's packages that a failed command caused: the
-// original omits the command's output. It returns any other error unchanged.
+// Explain returns an *Error for an error of kind's packages that a failed command caused. The
+// *Error adds the output of the command. Explain returns any other error unchanged.
 func Explain(ctx context.Context, err error) error {
 	failed := exec.RunErrorForError(err)
 	if failed == nil {

@@ -19,14 +19,14 @@ const (
 
 // Change is a field that differs between two configurations.
 type Change struct {
-	// Field is its path. From and To are the values as a file spells them, empty if not set.
+	// Field is its path. From and To are the values as in a file, empty if not set.
 	Field  string `json:"field"`
 	From   string `json:"from"`
 	To     string `json:"to"`
 	Effect Effect `json:"effect"`
 }
 
-// String describes the change for people.
+// String returns one line for users.
 func (c Change) String() string {
 	return fmt.Sprintf("%s: %s → %s (%s)", c.Field, cmp.Or(c.From, "none"), cmp.Or(c.To, "none"), c.Effect)
 }
@@ -63,12 +63,12 @@ func gates(set map[string]bool) string {
 	return strings.Join(all, ", ")
 }
 
-// Cached returns the names of the upstreams with a cache, or none if a manifest decides that.
+// Cached returns the names of the upstreams with a cache, or none if there is a manifest.
 func (t *Testbed) Cached() []string {
 	return t.upstreams(func(u Upstream) bool { return u.Cached != nil && *u.Cached })
 }
 
-// Direct returns the names of the upstreams without a cache, or none if a manifest decides that.
+// Direct returns the names of the upstreams without a cache, or none if there is a manifest.
 func (t *Testbed) Direct() []string {
 	return t.upstreams(func(u Upstream) bool { return u.Cached != nil && !*u.Cached })
 }

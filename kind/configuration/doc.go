@@ -1,7 +1,7 @@
-// Package configuration defines testbed.yaml, the file that describes a testbed: its type,
-// defaults, validation, how it is read, and what it takes to change a testbed from one
-// configuration to another.
+// Package configuration defines testbed.yaml, the file that describes a testbed. It reads the file,
+// sets defaults, validates, and returns the differences of two configurations with their effects
+// on a running testbed.
 //
-// Everything here is a function of values; only Load reads a file. The package must not know how
+// All functions depend only on their arguments, except that Load reads a file. It must not know how
 // clusters and registries are created.
 package configuration

@@ -35,7 +35,7 @@ func Load(path string) (*Testbed, error) {
 	return Read(path, filepath.Dir(path), file)
 }
 
-// Read is Load for any reader. Errors start with name; a relative manifest path starts at folder.
+// Read is like Load, but for a reader. Errors start with name. A manifest is relative to folder.
 func Read(name, folder string, content io.Reader) (*Testbed, error) {
 	document, err := onlyDocument(content)
 	if err != nil {
@@ -91,7 +91,7 @@ func onlyDocument(content io.Reader) ([]byte, error) {
 	return only, nil
 }
 
-// decode checks the version before the fields: those of another version may be unknown.
+// decode checks the version first, since fields of another version may be unknown.
 func decode(document []byte) (*Testbed, error) {
 	read := &Testbed{}
 	strict, err := strictjson.UnmarshalStrict(document, read)
@@ -194,7 +194,7 @@ func validateUpstreams(t *Testbed, at *field.Path) field.ErrorList {
 		}
 		names[upstream.Name] = true
 		if t.Shoot.Manifest != "" && upstream.Cached != nil {
-			errs = append(errs, field.Forbidden(at.Index(i).Child("cached"), "shoot.manifest says which upstreams have a cache"))
+			errs = append(errs, field.Forbidden(at.Index(i).Child("cached"), "shoot.manifest decides which upstreams have a cache"))
 		}
 	}
 	return errs

@@ -17,8 +17,8 @@ func read(t *testing.T, text string) (*Testbed, error) {
 	return Read("testbed.yaml", t.TempDir(), strings.NewReader(text))
 }
 
-// TestExampleIsTheDefault: the example spells out the defaults, and an empty file has the same
-// ones.
+// TestExampleIsTheDefault: the example has the default of every field, and an empty file gets the
+// same values.
 func TestExampleIsTheDefault(t *testing.T) {
 	example, err := Load("../../examples/testbed/testbed.yaml")
 	if err != nil {

@@ -18,9 +18,9 @@ const (
 type Testbed struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// NodeImage is the reference of a stock kindest/node image, which replaces the one built here.
+	// NodeImage is the reference of a stock kindest/node image. By default Up builds an image.
 	NodeImage string `json:"nodeImage,omitempty"`
-	// Shoot is the cluster that serves as shoot. The seed has no settings: it has one node and IPv4.
+	// Shoot is the cluster that serves as shoot. The seed always has one node and IPv4.
 	Shoot Shoot `json:"shoot"`
 	// Upstreams are the registries. By default alpha and beta have a cache and gamma has none.
 	Upstreams []Upstream `json:"upstreams,omitempty"`
@@ -30,16 +30,16 @@ type Testbed struct {
 type Shoot struct {
 	// Workers is the number of nodes beside the control plane, 1 to 5. The default is 2.
 	Workers *int `json:"workers,omitempty"`
-	// IPFamily is that of nodes, pods and Services: ipv4 (default), ipv6, or dual with IPv4 first.
+	// IPFamily applies to nodes, pods and Services: ipv4 (default), ipv6, or dual with IPv4 first.
 	IPFamily IPFamily `json:"ipFamily,omitempty"`
 	// KubeProxyMode is nftables (default) or iptables (default with a stock node image).
 	KubeProxyMode KubeProxyMode `json:"kubeProxyMode,omitempty"`
-	// FeatureGates are those of all Kubernetes components, including the kubelets.
+	// FeatureGates are set on all Kubernetes components, including the kubelets.
 	FeatureGates map[string]bool `json:"featureGates,omitempty"`
 	// Containerd configures the container runtime of all nodes.
 	Containerd Containerd `json:"containerd"`
-	// Manifest is the path of a Shoot with its Secrets, as for `testbed shoot apply -f`, relative to
-	// the folder of the file. The default is a Shoot with a cache for each cached upstream.
+	// Manifest is the path of a file with a Shoot and its Secrets, as for `testbed shoot apply -f`,
+	// relative to the folder of testbed.yaml. By default the Shoot caches the cached upstreams.
 	Manifest string `json:"manifest,omitempty"`
 }
 
@@ -55,7 +55,7 @@ type Containerd struct {
 
 // Upstream is one registry.
 type Upstream struct {
-	// Name is the first label of its host: in the default testbed, alpha is alpha.upstream.test.
+	// Name is the first label of its host. The default testbed has alpha at alpha.upstream.test.
 	Name string `json:"name"`
 	// Cached reports whether the Shoot has a cache for it (default: true). Do not set it together with
 	// a manifest.
@@ -132,8 +132,8 @@ func (s *Shoot) setDefaults(stockImage bool) {
 	s.Containerd.ConfigPath = cmp.Or(s.Containerd.ConfigPath, DefaultConfigPath)
 }
 
-// WithNodeImage returns a copy with another node image. A kube-proxy mode that is the default of
-// the current image becomes that of the new one; to keep it, name both in the file.
+// WithNodeImage returns a copy with another node image. If the kube-proxy mode is the default of
+// the current image, the copy has the default of the new one. To keep the mode, set both in a file.
 func (t *Testbed) WithNodeImage(reference string) *Testbed {
 	changed := *t
 	changed.NodeImage = reference

@@ -1,6 +1,6 @@
-// Package debian installs packages on a Debian or Ubuntu host, unattended: nothing prompts, no
-// service starts on a host without systemd, and each run first finishes what an interrupted run
-// left half configured.
+// Package debian installs packages on a Debian or Ubuntu host without prompts. On a host without
+// systemd, no service starts. Each run first configures packages that an interrupted run left
+// unconfigured.
 //
-// It must not know what the packages are for, and does not decide whether the host may be changed.
+// It must not know what the packages are for. Callers decide whether the host may be changed.
 package debian

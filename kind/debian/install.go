@@ -23,7 +23,7 @@ const (
 	installTimeout  = 8 * time.Minute
 	installAttempts = 3
 	lockSeconds     = "120" // how long apt-get waits for another apt-get or dpkg
-	// stopDelay is how long an interrupted command gets to leave dpkg in a consistent state.
+	// stopDelay is the time between SIGTERM and SIGKILL, in which dpkg reaches a consistent state.
 	stopDelay = 20 * time.Second
 )
 
@@ -103,7 +103,7 @@ func lockFile() string { return filepath.Join(lock.Directory(), "packages.lock")
 
 func removePolicy(policyFile, lockFile string) error {
 	if present, err := os.ReadFile(policyFile); err != nil || string(present) != policy {
-		return nil // not written by Install, as far as one can tell
+		return nil // missing, not readable, or not written by Install
 	}
 	unlock, err := lock.Try(lockFile)
 	if errors.Is(err, lock.ErrBusy) {
@@ -120,7 +120,7 @@ func removePolicy(policyFile, lockFile string) error {
 }
 
 // denyServiceStart keeps package scripts from starting services on a host without systemd, where an
-// init script would hang or fail. Until restore is called, other processes cannot Install.
+// init script would hang or fail. Until restore is called, Install waits in other processes.
 func denyServiceStart(ctx context.Context) (restore func(), err error) {
 	unlock, err := lock.Wait(ctx, lockFile(), installTimeout)
 	if err != nil {
@@ -138,7 +138,7 @@ func denyServiceStart(ctx context.Context) (restore func(), err error) {
 }
 
 // placePolicy writes a policy that denies all service actions, see invoke-rc.d(8). It keeps a
-// host's own policy. restore also removes one that an interrupted Install left.
+// host's own policy. restore also removes a policy that an interrupted Install left.
 func placePolicy(path string) (restore func(), err error) {
 	present, err := os.ReadFile(path)
 	switch {

@@ -30,9 +30,9 @@ const (
 	debugGrace     = 15 * time.Second // bounds how long Delve takes to detach from a process
 )
 
-// debugServer runs Delve until it exits or standard input ends: `docker exec` forwards neither
-// signals nor its own exit. On SIGTERM Delve removes its breakpoints and detaches. The script waits
-// for a PID, since `wait -n` of bash 5.2 misses a job that ended before the next one started.
+// debugServer runs Delve until it exits or standard input ends, since `docker exec` does not
+// forward signals. On SIGTERM Delve removes its breakpoints and detaches. The script waits for a
+// PID, since `wait -n` of bash 5.2 misses a job that ended before the next job started.
 const debugServer = `
 "$@" &
 server=$!
@@ -74,8 +74,8 @@ func (e *NotDebuggableError) Error() string {
 func (*NotDebuggableError) UsageError() {}
 
 // FindTarget finds the process of the extension or of a cache, in the first pod by name. Delve will
-// listen on the port on the pod's node. It returns a *NotDebuggableError for another target, and a
-// *spec.UsageError for an unknown one. The testbed must be attached.
+// listen on the port on the pod's node. It returns a *NotDebuggableError for any other target, and
+// a *spec.UsageError for an unknown target. The testbed must be attached.
 func FindTarget(ctx context.Context, t *kind.Testbed, target spec.Target, port int) (*DebugTarget, error) {
 	if target.Role != spec.Extension && target.Role != spec.Cache {
 		return nil, &NotDebuggableError{target}

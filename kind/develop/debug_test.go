@@ -30,7 +30,7 @@ func TestDebugServer(t *testing.T) {
 	const delve = `sleep 60 >/dev/null & trap 'echo let go; kill $!; exit 5' TERM; echo "$@"; wait`
 	for _, tc := range []struct {
 		name, delve string
-		ends        bool // standard input does
+		ends        bool // whether standard input ends
 		want        string
 		code        int
 	}{
@@ -51,7 +51,7 @@ func TestDebugServer(t *testing.T) {
 			}
 			if tc.ends {
 				listening := &listener{log: &out}
-				cmd.Stdout = writerFunc(func(text []byte) (int, error) { // the trap is there when the first line is
+				cmd.Stdout = writerFunc(func(text []byte) (int, error) { // the trap is set before the first line
 					_ = end.Close()
 					return listening.Write(text)
 				})

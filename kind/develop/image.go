@@ -30,8 +30,8 @@ type ImageBuild struct {
 // and then onto the nodes that may run it. It returns the name on the nodes: the repository, and
 // the engine's image ID as tag, like Skaffold for an image that it does not push.
 //
-// Names of earlier builds without a container are removed from the nodes. The content stays, since
-// ctr's import also names it by digest. Running pods do not change. The testbed must be attached.
+// BuildImage removes references to earlier builds without a container from the nodes. Their content
+// stays, since ctr's import also adds a digest reference. The testbed must be attached.
 func BuildImage(ctx context.Context, t *kind.Testbed, wanted ImageBuild) (string, error) {
 	tag, err := name.NewTag(wanted.Reference, name.StrictValidation)
 	if err != nil {

@@ -25,9 +25,9 @@ import (
 const extensionChart = "charts/registry-cache-extension"
 
 // RenderExtension renders a ControllerDeployment into the objects that gardenlet would create on
-// the seed, see gardener.Extension.Objects. in is one YAML document; only its chart values are
-// used, with the chart in the repository. out receives YAML. The testbed must be attached and does
-// not change.
+// the seed, see gardener.Extension.Objects. in has one ControllerDeployment in YAML. Only its chart
+// values are used; the chart is that of the repository. out receives YAML. The testbed must be
+// attached. It does not change.
 func RenderExtension(ctx context.Context, t *kind.Testbed, in io.Reader, out io.Writer) error {
 	values, err := valuesOf(in)
 	if err != nil {
@@ -82,7 +82,7 @@ func valuesOf(in io.Reader) (map[string]any, error) {
 		return nil, fmt.Errorf("metadata.name: want %q, got %q", kind.ExtensionName, deployment.Name)
 	}
 	if deployment.Helm == nil || deployment.Helm.Values == nil {
-		return nil, errors.New("helm.values: required, they say which images run")
+		return nil, errors.New("helm.values: required, they set the images")
 	}
 	if rest, err := documents.Read(); err == nil && len(bytes.TrimSpace(rest)) > 0 {
 		return nil, errors.New("want one ControllerDeployment, got several documents")

@@ -28,10 +28,9 @@ const (
 	cachesInterval = 200 * time.Millisecond // short, since the API servers are on this machine
 )
 
-// Rollout waits until the installed version of the extension runs on the seed, has reconciled the
-// Shoots with caches, and the caches are replaced. It does not run gardenlet: the script and the
-// unit in the OperatingSystemConfig do not change until the next flow. The testbed must be
-// attached.
+// Rollout waits until the installed version of the extension runs on the seed and has reconciled
+// the Shoots with caches, and until their caches are replaced. It does not run gardenlet's flow, so
+// the script and the unit in the OperatingSystemConfig do not change. The testbed must be attached.
 func Rollout(ctx context.Context, t *kind.Testbed) error {
 	seed, err := gardener.NewSeedClient(t.Seed.RESTConfig())
 	if err != nil {
@@ -112,8 +111,8 @@ func countWorkers(ctx context.Context, shoot client.Client) (int, error) {
 	return len(nodes.Items), nil
 }
 
-// CachesRolledOut returns an error that names each cache with a pod of an earlier revision or one
-// that is not ready, and nil if there is none.
+// CachesRolledOut returns an error that names each cache with a pod of an earlier revision or a pod
+// that is not ready. It returns nil if there is no such cache.
 func CachesRolledOut(caches []appsv1.StatefulSet) error {
 	var errs []error
 	for i := range caches {

@@ -70,7 +70,7 @@ func collectLogs(ctx context.Context, client kubernetes.Interface, into *Folder)
 		for _, log := range logsOf(pod) {
 			options := &corev1.PodLogOptions{Container: log.container, Previous: log.previous, Timestamps: true, TailLines: new(int64(tailLines))}
 			content, err := client.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, options).DoRaw(ctx)
-			if err != nil && log.previous { // the kubelet keeps it only for a while
+			if err != nil && log.previous { // the kubelet deletes previous logs
 				content, err = fmt.Appendf(nil, "log not available: %v\n", err), nil
 			}
 			into.store(log.file, content, err)
@@ -83,8 +83,8 @@ type podLog struct {
 	previous        bool
 }
 
-// logsOf returns the logs of each container of a pod that has started: of its current run, and of
-// the previous run if it was restarted.
+// logsOf returns the logs of each started container of a pod: the current log and, after a restart,
+// the previous log.
 func logsOf(pod corev1.Pod) (logs []podLog) {
 	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		base := path.Join("logs", pod.Namespace, pod.Name, status.Name)

@@ -24,7 +24,7 @@ const IndexFile = "index.md"
 const timelineFile = "timeline.txt"
 
 const (
-	// sourceTimeout limits one source. A source then has grace to return.
+	// sourceTimeout limits one source. Collect then waits for grace until the source returns.
 	sourceTimeout = time.Minute
 	grace         = 5 * time.Second
 	// concurrency is above the number of cores of a small machine, since sources mostly wait.
@@ -38,8 +38,8 @@ const (
 // It keeps other files in dir. It replaces the index last, so that an interrupted bundle is still
 // recognized as one. It touches nothing if ctx has already ended.
 //
-// The error joins the failures that the index lists and a failure to write the index. It does not
-// mean that there is no bundle.
+// The error joins the failures that the index lists and a failure to write the index. The bundle
+// can exist in spite of an error.
 func Collect(ctx context.Context, dir string, sources ...Source) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("collect diagnostics: %w", context.Cause(ctx))
@@ -58,7 +58,7 @@ func Collect(ctx context.Context, dir string, sources ...Source) error {
 			return nil
 		})
 	}
-	_ = running.Wait() // folders have the errors
+	_ = running.Wait() // the folders record the errors
 	result := conclude(dir, began, own)
 	own.close(0)
 	folders = append(folders, own)
@@ -93,8 +93,8 @@ type conclusions struct {
 	timeline []timeline.Entry
 }
 
-// conclude reads the collected files and writes the timeline. It recovers from panics: a bug in a
-// check must not cost the evidence.
+// conclude reads the collected files and writes the timeline. It recovers from panics, so that
+// there is an index of the files despite a bug in a check.
 func conclude(dir string, began time.Time, own *Folder) (result conclusions) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -110,8 +110,8 @@ func conclude(dir string, began time.Time, own *Folder) (result conclusions) {
 	return result
 }
 
-// collect runs one source. It abandons a source that ignores the end of its context and closes the
-// folder, so that later writes are dropped.
+// collect runs one source and closes its folder. It does not wait for a source that ignores the end
+// of its context. The closed folder drops later writes of such a source.
 func collect(ctx context.Context, source Source, folder *Folder, timeout, grace time.Duration) {
 	began := time.Now()
 	defer func() { folder.close(time.Since(began)) }()

@@ -195,7 +195,7 @@ func stuckSource(t *testing.T) {
 	}
 }
 
-// executor is a node whose commands print themselves. Commands that contain the text failing fail.
+// executor is a node whose commands print their arguments. Commands that contain failing fail.
 type executor struct{ failing string }
 
 func (executor) Name() string { return "worker" }

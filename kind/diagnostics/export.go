@@ -24,7 +24,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-// exportTimeout limits Export. One source has a minute.
+// exportTimeout limits Export, and sourceTimeout each source.
 const exportTimeout = 2 * time.Minute
 
 // OccupiedError reports a folder with files that are not a bundle.
@@ -50,16 +50,17 @@ type Bundle struct {
 // Option is an option of Export.
 type Option int
 
-// Temporary is for a bundle that the caller removes: the next bundle is not compared with it.
+// Temporary is for a bundle that the caller removes. Export does not keep its metrics.
 const Temporary Option = iota
 
 // Export connects to the parts of the testbed that exist and writes a bundle to the folder, see
 // Diagnose. The folder may be missing or empty, or have an earlier bundle, which is replaced if a
-// part of the testbed exists; other files stay. Any other folder is an *OccupiedError.
+// part of the testbed exists; other files stay. For any other folder Export returns an
+// *OccupiedError.
 //
 // Export takes no lock and changes nothing on the testbed, but stores the metrics for the next
 // bundle. If no part of a testbed exists, the error is kind.ErrDown; for a testbed of another
-// checkout it is a *kind.OtherCheckoutError. Parts that cannot be read are not an error.
+// checkout it is a *kind.OtherCheckoutError. Parts that cannot be read do not cause an error.
 func Export(ctx context.Context, t *kind.Testbed, folder string, options ...Option) (*Bundle, error) {
 	if err := checkFolder(folder); err != nil {
 		return nil, err
@@ -106,10 +107,10 @@ func checkFolder(folder string) error {
 	return nil
 }
 
-// Diagnose writes a bundle to dir, for a reader who has nothing else: about nodes, both clusters,
-// upstreams, gardenlet and the active faults, plus the sources in more. Parts of the testbed that
-// do not exist yet are skipped. It replaces an earlier bundle, and stores the metrics for the next
-// one. The error lists the missing parts.
+// Diagnose writes a bundle to dir. It collects from nodes, both clusters, upstreams, gardenlet, the
+// active faults, and the sources in more. It skips parts of the testbed that do not exist yet. It
+// replaces an earlier bundle, and stores the metrics for the next bundle. The error lists the
+// missing parts.
 func Diagnose(ctx context.Context, t *kind.Testbed, dir string, more ...Source) error {
 	return diagnose(ctx, t, dir, nil, more)
 }
@@ -145,7 +146,7 @@ func sources(t *kind.Testbed) []Source {
 		all = append(all, Computed(bundle.FaultsFile, func(ctx context.Context) ([]byte, error) {
 			active, err := fault.List(ctx, t)
 			if err != nil {
-				return nil, err // an incomplete list would look like all of them
+				return nil, err // an incomplete list would look complete
 			}
 			return spec.Encode(active)
 		}))
@@ -156,8 +157,8 @@ func sources(t *kind.Testbed) []Source {
 	return all
 }
 
-// testbedVersions returns the versions of the testbed's parts. The index adds those that nodes and
-// pods report.
+// testbedVersions returns the versions of the testbed's parts. The index adds the versions of
+// nodes and pods.
 func testbedVersions(ctx context.Context, t *kind.Testbed) string {
 	var lines []string
 	inTime, cancel := context.WithTimeout(ctx, 5*time.Second)

@@ -30,8 +30,8 @@ type index struct {
 // IndexTitle is how each IndexFile begins. A folder with such a file is a bundle.
 const IndexTitle = "# Diagnostics: "
 
-// render returns the index in Markdown, for a reader who knows neither the testbed nor what was
-// done to it. What could not be collected comes early, so that the reader does not look for it.
+// render returns the index in Markdown, for readers who do not know the testbed and its recent
+// changes. It lists missing parts early, so that readers do not look for them.
 func (i *index) render() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, IndexTitle+"%s\n\nCollected %s. Times are UTC. This page is computed from the files in this folder. "+
@@ -145,7 +145,7 @@ func (i *index) recentEntries(text *strings.Builder) {
 	fmt.Fprintf(text, "\nSources: %s\n", strings.Join(links, ", "))
 }
 
-// block returns a fenced code block. The text cannot end it.
+// block returns the text as a fenced code block. It replaces fences in the text.
 func block(text string) string {
 	return "```text\n" + strings.ReplaceAll(text, "```", "'''") + "\n```\n"
 }

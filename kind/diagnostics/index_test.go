@@ -10,8 +10,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/golden"
 )
 
-// recreatedAt is when the bundle in testdata/recreated was collected. It is shortened. The Service
-// of the cache of alpha had been recreated by hand.
+// recreatedAt is when the bundle in testdata/recreated was collected, after the Service of the
+// cache of alpha was recreated by hand. The bundle is shortened.
 var recreatedAt = time.Date(2026, 11, 22, 1, 42, 20, 0, time.UTC)
 
 // TestIndex compares an index with a golden file.
@@ -26,7 +26,7 @@ func TestIndex(t *testing.T) {
 	golden.Compare(t, "recreated.index", i.render())
 }
 
-// TestIndexOfNothing checks that a bundle without evidence has an index that says so.
+// TestIndexOfNothing checks that the index of an empty bundle lists what is missing.
 func TestIndexOfNothing(t *testing.T) {
 	dir := t.TempDir()
 	if err := Collect(t.Context(), dir); err != nil {

@@ -29,13 +29,13 @@ import (
 const (
 	metricsSuffix = ".prom"
 	beforeFolder  = "before"
-	// metricsTimeout limits the request to one pod. Many bundles are about a cache that hangs.
+	// metricsTimeout limits the request to one pod, since caches can hang.
 	metricsTimeout = 5 * time.Second
 )
 
-// Metrics returns a source with the metrics of the caches and the extension. It writes the current
-// metrics, the earlier ones that KeepMetrics stored in the file previous (to the folder "before"),
-// and a table of the changes. The file may be missing. A nil cluster is skipped.
+// Metrics returns a source with the metrics of the caches and the extension: the current metrics,
+// in the folder "before" the metrics that KeepMetrics stored in the file previous, and a table of
+// the changes. The file may be missing. Metrics skips a cluster that is nil.
 func Metrics(seed, shoot *rest.Config, previous string) Source {
 	return Source{bundle.MetricsFolder, func(ctx context.Context, into *Folder) {
 		now := map[string][]byte{}
@@ -145,7 +145,7 @@ func compareMetrics(before keptMetrics, now map[string][]byte) string {
 
 func number(value float64) string { return strconv.FormatFloat(value, 'f', -1, 64) }
 
-// keptMetrics are the metrics of a bundle that the next bundle is compared with.
+// keptMetrics are the metrics of a bundle, with which the next bundle is compared.
 type keptMetrics struct {
 	At   time.Time         `json:"at"`
 	Pods map[string][]byte `json:"pods"`

@@ -59,7 +59,8 @@ func (f *Folder) Write(name string, content []byte) {
 	f.files = append(f.files, file{name, len(content)})
 }
 
-// Fail records that a file could not be collected. The name may be empty. A nil error is ignored.
+// Fail records that a file could not be collected. An empty name means the whole source. Fail
+// ignores a nil error.
 func (f *Folder) Fail(name string, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -68,8 +69,7 @@ func (f *Folder) Fail(name string, err error) {
 	}
 }
 
-// store writes what could be read of a file, even if reading failed midway, and records the
-// failure.
+// store writes the content of a file, even if an error made it incomplete, and records the error.
 func (f *Folder) store(name string, content []byte, err error) {
 	f.Fail(name, err)
 	if err == nil || len(content) > 0 {
@@ -99,7 +99,7 @@ func Computed(name string, content func(context.Context) ([]byte, error)) Source
 	}}
 }
 
-// tailBytes limits what Tail keeps of a file.
+// tailBytes is the maximum size of the end of a file that Tail stores.
 const tailBytes = 4 << 20
 
 // Tail returns a source with the last 4 MiB of a local file. A missing file counts as empty.

@@ -81,7 +81,7 @@ func cacheService(b *bundle.Bundle, upstream string) (service, pods string) {
 	return found.Name + " " + found.Spec.ClusterIP, cmp.Or(strings.Join(all, ", "), "no pod")
 }
 
-// versions returns VersionsFile, the versions that nodes report, and the images of pods.
+// versions returns the content of VersionsFile, the versions of nodes, and the images of pods.
 func versions(b *bundle.Bundle) string {
 	lines := []string{b.Versions}
 	add := func(format string, args ...any) {

@@ -62,7 +62,7 @@ func engineItem(found *engine.Engine, err error) Item {
 // examineMachine compares the machine with what Up still needs.
 func examineMachine(ctx context.Context, t *kind.Testbed) ([]Item, error) {
 	requirements := preflight.Defaults()
-	if disk, err := bringup.DiskNeeded(ctx, t); err == nil { // otherwise the engine's section says why
+	if disk, err := bringup.DiskNeeded(ctx, t); err == nil { // otherwise the section of the engine shows why
 		requirements.Disk = disk
 	}
 	host, failed, err := preflight.Inspect(ctx, requirements)
@@ -94,18 +94,18 @@ func examineTestbed(ctx context.Context, t *kind.Testbed) ([]Item, error) {
 	items = append(items, Findings(exported.Findings)...)
 	if exported.Missing != "" {
 		items = append(items, Item{
-			Mark: Notice, Text: "some of it could not be examined", Details: []string{exported.Missing},
+			Mark: Notice, Text: "a part of the testbed could not be examined", Details: []string{exported.Missing},
 			Fix: "run testbed up, which repairs what is not healthy",
 		})
 	}
 	return items, nil
 }
 
-// examineProcesses reports a command that is running on the testbed, or the processes that an
-// interrupted command left behind.
+// examineProcesses reports a command that works on the testbed, or running processes of an
+// interrupted command.
 func examineProcesses(t *kind.Testbed) []Item {
 	if holder := t.LockHolder(); holder != "" {
-		return []Item{{Mark: Notice, Text: "a command is working on it, or was the last to do so" + holder}}
+		return []Item{{Mark: Notice, Text: "a command works on the testbed or was the last to do so" + holder}}
 	}
 	left, err := process.Marked("/proc", t.Prefix)
 	if err != nil || len(left) == 0 {
@@ -127,15 +127,15 @@ const (
 	Notice  Mark = "notice" // worth a look, but not a problem by itself
 )
 
-// Item is one thing that was checked.
+// Item is the result of one check.
 type Item struct {
 	Mark    Mark     `json:"mark"`
 	Text    string   `json:"text"`
 	Details []string `json:"details,omitempty"`
-	Fix     string   `json:"fix,omitempty"` // what a person can do about it
+	Fix     string   `json:"fix,omitempty"` // what the user can do
 }
 
-// Section is the items of one place, for example the machine.
+// Section has the items of one subject, for example the machine.
 type Section struct {
 	Title string `json:"title"`
 	Items []Item `json:"items"`
@@ -183,7 +183,7 @@ func Machine(host preflight.Host, failed []preflight.Failure) []Item {
 	return items
 }
 
-// Findings returns the items of a testbed. A finding that is not certain is a notice.
+// Findings returns the items of a testbed. A finding that is not certain becomes a notice.
 func Findings(all []finding.Finding) []Item {
 	var items []Item
 	certain := false
@@ -206,8 +206,8 @@ func Findings(all []finding.Finding) []Item {
 
 var signs = map[Mark]string{Fine: "✓", Problem: "✗", Notice: "!"}
 
-// Write prints the report. The fix of an item is on the same line as its text, or on a line of its
-// own if the text is a sentence or has details.
+// Write prints the report. The fix of an item is on the same line as its text, or on a separate
+// line if the text is a sentence or has details.
 func (r *Report) Write(w io.Writer) error {
 	var text strings.Builder
 	for _, section := range r.Sections {

@@ -30,14 +30,14 @@ const (
 	marker  = runDir + "/engine-started"
 	logFile = logDir + "/dockerd.log"
 
-	// startTimeout includes the recovery from a killed dockerd: the new one first stops all containers
-	// that still run.
+	// startTimeout includes the recovery from a killed dockerd: the new dockerd first stops all
+	// containers that still run.
 	startTimeout = 90 * time.Second
 	stopTimeout  = 30 * time.Second
 	pollInterval = 200 * time.Millisecond
 )
 
-// startedBefore reports whether startDaemon has run since boot and Release has not run after it.
+// startedBefore reports whether startDaemon has run since boot, and Release has not run since then.
 func startedBefore() bool {
 	_, err := os.Stat(marker)
 	return err == nil
@@ -108,8 +108,8 @@ func spawn(ctx context.Context, flags []string) (exited <-chan struct{}, err err
 	return done, nil
 }
 
-// daemonEnvironment returns the environment without the variables by which the testbed finds its
-// own processes: other testbeds use the engine too.
+// daemonEnvironment returns the environment without the variables by which a testbed finds its
+// processes, because other testbeds use the engine too.
 func daemonEnvironment(environ []string, path string) []string {
 	kept := slices.DeleteFunc(slices.Clone(environ), func(entry string) bool {
 		return strings.HasPrefix(entry, "REGISTRY_CACHE_") || strings.HasPrefix(entry, "PATH=")
@@ -129,8 +129,8 @@ func lookIn(path, program string) (string, error) {
 	return "", fmt.Errorf("%s not found in %s", program, path)
 }
 
-// awaitRunning waits for a dockerd that Ensure started before (see decide): it may be starting, or
-// the machine may be busy. Stopping it would stop every container of every testbed.
+// awaitRunning waits for a dockerd that an earlier Ensure started, see decide. It may be starting,
+// or the machine may be busy. A restart would stop every container of every testbed.
 func awaitRunning(ctx context.Context) (answers bool, err error) {
 	pid, err := process(pidFile, "dockerd")
 	if err != nil || pid == 0 {

@@ -37,10 +37,10 @@ type Engine struct {
 	containers int
 }
 
-// Ensure returns the engine that the docker command reaches. If there is none, the host is Debian
-// or Ubuntu and the process is root, it first installs and starts the engine, which takes a few
-// minutes at most. Otherwise the error is a *Missing, after less than 10 s. Concurrent calls, in
-// other processes too, wait for each other.
+// Ensure returns the engine that the docker command reaches. If there is none, root on Debian or
+// Ubuntu gets one: Ensure installs and starts the engine, which takes a few minutes at most. In all
+// other cases Ensure returns a *Missing after less than 10 s. Concurrent calls wait for each other,
+// even in different processes.
 func Ensure(ctx context.Context) (*Engine, error) {
 	found, seen, err := inspect(ctx)
 	if err != nil || found != nil {
@@ -55,7 +55,7 @@ func Ensure(ctx context.Context) (*Engine, error) {
 		return nil, err
 	}
 	defer unlock()
-	// Another process may have set it up meanwhile.
+	// Another process may have set up an engine meanwhile.
 	found, seen, err = inspect(ctx)
 	if err != nil || found != nil {
 		return found, err
@@ -78,7 +78,7 @@ func Running(ctx context.Context) *Engine {
 
 // Attach returns the reachable engine, or nil if none runs. It restarts an engine that Ensure
 // started and that has died, but installs nothing. It returns a *Missing if an engine may run but
-// cannot be asked: it hangs, permission is missing, or its chosen endpoint is unreachable.
+// does not answer: it hangs, permission is missing, or its chosen endpoint is unreachable.
 func Attach(ctx context.Context) (*Engine, error) {
 	found, seen, err := inspect(ctx)
 	if err != nil || found != nil {
@@ -93,7 +93,7 @@ func Attach(ctx context.Context) (*Engine, error) {
 	return nil, nil
 }
 
-// inspect returns the reachable engine, or else the state of the host.
+// inspect returns the reachable engine, or the state of the host if there is none.
 func inspect(ctx context.Context) (*Engine, host, error) {
 	found, err := probe(ctx)
 	if err == nil {
@@ -149,10 +149,10 @@ func acquire(ctx context.Context) (unlock func(), err error) {
 // execRoot is where dockerd keeps the runtime state of containers.
 const execRoot = "/var/run/docker"
 
-// Release stops the engine if Ensure started it and it has no containers, running or not, and
-// removes the testbed's files (shim, logs, marker) and what a killed dockerd left below
-// /var/run/docker. Otherwise it does nothing. Images and packages stay: with systemd, the service
-// starts without the shim at the next boot.
+// Release does nothing unless Ensure started the engine and it has no containers, running or not.
+// It stops the engine, and removes the testbed's files (shim, logs, marker) and the files of a
+// killed dockerd below /var/run/docker. Images and packages stay. With systemd, the service starts
+// without the shim at the next boot.
 func Release(ctx context.Context) error {
 	found, err := probe(ctx)
 	if err != nil || !found.Managed {

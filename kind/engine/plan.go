@@ -23,7 +23,7 @@ type host struct {
 	missingCaps  []string // capabilities that the kernel supports and the bounding set lacks
 }
 
-// plan is how to get an engine.
+// plan describes how to install and start an engine.
 type plan struct {
 	install     []string // packages
 	systemd     bool     // start it as a systemd service, else in its own session
@@ -36,7 +36,7 @@ type plan struct {
 type Missing struct {
 	// What is missing, as one clause.
 	What string
-	// Fix is what a person can do about it, as one clause.
+	// Fix is what the user can do, as one clause.
 	Fix string
 }
 
@@ -103,8 +103,8 @@ func reason(h host) string {
 }
 
 // revive decides what to do about an engine that does not answer. start means that Ensure started
-// the engine and it died. missing says what a person must do, because an engine may be running. If
-// neither is set, this host shows no sign of an engine.
+// the engine and that it died. missing is what the user must do if an engine may be running. If
+// neither is set, there is no engine on this host.
 func revive(h host, managed bool) (start bool, missing *Missing) {
 	if missing := unusable(h); missing != nil {
 		return false, missing

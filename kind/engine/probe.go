@@ -13,14 +13,14 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-// probeTimeout bounds one request to the engine. On a busy machine it takes seconds to answer; a
-// user without an engine should know in less than 10 s.
+// probeTimeout bounds one request to the engine. On a busy machine the engine needs seconds. A user
+// without an engine should get an error in less than 10 s.
 const probeTimeout = 8 * time.Second
 
 // managedLabel is the engine label that marks an engine started by Ensure.
 const managedLabel = "registry-cache.testbed=managed"
 
-// info holds the used fields of `docker info`.
+// info has the used fields of `docker info`.
 type info struct {
 	ServerVersion string
 	CgroupVersion string
@@ -56,7 +56,7 @@ func probe(ctx context.Context) (*Engine, error) {
 }
 
 // parseInfo reads the JSON output of `docker info`. If the engine does not answer, some clients
-// print what they know and the reason, and exit with 0.
+// print only ServerErrors and other fields of the client, and exit with 0.
 func parseInfo(data []byte) (*Engine, error) {
 	var described info
 	if err := json.Unmarshal(data, &described); err != nil {

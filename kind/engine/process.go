@@ -64,9 +64,9 @@ func removeStale(pidFile, program string) error {
 	return nil
 }
 
-// sysResource reports whether containers of the engine at the endpoint can have CAP_SYS_RESOURCE:
-// they get no capability that is missing in the bounding set of the process that listens on a local
-// socket. For a remote engine it assumes true.
+// sysResource reports whether containers of the engine at the endpoint can have CAP_SYS_RESOURCE.
+// They get only capabilities in the bounding set of the process that listens on the engine's
+// socket. It returns true for a remote engine.
 func sysResource(endpoint string) bool {
 	path, local := socketPath(endpoint)
 	if !local {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestRevive covers which engines count as gone. For such an engine, `testbed down` removes the
+// TestRevive covers which engines count as missing. Without an engine, `testbed down` removes the
 // state of the testbed.
 func TestRevive(t *testing.T) {
 	installed := func(change func(h *host)) host {

@@ -1,4 +1,3 @@
-// Package hostsfile reads a hosts.toml as containerd does: which hosts a pull asks, in which order.
-//
-// It parses file content. It must not know nodes, or how to read a file from one.
+// Package hostsfile parses a hosts.toml as containerd does and returns the hosts that a pull asks,
+// in order. It must not know nodes, or how to read a file from a node.
 package hostsfile

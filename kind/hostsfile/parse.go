@@ -18,8 +18,8 @@ type Mirror struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// Parse parses a hosts.toml. If containerd could not read it, Problem says why. The order of the
-// [host] tables matters, so the file is walked instead of decoded into a map.
+// Parse parses a hosts.toml. If containerd cannot read the file, Problem is the reason. Parse does
+// not decode the file into a map, since the order of the [host] tables matters.
 func Parse(upstream string, content []byte) Mirror {
 	mirror := Mirror{Upstream: upstream, Server: "https://" + upstream, Managed: nodeconfig.Marked(string(content))}
 	var parser unstable.Parser

@@ -16,7 +16,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/command"
 )
 
-// settings are the flags that one run of go build uses for everything it builds.
+// settings are the flags that one run of go build uses for all its packages.
 type settings struct {
 	module, ldflags, overlay string
 	debug                    bool
@@ -100,8 +100,8 @@ func (inv invocation) run(ctx context.Context) error {
 	return nil
 }
 
-// args returns the arguments of go. They leave the state of the version control system out of the
-// binaries: otherwise every commit, even one of documentation, would change all images.
+// args returns the arguments of go. They omit version control information from the binaries, since
+// otherwise every commit, even of documentation, would change all images.
 func (inv invocation) args() []string {
 	args := []string{"build"}
 	if inv.module != "" {

@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// Registry is the host of every reference. No registry has it: an image must be loaded.
+	// Registry is the host of every reference. No such registry exists, so images must be loaded.
 	Registry = "registry-cache.testbed"
 	// NonRoot is the user of an image whose Binary sets no User.
 	NonRoot = "65532:65532"
@@ -40,7 +40,7 @@ type Binary struct {
 	Module  string
 	Ldflags string // linker flags, for example -X assignments, appended to "-s -w"
 	// Overlay is the absolute path of a JSON file for `go build -overlay`, which replaces source
-	// files. Empty means none. Only the content of those files changes the binary.
+	// files. Empty means none. Only the content of the replacements changes the binary.
 	Overlay string
 	// Debug builds for a debugger: with symbols, and without optimizations in the main module.
 	Debug bool

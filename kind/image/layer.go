@@ -23,7 +23,7 @@ type Entry struct {
 	Mode    fs.FileMode // has the permission bits, and fs.ModeDir for a directory
 	Owner   int         // the numeric user and group
 	Content []byte      // the content of a file whose Source is empty
-	// Source is the path of a file on this machine. It is read whenever the layer is.
+	// Source is the path of a file on this machine. It is read whenever the layer is read.
 	Source string
 }
 
@@ -127,9 +127,9 @@ const PausePackage = "github.com/gardener-extensions/registry-cache/kind/image/p
 // Pause returns the Binary to build for the first argument of Random.
 func Pause() Binary { return Binary{Name: "pause", Package: PausePackage} }
 
-// Random returns an image that a pod can run and whose blobs exist nowhere else: layers (0 or more)
-// of size random bytes, and one with the pause program and a random file. A first pull fetches
-// layers+2 blobs, see Blobs. tar adds a few KiB to size.
+// Random returns an image that a pod can run. Its blobs are unique. It has layers (0 or more) with
+// size random bytes each, and one layer with the pause program and a random file. A first pull
+// fetches layers+2 blobs, see Blobs. tar adds a few KiB to size.
 func Random(pause Built, layers int, size int64) (v1.Image, error) {
 	program, err := NewLayer(
 		Entry{Path: "/pause", Mode: 0o755, Source: pause.Executable},

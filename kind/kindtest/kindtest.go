@@ -10,8 +10,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/configuration"
 )
 
-// New returns a testbed that keeps its state and its locks in temporary folders. options may name
-// another folder for each.
+// New returns a testbed that keeps its state and its locks in temporary folders, unless options set
+// other folders.
 func New(t *testing.T, options kind.Options) *kind.Testbed {
 	t.Helper()
 	for _, folder := range []*string{&options.Directory, &options.Locks} {
@@ -28,7 +28,7 @@ func New(t *testing.T, options kind.Options) *kind.Testbed {
 }
 
 // Configured returns a testbed with its state in directory. If config is nil, it uses the stored
-// one.
+// configuration.
 func Configured(t *testing.T, directory string, config *configuration.Testbed) *kind.Testbed {
 	t.Helper()
 	return New(t, kind.Options{Directory: directory, Configuration: config})
@@ -52,8 +52,8 @@ func RunElsewhere(t *testing.T, testbed *kind.Testbed) {
 }
 
 // Engine puts a fake docker command first on the PATH. Its engine has one container: the seed of
-// the default testbed, whose audit policy is mounted from the folder audit. Without a folder the
-// engine does not run.
+// the default testbed, whose audit policy is mounted from the folder audit. If audit is empty, no
+// engine runs.
 func Engine(t *testing.T, audit string) {
 	t.Helper()
 	script := "exit 1\n"

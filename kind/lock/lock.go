@@ -20,8 +20,8 @@ const (
 // ErrBusy reports that another process holds the lock.
 var ErrBusy = errors.New("another process holds the lock")
 
-// Directory returns the directory of the locks that all testbeds on this machine share. Users other
-// than root, who cannot change the host, have their own.
+// Directory returns the directory of the locks that all testbeds on this machine share. Each user
+// other than root has a separate directory, since only root can change the host.
 func Directory() string {
 	if os.Geteuid() == 0 {
 		return filepath.Join("/run", directoryName)
@@ -33,15 +33,15 @@ func Directory() string {
 }
 
 // Try acquires the lock file at path, or returns ErrBusy at once. It creates a missing file with
-// its directory and never removes it: all processes must lock the same one.
+// its directory, and never removes the file, since all processes must lock the same one.
 func Try(path string) (unlock func(), err error) { return try(path, unix.LOCK_EX) }
 
-// Wait is Try, but retries until timeout or until ctx ends. It is for work that ends by itself.
+// Wait is like Try, but retries until timeout or until ctx ends. Use it for locks of short tasks.
 func Wait(ctx context.Context, path string, timeout time.Duration) (unlock func(), err error) {
 	return poll(ctx, path, timeout, unix.LOCK_EX)
 }
 
-// Share is Wait for a shared lock, which several holders may have. It blocks Try and Wait.
+// Share is like Wait for a shared lock, which several holders can have. It blocks Try and Wait.
 func Share(ctx context.Context, path string, timeout time.Duration) (unlock func(), err error) {
 	return poll(ctx, path, timeout, unix.LOCK_SH)
 }

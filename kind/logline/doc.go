@@ -1,6 +1,6 @@
-// Package logline parses a log line into time, level and message. It knows the formats of the
+// Package logline parses a log line into time, level and message. It supports the formats of the
 // testbed's components: systemd's journal, the timestamps that the kubelet adds to container
 // output, logrus, zap (JSON and console), and klog.
 //
-// It parses text. It must not know where a line comes from or what it means.
+// It must not know where a line comes from or what it means.
 package logline

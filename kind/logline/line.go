@@ -56,7 +56,7 @@ func Journal(text string) (Line, bool) {
 }
 
 // Container parses a line of a container's log that starts with the timestamp of the kubelet or
-// Docker. It returns false for a line without one.
+// Docker. It returns false for a line without a timestamp.
 func Container(text string) (Line, bool) {
 	stamp, payload, _ := strings.Cut(strings.TrimRight(text, "\r\n"), " ")
 	at, err := time.Parse(time.RFC3339Nano, stamp)
@@ -108,8 +108,8 @@ func PullMessage(message string) (image string, state PullState, ok bool) {
 	return match[1], PullState(match[2]), true
 }
 
-// ContainerdStarts reports whether message is the first one of a starting containerd. It knows no
-// pulls, so all earlier ones have ended without a message.
+// ContainerdStarts reports whether message is the first message of a starting containerd. Pulls of
+// the previous containerd have then ended without a message.
 func ContainerdStarts(message string) bool { return message == "starting containerd" }
 
 var (
@@ -224,7 +224,7 @@ func parseTime(text string) time.Time {
 	return time.Unix(int64(whole), int64(fraction*1e9)).UTC()
 }
 
-// parseLogfmt parses key=value pairs whose values may be quoted like in Go. It returns false for
+// parseLogfmt parses key=value pairs whose values may be quoted as in Go. It returns false for
 // other text.
 func parseLogfmt(text string) (map[string]string, bool) {
 	fields := map[string]string{}

@@ -19,7 +19,7 @@ func Overlay(manifest, base *gardencorev1beta1.Shoot) (*gardencorev1beta1.Shoot,
 	shoot, wanted := base.DeepCopy(), manifest.DeepCopy()
 	shoot.Labels = merged(wanted.Labels, base.Labels)
 	shoot.Annotations = merged(wanted.Annotations, base.Annotations)
-	// This annotation asks gardenlet for an operation. The testbed's commands do that instead.
+	// This annotation requests an operation of gardenlet, which only the testbed's commands do.
 	delete(shoot.Annotations, v1beta1constants.GardenerOperation)
 
 	shoot.Spec.Extensions = wanted.Spec.Extensions
@@ -35,7 +35,7 @@ func Overlay(manifest, base *gardencorev1beta1.Shoot) (*gardencorev1beta1.Shoot,
 	return shoot, replaced, err
 }
 
-// merged returns the entries of both maps. If both have a key, winner decides.
+// merged returns the entries of both maps. If both have a key, it uses the value of winner.
 func merged(entries, winner map[string]string) map[string]string {
 	if entries == nil {
 		return maps.Clone(winner)
@@ -54,7 +54,7 @@ type Replacement struct {
 	Testbed  string `json:"testbed,omitempty"`
 }
 
-// String describes the replacement for people.
+// String returns one line for users.
 func (r Replacement) String() string {
 	switch {
 	case r.Manifest == "":
@@ -100,7 +100,7 @@ func differences(path string, manifest, used map[string]any) []Replacement {
 	return found
 }
 
-// empty reports whether the value is a zero value. Go's types encode some unset fields as one.
+// empty reports whether the value is a zero value. Some unset fields are encoded as zero values.
 func empty(value any) bool {
 	switch value := value.(type) {
 	case nil:

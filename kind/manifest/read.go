@@ -61,7 +61,7 @@ func Read(name string, content io.Reader) (*Manifest, error) {
 		}
 	}
 	if read.Shoot == nil {
-		return nil, fmt.Errorf("%s holds no Shoot (apiVersion %s)", name, gardencorev1beta1.SchemeGroupVersion)
+		return nil, fmt.Errorf("%s has no Shoot (apiVersion %s)", name, gardencorev1beta1.SchemeGroupVersion)
 	}
 	if err := read.check(); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)

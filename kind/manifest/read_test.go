@@ -44,8 +44,8 @@ func TestRead(t *testing.T) {
 
 func TestReadRefuses(t *testing.T) {
 	for _, tc := range []struct{ name, content, want string }{
-		{"nothing", "", "shoot.yaml holds no Shoot"},
-		{"Secrets only", secret, "holds no Shoot"},
+		{"nothing", "", "shoot.yaml has no Shoot"},
+		{"Secrets only", secret, "has no Shoot"},
 		{"two Shoots", shoot + next + shoot, "document 2 of shoot.yaml: a second Shoot, one"},
 		{"an unknown field", shoot + "  extension: []\n", `document 1 of shoot.yaml: unknown field "spec.extension"`},
 		{"an unknown field of a list", shoot + "  extensions: [{type: a}, {type: b, config: {}}]\n", `unknown field "spec.extensions[1].config"`},

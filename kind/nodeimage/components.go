@@ -56,8 +56,8 @@ func iptablesLinks() []filetree.Entry {
 	return links
 }
 
-// appletLinks returns links to busybox for the commands that local-path-provisioner's scripts and
-// people use.
+// appletLinks returns links to busybox for the commands that users and local-path-provisioner's
+// scripts need.
 func appletLinks() []filetree.Entry {
 	var links []filetree.Entry
 	for _, applet := range []string{"sh", "cat", "chmod", "chown", "cp", "df", "du", "ls", "mkdir", "mv", "rm", "sleep", "sync"} {

@@ -41,7 +41,7 @@ var nodeTree = debianTree{
 	script: rootfsScript,
 }
 
-// proxyTree has what kube-proxy calls in its iptables and nftables modes.
+// proxyTree has the programs that kube-proxy calls in its iptables and nftables modes.
 var proxyTree = debianTree{name: "kube-proxy-tools", packages: []string{"nftables", "iptables", "conntrack"}, extractOnly: true}
 
 // shellTree has a static shell for local-path-provisioner's helper pods.

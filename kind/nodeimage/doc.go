@@ -15,8 +15,8 @@
 //     same programs.
 //
 // Only the versions of Debian packages are not pinned: the hash has the release and the names of
-// the packages. A node image has the packages of its build day until another input changes or the
-// cached tree is removed.
+// the packages. A node image keeps the package versions of its build day until another input
+// changes or the cached tree is removed.
 //
 // A build asks the Docker Engine only whether it has the image, and to load it. It runs no
 // container.

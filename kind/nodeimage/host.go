@@ -61,7 +61,7 @@ func retry(ctx context.Context, backoff wait.Backoff, what string, fetch func(co
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s (tried up to %d times): %w", what, backoff.Steps, cmp.Or(last, err)) // no last if ctx was done before
+	return fmt.Errorf("%s (tried up to %d times): %w", what, backoff.Steps, cmp.Or(last, err)) // last is nil if ctx had ended before
 }
 
 type hostTool struct {
@@ -69,8 +69,8 @@ type hostTool struct {
 	file   string // an absolute path in the package, or a command in $PATH
 }
 
-// hostTools are the tools that a build needs besides Go: mmdebstrap with Debian's keys for the file
-// trees, and a C compiler with static libraries for runc (with seccomp) and Kubernetes' pause.
+// hostTools are the tools that a build needs in addition to Go: mmdebstrap and Debian's keys for
+// file trees, and a C compiler with static libraries for runc (with seccomp) and Kubernetes' pause.
 var hostTools = []hostTool{
 	{"mmdebstrap", "mmdebstrap"},
 	{"debian-archive-keyring", "/usr/share/keyrings/debian-archive-keyring.gpg"},

@@ -31,7 +31,7 @@ func Run(ctx context.Context, config *rest.Config) error {
 		Scheme:                 scheme,
 		HealthProbeBindAddress: fmt.Sprintf(":%d", HealthPort),
 		Metrics:                metricsserver.Options{BindAddress: "0"},
-		// Without a cache the extension needs no permission to list Secrets, which it gets by name only.
+		// Without a cache the extension needs no permission to list Secrets. It gets them by name.
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
 	})
 	if err != nil {
@@ -79,7 +79,7 @@ func (actuator) Reconcile(_ context.Context, _ logr.Logger, osc *extensionsv1alp
 	}
 }
 
-// Restore is Reconcile, since there is no state.
+// Restore calls Reconcile, since there is no state.
 func (a actuator) Restore(ctx context.Context, log logr.Logger, osc *extensionsv1alpha1.OperatingSystemConfig) ([]byte, units, files, inPlace, error) {
 	return a.Reconcile(ctx, log, osc)
 }

@@ -1,6 +1,6 @@
 // Package preflight checks that the host can run the testbed before anything is built or started:
-// disk, memory, cgroups, inotify limits, Go. Each failure says how to fix it.
+// disk, memory, cgroups, inotify limits, Go. Each failure has a fix.
 //
-// The checks are functions of a Host value. The package touches the host only to read that value
-// and, as root, to raise the inotify limits. It must not know Docker, kind or Kubernetes.
+// The checks are functions of a Host value. The package reads that value from the host. As root it
+// also raises the inotify limits. It must not know Docker, kind or Kubernetes.
 package preflight

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Host is what the checks evaluate.
+// Host has the properties of the host that the checks evaluate.
 type Host struct {
 	Disk   []Space // the free space for each required Space, in the same order
 	Memory uint64  // the total memory in bytes, or the limit of this cgroup if that is less

@@ -86,8 +86,8 @@ func parseMemory(text string) (uint64, error) {
 	return 0, fmt.Errorf("%s has no MemTotal", meminfo)
 }
 
-// memoryLimit returns the limit of the cgroup mounted at dir, which in a container is the
-// container's own. It returns math.MaxUint64 if there is no limit or it cannot be read.
+// memoryLimit returns the limit of the cgroup mounted at dir, which in a container is the limit of
+// the container. It returns math.MaxUint64 if there is no limit or it cannot be read.
 func memoryLimit(dir string) uint64 {
 	for _, file := range []string{"memory.max", filepath.Join("memory", "memory.limit_in_bytes")} { // version 2, version 1
 		var limit uint64

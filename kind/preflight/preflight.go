@@ -41,7 +41,7 @@ func Defaults() Requirements {
 type Failure struct {
 	// Problem is what the host has and what it needs, for example "2.0 GiB of memory, 6.0 GiB needed".
 	Problem string
-	Fix     string // what a person can do about it
+	Fix     string // what the user can do
 }
 
 // Failures is the error of failed checks. It is an environment error (exit code 3).
@@ -102,8 +102,8 @@ func CheckDisk(needed []Space) error {
 }
 
 const (
-	// leastFree is the free space below which a file system counts as full. On a full disk other
-	// errors mislead: an etcd that cannot write shows up as a cluster that does not become ready.
+	// leastFree is the free space below which a file system counts as full. A full disk causes
+	// misleading errors: for example, a cluster does not become ready because etcd cannot write.
 	leastFree    = 32 << 20
 	fullInterval = time.Second // short compared with the time it takes to fill leastFree
 )

@@ -1,3 +1,3 @@
 // Package process marks the child processes of a testbed with an environment variable, and finds
-// and ends those that an interrupted command left behind.
+// and ends processes that an interrupted command left running.
 package process

@@ -20,7 +20,7 @@ import (
 // Docker Engine is started without it, since other testbeds may use it.
 const markVariable = "REGISTRY_CACHE_TESTBED"
 
-// killTimeout is the time between SIGTERM and SIGKILL, and then until EndMarked returns an error.
+// killTimeout is the time from SIGTERM to SIGKILL, and from SIGKILL until EndMarked gives up.
 const killTimeout = 5 * time.Second
 
 // Mark marks the future children of this process with the testbed's prefix. It does not mark this

@@ -2,7 +2,7 @@ package readiness
 
 import corev1 "k8s.io/api/core/v1"
 
-// Node reports whether the node is Ready. If it is not, why has the reason and message of its
+// Node reports whether the node is Ready. If it is not, why is the reason and message of its Ready
 // condition, or "" if it has no such condition.
 func Node(node *corev1.Node) (ready bool, why string) {
 	for _, condition := range node.Status.Conditions {

@@ -80,8 +80,8 @@ func Run(ctx context.Context, argv []string, streams Streams) (int, error) {
 	}
 }
 
-// Feed sets the program's input. An input that is not a file is copied in the background: exec.Cmd
-// would wait until it ends, which it may never do.
+// Feed sets the program's input. An input that is not a file is copied in the background, because
+// exec.Cmd would wait for the end of the input, which may never come.
 func Feed(cmd *exec.Cmd, in io.Reader) error {
 	file, isFile := in.(*os.File)
 	if isFile || in == nil {
@@ -138,7 +138,7 @@ func nodeName(ctx context.Context, t *kind.Testbed, wanted string) (string, erro
 	return matchNode(wanted, names, t.Prefix+"-", t.ShootName()+"-")
 }
 
-// matchNode returns the name that equals wanted, or else the name that equals a prefix and wanted.
+// matchNode returns the name that equals wanted, or the name that equals one prefix plus wanted.
 func matchNode(wanted string, names []string, prefixes ...string) (string, error) {
 	for _, prefix := range append([]string{""}, prefixes...) {
 		if slices.Contains(names, prefix+wanted) {
@@ -170,11 +170,11 @@ func Capture(ctx context.Context, argv []string, out io.Writer) error {
 	return err
 }
 
-// beginning keeps the first MaxBeginning bytes that are written to it, since a program that follows
-// something may print errors forever.
+// beginning keeps the first MaxBeginning bytes that are written to it, since a program that runs
+// until ctx ends may print errors forever.
 type beginning []byte
 
-// MaxBeginning is how much of standard error Capture keeps, in bytes.
+// MaxBeginning is the size of the beginning of standard error that Capture keeps, in bytes.
 const MaxBeginning = 1 << 10
 
 func (b *beginning) Write(p []byte) (int, error) {

@@ -21,8 +21,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/image"
 )
 
-// container returns the settings that all containers share: they have no privileges, can be reached
-// by host name in the network and by port on localhost, and are ready when they answer.
+// container returns the settings that all containers share. They have no privileges. Clients use
+// the host name in the network, or a port on localhost. They are ready when they answer.
 func (l launch) container(name string, labels map[string]string, ports ...uint16) testcontainers.ContainerRequest {
 	exposed := []string{}
 	for _, port := range ports {
@@ -73,8 +73,8 @@ func restrict(host *container.HostConfig, name string, ports []string) {
 	host.LogConfig = container.LogConfig{Type: "json-file"}
 }
 
-// setUp configures testcontainers-go: no reaper container, because its image cannot be pulled on a
-// machine without a registry (containers are found and removed by label instead), and no log lines.
+// setUp disables the log and the reaper container of testcontainers-go. The reaper's image cannot
+// be pulled on a machine without a registry; package upstream removes containers by label.
 // testcontainers-go reads the variable only once.
 var setUp = sync.OnceFunc(func() {
 	_ = os.Setenv("TESTCONTAINERS_RYUK_DISABLED", "true")

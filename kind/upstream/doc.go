@@ -2,7 +2,7 @@
 // containers on Docker's kind network, with HTTPS for nodes, HTTP for caches, and an access log
 // that shows who pulled what.
 //
-// All state is in the containers: a testbed's prefix suffices to find them. The package must not
-// know Kubernetes, the clusters, or the caches in front of it. Package server runs in the
-// containers, package accesslog reads their logs.
+// All state is in the containers, which have the testbed's prefix as a label. The package must not
+// know Kubernetes, the clusters, or the caches of the registries. Package server runs in the
+// containers, and package accesslog reads their logs.
 package upstream

@@ -26,7 +26,7 @@ const (
 // ErrNotRunning means that an upstream or a proxy does not exist or does not run.
 var ErrNotRunning = errors.New("not running")
 
-// instance is one container of a testbed: an upstream or a proxy. Its state is as of the look-up.
+// instance is one container of a testbed: an upstream or a proxy. Its fields are not updated.
 type instance struct {
 	docker        client.APIClient
 	id, name      string
@@ -49,7 +49,7 @@ func (i *instance) Running() bool { return i.state == string(container.StateRunn
 // Addresses returns the IPs of the container in its network, or none if it was not running.
 func (i *instance) Addresses() []netip.Addr { return i.addresses }
 
-// Status returns the status in the words of the engine, for example "Up 5 minutes".
+// Status returns the status as the engine prints it, for example "Up 5 minutes".
 func (i *instance) Status() string { return i.status }
 
 func (i *instance) localAddress(port uint16) string { return localhost(i.ports[port]) }
@@ -66,7 +66,7 @@ func (i *instance) check(ctx context.Context, a answer) error {
 	return get(ctx, i.localAddress(a.port), a.path, a.statuses...)
 }
 
-// answer describes a ready container: it answers a GET of path on port with one of the statuses.
+// answer is the response of a ready container: one of the statuses for a GET of path on port.
 type answer struct {
 	port     uint16
 	path     string
@@ -105,7 +105,7 @@ func (i *instance) Remove(ctx context.Context) error {
 	return nil
 }
 
-// instances returns a testbed's containers with the label (and value, if any), sorted by host name.
+// instances returns a testbed's containers with the label and any or this value, sorted by host.
 func instances(ctx context.Context, docker client.APIClient, prefix, label, value string) ([]instance, error) {
 	if value != "" {
 		label += "=" + value

@@ -18,8 +18,8 @@ import (
 // logTimeout bounds the wait for requests that are still running when the log is read.
 const logTimeout = 30 * time.Second
 
-// follower reads the output of a container continuously. A long run reads its log of thousands of
-// records hundreds of times; the follower reads only new ones.
+// follower reads the output of a container continuously. A long run calls Log hundreds of times for
+// thousands of records. The follower reads each record only once.
 type follower struct {
 	mu     sync.Mutex
 	reader *accesslog.Reader
@@ -29,8 +29,8 @@ type follower struct {
 // Log returns the access log since the container was created. It contains every request that
 // arrived before the call. Log waits up to 30 s for running requests to end.
 //
-// The engine delays output, and a client can have a whole response before the server has recorded
-// it. Log therefore sends a request to SettlePath and reads until the record of that request.
+// The engine delays output, and a client can have a whole response before the server records the
+// request. Log therefore sends a request to SettlePath and reads until the record of that request.
 func (i *instance) Log(ctx context.Context) (accesslog.Records, error) {
 	i.log.mu.Lock()
 	defer i.log.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// output is what a container prints. Its stream continues until it is closed or the container ends.
+// output is the output of a container. Its streams end when they are closed or the container ends.
 type output struct {
 	mu      sync.Mutex
 	changed *sync.Cond

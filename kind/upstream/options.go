@@ -16,20 +16,20 @@ import (
 )
 
 const (
-	// Label is on every upstream container of a testbed, with the prefix as its value. The nodes have
-	// the label that kind gives them, with the name of their cluster.
+	// Label is on every upstream container of a testbed, with the prefix as its value. Nodes have
+	// kind's label with the name of their cluster instead.
 	Label = "registry-cache.testbed"
 	// DefaultPrefix is the prefix whose upstreams have short host names.
 	DefaultPrefix = "registry-cache"
 
 	hostLabel   = Label + ".upstream" // the host name of an upstream
 	proxyLabel  = Label + ".proxy"    // the host name of a proxy
-	configLabel = Label + ".config"   // what the container was made from
+	configLabel = Label + ".config"   // the fingerprint of the container's options
 )
 
 // Hosts returns the host names of a testbed's upstreams: alpha.upstream.test, beta.upstream.test
-// and gamma.upstream.test for the default prefix. All testbeds share Docker's kind network, so with
-// any other prefix the names contain it (alpha.<prefix>.upstream.test).
+// and gamma.upstream.test for the default prefix. All testbeds share Docker's kind network, so the
+// names contain any other prefix (alpha.<prefix>.upstream.test).
 func Hosts(prefix string) []string {
 	hosts := []string{}
 	for _, name := range []string{"alpha", "beta", "gamma"} {
@@ -49,7 +49,7 @@ func Host(prefix, name string) string {
 
 const upstreamProgram = "/upstream-registry"
 
-// Binary returns the build of the upstreams' image, for image.Build.
+// Binary describes the image of upstreams and proxies for image.Build.
 func Binary() image.Binary {
 	const owner = 65532 // of image.NonRoot
 	return image.Binary{
@@ -66,7 +66,7 @@ func Binary() image.Binary {
 
 // Options describe an upstream or a proxy to start.
 type Options struct {
-	// Prefix is that of the testbed, a DNS label.
+	// Prefix is the prefix of the testbed, a DNS label.
 	Prefix string
 	// Host is the DNS name that nodes and caches use. Its first label is part of the container's name.
 	Host string
@@ -114,14 +114,14 @@ func (o Options) validateContainer() error {
 	return nil
 }
 
-// containerName is fixed, so that two processes cannot start the same upstream twice.
+// containerName returns a fixed name, so that two processes cannot start the same upstream twice.
 func (o Options) containerName() string {
 	name, _, _ := strings.Cut(o.Host, ".")
 	return o.Prefix + "-upstream-" + name
 }
 
 // fingerprint returns a hash of the options that a running container must match. It contains no
-// secrets, because everybody can read it. Of Credentials, only the existence counts.
+// secrets, because everybody can read it: it shows only whether Credentials are set.
 func (o Options) fingerprint() string {
 	protected := strconv.FormatBool(o.Credentials != nil)
 	return fingerprint(o.Host, o.Network, o.Image.Ref, string(o.CA.PEM()), protected)

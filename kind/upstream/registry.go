@@ -184,8 +184,8 @@ func (r *Registries) Hosts() []string {
 const describeTimeout = 10 * time.Second
 
 // Describe looks up an image by tag or digest and passes it to read. From an index it selects the
-// Linux image for this machine's architecture, which the nodes use. The image reads its content
-// lazily. It can do so until read returns, for 10 s in total. The access log has the requests with
+// Linux image for this machine's architecture, which the nodes use. The image fetches its content
+// lazily, so use it only in read. All requests together have 10 s. The access log has them with
 // accesslog.AskerHarness.
 func (r *Registry) Describe(ctx context.Context, repository, identifier string, read Reader) error {
 	return r.describe(ctx, repository, identifier, runtime.GOARCH, read)

@@ -75,7 +75,8 @@ type launch struct {
 	request                      func() (testcontainers.ContainerRequest, error)
 }
 
-// launch describes the container of an upstream. A protected upstream rejects all clients at first.
+// launch describes the container of an upstream. A protected upstream rejects all clients until its
+// credentials are set.
 func (o Options) launch() launch {
 	l := launch{
 		prefix: o.Prefix, label: hostLabel, host: o.Host, network: o.Network, image: o.Image, fingerprint: o.fingerprint(),
@@ -173,11 +174,11 @@ const startTimeout = time.Minute
 // ProxyPort is the port of a Proxy.
 const ProxyPort = 3128
 
-// Proxy is an HTTP proxy beside the upstreams. It forwards requests for http:// URLs and opens
-// tunnels for CONNECT. Its log has the client and the target (accesslog.Record.Host).
+// Proxy is an HTTP proxy in the network of the upstreams. It forwards requests for http:// URLs and
+// opens tunnels for CONNECT. Its log has the client and the target (accesslog.Record.Host).
 type Proxy struct{ instance }
 
-// StartProxy starts a proxy as Start starts an upstream. It ignores CA and Credentials.
+// StartProxy is like Start, but for a proxy. It ignores CA and Credentials.
 func StartProxy(ctx context.Context, o Options) (*Proxy, error) {
 	if err := o.validateContainer(); err != nil {
 		return nil, fmt.Errorf("start proxy: %w", err)

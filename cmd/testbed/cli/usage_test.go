@@ -83,7 +83,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"shoot", "apply"}, "", "-f FILE"},
 		{[]string{"shoot", "apply", "-f", missing}, "", "no such file"},
 		{[]string{"shoot", "apply", "-f", broken}, "", `unknown field "spec.purposes"`},
-		{[]string{"shoot", "apply", "-f", "-"}, "", "standard input holds no Shoot"},
+		{[]string{"shoot", "apply", "-f", "-"}, "", "standard input has no Shoot"},
 
 		{[]string{"pull"}, "", "usage: testbed pull IMAGE"},
 		{[]string{"pull", "a", "b"}, "", "usage: testbed pull IMAGE"},

@@ -38,18 +38,18 @@ func Evidence() []string {
 	}
 }
 
-// lookBack is how long before Bundle.Collected the default of Bundle.Since is.
+// lookBack is the default time between Bundle.Since and Bundle.Collected.
 const lookBack = 15 * time.Minute
 
 // Bundle has the parsed files of a bundle.
 type Bundle struct {
 	Files fs.FS
-	// Collected is when collecting began. It is the "now" of the findings.
+	// Collected is when the collection began. Findings use it as the current time.
 	Collected time.Time
-	// Since is the start of the period that the bundle is about: the RFC 3339 time in SinceFile, by
-	// default 15 minutes before Collected.
+	// Since is the start of the period that the bundle covers: the RFC 3339 time in SinceFile, or
+	// 15 minutes before Collected.
 	Since time.Time
-	// Reason is why the bundle was made. Versions describes the testbed. Both can have several lines.
+	// Reason is why the bundle was collected. Versions has the testbed's versions, one per line.
 	Reason, Versions string
 	// Faults are the injected faults. FaultsKnown is false if FaultsFile is missing or damaged.
 	Faults      []spec.Fault

@@ -79,7 +79,7 @@ func objects[T any](files fs.FS, name string) []T {
 	return all
 }
 
-// CacheServices returns the Services of caches. A Service with the label alone is not one.
+// CacheServices returns the Services of caches, which have the upstream's label and annotation.
 func (c Cluster) CacheServices() []corev1.Service {
 	return slices.DeleteFunc(slices.Clone(c.Services), func(s corev1.Service) bool {
 		return s.Labels[v1alpha3.LabelUpstreamHost] == "" || s.Annotations[v1alpha3.AnnotationUpstream] == ""
@@ -91,7 +91,7 @@ func (c Cluster) CacheService(upstream string) (corev1.Service, bool) {
 	return find(c.CacheServices(), func(s corev1.Service) bool { return s.Annotations[v1alpha3.AnnotationUpstream] == upstream })
 }
 
-// Hibernated reports whether the Shoot is hibernated or will be: then its machines are stopped.
+// Hibernated reports whether a Shoot is hibernated or will be. Its machines are then stopped.
 func (b *Bundle) Hibernated() bool {
 	for _, cluster := range b.Seed.Clusters {
 		var shoot struct {
@@ -180,8 +180,8 @@ func WithoutPort(address string) string {
 	return address
 }
 
-// Addresses returns the source addresses of a node's requests: its own addresses, and the address
-// of its pod bridge, from which it reaches its own pods. The bridge has the first address of the
+// Addresses returns the source addresses of a node's requests: the node's addresses, and for
+// requests to its own pods the address of its pod bridge. The bridge has the first address of the
 // pod CIDR.
 func Addresses(node corev1.Node) []string {
 	var all []string

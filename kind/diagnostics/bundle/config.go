@@ -15,9 +15,9 @@ type Config struct {
 // set.
 const defaultPath = "/etc/containerd/certs.d:/etc/docker/certs.d"
 
-// parseConfig parses the output of `containerd config dump`. It applies defaults as containerd 2.2
-// and 2.3 do at start, which the output does not have. It returns nil if there is no configuration
-// of a CRI image plugin.
+// parseConfig parses the output of `containerd config dump`. The output lacks the defaults that
+// containerd 2.2 and 2.3 set at start, so parseConfig sets them. It returns nil if there is no
+// configuration of a CRI image plugin.
 func parseConfig(dump string) *Config {
 	var config struct {
 		Plugins struct {
@@ -46,7 +46,7 @@ func parseConfig(dump string) *Config {
 
 // images has the settings of the CRI image plugin.
 type images struct {
-	// LocalPull is nil before containerd 2.1, which always pulls locally.
+	// LocalPull is nil for containerd before 2.1. These versions always pull locally.
 	LocalPull             *bool    `toml:"use_local_image_pull"`
 	NoSnapshotAnnotations bool     `toml:"disable_snapshot_annotations"`
 	DiscardUnpackedLayers bool     `toml:"discard_unpacked_layers"`
@@ -62,8 +62,8 @@ type registry struct {
 	Auths   map[string]any `toml:"auths"`
 }
 
-// transfer reports whether the transfer service pulls: it must be on, and containerd falls back to
-// local pulls for settings that the transfer service does not support.
+// transfer reports whether the transfer service pulls images. containerd pulls locally if local
+// pulls are on, or if the transfer service does not support one of the settings.
 func (i images) transfer() bool {
 	unsupported := !i.NoSnapshotAnnotations || i.DiscardUnpackedLayers || i.SyncFS || i.Downloads != 3 ||
 		len(i.Registry.Mirrors)+len(i.Registry.Configs)+len(i.Registry.Auths) > 0

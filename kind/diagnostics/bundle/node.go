@@ -40,7 +40,7 @@ type Node struct {
 	MirrorsKnown bool
 	// Config is nil if it is unknown.
 	Config *Config
-	// Registries are the arguments of the script's unit; nil without the unit.
+	// Registries are the arguments of the script's unit; nil if the node does not have the unit.
 	Registries []nodeconfig.Registry
 	// Probes are the answers of the hosts in the hosts.toml files.
 	Probes []Probe
@@ -64,14 +64,14 @@ type Unit struct {
 // Probe is the result of GET /v2/ on a host of a hosts.toml.
 type Probe struct {
 	Upstream, URL string
-	// Status is the HTTP status. It is 0 without an answer; Problem is the reason then.
+	// Status is the HTTP status, or 0 if the host did not answer. Problem is then the reason.
 	Status  int
 	Seconds float64
 	Problem string
 }
 
-// Worker reports whether the node belongs to a worker pool of the Shoot, by the name that kind gave
-// it.
+// Worker reports whether the node belongs to a worker pool of the Shoot. It checks the name that
+// kind gave the node.
 func (n Node) Worker() bool { return strings.Contains(n.Name, "-shoot-worker") }
 
 // File returns the path of a file of the node in the bundle.
@@ -202,8 +202,8 @@ func parseTable(line string) (string, bool) {
 	return strings.TrimSpace(strings.TrimSuffix(name, "{")), found
 }
 
-// parseStopped parses a line of `ps -o pid,stat,etime,args` about a stopped process. State T is
-// stopped by a signal, t by a debugger.
+// parseStopped parses a line of `ps -o pid,stat,etime,args` about a stopped process. State T means
+// stopped by a signal, and t by a debugger.
 func parseStopped(line string) (string, bool) {
 	words := strings.Fields(line)
 	if len(words) < 4 || words[1][0] != 'T' && words[1][0] != 't' {

@@ -3,6 +3,6 @@
 // pulls, errors of upstreams, injected faults.
 //
 // Each check is a function of a bundle. It must not know how a bundle is collected or printed. A
-// check has no findings about parts that were not collected, so no findings do not prove that all
-// is well.
+// check has no findings about parts that were not collected, so a bundle without findings does not
+// prove that the testbed is healthy.
 package finding

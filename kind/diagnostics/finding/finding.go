@@ -18,7 +18,7 @@ type Finding struct {
 	// Problem is one sentence. Details are its facts.
 	Problem string   `json:"problem"`
 	Details []string `json:"details,omitempty"`
-	// Fix is what a person can do; "" if that depends on the cause.
+	// Fix is what the user can do; "" if this depends on the cause.
 	Fix string `json:"fix,omitempty"`
 	// File is the file of the bundle that shows the problem.
 	File string `json:"file,omitempty"`
@@ -49,7 +49,7 @@ type Check struct {
 	Run  func(*bundle.Bundle) []Finding
 }
 
-// Checks returns all checks. Those for causes come before those for their effects.
+// Checks returns all checks. Checks for causes come before checks for their effects.
 func Checks() []Check {
 	return []Check{
 		{"injected faults", faults},

@@ -82,8 +82,8 @@ func hostsFile(b *bundle.Bundle, node bundle.Node, mirror hostsfile.Mirror) []Fi
 	return content(b, node, mirror, file, name)
 }
 
-// stale reports addresses that no Service of the cache has. Nothing answers there, and each request
-// of containerd waits for a dial timeout.
+// stale reports addresses that no Service of the cache has. They do not answer, so each request of
+// containerd waits for a dial timeout.
 func stale(b *bundle.Bundle, mirror hostsfile.Mirror, file, name string) []Finding {
 	if !b.Shoot.Known {
 		return nil

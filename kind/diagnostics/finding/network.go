@@ -11,8 +11,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
 )
 
-// slowProbe is the time in seconds from which an answer to GET /v2/ counts as slow. It usually
-// takes milliseconds.
+// slowProbe is the time in seconds after which an answer to GET /v2/ counts as slow. An answer
+// usually takes milliseconds.
 const slowProbe = 1.0
 
 // probes reports hosts of a hosts.toml that did not answer the node, or answered slowly or with an
@@ -42,8 +42,8 @@ func probes(b *bundle.Bundle) []Finding {
 	return all
 }
 
-// routes reports nodes whose route to the pods of another node is missing or wrong. Requests from
-// there to a Service reach no pod, or another pod with the same address.
+// routes reports nodes whose route to the pods of another node is missing or wrong. Requests of
+// such a node to a Service reach no pod, or another pod with the same address.
 func routes(b *bundle.Bundle) []Finding {
 	var all []Finding
 	for _, node := range b.Nodes {

@@ -10,7 +10,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// units must be active on every worker; the first two also on control-plane nodes.
+// units must be active on every worker. The first two must also be active on control-plane nodes.
 var units = []string{"containerd.service", "kubelet.service", "gardener-node-agent.service"}
 
 // nodes reports nodes that are not ready and units that are not active.

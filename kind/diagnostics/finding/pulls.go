@@ -10,7 +10,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// slowPull is the duration from which a pull counts as slow.
+// slowPull is the duration after which a pull counts as slow.
 const slowPull = 10 * time.Second
 
 // pulls reports recent problems of pulls, from the journals of containerd and the access logs of

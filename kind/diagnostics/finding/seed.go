@@ -53,7 +53,7 @@ func controlPlane(b *bundle.Bundle) []Finding {
 	return append(all, managedResources(b)...)
 }
 
-// operation reports an operation that has failed or has not succeeded.
+// operation reports an object that has an error or was not reconciled successfully.
 func operation(b *bundle.Bundle, name, resource string, status extensionsv1alpha1.DefaultStatus) []Finding {
 	last, lastError, file := status.LastOperation, status.LastError, b.Seed.ObjectsFile(resource)
 	switch {

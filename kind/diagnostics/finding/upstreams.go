@@ -13,7 +13,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// slowAnswer is the time in seconds from which an answer of an upstream counts as slow. Upstreams
+// slowAnswer is the time in seconds after which an answer of an upstream counts as slow. Upstreams
 // run on the same machine.
 const slowAnswer = 5.0
 
@@ -78,8 +78,8 @@ func writeError(why string) *regexp.Regexp {
 	return regexp.MustCompile(`\b(mkdir|rename|write|unlinkat) /var/lib/registry\b[^:]*: ` + why)
 }
 
-// writeErrorAge limits the age of a write error. A cache logs one only with a pull, and the bundle
-// is collected minutes later.
+// writeErrorAge limits the age of a write error. It cannot be short: a cache logs an error only
+// during a pull, and the bundle is collected later.
 const writeErrorAge = 2 * time.Minute
 
 // cacheLogs reports caches that cannot write to their volume, and recent errors in the logs of

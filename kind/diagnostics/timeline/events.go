@@ -74,8 +74,8 @@ func readEvent(line string) (Entry, bool) {
 	return entry, true
 }
 
-// objects returns entries for Services of caches that were created, since these have no event, and
-// for containers of caches that ended.
+// objects returns entries for the creation of Services of caches, for which there are no events,
+// and for containers of caches that ended.
 func objects(b *bundle.Bundle) []Entry {
 	var all []Entry
 	for _, service := range b.Shoot.CacheServices() {

@@ -11,7 +11,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/logline"
 )
 
-// journals are the journals that are read, with the lines that are relevant.
+// journals are the systemd units whose journals logs reads, with filters for relevant lines.
 var journals = []struct {
 	unit     string
 	relevant func(logline.Line) bool
@@ -22,7 +22,7 @@ var journals = []struct {
 	{"configure-containerd-registries", func(logline.Line) bool { return true }},
 }
 
-// components are the components in the seed, with the lines of their logs that are relevant.
+// components are the components in the seed, with filters for relevant lines of their logs.
 var components = []struct {
 	source, namespace, pods string
 	relevant                func(logline.Line) bool
@@ -76,8 +76,8 @@ func entries(source, file string, lines []logline.Line, relevant func(logline.Li
 	return all
 }
 
-// CacheLogs returns the paths of the logs of caches and of the cleaner, also those from before a
-// restart.
+// CacheLogs returns the paths of the logs of caches and of the cleaner, including logs from before
+// a restart.
 func CacheLogs(b *bundle.Bundle) []string {
 	return glob(b, bundle.ShootFolder, "logs", "kube-system", "registry-*", "*.log")
 }

@@ -105,11 +105,11 @@ func pulls(b *bundle.Bundle, node bundle.Node) []Entry {
 	return all
 }
 
-// slow is the time in seconds from which an answer of an upstream counts as slow.
+// slow is the time in seconds after which an answer of an upstream counts as slow.
 const slow = 1.0
 
 // upstreams returns the requests that failed, were aborted, were changed by a fault, or were slow.
-// It also returns each request of a node for a manifest, since that is a pull without a cache.
+// It also returns each request of a node for a manifest, since such a pull bypasses the cache.
 func upstreams(b *bundle.Bundle) []Entry {
 	var all []Entry
 	for _, upstream := range b.Upstreams {

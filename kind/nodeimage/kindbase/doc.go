@@ -1,6 +1,6 @@
-// Package kindbase reproduces what kind's base image and kind's node images have besides programs
-// and Debian packages: files of kind's Go module, the effects of its Dockerfile, the base spec of
-// containers, and the manifest of the default StorageClass.
+// Package kindbase reproduces the parts of kind's base image and node images that are neither
+// programs nor Debian packages: files of kind's Go module, the effects of its Dockerfile, the base
+// spec of containers, and the manifest of the default StorageClass.
 //
 // It must not know how an image is built, or where its inputs are.
 package kindbase

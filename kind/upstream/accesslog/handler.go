@@ -32,7 +32,7 @@ func NewLog(out io.Writer) *Log {
 	return &Log{out: json.NewEncoder(out), running: map[chan struct{}]struct{}{}, now: time.Now}
 }
 
-// Handler records each request when next returns or panics, see http.ErrAbortHandler.
+// Handler calls next and records each request when next returns or panics (http.ErrAbortHandler).
 func (l *Log) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		e := &exchange{log: l}
@@ -65,7 +65,7 @@ func (l *Log) serve(next http.Handler, w http.ResponseWriter, r *http.Request, e
 func (l *Log) write(record Record) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	// A record can always be encoded. If the output is closed, there is no place to report that.
+	// A record can always be encoded. A closed output is an error that cannot be reported anywhere.
 	_ = l.out.Encode(record) //nolint:errchkjson // a request's time has a year below 10000
 }
 

@@ -20,10 +20,10 @@ const (
 	KindOther    Kind = "other"    // uploads, tag lists, the catalog, anything else
 )
 
-// Asker is who made a request.
+// Asker is the kind of client that sent a request.
 type Asker string
 
-// The askers that AskerOf knows.
+// The results of AskerOf.
 const (
 	AskerCache   Asker = "cache"   // a pull-through cache
 	AskerNode    Asker = "node"    // containerd, without a cache
@@ -47,7 +47,7 @@ type Record struct {
 	// Reference is the tag or digest of a manifest, or the digest of a blob.
 	Reference string `json:"reference,omitempty"`
 	Status    int    `json:"status"`
-	// Bytes is the number of bytes written of the body. It is 0 for a HEAD request.
+	// Bytes is the number of bytes of the body that were written. It is 0 for a HEAD request.
 	Bytes int64 `json:"bytes"`
 	// Aborted is set if the handler cut the connection before the end of the response.
 	Aborted bool `json:"aborted,omitempty"`
@@ -65,9 +65,9 @@ type Record struct {
 //
 //   - containerd sends "containerd/<version>" with every registry request (containerd v2.3.4,
 //     core/remotes/docker/resolver.go, requestHeaders);
-//   - go-containerregistry sends "go-containerregistry", with its version if known, after the name
-//     of the program if one is set (v0.22.1, pkg/v1/remote/transport/useragent.go); the testbed
-//     pushes with it, and otherwise sends "registry-cache-testbed/";
+//   - the testbed pushes with go-containerregistry, which sends "go-containerregistry" and its
+//     version, after the name of the program if one is set (v0.22.1,
+//     pkg/v1/remote/transport/useragent.go); its other requests have "registry-cache-testbed/";
 //   - distribution's proxy sets no header, so net/http sends "Go-http-client/<version>"
 //     (distribution v3.1.2, registry/proxy/proxyregistry.go); "registry-cache/" and "distribution/"
 //     are accepted in case a cache starts to send its own name.

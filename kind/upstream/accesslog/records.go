@@ -127,7 +127,7 @@ func (e Evidence) String() string {
 	return s
 }
 
-// Askers returns who made requests, sorted.
+// Askers returns the distinct askers of the requests, sorted.
 func (rs Records) Askers() []Asker {
 	seen := map[Asker]bool{}
 	for _, r := range rs {
@@ -151,9 +151,9 @@ func NewReader(log io.Reader) *Reader {
 }
 
 // Until reads until the record of a request for SettlePath with the query mark. It returns all
-// records before it, from the beginning of the log, without those for SettlePath. An invalid line,
-// or a log that ends before the mark, is an error, after which the Reader is unusable: a lost
-// record would count as a request that was never made.
+// earlier records from the beginning of the log, without those for SettlePath. An invalid line or a
+// log that ends before the mark is an error, since a lost record would count as a request that was
+// never made. The Reader is unusable after an error.
 func (r *Reader) Until(mark string) (Records, error) {
 	for r.lines.Scan() {
 		r.number++

@@ -25,7 +25,7 @@ type proxy struct {
 
 // NewHandler returns a forward proxy that writes an accesslog.Record per request to records. The
 // record has the target host, and for http:// URLs also the requested path. A tunnel is recorded
-// when it is open; its traffic is not. Tunnels are cut when ctx ends.
+// when it opens, and its traffic is not recorded. Tunnels are closed when ctx ends.
 func NewHandler(ctx context.Context, records io.Writer) http.Handler {
 	p := &proxy{ctx: ctx, dialer: net.Dialer{Timeout: dialTimeout}}
 	p.forward = &httputil.ReverseProxy{

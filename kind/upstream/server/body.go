@@ -14,7 +14,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// errCut ends a handler that writes the rest of a truncated body.
+// errCut is the error of writes after the end of a truncated body.
 var errCut = errors.New("the body is cut by a fault")
 
 // changeBody injects the fault into the bodies of successful GET responses.
@@ -27,7 +27,8 @@ func (d injection) changeBody(next http.Handler) http.Handler {
 	})
 }
 
-// body is a response whose body the fault changes, but not its status, header and Content-Length.
+// body is a response whose body the fault changes. Its status and header, including Content-Length,
+// stay the same.
 type body struct {
 	http.ResponseWriter
 	injection
@@ -115,7 +116,7 @@ func (c *cut) Write(p []byte) (int, error) {
 	return n, c.end()
 }
 
-// slow limits the rate to that of the fault, in bytes per second.
+// slow limits the rate to the rate of the fault, in bytes per second.
 type slow struct {
 	*body
 	start time.Time

@@ -19,7 +19,7 @@ import (
 
 // Credentials are what a protected registry requires from its clients.
 type Credentials struct {
-	// Username is not empty and has no colon, which ends it in basic authentication (RFC 7617).
+	// Username is not empty and has no colon. In basic authentication a colon ends it (RFC 7617).
 	Username []byte
 	Password []byte // any bytes
 }
@@ -35,7 +35,7 @@ func (c Credentials) Validate() error {
 	return nil
 }
 
-// EncodeCredentials returns a credentials file that accepts any of these, which must be valid.
+// EncodeCredentials returns a file that accepts any of these credentials, which must be valid.
 func EncodeCredentials(all ...Credentials) ([]byte, error) {
 	for _, c := range all {
 		if err := c.Validate(); err != nil {

@@ -2,5 +2,5 @@
 // behind an access log, with an HTTP and an HTTPS port.
 //
 // It must not know who starts it or who pulls from it. It is part of a small static binary, so it
-// imports no container engine and no Kubernetes client.
+// imports no clients of container engines and Kubernetes.
 package server

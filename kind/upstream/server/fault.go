@@ -165,7 +165,7 @@ func (d injection) delay(next http.Handler) http.Handler {
 }
 
 // wait returns true when the delay is over or the fault has ended, and false if ctx ends first.
-// Readers of the log wait for a response with latency, but not for one that may never come.
+// Readers of the log wait for a response with latency, but not for a response that hangs.
 func (d injection) wait(ctx context.Context) bool {
 	var over <-chan time.Time
 	if d.Kind == spec.Latency {
@@ -176,8 +176,8 @@ func (d injection) wait(ctx context.Context) bool {
 	return d.waitUntil(ctx, over)
 }
 
-// waitUntil is wait with a channel for the end of the delay. With a nil channel it waits until the
-// fault or ctx ends.
+// waitUntil is like wait, but over ends the delay. If over is nil, it waits until the fault or ctx
+// ends.
 func (d injection) waitUntil(ctx context.Context, over <-chan time.Time) bool {
 	check := time.NewTicker(clearedInterval)
 	defer check.Stop()

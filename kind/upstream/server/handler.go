@@ -12,7 +12,7 @@ import (
 
 	"github.com/distribution/distribution/v3/configuration"
 	"github.com/distribution/distribution/v3/registry/handlers"
-	_ "github.com/distribution/distribution/v3/registry/storage/driver/filesystem" // the storage driver that settings names
+	_ "github.com/distribution/distribution/v3/registry/storage/driver/filesystem" // the storage driver in settings
 	"github.com/sirupsen/logrus"
 	"golang.org/x/sync/errgroup"
 
@@ -43,7 +43,7 @@ auth:
     path: %q
 `
 
-// NewHandler returns a registry that stores below the directory storage and writes an
+// NewHandler returns a registry that stores images below the directory storage and writes an
 // accesslog.Record per request to log. If credentials is not empty, clients must present
 // credentials in the file at that path; without the file all clients are rejected. The first
 // middleware is the outermost. The registry stops its background work when ctx ends.
@@ -95,7 +95,7 @@ const drainTimeout = 3 * time.Second
 // Run serves until ctx ends and then shuts down gracefully. It returns an error if it cannot serve
 // a port. It writes one access record per request to log and nothing else.
 func Run(ctx context.Context, config Config, log io.Writer) error {
-	logrus.SetLevel(logrus.WarnLevel) // of distribution, to stderr; it would log every request
+	logrus.SetLevel(logrus.WarnLevel) // otherwise distribution logs every request to stderr
 	handler, err := NewHandler(ctx, config.Storage, config.Credentials, log, Faults(config.Faults))
 	if err != nil {
 		return err

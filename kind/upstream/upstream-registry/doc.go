@@ -1,4 +1,4 @@
-// Command upstream-registry runs in the testbed's upstream containers. serve runs a registry and
-// proxy an HTTP proxy; replace-credentials and replace-faults run inside a registry's container.
-// The command handles arguments and signals only; packages server and outbound do the work.
+// Command upstream-registry runs in the testbed's upstream containers. serve runs a registry, and
+// proxy an HTTP proxy. replace-credentials and replace-faults replace files of a running registry.
+// The command handles only arguments and signals. Packages server and outbound do the work.
 package main
