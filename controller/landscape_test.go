@@ -36,8 +36,8 @@ const (
 	beta      = "beta.upstream.test"
 )
 
-// scheme is used by both clusters. Creating a fake client takes longer with more types, so it has
-// few.
+// scheme is used by both clusters. It has few types, because each makes the creation of a fake
+// client slower.
 var scheme = runtime.NewScheme()
 
 func TestMain(m *testing.M) {

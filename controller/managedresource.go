@@ -142,7 +142,7 @@ func (a *Actuator) requestDeletion(ctx context.Context, namespace, name string) 
 	return true, nil
 }
 
-// keepCaches makes the caches outlive their ManagedResource.
+// keepCaches keeps the caches in the shoot when their ManagedResource is deleted.
 func (a *Actuator) keepCaches(ctx context.Context, namespace string) error {
 	if err := managedresources.SetKeepObjects(ctx, a.client, namespace, cachesName, true); err != nil {
 		return fmt.Errorf("keeping the objects of ManagedResource %s: %w", cachesName, err)
@@ -169,7 +169,8 @@ func encodeManifests(encoder runtime.Encoder, objects []client.Object) (map[stri
 	var data bytes.Buffer
 	writer := brotli.NewWriterOptions(&data, compression)
 	for _, object := range objects {
-		// The separator also comes first. A reader that sees a brace first parses everything as JSON.
+		// The data must not begin with a brace: gardener-resource-manager would parse all of it as
+		// JSON.
 		if _, err := writer.Write([]byte("---\n")); err != nil {
 			return nil, err
 		}
