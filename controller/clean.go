@@ -150,8 +150,7 @@ func (a *Actuator) rollout(ctx context.Context, shoot client.Client, namespace s
 	if err != nil {
 		return none, 0, err
 	}
-	// A new task changes the ManagedResource's generation, because the name of its Secret has a
-	// hash.
+	// A new task changes the ManagedResource's generation: the name of its Secret has a hash.
 	if err := health.CheckManagedResourceApplied(mr); err != nil {
 		return none, 0, err
 	}

@@ -69,8 +69,7 @@ func (a *Actuator) awaitEndpoints(ctx context.Context, t *target) ([]v1alpha3.Re
 	var pending error
 	started := time.Now()
 	// The requests do not use the context of the poll. The last request would fail with "client
-	// rate limiter Wait returned an error: context deadline exceeded", which does not name what is
-	// missing.
+	// rate limiter Wait returned an error: context deadline exceeded", which hides what is missing.
 	err = wait.PollUntilContextTimeout(ctx, a.waits.interval, a.waits.endpoints, true, func(context.Context) (bool, error) {
 		endpoints, pending = a.endpoints(ctx, shoot, t, someNew)
 		if errors.Is(pending, errNotApplicable) && time.Since(started) >= a.waits.applied || shootclient.NoAnswer(pending) {

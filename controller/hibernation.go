@@ -20,8 +20,7 @@ func isHibernated(cluster *extensionscontroller.Cluster) bool {
 }
 
 // removeFrom is like remove, but does not wait for objects in a hibernated shoot, which are deleted
-// when it wakes up. Otherwise the Extension would exist until then, and its owner could not add it
-// again.
+// when it wakes up. Otherwise the Extension would exist until then and could not be added again.
 func (a *Actuator) removeFrom(ctx context.Context, log logr.Logger, cluster *extensionscontroller.Cluster, names ...string) error {
 	namespace := cluster.ObjectMeta.Name
 	if !isHibernated(cluster) {

@@ -169,8 +169,7 @@ func encodeManifests(encoder runtime.Encoder, objects []client.Object) (map[stri
 	var data bytes.Buffer
 	writer := brotli.NewWriterOptions(&data, compression)
 	for _, object := range objects {
-		// The data must not begin with a brace: gardener-resource-manager would parse all of it as
-		// JSON.
+		// If the data began with a brace, gardener-resource-manager would parse it as JSON.
 		if _, err := writer.Write([]byte("---\n")); err != nil {
 			return nil, err
 		}

@@ -20,8 +20,7 @@ import (
 
 // record is the decoded status of the Extension, which earlier reconciliations wrote.
 type record struct {
-	// status is the providerStatus: the caches that the webhook configures on nodes. Nil if there
-	// is none.
+	// status is the providerStatus: the caches that nodes are configured with. Nil if missing.
 	status *v1alpha3.RegistryStatus
 	// applied is the config that the caches were last deployed with, from status.state, which
 	// Gardener copies to another seed. Nil if there is none.
@@ -153,9 +152,8 @@ func typeMeta(kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: v1alpha3.SchemeGroupVersion.String(), Kind: kind}
 }
 
-// write writes the record and the conditions in one request, or in none if nothing changes. After
-// an interruption between two requests, a later reconciliation would clean too many or too few
-// upstreams.
+// write writes the record and the conditions in one request, or in none if nothing changes. An
+// interruption between two requests would make the retry clean too many or too few upstreams.
 func (a *Actuator) write(
 	ctx context.Context, ex *extensionsv1alpha1.Extension, r record, conditions ...gardencorev1beta1.Condition,
 ) error {

@@ -23,8 +23,7 @@ import (
 // patience limits every wait for the script. Only a script that hangs reaches it.
 const patience = 2 * time.Minute
 
-// node is a directory that represents the certs.d of a node. Tests run the real script in bash on
-// it.
+// node is a directory that represents the certs.d of a node. Tests run the real script in bash.
 type node struct {
 	certs string
 	env   []string

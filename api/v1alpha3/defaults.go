@@ -11,8 +11,8 @@ import (
 // DefaultTTL is how long a blob stays in a cache if garbageCollection is not set.
 const DefaultTTL = 168 * time.Hour
 
-// Images of docker.io are served by registry-1.docker.io. containerd and the Docker Engine do the
-// same mapping.
+// Like containerd and the Docker Engine, caches fetch images of docker.io from
+// registry-1.docker.io.
 const (
 	dockerHub    = "docker.io"
 	dockerHubURL = "https://registry-1.docker.io"

@@ -42,7 +42,7 @@ func Name(upstream string) string {
 
 // HostLabel returns the value of the label LabelUpstreamHost: a valid label value that is unique
 // per upstream. It is the upstream with ":" replaced by "_", a character that no host contains. If
-// the result is not a valid label value, it is sanitized and shortened, and gets a hash of the
+// the result is not a valid label value, it is sanitized, shortened and gets a hash of the
 // upstream.
 func HostLabel(upstream string) string {
 	value := strings.ReplaceAll(upstream, ":", "_")
@@ -77,8 +77,7 @@ func ServiceName(cache *RegistryCache) string {
 // Names and ports that several packages, the testbed and operators rely on. Objects in running
 // Shoots contain them, so they must not change.
 const (
-	// ExtensionType is the type of the Extension resources. gardenlet also gives it to them as
-	// name.
+	// ExtensionType is the type of the Extension resources, and the name that gardenlet gives them.
 	ExtensionType = "registry-cache"
 
 	ManagedResourceCaches  = "extension-registry-cache"   // the objects of all caches

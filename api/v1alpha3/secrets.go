@@ -20,8 +20,7 @@ const (
 	KeyUsername = "username"
 	KeyPassword = "password"
 	KeyCABundle = "bundle.crt"
-	// MaxCABundleSize is the maximum size of a CA bundle in bytes. Every node stores each bundle in
-	// several files.
+	// MaxCABundleSize is the maximum size of a CA bundle in bytes. Nodes store it in several files.
 	MaxCABundleSize = 64 * 1024
 	// MaxCABundlesSize is the maximum total size in bytes of the results of CABundle for all caches. A
 	// Secret that two caches refer to counts twice. The bundles share one line of a systemd unit and
@@ -62,9 +61,9 @@ func ValidateCABundle(secret *corev1.Secret, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// CABundle returns the certificates of a Secret that ValidateCABundle accepts, in canonical PEM: no
-// text between certificates, and lines of 64 characters that end with a line feed. For any other
-// Secret it returns nil.
+// CABundle returns the certificates of a Secret that ValidateCABundle accepts, in canonical PEM:
+// without other text, in lines of 64 characters that end with a line feed. For any other Secret it
+// returns nil.
 func CABundle(secret *corev1.Secret) []byte {
 	blocks, err := certificates(secret.Data[KeyCABundle])
 	if err != nil {

@@ -130,8 +130,7 @@ func (o validateOptions) readsStdin() int {
 	return times
 }
 
-// read returns the documents of files and the resource folder as input, and those with the old
-// Shoots as old.
+// read returns the documents of files and the resource folder as input, and those of --old as old.
 func (o validateOptions) read(std program.Streams, stdin io.Reader) (input, old *documents, err error) {
 	input, old = &documents{}, &documents{}
 	for _, file := range o.files {

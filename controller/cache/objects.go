@@ -37,7 +37,7 @@ type Shoot struct {
 type Secrets struct {
 	// Credentials authenticate the cache to the upstream. Nil means anonymous.
 	Credentials *Credentials
-	// CABundle contains PEM certificates that are trusted for the upstream, in addition to public
+	// CABundle is a bundle of PEM certificates to trust for the upstream, in addition to public
 	// CAs.
 	CABundle []byte
 	// Certificate is the server certificate of the cache. A cache with http.tls cannot run without it.

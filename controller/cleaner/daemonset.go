@@ -159,8 +159,7 @@ type hostPath struct {
 }
 
 // hostPaths returns the directories of the node that the cleaner mounts: registry configuration,
-// units, and the socket of systemd. On a node that was never configured, the first two may be
-// missing.
+// units, and systemd's socket. On a node that was never configured, the first two may be missing.
 func hostPaths() []hostPath {
 	return []hostPath{
 		{"containerd-config", "/etc/containerd", corev1.HostPathDirectoryOrCreate},

@@ -118,8 +118,7 @@ func New(mgr manager.Manager) (*extensionswebhook.Webhook, error) {
 		NamespaceSelector: extensionswebhook.BuildExtensionTypeNamespaceSelector(v1alpha3.ExtensionType, nil),
 		Types:             []extensionswebhook.Type{{Obj: &extensionsv1alpha1.OperatingSystemConfig{}}},
 		// Extensions are read from the API server. gardenlet writes the OperatingSystemConfig right
-		// after the status of the Extension has changed, when the manager's cache may still have
-		// the previous endpoints.
+		// after the status of the Extension has changed, when the manager's cache may be outdated.
 		Webhook: &admission.Webhook{
 			Handler:      &handler{nodes{clusters: mgr.GetClient(), extensions: mgr.GetAPIReader()}},
 			RecoverPanic: ptr.To(true),

@@ -69,8 +69,8 @@ func referencedNames(shoot *gardencorev1beta1.Shoot) []string {
 	return names
 }
 
-// failedGrowth matches the controller's error for a volume that cannot grow. It captures the index
-// of the cache.
+// failedGrowth matches the controller's error for a volume that cannot grow. It captures the
+// cache's index.
 var failedGrowth = regexp.MustCompile(`caches\[([0-9]+)\]\.volume\.size: Forbidden: ` + v1alpha3.VolumeCannotGrow)
 
 // cachesThatCannotGrow returns the indices of the caches whose last reconciliation failed because
