@@ -14,7 +14,7 @@
 //
 // These packages test it. kind imports neither e2e nor cmd/testbed. No package above imports them.
 //
-//   - kind: the testbed as a library: clusters, node image, upstream registries, tasks of gardenlet.
+//   - kind: the testbed as a library: clusters, node image, registries, tasks of gardenlet.
 //   - cmd/testbed: its command line.
 //   - e2e: the scenarios, one behavior in each file; kind/fieldbugs: field bugs, as command lines.
 //   - bench, cmd/bench-controller: measure the cost of the extension on a seed with many Shoots.
@@ -22,5 +22,5 @@
 // internal contains shared packages: program (signals and exit codes of every command), golden
 // (golden files of tests) and house (tests that check the rules of this repository).
 //
-// Read docs/architecture.md for the data flow, docs/testbed.md to run it.
+// Read docs/architecture.md for the data flow and docs/testbed.md to run the testbed.
 package registrycache

@@ -36,7 +36,7 @@ type Actuator struct {
 
 var _ extension.Actuator = &Actuator{}
 
-// waits holds the interval and the limits of everything that the actuator waits for.
+// waits contains the interval and the limits of all waits of the actuator.
 type waits struct {
 	interval time.Duration // of polls
 	// cleaned limits how long the cleaner may take on all nodes together.

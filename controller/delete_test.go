@@ -204,7 +204,7 @@ func TestTimeouts(t *testing.T) {
 const managerFinalizer = "resources.gardener.cloud/gardener-resource-manager"
 
 // ignores returns whether no gardener-resource-manager handles the ManagedResource. gardenlet
-// scales down the gardener-resource-manager of a hibernated shoot, but not that of the seed.
+// scales down the gardener-resource-manager of a hibernated shoot, but not the seed's.
 func (l *landscape) ignores(ctx context.Context, seed client.Client, name string) bool {
 	cluster := &extensionsv1alpha1.Cluster{}
 	if err := seed.Get(ctx, client.ObjectKey{Name: namespace}, cluster); err != nil || name == monitoringName {

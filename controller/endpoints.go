@@ -117,7 +117,7 @@ func listServices(ctx context.Context, shoot client.Client) ([]corev1.Service, e
 }
 
 // matchServices finds the Service of each cache, in the order of the config. It ignores a Service
-// that only has the same label, is being deleted, or has no cluster IP.
+// that has another name or upstream, is being deleted, or has no cluster IP.
 func matchServices(services []corev1.Service, t *target) (found []v1alpha3.RegistryCacheStatus, missing []string) {
 	for i := range t.config.Caches {
 		c := &t.config.Caches[i]

@@ -136,7 +136,7 @@ func (l *landscape) interceptors() interceptor.Funcs {
 	}
 }
 
-// note logs an operation on a ManagedResource, except on that of the monitoring.
+// note logs an operation on a ManagedResource, except the one for monitoring.
 func (l *landscape) note(verb, name string) {
 	if name != monitoringName {
 		l.log = append(l.log, verb+" "+name)

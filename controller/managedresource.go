@@ -32,7 +32,7 @@ const (
 	// monitoringName is the ManagedResource for the shoot's Prometheus and Plutono, applied to the
 	// seed.
 	monitoringName = "extension-registry-cache-monitoring"
-	// origin prevents gardenlet from deleting these ManagedResources together with its own.
+	// origin prevents gardenlet from deleting these ManagedResources together with gardenlet's.
 	origin = "registry-cache"
 )
 

@@ -175,7 +175,7 @@ type Reference struct {
 	// Upstream is the upstream of the cache.
 	Upstream string
 	Kind     ReferenceKind
-	// Path is the field of the RegistryConfig that holds Name.
+	// Path is the path of the field of the RegistryConfig that contains Name.
 	Path *field.Path
 }
 

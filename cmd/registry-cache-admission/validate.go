@@ -83,8 +83,8 @@ type result struct {
 	mistakes field.ErrorList
 }
 
-// check validates a Shoot against the same Shoot in --old. It reports skipped checks to notes. It
-// returns an error if several Shoots or Secrets match.
+// check validates a Shoot against the same Shoot in --old. It writes a note for each skipped check.
+// It returns an error if several Shoots or Secrets match.
 func (o validateOptions) check(ctx context.Context, candidate *gardencorev1beta1.Shoot, input, old *documents, notes io.Writer) (result, error) {
 	before, err := match(old.shoots, candidate.Namespace, candidate.Name)
 	if err != nil {

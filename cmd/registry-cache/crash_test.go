@@ -118,7 +118,7 @@ func TestCollectAfterACrash(t *testing.T) {
 	cache.awaitStored(t, 0)
 	cache.eventually(t, "blobs are gone", func(context.Context) (bool, error) {
 		files, err := filepath.Glob(filepath.Join(cache.storage, "docker/registry/v2/blobs/sha256/*/*/data"))
-		return len(files) <= 1, err // distribution leaves manifests
+		return len(files) <= 1, err // distribution does not delete manifests
 	})
 }
 

@@ -128,8 +128,8 @@ func work(t *testing.T, workers int, actuator extension.Actuator) workqueue.Type
 }
 
 // TestHangingShootsDelayNoOther has more hanging shoots than workers. The first reconciliation of
-// each may block any worker. From then on they hold at most half of the workers, and do not delay
-// others.
+// each may block any worker. From then on they block at most half of the workers, and do not delay
+// other shoots.
 func TestHangingShootsDelayNoOther(t *testing.T) {
 	const workers = 4
 	synctest.Test(t, func(t *testing.T) {

@@ -100,8 +100,7 @@ func (a *CA) Issue(ctx context.Context, c *v1alpha3.RegistryCache, clusterIP net
 	}, nil
 }
 
-// Prune deletes certificates that this CA has not issued since Load, and CAs that are no
-// longer used.
+// Prune deletes certificates that this CA has not issued since Load, and unused CAs.
 func (a *CA) Prune(ctx context.Context) error {
 	if err := a.manager.Cleanup(ctx); err != nil {
 		return fmt.Errorf("deleting unused certificates: %w", err)

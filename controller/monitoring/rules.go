@@ -132,8 +132,8 @@ func errors5xx() monitoringv1.Rule {
 			"Nodes pull from the upstream instead. See the log of the cache for the reasons, such as an unusable volume.")
 }
 
-// hitRatioDropped compares the hit ratio with that of the previous two days. An update of all
-// images also lowers it for a while, so the alert waits for three hours.
+// hitRatioDropped compares the hit ratio with the average of the previous two days. An update of
+// all images also lowers it for a while, so the alert waits for three hours.
 func hitRatioDropped() monitoringv1.Rule {
 	return alert("RegistryCacheHitRatioDropped", "info", "3h",
 		hitRatio+" < 0.5 * avg_over_time("+hitRatio+"[2d] offset 6h)"+
