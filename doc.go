@@ -1,26 +1,26 @@
-// Package registrycache holds no code: it is the map of this repository.
+// Package registrycache contains no code. Its documentation lists the packages of this repository.
 //
-// What ships, in reading order (imports go one way: api ← nodeconfig ← controller, webhook ← cmd):
+// These packages ship. Imports go only to the left: api ← nodeconfig ← controller, webhook ← cmd.
 //
 //   - api/v1alpha3: RegistryConfig and RegistryStatus, configuration and status in a Shoot.
 //   - nodeconfig: the files on a node (script, unit, hosts.toml), and their clean-up.
-//   - controller: the Extension actuator; below it, as pure functions, the objects that it
-//     deploys, and a bulkhead for Shoots that do not answer.
+//   - controller: the Extension actuator. Packages below it render the objects that it deploys,
+//     and limit the workers that wait for Shoots that do not answer (bulkhead).
 //   - webhook: the mutator of OperatingSystemConfigs, and the validator of Shoots.
 //   - charts, examples: Helm charts, image versions, manifests for an operator, example Shoots.
 //   - cmd/registry-cache-extension: controller and webhook, on the seed.
 //   - cmd/registry-cache-admission: the validator, as a webhook in the garden and offline.
-//   - cmd/registry-cache: `serve`, the cache in the shoot, and `clean`, the clean-up of its nodes.
+//   - cmd/registry-cache: `serve` runs a cache in the Shoot, `clean` cleans a node of the Shoot.
 //
-// What tests it (kind ← e2e, cmd/testbed; nothing above imports any of it):
+// These packages test it. kind imports neither e2e nor cmd/testbed. No package above imports them.
 //
-//   - kind: the testbed as a library: clusters, node image, upstream registries, gardenlet's flow.
+//   - kind: the testbed as a library: clusters, node image, registries, tasks of gardenlet.
 //   - cmd/testbed: its command line.
 //   - e2e: the scenarios, one behavior in each file; kind/fieldbugs: field bugs, as command lines.
-//   - bench, cmd/bench-controller: the cost of the extension on a seed with many shoots, measured.
+//   - bench, cmd/bench-controller: measure the cost of the extension on a seed with many Shoots.
 //
-// internal has what they share: program, the frame of every command; golden, for tests; house, the
-// rules of this repository as tests.
+// internal contains shared packages: program (signals and exit codes of every command), golden
+// (golden files of tests) and house (tests that check the rules of this repository).
 //
-// Read docs/architecture.md for the data flow, docs/testbed.md to run it.
+// Read docs/architecture.md for the data flow and docs/testbed.md to run the testbed.
 package registrycache

@@ -1,3 +1,3 @@
 // Package charts contains the Helm charts of the extension and its admission, and the image vector
-// of the images that the extension deploys into shoots. It must not know who uses them.
+// of the images that the extension deploys into shoots. It must not depend on their users.
 package charts

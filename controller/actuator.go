@@ -36,21 +36,20 @@ type Actuator struct {
 
 var _ extension.Actuator = &Actuator{}
 
-// waits holds the interval and the limits of everything that the actuator waits for.
+// waits contains the interval and the limits of all waits of the actuator.
 type waits struct {
 	interval time.Duration // of polls
 	// cleaned limits how long the cleaner may take on all nodes together.
 	cleaned time.Duration
-	// reported is how long the status of the cleaner's DaemonSet is enough. After that the actuator
-	// also reads nodes and pods: once at reported, again at twice that time, and then at intervals of
-	// twice that time.
+	// reported is how long the actuator relies on the status of the cleaner's DaemonSet. It then
+	// also lists nodes and pods: after reported, 2*reported and 4*reported, and then every
+	// 2*reported.
 	reported time.Duration
 	// notReady is how long a node must be not ready before it is skipped. Until then it may be
 	// restarting.
 	notReady time.Duration
-	// stuck is the age of the cleaner from which ready nodes that it cannot clean are skipped, too. It
-	// is longer than one attempt, because a skipped node keeps referring to a cache that no longer
-	// exists.
+	// stuck is the age of the cleaner after which ready nodes that it cannot clean are skipped,
+	// too. It exceeds one attempt, because a skipped node keeps the mirror of a removed cache.
 	stuck time.Duration
 	// deleted limits the deletion of ManagedResources that are removed together.
 	deleted time.Duration
@@ -91,8 +90,8 @@ func NewActuator(seed client.Client, shootClient ShootClient, images charts.Imag
 	}
 }
 
-// Delete removes the caches. It first cleans the nodes of all upstreams, unless the shoot is being
-// deleted or hibernated: then it only removes the cleaner of an interrupted clean-up. Objects in a
+// Delete removes the caches. It first removes all upstreams from the nodes. If the shoot is being
+// deleted or hibernated, it only removes the cleaner of an interrupted clean-up. Objects in a
 // hibernated shoot disappear when it wakes up. An undecodable status does not block the deletion.
 func (a *Actuator) Delete(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
 	if err := a.refresh(ctx, ex); err != nil {
@@ -138,15 +137,15 @@ func (a *Actuator) ForceDelete(ctx context.Context, log logr.Logger, ex *extensi
 	return errors.Join(append(errs, certificate.Remove(ctx, log, a.clock, a.client, ex.Namespace))...)
 }
 
-// Restore does what Reconcile does. The control plane has moved, and gardenlet has restored the
+// Restore does what Reconcile does. After the control plane has moved, gardenlet has restored the
 // state and the certificates, so Reconcile adopts everything in the shoot.
 func (a *Actuator) Restore(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
 	return a.Reconcile(ctx, log, ex)
 }
 
 // Migrate releases the caches with their content, so that another seed can adopt them. gardenlet
-// moves the certificates in the namespace. Migrate removes the cleaner, even if it has not
-// finished: the upstreams that it was removing are in the state, and the next seed removes them.
+// copies the certificates to that seed. Migrate removes the cleaner, even if it has not finished.
+// The state contains its upstreams, so the next seed cleans the nodes.
 func (a *Actuator) Migrate(ctx context.Context, _ logr.Logger, ex *extensionsv1alpha1.Extension) error {
 	if err := a.keepCaches(ctx, ex.Namespace); err != nil {
 		return err
@@ -206,8 +205,8 @@ type Options struct {
 // AddToManager adds the controller for Extensions of type registry-cache. The manager's scheme must
 // contain the types of extensionscontroller.AddToScheme.
 func AddToManager(ctx context.Context, mgr manager.Manager, options Options) error {
-	// Read without a cache: a cache may not have the actuator's own last write yet. A ManagedResource
-	// that was about to change would look healthy (gardener-extension-registry-cache#344).
+	// Read without a cache. A cache may lack the actuator's last write, and show a ManagedResource
+	// as healthy that is not applied yet (gardener-extension-registry-cache#344).
 	live, err := client.New(mgr.GetConfig(), client.Options{
 		HTTPClient: mgr.GetHTTPClient(),
 		Scheme:     mgr.GetScheme(),

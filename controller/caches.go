@@ -25,7 +25,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/monitoring"
 )
 
-// writer returns the client to write ManagedResources with.
+// writer returns the client that writes ManagedResources.
 func (a *Actuator) writer(t *target) client.Client {
 	if t.isNew {
 		return createOnly{a.client}
@@ -112,8 +112,9 @@ func (t *target) previousServices(shoot cache.Shoot) ([]client.Object, error) {
 	return services, nil
 }
 
-// withPreviousServiceNames returns the config with the last deployed Service names. It is recorded
-// if nodes do not know the new names, or if a failed reconciliation is retried before they do.
+// withPreviousServiceNames returns the config with the last deployed Service names. The status
+// records it while nodes may still use these Services: in a hibernated shoot, and if the
+// reconciliation fails and is retried.
 func (t *target) withPreviousServiceNames() *v1alpha3.RegistryConfig {
 	config := t.config.DeepCopy()
 	for i := range config.Caches {
@@ -137,8 +138,8 @@ func (c *certificates) bundle() []byte {
 	return c.ca.Bundle()
 }
 
-// certificates issues a certificate for every HTTPS cache whose cluster IP is known. A cache
-// without a known cluster IP gets only its Service until the Service has one.
+// certificates issues a certificate for every HTTPS cache whose cluster IP is known. Of a cache
+// without a known cluster IP, only the Service is deployed until it has one.
 func (a *Actuator) certificates(ctx context.Context, log logr.Logger, t *target) (*certificates, error) {
 	secure := t.tlsCaches()
 	if len(secure) == 0 {
@@ -156,7 +157,7 @@ func (a *Actuator) certificates(ctx context.Context, log logr.Logger, t *target)
 	return c, c.issue(ctx, t, addresses)
 }
 
-// issue issues certificates for the addresses, by upstream, and stores them in the target.
+// issue issues certificates and stores them in the target. addresses maps upstreams to cluster IPs.
 func (c *certificates) issue(ctx context.Context, t *target, addresses map[string]string) error {
 	for _, this := range t.tlsCaches() {
 		address := net.ParseIP(addresses[this.Upstream])
@@ -185,8 +186,8 @@ func (c *certificates) covers(t *target, addresses map[string]string) bool {
 	return true
 }
 
-// knownAddresses returns cluster IPs by upstream. If a Service has none, it takes the endpoint that
-// nodes know: a cache whose Service is missing for a moment must not lose its StatefulSet.
+// knownAddresses returns cluster IPs by upstream. If a Service has none, it returns the host of the
+// last reported endpoint. So a cache keeps its StatefulSet while its Service is missing.
 func (a *Actuator) knownAddresses(ctx context.Context, t *target, caches []v1alpha3.RegistryCache) (map[string]string, error) {
 	if t.isNew {
 		return nil, nil
@@ -213,8 +214,8 @@ func (a *Actuator) knownAddresses(ctx context.Context, t *target, caches []v1alp
 
 // awaitCertificates waits until the caches serve with the new certificates, if the CA bundle is
 // about to change: a node that drops the old CA too early would pull from the upstream. The pods
-// restart for the new certificates. A timeout is no error, so a cache that is never ready blocks
-// nothing.
+// restart for the new certificates. A timeout is not an error, so that a cache that never becomes
+// ready does not block the reconciliation.
 func (a *Actuator) awaitCertificates(ctx context.Context, log logr.Logger, t *target, c *certificates) error {
 	if c.ca == nil || t.before.status == nil || t.before.status.CABundle == nil || *t.before.status.CABundle == string(c.bundle()) {
 		return nil

@@ -104,7 +104,7 @@ func (a *Actuator) awaitCleaned(ctx context.Context, namespace string) ([]string
 	err = backoff(a.waits.interval).Until(limited, true, true, func(context.Context) (bool, error) {
 		elapsed := time.Since(started)
 		patient := elapsed < fullCheckAt
-		if !patient { // reads all nodes and pods, so not every time
+		if !patient { // check lists all nodes and pods, so not in each poll
 			fullCheckAt = elapsed + min(elapsed, 2*a.waits.reported)
 		}
 		done := check(patient)
@@ -150,7 +150,7 @@ func (a *Actuator) rollout(ctx context.Context, shoot client.Client, namespace s
 	if err != nil {
 		return none, 0, err
 	}
-	// A new task changes the ManagedResource's generation: the name of its Secret has a content hash.
+	// A new task changes the ManagedResource's generation: the name of its Secret has a hash.
 	if err := health.CheckManagedResourceApplied(mr); err != nil {
 		return none, 0, err
 	}

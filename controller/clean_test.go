@@ -91,7 +91,7 @@ func (l *landscape) cleanerPod(set *appsv1.DaemonSet, node string) *corev1.Pod {
 	return pod
 }
 
-// stopCleaner deletes what the deletion of the ManagedResource deletes.
+// stopCleaner deletes the cleaner's DaemonSet and pods, like the deletion of its ManagedResource.
 func (l *landscape) stopCleaner(ctx context.Context) error {
 	inKubeSystem := client.InNamespace(metav1.NamespaceSystem)
 	if err := l.shoot.DeleteAllOf(ctx, &corev1.Pod{}, inKubeSystem, client.MatchingLabels(cleaner.Labels())); err != nil {
@@ -231,7 +231,7 @@ func testCleaningReadsLittle(t *testing.T) {
 	}
 }
 
-// TestCleanedCountsOnceApplied checks that an earlier cleaner with another task does not count.
+// TestCleanedCountsOnceApplied checks that a finished cleaner with an earlier task is ignored.
 func TestCleanedCountsOnceApplied(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{beta}, []string{alpha, beta}), cluster())
 	l.behind = true
@@ -290,7 +290,7 @@ func TestRevertedRemoval(t *testing.T) {
 	l.expectCleanUps(t, `"cleanUps":2`, alpha)
 }
 
-// TestCleanUpsSurviveMigration matters because the previous seed may have cleaned nodes.
+// TestCleanUpsSurviveMigration checks that the number of clean-ups moves to the next seed.
 func TestCleanUpsSurviveMigration(t *testing.T) {
 	l, _ := newRunningLandscape(t, func(c *v1alpha3.RegistryConfig) { c.Caches = c.Caches[:1] })
 	l.noCleaner = "ImagePullBackOff"

@@ -153,7 +153,7 @@ func TestDeleteWithUndecodableStatus(t *testing.T) {
 	}
 }
 
-// TestForceDeleteWaitsForNothing checks that remaining objects do not matter.
+// TestForceDeleteWaitsForNothing checks that ForceDelete succeeds while ManagedResources remain.
 func TestForceDeleteWaitsForNothing(t *testing.T) {
 	ex := newExtension([]string{alpha}, []string{alpha})
 	l := newLandscape(t, ex, managedResource(cachesName, "test/stays"), managedResource(cleanerName, "test/stays"))
@@ -204,7 +204,7 @@ func TestTimeouts(t *testing.T) {
 const managerFinalizer = "resources.gardener.cloud/gardener-resource-manager"
 
 // ignores returns whether no gardener-resource-manager handles the ManagedResource. gardenlet
-// scales down the one of a hibernated shoot. The one of the seed keeps running.
+// scales down the gardener-resource-manager of a hibernated shoot, but not the seed's.
 func (l *landscape) ignores(ctx context.Context, seed client.Client, name string) bool {
 	cluster := &extensionsv1alpha1.Cluster{}
 	if err := seed.Get(ctx, client.ObjectKey{Name: namespace}, cluster); err != nil || name == monitoringName {

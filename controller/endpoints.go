@@ -68,8 +68,8 @@ func (a *Actuator) awaitEndpoints(ctx context.Context, t *target) ([]v1alpha3.Re
 	var endpoints []v1alpha3.RegistryCacheStatus
 	var pending error
 	started := time.Now()
-	// The requests do not use the context of the poll. The last one would fail with "client rate
-	// limiter Wait returned an error: context deadline exceeded" instead of what is missing.
+	// The requests do not use the context of the poll. The last request would fail with "client
+	// rate limiter Wait returned an error: context deadline exceeded", which hides what is missing.
 	err = wait.PollUntilContextTimeout(ctx, a.waits.interval, a.waits.endpoints, true, func(context.Context) (bool, error) {
 		endpoints, pending = a.endpoints(ctx, shoot, t, someNew)
 		if errors.Is(pending, errNotApplicable) && time.Since(started) >= a.waits.applied || shootclient.NoAnswer(pending) {
@@ -83,7 +83,7 @@ func (a *Actuator) awaitEndpoints(ctx context.Context, t *target) ([]v1alpha3.Re
 	return endpoints, nil
 }
 
-// endpoints checks once. Its error names what is missing.
+// endpoints is awaitEndpoints without waiting. Its error names what is missing.
 func (a *Actuator) endpoints(ctx context.Context, shoot client.Client, t *target, someNew bool) ([]v1alpha3.RegistryCacheStatus, error) {
 	mr, err := a.managedResource(ctx, t.ex.Namespace, cachesName)
 	if err != nil {
@@ -117,7 +117,7 @@ func listServices(ctx context.Context, shoot client.Client) ([]corev1.Service, e
 }
 
 // matchServices finds the Service of each cache, in the order of the config. It ignores a Service
-// that only has the same label, is being deleted, or has no cluster IP.
+// that has another name or upstream, is being deleted, or has no cluster IP.
 func matchServices(services []corev1.Service, t *target) (found []v1alpha3.RegistryCacheStatus, missing []string) {
 	for i := range t.config.Caches {
 		c := &t.config.Caches[i]

@@ -49,8 +49,7 @@ func (l *landscape) reconciled(t *testing.T) {
 	}
 }
 
-// TestServiceRename checks that nodes that do not know the new name find the cache at the old
-// address.
+// TestServiceRename checks that nodes can still use the old address until the next reconciliation.
 func TestServiceRename(t *testing.T) {
 	l, _ := newRunningLandscape(t, renamed(ptr.To("new")))
 	previous := l.services(t)[v1alpha3.Name(alpha)]
@@ -79,8 +78,8 @@ func TestServiceRename(t *testing.T) {
 	}
 }
 
-// TestServiceRenameWhileHibernated matters because the nodes of a shoot that wakes up may get the
-// old address.
+// TestServiceRenameWhileHibernated checks that the old Service exists after the shoot wakes up. Its
+// nodes may be configured with the old address.
 func TestServiceRenameWhileHibernated(t *testing.T) {
 	l, _ := newRunningLandscape(t, renamed(ptr.To("new")))
 	l.changeShoot(t, hibernated)
@@ -94,8 +93,8 @@ func TestServiceRenameWhileHibernated(t *testing.T) {
 	}
 }
 
-// TestServiceRenameThatFails checks that a failed attempt keeps the old Service. It is retried
-// immediately, before nodes know the new one.
+// TestServiceRenameThatFails checks that a failed attempt keeps the old Service. The retry follows
+// immediately, before nodes use the new Service.
 func TestServiceRenameThatFails(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{alpha, beta}, nil), cluster())
 	l.storageClass = "fixed"
@@ -193,8 +192,8 @@ func (l *landscape) served(t *testing.T) *x509.Certificate {
 	return nil
 }
 
-// assertTrusted checks that a node that only knows the status trusts the cache of alpha at its
-// endpoint.
+// assertTrusted checks that a node trusts the cache of alpha, with the endpoint and the CA bundle
+// in the status.
 func (l *landscape) assertTrusted(t *testing.T) {
 	t.Helper()
 	r, err := recordOf(l.extension(t))

@@ -7,8 +7,8 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// hibernationEnabled returns whether the Shoot is to be hibernated, so that the shoot's API server
-// does not answer, or soon will not.
+// hibernationEnabled returns whether the Shoot's spec enables hibernation. Then the shoot's API
+// server is stopped, or about to be stopped.
 func (t *target) hibernationEnabled() bool {
 	return extensionscontroller.IsHibernationEnabled(t.cluster)
 }
@@ -20,8 +20,7 @@ func isHibernated(cluster *extensionscontroller.Cluster) bool {
 }
 
 // removeFrom is like remove, but does not wait for objects in a hibernated shoot, which are deleted
-// when it wakes up. Waiting would keep the Extension until then, but its owner may want to add it
-// again earlier.
+// when it wakes up. Otherwise the Extension would exist until then and could not be added again.
 func (a *Actuator) removeFrom(ctx context.Context, log logr.Logger, cluster *extensionscontroller.Cluster, names ...string) error {
 	namespace := cluster.ObjectMeta.Name
 	if !isHibernated(cluster) {

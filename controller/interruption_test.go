@@ -175,7 +175,7 @@ func interrupt(t *testing.T, change change, what, want string, arm func(*wire, c
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	arm(w, cancel)
-	_ = change.act(l.actuator, ctx, l.extension(t)) // a poll repeats a lost request
+	_ = change.act(l.actuator, ctx, l.extension(t)) // no error if a poll repeats the lost request
 	w.fail = nil
 	l.patient()
 	if err := change.act(l.actuator, t.Context(), l.extension(t)); err != nil {
@@ -187,8 +187,8 @@ func interrupt(t *testing.T, change change, what, want string, arm func(*wire, c
 	}
 }
 
-// summary describes the state of a landscape without what differs between runs: keys, addresses,
-// times.
+// summary describes the state of a landscape without keys, addresses and times, which differ
+// between runs.
 func (l *landscape) summary(t *testing.T) string {
 	t.Helper()
 	var lines []string
@@ -273,8 +273,8 @@ func (l *landscape) hangs(requests *int) {
 	}
 }
 
-// TestHangingShootIsAskedOnce matters because each request takes the client's timeout of 10
-// seconds.
+// TestHangingShootIsAskedOnce checks that an attempt ends with the first request that times out.
+// Each takes the client's timeout of 10 seconds.
 func TestHangingShootIsAskedOnce(t *testing.T) {
 	for name, test := range map[string]struct{ wanted, running []string }{
 		"for endpoints":           {[]string{alpha}, []string{alpha}},

@@ -46,8 +46,8 @@ func (l *landscape) applyCaches(ctx context.Context, seed client.Client) error {
 	return l.prune(ctx, names, services)
 }
 
-// applySet does not change the claim templates of an existing StatefulSet, like
-// gardener-resource-manager.
+// applySet creates a StatefulSet, its claim and its pod. Like gardener-resource-manager, it does
+// not change the claim templates of an existing StatefulSet.
 func (l *landscape) applySet(ctx context.Context, set *appsv1.StatefulSet) error {
 	l.nextUID++
 	set.UID = types.UID(fmt.Sprintf("set-%d", l.nextUID))

@@ -36,8 +36,8 @@ const (
 	beta      = "beta.upstream.test"
 )
 
-// scheme is used by both clusters. Creating a fake client takes longer with more types, so it has
-// few.
+// scheme is used by both clusters. It has few types, because each makes the creation of a fake
+// client slower.
 var scheme = runtime.NewScheme()
 
 func TestMain(m *testing.M) {
@@ -136,7 +136,7 @@ func (l *landscape) interceptors() interceptor.Funcs {
 	}
 }
 
-// note logs an operation on a ManagedResource, except on that of the monitoring.
+// note logs an operation on a ManagedResource, except the one for monitoring.
 func (l *landscape) note(verb, name string) {
 	if name != monitoringName {
 		l.log = append(l.log, verb+" "+name)

@@ -32,7 +32,7 @@ const (
 	// monitoringName is the ManagedResource for the shoot's Prometheus and Plutono, applied to the
 	// seed.
 	monitoringName = "extension-registry-cache-monitoring"
-	// origin prevents gardenlet from deleting these ManagedResources together with its own.
+	// origin prevents gardenlet from deleting these ManagedResources together with gardenlet's.
 	origin = "registry-cache"
 )
 
@@ -142,7 +142,7 @@ func (a *Actuator) requestDeletion(ctx context.Context, namespace, name string) 
 	return true, nil
 }
 
-// keepCaches makes the caches outlive their ManagedResource.
+// keepCaches keeps the caches in the shoot when their ManagedResource is deleted.
 func (a *Actuator) keepCaches(ctx context.Context, namespace string) error {
 	if err := managedresources.SetKeepObjects(ctx, a.client, namespace, cachesName, true); err != nil {
 		return fmt.Errorf("keeping the objects of ManagedResource %s: %w", cachesName, err)
@@ -169,7 +169,7 @@ func encodeManifests(encoder runtime.Encoder, objects []client.Object) (map[stri
 	var data bytes.Buffer
 	writer := brotli.NewWriterOptions(&data, compression)
 	for _, object := range objects {
-		// The separator also comes first. A reader that sees a brace first parses everything as JSON.
+		// If the data began with a brace, gardener-resource-manager would parse it as JSON.
 		if _, err := writer.Write([]byte("---\n")); err != nil {
 			return nil, err
 		}

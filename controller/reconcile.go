@@ -16,10 +16,10 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/cleaner"
 )
 
-// Reconcile deploys what the providerConfig configures. It removes a cache in this order, so that
-// no ready node keeps its mirror: it cleans the nodes, removes the cache from the status, and
-// deletes its objects. An invalid providerConfig or reference changes nothing. A volume that cannot
-// grow is reported after everything else is done.
+// Reconcile deploys what the providerConfig configures. To remove a cache, it cleans the nodes,
+// removes the cache from the status, and then deletes its objects. In this order no ready node
+// keeps the mirror of a removed cache. An invalid providerConfig or reference changes nothing. A
+// volume that cannot grow is reported after everything else is done.
 func (a *Actuator) Reconcile(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
 	t, err := a.read(ctx, ex)
 	if err != nil {
@@ -44,8 +44,8 @@ func (a *Actuator) Reconcile(ctx context.Context, log logr.Logger, ex *extension
 }
 
 // cleanRemoved removes the configuration of removed upstreams from the nodes, and then from the
-// status. After that, the webhook gives it to no node, and a retry does not clean again. The
-// cleaner is deleted while the caches are deployed. A retry waits here until it is gone.
+// status. After that, the webhook no longer gives it to nodes, and a retry does not clean again.
+// The cleaner is deleted while the caches are deployed. A retry first waits for its deletion.
 func (a *Actuator) cleanRemoved(ctx context.Context, log logr.Logger, t *target) error {
 	removed := t.before.removed(t.config)
 	if len(removed) == 0 {
@@ -76,9 +76,9 @@ func (a *Actuator) cleanRemoved(ctx context.Context, log logr.Logger, t *target)
 }
 
 // countCleanUp counts a clean-up in the status before it starts. The webhook writes the number into
-// the unit. Otherwise a reverted removal would give an unchanged OperatingSystemConfig, which
-// gardener-node-agent skips, and cleaned nodes would stay without the mirror. A resumed clean-up is
-// not counted again.
+// the unit. Without it, a reverted removal would not change the OperatingSystemConfig,
+// gardener-node-agent would do nothing, and cleaned nodes would stay without the mirror. A resumed
+// clean-up is not counted again.
 func (a *Actuator) countCleanUp(ctx context.Context, t *target) error {
 	mr, err := a.managedResource(ctx, t.ex.Namespace, cleanerName)
 	if client.IgnoreNotFound(err) != nil {

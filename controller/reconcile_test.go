@@ -176,8 +176,8 @@ func TestReconcileRemovesTheCleanerMeanwhile(t *testing.T) {
 	}
 }
 
-// TestReconcileIgnoresPreviousService matters because the Service of a cache that was removed and
-// added again may still be deleted.
+// TestReconcileIgnoresPreviousService checks that the Service of a removed cache is not reported
+// for a new cache of the same upstream, because it may still be deleted.
 func TestReconcileIgnoresPreviousService(t *testing.T) {
 	for name, test := range map[string]struct {
 		running []string
@@ -231,8 +231,8 @@ func TestReconcileWithoutEndpoint(t *testing.T) {
 	}
 }
 
-// TestReconcileGivesUpEarly checks that what gardener-resource-manager cannot apply does not block
-// a worker.
+// TestReconcileGivesUpEarly checks that objects that gardener-resource-manager cannot apply do not
+// block a worker.
 func TestReconcileGivesUpEarly(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{alpha}, nil), cluster())
 	l.applyError = "exceeded quota"

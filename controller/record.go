@@ -18,12 +18,12 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/cache"
 )
 
-// record is what the Extension's status says about earlier reconciliations.
+// record is the decoded status of the Extension, which earlier reconciliations wrote.
 type record struct {
-	// status is the providerStatus: the caches that nodes know. Nil if there is none.
+	// status is the providerStatus: the caches that nodes are configured with. Nil if missing.
 	status *v1alpha3.RegistryStatus
-	// applied is the config that the caches were last deployed with, from status.state, which moves
-	// along to another seed. Nil if there is none.
+	// applied is the config that the caches were last deployed with, from status.state, which
+	// Gardener copies to another seed. Nil if there is none.
 	applied *v1alpha3.RegistryConfig
 	// cleanUps is the number of clean-ups that have started, from status.state.
 	cleanUps int64
@@ -60,7 +60,7 @@ func recordOf(ex *extensionsv1alpha1.Extension) (record, error) {
 	return r, nil
 }
 
-// empty returns whether no reconciliation ever finished. Then no node knows a cache.
+// empty returns whether no reconciliation ever finished. Then no node is configured with a cache.
 func (r record) empty() bool {
 	return r.status == nil && r.applied == nil
 }
@@ -114,7 +114,7 @@ func (r record) deployed(upstream string) *v1alpha3.RegistryCache {
 	return find(r.applied.Caches, upstream)
 }
 
-// endpoint returns the endpoint of the upstream that nodes know, or an empty string.
+// endpoint returns the last reported endpoint of the upstream's cache, or an empty string.
 func (r record) endpoint(upstream string) string {
 	if r.status == nil {
 		return ""
@@ -127,7 +127,7 @@ func (r record) endpoint(upstream string) string {
 	return ""
 }
 
-// hadTLS returns whether there may be certificates.
+// hadTLS returns whether earlier reconciliations may have issued certificates.
 func (r record) hadTLS() bool {
 	return r.status != nil && r.status.CABundle != nil || r.applied != nil && slices.ContainsFunc(r.applied.Caches, cache.ServesTLS)
 }
@@ -152,9 +152,8 @@ func typeMeta(kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: v1alpha3.SchemeGroupVersion.String(), Kind: kind}
 }
 
-// write writes the record and the conditions in one request, or in none if nothing changes. If it
-// wrote providerStatus and state separately, a later reconciliation that reads only one of them
-// would clean too much or too little.
+// write writes the record and the conditions in one request, or in none if nothing changes. An
+// interruption between two requests would make the retry clean too many or too few upstreams.
 func (a *Actuator) write(
 	ctx context.Context, ex *extensionsv1alpha1.Extension, r record, conditions ...gardencorev1beta1.Condition,
 ) error {

@@ -64,7 +64,7 @@ func (a *Actuator) read(ctx context.Context, ex *extensionsv1alpha1.Extension) (
 	return &target{ex: ex, cluster: cluster, before: before, config: config, secrets: secrets, isNew: before.empty()}, nil
 }
 
-// shoot returns the client for the shoot. It reads the access to the shoot once per reconciliation.
+// shoot returns the client for the shoot. It requests the client once per reconciliation.
 func (a *Actuator) shoot(ctx context.Context, t *target) (client.Client, error) {
 	if t.shoot == nil {
 		shoot, err := a.shootClient(ctx, t.ex.Namespace)
@@ -119,7 +119,7 @@ func networksOf(shoot *gardencorev1beta1.Shoot) []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// errWorkerless is for Shoots that got past the admission, which rejects them.
+// errWorkerless is the error for a Shoot without workers that the admission did not reject.
 var errWorkerless = errors.New("the Shoot has no workers, so no node can run a cache or pull through it; " +
 	"remove the extension from the Shoot, or add a worker pool")
 

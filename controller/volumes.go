@@ -13,8 +13,8 @@ import (
 
 // growVolumes grows the volumes of caches whose configured size has increased, and returns the
 // caches whose StatefulSets it deleted. A volume that cannot grow keeps its size in the target,
-// with the reason in refused. In a hibernated shoot nothing grows; the next reconciliation after it
-// wakes up does it.
+// with the reason in refused. In a hibernated shoot nothing grows before the first reconciliation
+// after it wakes up.
 func (a *Actuator) growVolumes(ctx context.Context, log logr.Logger, t *target) ([]v1alpha3.RegistryCache, error) {
 	if t.isNew {
 		return nil, nil
@@ -104,8 +104,8 @@ func (a *Actuator) awaitReplaced(ctx context.Context, namespace string, replaced
 	return nil
 }
 
-// removeOrphans deletes the pods and claims that an interrupted growth left behind for caches that
-// are about to be removed.
+// removeOrphans deletes the pods and claims that an interrupted growth did not delete, for caches
+// that are about to be removed.
 func (a *Actuator) removeOrphans(ctx context.Context, namespace string, upstreams []string) error {
 	if len(upstreams) == 0 {
 		return nil

@@ -78,8 +78,8 @@ func TestUnboundClaim(t *testing.T) {
 	}
 }
 
-// TestGrowthBeyondTheQuota checks that everything else is done, and that the error contains that of
-// the API server.
+// TestGrowthBeyondTheQuota checks that everything else is done, and that the error contains the API
+// server's error.
 func TestGrowthBeyondTheQuota(t *testing.T) {
 	l, w := newRunningLandscape(t, sized("20Gi"))
 	l.configure(t, func(c *v1alpha3.RegistryConfig) {
@@ -124,7 +124,7 @@ func TestInterruptionBeforeRemoval(t *testing.T) {
 					l, w := newRunningLandscape(t, sized("20Gi"))
 					ctx, cancel := context.WithCancel(t.Context())
 					arm(w, cancel)
-					_ = l.actuator.Reconcile(ctx, logr.Discard(), l.extension(t)) // a poll repeats a lost request
+					_ = l.actuator.Reconcile(ctx, logr.Discard(), l.extension(t)) // no error if a poll repeats the lost request
 					cancel()
 					w.fail = nil
 					l.patient()
@@ -223,8 +223,7 @@ func TestStrandedVolume(t *testing.T) {
 	}
 }
 
-// TestStrandedVolumeThatStays checks that a claim that cannot be deleted is an error, so that it is
-// retried.
+// TestStrandedVolumeThatStays checks that Reconcile returns an error if a claim cannot be deleted.
 func TestStrandedVolumeThatStays(t *testing.T) {
 	l, w := newRunningLandscape(t, nil)
 	l.strand(t)

@@ -38,8 +38,8 @@ func newTestCA(t *testing.T, name string) *testCA {
 	return a
 }
 
-// server starts a server with a certificate of the CA. It drops the log about clients that do not
-// trust the certificate.
+// server starts a server with a certificate of the CA. It discards the log about clients that do
+// not trust the certificate.
 func (a *testCA) server(t *testing.T, handler http.Handler) *httptest.Server {
 	t.Helper()
 	server := httptest.NewUnstartedServer(handler)

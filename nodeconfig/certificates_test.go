@@ -34,8 +34,9 @@ func TestCertificatesAreLeftOutWithoutHTTPS(t *testing.T) {
 	}
 }
 
-// Text around certificates and invalid certificates must not get into hosts.toml or the unit.
-// containerd fails every pull if a CA file contains no certificate.
+// TestOnlyCertificatesGetToANode checks that neither text around certificates nor invalid
+// certificates get into hosts.toml or the unit. containerd fails each pull if a CA file has no
+// certificate.
 func TestOnlyCertificatesGetToANode(t *testing.T) {
 	key := string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("secret")}))
 	noCertificate := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("none")}))

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// CertsDir is containerd's registry configuration on a node. It is read on every pull.
+	// CertsDir is containerd's registry configuration on a node. containerd reads it on every pull.
 	CertsDir = "/etc/containerd/certs.d"
 	// HostsFile is the name of containerd's file in the directory of an upstream.
 	HostsFile = "hosts.toml"
@@ -33,9 +33,8 @@ func HostsPath(upstream string) string {
 // cache does not answer.
 //
 // containerd fails a pull if it cannot read the file that "ca" names. So "ca" names hosts.toml
-// itself, which cannot go missing alone. The certificates come before the first "ca", so a
-// truncated file does not parse without them. containerd ignores unknown keys, and text around the
-// certificates of a file.
+// itself. The certificates come before the first "ca", so a truncated file with "ca" contains them.
+// containerd ignores unknown keys, and text around the certificates of a file.
 func HostsTOML(r Registry) string {
 	var endpointCA, upstreamCA []byte
 	if strings.HasPrefix(r.Endpoint, "https:") {
@@ -77,7 +76,7 @@ func Marked(content string) bool {
 	return firstLine == Marker
 }
 
-// Registry is one upstream registry with a cache, as a node sees it.
+// Registry is what a node needs to pull from one upstream registry through its cache.
 type Registry struct {
 	// Upstream is <host>[:<port>] as in image references, and the name of a directory in CertsDir.
 	Upstream string
@@ -107,7 +106,7 @@ func (r Registry) Argument() string {
 }
 
 // ParseArgument is the inverse of Registry.Argument. It also parses arguments of versions without
-// CA bundles. It returns the certificates as canonical PEM, with nothing in between.
+// CA bundles. It returns the certificates as canonical PEM, without text between them.
 func ParseArgument(argument string) (Registry, error) {
 	parts := strings.Split(argument, ",")
 	if len(parts) < 3 || len(parts) > 5 || parts[0] == "" || parts[1] == "" || parts[2] == "" {

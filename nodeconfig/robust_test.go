@@ -16,8 +16,8 @@ import (
 // killJob kills the process group of a job of the script, but never the process group of the tests.
 const killJob = `[[ $(ps -o pgid= -p $$) -ne $TEST_GROUP ]] && kill -KILL 0`
 
-// A job of the script is killed at each command that it runs to write a file. The file must be
-// complete or absent. The next run completes it and removes leftovers.
+// TestScriptKilledAtAnyPointLeavesNoHalfFile kills a job of the script at each command that writes
+// the file. The file must be complete or absent. The next run completes it and removes leftovers.
 func TestScriptKilledAtAnyPointLeavesNoHalfFile(t *testing.T) {
 	for _, tool := range []string{"mktemp", "chmod", "sync", "mkdir", "mv"} {
 		for when, body := range map[string]string{"before": killJob, "after": `"$real" "$@"; ` + killJob} {

@@ -23,8 +23,7 @@ import (
 // patience limits every wait for the script. Only a script that hangs reaches it.
 const patience = 2 * time.Minute
 
-// node is a directory that represents the certs.d of a node. The script that runs on it is the real
-// one, in real bash.
+// node is a directory that represents the certs.d of a node. Tests run the real script in bash.
 type node struct {
 	certs string
 	env   []string
@@ -66,7 +65,7 @@ func (n *node) start(t *testing.T, arguments ...string) *process {
 	reader, writer := io.Pipe()
 	p := &process{t: t, writer: writer, cmd: exec.CommandContext(ctx, "bash", append([]string{script}, arguments...)...), lines: make(chan string, 1000)}
 	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = n.env, writer, writer
-	p.cmd.WaitDelay = patience // a child that outlives the script holds its output
+	p.cmd.WaitDelay = patience // a child that outlives the script keeps its output open
 	// On SIGTERM the script also ends its children. SIGINT would be ignored in a background job of
 	// another script.
 	p.cmd.Cancel = func() error { return p.cmd.Process.Signal(syscall.SIGTERM) }
@@ -112,7 +111,7 @@ func (p *process) expect(text string) {
 	}
 }
 
-// wait waits until the script and all of its children have exited (they hold its output), and
+// wait waits until the script and all of its children have exited (they keep its output open), and
 // returns the log.
 func (p *process) wait() string {
 	p.t.Helper()
@@ -228,7 +227,7 @@ func newCache(t *testing.T, upstream string, handler http.HandlerFunc) *cache {
 	return c
 }
 
-// serve counts the requests and checks that they are what the script may send.
+// serve counts the requests and checks that each is GET /v2/.
 func (c *cache) serve(t *testing.T, handler http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		c.requests.Add(1)

@@ -32,7 +32,7 @@ func TestScriptEndsAtOnceOnTERM(t *testing.T) {
 		t.Fatal(err)
 	}
 	if log := p.wait(); strings.Contains(log, "Killed") { // returns only when no child is left, long before 1000 s
-		t.Errorf("bash talks about its jobs:\n%s", log)
+		t.Errorf("bash logs that a job was killed:\n%s", log)
 	}
 	n.expectEntries(t)
 }

@@ -76,7 +76,7 @@ func TestScriptKeepsAFileThatStillWorksWhileCAsAreRotated(t *testing.T) {
 		select {
 		case <-asked:
 		case <-time.After(patience):
-			t.Fatalf("the cache is not asked by the old certificates within %s", patience)
+			t.Fatalf("the script does not check the cache with the old certificates within %s", patience)
 		}
 	}
 	n.expectHosts(t, before)
@@ -115,7 +115,7 @@ func TestScriptTakesADamagedFileAwayWhileTheCacheIsDown(t *testing.T) {
 			c := newTLSCache(t, "alpha.test", ca, ca.PEM, answer(http.StatusServiceUnavailable))
 			damaged := damage(nodeconfig.HostsTOML(c.Registry))
 			if _, err := hostsOf(t, "alpha.test", damaged); err == nil {
-				t.Fatal("containerd does not mind the damage")
+				t.Fatal("containerd accepts the damaged file")
 			}
 			n.write(t, "alpha.test", damaged)
 			p := n.start(t, c.Argument())

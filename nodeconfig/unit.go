@@ -29,7 +29,7 @@ var unitTemplate = template.Must(template.New(UnitName).Parse(unitText))
 // (systemd.service(5), "Command lines").
 //
 // cleanUps is the number of clean-ups started so far. A clean-up may have changed the unit on a
-// node. Another number gives another unit, so gardener-node-agent writes it again although the
+// node. A new number changes the unit, so that gardener-node-agent writes it again even if the
 // registries are the same. 0 is omitted.
 func Unit(registries []Registry, cleanUps int64) string {
 	var unit bytes.Buffer

@@ -42,7 +42,7 @@ func TestParseUnitIsTheInverseOfUnit(t *testing.T) {
 	}
 }
 
-// gardener-node-agent writes a unit only if it differs from the last one.
+// TestUnitChangesWithEachCleanUp checks the unit's comment with the number of clean-ups.
 func TestUnitChangesWithEachCleanUp(t *testing.T) {
 	registries := []nodeconfig.Registry{dockerHub, ipv6}
 	none, one, two := nodeconfig.Unit(registries, 0), nodeconfig.Unit(registries, 1), nodeconfig.Unit(registries, 2)
@@ -63,7 +63,7 @@ func TestUnitChangesWithEachCleanUp(t *testing.T) {
 	}
 	changed, err := nodeconfig.WithoutUpstreams(two, []string{ipv6.Upstream})
 	if err != nil || changed != nodeconfig.Unit([]nodeconfig.Registry{dockerHub}, 2) {
-		t.Errorf("the cleaner changes it to, %v:\n%s", err, changed)
+		t.Errorf("error %v, the cleaner changes the unit to:\n%s", err, changed)
 	}
 }
 

@@ -72,7 +72,7 @@ func TestScriptSlowsDownWhileNothingAnswers(t *testing.T) {
 	for _, seconds := range []int{3, 6, 12, 24, 48, 60, 60} {
 		line := fmt.Sprintf("slept %d\n", seconds)
 		if !strings.Contains(log+"\n", line) {
-			t.Fatalf("it does not sleep %d s next:\n%s", seconds, log)
+			t.Fatalf("the script does not sleep %d s next:\n%s", seconds, log)
 		}
 		log = strings.Replace(log+"\n", line, "", 1)
 	}

@@ -117,7 +117,7 @@ func TestScriptLeavesAFileAloneThatSomebodyElseTookOver(t *testing.T) {
 	for name, content := range map[string]string{
 		"unmanaged mirror":        unmanaged,
 		"a table":                 "# mine\n[host.\"http://10.0.0.9\"]\n",
-		"our file without Marker": strings.TrimPrefix(nodeconfig.HostsTOML(dockerHub), nodeconfig.Marker),
+		"own file without Marker": strings.TrimPrefix(nodeconfig.HostsTOML(dockerHub), nodeconfig.Marker),
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := watching(t)
@@ -138,7 +138,7 @@ func TestScriptLeavesAFileAloneThatSomebodyElseTookOver(t *testing.T) {
 				t.Fatal(err)
 			}
 			if log := p.wait(); strings.Count(log, "is not ours") != 1 {
-				t.Errorf("the log says so not once:\n%s", log)
+				t.Errorf("the log does not report the file exactly once:\n%s", log)
 			}
 		})
 	}
@@ -187,6 +187,6 @@ func TestScriptWatchesWithoutStartingAnything(t *testing.T) {
 		p.expect("sleeps")
 	}
 	if after, err := os.ReadFile(started); string(after) != string(before) {
-		t.Errorf("it starts programs: %q, %v", strings.TrimPrefix(string(after), string(before)), err)
+		t.Errorf("the script starts programs: %q, %v", strings.TrimPrefix(string(after), string(before)), err)
 	}
 }

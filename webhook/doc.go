@@ -1,2 +1,2 @@
-// Package webhook holds the admission webhooks of the extension, one per subpackage.
+// Package webhook contains the admission webhooks of the extension, one per subpackage.
 package webhook

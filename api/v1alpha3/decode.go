@@ -87,7 +87,7 @@ func parts(err error) []error {
 		return aggregate.Errors()
 	}
 	for wrapped := err; wrapped != nil; wrapped = errors.Unwrap(wrapped) {
-		if strict, ok := runtime.AsStrictDecodingError(wrapped); ok { // it does not unwrap
+		if strict, ok := runtime.AsStrictDecodingError(wrapped); ok { // AsStrictDecodingError does not unwrap
 			return strict.Errors()
 		}
 	}
@@ -150,7 +150,7 @@ func checkStruct(raw json.RawMessage, typ reflect.Type, path *field.Path) field.
 	var errs field.ErrorList
 	for i := range typ.NumField() {
 		name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
-		if name == "" { // inlined: its fields are strings of this object
+		if name == "" { // an inlined struct such as TypeMeta: its fields belong to this object
 			errs = append(errs, checkStruct(raw, typ.Field(i).Type, path)...)
 			continue
 		}

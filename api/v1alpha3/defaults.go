@@ -11,7 +11,8 @@ import (
 // DefaultTTL is how long a blob stays in a cache if garbageCollection is not set.
 const DefaultTTL = 168 * time.Hour
 
-// Images of docker.io are served by registry-1.docker.io, as containerd and the Docker Engine know.
+// Like containerd and the Docker Engine, caches fetch images of docker.io from
+// registry-1.docker.io.
 const (
 	dockerHub    = "docker.io"
 	dockerHubURL = "https://registry-1.docker.io"
@@ -28,8 +29,8 @@ func defaultRemoteURL(upstream string) string {
 	return "https://" + upstream
 }
 
-// SetDefaults sets every optional field of config that is nil, except the name of the StorageClass,
-// which the Shoot's default StorageClass decides. It also removes the trailing slash of URLs.
+// SetDefaults sets every optional field of config that is nil, except volume.storageClassName: nil
+// stands for the Shoot's default StorageClass. It also removes the trailing slash of URLs.
 // Afterwards RemoteURL, Volume.Size and GarbageCollection of every cache are not nil.
 func SetDefaults(config *RegistryConfig) {
 	for i := range config.Caches {

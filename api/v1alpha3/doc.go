@@ -1,14 +1,14 @@
 // Package v1alpha3 is the API of the registry-cache extension: what a Shoot owner writes
-// (RegistryConfig), what the extension reports (RegistryStatus) and what it remembers (State), with
-// strict decoding, defaults and validation. It also defines the names and ports that several
-// packages share.
+// (RegistryConfig), what the extension reports (RegistryStatus) and what it stores for later
+// reconciliations (State), with strict decoding, defaults and validation. It also defines the names
+// and ports that several packages share.
 //
-// It is JSON compatible with v1alpha3 of gardener-extension-registry-cache, so that Shoots written
-// for that extension work unchanged. caBundleSecretReferenceName and proxy.noProxy are additions.
-// Unknown fields are rejected.
+// The API is JSON compatible with v1alpha3 of gardener-extension-registry-cache, so that Shoots
+// written for that extension work unchanged. caBundleSecretReferenceName and proxy.noProxy are
+// additions. Unknown fields are rejected.
 //
-// All functions are pure. The package imports nothing of this repository and must not know about
-// clusters, nodes or the objects that the controller deploys.
+// All functions are pure. The package imports no other package of this repository. It must not
+// depend on clusters, nodes or the objects that the controller deploys.
 //
 // +k8s:deepcopy-gen=package
 // +groupName=registry.extensions.gardener.cloud

@@ -16,8 +16,8 @@ import (
 const special = " \t\n\r\x00,;&|<>()$`\\\"'*?{}~#%!@="
 
 // FuzzConfig checks that no input makes decoding, defaulting or validation panic. It also checks
-// that a valid config has no special characters where it becomes an argument of the node script or
-// the name of an object.
+// that values of a valid config contain no special characters if they become arguments of the node
+// script or names of objects.
 //
 //	go test -fuzz=FuzzConfig -fuzztime=1m ./api/v1alpha3
 func FuzzConfig(f *testing.F) {

@@ -42,8 +42,8 @@ func Name(upstream string) string {
 
 // HostLabel returns the value of the label LabelUpstreamHost: a valid label value that is unique
 // per upstream. It is the upstream with ":" replaced by "_", a character that no host contains. If
-// that is no valid label value, it is sanitized and shortened, and a hash of the upstream keeps it
-// unique.
+// the result is not a valid label value, it is sanitized, shortened and gets a hash of the
+// upstream.
 func HostLabel(upstream string) string {
 	value := strings.ReplaceAll(upstream, ":", "_")
 	if len(validation.IsValidLabelValue(value)) == 0 {
@@ -75,18 +75,18 @@ func ServiceName(cache *RegistryCache) string {
 }
 
 // Names and ports that several packages, the testbed and operators rely on. Objects in running
-// Shoots carry them, so they must not change.
+// Shoots contain them, so they must not change.
 const (
-	// ExtensionType is the type of the Extensions, and the name that gardenlet gives each of them.
+	// ExtensionType is the type of the Extension resources, and the name that gardenlet gives them.
 	ExtensionType = "registry-cache"
 
 	ManagedResourceCaches  = "extension-registry-cache"   // the objects of all caches
 	ManagedResourceCleaner = "extension-registry-cleaner" // the CleanerDaemonSet
 	CleanerDaemonSet       = "registry-cleaner"           // cleans the nodes of a Shoot
 
-	LabelUpstreamHost   = "upstream-host" // of every object of a cache: HostLabel(upstream)
-	AnnotationUpstream  = "upstream"      // of a cache's Service
-	AnnotationRemoteURL = "remote-url"    // of a cache's Service
+	LabelUpstreamHost   = "upstream-host" // on every object of a cache, with the value HostLabel(upstream)
+	AnnotationUpstream  = "upstream"      // on a cache's Service
+	AnnotationRemoteURL = "remote-url"    // on a cache's Service
 
 	// Both the Service and the pod of a cache use these ports. CachePort serves the registry API.
 	// CacheDebugPort serves health and metrics; network policies open it only for the control plane.
@@ -98,8 +98,8 @@ const (
 	ConditionNodesCleaned = "NodesCleaned"
 )
 
-// State is what status.state of an Extension holds. Unlike the providerStatus, it moves along when
-// the control plane is migrated to another seed.
+// State is the content of status.state of an Extension. Unlike the providerStatus, Gardener copies
+// it to the other seed when it migrates a control plane.
 type State struct {
 	// RegistryConfig is the config that the caches were last deployed with, nil if there was none.
 	*RegistryConfig `json:",inline"`

@@ -27,8 +27,8 @@ const referenceHead = `<!-- Generated from api/v1alpha3/types.go by "make genera
 
 # API: registry.extensions.gardener.cloud/v1alpha3
 
-` + "`RegistryConfig`" + ` is what a Shoot has in ` + "`spec.extensions[].providerConfig`" + `, ` + "`RegistryStatus`" + ` what the Extension resource has in
-` + "`status.providerStatus`" + `. Unknown fields are rejected. [usage.md](usage.md) explains the fields by example.
+A Shoot has a ` + "`RegistryConfig`" + ` in ` + "`spec.extensions[].providerConfig`" + `. The extension writes a ` + "`RegistryStatus`" + ` to
+` + "`status.providerStatus`" + ` of the Extension resource. Unknown fields are rejected. [usage.md](usage.md) explains the fields by example.
 `
 
 func reference(file *ast.File) string {

@@ -20,7 +20,7 @@ const (
 	KeyUsername = "username"
 	KeyPassword = "password"
 	KeyCABundle = "bundle.crt"
-	// MaxCABundleSize is the maximum size of a CA bundle in bytes. Every node has it in several files.
+	// MaxCABundleSize is the maximum size of a CA bundle in bytes. Nodes store it in several files.
 	MaxCABundleSize = 64 * 1024
 	// MaxCABundlesSize is the maximum total size in bytes of the results of CABundle for all caches. A
 	// Secret that two caches refer to counts twice. The bundles share one line of a systemd unit and
@@ -30,7 +30,7 @@ const (
 
 // ValidateCredentials checks the Secret that RegistryCache.SecretReferenceName refers to. It must
 // be immutable and have exactly the keys "username" and "password", neither of them empty. Values
-// may contain any byte. Errors are reported at path and contain nothing of the values.
+// may contain any byte. Errors are reported at path and do not contain the values.
 func ValidateCredentials(secret *corev1.Secret, path *field.Path) field.ErrorList {
 	errs := validateSecret(secret, path, KeyUsername, KeyPassword)
 	for _, key := range []string{KeyUsername, KeyPassword} {
@@ -61,8 +61,9 @@ func ValidateCABundle(secret *corev1.Secret, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// CABundle returns the certificates of a Secret that ValidateCABundle accepts, in canonical PEM: no
-// text in between, lines of 64 characters with a line feed. For any other Secret it returns nil.
+// CABundle returns the certificates of a Secret that ValidateCABundle accepts, in canonical PEM:
+// without other text, in lines of 64 characters that end with a line feed. For any other Secret it
+// returns nil.
 func CABundle(secret *corev1.Secret) []byte {
 	blocks, err := certificates(secret.Data[KeyCABundle])
 	if err != nil {
@@ -174,7 +175,7 @@ type Reference struct {
 	// Upstream is the upstream of the cache.
 	Upstream string
 	Kind     ReferenceKind
-	// Path is the field of the RegistryConfig that holds Name.
+	// Path is the path of the field of the RegistryConfig that contains Name.
 	Path *field.Path
 }
 

@@ -20,10 +20,10 @@ type RegistryConfig struct {
 
 // RegistryCache configures the cache of one upstream registry.
 type RegistryCache struct {
-	// Upstream is the registry as image references name it: a lower-case host name (RFC 1123) or an IP
-	// address, with an optional port. Examples: "docker.io", "registry.example.com:5000",
-	// "[2001:db8::1]:5000". Two caches must not have the same registry. The default port (443, or 80
-	// if remoteURL starts with http://) counts as no port.
+	// Upstream is the registry as image references name it: a lower-case host name (RFC 1123) or an
+	// IP address, with an optional port. Examples: "docker.io", "registry.example.com:5000",
+	// "[2001:db8::1]:5000". Each registry can have only one cache. An upstream with the default
+	// port (443, or 80 if remoteURL starts with http://) is the same registry as without a port.
 	Upstream string `json:"upstream"`
 	// RemoteURL is the URL from which the cache fetches: <scheme>://<host>[:<port>] with scheme http
 	// or https. Defaults to https://<upstream>, and to https://registry-1.docker.io for the upstream
@@ -41,10 +41,10 @@ type RegistryCache struct {
 	// upstream with them. To rotate them, refer to another Secret.
 	// +optional
 	SecretReferenceName *string `json:"secretReferenceName,omitempty"`
-	// CABundleSecretReferenceName is the name of an entry in the Shoot's spec.resources that refers to
-	// an immutable Secret with the key "bundle.crt": a PEM bundle of CAs to trust for the upstream, in
-	// addition to the system's. The cache uses it, and so do nodes that pull directly from the
-	// upstream.
+	// CABundleSecretReferenceName is the name of an entry in the Shoot's spec.resources that refers
+	// to an immutable Secret with the key "bundle.crt": a PEM bundle of CAs to trust for the
+	// upstream, in addition to the system's CAs. The cache uses it, and so do nodes that pull
+	// directly from the upstream.
 	// +optional
 	CABundleSecretReferenceName *string `json:"caBundleSecretReferenceName,omitempty"`
 	// Proxy configures the proxy between the cache and its upstream.
@@ -77,10 +77,10 @@ type Volume struct {
 
 // GarbageCollection configures when cached content is deleted.
 type GarbageCollection struct {
-	// TTL is how long a blob stays in the cache after its first pull, as a Go duration such as "168h".
-	// 0s disables garbage collection. Defaults to 168h if garbageCollection is not set. Once it is 0s,
-	// it cannot be changed unless the cache is removed and added again, because the registry no longer
-	// knows what to collect (distribution#4249).
+	// TTL is how long a blob stays in the cache after its first pull, as a Go duration such as
+	// "168h". 0s disables garbage collection. Defaults to 168h if garbageCollection is not set.
+	// While it is 0s, the registry does not record which blobs to delete later (distribution#4249).
+	// So 0s cannot be changed: remove the cache and add it again.
 	TTL metav1.Duration `json:"ttl"`
 }
 
@@ -93,10 +93,10 @@ type Proxy struct {
 	// HTTPSProxy is the URL of the proxy for upstreams with an https URL.
 	// +optional
 	HTTPSProxy *string `json:"httpsProxy,omitempty"`
-	// NoProxy is a comma-separated list of destinations that are reached without the proxy: hosts,
-	// domains, IP addresses and CIDRs, all but CIDRs with an optional port. A host includes its
-	// subdomains. A leading "." or "*." matches only the subdomains. "*" alone is rejected. The
-	// networks and the domain of the Shoot are always added.
+	// NoProxy is a comma-separated list of destinations that are reached without the proxy: CIDRs,
+	// and hosts, domains and IP addresses with an optional port. A host includes its subdomains. A
+	// leading "." or "*." matches only the subdomains. "*" alone is rejected. The networks and the
+	// domain of the Shoot are always added.
 	// +optional
 	NoProxy *string `json:"noProxy,omitempty"`
 }
@@ -141,7 +141,8 @@ type RegistryCacheStatus struct {
 	// RemoteURL is the URL from which the cache fetches.
 	RemoteURL string `json:"remoteURL"`
 	// UpstreamCABundle is the PEM bundle of CAs to trust for the upstream, in addition to the
-	// system's: the content of the Secret that RegistryCache.CABundleSecretReferenceName refers to.
+	// system's CAs. It is the content of the Secret that RegistryCache.CABundleSecretReferenceName
+	// refers to.
 	// +optional
 	UpstreamCABundle *string `json:"upstreamCABundle,omitempty"`
 }

@@ -59,7 +59,7 @@ const VolumeCannotGrow = "the volume cannot grow"
 const recreate = "to change it, remove the cache from the Shoot and add it again in a later update; it then starts empty"
 
 // validateServiceTakeover rejects a name that the Service of another upstream has in the old
-// config. Nodes that do not know the change yet would ask the wrong cache.
+// config. Until a node gets the new configuration, it would pull through the wrong cache.
 func validateServiceTakeover(cache *RegistryCache, services map[string]string, path *field.Path) field.ErrorList {
 	owner, taken := services[ServiceName(cache)]
 	if !taken || owner == cache.Upstream {

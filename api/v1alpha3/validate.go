@@ -16,7 +16,7 @@ const maxUpstreamLength = 255
 
 // Validate checks config, with or without defaults, and returns all errors with their field paths.
 // On nodes, upstream and remoteURL become arguments of a shell script and strings in TOML and YAML.
-// A valid config contains no character there that is special in any of these. Validate does not
+// Both are rejected if they contain a character that is special in any of these. Validate does not
 // check referenced Secrets, see References.
 func Validate(config *RegistryConfig) field.ErrorList {
 	path := field.NewPath("caches")
@@ -33,7 +33,7 @@ func Validate(config *RegistryConfig) field.ErrorList {
 
 func validateCache(cache *RegistryCache, path *field.Path) field.ErrorList {
 	errs := validateUpstream(cache.Upstream, path.Child("upstream"))
-	if cache.RemoteURL != nil && *cache.RemoteURL != defaultRemoteURL(cache.Upstream) { // otherwise only upstream is invalid
+	if cache.RemoteURL != nil && *cache.RemoteURL != defaultRemoteURL(cache.Upstream) { // an error of the default URL is an error of upstream
 		errs = append(errs, validateURL(cache.RemoteURL, path.Child("remoteURL"))...)
 	}
 	if cache.Volume != nil {
@@ -174,7 +174,7 @@ func registryOf(cache *RegistryCache) string {
 
 // validateUniqueServices reports caches whose Services would have the same name. The default name
 // of a cache's Service stays reserved even if the cache has a suffix. Otherwise a name could move
-// from one cache to another, and nodes would ask the wrong one.
+// from one cache to another, and nodes would pull through the wrong cache.
 func validateUniqueServices(caches []RegistryCache, path *field.Path) field.ErrorList {
 	owners := map[string]string{}
 	for i := range caches {

@@ -71,7 +71,7 @@ func (o *options) complete() error {
 	}
 	for _, n := range o.shoots {
 		if n < minShoots {
-			return fmt.Errorf("--shoots: %d is less than %d, and two of them are broken at the end", n, minShoots)
+			return fmt.Errorf("--shoots: %d is less than %d, because the measurement breaks two shoots", n, minShoots)
 		}
 	}
 	folder, err := filepath.Abs(o.folder)
@@ -83,7 +83,7 @@ func (o *options) complete() error {
 }
 
 func (o *options) run(ctx context.Context, streams program.Streams) error {
-	log.SetLogger(logr.FromSlogHandler(slog.NewTextHandler(io.Discard, nil))) // else controller-runtime warns
+	log.SetLogger(logr.FromSlogHandler(slog.NewTextHandler(io.Discard, nil))) // otherwise controller-runtime warns
 	recorder := progress.New(streams.Err)
 	if err := os.MkdirAll(o.folder, 0o755); err != nil {
 		return program.Environment(fmt.Errorf("creating the folder for logs: %w", err))

@@ -32,8 +32,8 @@ type documents struct {
 // standardInput is the file name that stands for standard input.
 const standardInput = "-"
 
-// readFile adds the documents of a file, or of standard input for "-". It reports other kinds to
-// notes.
+// readFile adds the documents of a file, or of standard input for "-". It writes a note for each
+// document of another kind.
 func (d *documents) readFile(name string, stdin io.Reader, notes io.Writer) error {
 	if name == standardInput {
 		return d.read("standard input", stdin, notes)
@@ -163,7 +163,7 @@ func qualified(object client.Object) string {
 // secretsOfFiles reads Secrets from files for package shoot.
 type secretsOfFiles struct {
 	secrets []*corev1.Secret
-	// complete makes a missing Secret an error. Otherwise get skips its check and says so in notes.
+	// complete makes a missing Secret an error. Otherwise get skips its check and writes a note.
 	complete bool
 	notes    io.Writer
 	// ambiguous is the last error of match. If it is set, the result of Check is invalid.

@@ -61,7 +61,7 @@ func TestValidateFindsSecretsWithoutANamespace(t *testing.T) {
 		"there is none":           {in("", shoot), secretNamed("other", credentials), "", program.ExitFailed, path + `Invalid value: "creds": refers to the Secret s, which does not exist`, ""},
 		"its own among others":    {shoot, in("other", wrong) + "---\n" + in("", wrong) + "---\n" + secret, "", program.ExitFine, "", ""},
 		"two to choose from":      {in("", shoot), secret + "---\n" + in("other", secret), "", program.ExitUsage, "", "checking Shoot a: looking for the Secret s: garden-dev/s and other/s match: "},
-		"the old Shoot says it":   {in("", shoot), in("other", wrong) + "---\n" + secret, shootNamed("a", good), program.ExitFine, "", ""},
+		"as in the old Shoot":     {in("", shoot), in("other", wrong) + "---\n" + secret, shootNamed("a", good), program.ExitFine, "", ""},
 		"twice the same":          {shoot, secret + "---\n" + secret, "", program.ExitFine, "", ""},
 		"twice, different ones":   {shoot, secret + "---\n" + wrong, "", program.ExitUsage, "", "looking for the Secret garden-dev/s: found twice with different content"},
 		"two that nobody needs":   {in("", shootNamed("a", good)), secret + "---\n" + in("other", secret), "", program.ExitFine, "", ""},

@@ -83,8 +83,8 @@ type result struct {
 	mistakes field.ErrorList
 }
 
-// check validates a Shoot against the same Shoot in --old. It reports skipped checks to notes. It
-// returns an error if several Shoots or Secrets match.
+// check validates a Shoot against the same Shoot in --old. It writes a note for each skipped check.
+// It returns an error if several Shoots or Secrets match.
 func (o validateOptions) check(ctx context.Context, candidate *gardencorev1beta1.Shoot, input, old *documents, notes io.Writer) (result, error) {
 	before, err := match(old.shoots, candidate.Namespace, candidate.Name)
 	if err != nil {
@@ -130,8 +130,7 @@ func (o validateOptions) readsStdin() int {
 	return times
 }
 
-// read returns the documents of files and the resource folder as input, and those with the old
-// Shoots as old.
+// read returns the documents of files and the resource folder as input, and those of --old as old.
 func (o validateOptions) read(std program.Streams, stdin io.Reader) (input, old *documents, err error) {
 	input, old = &documents{}, &documents{}
 	for _, file := range o.files {

@@ -11,9 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// cacheOptions makes the cache keep only the Shoot of each Cluster. There is one Cluster per shoot
-// of the seed. Its CloudProfile has 50 to 200 KiB, and no code of the extension uses it, but each
-// read by the webhook or the extension library would decode it.
+// cacheOptions returns the options of the manager's cache, which keeps only the Shoot of each
+// Cluster. There is one Cluster per shoot of the seed. Its CloudProfile of 50 to 200 KiB is not
+// used, but the extension library would decode it with each read.
 func cacheOptions() cache.Options {
 	return cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),

@@ -18,8 +18,8 @@ import (
 )
 
 // TestServeAfterACrash: a cache that was killed right after a pull starts without its upstream,
-// whatever happened to its state. It serves what it has stored, and still knows when to delete all
-// of it (distribution#4478).
+// even if its state is lost or damaged. It serves its stored content, and records again when to
+// delete it (distribution#4478).
 func TestServeAfterACrash(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -81,7 +81,7 @@ func TestServeAfterACrash(t *testing.T) {
 				t.Fatalf("exit code %d:\n%s", code, log)
 			}
 			if got := cache.entries(t); !maps.Equal(got, want) {
-				t.Errorf("distribution reads it as\n%v, want\n%v", got, want)
+				t.Errorf("distribution reads the state as\n%v, want\n%v", got, want)
 			}
 		})
 	}
@@ -118,7 +118,7 @@ func TestCollectAfterACrash(t *testing.T) {
 	cache.awaitStored(t, 0)
 	cache.eventually(t, "blobs are gone", func(context.Context) (bool, error) {
 		files, err := filepath.Glob(filepath.Join(cache.storage, "docker/registry/v2/blobs/sha256/*/*/data"))
-		return len(files) <= 1, err // distribution leaves manifests
+		return len(files) <= 1, err // distribution does not delete manifests
 	})
 }
 

@@ -1,7 +1,7 @@
 // Command registry-cache runs in the shoot. Its image serves as cache and as cleaner:
 //
-//	registry-cache serve CONFIG    run one pull-through cache; CONFIG is distribution's
-//	registry-cache clean           remove the configuration of the node that the pod runs on
+//	registry-cache serve CONFIG    run one pull-through cache with distribution's configuration file
+//	registry-cache clean           remove the configuration of caches from the node of the pod
 //	registry-cache pause           wait for SIGTERM: keeps a pod running after its init container
 //
 // clean takes --upstream HOST[:PORT] (repeatable) or --all, and --root DIR (default /host), below

@@ -96,8 +96,8 @@ func (s *served) start(t *testing.T, config string) *child {
 	return c
 }
 
-// TestServeDuringAnOutage: a cache that starts while its upstream hangs serves what it has stored,
-// by tag and to several nodes at once, within the time of one ping. It recovers when the upstream
+// TestServeDuringAnOutage: a cache that starts while its upstream hangs serves its stored content,
+// by tag and to several nodes at once, within the time of one probe. It recovers when the upstream
 // is back (distribution#4038).
 func TestServeDuringAnOutage(t *testing.T) {
 	t.Parallel()
@@ -148,9 +148,9 @@ func (s *served) awaitPull(t *testing.T, image string) {
 	})
 }
 
-// TestServeStartsAgainForTokens: distribution learns only at startup where to get tokens. A cache
-// with credentials that could not learn this restarts as soon as its upstream answers. Every other
-// cache keeps running.
+// TestServeStartsAgainForTokens: distribution looks up the token server only at startup. A cache
+// with credentials whose lookup failed exits as soon as its upstream answers. Every other cache
+// keeps running.
 func TestServeStartsAgainForTokens(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ credentials, out, again bool }{

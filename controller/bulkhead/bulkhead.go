@@ -15,8 +15,8 @@ import (
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 )
 
-// slowAfter is how long a failing operation may take before its shoot counts as unresponsive.
-// Waiting for a shoot takes longer than this. Other failures take less than a second.
+// slowAfter is how long a failing operation may take before its shoot counts as unresponsive. A
+// wait for a shoot takes longer. Other failures take less than a second.
 const slowAfter = 5 * time.Second
 
 // forgetAfter is the time without an attempt after which a shoot is forgotten, because its
@@ -51,11 +51,11 @@ type attempt struct {
 	err        error
 	ended      time.Time
 	generation int64     // of the Extension
-	next       time.Time // when it may be tried again: all others had the time for an attempt
+	next       time.Time // the earliest time for a retry, after an attempt of each other shoot
 }
 
-// New wraps the actuator of a controller with this number of workers. With one worker, all shoots
-// share it.
+// New wraps the actuator of a controller that has this number of workers. If it has only one, an
+// unresponsive shoot can block it.
 func New(actuator extension.Actuator, workers int) extension.Actuator {
 	return newBulkhead(actuator, workers)
 }

@@ -128,8 +128,8 @@ func work(t *testing.T, workers int, actuator extension.Actuator) workqueue.Type
 }
 
 // TestHangingShootsDelayNoOther has more hanging shoots than workers. The first reconciliation of
-// each may block any worker. From then on they hold at most half of the workers, and do not delay
-// others.
+// each may block any worker. From then on they block at most half of the workers, and do not delay
+// other shoots.
 func TestHangingShootsDelayNoOther(t *testing.T) {
 	const workers = 4
 	synctest.Test(t, func(t *testing.T) {
@@ -175,8 +175,8 @@ func TestHangingShootsDelayNoOther(t *testing.T) {
 	})
 }
 
-// TestBulkheadGuardsEveryOperation checks all operations but ForceDelete. While the only slot is in
-// use, they fail without a call and return the previous error.
+// TestBulkheadGuardsEveryOperation checks all operations except ForceDelete. While the only slot is
+// in use, they fail without a call and return the previous error.
 func TestBulkheadGuardsEveryOperation(t *testing.T) {
 	for name, operate := range map[string]func(extension.Actuator) func(context.Context, logr.Logger, *extensionsv1alpha1.Extension) error{
 		"reconcile": func(a extension.Actuator) func(context.Context, logr.Logger, *extensionsv1alpha1.Extension) error {
@@ -244,7 +244,7 @@ func (quick) Reconcile(context.Context, logr.Logger, *extensionsv1alpha1.Extensi
 	return errHangs
 }
 
-// TestPanicFreesTheSlot matters because controller-runtime recovers panics.
+// TestPanicFreesTheSlot checks a panic of the actuator, from which controller-runtime recovers.
 func TestPanicFreesTheSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShoots()
@@ -275,7 +275,7 @@ func (panicking) Reconcile(context.Context, logr.Logger, *extensionsv1alpha1.Ext
 	panic("x")
 }
 
-// TestDeletedShootsAreForgotten checks shoots that are never tried again.
+// TestDeletedShootsAreForgotten checks that a shoot without attempts for an hour is removed.
 func TestDeletedShootsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShoots()

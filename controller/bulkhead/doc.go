@@ -1,3 +1,3 @@
-// Package bulkhead keeps unresponsive shoots from occupying all workers of the controller. It does
-// not know what an operation does.
+// Package bulkhead keeps unresponsive shoots from occupying all workers of the controller. It is
+// independent of what the operations do.
 package bulkhead

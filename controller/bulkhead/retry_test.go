@@ -24,8 +24,8 @@ func newHangingBulkhead(t *testing.T) (*bulkhead, *shoots, []string) {
 	return b, s, both
 }
 
-// TestChangedShootIsTriedEarly checks that a change is tried early, because it may fix the cause.
-// It still needs a slot.
+// TestChangedShootIsTriedEarly checks that a shoot is tried early if its Extension has changed,
+// because the change may fix the cause. The attempt still needs a slot.
 func TestChangedShootIsTriedEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, s, both := newHangingBulkhead(t)

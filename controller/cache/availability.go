@@ -25,9 +25,8 @@ func isHighlyAvailable(cache v1alpha3.RegistryCache) bool {
 }
 
 // makeAvailable adds a second replica and spreads both over nodes and zones. The label also selects
-// the StatefulSet for the webhook of gardener-resource-manager. The webhook knows the zones of the
-// workers and makes the spread mandatory. The soft constraints below apply without the webhook,
-// too.
+// the StatefulSet for the webhook of gardener-resource-manager, which makes the spread over the
+// zones of the workers mandatory. The soft constraints below also apply without the webhook.
 func makeAvailable(set *appsv1.StatefulSet) {
 	set.Spec.Replicas = ptr.To(availableReplicas)
 	set.Labels[resourcesv1alpha1.HighAvailabilityConfigType] = resourcesv1alpha1.HighAvailabilityConfigTypeServer
@@ -54,7 +53,7 @@ func awayFrom(instances *metav1.LabelSelector) *corev1.PodAntiAffinity {
 }
 
 // podDisruptionBudget keeps one replica running while nodes are drained. Pods that are not ready
-// serve nobody, so they never block a drain.
+// serve no requests, so they never block a drain.
 func podDisruptionBudget(cache v1alpha3.RegistryCache) *policyv1.PodDisruptionBudget {
 	return &policyv1.PodDisruptionBudget{
 		ObjectMeta: objectMeta(cache.Upstream),

@@ -22,7 +22,7 @@ const (
 	// (gardener-extension-registry-cache#162).
 	drainTimeout = 25 * time.Second
 
-	// concurrentTagLookups is a limit that the filesystem driver sustains on a small volume.
+	// concurrentTagLookups is as many as the filesystem driver sustains on a small volume.
 	concurrentTagLookups = 5
 )
 
@@ -84,8 +84,8 @@ type proxyConfig struct {
 }
 
 // binary is a string of arbitrary bytes. It is encoded as base64 with the tag !!binary, which
-// distribution's parser decodes to the same bytes. Plain and quoted scalars cannot hold bytes that
-// are not UTF-8, and YAML changes some values, such as 0x10 or line breaks.
+// distribution's parser decodes to the same bytes. Plain and quoted scalars cannot contain bytes
+// that are not UTF-8, and YAML changes some values, such as 0x10 or line breaks.
 type binary []byte
 
 // MarshalYAML implements yaml.Marshaler.
@@ -99,7 +99,7 @@ func newRegistryConfig(cache v1alpha3.RegistryCache, credentials *Credentials) r
 		Log:     logConfig{Level: "info", Fields: map[string]string{"service": "registry", "upstream": cache.Upstream}},
 		Storage: storageConfig{
 			Filesystem: map[string]string{"rootdirectory": volumeMountPath},
-			Delete:     map[string]bool{"enabled": true}, // without it the TTL frees no byte (distribution#4957)
+			Delete:     map[string]bool{"enabled": true}, // otherwise expired blobs stay on the volume (distribution#4957)
 			Tag:        map[string]int{"concurrencylimit": concurrentTagLookups},
 		},
 		HTTP: httpConfig{

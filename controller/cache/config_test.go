@@ -22,7 +22,7 @@ func parse(t *testing.T, r rendering) *configuration.Configuration {
 	return got
 }
 
-// TestDistributionReadsTheConfiguration checks the keys: distribution ignores unknown ones.
+// TestDistributionReadsTheConfiguration checks the keys, because distribution ignores unknown keys.
 func TestDistributionReadsTheConfiguration(t *testing.T) {
 	got := parse(t, renderings()["docker.io"])
 	if got.Proxy.RemoteURL != "https://registry-1.docker.io" || got.Proxy.Username != "" || got.Proxy.Password != "" {

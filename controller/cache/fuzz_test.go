@@ -17,7 +17,7 @@ import (
 
 // FuzzRender feeds arbitrary bytes as providerConfig and as contents of its references through the
 // whole pipeline. Every input that decodes and is valid must render to objects that an API server
-// accepts, and to a configuration, a unit and a hosts.toml whose readers get the same values back.
+// accepts, and to a configuration, a unit and a hosts.toml that parse to the same values.
 //
 //	go test -run=none -fuzz=FuzzRender -fuzztime=1h -fuzzminimizetime=5x ./controller/cache
 func FuzzRender(f *testing.F) {

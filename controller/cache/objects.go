@@ -18,7 +18,7 @@ import (
 
 const labelApp = "app"
 
-// Shoot holds what the objects of a cache depend on, apart from the cache itself.
+// Shoot contains the properties of a shoot that the objects of a cache depend on.
 type Shoot struct {
 	// Image is the reference of the registry image. It is required.
 	Image string
@@ -37,7 +37,8 @@ type Shoot struct {
 type Secrets struct {
 	// Credentials authenticate the cache to the upstream. Nil means anonymous.
 	Credentials *Credentials
-	// CABundle holds PEM certificates that are trusted for the upstream, in addition to public CAs.
+	// CABundle is a bundle of PEM certificates to trust for the upstream, in addition to public
+	// CAs.
 	CABundle []byte
 	// Certificate is the server certificate of the cache. A cache with http.tls cannot run without it.
 	Certificate *Certificate
@@ -147,8 +148,8 @@ func servicePort(name string, port int32, target string) corev1.ServicePort {
 
 // networkPolicy lets the container runtime of every node reach the cache. From Kubernetes 1.33 on,
 // Gardener denies all traffic in kube-system, even between a node and a pod of another node
-// (NetworkPolicy gardener.cloud--deny-all). The metrics port stays closed: Gardener's own policy
-// opens it for the control plane by a label of the pod.
+// (NetworkPolicy gardener.cloud--deny-all). This policy does not open the metrics port. A policy of
+// Gardener opens it for the control plane and selects the pods by a label.
 func networkPolicy(cache v1alpha3.RegistryCache) *networkingv1.NetworkPolicy {
 	port, protocol := intstr.FromInt32(v1alpha3.CachePort), corev1.ProtocolTCP
 	return &networkingv1.NetworkPolicy{

@@ -44,7 +44,7 @@ func TestPodsAreRestricted(t *testing.T) {
 	}
 }
 
-// TestWhatRollsThePods: each change that the running registry does not notice must change the pod
+// TestWhatRollsThePods: a change that the running registry does not reload must change the pod
 // template.
 func TestWhatRollsThePods(t *testing.T) {
 	for name, change := range map[string]func(*rendering){

@@ -33,8 +33,8 @@ func statefulSet(cache v1alpha3.RegistryCache, shoot Shoot, mounted []mountedObj
 	meta := objectMeta(cache.Upstream)
 	meta.Annotations = map[string]string{
 		resourcesv1alpha1.FinalizeDeletionAfter: finalizeDeletionAfter,
-		// podManagementPolicy is immutable, so a StatefulSet of an earlier version is replaced. Its
-		// claims stay: they are deleted with the ManagedResource only.
+		// podManagementPolicy is immutable, so a StatefulSet of an earlier version is replaced. The
+		// new StatefulSet uses the same claims.
 		resourcesv1alpha1.DeleteOnInvalidUpdate: "true",
 	}
 	set := &appsv1.StatefulSet{
@@ -57,8 +57,8 @@ func statefulSet(cache v1alpha3.RegistryCache, shoot Shoot, mounted []mountedObj
 	if isHighlyAvailable(cache) {
 		makeAvailable(set)
 	}
-	// Without the annotations that name Secrets and ConfigMap, the garbage collector of
-	// gardener-resource-manager deletes them (gardener-extension-registry-cache#363).
+	// The garbage collector of gardener-resource-manager deletes Secrets and ConfigMaps that no
+	// annotation references (gardener-extension-registry-cache#363).
 	if err := references.InjectAnnotations(set); err != nil {
 		return nil, fmt.Errorf("annotating the StatefulSet of upstream %s: %w", cache.Upstream, err)
 	}

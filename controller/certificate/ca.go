@@ -33,9 +33,9 @@ const (
 	// not be reconciled for a long time. With an expired certificate, every pull silently bypasses the
 	// cache.
 	validity = 2 * 365 * 24 * time.Hour
-	// renewAt is the percentage of the validity after which a reconciliation renews a certificate. A
-	// new certificate restarts the cache, so that happens once a year at most. A year remains for the
-	// next reconciliation.
+	// renewAt is the percentage of the validity after which a reconciliation renews a certificate.
+	// A new certificate restarts the cache, so it is renewed at most once a year. After that a year
+	// remains for the next reconciliation.
 	renewAt = 50
 )
 
@@ -46,9 +46,9 @@ type CA struct {
 	bundle  []byte
 }
 
-// Load returns the CA of the shoot and creates it if needed. It rotates together with the
-// CAs of the Shoot: during preparation, the old CA signs and Bundle contains both; from completion
-// on, the new CA signs and the old one is removed. The client must not read from a cache.
+// Load returns the CA of the shoot and creates it if needed. The CA rotates together with the CAs
+// of the Shoot: during preparation, the old CA signs and Bundle contains both; from completion on,
+// the new CA signs and the old one is removed. The client must not read from a cache.
 func Load(ctx context.Context, log logr.Logger, clock clock.Clock, seed client.Client, cluster *extensionscontroller.Cluster) (*CA, error) {
 	config := &secrets.CertificateSecretConfig{Name: caName, CertType: secrets.CACert}
 	options := []secretsmanager.GenerateOption{secretsmanager.Persist()}
@@ -86,7 +86,7 @@ func (a *CA) Issue(ctx context.Context, c *v1alpha3.RegistryCache, clusterIP net
 		Validity:                    ptr.To(validity),
 		SkipPublishingCACertificate: true,
 	},
-		// The old CA signs while it exists: nodes may not trust the new one yet.
+		// The old CA signs while it exists, because nodes may not trust the new CA yet.
 		secretsmanager.SignedByCA(caName),
 		secretsmanager.RenewAfterValidityPercentage(renewAt),
 		secretsmanager.Persist(),
@@ -100,8 +100,7 @@ func (a *CA) Issue(ctx context.Context, c *v1alpha3.RegistryCache, clusterIP net
 	}, nil
 }
 
-// Prune deletes certificates that this CA has not issued since Load, and CAs that are no
-// longer used.
+// Prune deletes certificates that this CA has not issued since Load, and unused CAs.
 func (a *CA) Prune(ctx context.Context) error {
 	if err := a.manager.Cleanup(ctx); err != nil {
 		return fmt.Errorf("deleting unused certificates: %w", err)

@@ -38,8 +38,8 @@ func shoot(phase gardencorev1beta1.CredentialsRotationPhase, initiated time.Time
 	return &extensionscontroller.Cluster{ObjectMeta: metav1.ObjectMeta{Name: namespace}, Shoot: s}
 }
 
-// reconcile does what one reconciliation does. It returns the CA bundle for nodes and the cache's
-// certificate.
+// reconcile calls Load, Issue and Prune, as a reconciliation does. It returns the CA bundle for
+// nodes and the cache's certificate.
 func reconcile(t *testing.T, seed client.Client, now clock.Clock, cluster *extensionscontroller.Cluster) ([]byte, *cache.Certificate) {
 	t.Helper()
 	ca, err := Load(t.Context(), logr.Discard(), now, seed, cluster)

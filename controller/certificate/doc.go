@@ -1,6 +1,6 @@
 // Package certificate issues the server certificates of caches with http.tls. Gardener's secrets
-// manager keeps the CA, rotates it and renews certificates. Its Secrets are in the shoot's
-// namespace of the seed.
+// manager stores the CA and the certificates in Secrets of the shoot's namespace in the seed,
+// rotates the CA and renews certificates.
 //
-// The package does not know how a certificate reaches a cache or how the CA bundle reaches a node.
+// The package does not deploy certificates to caches, or the CA bundle to nodes.
 package certificate

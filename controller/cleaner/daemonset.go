@@ -37,7 +37,7 @@ type Task struct {
 }
 
 // DaemonSet returns the DaemonSet that runs the task on every node that can run pods. The image
-// must contain `registry-cache clean`. A task for nothing is an error.
+// must contain `registry-cache clean`. A task without upstreams is an error, unless All is set.
 func DaemonSet(task Task, image string) (*appsv1.DaemonSet, error) {
 	if len(task.Upstreams) == 0 && !task.All {
 		return nil, errors.New("no upstream to clean: name one, or clean all")
@@ -106,8 +106,8 @@ func cleanContainer(task Task, image string, mounts []corev1.VolumeMount) corev1
 	return c
 }
 
-// pauseContainer keeps the pod running until the DaemonSet is deleted. The pod shows that the node
-// is clean.
+// pauseContainer keeps the pod running until the DaemonSet is deleted. A running pod means that its
+// node is clean.
 func pauseContainer(image string) corev1.Container {
 	c := container("pause", image, []string{"pause"})
 	c.SecurityContext.RunAsUser = ptr.To[int64](65532)
@@ -136,8 +136,8 @@ func container(name, image string, args []string) corev1.Container {
 	}
 }
 
-// arguments returns the command line of `registry-cache clean`, sorted: a task always gives the
-// same pods.
+// arguments returns the command line of `registry-cache clean`. It sorts the upstreams, so that
+// equal tasks give equal pods.
 func arguments(task Task) []string {
 	args := []string{"clean", "--root=" + hostRoot}
 	if task.All {
@@ -158,8 +158,8 @@ type hostPath struct {
 	kind       corev1.HostPathType
 }
 
-// hostPaths is all that the cleaner sees of the node: registry configuration, units, and the socket
-// of systemd. On a node that was never configured, the first two may be missing.
+// hostPaths returns the directories of the node that the cleaner mounts: registry configuration,
+// units, and systemd's socket. On a node that was never configured, the first two may be missing.
 func hostPaths() []hostPath {
 	return []hostPath{
 		{"containerd-config", "/etc/containerd", corev1.HostPathDirectoryOrCreate},

@@ -2,6 +2,6 @@
 // deleted caches from the nodes of a shoot. An init container runs `registry-cache clean`; when it
 // has succeeded, the node is clean. RolloutOf returns the nodes that are not clean.
 //
-// All functions are pure. Only package nodeconfig/cleaner knows what is cleaned and how. Only
-// package controller knows when the DaemonSet is created and deleted.
+// All functions are pure. Package nodeconfig/cleaner implements the clean-up of a node. Package
+// controller creates and deletes the DaemonSet.
 package cleaner

@@ -68,7 +68,7 @@ func (r Rollout) Unclean() []string {
 	return unclean
 }
 
-// Err returns nil when every node is clean, and otherwise an error that names those that are not.
+// Err returns nil when every node is clean, and otherwise an error that names the unclean nodes.
 func (r Rollout) Err() error {
 	names := r.Unclean()
 	if len(names) == 0 {

@@ -61,7 +61,7 @@ func TestAlertsAreRouted(t *testing.T) {
 			t.Errorf("%s has the labels %v", rule.Alert, rule.Labels)
 		}
 		if rule.Annotations["summary"] == "" || rule.Annotations["description"] == "" || rule.For == nil {
-			t.Errorf("%s says too little", rule.Alert)
+			t.Errorf("%s lacks a summary, a description or a duration", rule.Alert)
 		}
 	}
 }

@@ -132,8 +132,8 @@ func errors5xx() monitoringv1.Rule {
 			"Nodes pull from the upstream instead. See the log of the cache for the reasons, such as an unusable volume.")
 }
 
-// hitRatioDropped compares the hit ratio with that of the previous two days. New versions of all
-// images also lower it for a while, so the drop must last.
+// hitRatioDropped compares the hit ratio with the average of the previous two days. An update of
+// all images also lowers it for a while, so the alert waits for three hours.
 func hitRatioDropped() monitoringv1.Rule {
 	return alert("RegistryCacheHitRatioDropped", "info", "3h",
 		hitRatio+" < 0.5 * avg_over_time("+hitRatio+"[2d] offset 6h)"+
@@ -153,7 +153,7 @@ const (
 
 // Objects returns the monitoring objects for the caches of a valid config, in the namespace of a
 // shoot's control plane: a ScrapeConfig and a PrometheusRule for the shoot's Prometheus, and a
-// ConfigMap with a dashboard. Gardener's kubernetes.SeedScheme knows their kinds.
+// ConfigMap with a dashboard. Gardener's kubernetes.SeedScheme contains their kinds.
 func Objects(namespace string, config *v1alpha3.RegistryConfig) ([]client.Object, error) {
 	if config == nil || len(config.Caches) == 0 {
 		return nil, errors.New("no caches to monitor")

@@ -1,5 +1,5 @@
-// Package reference resolves the references of a RegistryConfig. Each names an entry of the Shoot's
-// spec.resources, whose Secret gardenlet copies into the shoot's namespace of the seed.
+// Package reference resolves the references of a RegistryConfig. Each reference names an entry of
+// the Shoot's spec.resources. gardenlet copies its Secret into the shoot's namespace of the seed.
 //
-// Package v1alpha3 knows what such a Secret must contain, package cache knows how it is used.
+// Package v1alpha3 validates the content of such a Secret, package cache uses it.
 package reference

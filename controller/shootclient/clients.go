@@ -27,8 +27,9 @@ import (
 )
 
 const (
-	// maxClients limits the cached clients, which take about 50 KiB and an open connection each. It is
-	// far more than the number of workers, so a shoot that is reconciled again soon finds its client.
+	// maxClients limits the cached clients, which take about 50 KiB and an open connection each. It
+	// is far more than the number of workers, so a shoot keeps its client for the next
+	// reconciliation.
 	maxClients = 200
 	// requestTimeout limits one request to the API server of a shoot.
 	requestTimeout = 10 * time.Second
@@ -79,8 +80,7 @@ func newClients(seed client.Reader, size int) *Clients {
 		timeout: requestTimeout,
 		clients: lru.NewWithEvictionFunc(size, func(_ lru.Key, value any) {
 			if dropped, ok := value.(*entry); ok {
-				// http.Client.CloseIdleConnections stops at the first of client-go's wrappers around the
-				// transport.
+				// http.Client.CloseIdleConnections ignores a transport that client-go has wrapped.
 				utilnet.CloseIdleConnectionsFor(dropped.http.Transport)
 			}
 		}),
@@ -125,8 +125,8 @@ func (c *Clients) Forget(namespace string) {
 	c.clients.Remove(namespace)
 }
 
-// secret prefers the address inside the seed, unless the controller runs outside of it, like
-// util.NewClientForShoot of Gardener's extension library.
+// secret returns the Secret with the kubeconfig. Like util.NewClientForShoot of Gardener's
+// extension library, it prefers the address inside the seed, unless the controller runs outside.
 func (c *Clients) secret(ctx context.Context, namespace string) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
 	if os.Getenv("GARDENER_SHOOT_CLIENT") != "external" {

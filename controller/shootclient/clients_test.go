@@ -37,7 +37,7 @@ func mustGet(t *testing.T, c *Clients, namespace string) client.Client {
 	return got
 }
 
-// TestNoDiscovery: a client sends no requests but those of its caller.
+// TestNoDiscovery: a client sends only the requests of its caller.
 func TestNoDiscovery(t *testing.T) {
 	var asked atomic.Value
 	var count atomic.Int32
@@ -79,7 +79,7 @@ func TestClientsFollowTheSecret(t *testing.T) {
 			s.Annotations = map[string]string{"renewed": "now"}
 			return seed.Update(t.Context(), s)
 		},
-		"made again": func(seed client.Client, s *corev1.Secret) error {
+		"recreated": func(seed client.Client, s *corev1.Secret) error {
 			if err := seed.Delete(t.Context(), s); err != nil {
 				return err
 			}
@@ -87,7 +87,7 @@ func TestClientsFollowTheSecret(t *testing.T) {
 			again.UID = "another"
 			return seed.Create(t.Context(), again)
 		},
-		"an internal one came": func(seed client.Client, _ *corev1.Secret) error {
+		"internal Secret added": func(seed client.Client, _ *corev1.Secret) error {
 			return seed.Create(t.Context(), access("one", "gardener-internal", "http://internal"))
 		},
 	} {

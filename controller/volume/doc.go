@@ -1,6 +1,7 @@
-// Package volume does what Kubernetes does not do for the volumes of caches: it grows the claims of
-// a StatefulSet, whose template is immutable, and replaces volumes on the disk of a deleted node.
-// It works directly in the shoot, only on claims with the labels of a cache.
+// Package volume grows the claims of a cache's StatefulSet, and replaces volumes on the disks of
+// deleted nodes. Kubernetes does neither, because claim templates are immutable and such volumes
+// stay bound. In the shoot it changes only claims with the labels of a cache, their pods and
+// StatefulSets.
 //
-// The package does not know who requests another size or how a StatefulSet is deployed.
+// The caller decides on the size and deploys the StatefulSets.
 package volume

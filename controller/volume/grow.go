@@ -52,7 +52,7 @@ type Refusal struct {
 // Grow makes the volumes of the cache at least as big as configured. First it expands the claims;
 // the storage provider grows the volumes while the cache serves. Then it deletes the StatefulSet
 // but not its pods, so that a StatefulSet with the new size can be created. A claim that is not
-// bound cannot grow and holds no data. Grow deletes it together with its pending pod, and the next
+// bound cannot grow and has no data. Grow deletes it together with its pending pod, and the next
 // StatefulSet recreates both. Every step can be repeated after an interruption. For a cache without
 // claims, Grow does nothing.
 func Grow(ctx context.Context, shoot client.Client, c *v1alpha3.RegistryCache) (Growth, error) {
@@ -170,7 +170,7 @@ func release(ctx context.Context, shoot client.Client, set *appsv1.StatefulSet) 
 	err = wait.PollUntilContextTimeout(ctx, interval, GoneWithin, true, func(context.Context) (bool, error) {
 		now := &appsv1.StatefulSet{}
 		last = shoot.Get(ctx, client.ObjectKeyFromObject(set), now)
-		// A StatefulSet with another UID is the previous one, recreated. The next call handles it.
+		// Another UID means that the StatefulSet was recreated. The next call handles that.
 		return client.IgnoreNotFound(last) == nil && (last != nil || now.UID != set.UID), nil
 	})
 	if err != nil {

@@ -21,7 +21,7 @@ type Stranded struct {
 }
 
 // ReplaceStranded deletes claims that would stay unusable forever: a volume on the disk of a node
-// is bound to that node, so once the node is gone its pod cannot start anywhere else
+// is bound to that node, so once the node is gone, a pod with this volume cannot start
 // (local-path-provisioner#31). The content can be fetched again. ReplaceStranded deletes the claim
 // and its pending pod, and the StatefulSet controller recreates both. It returns what it deleted,
 // also with an error.

@@ -16,7 +16,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// waits returns a pod of a cache that waits for a node, or runs on the given one.
+// waits returns a pod of a cache that runs on the node. It waits for a node if node is "".
 func waits(upstream, node string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{

@@ -17,8 +17,8 @@ const mountFull = `mount -t tmpfs -o size=8k testbed-test "$1"; dd if=/dev/zero 
 // Folder returns the folder on the full file system in the child process of Run, and "" elsewhere.
 func Folder() string { return os.Getenv(folderVariable) }
 
-// Run reruns the calling test in a child process with a full Folder, and fails if the child fails.
-// It skips the test without the privilege to mount.
+// Run reruns the calling test in a child process whose Folder is full, and fails if the child
+// fails. Without the privilege to mount, it skips the test.
 func Run(t *testing.T) {
 	t.Helper()
 	folder := t.TempDir()

@@ -10,8 +10,8 @@ import (
 // maxCommentWidth limits a comment on its own line. A tab counts as one column.
 const maxCommentWidth = 100
 
-// exempt are folders whose comments may be wide: the registry is rebuilt next, and the modules of
-// the node image are inputs of its build, which takes minutes; zz_generated is generated.
+// exempt are folders whose comments may be wide: generated code, the registry, which is rewritten
+// separately, and modules of the node image, because each change causes a build of minutes.
 var exempt = []string{"api/v1alpha3/zz_generated", "cmd/registry-cache/registry/", "kind/nodeimage/modules/"}
 
 // wideComments finds comments on their own line that are too wide. Directives and URLs cannot wrap.

@@ -46,8 +46,8 @@ func TestSettings(t *testing.T) {
 }
 
 // TestEndToEndAll: a failed lane stays failed, whatever the matrix returns. The matrix does not
-// start without a testbed. No testbed is left, except with KEEP=1, or where it may belong to
-// somebody else: then a message names it.
+// start without a testbed. No testbed remains, except with KEEP=1 or if it may belong to another
+// checkout. Then a message names it.
 func TestEndToEndAll(t *testing.T) {
 	t.Parallel()
 	const interrupted = "kill -TERM $PPID; exit 1"
@@ -55,8 +55,8 @@ func TestEndToEndAll(t *testing.T) {
 		lane, matrix string
 		settings     []string
 		want         string // what make prints about the exit code
-		began        bool   // the matrix
-		removed      bool   // the testbed, by e2e-all
+		began        bool   // whether the matrix has started
+		removed      bool   // whether e2e-all removed the testbed
 	}{
 		{"exit 0", "exit 0", nil, "", true, false},
 		{"exit 0", "exit 1", nil, "Error 1", true, false},
@@ -171,7 +171,7 @@ func settingsSeen(t *testing.T, environment []string, arguments ...string) (seen
 // environment.
 func runMake(t *testing.T, folder string, environment []string, rules string, arguments ...string) (output, stderr string, err error) {
 	t.Helper()
-	makefile, err := os.ReadFile(filepath.Join(root(t), "Makefile")) // the test cache does not see what make reads
+	makefile, err := os.ReadFile(filepath.Join(root(t), "Makefile")) // so that Go's test cache depends on the file
 	if err != nil {
 		t.Fatal(err)
 	}

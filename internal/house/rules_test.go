@@ -70,13 +70,13 @@ func fileSizes(t tree) []string {
 	return problems
 }
 
-// nextJob matches the wait of a shell for the next job to end, where a command may begin. bash 5.2
-// forgets a job that ended before another one started, and then waits forever. A word after -n is
-// the namespace of another program, such as kubectl wait, on a line of its own.
+// nextJob matches the command `wait -n` of a shell, which waits for the next job to end. bash 5.2
+// forgets a job that ended before another one started, and then waits forever. If a word follows
+// -n, the line belongs to another program, such as kubectl wait with a namespace.
 var nextJob = regexp.MustCompile(
 	`(^|[;&|({!@"']|\\n|\b(if|elif|while|until|then|do|else)\s)\s*wait(\s+-[fp](\s+\w+)?)*\s+-[a-z]*n\s*([^\sa-z=-]|-p|$)`)
 
-// comment matches a line that may mention what code must not have.
+// comment matches a comment line, to which rules for commands do not apply.
 var comment = regexp.MustCompile(`^\s*(#|//)`)
 
 func noNextJob(t tree) []string {

@@ -14,8 +14,7 @@ import (
 	"testing"
 )
 
-// ignored is not part of the repository: what a run fetches, builds or leaves behind, see
-// .gitignore.
+// ignored does not belong to the repository: runs fetch, build or create it, see .gitignore.
 var ignored = []string{".git", ".testbed", "_artifacts", "bin"}
 
 // file is a file of the repository. ast is set for Go files outside of testdata.

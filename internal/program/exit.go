@@ -8,7 +8,7 @@ import (
 // Exit codes of every command.
 const (
 	ExitFine        = 0 // success
-	ExitFailed      = 1 // something failed, or a check did
+	ExitFailed      = 1 // an operation or a check failed
 	ExitUsage       = 2 // wrong flags, arguments or configuration: the same call fails again
 	ExitEnvironment = 3 // machine, network or testbed is not ready: the same call may succeed later
 )
@@ -32,8 +32,8 @@ func mark(err error, code int) error {
 	return marked{err, code}
 }
 
-// Exit is the error of a command that ran another program, which has printed its own messages: Run
-// returns its exit code and prints nothing. Exit is nil for 0.
+// Exit returns the error of a command that ran another program with this exit code, nil for 0. Run
+// returns the code and prints nothing, because the program has printed its messages.
 func Exit(code int) error {
 	if code == ExitFine {
 		return nil
@@ -42,8 +42,8 @@ func Exit(code int) error {
 }
 
 // ExitCode returns the exit code for err: ExitFine for nil, ExitFailed for an error without a mark.
-// The outermost of Usage, Environment and Exit wins over error types that mark themselves. Among
-// those, a usage error wins over an environment error.
+// The outermost of Usage, Environment and Exit has precedence over UsageError, which has precedence
+// over EnvironmentError.
 func ExitCode(err error) int {
 	var (
 		explicit    interface{ exitCode() int }

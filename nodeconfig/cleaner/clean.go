@@ -140,8 +140,8 @@ func (n Node) readUnit() (string, error) {
 	return string(content), nil
 }
 
-// rewriteUnit replaces the content of the unit file. If the content is no longer read, it changes
-// nothing and returns an error.
+// rewriteUnit replaces the content of the unit file. If the file no longer has the content read, it
+// changes nothing and returns an error.
 func (n Node) rewriteUnit(ctx context.Context, read, content string) error {
 	if err := replaceFile(n.Root, inRoot(nodeconfig.UnitPath), read, content); err != nil {
 		return fmt.Errorf("rewriting the unit: %w", err)

@@ -6,7 +6,7 @@
 //
 //   - user root, because root owns the files, but neither privileged mode nor capabilities;
 //   - the node's /etc/containerd, /etc/systemd/system (both writable) and /run/systemd, mounted
-//     below the directory --root. They may be separate mounts: nothing is moved between them.
+//     below the directory --root. They may be separate mounts: no file is moved between them.
 //
-// The package knows files and systemd, but not Kubernetes.
+// The package must not depend on Kubernetes.
 package cleaner

@@ -76,7 +76,7 @@ func (n Node) remove(file string) error {
 var errReplaced = errors.New("the file was replaced meanwhile: clean again")
 
 // replaceFile replaces the content of an existing file atomically and keeps its mode. If the
-// content is not old right before the rename, it changes nothing and returns errReplaced.
+// content is not equal to old right before the rename, it changes nothing and returns errReplaced.
 func replaceFile(root *os.Root, name, old, content string) (err error) {
 	info, err := root.Stat(name)
 	if err != nil {

@@ -21,8 +21,8 @@ var (
 
 const unmanaged = "server = \"https://mirror.example.com\"\n"
 
-// fakeUnits is a fake systemd that records calls and runs nothing. The e2e scenarios use the real
-// one.
+// fakeUnits is a fake systemd that records calls and runs nothing. The e2e scenarios use a real
+// systemd.
 type fakeUnits struct {
 	calls   []string
 	fail    string // the call that fails

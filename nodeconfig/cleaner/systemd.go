@@ -49,7 +49,7 @@ func dial(socket string) (*dbus.Conn, error) {
 // Close closes the connection.
 func (s *Systemd) Close() { s.connection.Close() }
 
-// Stop implements Units. A unit that systemd does not know counts as stopped.
+// Stop implements Units. A unit unknown to systemd counts as stopped.
 func (s *Systemd) Stop(ctx context.Context, unit string) error {
 	return ignoreUnknown(runJob(ctx, "stop", unit, s.connection.StopUnitContext))
 }

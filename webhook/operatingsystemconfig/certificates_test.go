@@ -47,8 +47,8 @@ func TestMutatePassesCertificates(t *testing.T) {
 	}
 }
 
-// TestMutateReadsOnce checks that an admission costs one live read, of the Extension, and no live
-// read for a hibernated shoot.
+// TestMutateReadsOnce checks that an admission reads the Extension once from the API server, or not
+// at all if the shoot is hibernated.
 func TestMutateReadsOnce(t *testing.T) {
 	for name, test := range map[string]struct {
 		hibernated   bool
@@ -75,8 +75,7 @@ func TestMutateReadsOnce(t *testing.T) {
 	}
 }
 
-// counting counts the reads of the client. Other calls would fail, because the webhook may not
-// write.
+// counting returns the client and adds its reads to calls.
 func counting(c client.Client, calls *atomic.Int32) client.Client {
 	return interceptor.NewClient(c.(client.WithWatch), interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {

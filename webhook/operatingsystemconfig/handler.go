@@ -62,7 +62,7 @@ func (o *operatingSystemConfig) filePaths() []string {
 	return paths
 }
 
-// handler reviews OperatingSystemConfigs. It denies those that it cannot complete: gardenlet
+// handler reviews OperatingSystemConfigs. It denies those that it cannot complete, and gardenlet
 // retries.
 type handler struct {
 	nodes nodes
@@ -117,8 +117,8 @@ func New(mgr manager.Manager) (*extensionswebhook.Webhook, error) {
 		Target:            extensionswebhook.TargetSeed,
 		NamespaceSelector: extensionswebhook.BuildExtensionTypeNamespaceSelector(v1alpha3.ExtensionType, nil),
 		Types:             []extensionswebhook.Type{{Obj: &extensionsv1alpha1.OperatingSystemConfig{}}},
-		// Extensions are read from the API server. gardenlet writes the OperatingSystemConfig right after
-		// the status of the Extension has changed, when a cache may still hold the previous endpoints.
+		// Extensions are read from the API server. gardenlet writes the OperatingSystemConfig right
+		// after the status of the Extension has changed, when the manager's cache may be outdated.
 		Webhook: &admission.Webhook{
 			Handler:      &handler{nodes{clusters: mgr.GetClient(), extensions: mgr.GetAPIReader()}},
 			RecoverPanic: ptr.To(true),
@@ -139,14 +139,14 @@ var script = extensionsv1alpha1.File{
 
 // nodes determines the script and unit of the nodes of each shoot of a seed.
 type nodes struct {
-	// clusters may read from a cache.
+	// clusters may read from the manager's cache.
 	clusters client.Reader
-	// extensions must not read from a cache.
+	// extensions must not read from the manager's cache.
 	extensions client.Reader
 }
 
 // unit returns the unit that configures the caches in the status of the namespace's Extension. It
-// returns nil if the nodes must stay as they are, and an error without a status.
+// returns nil if the nodes must not change, and an error if the Extension has no status.
 func (n nodes) unit(ctx context.Context, namespace string) (*extensionsv1alpha1.Unit, error) {
 	shoot, err := n.shoot(ctx, namespace)
 	if err != nil {
@@ -186,8 +186,8 @@ func (n nodes) shoot(ctx context.Context, namespace string) (*gardencorev1beta1.
 	return shoot, nil
 }
 
-// hasRunningNodes returns false if the shoot is being deleted or hibernated. Its nodes stay as they
-// are then. A shoot that was created hibernated has no endpoints either.
+// hasRunningNodes returns false if the shoot is being deleted or hibernated. Then its nodes must
+// not change, and a shoot that was created hibernated has no endpoints.
 func hasRunningNodes(shoot *gardencorev1beta1.Shoot) bool {
 	return shoot.DeletionTimestamp == nil && !v1beta1helper.HibernationIsEnabled(shoot)
 }

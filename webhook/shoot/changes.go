@@ -15,8 +15,8 @@ import (
 )
 
 // relevantChange returns whether the update changes anything that the extension depends on. The
-// formatting of a config and the order of entries do not matter. Otherwise an unrelated update
-// would fail because a referenced Secret has been deleted since.
+// formatting of a config and the order of entries do not matter. Validating unrelated updates, too,
+// would block them once a referenced Secret is deleted.
 func relevantChange(shoot, old *gardencorev1beta1.Shoot) bool {
 	names := referencedNames(shoot)
 	return !slices.EqualFunc(configs(shoot), configs(old), sameConfig) ||
@@ -60,7 +60,7 @@ func targets(shoot *gardencorev1beta1.Shoot, names []string) map[string]autoscal
 func referencedNames(shoot *gardencorev1beta1.Shoot) []string {
 	config, err := v1alpha3.DecodeConfig(providerConfig(shoot))
 	if err != nil {
-		return nil // it is rejected, or unchanged
+		return nil // Check rejects it, or it is unchanged
 	}
 	var names []string
 	for _, reference := range v1alpha3.References(config) {
@@ -69,7 +69,8 @@ func referencedNames(shoot *gardencorev1beta1.Shoot) []string {
 	return names
 }
 
-// failedGrowth matches the controller's error for a volume that cannot grow, and its index.
+// failedGrowth matches the controller's error for a volume that cannot grow. It captures the
+// cache's index.
 var failedGrowth = regexp.MustCompile(`caches\[([0-9]+)\]\.volume\.size: Forbidden: ` + v1alpha3.VolumeCannotGrow)
 
 // cachesThatCannotGrow returns the indices of the caches whose last reconciliation failed because
@@ -91,7 +92,7 @@ func cachesThatCannotGrow(shoot *gardencorev1beta1.Shoot) []int {
 }
 
 // copySizes returns a copy of before, in which the caches with these indices have the sizes of
-// config. The controller knows the real size of the volume and rejects a smaller one.
+// config. The controller rejects sizes that are smaller than the real size of the volume.
 func copySizes(config, before *v1alpha3.RegistryConfig, indices []int) *v1alpha3.RegistryConfig {
 	before = before.DeepCopy()
 	for i := range before.Caches {

@@ -19,7 +19,7 @@ import (
 var extensionsPath = field.NewPath("spec", "extensions")
 
 // Check validates what a Shoot configures for the extension, and returns all errors with their
-// paths in the Shoot. If old is not nil, it is an update: Check also validates the transition, and
+// paths in the Shoot. If old is not nil, Check also validates the update from old to shoot, and
 // returns nil unless the update changes the extension's configuration, a referenced resource, or
 // removes all workers. A Shoot that is being deleted, or in which the extension is disabled, is
 // always valid. A Secret that cannot be read is an error of type InternalError.

@@ -38,7 +38,7 @@ func with(s *gardencorev1beta1.Shoot, change func(*gardencorev1beta1.Shoot)) *ga
 	return changed
 }
 
-// respelled is withConfig with other formatting and another order of keys.
+// respelled returns withConfig(caches) with other formatting and another order of keys.
 func respelled(caches string) *gardencorev1beta1.Shoot {
 	return with(withConfig(caches), func(s *gardencorev1beta1.Shoot) {
 		s.Spec.Extensions[1].ProviderConfig.Raw = []byte(`{ "caches": [` + caches + `],

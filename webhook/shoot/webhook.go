@@ -56,7 +56,7 @@ func New(mgr manager.Manager) (*extensionswebhook.Webhook, error) {
 type validator struct{ secrets Secrets }
 
 // NewValidator returns a validator of Shoots. It gets Secrets one by one from reader, which should
-// not be a cache: a cache would hold every Secret of the garden, and might lack the newest ones.
+// not be a cache: a cache would contain every Secret of the garden, and might be outdated.
 func NewValidator(reader client.Reader) extensionswebhook.Validator {
 	return &validator{secrets: func(ctx context.Context, key client.ObjectKey) (*corev1.Secret, error) {
 		secret := &corev1.Secret{}

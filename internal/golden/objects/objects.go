@@ -18,7 +18,8 @@ import (
 const valuesSuffix = ".values.yaml"
 
 // Containers returns the container of the Deployment in each golden file of a chart, by test case:
-// <case>.yaml is the chart rendered with <case>.values.yaml. Anything else fails the test.
+// <case>.yaml is the chart rendered with <case>.values.yaml. The test fails if a file has no
+// Deployment with a single container.
 func Containers(t testing.TB, folder string) map[string]corev1.Container {
 	t.Helper()
 	cases, err := filepath.Glob(filepath.Join(folder, "*"+valuesSuffix))
