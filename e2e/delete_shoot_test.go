@@ -23,8 +23,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
-// deleteShoot proves that the deletion of a shoot runs no cleaner, because gardenlet has already
-// deleted the nodes.
+// deleteShoot proves that the deletion of a shoot runs no cleaner: its nodes are already deleted.
 func deleteShoot() rig.Scenario {
 	var watched *deletion
 	return rig.New("delete-shoot",

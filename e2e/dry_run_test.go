@@ -104,8 +104,8 @@ func (j *judge) verdict(ctx context.Context, object *unstructured.Unstructured) 
 	j.warnings = nil
 	err := j.strict.Create(ctx, object.DeepCopy())
 	switch {
-	// AlreadyExists means that the object is valid: the API server checks existence last
-	// (Store.Create in k8s.io/apiserver/pkg/registry/generic/registry).
+	// The API server checks existence last (Store.Create in
+	// k8s.io/apiserver/pkg/registry/generic/registry), so AlreadyExists means a valid object.
 	case err != nil && !apierrors.IsAlreadyExists(err):
 		return fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err)
 	case len(j.warnings) > 0:

@@ -24,8 +24,7 @@ import (
 // it.
 const joinTimeout = 2 * time.Minute
 
-// join proves that a node that joins with the old configuration while an upstream is removed has no
-// mirror of the upstream in the end.
+// join proves that a node that joins while an upstream is removed does not keep its mirror.
 func join() rig.Scenario {
 	var joining, other *cluster.Node
 	var labels map[string]string

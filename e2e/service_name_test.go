@@ -16,9 +16,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
-// serviceName proves that serviceNameSuffix sets the name of a cache's Service, and that nodes
-// switch to the renamed Service without a failed or slow pull. The next reconciliation deletes the
-// previous Service.
+// serviceName proves that serviceNameSuffix sets the name of a cache's Service, that nodes use
+// the new Service without a failed or slow pull, and that the previous Service is then deleted.
 func serviceName() rig.Scenario {
 	var pulls *rig.Stream
 	var endpoint string

@@ -81,8 +81,7 @@ func TestOperatorExtension(t *testing.T) {
 	replacesImages(t, deployment.Helm.Values.Raw)
 }
 
-// replacesImages checks that the values set both images of charts/images.yaml, whose references are
-// placeholders.
+// replacesImages checks that the values replace both placeholders of charts/images.yaml.
 func replacesImages(t *testing.T, raw []byte) {
 	t.Helper()
 	values, err := yaml.JSONToYAML(raw)

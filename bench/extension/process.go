@@ -46,8 +46,7 @@ type Process struct {
 	ended  error         // of cmd.Wait
 }
 
-// Start starts the extension and waits until it is ready: its caches are synced and its webhook
-// serves. The caller must call Stop.
+// Start waits until caches are synced and the webhook serves. The caller must call Stop.
 func Start(ctx context.Context, o Options) (*Process, error) {
 	ports, err := freePorts(3)
 	if err != nil {

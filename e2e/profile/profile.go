@@ -49,8 +49,7 @@ type Profiler struct {
 	stopped sync.WaitGroup
 }
 
-// Start returns a Profiler that reads the counters of all processes every second until Stop is
-// called.
+// Start returns a Profiler that reads the counters of all processes every second, until Stop.
 func Start() *Profiler {
 	return start(read)
 }

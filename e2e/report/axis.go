@@ -153,8 +153,7 @@ func (l layout) tracks(name string) []track {
 	return tracks
 }
 
-// charts returns the charts of the busy share of the CPUs and of the memory in use. With fewer than
-// two samples it returns nil.
+// charts returns the charts of CPU and memory usage, or nil with fewer than two samples.
 func (a axis) charts(u Usage) []chart {
 	if len(u.Samples) < 2 || a.length() <= 0 {
 		return nil

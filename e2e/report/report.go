@@ -61,8 +61,7 @@ type Report struct {
 	// Ended is when the run ended; zero while it runs or if it was killed.
 	Ended time.Time
 	Usage
-	// Artifacts are the files that index.html links to, by scenario and relative to the scenario's
-	// folder. Write sets them.
+	// Artifacts are the files to link to, by scenario, relative to its folder. Write sets them.
 	Artifacts map[string][]string
 }
 

@@ -93,8 +93,7 @@ func testbedConfiguration(path string) (*testbedconfig.Testbed, error) {
 	return config, nil
 }
 
-// unavailable returns err, or nil if err means that this machine cannot run the testbed. Scenarios
-// are then skipped.
+// unavailable returns nil and skips all scenarios if this machine cannot run the testbed, else err.
 func (s *Session) unavailable(err error) error {
 	var missing *bringup.UnavailableError
 	if !errors.As(err, &missing) {

@@ -14,8 +14,7 @@ import (
 )
 
 const (
-	// upBound bounds `testbed up` after a build. The first one also loads the node image into
-	// Docker.
+	// upBound bounds `testbed up` after a build. The first also loads the node image into Docker.
 	upBound = 8 * time.Minute
 	// fullBound bounds the time until up detects a full disk.
 	fullBound = 90 * time.Second
@@ -26,8 +25,7 @@ const (
 	worksBound = 90 * time.Second
 )
 
-// TestSurvival runs its parts in sequence. The first failed part ends it, because later parts would
-// take minutes and fail too.
+// TestSurvival runs its parts in sequence, each of which takes minutes. The first failure ends it.
 func TestSurvival(t *testing.T) {
 	if _, err := os.Stat(written); err != nil {
 		t.Fatal("this test would kill the engine and fill the disks of this machine; run: make e2e-survival")

@@ -18,7 +18,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/fieldbugs"
 )
 
-// transcripts is the folder for the output of the commands, relative to the root of the repository.
+// transcripts is the folder for the output of commands, relative to the root of the repository.
 const transcripts = "_artifacts/reproduce"
 
 func newReproduceCommand(options *kind.Options) *cobra.Command {
