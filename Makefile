@@ -5,14 +5,14 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 
-# All builds have the same flags, so that they share Go's build cache. Without the VCS stamp equal
-# sources give equal binaries, and images named by their content stay the same between commits.
+# All builds have the same flags, so that they share Go's build cache. Without a VCS stamp, equal
+# sources give equal binaries, so a commit alone does not change the content-based names of images.
 export CGO_ENABLED := 0
 export GOFLAGS := -trimpath -buildvcs=false
 
-# Variables of `make e2e` and `make up`. Except for NODE_IMAGE, make only reads them from its
-# command line: their names are general, and a variable that the shell has set for another program
-# must not change a run. `note-ignored` names the variables that are ignored.
+# Variables of `make e2e` and `make up`. Except for NODE_IMAGE, make reads them only from its command
+# line, because their names are general: a variable that is exported for another program must not
+# change a run. `note-ignored` prints the ignored variables.
 export NODE_IMAGE
 SETTINGS := RUN KEEP LANE CONFIG MATRIX MUTANT REPLACE PROFILE
 IGNORED := $(strip $(foreach name,$(SETTINGS),$(if $(filter environment%,$(origin $(name))),$(name))))
@@ -41,7 +41,7 @@ DLV := bin/dlv
 # The programs that the scenario inner-loop runs.
 INNER_LOOP := $(SKAFFOLD) $(KUBECTL) bin/testbed
 SEED_KUBECONFIG := .testbed/registry-cache/seed.kubeconfig
-# The files of the repository, without those that a run builds, fetches or leaves behind.
+# Finds the files of the repository, without those that a run builds, downloads or creates.
 FILES = find . -type d \( -name .git -o -name .testbed -o -name _artifacts -o -path ./bin \) -prune -o -type f
 
 .PHONY: help
@@ -63,7 +63,7 @@ vet: ## go vet, scenarios included
 	go vet -tags e2e ./e2e/...
 
 .PHONY: format
-format: ## Fail on Go files that gofmt would change
+format: ## List the Go files that gofmt would change, and fail if there are any
 	@files=$$(gofmt -l $$($(FILES) -name '*.go' -print)); \
 	if [ -n "$$files" ]; then echo "gofmt would change these files; run: gofmt -w FILE" >&2; echo "$$files" >&2; exit 1; fi
 
@@ -172,7 +172,7 @@ clean: ## Remove bin/ and _artifacts/, but not the testbed (`make down`)
 $(LINT): tools/golangci-lint/go.mod tools/golangci-lint/go.sum
 	cd tools/golangci-lint && go build -o ../../$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
-# The tag leaves out Prometheus's service discovery, which needs the libraries of every cloud.
+# The tag excludes Prometheus's service discovery, which needs the libraries of every cloud provider.
 $(PROMTOOL): tools/promtool/go.mod tools/promtool/go.sum
 	@echo "building promtool; the first build takes some minutes" >&2
 	cd tools/promtool && go build -tags remove_all_sd -o ../../$@ github.com/prometheus/prometheus/cmd/promtool
@@ -187,7 +187,7 @@ $(SKAFFOLD): tools/skaffold/go.mod tools/skaffold/go.sum
 $(DLV): tools/delve/go.mod tools/delve/go.sum
 	cd tools/delve && go build -ldflags '-s -w' -o ../../$@ github.com/go-delve/delve/cmd/dlv
 
-# Skaffold runs kubectl. This is the version on every node.
+# Skaffold runs kubectl. The version is the same as on every node.
 $(KUBECTL): kind/nodeimage/modules/kubernetes/go.mod kind/nodeimage/modules/kubernetes/go.sum
 	@echo "building kubectl; the first build takes some minutes" >&2
 	cd kind/nodeimage/modules/kubernetes && IFS=v. read -r _ major minor patch <<<"$$(go list -m -f '{{.Version}}' k8s.io/kubernetes)" && \
@@ -195,7 +195,7 @@ $(KUBECTL): kind/nodeimage/modules/kubernetes/go.mod kind/nodeimage/modules/kube
 	go build -ldflags "-s -w $$stamp.gitVersion=v$$major.$$minor.$$patch $$stamp.gitMajor=$$major $$stamp.gitMinor=$$minor" \
 		-o ../../../../$@ k8s.io/kubernetes/cmd/kubectl
 
-# Phony: Go's build cache knows what is up to date.
+# Phony, because Go's build cache determines what must be rebuilt.
 .PHONY: bin/e2e.test bin/survival.test bin/testbed bin/bench-controller
 bin/e2e.test:
 	@[ -e $@ ] || echo "building the scenarios; the first build takes some minutes" >&2

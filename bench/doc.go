@@ -1,10 +1,10 @@
-// Package bench measures what the extension costs on a seed with many shoots: time, API requests,
-// CPU and memory of its real binary, against a real kube-apiserver and etcd. It only reports: no
-// time is asserted. The report says which goals of docs/scale.md are met.
+// Package bench measures the cost of the extension on a seed with many shoots: time, API requests,
+// CPU and memory of its real binary, with a real kube-apiserver and etcd. A slow result is not an
+// error. The report shows which goals of docs/scale.md are met.
 //
 //   - controlplane: etcd and kube-apiserver as processes, and their audit log.
-//   - landscape: what gardenlet writes to a seed for N shoots.
+//   - landscape: the objects that gardenlet writes to a seed for N shoots.
 //   - extension: the extension as a process, and load on its webhook.
 //
-// It must not know how the controller works: it sees requests, seconds and bytes.
+// The package must not depend on how the controller works: it measures requests, seconds and bytes.
 package bench

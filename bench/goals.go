@@ -17,24 +17,24 @@ const (
 	maxWebhook      = 0.010 // seconds
 	flatFrom        = 100
 	flatTo          = 3000
-	maxFlatGrowth   = 1.5 // of the cost per Extension
-	maxBrokenGrowth = 1.5 // of the time for each other shoot
+	maxFlatGrowth   = 1.5 // factor of the cost per Extension
+	maxBrokenGrowth = 1.5 // factor of the time per Extension of the other shoots
 )
 
-// contractWrites are the writes of the extension library in every reconciliation: it removes the
-// operation annotation, and updates the status at the start and at the end.
+// contractWrites are the writes of Gardener's extension library in every reconciliation. It removes
+// the operation annotation, and updates the status at the start and at the end.
 var contractWrites = map[string]float64{"patch extensions": 1, "patch extensions/status": 2}
 
 // Goal is one goal of docs/scale.md.
 type Goal struct {
 	Name string `json:"name"`
-	// Judged is false if no run measures the goal. Met is then false, too.
+	// Judged is false if no run measures the goal. Then Met is also false.
 	Judged bool   `json:"judged"`
 	Met    bool   `json:"met"`
 	Detail string `json:"detail"`
 }
 
-// Judge returns all goals. A goal about every run is missed if one run misses it.
+// Judge returns all goals. A goal for every run is not met if one run does not meet it.
 func Judge(runs []Run) []Goal {
 	return []Goal{
 		eachRun("a reconciliation without a change writes only what the contract requires", runs, func(r Run) (bool, string) {
@@ -139,7 +139,7 @@ func find(runs []Run, shoots int) (Run, bool) {
 	return runs[i], true
 }
 
-// cost is what one Extension costs.
+// cost is the cost per Extension.
 type cost struct{ seconds, cpu, requests float64 }
 
 func perExtension(p Pass) cost {

@@ -22,7 +22,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-// shootUser is the user of the extension in the shoots.
+// shootUser is the user name of the extension in the shoots.
 const shootUser = "bench:extension"
 
 // Options configure a measurement.
@@ -30,12 +30,12 @@ type Options struct {
 	Programs        controlplane.Programs
 	Extension       string // path of the binary
 	Folder          string // for the logs of each run, in subfolders named like the number of shoots
-	WebhookRequests int    // reviews in each of two steps
+	WebhookRequests int    // reviews in each of the two webhook steps
 	Progress        *progress.Recorder
 }
 
-// Measure measures the extension on a new seed with at least three shoots, because it breaks two of
-// them at the end. It stops all processes before it returns, even when the context ends.
+// Measure measures the extension on a new seed. It needs at least three shoots, because it breaks
+// two of them at the end. It stops all processes before it returns, even when the context ends.
 func Measure(ctx context.Context, o Options, shoots int) (result Run, err error) {
 	r := &measurement{Options: o, shoots: shoots, result: Run{Shoots: shoots, Forbidden: map[string]int{}}}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -86,7 +86,7 @@ type measurement struct {
 	landscape   *landscape.Landscape
 	watch       *landscape.Watch
 	process     *extension.Process
-	usage       extension.Usage // when the extension was idle last
+	usage       extension.Usage // of the extension when it was last idle
 }
 
 func (r *measurement) startControlPlanes(context.Context) error {
@@ -171,11 +171,11 @@ func (r *measurement) finish(ctx context.Context) (err error) {
 	return nil
 }
 
-// webhookInterval gives 50 reviews a second.
+// webhookInterval is the time between reviews: 50 a second.
 const webhookInterval = 20 * time.Millisecond
 
-// webhook sends reviews of the OperatingSystemConfigs of one shoot after the other to the webhook
-// of the extension, without an API server in between.
+// webhook sends reviews directly to the webhook of the extension, each for the
+// OperatingSystemConfig of the next shoot, and measures the latency.
 func (r *measurement) webhook(ctx context.Context, latency *Latency) error {
 	to, err := extension.Webhook(ctx, r.seedClient, "gardener-extension-"+landscape.ExtensionName)
 	if err != nil {
@@ -204,8 +204,8 @@ func (r *measurement) webhook(ctx context.Context, latency *Latency) error {
 	return nil
 }
 
-// review returns the i-th review: the one that an API server sends for a new OperatingSystemConfig
-// of the shoot.
+// review returns the i-th review, as an API server sends it for a new OperatingSystemConfig of the
+// shoot.
 func review(i, shoot int) (*admissionv1.AdmissionReview, error) {
 	config, err := landscape.OperatingSystemConfig(shoot)
 	if err != nil {

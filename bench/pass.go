@@ -14,19 +14,19 @@ import (
 )
 
 const (
-	// One pass may take passTimeout, and extensionTimeout more for each Extension.
+	// The timeout of one pass is passTimeout plus extensionTimeout for each shoot.
 	passTimeout      = 3 * time.Minute
 	extensionTimeout = 2 * time.Second
 	// brokenTimeout bounds the time until the extension reports an unreachable shoot.
 	brokenTimeout = 2 * time.Minute
 	// hanging and refusing are the indices of the two broken shoots.
 	hanging, refusing = 0, 1
-	// maxOthers limits how many other shoots are reconciled together with the broken ones. More shoots
-	// take longer and show the same.
+	// maxOthers limits how many other shoots are reconciled together with the broken ones. More
+	// shoots would take longer and give the same result.
 	maxOthers = 500
 )
 
-// wanted selects count shoots in the namespaces that is accepts, with the timeout of one pass.
+// wanted returns a Wanted with the timeout of one pass.
 func (r *measurement) wanted(is func(namespace string) bool, count int) landscape.Wanted {
 	return landscape.Wanted{Is: is, Count: count, Timeout: passTimeout + time.Duration(r.shoots)*extensionTimeout}
 }
@@ -81,7 +81,7 @@ func (r *measurement) broken(ctx context.Context) error {
 		return err
 	}
 	if hang.Accepted() == 0 {
-		return fmt.Errorf("the extension made no request to the hanging shoot: it did not notice the new kubeconfig")
+		return fmt.Errorf("the extension made no request to the hanging shoot, so it does not use the new kubeconfig")
 	}
 	return nil
 }
@@ -156,7 +156,7 @@ func newPass(seed, shoot []auditv1.Event, wanted landscape.Wanted) Pass {
 	}
 }
 
-// requests returns the means for count Extensions.
+// requests returns the mean numbers of requests per Extension.
 func requests(events []auditv1.Event, count int) Requests {
 	tally := controlplane.Count(events)
 	mean := func(n int) float64 { return float64(n) / float64(count) }

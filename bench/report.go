@@ -14,7 +14,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/nodeimage"
 )
 
-// Report is the result of one call of the command.
+// Report is the result of one call of bench-controller.
 type Report struct {
 	Machine Machine `json:"machine"`
 	// Runs are in the order of the measurements.
@@ -22,7 +22,7 @@ type Report struct {
 	Goals []Goal `json:"goals"`
 }
 
-// Machine is the machine of the measurement.
+// Machine describes the machine of the measurement.
 type Machine struct {
 	CPUs        int    `json:"cpus"`
 	MemoryBytes uint64 `json:"memoryBytes"`
@@ -33,14 +33,14 @@ type Machine struct {
 // Run is the measurement of one number of shoots, on new API servers.
 type Run struct {
 	Shoots int `json:"shoots"`
-	// LoadBefore and LoadAfter are one-minute load averages. LoadBefore is the load of other programs.
+	// LoadBefore and LoadAfter are one-minute load averages. LoadBefore is due to other programs.
 	LoadBefore float64 `json:"loadBefore"`
 	LoadAfter  float64 `json:"loadAfter"`
 	// First is the first reconciliation of all Extensions. NoOp is a second one without a change.
 	First Pass `json:"first"`
 	NoOp  Pass `json:"noOp"`
-	// Broken is like NoOp, but the API server of one more shoot hangs and that of another refuses
-	// connections.
+	// Broken is like NoOp, while the API server of one additional shoot hangs and the API server of
+	// another refuses connections. It measures only the other shoots.
 	Broken Pass `json:"broken"`
 	// Memory is the memory of the extension.
 	Memory Memory `json:"memory"`
@@ -80,8 +80,8 @@ func (r Requests) Total() float64 { return r.Reads + r.Writes }
 
 // Memory is in bytes.
 type Memory struct {
-	// Idle is measured after the start, before the first Extension exists. Steady is measured at the
-	// end.
+	// Idle is measured after the start, before the first Extension exists. Steady is measured at
+	// the end.
 	Idle   uint64 `json:"idleBytes"`
 	Peak   uint64 `json:"peakBytes"`
 	Steady uint64 `json:"steadyBytes"`
@@ -139,7 +139,7 @@ func loadAverage() (float64, error) {
 	return load.Load1, nil
 }
 
-// row is one row of the table. With growth, the table shows the ratio of successive runs.
+// row is one row of the table. If growth is true, the table shows the ratio of successive runs.
 type row struct {
 	name   string
 	format string

@@ -30,33 +30,32 @@ import (
 // admissionName is the name of the webhook configuration, the Deployment and the service account.
 const admissionName = "gardener-extension-registry-cache-admission"
 
-// gardenStandIn is the seed's API server in the role of the garden's, with the namespace of a
-// project.
+// gardenStandIn is the seed's API server, which replaces the garden's in this scenario, with the
+// namespace of a project.
 type gardenStandIn struct {
 	rig.Access
 	namespace string
-	// unchecked is how many requests the API server had accepted without an answer of the webhook when
-	// install returned.
+	// unchecked is the result of countUnchecked when install returned.
 	unchecked int
 	// private is the Shoot whose cache refers to a Secret.
 	private *gardencorev1beta1.Shoot
 }
 
-// install installs the admission and returns when the API server calls its webhook.
+// install installs the admission and returns once the API server calls its webhook.
 func (g *gardenStandIn) install(ctx context.Context, p *rig.Run) {
-	p.Check(bringup.RemoveAdmission(ctx, p.Session.Testbed)) // of a killed run
+	p.Check(bringup.RemoveAdmission(ctx, p.Session.Testbed)) // left by a killed run
 	p.Afterwards(ctx, func(ctx context.Context) error { return bringup.RemoveAdmission(ctx, p.Session.Testbed) })
 	p.Check(bringup.InstallAdmission(ctx, p.Session.Testbed))
 	config := rest.CopyConfig(p.Session.Seed.Config)
-	// controller-runtime would send Gardener's types as protobuf. Custom resources do not support it,
-	// and the API server (1.36, crdHandler) panics on such a request.
+	// controller-runtime would send Gardener's types as protobuf. Custom resources do not support
+	// it, and the API server (1.36, crdHandler) panics on such a request.
 	config.ContentType, config.QPS = runtime.ContentTypeJSON, -1
 	var err error
 	g.Access, err = rig.Connect(config, kubernetes.GardenScheme)
 	p.Check(err)
 
 	project := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "garden-e2e"}}
-	p.Check(client.IgnoreNotFound(g.Delete(ctx, project))) // of a killed run
+	p.Check(client.IgnoreNotFound(g.Delete(ctx, project))) // left by a killed run
 	p.Await(ctx, "a namespace for the project can be created", time.Minute, func(ctx context.Context) (bool, string, error) {
 		err := g.Create(ctx, project)
 		return err == nil, fmt.Sprint(err), client.IgnoreAlreadyExists(err)
@@ -69,7 +68,7 @@ func (g *gardenStandIn) install(ctx context.Context, p *rig.Run) {
 }
 
 // awaitAnswer waits until the creation of a Shoot with a bad config fails with this answer, or
-// succeeds if the answer is empty. API servers learn of webhooks and endpoints with a delay.
+// succeeds if the answer is empty. API servers notice new webhooks and endpoints with a delay.
 func (g *gardenStandIn) awaitAnswer(ctx context.Context, p *rig.Run, answer string) {
 	p.Helper()
 	p.Await(ctx, fmt.Sprintf("a bad Shoot is answered by %q", answer), 30*time.Second, func(ctx context.Context) (bool, string, error) {
@@ -85,7 +84,7 @@ func (g *gardenStandIn) awaitAnswer(ctx context.Context, p *rig.Run, answer stri
 // and proves that Shoots are accepted.
 func (g *gardenStandIn) failsOpen(ctx context.Context, p *rig.Run) {
 	if unchecked := g.countUnchecked(ctx, p); unchecked != g.unchecked {
-		p.Fatalf("the API server accepted %d requests without an answer of the webhook, so accepted requests prove nothing", unchecked-g.unchecked)
+		p.Fatalf("the webhook did not answer %d requests that the API server accepted, so accepted requests prove nothing", unchecked-g.unchecked)
 	}
 	admission := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: kind.AdmissionNamespace, Name: admissionName}}
 	p.Check(g.Patch(ctx, admission, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":0}}`))))

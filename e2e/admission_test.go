@@ -27,14 +27,14 @@ const (
 	secretField     = admissionConfig + "caches[0].secretReferenceName"
 )
 
-// admission proves what the admission answers to a real API server, and that it leaves nothing
-// behind. The seed's API server has the role of the garden's (docs/testbed.md). It does not
-// validate Shoots, so only the webhook can refuse one. It would accept a Shoot if the webhook did
-// not answer. The API server's metrics prove that the webhook has always answered.
+// admission proves which Shoots the admission refuses and accepts, called by a real API server, and
+// that it can be removed completely. The seed's API server replaces the garden's (docs/testbed.md).
+// It does not validate Shoots, so only the webhook can refuse one. It also accepts a Shoot if the
+// webhook does not answer, but its metrics prove that the webhook has always answered.
 func admission() rig.Scenario {
 	garden := &gardenStandIn{}
 	return rig.New("admission",
-		rig.Prove("the charts install it, and it registers its webhook", garden.install),
+		rig.Prove("the charts install the admission, and it registers its webhook", garden.install),
 		rig.Prove("mistakes in labeled Shoots are refused with the path of the field", garden.refusesMistakes),
 		rig.Prove("every example is accepted", garden.acceptsExamples),
 		rig.Prove("a volume cannot shrink, unless its growth was refused", garden.comparesVolumes),
@@ -84,7 +84,8 @@ func (g *gardenStandIn) comparesVolumes(ctx context.Context, p *rig.Run) {
 	p.Check(g.Create(ctx, shoot))
 	denied(p, "a smaller volume", g.update(ctx, p, shoot, withVolume("10Gi")), admissionConfig+"caches[0].volume.size", "20Gi")
 	p.Check(g.update(ctx, p, shoot, withVolume("30Gi")))
-	// gardenlet copies this from the Extension; grow-volume proves that the Extension reports it.
+	// gardenlet copies this error from the Extension. The scenario grow-volume proves that the
+	// Extension reports it.
 	shoot.Status.LastErrors = []gardencorev1beta1.LastError{{
 		Description: "caches[0].volume.size: Forbidden: " + v1alpha3.VolumeCannotGrow,
 		Codes:       []gardencorev1beta1.ErrorCode{gardencorev1beta1.ErrorConfigurationProblem},
@@ -113,8 +114,8 @@ func (g *gardenStandIn) readsSecrets(ctx context.Context, p *rig.Run) {
 	p.Evidence("absent and mutable Secrets: refused, also by spec.resources alone")
 }
 
-// letsUnrelatedPass deletes the Secret of the Shoot from readsSecrets. After that the webhook
-// refuses changes of its caches, but allows other changes.
+// letsUnrelatedPass deletes the Secret of the Shoot from readsSecrets. Then it proves that the
+// webhook refuses changes of the Shoot's caches and allows other changes.
 func (g *gardenStandIn) letsUnrelatedPass(ctx context.Context, p *rig.Run) {
 	p.Check(g.Delete(ctx, g.secret("better")))
 	related := withCache(func(cache *v1alpha3.RegistryCache) {
@@ -129,9 +130,8 @@ func (g *gardenStandIn) letsUnrelatedPass(ctx context.Context, p *rig.Run) {
 	p.Evidence("with a missing Secret a Shoot can hibernate, and its caches cannot change")
 }
 
-// letsDelete continues with the same Shoot. Gardener would not allow this change of a Shoot in
-// deletion. The test makes it to show that the admission accepts any change once a Shoot is being
-// deleted.
+// letsDelete continues with the same Shoot. It proves that the admission accepts any change of a
+// Shoot in deletion, even one that Gardener would not allow.
 func (g *gardenStandIn) letsDelete(ctx context.Context, p *rig.Run) {
 	bad := configuredAs(badConfigs[0].caches)
 	denied(p, "before the deletion", g.update(ctx, p, g.private, bad), admissionConfig+badConfigs[0].field)
@@ -144,7 +144,7 @@ func (g *gardenStandIn) letsDelete(ctx context.Context, p *rig.Run) {
 	p.Evidence("in deletion: not blocked")
 }
 
-// credentialsReference is the name in spec.resources that the caches refer to.
+// credentialsReference is the name of the entry in spec.resources that the caches refer to.
 const credentialsReference = "credentials"
 
 // change changes a Shoot before it is sent.
@@ -189,7 +189,7 @@ func configuredAs(caches string) change {
 	}
 }
 
-// withCache sets one cache with these fields.
+// withCache replaces a Shoot's caches by one cache that fields has changed.
 func withCache(fields func(*v1alpha3.RegistryCache)) change {
 	return func(p *rig.Run, shoot *gardencorev1beta1.Shoot) {
 		cache := operate.CacheOf(rig.Alpha)

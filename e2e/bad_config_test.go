@@ -79,8 +79,8 @@ func proveKept(ctx context.Context, p *rig.Run) {
 	p.Evidence("with running caches: nothing changed, still a hit")
 }
 
-// stateOfCaches describes the caches in the shoot, in the Extension's status and on the workers. It
-// is the same text while nothing changes them.
+// stateOfCaches describes the caches in the shoot, in the Extension's status and on the workers.
+// Equal texts prove that nothing has changed them.
 func stateOfCaches(ctx context.Context, p *rig.Run, hosts ...string) string {
 	p.Helper()
 	var state strings.Builder
@@ -104,21 +104,21 @@ func providerConfig(caches string) []byte {
 	return fmt.Appendf(nil, `{"apiVersion":"registry.extensions.gardener.cloud/v1alpha3","kind":"RegistryConfig","caches":%s}`, caches)
 }
 
-// refused makes gardenlet reconcile the shoot with the configuration until the Extension is in
-// Error, and returns the error message.
+// refused makes gardenlet reconcile the shoot with the configuration, waits until the Extension is
+// in Error, and returns the error message.
 func refused(ctx context.Context, p *rig.Run, config []byte) (message string) {
 	p.Helper()
 	return refusedShoot(ctx, p, gardenlet.Shoot(gardenlet.Extension(v1alpha3.ExtensionType, config)))
 }
 
 // refusedShoot is like refused, for a shoot with one extension. It waits for an error with all of
-// these words, because the extension may look for a Secret before gardenlet has copied it to the
-// seed. Then it stops gardenlet, which would keep waiting for a success.
+// these words: an earlier error can have another cause, such as a Secret that gardenlet has not yet
+// copied to the seed. Then it stops gardenlet, which would keep waiting for a success.
 func refusedShoot(ctx context.Context, p *rig.Run, shoot *gardencorev1beta1.Shoot, words ...string) (message string) {
 	p.Helper()
 	config := shoot.Spec.Extensions[0].ProviderConfig.Raw
 	flow := p.Background(ctx, func(ctx context.Context) error { return p.Session.Testbed.Gardenlet.Reconcile(ctx, shoot) })
-	defer flow.End() // it fails as intended; the Extension has the error
+	defer flow.End() // the flow fails as intended; the Extension has the error
 	p.Await(ctx, "the Extension is in Error for the bad config", 30*time.Second, func(ctx context.Context) (bool, string, error) {
 		extension, err := rig.GetExtension(ctx, p)
 		if err != nil {

@@ -20,8 +20,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// cacheDown proves that a cache that is down, or does not answer, hardly delays a pull: the node
-// pulls from the upstream.
+// cacheDown proves that nodes pull from the upstream, with little delay, if a cache is down or does
+// not answer.
 func cacheDown() rig.Scenario {
 	var direct time.Duration
 	return rig.New("cache-down",
@@ -45,7 +45,7 @@ func cacheDown() rig.Scenario {
 	)
 }
 
-// pullsPastCache is the maximum number of measured pulls past a cache. One quick pull proves
+// pullsPastCache is the maximum number of measured pulls that bypass a cache. One quick pull is
 // enough, because other load can only slow pulls down. Without the dial_timeout in hosts.toml, each
 // pull would take minutes.
 const pullsPastCache = 3
@@ -72,8 +72,8 @@ func provePastCache(ctx context.Context, p *rig.Run, host string, direct time.Du
 	p.Fatalf("the pulls took %s and %s direct, want at most %s more", strings.Join(all, ", "), rig.Seconds(direct), rig.MaxPull)
 }
 
-// stopCache returns the step that scales the cache of an upstream to 0, until the scenario ends.
-// Like an operator it first sets the annotation "ignore" on the ManagedResource, so that
+// stopCache returns a step that scales the cache of an upstream to 0 until the scenario ends. The
+// step first sets the annotation "ignore" on the ManagedResource, as an operator would, so that
 // gardener-resource-manager does not scale the cache up again.
 func stopCache(host string) func(context.Context, *rig.Run) {
 	return func(ctx context.Context, p *rig.Run) {
@@ -89,7 +89,7 @@ func stopCache(host string) func(context.Context, *rig.Run) {
 	}
 }
 
-// scale sets the replicas of a cache and waits until that many are ready behind its Service.
+// scale sets the replicas of a cache and waits until its Service has as many ready endpoints.
 func scale(ctx context.Context, p *rig.Run, service corev1.Service, replicas int) error {
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: service.Namespace, Name: service.Name}}
 	patch := client.RawPatch(client.Merge.Type(), fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))

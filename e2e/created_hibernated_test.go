@@ -16,7 +16,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// createdHibernated proves that a shoot can be created hibernated, when no cache has an address
+// createdHibernated proves that a shoot can be created hibernated, although no cache has an address
 // yet, and that its caches work once it has woken up.
 func createdHibernated() rig.Scenario {
 	return rig.New("created-hibernated",

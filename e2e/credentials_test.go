@@ -29,8 +29,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// credentials proves that a cache sends its upstream the credentials that its Shoot refers to, also
-// after a rotation, and that they leak nowhere.
+// credentials proves that a cache sends its upstream the credentials that the Shoot refers to, also
+// after a rotation, and that the credentials do not leak.
 func credentials() rig.Scenario {
 	var registry *upstream.Registry
 	var img rig.Pushed
@@ -92,7 +92,7 @@ func credentials() rig.Scenario {
 }
 
 // newCredentials returns the name of a robot account, and a password that bad quoting or splitting
-// would corrupt. The password starts and ends with letters, which can be found wherever it leaks.
+// would corrupt. It starts and ends with random letters, so that traces can find a part of it.
 func newCredentials() upstream.Credentials {
 	password := rand.Text()[:12] + `'$#&:"` + " \\%s`\n\xff\xfe" + rand.Text()[:12]
 	return upstream.Credentials{Username: []byte("@robot-" + rand.Text()[:12]), Password: []byte(password)}
@@ -127,8 +127,8 @@ func proveAuthorized(ctx context.Context, p *rig.Run, img rig.Pushed) accesslog.
 	return evidence
 }
 
-// proveStillPulls proves that the cache fetches new images after a rotation, and has kept its
-// blobs.
+// proveStillPulls proves that the cache fetches new images after a rotation, and has kept the blobs
+// that it stored earlier.
 func proveStillPulls(ctx context.Context, p *rig.Run, before rig.Pushed) {
 	p.Helper()
 	img := p.Push(ctx, rig.Private)
@@ -140,8 +140,7 @@ func proveStillPulls(ctx context.Context, p *rig.Run, before rig.Pushed) {
 
 const referenceField = "caches[2].secretReferenceName"
 
-// badSecrets are plausible mistakes in a Secret, with a word that the error must have in addition
-// to the field.
+// badSecrets are plausible mistakes in a Secret. The error must name the field and have the word.
 var badSecrets = []struct {
 	name   string
 	data   map[string][]byte
@@ -155,14 +154,14 @@ var badSecrets = []struct {
 	{"empty-password", map[string][]byte{"username": []byte("u"), "password": {}}, nil, "password"},
 }
 
-// proveBadSecretsRefused proves that each bad Secret puts the Extension in Error, with the field
-// and the cause but no content of the Secret, and that no cache changes. The last cache refers to
-// the Secret.
+// proveBadSecretsRefused proves that each bad Secret puts the Extension in Error, and that no cache
+// changes. The error has the field and the cause, but no content of the Secret. The last cache
+// refers to the Secret.
 func proveBadSecretsRefused(ctx context.Context, p *rig.Run, refer rig.References, caches []v1alpha3.RegistryCache) {
 	p.Helper()
 	before := stateOfCaches(ctx, p, rig.Upstreams(caches)...)
-	// The Shoot keeps all references: gardener-resource-manager waits five seconds after it has
-	// deleted the copy of one.
+	// The Shoot always has all references. If one were removed, gardener-resource-manager would
+	// wait five seconds after it has deleted the copy of the Secret.
 	all := maps.Clone(refer)
 	for _, bad := range badSecrets {
 		all[bad.name] = p.Secret(ctx, bad.data, bad.change)
@@ -194,8 +193,8 @@ func refusedFor(ctx context.Context, p *rig.Run, refer rig.References, caches []
 	}
 }
 
-// proveSecret proves that the credentials are only in Secrets: not in logs, not in the objects of
-// the caches, not in the Extension, not on a node, not in the upstream's log.
+// proveSecret proves that the credentials are only in Secrets. It searches logs, the objects of the
+// caches, the Extension, the nodes and the upstream's log.
 func proveSecret(ctx context.Context, p *rig.Run, registry *upstream.Registry, all ...upstream.Credentials) {
 	p.Helper()
 	places := map[string]string{
@@ -226,7 +225,7 @@ func proveSecret(ctx context.Context, p *rig.Run, registry *upstream.Registry, a
 	p.Evidence("credentials in none of %d places", len(places))
 }
 
-// traces returns the forms in which credentials of newCredentials could leak.
+// traces returns texts that appear where credentials of newCredentials have leaked.
 func traces(c upstream.Credentials) []string {
 	const random = 12
 	return []string{
@@ -258,7 +257,7 @@ func logs(ctx context.Context, p *rig.Run, cluster rig.Access, namespace string,
 	return all.String()
 }
 
-// describeCaches returns the caches' pods and their owners, without the Secrets.
+// describeCaches returns the caches' pods and StatefulSets and all ConfigMaps as JSON.
 func describeCaches(ctx context.Context, p *rig.Run) string {
 	p.Helper()
 	inKubeSystem, ofCaches := client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost}

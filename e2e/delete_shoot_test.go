@@ -23,7 +23,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
-// deleteShoot proves that the deletion of a shoot does not clean the nodes: none are left.
+// deleteShoot proves that the deletion of a shoot runs no cleaner: its nodes are already deleted.
 func deleteShoot() rig.Scenario {
 	var watched *deletion
 	return rig.New("delete-shoot",
@@ -43,7 +43,7 @@ func deleteShoot() rig.Scenario {
 	)
 }
 
-// deletion holds recordings that started before the deletion.
+// deletion has recordings that started before the deletion.
 type deletion struct {
 	nodes, configs, resources, extensions, daemonSets, namespaces *timeline.Recording
 }
@@ -61,8 +61,8 @@ func watchDeletion(ctx context.Context, p *rig.Run) *deletion {
 	}
 }
 
-// proveNoCleaner closes both recordings with a fence, an object created after everything else, and
-// searches them.
+// proveNoCleaner proves that no recording has a cleaner. It waits for the event of a fence, an
+// object that is created last, so that the recordings are complete.
 func (d *deletion) proveNoCleaner(ctx context.Context, p *rig.Run) {
 	p.Helper()
 	seen := 0
@@ -91,8 +91,8 @@ func (d *deletion) proveNoCleaner(ctx context.Context, p *rig.Run) {
 // originLabel distinguishes Gardener's own ManagedResources from those of extensions.
 const originLabel = "origin"
 
-// extensionFinalizer is the extension's finalizer. The extension removes it at the end of its part
-// of the deletion.
+// extensionFinalizer is the extension's finalizer. The extension removes it once it has deleted its
+// objects.
 const extensionFinalizer = "extensions.gardener.cloud/registry-cache"
 
 // proveOrder proves gardenlet's order (reconciler_delete.go of Gardener v1.147.1): machines, then
@@ -108,17 +108,17 @@ func (d *deletion) proveOrder(p *rig.Run) {
 	extension := deletions(p, d.extensions, timeline.Named(v1alpha3.ExtensionType))
 
 	for what, stage := range map[string]stage{"OperatingSystemConfig": configs, "ManagedResource of gardener": resources} {
-		// Machines are in the shoot, the rest is in the seed: only the time of arrival orders them.
+		// Revisions of shoot and seed cannot be compared, so compare when the events arrived.
 		if !machines.last.Seen.Before(stage.first.Seen) {
-			p.Errorf("a %s was deleted before the last machine was gone", what)
+			p.Errorf("a %s was deleted before the last machine", what)
 		}
 		if stage.last.Revision >= extension.first.Revision {
-			p.Errorf("the Extension was deleted before the last %s was gone", what)
+			p.Errorf("the Extension was deleted before the last %s", what)
 		}
 	}
-	// The event of the deletion has the object as it was before its last finalizer was removed.
+	// The deletion event has the last state of the object before its last finalizer was removed.
 	if finalizers := extension.last.Object.GetFinalizers(); !slices.Contains(finalizers, extensionFinalizer) {
-		p.Errorf("the Extension was deleted and never had the extension's finalizer: %v", finalizers)
+		p.Errorf("the Extension was deleted without the extension's finalizer, with %v", finalizers)
 	}
 	if p.Failed() {
 		p.FailNow()
@@ -127,8 +127,8 @@ func (d *deletion) proveOrder(p *rig.Run) {
 }
 
 // proveAllGone proves that the Extension and all ManagedResources for the shoot were gone when
-// gardenlet began to delete the namespace. Later deletions prove nothing: they come with the
-// namespace.
+// gardenlet began to delete the namespace. Later deletions prove nothing, because they can be part
+// of the namespace's deletion.
 func (d *deletion) proveAllGone(p *rig.Run) {
 	p.Helper()
 	namespace := deletions(p, d.namespaces, timeline.Named(rig.ShootNamespace))

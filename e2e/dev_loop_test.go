@@ -24,31 +24,30 @@ import (
 )
 
 const (
-	// loopUpWithin bounds the first round of `make dev`, which links both programs: the copy has no
-	// executables yet.
+	// loopUpWithin bounds each round of `make dev`. The first is the longest, because it links both
+	// programs.
 	loopUpWithin = 3 * time.Minute
 	// loopEndsWithin bounds the time that Ctrl-C takes.
 	loopEndsWithin = 30 * time.Second
-	// loopIsIdle is what Skaffold prints when it waits for the next change. It only signals when to
-	// continue.
+	// loopIsIdle is what Skaffold prints when it waits for the next change. The scenario then
+	// continues; it proves nothing with this text.
 	loopIsIdle = "Watching for changes..."
 )
 
-// devLoop is `make dev` in a copy of the sources.
+// devLoop is a running `make dev` in a copy of the sources.
 type devLoop struct {
 	*rig.Background
 	sources string // the root of the copy
-	log     string // the path of what it prints
-	rounds  int    // that were awaited
-	group   int    // its processes
+	log     string // path of the file with the output
+	rounds  int    // number of awaited rounds
+	group   int    // ID of the process group
 }
 
-// built lists the programs that `make dev` runs and that the copy does not have. `make e2e-all`
-// builds them.
+// built lists the programs in bin/ that `make dev` runs. `make e2e-all` builds them.
 func built() []string { return []string{"bin/skaffold", "bin/kubectl", "bin/testbed"} }
 
-// startLoop runs `make dev` in a copy of the saved sources, with the programs in bin/. The end of
-// the scenario stops make dev. If the scenario failed, the testbed's extension is installed again.
+// startLoop starts `make dev` in a copy of the sources, with the programs in bin/, until the
+// scenario ends. If the scenario has failed, the testbed's extension is then installed again.
 func startLoop(ctx context.Context, p *rig.Run) *devLoop {
 	p.Helper()
 	for _, program := range built() {
@@ -91,8 +90,8 @@ func startLoop(ctx context.Context, p *rig.Run) *devLoop {
 	return loop
 }
 
-// command is `make dev` as leader of a process group, as a shell would start it. Canceling ctx
-// sends Ctrl-C. The programs in bin/ are not rebuilt, although the files of the copy are newer.
+// command returns `make dev` as leader of a process group, as a shell would start it. Canceling ctx
+// sends Ctrl-C. make treats the programs in bin/ as up to date.
 func (l *devLoop) command(ctx context.Context) *exec.Cmd {
 	arguments := []string{"--directory", l.sources, "--no-print-directory", "dev"}
 	for _, program := range built() {
@@ -105,8 +104,8 @@ func (l *devLoop) command(ctx context.Context) *exec.Cmd {
 	return cmd
 }
 
-// loopEnvironment is the environment of this process without the variables of make. The executables
-// of the copy go into the cache folder. Go's build cache is the usual one.
+// loopEnvironment returns the environment of this process without the variables of make. make dev
+// stores its executables in the cache folder, and shares Go's build cache with this process.
 func loopEnvironment(ctx context.Context, cache string) ([]string, error) {
 	compiled, err := command.Output(ctx, "go", "env", "GOCACHE")
 	if err != nil {
@@ -120,8 +119,8 @@ func loopEnvironment(ctx context.Context, cache string) ([]string, error) {
 	return append(environment, "GOCACHE="+strings.TrimSpace(compiled), "XDG_CACHE_HOME="+cache), err
 }
 
-// interrupt sends Ctrl-C and waits for all processes, even after the end of ctx. It kills processes
-// that do not exit in time, and then returns an error.
+// interrupt sends Ctrl-C and waits until all processes have exited, even if ctx is canceled. If
+// some do not exit in time, it kills them and returns an error.
 func (l *devLoop) interrupt(ctx context.Context) error {
 	l.End()
 	left := rig.Await(context.WithoutCancel(ctx), "nothing of make dev runs", loopEndsWithin, func(context.Context) (bool, string, error) {
@@ -146,7 +145,7 @@ func awaitRound(ctx context.Context, p *rig.Run, loop *devLoop) {
 	})
 }
 
-// save writes the change to the copy and returns the time.
+// save writes the change to the copy of the sources and returns the time of the write.
 func save(p *rig.Run, loop *devLoop, change plantedbugs.Mutant) time.Time {
 	p.Helper()
 	path := filepath.Join(loop.sources, filepath.FromSlash(change.File))
@@ -158,8 +157,8 @@ func save(p *rig.Run, loop *devLoop, change plantedbugs.Mutant) time.Time {
 	return time.Now()
 }
 
-// copySources copies the sources of the repository, but nothing fetched or built. The copy uses the
-// programs and the testbed of the original.
+// copySources copies the sources of the repository. bin and the testbed's folder become symbolic
+// links, so that the copy uses the programs and the testbed of the original.
 func copySources(to string) error {
 	if err := os.MkdirAll(to, 0o755); err != nil {
 		return err
@@ -199,7 +198,7 @@ func copyFile(from, to string) error {
 		return err
 	}
 	content, err := os.ReadFile(from)
-	if errors.Is(err, fs.ErrNotExist) { // an editor's
+	if errors.Is(err, fs.ErrNotExist) { // for example a temporary file of an editor
 		return nil
 	}
 	if err != nil {
@@ -221,6 +220,6 @@ func keepLog(p *rig.Run, log string) {
 		err = os.WriteFile(filepath.Join(rig.Artifacts, p.Result.Name, "make-dev.log"), text, 0o600)
 	}
 	if err != nil {
-		p.Scenario.Logf("what make dev printed is lost: %v", err)
+		p.Scenario.Logf("the output of make dev could not be stored: %v", err)
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// disableExtension proves that disabling the extension leaves nothing of it in the clusters and on
-// the nodes.
+// disableExtension proves that disabling the extension removes all its objects from the clusters
+// and all its files from the nodes.
 func disableExtension() rig.Scenario {
 	var (
 		others  rig.UnmanagedFiles
@@ -36,7 +36,7 @@ func disableExtension() rig.Scenario {
 		}),
 
 		rig.Prove("the cleaner alone removed hosts.toml from every worker, and left the unit healthy", proveCleanWorkers),
-		rig.Prove("it ran on every worker before a Service was deleted", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("the cleaner ran on every worker before a Service was deleted", func(ctx context.Context, p *rig.Run) {
 			removed.order.ProveOrder(ctx, p)
 		}),
 
@@ -69,8 +69,8 @@ func disableExtension() rig.Scenario {
 }
 
 // proveCleanWorkers proves that the cleaner has removed hosts.toml from every worker, and that the
-// unit is active. gardener-node-agent, which does not know of the removal yet, reports an inactive
-// unit as unhealthy.
+// unit is still active. gardener-node-agent reports an inactive unit as unhealthy until the unit is
+// removed from the OperatingSystemConfig.
 func proveCleanWorkers(ctx context.Context, p *rig.Run) {
 	p.Helper()
 	for _, worker := range p.Workers() {
@@ -80,7 +80,7 @@ func proveCleanWorkers(ctx context.Context, p *rig.Run) {
 			"systemd":           p.Systemd(ctx, worker, "ExecStart"),
 		} {
 			if !strings.Contains(arguments, nodeconfig.ScriptPath) || strings.Contains(arguments, rig.Alpha) || strings.Contains(arguments, rig.Beta) {
-				p.Errorf("the unit on %s by %s, want it without arguments: %s", worker.Name(), where, arguments)
+				p.Errorf("the unit on %s, according to %s, has arguments, want none: %s", worker.Name(), where, arguments)
 			}
 		}
 		if state := p.Systemd(ctx, worker, "ActiveState"); state != "active" {
@@ -98,7 +98,7 @@ func proveNothingOnWorkers(ctx context.Context, p *rig.Run) {
 	for _, worker := range p.Workers() {
 		provePathsAbsent(ctx, p, worker, rig.HostsPath(rig.Alpha), rig.HostsPath(rig.Beta), nodeconfig.ScriptPath, nodeconfig.UnitPath)
 		if state := p.Systemd(ctx, worker, "LoadState"); state != "not-found" {
-			p.Errorf("systemd of %s knows %s: %s", worker.Name(), nodeconfig.UnitName, state)
+			p.Errorf("systemd on %s still has %s: %s", worker.Name(), nodeconfig.UnitName, state)
 		}
 	}
 	if p.Failed() {
@@ -115,8 +115,8 @@ func provePathsAbsent(ctx context.Context, p *rig.Run, worker *cluster.Node, pat
 	}
 }
 
-// latecomer is a worker that gets the old configuration again after it was cleaned, like one that
-// joins with the old OperatingSystemConfig when the cleaner is gone.
+// latecomer is a worker that gets the old configuration again after it was cleaned, like a node
+// that joins with the old OperatingSystemConfig after the cleaner was deleted.
 type latecomer struct {
 	worker *cluster.Node
 	host   string
@@ -124,7 +124,7 @@ type latecomer struct {
 	unit, hosts string
 }
 
-// newLatecomer saves the current configuration.
+// newLatecomer returns a latecomer with the worker's current configuration.
 func newLatecomer(ctx context.Context, p *rig.Run, worker *cluster.Node, host string) *latecomer {
 	p.Helper()
 	l := &latecomer{worker: worker, host: host, unit: p.File(ctx, worker, nodeconfig.UnitPath), hosts: p.Hosts(ctx, worker, host)}
@@ -134,8 +134,7 @@ func newLatecomer(ctx context.Context, p *rig.Run, worker *cluster.Node, host st
 	return l
 }
 
-// configure writes the saved configuration and proves that the script, which runs again, keeps the
-// file.
+// configure writes the saved configuration and proves that the restarted script keeps hosts.toml.
 func (l *latecomer) configure(ctx context.Context, p *rig.Run) {
 	p.Helper()
 	p.Check(l.worker.WriteFile(ctx, nodeconfig.UnitPath, 0o600, []byte(l.unit)))

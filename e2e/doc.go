@@ -1,16 +1,16 @@
-// Package e2e proves the registry cache on kind clusters, with sigs.k8s.io/e2e-framework. Each file
-// holds the scenario of one behavior.
+// Package e2e tests the registry cache on kind clusters, with sigs.k8s.io/e2e-framework. Each file
+// has the scenario of one behavior.
 //
 // A scenario proves its claims with the upstream's access log, the Kubernetes API and the files of
-// the nodes, never with the wording of a log. Each scenario creates its own starting state, so it
-// can run alone and on a kept testbed. Scenarios on the shoot run one after another, those on the
-// seed parallel to them (suite_test.go).
+// the nodes, never with the text of a program's log. Each scenario creates its own starting state,
+// so it can run alone and on a kept testbed. Scenarios on the shoot run one after another;
+// scenarios on the seed run in parallel to them (suite_test.go).
 //
 // The scenarios have the build tag e2e, because they start clusters:
 //
 //	go test -c -tags e2e -o bin/e2e.test ./e2e && RUN='^pull-through$' KEEP=1 bin/e2e.test
 //
-// The package must not know how the testbed is built. What scenarios share is in package rig.
-// Package timeline records the order of events, package report renders the results, package profile
-// measures CPU time.
+// The package must not depend on how the testbed is built. Package rig has the code that scenarios
+// share, package timeline records the order of events, package report renders the results, package
+// profile measures CPU time.
 package e2e

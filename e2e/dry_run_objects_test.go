@@ -31,13 +31,13 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
-// rendered is an object and its source.
+// rendered is an object and the name of its source.
 type rendered struct {
 	from   string
 	object *unstructured.Unstructured
 }
 
-// byGroup separates the objects of these API groups from the others.
+// byGroup separates the objects that belong to one of these API groups from the others.
 func byGroup(objects []rendered, groups ...string) (these, others []rendered) {
 	for _, object := range objects {
 		if slices.Contains(groups, object.object.GroupVersionKind().Group) {
@@ -83,8 +83,8 @@ func appendDocuments(p *rig.Run, to []rendered, from string, content []byte) []r
 	}
 }
 
-// plantedObjects returns objects that no API server may accept. Here rendered.from is a word that
-// the error or warning must contain.
+// plantedObjects returns objects that an API server must refuse or warn about. Their field from is
+// a word that the error or warning must contain.
 func plantedObjects(restricted string) []rendered {
 	object := func(content map[string]any) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: content}
@@ -138,7 +138,7 @@ func monitoringObjects(p *rig.Run) []rendered {
 	return appendTyped(p, nil, "monitoring", p.Session.Seed.Scheme(), objects...)
 }
 
-// chartObjects returns each chart, rendered with the values of each of its tests.
+// chartObjects returns the objects of each chart, rendered with the values of each of its tests.
 func chartObjects(p *rig.Run) (objects []rendered) {
 	p.Helper()
 	renderer, err := chartrenderer.NewForConfig(p.Session.Seed.Config)
@@ -157,8 +157,8 @@ func chartObjects(p *rig.Run) (objects []rendered) {
 	return objects
 }
 
-// exampleObjects returns the objects in examples. The seed has no projects, so their Secrets are
-// checked in another namespace.
+// exampleObjects returns the objects in examples. The seed has no project namespaces, so their
+// Secrets get the namespace default.
 func exampleObjects(p *rig.Run) (objects []rendered) {
 	p.Helper()
 	for _, file := range append(files(p, "examples/*.yaml"), files(p, "examples/shoots/*.yaml")...) {

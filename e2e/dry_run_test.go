@@ -24,8 +24,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/certificate"
 )
 
-// dryRun proves that API servers accept everything that the product renders, without a warning:
-// objects of caches and of the cleaner in the shoot; monitoring, charts and examples in the seed.
+// dryRun proves that API servers accept, without a warning, all objects that the extension and its
+// charts render. The shoot checks caches and cleaner, the seed monitoring, charts and examples.
 func dryRun() rig.Scenario {
 	var shoot, seed *judge
 	return rig.New("dry-run",
@@ -62,7 +62,7 @@ func dryRun() rig.Scenario {
 			p.Evidence("%d objects of charts", len(objects))
 		}),
 
-		rig.Prove("the seed accepts the examples whose kinds it knows", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("the seed accepts the examples whose kinds it serves", func(ctx context.Context, p *rig.Run) {
 			garden, others := byGroup(exampleObjects(p), "core.gardener.cloud", "operator.gardener.cloud")
 			seed.accepts(ctx, p, others)
 			p.Evidence("%d objects of examples, without %d of kinds that only a garden has", len(others), len(garden))
@@ -74,8 +74,8 @@ func dryRun() rig.Scenario {
 type judge struct {
 	rig.Access
 	strict client.Client
-	// restricted is a namespace in which the API server warns about pods that violate the pod security
-	// standard "restricted".
+	// restricted is a namespace in which the API server warns about pods that violate the pod
+	// security standard "restricted".
 	restricted string
 	warnings   []string
 }
@@ -104,8 +104,8 @@ func (j *judge) verdict(ctx context.Context, object *unstructured.Unstructured) 
 	j.warnings = nil
 	err := j.strict.Create(ctx, object.DeepCopy())
 	switch {
-	// The object exists. The API server checks that last, after decoding, admission and validation
-	// (Create of Store in k8s.io/apiserver/pkg/registry/generic/registry).
+	// The API server checks existence last (Store.Create in
+	// k8s.io/apiserver/pkg/registry/generic/registry), so AlreadyExists means a valid object.
 	case err != nil && !apierrors.IsAlreadyExists(err):
 		return fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err)
 	case len(j.warnings) > 0:
@@ -114,8 +114,8 @@ func (j *judge) verdict(ctx context.Context, object *unstructured.Unstructured) 
 	return nil
 }
 
-// createNamespaces creates the namespaces among the objects until the scenario ends. Without them
-// the API server refuses the objects in them.
+// createNamespaces creates the namespaces among the objects until the scenario ends. The API server
+// refuses objects in a namespace that does not exist.
 func (j *judge) createNamespaces(ctx context.Context, p *rig.Run, objects []rendered) {
 	p.Helper()
 	for _, rendered := range objects {
@@ -128,8 +128,9 @@ func (j *judge) createNamespaces(ctx context.Context, p *rig.Run, objects []rend
 	}
 }
 
-// accepts fails the scenario for each object with an error or a warning. Workloads must also comply
-// with "restricted", except the cleaner's DaemonSet, which works on the node.
+// accepts fails the scenario for each object with an error or a warning. StatefulSets and
+// Deployments must also comply with "restricted". The cleaner's DaemonSet cannot, because it
+// changes files of the node.
 func (j *judge) accepts(ctx context.Context, p *rig.Run, objects []rendered) {
 	p.Helper()
 	if len(objects) == 0 {
@@ -154,7 +155,7 @@ type dryRunCache struct {
 	secrets cache.Secrets
 }
 
-// dryRunCaches returns one cache for each field, with defaults, and one with all fields.
+// dryRunCaches returns the caches of dryRunConfig with the Secrets that they refer to.
 func dryRunCaches(p *rig.Run) []dryRunCache {
 	p.Helper()
 	ca, err := certificate.New("e2e")
@@ -179,7 +180,8 @@ func dryRunCaches(p *rig.Run) []dryRunCache {
 	return cases
 }
 
-// dryRunConfig returns a valid config with the caches of the scenario and defaults.
+// dryRunConfig returns a valid config with defaults. It has a cache for each field, and one with
+// all fields.
 func dryRunConfig(p *rig.Run) *v1alpha3.RegistryConfig {
 	p.Helper()
 	volume := &v1alpha3.Volume{Size: ptr.To(resource.MustParse("1500Mi")), StorageClassName: ptr.To("fast")}

@@ -22,11 +22,11 @@ import (
 	"github.com/gardener-extensions/registry-cache/e2e/timeline"
 )
 
-// wantedFailures is enough to prove retries, and small enough for a short backoff.
+// wantedFailures is enough to prove retries. More would take longer because of the backoff.
 const wantedFailures = 2
 
-// endpointNotReady proves that the Extension reports why a cache has no Service, and recovers by
-// itself once the Service can be created.
+// endpointNotReady proves that the Extension reports why a cache has no Service, and recovers once
+// the Service can be created.
 func endpointNotReady() rig.Scenario {
 	var (
 		history *timeline.Recording
@@ -45,7 +45,7 @@ func endpointNotReady() rig.Scenario {
 			last := failures[len(failures)-1]
 			for _, part := range []string{rig.Gamma, refusal} {
 				if !strings.Contains(last.Status.LastError.Description, part) {
-					p.Errorf("lastError does not say %q: %s", part, last.Status.LastError.Description)
+					p.Errorf("lastError does not contain %q: %s", part, last.Status.LastError.Description)
 				}
 			}
 			if services := p.Services(ctx); services[rig.Gamma].Name != "" {
@@ -81,8 +81,8 @@ func endpointNotReady() rig.Scenario {
 	)
 }
 
-// awaitFailures waits until the Extension was in Error often enough and returns its state of each
-// time.
+// awaitFailures waits until the Extension has changed to Error as often as wanted. It returns the
+// Extension after each change.
 func awaitFailures(ctx context.Context, p *rig.Run, history *timeline.Recording, wanted int) []*extensionsv1alpha1.Extension {
 	p.Helper()
 	var failures []*extensionsv1alpha1.Extension
@@ -98,7 +98,7 @@ func awaitFailures(ctx context.Context, p *rig.Run, history *timeline.Recording,
 	return failures
 }
 
-// failuresIn returns the Extension each time it changed to Error, which is the end of one attempt.
+// failuresIn returns the Extension after each change to Error, which is the end of one attempt.
 func failuresIn(events []timeline.Event) ([]*extensionsv1alpha1.Extension, error) {
 	var failures []*extensionsv1alpha1.Extension
 	var before gardencorev1beta1.LastOperationState
@@ -116,13 +116,13 @@ func failuresIn(events []timeline.Event) ([]*extensionsv1alpha1.Extension, error
 	return failures, nil
 }
 
-// refusal is the message of the shoot's API server while it rejects gamma's Service. A user must
-// see it as the cause.
+// refusal is the message with which the shoot's API server rejects gamma's Service. The Extension
+// must report it as the cause.
 const refusal = "e2e refuses the Service of gamma"
 
-// refuseService makes the shoot's API server reject the Service of an upstream, as a user's policy
-// or quota would. It returns when the policy is active. It lasts until rig.AllowServices is called
-// or the scenario ends.
+// refuseService creates a policy with which the shoot's API server rejects the Service of an
+// upstream, as a user's policy or quota would. It returns when the policy is active. The policy
+// lasts until rig.AllowServices is called or the scenario ends.
 func refuseService(ctx context.Context, p *rig.Run, host string) {
 	p.Helper()
 	policy, binding := refusalObjects(host)

@@ -16,7 +16,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/fieldbugs"
 )
 
-// fieldBugsFile has the results for `make field-bugs`, which writes them to the page.
+// fieldBugsFile has the results, which `make field-bugs` writes to docs/field-bugs.md.
 const fieldBugsFile = "field-bugs.json"
 
 // fieldBugs returns the field bugs of the lane as scenarios, in the order of the catalog. They
@@ -31,7 +31,7 @@ func fieldBugs(lane fieldbugs.Lane) []rig.Scenario {
 
 func reproduce(ctx context.Context, p *rig.Run, bug fieldbugs.Bug) {
 	p.Helper()
-	p.Session.Disturbed.Store(true) // the commands use their own garden
+	p.Session.Disturbed.Store(true) // the commands change the shoot
 	transcript, err := os.CreateTemp(p.Session.Scratch, bug.ID)
 	p.Check(err)
 	defer func() { _ = transcript.Close() }()
@@ -66,7 +66,7 @@ func keepTranscript(p *rig.Run, from, id string) {
 		err = os.WriteFile(filepath.Join(folder, "transcript.txt"), content, 0o600)
 	}
 	if err != nil {
-		p.Logf("the transcript is lost: %v", err)
+		p.Logf("the transcript could not be stored: %v", err)
 	}
 }
 

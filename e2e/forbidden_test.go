@@ -28,8 +28,8 @@ import (
 // plantedAgent is the user agent of the request that the scenario sends as the extension.
 const plantedAgent = "e2e-planted"
 
-// forbidden proves that the charts grant all permissions that the extension and its admission need:
-// the seed's API server has forbidden none of their requests in the whole run. It must run last.
+// forbidden proves that the charts grant all permissions that the extension and its admission need.
+// The seed's API server has forbidden none of their requests in the whole run, so it must run last.
 func forbidden() rig.Scenario {
 	var accounts []string
 	return rig.New("forbidden",
@@ -89,7 +89,7 @@ func isForbidden(event auditv1.Event) bool {
 	return event.ResponseStatus != nil && event.ResponseStatus.Code == http.StatusForbidden
 }
 
-// request describes a request.
+// request describes the request of an audit event.
 func request(event auditv1.Event) string {
 	object := event.ObjectRef
 	if object == nil {

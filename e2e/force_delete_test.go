@@ -16,11 +16,11 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
-// maxForceDeletion is far shorter than a wait for a shoot that does not answer.
+// maxForceDeletion is far shorter than the timeouts of a deletion that waits for the shoot.
 const maxForceDeletion = 90 * time.Second
 
 // forceDelete proves that the extension does not block the force-deletion of a shoot with a broken
-// control plane: nothing applies ManagedResources, and the API server does not answer.
+// control plane: gardener-resource-manager does not run, and the kubeconfig is invalid.
 func forceDelete() rig.Scenario {
 	return rig.New("force-delete",
 		rig.Prove("alpha and beta are cached", rig.Cached(rig.Alpha, rig.Beta)),

@@ -25,8 +25,8 @@ const (
 	collectedWithin = 30 * time.Second
 )
 
-// garbageCollection proves that a cache collects a blob after its TTL and fetches it again, that a
-// cache with a TTL of 0 does not, and that the TTL cannot change from 0.
+// garbageCollection proves that a cache deletes a blob after its TTL and fetches it again, that a
+// cache with a TTL of 0 keeps its blobs, and that a TTL of 0 cannot be changed.
 func garbageCollection() rig.Scenario {
 	var collected, kept rig.Pushed
 	short, never := operate.CacheOf(rig.Alpha), operate.CacheOf(rig.Gamma)

@@ -24,9 +24,9 @@ const (
 	ungrown, grown = "10Gi", "20Gi"
 )
 
-// growVolume proves that a volume grows if its StorageClass allows it, while the cache serves, and
-// that nothing changes otherwise. Nothing in the testbed resizes a disk: the scenario proves that
-// the claims request the new size.
+// growVolume proves that a volume grows while the cache serves if the StorageClass allows
+// expansion, and that nothing changes otherwise. The testbed does not resize disks, so the scenario
+// proves that the claims request the new size.
 func growVolume() rig.Scenario {
 	var before string
 	var img, other rig.Pushed
@@ -46,7 +46,7 @@ func growVolume() rig.Scenario {
 			}
 			before = p.Identities(ctx, p.Session.Shoot)
 			if sizes := sizesOf(ctx, p, rig.Gamma); sizes != (volumeSizes{ungrown, ungrown, ungrown}) {
-				p.Fatalf("at the start the volume is %+v", sizes)
+				p.Fatalf("before the growth the sizes are %+v, want %s", sizes, ungrown)
 			}
 		}),
 
@@ -58,7 +58,7 @@ func growVolume() rig.Scenario {
 				fmt.Sprintf("StorageClass %q", *claim.Spec.StorageClassName), claim.Namespace+"/"+claim.Name, "allowVolumeExpansion")
 			p.Unchanged(ctx, p.Session.Shoot, before)
 			if sizes := sizesOf(ctx, p, rig.Gamma); sizes != (volumeSizes{ungrown, ungrown, ungrown}) {
-				p.Fatalf("after the refusal the volume is %+v", sizes)
+				p.Fatalf("after the refusal the sizes are %+v, want %s", sizes, ungrown)
 			}
 			p.TimedPull(ctx, p.Worker(1), img)
 			p.FetchedOnce(ctx, img, accesslog.AskerCache)
@@ -71,13 +71,13 @@ func growVolume() rig.Scenario {
 			p.Evidence("the old size: Succeeded again")
 		}),
 
-		rig.Prove("a StorageClass with expansion lets it grow, and nothing restarts", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("the volume grows for a StorageClass with expansion, and nothing restarts", func(ctx context.Context, p *rig.Run) {
 			class := *claimOf(ctx, p, rig.Gamma).Spec.StorageClassName
 			p.Afterwards(ctx, func(ctx context.Context) error { return allowExpansion(ctx, p, class, false) })
 			p.Check(allowExpansion(ctx, p, class, true))
 			p.Check(rig.ReconcileConfig(ctx, p, bigger...))
 			if sizes := sizesOf(ctx, p, rig.Gamma); sizes != (volumeSizes{grown, grown, grown}) {
-				p.Fatalf("after the growth the volume is %+v", sizes)
+				p.Fatalf("after the growth the sizes are %+v, want %s", sizes, grown)
 			}
 			p.AwaitCaches(ctx, rig.Alpha, rig.Beta, rig.Gamma)
 			after := p.Identities(ctx, p.Session.Shoot)
@@ -90,7 +90,7 @@ func growVolume() rig.Scenario {
 			p.Evidence("allowed: claim and template ask for %s, same pod, same volume", grown)
 		}),
 
-		rig.Prove("its content is kept", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("the content of the volume is kept", func(ctx context.Context, p *rig.Run) {
 			p.TimedPull(ctx, p.Worker(1), other)
 			p.Evidence("still a hit: %s", p.FetchedOnce(ctx, other, accesslog.AskerCache))
 		}),
@@ -138,7 +138,7 @@ func allowExpansion(ctx context.Context, p *rig.Run, class string, allowed bool)
 	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"allowVolumeExpansion":%t}`, allowed))
 	object := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: class}}
 	if err := p.Session.Shoot.Patch(ctx, object, patch); err != nil {
-		return fmt.Errorf("let volumes of StorageClass %s grow (%t): %w", class, allowed, err)
+		return fmt.Errorf("set allowVolumeExpansion of StorageClass %s to %t: %w", class, allowed, err)
 	}
 	return nil
 }

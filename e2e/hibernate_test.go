@@ -21,8 +21,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// hibernate proves that a shoot hibernates and wakes up with the same caches, that nothing hangs
-// because the shoot is unreachable, and that a cache that lost its volume starts with an empty one.
+// hibernate proves that a shoot hibernates and wakes up with the same caches, that an unreachable
+// shoot blocks no reconciliation, and that a cache works if its volume is empty after the wake-up.
 func hibernate() rig.Scenario {
 	images := map[string]rig.Pushed{}
 	var before string
@@ -82,7 +82,7 @@ func hibernate() rig.Scenario {
 	)
 }
 
-// hibernateShoot hibernates the shoot with these caches.
+// hibernateShoot makes gardenlet hibernate the shoot, with these caches in its spec.
 func hibernateShoot(ctx context.Context, p *rig.Run, hosts ...string) {
 	p.Helper()
 	shoot, err := operate.ShootWithCaches(hosts...)
@@ -90,7 +90,7 @@ func hibernateShoot(ctx context.Context, p *rig.Run, hosts ...string) {
 	p.Check(p.Session.Testbed.Gardenlet.Hibernate(ctx, shoot))
 }
 
-// wakeUp wakes the shoot with these caches up.
+// wakeUp makes gardenlet wake the shoot up, with these caches in its spec.
 func wakeUp(ctx context.Context, p *rig.Run, hosts ...string) {
 	p.Helper()
 	shoot, err := operate.ShootWithCaches(hosts...)
@@ -109,8 +109,7 @@ func proveHibernated(ctx context.Context, p *rig.Run) {
 	}
 }
 
-// emptyVolume deletes all data from the volume of a cache, as if its machine and disk were
-// gone.
+// emptyVolume deletes all data from the volume of a cache, as if machine and disk were lost.
 func emptyVolume(ctx context.Context, p *rig.Run, host string) {
 	p.Helper()
 	service, ok := p.Services(ctx)[host]

@@ -72,14 +72,14 @@ func highAvailability() rig.Scenario {
 	)
 }
 
-// awaitWorkers waits until every worker is ready and has lost the taints of a node that is not.
+// awaitWorkers waits until every worker is ready, schedulable and without taints.
 func awaitWorkers(ctx context.Context, p *rig.Run) {
 	p.Helper()
-	p.Await(ctx, "every worker takes pods", time.Minute, func(ctx context.Context) (bool, string, error) {
+	p.Await(ctx, "pods can be scheduled on every worker", time.Minute, func(ctx context.Context) (bool, string, error) {
 		for _, worker := range p.Workers() {
 			node := &corev1.Node{}
 			if err := p.Session.Shoot.Get(ctx, client.ObjectKey{Name: worker.Name()}, node); err != nil {
-				return false, worker.Name() + " is not there", client.IgnoreNotFound(err)
+				return false, "node " + worker.Name() + " does not exist", client.IgnoreNotFound(err)
 			}
 			unhealthy := health.CheckNode(node)
 			if len(node.Spec.Taints) > 0 || node.Spec.Unschedulable || unhealthy != nil {
@@ -91,8 +91,8 @@ func awaitWorkers(ctx context.Context, p *rig.Run) {
 	})
 }
 
-// cachedEverywhere pulls a new image on every worker and proves that only the cache fetched it,
-// once.
+// cachedEverywhere pulls a new image on every worker and proves that the cache fetched it once, and
+// no node did.
 func cachedEverywhere(ctx context.Context, p *rig.Run, host string) accesslog.Evidence {
 	p.Helper()
 	img := p.Push(ctx, host)
@@ -102,7 +102,7 @@ func cachedEverywhere(ctx context.Context, p *rig.Run, host string) accesslog.Ev
 	return p.FetchedOnce(ctx, img, accesslog.AskerCache)
 }
 
-// twoCachePods returns the two pods of an upstream's cache, by name.
+// twoCachePods returns the pods of an upstream's cache, sorted by name.
 func twoCachePods(ctx context.Context, p *rig.Run, host string) []corev1.Pod {
 	p.Helper()
 	pods, err := cachePods(ctx, p, host)
@@ -127,12 +127,12 @@ func placement(pods []corev1.Pod) string {
 	return text.String()
 }
 
-// budgetOf returns the key of the PodDisruptionBudget for the pod's cache.
+// budgetOf returns the PodDisruptionBudget of the pod's cache, with only namespace and name.
 func budgetOf(pod corev1.Pod) *policyv1.PodDisruptionBudget {
 	return &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Labels["app"]}}
 }
 
-// awaitBudget waits until the budget counts both instances: until then it allows no eviction.
+// awaitBudget waits until the budget counts both instances. Before, it allows no eviction.
 func awaitBudget(ctx context.Context, p *rig.Run, pod corev1.Pod) {
 	p.Helper()
 	budget := budgetOf(pod)
@@ -143,7 +143,7 @@ func awaitBudget(ctx context.Context, p *rig.Run, pod corev1.Pod) {
 	})
 }
 
-// evict evicts the pod, like a drain.
+// evict evicts the pod, like kubectl drain.
 func evict(ctx context.Context, p *rig.Run, pod corev1.Pod) error {
 	if err := p.Session.Shoot.SubResource("eviction").Create(ctx, &pod, &policyv1.Eviction{}); err != nil {
 		return fmt.Errorf("evict %s: %w", pod.Name, err)

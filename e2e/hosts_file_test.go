@@ -17,14 +17,14 @@ const (
 	// writtenWithin bounds the time until the script restores a changed hosts.toml. It checks every
 	// 5 s.
 	writtenWithin = 30 * time.Second
-	// openedFile is a hard link to a hosts.toml. It shows what a process reads that has the file open.
+	// openedFile is a hard link to a hosts.toml. A process with the file open reads its content.
 	openedFile = "/etc/containerd/e2e-hosts.toml"
 	changeMade = "# changed by somebody\n"
 )
 
-// hostsFile proves what containerd relies on: a hosts.toml is replaced atomically, so that no pull
-// reads a partial file, and it has the URL of the upstream, so that a node that cannot reach
-// the cache pulls from there.
+// hostsFile proves that a hosts.toml is replaced atomically, so that no pull reads a partial file,
+// and that it has the URL of the upstream, so that a node that cannot reach the cache pulls from
+// that URL.
 func hostsFile() rig.Scenario {
 	return rig.New("hosts-file",
 		rig.Prove("alpha and beta are cached", rig.Cached(rig.Alpha, rig.Beta)),
@@ -61,7 +61,7 @@ func hostsFile() rig.Scenario {
 // awaitFile waits until a file on a node has this content.
 func awaitFile(ctx context.Context, p *rig.Run, node *cluster.Node, path, want string) {
 	p.Helper()
-	p.Check(rig.AwaitEvery(ctx, rig.NodeInterval, path+" is as it was", writtenWithin, func(ctx context.Context) (bool, string, error) {
+	p.Check(rig.AwaitEvery(ctx, rig.NodeInterval, path+" is restored", writtenWithin, func(ctx context.Context) (bool, string, error) {
 		content, err := rig.ReadFile(ctx, node, path)
 		return content == want, content, err
 	}))

@@ -22,8 +22,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// liveWithin is how long a saved line may take to reach the shoot. The evidence has the actual
-// time; the bound allows for a busy machine.
+// liveWithin is how long a saved line may take to reach the shoot. It is generous, for busy
+// machines; the evidence has the actual time.
 const liveWithin = 2 * time.Minute
 
 // answerTimeout bounds one request to a pod.
@@ -33,8 +33,8 @@ const answerTimeout = 2 * time.Second
 // leaves no process behind. It works on a copy of the sources.
 func innerLoop() rig.Scenario {
 	var loop *devLoop
-	// Each change of the scenario is one line with the mark. The mark is unique, so that Go's build
-	// cache does not have the result.
+	// Each change of the scenario is one line with the mark. The mark is unique, so that the result
+	// is not in Go's build cache.
 	mark := "e2e-" + strings.ToLower(rand.Text()[:10])
 	return rig.New("inner-loop",
 		rig.Prove("alpha and beta are cached", rig.Cached(rig.Alpha, rig.Beta)),
@@ -75,7 +75,7 @@ func innerLoop() rig.Scenario {
 			p.FetchedOnce(ctx, img, accesslog.AskerCache)
 		}),
 
-		rig.Prove("Ctrl-C ends it, and no process is left", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("Ctrl-C ends make dev, and no process is left", func(ctx context.Context, p *rig.Run) {
 			p.Check(loop.interrupt(ctx))
 		}),
 
@@ -90,7 +90,7 @@ func innerLoop() rig.Scenario {
 	)
 }
 
-// unannotated returns the name of a cache's StatefulSet without the annotation, or "".
+// unannotated returns a text that names a cache's StatefulSet without the annotation, or "".
 func unannotated(ctx context.Context, p *rig.Run, annotation string) (string, error) {
 	sets := &appsv1.StatefulSetList{}
 	if err := p.Session.Shoot.List(ctx, sets, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost}); err != nil {
@@ -101,14 +101,14 @@ func unannotated(ctx context.Context, p *rig.Run, annotation string) (string, er
 	}
 	for _, set := range sets.Items {
 		if _, there := set.Annotations[annotation]; !there {
-			return set.Name + " does not have it", nil
+			return set.Name + " does not have the annotation", nil
 		}
 	}
 	return "", nil
 }
 
-// unchanged returns the name of a cache's pod that does not answer a request for the path with the
-// path, or "".
+// unchanged returns a text that names a cache's pod that does not answer a request for the path
+// with the path, or "".
 func unchanged(ctx context.Context, shoot kubernetes.Interface, path string) (string, error) {
 	pods, err := shoot.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{LabelSelector: v1alpha3.LabelUpstreamHost})
 	if err != nil {
@@ -118,8 +118,8 @@ func unchanged(ctx context.Context, shoot kubernetes.Interface, path string) (st
 		return "there is no pod", nil
 	}
 	for _, pod := range pods.Items {
-		// A connection to a pod that was just deleted is not refused: the API server would wait half a
-		// minute.
+		// A connection to a pod that was just deleted is not refused, so without this timeout the
+		// API server would wait half a minute.
 		asking, cancel := context.WithTimeout(ctx, answerTimeout)
 		answer, err := shoot.CoreV1().Pods(pod.Namespace).ProxyGet("http", pod.Name, strconv.Itoa(v1alpha3.CacheDebugPort), "/"+path, nil).DoRaw(asking)
 		cancel()

@@ -27,16 +27,16 @@ import (
 // interruptedTimeout bounds an operation of the extension that is killed once.
 const interruptedTimeout = 90 * time.Second
 
-// interrupted proves that the extension continues after it is killed: while it removes beta from
-// the nodes, while it adds a cache with HTTPS, which takes several steps, and while it is disabled.
-// The extension removes the cleaner each time. gardener-node-agent is held throughout, so only the
-// cleaner removes files from nodes.
+// interrupted proves that the extension resumes an operation after it is killed: while it removes
+// beta from the nodes, while it adds a cache with HTTPS, and while it is disabled. No cleaner is
+// left each time. gardener-node-agent is stopped until the end, so only the cleaner removes files
+// from nodes.
 func interrupted() rig.Scenario {
 	var release func(context.Context) error
 	var flow *rig.Background
 	return rig.New("interrupted",
 		rig.Prove("alpha and beta are cached", rig.Cached(rig.Alpha, rig.Beta)),
-		rig.Prove("its process is killed while beta is removed from the nodes", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("the extension's process is killed while beta is removed from the nodes", func(ctx context.Context, p *rig.Run) {
 			release = p.HoldNodeAgents(ctx)
 			flow = p.Background(ctx, func(ctx context.Context) error {
 				return rig.ReconcileConfig(ctx, p, operate.CacheOf(rig.Alpha), tlsCache(rig.Gamma))
@@ -45,15 +45,15 @@ func interrupted() rig.Scenario {
 			interrupt(ctx, p, killProcess)
 		}),
 
-		rig.Prove("its pod is deleted when gamma's cache has a Service but no certificate", func(ctx context.Context, p *rig.Run) {
-			p.Await(ctx, "gamma's Service is there", interruptedTimeout, func(ctx context.Context) (bool, string, error) {
+		rig.Prove("the extension's pod is deleted when gamma's cache has a Service but no certificate", func(ctx context.Context, p *rig.Run) {
+			p.Await(ctx, "gamma's Service exists", interruptedTimeout, func(ctx context.Context) (bool, string, error) {
 				_, there := p.Services(ctx)[rig.Gamma]
-				return there, "it is not", flow.Failed()
+				return there, "it does not exist", flow.Failed()
 			})
 			interrupt(ctx, p, deletePod)
 		}),
 
-		rig.Prove("the Extension is reconciled nevertheless", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("the Extension is still reconciled", func(ctx context.Context, p *rig.Run) {
 			p.Await(ctx, "the Extension has gamma, and not beta", interruptedTimeout, func(ctx context.Context) (bool, string, error) {
 				extension, err := rig.GetExtension(ctx, p)
 				if err != nil {
@@ -77,7 +77,7 @@ func interrupted() rig.Scenario {
 			p.NoCleanerLeft(ctx)
 		}),
 
-		rig.Prove("its process is killed while it is disabled", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("the extension's process is killed while the extension is disabled", func(ctx context.Context, p *rig.Run) {
 			flow = p.Background(ctx, func(ctx context.Context) error { return rig.Reconcile(ctx, p) })
 			awaitCleaner(ctx, p, flow)
 			interrupt(ctx, p, killProcess)
@@ -103,7 +103,7 @@ func interrupted() rig.Scenario {
 	)
 }
 
-// awaitCleaner waits until the cleaner is in the shoot.
+// awaitCleaner waits until the cleaner's DaemonSet exists in the shoot.
 func awaitCleaner(ctx context.Context, p *rig.Run, flow *rig.Background) {
 	p.Helper()
 	p.Await(ctx, "the cleaner is in the shoot", time.Minute, func(ctx context.Context) (bool, string, error) {
@@ -115,12 +115,12 @@ func awaitCleaner(ctx context.Context, p *rig.Run, flow *rig.Background) {
 	})
 }
 
-// leaderLease is the leader election lease of the extension. Its holder is <pod>_<random>,
-// different for each process.
+// leaderLease is the leader election lease of the extension. Its holder is <pod>_<random>, so each
+// process has another holder identity.
 var leaderLease = client.ObjectKey{Namespace: kind.ExtensionNamespace, Name: "gardener-extension-registry-cache-leader-election"}
 
-// interrupt kills the extension during an operation and returns when another process leads. It
-// clears the lease of the dead process, which would otherwise take 15 seconds to expire.
+// interrupt kills the extension during an operation and returns when another process is the leader.
+// It clears the lease of the dead process, which would otherwise take 15 seconds to expire.
 func interrupt(ctx context.Context, p *rig.Run, kill func(ctx context.Context, p *rig.Run, pod *corev1.Pod) error) {
 	p.Helper()
 	lease := &coordinationv1.Lease{}
@@ -132,16 +132,16 @@ func interrupt(ctx context.Context, p *rig.Run, kill func(ctx context.Context, p
 	if state := rig.StateOf(p.Extension(ctx)); state != gardencorev1beta1.LastOperationStateProcessing {
 		p.Fatalf("the Extension is already %s: it was not interrupted", state)
 	}
-	p.Await(ctx, "another process of the extension leads", time.Minute, func(ctx context.Context) (bool, string, error) {
+	p.Await(ctx, "another process of the extension is the leader", time.Minute, func(ctx context.Context) (bool, string, error) {
 		if err := p.Session.Seed.Get(ctx, leaderLease, lease); err != nil {
 			return false, "", err
 		}
 		holder := ptr.Deref(lease.Spec.HolderIdentity, "")
 		if holder != dead {
-			return holder != "", "nobody", nil
+			return holder != "", "no leader", nil
 		}
 		lease.Spec.HolderIdentity = ptr.To("")
-		// A conflict means that another process has the lease, or that the killed one still renews it.
+		// A conflict means that another process has the lease, or that the killed one renewed it.
 		if err := p.Session.Seed.Update(ctx, lease); !apierrors.IsConflict(err) {
 			return false, holder, err
 		}
@@ -149,8 +149,8 @@ func interrupt(ctx context.Context, p *rig.Run, kill func(ctx context.Context, p
 	})
 }
 
-// killProcess kills the process and keeps the pod. The kubelet restarts the container: at once the
-// first time, then after 10 seconds and more.
+// killProcess kills the process and keeps the pod. The kubelet restarts the container at once the
+// first time, and after a backoff of 10 seconds and more later.
 func killProcess(ctx context.Context, p *rig.Run, pod *corev1.Pod) error {
 	const script = `
 container=$(crictl ps --quiet --name '^extension$' --label "io.kubernetes.pod.name=$1")

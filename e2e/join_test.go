@@ -24,8 +24,7 @@ import (
 // it.
 const joinTimeout = 2 * time.Minute
 
-// join proves that a node that joins with the old configuration while an upstream is removed ends
-// without a mirror of that upstream.
+// join proves that a node that joins while an upstream is removed does not keep its mirror.
 func join() rig.Scenario {
 	var joining, other *cluster.Node
 	var labels map[string]string
@@ -109,7 +108,8 @@ func poolLabels(ctx context.Context, p *rig.Run, worker *cluster.Node) map[strin
 // secretNameLabel names the Secret with gardener-node-agent's configuration.
 const secretNameLabel = "worker.gardener.cloud/gardener-node-agent-secret-name"
 
-// installNodeAgent does what a machine's user data and its kubelet's configuration do.
+// installNodeAgent sets the labels of the worker pool, as the kubelet's configuration does, and
+// installs gardener-node-agent, as the user data of a machine does.
 func installNodeAgent(ctx context.Context, p *rig.Run, worker *cluster.Node, labels map[string]string) {
 	p.Helper()
 	node := &corev1.Node{}

@@ -23,7 +23,7 @@ func lostVolume() rig.Scenario {
 	var claim *corev1.PersistentVolumeClaim
 	return rig.New("lost-volume",
 		rig.Prove("alpha and beta are cached", rig.Cached(rig.Alpha, rig.Beta)),
-		rig.Prove("the machine with alpha's volume is gone, and its pod waits for it", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("the machine with alpha's volume is gone, and alpha's pod cannot be scheduled", func(ctx context.Context, p *rig.Run) {
 			claim = claimOf(ctx, p, rig.Alpha)
 			pod := podOf(ctx, p, rig.Alpha)
 			for _, worker := range p.Workers() {
@@ -33,7 +33,7 @@ func lostVolume() rig.Scenario {
 			}
 			p.Afterwards(ctx, func(ctx context.Context) error { return startKubelet(ctx, lost) })
 			p.Check(removeMachine(ctx, p, lost))
-			p.Await(ctx, "alpha's pod finds no node", 30*time.Second, func(ctx context.Context) (bool, string, error) {
+			p.Await(ctx, "alpha's pod is unschedulable", 30*time.Second, func(ctx context.Context) (bool, string, error) {
 				err := p.Session.Shoot.Get(ctx, client.ObjectKeyFromObject(pod), pod)
 				for _, condition := range pod.Status.Conditions {
 					if condition.Type == corev1.PodScheduled && condition.Reason == corev1.PodReasonUnschedulable {
@@ -52,7 +52,7 @@ func lostVolume() rig.Scenario {
 			p.Reconcile(ctx, rig.Alpha, rig.Beta)
 			p.AwaitCaches(ctx, rig.Alpha, rig.Beta)
 			if now := claimOf(ctx, p, rig.Alpha); now.UID == claim.UID || now.Spec.VolumeName == claim.Spec.VolumeName {
-				p.Fatalf("alpha's cache runs with the volume that was lost, %s", now.Spec.VolumeName)
+				p.Fatalf("alpha's cache runs with the lost volume %s", now.Spec.VolumeName)
 			}
 			p.Evidence("new volume, and all machines back, after %s", rig.Seconds(time.Since(start)))
 		}),
@@ -69,8 +69,8 @@ func lostVolume() rig.Scenario {
 	)
 }
 
-// removeMachine leaves the state that machine-controller-manager leaves: no machine, no Node and no
-// pod bound to it.
+// removeMachine deletes a machine as machine-controller-manager does: with its Node and the pods on
+// that Node.
 func removeMachine(ctx context.Context, p *rig.Run, worker *cluster.Node) error {
 	if err := worker.StopMachine(ctx); err != nil {
 		return err

@@ -16,8 +16,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// migrate proves that the control plane of a shoot moves to another seed without an effect in the
-// shoot.
+// migrate proves that the control plane of a shoot moves to another seed and nothing in the shoot
+// changes.
 func migrate() rig.Scenario {
 	var (
 		before, nodes string
@@ -43,7 +43,7 @@ func migrate() rig.Scenario {
 
 			p.Check(p.Session.Testbed.Gardenlet.Restore(ctx, shoot))
 			if namespaceUID(ctx, p) == oldNamespace {
-				p.Fatalf("the namespace was not recreated: nothing has moved")
+				p.Fatalf("the namespace was not recreated, so this proves nothing")
 			}
 			if restored := p.Extension(ctx).Status.State; !equality.Semantic.DeepEqual(restored, saved) {
 				p.Fatalf("the Extension's state was %v and is %v", saved, restored)
@@ -74,7 +74,7 @@ func migrate() rig.Scenario {
 	)
 }
 
-// namespaceUID identifies the shoot's namespace of the seed.
+// namespaceUID returns the UID of the shoot's namespace in the seed.
 func namespaceUID(ctx context.Context, p *rig.Run) types.UID {
 	p.Helper()
 	namespace := &corev1.Namespace{}

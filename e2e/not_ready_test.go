@@ -18,23 +18,23 @@ import (
 )
 
 const (
-	// nodesCleaned is the condition that reports nodes that a clean-up could not reach.
+	// nodesCleaned is the condition that reports the nodes that a clean-up has skipped.
 	nodesCleaned = "NodesCleaned"
-	// quietFor is how long the node has been not ready when the clean-up begins. The extension skips
-	// a node that has been not ready for a minute.
+	// quietFor is how long the node has been not ready when the clean-up begins. The extension
+	// skips a node that has been not ready for a minute.
 	quietFor = 50 * time.Second
-	// cleanUpBound bounds a clean-up with a node that is not ready: ten seconds for the rest of the
-	// minute, ten until gardener-resource-manager force-deletes the stuck pod, and the time of a
-	// normal clean-up.
+	// cleanUpBound bounds a clean-up with a node that is not ready: ten seconds until the node has
+	// been not ready for a minute, ten until gardener-resource-manager force-deletes the stuck pod,
+	// and the time of a normal clean-up.
 	cleanUpBound = 50 * time.Second
-	// taintedBound bounds the clean-up of a tainted node, which is a normal one.
+	// taintedBound bounds the clean-up of a tainted node, which is a normal clean-up.
 	taintedBound = 45 * time.Second
 	// e2eTaint repels and evicts every pod that does not tolerate it.
 	e2eTaint = "e2e.registry-cache.test/evict"
 )
 
-// notReady proves that a node that evicts pods is cleaned like any other. A node that is not ready
-// does not block the clean-up, is reported, and is cleaned once it is back.
+// notReady proves that a node whose taint evicts pods is cleaned like any other. A node that is not
+// ready does not block the clean-up, is reported, and is cleaned once it is ready again.
 func notReady() rig.Scenario {
 	var broken, tainted *cluster.Node
 	var flow *rig.Background
@@ -99,7 +99,7 @@ func notReady() rig.Scenario {
 				p.Errorf("alpha's hosts.toml is on %s:\n%s", tainted.Name(), hosts)
 			}
 			if hosts := p.Hosts(ctx, broken, rig.Alpha); rig.IsAbsent(hosts) {
-				p.Errorf("alpha's hosts.toml is gone from %s already: this proves nothing", broken.Name())
+				p.Errorf("alpha's hosts.toml is gone from %s already, so this proves nothing", broken.Name())
 			}
 		}),
 
@@ -115,14 +115,14 @@ func notReady() rig.Scenario {
 	)
 }
 
-// awaitAge waits until the node has this age: a new node that is not ready counts as booting.
+// awaitAge waits until the node has this age, because a new node that is not ready may be booting.
 func awaitAge(ctx context.Context, p *rig.Run, worker *cluster.Node, age time.Duration) {
 	p.Helper()
 	p.Await(ctx, fmt.Sprintf("node %s is older than %s", worker.Name(), age), age+time.Minute, func(ctx context.Context) (bool, string, error) {
 		node := &corev1.Node{}
 		err := p.Session.Shoot.Get(ctx, client.ObjectKey{Name: worker.Name()}, node)
 		since := time.Since(node.CreationTimestamp.Time)
-		return err == nil && since > age, fmt.Sprintf("for %s", rig.Seconds(since)), err
+		return err == nil && since > age, fmt.Sprintf("its age is %s", rig.Seconds(since)), err
 	})
 }
 

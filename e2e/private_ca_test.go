@@ -16,8 +16,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// privateCA proves that an upstream whose certificate no node trusts is cached, and that nodes pull
-// from it directly when its cache is down.
+// privateCA proves that an upstream with the certificate of a private CA is cached, and that nodes
+// pull from the upstream directly when its cache is down.
 func privateCA() rig.Scenario {
 	refer := rig.References{}
 	cache := v1alpha3.RegistryCache{

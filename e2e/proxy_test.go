@@ -20,17 +20,17 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// Upstreams that only their caches can reach. Nodes cannot: the addresses are reserved for
-// documentation (RFC 5737, RFC 3849).
+// Upstreams that nodes cannot reach directly: the addresses are reserved for documentation
+// (RFC 5737, RFC 3849). Their caches have a remoteURL with another address.
 const (
-	// byAddress is an upstream whose images are at gamma.
+	// byAddress is an upstream whose remoteURL is gamma's.
 	byAddress = "192.0.2.7"
-	// inCluster is a Service of the shoot.
+	// inCluster is an upstream whose remoteURL is a Service of the shoot.
 	inCluster = "[2001:db8::7]:5000"
 )
 
-// proxied proves that a cache with a proxy reaches its upstream through it, unless the upstream is
-// in the shoot or in noProxy.
+// proxied proves that a cache with a proxy reaches its upstream through the proxy, unless the
+// upstream is in the shoot or in noProxy.
 func proxied() rig.Scenario {
 	var proxy *upstream.Proxy
 	refer := rig.References{}
@@ -78,8 +78,8 @@ func proxied() rig.Scenario {
 	)
 }
 
-// proxiedCaches all have the proxy. beta is reached over HTTPS, gamma is in noProxy, and inCluster
-// has an address in the service network. The names of the last two are addresses.
+// proxiedCaches returns caches with the proxy. beta is reached over HTTPS, byAddress fetches from
+// gamma, which is in noProxy, and inCluster fetches from an address in the service network.
 func proxiedCaches(proxy, serviceAddress string) []v1alpha3.RegistryCache {
 	by := func(host, remoteURL string) v1alpha3.RegistryCache {
 		return v1alpha3.RegistryCache{
@@ -95,7 +95,7 @@ func proxiedCaches(proxy, serviceAddress string) []v1alpha3.RegistryCache {
 	return caches
 }
 
-// startProxy starts the proxy, until the scenario ends.
+// startProxy starts the proxy, which runs until the scenario ends.
 func startProxy(ctx context.Context, p *rig.Run) *upstream.Proxy {
 	p.Helper()
 	proxy, err := p.Session.Testbed.StartProxy(ctx)
@@ -104,8 +104,8 @@ func startProxy(ctx context.Context, p *rig.Run) *upstream.Proxy {
 	return proxy
 }
 
-// pullThroughCache pulls a new image of an upstream that is served by the host, and proves that the
-// cache fetched it.
+// pullThroughCache pulls a new image of an upstream whose images are served by the host, and proves
+// that the cache fetched it.
 func pullThroughCache(ctx context.Context, p *rig.Run, upstream, host string) rig.Pushed {
 	p.Helper()
 	img := p.Push(ctx, host)
@@ -144,8 +144,8 @@ func proveNotProxied(ctx context.Context, p *rig.Run, proxy *upstream.Proxy, hos
 	}
 }
 
-// exposeInCluster gives an upstream of the testbed an address in the shoot's service network, until
-// the scenario ends, and returns it.
+// exposeInCluster gives an upstream of the testbed an address in the shoot's service network until
+// the scenario ends. It returns the address.
 func exposeInCluster(ctx context.Context, p *rig.Run, host string) string {
 	p.Helper()
 	service := &corev1.Service{
@@ -176,8 +176,8 @@ func addressOf(ctx context.Context, p *rig.Run, host string) string {
 	return address
 }
 
-// remoteHost returns the host that the cache of the upstream fetches from, as the Extension's
-// status has it.
+// remoteHost returns the host that the cache of the upstream fetches from, according to the
+// Extension's status.
 func remoteHost(ctx context.Context, p *rig.Run, upstream string) string {
 	p.Helper()
 	extension := p.Extension(ctx)

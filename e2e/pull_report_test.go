@@ -11,8 +11,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// pullReport proves that `testbed pull` reports correctly who served what: the upstream's log
-// confirms each of its results.
+// pullReport proves with the upstream's log that `testbed pull` reports correctly who served each
+// blob.
 func pullReport() rig.Scenario {
 	var img rig.Pushed
 	return rig.New("pull-report",
@@ -23,7 +23,7 @@ func pullReport() rig.Scenario {
 			p.FetchedOnce(ctx, img, accesslog.AskerCache)
 		}),
 
-		rig.Prove("a blob that it had stored is a hit", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("a blob that the cache had stored is a hit", func(ctx context.Context, p *rig.Run) {
 			before := p.Requests(ctx, img).Gets()
 			reported(ctx, p, img, pull.Options{Node: p.Worker(1).Name()}, pull.CacheHit)
 			if blobs := p.Requests(ctx, img).Gets()[len(before):].Blobs(); len(blobs) != 0 {
@@ -35,7 +35,7 @@ func pullReport() rig.Scenario {
 			reported(ctx, p, img, pull.Options{Node: p.Worker(1).Name()}, pull.FromNode)
 		}),
 
-		rig.Prove("a blob fetched past the cache is served by the upstream", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("a blob that bypassed the cache is served by the upstream", func(ctx context.Context, p *rig.Run) {
 			p.Break(ctx, "cache/"+rig.Alpha, spec.Refuse)
 			other := p.Push(ctx, rig.Alpha)
 			report := reported(ctx, p, other, pull.Options{Node: p.Worker(0).Name()}, pull.FromUpstream)

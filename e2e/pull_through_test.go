@@ -9,7 +9,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// pullThrough proves that a pull goes through the cache, and that the cache serves the next one
+// pullThrough proves that a pull goes through the cache, and that the cache serves the next pull
 // without its upstream.
 func pullThrough() rig.Scenario {
 	var img rig.Pushed

@@ -19,9 +19,9 @@ type removal struct {
 	release func(ctx context.Context) error
 }
 
-// remove makes gardenlet remove the upstreams and keep the remaining ones. It returns when the
-// Services of the removed ones are deleted. Meanwhile gardener-node-agent is held, and images of
-// alpha are pulled.
+// remove makes gardenlet reconcile the shoot with only the remaining upstreams. It returns when the
+// Services of the removed upstreams are deleted. Until finish is called, gardener-node-agent is
+// stopped and images of alpha are pulled.
 func remove(ctx context.Context, p *rig.Run, removed, remain []string) *removal {
 	p.Helper()
 	r := &removal{order: rig.WatchCleaning(ctx, p, removed...), release: p.HoldNodeAgents(ctx)}
@@ -31,7 +31,7 @@ func remove(ctx context.Context, p *rig.Run, removed, remain []string) *removal 
 	return r
 }
 
-// finish releases gardener-node-agent, and proves that the removal succeeded and no pull was slow.
+// finish starts gardener-node-agent, and proves that the removal succeeded and no pull was slow.
 func (r *removal) finish(ctx context.Context, p *rig.Run, remain ...string) {
 	p.Helper()
 	p.Check(r.release(ctx))
@@ -66,7 +66,7 @@ func removeUpstream() rig.Scenario {
 		}),
 
 		rig.Prove("the cleaner alone removed alpha from every worker and kept beta", onlyBeta),
-		rig.Prove("it ran on every worker before alpha's Service was deleted", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("the cleaner ran on every worker before alpha's Service was deleted", func(ctx context.Context, p *rig.Run) {
 			removed.order.ProveOrder(ctx, p)
 		}),
 
@@ -95,7 +95,7 @@ func removeUpstream() rig.Scenario {
 	)
 }
 
-// proveOnlyBeta proves that workers have nothing of alpha, and beta's unchanged file.
+// proveOnlyBeta proves that no worker has configuration of alpha, and that beta's is unchanged.
 func proveOnlyBeta(ctx context.Context, p *rig.Run, before map[string]string) {
 	p.Helper()
 	for _, worker := range p.Workers() {
@@ -110,7 +110,7 @@ func proveOnlyBeta(ctx context.Context, p *rig.Run, before map[string]string) {
 			"systemd":           p.Systemd(ctx, worker, "ExecStart"),
 		} {
 			if strings.Contains(arguments, rig.Alpha) || !strings.Contains(arguments, rig.Beta+",") {
-				p.Errorf("arguments of the unit on %s by %s, want beta's only: %s", worker.Name(), where, arguments)
+				p.Errorf("arguments of the unit on %s, according to %s, want only beta's: %s", worker.Name(), where, arguments)
 			}
 		}
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
-// serviceName proves that serviceNameSuffix names the Service of a cache, and that all nodes follow
-// a new name without a failed or slow pull. The next reconciliation deletes the previous Service.
+// serviceName proves that serviceNameSuffix sets the name of a cache's Service, that nodes use
+// the new Service without a failed or slow pull, and that the previous Service is then deleted.
 func serviceName() rig.Scenario {
 	var pulls *rig.Stream
 	var endpoint string
@@ -33,7 +33,7 @@ func serviceName() rig.Scenario {
 			}
 			former := serviceNamed(ctx, p, from)
 			if address := "http://" + former.Spec.ClusterIP + ":5000"; address != before {
-				p.Fatalf("the nodes use %s until they know the new Service, but the previous Service %s is at %s", before, from, address)
+				p.Fatalf("the nodes use %s until they are reconfigured, but the previous Service %s is at %s", before, from, address)
 			}
 			for _, worker := range p.Workers() {
 				if hosts := p.Hosts(ctx, worker, rig.Alpha); strings.Contains(hosts, before) {

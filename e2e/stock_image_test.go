@@ -18,8 +18,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// stockImage proves that a stock distribution image works as cache image, on the volumes of the
-// project's image and back again.
+// stockImage proves that a stock distribution image works as cache image, and that it and the
+// project's image can use each other's volumes.
 func stockImage() rig.Scenario {
 	var stock image.Built
 	var fromProject, fromStock rig.Pushed
@@ -47,14 +47,14 @@ func stockImage() rig.Scenario {
 			p.Evidence("stock image: %s, running after %s", p.FetchedOnce(ctx, fromStock, accesslog.AskerCache), rig.Seconds(took))
 			p.Pull(ctx, p.Worker(1), fromProject)
 			p.FetchedOnce(ctx, fromProject, accesslog.AskerCache)
-			p.Evidence("stock image: serves what the project's image has stored")
+			p.Evidence("stock image: serves images that the project's image has stored")
 		}),
 
 		rig.Prove("caches run from the project's image again, and have what the stock image stored", func(ctx context.Context, p *rig.Run) {
 			useCacheImage(ctx, p, bringup.CacheImage(p.Session.Testbed))
 			p.Pull(ctx, p.Worker(1), fromStock)
 			p.FetchedOnce(ctx, fromStock, accesslog.AskerCache)
-			p.Evidence("project's image again: serves what the stock image has stored")
+			p.Evidence("project's image again: serves images that the stock image has stored")
 		}),
 	)
 }

@@ -81,8 +81,8 @@ func onShootInLane() []rig.Scenario {
 }
 
 // onSeed returns the scenarios that need no shoot with nodes. They run one after another, parallel
-// to those on the shoot. They must tolerate some seconds without the extension: if RUN selects
-// them, they may run beside stock-image, interrupted or upgrade.
+// to those on the shoot. They must tolerate some seconds without the extension, because they may
+// run at the same time as stock-image, interrupted or upgrade.
 func onSeed() []rig.Scenario {
 	return []rig.Scenario{
 		admission(),
@@ -90,7 +90,7 @@ func onSeed() []rig.Scenario {
 	}
 }
 
-// onWholeRun returns the scenarios that check what all others have done.
+// onWholeRun returns the scenarios that check effects of all other scenarios.
 func onWholeRun() []rig.Scenario {
 	return []rig.Scenario{forbidden()}
 }
@@ -131,7 +131,7 @@ func run(m *testing.M) int {
 		}
 		return program.ExitFine
 	}
-	// client-go and e2e-framework return what matters as errors.
+	// The logs of client-go and e2e-framework repeat the errors that these packages return.
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)
 
@@ -159,8 +159,8 @@ func run(m *testing.M) int {
 	return suite.Finish(ctx, code, scenarios())
 }
 
-// chosenLane returns the lane that LANE selects. With RUN it is the full lane, so that RUN finds
-// every scenario.
+// chosenLane returns the lane that LANE selects. If RUN is set it returns the full lane, so that
+// RUN can match every scenario.
 func chosenLane() (fieldbugs.Lane, error) {
 	switch chosen := os.Getenv("LANE"); {
 	case chosen == string(fieldbugs.Full), os.Getenv("RUN") != "":
@@ -172,7 +172,7 @@ func chosenLane() (fieldbugs.Lane, error) {
 	}
 }
 
-// configuration reads e2e-framework's flags. RUN is the same as --feature.
+// configuration reads e2e-framework's flags. RUN has the same effect as --feature.
 func configuration() (*envconf.Config, error) {
 	var err error
 	if lane, err = chosenLane(); err != nil {
@@ -203,5 +203,5 @@ func matchesSomething(expression *regexp.Regexp) error {
 		}
 		names = append(names, scenario.Name())
 	}
-	return fmt.Errorf("RUN=%s matches no scenario; there are: %s", expression, strings.Join(names, ", "))
+	return fmt.Errorf("RUN=%s matches no scenario; the scenarios are: %s", expression, strings.Join(names, ", "))
 }

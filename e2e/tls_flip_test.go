@@ -17,11 +17,11 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// flipTimeout bounds enabling and disabling HTTPS together.
+// flipTimeout bounds the time to enable and disable HTTPS.
 const flipTimeout = 10 * time.Second
 
-// tlsFlip proves that HTTPS can be enabled and disabled faster than nodes follow, without a failed
-// or slow pull.
+// tlsFlip proves that HTTPS can be enabled and disabled faster than nodes are reconfigured, without
+// a failed or slow pull.
 func tlsFlip() rig.Scenario {
 	var (
 		pulls  *rig.Stream
@@ -79,9 +79,8 @@ func tlsFlip() rig.Scenario {
 	)
 }
 
-// awaitEndpoint waits, while a flow of gardenlet runs, until the Extension is reconciled with the
-// endpoint of alpha and the OperatingSystemConfigs have it and no other. The timeout is the rest of
-// flipTimeout.
+// awaitEndpoint waits, while a flow of gardenlet runs, until the Extension is reconciled and has
+// the endpoint, and every OperatingSystemConfig has it. The timeout is the rest of flipTimeout.
 func awaitEndpoint(ctx context.Context, p *rig.Run, start time.Time, flow *rig.Background, endpoint string) {
 	p.Helper()
 	what := "machines are configured with " + endpoint

@@ -19,17 +19,17 @@ import (
 // restoredWithin is the promised bound until a lost or damaged hosts.toml on a node is restored.
 const restoredWithin = 30 * time.Second
 
-// damage is applied to hosts.toml on the workers at the same time.
+// damage is a kind of damage to hosts.toml, applied to both workers at the same time.
 type damage struct {
 	name string
-	// scripts has one for each worker; the argument is the file.
+	// scripts has one script for each worker. Its argument is the path of hosts.toml.
 	scripts [2]string
 	// pull pulls an image afterwards.
 	pull func(ctx context.Context, p *rig.Run, worker *cluster.Node, img rig.Pushed) error
 }
 
-// damages lists the kinds of damage. With the second, containerd fails every pull until the file is
-// restored. A kubelet would retry only after 10 seconds.
+// damages lists the kinds of damage. With the second, every pull fails until the file is restored.
+// A kubelet would retry only after 10 seconds, so pullAgain retries.
 var damages = []damage{
 	{"lost on one worker and empty on the other", [2]string{`rm -- "$1"`, `truncate --size=0 -- "$1"`}, pullOnce},
 	{"garbled, certificate or name of the CA file", [2]string{`sed -i '0,/^MI/s//XX/' "$1"`, `sed -i 's/ca = "hosts/ca = "horst/' "$1"`}, pullAgain},
@@ -40,7 +40,7 @@ func pullOnce(ctx context.Context, p *rig.Run, worker *cluster.Node, img rig.Pus
 	return err
 }
 
-// pullAgain retries in the node's container runtime until it has the image.
+// pullAgain makes the node's container runtime pull the image until a pull succeeds.
 func pullAgain(ctx context.Context, _ *rig.Run, worker *cluster.Node, img rig.Pushed) error {
 	return rig.AwaitEvery(ctx, rig.NodeInterval, worker.Name()+" has pulled "+img.Reference(), rig.PullTimeout, func(ctx context.Context) (bool, string, error) {
 		_, err := rig.TimedPull(ctx, worker, img)
@@ -90,7 +90,7 @@ func tlsOn() rig.Scenario {
 	return rig.New("tls", steps...)
 }
 
-// asks proves what curl on a node gets from an endpoint: an HTTP status, or an error.
+// asks returns an error unless curl on a node gets this HTTP status or error from an endpoint.
 func asks(ctx context.Context, worker *cluster.Node, want, endpoint string, arguments ...string) error {
 	argv := append([]string{"curl", "--silent", "--max-time", "10", "--output", "/dev/null", "--write-out", "%{http_code}"}, arguments...)
 	out, err := worker.Exec(ctx, append(argv, endpoint+"/v2/")...)
@@ -103,8 +103,8 @@ func asks(ctx context.Context, worker *cluster.Node, want, endpoint string, argu
 	return nil
 }
 
-// damaged is a worker on which hosts.toml of the upstream alpha was damaged, and the pull that runs
-// there since then and must succeed.
+// damaged is a worker with a damaged hosts.toml of the upstream alpha. A pull that must succeed
+// runs since the damage.
 type damaged struct {
 	worker *cluster.Node
 	before string
@@ -149,7 +149,7 @@ before=$(sha256sum -- "$1")
 %s
 [ "$(sha256sum -- "$1" 2>/dev/null)" != "$before" ] || { echo "the damage changed nothing" >&2; exit 1; }`
 
-// do damages alpha's hosts.toml on the i-th worker and begins to pull there.
+// do damages alpha's hosts.toml on the i-th worker and starts a pull on that worker.
 func (d damage) do(ctx context.Context, p *rig.Run, i int, img rig.Pushed) damaged {
 	p.Helper()
 	worker := p.Worker(i)

@@ -25,7 +25,7 @@ func twoUpstreams() rig.Scenario {
 			}
 		}),
 
-		rig.Prove("each cache holds its own upstream's image and not the other's", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("each cache stores only images of its own upstream", func(ctx context.Context, p *rig.Run) {
 			endpoints := p.Endpoints(ctx)
 			for _, host := range []string{rig.Alpha, rig.Beta} {
 				for of, img := range images {
@@ -46,7 +46,7 @@ func twoUpstreams() rig.Scenario {
 					}
 				}
 			}
-			p.Evidence("each cache holds only its own upstream's image")
+			p.Evidence("each cache stores only its own upstream's image")
 		}),
 
 		rig.Prove("an image of an unconfigured upstream is pulled directly", func(ctx context.Context, p *rig.Run) {

@@ -15,8 +15,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// unmanagedService proves that other Services with the extension's label do not block a
-// reconciliation and get no pulls.
+// unmanagedService proves that Services that have the extension's label, but were not created by
+// it, do not block a reconciliation and get no pulls.
 func unmanagedService() rig.Scenario {
 	var others []*corev1.Service
 	return rig.New("unmanaged-service",
@@ -63,8 +63,8 @@ func unmanagedService() rig.Scenario {
 	)
 }
 
-// putUnmanagedService creates a Service with the extension's label for the host, until the scenario
-// ends.
+// putUnmanagedService creates a Service with the extension's label for the host. The Service is
+// deleted when the scenario ends.
 func putUnmanagedService(ctx context.Context, p *rig.Run, host string, annotations map[string]string) *corev1.Service {
 	p.Helper()
 	service := &corev1.Service{

@@ -31,11 +31,11 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// previous holds the chart of the previous version, the objects that it deployed into a shoot for
-// alpha, and the script and unit that it wrote to nodes (arguments of three fields; the unit exits
-// when hosts.toml is written). No registry keeps old images, so the chart runs no replica and the
-// cache runs the image of this version. The prefix all: is needed because _helpers.tpl begins with
-// _.
+// previous has the chart of the previous version, the objects that it deployed into a shoot for
+// alpha, and the script and unit that it wrote to nodes. The unit's arguments have three fields,
+// and it exits when hosts.toml is written. The old images are not published, so the chart runs no
+// replica and the cache runs the image of this version. _helpers.tpl begins with _, hence the
+// prefix all:.
 //
 //go:embed all:testdata/upgrade
 var previous embed.FS
@@ -50,9 +50,8 @@ const (
 )
 
 // upgrade proves that the chart of this version can be installed over the previous one while nodes
-// pull through a cache. At the next reconciliation this version adopts the cache with its data and
-// the nodes that use it: no volume is lost, and the first pull is a hit. No process of the previous
-// version runs.
+// pull through a cache. The next reconciliation keeps the volume, so that the first pull is a hit,
+// and replaces script and unit on the nodes. No process of the previous version runs.
 func upgrade() rig.Scenario {
 	var (
 		current   *appsv1.Deployment
@@ -61,7 +60,7 @@ func upgrade() rig.Scenario {
 		img       rig.Pushed
 	)
 	return rig.New("upgrade",
-		rig.Prove("the previous version has left its chart, and a cache for alpha with data", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("the previous version's chart and its cache for alpha are deployed", func(ctx context.Context, p *rig.Run) {
 			p.Check(rig.UndoLeftovers(ctx, p))
 			p.Reconcile(ctx)
 			p.AwaitCaches(ctx)
@@ -80,7 +79,7 @@ func upgrade() rig.Scenario {
 			before = rig.WithoutKinds(p.Identities(ctx, p.Session.Shoot), "Pod ", "StatefulSet ")
 		}),
 
-		rig.Prove("its script has configured the nodes, and a node has pulled", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("the previous version's script has configured the nodes, and a node has pulled", func(ctx context.Context, p *rig.Run) {
 			endpoint := p.Endpoints(ctx)[rig.Alpha]
 			for _, worker := range p.Workers() {
 				writePrevious(ctx, p, worker, endpoint)
@@ -138,7 +137,7 @@ func installPrevious(ctx context.Context, p *rig.Run, current *appsv1.Deployment
 		p.Fatalf("the Deployment of the previous version has %d replicas, want none", *old.Spec.Replicas)
 	}
 	if sameProgram(old, current) {
-		p.Fatalf("both versions give the extension the arguments %v: with a new %s compare something else", old.Spec.Template.Spec.Containers[0].Args, previousChart)
+		p.Fatalf("both versions give the extension the arguments %v: compare something else that differs from %s", old.Spec.Template.Spec.Containers[0].Args, previousChart)
 	}
 }
 
@@ -161,7 +160,7 @@ func deployPrevious(ctx context.Context, p *rig.Run) {
 		WithSecretRef(name).DeletePersistentVolumeClaims(true).Reconcile(ctx))
 }
 
-// putPreviousExtension writes the Extension as the previous version has left it.
+// putPreviousExtension creates the Extension with the status that the previous version wrote.
 func putPreviousExtension(ctx context.Context, p *rig.Run, endpoint string) {
 	p.Helper()
 	shoot, err := operate.ShootWithCaches(rig.Alpha)
@@ -187,8 +186,8 @@ func putPreviousExtension(ctx context.Context, p *rig.Run, endpoint string) {
 	p.Check(p.Session.Seed.Status().Patch(ctx, extension, patch))
 }
 
-// writePrevious writes script and unit of the previous version to a node, like gardener-node-agent,
-// and starts the unit.
+// writePrevious writes script and unit of the previous version to a node and starts the unit, as
+// gardener-node-agent would.
 func writePrevious(ctx context.Context, p *rig.Run, worker *cluster.Node, endpoint string) {
 	p.Helper()
 	command := fmt.Sprintf(`%[1]s "%[2]s,%[3]s,http://%[2]s"`, nodeconfig.ScriptPath, rig.Alpha, endpoint)
@@ -205,7 +204,7 @@ func awaitUnits(ctx context.Context, p *rig.Run, want string) {
 	p.Await(ctx, fmt.Sprintf("%s is %s on every worker", nodeconfig.UnitName, want), rig.AppliedTimeout, func(ctx context.Context) (bool, string, error) {
 		for _, worker := range p.Workers() {
 			if state := p.Systemd(ctx, worker, "SubState"); state != want {
-				return false, fmt.Sprintf("it is %s on %s", state, worker.Name()), nil
+				return false, fmt.Sprintf("the unit is %s on %s", state, worker.Name()), nil
 			}
 		}
 		return true, "", nil
@@ -219,10 +218,10 @@ func readPrevious(p *rig.Run, file string) string {
 	return string(content)
 }
 
-// awaitLeader waits until a pod of the Deployment holds the lease.
+// awaitLeader waits until a pod of the Deployment has the leader election lease.
 func awaitLeader(ctx context.Context, p *rig.Run, deployment *appsv1.Deployment) {
 	p.Helper()
-	p.Await(ctx, "a pod of the extension leads", time.Minute, func(ctx context.Context) (bool, string, error) {
+	p.Await(ctx, "a pod of the extension is the leader", time.Minute, func(ctx context.Context) (bool, string, error) {
 		pods, lease := &corev1.PodList{}, &coordinationv1.Lease{}
 		if err := p.Session.Seed.Get(ctx, leaderLease, lease); err != nil {
 			return false, "", err
@@ -230,6 +229,6 @@ func awaitLeader(ctx context.Context, p *rig.Run, deployment *appsv1.Deployment)
 		err := p.Session.Seed.List(ctx, pods, client.InNamespace(deployment.Namespace), client.MatchingLabels(deployment.Spec.Selector.MatchLabels))
 		leader, _, _ := strings.Cut(ptr.Deref(lease.Spec.HolderIdentity, ""), "_")
 		leads := slices.ContainsFunc(pods.Items, func(pod corev1.Pod) bool { return pod.Name == leader && pod.DeletionTimestamp == nil })
-		return leads, fmt.Sprintf("the lease is %q's", leader), err
+		return leads, fmt.Sprintf("%q has the lease", leader), err
 	})
 }

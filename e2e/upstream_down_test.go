@@ -19,15 +19,15 @@ import (
 )
 
 const (
-	// maxRestart is how long a cache may take to be ready again, whether or not its upstream answers.
+	// maxRestart is how long a cache may take to be ready again, even if its upstream hangs.
 	maxRestart = 30 * time.Second
-	// maxStoredPull bounds a pull of a stored image while the upstream hangs: one request for the tag,
-	// which times out after five seconds, and the pull itself.
+	// maxStoredPull bounds a pull of a stored image while the upstream hangs. It includes one
+	// request for the tag, which times out after five seconds.
 	maxStoredPull = 10 * time.Second
 )
 
 // upstreamDown proves that a cache whose pod starts while its upstream hangs serves stored images
-// by tag, and recovers by itself when the upstream is back (distribution#4038).
+// by tag, and fetches new images once the upstream answers again (distribution#4038).
 func upstreamDown() rig.Scenario {
 	var stored rig.Pushed
 	return rig.New("upstream-down",

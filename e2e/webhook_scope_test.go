@@ -115,13 +115,13 @@ func removeConfig(ctx context.Context, p *rig.Run, key client.ObjectKey) error {
 	)
 }
 
-// makeNamespace creates the namespace. It waits for the deletion of one that a killed run has left.
+// makeNamespace creates the namespace. It first deletes a namespace that a killed run has left.
 func makeNamespace(ctx context.Context, p *rig.Run, namespace *corev1.Namespace) {
 	p.Helper()
 	p.Await(ctx, "namespace "+namespace.Name+" is created", time.Minute, func(ctx context.Context) (bool, string, error) {
 		left := &corev1.Namespace{}
 		if err := p.Session.Seed.Get(ctx, client.ObjectKeyFromObject(namespace), left); err == nil {
-			return false, "one of an earlier run is still there", client.IgnoreNotFound(p.Session.Seed.Delete(ctx, left))
+			return false, "the namespace of an earlier run still exists", client.IgnoreNotFound(p.Session.Seed.Delete(ctx, left))
 		}
 		err := p.Session.Seed.Create(ctx, namespace)
 		return err == nil, "", err

@@ -20,7 +20,7 @@ import (
 )
 
 // workerless proves that a shoot without workers gets a clear error instead of caches, and that it
-// can be deleted. The admission would reject it, but not every landscape has the admission.
+// can be deleted. The admission would reject such a shoot, but it is optional.
 func workerless() rig.Scenario {
 	var (
 		shoot  rig.SecondShoot
@@ -40,13 +40,13 @@ func workerless() rig.Scenario {
 			p.Evidence("refused: %s", message)
 		}),
 
-		rig.Prove("nothing was deployed for it", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("nothing was deployed for the shoot", func(ctx context.Context, p *rig.Run) {
 			resource := &resourcesv1alpha1.ManagedResource{}
 			resource.Namespace, resource.Name = shoot.Namespace, v1alpha3.ManagedResourceCaches
 			p.Gone(ctx, p.Session.Seed, resource)
 		}),
 
-		rig.Prove("it can be deleted", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("the shoot can be deleted", func(ctx context.Context, p *rig.Run) {
 			start := time.Now()
 			p.Check(shoot.Delete(ctx, object))
 			p.Gone(ctx, p.Session.Seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: shoot.Namespace}})
@@ -55,12 +55,12 @@ func workerless() rig.Scenario {
 	)
 }
 
-// awaitRefusal makes gardenlet reconcile the shoot until its Extension is in Error, and returns the
-// message. gardenlet would keep waiting, so it is stopped then.
+// awaitRefusal makes gardenlet reconcile the shoot, waits until its Extension is in Error, and
+// returns the message. Then it stops gardenlet, which would keep waiting for a success.
 func awaitRefusal(ctx context.Context, p *rig.Run, shoot rig.SecondShoot, object *gardencorev1beta1.Shoot) (message string) {
 	p.Helper()
 	flow := p.Background(ctx, func(ctx context.Context) error { return shoot.Reconcile(ctx, object) })
-	defer flow.End() // it fails as intended; the Extension has the error
+	defer flow.End() // the flow fails as intended; the Extension has the error
 	p.Await(ctx, "the Extension of the shoot is in Error", time.Minute, func(ctx context.Context) (bool, string, error) {
 		extension, err := shoot.Extension(ctx, p)
 		if err != nil {

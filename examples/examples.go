@@ -19,12 +19,12 @@ import (
 	operatorv1alpha1 "github.com/gardener/gardener/pkg/apis/operator/v1alpha1"
 )
 
-// Files are the example files: those for operators, and in ShootsFolder those for Shoot owners.
+// Files has the examples for operators and, in ShootsFolder, the examples for Shoot owners.
 //
 //go:embed *.yaml shoots/*.yaml
 var Files embed.FS
 
-// ShootsFolder is the folder of Files with Shoots, each in a file with its Secrets.
+// ShootsFolder is the folder in Files with the Shoots. Each file has one Shoot and its Secrets.
 const ShootsFolder = "shoots"
 
 const (
@@ -67,7 +67,7 @@ func only[T runtime.Object](name string) (T, error) {
 	return object, nil
 }
 
-// decode strictly decodes the objects of an example file: an unknown field is an error.
+// decode decodes the objects of an example file. An unknown field is an error.
 func decode(name string) ([]runtime.Object, error) {
 	content, err := Files.ReadFile(name)
 	if err != nil {

@@ -47,7 +47,7 @@ func TestControllerDeployment(t *testing.T) {
 	}
 	renderer := chartrenderer.NewWithServerVersion(&version.Info{GitVersion: "v1.36.2"})
 	if _, err := renderer.RenderArchive(deployment.Helm.RawChart, deployment.Name, "extension-"+v1alpha3.ExtensionType, values); err != nil {
-		t.Errorf("gardenlet could not render the chart in it with the values in it: %v", err)
+		t.Errorf("the chart in %s cannot be rendered with the values in it: %v", deploymentFile, err)
 	}
 	registration, err := ControllerRegistration()
 	if err != nil {
@@ -58,8 +58,8 @@ func TestControllerDeployment(t *testing.T) {
 	}
 }
 
-// TestOperatorExtension: gardener-operator's own code renders the Extension to the same content as
-// the two files for the garden.
+// TestOperatorExtension: gardener-operator's code creates the same ControllerRegistration from the
+// Extension as in the file for the garden.
 func TestOperatorExtension(t *testing.T) {
 	extension, err := only[*operatorv1alpha1.Extension](operatorFile)
 	if err != nil {
@@ -81,7 +81,7 @@ func TestOperatorExtension(t *testing.T) {
 	replacesImages(t, deployment.Helm.Values.Raw)
 }
 
-// replacesImages: the references in charts/images.yaml are placeholders, so values must set both.
+// replacesImages checks that the values replace both placeholders of charts/images.yaml.
 func replacesImages(t *testing.T, raw []byte) {
 	t.Helper()
 	values, err := yaml.JSONToYAML(raw)
@@ -95,7 +95,7 @@ func replacesImages(t *testing.T, raw []byte) {
 	}
 }
 
-// TestNoFileIsForgotten: tests must read every file.
+// TestNoFileIsForgotten: a test reads every example.
 func TestNoFileIsForgotten(t *testing.T) {
 	entries, err := Files.ReadDir(".")
 	if err != nil {

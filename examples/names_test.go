@@ -12,7 +12,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// TestExamplesShowWhatTheirNamesSay checks the setting that each file is about.
+// TestExamplesShowWhatTheirNamesSay: each file has the setting after which it is named.
 func TestExamplesShowWhatTheirNamesSay(t *testing.T) {
 	for name, shows := range map[string]func(v1alpha3.RegistryCache) bool{
 		"minimal": func(c v1alpha3.RegistryCache) bool {
@@ -33,7 +33,7 @@ func TestExamplesShowWhatTheirNamesSay(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !shows(config.Caches[0]) {
-				t.Errorf("the file does not show what its name says: %+v", config.Caches[0])
+				t.Errorf("the file does not have the setting after which it is named: %+v", config.Caches[0])
 			}
 		})
 	}

@@ -19,9 +19,9 @@ import (
 
 var rawChartLine = regexp.MustCompile(`(?m)^  rawChart: .*$`)
 
-// TestRawChart: the ControllerDeployment contains the current chart. The test compares contents,
-// not archives: another Go release may compress differently. With UPDATE_GOLDEN set it writes the
-// chart to the file.
+// TestRawChart: the ControllerDeployment contains the current chart. The test compares the files in
+// the archives, because another Go release may compress differently. With UPDATE_GOLDEN it writes
+// the current chart to the ControllerDeployment.
 func TestRawChart(t *testing.T) {
 	want, err := charts.Archive(charts.Extension(), "registry-cache-extension")
 	if err != nil {
@@ -48,7 +48,7 @@ func TestRawChart(t *testing.T) {
 	}
 }
 
-// unpack returns the files of an archive, or none if it is empty.
+// unpack returns the files of a .tar.gz archive by name. An empty archive has no files.
 func unpack(t *testing.T, archive []byte) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{}

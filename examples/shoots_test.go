@@ -8,8 +8,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// TestShoots strictly decodes every Shoot and validates its config. Each file shows what its name
-// says and contains the valid Secrets that it references.
+// TestShoots: every Shoot and its providerConfig are valid, and each file contains exactly the
+// Secrets that the providerConfig refers to.
 func TestShoots(t *testing.T) {
 	entries, err := Files.ReadDir(ShootsFolder)
 	if err != nil {
@@ -47,7 +47,7 @@ func TestShoots(t *testing.T) {
 	}
 }
 
-// TestEveryField: the examples show each field of the API, with its default if it has one.
+// TestEveryField: every-field.yaml has each field of the API, with its default if it has one.
 func TestEveryField(t *testing.T) {
 	shoot, _ := readShoot(t, "every-field.yaml")
 	config, err := v1alpha3.DecodeConfig(shoot.Spec.Extensions[0].ProviderConfig.Raw)

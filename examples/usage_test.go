@@ -37,7 +37,8 @@ func TestUsageListsEveryField(t *testing.T) {
 	}
 }
 
-// fieldsOf returns the paths of all fields except structs of this API.
+// fieldsOf returns the paths of all fields. For a struct of this API it returns the paths of the
+// struct's fields instead.
 func fieldsOf(of reflect.Type, prefix string) []string {
 	var fields []string
 	for i := range of.NumField() {
@@ -55,8 +56,7 @@ func fieldsOf(of reflect.Type, prefix string) []string {
 	return fields
 }
 
-// TestUsageSnippets decodes and validates every YAML block: a part of a Shoot, or entries of
-// caches.
+// TestUsageSnippets: every YAML block is valid, as a part of a Shoot or as entries of caches.
 func TestUsageSnippets(t *testing.T) {
 	blocks := yamlBlock.FindAllStringSubmatch(read(t, usage), -1)
 	if len(blocks) < 8 {

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// quiet is the time without a request after which an API server counts as idle.
+	// quiet is the time without a request after which AwaitQuiet treats an API server as idle.
 	quiet        = time.Second
 	quietTimeout = 30 * time.Second
 )
@@ -28,8 +28,8 @@ type AuditLog struct {
 	offset int64
 }
 
-// Next returns the events since the previous call, in the order of the file. A missing file has no
-// events: the API server creates it with the first one.
+// Next returns the events since the previous call, in the order of the file. It returns no events
+// if the file does not exist, because the API server creates the file with the first event.
 func (l *AuditLog) Next() ([]auditv1.Event, error) {
 	data, err := l.rest()
 	if err != nil {
@@ -63,7 +63,7 @@ func (l *AuditLog) rest() (data []byte, err error) {
 	return io.ReadAll(file)
 }
 
-// AwaitQuiet returns after one second without a new event. It fails after 30 seconds.
+// AwaitQuiet waits for one second without a new event. It returns an error after 30 seconds.
 func (l *AuditLog) AwaitQuiet(ctx context.Context) error {
 	size := int64(-1)
 	err := wait.PollUntilContextTimeout(ctx, quiet, quietTimeout, true, func(context.Context) (bool, error) {
@@ -85,7 +85,7 @@ func (l *AuditLog) AwaitQuiet(ctx context.Context) error {
 	return nil
 }
 
-// IsRead reports whether a verb changes nothing.
+// IsRead reports whether the verb only reads: get, list or watch.
 func IsRead(verb string) bool { return verb == "get" || verb == "list" || verb == "watch" }
 
 // Tally counts the requests to an API server.
@@ -126,9 +126,9 @@ func kind(event auditv1.Event) string {
 	}
 }
 
-// ByNamespace splits events by the namespace of their object, for the namespaces that is accepts.
-// An event about a cluster-scoped object belongs to the namespace with the name of the object. All
-// other events are in others.
+// ByNamespace returns the events of each namespace for which is returns true. An event about a
+// cluster-scoped object belongs to the namespace with the name of the object. All other events are
+// in others.
 func ByNamespace(events []auditv1.Event, is func(namespace string) bool) (by map[string][]auditv1.Event, others []auditv1.Event) {
 	by = map[string][]auditv1.Event{}
 	for _, event := range events {
@@ -144,7 +144,7 @@ func ByNamespace(events []auditv1.Event, is func(namespace string) bool) (by map
 	return by, others
 }
 
-// Span is the time from the first request to the last response; 0 without events.
+// Span returns the time from the first request to the last response, or 0 without events.
 func Span(events []auditv1.Event) time.Duration {
 	var first, last time.Time
 	for _, event := range events {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// lines come from kube-apiserver v1.36, without the fields that nothing reads.
+// lines are from an audit log of kube-apiserver v1.36, without the fields that the package ignores.
 const lines = `{"kind":"Event","verb":"get","requestURI":"/api/v1/namespaces/shoot--a/secrets/gardener","objectRef":{"resource":"secrets","namespace":"shoot--a","name":"gardener"},"responseStatus":{"code":200},"requestReceivedTimestamp":"2026-01-01T00:00:00.100000Z","stageTimestamp":"2026-01-01T00:00:00.105000Z"}
 {"kind":"Event","verb":"get","requestURI":"/apis/x/clusters/shoot--b","objectRef":{"resource":"clusters","name":"shoot--b"},"responseStatus":{"code":403},"requestReceivedTimestamp":"2026-01-01T00:00:00.300000Z","stageTimestamp":"2026-01-01T00:00:00.400000Z"}
 {"kind":"Event","verb":"patch","requestURI":"/x","objectRef":{"resource":"extensions","subresource":"status","namespace":"shoot--a","name":"x"},"responseStatus":{"code":200},"requestReceivedTimestamp":"2026-01-01T00:00:00.050000Z","stageTimestamp":"2026-01-01T00:00:00.200000Z"}

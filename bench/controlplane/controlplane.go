@@ -13,21 +13,21 @@ import (
 )
 
 const (
-	// startTimeout allows for a busy machine.
+	// startTimeout is long enough for a busy machine.
 	startTimeout = 2 * time.Minute
 	stopTimeout  = 30 * time.Second
-	// auditFileMegabytes keeps kube-apiserver from rotating the audit log.
+	// auditFileMegabytes is so large that kube-apiserver never rotates the audit log.
 	auditFileMegabytes = "100000"
 )
 
-// Programs are paths of binaries.
+// Programs has the paths of the binaries.
 type Programs struct {
 	KubeAPIServer, Etcd string
 }
 
-// ControlPlane is a running API server without controllers. Its etcd does not wait for the disk.
+// ControlPlane is a running API server without controllers. Its etcd does not wait for fsync.
 type ControlPlane struct {
-	// Audit has the requests of the audited users.
+	// Audit is the log of the requests of the audited users.
 	Audit *AuditLog
 
 	environment *envtest.Environment
@@ -50,7 +50,7 @@ func Start(programs Programs, folder string, audited ...string) (*ControlPlane, 
 	server.Configure().
 		Set("audit-policy-file", policy).
 		Set("audit-log-path", c.Audit.path).
-		Set("audit-log-mode", "blocking"). // the event is in the file soon after the response
+		Set("audit-log-mode", "blocking"). // events are in the file soon after the responses
 		Set("audit-log-maxsize", auditFileMegabytes)
 	var err error
 	if c.admin, err = c.environment.Start(); err != nil {
@@ -79,7 +79,7 @@ func (c *ControlPlane) Kubeconfig(name string, groups ...string) ([]byte, error)
 	return kubeconfig, nil
 }
 
-// Stop ends both processes and removes their files. These include the audit log of hundreds of MB.
+// Stop ends both processes and removes their files, also the audit log of hundreds of MB.
 func (c *ControlPlane) Stop() error {
 	if err := errors.Join(c.environment.Stop(), os.RemoveAll(c.Audit.path)); err != nil {
 		return fmt.Errorf("stopping the API server: %w", err)
@@ -87,8 +87,9 @@ func (c *ControlPlane) Stop() error {
 	return nil
 }
 
-// auditPolicy records one event for each request of the users: at the response, or at the start of
-// a watch. It omits Leases, whose requests never stop and do not grow with the shoots.
+// auditPolicy returns a policy that records one event for each request of the users: at the
+// response, or at the start of a watch. It omits Leases: their requests never stop, and their
+// number does not depend on the number of shoots.
 func auditPolicy(users []string) string {
 	var list strings.Builder
 	for _, user := range users {

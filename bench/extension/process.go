@@ -31,9 +31,9 @@ const (
 // Options describe the process.
 type Options struct {
 	Program    string   // path of the binary
-	Arguments  []string // of the chart; Start overrides the ones that only fit a pod
+	Arguments  []string // of the chart; Start overrides those that only work in a pod
 	Kubeconfig []byte   // for the seed
-	Namespace  string   // holds the Leases and the webhook's certificates
+	Namespace  string   // of the Leases and the webhook's certificates
 	Folder     string   // for extension.log and the files that the process needs
 }
 
@@ -43,7 +43,7 @@ type Process struct {
 	log    string        // path
 	health string        // port
 	done   chan struct{} // closed when the process has ended
-	ended  error
+	ended  error         // of cmd.Wait
 }
 
 // Start waits until caches are synced and the webhook serves. The caller must call Stop.
@@ -62,11 +62,11 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 		return nil, fmt.Errorf("creating the log of the extension: %w", err)
 	}
 	defer func() { _ = log.Close() }() // the process has its own descriptor
-	// Not CommandContext: only Stop ends the process.
+	// Without CommandContext, because only Stop may end the process.
 	p.cmd = exec.Command(o.Program, arguments(o, kubeconfig, ports)...) //nolint:noctx // see above
 	p.cmd.Env = append(os.Environ(), "LEADER_ELECTION_NAMESPACE="+o.Namespace, "WEBHOOK_CONFIG_NAMESPACE="+o.Namespace)
 	p.cmd.Stdout, p.cmd.Stderr = log, log
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C must not reach it
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C must not end the process
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("starting the extension: %w", err)
 	}
@@ -80,8 +80,8 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 	return p, nil
 }
 
-// arguments returns the arguments of the chart and then those that override them: the last value of
-// a flag wins.
+// arguments returns the arguments of the chart, followed by those that override them. The last
+// value of a flag is used.
 func arguments(o Options, kubeconfig string, ports []string) []string {
 	return append(append([]string(nil), o.Arguments...),
 		"--kubeconfig="+kubeconfig,
@@ -99,7 +99,7 @@ func arguments(o Options, kubeconfig string, ports []string) []string {
 func (p *Process) Running() error {
 	select {
 	case <-p.done:
-		return fmt.Errorf("the extension ended: %w\n%s", p.ended, p.tail())
+		return fmt.Errorf("the extension exited: %w\n%s", p.ended, p.tail())
 	default:
 		return nil
 	}
@@ -115,7 +115,7 @@ func (p *Process) Stop() error {
 	}
 	_ = p.cmd.Process.Kill()
 	<-p.done
-	return fmt.Errorf("the extension did not end within %s after SIGTERM\n%s", stopTimeout, p.tail())
+	return fmt.Errorf("the extension did not exit within %s after SIGTERM\n%s", stopTimeout, p.tail())
 }
 
 func (p *Process) awaitReady(ctx context.Context) error {
@@ -129,7 +129,7 @@ func (p *Process) awaitReady(ctx context.Context) error {
 		}
 		response, err := http.DefaultClient.Do(request)
 		if err != nil {
-			return false, nil //nolint:nilerr // it does not listen yet
+			return false, nil //nolint:nilerr // the extension does not listen yet
 		}
 		return response.StatusCode == http.StatusOK, response.Body.Close()
 	})
@@ -154,7 +154,7 @@ func freePorts(n int) ([]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("finding a free port: %w", err)
 		}
-		defer func() { _ = listener.Close() }() // not before the end, so that all ports differ
+		defer func() { _ = listener.Close() }() // after the loop, so that all ports differ
 		_, port, err := net.SplitHostPort(listener.Addr().String())
 		if err != nil {
 			return nil, fmt.Errorf("finding a free port: %w", err)

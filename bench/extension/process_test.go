@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// script writes a shell script to run instead of the extension.
+// script writes a shell script that replaces the extension's binary, and returns its path.
 func script(t *testing.T, text string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "program")
@@ -33,7 +33,7 @@ func TestStartReportsAMissingProgram(t *testing.T) {
 	}
 }
 
-// TestArgumentsOverrideTheChart: the last value of a flag wins.
+// TestArgumentsOverrideTheChart: the extension uses the last value of a flag.
 func TestArgumentsOverrideTheChart(t *testing.T) {
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	flags.ParseErrorsAllowlist.UnknownFlags = true

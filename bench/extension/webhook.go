@@ -19,10 +19,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// requestTimeout is the time after which an API server stops waiting for an extension's webhook.
+// requestTimeout is how long an API server waits for the response of an extension's webhook.
 const requestTimeout = 10 * time.Second
 
-// Webhook returns the webhook that the extension has registered at the seed.
+// Webhook returns the first webhook with a URL in the named MutatingWebhookConfiguration.
 func Webhook(ctx context.Context, seed client.Reader, configuration string) (admissionregistrationv1.WebhookClientConfig, error) {
 	found := &admissionregistrationv1.MutatingWebhookConfiguration{}
 	if err := seed.Get(ctx, client.ObjectKey{Name: configuration}, found); err != nil {
@@ -45,7 +45,7 @@ type Answers struct {
 }
 
 // Send sends review(0) to review(requests-1) to a webhook with a URL. Like an API server, it sends
-// one at each interval without waiting for earlier responses. Then it waits for all responses. A
+// one review per interval without waiting for earlier responses. Then it waits for all responses. A
 // latency starts when the request was due, so it includes delays by this machine. A request that
 // the webhook denies, or answers without a patch, counts as failed.
 func Send(

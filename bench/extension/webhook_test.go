@@ -73,7 +73,7 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// TestSendDoesNotWait: a webhook that only answers after the last request gets all requests.
+// TestSendDoesNotWait: a webhook that answers nothing before the last request gets all requests.
 func TestSendDoesNotWait(t *testing.T) {
 	const requests = 5
 	all := make(chan struct{})

@@ -1,10 +1,10 @@
-// Package landscape fills a seed with what gardenlet writes for N shoots that use the extension:
-// namespaces, Clusters, kubeconfigs, Extensions and OperatingSystemConfigs, each about as large as
-// in production. A stand-in replaces the N gardener-resource-managers of the shoots.
+// Package landscape creates on a seed the objects that gardenlet writes for N shoots with the
+// extension: namespaces, Clusters, kubeconfigs, Extensions and OperatingSystemConfigs, each about
+// as large as in production. A stand-in replaces the N gardener-resource-managers of the shoots.
 //
-// One API server serves as the API server of every shoot. All shoots cache the same upstreams, so
-// it has the one set of Services that each shoot would have. Every shoot has a kubeconfig with its
-// own CA bundle, so that no two shoots share a connection.
+// All shoots have the same API server. They cache the same upstreams, so the Services of one shoot
+// are also those of all others. Every shoot has a kubeconfig with its own CA bundle, so that no two
+// shoots share a connection.
 //
-// It must not know what is measured.
+// The package must not depend on what is measured.
 package landscape

@@ -83,7 +83,7 @@ func extension(i int) *extensionsv1alpha1.Extension {
 	}
 }
 
-// cluster returns what gardenlet copies from the garden to the seed.
+// cluster returns the Cluster of the i-th shoot: its Shoot, CloudProfile and Seed.
 func cluster(i int) (*extensionsv1alpha1.Cluster, error) {
 	parts := make([]runtime.RawExtension, 0, 3)
 	for _, part := range []any{shoot(i), cloudProfile(), seed()} {
@@ -138,7 +138,7 @@ func seed() *gardencorev1beta1.Seed {
 }
 
 // The CloudProfile of a large provider has hundreds of machine types and dozens of image versions.
-// It is the largest part of every Cluster: about 60 KiB here.
+// It is the largest part of every Cluster, here about 60 KiB.
 const (
 	machineTypes  = 350
 	imageVersions = 40
@@ -184,8 +184,8 @@ const (
 	caBundleLines   = 180
 )
 
-// OperatingSystemConfig returns the OperatingSystemConfig of the i-th shoot's worker pool, as
-// gardenlet writes it: its units and files come from gardenlet's own components, such as kubelet.
+// OperatingSystemConfig returns the OperatingSystemConfig of the i-th shoot's worker pool.
+// Gardenlet's components, such as kubelet, render its units and files.
 func OperatingSystemConfig(i int) (*extensionsv1alpha1.OperatingSystemConfig, error) {
 	units, files, err := node()
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// TestClusterHasASize checks that the CloudProfile is large: with an empty one, the benchmark would
-// not measure what it costs to keep and decode it.
+// TestClusterHasASize checks that the CloudProfile is large. Otherwise the benchmark would not
+// measure the cost of caching and decoding it.
 func TestClusterHasASize(t *testing.T) {
 	c, err := cluster(7)
 	if err != nil {
@@ -25,7 +25,7 @@ func TestClusterHasASize(t *testing.T) {
 }
 
 // TestOperatingSystemConfig checks the kubelet unit and the size. Without the unit the webhook
-// would skip a part of its work, and the benchmark would measure too little.
+// would do less work than in production.
 func TestOperatingSystemConfig(t *testing.T) {
 	config, err := OperatingSystemConfig(7)
 	if err != nil {

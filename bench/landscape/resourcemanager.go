@@ -19,17 +19,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// resourceManager replaces the gardener-resource-managers of all shoots. From a ManagedResource it
-// creates only the Services, which need cluster IPs. It reports all objects as applied.
+// resourceManager replaces the gardener-resource-managers of all shoots. It creates only the
+// Services of a ManagedResource, because they need cluster IPs, and reports all objects as applied.
 type resourceManager struct {
 	managedResources client.Reader // reads from a cache
 	seed, shoot      client.Client
 
 	mu      sync.Mutex
-	created map[client.ObjectKey]bool // the Services: all shoots have the same
+	created map[client.ObjectKey]bool // the Services, which are the same for all shoots
 }
 
-// Reconcile applies a ManagedResource, unless its generation was applied before.
+// Reconcile applies a ManagedResource, unless its current generation was already applied.
 func (r *resourceManager) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	mr := &resourcesv1alpha1.ManagedResource{}
 	if err := r.managedResources.Get(ctx, request.NamespacedName, mr); err != nil {
@@ -90,7 +90,7 @@ func (r *resourceManager) create(ctx context.Context, service *corev1.Service) e
 	return nil
 }
 
-// Refusing returns a host:port that refuses connections.
+// Refusing returns an address, host:port, that refuses connections.
 func Refusing() (string, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it does not block
 	if err != nil {
@@ -118,7 +118,7 @@ func Hang() (*Hanging, error) {
 	return h, nil
 }
 
-// Address returns host:port.
+// Address returns the server's address as host:port.
 func (h *Hanging) Address() string { return h.listener.Addr().String() }
 
 // Accepted returns the number of connections so far.

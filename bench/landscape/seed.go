@@ -28,10 +28,10 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 )
 
-// ExtensionNamespace is where the extension would run on the seed.
+// ExtensionNamespace is the namespace in which the extension would run on a real seed.
 const ExtensionNamespace = "extension-" + ExtensionName
 
-// User is the service account of the extension.
+// User is the user name of the extension's service account.
 const User = "system:serviceaccount:" + ExtensionNamespace + ":gardener-extension-" + ExtensionName
 
 // Prepare installs Gardener's CRDs and the RBAC objects of the extension's chart into the seed. It
@@ -102,7 +102,7 @@ func decode(manifest []byte) ([]client.Object, error) {
 	}
 }
 
-// writers is how many objects are written concurrently.
+// writers is the number of objects that are written concurrently.
 const writers = 16
 
 // Landscape is a seed with shoots.
@@ -119,7 +119,7 @@ func New(seed client.Client, shoots int, kubeconfig []byte) *Landscape {
 	return &Landscape{seed: seed, shoots: shoots, kubeconfig: kubeconfig}
 }
 
-// CreateShoots creates what an Extension needs: namespace, Cluster, kubeconfigs.
+// CreateShoots creates the objects that an Extension needs: namespace, Cluster and kubeconfigs.
 func (l *Landscape) CreateShoots(ctx context.Context) error {
 	return each(ctx, l.shoots, func(ctx context.Context, i int) error {
 		cluster, err := cluster(i)
@@ -148,8 +148,8 @@ func (l *Landscape) CreateExtensions(ctx context.Context) error {
 	return each(ctx, l.shoots, func(ctx context.Context, i int) error { return l.seed.Create(ctx, extension(i)) })
 }
 
-// CreateOperatingSystemConfigs creates an OperatingSystemConfig for each shoot. It fails if the
-// webhook does not mutate all of them.
+// CreateOperatingSystemConfigs creates an OperatingSystemConfig for each shoot. It returns an error
+// if the webhook does not add its unit to all of them.
 func (l *Landscape) CreateOperatingSystemConfigs(ctx context.Context) error {
 	return each(ctx, l.shoots, func(ctx context.Context, i int) error {
 		config, err := OperatingSystemConfig(i)
@@ -167,7 +167,7 @@ func (l *Landscape) CreateOperatingSystemConfigs(ctx context.Context) error {
 	})
 }
 
-// Reconcile annotates the Extensions of the first shoots for reconciliation, as gardenlet does.
+// Reconcile annotates the Extensions of the first N shoots for reconciliation, as gardenlet does.
 func (l *Landscape) Reconcile(ctx context.Context, shoots int) error {
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`,
 		v1beta1constants.GardenerOperation, v1beta1constants.GardenerOperationReconcile)
@@ -178,7 +178,7 @@ func (l *Landscape) Reconcile(ctx context.Context, shoots int) error {
 	})
 }
 
-// Break points the kubeconfigs of the i-th shoot to another address.
+// Break changes the server in the kubeconfigs of the i-th shoot to the address.
 func (l *Landscape) Break(ctx context.Context, i int, address string) error {
 	config, err := clientcmd.Load(l.kubeconfig)
 	if err != nil {
@@ -199,8 +199,8 @@ func (l *Landscape) Break(ctx context.Context, i int, address string) error {
 	return nil
 }
 
-// kubeconfigOf returns the kubeconfig of the i-th shoot. It has a unique comment before its CA
-// bundle, so client-go opens a connection for each shoot, as if each had its own API server.
+// kubeconfigOf returns the kubeconfig of the i-th shoot. A unique comment before the CA bundle
+// makes client-go open a connection for each shoot, as if each shoot had its own API server.
 func (l *Landscape) kubeconfigOf(i int) ([]byte, error) {
 	config, err := clientcmd.Load(l.kubeconfig)
 	if err != nil {
@@ -212,7 +212,7 @@ func (l *Landscape) kubeconfigOf(i int) ([]byte, error) {
 	return clientcmd.Write(*config)
 }
 
-// each calls do concurrently for the first shoots, and returns the first error.
+// each calls do concurrently with 0 to shoots-1, and returns the first error.
 func each(ctx context.Context, shoots int, do func(ctx context.Context, i int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(writers)

@@ -23,7 +23,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
-// pollInterval is short: the Extensions are in memory.
+// pollInterval is short, because the Extensions are read from a cache.
 const pollInterval = 100 * time.Millisecond
 
 // Watch has a cache of the Extensions of a seed.
@@ -32,8 +32,8 @@ type Watch struct {
 }
 
 // StartWatch starts the stand-in for gardener-resource-manager and a watch on the Extensions, and
-// returns when their caches are synced. Both run until the context ends. When they stop, StartWatch
-// calls fail with their error, or with nil.
+// returns when their caches are synced. Both run until the context ends. When they stop, fail is
+// called with their error, or with nil.
 func StartWatch(ctx context.Context, seed, shoot *rest.Config, fail func(error)) (*Watch, error) {
 	mgr, err := manager.New(seed, manager.Options{
 		Scheme:  kubernetes.SeedScheme,
@@ -69,7 +69,8 @@ func StartWatch(ctx context.Context, seed, shoot *rest.Config, fail func(error))
 	return &Watch{extensions: mgr.GetCache()}, nil
 }
 
-// Wanted selects Count Extensions, in the namespaces that Is accepts, and limits the wait for them.
+// Wanted selects the Extensions in namespaces for which Is returns true. Count is their number, and
+// Timeout limits the wait for them.
 type Wanted struct {
 	Is      func(namespace string) bool
 	Count   int

@@ -1,3 +1,3 @@
-// Package matrix holds testbeds other than the default one, each a file for `testbed up -f` with
-// the scenarios that run on it, and the script that runs them all. Its tests check every file.
+// Package matrix has configurations of testbeds other than the default, as files for `testbed up
+// -f`. A comment in each file selects the scenarios that run on it. The script run runs them all.
 package matrix

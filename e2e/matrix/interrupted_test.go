@@ -30,7 +30,7 @@ func TestInterrupted(t *testing.T) {
 				t.Errorf("error %v, want exit code 130: %s", err, output)
 			}
 			if ran := strings.Split(strings.TrimSpace(readFile(t, log)), "\n"); !slices.Equal(ran, want) {
-				t.Errorf("what ran: %q, want %q", ran, want)
+				t.Errorf("the script ran %q, want %q", ran, want)
 			}
 		})
 	}

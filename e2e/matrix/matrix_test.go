@@ -16,8 +16,8 @@ var (
 	orderLine     = regexp.MustCompile(`(?m)^order=\(([^)]*)\)`)
 )
 
-// TestFiles: each file is valid for `testbed up -f`, differs from the default, is run, and names
-// existing scenarios.
+// TestFiles: each file is valid for `testbed up -f`, differs from the default, is in the script's
+// list, and names existing scenarios.
 func TestFiles(t *testing.T) {
 	files, err := filepath.Glob("*.yaml")
 	if err != nil || len(files) == 0 {
@@ -26,7 +26,7 @@ func TestFiles(t *testing.T) {
 	run := readFile(t, "run")
 	order := strings.Fields(orderLine.FindStringSubmatch(run)[1])
 	if len(order) != len(files) {
-		t.Errorf("run has %v, there are %v", order, files)
+		t.Errorf("the script run lists %v, the folder has %v", order, files)
 	}
 	for _, file := range files {
 		t.Run(file, func(t *testing.T) {
@@ -35,14 +35,14 @@ func TestFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			if len(configuration.Diff(configuration.Default(), config)) == 0 {
-				t.Error("it is the default testbed")
+				t.Error("the file is the default configuration")
 			}
 			if !slices.Contains(order, strings.TrimSuffix(file, ".yaml")) {
-				t.Errorf("run does not have it: %v", order)
+				t.Errorf("the script run does not list the file: %v", order)
 			}
 			line := scenariosLine.FindStringSubmatch(readFile(t, file))
 			if line == nil {
-				t.Fatal("it has no line like `# scenarios: ^(a|b)$`")
+				t.Fatal("the file has no line like `# scenarios: ^(a|b)$`")
 			}
 			known := scenarioNames(t)
 			for _, name := range strings.Split(line[1], "|") {
@@ -54,8 +54,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestIssueIsCovered: the matrix and the default testbed have each IP family, kube-proxy mode and
-// pull path, and one and three workers.
+// TestIssueIsCovered: the matrix and the default testbed cover each IP family, kube-proxy mode and
+// way to pull, and one and three workers.
 func TestIssueIsCovered(t *testing.T) {
 	seen := map[string]bool{}
 	look := func(config *configuration.Testbed) {

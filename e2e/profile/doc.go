@@ -1,5 +1,5 @@
-// Package profile measures where a run spends CPU time: by component, and by spans of time such as
-// the scenarios. It reads the counters of the kernel for all processes of the machine.
+// Package profile measures the CPU time of a run, by component (program) and by spans of time such
+// as scenarios. It reads the kernel's counters of all processes of the machine.
 //
-// It must not know what the spans are or how the testbed works.
+// The package must not depend on the meaning of the spans or on the testbed.
 package profile

@@ -15,16 +15,16 @@ import (
 // ticks is USER_HZ, the unit of the counters in /proc on every Linux architecture that Go supports.
 const ticks = 100
 
-// ended is the suffix of the component that has the time of a component's ended children.
+// ended is the suffix of a component's name for the CPU time of the component's ended children.
 const ended = ": ended children"
 
-// process is what the kernel has counted for a process.
+// process has the kernel's counters of a process.
 type process struct {
 	component string
 	parent    int
 	// started identifies the process together with its PID.
 	started uint64
-	// own and children are CPU seconds. children counts ended children that were waited for.
+	// own and children are CPU seconds. children has those of ended children that were waited for.
 	own, children float64
 }
 
@@ -53,7 +53,7 @@ func read() (reading, error) {
 	for _, one := range list {
 		stat, err := one.Stat()
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
-			continue // it has ended in the meantime
+			continue // the process has ended in the meantime
 		}
 		if err != nil {
 			return reading{}, fmt.Errorf("read the CPU time of process %d: %w", one.PID, err)
@@ -67,8 +67,8 @@ func read() (reading, error) {
 	return result, nil
 }
 
-// componentOf returns the name of the program. comm is the name that the kernel has, which is cut
-// off after 15 bytes. Shims are divided into those of Docker and those of nodes.
+// componentOf returns the name of the program. comm is the kernel's name of the process, which has
+// at most 15 bytes. The shims of Docker and of nodes are different components.
 func componentOf(comm string, argv []string) string {
 	if len(argv) == 0 {
 		return "kernel threads"
@@ -90,8 +90,8 @@ func componentOf(comm string, argv []string) string {
 
 // used returns the CPU seconds of each component between two readings.
 func used(before, after map[int]process) map[string]float64 {
-	// When a parent waits for a child, the kernel adds all time of the child to that of the parent's
-	// children. Subtract what was counted while the child ran.
+	// When a parent waits for a child, the kernel adds all CPU time of the child to the parent's
+	// counter for children. Subtract the part that was counted while the child ran.
 	counted := map[int]float64{}
 	for pid, was := range before {
 		if now, ok := after[pid]; !ok || now.started != was.started {

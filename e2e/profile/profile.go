@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// interval is long enough for reading /proc to cost about a percent of a CPU.
+// interval is the time between samples. At one second, reading /proc costs about 1% of a CPU.
 const interval = time.Second
 
 // minShare is the share of the total below which a component is not listed on its own.
@@ -49,7 +49,7 @@ type Profiler struct {
 	stopped sync.WaitGroup
 }
 
-// Start reads the counters of all processes every second until Stop is called.
+// Start returns a Profiler that reads the counters of all processes every second, until Stop.
 func Start() *Profiler {
 	return start(read)
 }

@@ -114,7 +114,7 @@ func TestWrite(t *testing.T) {
 	golden.Compare(t, "profile.txt", out.String())
 }
 
-// TestProcesses measures real processes: a child that runs, and then its time after it has ended.
+// TestProcesses measures a real process while it runs and, as the time of a child, after its end.
 func TestProcesses(t *testing.T) {
 	const work = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"
 	before, err := read()
@@ -156,7 +156,7 @@ func TestProcesses(t *testing.T) {
 	}
 }
 
-// TestProfiler checks the parts together: a failed reading is an error, and time goes on after it.
+// TestProfiler: the profile has the CPU time of all readings.
 func TestProfiler(t *testing.T) {
 	var last float64
 	p := start(func() (reading, error) {

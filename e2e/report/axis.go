@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// axis maps wall time to the width of the page.
+// axis maps times of the run to positions on the width of the page.
 type axis struct{ start, end time.Time }
 
 type (
@@ -15,7 +15,7 @@ type (
 	bar struct {
 		Left, Width               string
 		ID, Name, Class, Duration string
-		// Label is the name, if there is room for it.
+		// Label is the name, or empty if the bar is too narrow for it.
 		Label string
 	}
 	tick  struct{ Left, Label string }
@@ -28,13 +28,14 @@ type (
 
 const (
 	chartWidth, chartHeight = 1000, 100
-	// chartPoints is the number of points of a curve, whatever the length of the run.
+	// chartPoints is the maximum number of points of a curve.
 	chartPoints = 250
-	// characterWidth is the approximate width of a character in a label, in percent of the page width.
+	// characterWidth is the approximate width of a character in a label, in percent of the page
+	// width.
 	characterWidth = 0.62
 )
 
-// axis spans everything that has a time.
+// axis returns the axis from the first to the last time in the report.
 func (r *Report) axis() axis {
 	var a axis
 	for _, phase := range r.Phases {
@@ -79,7 +80,7 @@ func (a axis) place(start time.Time, length float64) bar {
 	return bar{Left: percent(left), Width: percent(a.share(start.Add(seconds(length))) - left)}
 }
 
-// bar returns nil for something that never started.
+// bar returns nil if start is zero: the phase or scenario did not run.
 func (a axis) bar(name, class string, start time.Time, length float64) *bar {
 	if start.IsZero() {
 		return nil
@@ -92,7 +93,7 @@ func (a axis) bar(name, class string, start time.Time, length float64) *bar {
 	return &b
 }
 
-// ticks are at most ten, at a round number of minutes.
+// ticks returns at most ten ticks, at round numbers of minutes.
 func (a axis) ticks() []tick {
 	var minutes int
 	for _, minutes = range []int{1, 2, 5, 10, 15, 30, 60} {
@@ -108,7 +109,7 @@ func (a axis) ticks() []tick {
 	return ticks
 }
 
-// tracks lays out phases and scenarios in the fewest tracks without overlaps.
+// tracks returns the bars of phases and scenarios in the fewest tracks without overlaps.
 func (r *Report) tracks(a axis) []track {
 	var phases, scenarios layout
 	for _, phase := range r.Phases {
@@ -152,7 +153,7 @@ func (l layout) tracks(name string) []track {
 	return tracks
 }
 
-// charts draws the busy share of the CPUs and the memory in use; nothing without samples.
+// charts returns the charts of CPU and memory usage, or nil with fewer than two samples.
 func (a axis) charts(u Usage) []chart {
 	if len(u.Samples) < 2 || a.length() <= 0 {
 		return nil
@@ -179,7 +180,7 @@ func gib(bytes uint64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/(1
 // point has coordinates between 0 and 1.
 type point struct{ x, y float64 }
 
-// curve averages the samples' values over equal spans of the axis.
+// curve divides the axis into chartPoints equal spans and returns the average value of each span.
 func (a axis) curve(samples []Sample, value func(Sample) float64) []point {
 	var sums [chartPoints]float64
 	var counts [chartPoints]int

@@ -1,6 +1,6 @@
 // Package report renders the results of an e2e run: index.html and terminal lines for people,
-// junit.xml and summary.json for programs. Its Sampler records how busy the machine is meanwhile.
+// junit.xml and summary.json for programs. Its Sampler records CPU and memory usage during the run.
 //
 // Rendering is a pure function of a Report. Files are replaced atomically, so they are complete
-// even if the run is killed. The package must not know how a scenario runs, or that clusters exist.
+// even if the run is killed. The package must not depend on scenarios or clusters.
 package report

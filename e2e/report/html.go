@@ -19,7 +19,7 @@ var pageText string
 
 var pageTemplate = template.Must(template.New(HTMLFile).Parse(pageText))
 
-// page is what the template shows. Classes are names of styles: passed, failed, skipped, phase.
+// page is the data of the template. Classes are CSS classes: passed, failed, skipped, phase.
 type page struct {
 	// Class and Verdict show the result of the run, or that the run has not ended.
 	Class, Verdict                     string
@@ -148,12 +148,12 @@ func (r *Report) links(name string) []link {
 	return links
 }
 
-// id turns a name into an ID, which has no blanks.
+// id returns the HTML ID for a name: without blanks.
 func id(name string) string { return strings.ReplaceAll(name, " ", "-") }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// duration formats seconds as "12.3 s", and as "2 min 05 s" from a minute on.
+// duration formats seconds as "12.3 s", and a minute or more as "2 min 05 s".
 func duration(s float64) string {
 	if s < 60 {
 		return fmt.Sprintf("%.1f s", s)

@@ -17,7 +17,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-// Result of a scenario.
+// Result is the result of a scenario.
 type Result string
 
 // The results of a scenario.
@@ -33,35 +33,35 @@ type Scenario struct {
 	Result  Result
 	Started time.Time // zero if it did not run
 	Seconds float64
-	// Evidence holds the facts that the result rests on, such as "upstream: 4 blob GETs by cache".
+	// Evidence has the facts that prove the result, such as "upstream: 4 blob GETs by cache".
 	Evidence []string
 	// Steps are the steps that ran, in order.
 	Steps []Step
-	// Reason is why the scenario failed or was skipped; empty for one that passed.
+	// Reason is why the scenario failed or was skipped. It is empty if the scenario passed.
 	Reason string
 }
 
-// Step is one claim of a scenario. Seconds is the time it took to prove or refute it.
+// Step is one claim of a scenario. Seconds is the time to prove or refute the claim.
 type Step struct {
 	Name    string
 	Seconds float64
 	Failed  bool
 }
 
-// Report is everything known about a run. The zero value is a run that did nothing yet.
+// Report has all results of a run. The zero value is a run that has just started.
 type Report struct {
-	// Versions of what was tested, such as "kubernetes": "v1.36.2".
+	// Versions are the versions of the tested programs, such as "kubernetes": "v1.36.2".
 	Versions map[string]string
 	// Phases are the steps that set up and removed the testbed, in the order in which they ended.
 	Phases []progress.Phase
 	// Scenarios are in the order in which they ended.
 	Scenarios []Scenario
-	// SetupError is why no scenario could run, such as a testbed that did not come up; nil otherwise.
+	// SetupError is why no scenario could run, for example because the testbed was not created.
 	SetupError error
 	// Ended is when the run ended; zero while it runs or if it was killed.
 	Ended time.Time
 	Usage
-	// Artifacts are the files to link to, by scenario, relative to its folder. Write finds them.
+	// Artifacts are the files to link to, by scenario, relative to its folder. Write sets them.
 	Artifacts map[string][]string
 }
 
@@ -72,7 +72,7 @@ func (r *Report) Green() bool {
 		!slices.ContainsFunc(r.Phases, func(p progress.Phase) bool { return p.Result == progress.ResultFailed })
 }
 
-// SkipUnlessKnown records the scenario as skipped, unless the report has its outcome.
+// SkipUnlessKnown records the scenario as skipped, unless the report already has a result for it.
 func (r *Report) SkipUnlessKnown(name, reason string) {
 	if !slices.ContainsFunc(r.Scenarios, func(s Scenario) bool { return s.Name == name }) {
 		r.Scenarios = append(r.Scenarios, Scenario{Name: name, Result: Skipped, Reason: reason})
@@ -94,8 +94,8 @@ func (r *Report) Count() (passed, failed, skipped int) {
 	return passed, failed, skipped
 }
 
-// PrintScenario writes the line of one scenario. For a failed one it adds the folder of its
-// artifacts, unless that is empty, and the command that runs it alone.
+// PrintScenario writes the line of one scenario. For a failed scenario it adds the folder of the
+// artifacts, unless artifacts is empty, and the command that runs the scenario alone.
 func PrintScenario(w io.Writer, s Scenario, artifacts string) error {
 	details := s.Evidence
 	mark := map[Result]string{Passed: "✓", Failed: "✗", Skipped: "-"}[s.Result]
@@ -134,7 +134,7 @@ func firstLine(text string) string {
 	return first
 }
 
-// summary is the schema of summary.json. Programs read it: add fields, never rename one.
+// summary is the schema of summary.json. Other programs read the file, so never rename a field.
 type summary struct {
 	Versions         map[string]string `json:"versions"`
 	Phases           []progress.Phase  `json:"phases"`
@@ -157,7 +157,7 @@ type summaryStep struct {
 }
 
 // Summary renders summary.json. Lists are never null. The first evidence of a failed or skipped
-// scenario is its reason, so a failed setup shows up in each scenario that could not run.
+// scenario is its reason. After a failed setup, this is the setup's error.
 func (r *Report) Summary() ([]byte, error) {
 	out := summary{
 		Versions: map[string]string{}, Phases: append([]progress.Phase{}, r.Phases...), Scenarios: []summaryScenario{},
@@ -190,14 +190,14 @@ const (
 	HTMLFile    = "index.html"
 )
 
-// setup names the folder with the artifacts of a testbed that did not come up.
+// setup is the name of the folder with the artifacts of a failed setup.
 const setup = "setup"
 
 // artifactFiles are the files of a scenario's folder that index.html links to.
 var artifactFiles = []string{"index.md", "timeline.txt", "transcript.txt"}
 
-// Write renders the report into dir, which it creates, and links to artifacts in folders below it.
-// It replaces each file atomically, and still writes the others after an error.
+// Write renders the report into dir, with links to artifacts in folders below dir. It creates dir
+// if necessary and replaces each file atomically. After an error it still writes the other files.
 func (r *Report) Write(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("create the folder of the report: %w", err)

@@ -9,18 +9,18 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// samplingInterval is short enough to see the peak of a build or of a cluster start.
+// samplingInterval is short enough to measure the peak of a build or of a cluster start.
 const samplingInterval = 500 * time.Millisecond
 
-// Usage is what the whole machine used during a run. Memory in use is MemTotal minus MemAvailable
-// of /proc/meminfo: without reclaimable page cache, but with all other processes.
+// Usage is the CPU and memory usage of the whole machine during a run. Memory in use is MemTotal
+// minus MemAvailable of /proc/meminfo. It includes all processes, but no reclaimable page cache.
 type Usage struct {
-	// StartMemoryBytes was in use when the run began, PeakMemoryBytes at the peak. On an idle machine
-	// the difference is what a new testbed needs; a kept testbed is part of both.
+	// StartMemoryBytes was in use when the run began, PeakMemoryBytes at the peak. On an idle
+	// machine a new testbed needs the difference. Both include a testbed that ran before.
 	StartMemoryBytes, PeakMemoryBytes uint64
 	// TotalMemoryBytes is the size of the machine's memory.
 	TotalMemoryBytes uint64
-	// Samples are in the order of time.
+	// Samples are in chronological order.
 	Samples []Sample
 }
 
@@ -51,7 +51,7 @@ type reading struct {
 	busy, elapsed           float64
 }
 
-// StartSampler samples the usage twice a second until Stop is called.
+// StartSampler returns a Sampler that samples the usage twice a second until Stop is called.
 func StartSampler() *Sampler {
 	return startSampler(func() (reading, error) { return readUsage(procfs.DefaultMountPoint) })
 }
@@ -77,7 +77,7 @@ func startSampler(read func() (reading, error)) *Sampler {
 	return s
 }
 
-// Usage returns what was sampled so far, and the error of the last failed sample.
+// Usage returns the usage so far, and the error of the last failed sample.
 func (s *Sampler) Usage() (Usage, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,7 +102,7 @@ func (s *Sampler) sample(now time.Time) {
 	}
 	sample := Sample{Time: now, MemoryBytes: current.usedMemory}
 	if elapsed := current.elapsed - s.last.elapsed; elapsed > 0 {
-		// The kernel may correct the idle time downwards: proc(5), /proc/stat.
+		// The idle time can decrease (/proc/stat in proc(5)), so limit the share to 0 and 1.
 		sample.CPU = min(max((current.busy-s.last.busy)/elapsed, 0), 1)
 	}
 	s.last = current

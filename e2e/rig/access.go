@@ -22,7 +22,7 @@ import (
 	testbedconfig "github.com/gardener-extensions/registry-cache/kind/configuration"
 )
 
-// Access is an uncached client of a cluster's API: a scenario always sees the current state.
+// Access is an uncached client of a cluster's API, so a scenario always reads the current state.
 type Access struct {
 	client.Client
 	Config  *rest.Config
@@ -39,14 +39,14 @@ func Connect(config *rest.Config, scheme *runtime.Scheme) (Access, error) {
 	return Access{Client: typed, Config: config, dynamic: untyped}, nil
 }
 
-// testedModules are the modules whose code runs in the testbed or in the product.
+// testedModules maps modules whose code runs in the testbed or the extension to their short names.
 var testedModules = map[string]string{
 	"github.com/gardener/gardener":            "gardener",
 	"github.com/distribution/distribution/v3": "distribution",
 	"sigs.k8s.io/kind":                        "kind",
 }
 
-// sourceVersions returns the commit of the working tree and the known versions of modules.
+// sourceVersions returns the commit of the working tree, and the versions of Go and testedModules.
 func sourceVersions(ctx context.Context) map[string]string {
 	found := map[string]string{}
 	if commit, err := command.Output(ctx, "git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"); err == nil {
@@ -63,7 +63,7 @@ func sourceVersions(ctx context.Context) map[string]string {
 	return found
 }
 
-// nodeVersions returns the versions that the shoot's nodes report, none if they cannot be listed.
+// nodeVersions returns the versions that the shoot's first node reports, or nil without nodes.
 func nodeVersions(ctx context.Context, shoot Access) map[string]string {
 	nodes := &corev1.NodeList{}
 	if err := shoot.List(ctx, nodes); err != nil || len(nodes.Items) == 0 {
@@ -75,12 +75,12 @@ func nodeVersions(ctx context.Context, shoot Access) map[string]string {
 	}
 }
 
-// Artifacts is the folder of the results, relative to the root of the repository. A testbed other
-// than the default one has its own folder.
+// Artifacts is the folder of the results, relative to the root of the repository. A run with CONFIG
+// uses a folder in it.
 var Artifacts = "_artifacts"
 
-// testbedConfiguration reads CONFIG, the path of a file for `testbed up -f`. Without CONFIG it
-// returns the default testbed, even if a testbed with another configuration runs.
+// testbedConfiguration reads the file in path, the value of CONFIG, as `testbed up -f` does.
+// Without CONFIG it returns the default testbed, even if a testbed with another configuration runs.
 func testbedConfiguration(path string) (*testbedconfig.Testbed, error) {
 	if path == "" {
 		return testbedconfig.Default(), nil
@@ -93,7 +93,7 @@ func testbedConfiguration(path string) (*testbedconfig.Testbed, error) {
 	return config, nil
 }
 
-// unavailable returns nil if this machine cannot run the testbed: scenarios are then skipped.
+// unavailable returns nil and skips all scenarios if this machine cannot run the testbed, else err.
 func (s *Session) unavailable(err error) error {
 	var missing *bringup.UnavailableError
 	if !errors.As(err, &missing) {

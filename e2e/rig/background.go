@@ -19,8 +19,8 @@ type Background struct {
 	Err    error
 }
 
-// Background starts the work. The end of the scenario cancels work that still runs, and waits for
-// its end.
+// Background starts the work. When the scenario ends, the work is canceled, and the scenario waits
+// until it has returned.
 func (p *Run) Background(ctx context.Context, work func(ctx context.Context) error) *Background {
 	ctx, cancel := context.WithCancel(ctx)
 	b := &Background{Cancel: cancel, Ended: make(chan struct{})}
@@ -32,7 +32,7 @@ func (p *Run) Background(ctx context.Context, work func(ctx context.Context) err
 	return b
 }
 
-// Join waits for the end of the work. It fails the scenario after an error or the timeout.
+// Join waits until the work has ended. It fails the scenario after an error or the timeout.
 func (p *Run) Join(ctx context.Context, b *Background, what string, timeout time.Duration) {
 	p.Helper()
 	p.Await(ctx, what, timeout, func(context.Context) (bool, string, error) {
@@ -45,7 +45,7 @@ func (p *Run) Join(ctx context.Context, b *Background, what string, timeout time
 	})
 }
 
-// Failed returns the error of work that has ended, and nil while it runs.
+// Failed returns the error of work that has ended, and nil for work that still runs.
 func (b *Background) Failed() error {
 	select {
 	case <-b.Ended:
@@ -61,7 +61,7 @@ func (b *Background) End() {
 	<-b.Ended
 }
 
-// Reconciled is the text for Join when a reconciliation of the shoot runs in the background.
+// Reconciled returns the text for Join when a reconciliation of the shoot runs in the background.
 func Reconciled(hosts ...string) string {
 	return fmt.Sprintf("gardenlet has reconciled the shoot with caches for %v", hosts)
 }
@@ -69,8 +69,8 @@ func Reconciled(hosts ...string) string {
 // ReconcileTimeout bounds a reconciliation of the shoot in the background.
 const ReconcileTimeout = 2 * time.Minute
 
-// Stream pulls new images of an upstream on the workers in turn, in the background, and records how
-// long each pull took.
+// Stream pulls new images of an upstream in the background, on one worker after the other, and
+// records how long each pull took.
 type Stream struct {
 	*Background
 	stop context.CancelFunc
@@ -85,7 +85,7 @@ func PullContinuously(ctx context.Context, p *Run, host string) *Stream {
 	workers := p.Workers()
 	stopping, stop := context.WithCancel(ctx)
 	s.stop = stop
-	// A pull that has started is finished, so that its time counts. stop only prevents the next one.
+	// stop does not cancel a running pull, so that its time counts. It only prevents the next pull.
 	s.Background = p.Background(ctx, func(ctx context.Context) error {
 		for i := 0; stopping.Err() == nil; i++ {
 			img, err := push(ctx, p, host)

@@ -19,17 +19,17 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// Cleaning proves that nodes are cleaned before caches are deleted. It starts before the removal.
+// Cleaning proves that nodes are cleaned before caches are deleted. Create it before the removal.
 type Cleaning struct {
 	pods, services *timeline.Recording
-	// names of the Services and volume claims that must be deleted, by upstream.
+	// names and claims are the Services and volume claims that must be deleted, by upstream.
 	names  map[string]string
 	claims map[string][]string
-	// vanished holds the event that deleted the Service, by upstream.
+	// vanished has the deletion event of the Service, by upstream.
 	vanished map[string]timeline.Event
 }
 
-// WatchCleaning starts to record from the current state on.
+// WatchCleaning starts to record changes of pods and Services.
 func WatchCleaning(ctx context.Context, p *Run, hosts ...string) *Cleaning {
 	p.Helper()
 	c := &Cleaning{names: map[string]string{}, claims: map[string][]string{}, vanished: map[string]timeline.Event{}}
@@ -39,12 +39,12 @@ func WatchCleaning(ctx context.Context, p *Run, hosts ...string) *Cleaning {
 	for _, host := range hosts {
 		service, ok := services[host]
 		if !ok {
-			p.Fatalf("%s has no Service to begin with", host)
+			p.Fatalf("%s has no Service before the removal", host)
 		}
 		c.names[host] = service.Name
 		c.claims[host] = ClaimsOf(ctx, p, service.Name)
 		if len(c.claims[host]) == 0 {
-			p.Fatalf("%s has no volume claim to begin with", host)
+			p.Fatalf("%s has no volume claim before the removal", host)
 		}
 	}
 	return c
@@ -109,8 +109,8 @@ func (c *Cleaning) ProveClaimsGone(ctx context.Context, p *Run) {
 	p.Evidence("PVC of %s gone", labels(hosts))
 }
 
-// ranOn reports whether the event shows a cleaner pod on the node that has finished: its init
-// containers, which do the work, exited with code 0.
+// ranOn reports whether the event shows that a cleaner pod has finished on the node. The init
+// containers do the work, so it checks that they exited with code 0.
 func ranOn(e timeline.Event, node string) bool {
 	pod := &corev1.Pod{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(e.Object.Object, pod); err != nil {
@@ -164,7 +164,7 @@ var unmanagedFiles = map[string]string{
 	unmanagedNote:  "kept by the operator of the node\n",
 }
 
-// UnmanagedFiles holds the fingerprints of the unmanaged files on all workers.
+// UnmanagedFiles maps worker and path of the unmanaged files to their fingerprints.
 type UnmanagedFiles map[string]string
 
 // PutUnmanagedFiles writes unmanaged files to every worker, until the scenario ends.

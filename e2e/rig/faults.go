@@ -36,7 +36,7 @@ func ClearFaults(ctx context.Context, p *Run) error {
 	return err
 }
 
-// StateOf returns the state of the last operation, or an empty string.
+// StateOf returns the state of the Extension's last operation, or an empty string.
 func StateOf(extension *extensionsv1alpha1.Extension) gardencorev1beta1.LastOperationState {
 	if extension.Status.LastOperation == nil {
 		return ""
@@ -89,7 +89,7 @@ func UncordonWorkers(ctx context.Context, p *Run) error {
 func UndoLeftovers(ctx context.Context, p *Run) error {
 	failed := errors.Join(IgnoreCaches(ctx, p, false), AllowServices(ctx, p), UncordonWorkers(ctx, p))
 	for _, worker := range p.Session.Testbed.Shoot.Workers() {
-		// Each part is a subshell, because it exits where there is nothing to undo.
+		// Each script runs in a subshell, because it exits if there is nothing to undo.
 		_, err := worker.Script(ctx, fmt.Sprintf("(%s\n)\n(%s\n)", releaseScript, removeUnmanagedScript))
 		failed = errors.Join(failed, err)
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// Names that are contracts (docs/architecture.md). They are repeated here, and not taken from the
-// packages that define them, so that a scenario fails when one of them changes.
+// Names that must not change (docs/architecture.md). They are repeated here instead of imported, so
+// that a scenario fails when one of them changes.
 const (
 	Alpha = "alpha.upstream.test"
 	Beta  = "beta.upstream.test"
@@ -91,13 +91,14 @@ func (p *Run) Hosts(ctx context.Context, node *cluster.Node, host string) string
 	return p.File(ctx, node, HostsPath(host))
 }
 
-// Fingerprint has inode, change time and content of a file. It changes when the file is touched.
+// Fingerprint returns inode, modification time and checksum of a file on a node. It changes when
+// the file is written or replaced.
 func (p *Run) Fingerprint(ctx context.Context, node *cluster.Node, path string) string {
 	p.Helper()
 	return must(node.Exec(ctx, "sh", "-c", `stat -c '%i %y' "$1" && sha256sum "$1"`, "sh", path))(p)
 }
 
-// Systemd returns a property of the extension's unit from the node's systemd.
+// Systemd returns a property of the extension's systemd unit on a node.
 func (p *Run) Systemd(ctx context.Context, node *cluster.Node, property string) string {
 	p.Helper()
 	out, err := node.Exec(ctx, "systemctl", "show", "--value", "--property", property, nodeconfig.UnitName)
@@ -111,7 +112,7 @@ func (p *Run) BlobStatus(ctx context.Context, node *cluster.Node, endpoint strin
 	return must(BlobStatus(ctx, node, endpoint, img))(p)
 }
 
-// BlobStatus is Run.BlobStatus with an error.
+// BlobStatus is like Run.BlobStatus, but returns an error instead of failing the scenario.
 func BlobStatus(ctx context.Context, node *cluster.Node, endpoint string, img Pushed) (int, error) {
 	return httpStatus(ctx, node, fmt.Sprintf("%s/v2/%s/blobs/%s", endpoint, img.Repository, img.Blobs[0]))
 }
@@ -124,7 +125,7 @@ func httpStatus(ctx context.Context, node *cluster.Node, url string) (int, error
 	return strconv.Atoi(strings.TrimSpace(out))
 }
 
-// Label is the short name of an upstream: alpha for alpha.upstream.test.
+// Label returns the short name of an upstream: alpha for alpha.upstream.test.
 func Label(host string) string {
 	short, _, _ := strings.Cut(host, ".")
 	return short
@@ -138,8 +139,8 @@ func labels(hosts []string) string {
 	return strings.Join(short, ", ")
 }
 
-// holdScript stops gardener-node-agent. A condition on its unit keeps gardenlet's flow from
-// starting it. A timer releases it if the scenario does not.
+// holdScript stops gardener-node-agent. A condition on the unit keeps gardenlet's flow from
+// starting the unit. A timer runs releaseScript if the scenario does not.
 const holdScript = `
 mkdir -p /run/systemd/system/gardener-node-agent.service.d
 printf '[Unit]\nConditionPathExists=!/run/e2e-hold\n' >/run/systemd/system/gardener-node-agent.service.d/e2e-hold.conf
@@ -148,7 +149,7 @@ systemctl daemon-reload
 systemctl stop gardener-node-agent.service
 systemd-run --quiet --collect --unit="e2e-release-$EPOCHSECONDS" --on-active=3min bash -c "$1"`
 
-// releaseScript reverts holdScript. It does nothing on a node that is not held.
+// releaseScript reverts holdScript. It does nothing on a node without the condition.
 const releaseScript = `
 [[ -e /run/e2e-hold ]] || exit 0
 systemctl stop 'e2e-release-*.timer'
@@ -178,9 +179,9 @@ func (p *Run) HoldNodeAgents(ctx context.Context) (release func(ctx context.Cont
 	return release
 }
 
-// AwaitUpstreams waits until the caches reach their upstreams. On a machine that has just started,
-// caches are ready before that: without kube-proxy's rules a DNS lookup fails, and the failure is
-// remembered for five seconds. Until then nodes pull directly.
+// AwaitUpstreams waits until the caches reach their upstreams. On a node that has just started, a
+// cache can be ready earlier: without kube-proxy's rules a DNS lookup fails, and the failure is
+// cached for five seconds. Until then nodes pull directly.
 //
 // A cache answers 404 for a digest that its upstream does not have, and 500 if the upstream does
 // not answer. For a tag it answers 404 in both cases.

@@ -26,7 +26,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind"
 )
 
-// Record records the changes of a resource of a cluster until the scenario ends.
+// Record records the changes of a resource in a cluster until the scenario ends.
 func (p *Run) Record(ctx context.Context, cluster Access, resource schema.GroupVersionResource, namespace string) *timeline.Recording {
 	p.Helper()
 	recording, err := timeline.Record(ctx, cluster.dynamic, resource, namespace)
@@ -35,8 +35,8 @@ func (p *Run) Record(ctx context.Context, cluster Access, resource schema.GroupV
 	return recording
 }
 
-// NoCleanerLeft proves that nothing is left of the cleaner: no ManagedResource and no Secret in the
-// seed, no object of any kind and no pod in the shoot.
+// NoCleanerLeft proves that all objects of the cleaner are deleted: ManagedResource and Secret in
+// the seed, and every object in the shoot, pods included.
 func (p *Run) NoCleanerLeft(ctx context.Context) {
 	p.Helper()
 	p.Await(ctx, "no object of the cleaner is left", 30*time.Second, func(ctx context.Context) (bool, string, error) {
@@ -174,7 +174,7 @@ func identities(ctx context.Context, cluster Access) (string, error) {
 	return strings.Join(lines, "\n"), nil
 }
 
-// Identities lists the objects of caches with their UIDs. A missing kind fails the scenario.
+// Identities is like identities, but fails the scenario if a kind is missing.
 func (p *Run) Identities(ctx context.Context, cluster Access) string {
 	p.Helper()
 	found, err := identities(ctx, cluster)
@@ -187,7 +187,7 @@ func (p *Run) Identities(ctx context.Context, cluster Access) string {
 	return found
 }
 
-// Unchanged proves that no object of the caches was recreated.
+// Unchanged proves that no object of the caches was recreated since Identities returned before.
 func (p *Run) Unchanged(ctx context.Context, cluster Access, before string) {
 	p.Helper()
 	if after := p.Identities(ctx, cluster); after != before {
@@ -195,7 +195,7 @@ func (p *Run) Unchanged(ctx context.Context, cluster Access, before string) {
 	}
 }
 
-// WithoutKinds returns the identities without lines that have one of the prefixes.
+// WithoutKinds returns the identities without the lines of these kinds.
 func WithoutKinds(identities string, kinds ...string) string {
 	lines := strings.Split(identities, "\n")
 	return strings.Join(slices.DeleteFunc(lines, func(line string) bool {
@@ -203,7 +203,7 @@ func WithoutKinds(identities string, kinds ...string) string {
 	}), "\n")
 }
 
-// RaiseFence creates the object and returns all events of the recording up to it.
+// RaiseFence creates the fence object and returns all events of the recording up to its creation.
 func RaiseFence(ctx context.Context, p *Run, recording *timeline.Recording, cluster Access, fence client.Object) []timeline.Event {
 	p.Helper()
 	p.Afterwards(ctx, func(ctx context.Context) error { return client.IgnoreNotFound(cluster.Delete(ctx, fence)) })

@@ -25,12 +25,12 @@ import (
 const (
 	// PullTimeout is far above all bounds, so that a slow pull is measured instead of canceled.
 	PullTimeout = 90 * time.Second
-	// MaxPull is how long a pull may take without the cache: the promise to the user.
+	// MaxPull is how long a pull without the cache may take, as promised to users.
 	MaxPull = 5 * time.Second
 )
 
-// RunPod runs a pod with the image on the worker and returns the time from its creation until it
-// ran. This includes the kubelet's own work. RunPod deletes the pod; the image stays on the node.
+// RunPod runs a pod with the image on the worker and returns the time from the pod's creation until
+// it ran, with the kubelet's own work. RunPod deletes the pod; the image stays on the node.
 func RunPod(ctx context.Context, p *Run, worker *cluster.Node, img Pushed) (took time.Duration, err error) {
 	// The pod bypasses the scheduler, so that neither taints nor other pods keep it off the node.
 	pod := &corev1.Pod{
@@ -70,8 +70,8 @@ func PodState(pod *corev1.Pod) string {
 	return state
 }
 
-// TimedPull makes the node's container runtime pull the image, with the CRI request of a kubelet,
-// and returns how long the pull alone took on the node's clock.
+// TimedPull makes the node's container runtime pull the image, with the same CRI request as the
+// kubelet, and returns how long the pull took, measured on the node.
 func TimedPull(ctx context.Context, worker *cluster.Node, img Pushed) (time.Duration, error) {
 	out, err := worker.Script(ctx, `
 start=${EPOCHREALTIME/[.,]/}
@@ -87,13 +87,13 @@ echo $((${EPOCHREALTIME/[.,]/} - start))`, img.Reference(), fmt.Sprintf("%.0fs",
 	return time.Duration(microseconds) * time.Microsecond, nil
 }
 
-// TimedPull makes the node's container runtime pull the image and returns how long that took.
+// TimedPull is like the function TimedPull, but fails the scenario after an error.
 func (p *Run) TimedPull(ctx context.Context, worker *cluster.Node, img Pushed) time.Duration {
 	p.Helper()
 	return must(TimedPull(ctx, worker, img))(p)
 }
 
-// Pull runs a pod with the image on the worker and returns the time until it ran.
+// Pull runs a pod with the image on the worker and returns the time until the pod ran.
 func (p *Run) Pull(ctx context.Context, worker *cluster.Node, img Pushed) time.Duration {
 	p.Helper()
 	return must(RunPod(ctx, p, worker, img))(p)
@@ -109,8 +109,8 @@ const (
 	imageLayerSize = 2 << 20
 )
 
-// Pushed is an image in an upstream, with random content and a repository of its own. So each
-// request for the repository in the upstream's log is for this image.
+// Pushed is an image in an upstream. It has random content and is the only image of its repository,
+// so each request for the repository in the upstream's log is for this image.
 type Pushed struct {
 	Host, Repository string
 	// Blobs are the digests that a pull on an empty node must fetch.
@@ -180,8 +180,8 @@ func (p *Run) Requests(ctx context.Context, img Pushed) accesslog.Records {
 	return must(Requests(ctx, p, img))(p)
 }
 
-// FetchedOnce proves that the asker, and no other client, fetched each blob of the image from the
-// upstream once. For the cache it also proves that no node sent the upstream any request.
+// FetchedOnce proves that the asker fetched each blob of the image from the upstream once, and that
+// no other client fetched one. For the cache it also proves that nodes sent no request at all.
 func (p *Run) FetchedOnce(ctx context.Context, img Pushed, asker accesslog.Asker) accesslog.Evidence {
 	p.Helper()
 	records := p.Requests(ctx, img)

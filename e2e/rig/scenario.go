@@ -15,7 +15,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/e2e/report"
 )
 
-// Run is a running scenario: a testing.T whose failures also go to the report, with evidence.
+// Run is a running scenario: a testing.T whose failures and evidence go to the report.
 type Run struct {
 	*testing.T
 	Session *Session
@@ -24,7 +24,8 @@ type Run struct {
 	step string
 	// Scenario is the T of the whole scenario; the embedded T is that of the current step.
 	Scenario *testing.T
-	// Diagnosed is true if the artifacts were collected already. Missing then says which could not be.
+	// Diagnosed is true if the artifacts were collected. Missing is then an error that names those
+	// that could not be collected.
 	Diagnosed bool
 	Missing   error
 }
@@ -57,7 +58,7 @@ func (p *Run) Check(err error) {
 	}
 }
 
-// must returns the value if there is no error, and fails the scenario otherwise.
+// must returns a function that returns the value, or fails the scenario if err is not nil.
 func must[T any](value T, err error) func(p *Run) T {
 	return func(p *Run) T {
 		p.Helper()
@@ -71,8 +72,8 @@ func (p *Run) Evidence(format string, args ...any) {
 	p.Result.Evidence = append(p.Result.Evidence, fmt.Sprintf(format, args...))
 }
 
-// Afterwards runs undo after the scenario, when artifacts are collected. A signal does not cancel
-// the context of undo.
+// Afterwards runs undo after the scenario, once the artifacts of a failure are collected. A signal
+// does not cancel the context of undo.
 func (p *Run) Afterwards(ctx context.Context, undo func(ctx context.Context) error) {
 	p.Scenario.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Minute)
@@ -129,14 +130,13 @@ func (s *Session) Features(all ...Scenario) []features.Feature {
 	return list
 }
 
-// feature converts a scenario. Fatalf ends it. After a failure its artifacts are collected
-// before the clean-up.
+// feature converts a scenario. After a failure the artifacts are collected before the clean-up.
 func (s *Session) feature(one Scenario) features.Feature {
 	name := one.name
 	p := &Run{Session: s, Result: &report.Scenario{Name: name}}
 	feature := features.New(name)
 	// e2e-framework passes the context that a feature returns to the next feature. So the teardown
-	// returns outer, the context from before this feature.
+	// returns outer, the context that this feature got.
 	var outer context.Context
 	var cancel context.CancelFunc
 	feature.Setup(func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
@@ -193,7 +193,7 @@ func Await(ctx context.Context, what string, timeout time.Duration, done func(ct
 func AwaitEvery(
 	ctx context.Context, interval time.Duration, what string, timeout time.Duration, done func(ctx context.Context) (ok bool, state string, err error),
 ) error {
-	last := "not looked at"
+	last := "nothing"
 	err := wait.For(func(ctx context.Context) (ok bool, err error) {
 		ok, state, err := done(ctx)
 		if ctx.Err() == nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 )
 
-// SecondShoot is a shoot without machines on the same seed, which also serves as its cluster.
+// SecondShoot is a shoot without machines on the same seed. The seed is also the shoot's cluster.
 type SecondShoot struct {
 	*gardenlet.Gardenlet
 	Namespace string
@@ -30,7 +30,7 @@ type SecondShoot struct {
 func (p *Run) SecondShoot(ctx context.Context, name string) SecondShoot {
 	p.Helper()
 	select {
-	case p.Session.secondShoot <- struct{}{}: // two such shoots would share a cluster
+	case p.Session.secondShoot <- struct{}{}: // the seed can be the cluster of one such shoot only
 		p.Afterwards(ctx, func(context.Context) error {
 			<-p.Session.secondShoot
 			return nil
@@ -51,12 +51,12 @@ func (p *Run) SecondShoot(ctx context.Context, name string) SecondShoot {
 	return s
 }
 
-// gardenletOf returns a gardenlet for another Shoot on the same seed and garden. Its caches run on
-// the seed's node. Without workers and gardener-node-agent, pulls use the caches only by address.
-// Two such Shoots at a time would conflict in the seed's kube-system.
+// gardenletOf returns a gardenlet for another Shoot on the same seed and garden. The Shoot's caches
+// run on the seed's node. It has no nodes with a hosts.toml, so clients must use the caches'
+// addresses. Two such Shoots at a time would conflict in the seed's kube-system.
 func gardenletOf(ctx context.Context, t *kind.Testbed, name string) (*gardenlet.Gardenlet, error) {
 	if name == t.Gardenlet.Name {
-		return nil, fmt.Errorf("shoot %s is the testbed's first one", name)
+		return nil, fmt.Errorf("%s is the testbed's first shoot", name)
 	}
 	shoot, err := gardener.NewShootClient(t.Seed.RESTConfig())
 	if err != nil {

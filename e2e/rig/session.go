@@ -31,7 +31,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/plantedbugs"
 )
 
-// Session is one run: the testbed, the results so far, and what the scenarios share.
+// Session is one run: the testbed, the results so far, and the state that scenarios share.
 type Session struct {
 	Testbed *kind.Testbed
 	keep    bool
@@ -59,13 +59,13 @@ type Session struct {
 	release func()
 	// Disturbed is true if a scenario has failed since the last reconciliation of the shoot.
 	Disturbed atomic.Bool
-	// forget removes the previous results at its first call. Call it only when this run holds the
-	// testbed.
+	// forget removes the previous results at its first call. Call it only after this run has locked
+	// the testbed.
 	forget func()
 }
 
-// NewSession reads CONFIG, KEEP, REPLACE, PROFILE, NODE_IMAGE and MUTANT, a planted bug
-// (kind/plantedbugs).
+// NewSession reads CONFIG, KEEP, REPLACE, PROFILE, NODE_IMAGE and MUTANT (the name of a planted
+// bug) from the environment. It does not start the testbed.
 func NewSession(ctx context.Context) (*Session, error) {
 	keep, keepErr := yesOrNo("KEEP")
 	replace, replaceErr := yesOrNo("REPLACE")
@@ -125,8 +125,8 @@ func (s *Session) Up(ctx context.Context, _ *envconf.Config) (context.Context, e
 	return ctx, err
 }
 
-// usedByOther reports whether another process or checkout uses the testbed. This run must not touch
-// it then.
+// usedByOther reports whether another process or checkout uses the testbed. This run must then not
+// touch the testbed.
 func (s *Session) usedByOther() bool {
 	return errors.Is(s.Report.SetupError, kind.ErrBusy) || errors.As(s.Report.SetupError, new(*kind.OtherCheckoutError))
 }
@@ -139,7 +139,7 @@ func (s *Session) prepare(ctx context.Context) (err error) {
 	if s.Shoot, err = Connect(s.Testbed.Shoot.RESTConfig(), kubernetes.ShootScheme); err != nil {
 		return err
 	}
-	if _, err := fault.Delete(ctx, s.Testbed); err != nil { // of a killed run
+	if _, err := fault.Delete(ctx, s.Testbed); err != nil { // a killed run may have left faults
 		return err
 	}
 	// `testbed down` removes this folder, even after a run was killed.
@@ -156,7 +156,7 @@ func (s *Session) prepare(ctx context.Context) (err error) {
 	return nil
 }
 
-// Down removes the testbed unless KEEP is set. e2e-framework hides its error, the report does not.
+// Down removes the testbed unless KEEP is set. It prints its error, because e2e-framework does not.
 func (s *Session) Down(ctx context.Context, _ *envconf.Config) (context.Context, error) {
 	if s.Scratch != "" {
 		_ = os.RemoveAll(s.Scratch)
@@ -189,7 +189,7 @@ func (s *Session) record(scenario report.Scenario) {
 	s.write()
 }
 
-// Diagnose collects the artifacts of the failed scenario. The error names missing ones.
+// Diagnose collects the artifacts of the failed scenario. The error names missing artifacts.
 func (s *Session) Diagnose(ctx context.Context, scenario, reason string) error {
 	if ctx.Err() != nil {
 		return nil
@@ -210,7 +210,7 @@ func reportMissing(scenario string, err error) {
 	}
 }
 
-// write replaces the results on disk, unless they belong to another run that has the testbed.
+// write replaces the results on disk, unless another run uses the testbed and owns the results.
 func (s *Session) write() {
 	if s.usedByOther() {
 		return
@@ -226,7 +226,7 @@ func (s *Session) write() {
 	}
 }
 
-// Finish records what did not run, writes the results, and returns the exit code.
+// Finish records the scenarios that did not run, writes the results, and returns the exit code.
 func (s *Session) Finish(ctx context.Context, code int, all []Scenario) int {
 	if s.release != nil {
 		defer s.release()
@@ -257,7 +257,7 @@ func (s *Session) Finish(ctx context.Context, code int, all []Scenario) int {
 	}
 }
 
-// writeProfile prints the profile, if there is one, and keeps it with the results.
+// writeProfile prints the profile of a run with PROFILE.
 func (s *Session) writeProfile() {
 	if s.profiler == nil {
 		return

@@ -72,18 +72,18 @@ func Upstreams(caches []v1alpha3.RegistryCache) []string {
 	return names
 }
 
-// Cached returns the step that creates a starting state: exactly these upstreams are cached, and
-// every worker pulls through the caches. It is quick if the shoot is in that state.
+// Cached returns a step that makes exactly these upstreams cached, and waits until every worker
+// pulls through the caches. The step is quick if the shoot is in that state.
 func Cached(hosts ...string) func(context.Context, *Run) {
 	return Configured(PlainCaches(hosts...)...)
 }
 
-// Configured is Cached for caches with more fields.
+// Configured is Cached for caches with other fields than the upstream.
 func Configured(caches ...v1alpha3.RegistryCache) func(context.Context, *Run) {
 	return func(ctx context.Context, p *Run) {
 		p.Helper()
 		p.Check(UndoLeftovers(ctx, p))
-		// Only a reconciliation fixes what a failed scenario may have left.
+		// A failed scenario may have left a state that only a reconciliation fixes.
 		if p.Session.Disturbed.Swap(false) || !p.settled(ctx, caches...) {
 			p.Check(ReconcileConfig(ctx, p, caches...))
 		}
@@ -126,8 +126,8 @@ func (p *Run) awaitUse(ctx context.Context, caches ...v1alpha3.RegistryCache) {
 	p.AwaitMirrors(ctx, Upstreams(caches)...)
 }
 
-// AwaitCaches waits until exactly these upstreams have a cache in the shoot and each is rolled out:
-// while a changed one restarts, nodes pull directly.
+// AwaitCaches waits until exactly these upstreams have a cache in the shoot and each cache is
+// rolled out. While a changed cache restarts, nodes pull directly.
 func (p *Run) AwaitCaches(ctx context.Context, hosts ...string) {
 	p.Helper()
 	if len(hosts) > 0 {
@@ -173,8 +173,8 @@ func (p *Run) Reconcile(ctx context.Context, hosts ...string) {
 }
 
 // AwaitMirrors waits until every worker has a hosts.toml with the endpoint of each of these
-// upstreams, and of no other, and until the endpoints answer there. A node learns later than the
-// API server that the pod behind a Service has changed, and pulls directly until then.
+// upstreams, and of no other, and until the endpoints answer the worker. After the pod of a Service
+// has changed, kube-proxy needs a moment to update the node, which pulls directly until then.
 func (p *Run) AwaitMirrors(ctx context.Context, hosts ...string) {
 	p.Helper()
 	var endpoints map[string]string

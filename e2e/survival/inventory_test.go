@@ -18,20 +18,20 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/engine"
 )
 
-// written is where the program machine shows all files written since the machine started.
+// written is where the script machine mounts all files written since the machine started.
 const written = "/mnt/written"
 
-// inventory lists everything on the machine that the testbed could leave behind, one line each.
+// inventory is the set of things on the machine that the testbed could leave: "kind name".
 type inventory map[string]bool
 
-// allowed matches what down keeps (docs/testbed.md): images, and an engine's log and locks.
+// allowed matches entries that down keeps: images and locks.
 var allowed = []*regexp.Regexp{
 	regexp.MustCompile(`^image registry-cache[-.]testbed/`),
 	regexp.MustCompile(`^file /run/registry-cache-testbed/[a-z-]+\.lock$`),
 }
 
-// take lists what is on the machine. It starts the engine if it does not run, and stops it if
-// nothing else uses it.
+// take returns the current inventory. It starts the engine if necessary, and then stops it unless
+// something else uses it.
 func take(t *testing.T) inventory {
 	t.Helper()
 	all := inventory{}
@@ -56,7 +56,7 @@ func take(t *testing.T) inventory {
 	return all
 }
 
-// left returns the entries that are new.
+// left returns the entries that are not in before, without allowed ones.
 func (i inventory) left(before inventory) []string {
 	var left []string
 	for thing := range i {
@@ -69,7 +69,7 @@ func (i inventory) left(before inventory) []string {
 	return left
 }
 
-// counters matches iptables' counters and times of listing.
+// counters matches the comments and the packet counters of iptables-save.
 var counters = regexp.MustCompile(`^#.*| \[\d+:\d+\]$`)
 
 func (i inventory) addOutput(t *testing.T, kind string, argv ...string) {
@@ -98,7 +98,7 @@ func (i inventory) addProcesses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, file := range files {
-		command, err := os.ReadFile(file) // empty for a thread of the kernel and for a process that nobody has waited for
+		command, err := os.ReadFile(file) // empty for a kernel thread or a zombie
 		if pid := filepath.Base(filepath.Dir(file)); err == nil && len(command) > 0 && pid != "1" && pid != fmt.Sprint(os.Getpid()) {
 			i["process "+strings.TrimRight(strings.ReplaceAll(string(command), "\x00", " "), " ")] = true
 		}
@@ -129,12 +129,12 @@ func (i inventory) addLinks(t *testing.T) {
 	}
 }
 
-// addFiles adds the files below the folder, without an overlay's whiteout devices.
+// addFiles adds the files below the folder. It skips the whiteout devices of an overlay.
 func (i inventory) addFiles(t *testing.T, folder string) {
 	t.Helper()
 	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		if os.IsNotExist(err) {
-			return nil // gone meanwhile
+			return nil // removed in the meantime
 		}
 		if err == nil && !entry.IsDir() && entry.Type()&fs.ModeCharDevice == 0 {
 			i["file "+strings.TrimPrefix(path, written)] = true

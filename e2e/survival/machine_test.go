@@ -27,10 +27,10 @@ const (
 	state    = ".testbed"
 )
 
-// machine is where the testbed runs. before is its inventory before the first verb.
+// machine is the machine on which the testbed runs.
 type machine struct {
-	before inventory
-	// seen holds the containers that have existed.
+	before inventory // before the first verb
+	// seen has the IDs of all containers that look found.
 	seen map[string]bool
 }
 
@@ -50,7 +50,7 @@ func (m *machine) start(t *testing.T, bound time.Duration, args ...string) *verb
 	v := &verb{ended: make(chan struct{}), began: time.Now()}
 	v.process = exec.CommandContext(ctx, "bin/testbed", append([]string{"--prefix", prefix}, args...)...)
 	v.process.Stdout, v.process.Stderr = &v.answer, &v.prose
-	v.process.WaitDelay = time.Second // its children have its output, too
+	v.process.WaitDelay = time.Second // children of the process can keep its output open
 	if err := v.process.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -96,13 +96,13 @@ func (m *machine) kill(t *testing.T, now func() bool, args ...string) {
 	t.Logf("testbed %s: killed after %s", strings.Join(args, " "), time.Since(v.began).Round(100*time.Millisecond))
 }
 
-// await waits until the condition holds, which must be before the verb ends.
+// await waits until the condition holds. It fails the test if the verb ends earlier.
 func (m *machine) await(t *testing.T, v *verb, now func() bool) {
 	t.Helper()
 	err := wait.PollUntilContextCancel(t.Context(), 50*time.Millisecond, true, func(context.Context) (bool, error) {
 		select {
 		case <-v.ended:
-			return false, errors.New("it has ended by itself")
+			return false, errors.New("the command ended too early")
 		default:
 			return now(), nil
 		}
@@ -112,7 +112,7 @@ func (m *machine) await(t *testing.T, v *verb, now func() bool) {
 	}
 }
 
-// look records the current containers, because they could leave cgroups.
+// look records the current containers. nothingLeft later checks that their cgroups are removed.
 func (m *machine) look(t *testing.T) {
 	t.Helper()
 	ids, err := containers(t.Context())
@@ -135,7 +135,7 @@ func (m *machine) down(t *testing.T) {
 func (m *machine) nothingLeft(t *testing.T) {
 	t.Helper()
 	for _, thing := range take(t).left(m.before) {
-		t.Errorf("is left: %s", thing)
+		t.Errorf("left after down: %s", thing)
 	}
 	for id := range m.seen {
 		if left, err := cgroups(id); err != nil || len(left) > 0 {
@@ -148,7 +148,7 @@ func hasContainer(t *testing.T, suffix string) func() bool {
 	return func() bool { return exec.CommandContext(t.Context(), "docker", "inspect", prefix+suffix).Run() == nil }
 }
 
-// signalEngine sends a signal to dockerd and returns when it is gone.
+// signalEngine sends a signal to dockerd and returns when dockerd has exited.
 func signalEngine(t *testing.T, signal syscall.Signal) {
 	t.Helper()
 	text, err := os.ReadFile("/var/run/docker.pid")
@@ -167,9 +167,9 @@ func signalEngine(t *testing.T, signal syscall.Signal) {
 		return errors.Is(err, fs.ErrNotExist) || len(command) == 0, nil
 	})
 	if err != nil {
-		t.Fatalf("dockerd, process %d, is still there after %s: %v", pid, signal, err)
+		t.Fatalf("dockerd, process %d, still runs after %s: %v", pid, signal, err)
 	}
-	t.Logf("dockerd has got %s", signal)
+	t.Logf("dockerd exited after signal %s", signal)
 }
 
 // fill fills the file system of the folder until this many bytes are free, and returns the file
@@ -191,7 +191,7 @@ func fill(t *testing.T, folder string, left uint64) (filler string) {
 		t.Fatal(err)
 	}
 	more := int64(disk.Bavail*uint64(disk.Bsize)) - int64(left)
-	// The overhead of the file system is unknown: the size shrinks until the allocation succeeds.
+	// The overhead of the file system is unknown, so halve the size until the allocation succeeds.
 	for size := info.Size(); more >= disk.Bsize; {
 		err := unix.Fallocate(int(file.Fd()), 0, size, more)
 		switch {

@@ -14,21 +14,21 @@ import (
 )
 
 const (
-	// upBound bounds up after everything was built; the first up loads the node image into the engine.
+	// upBound bounds `testbed up` after a build. The first also loads the node image into Docker.
 	upBound = 8 * time.Minute
 	// fullBound bounds the time until up detects a full disk.
 	fullBound = 90 * time.Second
-	// verbBound bounds a verb that must start the engine first. If the previous engine was killed, the
-	// new one first stops its leftovers.
+	// verbBound bounds a verb that must start the engine first. After a kill, the engine first
+	// stops the containers that still run.
 	verbBound = 2 * time.Minute
 	// worksBound bounds the time from up until pulls go through the caches.
 	worksBound = 90 * time.Second
 )
 
-// TestSurvival is one sequence, because each testbed takes minutes: a failed part ends it.
+// TestSurvival runs its parts in sequence, each of which takes minutes. The first failure ends it.
 func TestSurvival(t *testing.T) {
 	if _, err := os.Stat(written); err != nil {
-		t.Fatal("it would kill the engine and fill the disks of this machine; run: make e2e-survival")
+		t.Fatal("this test would kill the engine and fill the disks of this machine; run: make e2e-survival")
 	}
 	m := &machine{seen: map[string]bool{}}
 	m.before = take(t)
@@ -39,9 +39,9 @@ func TestSurvival(t *testing.T) {
 		name string
 		run  func(*testing.T, *machine)
 	}{
-		{"no room for the engine", noRoom},
-		{"the engine's disk fills while it comes up", diskFills},
-		{"killed while it comes up", killedUp},
+		{"no space for the engine", noRoom},
+		{"the engine's disk fills during up", diskFills},
+		{"up is killed", killedUp},
 		{"the engine dies between verbs", engineDies},
 		{"a full disk and killed verbs", killedVerbs},
 	} {
@@ -55,7 +55,7 @@ func TestSurvival(t *testing.T) {
 }
 
 // noRoom runs up without space for images, and then on a full disk. On a full disk the engine may
-// not start, and then cannot list what is left: down must report the full disk, or succeed.
+// fail to start. down must then succeed, or report the full disk.
 func noRoom(t *testing.T, m *machine) {
 	filler := fill(t, dataRoot, 200<<20)
 	m.refuses(t)
@@ -90,7 +90,7 @@ func diskFills(t *testing.T, m *machine) {
 func killedUp(t *testing.T, m *machine) {
 	m.kill(t, hasContainer(t, "-shoot-control-plane"), "up")
 	m.down(t)
-	m.down(t) // of nothing
+	m.down(t) // without a testbed
 }
 
 // engineDies kills and restarts the engine before each of several verbs.
@@ -114,7 +114,7 @@ func engineDies(t *testing.T, m *machine) {
 	m.down(t)
 }
 
-// killedVerbs kills verbs that change a running testbed, also with a full disk for its state.
+// killedVerbs kills verbs that change a running testbed, also while the disk of its state is full.
 func killedVerbs(t *testing.T, m *machine) {
 	m.must(t, upBound, "up")
 	stopping := func() bool {
@@ -135,8 +135,8 @@ func killedVerbs(t *testing.T, m *machine) {
 	m.nothingLeft(t)
 }
 
-// diskFull matches the error of a verb on a full disk. The error says "was" if the space is free
-// again, for example because the engine has removed a failed container.
+// diskFull matches the error of a verb on a full disk. It has "was" if there is free space again,
+// for example because the engine has removed a failed container.
 var diskFull = regexp.MustCompile(`the disk (is|was) full: `)
 
 // noRoomLeft matches the error of up about Docker's disk.
@@ -150,8 +150,8 @@ func (m *machine) refuses(t *testing.T) {
 	}
 }
 
-// works waits until a pull goes through a cache, because up does not wait until all nodes are
-// configured.
+// works waits until a pull goes through a cache, and returns the image. up does not wait until all
+// nodes are configured.
 func (m *machine) works(t *testing.T) (image string) {
 	t.Helper()
 	for began := time.Now(); ; {
@@ -175,7 +175,7 @@ func (m *machine) endsInTime(t *testing.T, args ...string) {
 	case code != 1 && code != 3:
 		t.Errorf("exit code %d", code)
 	case !strings.Contains(v.prose.String()+v.answer.String(), "testbed up"):
-		t.Errorf("it does not suggest `testbed up`")
+		t.Errorf("the error does not suggest `testbed up`")
 	}
 }
 

@@ -1,5 +1,5 @@
 // Package timeline records every change of the objects of a resource with a watch, so that a test
-// can prove "this never existed" or "this came before that" without polling.
+// can prove without polling that an object never existed, or in which order objects changed.
 //
-// It must not know what the objects mean.
+// The package must not depend on the meaning of the objects.
 package timeline

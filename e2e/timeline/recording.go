@@ -24,10 +24,10 @@ type Event struct {
 	// Revision is the resource version of the change, which is the revision of etcd. A kind cluster
 	// has one etcd, so revisions order all changes of one cluster.
 	Revision uint64
-	// Seen is when the change was received. It orders changes of different clusters, except those
-	// closer together than a watch's latency.
+	// Seen is when the change was received. It orders changes of different clusters if the time
+	// between them is longer than the latency of a watch.
 	Seen time.Time
-	// Object is the state after the change; for Deleted, the last state before it.
+	// Object is the state after the change, or the last state before a deletion.
 	Object *unstructured.Unstructured
 }
 
@@ -45,8 +45,8 @@ type Recording struct {
 }
 
 // Record lists the resource, in all namespaces if namespace is empty, and then watches it from the
-// resource version of the list. There are no gaps: an interrupted watch continues where it ended,
-// or the recording fails, see Events. It runs until Stop is called or ctx ends.
+// resource version of the list. No change is lost: an interrupted watch continues where it ended,
+// or Events returns an error. The recording runs until Stop is called or ctx ends.
 func Record(ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, namespace string) (*Recording, error) {
 	target := client.Resource(resource).Namespace(namespace)
 	list, err := target.List(ctx, metav1.ListOptions{})
@@ -74,16 +74,16 @@ func Record(ctx context.Context, client dynamic.Interface, resource schema.Group
 }
 
 // Events returns the events so far, in order. An error means that the watch was lost and events are
-// missing: then the absence of an event proves nothing.
+// missing, so that the absence of an event proves nothing.
 func (r *Recording) Events() ([]Event, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.events), r.err
 }
 
-// Await returns the first event that matches, past or future. It fails when ctx ends or the watch
-// is lost. To prove "never", a test creates a harmless object of the same resource at the end and
-// awaits it: then every earlier event has been recorded.
+// Await returns the first event that matches, and waits for it if necessary. It returns an error if
+// ctx ends or the watch is lost. To prove that an event never happened, a test finally creates an
+// object of the same resource and awaits its event. Then all earlier events have been recorded.
 func (r *Recording) Await(ctx context.Context, match func(Event) bool) (Event, error) {
 	for seen := 0; ; {
 		r.mu.Lock()
@@ -120,7 +120,7 @@ func (r *Recording) run(ctx context.Context, watcher watch.Interface) {
 		}
 		object, ok := event.Object.(*unstructured.Unstructured)
 		if !ok || event.Type == watch.Error {
-			r.fail(fmt.Errorf("watch %s: lost: %v", r.resource.Resource, event.Object))
+			r.fail(fmt.Errorf("watch %s: the watch was lost: %v", r.resource.Resource, event.Object))
 			return
 		}
 		if err := r.add(event.Type, object); err != nil {
@@ -129,7 +129,7 @@ func (r *Recording) run(ctx context.Context, watcher watch.Interface) {
 		}
 	}
 	if ctx.Err() == nil {
-		r.fail(fmt.Errorf("watch %s: ended unexpectedly", r.resource.Resource))
+		r.fail(fmt.Errorf("watch %s: the watch ended unexpectedly", r.resource.Resource))
 	}
 }
 

@@ -29,8 +29,7 @@ func daemonSet(name string, revision int) *unstructured.Unstructured {
 	}}
 }
 
-// record starts a recording of a cluster with one object, and returns the cluster's end of the
-// watch.
+// record starts a recording of a fake cluster with one object. The FakeWatcher sends its events.
 func record(t *testing.T) (*timeline.Recording, *watch.FakeWatcher) {
 	t.Helper()
 	client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),

@@ -58,8 +58,8 @@ func newKubectlCommand(options *kind.Options) *cobra.Command {
 		Use:   "kubectl {seed|shoot} [ARGUMENT...]",
 		Short: "Run kubectl in a cluster as administrator; input, output and exit code are passed through",
 		Long: `Run kubectl on a control plane node of the cluster, as administrator. Standard input, output, exit
-code and all arguments are passed through. Files in the arguments are files of the node; pass a file
-of this machine by standard input: -f -.`,
+code and all arguments are passed through. File names in the arguments refer to the node. Pass a
+file of this machine through standard input: -f -.`,
 		Example: "  testbed kubectl shoot -n kube-system get pods -o wide\n" +
 			"  testbed kubectl seed apply -f - <object.yaml",
 		ValidArgs: roles,
@@ -77,9 +77,9 @@ func newExecCommand(options *kind.Options) *cobra.Command {
 		Use:   "exec NODE -- COMMAND [ARGUMENT...]",
 		Short: "Run a command on a node; input, output and exit code are passed through",
 		Long: `Run a command as root on a node of the seed or the shoot. The node's name can be short: worker2 is a
-node of the shoot, seed-control-plane one of the seed. Standard input, output and exit code are
-passed through. No shell is involved: for pipes and variables of the node run bash -c. For a shell
-with a terminal use testbed shell.`,
+node of the shoot, seed-control-plane is a node of the seed. Standard input, output and exit code
+are passed through. The command does not run in a shell: use bash -c for pipes and variables. For a
+shell with a terminal use testbed shell.`,
 		Example: "  testbed exec worker2 -- crictl images\n" +
 			"  testbed exec worker -- bash -c 'cat /etc/containerd/certs.d/*/hosts.toml'",
 		ValidArgsFunction: complete(options, only(nodeNames)),
@@ -92,7 +92,7 @@ with a terminal use testbed shell.`,
 	}, options, shell.Exec)
 }
 
-// runs is a function that runs a program on the named node or cluster and returns its exit code.
+// runs runs a program on the named node or cluster and returns the program's exit code.
 type runs func(ctx context.Context, testbed *kind.Testbed, name string, args []string, streams shell.Streams) (int, error)
 
 // passThrough makes cmd a command that runs another program: all arguments after the first,
@@ -119,9 +119,9 @@ func withoutDashes(args []string) []string {
 func newShellCommand(options *kind.Options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "shell NODE",
-		Short: "Open a shell on a node; without a terminal bash reads standard input",
+		Short: "Open a shell on a node; without a terminal, it reads commands from standard input",
 		Long: `Open a shell as root on a node of the seed or the shoot. The node's name can be short: worker2 is a
-node of the shoot, seed-control-plane one of the seed. The exit code is that of the shell.`,
+node of the shoot, seed-control-plane is a node of the seed. The exit code is that of the shell.`,
 		ValidArgsFunction: complete(options, only(nodeNames)),
 		Args:              program.Args(cobra.ExactArgs(1)),
 		RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, args []string) error {
@@ -133,7 +133,7 @@ node of the shoot, seed-control-plane one of the seed. The exit code is that of 
 			if err != nil {
 				return program.Environment(fmt.Errorf("open the shell: %w", err))
 			}
-			// It replaces this process: terminal, signals and exit code are those of the shell.
+			// The shell replaces this process, and so gets its terminal, signals and exit code.
 			return fmt.Errorf("run %s: %w", path, syscall.Exec(path, argv, os.Environ()))
 		}),
 	}

@@ -12,17 +12,17 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind"
 )
 
-// group makes cmd a command that only has subcommands.
+// group adds the commands to cmd, which does nothing without one of them.
 func group(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
 	cmd.Args, cmd.RunE = cobra.ArbitraryArgs, program.Verbs
 	cmd.AddCommand(commands...)
 	return cmd
 }
 
-// verb is what a command does with the testbed that --prefix names.
+// verb runs a command on the testbed with the prefix of --prefix.
 type verb func(cmd *cobra.Command, testbed *kind.Testbed, args []string) error
 
-// onTestbed returns a RunE for a testbed that may be down. Invalid options are usage errors.
+// onTestbed returns a RunE for do. The testbed may be down. Invalid options are usage errors.
 func onTestbed(options *kind.Options, do verb) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		testbed, err := kind.New(*options)
@@ -33,7 +33,7 @@ func onTestbed(options *kind.Options, do verb) func(*cobra.Command, []string) er
 	}
 }
 
-// onRunning is like onTestbed, but returns an error unless all parts of the testbed run.
+// onRunning is like onTestbed, but its RunE returns an error if a part of the testbed does not run.
 func onRunning(options *kind.Options, do verb) func(*cobra.Command, []string) error {
 	return onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, args []string) error {
 		if err := testbed.AttachRunning(cmd.Context()); err != nil {
@@ -78,7 +78,7 @@ func writePlan(cmd *cobra.Command, lines []string) error {
 	})
 }
 
-// withJSON adds the flags --json and --output json to cmd. Its answer is then printed as JSON.
+// withJSON adds the flags --json and --output json to cmd. With either, answer prints JSON.
 func withJSON(cmd *cobra.Command, usage string) *cobra.Command {
 	var asJSON bool
 	cmd.Flags().BoolVar(&asJSON, "json", false, usage)
@@ -95,13 +95,13 @@ func withJSON(cmd *cobra.Command, usage string) *cobra.Command {
 	return cmd
 }
 
-// wantsJSON reports whether the command has the flag --json, and it is set.
+// wantsJSON reports whether the command has the flag --json and the flag is set.
 func wantsJSON(cmd *cobra.Command) bool {
 	flag := cmd.Flags().Lookup("json")
 	return flag != nil && flag.Value.String() == "true"
 }
 
-// answer prints value as indented JSON with --json, otherwise what text writes.
+// answer prints value as indented JSON with --json. Otherwise it calls text to print the answer.
 func answer(cmd *cobra.Command, value any, text func(io.Writer) error) error {
 	if !wantsJSON(cmd) {
 		return text(cmd.OutOrStdout())
@@ -111,7 +111,7 @@ func answer(cmd *cobra.Command, value any, text func(io.Writer) error) error {
 	return encoder.Encode(value)
 }
 
-// line is the text of an answer that has one line.
+// line returns a function that prints text as one line.
 func line(text string) func(io.Writer) error {
 	return func(out io.Writer) error {
 		_, err := fmt.Fprintln(out, text)
@@ -119,7 +119,7 @@ func line(text string) func(io.Writer) error {
 	}
 }
 
-// eachRecord returns a function that prints one record a line: as JSON with --json, else as text.
+// eachRecord returns a function that prints one record per line, with --json as JSON.
 func eachRecord[T any](cmd *cobra.Command, text func(T) string) func(T) {
 	encoder := json.NewEncoder(cmd.OutOrStdout())
 	asJSON := wantsJSON(cmd)

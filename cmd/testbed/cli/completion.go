@@ -37,12 +37,12 @@ func newCompletionCommand() *cobra.Command {
 	}
 }
 
-// names returns the possible values of an argument, given the arguments before it. It runs at every
-// Tab, so it must not ask an engine or a cluster: it only reads the files of the testbed. Without
-// files, the testbed has the default configuration.
+// names returns the possible values of an argument, given the arguments before it. It runs each
+// time the user presses Tab, so it must not ask the Docker Engine or a cluster. It only reads the
+// files of the testbed. Without files, the testbed has the default configuration.
 type names func(testbed *kind.Testbed, before []string) []string
 
-// complete returns the names that begin with the word and are not yet among the arguments.
+// complete suggests the names that begin with the typed word and are not arguments yet.
 func complete(options *kind.Options, of names) cobra.CompletionFunc {
 	return func(_ *cobra.Command, before []string, word string) ([]string, cobra.ShellCompDirective) {
 		testbed, err := kind.New(*options)
@@ -108,7 +108,7 @@ func nodeNames(testbed *kind.Testbed, before []string) []string {
 	return append(workerNames(testbed, before), "control-plane", "seed-control-plane")
 }
 
-// faultNames returns the targets, and for the second argument the kinds of the target.
+// faultNames returns targets for the first argument, and kinds of faults for the second.
 func faultNames(testbed *kind.Testbed, before []string) []string {
 	var all []string
 	switch len(before) {

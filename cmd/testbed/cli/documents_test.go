@@ -18,8 +18,8 @@ var (
 	substitution = regexp.MustCompile(`"?\$\([^)]*\)"?|'[^']*'|"(?:[^"\\]|\\.)*"`)
 )
 
-// TestDocumentedCommands: every testbed command line in a document is valid: command, flags and
-// arguments.
+// TestDocumentedCommands: every testbed command line in a document has a valid command, valid flags
+// and valid arguments.
 func TestDocumentedCommands(t *testing.T) {
 	documents, err := filepath.Glob("../../../docs/*.md")
 	if err != nil {

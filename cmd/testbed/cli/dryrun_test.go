@@ -159,7 +159,7 @@ func TestPlanDeletion(t *testing.T) {
 	saveEmpty(t, &options, "warm")
 	var out, stderr bytes.Buffer
 	std := program.Streams{Out: &out, Err: &stderr}
-	for range 2 { // the second run finds it again
+	for range 2 { // the second run finds the snapshot again
 		code := program.Run(t.Context(), newSnapshotCommand(&options), std, []string{"delete", "warm", "--dry-run"})
 		if code != program.ExitFine {
 			t.Fatalf("exit code %d, %s", code, &stderr)

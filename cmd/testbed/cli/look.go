@@ -31,7 +31,7 @@ func newLogsCommand(options *kind.Options) *cobra.Command {
   grm        gardener-resource-manager of the shoot and of the seed
   gna        gardener-node-agent on the workers
 
-NAME limits them to one upstream, one node, or one unit of a node.`,
+NAME limits the output to one upstream, one node, or one unit of a node.`,
 		Example: "  testbed logs -f cache alpha\n  testbed logs --since 5m node worker2/containerd",
 		Args:    program.Args(cobra.RangeArgs(1, 2)),
 		PreRunE: func(_ *cobra.Command, args []string) (err error) {
@@ -49,7 +49,7 @@ NAME limits them to one upstream, one node, or one unit of a node.`,
 		cmd.ValidArgs = append(cmd.ValidArgs, string(component))
 	}
 	cmd.Flags().BoolVarP(&wanted.Follow, "follow", "f", false, "wait for new lines, until Ctrl-C")
-	cmd.Flags().DurationVar(&wanted.Since, "since", 0, "print the lines of this last period, for example 5m (default all)")
+	cmd.Flags().DurationVar(&wanted.Since, "since", 0, "print only lines from the last `duration`, for example 5m (default all)")
 	return cmd
 }
 
@@ -87,7 +87,7 @@ Logs do not show for which node a cache asked the upstream.`,
 		}),
 	}, "print one JSON object per line")
 	cmd.Flags().BoolVarP(&wanted.Follow, "follow", "f", false, "wait for further pulls, until Ctrl-C")
-	cmd.Flags().DurationVar(&wanted.Since, "since", 10*time.Minute, "how far back to print pulls that have ended")
+	cmd.Flags().DurationVar(&wanted.Since, "since", 10*time.Minute, "also print the pulls that ended within the last `duration`")
 	return cmd
 }
 

@@ -18,8 +18,8 @@ func newMutateCommand(options *kind.Options) *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "mutate",
 		Short: "Plant a bug in the extension, or prove that the scenarios notice each bug",
-		Long: `Install a build of the extension with one changed line. The source files do not change. prove plants
-one bug after another, and runs the scenarios that must fail.`,
+		Long: `Install a build of the extension with one changed line. The source files do not change. The command
+prove plants one bug after another, and runs the scenarios that must fail.`,
 	}, newMutateListCommand(), newMutatePlantCommand(options), newMutateClearCommand(options), newMutateProveCommand(options))
 }
 
@@ -53,7 +53,7 @@ func newMutateClearCommand(options *kind.Options) *cobra.Command {
 	}, options, planPlant)
 }
 
-// plant updates a running testbed to a build with the bug that args name, or with none.
+// plant updates a running testbed to a build with the bug in args, or without one if args is empty.
 func plant(cmd *cobra.Command, testbed *kind.Testbed, args []string) error {
 	if err := plantedbugs.Plant(testbed, strings.Join(args, "")); err != nil {
 		return program.Usage(err)
@@ -73,10 +73,10 @@ func newMutateProveCommand(options *kind.Options) *cobra.Command {
 	var bugs []plantedbugs.Mutant
 	return withDryRun(withJSON(&cobra.Command{
 		Use:   "prove [NAME...]",
-		Short: "Run the scenarios that must fail for each bug, and print which caught it",
-		Long: `Plant each bug, or those with these names, run the scenarios that must fail, and install the build
-without bugs again. The testbed is created if it does not run, and kept. The exit code is 1 if a bug
-was not caught.`,
+		Short: "Run the scenarios that must fail for each bug, and print which of them failed",
+		Long: `Plant one bug after another, all or the named ones. For each bug, run the scenarios that must fail.
+At the end, install the build without bugs. The testbed is created if it does not run, and kept. The
+exit code is 1 if a scenario passed, or failed for another reason than the bug.`,
 		ValidArgs: mutantNames(),
 		PreRunE: func(_ *cobra.Command, args []string) (err error) {
 			bugs, err = plantedbugs.Select(args...)

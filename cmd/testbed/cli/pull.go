@@ -28,9 +28,9 @@ func newPushCommand(options *kind.Options) *cobra.Command {
 		}),
 	}, "print JSON, with digest and parts")
 	flags := cmd.Flags()
-	flags.StringVar(&push.Upstream, "upstream", "alpha", "the upstream: its host or the first part of it")
+	flags.StringVar(&push.Upstream, "upstream", "alpha", "the upstream: its host name or the first label of it")
 	flags.StringVar(&push.Name, "name", "", "repository and tag, for example shop/web:v1 (default a random repository)")
-	flags.StringVar(&push.Base, "base", "", "an image of the same upstream; the new image has all of its layers too")
+	flags.StringVar(&push.Base, "base", "", "an image of the same upstream; the new image includes its layers")
 	flags.IntVar(&push.Layers, "layers", 2, "number of random layers, in addition to the layer with the program")
 	flags.StringVar(&push.Size, "size", "2Mi", "size of each random layer")
 	completeFlag(cmd, "upstream", options, upstreamNames)
@@ -65,7 +65,7 @@ exit code is 1 if a pull fails.`,
 			if err != nil && len(report.Pulls) == 0 {
 				return err
 			}
-			return errors.Join(err, answer(cmd, report, report.Write), report.Err()) // pulls before a failure count
+			return errors.Join(err, answer(cmd, report, report.Write), report.Err()) // also after a failure
 		}),
 	}, "print JSON")
 	flags := cmd.Flags()

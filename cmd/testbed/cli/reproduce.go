@@ -18,7 +18,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/fieldbugs"
 )
 
-// transcripts is the folder for the output of the commands, in the root of the repository.
+// transcripts is the folder for the output of commands, relative to the root of the repository.
 const transcripts = "_artifacts/reproduce"
 
 func newReproduceCommand(options *kind.Options) *cobra.Command {
@@ -33,14 +33,14 @@ func newReproduceCommand(options *kind.Options) *cobra.Command {
 		Long: `Reproduce field bugs (docs/field-bugs.md) on a running testbed. A bug has a number and a name: s22
 is service-recreated. --list prints them all.
 
-Standard error has the command lines as they run, standard output has the verdict of each bug. The
-output of the commands is in a file below ` + transcripts + `, named first. The verdict "known"
-means that the bug is not fixed yet, for a known reason: that is not a failure.
+Command lines are printed to standard error when they run, verdicts to standard output. The output
+of the commands is stored in ` + transcripts + `; the name of the file is printed first. The
+verdict "known" means that the bug is not fixed yet, for a known reason. It is not a failure.
 
 Each bug replaces the Shoot of the testbed with its own and removes all faults, before and after.
 At the end the previous Shoot is applied again; its caches may be empty. If there was no Shoot, or
-it was hibernated, the Shoot of the last bug stays. Bugs need the default testbed: two workers, the
-default upstreams and the default prefix. The exit code is 1 if a verdict is not the expected one.`,
+the Shoot was hibernated, the Shoot of the last bug stays. Bugs need the default testbed: two
+workers, the default upstreams and the default prefix. The exit code is 1 if a verdict is unexpected.`,
 		Example:           "  testbed reproduce --list\n  testbed reproduce service-recreated",
 		ValidArgsFunction: complete(options, bugNames),
 		Args: program.Args(func(cmd *cobra.Command, args []string) error {
@@ -101,7 +101,7 @@ default upstreams and the default prefix. The exit code is 1 if a verdict is not
 	return withDryRun(cmd, options, func(*cobra.Command, *kind.Testbed, []string) ([]string, error) { return planBugs(bugs) })
 }
 
-// reproduceBug prints the command lines with their start times. Their output goes to a transcript.
+// reproduceBug prints the command lines with their start times, and stores their output in a file.
 func reproduceBug(cmd *cobra.Command, bug fieldbugs.Bug, options *kind.Options, verbose bool) (*fieldbugs.Result, error) {
 	if err := os.MkdirAll(transcripts, 0o750); err != nil {
 		return nil, fmt.Errorf("create the transcript: %w", err)
@@ -122,8 +122,9 @@ func reproduceBug(cmd *cobra.Command, bug fieldbugs.Bug, options *kind.Options, 
 	return result, transcript.Close()
 }
 
-// checkReproducible returns an error if no bug can be reproduced with this prefix in this folder:
-// command lines of bugs name files of the repository and hosts of the default testbed.
+// checkReproducible returns an error if bugs cannot be reproduced with this prefix or in the
+// current folder. Their command lines name files of the repository and hosts of the default
+// testbed.
 func checkReproducible(prefix string) error {
 	if prefix != kind.DefaultPrefix {
 		return fmt.Errorf("bugs are reproduced on the testbed %s, and not on %s: their Shoots name its upstreams", kind.DefaultPrefix, prefix)
@@ -134,7 +135,7 @@ func checkReproducible(prefix string) error {
 	return nil
 }
 
-// executeBeside executes command lines in this process, for the same testbed.
+// executeBeside returns a function that runs command lines in this process, for the same testbed.
 func executeBeside(options *kind.Options) fieldbugs.Execute {
 	return func(ctx context.Context, args []string, out, prose io.Writer) int {
 		std := program.Streams{Out: out, Err: prose}
@@ -155,7 +156,7 @@ func resultError(result *fieldbugs.Result) error {
 }
 
 // planBugs returns the commands of the last recorded run of each bug. Another run may differ,
-// because the next command can depend on an answer.
+// because a command can depend on the output of earlier ones.
 func planBugs(bugs []fieldbugs.Bug) ([]string, error) {
 	results, err := fieldbugs.Measured()
 	if err != nil {

@@ -24,8 +24,8 @@ func newSnapshotCommand(options *kind.Options) *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "snapshot",
 		Short: "Save and restore the content of the caches",
-		Long: `Save and restore the content of the caches. Snapshots are stored beside the testbed's folder until
-they are deleted, also after testbed down. They do not include the content of the upstreams.`,
+		Long: `Save and restore the content of the caches. Snapshots are stored beside the testbed's folder, and
+testbed down keeps them. They do not include the content of the upstreams.`,
 	}, save, restore, newSnapshotListCommand(options), newSnapshotDeleteCommand(options))
 }
 

@@ -34,8 +34,8 @@ func newUpCommand(options *kind.Options) *cobra.Command {
 kube-proxy mode, feature gates, containerd, upstreams and the Shoot. Without a file, the testbed
 keeps the previous configuration; a new one has two workers, IPv4, and caches for two of three upstreams.
 
-A running testbed is changed in place where possible. Other changes recreate the clusters: --dry-run
-lists them, and prints the configuration with its defaults.`,
+A running testbed is changed in place where possible. Other changes recreate the clusters. --dry-run
+lists the changes, and prints the configuration with its defaults.`,
 		Example: "  testbed up\n  testbed up -f examples/testbed/testbed.yaml --dry-run\n  testbed up --dry-run > testbed.yaml",
 		Args:    program.Args(cobra.NoArgs),
 		PreRunE: func(cmd *cobra.Command, _ []string) (err error) {
@@ -72,8 +72,8 @@ lists them, and prints the configuration with its defaults.`,
 	return cmd
 }
 
-// readConfiguration reads the configuration file and the manifest that the file names. Without a
-// name it returns nil.
+// readConfiguration reads the configuration file, and checks the manifest that the file names. For
+// an empty name it returns nil.
 func readConfiguration(name string, stdin io.Reader) (read *configuration.Testbed, err error) {
 	switch name {
 	case "":
@@ -94,7 +94,8 @@ func readConfiguration(name string, stdin io.Reader) (read *configuration.Testbe
 	return read, nil
 }
 
-// next suggests commands. Make targets use the default testbed, so another prefix gets no targets.
+// next returns suggestions for the next commands. Make targets use the default testbed, so for
+// another prefix it suggests no targets.
 func next(t *kind.Testbed) string {
 	status, down := "make status", "make down"
 	prove := "  make e2e KEEP=1                run the scenarios, and keep the testbed\n"
@@ -168,8 +169,8 @@ func newDoctorCommand(options *kind.Options) *cobra.Command {
 	}, "print JSON")
 }
 
-// version can be set with -ldflags "-X <this package>.version=v1.2.3". Without it, the version is
-// the one that the Go toolchain put into the program: builds of this repository have no VCS stamp.
+// version can be set with -ldflags "-X <this package>.version=v1.2.3". The default is the version
+// of the main module in the build info. Builds of this repository have no VCS stamp.
 var version string
 
 func newVersionCommand() *cobra.Command {

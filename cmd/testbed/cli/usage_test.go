@@ -23,7 +23,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/snapshot"
 )
 
-// absent is the prefix of a testbed that does not exist, so that no running one is touched.
+// absent is the prefix of a testbed that does not exist, so that tests change no running testbed.
 const absent = "absent-testbed"
 
 const testbedHeader = "apiVersion: testbed.registry.extensions.gardener.cloud/v1alpha1\nkind: Testbed\n"
