@@ -64,8 +64,8 @@ type Session struct {
 	forget func()
 }
 
-// NewSession reads CONFIG, KEEP, REPLACE, PROFILE, NODE_IMAGE and MUTANT (the name of a planted
-// bug) from the environment. It does not start the testbed.
+// NewSession reads CONFIG, KEEP, REPLACE, PROFILE, NODE_IMAGE and MUTANT (the name of a
+// planted bug) from the environment. It does not start the testbed.
 func NewSession(ctx context.Context) (*Session, error) {
 	keep, keepErr := yesOrNo("KEEP")
 	replace, replaceErr := yesOrNo("REPLACE")

@@ -128,8 +128,8 @@ func (r *Rig) requireNoX509(ctx context.Context, node, since string) error {
 }
 
 // noCache is part of the certificate error for a server outside the testbed. Requests to the
-// address of a deleted pod can reach another server there. If a cache had such a certificate, the
-// bug would still detect it, because nodes would not use this cache.
+// address of a deleted pod can reach another server there. If a cache had such a certificate,
+// the bug would still detect it, because nodes would not use this cache.
 const noCache = "doesn't contain any IP SANs"
 
 // certificateErrors counts the pulled images and the certificate errors in a journal, and returns
