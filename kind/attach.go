@@ -196,7 +196,7 @@ func (t *Testbed) NewGardenlet(registration *gardencorev1beta1.ControllerRegistr
 		Name: gardenlet.DefaultShoot, Garden: gardener.NewGarden(registration), Seed: seed, Shoot: shoot,
 		ShootKubeconfig:      t.Shoot.InternalKubeconfig(),
 		ResourceManagerImage: t.Images[ImageResourceManager].Ref,
-		NodeAgentBinary:      binary,
+		NodeAgentBinary:      gardener.NewBinary(binary),
 		Machines:             machines,
 		IPFamilies:           t.ipFamilies(),
 		Log:                  t.Log,

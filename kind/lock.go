@@ -67,7 +67,7 @@ func (l lockFiles) checkReservation() error {
 		unlock()
 		return nil
 	}
-	if o := readLockOwner(l.reservation); o != nil && o.PID == os.Getpid() {
+	if o := readLockOwner(l.reservation); o != nil && o.PID == os.Getpid() && o.runs(startOf) {
 		return nil
 	}
 	return l.explainBusy(err, l.reservation)

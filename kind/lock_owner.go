@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 )
 
@@ -18,7 +19,10 @@ const maxCommand = 120
 // lockOwner describes the process that holds a lock. The process writes it into the lock file for
 // the errors of other processes and for checkReservation. The lock itself is that of the kernel.
 type lockOwner struct {
-	PID       int       `json:"pid"`
+	PID int `json:"pid"`
+	// Started is the start time of the process in clock ticks since boot. Together with PID it
+	// identifies the process: after its end, and after a reboot, another one may get the same PID.
+	Started   uint64    `json:"started"`
 	Command   string    `json:"command"`
 	Directory string    `json:"directory,omitempty"`
 	Since     time.Time `json:"since"`
@@ -27,8 +31,12 @@ type lockOwner struct {
 // writeOwner writes this process into a lock file. It ignores a full disk, so that Down can run.
 func (l lockFiles) writeOwner(path string) error {
 	command := strings.Join(append([]string{filepath.Base(os.Args[0])}, os.Args[1:]...), " ")
+	started, err := startOf(os.Getpid())
+	if err != nil {
+		return fmt.Errorf("write the owner of the lock: %w", err)
+	}
 	data, err := json.Marshal(lockOwner{
-		PID: os.Getpid(), Command: shorten(command, maxCommand), Directory: l.directory, Since: time.Now().UTC(),
+		PID: os.Getpid(), Started: started, Command: shorten(command, maxCommand), Directory: l.directory, Since: time.Now().UTC(),
 	})
 	if err != nil {
 		return fmt.Errorf("write the owner of the lock: %w", err)
@@ -42,7 +50,21 @@ func (l lockFiles) writeOwner(path string) error {
 // lockOwner returns ": " and a description of the process that holds a lock, or "" if it is
 // unknown.
 func (l lockFiles) lockOwner(path string) string {
-	return readLockOwner(path).describe(l.directory, time.Now(), func(pid int) bool { return unix.Kill(pid, 0) == nil })
+	return readLockOwner(path).describe(l.directory, time.Now(), startOf)
+}
+
+// startOf returns the start time of a process in clock ticks since boot. It is an error if there is
+// no such process.
+func startOf(pid int) (uint64, error) {
+	process, err := procfs.NewProc(pid)
+	if err != nil {
+		return 0, fmt.Errorf("find process %d: %w", pid, err)
+	}
+	stat, err := process.Stat()
+	if err != nil {
+		return 0, fmt.Errorf("read the start time of process %d: %w", pid, err)
+	}
+	return stat.Starttime, nil
 }
 
 // readLockOwner returns the last owner of a lock, which may have ended, or nil if it is not known.
@@ -55,10 +77,17 @@ func readLockOwner(path string) *lockOwner {
 	return o
 }
 
+// runs reports whether the owner still runs. startOf is the function of that name.
+func (o *lockOwner) runs(startOf func(pid int) (uint64, error)) bool {
+	started, err := startOf(o.PID)
+	return err == nil && started == o.Started
+}
+
 // describe describes the owner, with its checkout unless that is the directory here. It returns ""
-// if that process has ended, because then the current owner has not written the file yet.
-func (o *lockOwner) describe(here string, now time.Time, alive func(pid int) bool) string {
-	if o == nil || !alive(o.PID) {
+// if that process has ended, because then the current owner has not written the file yet. startOf
+// is as in runs.
+func (o *lockOwner) describe(here string, now time.Time, startOf func(pid int) (uint64, error)) string {
+	if o == nil || !o.runs(startOf) {
 		return ""
 	}
 	where := ""

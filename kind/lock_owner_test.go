@@ -28,12 +28,19 @@ func TestBusyTestbedNamesItsOwner(t *testing.T) {
 
 func TestDescribeLockOwner(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 42, 0, time.UTC)
-	alive := func(pid int) bool { return pid == 7 }
+	startOf := func(pid int) (uint64, error) {
+		if pid != 7 {
+			return 0, os.ErrNotExist
+		}
+		return 4200, nil
+	}
 	for _, tc := range []struct{ name, data, want string }{
-		{"alive", `{"pid":7,"command":"testbed up","since":"2026-11-21T12:00:00Z"}`, ": testbed up (process 7, for 42s)"},
-		{"in another directory", `{"pid":7,"command":"testbed up","directory":"/there","since":"2026-11-21T12:00:00Z"}`, ": testbed up (process 7 in /there, for 42s)"},
-		{"in this directory", `{"pid":7,"command":"testbed up","directory":"/here","since":"2026-11-21T12:00:00Z"}`, ": testbed up (process 7, for 42s)"},
-		{"the process has ended", `{"pid":8,"command":"testbed up","since":"2026-11-21T12:00:00Z"}`, ""},
+		{"alive", `{"pid":7,"started":4200,"command":"testbed up","since":"2026-11-21T12:00:00Z"}`, ": testbed up (process 7, for 42s)"},
+		{"in another directory", `{"pid":7,"started":4200,"command":"testbed up","directory":"/there","since":"2026-11-21T12:00:00Z"}`, ": testbed up (process 7 in /there, for 42s)"},
+		{"in this directory", `{"pid":7,"started":4200,"command":"testbed up","directory":"/here","since":"2026-11-21T12:00:00Z"}`, ": testbed up (process 7, for 42s)"},
+		{"the process has ended", `{"pid":8,"started":4200,"command":"testbed up","since":"2026-11-21T12:00:00Z"}`, ""},
+		{"another process has its PID", `{"pid":7,"started":4100,"command":"testbed up","since":"2026-11-21T12:00:00Z"}`, ""},
+		{"without a start time", `{"pid":7,"command":"testbed up","since":"2026-11-21T12:00:00Z"}`, ""},
 		{"not written yet", "", ""},
 		{"an invalid process ID", `{"pid":-1}`, ""},
 	} {
@@ -42,7 +49,7 @@ func TestDescribeLockOwner(t *testing.T) {
 			if err := os.WriteFile(lock, []byte(tc.data), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if got := readLockOwner(lock).describe("/here", now, alive); got != tc.want {
+			if got := readLockOwner(lock).describe("/here", now, startOf); got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})

@@ -45,21 +45,35 @@ func TestReservedTestbed(t *testing.T) {
 		t.Errorf("reserved twice: %v, want ErrBusy that names the directory", err)
 	}
 	// Write the file as another process does. Process 1 always exists.
-	other, err := json.Marshal(lockOwner{PID: 1, Command: "e2e.test", Directory: "/here"})
+	started, err := startOf(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(here.reservation, other, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeLockOwner(t, here.reservation, lockOwner{PID: 1, Started: started, Command: "e2e.test", Directory: "/here"})
 	if _, err := there.Lock(); !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), "e2e.test") {
 		t.Errorf("lock while another process has reserved it: %v, want ErrBusy that names it", err)
+	}
+	// The file of a process that has ended, whose PID this process got.
+	writeLockOwner(t, here.reservation, lockOwner{PID: os.Getpid(), Started: 1, Command: "old.test"})
+	if _, err := there.Lock(); !errors.Is(err, ErrBusy) || strings.Contains(err.Error(), "old.test") {
+		t.Errorf("lock while an unknown process has reserved it: %v, want ErrBusy that names no process", err)
 	}
 	done()
 	if release, err = there.Lock(); err != nil {
 		t.Fatalf("lock after the reservation: %v", err)
 	}
 	release()
+}
+
+func writeLockOwner(t *testing.T, path string, owner lockOwner) {
+	t.Helper()
+	data, err := json.Marshal(owner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestCheckoutsShareLocks: cluster names are unique on the machine, so two state folders of one

@@ -15,6 +15,9 @@ import (
 // ticks is USER_HZ, the unit of the counters in /proc on every Linux architecture that Go supports.
 const ticks = 100
 
+// kernelThread is the flag PF_KTHREAD of include/linux/sched.h.
+const kernelThread = 0x00200000
+
 // ended is the suffix of a component's name for the CPU time of the component's ended children.
 const ended = ": ended children"
 
@@ -52,30 +55,39 @@ func read() (reading, error) {
 	}
 	for _, one := range list {
 		stat, err := one.Stat()
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
-			continue // the process has ended in the meantime
+		if hidden(err) {
+			continue
 		}
 		if err != nil {
 			return reading{}, fmt.Errorf("read the CPU time of process %d: %w", one.PID, err)
 		}
 		argv, _ := one.CmdLine() // empty for a kernel thread or an ended process
 		result.processes[one.PID] = process{
-			component: componentOf(stat.Comm, argv), parent: stat.PPID, started: stat.Starttime,
+			component: componentOf(stat, argv), parent: stat.PPID, started: stat.Starttime,
 			own: float64(stat.UTime+stat.STime) / ticks, children: float64(stat.CUTime+stat.CSTime) / ticks,
 		}
 	}
 	return result, nil
 }
 
-// componentOf returns the name of the program. comm is the kernel's name of the process, which has
+// hidden reports whether a process cannot be read: it has ended in the meantime, or /proc shows it
+// only to its owner (mount option hidepid). "everything else" has its time then.
+func hidden(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) || errors.Is(err, fs.ErrPermission)
+}
+
+// componentOf returns the name of the program. Comm is the kernel's name of the process, which has
 // at most 15 bytes. The shims of Docker and of nodes are different components.
-func componentOf(comm string, argv []string) string {
-	if len(argv) == 0 {
+func componentOf(stat procfs.ProcStat, argv []string) string {
+	if stat.Flags&kernelThread != 0 {
 		return "kernel threads"
 	}
+	if len(argv) == 0 { // the process has ended, and its parent has not waited for it yet
+		return stat.Comm
+	}
 	name := path.Base(argv[0])
-	if !strings.HasPrefix(name, comm) { // a script, or a process that has changed its title
-		name = comm
+	if !strings.HasPrefix(name, stat.Comm) { // a script, or a process that has changed its title
+		name = stat.Comm
 	}
 	switch {
 	case strings.HasPrefix(name, "containerd-shim") && slices.Contains(argv, "moby"):

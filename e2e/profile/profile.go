@@ -80,7 +80,9 @@ func (p *Profiler) sample(now time.Time) {
 		p.err = err
 		return
 	}
-	p.profile.add(sample{p.lastAt, now, current.busy - p.last.busy}, used(p.last.processes, current.processes))
+	if p.last.processes != nil { // without a first reading, the counters are those since boot
+		p.profile.add(sample{p.lastAt, now, current.busy - p.last.busy}, used(p.last.processes, current.processes))
+	}
 	p.last, p.lastAt = current, now
 }
 
@@ -157,13 +159,21 @@ func (p Profile) Write(w io.Writer, groups ...Group) error {
 	for _, name := range slices.SortedFunc(maps.Keys(p.components), func(a, b string) int {
 		return cmp.Or(cmp.Compare(p.components[b], p.components[a]), cmp.Compare(a, b))
 	}) {
-		if seconds := p.components[name]; seconds >= minShare*total {
+		if seconds := p.components[name]; seconds > 0 && seconds >= minShare*total {
 			rest -= seconds
-			fmt.Fprintf(table, "%.1f\t%.1f %%\t  %s\n", seconds, 100*seconds/total, name)
+			fmt.Fprintf(table, "%.1f\t%.1f %%\t  %s\n", seconds, percent(seconds, total), name)
 		}
 	}
-	fmt.Fprintf(table, "%.1f\t%.1f %%\t  everything else\n", rest, 100*rest/total)
+	fmt.Fprintf(table, "%.1f\t%.1f %%\t  everything else\n", rest, percent(rest, total))
 	return table.Flush()
+}
+
+// percent returns the share of the total, 0 if the total is 0.
+func percent(seconds, total float64) float64 {
+	if total == 0 {
+		return 0
+	}
+	return 100 * seconds / total
 }
 
 // Group is a table of spans.

@@ -2,9 +2,14 @@ package profile
 
 import (
 	"bytes"
+	"errors"
+	"io/fs"
 	"os/exec"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/prometheus/procfs"
 
 	"github.com/gardener-extensions/registry-cache/internal/golden"
 )
@@ -46,20 +51,37 @@ func TestUsed(t *testing.T) {
 	}
 }
 
+func TestHidden(t *testing.T) {
+	for err, want := range map[error]bool{
+		syscall.ENOENT: true, syscall.ESRCH: true, syscall.EPERM: true, syscall.EACCES: true, syscall.EMFILE: false, nil: false,
+	} {
+		wrapped := err
+		if err != nil {
+			wrapped = &fs.PathError{Op: "open", Path: "/proc/7/stat", Err: err}
+		}
+		if got := hidden(wrapped); got != want {
+			t.Errorf("%v: %v, want %v", wrapped, got, want)
+		}
+	}
+}
+
 func TestComponentOf(t *testing.T) {
+	if got := componentOf(procfs.ProcStat{Comm: "kworker/0:1", Flags: kernelThread | 0x40}, nil); got != "kernel threads" {
+		t.Errorf("a kernel thread: %q", got)
+	}
 	for _, tc := range []struct {
 		comm string
 		argv []string
 		want string
 	}{
-		{"kworker/0:1", nil, "kernel threads"},
+		{"zombie", nil, "zombie"},
 		{"kube-controller", []string{"kube-controller-manager", "--v=2"}, "kube-controller-manager"},
 		{"registry-cache", []string{"/registry-cache", "serve", "config.yml"}, "registry-cache serve"},
 		{"containerd-shim", []string{"/usr/bin/containerd-shim-runc-v2", "-namespace", "moby"}, "shim of Docker"},
 		{"containerd-shim", []string{"/usr/local/bin/containerd-shim-runc-v2", "-namespace", "k8s.io"}, "shim on a node"},
 		{"script", []string{"bash", "/script"}, "script"},
 	} {
-		if got := componentOf(tc.comm, tc.argv); got != tc.want {
+		if got := componentOf(procfs.ProcStat{Comm: tc.comm}, tc.argv); got != tc.want {
 			t.Errorf("%s %q: %q, want %q", tc.comm, tc.argv, got, tc.want)
 		}
 	}
@@ -114,6 +136,19 @@ func TestWrite(t *testing.T) {
 	golden.Compare(t, "profile.txt", out.String())
 }
 
+// TestWriteWithoutTime: a share of nothing is 0.
+func TestWriteWithoutTime(t *testing.T) {
+	for name, p := range map[string]Profile{"empty": {}, "idle": {components: map[string]float64{"kubelet": 0}}} {
+		var out bytes.Buffer
+		if err := p.Write(&out); err != nil {
+			t.Fatal(err)
+		}
+		if want := "  CPU s  share  component\n    0.0  0.0 %  everything else\n"; out.String() != want {
+			t.Errorf("%s: wrote %q, want %q", name, out.String(), want)
+		}
+	}
+}
+
 // TestProcesses measures a real process while it runs and, as the time of a child, after its end.
 func TestProcesses(t *testing.T) {
 	const work = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"
@@ -153,6 +188,41 @@ func TestProcesses(t *testing.T) {
 	self := running.processes[pid].parent
 	if was, now := running.processes[self].children, after.processes[self].children; now-was < 0.05 {
 		t.Errorf("the time of ended children was %v and is %v, want the time of the process in it", was, now)
+	}
+}
+
+// TestFailedReadings: a failed reading is an error, but the next one has its time. Without a first
+// reading, the profile does not begin with the time since boot.
+func TestFailedReadings(t *testing.T) {
+	failure := errors.New("no memory")
+	at := func(busy float64) reading {
+		return reading{busy: busy, processes: map[int]process{1: {component: "init", started: 1, own: busy}}}
+	}
+	for _, tc := range []struct {
+		name     string
+		readings []reading // one without processes fails
+		want     float64
+	}{
+		{"the first", []reading{{}, at(1000), at(1002)}, 2},
+		{"one in the middle", []reading{at(1000), {}, at(1003)}, 3},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			next := 0
+			p := &Profiler{read: func() (reading, error) {
+				current := tc.readings[next]
+				if next++; current.processes == nil {
+					return reading{}, failure
+				}
+				return current, nil
+			}, profile: Profile{components: map[string]float64{}}}
+			p.last, p.err = p.read()
+			for next < len(tc.readings) {
+				p.sample(time.Now())
+			}
+			if got := p.profile; got.total() != tc.want || got.components["init"] != tc.want || !errors.Is(p.err, failure) {
+				t.Errorf("%v CPU seconds, %v, error %v, want %v and %v", got.total(), got.components, p.err, tc.want, failure)
+			}
+		})
 	}
 }
 

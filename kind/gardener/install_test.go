@@ -1,12 +1,7 @@
 package gardener
 
 import (
-	"crypto/sha256"
-	"fmt"
 	"io/fs"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -54,8 +49,8 @@ func TestNodeAgentInstall(t *testing.T) {
 	changed := agent
 	changed.SecretName = "another"
 	install(changed, restarted)
-	if len(node.modes) != 1 {
-		t.Errorf("a new secret name wrote %v, want the configuration only", node.modes)
+	if len(node.modes) != 2 || node.modes[installRecord] == 0 {
+		t.Errorf("a new secret name wrote %v, want the configuration and the record only", node.modes)
 	}
 }
 
@@ -74,37 +69,6 @@ func TestNodeAgentBadInput(t *testing.T) {
 			}
 			if len(node.files) > 0 {
 				t.Error("the node was changed")
-			}
-		})
-	}
-}
-
-// TestReadScript runs the script in a real shell with a fake systemctl.
-func TestReadScript(t *testing.T) {
-	dir := t.TempDir()
-	write := func(name, content string) string {
-		file := filepath.Join(dir, name)
-		if err := os.WriteFile(file, []byte(content), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		return file
-	}
-	present := write("a file", "content")
-	sum := fmt.Sprintf("%x  %s\n", sha256.Sum256([]byte("content")), present)
-	for name, test := range map[string]struct{ systemctl, want string }{
-		"active":   {"[ $1 = is-enabled ] || echo active", sum + "active\n"},
-		"inactive": {"[ $1 = is-enabled ] || { echo inactive; exit 3; }", sum + "inactive\n"},
-		"disabled": {"exit 1", sum},
-	} {
-		t.Run(name, func(t *testing.T) {
-			write("systemctl", "#!/bin/sh\n"+test.systemctl+"\n")
-			t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
-			got, err := exec.CommandContext(t.Context(), "sh", "-c", readScript, "sh", "a.service", present, filepath.Join(dir, "missing")).Output()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if string(got) != test.want {
-				t.Errorf("printed %q, want %q", got, test.want)
 			}
 		})
 	}

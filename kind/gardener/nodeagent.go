@@ -2,12 +2,8 @@ package gardener
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io/fs"
-	"slices"
-	"strings"
 
 	"github.com/Masterminds/semver/v3"
 	nodeagentconfigv1alpha1 "github.com/gardener/gardener/pkg/apis/config/nodeagent/v1alpha1"
@@ -30,7 +26,7 @@ type Node interface {
 // NodeAgent is a gardener-node-agent for the nodes of one worker pool.
 type NodeAgent struct {
 	// Binary is the statically linked gardener-node-agent, built with Ldflags.
-	Binary []byte
+	Binary Binary
 	// Kubeconfig is for the shoot as seen from a node. gardener-node-agent needs inline credentials.
 	Kubeconfig []byte
 	// SecretName names the Secret in kube-system with the pool's operating system config.
@@ -41,6 +37,10 @@ type NodeAgent struct {
 
 // Install installs gardener-node-agent on the node, starts it, and returns when its unit is active.
 // It writes only files whose content differs, and restarts the unit only if it wrote a file.
+//
+// It compares with installRecord, the checksums of the last installation, so that no node reads the
+// large binary again. A file that is missing, has another size, or was changed after the record was
+// written, counts as different. So do all files if there is no record.
 //
 // Instead of a bootstrap token the agent gets a kubeconfig, so it requests no certificate.
 // Everything else is as on a machine that Gardener created.
@@ -55,14 +55,22 @@ func (a NodeAgent) Install(ctx context.Context, node Node) error {
 	}
 	outdated := present.outdated(files)
 	for _, file := range outdated {
-		if err := node.WriteFile(ctx, file.path, file.mode, file.data); err != nil {
-			return fmt.Errorf("install gardener-node-agent on %s: write %s: %w", node.Name(), file.path, err)
+		if err := file.writeTo(ctx, node); err != nil {
+			return fmt.Errorf("install gardener-node-agent on %s: %w", node.Name(), err)
 		}
 	}
 	for _, argv := range startCommands(len(outdated) > 0, present.active) {
 		if _, err := node.Exec(ctx, argv...); err != nil {
 			return fmt.Errorf("start gardener-node-agent on %s: %w", node.Name(), err)
 		}
+	}
+	if len(outdated) == 0 {
+		return nil
+	}
+	// After an interruption before this, the next installation writes the files again and restarts
+	// the unit.
+	if err := recordOf(files).writeTo(ctx, node); err != nil {
+		return fmt.Errorf("record the installation of gardener-node-agent on %s: %w", node.Name(), err)
 	}
 	return nil
 }
@@ -79,47 +87,6 @@ func startCommands(changed, active bool) [][]string {
 	}
 }
 
-type nodeFile struct {
-	path string
-	mode fs.FileMode
-	data []byte
-}
-
-// nodeState is the state of a node before an installation.
-type nodeState struct {
-	// sums are the sha256sum lines of existing files.
-	sums []string
-	// active means that the unit is enabled and running.
-	active bool
-}
-
-// readScript prints the checksums of those of its arguments that exist, then "active" if the unit
-// is active. It is one script, because starting a command on a node takes longer than its work.
-const readScript = `unit=$1; shift
-sha256sum -- "$@" 2>/dev/null
-systemctl is-enabled --quiet "$unit" && systemctl is-active "$unit"
-true`
-
-func readState(ctx context.Context, node Node, files []nodeFile) (nodeState, error) {
-	argv := []string{"sh", "-c", readScript, "sh", nodeagentconfigv1alpha1.UnitName}
-	for _, file := range files {
-		argv = append(argv, file.path)
-	}
-	output, err := node.Exec(ctx, argv...)
-	if err != nil {
-		return nodeState{}, err
-	}
-	lines := strings.Split(strings.TrimSpace(output), "\n")
-	return nodeState{sums: lines, active: lines[len(lines)-1] == "active"}, nil
-}
-
-func (s nodeState) outdated(files []nodeFile) []nodeFile {
-	return slices.DeleteFunc(files, func(file nodeFile) bool {
-		sum := sha256.Sum256(file.data)
-		return slices.Contains(s.sums, hex.EncodeToString(sum[:])+"  "+file.path)
-	})
-}
-
 // nodeAgentKubeconfig is the path of the kubeconfig. It is not KubeconfigFilePath, which
 // gardener-node-agent writes itself after a bootstrap and expects to own.
 const nodeAgentKubeconfig = nodeagentconfigv1alpha1.CredentialsDir + "/kubeconfig-testbed"
@@ -131,10 +98,10 @@ func (a NodeAgent) files(nodeName string) ([]nodeFile, error) {
 	}
 	return []nodeFile{
 		{nodeagentconfigv1alpha1.BinaryDir + "/gardener-node-agent", 0o755, a.Binary},
-		{nodeagentconfigv1alpha1.MachineNameFilePath, 0o600, []byte(nodeName)},
-		{nodeAgentKubeconfig, 0o600, a.Kubeconfig},
-		{nodeagentconfigv1alpha1.BaseDir + "/config-" + Version + ".yaml", 0o600, config},
-		{"/etc/systemd/system/" + nodeagentconfigv1alpha1.UnitName, 0o644, []byte(nodeagent.UnitContent())},
+		textFile(nodeagentconfigv1alpha1.MachineNameFilePath, 0o600, nodeName),
+		textFile(nodeAgentKubeconfig, 0o600, string(a.Kubeconfig)),
+		textFile(nodeagentconfigv1alpha1.BaseDir+"/config-"+Version+".yaml", 0o600, string(config)),
+		textFile("/etc/systemd/system/"+nodeagentconfigv1alpha1.UnitName, 0o644, nodeagent.UnitContent()),
 	}, nil
 }
 

@@ -2,7 +2,6 @@ package gardener
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -20,19 +19,21 @@ current-context: shoot
 `
 
 var agent = NodeAgent{
-	Binary: []byte("a binary"), Kubeconfig: []byte(kubeconfig), SecretName: "gardener-node-agent-local-0123", KubernetesVersion: "v1.36.2",
+	Binary: NewBinary([]byte("a binary")), Kubeconfig: []byte(kubeconfig), SecretName: "gardener-node-agent-local-0123", KubernetesVersion: "v1.36.2",
 }
 
-// fakeNode stores files and answers the script that reads checksums. It records all other commands.
+// fakeNode stores files and answers readScript. It records all other commands.
 type fakeNode struct {
 	active   bool
 	files    map[string][]byte
 	modes    map[string]fs.FileMode
 	commands []string
+	// changed are the files that were written after the record.
+	changed map[string]bool
 }
 
 func newFakeNode() *fakeNode {
-	return &fakeNode{files: map[string][]byte{}, modes: map[string]fs.FileMode{}}
+	return &fakeNode{files: map[string][]byte{}, modes: map[string]fs.FileMode{}, changed: map[string]bool{}}
 }
 
 func (n *fakeNode) Name() string { return "shoot-worker" }
@@ -42,20 +43,26 @@ func (n *fakeNode) Exec(_ context.Context, argv ...string) (string, error) {
 		n.commands = append(n.commands, strings.Join(argv, " "))
 		return "", nil
 	}
-	var sums strings.Builder
-	for _, path := range argv[5:] {
-		if data, ok := n.files[path]; ok {
-			fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(data), path)
+	var out strings.Builder
+	if record, ok := n.files[argv[5]]; ok {
+		out.Write(record)
+		for _, path := range argv[6:] {
+			if data, ok := n.files[path]; ok && !n.changed[path] {
+				fmt.Fprintf(&out, "%d  %s\n", len(data), path)
+			}
 		}
 	}
 	if n.active {
-		sums.WriteString("active\n")
+		out.WriteString("active\n")
 	}
-	return sums.String(), nil
+	return out.String(), nil
 }
 
 func (n *fakeNode) WriteFile(_ context.Context, path string, mode fs.FileMode, data []byte) error {
 	n.files[path], n.modes[path] = data, mode
+	if n.changed[path] = true; path == installRecord {
+		clear(n.changed)
+	}
 	return nil
 }
 

@@ -12,24 +12,22 @@ import (
 	"github.com/gardener/gardener/pkg/component/extensions/crds"
 	"github.com/gardener/gardener/pkg/component/gardener/resourcemanager"
 	"github.com/gardener/gardener/pkg/component/nodemanagement/machinecontrollermanager"
-	"github.com/gardener/gardener/pkg/component/observability/monitoring/prometheusoperator"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // InstallCRDs installs the CRDs that gardenlet installs and an extension may use: extension
-// resources, ManagedResource, machines, the Prometheus operator's (rules and scrape configs of a
-// shoot's control plane) and VerticalPodAutoscaler. It returns when the API server serves them.
-// They come from the Gardener module, so they match the version in go.mod. Nothing reconciles the
-// machines, Prometheus and autoscaler resources.
+// resources, ManagedResource, machines, PrometheusRule, ScrapeConfig and VerticalPodAutoscaler. It
+// returns when the API server serves them. They come from the Gardener module, so they match the
+// version in go.mod. Nothing reconciles the machines, monitoring and autoscaler resources.
 //
 // It must run before any extension starts: an extension's webhook rules need the REST mapping of
 // OperatingSystemConfig.
 func InstallCRDs(ctx context.Context, seed client.Client) error {
 	extensions, extensionsErr := crds.NewCRD(seed, true, true)
 	resources, resourcesErr := crddeployer.New(seed, []string{resourcemanager.CRD}, false)
-	monitoring, monitoringErr := prometheusoperator.NewCRDs(seed)
+	monitoring, monitoringErr := newMonitoringCRDs(seed)
 	autoscaler, autoscalerErr := vpa.NewCRD(seed, nil)
 	// gardenlet lists machines before it deletes stale operating system configs, even if there are
 	// none.

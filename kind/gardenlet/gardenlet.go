@@ -42,7 +42,7 @@ type Gardenlet struct {
 	// ResourceManagerImage is an image of gardener-resource-manager that is on the seed's node.
 	ResourceManagerImage string
 	// NodeAgentBinary is the gardener-node-agent for the machines.
-	NodeAgentBinary []byte
+	NodeAgentBinary gardener.Binary
 	// Machines are the machines of the shoot's only worker pool, which may be empty.
 	Machines []Machine
 	// IPFamilies are those of the shoot's cluster, the primary one first. Empty means those of the

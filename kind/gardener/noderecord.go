@@ -1,0 +1,102 @@
+package gardener
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	nodeagentconfigv1alpha1 "github.com/gardener/gardener/pkg/apis/config/nodeagent/v1alpha1"
+)
+
+// Binary is a program with its checksum. NewBinary makes it.
+type Binary struct {
+	data []byte
+	sum  string // SHA-256 in hexadecimal
+}
+
+// NewBinary returns a Binary with this content, which must not change afterwards. It computes the
+// checksum, so call it once per process for a large program.
+func NewBinary(data []byte) Binary {
+	sum := sha256.Sum256(data)
+	return Binary{data: data, sum: hex.EncodeToString(sum[:])}
+}
+
+type nodeFile struct {
+	path    string
+	mode    fs.FileMode
+	content Binary
+}
+
+func textFile(path string, mode fs.FileMode, content string) nodeFile {
+	return nodeFile{path, mode, NewBinary([]byte(content))}
+}
+
+func (f nodeFile) writeTo(ctx context.Context, node Node) error {
+	if err := node.WriteFile(ctx, f.path, f.mode, f.content.data); err != nil {
+		return fmt.Errorf("write %s: %w", f.path, err)
+	}
+	return nil
+}
+
+// recordLine is the line of installRecord for the file.
+func (f nodeFile) recordLine() string { return f.content.sum + "  " + f.path }
+
+// sizeLine is what readScript prints for the file if it is as large as the content.
+func (f nodeFile) sizeLine() string { return fmt.Sprintf("%d  %s", len(f.content.data), f.path) }
+
+// installRecord is a file on the node with the checksums of the installed files in the format of
+// sha256sum. It disappears with the node's container.
+const installRecord = "/kind/registry-cache-testbed-node-agent"
+
+func recordOf(files []nodeFile) nodeFile {
+	var lines strings.Builder
+	for _, file := range files {
+		lines.WriteString(file.recordLine() + "\n")
+	}
+	return textFile(installRecord, 0o644, lines.String())
+}
+
+// nodeState is the state of a node before an installation.
+type nodeState struct {
+	// lines are those of the record, and the sizes of the files that were not changed since.
+	lines []string
+	// active means that the unit is enabled and running.
+	active bool
+}
+
+// readScript prints the record $2 and the sizes of those of the files $3... that exist and were not
+// changed since, then "active" if the unit $1 is active. A change is any of the inode, because tar
+// restores old times of modification. It is one script because each command on a node takes longer
+// than all of its work.
+const readScript = `unit=$1 record=$2; shift 2
+cat -- "$record" 2>/dev/null && find "$@" -maxdepth 0 ! -newercc "$record" -printf '%s  %p\n' 2>/dev/null
+systemctl is-enabled --quiet "$unit" && systemctl is-active "$unit"
+true`
+
+func readState(ctx context.Context, node Node, files []nodeFile) (nodeState, error) {
+	argv := []string{"sh", "-c", readScript, "sh", nodeagentconfigv1alpha1.UnitName, installRecord}
+	for _, file := range files {
+		argv = append(argv, file.path)
+	}
+	output, err := node.Exec(ctx, argv...)
+	if err != nil {
+		return nodeState{}, err
+	}
+	lines := strings.Split(strings.TrimSpace(output), "\n")
+	return nodeState{lines: lines, active: lines[len(lines)-1] == "active"}, nil
+}
+
+// outdated returns the files that are not on the node, or not with this content.
+func (s nodeState) outdated(files []nodeFile) []nodeFile {
+	var outdated []nodeFile
+	for _, file := range files {
+		if !slices.Contains(s.lines, file.recordLine()) || !slices.Contains(s.lines, file.sizeLine()) {
+			outdated = append(outdated, file)
+		}
+	}
+	return outdated
+}
