@@ -60,8 +60,8 @@ func connect(pipes stream) (*Conn, error) {
 	return c, nil
 }
 
-// Close ends the connection, and with it the agent and its commands.
-func (c *Conn) Close() error { return c.client.Close() }
+// Close ends the connection, and with it the agent and its commands. It does not wait for them.
+func (c *Conn) Close() { _ = c.client.Close() } // an error means that it has ended
 
 // Ended is closed when the connection has ended.
 func (c *Conn) Ended() <-chan struct{} { return c.ended }

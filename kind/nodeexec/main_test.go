@@ -29,7 +29,7 @@ func dial(t *testing.T) *nodeexec.Conn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = conn.Close() })
+	t.Cleanup(conn.Close)
 	return conn
 }
 
