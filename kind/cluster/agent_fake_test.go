@@ -19,8 +19,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// nodeDocker is a fake docker that runs the commands for the one node on this machine. It replaces the path of the agent
-// by one in the test's folder, and writes its arguments to the file "calls".
+// nodeDocker is a fake docker that runs the commands for the one node on this machine. It replaces
+// the path of the agent by one in the test's folder, and writes its arguments to the file "calls".
 const nodeDocker = `#!/bin/bash
 here=$(dirname "$0")
 echo "$*" >>"$here/calls"

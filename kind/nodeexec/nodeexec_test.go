@@ -24,6 +24,7 @@ func newFIFO(t *testing.T) string {
 }
 
 func TestRun(t *testing.T) {
+	t.Parallel()
 	conn := dial(t)
 	large := strings.Repeat("0123456789abcdef", 1<<18) // more than a window of SSH
 	script := filepath.Join(t.TempDir(), "script")
