@@ -38,6 +38,7 @@ func Binaries() []image.Binary {
 		{Name: ImageOSExtension, Package: gardener.OSExtensionPackage},
 		{Name: ImageResourceManager, Package: gardener.ResourceManagerPackage, Ldflags: gardener.Ldflags},
 		{Name: ImageNodeAgent, Package: gardener.NodeAgentPackage, Ldflags: gardener.Ldflags},
+		{Name: ImageNodeExecAgent, Package: ModulePath + "/kind/nodeexec/nodeexec-agent"},
 		upstream.Binary(),
 		image.Pause(),
 	}
@@ -131,6 +132,7 @@ const (
 	ImageOSExtension     = "gardener-extension-os-kind"
 	ImageResourceManager = "gardener-resource-manager"
 	ImageNodeAgent       = "gardener-node-agent"
+	ImageNodeExecAgent   = "nodeexec-agent"
 )
 
 // systemd units on every node.

@@ -30,9 +30,10 @@
 //   - logs, trace: merged logs, and the requests of a pull.
 //   - fieldbugs, plantedbugs: bugs to reproduce, and bugs that the scenarios must detect.
 //
-// Helpers: command runs programs, file replaces files, lock locks between processes, process marks
-// child processes, progress prints and records steps, readiness checks nodes and pods, logline and
-// hostsfile parse a log line and a hosts.toml, kindtest creates testbeds for tests.
+// Helpers: command runs programs, nodeexec runs them on nodes, file replaces files, lock locks
+// between processes, process marks child processes, progress prints and records steps, readiness
+// checks nodes and pods, logline and hostsfile parse a log line and a hosts.toml, kindtest creates
+// testbeds for tests.
 //
 // No shipped program imports this package or a package below it.
 package kind

@@ -131,7 +131,7 @@ func startClusters(ctx context.Context, t *kind.Testbed) (err error) {
 func clusterConfig(t *kind.Testbed, name string, workers int, kubeconfig string) cluster.Config {
 	return cluster.Config{
 		Name: name, Workers: workers, Kubeconfig: kubeconfig, Engine: t.Engine, CA: t.CA.PEM(),
-		Image: t.NodeImage, StockImage: t.Config.NodeImage != "",
+		Image: t.NodeImage, StockImage: t.Config.NodeImage != "", Agent: t.Images[kind.ImageNodeExecAgent].Executable,
 	}
 }
 

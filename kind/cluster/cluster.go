@@ -70,7 +70,9 @@ func find(ctx context.Context, name string) (*Cluster, error) {
 		if err != nil {
 			return nil, fmt.Errorf("role of node %s: %w", n, command.Explain(ctx, err))
 		}
-		c.nodes = append(c.nodes, &Node{kind: n, cluster: c, controlPlane: role == constants.ControlPlaneNodeRoleValue})
+		c.nodes = append(c.nodes, &Node{
+			kind: n, cluster: c, controlPlane: role == constants.ControlPlaneNodeRoleValue, agent: agents.of(n.String()),
+		})
 	}
 	slices.SortFunc(c.nodes, func(a, b *Node) int { return cmp.Compare(a.Name(), b.Name()) })
 	return c, nil

@@ -38,6 +38,9 @@ type Config struct {
 	Kubeconfig string
 	// Engine is the Docker Engine that runs the nodes.
 	Engine *engine.Engine
+	// Agent is the path of nodeexec-agent on this machine, which Ensure installs on the nodes. Empty:
+	// not installed, each command on a node is a `docker exec`.
+	Agent string
 	// CA is a PEM certificate that the nodes trust in addition to Debian's. Empty: none.
 	CA []byte
 	// Audited are the user groups whose requests the API server logs, see AuditLog. Empty: no log.

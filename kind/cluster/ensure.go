@@ -89,9 +89,16 @@ func complete(ctx context.Context, config Config) (*Cluster, error) {
 	if err := c.connect(config.Kubeconfig); err != nil {
 		return nil, err
 	}
+	program, err := readAgent(config)
+	if err != nil {
+		return nil, err
+	}
 	group, groupCtx := errgroup.WithContext(ctx)
 	for _, n := range c.nodes {
 		group.Go(func() error {
+			if err := n.installAgent(groupCtx, program); err != nil {
+				return err
+			}
 			if err := n.trust(groupCtx, config.CA); err != nil {
 				return err
 			}

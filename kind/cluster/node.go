@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/kind/pkg/exec"
 
 	"github.com/gardener-extensions/registry-cache/kind/command"
+	"github.com/gardener-extensions/registry-cache/kind/nodeexec"
 )
 
 // Node is one machine of the cluster: a container that runs systemd, containerd and the kubelet.
@@ -22,6 +23,7 @@ type Node struct {
 	kind         nodes.Node
 	cluster      *Cluster
 	controlPlane bool
+	agent        *agent
 }
 
 // Name returns the name of the container and of the Node object.
@@ -55,16 +57,25 @@ func (n *Node) Exec(ctx context.Context, argv ...string) (string, error) {
 	return n.run(ctx, nil, argv...)
 }
 
+// run runs a program through the node's agent, or with `docker exec` if there is no connection to
+// the agent. It never runs a program twice.
 func (n *Node) run(ctx context.Context, stdin io.Reader, argv ...string) (string, error) {
-	cmd := n.kind.CommandContext(ctx, argv[0], argv[1:]...)
-	if stdin != nil {
-		cmd.SetStdin(stdin)
+	out, err := n.runByAgent(ctx, stdin, argv)
+	if errors.Is(err, nodeexec.ErrNotRun) {
+		out, err = n.runByDocker(ctx, stdin, argv)
 	}
-	out, err := command.Run(ctx, cmd)
 	if err != nil {
 		err = fmt.Errorf("on %s: %w", n.Name(), err)
 	}
 	return out, err
+}
+
+func (n *Node) runByDocker(ctx context.Context, stdin io.Reader, argv []string) (string, error) {
+	cmd := n.kind.CommandContext(ctx, argv[0], argv[1:]...)
+	if stdin != nil {
+		cmd.SetStdin(stdin)
+	}
+	return command.Run(ctx, cmd)
 }
 
 // Script runs `bash -euo pipefail` on the node with args as $1, $2, ... and returns its output.

@@ -27,6 +27,14 @@ const killTimeout = 5 * time.Second
 // process, since procfs shows the environment that a process was started with.
 func Mark(prefix string) error { return os.Setenv(markVariable, prefix) }
 
+// Unmarked returns the environment without the mark, for a child that Down need not end because it
+// ends with its parent.
+func Unmarked(environ []string) []string {
+	return slices.DeleteFunc(slices.Clone(environ), func(entry string) bool {
+		return strings.HasPrefix(entry, markVariable+"=")
+	})
+}
+
 // EndMarked ends the processes below procfs that are marked with the prefix: with SIGTERM, and with
 // SIGKILL if they still run after killTimeout. It returns their number.
 func EndMarked(ctx context.Context, procfs, prefix string) (int, error) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"testing"
 )
 
@@ -23,6 +24,16 @@ func TestHasMark(t *testing.T) {
 				t.Errorf("hasMark(%q) = %v, want %v", tc.environment, got, tc.want)
 			}
 		})
+	}
+}
+
+func TestUnmarked(t *testing.T) {
+	environ := []string{"A=b", "REGISTRY_CACHE_TESTBED=one", "REGISTRY_CACHE_TESTBED_2=c"}
+	if got, want := Unmarked(environ), []string{"A=b", "REGISTRY_CACHE_TESTBED_2=c"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if environ[1] != "REGISTRY_CACHE_TESTBED=one" {
+		t.Error("the argument was changed")
 	}
 }
 

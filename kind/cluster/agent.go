@@ -1,0 +1,111 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/gardener-extensions/registry-cache/kind/nodeexec"
+	"github.com/gardener-extensions/registry-cache/kind/process"
+)
+
+const (
+	// agentPath is the path of nodeexec-agent on nodes. Like createdMarker, it disappears with the
+	// container.
+	agentPath = "/kind/registry-cache-testbed-agent"
+	// agentTimeout bounds the start of an agent. A `docker exec` takes seconds on a busy machine.
+	agentTimeout = 30 * time.Second
+	// agentPause is the time between a failed start of an agent and the next attempt. Without an agent
+	// each attempt would double the time of a command.
+	agentPause = 10 * time.Second
+)
+
+// agents are the agents of all nodes that this process uses, by name. A process loads a cluster
+// several times, and one connection to each node is enough.
+var agents = agentSet{byNode: map[string]*agent{}}
+
+type agentSet struct {
+	mutex  sync.Mutex
+	byNode map[string]*agent
+}
+
+// of returns the one agent of a node.
+func (s *agentSet) of(node string) *agent {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.byNode[node] == nil {
+		s.byNode[node] = newAgent(func(ctx context.Context) (*nodeexec.Conn, error) {
+			// Down must not end the agent of a command that still uses it: it ends with this process.
+			return nodeexec.Dial(ctx, dockerExec(node, true, agentPath), process.Unmarked(os.Environ()))
+		})
+	}
+	return s.byNode[node]
+}
+
+// agent is the connection to the agent on one node. It starts with the first command, and starts
+// again after the connection has ended, for example because the node was restarted.
+type agent struct {
+	dial func(context.Context) (*nodeexec.Conn, error)
+	// turn holds one token. The holder may dial, and use the fields below.
+	turn  chan struct{}
+	conn  *nodeexec.Conn // nil until the first connection
+	pause time.Time      // no attempt before
+}
+
+func newAgent(dial func(context.Context) (*nodeexec.Conn, error)) *agent {
+	return &agent{dial: dial, turn: make(chan struct{}, 1)}
+}
+
+// connection returns the open connection, or connects. The error wraps nodeexec.ErrNotRun.
+func (a *agent) connection(ctx context.Context) (*nodeexec.Conn, error) {
+	if a == nil {
+		return nil, nodeexec.ErrNotRun
+	}
+	select {
+	case a.turn <- struct{}{}:
+		defer func() { <-a.turn }()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w: %w", nodeexec.ErrNotRun, context.Cause(ctx))
+	}
+	if a.connected() {
+		return a.conn, nil
+	}
+	if time.Now().Before(a.pause) {
+		return nil, fmt.Errorf("%w: it did not start", nodeexec.ErrNotRun)
+	}
+	dialCtx, cancel := context.WithTimeout(ctx, agentTimeout)
+	defer cancel()
+	conn, err := a.dial(dialCtx)
+	if err != nil {
+		if ctx.Err() == nil {
+			a.pause = time.Now().Add(agentPause)
+		}
+		return nil, fmt.Errorf("%w: %w", nodeexec.ErrNotRun, err)
+	}
+	a.conn = conn
+	return conn, nil
+}
+
+func (a *agent) connected() bool {
+	if a.conn == nil {
+		return false
+	}
+	select {
+	case <-a.conn.Ended():
+		return false
+	default:
+		return true
+	}
+}
+
+// retry makes the next command try to connect, after what prevented it has changed.
+func (a *agent) retry() {
+	if a == nil {
+		return
+	}
+	a.turn <- struct{}{}
+	defer func() { <-a.turn }()
+	a.pause = time.Time{}
+}

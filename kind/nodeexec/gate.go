@@ -1,0 +1,34 @@
+package nodeexec
+
+import (
+	"io"
+	"sync"
+)
+
+// gate lets one writer write at a time, and none after close.
+type gate struct {
+	mutex  sync.Mutex
+	closed bool
+}
+
+// close waits for a current write.
+func (g *gate) close() {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	g.closed = true
+}
+
+// gated is a writer behind a gate. It fails after the gate was closed.
+type gated struct {
+	gate *gate
+	to   io.Writer
+}
+
+func (g gated) Write(p []byte) (int, error) {
+	g.gate.mutex.Lock()
+	defer g.gate.mutex.Unlock()
+	if g.gate.closed {
+		return 0, io.ErrClosedPipe
+	}
+	return g.to.Write(p)
+}

@@ -1,0 +1,74 @@
+package nodeexec_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"testing"
+
+	"github.com/gardener-extensions/registry-cache/kind/nodeexec"
+)
+
+// agentVariable makes the test binary an agent.
+const agentVariable = "NODEEXEC_TEST_AGENT"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(agentVariable) == "" {
+		os.Exit(m.Run())
+	}
+	if err := nodeexec.Serve(os.Stdin, os.Stdout); err != nil {
+		os.Exit(1)
+	}
+}
+
+// dial starts an agent in a process of its own.
+func dial(t *testing.T) *nodeexec.Conn {
+	t.Helper()
+	conn, err := nodeexec.Dial(t.Context(), []string{os.Args[0]}, append(os.Environ(), agentVariable+"=1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	return conn
+}
+
+// output is what a command printed.
+type output struct{ stdout, stderr string }
+
+func run(ctx context.Context, conn *nodeexec.Conn, stdin io.Reader, argv ...string) (output, error) {
+	var stdout, stderr bytes.Buffer
+	err := conn.Run(ctx, nodeexec.Command{Argv: argv, Stdin: stdin, Stdout: &stdout, Stderr: &stderr})
+	return output{stdout.String(), stderr.String()}, err
+}
+
+// started is a shell that has printed something and now waits for a child of its own.
+type started struct {
+	result chan error
+	ended  chan struct{} // closed when shell and child have ended
+}
+
+// startSleep returns when the processes run. They hold the write end of a FIFO open, so the test
+// learns of their end without asking for it again and again.
+func startSleep(ctx context.Context, t *testing.T, conn *nodeexec.Conn) started {
+	t.Helper()
+	fifo := newFIFO(t)
+	s := started{make(chan error, 1), make(chan struct{})}
+	go func() {
+		_, err := run(ctx, conn, nil, "sh", "-c", `exec 9>"$1"; sleep 600 & echo >&9; wait`, "sh", fifo)
+		s.result <- err
+	}()
+	opened, err := os.Open(fifo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := opened.Read(make([]byte, 1)); err != nil {
+		t.Fatalf("the command did not start: %v", err)
+	}
+	go func() {
+		defer close(s.ended)
+		defer opened.Close()
+		_, _ = io.Copy(io.Discard, opened)
+	}()
+	return s
+}

@@ -1,0 +1,115 @@
+package nodeexec
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// Serve runs the commands that a client requests on in, until in ends. It then kills those that
+// still run, and returns. The environment and the folder of the commands are those of this process.
+//
+// Serve trusts whoever can write to in: they could start this process, and any other, as well.
+// There is therefore no authentication, and the host key is only made because SSH needs one.
+func Serve(in io.ReadCloser, out io.WriteCloser) error {
+	// A closed out must not kill this process before it has killed its commands. With Ignore, the
+	// commands would ignore the signal too.
+	broken := make(chan os.Signal, 1)
+	signal.Notify(broken, syscall.SIGPIPE)
+	defer signal.Stop(broken)
+
+	config, err := serverConfig()
+	if err != nil {
+		return err
+	}
+	connection, sessions, requests, err := ssh.NewServerConn(stream{in, out, closeBoth(in, out)}, config)
+	if err != nil {
+		return fmt.Errorf("connect to the client: %w", err)
+	}
+	go ssh.DiscardRequests(requests)
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	for requested := range sessions { // it is closed with the connection
+		running.Go(func() { serveSession(ctx, requested) })
+	}
+	cancel()
+	running.Wait()
+	if err := connection.Wait(); err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("connection to the client: %w", err)
+	}
+	return nil
+}
+
+func serverConfig() (*ssh.ServerConfig, error) {
+	_, key, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		return nil, fmt.Errorf("generate a host key: %w", err)
+	}
+	signer, err := ssh.NewSignerFromSigner(key)
+	if err != nil {
+		return nil, fmt.Errorf("use the host key: %w", err)
+	}
+	config := &ssh.ServerConfig{NoClientAuth: true}
+	config.AddHostKey(signer)
+	return config, nil
+}
+
+func closeBoth(in, out io.Closer) func() error {
+	return func() error { return errors.Join(in.Close(), out.Close()) }
+}
+
+// serveSession runs the command of one session. The command ends at the latest when the client
+// closes the session, or ctx ends.
+func serveSession(ctx context.Context, requested ssh.NewChannel) {
+	if requested.ChannelType() != "session" {
+		_ = requested.Reject(ssh.UnknownChannelType, "only sessions")
+		return
+	}
+	channel, requests, err := requested.Accept()
+	if err != nil {
+		return // the connection has ended
+	}
+	defer func() { _ = channel.Close() }() // an error means that the client has closed it
+	argv := awaitCommand(requests)
+	if argv == nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		defer cancel()
+		ssh.DiscardRequests(requests) // until the session is closed
+	}()
+	code := run(ctx, argv, channel)
+	_, _ = channel.SendRequest("exit-status", false, ssh.Marshal(exitStatus{code}))
+}
+
+// exitStatus is the payload of the request "exit-status" (RFC 4254, 6.10).
+type exitStatus struct{ Code uint32 }
+
+// execRequest is the payload of the request "exec" (RFC 4254, 6.5). Command is encoded by encode.
+type execRequest struct{ Command string }
+
+// awaitCommand returns the arguments of the first "exec" request and refuses all other requests. It
+// returns nil if the session is closed before.
+func awaitCommand(requests <-chan *ssh.Request) []string {
+	for request := range requests {
+		var wanted execRequest
+		valid := request.Type == "exec" && ssh.Unmarshal(request.Payload, &wanted) == nil
+		if request.WantReply {
+			_ = request.Reply(valid, nil) // an error means that the session is closed
+		}
+		if valid {
+			return decode(wanted.Command)
+		}
+	}
+	return nil
+}
