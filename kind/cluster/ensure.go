@@ -120,7 +120,7 @@ func complete(ctx context.Context, config Config) (*Cluster, error) {
 	if err := c.applyPodNetwork(ctx); err != nil {
 		return nil, err
 	}
-	if err := c.keepCoreDNSOffWorkers(ctx); err != nil {
+	if err := c.placeCoreDNS(ctx); err != nil {
 		return nil, err
 	}
 	if err := c.applyKubeProxyMode(ctx, config.KubeProxyMode); err != nil {

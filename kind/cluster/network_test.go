@@ -135,6 +135,16 @@ func TestConflist(t *testing.T) {
 	}
 }
 
+func TestMasquerade(t *testing.T) {
+	for name, podCIDRs := range map[string][]string{
+		"masquerade.nft":      {"10.244.1.0/24"},
+		"masquerade-ipv6.nft": {"fd00:10:244:1::/64"},
+		"masquerade-dual.nft": {"10.244.1.0/24", "fd00:10:244:1::/64"},
+	} {
+		t.Run(name, func(t *testing.T) { golden.Compare(t, name, masquerade(podRanges(podCIDRs))) })
+	}
+}
+
 func TestRoutesOfEachFamily(t *testing.T) {
 	ips := func(number string) []string { return []string{"172.18.0." + number, "fc00::" + number} }
 	for _, tc := range []struct {

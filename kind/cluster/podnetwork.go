@@ -32,15 +32,11 @@ type address struct {
 }
 
 // conflist returns a node's CNI configuration: each pod has a point-to-point link to the node and
-// an address from each of its pod CIDRs. State below /run frees the addresses when the node
-// restarts.
+// an address from each of its pod CIDRs. Pods cannot have host ports. State below /run frees the
+// addresses when the node restarts.
 func conflist(podCIDRs []string) ([]byte, error) {
-	ranges := slices.Clone(podCIDRs)
-	if !slices.ContainsFunc(ranges, isIPv4) {
-		ranges = append(ranges, egressRange)
-	}
 	subnets, routes := [][]map[string]string{}, []map[string]string{}
-	for _, subnet := range ranges {
+	for _, subnet := range podRanges(podCIDRs) {
 		subnets = append(subnets, []map[string]string{{"subnet": subnet}})
 		everything := "0.0.0.0/0"
 		if isIPv6(subnet) {
@@ -52,10 +48,7 @@ func conflist(podCIDRs []string) ([]byte, error) {
 	return json.MarshalIndent(map[string]any{
 		"cniVersion": "1.0.0",
 		"name":       "testbed",
-		"plugins": []map[string]any{
-			{"type": "ptp", "ipMasq": true, "ipam": ipam},
-			{"type": "portmap", "capabilities": map[string]bool{"portMappings": true}},
-		},
+		"plugins":    []map[string]any{{"type": "ptp", "ipam": ipam}},
 	}, "", "  ")
 }
 
@@ -187,6 +180,9 @@ func (n *Node) applyPodNetwork(ctx context.Context, podCIDRs []string, wanted []
 		}
 	}
 
+	if err := n.applyMasquerade(ctx, podRanges(podCIDRs)); err != nil {
+		return err
+	}
 	routes, err := n.podRoutes(ctx, slices.ContainsFunc(podCIDRs, isIPv6))
 	if err != nil {
 		return err

@@ -33,8 +33,8 @@ const (
 	configKey, kubeconfigKey             = "config.yaml", "kubeconfig"
 	webhookPort, healthPort, metricsPort = 10250, 8081, 8080
 
-	// syncPeriod is the shortest period that gardener-resource-manager accepts.
-	syncPeriod = 15 * time.Second
+	// syncPeriod is the period that gardenlet sets.
+	syncPeriod = time.Minute
 )
 
 // ResourceManager is a gardener-resource-manager for one class of ManagedResources and one target.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/pelletier/go-toml/v2"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -43,8 +44,12 @@ func Files(kindDir, kubernetesVersion string) (entries []filetree.Entry, sandbox
 	return append(files, filetree.Text("/kind/version", kubernetesVersion), filetree.Text(containerdConfigFile, config)), sandboxImage, nil
 }
 
-// settings are the files and folders that other RUN lines of kind's Dockerfile create.
+// settings are the files and folders that other RUN lines of kind's Dockerfile create, and the
+// testbed's settings of systemd.
 var settings = []filetree.Entry{
+	// containerd, the kubelet and gardener-node-agent collect garbage less often: memory is cheaper
+	// than CPU time.
+	filetree.Text("/etc/systemd/system.conf.d/registry-cache-testbed.conf", "[Manager]\nDefaultEnvironment=GOGC=300\n"),
 	filetree.Text("/etc/systemd/journald.conf.d/kind.conf", "[Journal]\nReadKMsg=no\n"),
 	// The unit would register formats in binfmt_misc, which belongs to the host's kernel.
 	filetree.Symlink("/etc/systemd/system/systemd-binfmt.service", "/dev/null"),
@@ -116,48 +121,42 @@ func wantedBy(unit string) []string {
 	return targets
 }
 
-// registryConfig sets the only folder in which containerd looks for a registry's hosts.toml.
-const registryConfig = `
-# registry-cache testbed: the one folder with a hosts.toml for each registry
-[plugins."io.containerd.grpc.v1.cri".registry]
-  config_path = "/etc/containerd/certs.d"
-`
-
-// containerdConfig adds registryConfig to the containerd configuration (version 2) of kind's base
-// image, and returns the sandbox image in it.
+// containerdConfig adds the testbed's settings to the containerd configuration (version 2) of kind's
+// base image, and returns the sandbox image in it: the one folder in which containerd looks for a
+// registry's hosts.toml, and CPU statistics every hour instead of every ten seconds, which nothing
+// in the testbed reads.
 func containerdConfig(base string) (config, sandboxImage string, err error) {
-	var parsed struct {
-		Plugins map[string]struct {
-			SandboxImage string `toml:"sandbox_image"`
-		} `toml:"plugins"`
+	var parsed map[string]any
+	if err := toml.Unmarshal([]byte(base), &parsed); err != nil {
+		return "", "", fmt.Errorf("reading kind's configuration of containerd: %w", err)
 	}
-	config = base + registryConfig
-	if err := toml.Unmarshal([]byte(config), &parsed); err != nil {
-		return "", "", fmt.Errorf("adding the registry folder to kind's configuration of containerd: %w", err)
+	cri := []string{"plugins", "io.containerd.grpc.v1.cri"}
+	sandboxImage, _, err = unstructured.NestedString(parsed, append(cri, "sandbox_image")...)
+	if err == nil && sandboxImage == "" {
+		err = errors.New("it names no sandbox image")
 	}
-	sandboxImage = parsed.Plugins["io.containerd.grpc.v1.cri"].SandboxImage
-	if sandboxImage == "" {
-		return "", "", errors.New("kind's configuration of containerd names no sandbox image")
+	if err == nil {
+		err = unstructured.SetNestedField(parsed, "/etc/containerd/certs.d", append(cri, "registry", "config_path")...)
 	}
-	return config, sandboxImage, nil
+	if err == nil {
+		err = unstructured.SetNestedField(parsed, int64(time.Hour/time.Second), append(cri, "stats_collect_period")...)
+	}
+	if err != nil {
+		return "", "", fmt.Errorf("kind's configuration of containerd: %w", err)
+	}
+	data, err := toml.Marshal(parsed)
+	return string(data), sandboxImage, err
 }
 
-// ContainerSpec adapts the output of `ctr oci spec` as kind's Dockerfile does, and returns a file
-// for the node: it adds the hook for the product files and removes resource limits.
+// ContainerSpec returns a file for the node: the output of `ctr oci spec` without resource limits, as
+// in kind's Dockerfile. Kind also adds a hook that shows each container another product name and UUID
+// than the host's. No program of the testbed reads these, and the hook starts six processes.
 func ContainerSpec(generated string) (filetree.Entry, error) {
 	var spec map[string]any
 	if err := json.Unmarshal([]byte(generated), &spec); err != nil {
 		return filetree.Entry{}, fmt.Errorf("reading the output of `ctr oci spec`: %w", err)
 	}
 	unstructured.RemoveNestedField(spec, "process", "rlimits")
-	hooks, _, err := unstructured.NestedSlice(spec, "hooks", "createContainer")
-	if err != nil {
-		return filetree.Entry{}, err
-	}
-	hooks = append(hooks, map[string]any{"path": "/kind/bin/mount-product-files.sh"})
-	if err := unstructured.SetNestedSlice(spec, hooks, "hooks", "createContainer"); err != nil {
-		return filetree.Entry{}, err
-	}
 	out, err := json.MarshalIndent(spec, "", "  ")
 	return filetree.Text("/etc/containerd/cri-base.json", string(out)+"\n"), err
 }

@@ -1,0 +1,40 @@
+package cluster
+
+// goGC makes the garbage collector of Go programs run at a third of its default frequency. The
+// testbed has more memory than CPU time.
+const goGC = "300"
+
+// frugalPatches return the settings that save CPU time and that no scenario depends on. Figures are
+// in docs/testbed-internals.md.
+func frugalPatches() []string {
+	gc := []map[string]any{{"name": "GOGC", "value": goGC}}
+	// An idle controller renews its lease in this interval. A restarted one waits as long for it.
+	lease := map[string]any{"leader-elect-retry-period": "5s"}
+	// The kubelet reads the usage of all containers in this interval.
+	registration := map[string]any{"kubeletExtraArgs": map[string]any{"housekeeping-interval": "60s"}}
+	patches := []map[string]any{
+		{
+			"kind": "ClusterConfiguration",
+			// The testbed is created again after a crash of the machine.
+			"etcd":              map[string]any{"local": map[string]any{"extraArgs": map[string]any{"unsafe-no-fsync": "true"}}},
+			"controllerManager": map[string]any{"extraArgs": lease},
+			"scheduler":         map[string]any{"extraArgs": lease},
+		},
+		{
+			"apiVersion":          "kubeadm.k8s.io/v1beta4", // earlier versions do not have these fields
+			"kind":                "ClusterConfiguration",
+			"encryptionAlgorithm": "ECDSA-P256", // takes less time than RSA for keys and TLS handshakes
+			"etcd":                map[string]any{"local": map[string]any{"extraEnvs": gc}},
+			"apiServer":           map[string]any{"extraEnvs": gc},
+			"controllerManager":   map[string]any{"extraEnvs": gc},
+			"scheduler":           map[string]any{"extraEnvs": gc},
+		},
+		{"kind": "InitConfiguration", "nodeRegistration": registration},
+		{"kind": "JoinConfiguration", "nodeRegistration": registration},
+	}
+	var texts []string
+	for _, patch := range patches {
+		texts = append(texts, mustYAML(patch))
+	}
+	return texts
+}

@@ -1,0 +1,57 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/gardener-extensions/registry-cache/kind/progress"
+)
+
+const (
+	// trustedFile is where update-ca-certificates, which gardener-node-agent runs, finds the CA.
+	trustedFile  = "/usr/local/share/ca-certificates/registry-cache-testbed.crt"
+	trustTimeout = time.Minute
+)
+
+// addTrusted appends the CA in the file $1 to the CA bundle $3 and moves it to $2. It does not run
+// update-ca-certificates, which starts openssl for each of Debian's 140 certificates: curl and Go
+// read only the bundle. $2 is written last: after an interruption, the next call does everything
+// again.
+const addTrusted = `
+staged=$1 trusted=$2 bundle=$3
+if ! [[ $(<"$bundle") == *"$(<"$staged")"* ]]; then
+  cat -- "$bundle" "$staged" >"$bundle.new"
+  mv -fT -- "$bundle.new" "$bundle"
+fi
+systemctl restart containerd.service
+mv -fT -- "$staged" "$trusted"
+`
+
+// trust adds the CA to the node's trust store. It restarts containerd, which reads the store once,
+// only if something changed.
+func (n *Node) trust(ctx context.Context, ca []byte) error {
+	if len(ca) == 0 {
+		return nil
+	}
+	ctx, cancel := progress.Within(ctx, trustTimeout, "not done")
+	defer cancel()
+	present, err := n.ReadFile(ctx, trustedFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if bytes.Equal(present, ca) {
+		return nil
+	}
+	staged := trustedFile + ".new"
+	if err := n.WriteFile(ctx, staged, 0o644, ca); err != nil {
+		return err
+	}
+	if _, err := n.Script(ctx, addTrusted, staged, trustedFile, "/etc/ssl/certs/ca-certificates.crt"); err != nil {
+		return fmt.Errorf("adding the testbed's CA to the node's trust store: %w", err)
+	}
+	return nil
+}
