@@ -16,9 +16,9 @@ var coreDNS = client.ObjectKey{Namespace: "kube-system", Name: "coredns"}
 const controlPlaneLabel = "node-role.kubernetes.io/control-plane"
 
 // placeCoreDNS schedules CoreDNS on the control plane, with one pod instead of two. Otherwise both
-// pods land on the first Ready node. If that is a worker that a scenario stops, no cache can resolve
-// its upstream until the pods run elsewhere. Gardener instead spreads the pods over the nodes.
-// Callers must wait for the Deployment afterwards.
+// pods land on the first Ready node. If that is a worker that a scenario stops, no cache can
+// resolve its upstream until the pods run elsewhere. Gardener instead spreads the pods over the
+// nodes. Callers must wait for the Deployment afterwards.
 func (c *Cluster) placeCoreDNS(ctx context.Context) error {
 	var d appsv1.Deployment
 	if err := c.client.Get(ctx, coreDNS, &d); err != nil {

@@ -4,8 +4,8 @@ package cluster
 // testbed has more memory than CPU time.
 const goGC = "300"
 
-// frugalPatches return the settings that save CPU time and that no scenario depends on. Figures are
-// in docs/testbed-internals.md.
+// frugalPatches returns settings of kubeadm that save CPU time and that no scenario depends on. See
+// docs/testbed-internals.md.
 func frugalPatches() []string {
 	gc := []map[string]any{{"name": "GOGC", "value": goGC}}
 	// An idle controller renews its lease in this interval. A restarted one waits as long for it.

@@ -12,8 +12,8 @@ rm -f "$root"/lib/systemd/system/sockets.target.wants/*udev*
 rm -f "$root"/lib/systemd/system/sockets.target.wants/*initctl*
 rm -f "$root"/lib/systemd/system/basic.target.wants/*
 
-# systemd runs every generator at each daemon-reload. None of them finds anything in a container: they read /etc/fstab, the
-# kernel's command line, partitions and old init scripts.
+# systemd runs every generator at each daemon-reload. None of them finds anything in a container:
+# they read /etc/fstab, the kernel's command line, partitions and old init scripts.
 rm -f "$root"/lib/systemd/system-generators/*
 
 # mmdebstrap copies these from the machine that it runs on.

@@ -2,10 +2,13 @@ package plantedbugs
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/prometheus/procfs"
 
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/kindtest"
@@ -82,5 +85,14 @@ func holdFor(t *testing.T, locks, name string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(release)
-	writeAll(t, map[string]string{path: `{"pid":1,"command":"e2e.test","directory":"/there"}`})
+	process, err := procfs.NewProc(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stat, err := process.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner := fmt.Sprintf(`{"pid":1,"started":%d,"command":"e2e.test","directory":"/there"}`, stat.Starttime)
+	writeAll(t, map[string]string{path: owner})
 }

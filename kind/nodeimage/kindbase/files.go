@@ -47,8 +47,8 @@ func Files(kindDir, kubernetesVersion string) (entries []filetree.Entry, sandbox
 // settings are the files and folders that other RUN lines of kind's Dockerfile create, and the
 // testbed's settings of systemd.
 var settings = []filetree.Entry{
-	// containerd, the kubelet and gardener-node-agent collect garbage less often: memory is cheaper
-	// than CPU time.
+	// containerd, the kubelet and gardener-node-agent collect garbage less often. The testbed has
+	// more memory than CPU time.
 	filetree.Text("/etc/systemd/system.conf.d/registry-cache-testbed.conf", "[Manager]\nDefaultEnvironment=GOGC=300\n"),
 	filetree.Text("/etc/systemd/journald.conf.d/kind.conf", "[Journal]\nReadKMsg=no\n"),
 	// The unit would register formats in binfmt_misc, which belongs to the host's kernel.
@@ -121,10 +121,10 @@ func wantedBy(unit string) []string {
 	return targets
 }
 
-// containerdConfig adds the testbed's settings to the containerd configuration (version 2) of kind's
-// base image, and returns the sandbox image in it: the one folder in which containerd looks for a
-// registry's hosts.toml, and CPU statistics every hour instead of every ten seconds, which nothing
-// in the testbed reads.
+// containerdConfig adds two settings to the containerd configuration (version 2) of kind's base
+// image, and returns the sandbox image in it. config_path is the only folder in which containerd
+// looks for a registry's hosts.toml. stats_collect_period makes containerd collect CPU statistics
+// every hour instead of every ten seconds. Nothing in the testbed reads them.
 func containerdConfig(base string) (config, sandboxImage string, err error) {
 	var parsed map[string]any
 	if err := toml.Unmarshal([]byte(base), &parsed); err != nil {
@@ -148,9 +148,10 @@ func containerdConfig(base string) (config, sandboxImage string, err error) {
 	return string(data), sandboxImage, err
 }
 
-// ContainerSpec returns a file for the node: the output of `ctr oci spec` without resource limits, as
-// in kind's Dockerfile. Kind also adds a hook that shows each container another product name and UUID
-// than the host's. No program of the testbed reads these, and the hook starts six processes.
+// ContainerSpec returns a file for the node: the output of `ctr oci spec` without resource limits,
+// as in kind's Dockerfile. Kind also adds a hook that hides the product name and UUID of the host
+// from containers. It is left out: it starts six processes per container, and no program of the
+// testbed reads these values.
 func ContainerSpec(generated string) (filetree.Entry, error) {
 	var spec map[string]any
 	if err := json.Unmarshal([]byte(generated), &spec); err != nil {
