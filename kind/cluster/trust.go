@@ -18,9 +18,9 @@ const (
 )
 
 // addTrusted appends the CA in the file $1 to the CA bundle $3 and moves the file to $2. It does
-// not run update-ca-certificates, because that starts openssl for each of Debian's 140
-// certificates, while curl and Go read only the bundle. $2 is written last, so after an interruption the next
-// call does everything again.
+// not run update-ca-certificates, because that starts openssl for each of Debian's 140 CAs, while
+// curl and Go read only the bundle. $2 is written last, so after an interruption the next call does
+// everything again.
 const addTrusted = `
 staged=$1 trusted=$2 bundle=$3
 if ! [[ $(<"$bundle") == *"$(<"$staged")"* ]]; then
