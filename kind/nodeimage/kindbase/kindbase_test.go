@@ -85,7 +85,7 @@ func TestContainerdConfig(t *testing.T) {
 			if sandbox != tt.sandbox || (err == nil) != (tt.err == "") || (err != nil && !strings.Contains(err.Error(), tt.err)) {
 				t.Fatalf("sandbox image %q, %v; want %q, %q", sandbox, err, tt.sandbox, tt.err)
 			}
-			for _, want := range []string{"kept = 1", "config_path = '/etc/containerd/certs.d'", "stats_collect_period = 3600"} {
+			for _, want := range []string{"kept = 1", "config_path = '/etc/containerd/certs.d'", "stats_collect_period = 3600", "stats_collect_period = '1h0m0s'"} {
 				if err == nil && !strings.Contains(got, want) {
 					t.Errorf("it lacks %s:\n%s", want, got)
 				}
