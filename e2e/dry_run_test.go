@@ -25,7 +25,8 @@ import (
 )
 
 // dryRun proves that API servers accept, without a warning, all objects that the extension and its
-// charts render. The shoot checks caches and cleaner, the seed monitoring, charts and examples.
+// charts render. The shoot checks caches and cleaner. The seed checks monitoring, charts and
+// examples.
 func dryRun() rig.Scenario {
 	var shoot, seed *judge
 	return rig.New("dry-run",
@@ -114,8 +115,8 @@ func (j *judge) verdict(ctx context.Context, object *unstructured.Unstructured) 
 	return nil
 }
 
-// createNamespaces creates the namespaces among the objects until the scenario ends. The API server
-// refuses objects in a namespace that does not exist.
+// createNamespaces creates those objects that are namespaces, and deletes them when the scenario
+// ends. The API server refuses objects in a namespace that does not exist.
 func (j *judge) createNamespaces(ctx context.Context, p *rig.Run, objects []rendered) {
 	p.Helper()
 	for _, rendered := range objects {
@@ -129,7 +130,7 @@ func (j *judge) createNamespaces(ctx context.Context, p *rig.Run, objects []rend
 }
 
 // accepts fails the scenario for each object with an error or a warning. StatefulSets and
-// Deployments must also comply with "restricted". The cleaner's DaemonSet cannot, because it
+// Deployments must also comply with "restricted". The cleaner's DaemonSet cannot comply, because it
 // changes files of the node.
 func (j *judge) accepts(ctx context.Context, p *rig.Run, objects []rendered) {
 	p.Helper()

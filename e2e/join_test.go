@@ -24,7 +24,8 @@ import (
 // it.
 const joinTimeout = 2 * time.Minute
 
-// join proves that a node that joins while an upstream is removed does not keep its mirror.
+// join proves that a node that joins while an upstream is removed does not keep the upstream's
+// mirror.
 func join() rig.Scenario {
 	var joining, other *cluster.Node
 	var labels map[string]string
