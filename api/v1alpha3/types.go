@@ -141,7 +141,7 @@ type RegistryCacheStatus struct {
 	// RemoteURL is the URL from which the cache fetches.
 	RemoteURL string `json:"remoteURL"`
 	// UpstreamCABundle is the PEM bundle of CAs to trust for the upstream, in addition to the
-	// system's CAs. It is the content of the Secret that RegistryCache.CABundleSecretReferenceName
+	// system's CAs. It is from the Secret that RegistryCache.CABundleSecretReferenceName
 	// refers to.
 	// +optional
 	UpstreamCABundle *string `json:"upstreamCABundle,omitempty"`
