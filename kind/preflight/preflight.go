@@ -111,7 +111,7 @@ const (
 // Full is the error of a full file system. It is an environment error (exit code 3).
 type Full struct {
 	Space
-	// Earlier is set if a write has failed for lack of space. There may be free space again.
+	// Earlier is set if a write has failed for lack of space. There may be free space again by now.
 	Earlier bool
 }
 

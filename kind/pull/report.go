@@ -31,7 +31,7 @@ type Report struct {
 	Digest string `json:"digest,omitempty"`
 	Pulls  []Pull `json:"pulls"`
 	Total  Total  `json:"total"`
-	// Verdict is who served the pulls, and why the cache did not. Judge sets it.
+	// Verdict says who served the pulls and, if a node bypassed the cache, why. Judge sets it.
 	Verdict string   `json:"verdict,omitempty"`
 	Notes   []string `json:"notes,omitempty"` // the limits of the evidence
 }

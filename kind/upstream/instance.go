@@ -56,7 +56,7 @@ func (i *instance) localAddress(port uint16) string { return localhost(i.ports[p
 
 func localhost(port uint16) string { return net.JoinHostPort("localhost", strconv.Itoa(int(port))) }
 
-// check returns an error unless the container gives the answer.
+// check returns an error unless the container gives the expected answer.
 func (i *instance) check(ctx context.Context, a answer) error {
 	if !i.Running() {
 		return fmt.Errorf("%s: %w", i.host, ErrNotRunning)
@@ -105,7 +105,7 @@ func (i *instance) Remove(ctx context.Context) error {
 	return nil
 }
 
-// instances returns a testbed's containers with the label and any or this value, sorted by host.
+// instances returns a testbed's containers with the label, sorted by host. Empty means any value.
 func instances(ctx context.Context, docker client.APIClient, prefix, label, value string) ([]instance, error) {
 	if value != "" {
 		label += "=" + value

@@ -22,9 +22,9 @@ const containerd = "containerd/v2.3.4"
 type broken struct {
 	upstream
 	faults string
-	// reached receives a value for each request for the blob that reaches the server.
+	// reached receives a value whenever a request for the blob reaches the server.
 	reached chan string
-	// blob is the path of a layer, content its content.
+	// blob is the path of a layer, and content is what the layer contains.
 	blob    string
 	content []byte
 }
