@@ -31,8 +31,8 @@ const SeedName = "local"
 // NewGarden returns the testbed's garden cluster with the given objects.
 //
 // The garden is controller-runtime's fake client: there is no gardener-apiserver, and gardenlet's
-// components only read a few objects from it. The client validates and defaults nothing: pass
-// complete objects. They are lost when the process ends, see OpenGarden.
+// components only read a few objects from it. The client validates and defaults nothing, so pass
+// complete objects. All objects are lost when the process ends, see OpenGarden.
 func NewGarden(objects ...client.Object) client.Client { return newGardenBuilder(objects...).Build() }
 
 func newGardenBuilder(objects ...client.Object) *fake.ClientBuilder {

@@ -27,7 +27,7 @@ type Node interface {
 type NodeAgent struct {
 	// Binary is the statically linked gardener-node-agent, built with Ldflags.
 	Binary Binary
-	// Kubeconfig is for the shoot, with an address that a node can reach and inline credentials.
+	// Kubeconfig is for the shoot. It has inline credentials and an address that nodes can reach.
 	Kubeconfig []byte
 	// SecretName names the Secret in kube-system with the pool's operating system config.
 	SecretName string

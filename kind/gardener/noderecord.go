@@ -45,7 +45,7 @@ func (f nodeFile) writeTo(ctx context.Context, node Node) error {
 // recordLine returns the line of the file in installRecord.
 func (f nodeFile) recordLine() string { return f.content.sum + "  " + f.path }
 
-// sizeLine returns the line that readScript prints if the file on the node has the right size.
+// sizeLine returns the line that readScript prints if the file's size on the node is right.
 func (f nodeFile) sizeLine() string { return fmt.Sprintf("%d  %s", len(f.content.data), f.path) }
 
 // installRecord is a file on the node with the checksums of the installed files in the format of
@@ -62,7 +62,7 @@ func recordOf(files []nodeFile) nodeFile {
 
 // nodeState is the state of a node before an installation.
 type nodeState struct {
-	// lines are the lines of the record, and a sizeLine of each file that is unchanged since then.
+	// lines has the lines of the record, and a sizeLine for each file that is older than the record.
 	lines []string
 	// active means that the unit is enabled and running.
 	active bool

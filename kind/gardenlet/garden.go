@@ -174,7 +174,7 @@ func (g *Gardenlet) StoreForMigration(ctx context.Context, shoot *gardencorev1be
 	return nil
 }
 
-// DeleteStored deletes what StoreForMigration and a migration stored in the garden, if it exists.
+// DeleteStored deletes the shoot and the ShootState of a migration from the garden, if they exist.
 func (g *Gardenlet) DeleteStored(ctx context.Context) error {
 	name := metav1.ObjectMeta{Namespace: ProjectNamespace, Name: g.Name}
 	for _, object := range []client.Object{&gardencorev1beta1.ShootState{ObjectMeta: name}, &gardencorev1beta1.Shoot{ObjectMeta: name}} {

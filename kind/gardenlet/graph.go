@@ -2,7 +2,7 @@ package gardenlet
 
 import "github.com/gardener/gardener/pkg/utils/flow"
 
-// graph is an unfinished flow. Its methods add tasks like gardenlet, or parts that flows share.
+// graph is an unfinished flow. Its methods add tasks as gardenlet does, or parts that flows share.
 type graph struct {
 	*flow.Graph
 	// skip means that added tasks keep their place in the order but do nothing.
@@ -62,7 +62,7 @@ func reconcileGraph(t tasks) *flow.Graph {
 	return g.Graph
 }
 
-// reconcileOperatingSystemConfigs adds the tasks of the configs, and returns the one that waits.
+// reconcileOperatingSystemConfigs adds the tasks of the configs. It returns the task that waits.
 func (g graph) reconcileOperatingSystemConfigs(t tasks, extensionsReady flow.TaskIDer) flow.TaskID {
 	g = g.unless(t.workerless)
 	configs := g.deploy("Deploying operating system specific configuration for shoot workers", t.deployOperatingSystemConfig, extensionsReady)

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// deployInterval and deployTimeout limit the retries of tasks that write objects, as in gardenlet.
+	// deployInterval and deployTimeout are the limits with which gardenlet retries tasks that write.
 	deployInterval, deployTimeout = 5 * time.Second, 30 * time.Second
 	// leftoverTimeout bounds how long a ManagedResource may exist after its extension is gone.
 	leftoverTimeout = 30 * time.Second

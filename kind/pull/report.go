@@ -56,7 +56,7 @@ type Served struct {
 	Object
 	By Source `json:"servedBy"`
 	// CacheGets and NodeGets count the GET requests of caches and of this node to the upstream, with
-	// any status. UpstreamBytes is what the upstream sent for them.
+	// any status. UpstreamBytes is the size of the responses to these requests.
 	CacheGets     int   `json:"cacheGets"`
 	NodeGets      int   `json:"nodeGets"`
 	UpstreamBytes int64 `json:"upstreamBytes"`

@@ -33,7 +33,7 @@ type Volume struct {
 	SHA256   string `json:"sha256,omitempty"`
 }
 
-// archive returns the file name of the archive. The name of a claim cannot have a slash.
+// archive returns the file name of the archive. The name of a claim cannot contain a slash.
 func (v Volume) archive() string { return v.Claim + ".tar" }
 
 // Bytes returns the size of all archives.

@@ -23,7 +23,7 @@ const (
 	GaveUp  Kind = "gave up" // a request of a node failed, and the node tries the next host
 )
 
-// Event is the start or end of a pull, or one of its requests.
+// Event is the start or end of a pull, or a request of a pull.
 type Event struct {
 	Time time.Time `json:"time"`
 	Kind Kind      `json:"kind"`

@@ -31,8 +31,8 @@ type tracer struct {
 	mu     sync.Mutex
 	reader *Reader
 	parse  map[string]func(text string) []Event // by the name of the stream
-	// caches has the names of caches by the address of their Service, askers has the names of nodes
-	// by address. Deleted Services and nodes stay, since logs still contain their addresses.
+	// caches has the names of caches by the address of their Service, and askers has the names of
+	// nodes by address. Deleted Services and nodes stay, since logs still contain their addresses.
 	caches, askers map[string]string
 	order          Order
 	all            []Event

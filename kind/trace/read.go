@@ -158,7 +158,7 @@ func (r *Reader) AccessLog(host, text string) (Event, bool) {
 // Image is the image of a trace. Host and Repository are parts of Reference.
 type Image struct{ Reference, Host, Repository string }
 
-// ParseImage parses a reference as in a pod.
+// ParseImage parses a reference in the form that pods use.
 func ParseImage(image string) (Image, error) {
 	reference, err := name.ParseReference(image)
 	if err != nil {

@@ -44,8 +44,7 @@ func Files(kindDir, kubernetesVersion string) (entries []filetree.Entry, sandbox
 	return append(files, filetree.Text("/kind/version", kubernetesVersion), filetree.Text(containerdConfigFile, config)), sandboxImage, nil
 }
 
-// settings are the other files and folders from RUN lines of kind's Dockerfile, and the testbed's
-// settings of systemd.
+// settings are other files and folders from RUN lines of kind's Dockerfile, and the testbed's own.
 var settings = []filetree.Entry{
 	// containerd, the kubelet and gardener-node-agent collect garbage less often. The testbed has more
 	// spare memory than spare CPU time.

@@ -166,7 +166,7 @@ func TestPullsAreDistinguished(t *testing.T) {
 	}
 }
 
-// TestRealCacheIsRecognised pulls as containerd through distribution's pull-through cache.
+// TestRealCacheIsRecognised pulls like containerd through distribution's pull-through cache.
 func TestRealCacheIsRecognised(t *testing.T) {
 	u := start(t)
 	u.push(t, "shop/web:v1")
