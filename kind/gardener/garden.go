@@ -89,7 +89,7 @@ func newClientSet(cluster string, config *rest.Config, scheme *runtime.Scheme) (
 // OpenGarden is like NewGarden, but the garden outlives the process. Secrets, Shoots and
 // ShootStates are stored in the file at path, which only its owner may read. Every write replaces
 // the file before it returns, so a killed process loses nothing. The file may be missing, but not
-// its directory. Only one process at a time may open it.
+// its directory. Only one process at a time may open the file.
 func OpenGarden(path string, objects ...client.Object) (client.Client, error) {
 	garden := &gardenFile{path: path}
 	stored, err := garden.read()
