@@ -118,8 +118,7 @@ func (g *gardenStandIn) countUnchecked(ctx context.Context, p *rig.Run) (request
 	return requests
 }
 
-// uninstall deletes the namespace of the admission and nothing else, as docs/admission.md
-// describes.
+// uninstall deletes only the admission's namespace, as docs/admission.md describes.
 func (g *gardenStandIn) uninstall(ctx context.Context, p *rig.Run) {
 	p.Check(g.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: kind.AdmissionNamespace}}))
 	p.Await(ctx, "the webhook configuration is gone", time.Minute, func(ctx context.Context) (bool, string, error) {

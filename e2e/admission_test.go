@@ -29,9 +29,8 @@ const (
 
 // admission proves which Shoots the admission refuses and accepts when an API server calls it, and
 // that it can be removed completely. The seed's API server replaces the garden's (docs/testbed.md).
-// Only the webhook can refuse a Shoot there, because the seed does not validate Shoots. Without an
-// answer from the webhook a Shoot is accepted, so metrics prove that the webhook has always
-// answered.
+// It does not validate Shoots, so only the webhook can refuse one. Without the webhook's answer it
+// accepts a Shoot, so metrics prove that the webhook has always answered.
 func admission() rig.Scenario {
 	garden := &gardenStandIn{}
 	return rig.New("admission",

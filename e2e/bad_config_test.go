@@ -111,10 +111,9 @@ func refused(ctx context.Context, p *rig.Run, config []byte) (message string) {
 	return refusedShoot(ctx, p, gardenlet.Shoot(gardenlet.Extension(v1alpha3.ExtensionType, config)))
 }
 
-// refusedShoot is like the function refused, but takes a shoot with one extension. It waits for an
-// error with all of these words: an earlier error can have another cause, such as a Secret that
-// gardenlet has not yet copied to the seed. Then it stops gardenlet, which would keep waiting for a
-// success.
+// refusedShoot is like the function refused, for a shoot with one extension. It waits for an error
+// with all of these words: an earlier error can have another cause, such as a Secret that gardenlet
+// has not yet copied to the seed. Then it stops gardenlet, which would keep waiting for a success.
 func refusedShoot(ctx context.Context, p *rig.Run, shoot *gardencorev1beta1.Shoot, words ...string) (message string) {
 	p.Helper()
 	config := shoot.Spec.Extensions[0].ProviderConfig.Raw

@@ -92,8 +92,7 @@ func credentials() rig.Scenario {
 }
 
 // newCredentials returns the name of a robot account, and a password that bad quoting or splitting
-// would corrupt. The password starts and ends with random letters, so that a leaked part of it is
-// recognizable.
+// would corrupt. Both ends of the password are random letters, to recognize a leaked part.
 func newCredentials() upstream.Credentials {
 	password := rand.Text()[:12] + `'$#&:"` + " \\%s`\n\xff\xfe" + rand.Text()[:12]
 	return upstream.Credentials{Username: []byte("@robot-" + rand.Text()[:12]), Password: []byte(password)}

@@ -46,9 +46,8 @@ type devLoop struct {
 // built lists the programs in bin/ that `make dev` runs. `make e2e-all` builds them.
 func built() []string { return []string{"bin/skaffold", "bin/kubectl", "bin/testbed"} }
 
-// startLoop starts `make dev` in a copy of the sources, with the programs in bin/, and stops it at
-// the end of the scenario. If the scenario has failed, it then installs the testbed's extension
-// again.
+// startLoop starts `make dev` in a copy of the sources, with the programs in bin/, and stops it
+// with the scenario. After a failure it also reinstalls the testbed's extension.
 func startLoop(ctx context.Context, p *rig.Run) *devLoop {
 	p.Helper()
 	for _, program := range built() {

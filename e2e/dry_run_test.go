@@ -24,9 +24,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/certificate"
 )
 
-// dryRun proves that API servers accept, without a warning, all objects that the extension and its
-// charts render. The shoot checks caches and cleaner. The seed checks monitoring, charts and
-// examples.
+// dryRun proves that API servers accept, without a warning, all objects of the extension and its
+// charts. The shoot checks caches and cleaner. The seed checks monitoring, charts and examples.
 func dryRun() rig.Scenario {
 	var shoot, seed *judge
 	return rig.New("dry-run",

@@ -98,8 +98,7 @@ func awaitFailures(ctx context.Context, p *rig.Run, history *timeline.Recording,
 	return failures
 }
 
-// failuresIn returns the Extension as it was after each change to Error. Each change ends an
-// attempt.
+// failuresIn returns the Extension as it was after each change to Error, the end of one attempt.
 func failuresIn(events []timeline.Event) ([]*extensionsv1alpha1.Extension, error) {
 	var failures []*extensionsv1alpha1.Extension
 	var before gardencorev1beta1.LastOperationState
