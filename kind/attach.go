@@ -46,8 +46,7 @@ func (e *StoppedError) Error() string {
 }
 
 // Attach connects to an existing testbed and sets Seed, Shoot, Upstreams and CA, but not Gardenlet.
-// It verifies, changes and builds nothing, but if a testbed started the engine, Attach restarts a
-// dead one.
+// It verifies, changes and builds nothing, but restarts an engine of a testbed that died.
 //
 // The error is an ErrDown if the testbed or a part of it does not exist, an *OtherCheckoutError if
 // another checkout owns it, and an *engine.Missing if the engine exists but does not answer.

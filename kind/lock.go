@@ -52,8 +52,7 @@ func (l lockFiles) Lock() (unlock func(), err error) {
 	return unlock, nil
 }
 
-// LockProof excludes other proofs, see package plantedbugs. Test runs in a proof take the other
-// locks.
+// LockProof excludes other proofs, see package plantedbugs. Runs in a proof take the other locks.
 func (l lockFiles) LockProof() (unlock func(), err error) { return l.hold(l.proof) }
 
 // LockHolder returns ": " and a description of the process that works on the testbed, or "".

@@ -15,8 +15,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
-// mirrorsTimeout bounds awaitMirrors. A node configures a mirror after the first answer of the
-// cache.
+// mirrorsTimeout bounds awaitMirrors. A node configures a mirror after the cache's first answer.
 const mirrorsTimeout = time.Minute
 
 // awaitMirrors waits until every cache of the Shoot is a mirror on the workers, for the first pull

@@ -37,8 +37,7 @@ func (s *agentSet) of(node string) *agent {
 	defer s.mutex.Unlock()
 	if s.byNode[node] == nil {
 		s.byNode[node] = newAgent(func(ctx context.Context) (*nodeexec.Conn, error) {
-			// Unmarked, since Down must not end the agent while a command uses it. It ends with this
-			// process.
+			// Unmarked: Down must not end an agent that a command uses. It ends with this process.
 			return nodeexec.Dial(ctx, dockerExec(node, true, agentPath), process.Unmarked(os.Environ()))
 		})
 	}

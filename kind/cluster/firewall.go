@@ -11,9 +11,8 @@ import (
 const natTable = "registry-cache-testbed"
 
 // masquerade returns the input of `nft -f` that replaces a pod's address with the node's address in
-// packets that leave the node, because machines outside the cluster have no route to pods. The
-// option ipMasq of the CNI plugin ptp does the same, but it runs iptables several times for each
-// pod.
+// packets to other machines, because machines outside the cluster have no route to pods. The option
+// ipMasq of the CNI plugin ptp does the same, but it runs iptables several times for each pod.
 func masquerade(podCIDRs []string) string {
 	var rules strings.Builder
 	for _, podCIDR := range podCIDRs {

@@ -117,8 +117,7 @@ func (n *Node) StartMachine(ctx context.Context) error {
 
 // stalePaths returns the files that a new machine must not have. They include the CNI
 // configuration: a pod that starts before [Node.applyPodNetwork] would get an address of the old
-// pod CIDR, to which no other node has a route. kind's own network (stock images) manages this file
-// itself.
+// pod CIDR, to which no other node has a route. kind's network (stock) updates the file itself.
 func stalePaths(applied appliedOSC, stock bool) []string {
 	if stock {
 		return applied.paths

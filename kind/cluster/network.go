@@ -26,8 +26,7 @@ const (
 )
 
 // networkUsers is a lock that testbeds share while they need the network but have no container on
-// it. networkCreation is locked while the network is created, since Docker allows two networks of
-// one name.
+// it. networkCreation is locked during the creation, since Docker allows two networks of one name.
 var (
 	networkUsers    = filepath.Join(lock.Directory(), "network-users.lock")
 	networkCreation = filepath.Join(lock.Directory(), "network-creation.lock")
