@@ -23,9 +23,8 @@ const (
 
 // Add applies a fault and returns it with its ID and its times. The fault lasts for its duration or
 // until Delete, even if this process ends. The restart of a node ends its faults, and Down ends all
-// faults. After a failed injection, Add ends the fault. Add returns a *spec.UsageError for an
-// unknown target, and for a fault that has a duration although only a command can end it (use
-// Hold).
+// faults. If Inject fails, Add ends the fault. Add returns a *spec.UsageError for an unknown
+// target, and for a fault that has a duration although only a command can end it (use Hold).
 func Add(ctx context.Context, t *kind.Testbed, wanted spec.Fault) (spec.Fault, error) {
 	if err := wanted.CheckTime(); err != nil {
 		return wanted, err
