@@ -121,8 +121,7 @@ func (r *measurement) pass(ctx context.Context, wanted landscape.Wanted, trigger
 	return pass, nil
 }
 
-// awaitIdle waits until the extension sends no requests, then discards the events and reads the
-// usage.
+// awaitIdle waits until the extension sends no requests, discards the events, and reads the usage.
 func (r *measurement) awaitIdle(ctx context.Context) (err error) {
 	for _, server := range []*controlplane.ControlPlane{r.seed, r.shoot} {
 		if err := server.Audit.AwaitQuiet(ctx); err != nil {

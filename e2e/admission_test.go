@@ -30,7 +30,7 @@ const (
 // admission proves which Shoots the admission refuses and accepts when an API server calls it, and
 // that it can be removed completely. The seed's API server replaces the garden's (docs/testbed.md).
 // It does not validate Shoots, so only the webhook can refuse one. Without the webhook's answer it
-// accepts a Shoot, so metrics prove that the webhook has always answered.
+// accepts a Shoot, so metrics must prove that the webhook has always answered.
 func admission() rig.Scenario {
 	garden := &gardenStandIn{}
 	return rig.New("admission",

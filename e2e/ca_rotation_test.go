@@ -61,7 +61,7 @@ func caRotation() rig.Scenario {
 }
 
 // awaitCAs waits until alpha's hosts.toml on every worker contains the CA bundle of the Extension's
-// status. This bundle must consist of count CAs. awaitCAs returns it.
+// status. It returns this bundle, which must contain the given number of CAs.
 func awaitCAs(ctx context.Context, p *rig.Run, count int) string {
 	p.Helper()
 	extension := p.Extension(ctx)

@@ -47,7 +47,7 @@ type devLoop struct {
 func built() []string { return []string{"bin/skaffold", "bin/kubectl", "bin/testbed"} }
 
 // startLoop starts `make dev` in a copy of the sources, with the programs in bin/, and stops it
-// with the scenario. After a failure it also reinstalls the testbed's extension.
+// when the scenario ends. After a failure it also reinstalls the testbed's extension.
 func startLoop(ctx context.Context, p *rig.Run) *devLoop {
 	p.Helper()
 	for _, program := range built() {

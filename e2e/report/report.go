@@ -61,7 +61,7 @@ type Report struct {
 	// Ended is when the run ended; zero while it runs or if it was killed.
 	Ended time.Time
 	Usage
-	// Artifacts maps a scenario to the files in its folder to link to. Write sets it.
+	// Artifacts maps a scenario to the files in its folder that get a link. Write sets it.
 	Artifacts map[string][]string
 }
 

@@ -93,8 +93,7 @@ func testbedConfiguration(path string) (*testbedconfig.Testbed, error) {
 	return config, nil
 }
 
-// unavailable skips all scenarios and returns nil if err says that this machine cannot run the
-// testbed. Otherwise it returns err.
+// unavailable returns err, or skips all scenarios if err means that the testbed cannot run here.
 func (s *Session) unavailable(err error) error {
 	var missing *bringup.UnavailableError
 	if !errors.As(err, &missing) {

@@ -158,8 +158,8 @@ systemctl daemon-reload
 systemctl start gardener-node-agent.service`
 
 // HoldNodeAgents stops gardener-node-agent on every worker until release is called or the scenario
-// ends. gardener-node-agent also removes what is no longer in the OperatingSystemConfig: while it
-// is stopped, only the extension's cleaner removes files from nodes.
+// ends. gardener-node-agent also removes files that are no longer in the OperatingSystemConfig.
+// While it is stopped, only the extension's cleaner removes files from nodes.
 func (p *Run) HoldNodeAgents(ctx context.Context) (release func(ctx context.Context) error) {
 	p.Helper()
 	workers := p.Workers()

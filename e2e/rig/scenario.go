@@ -177,8 +177,8 @@ func (s *Session) feature(one Scenario) features.Feature {
 // Prove returns a step. Its name is a claim, which the function do proves.
 func Prove(name string, do func(ctx context.Context, p *Run)) Step { return Step{name, do} }
 
-// Await polls until done returns true. It fails the scenario after an error or the timeout, with a
-// message that contains what and the last state that done returned.
+// Await polls until done returns true. It fails the scenario after an error or the timeout. The
+// message names the awaited event and the last state that done returned.
 func (p *Run) Await(ctx context.Context, what string, timeout time.Duration, done func(ctx context.Context) (ok bool, state string, err error)) {
 	p.Helper()
 	p.Check(Await(ctx, what, timeout, done))

@@ -156,7 +156,7 @@ func (s *Session) prepare(ctx context.Context) (err error) {
 	return nil
 }
 
-// Down removes the testbed unless KEEP is set. It prints its error, because e2e-framework does not.
+// Down removes the testbed unless KEEP is set. It prints its error, which e2e-framework hides.
 func (s *Session) Down(ctx context.Context, _ *envconf.Config) (context.Context, error) {
 	if s.Scratch != "" {
 		_ = os.RemoveAll(s.Scratch)

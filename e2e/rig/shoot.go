@@ -78,7 +78,7 @@ func Cached(hosts ...string) func(context.Context, *Run) {
 	return Configured(PlainCaches(hosts...)...)
 }
 
-// Configured is like Cached, for caches that are configured beyond the upstream.
+// Configured is like Cached, but the caches can have more fields than the upstream.
 func Configured(caches ...v1alpha3.RegistryCache) func(context.Context, *Run) {
 	return func(ctx context.Context, p *Run) {
 		p.Helper()

@@ -18,7 +18,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/engine"
 )
 
-// written is the folder in which the script machine shows all files written since its start.
+// written is the folder in which the script "machine" shows all files written since its start.
 const written = "/mnt/written"
 
 // inventory contains everything on the machine that the testbed could leave, as "kind name".

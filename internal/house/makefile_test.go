@@ -90,8 +90,7 @@ func TestEndToEndAll(t *testing.T) {
 	}
 }
 
-// TestInnerLoopIsBuilt: make builds the programs of the scenario inner-loop if the scenario may
-// run.
+// TestInnerLoopIsBuilt: if the scenario inner-loop may run, make builds its programs.
 func TestInnerLoopIsBuilt(t *testing.T) {
 	t.Parallel()
 	for setting, want := range map[string]bool{

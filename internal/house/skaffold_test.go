@@ -26,8 +26,7 @@ type skaffoldFile struct {
 	} `json:"build"`
 }
 
-// TestSkaffoldWatchesSources checks that Skaffold watches all sources of a program and nothing
-// else.
+// TestSkaffoldWatchesSources checks that Skaffold watches exactly the sources of a program.
 func TestSkaffoldWatchesSources(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join(root(t), "skaffold.yaml"))
