@@ -46,7 +46,7 @@ func (e *StoppedError) Error() string {
 }
 
 // Attach connects to an existing testbed and sets Seed, Shoot, Upstreams and CA, but not Gardenlet.
-// It verifies, changes and builds nothing, but restarts an engine of a testbed that died.
+// It verifies, changes and builds nothing, but restarts a dead engine that a testbed started.
 //
 // The error is an ErrDown if the testbed or a part of it does not exist, an *OtherCheckoutError if
 // another checkout owns it, and an *engine.Missing if the engine exists but does not answer.

@@ -30,7 +30,7 @@ type PlantedBug struct {
 	Overlay func(root, folder string) (string, error)
 }
 
-// Binaries returns every binary that Up builds. A build of all compiles shared packages once.
+// Binaries returns every binary that Up builds. Building all at once compiles shared packages once.
 func Binaries() []image.Binary {
 	return []image.Binary{
 		{Name: ImageCache, Package: ModulePath + "/cmd/registry-cache"},

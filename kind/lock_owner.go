@@ -84,7 +84,7 @@ func (o *lockOwner) runs(startOf func(pid int) (uint64, error)) bool {
 }
 
 // describe describes the owner, and names its checkout unless that is the folder here. It returns
-// "" if the owner has ended: another process then holds the lock but has not written the file yet.
+// "" if the owner has ended, since a newer owner may not have written the file yet.
 func (o *lockOwner) describe(here string, now time.Time, startOf func(pid int) (uint64, error)) string {
 	if o == nil || !o.runs(startOf) {
 		return ""

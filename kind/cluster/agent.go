@@ -31,7 +31,7 @@ type agentSet struct {
 	byNode map[string]*agent
 }
 
-// of returns the agent of a node, for every caller the same one.
+// of returns the agent of a node. All callers get the same one.
 func (s *agentSet) of(node string) *agent {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -100,7 +100,7 @@ func (a *agent) connected() bool {
 	}
 }
 
-// retry ends the pause, so that the next command connects. Call it after the cause was fixed.
+// retry ends the pause after a failed start, so that the next command tries to connect.
 func (a *agent) retry() {
 	if a == nil {
 		return

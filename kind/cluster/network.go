@@ -143,7 +143,7 @@ const (
 var hostIPv6 = "/proc/sys/net/ipv6/conf/all/disable_ipv6"
 
 // IPv6Missing returns why a cluster with IPv6 cannot be created and what to do about it, or "" if
-// one can be created. The caller must hold the network (HoldNetwork). local means that the engine
+// one can be created. The caller must hold the network (HoldNetwork). If local is true, the engine
 // runs on this machine's kernel.
 func IPv6Missing(ctx context.Context, local bool) (reason string, err error) {
 	if local {

@@ -134,7 +134,7 @@ func (c *Cluster) applyPodNetwork(ctx context.Context) error {
 	return group.Wait()
 }
 
-// addresses returns the addresses of all nodes, after each Node object has a pod CIDR.
+// addresses waits until each Node object has a pod CIDR, then returns all nodes' addresses.
 func (c *Cluster) addresses(ctx context.Context) ([]address, error) {
 	var all []address
 	err := await(ctx, "pod CIDRs of all nodes", podCIDRTimeout, func(ctx context.Context) string {

@@ -175,8 +175,8 @@ func (c *Cluster) markCompleted(ctx context.Context) error {
 	return group.Wait()
 }
 
-// waitForHeartbeats waits until each node and controller has renewed its lease after since. Before
-// that, the status may be older than the restart, and nodes that do not run look Ready.
+// waitForHeartbeats waits until each node and controller has renewed its lease after the time
+// since. Before, the status may be older than the restart, and nodes that do not run look Ready.
 func (c *Cluster) waitForHeartbeats(ctx context.Context, since time.Time) error {
 	wanted := slices.Clone(controllers)
 	for _, n := range c.nodes {

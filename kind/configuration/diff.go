@@ -31,7 +31,7 @@ func (c Change) String() string {
 	return fmt.Sprintf("%s: %s → %s (%s)", c.Field, cmp.Or(c.From, "none"), cmp.Or(c.To, "none"), c.Effect)
 }
 
-// Diff returns the changes between two configurations with defaults, in the order of the fields.
+// Diff returns the changes between two configurations whose defaults are set, in field order.
 func Diff(from, to *Testbed) []Change {
 	var changes []Change
 	compare := func(effect Effect, field, old, wanted string) {

@@ -28,7 +28,8 @@ type ImageBuild struct {
 
 // BuildImage builds an image from the sources, loads it into the Docker Engine under its reference,
 // and then onto the nodes that may run it. It returns the image's name on the nodes: the
-// repository, with the engine's image ID as tag. Skaffold names images that it does not push alike.
+// repository, with the engine's image ID as tag. Skaffold does the same for images that it does not
+// push.
 //
 // BuildImage removes the nodes' references to earlier builds that no container uses. Their content
 // stays, since ctr's import also adds a digest reference. The testbed must be attached.

@@ -62,7 +62,7 @@ func engineItem(found *engine.Engine, err error) Item {
 // examineMachine compares the machine with what Up still needs.
 func examineMachine(ctx context.Context, t *kind.Testbed) ([]Item, error) {
 	requirements := preflight.Defaults()
-	if disk, err := bringup.DiskNeeded(ctx, t); err == nil { // the section of the engine shows an error
+	if disk, err := bringup.DiskNeeded(ctx, t); err == nil { // if it fails, the section of the engine shows why
 		requirements.Disk = disk
 	}
 	host, failed, err := preflight.Inspect(ctx, requirements)

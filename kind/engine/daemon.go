@@ -43,8 +43,8 @@ func startedBefore() bool {
 	return err == nil
 }
 
-// startDaemon runs dockerd in its own session, so that it outlives this process and its terminal.
-// It returns when dockerd answers. A killed dockerd's stale pid files are removed before.
+// startDaemon removes stale pid files, and runs dockerd in its own session, so that dockerd
+// outlives this process and its terminal. It returns when dockerd answers.
 func startDaemon(ctx context.Context, flags []string) error {
 	answers, err := awaitRunning(ctx)
 	if err != nil || answers {

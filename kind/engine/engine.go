@@ -76,9 +76,9 @@ func Running(ctx context.Context) *Engine {
 	return found
 }
 
-// Attach returns the reachable engine, or nil if none runs. If Ensure started it and it has died,
-// Attach restarts it, but installs nothing. It returns a *Missing if an engine may run but does not
-// answer: it hangs, permission is missing, or the user's endpoint is unreachable.
+// Attach returns the reachable engine, or nil if none runs. It restarts a dead engine that Ensure
+// started, but installs nothing. It returns a *Missing if an engine may run but does not answer:
+// the engine hangs, permission is missing, or the user's endpoint is unreachable.
 func Attach(ctx context.Context) (*Engine, error) {
 	found, seen, err := inspect(ctx)
 	if err != nil || found != nil {

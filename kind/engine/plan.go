@@ -34,9 +34,9 @@ type plan struct {
 // Missing reports why there is no usable Docker Engine, and how to get one. It is an environment
 // error (exit code 3).
 type Missing struct {
-	// What tells what is missing, as one clause.
+	// The problem, as one clause.
 	What string
-	// Fix is what the user can do, as one clause.
+	// How the user can fix the problem, as one clause.
 	Fix string
 }
 

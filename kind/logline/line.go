@@ -68,8 +68,8 @@ func Container(text string) (Line, bool) {
 	return line, true
 }
 
-// Text returns the message and the given fields in this order, without those that the line does not
-// have; "error" also matches "err". Without fields it returns only the message.
+// Text returns the message, then those of the given fields that the line has, in the given order;
+// "error" also matches "err". Without fields it returns only the message.
 func (l Line) Text(fields ...string) string {
 	parts := []string{}
 	if l.Message != "" {

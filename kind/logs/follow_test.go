@@ -13,7 +13,7 @@ import (
 )
 
 // container is a fake with one log for each run. All runs except the last have ended. As in
-// Kubernetes, a log can be read from a given whole second.
+// Kubernetes, the start of a window is rounded down to a whole second.
 type container struct {
 	runs  [][]string
 	opens int
@@ -48,7 +48,7 @@ func follow(t *testing.T, find func(context.Context) ([]Stream, error), since ti
 	return lines, err
 }
 
-// TestFollow checks that Follow opens ended streams again and new streams, and repeats no lines.
+// TestFollow checks that Follow opens new streams, reopens ended streams, and repeats no lines.
 func TestFollow(t *testing.T) {
 	start := time.Date(2026, 1, 2, 3, 4, 2, 0, time.UTC)
 	for _, tc := range []struct {

@@ -18,7 +18,7 @@ const stderrTimeout = 5 * time.Second
 // environment, and connects to it. ctx bounds Dial only.
 //
 // The program ends when the connection or this process ends. It gets no signals from a terminal, so
-// that this process can still use it for its clean-up after Ctrl-C.
+// that this process can still use it to clean up after Ctrl-C.
 func Dial(ctx context.Context, argv, env []string) (*Conn, error) {
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), argv[0], argv[1:]...)
 	cmd.Env, cmd.SysProcAttr = env, &syscall.SysProcAttr{Setpgid: true}
