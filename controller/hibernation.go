@@ -20,7 +20,7 @@ func isHibernated(cluster *extensionscontroller.Cluster) bool {
 }
 
 // removeFrom is like remove, but in a hibernated shoot it does not wait for the objects: they are
-// deleted when it wakes up. Until then, a waiting Extension could not be added again.
+// deleted when it wakes up. Otherwise the Extension would exist until then, and block a new one.
 func (a *Actuator) removeFrom(ctx context.Context, log logr.Logger, cluster *extensionscontroller.Cluster, names ...string) error {
 	namespace := cluster.ObjectMeta.Name
 	if !isHibernated(cluster) {

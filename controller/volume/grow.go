@@ -41,7 +41,7 @@ type Growth struct {
 // Refusal describes a claim that cannot grow.
 type Refusal struct {
 	Claim string
-	// StorageClass is the class that does not allow expansion, if that is why. If not, Reason is set.
+	// StorageClass is the class that does not allow expansion. It is the cause if Reason is empty.
 	StorageClass string
 	// Reason is the error of the shoot's API server, such as an exceeded quota.
 	Reason string
