@@ -51,14 +51,14 @@ help: ## List the targets
 ##@ Check
 
 .PHONY: test
-test: format shellcheck vet unit lint ## All checks without a cluster: gofmt, shellcheck, vet, unit tests, lint
+test: format shellcheck vet unit lint ## Run all checks that need no cluster: gofmt, shellcheck, vet, unit tests, lint
 
 .PHONY: unit
-unit: $(PROMTOOL) ## Unit tests of all packages
+unit: $(PROMTOOL) ## Run the unit tests of all packages
 	go test -timeout 8m ./...
 
 .PHONY: vet
-vet: ## go vet, scenarios included
+vet: ## Run go vet, also on the scenarios
 	go vet ./...
 	go vet -tags e2e ./e2e/...
 
@@ -68,16 +68,16 @@ format: ## List the Go files that gofmt would change, and fail if there are any
 	if [ -n "$$files" ]; then echo "gofmt would change these files; run: gofmt -w FILE" >&2; echo "$$files" >&2; exit 1; fi
 
 .PHONY: lint
-lint: $(LINT) ## golangci-lint, which includes the imports between layers
+lint: $(LINT) ## Run golangci-lint, which also checks the imports between layers
 	$(LINT) run ./...
 
 .PHONY: shellcheck
-shellcheck: ## shellcheck on every shell script; installs shellcheck on Debian and Ubuntu
+shellcheck: ## Run shellcheck on every shell script; on Debian and Ubuntu, install it if it is missing
 	@command -v shellcheck >/dev/null || .ci/setup shellcheck
 	$(FILES) -exec awk 'FNR == 1 && /^#!.*sh/ {print FILENAME} {nextfile}' {} + | xargs -r shellcheck
 
 .PHONY: fuzz
-fuzz: ## Run each fuzz test for FUZZTIME=1m; findings go to testdata/fuzz
+fuzz: ## Run each fuzz test for FUZZTIME=1m; failing inputs are written to testdata/fuzz
 	@grep -rHo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' . | while IFS=: read -r file name; do \
 		echo "==> $$(dirname $$file) $${name#func }" >&2; \
 		go test -run '^$$' -fuzz "^$${name#func }\$$" -fuzztime $(FUZZTIME) "$$(dirname $$file)" || exit 1; \
@@ -106,12 +106,12 @@ e2e-all: bin/e2e.test $(INNER_LOOP) ## Create a testbed, run all scenarios, all 
 	@exec tools/e2e-all
 
 .PHONY: e2e-matrix
-e2e-matrix: bin/e2e.test bin/testbed ## Run scenarios on testbeds with other IP families, kube-proxy modes, containerd, workers (MATRIX=regexp, KEEP=1)
+e2e-matrix: bin/e2e.test bin/testbed ## Run scenarios on testbeds with another IP family, kube-proxy mode, containerd or number of workers (MATRIX=regexp, KEEP=1)
 	$(note-ignored)
 	@exec e2e/matrix/run
 
 .PHONY: e2e-mutants
-e2e-mutants: bin/testbed ## Plant each of ten bugs and check that scenarios fail; keeps the testbed (ARGS=cleaner-skipped)
+e2e-mutants: bin/testbed ## Plant each of ten bugs, check that scenarios fail, and keep the testbed (ARGS=cleaner-skipped)
 	$(note-ignored)
 	@exec ./bin/testbed mutate prove $(ARGS)
 
@@ -151,16 +151,16 @@ generate: ## Generate Go files and docs/api.md from the API types
 	go generate ./...
 
 .PHONY: golden
-golden: ## Rewrite the golden files; check the diff
+golden: ## Rewrite the golden files; review the diff afterwards
 	UPDATE_GOLDEN=1 go test ./...
 
 .PHONY: field-bugs
-field-bugs: ## Generate docs/field-bugs.md, with the results of the last run
+field-bugs: ## Generate docs/field-bugs.md with the results of the last run
 	@results=$(CURDIR)/_artifacts/field-bugs.json; [ -e "$$results" ] || results=; \
 	FIELD_BUGS=$$results UPDATE_GOLDEN=1 go test -run '^TestPage$$' ./kind/fieldbugs
 
 .PHONY: tools
-tools: ## Install shellcheck (Debian package), build golangci-lint and promtool
+tools: ## Install shellcheck as a Debian package, and build golangci-lint and promtool
 	.ci/setup
 	$(MAKE) --no-print-directory $(LINT) $(PROMTOOL)
 

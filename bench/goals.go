@@ -18,11 +18,11 @@ const (
 	flatFrom        = 100
 	flatTo          = 3000
 	maxFlatGrowth   = 1.5 // factor of the cost per Extension
-	maxBrokenGrowth = 1.5 // factor of the time per Extension of the other shoots
+	maxBrokenGrowth = 1.5 // factor of the time per Extension, without the broken shoots
 )
 
-// contractWrites are the writes of Gardener's extension library in every reconciliation. It removes
-// the operation annotation, and updates the status at the start and at the end.
+// contractWrites are the writes of Gardener's extension library in every reconciliation. The
+// library removes the operation annotation, and updates the status at the start and at the end.
 var contractWrites = map[string]float64{"patch extensions": 1, "patch extensions/status": 2}
 
 // Goal is one goal of docs/scale.md.
@@ -34,7 +34,7 @@ type Goal struct {
 	Detail string `json:"detail"`
 }
 
-// Judge returns all goals. A goal for every run is not met if one run does not meet it.
+// Judge returns all goals. A goal that applies to every run is met only if every run meets it.
 func Judge(runs []Run) []Goal {
 	return []Goal{
 		eachRun("a reconciliation without a change writes only what the contract requires", runs, func(r Run) (bool, string) {
@@ -139,7 +139,7 @@ func find(runs []Run, shoots int) (Run, bool) {
 	return runs[i], true
 }
 
-// cost is the cost per Extension.
+// cost contains the mean costs of one Extension.
 type cost struct{ seconds, cpu, requests float64 }
 
 func perExtension(p Pass) cost {
@@ -147,7 +147,7 @@ func perExtension(p Pass) cost {
 	return cost{seconds: p.Seconds / n, cpu: p.CPUSeconds / n, requests: p.Seed.Total() + p.Shoot.Total()}
 }
 
-// ratio returns is/was, or 1 if was is 0.
+// ratio returns the factor is/was, or 1 if the earlier value is 0.
 func ratio(is, was float64) float64 {
 	if was == 0 {
 		return 1

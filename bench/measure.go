@@ -29,7 +29,7 @@ const shootUser = "bench:extension"
 type Options struct {
 	Programs        controlplane.Programs
 	Extension       string // path of the binary
-	Folder          string // for the logs of each run, in subfolders named like the number of shoots
+	Folder          string // for the logs: each run has a subfolder, named after its number of shoots
 	WebhookRequests int    // reviews in each of the two webhook steps
 	Progress        *progress.Recorder
 }
@@ -77,7 +77,7 @@ type measurement struct {
 	shoots int
 	folder string
 	result Run
-	// stop stops what was started, in reverse order.
+	// stop contains functions that stop what was started. Measure calls them in reverse order.
 	stop []func() error
 
 	seed, shoot *controlplane.ControlPlane
@@ -86,7 +86,7 @@ type measurement struct {
 	landscape   *landscape.Landscape
 	watch       *landscape.Watch
 	process     *extension.Process
-	usage       extension.Usage // of the extension when it was last idle
+	usage       extension.Usage // of the extension, as last read by awaitIdle or finish
 }
 
 func (r *measurement) startControlPlanes(context.Context) error {

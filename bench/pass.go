@@ -44,7 +44,7 @@ func (r *measurement) again(ctx context.Context) (err error) {
 }
 
 // broken breaks two shoots. It reconciles them together with up to maxOthers other shoots, but
-// measures only the others. Then it waits until the extension reports the broken ones.
+// measures only the others. Then it waits until the extension reports errors of the broken shoots.
 func (r *measurement) broken(ctx context.Context) error {
 	hang, err := landscape.Hang()
 	if err != nil {
@@ -121,7 +121,7 @@ func (r *measurement) pass(ctx context.Context, wanted landscape.Wanted, trigger
 	return pass, nil
 }
 
-// awaitIdle waits until the extension sends no more requests, and discards the events so far.
+// awaitIdle waits until the extension sends no requests, discards the events, and reads the usage.
 func (r *measurement) awaitIdle(ctx context.Context) (err error) {
 	for _, server := range []*controlplane.ControlPlane{r.seed, r.shoot} {
 		if err := server.Audit.AwaitQuiet(ctx); err != nil {

@@ -30,19 +30,19 @@ type Machine struct {
 	Kubernetes  string `json:"kubernetes"`
 }
 
-// Run is the measurement of one number of shoots, on new API servers.
+// Run contains the results for one number of shoots, measured on new API servers.
 type Run struct {
 	Shoots int `json:"shoots"`
 	// LoadBefore and LoadAfter are one-minute load averages. LoadBefore is due to other programs.
 	LoadBefore float64 `json:"loadBefore"`
 	LoadAfter  float64 `json:"loadAfter"`
-	// First is the first reconciliation of all Extensions. NoOp is a second one without a change.
+	// First is the first reconciliation of all Extensions. NoOp is the second, without a change.
 	First Pass `json:"first"`
 	NoOp  Pass `json:"noOp"`
-	// Broken is like NoOp, while the API server of one additional shoot hangs and the API server of
-	// another refuses connections. It measures only the other shoots.
+	// Broken is like NoOp, but the API server of one shoot hangs, and the API server of a second shoot
+	// refuses connections. It measures only the other shoots.
 	Broken Pass `json:"broken"`
-	// Memory is the memory of the extension.
+	// Memory is the memory usage of the extension's process.
 	Memory Memory `json:"memory"`
 	// Webhook is measured while the extension is idle, WebhookBroken while it retries the broken
 	// shoots.
@@ -59,7 +59,7 @@ type Pass struct {
 	Seconds float64 `json:"seconds"`
 	// CPUSeconds is user and system time of the extension.
 	CPUSeconds float64 `json:"cpuSeconds"`
-	// Extension is the time from the first request about a shoot to the last response.
+	// Extension is the time from the first request about one shoot to the last response about it.
 	Extension Latency  `json:"extension"`
 	Seed      Requests `json:"seed"`
 	Shoot     Requests `json:"shoot"`
@@ -98,7 +98,7 @@ type Latency struct {
 	CPU float64 `json:"cpuSeconds,omitempty"`
 }
 
-// newLatency returns the distribution of the samples, by nearest rank.
+// newLatency returns the distribution of the samples. Percentiles are by nearest rank.
 func newLatency(samples []time.Duration, failed int) Latency {
 	if len(samples) == 0 {
 		return Latency{Failed: failed}
@@ -191,8 +191,8 @@ func rows() []row {
 	return all
 }
 
-// Markdown renders the report: a table with one column for each run and the growth between runs,
-// the goals, and the requests of the last run by kind.
+// Markdown renders the report. It contains a table with columns for the runs and for the growth
+// between them, the goals, and the requests of the last run by kind.
 func (r Report) Markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d CPUs, %.0f GiB, Kubernetes %s, %s\n\n",

@@ -9,7 +9,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/golden"
 )
 
-// sound returns a run that meets every goal, with the changes applied to it.
+// sound applies the changes to a run that meets every goal, and returns this run.
 func sound(shoots int, changes ...func(*Run)) Run {
 	pass := func(seed map[string]float64, reads, writes float64) Pass {
 		return Pass{

@@ -67,9 +67,9 @@ func LoadImages() (Images, error) {
 }
 
 // Archive returns a Helm chart as a gzipped tar archive, as in the rawChart of a
-// ControllerDeployment. The root of the file system is the chart's directory. name is the name of
-// its folder in the archive. The archive contains no timestamps and owners, so the same files give
-// the same bytes. It returns an error if there is no Chart.yaml.
+// ControllerDeployment. The root of the file system is the chart's directory. In the archive, this
+// directory is called name. The archive contains no timestamps and owners, so the same files give
+// the same bytes. Without a Chart.yaml, Archive returns an error.
 func Archive(chart fs.FS, name string) ([]byte, error) {
 	if _, err := fs.Stat(chart, "Chart.yaml"); err != nil {
 		return nil, fmt.Errorf("chart %s: %w", name, err)

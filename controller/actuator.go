@@ -25,7 +25,7 @@ import (
 )
 
 // Actuator reconciles Extensions of type registry-cache. Every method may fail or be interrupted at
-// any point, and can be repeated.
+// any point. Calling it again is safe.
 type Actuator struct {
 	client      client.Client
 	shootClient ShootClient
@@ -41,29 +41,28 @@ type waits struct {
 	interval time.Duration // of polls
 	// cleaned limits how long the cleaner may take on all nodes together.
 	cleaned time.Duration
-	// reported is how long the actuator relies on the status of the cleaner's DaemonSet. It then
-	// also lists nodes and pods: after reported, 2*reported and 4*reported, and then every
-	// 2*reported.
+	// reported is how long the actuator relies only on the status of the cleaner's DaemonSet. After
+	// reported, 2*reported and 4*reported, and then every 2*reported, it also lists nodes and pods.
 	reported time.Duration
-	// notReady is how long a node must be not ready before it is skipped. Until then it may be
-	// restarting.
+	// notReady is how long a node must be not ready before it is skipped. A shorter outage may be a
+	// restart.
 	notReady time.Duration
-	// stuck is the age of the cleaner after which ready nodes that it cannot clean are skipped,
-	// too. It exceeds one attempt, because a skipped node keeps the mirror of a removed cache.
+	// stuck is the age of the cleaner after which ready nodes that it cannot clean are also skipped.
+	// It exceeds one attempt, because a skipped node keeps the mirror of a removed cache.
 	stuck time.Duration
 	// deleted limits the deletion of ManagedResources that are removed together.
 	deleted time.Duration
-	// applied is how long the actuator ignores a report that the caches cannot be applied, because it
-	// may be about an earlier state. After that the reconciliation returns it as an error and is
+	// applied is how long the actuator ignores a report that the caches cannot be applied, because the
+	// report may be about an earlier state. After that, the reconciliation fails with it and is
 	// retried.
 	applied time.Duration
-	// firstCheck is the delay before caches that were just written are first checked.
+	// firstCheck is the delay between writing the caches and their first check.
 	firstCheck time.Duration
 	// endpoints limits the wait for the Services.
 	endpoints time.Duration
 	// replaced limits the wait for a StatefulSet with a bigger volume.
 	replaced time.Duration
-	// rolledOut is how long nodes keep the previous CA for caches that lack their new certificate.
+	// rolledOut is how long nodes keep the previous CA while caches lack their new certificate.
 	rolledOut time.Duration
 }
 
@@ -112,7 +111,7 @@ func (a *Actuator) Delete(ctx context.Context, log logr.Logger, ex *extensionsv1
 				return err
 			}
 		}
-		// If deleting the caches takes long, a retry does not clean the nodes again.
+		// A retry does not clean the nodes again, even if deleting the caches takes long.
 		if err := a.clearRecord(ctx, ex, nodesCleaned(a.clock, ex, skipped)); err != nil {
 			return err
 		}
@@ -137,15 +136,15 @@ func (a *Actuator) ForceDelete(ctx context.Context, log logr.Logger, ex *extensi
 	return errors.Join(append(errs, certificate.Remove(ctx, log, a.clock, a.client, ex.Namespace))...)
 }
 
-// Restore does what Reconcile does. After the control plane has moved, gardenlet has restored the
-// state and the certificates, so Reconcile adopts everything in the shoot.
+// Restore calls Reconcile. After the control plane has moved, gardenlet has restored the state and
+// the certificates, so Reconcile adopts everything in the shoot.
 func (a *Actuator) Restore(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
 	return a.Reconcile(ctx, log, ex)
 }
 
 // Migrate releases the caches with their content, so that another seed can adopt them. gardenlet
 // copies the certificates to that seed. Migrate removes the cleaner, even if it has not finished.
-// The state contains its upstreams, so the next seed cleans the nodes.
+// The state contains the upstreams of the cleaner, so the next seed cleans the nodes.
 func (a *Actuator) Migrate(ctx context.Context, _ logr.Logger, ex *extensionsv1alpha1.Extension) error {
 	if err := a.keepCaches(ctx, ex.Namespace); err != nil {
 		return err
@@ -162,7 +161,7 @@ func (a *Actuator) refresh(ctx context.Context, ex *extensionsv1alpha1.Extension
 	return nil
 }
 
-// cluster returns the Cluster with only the Shoot decoded. The CloudProfile can be 200 KiB.
+// cluster returns the Cluster. It decodes only the Shoot, because a CloudProfile can have 200 KiB.
 func (a *Actuator) cluster(ctx context.Context, namespace string) (*extensionscontroller.Cluster, error) {
 	read := &extensionsv1alpha1.Cluster{}
 	if err := a.client.Get(ctx, client.ObjectKey{Name: namespace}, read); err != nil {
@@ -178,8 +177,8 @@ func (a *Actuator) cluster(ctx context.Context, namespace string) (*extensionsco
 	return &extensionscontroller.Cluster{ObjectMeta: read.ObjectMeta, Shoot: shoot}, nil
 }
 
-// nodesToClean returns whether the shoot keeps its nodes. While it is deleted, the cleaner would
-// find no node and block the deletion (gardener-extension-registry-cache#83, #173).
+// nodesToClean returns whether the shoot keeps its nodes. In a shoot that is being deleted, the
+// cleaner would find no node and block the deletion (gardener-extension-registry-cache#83, #173).
 func nodesToClean(cluster *extensionscontroller.Cluster) bool {
 	return cluster.Shoot.DeletionTimestamp == nil && !extensionscontroller.IsHibernated(cluster)
 }
@@ -189,14 +188,14 @@ func mayBeOnNodes(ex *extensionsv1alpha1.Extension) bool {
 	return ex.Status.ProviderStatus != nil || ex.Status.State != nil
 }
 
-// ReconciliationTimeout bounds one Reconcile or Delete. Cleaning the nodes may take longer than the
-// extension library's default of 3 minutes.
+// ReconciliationTimeout limits one Reconcile or Delete. The default of the extension library, 3
+// minutes, can be too short to clean the nodes.
 const ReconciliationTimeout = 11 * time.Minute
 
 // Options are the settings of the controller.
 type Options struct {
 	Controller controller.Options // its ReconciliationTimeout defaults to ReconciliationTimeout
-	// IgnoreOperationAnnotation makes the controller reconcile changes without gardenlet's annotation.
+	// IgnoreOperationAnnotation: changes are reconciled even without gardenlet's annotation.
 	IgnoreOperationAnnotation bool
 	ExtensionClasses          []extensionsv1alpha1.ExtensionClass // default: shoot
 	Images                    charts.Images
@@ -205,7 +204,7 @@ type Options struct {
 // AddToManager adds the controller for Extensions of type registry-cache. The manager's scheme must
 // contain the types of extensionscontroller.AddToScheme.
 func AddToManager(ctx context.Context, mgr manager.Manager, options Options) error {
-	// Read without a cache. A cache may lack the actuator's last write, and show a ManagedResource
+	// Do not read from a cache. It may lack the actuator's last write, and may show a ManagedResource
 	// as healthy that is not applied yet (gardener-extension-registry-cache#344).
 	live, err := client.New(mgr.GetConfig(), client.Options{
 		HTTPClient: mgr.GetHTTPClient(),

@@ -92,9 +92,9 @@ func (a *Actuator) requestReconciliation(ctx context.Context, namespace, name st
 	return nil
 }
 
-// previousServices returns the previous Services of renamed caches. A node uses the old address for
-// minutes, until gardener-node-agent applies the next OperatingSystemConfig. Without the previous
-// Service, each request would time out. The next reconciliation removes the previous Service.
+// previousServices returns the previous Services of caches with a new Service name. A node uses the
+// old address for minutes, until gardener-node-agent applies the next OperatingSystemConfig.
+// Without the previous Service, each request would time out. The next reconciliation removes it.
 func (t *target) previousServices(shoot cache.Shoot) ([]client.Object, error) {
 	var services []client.Object
 	for _, c := range t.config.Caches {
@@ -125,7 +125,7 @@ func (t *target) withPreviousServiceNames() *v1alpha3.RegistryConfig {
 	return config
 }
 
-// certificates are the certificates of the caches that serve HTTPS.
+// certificates describes the certificates of the caches that serve HTTPS.
 type certificates struct {
 	ca        *certificate.CA   // nil if no cache serves HTTPS
 	addresses map[string]string // cluster IPs of the issued certificates, by upstream
@@ -138,8 +138,8 @@ func (c *certificates) bundle() []byte {
 	return c.ca.Bundle()
 }
 
-// certificates issues a certificate for every HTTPS cache whose cluster IP is known. Of a cache
-// without a known cluster IP, only the Service is deployed until it has one.
+// certificates issues a certificate for every HTTPS cache whose cluster IP is known. If it is not
+// known yet, only the Service of the cache is deployed at first.
 func (a *Actuator) certificates(ctx context.Context, log logr.Logger, t *target) (*certificates, error) {
 	secure := t.tlsCaches()
 	if len(secure) == 0 {
@@ -157,7 +157,7 @@ func (a *Actuator) certificates(ctx context.Context, log logr.Logger, t *target)
 	return c, c.issue(ctx, t, addresses)
 }
 
-// issue issues certificates and stores them in the target. addresses maps upstreams to cluster IPs.
+// issue issues certificates and stores them in the target. It gets the cluster IPs by upstream.
 func (c *certificates) issue(ctx context.Context, t *target, addresses map[string]string) error {
 	for _, this := range t.tlsCaches() {
 		address := net.ParseIP(addresses[this.Upstream])
@@ -186,8 +186,8 @@ func (c *certificates) covers(t *target, addresses map[string]string) bool {
 	return true
 }
 
-// knownAddresses returns cluster IPs by upstream. If a Service has none, it returns the host of the
-// last reported endpoint. So a cache keeps its StatefulSet while its Service is missing.
+// knownAddresses returns cluster IPs by upstream. For a cache without one, it returns the host of
+// the last reported endpoint, so that the cache keeps its StatefulSet while its Service is missing.
 func (a *Actuator) knownAddresses(ctx context.Context, t *target, caches []v1alpha3.RegistryCache) (map[string]string, error) {
 	if t.isNew {
 		return nil, nil

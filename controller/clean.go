@@ -28,10 +28,10 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/shootclient"
 )
 
-// clean runs the cleaner until all nodes are clean, and requests the deletion of the cleaner. The
-// caller must wait for that deletion. It returns the skipped nodes with reasons: nodes that are not
-// ready and, after a longer time, nodes that the cleaner cannot run on. So one broken node cannot
-// block the Shoot.
+// clean runs the cleaner until all nodes are clean or skipped, and requests its deletion. The
+// caller must wait for the deletion. clean returns the skipped nodes with reasons: nodes that are
+// not ready and, after a longer time, nodes that the cleaner cannot run on. So one broken node
+// cannot block the Shoot.
 func (a *Actuator) clean(ctx context.Context, log logr.Logger, namespace string, task cleaner.Task) ([]string, error) {
 	set, err := cleaner.DaemonSet(task, a.images.RegistryCleaner)
 	if err != nil {
@@ -63,8 +63,8 @@ func (a *Actuator) clean(ctx context.Context, log logr.Logger, namespace string,
 	return skipped, err
 }
 
-// awaitEarlierCleaner waits until a cleaner that is being deleted is gone: an update of it would be
-// lost.
+// awaitEarlierCleaner waits until a cleaner that is being deleted is gone: it would not run a new
+// task.
 func (a *Actuator) awaitEarlierCleaner(ctx context.Context, namespace string) error {
 	mr, err := a.managedResource(ctx, namespace, cleanerName)
 	switch {
@@ -104,7 +104,7 @@ func (a *Actuator) awaitCleaned(ctx context.Context, namespace string) ([]string
 	err = backoff(a.waits.interval).Until(limited, true, true, func(context.Context) (bool, error) {
 		elapsed := time.Since(started)
 		patient := elapsed < fullCheckAt
-		if !patient { // check lists all nodes and pods, so not in each poll
+		if !patient { // check then lists all nodes and pods, which is too much for each poll
 			fullCheckAt = elapsed + min(elapsed, 2*a.waits.reported)
 		}
 		done := check(patient)
@@ -141,16 +141,16 @@ func backoff(interval time.Duration) wait.DelayFunc {
 // DaemonSet's own status is slower: it reports a pod as ready some seconds after its node is clean.
 const smallShoot = 20
 
-// rollout returns the state of the cleaner's rollout and the age of the cleaner. There may be
-// thousands of nodes and pods. If patient, and the shoot is not small, it does not read them before
-// the DaemonSet reports that it is done. Until then it returns the progress as an error.
+// rollout returns the state of the cleaner's rollout and the age of the cleaner. If patient is set
+// and the shoot is not small, rollout reads the nodes and pods, perhaps thousands, only after the
+// DaemonSet reports that it is done. Before that, it returns the progress as an error.
 func (a *Actuator) rollout(ctx context.Context, shoot client.Client, namespace string, patient bool) (cleaner.Rollout, time.Duration, error) {
 	var none cleaner.Rollout
 	mr, err := a.managedResource(ctx, namespace, cleanerName)
 	if err != nil {
 		return none, 0, err
 	}
-	// A new task changes the ManagedResource's generation: the name of its Secret has a hash.
+	// A new task changes the ManagedResource's generation, because its Secret's name has a hash.
 	if err := health.CheckManagedResourceApplied(mr); err != nil {
 		return none, 0, err
 	}
@@ -185,7 +185,7 @@ const (
 	maxNodesNamed = 10
 )
 
-// nodesCleaned returns the condition after a clean-up that skipped the nodes, each with the reason.
+// nodesCleaned returns the condition after a clean-up that skipped these nodes, given with reasons.
 func nodesCleaned(clock clock.Clock, ex *extensionsv1alpha1.Extension, skipped []string) gardencorev1beta1.Condition {
 	condition := v1beta1helper.GetOrInitConditionWithClock(clock, ex.Status.Conditions, v1alpha3.ConditionNodesCleaned)
 	if len(skipped) == 0 {

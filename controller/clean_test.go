@@ -91,7 +91,7 @@ func (l *landscape) cleanerPod(set *appsv1.DaemonSet, node string) *corev1.Pod {
 	return pod
 }
 
-// stopCleaner deletes the cleaner's DaemonSet and pods, like the deletion of its ManagedResource.
+// stopCleaner deletes the cleaner's DaemonSet and pods, as when its ManagedResource is deleted.
 func (l *landscape) stopCleaner(ctx context.Context) error {
 	inKubeSystem := client.InNamespace(metav1.NamespaceSystem)
 	if err := l.shoot.DeleteAllOf(ctx, &corev1.Pod{}, inKubeSystem, client.MatchingLabels(cleaner.Labels())); err != nil {
@@ -134,8 +134,8 @@ func logTo(logged *strings.Builder) logr.Logger {
 	return funcr.New(func(_, args string) { logged.WriteString(args + "\n") }, funcr.Options{})
 }
 
-// TestBrokenNodeGetsTime checks that a node that just became not ready is waited for, because it
-// may be restarting.
+// TestBrokenNodeGetsTime checks that the cleaner waits for a node that just became unready, because
+// it may be restarting.
 func TestBrokenNodeGetsTime(t *testing.T) {
 	for name, test := range map[string]struct {
 		quiet  time.Duration
@@ -314,7 +314,7 @@ func TestCleanUpsSurviveMigration(t *testing.T) {
 	l.expectCleanUps(t, `"cleanUps":1`, alpha, beta)
 }
 
-// TestStateWithoutConfig checks a status of a version that had no state.
+// TestStateWithoutConfig checks a status that a version without state has written.
 func TestStateWithoutConfig(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{alpha}, []string{alpha, beta}), cluster())
 	l.noCleaner = "ImagePullBackOff"

@@ -96,8 +96,8 @@ func TestDelete(t *testing.T) {
 	}
 }
 
-// TestDeleteCleansEverything checks that the cleaner runs with --all. Then it also removes the
-// unit, and not only the configuration of single upstreams.
+// TestDeleteCleansEverything checks that the cleaner runs with --all. Without it, the cleaner would
+// remove the configuration of single upstreams, but not the unit.
 func TestDeleteCleansEverything(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{alpha}, []string{alpha}), cluster(), managedResource(cachesName))
 	l.noCleaner = "ImagePullBackOff"

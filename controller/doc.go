@@ -2,9 +2,9 @@
 // shoot, cleans the nodes when caches are removed, and reports the endpoints in the providerStatus.
 // The webhook passes the endpoints on to the nodes.
 //
-// It deploys with ManagedResources, and reads Services, nodes and the cleaner's pods in the shoot.
-// Package volume does what a ManagedResource cannot: it grows claims, releases their StatefulSets,
-// and deletes claims and pods that cannot be used.
+// The package deploys with ManagedResources, and reads Services, nodes and the cleaner's pods in
+// the shoot. Package volume does what a ManagedResource cannot: it grows claims, releases their
+// StatefulSets, and deletes claims and pods that cannot be used.
 //
 // It must not depend on the content of the objects (packages cache and cleaner) or on files of
 // nodes (package nodeconfig).

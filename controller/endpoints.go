@@ -50,8 +50,8 @@ func (a *Actuator) endpointsOf(ctx context.Context, t *target, issued *certifica
 }
 
 // awaitEndpoints waits for the Services of all configured caches. The error names missing upstreams
-// and the reason. If a cache is new, Services count only once gardener-resource-manager has applied
-// the current state: it may still delete the Service of an earlier cache of the same upstream.
+// and the reason. If a cache is new, gardener-resource-manager must first apply the current state:
+// it may still delete the Service of an earlier cache of the same upstream.
 func (a *Actuator) awaitEndpoints(ctx context.Context, t *target) ([]v1alpha3.RegistryCacheStatus, error) {
 	shoot, err := a.shoot(ctx, t)
 	if err != nil {
@@ -68,8 +68,9 @@ func (a *Actuator) awaitEndpoints(ctx context.Context, t *target) ([]v1alpha3.Re
 	var endpoints []v1alpha3.RegistryCacheStatus
 	var pending error
 	started := time.Now()
-	// The requests do not use the context of the poll. The last request would fail with "client
-	// rate limiter Wait returned an error: context deadline exceeded", which hides what is missing.
+	// The requests do not use the context of the poll. Otherwise the last request would fail with
+	// "client rate limiter Wait returned an error: context deadline exceeded" and hide what is
+	// missing.
 	err = wait.PollUntilContextTimeout(ctx, a.waits.interval, a.waits.endpoints, true, func(context.Context) (bool, error) {
 		endpoints, pending = a.endpoints(ctx, shoot, t, someNew)
 		if errors.Is(pending, errNotApplicable) && time.Since(started) >= a.waits.applied || shootclient.NoAnswer(pending) {
@@ -156,7 +157,7 @@ func clusterIP(services []corev1.Service, c *v1alpha3.RegistryCache) string {
 	return ""
 }
 
-// errNotApplicable means that waiting does not help until someone fixes the cause.
+// errNotApplicable means that waiting is useless, because someone must fix the cause first.
 var errNotApplicable = errors.New("cannot be applied to the shoot")
 
 // notApplied returns why the objects of the ManagedResource may be missing in the shoot.

@@ -171,7 +171,7 @@ func withTLS(on bool) func(*v1alpha3.RegistryConfig) {
 	return func(c *v1alpha3.RegistryConfig) { c.Caches[0].HTTP = &v1alpha3.HTTP{TLS: on} }
 }
 
-// served returns the certificate that alpha is deployed with, nil if none.
+// served returns the certificate with which the cache of alpha is deployed, or nil.
 func (l *landscape) served(t *testing.T) *x509.Certificate {
 	t.Helper()
 	objects, err := managedresources.GetObjects(t.Context(), l.seed, namespace, cachesName)

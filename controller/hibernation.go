@@ -7,8 +7,8 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// hibernationEnabled returns whether the Shoot's spec enables hibernation. Then the shoot's API
-// server is stopped, or about to be stopped.
+// hibernationEnabled returns whether the Shoot's spec enables hibernation. If so, the shoot's API
+// server is stopped or will stop soon.
 func (t *target) hibernationEnabled() bool {
 	return extensionscontroller.IsHibernationEnabled(t.cluster)
 }
@@ -19,8 +19,8 @@ func isHibernated(cluster *extensionscontroller.Cluster) bool {
 	return extensionscontroller.IsHibernated(cluster) && cluster.Shoot.DeletionTimestamp == nil
 }
 
-// removeFrom is like remove, but does not wait for objects in a hibernated shoot, which are deleted
-// when it wakes up. Otherwise the Extension would exist until then and could not be added again.
+// removeFrom is like remove, but in a hibernated shoot it does not wait for the objects: they are
+// deleted when it wakes up. Otherwise the Extension would exist until then, and block a new one.
 func (a *Actuator) removeFrom(ctx context.Context, log logr.Logger, cluster *extensionscontroller.Cluster, names ...string) error {
 	namespace := cluster.ObjectMeta.Name
 	if !isHibernated(cluster) {

@@ -25,9 +25,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/cache"
 )
 
-// points returns the numbers, from 1, of the requests at which an interruption makes a difference:
-// all writes, and the first of equal reads. Later equal reads are left out, because a failed read
-// leaves the same state as a process that ends before the next write.
+// points returns the requests at which an interruption makes a difference, as numbers from 1: all
+// writes, and of equal reads the first. A later equal read is left out: if it fails, the state is
+// the same as if the process ends before the next write.
 func points(requests []string) []int {
 	var numbers []int
 	for i, request := range requests {
@@ -68,7 +68,7 @@ func breakAt(at int, request string) map[string]func(w *wire, cancel context.Can
 	}
 }
 
-// change is one action of a user on a shoot with caches for alpha and beta.
+// change is what happens to a shoot with caches for alpha and beta.
 type change struct {
 	config func(*v1alpha3.RegistryConfig)
 	act    func(*Actuator, context.Context, *extensionsv1alpha1.Extension) error
@@ -101,7 +101,7 @@ var changes = map[string]change{
 	}},
 }
 
-// newRunningLandscape returns a landscape with caches for alpha and beta, and the changed config.
+// newRunningLandscape returns a landscape with running caches and an unreconciled config change.
 func newRunningLandscape(t *testing.T, config func(*v1alpha3.RegistryConfig)) (*landscape, *wire) {
 	t.Helper()
 	l := newLandscape(t, newExtension([]string{alpha, beta}, nil), cluster())
@@ -274,7 +274,7 @@ func (l *landscape) hangs(requests *int) {
 }
 
 // TestHangingShootIsAskedOnce checks that an attempt ends with the first request that times out.
-// Each takes the client's timeout of 10 seconds.
+// Each further request would take the client's timeout of 10 seconds.
 func TestHangingShootIsAskedOnce(t *testing.T) {
 	for name, test := range map[string]struct{ wanted, running []string }{
 		"for endpoints":           {[]string{alpha}, []string{alpha}},

@@ -53,8 +53,8 @@ func TestMain(m *testing.M) {
 
 // landscape is a seed and a shoot with fake clients. It acts as gardener-resource-manager whenever
 // a ManagedResource is written and the shoot is not hibernated: it applies the Services to the
-// shoot, assigns cluster IPs, runs the cleaner on ready nodes, and reports the conditions. log has
-// the writes to the seed, in order.
+// shoot, assigns cluster IPs, runs the cleaner on ready nodes, and reports the conditions. The
+// field log contains the writes to the seed, in order.
 type landscape struct {
 	seed, shoot client.WithWatch
 	actuator    *Actuator
@@ -65,7 +65,7 @@ type landscape struct {
 	applyError string
 	// finalizer, if set, is added to every ManagedResource that is written.
 	finalizer string
-	// behind makes the landscape ignore the latest generation.
+	// behind keeps the old observedGeneration in a ManagedResource that is written.
 	behind bool
 	// missed are the ManagedResources that were written while the shoot was hibernated.
 	missed map[string]bool
@@ -136,7 +136,7 @@ func (l *landscape) interceptors() interceptor.Funcs {
 	}
 }
 
-// note logs an operation on a ManagedResource, except the one for monitoring.
+// note logs an operation on any ManagedResource but the one for monitoring.
 func (l *landscape) note(verb, name string) {
 	if name != monitoringName {
 		l.log = append(l.log, verb+" "+name)
@@ -182,7 +182,7 @@ func (l *landscape) written(ctx context.Context, c client.Client, obj client.Obj
 	return c.Status().Update(ctx, mr)
 }
 
-// resync handles an unchanged ManagedResource again.
+// resync acts as gardener-resource-manager for an unchanged ManagedResource.
 func (l *landscape) resync(t *testing.T, name string) {
 	t.Helper()
 	mr, err := l.actuator.managedResource(t.Context(), namespace, name)
@@ -212,7 +212,7 @@ func (l *landscape) exists(t *testing.T, name string) bool {
 	return err == nil
 }
 
-// reconcile calls the actuator with an Extension without status, as a cache might return it.
+// reconcile passes the actuator an Extension without providerStatus, as a stale cache returns it.
 func (l *landscape) reconcile(t *testing.T) error {
 	t.Helper()
 	ex := l.extension(t)
@@ -242,8 +242,8 @@ func upstreamsOf(ex *extensionsv1alpha1.Extension) []string {
 	return upstreams
 }
 
-// newExtension returns an Extension that configures caches for the wanted upstreams. Its status has
-// the running upstreams. If running is nil, it has no status.
+// newExtension returns an Extension that configures caches for the wanted upstreams. Its status
+// lists the running upstreams. If running is nil, there is no status.
 func newExtension(wanted, running []string) *extensionsv1alpha1.Extension {
 	config := v1alpha3.RegistryConfig{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha3.SchemeGroupVersion.String(), Kind: "RegistryConfig"}}
 	for _, upstream := range wanted {
@@ -278,7 +278,7 @@ func encode(object any) []byte {
 	return raw
 }
 
-// cluster returns the Cluster of a shoot after the changes.
+// cluster returns the Cluster of a shoot to which the changes were made.
 func cluster(changes ...func(*gardencorev1beta1.Shoot)) *extensionsv1alpha1.Cluster {
 	shoot := &gardencorev1beta1.Shoot{
 		TypeMeta:   metav1.TypeMeta{APIVersion: gardencorev1beta1.SchemeGroupVersion.String(), Kind: "Shoot"},
@@ -303,7 +303,7 @@ func deleting(shoot *gardencorev1beta1.Shoot) {
 	shoot.DeletionTimestamp = &now
 }
 
-// hibernating sets a shoot to be hibernated. Its nodes still run.
+// hibernating enables hibernation in the spec of a shoot. Its nodes still run.
 func hibernating(shoot *gardencorev1beta1.Shoot) {
 	enabled := true
 	shoot.Spec.Hibernation = &gardencorev1beta1.Hibernation{Enabled: &enabled}

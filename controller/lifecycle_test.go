@@ -27,8 +27,8 @@ func sized(size string) func(*v1alpha3.RegistryConfig) {
 	}
 }
 
-// assertConfigurationError checks that the error contains all texts and has the code by which
-// Gardener shows it as a mistake of the Shoot's owner.
+// assertConfigurationError checks that the error contains all texts. It must also have the code by
+// which Gardener shows it as a mistake of the Shoot's owner.
 func assertConfigurationError(t *testing.T, err error, says ...string) {
 	t.Helper()
 	if !slices.Contains(v1beta1helper.ExtractErrorCodes(err), gardencorev1beta1.ErrorConfigurationProblem) {
@@ -58,7 +58,7 @@ func TestVolumeGrows(t *testing.T) {
 	}
 }
 
-// TestVolumeThatCannotGrow checks that everything else is done, and that the size can be reverted.
+// TestVolumeThatCannotGrow checks that all other changes are made and the size can be reverted.
 func TestVolumeThatCannotGrow(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{alpha, beta}, nil), cluster())
 	l.storageClass = "fixed"
@@ -112,7 +112,7 @@ func TestMissingReference(t *testing.T) {
 	}
 }
 
-// TestRemovalSurvivesMigration checks that the next seed only needs the state.
+// TestRemovalSurvivesMigration checks that the next seed needs nothing but the state.
 func TestRemovalSurvivesMigration(t *testing.T) {
 	l, _ := newRunningLandscape(t, func(c *v1alpha3.RegistryConfig) { c.Caches = c.Caches[1:] })
 	if err := l.actuator.Migrate(t.Context(), logr.Discard(), l.extension(t)); err != nil {
@@ -170,8 +170,8 @@ func TestMonitoring(t *testing.T) {
 	}
 }
 
-// TestNodesCleaned checks that the condition names skipped nodes, and that a complete clean-up
-// resets it.
+// TestNodesCleaned checks that the condition names skipped nodes, and that it is True again after a
+// complete clean-up.
 func TestNodesCleaned(t *testing.T) {
 	l, _ := newRunningLandscape(t, func(c *v1alpha3.RegistryConfig) { c.Caches = c.Caches[1:] })
 	broken := worker("broken", false)
@@ -204,8 +204,8 @@ type wire struct {
 	requests []string
 	// accesses counts how often the client for the shoot was requested.
 	accesses int
-	// fail, if set, is called before and after each request. Its error is returned to the actuator.
-	// number counts from 1.
+	// fail, if set, is called before and after each request, and the actuator gets its error. The
+	// first request has the number 1.
 	fail func(number int, done bool) error
 }
 
@@ -273,8 +273,8 @@ func (w *wire) through(side string, to client.WithWatch) client.Client {
 }
 
 // byLibrary is the number of requests that Gardener's extension library adds to each
-// reconciliation: the finalizer (only the first time), the status before and after, and the removal
-// of the operation annotation.
+// reconciliation: the finalizer (only the first time), the status before and after the
+// reconciliation, and the removal of the operation annotation.
 const byLibrary = 4
 
 // TestRequests limits the requests of a reconciliation.

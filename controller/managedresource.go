@@ -32,13 +32,13 @@ const (
 	// monitoringName is the ManagedResource for the shoot's Prometheus and Plutono, applied to the
 	// seed.
 	monitoringName = "extension-registry-cache-monitoring"
-	// origin prevents gardenlet from deleting these ManagedResources together with gardenlet's.
+	// origin tells gardenlet not to delete these ManagedResources together with its own.
 	origin = "registry-cache"
 )
 
-// apply writes a ManagedResource and its Secret unless they are up to date. kind returns the other
-// settings of the ManagedResource. With a createOnly client, apply fails with IsAlreadyExists if
-// the ManagedResource or the Secret exists.
+// apply writes a ManagedResource and its Secret unless they are up to date. The function kind
+// returns the other settings of the ManagedResource. With a createOnly client, apply fails with
+// IsAlreadyExists if the ManagedResource or the Secret exists.
 func apply(
 	ctx context.Context, c client.Client, namespace, name string, data map[string][]byte,
 	kind func(client.Client) *builder.ManagedResource,

@@ -44,8 +44,8 @@ func (a *Actuator) Reconcile(ctx context.Context, log logr.Logger, ex *extension
 }
 
 // cleanRemoved removes the configuration of removed upstreams from the nodes, and then from the
-// status. After that, the webhook no longer gives it to nodes, and a retry does not clean again.
-// The cleaner is deleted while the caches are deployed. A retry first waits for its deletion.
+// status. After that, the webhook no longer gives this configuration to nodes, and a retry does not
+// clean again. The cleaner is deleted while the caches are deployed. A retry first waits for this.
 func (a *Actuator) cleanRemoved(ctx context.Context, log logr.Logger, t *target) error {
 	removed := t.before.removed(t.config)
 	if len(removed) == 0 {
@@ -76,9 +76,9 @@ func (a *Actuator) cleanRemoved(ctx context.Context, log logr.Logger, t *target)
 }
 
 // countCleanUp counts a clean-up in the status before it starts. The webhook writes the number into
-// the unit. Without it, a reverted removal would not change the OperatingSystemConfig,
-// gardener-node-agent would do nothing, and cleaned nodes would stay without the mirror. A resumed
-// clean-up is not counted again.
+// the unit. Without this number, a reverted removal would not change the OperatingSystemConfig,
+// gardener-node-agent would do nothing, and cleaned nodes would stay without the mirror. A clean-up
+// that is resumed counts once.
 func (a *Actuator) countCleanUp(ctx context.Context, t *target) error {
 	mr, err := a.managedResource(ctx, t.ex.Namespace, cleanerName)
 	if client.IgnoreNotFound(err) != nil {

@@ -121,8 +121,7 @@ func TestReconcileReportsServices(t *testing.T) {
 	}
 }
 
-// TestReconcileKeepsTheCachesUntilNodesAreClean checks the promise that no node keeps a mirror of a
-// removed cache.
+// TestReconcileKeepsTheCachesUntilNodesAreClean: no node may keep a mirror of a removed cache.
 func TestReconcileKeepsTheCachesUntilNodesAreClean(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{beta}, []string{alpha, beta}), cluster())
 	l.noCleaner = "ImagePullBackOff"
@@ -176,8 +175,8 @@ func TestReconcileRemovesTheCleanerMeanwhile(t *testing.T) {
 	}
 }
 
-// TestReconcileIgnoresPreviousService checks that the Service of a removed cache is not reported
-// for a new cache of the same upstream, because it may still be deleted.
+// TestReconcileIgnoresPreviousService: the Service of a removed cache may still exist when the
+// upstream gets a new cache. It will be deleted, so it must not be reported.
 func TestReconcileIgnoresPreviousService(t *testing.T) {
 	for name, test := range map[string]struct {
 		running []string
@@ -231,8 +230,8 @@ func TestReconcileWithoutEndpoint(t *testing.T) {
 	}
 }
 
-// TestReconcileGivesUpEarly checks that objects that gardener-resource-manager cannot apply do not
-// block a worker.
+// TestReconcileGivesUpEarly: if gardener-resource-manager cannot apply the objects, a
+// reconciliation must not wait long, because it occupies a worker.
 func TestReconcileGivesUpEarly(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{alpha}, nil), cluster())
 	l.applyError = "exceeded quota"
@@ -245,7 +244,7 @@ func TestReconcileGivesUpEarly(t *testing.T) {
 	}
 }
 
-// TestReconcileReportsApplyErrors checks that existing endpoints do not hide the error.
+// TestReconcileReportsApplyErrors checks that an apply error is reported even if endpoints exist.
 func TestReconcileReportsApplyErrors(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{alpha}, nil), cluster())
 	if err := l.reconcile(t); err != nil {

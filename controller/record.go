@@ -25,7 +25,7 @@ type record struct {
 	// applied is the config that the caches were last deployed with, from status.state, which
 	// Gardener copies to another seed. Nil if there is none.
 	applied *v1alpha3.RegistryConfig
-	// cleanUps is the number of clean-ups that have started, from status.state.
+	// cleanUps counts how many clean-ups have been started. It is from status.state.
 	cleanUps int64
 }
 
@@ -88,7 +88,7 @@ func (r record) removed(config *v1alpha3.RegistryConfig) []string {
 	return slices.DeleteFunc(r.upstreams(), func(upstream string) bool { return find(config.Caches, upstream) != nil })
 }
 
-// retained returns the record without upstreams that are not in config.
+// retained returns the record with only those upstreams that are in config.
 func (r record) retained(config *v1alpha3.RegistryConfig) record {
 	kept := record{cleanUps: r.cleanUps}
 	if r.status != nil {
@@ -191,7 +191,7 @@ func (a *Actuator) clearRecord(ctx context.Context, ex *extensionsv1alpha1.Exten
 	return a.patchStatus(ctx, ex, before)
 }
 
-// replaceRaw writes wanted into to, unless it equals current.
+// replaceRaw stores wanted in *to, unless wanted equals current.
 func replaceRaw[T any](current, wanted *T, to **runtime.RawExtension) error {
 	if equality.Semantic.DeepEqual(current, wanted) {
 		return nil

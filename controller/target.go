@@ -20,16 +20,16 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/reference"
 )
 
-// target is the input and the progress of one reconciliation. Its config is valid.
+// target holds the input and the progress of one reconciliation. Its config is valid.
 type target struct {
 	ex      *extensionsv1alpha1.Extension
 	cluster *extensionscontroller.Cluster
 	before  record // of earlier reconciliations
-	// config is the providerConfig with defaults. A volume that cannot grow has its actual size.
+	// config is the providerConfig with defaults. If a volume cannot grow, it contains the old size.
 	config  *v1alpha3.RegistryConfig
 	secrets map[string]cache.Secrets // referenced Secrets and certificates, by upstream
 	refused field.ErrorList          // errors for fields that could not be applied
-	isNew   bool                     // no cache is known to have been deployed before
+	isNew   bool                     // false once caches are known to be deployed
 	cleaned bool                     // a cleaner has run and its deletion was requested
 	shoot   client.Client            // nil until Actuator.shoot sets it
 }
@@ -81,7 +81,7 @@ func (t *target) tlsCaches() []v1alpha3.RegistryCache {
 	return slices.DeleteFunc(slices.Clone(t.config.Caches), func(c v1alpha3.RegistryCache) bool { return !cache.ServesTLS(c) })
 }
 
-// record returns the record to write once everything is deployed.
+// record returns the record to write after everything is deployed.
 func (t *target) record(status *v1alpha3.RegistryStatus) record {
 	applied := t.config
 	if t.hibernationEnabled() || len(t.refused) > 0 {
@@ -123,9 +123,9 @@ func networksOf(shoot *gardencorev1beta1.Shoot) []string {
 var errWorkerless = errors.New("the Shoot has no workers, so no node can run a cache or pull through it; " +
 	"remove the extension from the Shoot, or add a worker pool")
 
-// decodeConfig returns the providerConfig, valid and with defaults. applied, the last applied
-// config or nil, limits changes. Errors have field paths and the code ERR_CONFIGURATION_PROBLEM, by
-// which Gardener shows them to the Shoot's owner.
+// decodeConfig returns the providerConfig, valid and with defaults. The last applied config, if not
+// nil, limits which changes are valid. Errors have field paths and the code
+// ERR_CONFIGURATION_PROBLEM, by which Gardener shows them to the Shoot's owner.
 func decodeConfig(ex *extensionsv1alpha1.Extension, applied *v1alpha3.RegistryConfig) (*v1alpha3.RegistryConfig, error) {
 	var raw []byte
 	if ex.Spec.ProviderConfig != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// alphaClaim returns the claim of alpha's cache after the changes.
+// alphaClaim makes the changes to the claim of alpha's cache and returns it.
 func (l *landscape) alphaClaim(t *testing.T, changes ...func(*corev1.PersistentVolumeClaim)) *corev1.PersistentVolumeClaim {
 	t.Helper()
 	claim := &corev1.PersistentVolumeClaim{}
@@ -78,8 +78,8 @@ func TestUnboundClaim(t *testing.T) {
 	}
 }
 
-// TestGrowthBeyondTheQuota checks that everything else is done, and that the error contains the API
-// server's error.
+// TestGrowthBeyondTheQuota checks that all other changes are made, and that the error contains the
+// API server's error.
 func TestGrowthBeyondTheQuota(t *testing.T) {
 	l, w := newRunningLandscape(t, sized("20Gi"))
 	l.configure(t, func(c *v1alpha3.RegistryConfig) {

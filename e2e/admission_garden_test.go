@@ -30,12 +30,12 @@ import (
 // admissionName is the name of the webhook configuration, the Deployment and the service account.
 const admissionName = "gardener-extension-registry-cache-admission"
 
-// gardenStandIn is the seed's API server, which replaces the garden's in this scenario, with the
-// namespace of a project.
+// gardenStandIn is the seed's API server. In this scenario it stands in for the garden's API
+// server, and has a namespace for a project.
 type gardenStandIn struct {
 	rig.Access
 	namespace string
-	// unchecked is the result of countUnchecked when install returned.
+	// unchecked is the result of countUnchecked at the end of install.
 	unchecked int
 	// private is the Shoot whose cache refers to a Secret.
 	private *gardencorev1beta1.Shoot
@@ -118,7 +118,7 @@ func (g *gardenStandIn) countUnchecked(ctx context.Context, p *rig.Run) (request
 	return requests
 }
 
-// uninstall deletes only the namespace, as docs/admission.md describes.
+// uninstall deletes only the admission's namespace, as docs/admission.md describes.
 func (g *gardenStandIn) uninstall(ctx context.Context, p *rig.Run) {
 	p.Check(g.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: kind.AdmissionNamespace}}))
 	p.Await(ctx, "the webhook configuration is gone", time.Minute, func(ctx context.Context) (bool, string, error) {

@@ -27,10 +27,10 @@ const (
 	secretField     = admissionConfig + "caches[0].secretReferenceName"
 )
 
-// admission proves which Shoots the admission refuses and accepts, called by a real API server, and
+// admission proves which Shoots the admission refuses and accepts when an API server calls it, and
 // that it can be removed completely. The seed's API server replaces the garden's (docs/testbed.md).
-// It does not validate Shoots, so only the webhook can refuse one. It also accepts a Shoot if the
-// webhook does not answer, but its metrics prove that the webhook has always answered.
+// It does not validate Shoots, so only the webhook can refuse one. Without the webhook's answer it
+// accepts a Shoot, so metrics must prove that the webhook has always answered.
 func admission() rig.Scenario {
 	garden := &gardenStandIn{}
 	return rig.New("admission",
@@ -130,8 +130,8 @@ func (g *gardenStandIn) letsUnrelatedPass(ctx context.Context, p *rig.Run) {
 	p.Evidence("with a missing Secret a Shoot can hibernate, and its caches cannot change")
 }
 
-// letsDelete continues with the same Shoot. It proves that the admission accepts any change of a
-// Shoot in deletion, even one that Gardener would not allow.
+// letsDelete continues with the Shoot of readsSecrets. It proves that the admission accepts any
+// change of a Shoot in deletion, even one that Gardener would not allow.
 func (g *gardenStandIn) letsDelete(ctx context.Context, p *rig.Run) {
 	bad := configuredAs(badConfigs[0].caches)
 	denied(p, "before the deletion", g.update(ctx, p, g.private, bad), admissionConfig+badConfigs[0].field)
@@ -166,8 +166,8 @@ func admissionLabels() map[string]string {
 	return map[string]string{v1beta1constants.LabelExtensionExtensionTypePrefix + v1alpha3.ExtensionType: "true"}
 }
 
-// update applies the changes to the stored Shoot and returns the API server's error. After an error
-// shoot is the stored object.
+// update applies the changes to the stored Shoot and returns the API server's error. After an
+// error, the variable shoot holds the stored object.
 func (g *gardenStandIn) update(ctx context.Context, p *rig.Run, shoot *gardencorev1beta1.Shoot, changes ...change) error {
 	p.Helper()
 	p.Check(g.Get(ctx, client.ObjectKeyFromObject(shoot), shoot))
@@ -189,7 +189,7 @@ func configuredAs(caches string) change {
 	}
 }
 
-// withCache replaces a Shoot's caches by one cache that fields has changed.
+// withCache replaces a Shoot's caches by one cache, and applies the function fields to it.
 func withCache(fields func(*v1alpha3.RegistryCache)) change {
 	return func(p *rig.Run, shoot *gardencorev1beta1.Shoot) {
 		cache := operate.CacheOf(rig.Alpha)
@@ -229,7 +229,7 @@ func (g *gardenStandIn) makeSecret(ctx context.Context, p *rig.Run, name string,
 	p.Check(g.Create(ctx, secret))
 }
 
-// denied proves that the webhook refused a request with an error that has all of these words.
+// denied proves that the webhook refused a request with an error that contains all of these words.
 func denied(p *rig.Run, what string, err error, words ...string) {
 	p.Helper()
 	for _, word := range append(words, "denied the request") {

@@ -79,8 +79,8 @@ func proveKept(ctx context.Context, p *rig.Run) {
 	p.Evidence("with running caches: nothing changed, still a hit")
 }
 
-// stateOfCaches describes the caches in the shoot, in the Extension's status and on the workers.
-// Equal texts prove that nothing has changed them.
+// stateOfCaches describes the caches in the shoot, in the Extension's status and on the workers. If
+// two results are equal, nothing has changed the caches in between.
 func stateOfCaches(ctx context.Context, p *rig.Run, hosts ...string) string {
 	p.Helper()
 	var state strings.Builder
@@ -111,9 +111,9 @@ func refused(ctx context.Context, p *rig.Run, config []byte) (message string) {
 	return refusedShoot(ctx, p, gardenlet.Shoot(gardenlet.Extension(v1alpha3.ExtensionType, config)))
 }
 
-// refusedShoot is like refused, for a shoot with one extension. It waits for an error with all of
-// these words: an earlier error can have another cause, such as a Secret that gardenlet has not yet
-// copied to the seed. Then it stops gardenlet, which would keep waiting for a success.
+// refusedShoot is like the function refused, for a shoot with one extension. It waits for an error
+// with all of these words: an earlier error can have another cause, such as a Secret that gardenlet
+// has not yet copied to the seed. Then it stops gardenlet, which would keep waiting for a success.
 func refusedShoot(ctx context.Context, p *rig.Run, shoot *gardencorev1beta1.Shoot, words ...string) (message string) {
 	p.Helper()
 	config := shoot.Spec.Extensions[0].ProviderConfig.Raw

@@ -16,8 +16,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// createdHibernated proves that a shoot can be created hibernated, although no cache has an address
-// yet, and that its caches work once it has woken up.
+// createdHibernated proves that a shoot can be created in the hibernated state, in which no cache
+// has an address yet, and that its caches work after it wakes up.
 func createdHibernated() rig.Scenario {
 	return rig.New("created-hibernated",
 		rig.Prove("the shoot does not exist", noShoot),

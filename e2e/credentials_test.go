@@ -29,8 +29,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// credentials proves that a cache sends its upstream the credentials that the Shoot refers to, also
-// after a rotation, and that the credentials do not leak.
+// credentials proves that a cache sends its upstream the credentials that the Shoot refers to,
+// before and after a rotation, and that the credentials do not leak.
 func credentials() rig.Scenario {
 	var registry *upstream.Registry
 	var img rig.Pushed
@@ -92,7 +92,7 @@ func credentials() rig.Scenario {
 }
 
 // newCredentials returns the name of a robot account, and a password that bad quoting or splitting
-// would corrupt. It starts and ends with random letters, so that traces can find a part of it.
+// would corrupt. Both ends of the password are random letters, to recognize a leaked part.
 func newCredentials() upstream.Credentials {
 	password := rand.Text()[:12] + `'$#&:"` + " \\%s`\n\xff\xfe" + rand.Text()[:12]
 	return upstream.Credentials{Username: []byte("@robot-" + rand.Text()[:12]), Password: []byte(password)}
@@ -140,7 +140,7 @@ func proveStillPulls(ctx context.Context, p *rig.Run, before rig.Pushed) {
 
 const referenceField = "caches[2].secretReferenceName"
 
-// badSecrets are plausible mistakes in a Secret. The error must name the field and have the word.
+// badSecrets are plausible mistakes in a Secret. The error must contain the field and the word.
 var badSecrets = []struct {
 	name   string
 	data   map[string][]byte
@@ -155,7 +155,7 @@ var badSecrets = []struct {
 }
 
 // proveBadSecretsRefused proves that each bad Secret puts the Extension in Error, and that no cache
-// changes. The error has the field and the cause, but no content of the Secret. The last cache
+// changes. The error contains the field and the cause, but no content of the Secret. The last cache
 // refers to the Secret.
 func proveBadSecretsRefused(ctx context.Context, p *rig.Run, refer rig.References, caches []v1alpha3.RegistryCache) {
 	p.Helper()
@@ -225,7 +225,7 @@ func proveSecret(ctx context.Context, p *rig.Run, registry *upstream.Registry, a
 	p.Evidence("credentials in none of %d places", len(places))
 }
 
-// traces returns texts that appear where credentials of newCredentials have leaked.
+// traces returns texts to search for. A place that contains one of them shows the credentials.
 func traces(c upstream.Credentials) []string {
 	const random = 12
 	return []string{
@@ -257,7 +257,7 @@ func logs(ctx context.Context, p *rig.Run, cluster rig.Access, namespace string,
 	return all.String()
 }
 
-// describeCaches returns the caches' pods and StatefulSets and all ConfigMaps as JSON.
+// describeCaches returns, as JSON, the pods and StatefulSets of the caches, and all ConfigMaps.
 func describeCaches(ctx context.Context, p *rig.Run) string {
 	p.Helper()
 	inKubeSystem, ofCaches := client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost}

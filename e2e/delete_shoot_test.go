@@ -23,7 +23,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
-// deleteShoot proves that the deletion of a shoot runs no cleaner: its nodes are already deleted.
+// deleteShoot proves that no cleaner runs when a shoot is deleted: its nodes are deleted earlier.
 func deleteShoot() rig.Scenario {
 	var watched *deletion
 	return rig.New("delete-shoot",
@@ -43,7 +43,7 @@ func deleteShoot() rig.Scenario {
 	)
 }
 
-// deletion has recordings that started before the deletion.
+// deletion contains recordings that started before gardenlet deleted the shoot.
 type deletion struct {
 	nodes, configs, resources, extensions, daemonSets, namespaces *timeline.Recording
 }
@@ -61,8 +61,8 @@ func watchDeletion(ctx context.Context, p *rig.Run) *deletion {
 	}
 }
 
-// proveNoCleaner proves that no recording has a cleaner. It waits for the event of a fence, an
-// object that is created last, so that the recordings are complete.
+// proveNoCleaner proves that no recording contains a cleaner. To complete each recording, it
+// creates a last object, the fence, and waits for the event of this object.
 func (d *deletion) proveNoCleaner(ctx context.Context, p *rig.Run) {
 	p.Helper()
 	seen := 0
@@ -91,8 +91,8 @@ func (d *deletion) proveNoCleaner(ctx context.Context, p *rig.Run) {
 // originLabel distinguishes Gardener's own ManagedResources from those of extensions.
 const originLabel = "origin"
 
-// extensionFinalizer is the extension's finalizer. The extension removes it once it has deleted its
-// objects.
+// extensionFinalizer is the extension's finalizer. The extension removes the finalizer after it has
+// deleted all objects that it created.
 const extensionFinalizer = "extensions.gardener.cloud/registry-cache"
 
 // proveOrder proves gardenlet's order (reconciler_delete.go of Gardener v1.147.1): machines, then
@@ -116,7 +116,7 @@ func (d *deletion) proveOrder(p *rig.Run) {
 			p.Errorf("the Extension was deleted before the last %s", what)
 		}
 	}
-	// The deletion event has the last state of the object before its last finalizer was removed.
+	// The deletion event contains the last state of the object before its last finalizer was removed.
 	if finalizers := extension.last.Object.GetFinalizers(); !slices.Contains(finalizers, extensionFinalizer) {
 		p.Errorf("the Extension was deleted without the extension's finalizer, with %v", finalizers)
 	}
@@ -162,8 +162,8 @@ type stage struct {
 	count       int
 }
 
-// deletions returns the stage of the objects that match. It fails the scenario if no object matches
-// or if one is left.
+// deletions returns the stage of the objects that match. It fails the scenario if no matching
+// object was deleted, or if one is left.
 func deletions(p *rig.Run, recording *timeline.Recording, match func(timeline.Event) bool) stage {
 	p.Helper()
 	all, err := recording.Events()

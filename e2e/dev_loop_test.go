@@ -29,8 +29,8 @@ const (
 	loopUpWithin = 3 * time.Minute
 	// loopEndsWithin bounds the time that Ctrl-C takes.
 	loopEndsWithin = 30 * time.Second
-	// loopIsIdle is what Skaffold prints when it waits for the next change. The scenario then
-	// continues; it proves nothing with this text.
+	// loopIsIdle is what Skaffold prints when it waits for the next change. The text only tells the
+	// scenario when to continue, and is no proof.
 	loopIsIdle = "Watching for changes..."
 )
 
@@ -46,8 +46,8 @@ type devLoop struct {
 // built lists the programs in bin/ that `make dev` runs. `make e2e-all` builds them.
 func built() []string { return []string{"bin/skaffold", "bin/kubectl", "bin/testbed"} }
 
-// startLoop starts `make dev` in a copy of the sources, with the programs in bin/, until the
-// scenario ends. If the scenario has failed, the testbed's extension is then installed again.
+// startLoop starts `make dev` in a copy of the sources, with the programs in bin/, and stops it
+// when the scenario ends. After a failure it also reinstalls the testbed's extension.
 func startLoop(ctx context.Context, p *rig.Run) *devLoop {
 	p.Helper()
 	for _, program := range built() {
@@ -104,7 +104,7 @@ func (l *devLoop) command(ctx context.Context) *exec.Cmd {
 	return cmd
 }
 
-// loopEnvironment returns the environment of this process without the variables of make. make dev
+// loopEnvironment returns the environment of this process without the variables of make. `make dev`
 // stores its executables in the cache folder, and shares Go's build cache with this process.
 func loopEnvironment(ctx context.Context, cache string) ([]string, error) {
 	compiled, err := command.Output(ctx, "go", "env", "GOCACHE")

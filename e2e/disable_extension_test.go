@@ -115,16 +115,16 @@ func provePathsAbsent(ctx context.Context, p *rig.Run, worker *cluster.Node, pat
 	}
 }
 
-// latecomer is a worker that gets the old configuration again after it was cleaned, like a node
-// that joins with the old OperatingSystemConfig after the cleaner was deleted.
+// latecomer is a worker that gets its old configuration again after the cleaner has run. It stands
+// for a node that joins with the old OperatingSystemConfig when the cleaner is already gone.
 type latecomer struct {
 	worker *cluster.Node
 	host   string
-	// unit and hosts are the old contents.
+	// unit and hosts are the old contents of the unit file and of hosts.toml.
 	unit, hosts string
 }
 
-// newLatecomer returns a latecomer with the worker's current configuration.
+// newLatecomer returns a latecomer that stores the worker's current configuration.
 func newLatecomer(ctx context.Context, p *rig.Run, worker *cluster.Node, host string) *latecomer {
 	p.Helper()
 	l := &latecomer{worker: worker, host: host, unit: p.File(ctx, worker, nodeconfig.UnitPath), hosts: p.Hosts(ctx, worker, host)}

@@ -1,5 +1,5 @@
 // Package e2e tests the registry cache on kind clusters, with sigs.k8s.io/e2e-framework. Each file
-// has the scenario of one behavior.
+// contains the scenario of one behavior.
 //
 // A scenario proves its claims with the upstream's access log, the Kubernetes API and the files of
 // the nodes, never with the text of a program's log. Each scenario creates its own starting state,
@@ -10,7 +10,7 @@
 //
 //	go test -c -tags e2e -o bin/e2e.test ./e2e && RUN='^pull-through$' KEEP=1 bin/e2e.test
 //
-// The package must not depend on how the testbed is built. Package rig has the code that scenarios
-// share, package timeline records the order of events, package report renders the results, package
-// profile measures CPU time.
+// The package must not depend on how the testbed is built. Package rig contains the code that
+// scenarios share, package timeline records the order of events, package report renders the
+// results, package profile measures CPU time.
 package e2e

@@ -83,8 +83,8 @@ func appendDocuments(p *rig.Run, to []rendered, from string, content []byte) []r
 	}
 }
 
-// plantedObjects returns objects that an API server must refuse or warn about. Their field from is
-// a word that the error or warning must contain.
+// plantedObjects returns objects that an API server must refuse or warn about. In each of them,
+// rendered.from is a word that the error or warning must contain.
 func plantedObjects(restricted string) []rendered {
 	object := func(content map[string]any) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: content}
@@ -138,7 +138,7 @@ func monitoringObjects(p *rig.Run) []rendered {
 	return appendTyped(p, nil, "monitoring", p.Session.Seed.Scheme(), objects...)
 }
 
-// chartObjects returns the objects of each chart, rendered with the values of each of its tests.
+// chartObjects returns the objects of each chart, rendered once for each values file of its tests.
 func chartObjects(p *rig.Run) (objects []rendered) {
 	p.Helper()
 	renderer, err := chartrenderer.NewForConfig(p.Session.Seed.Config)
@@ -157,7 +157,7 @@ func chartObjects(p *rig.Run) (objects []rendered) {
 	return objects
 }
 
-// exampleObjects returns the objects in examples. The seed has no project namespaces, so their
+// exampleObjects returns the objects in examples. The seed has no project namespaces, so the
 // Secrets get the namespace default.
 func exampleObjects(p *rig.Run) (objects []rendered) {
 	p.Helper()
@@ -172,8 +172,8 @@ func exampleObjects(p *rig.Run) (objects []rendered) {
 	return objects
 }
 
-// files returns the files of the repository that match the pattern. It fails the scenario if none
-// match.
+// files returns the files of the repository that match the pattern. It fails the scenario if no
+// file matches.
 func files(p *rig.Run, pattern string) []string {
 	p.Helper()
 	found, err := filepath.Glob(pattern)

@@ -24,8 +24,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/certificate"
 )
 
-// dryRun proves that API servers accept, without a warning, all objects that the extension and its
-// charts render. The shoot checks caches and cleaner, the seed monitoring, charts and examples.
+// dryRun proves that API servers accept, without a warning, all objects of the extension and its
+// charts. The shoot checks caches and cleaner. The seed checks monitoring, charts and examples.
 func dryRun() rig.Scenario {
 	var shoot, seed *judge
 	return rig.New("dry-run",
@@ -114,8 +114,8 @@ func (j *judge) verdict(ctx context.Context, object *unstructured.Unstructured) 
 	return nil
 }
 
-// createNamespaces creates the namespaces among the objects until the scenario ends. The API server
-// refuses objects in a namespace that does not exist.
+// createNamespaces creates those objects that are namespaces, and deletes them when the scenario
+// ends. The API server refuses objects in a namespace that does not exist.
 func (j *judge) createNamespaces(ctx context.Context, p *rig.Run, objects []rendered) {
 	p.Helper()
 	for _, rendered := range objects {
@@ -129,7 +129,7 @@ func (j *judge) createNamespaces(ctx context.Context, p *rig.Run, objects []rend
 }
 
 // accepts fails the scenario for each object with an error or a warning. StatefulSets and
-// Deployments must also comply with "restricted". The cleaner's DaemonSet cannot, because it
+// Deployments must also comply with "restricted". The cleaner's DaemonSet cannot comply, because it
 // changes files of the node.
 func (j *judge) accepts(ctx context.Context, p *rig.Run, objects []rendered) {
 	p.Helper()

@@ -81,8 +81,8 @@ func endpointNotReady() rig.Scenario {
 	)
 }
 
-// awaitFailures waits until the Extension has changed to Error as often as wanted. It returns the
-// Extension after each change.
+// awaitFailures waits until the Extension's state has changed to Error the wanted number of times.
+// It returns the Extension as it was after each change.
 func awaitFailures(ctx context.Context, p *rig.Run, history *timeline.Recording, wanted int) []*extensionsv1alpha1.Extension {
 	p.Helper()
 	var failures []*extensionsv1alpha1.Extension
@@ -98,7 +98,7 @@ func awaitFailures(ctx context.Context, p *rig.Run, history *timeline.Recording,
 	return failures
 }
 
-// failuresIn returns the Extension after each change to Error, which is the end of one attempt.
+// failuresIn returns the Extension as it was after each change to Error, the end of one attempt.
 func failuresIn(events []timeline.Event) ([]*extensionsv1alpha1.Extension, error) {
 	var failures []*extensionsv1alpha1.Extension
 	var before gardencorev1beta1.LastOperationState

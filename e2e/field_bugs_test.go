@@ -16,7 +16,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/fieldbugs"
 )
 
-// fieldBugsFile has the results, which `make field-bugs` writes to docs/field-bugs.md.
+// fieldBugsFile contains the results. `make field-bugs` writes them to docs/field-bugs.md.
 const fieldBugsFile = "field-bugs.json"
 
 // fieldBugs returns the field bugs of the lane as scenarios, in the order of the catalog. They

@@ -28,8 +28,8 @@ import (
 // plantedAgent is the user agent of the request that the scenario sends as the extension.
 const plantedAgent = "e2e-planted"
 
-// forbidden proves that the charts grant all permissions that the extension and its admission need.
-// The seed's API server has forbidden none of their requests in the whole run, so it must run last.
+// forbidden proves that the charts grant all permissions that the extension and its admission need:
+// the seed's API server forbade none of their requests in the whole run. The scenario is last.
 func forbidden() rig.Scenario {
 	var accounts []string
 	return rig.New("forbidden",
@@ -104,7 +104,7 @@ func extensionAccount(ctx context.Context, p *rig.Run) string {
 	return serviceaccount.MakeUsername(kind.ExtensionNamespace, rig.DeploymentOfExtension(ctx, p).Spec.Template.Spec.ServiceAccountName)
 }
 
-// plantForbidden sends a request that the extension must not make, as the extension.
+// plantForbidden uses the extension's identity for a request that the extension may not make.
 func plantForbidden(ctx context.Context, p *rig.Run, account string) {
 	p.Helper()
 	namespace, name, err := serviceaccount.SplitUsername(account)

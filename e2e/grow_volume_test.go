@@ -24,8 +24,8 @@ const (
 	ungrown, grown = "10Gi", "20Gi"
 )
 
-// growVolume proves that a volume grows while the cache serves if the StorageClass allows
-// expansion, and that nothing changes otherwise. The testbed does not resize disks, so the scenario
+// growVolume proves that, if the StorageClass allows expansion, a volume grows while its cache
+// serves, and that otherwise nothing changes. The testbed does not resize disks, so the scenario
 // proves that the claims request the new size.
 func growVolume() rig.Scenario {
 	var before string

@@ -91,8 +91,8 @@ func awaitWorkers(ctx context.Context, p *rig.Run) {
 	})
 }
 
-// cachedEverywhere pulls a new image on every worker and proves that the cache fetched it once, and
-// no node did.
+// cachedEverywhere pulls a new image on every worker. It proves that the cache fetched the image
+// once, and that no node fetched it from the upstream.
 func cachedEverywhere(ctx context.Context, p *rig.Run, host string) accesslog.Evidence {
 	p.Helper()
 	img := p.Push(ctx, host)
@@ -132,7 +132,7 @@ func budgetOf(pod corev1.Pod) *policyv1.PodDisruptionBudget {
 	return &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Labels["app"]}}
 }
 
-// awaitBudget waits until the budget counts both instances. Before, it allows no eviction.
+// awaitBudget waits until the budget counts both instances. Until then no eviction is allowed.
 func awaitBudget(ctx context.Context, p *rig.Run, pod corev1.Pod) {
 	p.Helper()
 	budget := budgetOf(pod)

@@ -27,10 +27,10 @@ import (
 // interruptedTimeout bounds an operation of the extension that is killed once.
 const interruptedTimeout = 90 * time.Second
 
-// interrupted proves that the extension resumes an operation after it is killed: while it removes
-// beta from the nodes, while it adds a cache with HTTPS, and while it is disabled. No cleaner is
-// left each time. gardener-node-agent is stopped until the end, so only the cleaner removes files
-// from nodes.
+// interrupted kills the extension while it removes beta from the nodes, while it adds a cache with
+// HTTPS, and while it is disabled. It proves that the extension completes each of these operations
+// and leaves no cleaner. gardener-node-agent is stopped until the end, so only the cleaner removes
+// files from nodes.
 func interrupted() rig.Scenario {
 	var release func(context.Context) error
 	var flow *rig.Background
@@ -116,7 +116,7 @@ func awaitCleaner(ctx context.Context, p *rig.Run, flow *rig.Background) {
 }
 
 // leaderLease is the leader election lease of the extension. Its holder is <pod>_<random>, so each
-// process has another holder identity.
+// process has its own holder identity.
 var leaderLease = client.ObjectKey{Namespace: kind.ExtensionNamespace, Name: "gardener-extension-registry-cache-leader-election"}
 
 // interrupt kills the extension during an operation and returns when another process is the leader.
@@ -149,8 +149,8 @@ func interrupt(ctx context.Context, p *rig.Run, kill func(ctx context.Context, p
 	})
 }
 
-// killProcess kills the process and keeps the pod. The kubelet restarts the container at once the
-// first time, and after a backoff of 10 seconds and more later.
+// killProcess kills the process and keeps the pod. The kubelet restarts the container at once after
+// the first kill, and with a backoff of 10 seconds or more after later ones.
 func killProcess(ctx context.Context, p *rig.Run, pod *corev1.Pod) error {
 	const script = `
 container=$(crictl ps --quiet --name '^extension$' --label "io.kubernetes.pod.name=$1")

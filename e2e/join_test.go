@@ -24,7 +24,7 @@ import (
 // it.
 const joinTimeout = 2 * time.Minute
 
-// join proves that a node that joins while an upstream is removed does not keep its mirror.
+// join proves that a node that joins while an upstream is removed does not keep that mirror.
 func join() rig.Scenario {
 	var joining, other *cluster.Node
 	var labels map[string]string

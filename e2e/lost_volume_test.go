@@ -69,8 +69,8 @@ func lostVolume() rig.Scenario {
 	)
 }
 
-// removeMachine deletes a machine as machine-controller-manager does: with its Node and the pods on
-// that Node.
+// removeMachine deletes a machine, its Node and the pods on that Node, like
+// machine-controller-manager.
 func removeMachine(ctx context.Context, p *rig.Run, worker *cluster.Node) error {
 	if err := worker.StopMachine(ctx); err != nil {
 		return err

@@ -16,8 +16,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// migrate proves that the control plane of a shoot moves to another seed and nothing in the shoot
-// changes.
+// migrate proves that the control plane of a shoot can be migrated and restored, as for a move to
+// another seed, and that nothing in the shoot changes.
 func migrate() rig.Scenario {
 	var (
 		before, nodes string

@@ -126,8 +126,8 @@ func awaitAge(ctx context.Context, p *rig.Run, worker *cluster.Node, age time.Du
 	})
 }
 
-// reportNotReady sets the Ready condition as the control plane does some time after the kubelet has
-// stopped reporting.
+// reportNotReady sets the Ready condition to Unknown, as the control plane does some time after the
+// kubelet has stopped reporting.
 func reportNotReady(ctx context.Context, p *rig.Run, worker *cluster.Node) error {
 	node := &corev1.Node{}
 	if err := p.Session.Shoot.Get(ctx, client.ObjectKey{Name: worker.Name()}, node); err != nil {

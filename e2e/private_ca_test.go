@@ -16,7 +16,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// privateCA proves that an upstream with the certificate of a private CA is cached, and that nodes
+// privateCA proves that an upstream with a certificate from a private CA is cached, and that nodes
 // pull from the upstream directly when its cache is down.
 func privateCA() rig.Scenario {
 	refer := rig.References{}

@@ -23,7 +23,7 @@ import (
 // Upstreams that nodes cannot reach directly: the addresses are reserved for documentation
 // (RFC 5737, RFC 3849). Their caches have a remoteURL with another address.
 const (
-	// byAddress is an upstream whose remoteURL is gamma's.
+	// byAddress is an upstream whose remoteURL is the URL of gamma.
 	byAddress = "192.0.2.7"
 	// inCluster is an upstream whose remoteURL is a Service of the shoot.
 	inCluster = "[2001:db8::7]:5000"

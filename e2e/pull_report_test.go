@@ -48,8 +48,8 @@ func pullReport() rig.Scenario {
 	)
 }
 
-// reported pulls the image like `testbed pull`, and proves that config and layers are all reported
-// as served by this source. The manifest is not compared, because its tag is resolved each time.
+// The function reported pulls an image like `testbed pull`. The report must name this source for
+// the config and each layer. The manifest is not compared, because its tag is resolved each time.
 func reported(ctx context.Context, p *rig.Run, img rig.Pushed, options pull.Options, want pull.Source) *pull.Report {
 	p.Helper()
 	options.Image, options.Times, options.Parallel, options.Timeout = img.Reference(), 1, 1, rig.PullTimeout

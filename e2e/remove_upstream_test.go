@@ -95,7 +95,7 @@ func removeUpstream() rig.Scenario {
 	)
 }
 
-// proveOnlyBeta proves that no worker has configuration of alpha, and that beta's is unchanged.
+// proveOnlyBeta proves that no worker is configured for alpha, and beta's hosts.toml is unchanged.
 func proveOnlyBeta(ctx context.Context, p *rig.Run, before map[string]string) {
 	p.Helper()
 	for _, worker := range p.Workers() {

@@ -31,7 +31,7 @@ var (
 )
 
 // onShoot returns the scenarios on the testbed's shoot in the order in which they run. Each leaves
-// the shoot close to the starting state of the next one. Those that delete the shoot or its
+// the shoot close to the starting state of the next one. Scenarios that delete the shoot or its
 // machines come last.
 func onShoot() []rig.Scenario {
 	return []rig.Scenario{
@@ -118,7 +118,7 @@ func TestScenarios(t *testing.T) {
 	testenv.Test(t, suite.Features(onWholeRun()...)...)
 }
 
-// run returns the exit code. It always writes the results, except after a usage error.
+// run runs the scenarios and returns the exit code. After a usage error it writes no results.
 func run(m *testing.M) int {
 	cfg, err := configuration()
 	if err == nil && (flag.Lookup("test.list").Value.String() != "" || cfg.DryRunMode()) {

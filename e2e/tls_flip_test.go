@@ -79,8 +79,9 @@ func tlsFlip() rig.Scenario {
 	)
 }
 
-// awaitEndpoint waits, while a flow of gardenlet runs, until the Extension is reconciled and has
-// the endpoint, and every OperatingSystemConfig has it. The timeout is the rest of flipTimeout.
+// awaitEndpoint waits until the Extension is reconciled, and its status and every
+// OperatingSystemConfig contain the endpoint. It fails if gardenlet's flow fails, or if flipTimeout
+// has passed since start.
 func awaitEndpoint(ctx context.Context, p *rig.Run, start time.Time, flow *rig.Background, endpoint string) {
 	p.Helper()
 	what := "machines are configured with " + endpoint
@@ -106,7 +107,7 @@ func awaitEndpoint(ctx context.Context, p *rig.Run, start time.Time, flow *rig.B
 	})
 }
 
-// hasEndpoint reports whether a unit of the OperatingSystemConfig has the endpoint.
+// hasEndpoint reports whether a unit of the OperatingSystemConfig contains the endpoint.
 func hasEndpoint(config extensionsv1alpha1.OperatingSystemConfig, endpoint string) bool {
 	for _, unit := range config.Spec.Units {
 		if unit.Content != nil && strings.Contains(*unit.Content, endpoint) {

@@ -16,20 +16,20 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// restoredWithin is the promised bound until a lost or damaged hosts.toml on a node is restored.
+// restoredWithin is the promised maximum time to restore a lost or damaged hosts.toml on a node.
 const restoredWithin = 30 * time.Second
 
 // damage is a kind of damage to hosts.toml, applied to both workers at the same time.
 type damage struct {
 	name string
-	// scripts has one script for each worker. Its argument is the path of hosts.toml.
+	// scripts contains a script for each worker. The argument of a script is the path of hosts.toml.
 	scripts [2]string
-	// pull pulls an image afterwards.
+	// pull pulls an image after the damage.
 	pull func(ctx context.Context, p *rig.Run, worker *cluster.Node, img rig.Pushed) error
 }
 
-// damages lists the kinds of damage. With the second, every pull fails until the file is restored.
-// A kubelet would retry only after 10 seconds, so pullAgain retries.
+// damages lists the kinds of damage. With the second kind, every pull fails until the file is
+// restored. A kubelet would retry only after 10 seconds, so pullAgain retries.
 var damages = []damage{
 	{"lost on one worker and empty on the other", [2]string{`rm -- "$1"`, `truncate --size=0 -- "$1"`}, pullOnce},
 	{"garbled, certificate or name of the CA file", [2]string{`sed -i '0,/^MI/s//XX/' "$1"`, `sed -i 's/ca = "hosts/ca = "horst/' "$1"`}, pullAgain},
@@ -103,8 +103,8 @@ func asks(ctx context.Context, worker *cluster.Node, want, endpoint string, argu
 	return nil
 }
 
-// damaged is a worker with a damaged hosts.toml of the upstream alpha. A pull that must succeed
-// runs since the damage.
+// damaged describes a worker after alpha's hosts.toml on it was damaged. After the damage a pull
+// starts, which must succeed.
 type damaged struct {
 	worker *cluster.Node
 	before string
@@ -114,7 +114,7 @@ type damaged struct {
 }
 
 // proveRestored damages alpha's hosts.toml on both workers and proves that pulls succeed
-// nevertheless, that the files are restored in time, and that the journals report it.
+// nevertheless, that the files are restored in time, and that the journals report the restoration.
 func proveRestored(ctx context.Context, p *rig.Run, damage damage) {
 	p.Helper()
 	images := []rig.Pushed{p.Push(ctx, rig.Alpha), p.Push(ctx, rig.Alpha)}
@@ -149,7 +149,7 @@ before=$(sha256sum -- "$1")
 %s
 [ "$(sha256sum -- "$1" 2>/dev/null)" != "$before" ] || { echo "the damage changed nothing" >&2; exit 1; }`
 
-// do damages alpha's hosts.toml on the i-th worker and starts a pull on that worker.
+// The method do damages alpha's hosts.toml on the i-th worker and starts a pull on that worker.
 func (d damage) do(ctx context.Context, p *rig.Run, i int, img rig.Pushed) damaged {
 	p.Helper()
 	worker := p.Worker(i)

@@ -93,7 +93,7 @@ func reconcileOther(ctx context.Context, p *rig.Run, shoot rig.SecondShoot, host
 	}
 }
 
-// statusOf returns the Extension's providerStatus of the shoot.
+// statusOf returns the providerStatus of the shoot's Extension.
 func statusOf(ctx context.Context, p *rig.Run, shoot rig.SecondShoot) *v1alpha3.RegistryStatus {
 	p.Helper()
 	extension, err := shoot.Extension(ctx, p)

@@ -31,10 +31,10 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// previous has the chart of the previous version, the objects that it deployed into a shoot for
-// alpha, and the script and unit that it wrote to nodes. The unit's arguments have three fields,
-// and it exits when hosts.toml is written. The old images are not published, so the chart runs no
-// replica and the cache runs the image of this version. _helpers.tpl begins with _, hence the
+// previous contains files of the previous version: its chart, the objects that it deployed into a
+// shoot for alpha, and the script and unit that it wrote to nodes. Each argument of the unit has
+// three fields. The unit exits when hosts.toml is written. The old images are not published, so the
+// chart runs no replica, and the cache runs the image of this version. _helpers.tpl needs the
 // prefix all:.
 //
 //go:embed all:testdata/upgrade
@@ -51,7 +51,7 @@ const (
 
 // upgrade proves that the chart of this version can be installed over the previous one while nodes
 // pull through a cache. The next reconciliation keeps the volume, so that the first pull is a hit,
-// and replaces script and unit on the nodes. No process of the previous version runs.
+// and replaces script and unit on the nodes. No container of the previous version runs.
 func upgrade() rig.Scenario {
 	var (
 		current   *appsv1.Deployment
@@ -218,7 +218,7 @@ func readPrevious(p *rig.Run, file string) string {
 	return string(content)
 }
 
-// awaitLeader waits until a pod of the Deployment has the leader election lease.
+// awaitLeader waits until a pod of the Deployment holds the leader election lease.
 func awaitLeader(ctx context.Context, p *rig.Run, deployment *appsv1.Deployment) {
 	p.Helper()
 	p.Await(ctx, "a pod of the extension is the leader", time.Minute, func(ctx context.Context) (bool, string, error) {

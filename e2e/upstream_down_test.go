@@ -26,8 +26,8 @@ const (
 	maxStoredPull = 10 * time.Second
 )
 
-// upstreamDown proves that a cache whose pod starts while its upstream hangs serves stored images
-// by tag, and fetches new images once the upstream answers again (distribution#4038).
+// upstreamDown proves that a cache can start while its upstream hangs (distribution#4038). Then it
+// serves stored images by tag, and fetches new images once the upstream answers again.
 func upstreamDown() rig.Scenario {
 	var stored rig.Pushed
 	return rig.New("upstream-down",

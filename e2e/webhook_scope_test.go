@@ -75,8 +75,8 @@ func webhookScope() rig.Scenario {
 	)
 }
 
-// createConfig creates an OperatingSystemConfig that no controller reconciles, until the scenario
-// ends. It returns the stored object and the spec that was sent.
+// createConfig creates an OperatingSystemConfig that no controller reconciles, and deletes it when
+// the scenario ends. It returns the stored object and the spec that was sent.
 func createConfig(
 	ctx context.Context, p *rig.Run, namespace string, purpose extensionsv1alpha1.OperatingSystemConfigPurpose,
 ) (*extensionsv1alpha1.OperatingSystemConfig, *extensionsv1alpha1.OperatingSystemConfigSpec) {

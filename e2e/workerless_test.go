@@ -20,7 +20,7 @@ import (
 )
 
 // workerless proves that a shoot without workers gets a clear error instead of caches, and that it
-// can be deleted. The admission would reject such a shoot, but it is optional.
+// can be deleted. The admission would reject such a shoot, but the admission is optional.
 func workerless() rig.Scenario {
 	var (
 		shoot  rig.SecondShoot

@@ -19,12 +19,12 @@ import (
 	operatorv1alpha1 "github.com/gardener/gardener/pkg/apis/operator/v1alpha1"
 )
 
-// Files has the examples for operators and, in ShootsFolder, the examples for Shoot owners.
+// Files contains the examples for operators and, in ShootsFolder, the examples for Shoot owners.
 //
 //go:embed *.yaml shoots/*.yaml
 var Files embed.FS
 
-// ShootsFolder is the folder in Files with the Shoots. Each file has one Shoot and its Secrets.
+// ShootsFolder is the folder in Files with the Shoots. Each file contains a Shoot and its Secrets.
 const ShootsFolder = "shoots"
 
 const (

@@ -58,8 +58,8 @@ func TestControllerDeployment(t *testing.T) {
 	}
 }
 
-// TestOperatorExtension: gardener-operator's code creates the same ControllerRegistration from the
-// Extension as in the file for the garden.
+// TestOperatorExtension: from the Extension, the code of gardener-operator creates the same
+// ControllerRegistration as the one in the file for the garden.
 func TestOperatorExtension(t *testing.T) {
 	extension, err := only[*operatorv1alpha1.Extension](operatorFile)
 	if err != nil {

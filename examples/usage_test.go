@@ -37,8 +37,8 @@ func TestUsageListsEveryField(t *testing.T) {
 	}
 }
 
-// fieldsOf returns the paths of all fields. For a struct of this API it returns the paths of the
-// struct's fields instead.
+// fieldsOf returns the paths of all fields. If the type of a field is a struct of this API, it
+// returns the paths of the struct's fields instead.
 func fieldsOf(of reflect.Type, prefix string) []string {
 	var fields []string
 	for i := range of.NumField() {

@@ -46,7 +46,7 @@ func (e *StoppedError) Error() string {
 }
 
 // Attach connects to an existing testbed and sets Seed, Shoot, Upstreams and CA, but not Gardenlet.
-// It does not verify, change or build anything, but restarts a dead engine that a testbed started.
+// It verifies, changes and builds nothing, but restarts a dead engine that a testbed started.
 //
 // The error is an ErrDown if the testbed or a part of it does not exist, an *OtherCheckoutError if
 // another checkout owns it, and an *engine.Missing if the engine exists but does not answer.
@@ -98,7 +98,7 @@ func (t *Testbed) AttachRunning(ctx context.Context) error {
 	return nil
 }
 
-// AttachParts attaches to the parts that exist. The error names missing parts. It does not set CA.
+// AttachParts attaches to the parts that exist. The error names the missing parts. CA stays nil.
 func (t *Testbed) AttachParts(ctx context.Context) error {
 	if err := t.attachEngine(ctx); err != nil {
 		return err
@@ -126,7 +126,7 @@ func load(ctx context.Context, name, kubeconfig string) (*cluster.Cluster, error
 	switch {
 	case errors.Is(err, cluster.ErrNotFound):
 		return nil, fmt.Errorf("cluster %s not found: %w", name, ErrDown)
-	case errors.Is(err, fs.ErrNotExist): // the state folder of the cluster was removed, or is another one
+	case errors.Is(err, fs.ErrNotExist): // the cluster exists, but its kubeconfig is not in this state folder
 		return nil, fmt.Errorf("%w: %w", err, ErrDown)
 	}
 	return loaded, err

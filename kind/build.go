@@ -30,7 +30,7 @@ type PlantedBug struct {
 	Overlay func(root, folder string) (string, error)
 }
 
-// Binaries returns every binary that Up builds. One call of Build compiles shared packages once.
+// Binaries returns every binary that Up builds. Building all at once compiles shared packages once.
 func Binaries() []image.Binary {
 	return []image.Binary{
 		{Name: ImageCache, Package: ModulePath + "/cmd/registry-cache"},
@@ -85,7 +85,7 @@ func (t *Testbed) Build(ctx context.Context, binaries ...image.Binary) ([]image.
 	return image.Build(ctx, directory, binaries...)
 }
 
-// withPlantedBug sets the overlay of the planted bug. The caller must hold the lock of directory.
+// withPlantedBug adds the planted bug to shipped binaries. The caller must hold directory's lock.
 func (t *Testbed) withPlantedBug(directory string, binaries []image.Binary) ([]image.Binary, error) {
 	if t.Planted == nil {
 		return binaries, nil
@@ -119,7 +119,7 @@ const ModulePath = "github.com/gardener-extensions/registry-cache"
 const (
 	// ExtensionName is the name of the extension's ControllerInstallation and chart.
 	ExtensionName = v1alpha3.ExtensionType
-	// ExtensionNamespace and AdmissionNamespace are on the seed, which audits requests from them.
+	// ExtensionNamespace and AdmissionNamespace are on the seed. Their ServiceAccounts are audited.
 	ExtensionNamespace = "extension-" + ExtensionName
 	AdmissionNamespace = ImageAdmission
 )
@@ -142,5 +142,5 @@ const (
 	GardenerNodeAgentUnit = "gardener-node-agent.service"
 )
 
-// ShippedImages returns the names of the images that ship and run in every testbed.
+// ShippedImages returns the names of the images that users install and that every testbed runs.
 func ShippedImages() []string { return []string{ImageExtension, ImageCache} }

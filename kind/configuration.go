@@ -13,7 +13,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/file"
 )
 
-// configure sets Config to the requested configuration, or that of the last Up, or the default.
+// configure sets Config to the requested configuration, else the last Up's, else the default.
 func (t *Testbed) configure(requested *configuration.Testbed, nodeImage string) {
 	t.Config = requested
 	if requested == nil {
@@ -36,7 +36,7 @@ func ReadConfiguration(path string) (*configuration.Testbed, error) {
 	return read, err
 }
 
-// WriteConfiguration writes a configuration to a file atomically, and creates its folder.
+// WriteConfiguration writes a configuration to a file atomically. It creates a missing folder.
 func WriteConfiguration(path string, config *configuration.Testbed) error {
 	data, err := config.Encode()
 	if err != nil {
@@ -48,7 +48,7 @@ func WriteConfiguration(path string, config *configuration.Testbed) error {
 	return file.Replace(path, data, 0o644)
 }
 
-// ConfigurationError returns the error of reading the configuration of the last Up, if any.
+// ConfigurationError returns why the configuration of the last Up cannot be read, or nil.
 func (t *Testbed) ConfigurationError() error {
 	if t.unreadable == nil {
 		return nil

@@ -3,9 +3,9 @@
 // the extension, installed as gardenlet installs it.
 //
 // A Testbed has names, a state folder, locks, an owner, a configuration, and the parts that Attach
-// or Up found or created. The operations on it are functions that take a *Testbed, in the packages
-// of the second list. cmd/testbed is their command line. Package kind must not know these
-// functions, the scenarios or the command line.
+// or Up found or created. The operations on a testbed are functions that take a *Testbed. The
+// second list below names their packages, and cmd/testbed is their command line. Package kind must
+// not know these functions, the scenarios or the command line.
 //
 // The parts of a testbed, in the order in which Up uses them. Their packages must not import kind:
 //

@@ -10,11 +10,11 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/lock"
 )
 
-// lockFiles are the locks of a prefix, which all checkouts on the machine share. The files are
-// never removed: a waiting process must open the same file as the owner.
+// lockFiles contains the paths of a prefix's lock files, which all checkouts on the machine share.
+// The files are never removed, since all processes must lock the same file.
 type lockFiles struct {
-	prefix, directory string // directory is the checkout, for the message to other processes
-	// Lock locks change, Reserve locks reservation, and LockProof locks proof.
+	prefix, directory string // directory is the checkout, which errors of other processes name
+	// These are the lock files of Lock, Reserve and LockProof, in this order.
 	change, reservation, proof string
 }
 
@@ -26,9 +26,9 @@ func newLockFiles(locks, prefix, directory string) lockFiles {
 	}
 }
 
-// Reserve prevents changes of the testbed by other processes, of all checkouts, until release is
-// called or this process ends. Up, Down, Shoot operations, snapshots and Reserve return ErrBusy in
-// those processes. Faults, rollouts and image builds stay possible, since runs need them.
+// Reserve keeps other processes, of any checkout, from changing the testbed until release is called
+// or this process ends. Their Up, Down, Shoot operations, snapshots and Reserve return ErrBusy.
+// Faults, rollouts and image builds stay possible, since test runs need them.
 func (l lockFiles) Reserve() (release func(), err error) {
 	unlock, err := l.hold(l.change)
 	if err != nil {
@@ -39,7 +39,7 @@ func (l lockFiles) Reserve() (release func(), err error) {
 }
 
 // Lock prevents changes by other processes until unlock is called or this process ends. If another
-// process holds the lock, Lock does not wait but returns an ErrBusy that names the process.
+// process holds the lock, Lock returns at once an ErrBusy that names the process.
 func (l lockFiles) Lock() (unlock func(), err error) {
 	unlock, err = l.hold(l.change)
 	if err != nil {
@@ -52,7 +52,7 @@ func (l lockFiles) Lock() (unlock func(), err error) {
 	return unlock, nil
 }
 
-// LockProof excludes other proofs, see package plantedbugs. Runs in a proof need Lock and Reserve.
+// LockProof excludes other proofs, see package plantedbugs. Runs in a proof take the other locks.
 func (l lockFiles) LockProof() (unlock func(), err error) { return l.hold(l.proof) }
 
 // LockHolder returns ": " and a description of the process that works on the testbed, or "".
@@ -73,7 +73,7 @@ func (l lockFiles) checkReservation() error {
 	return l.explainBusy(err, l.reservation)
 }
 
-// hold locks one of the files and writes this process into it as its owner.
+// hold locks one of the files and writes into it that this process is the owner.
 func (l lockFiles) hold(path string) (release func(), err error) {
 	release, err = lock.Try(path)
 	if err != nil {

@@ -13,22 +13,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxCommand is the longest command line that is stored, in bytes.
+// maxCommand limits a stored command line, in bytes.
 const maxCommand = 120
 
-// lockOwner describes the process that holds a lock. The process writes it into the lock file for
-// the errors of other processes and for checkReservation. The lock itself is that of the kernel.
+// lockOwner describes the process that holds a lock. The process writes this into the lock file,
+// for the errors of other processes and for checkReservation. The lock itself is in the kernel.
 type lockOwner struct {
 	PID int `json:"pid"`
 	// Started is the start time of the process in clock ticks since boot. Together with PID it
-	// identifies the process: after its end, and after a reboot, another one may get the same PID.
+	// identifies the process: after its end or a reboot, another process may get the same PID.
 	Started   uint64    `json:"started"`
 	Command   string    `json:"command"`
 	Directory string    `json:"directory,omitempty"`
 	Since     time.Time `json:"since"`
 }
 
-// writeOwner writes this process into a lock file. It ignores a full disk, so that Down can run.
+// writeOwner describes this process in a lock file. It ignores a full disk, so that Down can run.
 func (l lockFiles) writeOwner(path string) error {
 	command := strings.Join(append([]string{filepath.Base(os.Args[0])}, os.Args[1:]...), " ")
 	started, err := startOf(os.Getpid())
@@ -47,8 +47,8 @@ func (l lockFiles) writeOwner(path string) error {
 	return nil
 }
 
-// lockOwner returns ": " and a description of the process that holds a lock, or "" if it is
-// unknown.
+// lockOwner returns ": " and a description of the process that holds a lock, or "" if that process
+// is unknown.
 func (l lockFiles) lockOwner(path string) string {
 	return readLockOwner(path).describe(l.directory, time.Now(), startOf)
 }
@@ -67,7 +67,7 @@ func startOf(pid int) (uint64, error) {
 	return stat.Starttime, nil
 }
 
-// readLockOwner returns the last owner of a lock, which may have ended, or nil if it is not known.
+// readLockOwner returns the last known owner of a lock, or nil. The process may have ended.
 func readLockOwner(path string) *lockOwner {
 	data, err := os.ReadFile(path)
 	o := &lockOwner{}
@@ -77,15 +77,14 @@ func readLockOwner(path string) *lockOwner {
 	return o
 }
 
-// runs reports whether the owner still runs. startOf is the function of that name.
+// runs reports whether the owner still runs. Callers pass startOf, and tests may pass a fake.
 func (o *lockOwner) runs(startOf func(pid int) (uint64, error)) bool {
 	started, err := startOf(o.PID)
 	return err == nil && started == o.Started
 }
 
-// describe describes the owner, with its checkout unless that is the directory here. It returns ""
-// if that process has ended, because then the current owner has not written the file yet. startOf
-// is as in runs.
+// describe describes the owner, and names its checkout unless that is the folder here. It returns
+// "" if the owner has ended, since a newer owner may not have written the file yet.
 func (o *lockOwner) describe(here string, now time.Time, startOf func(pid int) (uint64, error)) string {
 	if o == nil || !o.runs(startOf) {
 		return ""

@@ -44,7 +44,7 @@ func TestReservedTestbed(t *testing.T) {
 	if _, err := there.Reserve(); !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), "in /here") {
 		t.Errorf("reserved twice: %v, want ErrBusy that names the directory", err)
 	}
-	// Write the file as another process does. Process 1 always exists.
+	// Write the file as another process would. Process 1 always exists.
 	started, err := startOf(1)
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +53,7 @@ func TestReservedTestbed(t *testing.T) {
 	if _, err := there.Lock(); !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), "e2e.test") {
 		t.Errorf("lock while another process has reserved it: %v, want ErrBusy that names it", err)
 	}
-	// The file of a process that has ended, whose PID this process got.
+	// The file describes a process that has ended and whose PID this process has now.
 	writeLockOwner(t, here.reservation, lockOwner{PID: os.Getpid(), Started: 1, Command: "old.test"})
 	if _, err := there.Lock(); !errors.Is(err, ErrBusy) || strings.Contains(err.Error(), "old.test") {
 		t.Errorf("lock while an unknown process has reserved it: %v, want ErrBusy that names no process", err)

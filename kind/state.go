@@ -33,7 +33,7 @@ func (s State) ShootKubeconfig() string { return filepath.Join(string(s), "shoot
 // Certificates returns the folder of the testbed's CA.
 func (s State) Certificates() string { return filepath.Join(string(s), "certificates") }
 
-// Garden returns the path of the garden's objects that the shoot commands store between processes.
+// Garden returns the path of the file in which shoot commands store the garden's objects.
 func (s State) Garden() string { return filepath.Join(string(s), "garden.json") }
 
 // WantedConfiguration returns the path of the configuration that Up was last called with.
@@ -45,7 +45,7 @@ func (s State) AppliedConfiguration() string { return filepath.Join(string(s), "
 // Metrics returns the path of the last bundle's metrics, which the next bundle is compared with.
 func (s State) Metrics() string { return filepath.Join(string(s), "metrics.json") }
 
-// GardenletLog returns the path of the log of the Gardener components in the testbed's processes.
+// GardenletLog returns the path of the log of the Gardener components that testbed processes run.
 func (s State) GardenletLog() string { return filepath.Join(string(s), "gardenlet.log") }
 
 // PlantedBug returns the path of the file that names the planted bug, if there is one.
@@ -106,23 +106,23 @@ func (e *OtherCheckoutError) Error() string {
 type Owner string
 
 const (
-	// ThisCheckout means that the containers were created for this state folder or an unknown one,
-	// or do not exist.
+	// ThisCheckout means that the containers were created for this state folder or for an unknown one,
+	// or that there are none.
 	ThisCheckout Owner = "this checkout"
-	// NoCheckout means that the state folder does not exist, or the containers do not run. Up may
-	// replace them.
+	// NoCheckout means that the containers were created for another state folder, but that folder is
+	// gone or the containers do not run. Up may replace them.
 	NoCheckout Owner = "no checkout"
 	// OtherCheckout means that the containers run and were created for another state folder.
 	OtherCheckout Owner = "another checkout"
 )
 
-// ownerOf returns the owner of containers that were created for the state folder created. created
-// is empty if the folder is unknown. here is the state folder of this checkout.
+// ownerOf returns the owner of the containers. The argument created is the state folder that they
+// were created for, or "" if it is unknown. The argument here is this checkout's state folder.
 func ownerOf(created, here State, running bool) Owner {
 	if created == "" || filepath.Clean(string(created)) == filepath.Clean(string(here)) || sameFolder(string(created), string(here)) {
 		return ThisCheckout
 	}
-	// The folder may exist: Docker recreates the source of a mount when it restarts a container.
+	// The folder alone proves nothing: Docker recreates a mounted folder when it restarts a container.
 	if _, err := os.Stat(created.SeedKubeconfig()); errors.Is(err, fs.ErrNotExist) || !running {
 		return NoCheckout
 	}
@@ -145,7 +145,7 @@ func (s State) Directory() string {
 	return string(s)
 }
 
-// Owner returns the state folder of the testbed's containers and their owner. The engine must run.
+// Owner returns the containers' state folder and who owns them, see ownerOf. The engine must run.
 func (t *Testbed) Owner(ctx context.Context) (State, Owner, error) {
 	folder, running, err := cluster.KubeconfigFolder(ctx, t.SeedName())
 	return State(folder), ownerOf(State(folder), t.State, running), err

@@ -30,7 +30,7 @@ const (
 	// DefaultDirectory is the folder for the state of testbeds, below the root of the repository.
 	DefaultDirectory = ".testbed"
 
-	// maxPrefix keeps "<prefix>-shoot-control-plane" a valid host name that is easy to read.
+	// maxPrefix is low enough that "<prefix>-shoot-control-plane" is a valid, readable host name.
 	maxPrefix = 30
 )
 
@@ -38,16 +38,16 @@ const (
 type Options struct {
 	Prefix    string // of clusters and containers; the default is DefaultPrefix
 	Root      string // of the repository; the default is the closest folder with its go.mod
-	Directory string // one folder of state per prefix; the default is DefaultDirectory below Root
+	Directory string // has a state folder for each prefix; the default is DefaultDirectory below Root
 	NodeImage string // a stock kindest/node image instead of the configuration's or a built one
-	// Configuration is what Up applies, with its defaults set. The default is the configuration of the
-	// last Up, or configuration.Default.
+	// Configuration is what Up applies. Its own defaults must be set. If it is nil, Up applies the
+	// configuration of the last Up, or configuration.Default.
 	Configuration *configuration.Testbed
 	// Replace makes Up replace a running testbed of another checkout, unless a process works on that
 	// testbed.
 	Replace bool
-	// Claimed is a function that Up calls when it may use the prefix, before it removes anything.
-	// Callers use it to remove their earlier results. It may be nil.
+	// Claimed, unless nil, is called by Up after the check that Up may use the prefix, and before Up
+	// removes anything. It can remove earlier results of the caller.
 	Claimed func()
 	Locks   string    // the folder of the locks; the default is lock.Directory, which all checkouts share
 	Out     io.Writer // receives one line per finished step; the default is os.Stderr
@@ -99,7 +99,7 @@ func New(options Options) (*Testbed, error) {
 	return t, nil
 }
 
-// repositoryRoot returns the closest folder that has the go.mod of ModulePath, see os.Getwd.
+// repositoryRoot searches upwards from os.Getwd for the folder with the go.mod of ModulePath.
 func repositoryRoot() (string, error) {
 	directory, err := os.Getwd()
 	if err != nil {
@@ -135,14 +135,14 @@ func (t *Testbed) Step(name string, part func(context.Context) error) func(conte
 	return func(ctx context.Context) error { return t.Recorder.Step(ctx, name, part) }
 }
 
-// Parts are what Up or Attach found or created. Each is nil until then.
+// Parts contains what Up or Attach found or created. Until then, each field is empty.
 type Parts struct {
 	Log         logr.Logger          // of Gardener's components, see State.OpenLog
-	Planted     *PlantedBug          // what Build compiles into the shipped binaries, or nil
+	Planted     *PlantedBug          // the bug that Build compiles into the shipped binaries, or nil
 	Engine      *engine.Engine       // the Docker Engine
 	NodeImage   string               // the reference of the node image; only Up sets it
 	CA          *certificate.CA      // signs the certificates of the upstreams; nodes trust it
-	Images      image.Set            // of Binaries: Up sets all, AttachGardenlet those of Gardener
+	Images      image.Set            // Up sets the images of all Binaries, AttachGardenlet only Gardener's
 	Seed, Shoot *cluster.Cluster     // the clusters
 	Upstreams   upstream.Registries  // the known upstream registries
 	Gardenlet   *gardenlet.Gardenlet // runs gardenlet's flows for the Shoot

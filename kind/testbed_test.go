@@ -69,7 +69,7 @@ func TestIPFamilies(t *testing.T) {
 	}
 }
 
-// TestWithPlantedBug: only what ships is built with the bug.
+// TestWithPlantedBug: only the shipped binaries are built with the bug.
 func TestWithPlantedBug(t *testing.T) {
 	testbed, err := New(Options{Directory: t.TempDir()})
 	if err != nil {

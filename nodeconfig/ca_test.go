@@ -86,7 +86,7 @@ func sign(t *testing.T, template, parent *x509.Certificate, public *ecdsa.Public
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), certificate
 }
 
-// newTLSCache returns a cache with HTTPS. ca is the CA bundle with which a node verifies it.
+// newTLSCache returns a cache with HTTPS. A node verifies it with the CA bundle in ca.
 func newTLSCache(t *testing.T, upstream string, signer *testCA, ca []byte, handler http.HandlerFunc) *cache {
 	t.Helper()
 	c := &cache{}

@@ -128,8 +128,8 @@ func TestContainerdAsksTheCacheFirst(t *testing.T) {
 	}
 }
 
-// damagedPair returns a cache with HTTPS and an upstream on this machine, which containerd also
-// finds without a hosts.toml.
+// damagedPair returns a cache with HTTPS, and an upstream without HTTPS on this machine. So
+// containerd finds the upstream even without a hosts.toml.
 func damagedPair(t *testing.T) nodeconfig.Registry {
 	t.Helper()
 	registry := tlsPair(t)
@@ -167,8 +167,8 @@ func TestContainerdNeverFailsForATruncatedFile(t *testing.T) {
 	}
 }
 
-// TestContainerdFailsForFewDamages checks that one wrong byte fails every pull only in two places:
-// in the only certificate, or in its file name. The script restores such a file.
+// TestContainerdFailsForFewDamages checks that one wrong byte can fail every pull only in two
+// places: in the only certificate, and in the file name of "ca". The script restores such a file.
 func TestContainerdFailsForFewDamages(t *testing.T) {
 	registry := damagedPair(t)
 	content := nodeconfig.HostsTOML(registry)

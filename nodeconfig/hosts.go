@@ -29,8 +29,8 @@ func HostsPath(upstream string) string {
 }
 
 // HostsTOML returns the hosts.toml that the script writes for r. Without an Endpoint the file is
-// for direct pulls. The script writes such a file for an upstream with its own CA bundle while the
-// cache does not answer.
+// for direct pulls. The script writes such a file if the cache does not answer and the upstream has
+// its own CA bundle.
 //
 // containerd fails a pull if it cannot read the file that "ca" names. So "ca" names hosts.toml
 // itself. The certificates come before the first "ca", so a truncated file with "ca" contains them.
@@ -91,8 +91,8 @@ type Registry struct {
 }
 
 // Argument returns the argument of the script for r: <upstream_host>,<endpoint>,<upstream_url>, and
-// with CA bundles ,<endpoint_ca>[,<upstream_ca>]. A CA bundle is the base64 of the DER of each
-// certificate, separated by dots. Anything in it that is not a PEM certificate is omitted.
+// with CA bundles ,<endpoint_ca>[,<upstream_ca>]. A CA bundle contains each certificate as DER in
+// base64, separated by dots. Anything that is not a PEM certificate is omitted.
 func (r Registry) Argument() string {
 	parts := []string{r.Upstream, r.Endpoint, r.UpstreamURL}
 	endpointCA, upstreamCA := encodeCertificates(r.EndpointCA), encodeCertificates(r.UpstreamCA)
@@ -127,7 +127,7 @@ func ParseArgument(argument string) (Registry, error) {
 
 const certificateBlock = "CERTIFICATE"
 
-// certificates returns the DER of each certificate in text, like x509.CertPool in containerd.
+// certificates returns the DER of those certificates in text that containerd's x509.CertPool reads.
 func certificates(text []byte) (found [][]byte) {
 	for {
 		var block *pem.Block

@@ -27,7 +27,7 @@ func TestScriptKilledAtAnyPointLeavesNoHalfFile(t *testing.T) {
 				if err := os.MkdirAll(n.certs, 0o755); err != nil {
 					t.Fatal(err)
 				}
-				if tool == "mkdir" { // not the call before any job is started
+				if tool == "mkdir" { // the call before the first job must not fail
 					body = `[[ $* == *certs.d ]] && exec "$real" "$@"` + "\n" + body
 				}
 				c := newCache(t, "alpha.test", ready)

@@ -86,8 +86,8 @@ func TestScriptKeepsAFileThatStillWorksWhileCAsAreRotated(t *testing.T) {
 	n.expectHosts(t, c.Registry)
 }
 
-// A file that still verifies the cache is useless if containerd cannot read the upstream's CA
-// bundle from it.
+// A file with the right CA for the cache is still useless if containerd cannot read the upstream's
+// CA bundle from it.
 func TestScriptTakesADamagedFileAwayWhileCAsAreRotated(t *testing.T) {
 	n := newNode(t)
 	ca := newTestCA(t, "old")

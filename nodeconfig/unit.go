@@ -28,9 +28,9 @@ var unitTemplate = template.Must(template.New(UnitName).Parse(unitText))
 // order does not restart the unit on the nodes. Arguments are quoted and escaped for systemd
 // (systemd.service(5), "Command lines").
 //
-// cleanUps is the number of clean-ups started so far. A clean-up may have changed the unit on a
-// node. A new number changes the unit, so that gardener-node-agent writes it again even if the
-// registries are the same. 0 is omitted.
+// The argument cleanUps is the number of clean-ups started so far. A clean-up may have changed the
+// unit on a node. A new number changes the unit, so that gardener-node-agent writes it again even
+// if the registries are the same. The number 0 is omitted.
 func Unit(registries []Registry, cleanUps int64) string {
 	var unit bytes.Buffer
 	data := map[string]any{"CommandLine": commandLine(registries), "CleanUps": cleanUps}

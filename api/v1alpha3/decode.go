@@ -32,7 +32,7 @@ func DecodeConfig(raw []byte) (*RegistryConfig, error) {
 }
 
 // DecodeStatus decodes the providerStatus of an Extension. Unlike DecodeConfig it ignores unknown
-// fields: after a rollback, an older controller reads what a newer one wrote.
+// fields, because after a rollback an older controller reads what a newer one has written.
 func DecodeStatus(raw []byte) (*RegistryStatus, error) {
 	status := &RegistryStatus{}
 	if err := decode(raw, lenientDecoder, "RegistryStatus", status); err != nil {
@@ -107,9 +107,9 @@ func fieldError(err error) *field.Error {
 	return result
 }
 
-// checkTypes returns an error with a path for every value in raw that does not fit the Go type of
-// into. It leaves unknown and duplicate fields, and invalid YAML, to the decoder. Errors contain no
-// values, because a misplaced value may be the password of a proxy.
+// checkTypes returns an error with a path for every value in raw whose type differs from the Go
+// type of its field. The decoder reports unknown and duplicate fields, and invalid YAML. Errors
+// contain no values, because a misplaced value may be the password of a proxy.
 func checkTypes(raw []byte, into any) field.ErrorList {
 	document, err := yaml.YAMLToJSON(raw)
 	if err != nil {

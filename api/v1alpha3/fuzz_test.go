@@ -15,9 +15,9 @@ import (
 // or YAML.
 const special = " \t\n\r\x00,;&|<>()$`\\\"'*?{}~#%!@="
 
-// FuzzConfig checks that no input makes decoding, defaulting or validation panic. It also checks
-// that values of a valid config contain no special characters if they become arguments of the node
-// script or names of objects.
+// FuzzConfig checks that no input makes decoding, defaulting or validation panic. Some values
+// become arguments of the node script or names of objects. FuzzConfig also checks that in a valid
+// config these values contain no special characters.
 //
 //	go test -fuzz=FuzzConfig -fuzztime=1m ./api/v1alpha3
 func FuzzConfig(f *testing.F) {
@@ -54,8 +54,8 @@ func FuzzConfig(f *testing.F) {
 	})
 }
 
-// checkDefaults sets defaults, and checks that setting them twice or storing the config changes
-// nothing.
+// checkDefaults sets the defaults. It checks that neither setting them again nor storing the config
+// and reading it again changes the config.
 func checkDefaults(t *testing.T, config *v1alpha3.RegistryConfig) {
 	given := config.DeepCopy()
 	v1alpha3.SetDefaults(config)

@@ -87,7 +87,7 @@ func validateProxy(proxy *Proxy, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// NoProxyEntries returns the trimmed entries of proxy.noProxy, nil if it is not set.
+// NoProxyEntries returns the trimmed entries of proxy.noProxy, or nil if noProxy is not set.
 func NoProxyEntries(proxy *Proxy) []string {
 	if proxy == nil || proxy.NoProxy == nil {
 		return nil
@@ -100,9 +100,9 @@ func NoProxyEntries(proxy *Proxy) []string {
 }
 
 // checkNoProxy accepts the entries that golang.org/x/net/http/httpproxy understands, and rejects
-// those that it would silently ignore. It accepts a host (which includes its subdomains), a domain
-// that starts with "." or "*.", or an IP address, each with an optional port. It also accepts a
-// CIDR.
+// the entries that this library would silently ignore. It accepts a host (which includes its
+// subdomains), a domain that starts with "." or "*.", or an IP address, each with an optional port.
+// It also accepts a CIDR.
 func checkNoProxy(entry string) error {
 	switch entry {
 	case "":

@@ -16,8 +16,8 @@ const (
 	namePrefix = "registry-"
 	hashLength = 8
 
-	// maxNameLength keeps the longest label value that Kubernetes derives from the name of a
-	// StatefulSet within 63 characters: controller-revision-hash=<name>-<hash of up to 10 characters>.
+	// maxNameLength is the maximum length of a StatefulSet's name. Kubernetes derives label values of
+	// up to 63 characters from it: controller-revision-hash=<name>-<hash of up to 10 characters>.
 	maxNameLength = validation.DNS1123LabelMaxLength - len("-") - 10
 )
 
@@ -28,10 +28,11 @@ var notDNSLabel = regexp.MustCompile(`[^a-z0-9]`)
 
 var notLabelValue = regexp.MustCompile(`[^A-Za-z0-9._-]`)
 
-// Name returns the name of the StatefulSet, and by default of the Service, of the upstream's cache.
+// Name returns the name of the StatefulSet of the upstream's cache, and by default of its Service.
 // It is a DNS label of at most 52 characters and unique per upstream. "docker.io" gives
-// "registry-docker-io". A host that has a dash or a port, or is too long, gets a hash after two
-// dashes. Names without a hash have no two dashes in a row, so the two forms never collide.
+// "registry-docker-io". If the host has a dash or a port, or is too long, the name ends in two
+// dashes and a hash. A name without a hash has no two dashes in a row, so the two forms never
+// collide.
 func Name(upstream string) string {
 	label := notDNSLabel.ReplaceAllString(strings.ToLower(upstream), "-")
 	if name := namePrefix + label; plainHost.MatchString(upstream) && len(name) <= maxNameLength {
@@ -42,7 +43,7 @@ func Name(upstream string) string {
 
 // HostLabel returns the value of the label LabelUpstreamHost: a valid label value that is unique
 // per upstream. It is the upstream with ":" replaced by "_", a character that no host contains. If
-// the result is not a valid label value, it is sanitized, shortened and gets a hash of the
+// this is not a valid label value, HostLabel sanitizes and shortens it, and appends a hash of the
 // upstream.
 func HostLabel(upstream string) string {
 	value := strings.ReplaceAll(upstream, ":", "_")
@@ -52,7 +53,7 @@ func HostLabel(upstream string) string {
 	return withHash(notLabelValue.ReplaceAllString(upstream, "_"), "_", upstream, validation.LabelValueMaxLength)
 }
 
-// withHash appends separator and a hash of key to s, shortened to limit characters in total.
+// withHash appends separator and a hash of key to s. First it cuts s so that limit is not exceeded.
 func withHash(s, separator, key string, limit int) string {
 	sum := sha256.Sum256([]byte(key))
 	hash := hex.EncodeToString(sum[:])[:hashLength]
@@ -74,7 +75,7 @@ func ServiceName(cache *RegistryCache) string {
 	return Name(cache.Upstream)
 }
 
-// Names and ports that several packages, the testbed and operators rely on. Objects in running
+// Several packages, the testbed and operators rely on these names and ports. Objects in running
 // Shoots contain them, so they must not change.
 const (
 	// ExtensionType is the type of the Extension resources, and the name that gardenlet gives them.
@@ -94,21 +95,21 @@ const (
 	CacheDebugPort = 5001
 
 	// ConditionNodesCleaned is the type of the Extension's condition that reports whether the last
-	// clean-up reached every node. It is missing before the first clean-up.
+	// clean-up reached every node. Before the first clean-up, there is no such condition.
 	ConditionNodesCleaned = "NodesCleaned"
 )
 
-// State is the content of status.state of an Extension. Unlike the providerStatus, Gardener copies
-// it to the other seed when it migrates a control plane.
+// State is the content of status.state of an Extension. When Gardener migrates a control plane, it
+// copies the State to the other seed, but not the providerStatus.
 type State struct {
-	// RegistryConfig is the config that the caches were last deployed with, nil if there was none.
+	// RegistryConfig is the config with which caches were last deployed, nil if there were none.
 	*RegistryConfig `json:",inline"`
-	// CleanUps counts the clean-ups of the nodes that have started.
+	// CleanUps counts how many clean-ups of the nodes have been started.
 	CleanUps int64 `json:"cleanUps,omitempty"`
 }
 
 // DecodeState decodes status.state of an Extension and sets the defaults of its config. For nil it
-// returns an empty State. It ignores unknown fields, for the same reason as DecodeStatus.
+// returns an empty State. Like DecodeStatus, it ignores unknown fields.
 func DecodeState(raw *runtime.RawExtension) (State, error) {
 	var state State
 	if raw == nil {

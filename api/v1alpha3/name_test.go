@@ -28,7 +28,7 @@ func TestName(t *testing.T) {
 	}
 }
 
-// upstreams are hosts that a naive mapping to names would confuse.
+// upstreams returns hosts to which a naive mapping would give the same or an invalid name.
 func upstreams() []string {
 	return []string{
 		"a.b-c", "a-b.c", "a.b.c", "a-b-c", "x:5000", "x-5000", "x.5000", "x_5000",
@@ -66,8 +66,8 @@ func TestNamesAreUniqueAndValid(t *testing.T) {
 	}
 }
 
-// sameButUnderscore returns whether a and b differ only in ":" and "_". They may share a label,
-// because Validate rejects hosts with an underscore.
+// sameButUnderscore returns whether a and b differ only in ":" and "_". Such a pair may have the
+// same label, because Validate rejects a host with an underscore.
 func sameButUnderscore(a, b string) bool {
 	return strings.ReplaceAll(a, ":", "_") == strings.ReplaceAll(b, ":", "_")
 }

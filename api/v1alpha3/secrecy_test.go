@@ -7,7 +7,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// TestErrorsContainNoPassword checks all errors, which end up in the Shoot's status and in logs.
+// TestErrorsContainNoPassword: every error ends up in the Shoot's status and in logs.
 func TestErrorsContainNoPassword(t *testing.T) {
 	const cache = `"upstream":"a.test"`
 	for name, test := range map[string]struct{ cache, path string }{

@@ -22,9 +22,10 @@ const (
 	KeyCABundle = "bundle.crt"
 	// MaxCABundleSize is the maximum size of a CA bundle in bytes. Nodes store it in several files.
 	MaxCABundleSize = 64 * 1024
-	// MaxCABundlesSize is the maximum total size in bytes of the results of CABundle for all caches. A
-	// Secret that two caches refer to counts twice. The bundles share one line of a systemd unit and
-	// one Secret for gardener-node-agent. Each of these is limited to 1 MiB (systemd.syntax(7)).
+	// MaxCABundlesSize is the maximum size of all results of CABundle together, in bytes. A Secret
+	// that two caches refer to counts twice. All bundles are in one line of a systemd unit, and in one
+	// Secret for gardener-node-agent. The line and the Secret are limited to 1 MiB
+	// (systemd.syntax(7)).
 	MaxCABundlesSize = 256 * 1024
 )
 
@@ -76,8 +77,9 @@ func CABundle(secret *corev1.Secret) []byte {
 	return bundle
 }
 
-// ValidateCABundles checks the total size of CA bundles. bundles maps upstreams to results of
-// CABundle. It returns at most one error, at the first cache that exceeds MaxCABundlesSize.
+// ValidateCABundles checks the total size of CA bundles. The argument bundles maps an upstream to
+// its result of CABundle. The only error is at the first cache with which MaxCABundlesSize is
+// exceeded.
 func ValidateCABundles(config *RegistryConfig, bundles map[string][]byte) field.ErrorList {
 	sum, path := 0, (*field.Path)(nil)
 	for _, reference := range References(config) {
@@ -96,7 +98,7 @@ func ValidateCABundles(config *RegistryConfig, bundles map[string][]byte) field.
 		sum, MaxCABundlesSize))}
 }
 
-// certificates decodes PEM strictly. Package pem skips blocks that it cannot decode, and
+// certificates decodes PEM strictly, because package pem skips blocks that it cannot decode, and
 // x509.CertPool skips certificates with headers.
 func certificates(bundle []byte) ([]*pem.Block, error) {
 	begins := bytes.Count(bundle, []byte("-----BEGIN "))
@@ -126,8 +128,8 @@ func certificates(bundle []byte) ([]*pem.Block, error) {
 	return blocks, nil
 }
 
-// validateSecret checks the requirements for every referenced Secret. It must be immutable, so that
-// a rotation changes the reference, and checked content cannot change.
+// validateSecret checks the requirements for every referenced Secret. The Secret must be immutable.
+// So its content stays as checked, and a rotation changes the reference.
 func validateSecret(secret *corev1.Secret, path *field.Path, keys ...string) field.ErrorList {
 	var errs field.ErrorList
 	if secret.Immutable == nil || !*secret.Immutable {
@@ -156,19 +158,19 @@ func qualified(namespace, name string) string {
 	return strings.TrimPrefix(namespace+"/"+name, "/")
 }
 
-// ReferenceKind is the kind of content of a referenced Secret.
+// ReferenceKind tells what a referenced Secret contains.
 type ReferenceKind string
 
 const (
-	// ReferenceCredentials is the kind that ValidateCredentials accepts.
+	// ReferenceCredentials is for a Secret that ValidateCredentials accepts.
 	ReferenceCredentials ReferenceKind = "credentials"
-	// ReferenceCABundle is the kind that ValidateCABundle accepts.
+	// ReferenceCABundle is for a Secret that ValidateCABundle accepts.
 	ReferenceCABundle ReferenceKind = "CA bundle"
 )
 
 // +k8s:deepcopy-gen=false
 
-// Reference is a cache's reference to an entry of the Shoot's spec.resources, which names a Secret.
+// Reference is how a cache refers to an entry of the Shoot's spec.resources, and so to a Secret.
 type Reference struct {
 	// Name is spec.resources[].name.
 	Name string
@@ -194,8 +196,8 @@ func References(config *RegistryConfig) []Reference {
 	return references
 }
 
-// ValidateEntry checks the entry of spec.resources that the reference names. to is the resourceRef
-// of that entry, or empty if there is no such entry. Errors are reported at Path.
+// ValidateEntry checks the entry of spec.resources that the reference names. The argument to is the
+// resourceRef of that entry, or empty if there is no such entry. Errors are reported at Path.
 func (r Reference) ValidateEntry(to autoscalingv1.CrossVersionObjectReference) field.ErrorList {
 	switch {
 	case to == autoscalingv1.CrossVersionObjectReference{}:
@@ -206,7 +208,7 @@ func (r Reference) ValidateEntry(to autoscalingv1.CrossVersionObjectReference) f
 	return nil
 }
 
-// Missing returns the error for a Secret that does not exist. namespace may be empty.
+// Missing returns the error for a Secret that does not exist. The namespace may be empty.
 func (r Reference) Missing(namespace, name string) field.ErrorList {
 	return r.invalid(fmt.Sprintf("refers to the Secret %s, which does not exist", qualified(namespace, name)))
 }

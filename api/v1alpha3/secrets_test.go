@@ -28,7 +28,7 @@ func secret(immutable *bool, data map[string]string) *corev1.Secret {
 	return s
 }
 
-// checkSecretErrors expects one error at the path that contains want, or no error if want is empty.
+// checkSecretErrors expects one error that contains want, at the path, or none if want is empty.
 func checkSecretErrors(t *testing.T, errs field.ErrorList, want string) {
 	t.Helper()
 	if want == "" && len(errs) == 0 {
@@ -134,7 +134,7 @@ func TestCABundle(t *testing.T) {
 func TestValidateCABundles(t *testing.T) {
 	const quarter = v1alpha3.MaxCABundlesSize / 4
 	for name, test := range map[string]struct {
-		sizes []int // of the CA bundles of caches, -1 for a cache without one
+		sizes []int // of the CA bundle of each cache, -1 if it has none
 		want  string
 	}{
 		"none":          {[]int{-1, -1}, ""},
@@ -148,7 +148,7 @@ func TestValidateCABundles(t *testing.T) {
 			for i, size := range test.sizes {
 				cache := v1alpha3.RegistryCache{Upstream: fmt.Sprintf("r%d.test", i), SecretReferenceName: new("login")}
 				if size >= 0 {
-					cache.CABundleSecretReferenceName = new("same") // it counts for each cache
+					cache.CABundleSecretReferenceName = new("same") // the shared Secret counts for each cache
 					bundles[cache.Upstream] = make([]byte, size)
 					sum += size
 				}

@@ -20,10 +20,10 @@ type RegistryConfig struct {
 
 // RegistryCache configures the cache of one upstream registry.
 type RegistryCache struct {
-	// Upstream is the registry as image references name it: a lower-case host name (RFC 1123) or an
-	// IP address, with an optional port. Examples: "docker.io", "registry.example.com:5000",
-	// "[2001:db8::1]:5000". Each registry can have only one cache. An upstream with the default
-	// port (443, or 80 if remoteURL starts with http://) is the same registry as without a port.
+	// Upstream is the registry as image references name it: a lower-case host name (RFC 1123) or an IP
+	// address, with an optional port. Examples: "docker.io", "registry.example.com:5000",
+	// "[2001:db8::1]:5000". Each registry can have only one cache. With or without the default port
+	// (443, or 80 if remoteURL starts with http://), an upstream is the same registry.
 	Upstream string `json:"upstream"`
 	// RemoteURL is the URL from which the cache fetches: <scheme>://<host>[:<port>] with scheme http
 	// or https. Defaults to https://<upstream>, and to https://registry-1.docker.io for the upstream
@@ -53,7 +53,7 @@ type RegistryCache struct {
 	// HTTP configures how the cache serves nodes.
 	// +optional
 	HTTP *HTTP `json:"http,omitempty"`
-	// HighAvailability configures more than one instance of the cache.
+	// HighAvailability configures the number of instances of the cache.
 	// +optional
 	HighAvailability *HighAvailability `json:"highAvailability,omitempty"`
 	// ServiceNameSuffix makes "registry-<suffix>" the name of the Service in the Shoot. By default the
@@ -77,10 +77,10 @@ type Volume struct {
 
 // GarbageCollection configures when cached content is deleted.
 type GarbageCollection struct {
-	// TTL is how long a blob stays in the cache after its first pull, as a Go duration such as
-	// "168h". 0s disables garbage collection. Defaults to 168h if garbageCollection is not set.
-	// While it is 0s, the registry does not record which blobs to delete later (distribution#4249).
-	// So 0s cannot be changed: remove the cache and add it again.
+	// TTL is how long a blob stays in the cache after its first pull, as a Go duration such as "168h".
+	// 0s disables garbage collection. Defaults to 168h if garbageCollection is not set. With 0s, the
+	// registry does not record which blobs to delete later (distribution#4249). So 0s cannot be
+	// changed: remove the cache and add it again.
 	TTL metav1.Duration `json:"ttl"`
 }
 
@@ -125,8 +125,8 @@ type RegistryStatus struct {
 	// Caches are the running caches, in the order of RegistryConfig.Caches.
 	// +optional
 	Caches []RegistryCacheStatus `json:"caches,omitempty"`
-	// CABundle is the PEM bundle of the CA that signs the certificates of all HTTPS endpoints. While
-	// the CA is rotated, it contains the old and the new CA. It is not set if no endpoint uses HTTPS.
+	// CABundle is the PEM bundle of the CA that signs the certificates of all HTTPS endpoints. During
+	// a rotation, it contains the old and the new CA. It is not set if no endpoint uses HTTPS.
 	// +optional
 	CABundle *string `json:"caBundle,omitempty"`
 }
@@ -141,7 +141,7 @@ type RegistryCacheStatus struct {
 	// RemoteURL is the URL from which the cache fetches.
 	RemoteURL string `json:"remoteURL"`
 	// UpstreamCABundle is the PEM bundle of CAs to trust for the upstream, in addition to the
-	// system's CAs. It is the content of the Secret that RegistryCache.CABundleSecretReferenceName
+	// system's CAs. It is from the Secret that RegistryCache.CABundleSecretReferenceName
 	// refers to.
 	// +optional
 	UpstreamCABundle *string `json:"upstreamCABundle,omitempty"`

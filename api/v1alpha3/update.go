@@ -52,14 +52,14 @@ func validateCacheUpdate(cache, was *RegistryCache, path *field.Path) field.Erro
 
 // VolumeCannotGrow is the beginning of the error that the controller reports if a StorageClass does
 // not allow a volume to grow. Only the controller can find this out, because it can read the shoot.
-// If the admission finds this text in the Shoot's status, the volume has kept its size.
+// If the Shoot's status contains this text, the admission knows that the volume kept its size.
 const VolumeCannotGrow = "the volume cannot grow"
 
 // recreate is the advice for fields that cannot be changed.
 const recreate = "to change it, remove the cache from the Shoot and add it again in a later update; it then starts empty"
 
 // validateServiceTakeover rejects a name that the Service of another upstream has in the old
-// config. Until a node gets the new configuration, it would pull through the wrong cache.
+// config. A node that still has the old configuration would pull through the wrong cache.
 func validateServiceTakeover(cache *RegistryCache, services map[string]string, path *field.Path) field.ErrorList {
 	owner, taken := services[ServiceName(cache)]
 	if !taken || owner == cache.Upstream {

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// maxUpstreamLength is the maximum length of an upstream in bytes. On nodes the upstream is the
-// name of a directory, and NAME_MAX of Linux is 255.
+// maxUpstreamLength is the maximum length of an upstream in bytes. On nodes, a directory has the
+// upstream as its name, and NAME_MAX of Linux is 255.
 const maxUpstreamLength = 255
 
 // Validate checks config, with or without defaults, and returns all errors with their field paths.
@@ -33,7 +33,7 @@ func Validate(config *RegistryConfig) field.ErrorList {
 
 func validateCache(cache *RegistryCache, path *field.Path) field.ErrorList {
 	errs := validateUpstream(cache.Upstream, path.Child("upstream"))
-	if cache.RemoteURL != nil && *cache.RemoteURL != defaultRemoteURL(cache.Upstream) { // an error of the default URL is an error of upstream
+	if cache.RemoteURL != nil && *cache.RemoteURL != defaultRemoteURL(cache.Upstream) { // an invalid default URL comes from an invalid upstream
 		errs = append(errs, validateURL(cache.RemoteURL, path.Child("remoteURL"))...)
 	}
 	if cache.Volume != nil {
@@ -111,7 +111,7 @@ func validateVolume(volume *Volume, path *field.Path) field.ErrorList {
 }
 
 // validateReferenceName accepts any non-empty name, as Gardener does for spec.resources[].name. The
-// name is only looked up and never used for an object.
+// name is only looked up. No object gets it.
 func validateReferenceName(name *string, path *field.Path) field.ErrorList {
 	if name != nil && *name == "" {
 		return field.ErrorList{field.Required(path, "name an entry of the Shoot's spec.resources, or omit the field")}
@@ -133,7 +133,7 @@ func validateServiceNameSuffix(suffix *string, path *field.Path) field.ErrorList
 	return errs
 }
 
-// validateUniqueUpstreams reports caches of the same registry, however its name is spelled.
+// validateUniqueUpstreams reports caches of the same registry, even if they spell it differently.
 func validateUniqueUpstreams(caches []RegistryCache, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	seen := map[string]string{}
@@ -157,9 +157,9 @@ func validateUniqueUpstreams(caches []RegistryCache, path *field.Path) field.Err
 }
 
 // registryOf returns a key that is equal for upstreams of the same registry. The default port of
-// the scheme equals no port. index.docker.io is the old name of docker.io, which containerd
-// replaces (github.com/distribution/reference, ParseNormalizedNamed). An IP address has only one
-// valid spelling, see checkHostPort.
+// the scheme and no port give the same key. containerd replaces index.docker.io, the old name of
+// docker.io, with docker.io (github.com/distribution/reference, ParseNormalizedNamed). An IP
+// address has only one valid spelling, see checkHostPort.
 func registryOf(cache *RegistryCache) string {
 	port := ":443"
 	if cache.RemoteURL != nil && strings.HasPrefix(*cache.RemoteURL, "http://") {

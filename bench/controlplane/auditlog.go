@@ -93,7 +93,7 @@ type Tally struct {
 	Reads, Writes int
 	// Kinds counts requests by "verb resource", or "verb path" for a request without a resource.
 	Kinds map[string]int
-	// Forbidden counts the requests that RBAC rejected, with the keys of Kinds.
+	// Forbidden counts the requests that RBAC rejected, with the same keys as Kinds.
 	Forbidden map[string]int
 }
 
@@ -126,9 +126,9 @@ func kind(event auditv1.Event) string {
 	}
 }
 
-// ByNamespace returns the events of each namespace for which is returns true. An event about a
-// cluster-scoped object belongs to the namespace with the name of the object. All other events are
-// in others.
+// ByNamespace groups the events by namespace, but only for namespaces that is() accepts. An event
+// about a cluster-scoped object belongs to the namespace with the name of the object. All other
+// events are in others.
 func ByNamespace(events []auditv1.Event, is func(namespace string) bool) (by map[string][]auditv1.Event, others []auditv1.Event) {
 	by = map[string][]auditv1.Event{}
 	for _, event := range events {

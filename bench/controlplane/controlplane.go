@@ -20,14 +20,14 @@ const (
 	auditFileMegabytes = "100000"
 )
 
-// Programs has the paths of the binaries.
+// Programs contains the paths of the binaries.
 type Programs struct {
 	KubeAPIServer, Etcd string
 }
 
 // ControlPlane is a running API server without controllers. Its etcd does not wait for fsync.
 type ControlPlane struct {
-	// Audit is the log of the requests of the audited users.
+	// Audit is the audit log. It records only the users that are passed to Start.
 	Audit *AuditLog
 
 	environment *envtest.Environment
@@ -35,7 +35,7 @@ type ControlPlane struct {
 }
 
 // Start runs an API server. Its audit log, a new file in the folder, records the requests of the
-// audited users, except those for Leases. The caller must call Stop, even after its context ended.
+// audited users, except requests for Leases. The caller must always call Stop.
 func Start(programs Programs, folder string, audited ...string) (*ControlPlane, error) {
 	policy := filepath.Join(folder, "audit-policy.yaml")
 	if err := os.WriteFile(policy, []byte(auditPolicy(audited)), 0o600); err != nil {
@@ -79,7 +79,7 @@ func (c *ControlPlane) Kubeconfig(name string, groups ...string) ([]byte, error)
 	return kubeconfig, nil
 }
 
-// Stop ends both processes and removes their files, also the audit log of hundreds of MB.
+// Stop ends both processes and removes their files. The audit log can have hundreds of MB.
 func (c *ControlPlane) Stop() error {
 	if err := errors.Join(c.environment.Stop(), os.RemoveAll(c.Audit.path)); err != nil {
 		return fmt.Errorf("stopping the API server: %w", err)
@@ -88,7 +88,7 @@ func (c *ControlPlane) Stop() error {
 }
 
 // auditPolicy returns a policy that records one event for each request of the users: at the
-// response, or at the start of a watch. It omits Leases: their requests never stop, and their
+// response, or at the start of a watch. It omits requests for Leases: they never stop, and their
 // number does not depend on the number of shoots.
 func auditPolicy(users []string) string {
 	var list strings.Builder

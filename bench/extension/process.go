@@ -43,10 +43,10 @@ type Process struct {
 	log    string        // path
 	health string        // port
 	done   chan struct{} // closed when the process has ended
-	ended  error         // of cmd.Wait
+	ended  error         // the result of cmd.Wait
 }
 
-// Start waits until caches are synced and the webhook serves. The caller must call Stop.
+// Start returns once caches are synced and the webhook serves. The caller must call Stop.
 func Start(ctx context.Context, o Options) (*Process, error) {
 	ports, err := freePorts(3)
 	if err != nil {
@@ -80,8 +80,8 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 	return p, nil
 }
 
-// arguments returns the arguments of the chart, followed by those that override them. The last
-// value of a flag is used.
+// arguments returns the arguments of the chart, followed by arguments that override some of them.
+// If a flag occurs twice, its last value is used.
 func arguments(o Options, kubeconfig string, ports []string) []string {
 	return append(append([]string(nil), o.Arguments...),
 		"--kubeconfig="+kubeconfig,
@@ -164,7 +164,7 @@ func freePorts(n int) ([]string, error) {
 	return ports, nil
 }
 
-// Usage is the CPU and memory of a process.
+// Usage is the CPU time and memory usage of a process.
 type Usage struct {
 	// CPU is user and system time since the start.
 	CPU time.Duration

@@ -39,15 +39,15 @@ func Webhook(ctx context.Context, seed client.Reader, configuration string) (adm
 // Answers are the results of Send.
 type Answers struct {
 	Latencies []time.Duration
-	// Failed is the number of requests that failed or were denied. Failure is one of the reasons.
+	// Failed counts the requests that failed or were denied. Failure is the reason for one of them.
 	Failed  int
 	Failure error
 }
 
-// Send sends review(0) to review(requests-1) to a webhook with a URL. Like an API server, it sends
-// one review per interval without waiting for earlier responses. Then it waits for all responses. A
-// latency starts when the request was due, so it includes delays by this machine. A request that
-// the webhook denies, or answers without a patch, counts as failed.
+// Send sends reviews with the indices 0 to requests-1 to a webhook that has a URL. It sends one
+// review per interval and, like an API server, does not wait for earlier responses. At the end it
+// waits for all responses. A latency starts when the request was due, so it includes delays by this
+// machine. A request that the webhook denies, or answers without a patch, counts as failed.
 func Send(
 	ctx context.Context, to admissionregistrationv1.WebhookClientConfig, interval time.Duration, requests int,
 	review func(i int) (*admissionv1.AdmissionReview, error),

@@ -73,7 +73,7 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// TestSendDoesNotWait: a webhook that answers nothing before the last request gets all requests.
+// TestSendDoesNotWait: Send sends all requests even if the webhook answers only after the last one.
 func TestSendDoesNotWait(t *testing.T) {
 	const requests = 5
 	all := make(chan struct{})

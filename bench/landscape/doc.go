@@ -2,9 +2,9 @@
 // extension: namespaces, Clusters, kubeconfigs, Extensions and OperatingSystemConfigs, each about
 // as large as in production. A stand-in replaces the N gardener-resource-managers of the shoots.
 //
-// All shoots have the same API server. They cache the same upstreams, so the Services of one shoot
-// are also those of all others. Every shoot has a kubeconfig with its own CA bundle, so that no two
-// shoots share a connection.
+// All shoots have the same API server and cache the same upstreams, so they also share the
+// Services. Every shoot has a kubeconfig with its own CA bundle, so that no two shoots share a
+// connection.
 //
 // The package must not depend on what is measured.
 package landscape

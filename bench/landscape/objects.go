@@ -30,7 +30,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// ExtensionName is the name, and the type, of the Extension of each shoot.
+// ExtensionName is the name and also the type of each shoot's Extension.
 const ExtensionName = v1alpha3.ExtensionType
 
 const (
@@ -41,10 +41,10 @@ const (
 
 var upstreams = []string{"docker.io", "ghcr.io"}
 
-// Namespace returns the name of the namespace of the i-th shoot.
+// Namespace returns the name of the i-th shoot's namespace.
 func Namespace(i int) string { return fmt.Sprintf("%ss%04d", namespacePrefix, i) }
 
-// IsNamespace reports whether the name is that of the namespace of a shoot.
+// IsNamespace reports whether the namespace with this name belongs to a shoot.
 func IsNamespace(name string) bool { return strings.HasPrefix(name, namespacePrefix) }
 
 func shootNamespace(i int) *corev1.Namespace {
@@ -184,8 +184,8 @@ const (
 	caBundleLines   = 180
 )
 
-// OperatingSystemConfig returns the OperatingSystemConfig of the i-th shoot's worker pool.
-// Gardenlet's components, such as kubelet, render its units and files.
+// OperatingSystemConfig returns the OperatingSystemConfig of the i-th shoot's worker pool. The code
+// of gardenlet renders its units and files, for example those of kubelet.
 func OperatingSystemConfig(i int) (*extensionsv1alpha1.OperatingSystemConfig, error) {
 	units, files, err := node()
 	if err != nil {

@@ -74,7 +74,7 @@ func TestNamespaces(t *testing.T) {
 	}
 }
 
-// TestChart: the chart must have the service account whose requests are counted.
+// TestChart: the chart must contain the service account whose requests are counted.
 func TestChart(t *testing.T) {
 	objects, err := chart()
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// resourceManager replaces the gardener-resource-managers of all shoots. It creates only the
-// Services of a ManagedResource, because they need cluster IPs, and reports all objects as applied.
+// resourceManager replaces the gardener-resource-managers of all shoots. Of a ManagedResource it
+// creates only the Services, because they need cluster IPs. It reports all objects as applied.
 type resourceManager struct {
 	managedResources client.Reader // reads from a cache
 	seed, shoot      client.Client
@@ -90,7 +90,7 @@ func (r *resourceManager) create(ctx context.Context, service *corev1.Service) e
 	return nil
 }
 
-// Refusing returns an address, host:port, that refuses connections.
+// Refusing returns an address (host:port) that refuses connections.
 func Refusing() (string, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it does not block
 	if err != nil {

@@ -76,7 +76,7 @@ func chart() ([]client.Object, error) {
 	return decode(release.Manifest())
 }
 
-// decode decodes the objects of a manifest, except kinds for which the seed has no CRDs.
+// decode decodes the objects of a manifest, except kinds that are not in the scheme of the seed.
 func decode(manifest []byte) ([]client.Object, error) {
 	decoder := serializer.NewCodecFactory(kubernetes.SeedScheme).UniversalDeserializer()
 	documents := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(manifest)))
@@ -178,7 +178,7 @@ func (l *Landscape) Reconcile(ctx context.Context, shoots int) error {
 	})
 }
 
-// Break changes the server in the kubeconfigs of the i-th shoot to the address.
+// Break makes the kubeconfigs of the i-th shoot point to the address.
 func (l *Landscape) Break(ctx context.Context, i int, address string) error {
 	config, err := clientcmd.Load(l.kubeconfig)
 	if err != nil {
@@ -200,7 +200,7 @@ func (l *Landscape) Break(ctx context.Context, i int, address string) error {
 }
 
 // kubeconfigOf returns the kubeconfig of the i-th shoot. A unique comment before the CA bundle
-// makes client-go open a connection for each shoot, as if each shoot had its own API server.
+// makes client-go open one connection per shoot, as if each shoot had its own API server.
 func (l *Landscape) kubeconfigOf(i int) ([]byte, error) {
 	config, err := clientcmd.Load(l.kubeconfig)
 	if err != nil {
@@ -212,7 +212,7 @@ func (l *Landscape) kubeconfigOf(i int) ([]byte, error) {
 	return clientcmd.Write(*config)
 }
 
-// each calls do concurrently with 0 to shoots-1, and returns the first error.
+// each calls the function do concurrently, with 0 to shoots-1, and returns the first error.
 func each(ctx context.Context, shoots int, do func(ctx context.Context, i int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(writers)

@@ -23,10 +23,10 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
-// pollInterval is short, because the Extensions are read from a cache.
+// pollInterval can be short, because the Extensions are read from a cache.
 const pollInterval = 100 * time.Millisecond
 
-// Watch has a cache of the Extensions of a seed.
+// Watch reads the Extensions of a seed from a cache.
 type Watch struct {
 	extensions client.Reader
 }
@@ -69,21 +69,21 @@ func StartWatch(ctx context.Context, seed, shoot *rest.Config, fail func(error))
 	return &Watch{extensions: mgr.GetCache()}, nil
 }
 
-// Wanted selects the Extensions in namespaces for which Is returns true. Count is their number, and
-// Timeout limits the wait for them.
+// Wanted selects the Extensions in the namespaces that Is accepts. Count is the number of these
+// Extensions, and Timeout limits the wait for them.
 type Wanted struct {
 	Is      func(namespace string) bool
 	Count   int
 	Timeout time.Duration
 }
 
-// AwaitReconciled returns when all wanted Extensions have succeeded at since or later. On timeout,
-// the error names an Extension that has not succeeded, and its state.
+// AwaitReconciled returns when each wanted Extension has succeeded at the time since or later. On
+// timeout, the error contains the name and state of an Extension that has not succeeded.
 func (w *Watch) AwaitReconciled(ctx context.Context, since time.Time, wanted Wanted) error {
 	return w.await(ctx, wanted, func(ex *extensionsv1alpha1.Extension) bool { return succeeded(ex, since) })
 }
 
-// AwaitFailed returns when all wanted Extensions have reported an error at since or later.
+// AwaitFailed returns when each wanted Extension has reported an error at the time since or later.
 func (w *Watch) AwaitFailed(ctx context.Context, since time.Time, wanted Wanted) error {
 	return w.await(ctx, wanted, func(ex *extensionsv1alpha1.Extension) bool {
 		return ex.Status.LastError != nil && !before(ex.Status.LastError.LastUpdateTime, since)
@@ -122,8 +122,8 @@ func succeeded(ex *extensionsv1alpha1.Extension, since time.Time) bool {
 	return !asked && last != nil && last.State == gardencorev1beta1.LastOperationStateSucceeded && !before(&last.LastUpdateTime, since)
 }
 
-// before reports whether at is before since. It drops the fraction of since, because times in a
-// status have whole seconds.
+// before reports whether the time in a status is before since. It drops the fraction of a second of
+// since, because a status contains only whole seconds.
 func before(at *metav1.Time, since time.Time) bool {
 	return at.Time.Before(since.Truncate(time.Second))
 }

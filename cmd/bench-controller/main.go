@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// minShoots leaves one intact shoot, because the measurement breaks two.
+	// minShoots leaves one shoot intact, because the measurement breaks two shoots.
 	minShoots = 3
 	// webhookRequests is the number of reviews sent to the webhook, 50 a second.
 	webhookRequests, webhookRequestsQuick = 1000, 500

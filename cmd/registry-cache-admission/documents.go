@@ -122,11 +122,11 @@ func decode[T any](document []byte, into *[]*T) error {
 	return nil
 }
 
-// match returns the object with the namespace and name, or the zero value of T if there is none.
-// Files under version control often have no namespace, but those from kubectl always do. So an
-// empty namespace matches all objects of the name. If no object is in the namespace, an object
-// without a namespace matches. Identical copies count once. An error means that several objects
-// match.
+// match returns the object with the namespace and name, or the zero value of T if there is none. In
+// files under version control, objects often have no namespace. Objects from kubectl always have
+// one. So an empty namespace matches all objects of the name. If no object is in the namespace, an
+// object without a namespace matches. Identical copies count once. An error means that several
+// objects match.
 func match[T client.Object](objects []T, namespace, name string) (found T, err error) {
 	var matches, withoutNamespace []T
 	for _, object := range objects {
@@ -163,7 +163,7 @@ func qualified(object client.Object) string {
 // secretsOfFiles reads Secrets from files for package shoot.
 type secretsOfFiles struct {
 	secrets []*corev1.Secret
-	// complete makes a missing Secret an error. Otherwise get skips its check and writes a note.
+	// complete makes a missing Secret an error. If not set, get skips the check and writes a note.
 	complete bool
 	notes    io.Writer
 	// ambiguous is the last error of match. If it is set, the result of Check is invalid.

@@ -8,7 +8,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/program"
 )
 
-// in moves the documents from garden-dev to another namespace, or removes the namespace for "".
+// in moves the documents from garden-dev to another namespace. With "" it removes the namespace.
 func in(namespace, documents string) string {
 	if namespace == "" {
 		return strings.ReplaceAll(documents, ", namespace: garden-dev", "")

@@ -118,8 +118,8 @@ func report(results []result, std program.Streams) error {
 	return nil
 }
 
-// readsStdin returns how many of the files are standard input. Standard input can be read only
-// once: a second read returns nothing, and a Shoot that is missing in --old counts as new.
+// readsStdin returns how many of the files are standard input, which can be read only once. If
+// --old were a second one, it would have no Shoots, and each Shoot would count as new.
 func (o validateOptions) readsStdin() int {
 	times := 0
 	for _, file := range append([]string{o.old}, o.files...) {
@@ -130,7 +130,7 @@ func (o validateOptions) readsStdin() int {
 	return times
 }
 
-// read returns the documents of files and the resource folder as input, and those of --old as old.
+// read returns the documents of the files and the resource folder as input, and of --old as old.
 func (o validateOptions) read(std program.Streams, stdin io.Reader) (input, old *documents, err error) {
 	input, old = &documents{}, &documents{}
 	for _, file := range o.files {

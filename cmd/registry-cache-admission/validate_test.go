@@ -35,7 +35,7 @@ func write(t *testing.T, name, content string) string {
 	return path
 }
 
-// shootNamed returns a Shoot with workers. caches and more are YAML.
+// shootNamed returns a Shoot with workers. The arguments caches and more are YAML.
 func shootNamed(name, caches string, more ...string) string {
 	return `apiVersion: core.gardener.cloud/v1beta1
 kind: Shoot

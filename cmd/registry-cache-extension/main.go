@@ -101,7 +101,7 @@ func newManager(options *options) (manager.Manager, error) {
 }
 
 // newScheme returns a scheme with the types of Kubernetes and Gardener. The manager needs it from
-// the start, because cacheOptions uses some of them.
+// the start, because cacheOptions uses some of these types.
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for name, add := range map[string]func(*runtime.Scheme) error{

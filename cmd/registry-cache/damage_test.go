@@ -31,8 +31,8 @@ func TestServeDamagedBlobs(t *testing.T) {
 		}
 		cache.pull(t, image)
 		cache.awaitSound(t, objects)
-		// On a busy machine, a check of the previous round may still be running and count the damage of
-		// this round, too.
+		// On a busy machine, a check of the previous round may still be running, and may also count the
+		// damage of this round.
 		counted, err := strconv.Atoi(cache.metric(t, "registry_storage_damaged_blobs_total"))
 		if want := (i + 1) * objects; err != nil || counted < want {
 			t.Errorf("the metric counts %d damaged blobs, want %d; error %v", counted, want, err)

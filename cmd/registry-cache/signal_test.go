@@ -163,8 +163,8 @@ func endsWhileAsking(t *testing.T) bool {
 	if code != program.ExitFine {
 		t.Errorf("exit code %d after %s:\n%s", code, took, log)
 	}
-	// If the log has "stopping", the probe ended before the signal arrived, and the cache had begun to
-	// serve. The signal was delayed, or the machine was busy.
+	// If the log contains "stopping", the probe ended before the signal arrived, and the cache had
+	// begun to serve. The signal was delayed, or the machine was busy.
 	return !strings.Contains(log, "stopping")
 }
 
@@ -180,7 +180,7 @@ func TestSIGTERMCutsRequestsThatDoNotEnd(t *testing.T) {
 	}
 }
 
-// startUpload returns when the registry reads a body that never arrives.
+// startUpload starts an upload without a body. It returns when the registry reads the body.
 func startUpload(t *testing.T, socket string) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{

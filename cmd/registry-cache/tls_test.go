@@ -20,8 +20,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// password is not valid UTF-8. So the configuration below contains it in base64, as the
-// configuration that the extension writes does.
+// password is not valid UTF-8. So the configuration below contains it in base64, like the
+// configuration that the extension writes.
 const (
 	username, password = "@robot", "it's \"$#&:\"\xff"
 	encodedPassword    = "aXQncyAiJCMmOiL/"

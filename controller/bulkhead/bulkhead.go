@@ -15,8 +15,8 @@ import (
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 )
 
-// slowAfter is how long a failing operation may take before its shoot counts as unresponsive. A
-// wait for a shoot takes longer. Other failures take less than a second.
+// slowAfter is how long a failing operation may take before its shoot counts as unresponsive. An
+// operation that waits for a shoot takes longer. Other failures take less than a second.
 const slowAfter = 5 * time.Second
 
 // forgetAfter is the time without an attempt after which a shoot is forgotten, because its
@@ -30,12 +30,11 @@ var unresponsiveShoots = prometheus.NewGauge(prometheus.GaugeOpts{
 
 func init() { metrics.Registry.MustRegister(unresponsiveShoots) }
 
-// bulkhead prevents unresponsive shoots from occupying all workers, each until it times out. Shoots
-// whose last operation was slow and failed share half of the workers, one after another. If it is
-// not a shoot's turn, its operation fails at once with the previous error, and the workqueue
-// retries it with backoff. A shoot whose Extension was changed may use any free slot at once,
-// because the change may fix the cause. ForceDelete sends no request to the shoot and is never
-// delayed.
+// bulkhead prevents unresponsive shoots from occupying all workers. A shoot is unresponsive if its
+// last operation was slow and failed. Such shoots take turns on half of the workers. If it is not a
+// shoot's turn, its operation fails at once with the previous error, and the workqueue retries it
+// with backoff. A shoot whose Extension was changed may use any free slot at once, because the
+// change may fix the cause. ForceDelete sends no request to the shoot and is never delayed.
 type bulkhead struct {
 	actuator  extension.Actuator
 	slowAfter time.Duration
@@ -51,11 +50,11 @@ type attempt struct {
 	err        error
 	ended      time.Time
 	generation int64     // of the Extension
-	next       time.Time // the earliest time for a retry, after an attempt of each other shoot
+	next       time.Time // the earliest time for a retry, so that other shoots get their turn
 }
 
-// New wraps the actuator of a controller that has this number of workers. If it has only one, an
-// unresponsive shoot can block it.
+// New wraps the actuator of a controller that has this number of workers. With a single worker, an
+// unresponsive shoot can still block the controller.
 func New(actuator extension.Actuator, workers int) extension.Actuator {
 	return newBulkhead(actuator, workers)
 }

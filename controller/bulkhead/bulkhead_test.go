@@ -29,7 +29,7 @@ type shoots struct {
 	// done are the shoots whose last operation succeeded. calls counts all operations.
 	done  map[string]bool
 	calls map[string]int
-	// held is the number of operations that hang now, most is its maximum.
+	// held is the number of operations that hang now, and most is the maximum of held.
 	held, most int
 }
 
@@ -127,9 +127,9 @@ func work(t *testing.T, workers int, actuator extension.Actuator) workqueue.Type
 	return queue
 }
 
-// TestHangingShootsDelayNoOther has more hanging shoots than workers. The first reconciliation of
-// each may block any worker. From then on they block at most half of the workers, and do not delay
-// other shoots.
+// TestHangingShootsDelayNoOther uses more hanging shoots than workers. The first reconciliation of
+// a hanging shoot may block any worker. From then on these shoots block at most half of the
+// workers, and do not delay other shoots.
 func TestHangingShootsDelayNoOther(t *testing.T) {
 	const workers = 4
 	synctest.Test(t, func(t *testing.T) {
@@ -176,7 +176,7 @@ func TestHangingShootsDelayNoOther(t *testing.T) {
 }
 
 // TestBulkheadGuardsEveryOperation checks all operations except ForceDelete. While the only slot is
-// in use, they fail without a call and return the previous error.
+// in use, an operation does not call the actuator, but returns the previous error.
 func TestBulkheadGuardsEveryOperation(t *testing.T) {
 	for name, operate := range map[string]func(extension.Actuator) func(context.Context, logr.Logger, *extensionsv1alpha1.Extension) error{
 		"reconcile": func(a extension.Actuator) func(context.Context, logr.Logger, *extensionsv1alpha1.Extension) error {
@@ -204,7 +204,7 @@ func TestBulkheadGuardsEveryOperation(t *testing.T) {
 						t.Fatalf("error = %v", err)
 					}
 				}
-				<-time.After(hang) // the first one may be tried again
+				<-time.After(hang) // from now on the first shoot may be tried again
 				ended := make(chan error)
 				go func() { ended <- do(both[0]) }()
 				synctest.Wait()
@@ -223,8 +223,8 @@ func TestBulkheadGuardsEveryOperation(t *testing.T) {
 	}
 }
 
-// TestQuickFailuresDoNotCount checks that a Shoot with an invalid configuration gets the error each
-// time.
+// TestQuickFailuresDoNotCount: after a quick failure, such as that of an invalid configuration, the
+// next attempt is not delayed.
 func TestQuickFailuresDoNotCount(t *testing.T) {
 	b := newBulkhead(quick{newShoots()}, 1)
 	for range 2 {
@@ -237,7 +237,7 @@ func TestQuickFailuresDoNotCount(t *testing.T) {
 	}
 }
 
-// quick fails immediately.
+// quick is an actuator whose Reconcile fails immediately.
 type quick struct{ *shoots }
 
 func (quick) Reconcile(context.Context, logr.Logger, *extensionsv1alpha1.Extension) error {

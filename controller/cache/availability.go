@@ -24,9 +24,9 @@ func isHighlyAvailable(cache v1alpha3.RegistryCache) bool {
 	return cache.HighAvailability != nil && cache.HighAvailability.Enabled
 }
 
-// makeAvailable adds a second replica and spreads both over nodes and zones. The label also selects
-// the StatefulSet for the webhook of gardener-resource-manager, which makes the spread over the
-// zones of the workers mandatory. The soft constraints below also apply without the webhook.
+// makeAvailable adds a second replica and spreads both over nodes and zones. Because of the label,
+// the webhook of gardener-resource-manager makes the spread over the zones of the workers
+// mandatory. Without the webhook, the soft constraints below still apply.
 func makeAvailable(set *appsv1.StatefulSet) {
 	set.Spec.Replicas = ptr.To(availableReplicas)
 	set.Labels[resourcesv1alpha1.HighAvailabilityConfigType] = resourcesv1alpha1.HighAvailabilityConfigTypeServer
@@ -35,7 +35,7 @@ func makeAvailable(set *appsv1.StatefulSet) {
 			corev1.TopologySpreadConstraint{
 				MaxSkew:     1,
 				TopologyKey: topology,
-				// Two replicas on the same node are better than one that stays pending forever.
+				// It is better to have both replicas on one node than to have one that stays pending.
 				WhenUnsatisfiable: corev1.ScheduleAnyway,
 				LabelSelector:     set.Spec.Selector,
 			})
@@ -44,7 +44,7 @@ func makeAvailable(set *appsv1.StatefulSet) {
 }
 
 // awayFrom keeps replicas off the same node in clusters without zones. Topology spread does not
-// help there: the scheduler ignores nodes that lack one of its topology labels.
+// help there: the scheduler ignores nodes that lack one of the topology labels.
 func awayFrom(instances *metav1.LabelSelector) *corev1.PodAntiAffinity {
 	return &corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{
 		Weight:          100,
@@ -72,8 +72,8 @@ func requests() corev1.ResourceList {
 	}
 }
 
-// verticalPodAutoscaler adapts the requests of the cache to its use. It sets no upper bound: a
-// cache with less memory than it uses is killed during pulls
+// verticalPodAutoscaler adapts the resource requests of the cache to its usage. It sets no upper
+// bound: a cache that needs more memory than the bound would be killed during pulls
 // (gardener-extension-registry-cache#395).
 func verticalPodAutoscaler(cache v1alpha3.RegistryCache) *vpaautoscalingv1.VerticalPodAutoscaler {
 	return &vpaautoscalingv1.VerticalPodAutoscaler{

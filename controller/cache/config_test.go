@@ -61,7 +61,7 @@ func TestDistributionReadsTheCertificate(t *testing.T) {
 	}
 }
 
-// awkward are credentials that plain YAML changes or cannot encode.
+// awkward contains credentials that plain YAML changes or cannot encode.
 var awkward = []string{
 	"user", "@robot", "*x", "&x", "!x", "0x10", "0o17", "1e3", "1_000", "yes", "null", "~", "true", "2024-01-01", ".inf", "=", "<<", "- a", "? a",
 	"a: b", "a #b", "'", `"`, `\`, "$HOME", "${X}", "%41", "{{x}}", "it's $#&:", " leading", "trailing ", "a\nb", "a\r\nb", "\n", "\t", "\x00", "\x7f",

@@ -15,9 +15,10 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/cache"
 )
 
-// FuzzRender feeds arbitrary bytes as providerConfig and as contents of its references through the
-// whole pipeline. Every input that decodes and is valid must render to objects that an API server
-// accepts, and to a configuration, a unit and a hosts.toml that parse to the same values.
+// FuzzRender feeds arbitrary bytes as providerConfig and as contents of the referenced Secrets
+// through the whole pipeline. Every input that decodes and is valid must render to objects that an
+// API server accepts, and to a configuration, a unit and a hosts.toml that parse to the same
+// values.
 //
 //	go test -run=none -fuzz=FuzzRender -fuzztime=1h -fuzzminimizetime=5x ./controller/cache
 func FuzzRender(f *testing.F) {
@@ -72,7 +73,7 @@ var fuzzedShoot = cache.Shoot{
 }
 
 // validBundle returns the CA bundle that the controller reads from a Secret with this content, or
-// nil if it rejects the Secret.
+// nil if the controller rejects the Secret.
 func validBundle(bundle []byte) []byte {
 	secret := &corev1.Secret{Immutable: new(true), Data: map[string][]byte{v1alpha3.KeyCABundle: bundle}}
 	if len(v1alpha3.ValidateCABundle(secret, nil)) > 0 {

@@ -33,7 +33,7 @@ type Shoot struct {
 	VerticalPodAutoscaler bool
 }
 
-// Secrets are the contents of the Secrets that a cache references, and its server certificate.
+// Secrets holds the content of the Secrets that a cache references, and its server certificate.
 type Secrets struct {
 	// Credentials authenticate the cache to the upstream. Nil means anonymous.
 	Credentials *Credentials
@@ -47,7 +47,7 @@ type Secrets struct {
 // Credentials are a user name and a password for basic authentication. They may contain any byte.
 type Credentials struct{ Username, Password []byte }
 
-// Certificate is a server certificate, followed by its intermediate CAs, and its key. Both are PEM.
+// Certificate holds a server certificate with its intermediate CAs, and its key, both as PEM.
 type Certificate struct{ Certificate, PrivateKey []byte }
 
 // Objects returns the objects for one upstream, all in the namespace kube-system. The cache must be
@@ -95,7 +95,7 @@ func ServesTLS(cache v1alpha3.RegistryCache) bool {
 	return cache.HTTP != nil && cache.HTTP.TLS
 }
 
-// labels returns the labels of every object of the upstream. They also select its pods.
+// labels returns the labels of all objects of the upstream's cache. They also select its pods.
 func labels(upstream string) map[string]string {
 	return map[string]string{labelApp: v1alpha3.Name(upstream), v1alpha3.LabelUpstreamHost: v1alpha3.HostLabel(upstream)}
 }
@@ -112,7 +112,7 @@ const (
 )
 
 // Service returns the Service that Objects returns for the cache. Its cluster IP is the endpoint
-// that nodes pull from. It routes nodes to a replica in their own zone, if there is one.
+// that nodes pull from. It routes a node to a replica in the same zone, if possible.
 func Service(cache v1alpha3.RegistryCache, shoot Shoot) (*corev1.Service, error) {
 	meta := objectMeta(cache.Upstream)
 	meta.Name = v1alpha3.ServiceName(&cache)

@@ -42,8 +42,8 @@ type rendering struct {
 	secrets Secrets
 }
 
-// renderings has a case for each field of the API, and one with all fields. Each has a golden file
-// of its name.
+// renderings returns one case for each field of the API, and one case with all fields. The golden
+// file of a case has its name.
 func renderings() map[string]rendering {
 	tls := &v1alpha3.HTTP{TLS: true}
 	withAutoscaler, old := shoot, shoot
@@ -87,7 +87,7 @@ func renderings() map[string]rendering {
 	}
 }
 
-// objects renders the defaulted cache.
+// objects sets the defaults of the cache and renders it.
 func (r rendering) objects(t *testing.T) []client.Object {
 	t.Helper()
 	config := &v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{*r.cache.DeepCopy()}}
@@ -126,8 +126,8 @@ func TestObjectsGolden(t *testing.T) {
 	}
 }
 
-// serialize returns the objects as YAML. The configuration of the registry precedes its Secret in
-// readable form.
+// serialize returns the objects as YAML. Before the Secret with the configuration of the registry,
+// it writes this configuration in readable form.
 func serialize(t *testing.T, rendered []client.Object) []byte {
 	t.Helper()
 	var out bytes.Buffer

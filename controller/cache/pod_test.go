@@ -181,7 +181,7 @@ func TestNoProxy(t *testing.T) {
 	}
 }
 
-// TestEnvironmentIsNoConfiguration: distribution reads every variable REGISTRY_... as
+// TestEnvironmentIsNoConfiguration: distribution reads every variable that starts with REGISTRY_ as
 // configuration.
 func TestEnvironmentIsNoConfiguration(t *testing.T) {
 	template := renderings()["everything"].statefulSet(t).Spec.Template.Spec

@@ -43,7 +43,7 @@ func statefulSet(cache v1alpha3.RegistryCache, shoot Shoot, mounted []mountedObj
 			ServiceName: v1alpha3.Name(cache.Upstream),
 			Replicas:    ptr.To[int32](1),
 			// The default, OrderedReady, never replaces a pod that is not ready. A pod that cannot start
-			// because of its image or volume would stay broken after the fix (kubernetes#67250).
+			// because of its image or volume would stay, even if that is fixed (kubernetes#67250).
 			PodManagementPolicy:  appsv1.ParallelPodManagement,
 			RevisionHistoryLimit: ptr.To[int32](2),
 			Selector:             &metav1.LabelSelector{MatchLabels: labels(cache.Upstream)},
@@ -65,9 +65,9 @@ func statefulSet(cache v1alpha3.RegistryCache, shoot Shoot, mounted []mountedObj
 	return set, nil
 }
 
-// podLabels adds the labels that Gardener's network policies in kube-system select. They let the
-// pod reach DNS and its upstream, and let the shoot's Prometheus reach its metrics through the API
-// server proxy.
+// podLabels adds the labels that Gardener's network policies in kube-system select. These policies
+// let the pod reach DNS and its upstream, and let the shoot's Prometheus reach the pod's metrics
+// through the API server proxy.
 func podLabels(upstream string) map[string]string {
 	result := maps.Clone(labels(upstream))
 	result[v1beta1constants.LabelNetworkPolicyToDNS] = v1beta1constants.LabelNetworkPolicyAllowed
@@ -161,17 +161,17 @@ func healthProbe(periodSeconds, failureThreshold int32) *corev1.Probe {
 	}
 }
 
-// certificateDirs are the directories in which Go looks for CA certificates on Linux, plus the one
-// with the user's CA bundle. SSL_CERT_DIR replaces the whole list. SSL_CERT_FILE stays unset, so
-// the CA bundle of the image is still trusted (crypto/x509/root_linux.go).
+// certificateDirs are the directories in which Go looks for CA certificates on Linux, plus the
+// directory of the user's CA bundle. SSL_CERT_DIR replaces the list of Go. SSL_CERT_FILE stays
+// unset, so the CA bundle of the image is still trusted (crypto/x509/root_linux.go).
 var certificateDirs = []string{"/etc/ssl/certs", "/etc/pki/tls/certs", caBundleDir}
 
 // clusterDomains are reached without a proxy in every shoot. A leading dot matches all names of the
 // domain.
 var clusterDomains = []string{"localhost", "127.0.0.1", "::1", "kubernetes.default", ".svc", ".cluster.local"}
 
-// environment returns the environment variables of the registry container. None may start with
-// REGISTRY_: distribution reads those as configuration.
+// environment returns the environment variables of the registry container. No name may start with
+// REGISTRY_: distribution reads such variables as configuration.
 func environment(cache v1alpha3.RegistryCache, shoot Shoot, mounted []mountedObject) []corev1.EnvVar {
 	// By default, distribution exports traces to localhost and logs an error for each attempt.
 	result := []corev1.EnvVar{{Name: "OTEL_TRACES_EXPORTER", Value: "none"}}

@@ -29,18 +29,17 @@ const (
 	identity = "extension-registry-cache"
 
 	// validity is the lifetime of a server certificate. It is much longer than Gardener's default for
-	// certificates that are renewed automatically: only a reconciliation renews them, and a shoot may
-	// not be reconciled for a long time. With an expired certificate, every pull silently bypasses the
-	// cache.
+	// certificates that are renewed automatically: only a reconciliation renews them, and the next one
+	// may be far away. With an expired certificate, every pull silently bypasses the cache.
 	validity = 2 * 365 * 24 * time.Hour
-	// renewAt is the percentage of the validity after which a reconciliation renews a certificate.
-	// A new certificate restarts the cache, so it is renewed at most once a year. After that a year
-	// remains for the next reconciliation.
+	// renewAt is the percentage of the validity after which a reconciliation renews a certificate. A
+	// new certificate restarts the cache, so this happens at most once a year. Then a year is left for
+	// the next reconciliation.
 	renewAt = 50
 )
 
 // CA signs the certificates of the caches of one shoot. When the control plane moves, the next seed
-// takes over its key and certificates, so nothing changes in the shoot.
+// takes over the CA's key and certificates, so nothing changes in the shoot.
 type CA struct {
 	manager secretsmanager.Interface
 	bundle  []byte
@@ -73,8 +72,8 @@ func (a *CA) Bundle() []byte {
 }
 
 // Issue returns the certificate of the cache for its cluster IP and the DNS names of its Service.
-// It returns the same certificate until one of them or the CA changes, or half of its validity has
-// passed.
+// It issues a new one only if the IP, a name or the CA has changed, or half of the validity is
+// over.
 func (a *CA) Issue(ctx context.Context, c *v1alpha3.RegistryCache, clusterIP net.IP) (*cache.Certificate, error) {
 	name := v1alpha3.Name(c.Upstream)
 	secret, err := a.manager.Generate(ctx, &secrets.CertificateSecretConfig{
@@ -86,7 +85,7 @@ func (a *CA) Issue(ctx context.Context, c *v1alpha3.RegistryCache, clusterIP net
 		Validity:                    ptr.To(validity),
 		SkipPublishingCACertificate: true,
 	},
-		// The old CA signs while it exists, because nodes may not trust the new CA yet.
+		// While the old CA exists, it signs, because nodes may not trust the new CA yet.
 		secretsmanager.SignedByCA(caName),
 		secretsmanager.RenewAfterValidityPercentage(renewAt),
 		secretsmanager.Persist(),
@@ -108,8 +107,7 @@ func (a *CA) Prune(ctx context.Context) error {
 	return nil
 }
 
-// Remove deletes the CA and all certificates of the shoot in the namespace. It does nothing if
-// there are none.
+// Remove deletes the CA and all certificates of the shoot in the namespace, if there are any.
 func Remove(ctx context.Context, log logr.Logger, clock clock.Clock, seed client.Client, namespace string) error {
 	cluster := &extensionscontroller.Cluster{ObjectMeta: metav1.ObjectMeta{Name: namespace}, Shoot: &gardencorev1beta1.Shoot{}}
 	m, err := manager.SecretsManagerForCluster(ctx, log, clock, seed, cluster, identity, nil)

@@ -27,7 +27,7 @@ var (
 	ip    = net.ParseIP("10.0.0.7")
 )
 
-// shoot returns a shoot in a phase of CA rotation; "" means no rotation.
+// shoot returns a shoot in this phase of a CA rotation. With phase "" there is no rotation.
 func shoot(phase gardencorev1beta1.CredentialsRotationPhase, initiated time.Time) *extensionscontroller.Cluster {
 	s := &gardencorev1beta1.Shoot{}
 	if phase != "" {

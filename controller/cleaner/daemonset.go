@@ -22,7 +22,7 @@ const (
 	cleanName = "clean"
 	// finalizeAfter is how long gardener-resource-manager waits for the pods before it removes the
 	// DaemonSet's finalizer, because a pod on a dead node never terminates. It exceeds the grace
-	// period of the pods. Deleting hundreds of pods takes longer and continues without the DaemonSet.
+	// period of the pods. With hundreds of pods, their deletion continues after the DaemonSet is gone.
 	finalizeAfter = "10s"
 	// priorityClassName lets the pod start on a node that is short of disk, memory or pod slots.
 	priorityClassName = "system-node-critical"
@@ -32,12 +32,12 @@ const (
 type Task struct {
 	// Upstreams are the upstreams whose configuration is removed.
 	Upstreams []string
-	// All removes the configuration of all upstreams. Upstreams is ignored.
+	// All removes the configuration of all upstreams. If it is set, Upstreams is ignored.
 	All bool
 }
 
 // DaemonSet returns the DaemonSet that runs the task on every node that can run pods. The image
-// must contain `registry-cache clean`. A task without upstreams is an error, unless All is set.
+// must contain the command registry-cache. A task needs upstreams, unless All is set.
 func DaemonSet(task Task, image string) (*appsv1.DaemonSet, error) {
 	if len(task.Upstreams) == 0 && !task.All {
 		return nil, errors.New("no upstream to clean: name one, or clean all")
@@ -64,8 +64,8 @@ func DaemonSet(task Task, image string) (*appsv1.DaemonSet, error) {
 	}, nil
 }
 
-// updateStrategy starts a new task on all nodes at once. By default one unavailable pod would block
-// the update of all others.
+// updateStrategy starts a new task on all nodes at once. With the default, a single unavailable pod
+// would block the update of all other pods.
 func updateStrategy() appsv1.DaemonSetUpdateStrategy {
 	return appsv1.DaemonSetUpdateStrategy{
 		Type:          appsv1.RollingUpdateDaemonSetStrategyType,
@@ -85,7 +85,7 @@ func podSpec(task Task, image string) corev1.PodSpec {
 		AutomountServiceAccountToken:  ptr.To(false),
 		EnableServiceLinks:            ptr.To(false),
 		TerminationGracePeriodSeconds: ptr.To[int64](5),
-		// Tainted, cordoned and dedicated nodes pull images, too.
+		// Tainted, cordoned and dedicated nodes pull images like any other node.
 		Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
 		SecurityContext: &corev1.PodSecurityContext{
 			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
@@ -159,7 +159,7 @@ type hostPath struct {
 }
 
 // hostPaths returns the directories of the node that the cleaner mounts: registry configuration,
-// units, and systemd's socket. On a node that was never configured, the first two may be missing.
+// units, and systemd's socket. On a node that was never configured, only the third must exist.
 func hostPaths() []hostPath {
 	return []hostPath{
 		{"containerd-config", "/etc/containerd", corev1.HostPathDirectoryOrCreate},

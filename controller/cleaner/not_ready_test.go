@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestNotReadySince: the node that stopped being ready last counts, unless it is clean.
+// TestNotReadySince: the node that became unready last determines the time, unless it is clean.
 func TestNotReadySince(t *testing.T) {
 	set := setFor(t, "now", "a.test")
 	at := func(name string, minutes int) corev1.Node {

@@ -20,14 +20,14 @@ type Rollout struct {
 	Unfinished []string
 	// NotReady are the names of nodes that are not ready, so that no pod can start there.
 	NotReady []string
-	// NotReadySince is when the last node in NotReady stopped being ready, by the shoot's clock. It is
-	// zero if there is none, or if one of them may never have been ready.
+	// NotReadySince is when the last of the nodes in NotReady became unready, by the shoot's clock. It
+	// is zero if there is no such node, or if one of them may never have been ready.
 	NotReadySince time.Time
 }
 
 // RolloutOf evaluates all nodes of the shoot and the pods with the DaemonSet's labels. A node is
-// clean when the init container of a pod of this DaemonSet with its current task has succeeded
-// there. Readiness does not matter: a node may fail after it was cleaned.
+// clean when the init container of one of the DaemonSet's pods has succeeded there with the current
+// task. A clean node that is no longer ready is still clean.
 func RolloutOf(set *appsv1.DaemonSet, pods []corev1.Pod, nodes []corev1.Node) Rollout {
 	var r Rollout
 	var since []time.Time
@@ -49,7 +49,7 @@ func RolloutOf(set *appsv1.DaemonSet, pods []corev1.Pod, nodes []corev1.Node) Ro
 }
 
 // Reported returns nil if the DaemonSet reports the task as done on every node, else the progress.
-// It counts ready pods, so it may never return nil although RolloutOf finds every node clean.
+// The DaemonSet counts ready pods, so Reported may never return nil although every node is clean.
 func Reported(set *appsv1.DaemonSet) error {
 	s := set.Status
 	if s.ObservedGeneration >= set.Generation && min(s.UpdatedNumberScheduled, s.NumberReady) >= s.DesiredNumberScheduled {
@@ -82,7 +82,7 @@ func (r Rollout) Err() error {
 	return fmt.Errorf("nodes not cleaned: %s%s", strings.Join(names, ", "), more)
 }
 
-// unclean returns why the node is not clean, or "" if it is.
+// unclean returns why the node is not clean, or "" if it is clean.
 func unclean(set *appsv1.DaemonSet, pods []corev1.Pod, node string) string {
 	reason := "no cleaner pod yet"
 	for i := range pods {
@@ -133,8 +133,8 @@ func isReady(node *corev1.Node) bool {
 	return ready != nil && ready.Status == corev1.ConditionTrue
 }
 
-// notReadySince returns since when a node is not ready. It is zero if the node may never have been
-// ready: kubelet registers a node as not ready, and some machines need minutes to become ready.
+// notReadySince returns the time since which a node is not ready. The time is zero if the node may
+// never have been ready: kubelet registers a node as not ready, and some machines need minutes.
 func notReadySince(node *corev1.Node) time.Time {
 	ready := readiness(node)
 	if ready == nil || ready.LastTransitionTime.Sub(node.CreationTimestamp.Time) < registration {

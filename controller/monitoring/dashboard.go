@@ -7,11 +7,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// labelDashboard selects ConfigMaps with dashboards for the Plutono of a shoot's control plane.
+// labelDashboard marks ConfigMaps with dashboards for the Plutono of a shoot's control plane.
 const labelDashboard = "dashboard.monitoring.gardener.cloud/shoot"
 
-// dashboard and the types below are the subset of Plutono's dashboard format (that of Grafana 7.5)
-// that is used here.
+// dashboard and the types below contain the parts of Plutono's dashboard format that are used here.
+// It is the format of Grafana 7.5.
 type dashboard struct {
 	UID           string   `json:"uid"`
 	Title         string   `json:"title"`

@@ -13,8 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestScrapedPods: Prometheus keeps a target if the regular expression matches all of
-// "<service>;<port>".
+// TestScrapedPods: Prometheus scrapes a target only if the regular expression matches the whole
+// text "<service>;<port>".
 func TestScrapedPods(t *testing.T) {
 	var keep *regexp.Regexp
 	for _, relabel := range get[*monitoringv1alpha1.ScrapeConfig](t).Spec.RelabelConfigs {
@@ -38,7 +38,7 @@ func TestScrapedPods(t *testing.T) {
 
 var metricName = regexp.MustCompile(`\b(registry_[a-z_]+|process_[a-z_]+)\b`)
 
-// TestUsedMetricsAreScraped: alerts and dashboard only use metrics that the ScrapeConfig lists.
+// TestUsedMetricsAreScraped: the ScrapeConfig lists all metrics that alerts and dashboard use.
 func TestUsedMetricsAreScraped(t *testing.T) {
 	var expressions []string
 	for _, rule := range get[*monitoringv1.PrometheusRule](t).Spec.Groups[0].Rules {

@@ -24,7 +24,7 @@ const (
 	blobs = job + `,exported_type="blob"`
 	pulls = job + `,handler=~"blob|manifest"`
 
-	// volumes selects kubelet's metrics for the volumes of caches. The name of a claim is
+	// volumes selects kubelet's metrics for the volumes of caches. A claim has the name
 	// <volume>-<StatefulSet>-<ordinal>.
 	volumes = `job="kube-kubelet",type="shoot",namespace="kube-system",persistentvolumeclaim=~"cache-volume-registry-.+"`
 
@@ -64,8 +64,8 @@ func alert(name, severity, pending, expression, summary, description string) mon
 	}
 }
 
-// hitRatioRecord records the hit ratio of blobs, from 0 to 1. It has no value while nothing is
-// pulled.
+// hitRatioRecord records the hit ratio of blobs, from 0 to 1. While nothing is pulled, there is no
+// value.
 func hitRatioRecord() monitoringv1.Rule {
 	return monitoringv1.Rule{
 		Record: hitRatio,
@@ -78,7 +78,7 @@ func sumByUpstream(expression string) string {
 	return "sum by (" + labelUpstream + ") (" + expression + ")"
 }
 
-// unavailable returns the rule for one cache. A common rule cannot cover all caches, because a
+// unavailable returns the rule for one cache. One rule for all caches is impossible, because a
 // cache without pods has no series.
 func unavailable(cache v1alpha3.RegistryCache) monitoringv1.Rule {
 	host := v1alpha3.HostLabel(cache.Upstream)
@@ -108,8 +108,8 @@ func fullSoon() monitoringv1.Rule {
 			`days. {{ printf "%0.2f" $value }}% of it are free now. Increase volume.size of the cache, or reduce garbageCollection.ttl.`)
 }
 
-// upstreamErrors needs a metric of the registry-cache image. It never fires with a stock
-// distribution image.
+// upstreamErrors needs a metric of the registry-cache image. With a stock distribution image, the
+// alert never fires.
 func upstreamErrors() monitoringv1.Rule {
 	const metric = "registry_proxy_upstream_requests_total"
 	return alert("RegistryCacheUpstreamErrors", "warning", "15m",
@@ -132,8 +132,8 @@ func errors5xx() monitoringv1.Rule {
 			"Nodes pull from the upstream instead. See the log of the cache for the reasons, such as an unusable volume.")
 }
 
-// hitRatioDropped compares the hit ratio with the average of the previous two days. An update of
-// all images also lowers it for a while, so the alert waits for three hours.
+// hitRatioDropped compares the hit ratio with the average of the previous two days. If all images
+// are updated, the ratio is low for a while, so the alert waits for three hours.
 func hitRatioDropped() monitoringv1.Rule {
 	return alert("RegistryCacheHitRatioDropped", "info", "3h",
 		hitRatio+" < 0.5 * avg_over_time("+hitRatio+"[2d] offset 6h)"+
@@ -165,7 +165,7 @@ func Objects(namespace string, config *v1alpha3.RegistryConfig) ([]client.Object
 	return []client.Object{scrapeConfig(namespace, config.Caches), prometheusRule(namespace, config.Caches), dashboard}, nil
 }
 
-// scraped are the metrics that alerts, the dashboard and people who debug a cache need.
+// scraped contains the metrics for alerts, for the dashboard and for people who debug a cache.
 var scraped = []string{
 	"process_resident_memory_bytes",
 	"registry_http_request_duration_seconds_count",
@@ -183,8 +183,8 @@ var scraped = []string{
 }
 
 // scrapeConfig makes the shoot's Prometheus scrape every pod of every cache through the API server
-// proxy, like Gardener does for its components in a shoot. It discovers pods by Endpoints: only
-// those carry the Service label upstream-host, which identifies the cache
+// proxy, like Gardener does for its components in a shoot. Prometheus discovers the pods by
+// Endpoints: only Endpoints carry the Service label upstream-host, which identifies the cache
 // (gardener-extension-registry-cache#459).
 func scrapeConfig(namespace string, caches []v1alpha3.RegistryCache) *monitoringv1alpha1.ScrapeConfig {
 	services := make([]string, 0, len(caches))

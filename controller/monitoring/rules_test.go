@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// promtool builds Prometheus's tool from its module and returns its path. This takes a second with
-// a warm Go build cache, which `make test` ensures, and minutes otherwise.
+// promtool builds Prometheus's tool from its module and returns its path. This takes a second if
+// the Go build cache is warm, as in `make test`, and otherwise minutes.
 func promtool(t *testing.T) string {
 	t.Helper()
 	binary, err := filepath.Abs("../../bin/promtool")
@@ -21,7 +21,7 @@ func promtool(t *testing.T) string {
 	}
 	const command = "github.com/prometheus/prometheus/cmd/promtool"
 	build := exec.CommandContext(t.Context(), "go", "build", "-C", "../../tools/promtool", "-tags", "remove_all_sd", "-o", binary, command)
-	// Use the flags of the Makefile, and so its build cache, also when an editor runs the test.
+	// With the flags of the Makefile, its build cache is used even when an editor runs the test.
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-trimpath -buildvcs=false")
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building promtool: %v\n%s", err, output)

@@ -20,11 +20,11 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/cache"
 )
 
-// Resolve returns, by upstream, the Secrets that the caches of the config reference. resources is
-// the Shoot's spec.resources. Each Secret is read once, directly from the shoot's namespace. The
-// ErrorList contains what the owner of the Shoot must fix: entries that are missing or do not refer
-// to a Secret, and Secrets that are missing or have invalid content. The error is a failed read.
-// The ErrorList or the error is nil, or both.
+// Resolve returns, by upstream, the Secrets that the caches of the config reference. The argument
+// resources is the Shoot's spec.resources. Each Secret is read once, directly from the shoot's
+// namespace. The ErrorList contains what the owner of the Shoot must fix: entries that are missing
+// or do not refer to a Secret, and Secrets that are missing or have invalid content. The error
+// reports a failed read. At most one of the two is not nil.
 //
 // Resolve waits up to Patience for a missing Secret. When a Shoot refers to another Secret,
 // gardener-resource-manager deletes the old copy, retries after 5 seconds, and only then creates

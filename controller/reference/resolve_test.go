@@ -21,7 +21,7 @@ import (
 
 const namespace = "shoot--local--local"
 
-// login returns gardenlet's copy of a Secret in the shoot's namespace, after a change.
+// login returns gardenlet's copy of a Secret in the shoot's namespace, modified by change.
 func login(change func(*corev1.Secret)) *corev1.Secret {
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "ref-login-v1"},
@@ -91,7 +91,7 @@ func TestResolveWaitsForASecret(t *testing.T) {
 	}
 }
 
-// absentTwice returns NotFound twice.
+// absentTwice returns a Get that fails with NotFound twice and then reads the object.
 func absentTwice() func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
 	reads := 0
 	return func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {

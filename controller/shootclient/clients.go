@@ -68,7 +68,7 @@ type identity struct {
 	resourceVersion string
 }
 
-// New returns Clients that read the Secrets with seed. seed should not read from a cache.
+// New returns Clients that read the Secrets with seed, which should not be a cached client.
 func New(seed client.Reader) *Clients {
 	return newClients(seed, maxClients)
 }
@@ -87,10 +87,10 @@ func newClients(seed client.Reader, size int) *Clients {
 	}
 }
 
-// For returns the client for the shoot whose control plane runs in the namespace of the seed. It
-// reads the kubeconfig from the Secret gardener-internal, or gardener if there is none, on each
-// call: one or two requests to the seed, none to the shoot. A request of the client times out after
-// 10 seconds. For does not check whether the shoot answers.
+// For returns the client for the shoot whose control plane runs in the namespace of the seed. On
+// each call it reads the kubeconfig from the Secret gardener-internal or, if there is none,
+// gardener. This takes one or two requests to the seed and none to the shoot. A request of the
+// client times out after 10 seconds. For does not check whether the shoot answers.
 func (c *Clients) For(ctx context.Context, namespace string) (client.Client, error) {
 	secret, err := c.secret(ctx, namespace)
 	if err != nil {
@@ -113,14 +113,14 @@ func (c *Clients) For(ctx context.Context, namespace string) (client.Client, err
 	return created.client, nil
 }
 
-// NoAnswer returns whether a request timed out, so that an immediate retry would take as long
-// again. A refused connection does not count.
+// NoAnswer returns whether a request timed out, which means that an immediate retry would take as
+// long again. A refused connection does not count.
 func NoAnswer(err error) bool {
 	var timeout net.Error
 	return errors.As(err, &timeout) && timeout.Timeout() || apierrors.IsTimeout(err)
 }
 
-// Forget drops the client for the shoot, if there is one. Its running requests continue.
+// Forget drops the client for the shoot, if there is one. Running requests of the client continue.
 func (c *Clients) Forget(namespace string) {
 	c.clients.Remove(namespace)
 }
@@ -160,8 +160,8 @@ func (c *Clients) create(secret *corev1.Secret) (*entry, error) {
 
 // newMapper returns a REST mapper for every kind that the controller uses in a shoot. The kinds are
 // the same in every Kubernetes version that Gardener supports. Discovery would cost each client
-// several requests. For any other kind the mapper returns an error (meta.IsNoMatchError) until it
-// is added here.
+// several requests. For a kind that is not listed here, the mapper returns an error
+// (meta.IsNoMatchError).
 func newMapper() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	for _, kind := range []string{"Service", "Pod", "PersistentVolumeClaim"} {

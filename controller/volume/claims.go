@@ -14,9 +14,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// claimsOf returns the claims of all replicas of the cache, without those that are being deleted:
-// they belong to a previous cache that was removed. The StatefulSet controller gives claims the
-// labels of the pods.
+// claimsOf returns the claims of all replicas of the cache. It leaves out claims that are being
+// deleted: they belong to an earlier cache of the upstream. The StatefulSet controller gives claims
+// the labels of the pods.
 func claimsOf(ctx context.Context, shoot client.Reader, upstream string) ([]corev1.PersistentVolumeClaim, error) {
 	claims := &corev1.PersistentVolumeClaimList{}
 	if err := shoot.List(ctx, claims, client.InNamespace(metav1.NamespaceSystem),
@@ -79,8 +79,8 @@ func deleteUnbound(ctx context.Context, shoot client.Client, upstream string, cl
 	return nil
 }
 
-// RemoveOrphans deletes the pods and claims of a cache that has no StatefulSet, because a growth
-// was interrupted after Grow. Nothing else deletes them when the cache is removed:
+// RemoveOrphans deletes the pods and claims of a cache whose StatefulSet is missing, because a
+// reconciliation was interrupted after Grow. Nothing else deletes them when the cache is removed:
 // gardener-resource-manager finds claims by a StatefulSet, and the garbage collector finds pods by
 // their owner. If the StatefulSet exists, RemoveOrphans deletes nothing. Call it only when nodes no
 // longer use the cache, because the pods serve until they are deleted.

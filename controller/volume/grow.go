@@ -27,21 +27,21 @@ const (
 
 // Growth is the result of growing the volumes of one cache.
 type Growth struct {
-	// Grown is true if a claim was too small. It was expanded, or deleted to be recreated.
+	// Grown is true if a claim was too small. Grow expanded it, or deleted it to be recreated.
 	Grown bool
 	// Replaced is true if the cache has no StatefulSet now. Its pods keep running, and the next
 	// StatefulSet of the same name adopts them.
 	Replaced bool
-	// Refused is the reason why the volumes keep their size, or nil. The StatefulSet is unchanged. The
-	// claims are unchanged, too, except those that were expanded before the shoot's API server refused
-	// the next one.
+	// Refused is the reason why the volumes keep their size, or nil. If it is set, the StatefulSet is
+	// unchanged. Grow may have expanded some claims before the shoot's API server refused the next
+	// one.
 	Refused *Refusal
 }
 
 // Refusal describes a claim that cannot grow.
 type Refusal struct {
 	Claim string
-	// StorageClass is the class that does not allow expansion. It applies if Reason is empty.
+	// StorageClass is the class that does not allow expansion. It is the cause if Reason is empty.
 	StorageClass string
 	// Reason is the error of the shoot's API server, such as an exceeded quota.
 	Reason string
@@ -100,9 +100,9 @@ func expand(ctx context.Context, shoot client.Client, claims []*corev1.Persisten
 	return nil, nil //nolint:nilnil // nil means not refused
 }
 
-// AwaitReplaced returns nil once the cache has a StatefulSet of the size, and an error if that
-// takes longer than within. gardener-resource-manager may have recreated the previous StatefulSet
-// after it was deleted but before the new size was written. Calling Grow again fixes that.
+// AwaitReplaced waits until the cache has a StatefulSet with the new size, or returns an error
+// after the given time. After the deletion, gardener-resource-manager may have recreated the old
+// StatefulSet before the new size was written. Calling Grow again fixes that.
 func AwaitReplaced(ctx context.Context, shoot client.Reader, c *v1alpha3.RegistryCache, within time.Duration) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, interval, within, true, func(context.Context) (bool, error) {

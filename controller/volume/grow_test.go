@@ -172,8 +172,8 @@ func TestGrow(t *testing.T) {
 	}
 }
 
-// TestGrowRefusedByTheServer: if a quota or an admission plugin refuses a claim, Grow changes
-// nothing else after that.
+// TestGrowRefusedByTheServer: if a quota or an admission plugin refuses to expand a claim, Grow
+// makes no further change.
 func TestGrowRefusedByTheServer(t *testing.T) {
 	resourceOf := corev1.Resource("persistentvolumeclaims")
 	for name, test := range map[string]struct {

@@ -23,8 +23,8 @@ type Stranded struct {
 // ReplaceStranded deletes claims that would stay unusable forever: a volume on the disk of a node
 // is bound to that node, so once the node is gone, a pod with this volume cannot start
 // (local-path-provisioner#31). The content can be fetched again. ReplaceStranded deletes the claim
-// and its pending pod, and the StatefulSet controller recreates both. It returns what it deleted,
-// also with an error.
+// and its pending pod, and the StatefulSet controller recreates both. Even with an error, it
+// returns what it deleted.
 //
 // It considers only pods that were never scheduled, so it never touches a running cache, and it
 // needs a single request if no pod is pending. It does nothing until a node of a worker pool is

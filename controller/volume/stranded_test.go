@@ -16,7 +16,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// waits returns a pod of a cache that runs on the node. It waits for a node if node is "".
+// waits returns a pod of a cache that runs on the node or, if node is "", waits for a node.
 func waits(upstream, node string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -122,8 +122,8 @@ func TestReplaceStranded(t *testing.T) {
 	}
 }
 
-// TestReplaceStrandedAfterInterruption: a claim that is being deleted does not keep the pod from
-// being deleted.
+// TestReplaceStrandedAfterInterruption: the pod is deleted even if its claim is already being
+// deleted.
 func TestReplaceStrandedAfterInterruption(t *testing.T) {
 	var writes []string
 	going := bound(alpha)
@@ -135,7 +135,7 @@ func TestReplaceStrandedAfterInterruption(t *testing.T) {
 	}
 }
 
-// deletions returns a shoot that records deletions. Each must be limited to the object's UID.
+// deletions returns a shoot that records deletions. Each deletion must name the object's UID.
 func deletions(writes *[]string, shoot client.WithWatch) client.Client {
 	return interceptor.NewClient(shoot, interceptor.Funcs{
 		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {

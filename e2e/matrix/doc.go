@@ -1,3 +1,3 @@
-// Package matrix has configurations of testbeds other than the default, as files for `testbed up
-// -f`. A comment in each file selects the scenarios that run on it. The script run runs them all.
+// Package matrix contains files for `testbed up -f`, which configure other testbeds than the
+// default. A comment in each file selects its scenarios. The script "run" processes all files.
 package matrix

@@ -18,16 +18,16 @@ const ticks = 100
 // kernelThread is the flag PF_KTHREAD of include/linux/sched.h.
 const kernelThread = 0x00200000
 
-// ended is the suffix of a component's name for the CPU time of the component's ended children.
+// ended follows a component's name in the entry for the CPU time of the component's ended children.
 const ended = ": ended children"
 
-// process has the kernel's counters of a process.
+// process contains the kernel's counters for one process.
 type process struct {
 	component string
 	parent    int
-	// started identifies the process together with its PID.
+	// started is the start time. Together with the PID it identifies the process.
 	started uint64
-	// own and children are CPU seconds. children has those of ended children that were waited for.
+	// own and children are CPU seconds. children counts ended children that were waited for.
 	own, children float64
 }
 
@@ -71,7 +71,7 @@ func read() (reading, error) {
 }
 
 // hidden reports whether a process cannot be read: it has ended in the meantime, or /proc shows it
-// only to its owner (mount option hidepid). "everything else" has its time then.
+// only to its owner (mount option hidepid). Its time is then part of "everything else".
 func hidden(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) || errors.Is(err, fs.ErrPermission)
 }
@@ -103,7 +103,7 @@ func componentOf(stat procfs.ProcStat, argv []string) string {
 // used returns the CPU seconds of each component between two readings.
 func used(before, after map[int]process) map[string]float64 {
 	// When a parent waits for a child, the kernel adds all CPU time of the child to the parent's
-	// counter for children. Subtract the part that was counted while the child ran.
+	// counter for children. Subtract the part that was already counted while the child ran.
 	counted := map[int]float64{}
 	for pid, was := range before {
 		if now, ok := after[pid]; !ok || now.started != was.started {

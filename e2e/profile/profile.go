@@ -109,7 +109,7 @@ func (p Profile) total() (seconds float64) {
 	return seconds
 }
 
-// in returns the CPU seconds of the machine in each span. Spans that overlap share them equally.
+// in returns, for each span, the CPU seconds of the machine. Overlapping spans share them equally.
 func (p Profile) in(spans []Span) []float64 {
 	result := make([]float64, len(spans))
 	for _, s := range p.samples {
@@ -141,8 +141,8 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// Write prints the profile as tables: one for each group of spans, in their order, and one for the
-// components, the largest first.
+// Write prints the profile as tables: one for each group, with its spans in the given order, and
+// one for the components, the largest first.
 func (p Profile) Write(w io.Writer, groups ...Group) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	for _, group := range groups {
@@ -168,7 +168,7 @@ func (p Profile) Write(w io.Writer, groups ...Group) error {
 	return table.Flush()
 }
 
-// percent returns the share of the total, 0 if the total is 0.
+// percent returns the share of the total in percent, or 0 if the total is 0.
 func percent(seconds, total float64) float64 {
 	if total == 0 {
 		return 0

@@ -87,7 +87,7 @@ func TestComponentOf(t *testing.T) {
 	}
 }
 
-// tenSeconds is a profile of ten samples of a second with 2, 1, 1, ... CPU seconds.
+// tenSeconds returns ten samples, each one second long. The first has 2 CPU seconds, the others 1.
 func tenSeconds() (Profile, func(second float64) time.Time) {
 	p := Profile{components: map[string]float64{"kubelet": 6, "kubelet" + ended: 4.98, "cp": 0.02}}
 	at := func(second float64) time.Time {
@@ -136,7 +136,7 @@ func TestWrite(t *testing.T) {
 	golden.Compare(t, "profile.txt", out.String())
 }
 
-// TestWriteWithoutTime: a share of nothing is 0.
+// TestWriteWithoutTime: if no CPU time was used, every share is 0.
 func TestWriteWithoutTime(t *testing.T) {
 	for name, p := range map[string]Profile{"empty": {}, "idle": {components: map[string]float64{"kubelet": 0}}} {
 		var out bytes.Buffer
@@ -149,7 +149,7 @@ func TestWriteWithoutTime(t *testing.T) {
 	}
 }
 
-// TestProcesses measures a real process while it runs and, as the time of a child, after its end.
+// TestProcesses measures a real process while it runs, and after its end as an ended child.
 func TestProcesses(t *testing.T) {
 	const work = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"
 	before, err := read()
@@ -191,8 +191,8 @@ func TestProcesses(t *testing.T) {
 	}
 }
 
-// TestFailedReadings: a failed reading is an error, but the next one has its time. Without a first
-// reading, the profile does not begin with the time since boot.
+// TestFailedReadings: a failed reading is reported, and the next reading includes its time. If the
+// first reading fails, the profile does not include the time since boot.
 func TestFailedReadings(t *testing.T) {
 	failure := errors.New("no memory")
 	at := func(busy float64) reading {
@@ -200,7 +200,7 @@ func TestFailedReadings(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		name     string
-		readings []reading // one without processes fails
+		readings []reading // a reading without processes fails
 		want     float64
 	}{
 		{"the first", []reading{{}, at(1000), at(1002)}, 2},
@@ -226,7 +226,7 @@ func TestFailedReadings(t *testing.T) {
 	}
 }
 
-// TestProfiler: the profile has the CPU time of all readings.
+// TestProfiler: the profile contains the CPU time of all readings.
 func TestProfiler(t *testing.T) {
 	var last float64
 	p := start(func() (reading, error) {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// axis maps times of the run to positions on the width of the page.
+// axis maps times of the run to horizontal positions on the page.
 type axis struct{ start, end time.Time }
 
 type (
@@ -80,7 +80,7 @@ func (a axis) place(start time.Time, length float64) bar {
 	return bar{Left: percent(left), Width: percent(a.share(start.Add(seconds(length))) - left)}
 }
 
-// bar returns nil if start is zero: the phase or scenario did not run.
+// bar returns nil if start is zero, which means that the phase or scenario did not run.
 func (a axis) bar(name, class string, start time.Time, length float64) *bar {
 	if start.IsZero() {
 		return nil
@@ -109,7 +109,7 @@ func (a axis) ticks() []tick {
 	return ticks
 }
 
-// tracks returns the bars of phases and scenarios in the fewest tracks without overlaps.
+// tracks arranges the bars of phases and scenarios in as few tracks as possible, without overlaps.
 func (r *Report) tracks(a axis) []track {
 	var phases, scenarios layout
 	for _, phase := range r.Phases {
@@ -134,7 +134,7 @@ func (l *layout) add(b *bar, start time.Time, length float64) {
 	}
 }
 
-// tracks gives each bar the first track that is free at its start. The first track has the name.
+// tracks adds each bar to the first track that is free when the bar starts. Track 0 gets the name.
 func (l layout) tracks(name string) []track {
 	slices.SortStableFunc(l, func(a, b placed) int { return a.start.Compare(b.start) })
 	var tracks []track

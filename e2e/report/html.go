@@ -118,7 +118,7 @@ func (r *Report) scenarioRow(s Scenario, a axis) row {
 	switch {
 	case s.Reason != "":
 		out.Summary = firstLine(s.Reason)
-	case len(s.Steps) == 1: // a field bug, whose name is a number
+	case len(s.Steps) == 1: // a field bug, whose name is only an ID
 		out.Summary = s.Steps[0].Name
 	case len(s.Evidence) > 0:
 		out.Summary = s.Evidence[0]
@@ -126,7 +126,7 @@ func (r *Report) scenarioRow(s Scenario, a axis) row {
 	if s.Result == Failed {
 		out.Command = Command(s.Name)
 	}
-	// Steps run one after another, so their durations place them.
+	// Steps run one after another, so their durations give their positions.
 	steps := axis{start: s.Started, end: s.Started.Add(seconds(s.Seconds))}
 	from := s.Started
 	for _, step := range s.Steps {
@@ -148,7 +148,7 @@ func (r *Report) links(name string) []link {
 	return links
 }
 
-// id returns the HTML ID for a name: without blanks.
+// id returns the HTML ID for a name: the name without blanks.
 func id(name string) string { return strings.ReplaceAll(name, " ", "-") }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -53,7 +53,7 @@ func red(t *testing.T) *report.Report {
 	}
 	var run struct {
 		report.Report
-		Phases []struct { // summary.json has less of a phase
+		Phases []struct { // summary.json contains fewer fields of a phase
 			Name    string
 			Seconds float64
 			Result  string

@@ -33,7 +33,7 @@ type Scenario struct {
 	Result  Result
 	Started time.Time // zero if it did not run
 	Seconds float64
-	// Evidence has the facts that prove the result, such as "upstream: 4 blob GETs by cache".
+	// Evidence contains the facts that prove the result, such as "upstream: 4 blob GETs by cache".
 	Evidence []string
 	// Steps are the steps that ran, in order.
 	Steps []Step
@@ -48,7 +48,7 @@ type Step struct {
 	Failed  bool
 }
 
-// Report has all results of a run. The zero value is a run that has just started.
+// Report contains all results of a run. The zero value is a run that has just started.
 type Report struct {
 	// Versions are the versions of the tested programs, such as "kubernetes": "v1.36.2".
 	Versions map[string]string
@@ -61,11 +61,11 @@ type Report struct {
 	// Ended is when the run ended; zero while it runs or if it was killed.
 	Ended time.Time
 	Usage
-	// Artifacts are the files to link to, by scenario, relative to its folder. Write sets them.
+	// Artifacts maps a scenario to the files in its folder that get a link. Write sets it.
 	Artifacts map[string][]string
 }
 
-// Green reports whether a scenario passed, and no scenario, phase or setup failed.
+// Green reports whether at least one scenario passed and no scenario, phase or setup failed.
 func (r *Report) Green() bool {
 	passed, failed, _ := r.Count()
 	return r.SetupError == nil && failed == 0 && passed > 0 &&
@@ -157,7 +157,7 @@ type summaryStep struct {
 }
 
 // Summary renders summary.json. Lists are never null. The first evidence of a failed or skipped
-// scenario is its reason. After a failed setup, this is the setup's error.
+// scenario is its reason. After a failed setup, the reason contains the setup's error.
 func (r *Report) Summary() ([]byte, error) {
 	out := summary{
 		Versions: map[string]string{}, Phases: append([]progress.Phase{}, r.Phases...), Scenarios: []summaryScenario{},

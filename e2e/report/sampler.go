@@ -15,8 +15,8 @@ const samplingInterval = 500 * time.Millisecond
 // Usage is the CPU and memory usage of the whole machine during a run. Memory in use is MemTotal
 // minus MemAvailable of /proc/meminfo. It includes all processes, but no reclaimable page cache.
 type Usage struct {
-	// StartMemoryBytes was in use when the run began, PeakMemoryBytes at the peak. On an idle
-	// machine a new testbed needs the difference. Both include a testbed that ran before.
+	// StartMemoryBytes was in use when the run began, PeakMemoryBytes at the peak. On an idle machine
+	// the difference is what a new testbed needs. Both include a kept testbed.
 	StartMemoryBytes, PeakMemoryBytes uint64
 	// TotalMemoryBytes is the size of the machine's memory.
 	TotalMemoryBytes uint64
@@ -45,7 +45,7 @@ type Sampler struct {
 	stopped sync.WaitGroup
 }
 
-// reading has memory in bytes, and the busy and total seconds of all CPUs since boot.
+// reading contains memory in bytes, and the busy and total seconds of all CPUs since boot.
 type reading struct {
 	usedMemory, totalMemory uint64
 	busy, elapsed           float64

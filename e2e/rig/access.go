@@ -79,8 +79,8 @@ func nodeVersions(ctx context.Context, shoot Access) map[string]string {
 // uses a folder in it.
 var Artifacts = "_artifacts"
 
-// testbedConfiguration reads the file in path, the value of CONFIG, as `testbed up -f` does.
-// Without CONFIG it returns the default testbed, even if a testbed with another configuration runs.
+// testbedConfiguration reads the file at path, the value of CONFIG, like `testbed up -f`. Without
+// CONFIG it returns the default testbed, even if a testbed with another configuration runs.
 func testbedConfiguration(path string) (*testbedconfig.Testbed, error) {
 	if path == "" {
 		return testbedconfig.Default(), nil
@@ -93,7 +93,7 @@ func testbedConfiguration(path string) (*testbedconfig.Testbed, error) {
 	return config, nil
 }
 
-// unavailable returns nil and skips all scenarios if this machine cannot run the testbed, else err.
+// unavailable returns err, or skips all scenarios if err means that the testbed cannot run here.
 func (s *Session) unavailable(err error) error {
 	var missing *bringup.UnavailableError
 	if !errors.As(err, &missing) {

@@ -20,7 +20,7 @@ type Background struct {
 }
 
 // Background starts the work. When the scenario ends, the work is canceled, and the scenario waits
-// until it has returned.
+// until the work has returned.
 func (p *Run) Background(ctx context.Context, work func(ctx context.Context) error) *Background {
 	ctx, cancel := context.WithCancel(ctx)
 	b := &Background{Cancel: cancel, Ended: make(chan struct{})}
@@ -61,7 +61,7 @@ func (b *Background) End() {
 	<-b.Ended
 }
 
-// Reconciled returns the text for Join when a reconciliation of the shoot runs in the background.
+// Reconciled returns the text with which Join describes a reconciliation of the shoot.
 func Reconciled(hosts ...string) string {
 	return fmt.Sprintf("gardenlet has reconciled the shoot with caches for %v", hosts)
 }
@@ -122,8 +122,8 @@ func (s *Stream) End(p *Run, host string, limit time.Duration) {
 	p.Evidence("%d pulls of %s in the background, longest %s", len(s.took), Label(host), Seconds(longest))
 }
 
-// ProveDirect pulls a new image on every worker and proves that the node fetched it directly from
-// the upstream within the limit.
+// ProveDirect pulls a new image on every worker and proves that the worker fetched it from the
+// upstream itself, within the limit.
 func (p *Run) ProveDirect(ctx context.Context, host string, limit time.Duration) {
 	p.Helper()
 	longest, blobs := time.Duration(0), 0

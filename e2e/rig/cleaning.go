@@ -25,7 +25,7 @@ type Cleaning struct {
 	// names and claims are the Services and volume claims that must be deleted, by upstream.
 	names  map[string]string
 	claims map[string][]string
-	// vanished has the deletion event of the Service, by upstream.
+	// vanished maps an upstream to the deletion event of its Service.
 	vanished map[string]timeline.Event
 }
 
@@ -110,7 +110,7 @@ func (c *Cleaning) ProveClaimsGone(ctx context.Context, p *Run) {
 }
 
 // ranOn reports whether the event shows that a cleaner pod has finished on the node. The init
-// containers do the work, so it checks that they exited with code 0.
+// containers do the work, so ranOn checks that they exited with code 0.
 func ranOn(e timeline.Event, node string) bool {
 	pod := &corev1.Pod{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(e.Object.Object, pod); err != nil {
@@ -132,7 +132,7 @@ func ownedBy(object metav1.Object, kind, name string) bool {
 	return owner != nil && owner.Kind == kind && owner.Name == name
 }
 
-// ClaimsOf returns the names of the volume claims of a StatefulSet: <template>-<set>-<ordinal>.
+// ClaimsOf returns the names of the volume claims of a StatefulSet's first pod: <template>-<set>-0.
 func ClaimsOf(ctx context.Context, p *Run, statefulSet string) []string {
 	p.Helper()
 	return must(claimNames(ctx, p, func(name string) bool { return strings.HasSuffix(name, "-"+statefulSet+"-0") }))(p)
@@ -164,10 +164,10 @@ var unmanagedFiles = map[string]string{
 	unmanagedNote:  "kept by the operator of the node\n",
 }
 
-// UnmanagedFiles maps worker and path of the unmanaged files to their fingerprints.
+// UnmanagedFiles maps a worker's name and the path of an unmanaged file to the file's fingerprint.
 type UnmanagedFiles map[string]string
 
-// PutUnmanagedFiles writes unmanaged files to every worker, until the scenario ends.
+// PutUnmanagedFiles writes unmanaged files to every worker and removes them when the scenario ends.
 func PutUnmanagedFiles(ctx context.Context, p *Run) UnmanagedFiles {
 	p.Helper()
 	fingerprints := UnmanagedFiles{}

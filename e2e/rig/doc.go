@@ -1,6 +1,6 @@
-// Package rig is the harness of the scenarios. A Session has the testbed and the results of one
-// run, a Scenario is a name with steps, and a Run is a scenario while it runs. Methods of Run do
-// what several scenarios need to do to the Shoot, its nodes and its caches.
+// Package rig is the harness of the scenarios. A Session holds the testbed and the results of one
+// e2e run, a Scenario is a name with steps, and a Run is one execution of a Scenario. The methods
+// of Run are actions and checks that several scenarios share.
 //
 // The package must not depend on a scenario.
 package rig

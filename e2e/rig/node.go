@@ -41,7 +41,7 @@ func (p *Run) Workers() []*cluster.Node {
 	return p.Session.Testbed.Shoot.Workers()
 }
 
-// Worker returns one of the shoot's workers, counted from 0.
+// Worker returns the shoot's i-th worker, counted from 0.
 func (p *Run) Worker(i int) *cluster.Node {
 	p.Helper()
 	workers := p.Workers()
@@ -51,13 +51,13 @@ func (p *Run) Worker(i int) *cluster.Node {
 	return workers[i]
 }
 
-// ReadFile returns the content of a file on a node, or absent.
+// ReadFile returns the content of a file on a node, or the constant absent for a missing file.
 func ReadFile(ctx context.Context, node *cluster.Node, path string) (string, error) {
 	return node.Exec(ctx, "sh", "-c", `if [ -e "$1" ]; then cat "$1"; else echo "$2"; fi`, "sh", path, absent)
 }
 
-// readHosts returns the hosts.toml of each upstream on a node, or absent. It runs one command,
-// since a command on a node costs more than the reads.
+// readHosts returns the hosts.toml of each upstream on a node, like ReadFile. It runs one command,
+// because a command on a node costs more than the reads.
 func readHosts(ctx context.Context, node *cluster.Node, hosts []string) ([]string, error) {
 	argv := []string{"sh", "-c", `for path do if [ -e "$path" ]; then cat "$path"; else echo '` + absent + `'; fi; printf '\0'; done`, "sh"}
 	for _, host := range hosts {
@@ -79,13 +79,13 @@ func IsAbsent(content string) bool {
 	return strings.TrimSpace(content) == absent
 }
 
-// File returns the content of a file on a node, or absent.
+// File is like ReadFile, but fails the scenario after an error.
 func (p *Run) File(ctx context.Context, node *cluster.Node, path string) string {
 	p.Helper()
 	return must(ReadFile(ctx, node, path))(p)
 }
 
-// Hosts returns the hosts.toml of an upstream on a node, or absent.
+// Hosts returns the hosts.toml of an upstream on a node, like File.
 func (p *Run) Hosts(ctx context.Context, node *cluster.Node, host string) string {
 	p.Helper()
 	return p.File(ctx, node, HostsPath(host))
@@ -106,7 +106,7 @@ func (p *Run) Systemd(ctx context.Context, node *cluster.Node, property string) 
 	return strings.TrimSpace(out)
 }
 
-// BlobStatus requests the image's first blob from a cache, on a node, and returns the HTTP status.
+// BlobStatus lets a node request the image's first blob from a cache, and returns the HTTP status.
 func (p *Run) BlobStatus(ctx context.Context, node *cluster.Node, endpoint string, img Pushed) int {
 	p.Helper()
 	return must(BlobStatus(ctx, node, endpoint, img))(p)
@@ -140,7 +140,7 @@ func labels(hosts []string) string {
 }
 
 // holdScript stops gardener-node-agent. A condition on the unit keeps gardenlet's flow from
-// starting the unit. A timer runs releaseScript if the scenario does not.
+// starting the unit. A timer runs releaseScript if the scenario is killed.
 const holdScript = `
 mkdir -p /run/systemd/system/gardener-node-agent.service.d
 printf '[Unit]\nConditionPathExists=!/run/e2e-hold\n' >/run/systemd/system/gardener-node-agent.service.d/e2e-hold.conf
@@ -158,8 +158,8 @@ systemctl daemon-reload
 systemctl start gardener-node-agent.service`
 
 // HoldNodeAgents stops gardener-node-agent on every worker until release is called or the scenario
-// ends. gardener-node-agent also removes what is no longer in the OperatingSystemConfig: while it
-// is stopped, only the extension's cleaner removes files from nodes.
+// ends. gardener-node-agent also removes files that are no longer in the OperatingSystemConfig.
+// While it is stopped, only the extension's cleaner removes files from nodes.
 func (p *Run) HoldNodeAgents(ctx context.Context) (release func(ctx context.Context) error) {
 	p.Helper()
 	workers := p.Workers()
@@ -180,8 +180,8 @@ func (p *Run) HoldNodeAgents(ctx context.Context) (release func(ctx context.Cont
 }
 
 // AwaitUpstreams waits until the caches reach their upstreams. On a node that has just started, a
-// cache can be ready earlier: without kube-proxy's rules a DNS lookup fails, and the failure is
-// cached for five seconds. Until then nodes pull directly.
+// ready cache may not reach its upstream yet: without kube-proxy's rules a DNS lookup fails, and
+// the failure is cached for five seconds. Meanwhile nodes pull directly.
 //
 // A cache answers 404 for a digest that its upstream does not have, and 500 if the upstream does
 // not answer. For a tag it answers 404 in both cases.

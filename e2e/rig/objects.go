@@ -187,7 +187,7 @@ func (p *Run) Identities(ctx context.Context, cluster Access) string {
 	return found
 }
 
-// Unchanged proves that no object of the caches was recreated since Identities returned before.
+// Unchanged proves that the identities still equal before: no object of the caches was recreated.
 func (p *Run) Unchanged(ctx context.Context, cluster Access, before string) {
 	p.Helper()
 	if after := p.Identities(ctx, cluster); after != before {

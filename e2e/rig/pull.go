@@ -30,7 +30,7 @@ const (
 )
 
 // RunPod runs a pod with the image on the worker and returns the time from the pod's creation until
-// it ran, with the kubelet's own work. RunPod deletes the pod; the image stays on the node.
+// it ran, which includes the kubelet's work. RunPod deletes the pod; the image stays on the node.
 func RunPod(ctx context.Context, p *Run, worker *cluster.Node, img Pushed) (took time.Duration, err error) {
 	// The pod bypasses the scheduler, so that neither taints nor other pods keep it off the node.
 	pod := &corev1.Pod{
@@ -181,7 +181,7 @@ func (p *Run) Requests(ctx context.Context, img Pushed) accesslog.Records {
 }
 
 // FetchedOnce proves that the asker fetched each blob of the image from the upstream once, and that
-// no other client fetched one. For the cache it also proves that nodes sent no request at all.
+// no other client fetched a blob. If asker is the cache, nodes must have sent no request at all.
 func (p *Run) FetchedOnce(ctx context.Context, img Pushed, asker accesslog.Asker) accesslog.Evidence {
 	p.Helper()
 	records := p.Requests(ctx, img)
@@ -207,7 +207,7 @@ func (p *Run) FetchedOnce(ctx context.Context, img Pushed, asker accesslog.Asker
 	return records.Evidence()
 }
 
-// Upstream starts an additional upstream, until the scenario ends.
+// Upstream starts an additional upstream and stops it when the scenario ends.
 func (p *Run) Upstream(ctx context.Context, options upstream.Options) *upstream.Registry {
 	p.Helper()
 	registry, err := p.Session.Testbed.StartUpstream(ctx, options)

@@ -24,8 +24,8 @@ type Run struct {
 	step string
 	// Scenario is the T of the whole scenario; the embedded T is that of the current step.
 	Scenario *testing.T
-	// Diagnosed is true if the artifacts were collected. Missing is then an error that names those
-	// that could not be collected.
+	// Diagnosed is true if the artifacts were collected. Missing then names the artifacts that could
+	// not be collected.
 	Diagnosed bool
 	Missing   error
 }
@@ -100,10 +100,10 @@ func (p *Run) end(ctx context.Context, took time.Duration) {
 	reportMissing(p.Result.Name, p.Missing)
 }
 
-// scenarioTimeout bounds one scenario. Its waits have shorter timeouts with clearer messages.
+// scenarioTimeout bounds one scenario. The waits in it have shorter timeouts and clearer messages.
 const scenarioTimeout = 6 * time.Minute
 
-// Step is one claim of a scenario; its name says what it proves.
+// Step proves one claim of a scenario. Its name is the claim.
 type Step struct {
 	Name string
 	Do   func(ctx context.Context, p *Run)
@@ -130,7 +130,7 @@ func (s *Session) Features(all ...Scenario) []features.Feature {
 	return list
 }
 
-// feature converts a scenario. After a failure the artifacts are collected before the clean-up.
+// feature converts a scenario. After a failure it first collects artifacts, then cleans up.
 func (s *Session) feature(one Scenario) features.Feature {
 	name := one.name
 	p := &Run{Session: s, Result: &report.Scenario{Name: name}}
@@ -174,11 +174,11 @@ func (s *Session) feature(one Scenario) features.Feature {
 	return feature.Feature()
 }
 
-// Prove returns a step; its name is the claim that do proves.
+// Prove returns a step. Its name is a claim, which the function do proves.
 func Prove(name string, do func(ctx context.Context, p *Run)) Step { return Step{name, do} }
 
-// Await polls until done returns true or an error, and fails the scenario after the timeout with
-// the text of what was awaited and the state that done last described.
+// Await polls until done returns true. It fails the scenario after an error or the timeout. The
+// message names the awaited event and the last state that done returned.
 func (p *Run) Await(ctx context.Context, what string, timeout time.Duration, done func(ctx context.Context) (ok bool, state string, err error)) {
 	p.Helper()
 	p.Check(Await(ctx, what, timeout, done))
@@ -189,7 +189,7 @@ func Await(ctx context.Context, what string, timeout time.Duration, done func(ct
 	return AwaitEvery(ctx, pollInterval, what, timeout, done)
 }
 
-// AwaitEvery is Await with another interval.
+// AwaitEvery is like Await, with a chosen interval.
 func AwaitEvery(
 	ctx context.Context, interval time.Duration, what string, timeout time.Duration, done func(ctx context.Context) (ok bool, state string, err error),
 ) error {

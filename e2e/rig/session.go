@@ -31,7 +31,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/plantedbugs"
 )
 
-// Session is one run: the testbed, the results so far, and the state that scenarios share.
+// Session holds the testbed of one run, the results so far, and the state that scenarios share.
 type Session struct {
 	Testbed *kind.Testbed
 	keep    bool
@@ -44,7 +44,7 @@ type Session struct {
 
 	Mu     sync.Mutex
 	Report report.Report
-	// since is when the previous scenario ended.
+	// since is the time at which the previous scenario ended.
 	since time.Time
 
 	Seed, Shoot Access
@@ -53,11 +53,11 @@ type Session struct {
 	Scratch string
 	// secondShoot is a semaphore for the scenario with a SecondShoot.
 	secondShoot chan struct{}
-	// skipped is why this machine cannot run the testbed; empty if it can.
+	// skipped is the reason why this machine cannot run the testbed, or empty.
 	skipped string
-	// release unlocks the testbed, which the session holds until the process ends.
+	// release unlocks the testbed, which the session keeps locked until the process ends.
 	release func()
-	// Disturbed is true if a scenario has failed since the last reconciliation of the shoot.
+	// Disturbed is true if, since the last reconciliation, a scenario failed or a field bug ran.
 	Disturbed atomic.Bool
 	// forget removes the previous results at its first call. Call it only after this run has locked
 	// the testbed.
@@ -156,7 +156,7 @@ func (s *Session) prepare(ctx context.Context) (err error) {
 	return nil
 }
 
-// Down removes the testbed unless KEEP is set. It prints its error, because e2e-framework does not.
+// Down removes the testbed unless KEEP is set. It prints its error, which e2e-framework hides.
 func (s *Session) Down(ctx context.Context, _ *envconf.Config) (context.Context, error) {
 	if s.Scratch != "" {
 		_ = os.RemoveAll(s.Scratch)
@@ -173,7 +173,7 @@ func (s *Session) Down(ctx context.Context, _ *envconf.Config) (context.Context,
 	return ctx, err
 }
 
-// record adds the result of a scenario to the report, prints its line and rewrites the files.
+// record adds a scenario's result to the report, prints it, and rewrites the report's files.
 func (s *Session) record(scenario report.Scenario) {
 	s.Mu.Lock()
 	s.Report.Scenarios = append(s.Report.Scenarios, scenario)

@@ -42,7 +42,7 @@ func ReconcileConfig(ctx context.Context, p *Run, caches ...v1alpha3.RegistryCac
 	return reconcileReferring(ctx, p, nil, caches...)
 }
 
-// reconcileReferring is ReconcileConfig for caches that refer to Secrets.
+// reconcileReferring is like ReconcileConfig, for caches that refer to Secrets.
 func reconcileReferring(ctx context.Context, p *Run, refer References, caches ...v1alpha3.RegistryCache) error {
 	shoot, err := refer.Shoot(caches...)
 	if err != nil {
@@ -72,13 +72,13 @@ func Upstreams(caches []v1alpha3.RegistryCache) []string {
 	return names
 }
 
-// Cached returns a step that makes exactly these upstreams cached, and waits until every worker
-// pulls through the caches. The step is quick if the shoot is in that state.
+// Cached returns a step that configures caches for exactly these upstreams, and waits until every
+// worker pulls through them. The step is quick if the shoot is already in that state.
 func Cached(hosts ...string) func(context.Context, *Run) {
 	return Configured(PlainCaches(hosts...)...)
 }
 
-// Configured is Cached for caches with other fields than the upstream.
+// Configured is like Cached, but the caches can have more fields than the upstream.
 func Configured(caches ...v1alpha3.RegistryCache) func(context.Context, *Run) {
 	return func(ctx context.Context, p *Run) {
 		p.Helper()
@@ -146,7 +146,7 @@ func (p *Run) AwaitCaches(ctx context.Context, hosts ...string) {
 	p.AwaitCachesIn(ctx, p.Session.Shoot, hosts...)
 }
 
-// AwaitCachesIn is AwaitCaches for the cluster of another shoot.
+// AwaitCachesIn is like AwaitCaches, for the cluster of another shoot.
 func (p *Run) AwaitCachesIn(ctx context.Context, cluster Access, hosts ...string) {
 	p.Helper()
 	p.Await(ctx, fmt.Sprintf("the caches of %v are rolled out", hosts), AppliedTimeout, func(ctx context.Context) (bool, string, error) {
@@ -172,9 +172,9 @@ func (p *Run) Reconcile(ctx context.Context, hosts ...string) {
 	p.Check(Reconcile(ctx, p, hosts...))
 }
 
-// AwaitMirrors waits until every worker has a hosts.toml with the endpoint of each of these
-// upstreams, and of no other, and until the endpoints answer the worker. After the pod of a Service
-// has changed, kube-proxy needs a moment to update the node, which pulls directly until then.
+// AwaitMirrors waits until every worker has a hosts.toml with the right endpoint for these
+// upstreams only, and until the endpoints answer the worker. After the pod of a Service has
+// changed, kube-proxy needs a moment to update the node. Until then the node pulls directly.
 func (p *Run) AwaitMirrors(ctx context.Context, hosts ...string) {
 	p.Helper()
 	var endpoints map[string]string
@@ -289,7 +289,7 @@ func (r References) Shoot(caches ...v1alpha3.RegistryCache) (*gardencorev1beta1.
 	return shoot, nil
 }
 
-// Secret creates an immutable Secret in the garden, until the scenario ends. change may be nil.
+// Secret creates an immutable Secret in the garden and deletes it afterwards. change may be nil.
 func (p *Run) Secret(ctx context.Context, data map[string][]byte, change func(*corev1.Secret)) string {
 	p.Helper()
 	secret := &corev1.Secret{

@@ -18,20 +18,20 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/engine"
 )
 
-// written is where the script machine mounts all files written since the machine started.
+// written is the folder in which the script "machine" shows all files written since its start.
 const written = "/mnt/written"
 
-// inventory is the set of things on the machine that the testbed could leave: "kind name".
+// inventory contains everything on the machine that the testbed could leave, as "kind name".
 type inventory map[string]bool
 
-// allowed matches entries that down keeps: images and locks.
+// allowed matches entries that `testbed down` keeps: images and locks.
 var allowed = []*regexp.Regexp{
 	regexp.MustCompile(`^image registry-cache[-.]testbed/`),
 	regexp.MustCompile(`^file /run/registry-cache-testbed/[a-z-]+\.lock$`),
 }
 
-// take returns the current inventory. It starts the engine if necessary, and then stops it unless
-// something else uses it.
+// take returns the current inventory. It starts the engine if necessary, and stops it at the end
+// unless something else uses it.
 func take(t *testing.T) inventory {
 	t.Helper()
 	all := inventory{}
@@ -56,7 +56,7 @@ func take(t *testing.T) inventory {
 	return all
 }
 
-// left returns the entries that are not in before, without allowed ones.
+// left returns the entries that are neither in before nor allowed.
 func (i inventory) left(before inventory) []string {
 	var left []string
 	for thing := range i {

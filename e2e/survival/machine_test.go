@@ -30,7 +30,7 @@ const (
 // machine is the machine on which the testbed runs.
 type machine struct {
 	before inventory // before the first verb
-	// seen has the IDs of all containers that look found.
+	// seen contains the IDs of all containers that the method look has found.
 	seen map[string]bool
 }
 
@@ -172,8 +172,8 @@ func signalEngine(t *testing.T, signal syscall.Signal) {
 	t.Logf("dockerd exited after signal %s", signal)
 }
 
-// fill fills the file system of the folder until this many bytes are free, and returns the file
-// that it created.
+// fill fills the file system of the folder until only this many bytes are free. It returns the path
+// of the file that it created.
 func fill(t *testing.T, folder string, left uint64) (filler string) {
 	t.Helper()
 	filler = filepath.Join(folder, "filler")

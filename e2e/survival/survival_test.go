@@ -14,18 +14,18 @@ import (
 )
 
 const (
-	// upBound bounds `testbed up` after a build. The first also loads the node image into Docker.
+	// upBound bounds `testbed up` after a build. The first run also loads the node image.
 	upBound = 8 * time.Minute
-	// fullBound bounds the time until up detects a full disk.
+	// fullBound bounds the time until `testbed up` detects a full disk.
 	fullBound = 90 * time.Second
 	// verbBound bounds a verb that must start the engine first. After a kill, the engine first
 	// stops the containers that still run.
 	verbBound = 2 * time.Minute
-	// worksBound bounds the time from up until pulls go through the caches.
+	// worksBound bounds the time from the end of `testbed up` until pulls go through the caches.
 	worksBound = 90 * time.Second
 )
 
-// TestSurvival runs its parts in sequence, each of which takes minutes. The first failure ends it.
+// TestSurvival runs its parts in sequence. Each takes minutes. The first failed part ends the test.
 func TestSurvival(t *testing.T) {
 	if _, err := os.Stat(written); err != nil {
 		t.Fatal("this test would kill the engine and fill the disks of this machine; run: make e2e-survival")
@@ -54,8 +54,8 @@ func TestSurvival(t *testing.T) {
 	}
 }
 
-// noRoom runs up without space for images, and then on a full disk. On a full disk the engine may
-// fail to start. down must then succeed, or report the full disk.
+// noRoom runs `testbed up` without space for images, and then on a full disk, where the engine may
+// fail to start. There `testbed down` must succeed or report the full disk.
 func noRoom(t *testing.T, m *machine) {
 	filler := fill(t, dataRoot, 200<<20)
 	m.refuses(t)
@@ -70,7 +70,7 @@ func noRoom(t *testing.T, m *machine) {
 	m.down(t)
 }
 
-// diskFills fills the disk after up has checked the space and a cluster starts.
+// diskFills fills the disk when `testbed up` has checked the space and is starting a cluster.
 func diskFills(t *testing.T, m *machine) {
 	v := m.start(t, upBound, "up")
 	m.await(t, v, hasContainer(t, "-seed-control-plane"))
@@ -86,14 +86,14 @@ func diskFills(t *testing.T, m *machine) {
 	m.nothingLeft(t)
 }
 
-// killedUp kills up when the first node of the shoot exists.
+// killedUp kills `testbed up` when the first node of the shoot exists.
 func killedUp(t *testing.T, m *machine) {
 	m.kill(t, hasContainer(t, "-shoot-control-plane"), "up")
 	m.down(t)
 	m.down(t) // without a testbed
 }
 
-// engineDies kills and restarts the engine before each of several verbs.
+// engineDies ends the engine, with SIGKILL or SIGTERM, before each of several verbs.
 func engineDies(t *testing.T, m *machine) {
 	m.must(t, upBound, "up")
 	image := m.works(t)
@@ -114,7 +114,7 @@ func engineDies(t *testing.T, m *machine) {
 	m.down(t)
 }
 
-// killedVerbs kills verbs that change a running testbed, also while the disk of its state is full.
+// killedVerbs kills verbs that change a running testbed, also on a full disk.
 func killedVerbs(t *testing.T, m *machine) {
 	m.must(t, upBound, "up")
 	stopping := func() bool {
@@ -135,14 +135,14 @@ func killedVerbs(t *testing.T, m *machine) {
 	m.nothingLeft(t)
 }
 
-// diskFull matches the error of a verb on a full disk. It has "was" if there is free space again,
-// for example because the engine has removed a failed container.
+// diskFull matches the error of a verb on a full disk. The error says "was" if there is free space
+// again, for example because the engine has removed a failed container.
 var diskFull = regexp.MustCompile(`the disk (is|was) full: `)
 
-// noRoomLeft matches the error of up about Docker's disk.
+// noRoomLeft matches the error of `testbed up` about Docker's disk.
 var noRoomLeft = regexp.MustCompile(`(GiB free|MiB are left) at ` + dataRoot)
 
-// refuses proves that up ends in time with an environment error about Docker's disk.
+// refuses proves that `testbed up` ends in time with an environment error about Docker's disk.
 func (m *machine) refuses(t *testing.T) {
 	t.Helper()
 	if v, code := m.run(t, fullBound, "up"); code != 3 || !noRoomLeft.MatchString(v.prose.String()) {
@@ -150,8 +150,8 @@ func (m *machine) refuses(t *testing.T) {
 	}
 }
 
-// works waits until a pull goes through a cache, and returns the image. up does not wait until all
-// nodes are configured.
+// works waits until a pull goes through a cache, and returns the image. `testbed up` does not wait
+// until all nodes are configured.
 func (m *machine) works(t *testing.T) (image string) {
 	t.Helper()
 	for began := time.Now(); ; {
@@ -166,7 +166,7 @@ func (m *machine) works(t *testing.T) (image string) {
 	}
 }
 
-// endsInTime proves that a verb ends in time, and that a failed one says what to do next.
+// endsInTime proves that a verb ends in time, and that a failed verb says what to do next.
 func (m *machine) endsInTime(t *testing.T, args ...string) {
 	t.Helper()
 	v, code := m.run(t, verbBound, args...)
@@ -179,7 +179,7 @@ func (m *machine) endsInTime(t *testing.T, args ...string) {
 	}
 }
 
-// clusters returns how many clusters status shows.
+// clusters returns how many clusters `testbed status` shows.
 func (m *machine) clusters(t *testing.T) int {
 	t.Helper()
 	var status struct{ Clusters []json.RawMessage }

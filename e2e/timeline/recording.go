@@ -82,8 +82,8 @@ func (r *Recording) Events() ([]Event, error) {
 }
 
 // Await returns the first event that matches, and waits for it if necessary. It returns an error if
-// ctx ends or the watch is lost. To prove that an event never happened, a test finally creates an
-// object of the same resource and awaits its event. Then all earlier events have been recorded.
+// ctx ends or the watch is lost. To prove that an event never happened, a test creates a last
+// object of the same resource and awaits its event. Then all earlier events are recorded.
 func (r *Recording) Await(ctx context.Context, match func(Event) bool) (Event, error) {
 	for seen := 0; ; {
 		r.mu.Lock()
@@ -166,7 +166,7 @@ func Deleted(name string) func(Event) bool {
 	return func(e Event) bool { return e.Type == watch.Deleted && e.Object.GetName() == name }
 }
 
-// First returns the first event that matches, and false if none does.
+// First returns the first event that matches, or false if no event matches.
 func First(events []Event, match func(Event) bool) (Event, bool) {
 	if i := slices.IndexFunc(events, match); i >= 0 {
 		return events[i], true

@@ -29,7 +29,7 @@ func daemonSet(name string, revision int) *unstructured.Unstructured {
 	}}
 }
 
-// record starts a recording of a fake cluster with one object. The FakeWatcher sends its events.
+// record returns a recording of a fake cluster with one object, and the watcher that sends events.
 func record(t *testing.T) (*timeline.Recording, *watch.FakeWatcher) {
 	t.Helper()
 	client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),

@@ -11,14 +11,14 @@ import (
 // folderVariable tells the child process where the full file system is.
 const folderVariable = "TESTBED_FULL_DISK_FOLDER"
 
-// mountFull mounts a small full file system at the folder $1, and runs the rest of its arguments.
+// mountFull mounts a small file system at the folder $1, fills it, and runs the other arguments.
 const mountFull = `mount -t tmpfs -o size=8k testbed-test "$1"; dd if=/dev/zero of="$1/filler" bs=4k 2>/dev/null; shift; exec "$@"`
 
-// Folder returns the folder on the full file system in the child process of Run, and "" elsewhere.
+// Folder returns the mount point of the full file system in the child process of Run, otherwise "".
 func Folder() string { return os.Getenv(folderVariable) }
 
-// Run reruns the calling test in a child process whose Folder is full, and fails if the child
-// fails. Without the privilege to mount, it skips the test.
+// Run reruns the calling test in a child process whose Folder is full. It fails the test if the
+// child process fails, and skips it without the privilege to mount.
 func Run(t *testing.T) {
 	t.Helper()
 	folder := t.TempDir()

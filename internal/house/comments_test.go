@@ -7,14 +7,14 @@ import (
 	"unicode/utf8"
 )
 
-// maxCommentWidth limits a comment on its own line. A tab counts as one column.
+// maxCommentWidth is the limit for a line that contains only a comment. A tab counts as one column.
 const maxCommentWidth = 100
 
-// exempt are folders whose comments may be wide: generated code, the registry, which is rewritten
-// separately, and modules of the node image, because each change causes a build of minutes.
+// exempt lists the folders whose comments may be wide: generated code, the registry (it is
+// rewritten separately), and the modules of the node image (each change causes a build of minutes).
 var exempt = []string{"api/v1alpha3/zz_generated", "cmd/registry-cache/registry/", "kind/nodeimage/modules/"}
 
-// wideComments finds comments on their own line that are too wide. Directives and URLs cannot wrap.
+// wideComments finds too wide comment lines. It ignores directives and URLs, which cannot wrap.
 func wideComments(t tree) []string {
 	var problems []string
 	for _, f := range t.goFiles() {

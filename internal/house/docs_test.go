@@ -15,7 +15,7 @@ var (
 	notInAnchor  = regexp.MustCompile(`[^a-z0-9 _-]`)
 )
 
-// deadLinks finds links to missing files, and to missing headings of files.
+// deadLinks finds links to missing files or headings.
 func deadLinks(t tree) []string {
 	var problems []string
 	for _, f := range t {
@@ -65,7 +65,7 @@ func layerTable(t tree) []string {
 	return problems
 }
 
-// cell returns a cell of a row, "" if the row is shorter.
+// cell returns the i-th cell of a row, or "" if the row is shorter.
 func cell(cells []string, i int) string {
 	if i >= len(cells) {
 		return ""
@@ -73,7 +73,7 @@ func cell(cells []string, i int) string {
 	return strings.TrimSpace(cells[i])
 }
 
-// packageMaps are the doc.go files that name every folder below a prefix.
+// packageMaps maps a doc.go file to the prefix of the folders that the file must name.
 var packageMaps = map[string]string{"doc.go": "", "kind/doc.go": "kind/"}
 
 // unnamedPackages finds packages that are missing in the doc.go above them.
@@ -111,10 +111,10 @@ func unknownTargets(t tree) []string {
 	return problems
 }
 
-// index is the document with links to all others.
+// index is the document that links to all other documents.
 const index = "docs/README.md"
 
-// unlistedDocuments finds documents without a link in the index.
+// unlistedDocuments finds documents to which the index has no link.
 func unlistedDocuments(t tree) []string {
 	var problems []string
 	for _, f := range t {
@@ -157,12 +157,12 @@ func undocumentedMetrics(t tree) []string {
 	return problems
 }
 
-// exists reports whether a file has this path, or is below it.
+// exists reports whether the path is a file or a folder that contains files.
 func (t tree) exists(name string) bool {
 	return slices.ContainsFunc(t, func(f file) bool { return f.path == name || strings.HasPrefix(f.path, name+"/") })
 }
 
-// text returns the content of a file, "" if it does not exist.
+// text returns the content of a file, or "" if the file does not exist.
 func (t tree) text(name string) string {
 	for _, f := range t {
 		if f.path == name {

@@ -33,7 +33,7 @@ func TestRulesFindViolations(t *testing.T) {
 	tests := []struct {
 		rule, name string
 		files      plant
-		want       string // part of the only problem; "" for no problem
+		want       string // part of the only problem; "" if there must be no problem
 	}{
 		{rule: "package comments", name: "sound", files: plant{"kind/x/doc.go": doc, "kind/x/a.go": "package x\n"}},
 		{rule: "package comments", name: "no doc.go", files: plant{"kind/x/a.go": doc}, want: "kind/x has no doc.go"},

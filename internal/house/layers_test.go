@@ -8,13 +8,13 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// linterConfig has one depguard rule for each layer: a folder, and which others it may import.
+// linterConfig has one depguard rule for each layer: its folder, and the layers it may import.
 const linterConfig = ".golangci.yaml"
 
-// testOnly is a layer that only tests may import. The documentation does not repeat it.
+// testOnly is a layer that only tests may import. The table in the documentation omits it.
 const testOnly = "internal/golden"
 
-// layers returns which layers each layer may import, from the rules of the linter.
+// layers reads from the linter's rules which layers each layer may import.
 func (t tree) layers() map[string][]string {
 	var config struct {
 		Linters struct {
@@ -45,7 +45,7 @@ func (t tree) layers() map[string][]string {
 	return layers
 }
 
-// missingLayers finds folders with Go files in no layer: the linter would allow them every import.
+// missingLayers finds folders with Go files but without a layer. The linter allows them any import.
 func missingLayers(t tree) []string {
 	var problems []string
 	layers := t.layers()

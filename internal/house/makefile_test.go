@@ -12,11 +12,11 @@ import (
 	"testing"
 )
 
-// settings are the variables of `make e2e` with general names.
+// settings are the variables of `make e2e` whose names other programs may use as well.
 var settings = []string{"CONFIG", "KEEP", "LANE", "MATRIX", "MUTANT", "PROFILE", "REPLACE", "RUN"}
 
-// TestSettings: a variable that the shell has set for another program must not change `make e2e`:
-// it could plant a bug, or choose another testbed.
+// TestSettings: `make e2e` ignores settings in the environment. If they are meant for another
+// program, they could plant a bug or choose another testbed.
 func TestSettings(t *testing.T) {
 	t.Parallel()
 	t.Run("environment", func(t *testing.T) {
@@ -45,9 +45,9 @@ func TestSettings(t *testing.T) {
 	})
 }
 
-// TestEndToEndAll: a failed lane stays failed, whatever the matrix returns. The matrix does not
-// start without a testbed. No testbed remains, except with KEEP=1 or if it may belong to another
-// checkout. Then a message names it.
+// TestEndToEndAll: e2e-all fails if the lane fails, whatever the matrix returns. The matrix does
+// not start without a testbed. Without KEEP=1 no testbed remains, except one that may belong to
+// another checkout: then a message tells how to remove it.
 func TestEndToEndAll(t *testing.T) {
 	t.Parallel()
 	const interrupted = "kill -TERM $PPID; exit 1"
@@ -90,7 +90,7 @@ func TestEndToEndAll(t *testing.T) {
 	}
 }
 
-// TestInnerLoopIsBuilt: make builds the programs of the scenario inner-loop whenever it may run.
+// TestInnerLoopIsBuilt: if the scenario inner-loop may run, make builds its programs.
 func TestInnerLoopIsBuilt(t *testing.T) {
 	t.Parallel()
 	for setting, want := range map[string]bool{
@@ -108,7 +108,7 @@ func TestInnerLoopIsBuilt(t *testing.T) {
 	}
 }
 
-// programs creates a folder with scripts, by their paths in it.
+// programs writes the scripts into a new folder. Their keys are the paths in the folder.
 func programs(t *testing.T, scripts map[string]string) (folder string) {
 	t.Helper()
 	folder = t.TempDir()
@@ -142,7 +142,7 @@ func began(folder, path string) bool {
 }
 
 // writeProgram writes an executable script. The lock keeps a parallel test from starting a process
-// that inherits the open file: the kernel runs no file that is open for writing
+// that inherits the open file: the kernel does not execute a file that is open for writing
 // (go.dev/issue/22315).
 func writeProgram(path, script string) error {
 	syscall.ForkLock.RLock()
@@ -150,7 +150,7 @@ func writeProgram(path, script string) error {
 	return os.WriteFile(path, []byte(script), 0o755)
 }
 
-// settingsSeen returns the settings that a recipe sees, and what make prints about them.
+// settingsSeen returns the settings that a recipe sees, and the standard error of make.
 func settingsSeen(t *testing.T, environment []string, arguments ...string) (seen map[string]string, stderr string) {
 	t.Helper()
 	output, stderr, err := runMake(t, root(t), environment, "show:\n\t$(note-ignored)\n\t@env\n", append(arguments, "show")...)
@@ -167,8 +167,8 @@ func settingsSeen(t *testing.T, environment []string, arguments ...string) (seen
 	return seen, stderr
 }
 
-// runMake runs make in a folder with the Makefile and more rules, and no other variables in the
-// environment.
+// runMake runs make in a folder with the repository's Makefile and more rules. Besides PATH, make
+// gets only the variables of environment.
 func runMake(t *testing.T, folder string, environment []string, rules string, arguments ...string) (output, stderr string, err error) {
 	t.Helper()
 	makefile, err := os.ReadFile(filepath.Join(root(t), "Makefile")) // so that Go's test cache depends on the file

@@ -18,11 +18,11 @@ func linterOf(layer string, others ...string) string {
 	return b.String()
 }
 
-// plant is the text of files by path.
+// plant maps the paths of files to their text.
 type plant map[string]string
 
-// checkPlanted fails unless the rule finds exactly one problem in the files, and it contains want;
-// for "" the rule must find none.
+// checkPlanted fails the test unless the rule finds exactly one problem in the files, and this
+// problem contains want. If want is "", the rule must find no problem.
 func checkPlanted(t *testing.T, name string, files plant, want string) {
 	t.Helper()
 	planted := fstest.MapFS{}

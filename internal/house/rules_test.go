@@ -15,7 +15,7 @@ const (
 	generated            = "// Code generated"
 )
 
-// rules apply to the whole repository. A check returns one text for each violation, with the file.
+// rules apply to the whole repository. A check returns a message for each violation.
 var rules = []struct {
 	name  string
 	check func(tree) []string
@@ -72,7 +72,7 @@ func fileSizes(t tree) []string {
 
 // nextJob matches the command `wait -n` of a shell, which waits for the next job to end. bash 5.2
 // forgets a job that ended before another one started, and then waits forever. If a word follows
-// -n, the line belongs to another program, such as kubectl wait with a namespace.
+// -n, the command is a different one, such as `kubectl wait -n <namespace>`.
 var nextJob = regexp.MustCompile(
 	`(^|[;&|({!@"']|\\n|\b(if|elif|while|until|then|do|else)\s)\s*wait(\s+-[fp](\s+\w+)?)*\s+-[a-z]*n\s*([^\sa-z=-]|-p|$)`)
 

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// skaffoldFile is the part of skaffold.yaml that must follow the code.
+// skaffoldFile is the part of skaffold.yaml that must match the code.
 type skaffoldFile struct {
 	Build struct {
 		Artifacts []struct {
@@ -26,8 +26,7 @@ type skaffoldFile struct {
 	} `json:"build"`
 }
 
-// TestSkaffoldWatchesSources checks that a program is built again for each change of its own
-// sources, and for no change of another program.
+// TestSkaffoldWatchesSources checks that Skaffold watches exactly the sources of a program.
 func TestSkaffoldWatchesSources(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join(root(t), "skaffold.yaml"))
@@ -57,8 +56,7 @@ func TestSkaffoldWatchesSources(t *testing.T) {
 	}
 }
 
-// sourcesOf returns the layers that a program of the layer may be built from, and the files that
-// pin its modules.
+// sourcesOf returns a program's layer, all layers that it may import, and the files of its modules.
 func sourcesOf(layer string, layers map[string][]string) map[string]bool {
 	all := map[string]bool{"go.mod": true, "go.sum": true}
 	for open := []string{layer}; len(open) > 0; {

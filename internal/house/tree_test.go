@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// ignored does not belong to the repository: runs fetch, build or create it, see .gitignore.
+// ignored lists paths that no rule checks: .git, and what downloads, builds and runs create.
 var ignored = []string{".git", ".testbed", "_artifacts", "bin"}
 
 // file is a file of the repository. ast is set for Go files outside of testdata.
@@ -26,8 +26,8 @@ type file struct {
 
 func (f file) dir() string { return path.Dir(f.path) }
 
-// tree is every file of the repository with any build tags, sorted by path. Binary files have no
-// text.
+// tree contains every file of the repository, whatever its build tags, sorted by path. The text of
+// a binary file is empty.
 type tree []file
 
 // goFiles returns the Go files of the main module.
@@ -35,7 +35,7 @@ func (t tree) goFiles() []file {
 	return slices.DeleteFunc(slices.Clone(t), func(f file) bool { return f.ast == nil || f.nested })
 }
 
-// packages returns the Go files by folder, in every module.
+// packages returns the Go files of all modules by folder.
 func (t tree) packages() map[string][]file {
 	byDir := map[string][]file{}
 	for _, f := range t {
@@ -46,7 +46,7 @@ func (t tree) packages() map[string][]file {
 	return byDir
 }
 
-// root returns the root of the repository: the folder above this one with the main module.
+// root returns the root of the repository, which is two folders above this package.
 func root(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.Abs("../..")
@@ -91,7 +91,7 @@ func load(root fs.FS) (tree, error) {
 	return t, err
 }
 
-// inOtherModule reports whether the folder, or one between it and the root, has a go.mod.
+// inOtherModule reports whether the folder, or a folder between it and the root, contains a go.mod.
 func inOtherModule(root fs.FS, dir string) bool {
 	for ; dir != "."; dir = path.Dir(dir) {
 		if _, err := fs.Stat(root, path.Join(dir, "go.mod")); err == nil {

@@ -13,10 +13,10 @@ const (
 	ExitEnvironment = 3 // machine, network or testbed is not ready: the same call may succeed later
 )
 
-// UsageError is implemented by error types that are usage errors.
+// UsageError marks error types: every error that implements it is a usage error.
 type UsageError interface{ UsageError() }
 
-// EnvironmentError is implemented by error types that are environment errors.
+// EnvironmentError marks error types: every error that implements it is an environment error.
 type EnvironmentError interface{ EnvironmentError() }
 
 // Usage marks err as a usage error. Its text stays the same, nil stays nil.
@@ -32,8 +32,8 @@ func mark(err error, code int) error {
 	return marked{err, code}
 }
 
-// Exit returns the error of a command that ran another program with this exit code, nil for 0. Run
-// returns the code and prints nothing, because the program has printed its messages.
+// Exit returns the error for a command whose child process ended with this exit code, or nil for 0.
+// Run returns the code and prints nothing, because the child process has printed its own messages.
 func Exit(code int) error {
 	if code == ExitFine {
 		return nil

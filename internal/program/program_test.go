@@ -94,7 +94,7 @@ func TestRun(t *testing.T) {
 		name     string
 		args     []string
 		code     int
-		out, err string // the output; err is part of standard error
+		out, err string // standard output, and a part of standard error
 	}{
 		{"fine", []string{"say", "hello"}, program.ExitFine, "hello\n", ""},
 		{"no verb", nil, program.ExitUsage, "", "tool: name a command (tool --help"},

@@ -19,7 +19,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
 
-// UnavailableError reports why this machine cannot provide a field. It is an environment error.
+// UnavailableError reports why this machine cannot satisfy a field. It is an environment error.
 type UnavailableError struct{ Field, Reason string }
 
 func (e *UnavailableError) Error() string {
@@ -29,7 +29,7 @@ func (e *UnavailableError) Error() string {
 // EnvironmentError marks the error for internal/program.
 func (*UnavailableError) EnvironmentError() {}
 
-// Plan returns the changes of configuration that Up would apply, and whether a testbed exists.
+// Plan returns the configuration changes that Up would apply, and whether a testbed exists.
 func Plan(t *kind.Testbed) (changes []configuration.Change, up bool, err error) {
 	if err := t.ConfigurationError(); err != nil {
 		return nil, false, err

@@ -23,8 +23,8 @@ func newCA(t *testing.T) *certificate.CA {
 	return ca
 }
 
-// TestDefaultShootConfigIsStable compares with a golden file that is older than testbed.yaml.
-// Up keeps older clusters only if the result is the same.
+// TestDefaultShootConfigIsStable compares the default with a golden file from the time before
+// testbed.yaml. Up keeps clusters from that time only if both are equal.
 func TestDefaultShootConfigIsStable(t *testing.T) {
 	testbed := kindtest.Configured(t, t.TempDir(), nil)
 	testbed.Engine = &engine.Engine{CgroupVersion: 1}

@@ -16,7 +16,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/preflight"
 )
 
-// TestRunUntilDiskFull runs parts that wait, fail and succeed, in a child process with a full disk.
+// TestRunUntilDiskFull runs each part in a child process with a full disk.
 func TestRunUntilDiskFull(t *testing.T) {
 	folder := fulldisk.Folder()
 	if folder == "" {
@@ -27,7 +27,7 @@ func TestRunUntilDiskFull(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		part func(context.Context) error
-		want error // joined with the full disk; nil for no error
+		want error // joined with a *preflight.Full; nil for no error
 	}{
 		{"waits", func(ctx context.Context) error {
 			<-ctx.Done()

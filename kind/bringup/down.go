@@ -21,13 +21,13 @@ import (
 // downTimeout bounds Down. The slowest part is the start of an engine.
 const downTimeout = 3 * time.Minute
 
-// Down removes everything that Up may have left, even if it was interrupted: processes, containers
-// and their volumes, the network, the state folder, and the engine if Up started it and nothing
-// else uses it. The node image and its inputs stay. The error names what could not be removed.
+// Down removes everything that Up may have left, even an interrupted Up: processes, containers and
+// their volumes, the network, the state folder, and the engine if Up started it and nothing else
+// uses it. The node image and its inputs stay. The error names what could not be removed.
 //
 // The error is an *OtherCheckoutError for a running testbed of another existing checkout. It is an
 // *engine.Missing if there is a state folder but the engine does not answer, since the clusters may
-// then run. In both cases containers and folder stay.
+// still run. In both cases the containers and the state folder stay.
 func Down(ctx context.Context, t *kind.Testbed) error {
 	unlock, err := t.Lock()
 	if err != nil {
@@ -40,7 +40,7 @@ func Down(ctx context.Context, t *kind.Testbed) error {
 }
 
 func removeAll(ctx context.Context, t *kind.Testbed) error {
-	if engine.Running(ctx) != nil { // before processes are ended, since they belong to the owner, too
+	if engine.Running(ctx) != nil { // check this before ending processes, which may belong to the owner
 		if err := t.CheckOwner(ctx); errors.As(err, new(*kind.OtherCheckoutError)) {
 			return err
 		}

@@ -18,7 +18,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-// installGardener installs Gardener into both clusters, and the extension as gardenlet does.
+// installGardener installs Gardener's parts in both clusters, and the extension as gardenlet would.
 func installGardener(ctx context.Context, t *kind.Testbed) error {
 	registration, err := examples.ControllerRegistration()
 	if err != nil {
@@ -58,13 +58,13 @@ func installSeed(ctx context.Context, t *kind.Testbed) error {
 func CacheImage(t *kind.Testbed) image.Built { return t.Images[kind.ImageCache] }
 
 // UseCacheImage installs the extension with another image for caches until the next Up. The shoot's
-// nodes must have it. Running caches change when the Shoot is reconciled.
+// nodes must have that image. Running caches change when the Shoot is reconciled.
 func UseCacheImage(ctx context.Context, t *kind.Testbed, cache image.Built) error {
 	return install(ctx, t, charts.Extension(), chartValues(t, cache))
 }
 
 // InstallStopped installs the extension from an older chart, with current images and no replicas.
-// It simulates a seed before an update. UseCacheImage and Up install the current chart over it.
+// This simulates a seed before an update. UseCacheImage and Up then update to the current chart.
 func InstallStopped(ctx context.Context, t *kind.Testbed, chart fs.FS) error {
 	values := chartValues(t, CacheImage(t))
 	values["replicaCount"] = 0
@@ -115,8 +115,8 @@ func buildImages(ctx context.Context, t *kind.Testbed) error {
 	return t.BuildImages(ctx, kind.Binaries()...)
 }
 
-// recordPlantedBug stores the name of the bug that Up is about to install. If there is none, it
-// keeps the name of an earlier bug, which stays installed until Up calls forgetPlantedBug.
+// recordPlantedBug stores the name of the bug that Up is about to install. If Up installs none, the
+// name of an earlier bug stays until Up has succeeded and calls forgetPlantedBug.
 func recordPlantedBug(t *kind.Testbed) error {
 	if t.Planted == nil {
 		return nil
@@ -134,7 +134,7 @@ func forgetPlantedBug(_ context.Context, t *kind.Testbed) error {
 	return nil
 }
 
-// loadImages loads the images. The seed's node needs the cache image for additional Shoots.
+// loadImages loads images onto the nodes. The seed's node also runs caches of additional Shoots.
 func loadImages(ctx context.Context, t *kind.Testbed) error {
 	onSeed := t.Images.Pick(kind.ImageExtension, kind.ImageOSExtension, kind.ImageResourceManager, kind.ImageCache)
 	return progress.AtOnce(ctx,
@@ -146,8 +146,8 @@ func loadImages(ctx context.Context, t *kind.Testbed) error {
 }
 
 // InstallAdmission uses the seed as a garden, see gardener.InstallShootDefinition, and installs the
-// admission there from its charts. It returns when pods and registration are ready; the API server
-// may start to call the webhook a little later. Up neither installs nor removes any of this.
+// admission there from its charts. It returns when pods and webhook registration are ready; the API
+// server may start to call the webhook a little later. Up neither installs nor removes this.
 func InstallAdmission(ctx context.Context, t *kind.Testbed) error {
 	garden, err := gardener.NewSeedClient(t.Seed.RESTConfig())
 	if err != nil {
@@ -173,7 +173,7 @@ func RemoveAdmission(ctx context.Context, t *kind.Testbed) error {
 	if err != nil {
 		return fmt.Errorf("connect to the seed as the garden: %w", err)
 	}
-	// The charts need some image to render.
+	// Rendering the charts needs an image, but it does not matter which one.
 	if err := admission(t, kind.ImageAdmission).Remove(ctx, garden); err != nil {
 		return err
 	}

@@ -15,11 +15,11 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
-// mirrorsTimeout bounds awaitMirrors. A node configures a mirror when the cache has answered once.
+// mirrorsTimeout bounds awaitMirrors. A node configures a mirror after the cache's first answer.
 const mirrorsTimeout = time.Minute
 
-// awaitMirrors waits until the workers have every cache of the Shoot as a mirror, for the first
-// pull after Up. A missing mirror is not an error, since the Shoot's configuration can cause it.
+// awaitMirrors waits until every cache of the Shoot is a mirror on the workers, for the first pull
+// after Up. A missing mirror is not an error, since the Shoot's configuration can cause it.
 func awaitMirrors(ctx context.Context, t *kind.Testbed) error {
 	pending := pollPending(ctx, func(ctx context.Context) []string { return pendingMirrors(status.OfShoot(ctx, t)) })
 	if ctx.Err() != nil {
@@ -32,8 +32,8 @@ func awaitMirrors(ctx context.Context, t *kind.Testbed) error {
 }
 
 // pollPending calls list every second until it returns nothing, for at most mirrorsTimeout, and
-// returns the last result. It ignores a call that the timeout interrupted if there is an earlier
-// result.
+// returns the last result. It ignores the result of a call that the timeout interrupted, unless
+// there is no earlier result.
 func pollPending(ctx context.Context, list func(context.Context) []string) (pending []string) {
 	_ = wait.PollUntilContextTimeout(ctx, time.Second, mirrorsTimeout, true, func(ctx context.Context) (bool, error) {
 		found := list(ctx)
@@ -45,7 +45,7 @@ func pollPending(ctx context.Context, list func(context.Context) []string) (pend
 	return pending
 }
 
-// pendingMirrors returns missing mirrors, and errors of the clusters, which may be temporary.
+// pendingMirrors returns missing mirrors and errors of the clusters. Such errors may be temporary.
 func pendingMirrors(status *status.Shoot, err error) []string {
 	if err != nil {
 		return []string{err.Error()}

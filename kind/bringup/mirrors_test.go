@@ -44,7 +44,7 @@ func TestMissingMirrors(t *testing.T) {
 	}
 }
 
-// TestPendingMirrors: without an answer from the seed, no mirror is known to be missing.
+// TestPendingMirrors: if the seed does not answer, it is unknown which mirrors are missing.
 func TestPendingMirrors(t *testing.T) {
 	const refused = "seed: connection refused"
 	for name, test := range map[string]struct {
@@ -55,7 +55,7 @@ func TestPendingMirrors(t *testing.T) {
 		"everything was read":         {status: &status.Shoot{Stage: "present"}},
 		"no answer from the seed":     {status: &status.Shoot{Problems: []string{refused, "shoot: EOF"}}, want: []string{refused}},
 		"no answer about the configs": {status: &status.Shoot{Stage: "present", Problems: []string{refused}}, want: []string{refused}},
-		"no answer from the shoot":    {status: &status.Shoot{Stage: "present", Problems: []string{"shoot: EOF"}}}, // nodes are read without it
+		"no answer from the shoot":    {status: &status.Shoot{Stage: "present", Problems: []string{"shoot: EOF"}}}, // nodes are read without the API server
 		"no status":                   {err: errors.New("the testbed is down"), want: []string{"the testbed is down"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -19,7 +19,7 @@ const (
 	defaultDataRoot = "/var/lib/docker"
 )
 
-// earlierRuns has the results of earlier runs. Up needs disk space only for what is missing.
+// earlierRuns describes what earlier runs left behind. Up needs disk space only for the rest.
 type earlierRuns struct {
 	engine    *engine.Engine // the running engine, or nil
 	builds    bool           // parts of a node image, or binaries of this checkout, were built here
@@ -36,7 +36,7 @@ func checkMachine(ctx context.Context, t *kind.Testbed) (diskUnknown bool, err e
 	if findErr == nil {
 		requirements.Disk = found.diskNeeded()
 	}
-	// A failed check may well be the cause of findErr.
+	// A failed check takes precedence, since it may be the cause of findErr.
 	if err := preflight.Check(ctx, requirements); err != nil {
 		return false, err
 	}
@@ -52,7 +52,7 @@ func DiskNeeded(ctx context.Context, t *kind.Testbed) ([]preflight.Space, error)
 	return found.diskNeeded(), nil
 }
 
-// diskNeeded returns the disk space for what is still missing, with 20 GiB for the first run.
+// diskNeeded returns the disk space for everything that earlier runs did not leave behind.
 func (found earlierRuns) diskNeeded() []preflight.Space {
 	images := preflight.Space{Directory: defaultDataRoot}
 	builds := preflight.Space{Directory: found.cache, Bytes: 1 * gib}
@@ -165,7 +165,7 @@ func runUntilDiskFull(ctx context.Context, written folders, run func(context.Con
 	stop()
 	<-done
 	if seen := new(preflight.Full); err != nil && errors.As(context.Cause(ctx), &seen) {
-		return errors.Join(seen, err) // the failed part may have freed its space since
+		return errors.Join(seen, err) // the failed part may have freed its space since then
 	}
-	return explainFullDisk(err, written) // the part failed before the watch noticed
+	return explainFullDisk(err, written) // the part may have failed before AwaitFull noticed a full disk
 }

@@ -21,7 +21,7 @@ import (
 const (
 	certificateFile = "ca.crt"
 	keyFile         = "ca.key"
-	renewal         = 30 * 24 * time.Hour // how long before its expiry a CA is replaced
+	renewal         = 30 * 24 * time.Hour // a CA is replaced this long before it expires
 )
 
 // CA signs the server certificates of the testbed.
@@ -31,8 +31,8 @@ type CA struct{ ca *secrets.Certificate }
 type Pair struct{ Certificate, Key []byte }
 
 // Ensure loads the CA from dir/ca.crt and dir/ca.key. It creates a new CA, and dir if needed, when
-// a file is missing or the CA expires within 30 days. Only the owner can read the key file. Files
-// that cannot be read or do not match are an error and are not changed.
+// a file is missing or the CA expires within 30 days. Only the owner can read the key file. If the
+// files cannot be read or do not match, Ensure returns an error and does not change them.
 func Ensure(dir string) (*CA, error) {
 	loaded, err := Load(dir)
 	switch {
@@ -46,8 +46,7 @@ func Ensure(dir string) (*CA, error) {
 	return loaded, nil
 }
 
-// Load reads the CA, even one that expires soon. If a file is missing, the error wraps
-// fs.ErrNotExist.
+// Load reads the CA, even if it expires soon. If a file is missing, the error wraps fs.ErrNotExist.
 func Load(dir string) (_ *CA, err error) {
 	defer func() {
 		if err != nil {
@@ -95,7 +94,7 @@ func (c *CA) Server(host string, more ...string) (Pair, error) {
 	return Pair{Certificate: issued.CertificatePEM, Key: issued.PrivateKeyPEM}, nil
 }
 
-// New creates a private CA, like that of a company. No client trusts it, and it is not stored.
+// New creates a CA like a company's private CA. No client trusts it, and it is not stored.
 func New(commonName string) (*CA, error) {
 	config := secrets.CertificateSecretConfig{Name: "private", CommonName: commonName, CertType: secrets.CACert}
 	ca, err := config.GenerateCertificate()
@@ -105,7 +104,7 @@ func New(commonName string) (*CA, error) {
 	return &CA{ca: ca}, nil
 }
 
-// create writes the key first, so that an interruption never leaves a certificate without its key.
+// create stores the key first, so that an interruption never leaves a certificate without its key.
 func create(dir string) (*CA, error) {
 	created, err := New("registry-cache testbed")
 	if err != nil {
@@ -128,11 +127,11 @@ func create(dir string) (*CA, error) {
 
 const (
 	lifetime = 90 * 24 * time.Hour // of the expired certificate
-	ended    = time.Hour           // how long ago it expired
+	ended    = time.Hour           // the time since its expiry
 )
 
-// Expired returns a copy, in PEM, of a server certificate. The copy expired an hour ago and has the
-// same key, names, usage and CA. Expired returns an error for a certificate of another CA.
+// Expired returns a copy, in PEM, of a server certificate that this CA has signed. The copy has the
+// same key, names and usage, but expired an hour ago.
 func (c *CA) Expired(server []byte) ([]byte, error) {
 	certificate, err := parse(server)
 	if err != nil {

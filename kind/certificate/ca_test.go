@@ -166,7 +166,7 @@ func TestExpired(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The expired certificate has the key of the valid one.
+	// The expired certificate has the same key as the valid one.
 	shown, err := tls.X509KeyPair(expired, pair.Key)
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,6 @@
-// Package certificate creates two kinds of CAs. A testbed has one CA that signs the certificates of
-// its upstream registries. It is stored in the state folder, and the nodes trust it. No client
-// trusts a private CA.
+// Package certificate creates two kinds of CAs. The first is the CA of a testbed: it signs the
+// certificates of the upstream registries, is stored in the state folder, and the nodes trust it.
+// The second is a private CA, which no client trusts.
 //
 // The package must not know which servers use a certificate or why nodes trust the CA.
 package certificate

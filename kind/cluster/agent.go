@@ -17,13 +17,13 @@ const (
 	agentPath = "/kind/registry-cache-testbed-agent"
 	// agentTimeout bounds the start of an agent. A `docker exec` takes seconds on a busy machine.
 	agentTimeout = 30 * time.Second
-	// agentPause is the time between a failed start of an agent and the next attempt. Without an agent
-	// each attempt would double the time of a command.
+	// agentPause is the time between a failed start of an agent and the next attempt. Without this
+	// pause, each command would first wait for another failed start.
 	agentPause = 10 * time.Second
 )
 
-// agents are the agents of all nodes that this process uses, by name. A process loads a cluster
-// several times, and one connection to each node is enough.
+// agents contains the agent of each node that this process uses, by node name. A process loads a
+// cluster several times, and one connection to each node is enough.
 var agents = agentSet{byNode: map[string]*agent{}}
 
 type agentSet struct {
@@ -31,41 +31,41 @@ type agentSet struct {
 	byNode map[string]*agent
 }
 
-// of returns the one agent of a node.
+// of returns the agent of a node. All callers get the same one.
 func (s *agentSet) of(node string) *agent {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.byNode[node] == nil {
 		s.byNode[node] = newAgent(func(ctx context.Context) (*nodeexec.Conn, error) {
-			// Down must not end the agent of a command that still uses it: it ends with this process.
+			// Unmarked: Down must not end an agent that a command uses. It ends with this process.
 			return nodeexec.Dial(ctx, dockerExec(node, true, agentPath), process.Unmarked(os.Environ()))
 		})
 	}
 	return s.byNode[node]
 }
 
-// agent is the connection to the agent on one node. It starts with the first command, and starts
-// again after the connection has ended, for example because the node was restarted.
+// agent connects to the agent program on one node. It connects for the first command, and again
+// after the connection has ended, for example because the node was restarted.
 type agent struct {
 	dial func(context.Context) (*nodeexec.Conn, error)
-	// turn holds one token. The holder may dial, and use the fields below.
-	turn  chan struct{}
+	// token has room for one token. A caller that has put it in may dial and use the fields below.
+	token chan struct{}
 	conn  *nodeexec.Conn // nil until the first connection
-	pause time.Time      // no attempt before
+	pause time.Time      // no attempt to connect before this time
 }
 
 func newAgent(dial func(context.Context) (*nodeexec.Conn, error)) *agent {
-	return &agent{dial: dial, turn: make(chan struct{}, 1)}
+	return &agent{dial: dial, token: make(chan struct{}, 1)}
 }
 
-// connection returns the open connection, or connects. The error wraps nodeexec.ErrNotRun.
+// connection returns the open connection, or a new one. The error wraps nodeexec.ErrNotRun.
 func (a *agent) connection(ctx context.Context) (*nodeexec.Conn, error) {
 	if a == nil {
 		return nil, nodeexec.ErrNotRun
 	}
 	select {
-	case a.turn <- struct{}{}:
-		defer func() { <-a.turn }()
+	case a.token <- struct{}{}:
+		defer func() { <-a.token }()
 	case <-ctx.Done():
 		return nil, fmt.Errorf("%w: %w", nodeexec.ErrNotRun, context.Cause(ctx))
 	}
@@ -100,12 +100,12 @@ func (a *agent) connected() bool {
 	}
 }
 
-// retry makes the next command try to connect, after what prevented it has changed.
+// retry ends the pause after a failed start, so that the next command tries to connect.
 func (a *agent) retry() {
 	if a == nil {
 		return
 	}
-	a.turn <- struct{}{}
-	defer func() { <-a.turn }()
+	a.token <- struct{}{}
+	defer func() { <-a.token }()
 	a.pause = time.Time{}
 }

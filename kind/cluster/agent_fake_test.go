@@ -9,7 +9,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/nodeexec"
 )
 
-// TestMain makes the test binary an agent if a fake docker says so.
+// TestMain runs an agent instead of the tests if CLUSTER_TEST_AGENT is set.
 func TestMain(m *testing.M) {
 	if os.Getenv("CLUSTER_TEST_AGENT") == "" {
 		os.Exit(m.Run())
@@ -19,8 +19,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// nodeDocker is a fake docker that runs the commands for the one node on this machine. It replaces
-// the path of the agent by one in the test's folder, and writes its arguments to the file "calls".
+// nodeDocker is a fake docker with one node. It runs the node's commands on this machine, with the
+// agent at a path in the test's folder, and writes its own arguments to the file "calls".
 const nodeDocker = `#!/bin/bash
 here=$(dirname "$0")
 echo "$*" >>"$here/calls"
@@ -69,7 +69,7 @@ func newFakeNode(t *testing.T) fakeNode {
 	return n
 }
 
-// program is an agent that can be installed.
+// program returns an agent that can be installed.
 func (n fakeNode) program(t *testing.T) []byte {
 	t.Helper()
 	self, err := filepath.Abs(os.Args[0])
@@ -86,7 +86,7 @@ func (n fakeNode) install(t *testing.T) {
 	}
 }
 
-// calls returns the arguments of all `docker exec`, and forgets them. An agent is "agent".
+// calls returns, and forgets, the arguments of each `docker exec`. For an agent it is "agent".
 func (n fakeNode) calls(t *testing.T) []string {
 	t.Helper()
 	path := filepath.Join(n.folder, "calls")

@@ -30,7 +30,7 @@ func readAgent(config Config) ([]byte, error) {
 	return program, nil
 }
 
-// installAgent writes the program to the node unless it is there. A running agent is not replaced.
+// installAgent writes the program to the node unless it is there. A running agent continues.
 func (n *Node) installAgent(ctx context.Context, program []byte) error {
 	if program == nil {
 		return nil
@@ -63,7 +63,7 @@ func (n *Node) runByAgent(ctx context.Context, stdin io.Reader, argv []string) (
 	return stdout.String(), command.Explain(ctx, failed)
 }
 
-// dockerExec returns the command that kind runs for a command on a node.
+// dockerExec returns the docker command with which kind runs a command on a node.
 func dockerExec(node string, stdin bool, argv ...string) []string {
 	prefix := []string{"docker", "exec", "--privileged"}
 	if stdin {

@@ -130,8 +130,8 @@ func TestCanceledCommand(t *testing.T) {
 	}
 }
 
-// TestWithoutAgent: docker exec runs the commands until the agent is installed, and is not delayed
-// by one attempt to start the agent for each.
+// TestWithoutAgent: docker exec runs the commands until the agent is installed. Only the first
+// command tries to start the agent.
 func TestWithoutAgent(t *testing.T) {
 	n := newFakeNode(t)
 	for range 2 {
@@ -153,7 +153,7 @@ func TestWithoutAgent(t *testing.T) {
 	}
 }
 
-// TestAgentEnds: the command that ran then is not repeated, and the next one starts another agent.
+// TestAgentEnds: the running command is not repeated, and the next command starts another agent.
 func TestAgentEnds(t *testing.T) {
 	n := newFakeNode(t)
 	n.install(t)
@@ -177,10 +177,10 @@ func TestAgentEnds(t *testing.T) {
 	}
 }
 
-// TestInstallAgent: only another content is written.
+// TestInstallAgent: an unchanged program is not written again.
 func TestInstallAgent(t *testing.T) {
 	n := newFakeNode(t)
-	n.Node = &Node{kind: n.kind, cluster: n.cluster} // the path is replaced in commands of docker only
+	n.Node = &Node{kind: n.kind, cluster: n.cluster} // no agent, since the fake replaces the path only in docker commands
 	for _, tc := range []struct {
 		name, content string
 		calls         int

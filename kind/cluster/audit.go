@@ -28,7 +28,7 @@ const (
 
 // AuditLog returns the answered requests of the groups in Config.Audited, oldest first, with user,
 // verb, object and status code. The API server starts a new file after 100 MiB; AuditLog reads only
-// the newest. Events are written asynchronously, so callers may have to poll for an event.
+// the newest file. Events are written asynchronously, so callers may have to poll for an event.
 func (c *Cluster) AuditLog(ctx context.Context) ([]auditv1.Event, error) {
 	data, err := c.ControlPlane().ReadFile(ctx, auditLog)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -59,7 +59,7 @@ func parseAuditLog(data []byte) ([]auditv1.Event, error) {
 	}
 }
 
-// auditPolicy logs only the metadata of requests from the groups, since bodies may have Secrets.
+// auditPolicy logs only the metadata of the groups' requests, since bodies may contain Secrets.
 func auditPolicy(groups []string) auditv1.Policy {
 	policy := auditv1.Policy{OmitStages: []auditv1.Stage{auditv1.StageRequestReceived, auditv1.StageResponseStarted}}
 	policy.APIVersion, policy.Kind = auditv1.SchemeGroupVersion.String(), "Policy"

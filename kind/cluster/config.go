@@ -29,8 +29,8 @@ type Config struct {
 	IPFamily IPFamily
 	// FeatureGates are set on all Kubernetes components.
 	FeatureGates map[string]bool
-	// KubeProxyMode is "nftables" or "iptables". Ensure also applies it to an existing cluster,
-	// unless it is empty.
+	// KubeProxyMode is "nftables" or "iptables". Ensure also applies the mode to an existing cluster,
+	// unless the field is empty.
 	KubeProxyMode string
 	// Runtime configures containerd. Ensure also applies it to an existing cluster.
 	Runtime Runtime
@@ -38,8 +38,8 @@ type Config struct {
 	Kubeconfig string
 	// Engine is the Docker Engine that runs the nodes.
 	Engine *engine.Engine
-	// Agent is the path of nodeexec-agent on this machine, which Ensure installs on the nodes. Empty:
-	// not installed, each command on a node is a `docker exec`.
+	// Agent is the path of nodeexec-agent on this machine, which Ensure installs on the nodes. If
+	// empty, each command on a node is a `docker exec`.
 	Agent string
 	// CA is a PEM certificate that the nodes trust in addition to Debian's. Empty: none.
 	CA []byte
@@ -80,7 +80,7 @@ func KindConfig(c Config) *v1alpha4.Cluster {
 		if config.FeatureGates == nil {
 			config.FeatureGates = map[string]bool{}
 		}
-		// The kubelet then tolerates failing to set hard limits, a negative oom_score_adj and some
+		// The kubelet then continues if it cannot set hard limits, a negative oom_score_adj or some
 		// sysctls.
 		config.FeatureGates["KubeletInUserNamespace"] = true
 	}
@@ -92,9 +92,9 @@ func restricted(c Config) bool {
 	return c.Engine != nil && !c.Engine.SysResource
 }
 
-// kubeletPatch makes nodes pull images in parallel and without the kubelet's limits. The defaults,
-// one image at a time and five pulls a second, would dominate what scenarios measure. The kubelet
-// does not measure the disk usage of pods, which takes CPU time.
+// kubeletPatch makes nodes pull images in parallel and with high limits. The kubelet's defaults,
+// one image at a time and five pulls a second, would dominate what scenarios measure. To save CPU
+// time, the kubelet does not measure the disk usage of pods.
 func kubeletPatch(c Config) string {
 	patch := map[string]any{
 		"apiVersion":          "kubelet.config.k8s.io/v1beta1",
@@ -120,7 +120,7 @@ func mustYAML(value any) string {
 }
 
 // containerdPatches returns the same settings for versions 2 and 3 of containerd's configuration.
-// kind applies those that match the version of the image's file.
+// kind applies those for the version of the file in the node image.
 func containerdPatches(c Config) []string {
 	const v2, v3 = `"io.containerd.grpc.v1.cri"`, `"io.containerd.cri.v1.%s"`
 	patches := []string{

@@ -28,8 +28,8 @@ type container struct {
 	name, state, id string
 }
 
-// inspect returns why the cluster must be built: absent, or a problem that the engine shows. The
-// reason is empty if there is no such problem.
+// inspect returns why the cluster must be built: it is absent, incomplete, stopped or configured
+// differently. The reason is empty if none of this is the case.
 func inspect(ctx context.Context, config Config) (reason string, err error) {
 	found, err := containers(ctx, config.Name)
 	if err != nil {
@@ -138,7 +138,7 @@ func KubeconfigFolder(ctx context.Context, name string) (folder string, running 
 	if mounted == "" {
 		return "", false, nil
 	}
-	alive := slices.Contains([]string{"running", "paused", "restarting"}, found[i].state) // it has processes, even frozen ones
+	alive := slices.Contains([]string{"running", "paused", "restarting"}, found[i].state) // in these states it has processes, perhaps frozen ones
 	return filepath.Dir(mounted), alive, nil
 }
 
@@ -179,8 +179,8 @@ func Delete(ctx context.Context, name string) error {
 	return nil
 }
 
-// awaitOrphans waits for each `docker run` for the cluster that a killed process left running,
-// because its container may appear only at its end.
+// awaitOrphans waits for the end of each `docker run` that a killed process left running for the
+// cluster, because a container may appear only then.
 func awaitOrphans(ctx context.Context, name string) {
 	_ = wait.PollUntilContextTimeout(ctx, pollInterval, orphanTimeout, true, func(context.Context) (bool, error) {
 		files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -207,7 +207,7 @@ const freezer = "/sys/fs/cgroup/freezer"
 // thaw resumes the frozen processes of a container, and of containers in it, so that they can be
 // killed. runc freezes a cgroup while it changes it; if runc is killed then, the cgroup stays
 // frozen. Under cgroup v1 a frozen process takes no signal, and the engine waits for it forever.
-// thaw ignores errors, which make the removal of the container fail. root is the freezer's mount
+// thaw ignores errors, since the removal of the container then fails. root is the freezer's mount
 // point, which may be missing.
 func thaw(root, container string) {
 	if container == "" {

@@ -1,6 +1,6 @@
 // Package cluster manages one kind cluster of the testbed and its nodes. It creates the cluster
 // with kind's library, or verifies an existing one and rebuilds it if it is broken. It then adds
-// what kind does not: the pod network, and the testbed's CA in the nodes' trust store.
+// what kind does not provide: the pod network, and the testbed's CA in the nodes' trust store.
 //
 // Configurations for kind and files for nodes are pure functions of their inputs. The package must
 // not know Gardener, upstream registries or what runs in the clusters, and never touches the user's

@@ -159,12 +159,12 @@ const (
 	createTimeout = 8 * time.Minute
 	// abortTimeout bounds how long kind may take to notice that its containers are gone.
 	abortTimeout = time.Minute
-	// createOutput is the number of lines of a failed kubeadm's output in the error.
+	// createOutput is how many lines of a failed kubeadm's output the error contains.
 	createOutput = 30
 )
 
 // create runs kind, which removes its containers if it fails. kind takes no context. When ctx ends,
-// create removes the containers until kind returns.
+// create removes containers repeatedly until kind returns.
 func create(ctx context.Context, config Config) error {
 	ctx, cancel := progress.Within(ctx, createTimeout, "not done")
 	defer cancel()
@@ -216,7 +216,7 @@ func emptyScratch(config Config) (string, error) {
 	return scratch, nil
 }
 
-// abort removes the cluster's containers until kind has returned and can create no more.
+// abort removes the cluster's containers repeatedly until kind has returned and creates no more.
 func abort(ctx context.Context, name string, done <-chan struct{}) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
 	defer cancel()

@@ -10,9 +10,9 @@ import (
 // natTable is the testbed's nftables table on a node.
 const natTable = "registry-cache-testbed"
 
-// masquerade returns the input of `nft -f` that replaces a pod's address with the node's address
-// in packets to other machines, because those have no route to pods. The option ipMasq of the CNI
-// plugin ptp does the same, but it runs iptables several times for each pod.
+// masquerade returns the input of `nft -f` that replaces a pod's address with the node's address in
+// packets to other machines, because machines outside the cluster have no route to pods. The option
+// ipMasq of the CNI plugin ptp does the same, but it runs iptables several times for each pod.
 func masquerade(podCIDRs []string) string {
 	var rules strings.Builder
 	for _, podCIDR := range podCIDRs {
@@ -41,7 +41,7 @@ func (n *Node) applyMasquerade(ctx context.Context, podCIDRs []string) error {
 	return nil
 }
 
-// podRanges returns the ranges of the addresses of a node's pods, with [egressRange] on nodes
+// podRanges returns the ranges of the addresses of a node's pods, and adds [egressRange] on nodes
 // without an IPv4 range.
 func podRanges(podCIDRs []string) []string {
 	if slices.ContainsFunc(podCIDRs, isIPv4) {

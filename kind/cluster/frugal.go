@@ -8,14 +8,14 @@ const goGC = "300"
 // docs/testbed-internals.md.
 func frugalPatches() []string {
 	gc := []map[string]any{{"name": "GOGC", "value": goGC}}
-	// An idle controller renews its lease in this interval. A restarted one waits as long for it.
+	// Controllers renew their leases, and after a restart try to acquire them, at this interval.
 	lease := map[string]any{"leader-elect-retry-period": "5s"}
-	// The kubelet reads the usage of all containers in this interval.
+	// The kubelet reads the usage of all containers at this interval.
 	registration := map[string]any{"kubeletExtraArgs": map[string]any{"housekeeping-interval": "60s"}}
 	patches := []map[string]any{
 		{
 			"kind": "ClusterConfiguration",
-			// The testbed is created again after a crash of the machine.
+			// A crash of the machine may lose data. The testbed is then created again.
 			"etcd":              map[string]any{"local": map[string]any{"extraArgs": map[string]any{"unsafe-no-fsync": "true"}}},
 			"controllerManager": map[string]any{"extraArgs": lease},
 			"scheduler":         map[string]any{"extraArgs": lease},

@@ -16,8 +16,8 @@ import (
 const (
 	// kubeProxyFile is the key of the configuration in kubeadm's ConfigMap.
 	kubeProxyFile = "config.conf"
-	// kubeProxyAnnotation records the mode that the testbed has set, on the ConfigMap and on the pods
-	// that have read it.
+	// kubeProxyAnnotation is on the ConfigMap and on the pods that have read it. It records the mode
+	// that the testbed has set.
 	kubeProxyAnnotation = "registry-cache.testbed/kube-proxy-mode"
 )
 

@@ -24,7 +24,7 @@ const (
 	lastApplied = nodeAgentDir + "/last-applied-osc.yaml"
 
 	machineTimeout = 2 * time.Minute
-	// imageListTimeout bounds how long the CRI may list images that containerd has removed.
+	// imageListTimeout bounds how long the CRI may still list images that containerd has removed.
 	imageListTimeout = 10 * time.Second
 )
 
@@ -52,9 +52,9 @@ func (n *Node) StopMachine(ctx context.Context) error {
 	return err
 }
 
-// startMachine removes units, files and images that were added to the node image. Arguments: $1 the
-// units to disable, $2 the paths to remove, one per line, $3 and $4 the directories to empty, $5
-// imageListTimeout in whole seconds.
+// startMachine removes units, files and images that are not part of the node image. Arguments: $1
+// the units to disable, $2 the paths to remove, one per line, $3 and $4 the directories to empty,
+// $5 imageListTimeout in whole seconds.
 const startMachine = `
 for unit in $1; do systemctl disable --now -- "$unit" >/dev/null 2>&1 || true; done
 printf '%s' "$2" | while IFS= read -r path; do rm -rf -- "$path"; done
@@ -117,7 +117,7 @@ func (n *Node) StartMachine(ctx context.Context) error {
 
 // stalePaths returns the files that a new machine must not have. They include the CNI
 // configuration: a pod that starts before [Node.applyPodNetwork] would get an address of the old
-// pod CIDR, to which no other node has a route. kind's own network (stock) manages this itself.
+// pod CIDR, to which no other node has a route. kind's network (stock) updates the file itself.
 func stalePaths(applied appliedOSC, stock bool) []string {
 	if stock {
 		return applied.paths
@@ -132,7 +132,7 @@ func (n *Node) appliedOSC(ctx context.Context) (appliedOSC, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return appliedOSC{}, err
 	}
-	applied, err := parseLastApplied(data) // without data, because the agent never ran, it is empty
+	applied, err := parseLastApplied(data) // empty without data, if gardener-node-agent never ran
 	if err != nil {
 		return appliedOSC{}, fmt.Errorf("%s of %s: %w", lastApplied, n.Name(), err)
 	}
@@ -147,7 +147,7 @@ func (n *Node) kubeletRuns(ctx context.Context) (bool, error) {
 	out, err := n.Exec(ctx, "systemctl", "is-active", "kubelet.service")
 	var failed *command.Error
 	if errors.As(err, &failed) && strings.TrimSpace(out) != "" {
-		err = nil // the output has the state, whatever the exit code
+		err = nil // the output contains the state, whatever the exit code
 	}
 	state := strings.TrimSpace(out)
 	return state == "active" || state == "activating", err
@@ -167,7 +167,7 @@ var removableDirs = []string{"/etc/systemd/system/", "/opt/bin/"}
 // keptUnits belong to the node image. An OperatingSystemConfig can only add drop-ins to them.
 var keptUnits = []string{"containerd.service", "kubelet.service"}
 
-// appliedOSC has the units and paths that an OperatingSystemConfig has put on a node.
+// appliedOSC contains the units and paths that an OperatingSystemConfig has put on a node.
 type appliedOSC struct {
 	units []string // without keptUnits
 	paths []string // files and directories to remove

@@ -18,7 +18,7 @@ import (
 const (
 	fakeSystemctl = `echo "systemctl $*" >>calls`
 
-	// fakeCtr prints a list like ctr's: aligned columns, and sizes with a blank.
+	// fakeCtr prints a list like ctr's: aligned columns, and sizes that contain a blank.
 	fakeCtr = `
 echo "ctr $*" >>calls
 case "$1 $2 $3" in
@@ -39,8 +39,8 @@ case "$1 $2 $3" in
 *) exit 2 ;;
 esac`
 
-	// crictl lists repository and tag in columns of their own. The fake lists containerd's images
-	// without a delay.
+	// crictl lists repository and tag in separate columns. The fake lists containerd's images without
+	// a delay.
 	fakeCrictl = `
 echo "crictl $*" >>calls
 [[ "$*" == "--timeout=30s images" ]]
@@ -53,7 +53,7 @@ done <images`
 	startKubelet = "systemctl start kubelet.service"
 )
 
-// otherImages must survive: they are not from a .test host and do not share a digest with one.
+// otherImages must survive: none is from a .test host or shares a digest with an image from one.
 var otherImages = []string{
 	"registry-cache.testbed/busybox:stable sha256:b1",
 	"registry.k8s.io/pause:3.10 sha256:b2",
@@ -65,8 +65,8 @@ var otherImages = []string{
 	"sha256:c1 sha256:b1",
 }
 
-// startedNode is a folder in which the real script runs in the real bash, with fake commands of a
-// node.
+// startedNode runs the real script with the real bash in a folder, with fakes of the node's
+// commands.
 type startedNode struct {
 	state   string
 	tools   string
@@ -127,13 +127,13 @@ func (n *startedNode) calls(t *testing.T, command string) int {
 // start runs the script as Node.Script does and returns its output and exit code.
 func (n *startedNode) start(t *testing.T, units ...string) (string, int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute) // only a script that hangs reaches it
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute) // only a script that hangs reaches the timeout
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", startMachine, "bash",
 		strings.Join(units, " "), lines(n.paths), n.dirs[0], n.dirs[1], n.seconds)
-	// SECONDS starts at 100 here, to check that time before the wait does not shorten the wait.
+	// SECONDS starts at 100, to check that time before the wait does not count as waiting.
 	cmd.Dir, cmd.Env = n.state, append(os.Environ(), "PATH="+n.tools+":"+os.Getenv("PATH"), "SECONDS=100")
-	cmd.WaitDelay = time.Minute // a child that outlives the script holds its output
+	cmd.WaitDelay = time.Minute // a child that outlives the script keeps its output open
 	output, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) || ctx.Err() != nil {
@@ -197,7 +197,7 @@ func TestStartMachineRemovesImages(t *testing.T) {
 	}
 }
 
-// TestStartMachineWaitsForTheRuntime: only a list without images of .test ends the wait.
+// TestStartMachineWaitsForTheRuntime: only a list without images from .test hosts ends the wait.
 func TestStartMachineWaitsForTheRuntime(t *testing.T) {
 	for name, first := range map[string]string{
 		"it fails at first":            "exit 1",
@@ -298,8 +298,8 @@ func TestStalePaths(t *testing.T) {
 	}
 }
 
-// TestStartMachineAgain: a machine without any state of the previous one, not even its directories,
-// starts too.
+// TestStartMachineAgain: a machine starts even if there is no state of a previous machine, not even
+// the directories.
 func TestStartMachineAgain(t *testing.T) {
 	n := newStartedNode(t, otherImages)
 	for i := range n.dirs {

@@ -26,15 +26,15 @@ const (
 )
 
 // networkUsers is a lock that testbeds share while they need the network but have no container on
-// it. networkCreation is locked during its creation, since Docker allows two networks of one name.
+// it. networkCreation is locked during the creation, since Docker allows two networks of one name.
 var (
 	networkUsers    = filepath.Join(lock.Directory(), "network-users.lock")
 	networkCreation = filepath.Join(lock.Directory(), "network-creation.lock")
 )
 
-// HoldNetwork creates kind's network with kind's own options, and a label for RemoveNetwork, unless
-// it exists. It keeps RemoveNetwork, in other processes too, from removing the network until
-// release is called or this process ends.
+// HoldNetwork creates kind's network unless it exists, with kind's own options and a label for
+// RemoveNetwork. Until release is called or this process ends, RemoveNetwork keeps the network, in
+// other processes as well.
 func HoldNetwork(ctx context.Context) (release func(), err error) {
 	ctx, cancel := networkContext(ctx)
 	defer cancel()
@@ -66,7 +66,7 @@ func ensureNetwork(ctx context.Context) error {
 	if err == nil {
 		return nil
 	}
-	// Another kind process may have created it meanwhile.
+	// Another kind process may have created the network meanwhile.
 	if found, listErr := networks(ctx, "name=^"+NetworkName+"$"); listErr == nil && len(found) > 0 {
 		return nil
 	}
@@ -120,7 +120,7 @@ func networkCommand(ipv6 bool) []string {
 	return append(argv, NetworkName)
 }
 
-// networks returns the IDs of the networks that match.
+// networks returns the IDs of the networks that match the filter.
 func networks(ctx context.Context, filter string) ([]string, error) {
 	out, err := command.Output(ctx, "docker", "network", "ls", "--quiet", "--no-trunc", "--filter", filter)
 	if err != nil {
@@ -143,8 +143,8 @@ const (
 var hostIPv6 = "/proc/sys/net/ipv6/conf/all/disable_ipv6"
 
 // IPv6Missing returns why a cluster with IPv6 cannot be created and what to do about it, or "" if
-// it can. The caller must hold the network (HoldNetwork). local means that the engine runs on this
-// machine's kernel.
+// one can be created. The caller must hold the network (HoldNetwork). If local is true, the engine
+// runs on this machine's kernel.
 func IPv6Missing(ctx context.Context, local bool) (reason string, err error) {
 	if local {
 		disabled, err := os.ReadFile(hostIPv6)
@@ -165,8 +165,8 @@ func IPv6Missing(ctx context.Context, local bool) (reason string, err error) {
 	return missingIPv6(ranges), nil
 }
 
-// missingIPv6 returns why the network has no IPv6, or "". inspected is the output of docker network
-// inspect: whether IPv6 is enabled, then the subnets.
+// missingIPv6 returns why the network has no IPv6, or "". The argument inspected is the output of
+// docker network inspect: whether IPv6 is enabled, then the subnets.
 func missingIPv6(inspected string) string {
 	fields := strings.Fields(inspected)
 	if len(fields) > 1 && fields[0] == "true" && slices.ContainsFunc(fields[1:], isIPv6) {

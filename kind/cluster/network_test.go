@@ -10,8 +10,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/golden"
 )
 
-// fakeDocker puts a fake docker command first on the PATH. It has one network, represented by a
-// file. Commands and locks are real.
+// fakeDocker puts a fake docker command first on the PATH. A file represents its only network. The
+// locks are real.
 func fakeDocker(t *testing.T) (network, users string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -113,7 +113,7 @@ func TestIPv6MissingAsksTheKernelOfTheEngine(t *testing.T) {
 		t.Errorf("switched off: %q, %v", reason, err)
 	}
 	// An engine on another machine has another kernel, so only its network shows whether it has IPv6.
-	// The fake cannot inspect a network.
+	// The fake docker cannot inspect it, so an error is expected.
 	if reason, err := IPv6Missing(t.Context(), false); err == nil {
 		t.Errorf("an engine elsewhere: %q, want the network to be asked", reason)
 	}

@@ -125,7 +125,7 @@ func (n *Node) LoadImage(ctx context.Context, archive io.Reader) error {
 	return nil
 }
 
-// contextReader ends the input of kind's function when ctx ends. That function takes no context.
+// contextReader ends the input of kind's LoadImageArchive, which takes no context, when ctx ends.
 type contextReader struct {
 	ctx context.Context
 	r   io.Reader

@@ -17,23 +17,23 @@ import (
 // routeProtocol marks the testbed's routes. Numbers above 4 are for user space, see ip-route(8).
 const routeProtocol = "99"
 
-// conflistPath sorts before other files in the directory: the container runtime uses the first one.
+// conflistPath sorts before other files in the directory: containerd uses the first file.
 const conflistPath = "/etc/cni/net.d/10-testbed.conflist"
 
 // egressRange gives pods of an IPv6 cluster a second, IPv4 address for traffic that leaves the
-// cluster: CoreDNS forwards to the engine's DNS, which answers on IPv4 only. It is the range that
-// EKS uses. All nodes share it and nothing routes to it: packets leave with the node's address.
+// cluster: CoreDNS forwards to the engine's DNS, which answers on IPv4 only. EKS uses the same
+// range. All nodes share it and nothing routes to it: packets leave with the node's address.
 const egressRange = "169.254.172.0/22"
 
-// address has a node's IP addresses and pod CIDRs.
+// address contains a node's IP addresses and pod CIDRs.
 type address struct {
 	node          string
 	ips, podCIDRs []string
 }
 
 // conflist returns a node's CNI configuration: each pod has a point-to-point link to the node and
-// an address from each of its pod CIDRs. Pods cannot have host ports. State below /run frees the
-// addresses when the node restarts.
+// an address from each of the node's pod CIDRs. Pods cannot have host ports. A restart of the node
+// frees the addresses, since their state is below /run.
 func conflist(podCIDRs []string) ([]byte, error) {
 	subnets, routes := [][]map[string]string{}, []map[string]string{}
 	for _, subnet := range podRanges(podCIDRs) {
@@ -60,7 +60,7 @@ type route struct {
 	Gateway     string `json:"gateway"`
 }
 
-// routesOf returns the routes that the node needs: one for each pod CIDR of each other node.
+// routesOf returns the routes that the node needs: one to each pod CIDR of every other node.
 func routesOf(node string, all []address) []route {
 	var routes []route
 	for _, other := range all {
@@ -116,7 +116,7 @@ func parseRoutes(output string) ([]route, error) {
 const podCIDRTimeout = 60 * time.Second
 
 // applyPodNetwork updates each node's CNI configuration and routes to the current pod CIDRs. A node
-// that joined again may have another CIDR than before. Stock images have kind's own network.
+// that joined again may have another CIDR than before. Nodes of stock images use kind's network.
 func (c *Cluster) applyPodNetwork(ctx context.Context) error {
 	if c.stock {
 		return nil
@@ -134,7 +134,7 @@ func (c *Cluster) applyPodNetwork(ctx context.Context) error {
 	return group.Wait()
 }
 
-// addresses waits until each Node object has a pod CIDR.
+// addresses waits until each Node object has a pod CIDR, then returns all nodes' addresses.
 func (c *Cluster) addresses(ctx context.Context) ([]address, error) {
 	var all []address
 	err := await(ctx, "pod CIDRs of all nodes", podCIDRTimeout, func(ctx context.Context) string {

@@ -116,7 +116,7 @@ func (c *Cluster) waitUntilUsable(ctx context.Context) error {
 		for _, key := range daemonSets {
 			var d appsv1.DaemonSet
 			problems = append(problems, c.problem(ctx, key, &d, &d.Status.ObservedGeneration, func() string {
-				// The desired number in the status lags behind right after a node has joined again.
+				// Count the nodes: the desired number in the status may be old after a node has joined again.
 				return rollout(key, int32(len(c.nodes)), d.Status.UpdatedNumberScheduled, d.Status.NumberAvailable)
 			}))
 		}
@@ -135,7 +135,7 @@ func (c *Cluster) problem(ctx context.Context, key client.ObjectKey, workload cl
 	return rollout()
 }
 
-// rollout returns what is missing, or "".
+// rollout describes missing and outdated pods, or returns "".
 func rollout(key client.ObjectKey, wanted, updated, available int32) string {
 	if updated < wanted || available < wanted {
 		return fmt.Sprintf("%s has %d of %d pods available, %d updated", key, available, wanted, updated)
@@ -175,8 +175,8 @@ func (c *Cluster) markCompleted(ctx context.Context) error {
 	return group.Wait()
 }
 
-// waitForHeartbeats waits until each node and controller has renewed its lease after since. Until
-// then, the status is from before the restart, and nodes that have not started look Ready.
+// waitForHeartbeats waits until each node and controller has renewed its lease after the time
+// since. Before, the status may be older than the restart, and nodes that do not run look Ready.
 func (c *Cluster) waitForHeartbeats(ctx context.Context, since time.Time) error {
 	wanted := slices.Clone(controllers)
 	for _, n := range c.nodes {
@@ -196,8 +196,8 @@ func (n *Node) lease() client.ObjectKey {
 	return client.ObjectKey{Namespace: corev1.NamespaceNodeLease, Name: n.Name()}
 }
 
-// waitForRegistration waits until the node's kubelet has created its Node object after since. If
-// the old Node object was not deleted, it waits until the kubelet renews its lease after since.
+// waitForRegistration waits until the node's kubelet has created the Node object after the time
+// since. If an older Node object exists, it waits until the kubelet renews the node's lease.
 func (c *Cluster) waitForRegistration(ctx context.Context, n *Node, since time.Time) error {
 	return await(ctx, "registration of "+n.Name(), usableTimeout, func(ctx context.Context) string {
 		var node corev1.Node
@@ -216,7 +216,7 @@ func (c *Cluster) waitForRegistration(ctx context.Context, n *Node, since time.T
 	})
 }
 
-// notRenewed returns the names of the wanted leases that were not renewed after since.
+// notRenewed returns the names of the wanted leases that were not renewed after the time since.
 func notRenewed(leases []coordinationv1.Lease, wanted []client.ObjectKey, since time.Time) []string {
 	renewed := map[client.ObjectKey]bool{}
 	for _, lease := range leases {

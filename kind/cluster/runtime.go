@@ -14,7 +14,7 @@ import (
 // Runtime configures containerd. The zero value keeps the configuration of the node image and kind.
 type Runtime struct {
 	// TransferService makes containerd pull with its transfer service. It also turns off kind's
-	// setting discard_unpacked_layers, which prevents this.
+	// setting discard_unpacked_layers, which that service does not support.
 	TransferService bool
 	// ConfigPath replaces RegistryConfigDir as the place where containerd looks for hosts.toml.
 	ConfigPath string
@@ -22,7 +22,7 @@ type Runtime struct {
 
 const (
 	runtimeConfig = "/etc/containerd/config.toml"
-	// runtimeOriginal is a copy of the file before the first change.
+	// runtimeOriginal is a copy of runtimeConfig from before the first change.
 	runtimeOriginal = "/kind/registry-cache-testbed-containerd.toml"
 )
 
@@ -31,8 +31,8 @@ func (r Runtime) isDefault() bool {
 	return !r.TransferService && (r.ConfigPath == "" || r.ConfigPath == RegistryConfigDir)
 }
 
-// apply returns containerd's configuration with the settings applied, or original itself if they
-// change nothing.
+// apply returns the original configuration of containerd with the settings applied, or unchanged if
+// the settings change nothing.
 func (r Runtime) apply(original []byte) ([]byte, error) {
 	if r.isDefault() {
 		return original, nil
@@ -55,7 +55,7 @@ func (r Runtime) apply(original []byte) ([]byte, error) {
 	return toml.Marshal(config)
 }
 
-// images are the tables of the configuration that affect pulls.
+// images contains the tables of the configuration that affect pulls.
 type images struct{ store, registry map[string]any }
 
 // imagesTable finds the tables in version 2 or 3 of the configuration.
@@ -85,8 +85,8 @@ func table(parent map[string]any, name string) map[string]any {
 // restartRuntime replaces containerd's configuration $3 with the file $1 and restarts containerd.
 // It restores the previous configuration and fails if containerd does not start, or if $2 is true
 // and containerd logs that it cannot use its transfer service (internal/cri/config,
-// CheckLocalImagePullConfigs). $3.before has the previous configuration meanwhile. If that file
-// exists at the start, an earlier call was interrupted.
+// CheckLocalImagePullConfigs). Meanwhile $3.before contains the previous configuration. If that
+// file exists at the start, an earlier call was interrupted.
 const restartRuntime = `
 config=$3
 if cmp -s -- "$1" "$config" && ! [[ -e $config.before ]]; then

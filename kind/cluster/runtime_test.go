@@ -115,7 +115,7 @@ func restart(t *testing.T, files map[string]string, transfer, systemctl, journal
 
 func TestRestartRuntime(t *testing.T) {
 	const fallback = "Found DiscardUnpackedLayers in CRI config. Falling back to local image pull mode."
-	const onlyBefore = `[ "$(wc -l <"$CALLS")" = 2 ]` // containerd starts when its configuration is back
+	const onlyBefore = `[ "$(wc -l <"$CALLS")" = 2 ]` // containerd starts only after the previous configuration is restored
 	other, same := map[string]string{"config.toml": "before"}, map[string]string{"config.toml": "after"}
 	interrupted := map[string]string{"config.toml": "after", "config.toml.before": "before"}
 	begun := map[string]string{"config.toml": "before", "config.toml.copy": "bef"}

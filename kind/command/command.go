@@ -9,14 +9,14 @@ import (
 	"sigs.k8s.io/kind/pkg/exec"
 )
 
-// tailLines is the number of lines of a failed command's output in the error message.
+// tailLines limits how many lines of a failed command's output the error message contains.
 const tailLines = 8
 
-// Error is a failed command. It unwraps to kind's *exec.RunError, which has the argv and the full
-// output.
+// Error is the error of a failed command. It unwraps to kind's *exec.RunError, which contains the
+// argv and the full output.
 type Error struct {
 	*exec.RunError
-	Cause error // context.Cause of the context, if it ended
+	Cause error // context.Cause of the context, if the context ended
 }
 
 // Error returns the command, the failure and the last lines of the output.
@@ -28,7 +28,7 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Unwrap returns kind's RunError, the failure below it and the context's cause.
+// Unwrap returns kind's RunError, the error that it wraps, and the context's cause if there is one.
 func (e *Error) Unwrap() []error {
 	wrapped := []error{e.RunError, e.Inner}
 	if e.Cause != nil {

@@ -1,5 +1,5 @@
-// Package command runs programs with kind's exec package, on the host or on a node. Its errors have
-// the command line, the end of the output, and the cause if a timeout ended the program.
+// Package command runs programs with kind's exec package, on the host or on a node. Its errors
+// contain the command line, the end of the output, and the cause if a timeout ended the program.
 //
-// It must not know any particular program.
+// The package must not know any particular program.
 package command

@@ -13,13 +13,13 @@ type Effect string
 // The effects, from the smallest to the largest.
 const (
 	Live          Effect = "in the running testbed"
-	RebuildsShoot Effect = "the shoot cluster is built again" // and loses its content
+	RebuildsShoot Effect = "the shoot cluster is built again" // and its content is lost
 	RebuildsAll   Effect = "both clusters are built again"
 )
 
 // Change is a field that differs between two configurations.
 type Change struct {
-	// Field is its path. From and To are the values as in a file, empty if not set.
+	// Field is the path of the field. From and To are its values as in a file, or empty.
 	Field  string `json:"field"`
 	From   string `json:"from"`
 	To     string `json:"to"`
@@ -31,7 +31,7 @@ func (c Change) String() string {
 	return fmt.Sprintf("%s: %s → %s (%s)", c.Field, cmp.Or(c.From, "none"), cmp.Or(c.To, "none"), c.Effect)
 }
 
-// Diff returns the changes between two defaulted configurations in the order of the fields.
+// Diff returns the changes between two configurations whose defaults are set, in field order.
 func Diff(from, to *Testbed) []Change {
 	var changes []Change
 	compare := func(effect Effect, field, old, wanted string) {

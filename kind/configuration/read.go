@@ -35,7 +35,7 @@ func Load(path string) (*Testbed, error) {
 	return Read(path, filepath.Dir(path), file)
 }
 
-// Read is like Load, but for a reader. Errors start with name. A manifest is relative to folder.
+// Read is Load for a reader. Errors start with name. A manifest's path is relative to folder.
 func Read(name, folder string, content io.Reader) (*Testbed, error) {
 	document, err := onlyDocument(content)
 	if err != nil {
@@ -57,7 +57,7 @@ func Read(name, folder string, content io.Reader) (*Testbed, error) {
 	return read, nil
 }
 
-// onlyDocument returns the only non-empty document of a YAML stream as JSON.
+// onlyDocument returns the one non-empty document of a YAML stream as JSON.
 func onlyDocument(content io.Reader) ([]byte, error) {
 	limited := &io.LimitedReader{R: content, N: maxBytes + 1}
 	documents := kubeyaml.NewYAMLReader(bufio.NewReader(limited))
@@ -135,7 +135,7 @@ const (
 
 var gate = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
 
-// Validate returns the mistakes, each with its field. The defaults must be set.
+// Validate returns the mistakes, each with its field. The defaults must already be set.
 func Validate(t *Testbed) field.ErrorList {
 	return append(validateShoot(&t.Shoot, field.NewPath("shoot")), validateUpstreams(t, field.NewPath("upstreams"))...)
 }
@@ -147,7 +147,7 @@ func validateShoot(s *Shoot, at *field.Path) field.ErrorList {
 	}
 	errs = append(errs, oneOf(at.Child("ipFamily"), s.IPFamily, IPv4, IPv6, DualStack)...)
 	errs = append(errs, oneOf(at.Child("kubeProxyMode"), s.KubeProxyMode, NFTables, IPTables)...)
-	for name := range s.FeatureGates { // Kubernetes refuses to start with an unknown one
+	for name := range s.FeatureGates { // Kubernetes refuses to start with an unknown feature gate
 		switch at := at.Child("featureGates").Key(name); {
 		case name == inUserNamespace:
 			errs = append(errs, field.Forbidden(at, "the testbed sets it if the machine needs it"))

@@ -17,8 +17,8 @@ func read(t *testing.T, text string) (*Testbed, error) {
 	return Read("testbed.yaml", t.TempDir(), strings.NewReader(text))
 }
 
-// TestExampleIsTheDefault: the example has the default of every field, and an empty file gets the
-// same values.
+// TestExampleIsTheDefault: the example contains the default of every field, and an empty file gets
+// the same values.
 func TestExampleIsTheDefault(t *testing.T) {
 	example, err := Load("../../examples/testbed/testbed.yaml")
 	if err != nil {
@@ -78,7 +78,7 @@ func TestManifestIsRelativeToTheFile(t *testing.T) {
 	}
 }
 
-// TestEncode: Read returns what Encode was given.
+// TestEncode: Read returns the configuration that Encode has encoded.
 func TestEncode(t *testing.T) {
 	for _, text := range []string{
 		header,
@@ -175,8 +175,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestStockImageKeepsKindsMode: a stock node image keeps kind's own network and therefore its
-// kube-proxy mode.
+// TestStockImageKeepsKindsMode: a stock node image keeps kind's own network and therefore also
+// kind's kube-proxy mode.
 func TestStockImageKeepsKindsMode(t *testing.T) {
 	for text, want := range map[string]KubeProxyMode{
 		"": NFTables, "nodeImage: kindest/node:v1.36.2\n": IPTables, "nodeImage: kindest/node:v1.36.2\nshoot: {kubeProxyMode: nftables}\n": NFTables,

@@ -10,15 +10,15 @@ import (
 const (
 	// APIVersion is the version of the format. Other versions are rejected.
 	APIVersion = "testbed.registry.extensions.gardener.cloud/v1alpha1"
-	// Kind is the kind of the only document in a file.
+	// Kind is the kind of the one document in a file.
 	Kind = "Testbed"
 )
 
-// Testbed is the content of a file. See SetDefaults for the defaults.
+// Testbed is the content of a testbed.yaml. See SetDefaults for the defaults.
 type Testbed struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// NodeImage is the reference of a stock kindest/node image. By default Up builds an image.
+	// NodeImage is the reference of a stock kindest/node image. By default Up builds its own image.
 	NodeImage string `json:"nodeImage,omitempty"`
 	// Shoot is the cluster that serves as shoot. The seed always has one node and IPv4.
 	Shoot Shoot `json:"shoot"`
@@ -39,11 +39,11 @@ type Shoot struct {
 	// Containerd configures the container runtime of all nodes.
 	Containerd Containerd `json:"containerd"`
 	// Manifest is the path of a file with a Shoot and its Secrets, as for `testbed shoot apply -f`,
-	// relative to the folder of testbed.yaml. By default the Shoot caches the cached upstreams.
+	// relative to the folder of testbed.yaml. The default is a cache for each cached upstream.
 	Manifest string `json:"manifest,omitempty"`
 }
 
-// Containerd are settings of containerd.
+// Containerd contains settings of containerd.
 type Containerd struct {
 	// Pull selects the code in containerd that pulls images: local (the default, as on kind's nodes)
 	// or transfer, the transfer service, which is the default of containerd 2.1 and later.
@@ -55,10 +55,10 @@ type Containerd struct {
 
 // Upstream is one registry.
 type Upstream struct {
-	// Name is the first label of its host. The default testbed has alpha at alpha.upstream.test.
+	// Name is the first label of the host name, for example alpha of alpha.upstream.test.
 	Name string `json:"name"`
-	// Cached reports whether the Shoot has a cache for it (default: true). Do not set it together with
-	// a manifest.
+	// Cached reports whether the Shoot has a cache for the upstream (default: true). Do not set it
+	// together with a manifest.
 	Cached *bool `json:"cached,omitempty"`
 }
 
@@ -84,7 +84,7 @@ const (
 // PullPath is the code in containerd that pulls images.
 type PullPath string
 
-// The paths.
+// The values of PullPath.
 const (
 	PullLocal    PullPath = "local"
 	PullTransfer PullPath = "transfer"

@@ -2,5 +2,5 @@
 // systemd, no service starts. Each run first configures packages that an interrupted run left
 // unconfigured.
 //
-// It must not know what the packages are for. Callers decide whether the host may be changed.
+// It must not know why the packages are needed. Callers decide whether the host may be changed.
 package debian

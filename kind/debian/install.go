@@ -23,11 +23,11 @@ const (
 	installTimeout  = 8 * time.Minute
 	installAttempts = 3
 	lockSeconds     = "120" // how long apt-get waits for another apt-get or dpkg
-	// stopDelay is the time between SIGTERM and SIGKILL, in which dpkg reaches a consistent state.
+	// stopDelay is the time between SIGTERM and SIGKILL, so that dpkg can reach a consistent state.
 	stopDelay = 20 * time.Second
 )
 
-// Install updates the package lists and installs packages, without recommended ones, as root. It
+// Install updates the package lists and installs packages as root, without recommended packages. It
 // tries up to three times within 8 minutes. The last error includes the end of the output.
 func Install(ctx context.Context, packages ...string) error {
 	ctx, cancel := progress.Within(ctx, installTimeout, "apt-get did not finish")
@@ -86,14 +86,14 @@ const (
 	policy     = "#!/bin/sh\n# Written by the registry-cache testbed for the time of one apt-get run.\nexit 101\n"
 )
 
-// Systemd reports whether systemd is this host's init system, as sd_booted(3) does.
+// Systemd reports whether systemd is this host's init system, with the same check as sd_booted(3).
 func Systemd() bool {
 	booted, err := os.Lstat("/run/systemd/system")
 	return err == nil && booted.IsDir()
 }
 
 // AllowServiceStart removes the policy that a killed Install left, so that packages can start
-// services again. It does nothing during another Install, and never removes any other policy.
+// services again. It does nothing while an Install runs, and never removes the host's own policy.
 func AllowServiceStart() error {
 	return removePolicy(policyFile, lockFile())
 }
@@ -120,7 +120,7 @@ func removePolicy(policyFile, lockFile string) error {
 }
 
 // denyServiceStart keeps package scripts from starting services on a host without systemd, where an
-// init script would hang or fail. Until restore is called, Install waits in other processes.
+// init script would hang or fail. Install in other processes waits until restore is called.
 func denyServiceStart(ctx context.Context) (restore func(), err error) {
 	unlock, err := lock.Wait(ctx, lockFile(), installTimeout)
 	if err != nil {

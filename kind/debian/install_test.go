@@ -19,7 +19,7 @@ func content(t *testing.T, file string) string {
 	return string(data)
 }
 
-// TestInstall replaces dpkg and apt-get by scripts that record their arguments.
+// TestInstall replaces dpkg and apt-get with scripts that record their arguments.
 func TestInstall(t *testing.T) {
 	if os.Geteuid() != 0 && !Systemd() {
 		t.Skip("only root may place a policy")

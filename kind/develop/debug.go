@@ -30,9 +30,9 @@ const (
 	debugGrace     = 15 * time.Second // bounds how long Delve takes to detach from a process
 )
 
-// debugServer runs Delve until it exits or standard input ends, since `docker exec` does not
+// debugServer runs Delve until Delve exits or standard input ends, since `docker exec` does not
 // forward signals. On SIGTERM Delve removes its breakpoints and detaches. The script waits for a
-// PID, since `wait -n` of bash 5.2 misses a job that ended before the next job started.
+// PID, since `wait -n` of bash 5.2 misses a job that ends before the next job starts.
 const debugServer = `
 "$@" &
 server=$!
@@ -73,9 +73,9 @@ func (e *NotDebuggableError) Error() string {
 // UsageError marks the error for internal/program: exit code 2.
 func (*NotDebuggableError) UsageError() {}
 
-// FindTarget finds the process of the extension or of a cache, in the first pod by name. Delve will
-// listen on the port on the pod's node. It returns a *NotDebuggableError for any other target, and
-// a *spec.UsageError for an unknown target. The testbed must be attached.
+// FindTarget finds the process of the extension or of a cache. Of several pods, it takes the first
+// by name. Delve will listen on the given port of the pod's node. It returns a *NotDebuggableError
+// for any other target, and a *spec.UsageError for an unknown target. The testbed must be attached.
 func FindTarget(ctx context.Context, t *kind.Testbed, target spec.Target, port int) (*DebugTarget, error) {
 	if target.Role != spec.Extension && target.Role != spec.Cache {
 		return nil, &NotDebuggableError{target}
@@ -112,13 +112,13 @@ func FindTarget(ctx context.Context, t *kind.Testbed, target spec.Target, port i
 	return &DebugTarget{Target: target, Node: node.Name(), Pod: pod.Name, Process: process, Address: address, node: node}, nil
 }
 
-// Debug runs Delve on the node of the process, attaches it, and calls ready when clients can
-// connect to the address. When ctx ends, Delve removes its breakpoints and detaches, and Debug
-// returns nil. It returns an error when the process ends. Delve's output goes to log.
+// Debug attaches Delve to the process, on its node, and calls ready when clients can connect to the
+// address. When ctx ends, Delve removes its breakpoints and detaches, and Debug returns nil. If the
+// process ends first, Debug returns an error. Delve's output goes to log.
 //
-// debugger is the path of a static Delve (cmd/dlv) below the root of the repository. If it is
-// missing, the error is an fs.ErrNotExist. Delve has no authentication: a client on the network of
-// the nodes, which is local to this machine, has the permissions of the process.
+// The argument debugger is the path of a static Delve (cmd/dlv) below the root of the repository.
+// If the file is missing, the error is an fs.ErrNotExist. Delve has no authentication: a client on
+// the network of the nodes, which is local to this machine, has the permissions of the process.
 func Debug(ctx context.Context, t *kind.Testbed, target *DebugTarget, debugger string, log io.Writer, ready func()) error {
 	content, err := os.ReadFile(filepath.Join(t.Root, debugger))
 	if err != nil {
@@ -146,7 +146,7 @@ func Debug(ctx context.Context, t *kind.Testbed, target *DebugTarget, debugger s
 	}
 }
 
-// serve returns the command line of Delve for the target.
+// serve returns the command line that runs Delve for the target.
 func (d *DebugTarget) serve() []string {
 	return []string{
 		"docker", "exec", "--interactive", d.Node, "bash", "-uc", debugServer, "bash", debuggerOnNode, "attach", strconv.Itoa(d.Process),

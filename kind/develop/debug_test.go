@@ -19,8 +19,8 @@ import (
 )
 
 // TestDebugServer runs debugServer with a shell instead of Delve, and checks that the end of
-// standard input stops it. In the second case the server ends before the script starts another job:
-// `wait -n` hung there.
+// standard input stops it. In the second case the server ends before the script starts another job,
+// where `wait -n` hung.
 func TestDebugServer(t *testing.T) {
 	const gone = `trap 'while [ -n "${server:-}" ] && kill -0 "$server" 2>/dev/null; do :; done' DEBUG`
 	slow := filepath.Join(t.TempDir(), "slow")
@@ -51,7 +51,7 @@ func TestDebugServer(t *testing.T) {
 			}
 			if tc.ends {
 				listening := &listener{log: &out}
-				cmd.Stdout = writerFunc(func(text []byte) (int, error) { // the trap is set before the first line
+				cmd.Stdout = writerFunc(func(text []byte) (int, error) { // the fake sets its trap before it prints the first line
 					_ = end.Close()
 					return listening.Write(text)
 				})
@@ -71,7 +71,7 @@ type writerFunc func([]byte) (int, error)
 
 func (w writerFunc) Write(text []byte) (int, error) { return w(text) }
 
-// TestListener: the line may come in parts, and counts once.
+// TestListener: Delve's line may come in parts, and only the first such line counts.
 func TestListener(t *testing.T) {
 	ready := 0
 	var out bytes.Buffer

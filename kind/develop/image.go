@@ -27,10 +27,11 @@ type ImageBuild struct {
 }
 
 // BuildImage builds an image from the sources, loads it into the Docker Engine under its reference,
-// and then onto the nodes that may run it. It returns the name on the nodes: the repository, and
-// the engine's image ID as tag, like Skaffold for an image that it does not push.
+// and then onto the nodes that may run it. It returns the image's name on the nodes: the
+// repository, with the engine's image ID as tag. Skaffold does the same for images that it does not
+// push.
 //
-// BuildImage removes references to earlier builds without a container from the nodes. Their content
+// BuildImage removes the nodes' references to earlier builds that no container uses. Their content
 // stays, since ctr's import also adds a digest reference. The testbed must be attached.
 func BuildImage(ctx context.Context, t *kind.Testbed, wanted ImageBuild) (string, error) {
 	tag, err := name.NewTag(wanted.Reference, name.StrictValidation)
@@ -62,7 +63,7 @@ func BuildImage(ctx context.Context, t *kind.Testbed, wanted ImageBuild) (string
 	return built.Ref, err
 }
 
-// developed returns the binary in the image.
+// developed returns the binary that the image contains.
 func developed(imageName string) (image.Binary, error) {
 	if slices.Contains(kind.ShippedImages(), imageName) {
 		for _, binary := range kind.Binaries() {
@@ -74,8 +75,8 @@ func developed(imageName string) (image.Binary, error) {
 	return image.Binary{}, fmt.Errorf("unknown image %q, use one of %s", imageName, strings.Join(kind.ShippedImages(), ", "))
 }
 
-// nodesOf returns the nodes that may run the image. Caches run in the shoot, and in scenarios with
-// a second Shoot also on the seed.
+// nodesOf returns the nodes that may run the image. Caches run in the shoot. In scenarios with a
+// second Shoot, caches also run on the seed.
 func nodesOf(t *kind.Testbed, imageName string) []*cluster.Node {
 	if imageName == kind.ImageCache {
 		return t.Nodes()
@@ -131,7 +132,7 @@ func removePredecessors(ctx context.Context, node *cluster.Node, reference strin
 	return err
 }
 
-// predecessors returns the references to other builds of the same image that are not in running.
+// predecessors returns the references to other builds of the same image that no container uses.
 func predecessors(present, running []string, reference string) []string {
 	repository, id, _ := strings.Cut(reference, ":")
 	return slices.DeleteFunc(slices.Clone(present), func(other string) bool {

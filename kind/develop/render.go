@@ -25,9 +25,9 @@ import (
 const extensionChart = "charts/registry-cache-extension"
 
 // RenderExtension renders a ControllerDeployment into the objects that gardenlet would create on
-// the seed, see gardener.Extension.Objects. in has one ControllerDeployment in YAML. Only its chart
-// values are used; the chart is that of the repository. out receives YAML. The testbed must be
-// attached. It does not change.
+// the seed, see gardener.Extension.Objects. The reader in contains one ControllerDeployment in
+// YAML. Only its chart values are used, with the repository's chart. RenderExtension writes YAML to
+// out. The testbed must be attached and does not change.
 func RenderExtension(ctx context.Context, t *kind.Testbed, in io.Reader, out io.Writer) error {
 	values, err := valuesOf(in)
 	if err != nil {
@@ -51,7 +51,7 @@ func render(ctx context.Context, t *kind.Testbed, renderer chartrenderer.Interfa
 	if err != nil {
 		return err
 	}
-	var text bytes.Buffer // all or nothing
+	var text bytes.Buffer // write all objects or nothing
 	for _, object := range objects {
 		document, err := yaml.Marshal(object.Object)
 		if err != nil {

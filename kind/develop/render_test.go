@@ -12,8 +12,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind"
 )
 
-// TestInnerLoopManifestRenders renders Skaffold's template with the extension's chart by
-// gardenlet's reconciler.
+// TestInnerLoopManifestRenders checks that gardenlet's reconciler can render the manifest of the
+// Skaffold loop with the extension's chart.
 func TestInnerLoopManifestRenders(t *testing.T) {
 	testbed, err := kind.New(kind.Options{})
 	if err != nil {

@@ -23,14 +23,14 @@ import (
 )
 
 const (
-	// cachesTimeout bounds the replacement of the caches' pods. A pull delays it by 25 seconds.
+	// cachesTimeout bounds the replacement of the caches' pods. Pulls delay it by 25 seconds.
 	cachesTimeout  = 2 * time.Minute
 	cachesInterval = 200 * time.Millisecond // short, since the API servers are on this machine
 )
 
-// Rollout waits until the installed version of the extension runs on the seed and has reconciled
-// the Shoots with caches, and until their caches are replaced. It does not run gardenlet's flow, so
-// the script and the unit in the OperatingSystemConfig do not change. The testbed must be attached.
+// Rollout waits until the installed version of the extension runs on the seed, has reconciled the
+// Shoots with caches, and their caches are replaced. It does not run gardenlet's flow, so the
+// script and the unit in the OperatingSystemConfig do not change. The testbed must be attached.
 func Rollout(ctx context.Context, t *kind.Testbed) error {
 	seed, err := gardener.NewSeedClient(t.Seed.RESTConfig())
 	if err != nil {
@@ -64,7 +64,7 @@ func Rollout(ctx context.Context, t *kind.Testbed) error {
 	)
 }
 
-// waitForCaches waits until gardener-resource-manager has applied the caches and they are ready.
+// waitForCaches waits until gardener-resource-manager has applied the caches and all are ready.
 func waitForCaches(ctx context.Context, seed client.Client, namespace string, shoot client.Client) error {
 	ctx, cancel := progress.Within(ctx, cachesTimeout, "the caches were not replaced")
 	defer cancel()

@@ -57,7 +57,7 @@ func clusterSource(name string, connect func() (clients, error)) Source {
 	}}
 }
 
-// tailLines limits the log of each container.
+// tailLines is the maximum number of lines of each container log.
 const tailLines = 10000
 
 func collectLogs(ctx context.Context, client kubernetes.Interface, into *Folder) {
@@ -122,8 +122,8 @@ func eventTable(events []corev1.Event) string {
 	return out.String()
 }
 
-// lastSeen returns the newest time of an event. Which times are set depends on the API that created
-// the event.
+// lastSeen returns the newest time of an event. The API with which the event was created determines
+// which times are set.
 func lastSeen(e corev1.Event) time.Time {
 	switch {
 	case e.Series != nil && !e.Series.LastObservedTime.IsZero():

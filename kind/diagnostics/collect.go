@@ -18,13 +18,13 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/timeline"
 )
 
-// IndexFile is the file of a bundle to read first.
+// IndexFile is the file that readers of a bundle open first.
 const IndexFile = "index.md"
 
 const timelineFile = "timeline.txt"
 
 const (
-	// sourceTimeout limits one source. Collect then waits for grace until the source returns.
+	// sourceTimeout limits one source. After that, the source has the time grace to return.
 	sourceTimeout = time.Minute
 	grace         = 5 * time.Second
 	// concurrency is above the number of cores of a small machine, since sources mostly wait.
@@ -35,11 +35,11 @@ const (
 // run concurrently. A source is abandoned after a minute.
 //
 // Collect first removes the files of an earlier bundle, also those of sources that no longer exist.
-// It keeps other files in dir. It replaces the index last, so that an interrupted bundle is still
-// recognized as one. It touches nothing if ctx has already ended.
+// It keeps other files in dir. It replaces the index last, so that the folder is recognized as a
+// bundle even after an interruption. It touches nothing if ctx has already ended.
 //
-// The error joins the failures that the index lists and a failure to write the index. The bundle
-// can exist in spite of an error.
+// The error joins all failures that are in the index, and a failure to write the index. Collect may
+// return an error and still write a bundle.
 func Collect(ctx context.Context, dir string, sources ...Source) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("collect diagnostics: %w", context.Cause(ctx))
@@ -86,7 +86,7 @@ func removePrevious(dir string, sources []Source, own *Folder) {
 	}
 }
 
-// conclusions are computed from the files of the bundle.
+// conclusions holds the results that conclude computes from the files of a bundle.
 type conclusions struct {
 	bundle   *bundle.Bundle
 	findings []finding.Finding
@@ -94,7 +94,7 @@ type conclusions struct {
 }
 
 // conclude reads the collected files and writes the timeline. It recovers from panics, so that
-// there is an index of the files despite a bug in a check.
+// Collect writes the index even if a check panics.
 func conclude(dir string, began time.Time, own *Folder) (result conclusions) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -110,8 +110,8 @@ func conclude(dir string, began time.Time, own *Folder) (result conclusions) {
 	return result
 }
 
-// collect runs one source and closes its folder. It does not wait for a source that ignores the end
-// of its context. The closed folder drops later writes of such a source.
+// collect runs one source and closes its folder. It abandons a source that has not returned after
+// timeout and grace. The closed folder drops later writes of that source.
 func collect(ctx context.Context, source Source, folder *Folder, timeout, grace time.Duration) {
 	began := time.Now()
 	defer func() { folder.close(time.Since(began)) }()

@@ -80,8 +80,8 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-// TestCollectReplaces checks that no evidence of an earlier bundle remains, not even of sources
-// that no longer exist or fail this time.
+// TestCollectReplaces checks that no evidence of an earlier bundle remains, not even of a source
+// that no longer exists or that fails this time.
 func TestCollectReplaces(t *testing.T) {
 	dir := t.TempDir()
 	sources := []Source{Text("letter.txt", "not of a bundle"), Source{"own", func(_ context.Context, into *Folder) { into.Write("a", nil) }}}
@@ -116,8 +116,8 @@ func TestCollectReplaces(t *testing.T) {
 	}
 }
 
-// TestCollectKeepsAnIndex checks that the old index stays until the new one is written: a bundle is
-// recognized by it, also after a kill.
+// TestCollectKeepsAnIndex checks that the old index stays until Collect replaces it. The index
+// identifies a bundle, even after Collect was killed.
 func TestCollectKeepsAnIndex(t *testing.T) {
 	dir := t.TempDir()
 	if err := Collect(t.Context(), dir, Text("a", "b")); err != nil {
@@ -171,7 +171,7 @@ func TestCollectIntoUnusableFolder(t *testing.T) {
 
 // TestStuckSource checks that a source that ignores its context neither blocks nor writes later.
 func TestStuckSource(t *testing.T) {
-	synctest.Test(t, stuckSource) // fake time: the timeout passes only while the source is stuck
+	synctest.Test(t, stuckSource) // fake time, which advances only while the source is stuck
 }
 
 func stuckSource(t *testing.T) {
@@ -195,7 +195,8 @@ func stuckSource(t *testing.T) {
 	}
 }
 
-// executor is a node whose commands print their arguments. Commands that contain failing fail.
+// executor is a node whose commands print their arguments. A command that contains the text of the
+// field failing returns an error.
 type executor struct{ failing string }
 
 func (executor) Name() string { return "worker" }

@@ -24,7 +24,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-// exportTimeout limits Export, and sourceTimeout each source.
+// exportTimeout is the time limit of Export. Each source has its own limit, sourceTimeout.
 const exportTimeout = 2 * time.Minute
 
 // OccupiedError reports a folder with files that are not a bundle.
@@ -34,12 +34,12 @@ func (e *OccupiedError) Error() string {
 	return fmt.Sprintf("%s has files that are not a bundle: name an empty or missing folder", e.Folder)
 }
 
-// UsageError marks the error for internal/program: exit code 2.
+// UsageError marks the error as a usage error: internal/program then exits with code 2.
 func (*OccupiedError) UsageError() {}
 
 // Bundle is the result of Export.
 type Bundle struct {
-	// Index is the file to read first.
+	// Index is the path of the file to read first.
 	Index string `json:"index"`
 	// Findings are problems and hints.
 	Findings []finding.Finding `json:"findings"`
@@ -50,13 +50,13 @@ type Bundle struct {
 // Option is an option of Export.
 type Option int
 
-// Temporary is for a bundle that the caller removes. Export does not keep its metrics.
+// Temporary is for a bundle that the caller removes: Export does not store its metrics.
 const Temporary Option = iota
 
 // Export connects to the parts of the testbed that exist and writes a bundle to the folder, see
-// Diagnose. The folder may be missing or empty, or have an earlier bundle, which is replaced if a
-// part of the testbed exists; other files stay. For any other folder Export returns an
-// *OccupiedError.
+// Diagnose. The folder may be missing or empty, or contain an earlier bundle. If a part of the
+// testbed exists, Export replaces that bundle; other files stay. For any other folder Export
+// returns an *OccupiedError.
 //
 // Export takes no lock and changes nothing on the testbed, but stores the metrics for the next
 // bundle. If no part of a testbed exists, the error is kind.ErrDown; for a testbed of another
@@ -100,7 +100,7 @@ func checkFolder(folder string) error {
 		return fmt.Errorf("folder of the bundle: %w", err)
 	}
 	index, err := os.ReadFile(filepath.Join(folder, IndexFile))
-	// Other folders can have an index.md, too.
+	// A folder that is not a bundle may also contain an index.md.
 	if len(entries) > 0 && (err != nil || !strings.HasPrefix(string(index), IndexTitle)) {
 		return &OccupiedError{Folder: folder}
 	}
@@ -109,8 +109,8 @@ func checkFolder(folder string) error {
 
 // Diagnose writes a bundle to dir. It collects from nodes, both clusters, upstreams, gardenlet, the
 // active faults, and the sources in more. It skips parts of the testbed that do not exist yet. It
-// replaces an earlier bundle, and stores the metrics for the next bundle. The error lists the
-// missing parts.
+// replaces an earlier bundle, and stores the metrics for the next bundle. The error lists what
+// could not be collected.
 func Diagnose(ctx context.Context, t *kind.Testbed, dir string, more ...Source) error {
 	return diagnose(ctx, t, dir, nil, more)
 }
@@ -118,7 +118,7 @@ func Diagnose(ctx context.Context, t *kind.Testbed, dir string, more ...Source) 
 func diagnose(ctx context.Context, t *kind.Testbed, dir string, options []Option, more []Source) error {
 	err := Collect(ctx, dir, append(sources(t), more...)...)
 	if ctx.Err() != nil || slices.Contains(options, Temporary) {
-		return err // after Ctrl-C the folder may have the metrics of an earlier bundle
+		return err // after Ctrl-C the folder may still contain earlier metrics
 	}
 	return errors.Join(err, KeepMetrics(dir, t.State.Metrics()))
 }
@@ -146,7 +146,7 @@ func sources(t *kind.Testbed) []Source {
 		all = append(all, Computed(bundle.FaultsFile, func(ctx context.Context) ([]byte, error) {
 			active, err := fault.List(ctx, t)
 			if err != nil {
-				return nil, err // an incomplete list would look complete
+				return nil, err // do not store an incomplete list: it would look complete
 			}
 			return spec.Encode(active)
 		}))
@@ -164,7 +164,7 @@ func testbedVersions(ctx context.Context, t *kind.Testbed) string {
 	inTime, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	if out, err := command.Output(inTime, "git", "-C", t.Root, "describe", "--always", "--dirty", "--abbrev=12"); err == nil {
-		lines = append(lines, "sources "+strings.TrimSpace(out)) // otherwise the sources are not a git repository
+		lines = append(lines, "sources "+strings.TrimSpace(out)) // an error means that this is not a git repository
 	}
 	lines = append(lines, "gardener "+gardener.Version)
 	if t.NodeImage != "" {

@@ -40,8 +40,8 @@ func TestCheckFolder(t *testing.T) {
 	}
 }
 
-// TestDiagnoseReplaces checks that nothing of an earlier bundle remains, unless nothing was
-// collected, and that the next bundle is never compared with it.
+// TestDiagnoseReplaces checks that Diagnose removes an earlier bundle, unless ctx has already
+// ended. In both cases the metrics of the earlier bundle are not kept for the next one.
 func TestDiagnoseReplaces(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -59,7 +59,7 @@ func TestDiagnoseReplaces(t *testing.T) {
 			if err := os.WriteFile(old, []byte("up 1\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			_ = Diagnose(tc.ctx, testbed, dir) // the error lists the missing parts
+			_ = Diagnose(tc.ctx, testbed, dir) // the error lists what could not be collected
 			if _, err := os.Stat(old); os.IsNotExist(err) == tc.left {
 				t.Errorf("an earlier bundle is left: %t (%v), want %t", !os.IsNotExist(err), err, tc.left)
 			}

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// leadTime is how long before Bundle.Since the shown timeline starts.
+	// leadTime: the timeline in the index starts this long before Bundle.Since.
 	leadTime     = time.Minute
 	shownEntries = 250
 	reasonLines  = 12
@@ -27,11 +27,11 @@ type index struct {
 	conclusions
 }
 
-// IndexTitle is how each IndexFile begins. A folder with such a file is a bundle.
+// IndexTitle is the beginning of every IndexFile. A folder with such a file is a bundle.
 const IndexTitle = "# Diagnostics: "
 
-// render returns the index in Markdown, for readers who do not know the testbed and its recent
-// changes. It lists missing parts early, so that readers do not look for them.
+// render returns the index in Markdown. Its readers may know neither the testbed nor what was
+// changed in it. The index names missing parts early, so that nobody looks for them.
 func (i *index) render() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, IndexTitle+"%s\n\nCollected %s. Times are UTC. This page is computed from the files in this folder. "+

@@ -10,8 +10,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/golden"
 )
 
-// recreatedAt is when the bundle in testdata/recreated was collected, after the Service of the
-// cache of alpha was recreated by hand. The bundle is shortened.
+// recreatedAt is when the shortened bundle in testdata/recreated was collected. Before, someone had
+// recreated the Service of alpha's cache by hand.
 var recreatedAt = time.Date(2026, 11, 22, 1, 42, 20, 0, time.UTC)
 
 // TestIndex compares an index with a golden file.
@@ -35,7 +35,7 @@ func TestIndexOfNothing(t *testing.T) {
 	contains(t, read(t, dir, IndexFile), "There are no objects of the seed", "It is unknown whether a fault is injected.")
 }
 
-// TestHostileTexts checks that the output of programs neither breaks the list nor ends a block.
+// TestHostileTexts checks that the output of programs neither breaks a list nor ends a code block.
 func TestHostileTexts(t *testing.T) {
 	dir := t.TempDir()
 	_ = Collect(t.Context(), dir, Text("reason.txt", "```\n# not a heading"), Text("faults.json", "nonsense"))

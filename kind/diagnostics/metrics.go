@@ -34,8 +34,8 @@ const (
 )
 
 // Metrics returns a source with the metrics of the caches and the extension: the current metrics,
-// in the folder "before" the metrics that KeepMetrics stored in the file previous, and a table of
-// the changes. The file may be missing. Metrics skips a cluster that is nil.
+// those that KeepMetrics stored in the file previous (they go to the folder "before"), and a table
+// of the changes. The file previous may be missing. Metrics skips a cluster that is nil.
 func Metrics(seed, shoot *rest.Config, previous string) Source {
 	return Source{bundle.MetricsFolder, func(ctx context.Context, into *Folder) {
 		now := map[string][]byte{}
@@ -145,15 +145,15 @@ func compareMetrics(before keptMetrics, now map[string][]byte) string {
 
 func number(value float64) string { return strconv.FormatFloat(value, 'f', -1, 64) }
 
-// keptMetrics are the metrics of a bundle, with which the next bundle is compared.
+// keptMetrics holds the metrics of a bundle, for the comparison with the next bundle.
 type keptMetrics struct {
 	At   time.Time         `json:"at"`
 	Pods map[string][]byte `json:"pods"`
 }
 
-// KeepMetrics stores the metrics of a bundle in the file previous, to compare the next bundle with
-// them. Their time is that of the newest metrics file. The file previous is replaced atomically; it
-// stays unchanged if the bundle has no metrics.
+// KeepMetrics stores the metrics of a bundle in the file previous, for the comparison with the next
+// bundle. It stores the time of the newest metrics file with them. It replaces the file previous
+// atomically, and leaves it unchanged if the bundle has no metrics.
 func KeepMetrics(bundleDir, previous string) error {
 	folder := filepath.Join(bundleDir, bundle.MetricsFolder)
 	names, err := fs.Glob(os.DirFS(folder), "*"+metricsSuffix)

@@ -23,8 +23,8 @@ func bundleWith(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// TestKeepMetrics checks that the current metrics of a bundle are kept, those in "before" are not,
-// and that a bundle without metrics changes nothing.
+// TestKeepMetrics checks that KeepMetrics stores the current metrics of a bundle without those in
+// "before", and that a bundle without metrics changes nothing.
 func TestKeepMetrics(t *testing.T) {
 	state := t.TempDir()
 	previous := filepath.Join(state, "metrics.json")
@@ -56,7 +56,7 @@ func TestKeepMetrics(t *testing.T) {
 	}
 }
 
-// TestKeepMetricsFails checks that a failure keeps the previous metrics.
+// TestKeepMetricsFails checks that the previous metrics are still there after a failure.
 func TestKeepMetricsFails(t *testing.T) {
 	previous := filepath.Join(t.TempDir(), "metrics.json")
 	if err := KeepMetrics(bundleWith(t, map[string]string{"a.prom": "1"}), previous); err != nil {

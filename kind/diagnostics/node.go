@@ -11,13 +11,12 @@ import (
 // Executor runs commands on a node, for example a cluster.Node.
 type Executor interface {
 	Name() string
-	// Exec returns the standard output, also if the command fails.
+	// Exec returns the standard output, even if the command fails.
 	Exec(ctx context.Context, argv ...string) (string, error)
 }
 
-// probe sends containerd's first request to every host of every hosts.toml, from the node and with
-// the same connect timeout. In the access logs of the upstreams, the user agent distinguishes
-// probes from pulls. Certificates are not checked.
+// probe sends GET /v2/ from the node to every host in every hosts.toml. In the access logs of the
+// upstreams, the user agent distinguishes probes from pulls. Certificates are not checked.
 const probe = `
 for file in /etc/containerd/certs.d/*/hosts.toml; do
   [ -e "$file" ] || continue
@@ -31,8 +30,8 @@ done`
 // units are the systemd units that are involved in a pull.
 var units = []string{"containerd", "kubelet", "gardener-node-agent", "gardener-node-init", "configure-containerd-registries"}
 
-// nodeFiles are the files of a node and the commands that print them. A missing unit or file is a
-// finding, so the commands do not fail because of it.
+// nodeFiles are the files of a node and the commands that print them. The commands do not fail
+// because of a missing unit or file: package finding reports it.
 var nodeFiles = []struct {
 	name string
 	argv []string

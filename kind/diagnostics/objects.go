@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// resources are listed in both clusters. A resource that a cluster does not serve is skipped.
+// resources are collected from both clusters. A resource that a cluster does not serve is skipped.
 var resources = slices.Concat(
 	group("extensions.gardener.cloud/v1alpha1", "extensions", "operatingsystemconfigs", "workers", "clusters"),
 	group("resources.gardener.cloud/v1alpha1", "managedresources"),

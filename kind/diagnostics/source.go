@@ -37,7 +37,7 @@ type Folder struct {
 	failures []error
 }
 
-// file is a line of the index.
+// file describes one stored file. The index has a line for it.
 type file struct {
 	name string // relative to the folder
 	size int
@@ -99,7 +99,7 @@ func Computed(name string, content func(context.Context) ([]byte, error)) Source
 	}}
 }
 
-// tailBytes is the maximum size of the end of a file that Tail stores.
+// tailBytes is the maximum number of bytes that Tail stores.
 const tailBytes = 4 << 20
 
 // Tail returns a source with the last 4 MiB of a local file. A missing file counts as empty.

@@ -17,8 +17,8 @@ import (
 
 var trailing = regexp.MustCompile(`(?m) +$`)
 
-// state writes the current state of each cache: the status of the Extension, the Service, the pods,
-// and what containerd reads on each node.
+// state writes the current state: the endpoints, Services and pods of caches, the hosts that
+// containerd asks on each node, and the requests to upstreams.
 func (i *index) state(text *strings.Builder) {
 	var table strings.Builder
 	out := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
@@ -59,8 +59,7 @@ func (i *index) state(text *strings.Builder) {
 	i.section(text, "Current state", strings.TrimRight(trailing.ReplaceAllString(table.String(), ""), "\n"))
 }
 
-// cacheService describes the Service of a cache and the pods that it selects, with their nodes and
-// whether they are ready.
+// cacheService describes the Service of a cache, and its pods with their nodes and readiness.
 func cacheService(b *bundle.Bundle, upstream string) (service, pods string) {
 	found, exists := b.Shoot.CacheService(upstream)
 	if !exists {
@@ -96,7 +95,7 @@ func versions(b *bundle.Bundle) string {
 				strings.ReplaceAll(info.ContainerRuntimeVersion, "://", " "), info.OSImage, info.KernelVersion)
 		}
 		for _, pod := range cluster.Pods {
-			// The extension, caches, the cleaner, and Gardener's components.
+			// Skip all but the extension, caches, the cleaner, and Gardener's components.
 			if !strings.HasPrefix(pod.Name, "registry-") && !strings.HasPrefix(pod.Name, "gardener-") {
 				continue
 			}

@@ -10,13 +10,12 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/image"
 )
 
-// moduleFolder is the folder of the module that the image is built in, relative to the repository
-// root.
+// moduleFolder is the folder, below the repository's root, of the Go module that pins the registry.
 const moduleFolder = "kind/distribution/module"
 
 // Binary describes the stock image for image.Build. root is the root of the repository. As in
 // upstream's image, the entry point is the binary /bin/registry, the user is root, and Mozilla's CA
-// bundle is installed. Unlike it, the image has no shell and no default configuration.
+// bundle is installed. Unlike upstream's image, it has no shell and no default configuration.
 func Binary(root string) image.Binary {
 	return image.Binary{
 		Name:       "stock-registry",
@@ -31,7 +30,7 @@ func Binary(root string) image.Binary {
 	}
 }
 
-// caBundle returns Mozilla's CA certificates in PEM, the same list that Alpine's package installs.
+// caBundle returns Mozilla's CA certificates in PEM. Alpine's package installs the same list.
 func caBundle() []byte {
 	var all bytes.Buffer
 	for root := range bundle.Roots() {

@@ -10,7 +10,7 @@ import (
 
 const module = "github.com/distribution/distribution/v3"
 
-// TestVersion: the stock image has the same version of distribution as the extension's cache.
+// TestVersion: the stock image is built from the same version of distribution as the cache image.
 func TestVersion(t *testing.T) {
 	own, stock := required(t, "../../go.mod"), required(t, "module/go.mod")
 	if own != stock {

@@ -20,7 +20,7 @@ import (
 
 // Examine examines the machine, the Docker Engine and the testbed, and reports what is wrong and
 // how to fix it. It takes no lock and changes nothing, except that it restarts an engine that the
-// testbed started and that has died. It returns an error only if it cannot examine them.
+// testbed started and that has died. It returns an error only if an examination is not possible.
 func Examine(ctx context.Context, t *kind.Testbed) (*Report, error) {
 	report := &Report{}
 	machine, err := examineMachine(ctx, t)
@@ -41,7 +41,7 @@ func Examine(ctx context.Context, t *kind.Testbed) (*Report, error) {
 	return report, nil
 }
 
-// engineItem returns the item of the engine that engine.Attach returned.
+// engineItem returns the item for the result of engine.Attach.
 func engineItem(found *engine.Engine, err error) Item {
 	missing := (*engine.Missing)(nil)
 	switch {
@@ -62,7 +62,7 @@ func engineItem(found *engine.Engine, err error) Item {
 // examineMachine compares the machine with what Up still needs.
 func examineMachine(ctx context.Context, t *kind.Testbed) ([]Item, error) {
 	requirements := preflight.Defaults()
-	if disk, err := bringup.DiskNeeded(ctx, t); err == nil { // otherwise the section of the engine shows why
+	if disk, err := bringup.DiskNeeded(ctx, t); err == nil { // if it fails, the section of the engine shows why
 		requirements.Disk = disk
 	}
 	host, failed, err := preflight.Inspect(ctx, requirements)
@@ -101,8 +101,8 @@ func examineTestbed(ctx context.Context, t *kind.Testbed) ([]Item, error) {
 	return items, nil
 }
 
-// examineProcesses reports a command that works on the testbed, or running processes of an
-// interrupted command.
+// examineProcesses reports a command that works on the testbed, or processes that an interrupted
+// command left running.
 func examineProcesses(t *kind.Testbed) []Item {
 	if holder := t.LockHolder(); holder != "" {
 		return []Item{{Mark: Notice, Text: "a command works on the testbed or was the last to do so" + holder}}
@@ -135,7 +135,7 @@ type Item struct {
 	Fix     string   `json:"fix,omitempty"` // what the user can do
 }
 
-// Section has the items of one subject, for example the machine.
+// Section contains the items of one subject, for example the machine.
 type Section struct {
 	Title string `json:"title"`
 	Items []Item `json:"items"`
@@ -171,7 +171,7 @@ func (r *Report) Err() error {
 	}
 }
 
-// Machine returns the items of a host: its summary, or the checks that failed.
+// Machine returns the items of a host: a summary, or the failed checks if there are any.
 func Machine(host preflight.Host, failed []preflight.Failure) []Item {
 	if len(failed) == 0 {
 		return []Item{{Mark: Fine, Text: host.String()}}

@@ -37,14 +37,14 @@ const (
 	pollInterval = 200 * time.Millisecond
 )
 
-// startedBefore reports whether startDaemon has run since boot, and Release has not run since then.
+// startedBefore reports whether startDaemon has run after the last boot and the last Release.
 func startedBefore() bool {
 	_, err := os.Stat(marker)
 	return err == nil
 }
 
-// startDaemon runs dockerd in its own session, so that it outlives this process and its terminal,
-// and returns when it answers. It takes over the pid files and the containerd of a killed dockerd.
+// startDaemon removes stale pid files, and runs dockerd in its own session, so that dockerd
+// outlives this process and its terminal. It returns when dockerd answers.
 func startDaemon(ctx context.Context, flags []string) error {
 	answers, err := awaitRunning(ctx)
 	if err != nil || answers {
@@ -69,7 +69,7 @@ func startDaemon(ctx context.Context, flags []string) error {
 	return nil
 }
 
-// spawn starts dockerd. exited is closed when dockerd has exited.
+// spawn starts dockerd. The channel exited is closed when dockerd has exited.
 func spawn(ctx context.Context, flags []string) (exited <-chan struct{}, err error) {
 	for _, dir := range []string{runDir, logDir} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -102,7 +102,7 @@ func spawn(ctx context.Context, flags []string) (exited <-chan struct{}, err err
 	}
 	done := make(chan struct{})
 	go func() {
-		_ = cmd.Wait() // the log has the reason
+		_ = cmd.Wait() // the log contains the reason
 		close(done)
 	}()
 	return done, nil
@@ -117,7 +117,7 @@ func daemonEnvironment(environ []string, path string) []string {
 	return append(kept, "PATH="+path)
 }
 
-// searchPath is PATH and the directories of system programs, which are often not on a user's PATH.
+// searchPath returns PATH with the directories of system programs, which users often do not have.
 func searchPath() string { return os.Getenv("PATH") + ":" + systemPath }
 
 func lookIn(path, program string) (string, error) {
@@ -129,8 +129,8 @@ func lookIn(path, program string) (string, error) {
 	return "", fmt.Errorf("%s not found in %s", program, path)
 }
 
-// awaitRunning waits for a dockerd that an earlier Ensure started, see decide. It may be starting,
-// or the machine may be busy. A restart would stop every container of every testbed.
+// awaitRunning waits for a dockerd that an earlier Ensure started, see decide. It may still be
+// starting, or the machine may be busy. A restart would stop the containers of all testbeds.
 func awaitRunning(ctx context.Context) (answers bool, err error) {
 	pid, err := process(pidFile, "dockerd")
 	if err != nil || pid == 0 {
@@ -156,7 +156,7 @@ func waitForAnswer(ctx context.Context, exited <-chan struct{}) error {
 		return last == nil, nil
 	})
 	if err != nil {
-		// Only the last line of docker info's output has the reason.
+		// Only the last line of docker info's output contains the reason.
 		return fmt.Errorf("waiting up to %s for dockerd to answer: %w: %s", startTimeout, err, command.Tail(last.Error(), 1))
 	}
 	return nil

@@ -37,8 +37,8 @@ type Engine struct {
 	containers int
 }
 
-// Ensure returns the engine that the docker command reaches. If there is none, root on Debian or
-// Ubuntu gets one: Ensure installs and starts the engine, which takes a few minutes at most. In all
+// Ensure returns the engine that the docker command reaches. If there is none, but Ensure runs as
+// root on Debian or Ubuntu, it installs and starts one. This takes a few minutes at most. In all
 // other cases Ensure returns a *Missing after less than 10 s. Concurrent calls wait for each other,
 // even in different processes.
 func Ensure(ctx context.Context) (*Engine, error) {
@@ -76,9 +76,9 @@ func Running(ctx context.Context) *Engine {
 	return found
 }
 
-// Attach returns the reachable engine, or nil if none runs. It restarts an engine that Ensure
-// started and that has died, but installs nothing. It returns a *Missing if an engine may run but
-// does not answer: it hangs, permission is missing, or its chosen endpoint is unreachable.
+// Attach returns the reachable engine, or nil if none runs. It restarts a dead engine that Ensure
+// started, but installs nothing. It returns a *Missing if an engine may run but does not answer:
+// the engine hangs, permission is missing, or the user's endpoint is unreachable.
 func Attach(ctx context.Context) (*Engine, error) {
 	found, seen, err := inspect(ctx)
 	if err != nil || found != nil {
@@ -149,10 +149,10 @@ func acquire(ctx context.Context) (unlock func(), err error) {
 // execRoot is where dockerd keeps the runtime state of containers.
 const execRoot = "/var/run/docker"
 
-// Release does nothing unless Ensure started the engine and it has no containers, running or not.
-// It stops the engine, and removes the testbed's files (shim, logs, marker) and the files of a
-// killed dockerd below /var/run/docker. Images and packages stay. With systemd, the service starts
-// without the shim at the next boot.
+// Release does nothing unless Ensure started the engine and the engine has no containers, running
+// or not. Release stops the engine, and removes the testbed's files (shim, logs, marker) and the
+// files of a killed dockerd below /var/run/docker. Images and packages stay. With systemd, the
+// service starts without the shim at the next boot.
 func Release(ctx context.Context) error {
 	found, err := probe(ctx)
 	if err != nil || !found.Managed {
@@ -180,14 +180,14 @@ func Release(ctx context.Context) error {
 }
 
 // removeSandboxes removes the network sandboxes that a killed dockerd left behind, some with a
-// mounted network namespace. A new dockerd never removes them. No dockerd may be running.
+// mounted network namespace. A new dockerd never removes them. Call it only while no dockerd runs.
 func removeSandboxes(root string) error {
 	var failed error
 	for _, pattern := range []string{"netns/*", "libnetwork/*.sock"} {
 		left, err := filepath.Glob(filepath.Join(root, pattern))
 		failed = errors.Join(failed, err)
 		for _, path := range left {
-			_ = unix.Unmount(path, unix.MNT_DETACH) // most are not mounted any more
+			_ = unix.Unmount(path, unix.MNT_DETACH) // most sandboxes are not mounted any more
 			if err := os.Remove(path); err != nil {
 				failed = errors.Join(failed, fmt.Errorf("removing a network sandbox of a killed dockerd: %w", err))
 			}

@@ -19,7 +19,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/debian"
 )
 
-// readHost reads the state of the host. answer is why the engine cannot be used.
+// readHost reads the state of the host. The error answer tells why the engine cannot be used.
 func readHost(ctx context.Context, answer error) (host, error) {
 	h := host{
 		client:   hasProgram("docker"),
@@ -97,8 +97,8 @@ func listens(ctx context.Context, endpoint string) bool {
 	return true
 }
 
-// missingCapabilities returns the capabilities that the kernel supports and this process's bounding
-// set lacks.
+// missingCapabilities returns the capabilities that the kernel supports but that are not in this
+// process's bounding set.
 func missingCapabilities() ([]string, error) {
 	known, err := capability.ListSupported()
 	if err != nil {

@@ -26,17 +26,17 @@ type host struct {
 // plan describes how to install and start an engine.
 type plan struct {
 	install     []string // packages
-	systemd     bool     // start it as a systemd service, else in its own session
+	systemd     bool     // start dockerd as a systemd service, else in its own session
 	shim        bool     // use the OCI runtime shim
 	missingCaps []string // why the shim is needed
 }
 
-// Missing reports what is missing for a Docker Engine, and how to get it. It is an environment
+// Missing reports why there is no usable Docker Engine, and how to get one. It is an environment
 // error (exit code 3).
 type Missing struct {
-	// What is missing, as one clause.
+	// The problem, as one clause.
 	What string
-	// Fix is what the user can do, as one clause.
+	// How the user can fix the problem, as one clause.
 	Fix string
 }
 
@@ -70,7 +70,7 @@ func decide(h host) (plan, *Missing) {
 	return p, nil
 }
 
-// unusable returns why an existing or chosen engine cannot be used; nil if there is no such engine.
+// unusable returns why an existing or a chosen engine cannot be used, or nil if there is none.
 func unusable(h host) *Missing {
 	switch {
 	case h.endpoint != defaultEndpoint:
@@ -102,8 +102,8 @@ func reason(h host) string {
 	return " (" + h.answer + ")"
 }
 
-// revive decides what to do about an engine that does not answer. start means that Ensure started
-// the engine and that it died. missing is what the user must do if an engine may be running. If
+// revive decides what to do about an engine that does not answer. If start is true, Ensure started
+// the engine and it has died. If an engine may be running, missing tells what the user must do. If
 // neither is set, there is no engine on this host.
 func revive(h host, managed bool) (start bool, missing *Missing) {
 	if missing := unusable(h); missing != nil {

@@ -20,7 +20,7 @@ const probeTimeout = 8 * time.Second
 // managedLabel is the engine label that marks an engine started by Ensure.
 const managedLabel = "registry-cache.testbed=managed"
 
-// info has the used fields of `docker info`.
+// info contains the fields of `docker info` that parseInfo uses.
 type info struct {
 	ServerVersion string
 	CgroupVersion string
@@ -31,7 +31,7 @@ type info struct {
 	ServerErrors  []string
 }
 
-// probe describes the engine that the docker command reaches, which kind uses too.
+// probe describes the engine that the docker command reaches. kind uses the same engine.
 func probe(ctx context.Context) (*Engine, error) {
 	ctx, cancel := progress.Within(ctx, probeTimeout, "the docker engine did not answer")
 	defer cancel()
@@ -70,7 +70,7 @@ func parseInfo(data []byte) (*Engine, error) {
 	}
 	found := &Engine{
 		Version:       described.ServerVersion,
-		CgroupVersion: 1, // engines before 20.10 omit it and support only version 1
+		CgroupVersion: 1, // engines before 20.10 omit the field and support only version 1
 		DataRoot:      described.DockerRootDir,
 		Managed:       slices.Contains(described.Labels, managedLabel),
 		containers:    described.Containers,

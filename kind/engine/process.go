@@ -13,8 +13,8 @@ import (
 	"github.com/moby/sys/capability"
 )
 
-// process returns the ID in the pid file if a living process of that program has it, else 0. The
-// pid file alone proves nothing: IDs are reused, and a zombie keeps its ID.
+// process returns the process ID in the pid file if a living process of the program has this ID,
+// else 0. The pid file alone proves nothing: IDs are reused, and a zombie keeps its ID.
 func process(pidFile, program string) (int, error) {
 	data, err := os.ReadFile(pidFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -50,9 +50,9 @@ func statusField(status, name string) string {
 	return ""
 }
 
-// removeStale removes a pid file unless a living process of that program has the ID. dockerd 20.10
-// refuses to start while any process, even a zombie or one of another program, has the ID in its
-// pid file.
+// removeStale removes a pid file unless a living process of the program has the ID in it. dockerd
+// 20.10 refuses to start while any process, even a zombie or another program, has the ID in its pid
+// file.
 func removeStale(pidFile, program string) error {
 	pid, err := process(pidFile, program)
 	if err != nil || pid != 0 {
@@ -65,7 +65,7 @@ func removeStale(pidFile, program string) error {
 }
 
 // sysResource reports whether containers of the engine at the endpoint can have CAP_SYS_RESOURCE.
-// They get only capabilities in the bounding set of the process that listens on the engine's
+// Containers get only capabilities in the bounding set of the process that listens on the engine's
 // socket. It returns true for a remote engine.
 func sysResource(endpoint string) bool {
 	path, local := socketPath(endpoint)
@@ -74,7 +74,7 @@ func sysResource(endpoint string) bool {
 	}
 	status, err := listenerStatus(path)
 	if err != nil {
-		// Unknown: the engine runs in another PID namespace, or a proxy listens on the socket.
+		// This is unknown if the engine runs in another PID namespace or a proxy listens on the socket.
 		return true
 	}
 	bounding, err := boundingSet(status)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestRevive covers which engines count as missing. Without an engine, `testbed down` removes the
-// state of the testbed.
+// TestRevive covers when an engine counts as absent or as unreachable. If it is absent, `testbed
+// down` removes the state of the testbed.
 func TestRevive(t *testing.T) {
 	installed := func(change func(h *host)) host {
 		h := host{endpoint: defaultEndpoint, answer: "no answer in 8s", debian: true, root: true, client: true, daemon: true}

@@ -19,11 +19,11 @@ const dropIn = "/run/systemd/system/docker.service.d/registry-cache-testbed.conf
 const serviceTimeout = 90 * time.Second
 
 // startService starts the packaged service. With the shim, a drop-in makes the service use the shim
-// and the managed label. Without it, the service is the host's own, and Release never stops it.
+// and the managed label. Otherwise the service is the host's own, and Release never stops it.
 func startService(ctx context.Context, shim bool, flags []string) error {
 	verb := "start"
 	if shim {
-		verb = "restart" // installing the package started it without the drop-in
+		verb = "restart" // the package's installation has started the service without the drop-in
 		if err := os.MkdirAll(filepath.Dir(dropIn), 0o755); err != nil {
 			return err
 		}

@@ -26,8 +26,8 @@ func List(ctx context.Context, t *kind.Testbed) ([]spec.Fault, error) {
 	return readFaults(ctx, t, nodescript.Look())
 }
 
-// activeFaults is like List, but also removes what inactive faults left on the nodes. The caller
-// must hold the lock.
+// activeFaults is like List, but also removes the remains of inactive faults from the nodes. The
+// caller must hold the lock.
 func activeFaults(ctx context.Context, t *kind.Testbed) ([]spec.Fault, error) {
 	return readFaults(ctx, t, nodescript.List())
 }
@@ -75,7 +75,7 @@ func nodeFaults(ctx context.Context, node *cluster.Node, arguments []string) ([]
 	return found, nil
 }
 
-// lockFaults waits for the lock for changes of faults. Down removes its file with the state folder.
+// lockFaults waits for the lock that a change of faults needs. Its file is in the state folder.
 func lockFaults(ctx context.Context, t *kind.Testbed) (unlock func(), err error) {
 	if t.Seed == nil || t.Shoot == nil {
 		return nil, kind.ErrDown
@@ -87,7 +87,7 @@ func lockFaults(ctx context.Context, t *kind.Testbed) (unlock func(), err error)
 	return unlock, nil
 }
 
-// lockFailure wraps an error of lock.Wait. It names another command only if ctx has not ended.
+// lockFailure wraps an error of lock.Wait. It blames another command only if ctx has not ended.
 func lockFailure(ctx context.Context, prefix string, err error) error {
 	if ctx.Err() == nil && errors.Is(err, lock.ErrBusy) {
 		return fmt.Errorf("another command changes the faults of testbed %s: %w", prefix, err)
@@ -96,8 +96,8 @@ func lockFailure(ctx context.Context, prefix string, err error) error {
 }
 
 // Delete ends the faults with these IDs, or all faults if there are no IDs. It returns the faults
-// that it has ended. For an unknown ID it ends none and returns a *spec.UsageError. If a fault
-// cannot be ended, it continues with the others.
+// that it has ended. If an ID is unknown, Delete ends no fault and returns a *spec.UsageError. If
+// one fault cannot be ended, Delete continues with the others.
 func Delete(ctx context.Context, t *kind.Testbed, ids ...string) ([]spec.Fault, error) {
 	unlock, err := lockFaults(ctx, t)
 	if err != nil {

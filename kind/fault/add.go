@@ -23,8 +23,8 @@ const (
 
 // Add applies a fault and returns it with its ID and its times. The fault lasts for its duration or
 // until Delete, even if this process ends. The restart of a node ends its faults, and Down ends all
-// faults. If Add cannot apply the fault completely, it ends it. Add returns a *spec.UsageError for
-// an unknown target, or a duration of a fault that EndsOnlyByCommand (use Hold).
+// faults. If Inject fails, Add ends the fault. Add returns a *spec.UsageError for an unknown
+// target, and for a fault that has a duration although only a command can end it (use Hold).
 func Add(ctx context.Context, t *kind.Testbed, wanted spec.Fault) (spec.Fault, error) {
 	if err := wanted.CheckTime(); err != nil {
 		return wanted, err
@@ -89,8 +89,8 @@ func timeoutOf(f spec.Fault) time.Duration {
 	return faultTimeout
 }
 
-// Hold adds a fault, calls begun with it, waits for its duration or the end of ctx, and ends the
-// fault. If this process is killed, the fault lasts as long as after Add.
+// Hold adds a fault, passes it to begun, waits for the end of its duration or of ctx, and ends the
+// fault. If this process is killed, the fault goes on like a fault of Add.
 func Hold(ctx context.Context, t *kind.Testbed, wanted spec.Fault, begun func(spec.Fault) error) error {
 	lasts := time.Duration(wanted.For)
 	if wanted.EndsOnlyByCommand() {
@@ -152,7 +152,7 @@ func removed(ctx context.Context, t *kind.Testbed) (bool, error) {
 		there, err := cluster.Exists(ctx, name)
 		switch {
 		case err != nil:
-			return stateless, nil // Down also stops the container engine; the next step reports other failures
+			return stateless, nil // Down may have stopped the container engine; the next step reports other failures
 		case there && stateless:
 			return false, fmt.Errorf("cluster %s exists without %s: %w", name, t.State, kind.ErrDown)
 		case there:

@@ -21,7 +21,7 @@ import (
 // delayProgram runs on the node of an API server whose answers are delayed.
 var delayProgram = image.Binary{Name: "testbed-delay", Package: kind.ModulePath + "/kind/fault/delay/testbed-delay"}
 
-// apiLatency delays answers with a proxy on the API server's node. Some kernels lack tc netem.
+// apiLatency delays answers with a proxy on the API server's node: some kernels lack tc netem.
 type apiLatency struct {
 	onNodes
 	testbed *kind.Testbed
@@ -51,8 +51,8 @@ func (l apiLatency) Available(ctx context.Context) error {
 	return err
 }
 
-// Inject copies the proxy to the node and redirects connections to it. The copy stays until the
-// fault ends.
+// Inject copies the proxy to the node and redirects the API server's connections to the proxy. The
+// copy stays until the fault ends.
 func (l apiLatency) Inject(ctx context.Context) error {
 	built, err := l.testbed.Build(ctx, delayProgram)
 	if err != nil {

@@ -17,7 +17,7 @@ type injection interface {
 	Available(ctx context.Context) error
 	// Inject applies the fault, which ends after its duration unless only a command can end it.
 	Inject(ctx context.Context) error
-	// Clear ends the fault. It also works if Inject failed or never ran, or the fault has ended.
+	// Clear ends the fault. It also works if Inject failed or never ran, or if the fault has ended.
 	Clear(ctx context.Context) error
 }
 
@@ -29,7 +29,7 @@ type roleAndKind struct {
 	kind spec.Kind
 }
 
-// injections has a line for each fault. A new one also needs a line in the shapes of package spec.
+// injections has an entry for each kind of fault. A new kind also needs an entry in spec's shapes.
 var injections = map[roleAndKind]prepare{
 	{spec.Upstream, spec.Status}:      changeAnswers,
 	{spec.Upstream, spec.Latency}:     changeAnswers,
@@ -74,7 +74,7 @@ func injectionOf(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection,
 	return prepared(ctx, t, f)
 }
 
-// activeInjection returns an injection for Clear, without a lookup of the target that could fail.
+// activeInjection returns an injection on which only Clear may be called. It asks no API server.
 func activeInjection(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
 	switch {
 	case f.AppliedByUpstream():
@@ -146,5 +146,5 @@ type unsupported struct{ reason string }
 
 func (u unsupported) Error() string { return "not supported by the testbed: " + u.reason }
 
-// EnvironmentError marks the error for internal/program: exit code 3.
+// EnvironmentError marks the error as an environment error: internal/program exits with code 3.
 func (unsupported) EnvironmentError() {}

@@ -7,7 +7,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
-// TestInjections checks that each fault that can be described can be applied, and the reverse.
+// TestInjections checks that injections and package spec contain the same kinds of faults.
 func TestInjections(t *testing.T) {
 	described := 0
 	for _, role := range spec.Roles() {

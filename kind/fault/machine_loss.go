@@ -56,7 +56,7 @@ func (l machineLoss) object(ctx context.Context) (*corev1.Node, error) {
 	return node, nil
 }
 
-// Inject stops the machine and deletes its Node, as machine-controller-manager does.
+// Inject stops the machine and deletes its Node, like machine-controller-manager.
 func (l machineLoss) Inject(ctx context.Context) error {
 	node, err := l.object(ctx)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 type onNodes struct {
 	fault  spec.Fault
 	method nodescript.Method
-	// arguments has the argument of the method for each node that applies the fault.
+	// arguments maps each node that applies the fault to its argument of the method.
 	arguments map[*cluster.Node]string
 }
 

@@ -61,7 +61,7 @@ func (r *recreatedService) Available(ctx context.Context) error {
 	return err
 }
 
-// Inject deletes the Service until it is recreated with another address.
+// Inject deletes the Service, repeatedly if needed, until the new Service has another address.
 func (r *recreatedService) Inject(ctx context.Context) error {
 	before := r.service.Spec.ClusterIP
 	for r.service.Spec.ClusterIP == before {

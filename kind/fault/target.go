@@ -50,7 +50,7 @@ func ResolveTarget(ctx context.Context, t *kind.Testbed, target spec.Target) (sp
 }
 
 // byShortName maps short names to full names. If several names have the same short name, it maps
-// their full names to themselves.
+// each of their full names to itself.
 func byShortName(names []string, short func(string) string) map[string]string {
 	count, parts := map[string]int{}, map[string]string{}
 	for _, name := range names {
@@ -101,7 +101,7 @@ func listPods(ctx context.Context, target spec.Target, c *cluster.Cluster, optio
 	return Pods{target, c, api, list.Items}, nil
 }
 
-// First returns the first running pod by name.
+// First returns the running pod whose name sorts first.
 func (p Pods) First() (*corev1.Pod, error) {
 	var first *corev1.Pod
 	for i := range p.items {
@@ -116,8 +116,8 @@ func (p Pods) First() (*corev1.Pod, error) {
 	return first, nil
 }
 
-// killPods deletes the pods without a grace period. The kubelet still sends SIGTERM first, and the
-// pods' controllers recreate them.
+// killPods deletes the pods without a grace period. The kubelet still sends SIGTERM before SIGKILL,
+// and the controllers recreate the pods.
 func killPods(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
 	pods, err := PodsOf(ctx, t, f.Target)
 	return oneShot(func(ctx context.Context) error {
@@ -151,7 +151,7 @@ func onNodesOfPods(method nodescript.Method, argumentsOf func(corev1.Pod) []stri
 
 func podName(pod corev1.Pod) []string { return []string{pod.Namespace + "/" + pod.Name} }
 
-// volumesOf returns the persistent volumes of a pod, in the form of nodescript.FillVolumes.
+// volumesOf returns the persistent volumes of a pod, in the form that nodescript.FillVolumes takes.
 func volumesOf(pod corev1.Pod) []string {
 	claimed := map[string]bool{}
 	for _, volume := range pod.Spec.Volumes {

@@ -58,7 +58,7 @@ func (r *Rig) begin(ctx context.Context, bug Bug) error {
 }
 
 // pendingCaches returns why the caches are not rolled out, or an empty string. The Extension's
-// status and the mirrors on nodes are not enough. If the addresses did not change, both can be up
+// status and the mirrors on nodes do not prove it: if the addresses did not change, both can be up
 // to date while the pods of the previous Shoot still run.
 func (r *Rig) pendingCaches(ctx context.Context, namespace string) (string, error) {
 	var resource resourcesv1alpha1.ManagedResource

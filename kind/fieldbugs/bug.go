@@ -22,24 +22,24 @@ const (
 
 // Manifests of the Shoots that bugs start with, relative to the root of the repository.
 const (
-	// TwoCaches has a cache for alpha and one for beta, none for gamma.
+	// TwoCaches configures caches for alpha and beta, but not for gamma.
 	TwoCaches = "kind/fieldbugs/shoots/two-caches.yaml"
-	// OneCache has a cache for beta only.
+	// OneCache configures a cache for beta only.
 	OneCache = "kind/fieldbugs/shoots/one-cache.yaml"
 )
 
 // DefaultBound is the time limit of a bug without a Bound.
 const DefaultBound = 4 * time.Minute
 
-// A Bug is a report of users, with the steps that reproduce it.
+// A Bug describes a bug that users reported, and the steps that reproduce it.
 type Bug struct {
 	// ID ("s22") is also the name of the scenario in e2e. Slug ("service-recreated") is easier to
 	// remember. Title is one line.
 	ID, Slug, Title string
 	// Reports are issues that describe the bug, as <project>#<number>.
 	Reports []string
-	// Symptom is what the reporters saw. Fault causes it in the testbed. Expectation is what must
-	// happen instead.
+	// Symptom is what the reporters saw. Fault causes this symptom in the testbed. Expectation is what
+	// must happen instead.
 	Symptom, Fault, Expectation string
 	Lane                        Lane
 	// Shoot is the manifest of the Shoot that the bug starts with. The default is TwoCaches.

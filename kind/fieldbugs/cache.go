@@ -91,17 +91,17 @@ func (r *Rig) volumeOf(ctx context.Context, upstream string) (v volume, err erro
 // shortNode returns the short name of a node of the shoot, as command lines use it.
 func shortNode(name string) string { return name[strings.LastIndex(name, "-")+1:] }
 
-// settled bounds how long a restarted cache takes to serve new images: its rollout, the new
-// configuration of nodes, and the five seconds before it asks its upstream again after a failure.
+// settled limits the time until a restarted cache serves new images: the rollout, the configuration
+// of nodes, and five seconds in which the cache asks no upstream after a failure.
 const settled = 40 * time.Second
 
-// soon bounds how long a running cache takes to serve a new image. It is well above the measured
+// soon limits the time until a running cache serves a new image. It is well above the measured
 // times (1.5 to 3.1 s in s4, s16, s21 and s22), and below the 30 s for which containerd waits for a
-// cache that hangs. The bound settled is for restarted caches (up to 15.3 s in s17 and s23).
+// cache that hangs. Restarted caches (up to 15.3 s in s17 and s23) have another bound, settled.
 const soon = 20 * time.Second
 
 // newImage pushes an image and pulls it on one worker through the cache, which then stores it. It
-// checks no claim, but tries new images until the cache serves one.
+// checks no claim: it tries new images until the cache serves one.
 func (r *Rig) newImage(ctx context.Context, upstream string) (pull.Pushed, error) {
 	return r.imageWithin(ctx, upstream, settled)
 }
@@ -123,8 +123,8 @@ func (r *Rig) imageWithin(ctx context.Context, upstream string, bound time.Durat
 	return img, err
 }
 
-// requireCached requires that a new image of alpha comes through its running cache, and returns the
-// image.
+// requireCached requires that a new image of alpha comes through alpha's running cache, and returns
+// the image.
 func (r *Rig) requireCached(ctx context.Context, claim string) (pull.Pushed, error) {
 	return r.requireCachedWithin(ctx, claim, soon)
 }

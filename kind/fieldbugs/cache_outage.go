@@ -11,7 +11,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/pull"
 )
 
-// refused is a cache that refuses connections.
+// refused returns a Bug: a cache refuses connections.
 func refused() Bug {
 	const more = 3 * time.Second
 	return Bug{
@@ -34,7 +34,7 @@ func refused() Bug {
 	}
 }
 
-// directPull measures a pull of an upstream without a cache.
+// directPull measures a pull from an upstream that has no cache.
 func (r *Rig) directPull(ctx context.Context) (time.Duration, error) {
 	img, err := r.Push(ctx, "gamma")
 	if err != nil {
@@ -67,12 +67,12 @@ func (r *Rig) pullPast(ctx context.Context, bound time.Duration, flags ...string
 	return r.Within("the pull without the cache", Slowest(report), bound)
 }
 
-// blackHole is a cache whose packets are dropped.
+// blackHole returns a Bug: packets to a cache are dropped.
 func blackHole() Bug {
 	const (
 		layers = 5
-		// The manifest by tag and by digest, the config, the layer with the program, and the other
-		// layers. Each waits for dial_timeout, and containerd fetches three layers concurrently.
+		// The objects are the manifest by tag and by digest, the config, the layer with the program, and
+		// the other layers. Each waits for dial_timeout; containerd requests three layers at a time.
 		objects, dialTimeout, more = 4 + layers, time.Second, 5 * time.Second
 	)
 	return Bug{
@@ -91,7 +91,7 @@ func blackHole() Bug {
 	}
 }
 
-// hang is a cache that accepts connections and never answers.
+// hang returns a Bug: a cache accepts connections and never answers.
 func hang() Bug {
 	const bound = 45 * time.Second
 	return Bug{
@@ -128,10 +128,10 @@ func hang() Bug {
 	}
 }
 
-// Stuck is a Shoot with a cache whose volume is never bound.
+// Stuck is the manifest of a Shoot with a cache whose volume is never bound.
 const Stuck = "kind/fieldbugs/shoots/stuck.yaml"
 
-// stuckCache is a cache whose volume is never bound.
+// stuckCache returns a Bug: the volume of a cache is never bound.
 func stuckCache() Bug {
 	const bound = soon
 	return Bug{
@@ -179,7 +179,7 @@ func stuckCache() Bug {
 }
 
 // awaitNamed waits until the health of the caches' ManagedResource names the blocked cache.
-// Operators and owners of the Shoot can read it.
+// Operators and owners of the Shoot can read this health.
 func (r *Rig) awaitNamed(ctx context.Context, name string, bound time.Duration) error {
 	return r.Soon(ctx, "the ManagedResource names the blocked cache", bound, func(ctx context.Context) (bool, string, error) {
 		out, err := r.Kubectl(ctx, "seed", "get", "managedresource", v1alpha3.ManagedResourceCaches, "--namespace=shoot--local--local",

@@ -14,7 +14,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/pull"
 )
 
-// damaged is a cache with blobs that a crash or a failing disk has damaged.
+// damaged returns a Bug: a crash or a failing disk has damaged blobs of a cache.
 func damaged() Bug {
 	const bound = 20 * time.Second
 	return Bug{
@@ -59,7 +59,7 @@ func (r *Rig) damage(ctx context.Context, img pull.Pushed) error {
 	for _, argv := range [][]string{
 		{"truncate", "--no-create", "--size=" + fmt.Sprint(cut.Size/2), volume.blob(cut)},
 		{"truncate", "--no-create", "--size=0", volume.blob(config)},
-		// Sixteen zeros in the middle of random bytes.
+		// Write sixteen zeros into the middle of random bytes.
 		{"dd", "if=/dev/zero", "of=" + volume.blob(other), "bs=1", "count=16", "seek=" + fmt.Sprint(other.Size/2), "conv=notrunc,nocreat", "status=none"},
 	} {
 		if _, err := r.Exec(ctx, volume.node, argv...); err != nil {
@@ -69,14 +69,14 @@ func (r *Rig) damage(ctx context.Context, img pull.Pushed) error {
 	return nil
 }
 
-// blob returns the file of an object on the volume.
+// blob returns the path of an object's file on the volume.
 func (v volume) blob(object pull.Object) string {
 	hex := object.Digest[len("sha256:"):]
 	return path.Join(v.folder, "docker/registry/v2/blobs/sha256", hex[:2], hex, "data")
 }
 
-// awaitPull pulls the image on worker2 until a pull succeeds, as a kubelet does, and requires that
-// this takes at most the bound.
+// awaitPull repeats the pull of the image on worker2 until one succeeds, like a kubelet. It
+// requires that this takes at most the bound.
 func (r *Rig) awaitPull(ctx context.Context, img pull.Pushed, bound time.Duration) (*pull.Report, error) {
 	const claim = "a pull succeeds without help"
 	start := time.Now()
@@ -94,7 +94,7 @@ func (r *Rig) awaitPull(ctx context.Context, img pull.Pushed, bound time.Duratio
 	}
 }
 
-// warmHit is a pull of a cached image.
+// warmHit returns a Bug: a node pulls an image that is cached.
 func warmHit() Bug {
 	return Bug{
 		ID: "s1", Slug: "warm-hit", Title: "a second node gets all blobs from the cache, and a moved tag is noticed",
@@ -137,7 +137,7 @@ func warmHit() Bug {
 	}
 }
 
-// crashState is an empty state file of the registry after a crash, such as a power failure.
+// crashState returns a Bug: a crash, such as a power failure, empties the registry's state file.
 func crashState() Bug {
 	const ready, gone = 20 * time.Second, time.Minute // the TTL is 30 s
 	const collected = "stored blobs are deleted when their TTL expires"

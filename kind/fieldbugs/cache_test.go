@@ -13,7 +13,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
-// TestRequireHit checks that a hit needs at least one blob, and all blobs from the cache's store.
+// TestRequireHit checks that a hit has at least one blob, and all its blobs from the cache's store.
 func TestRequireHit(t *testing.T) {
 	for name, test := range map[string]struct {
 		report            *pull.Report

@@ -10,7 +10,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/pull"
 )
 
-// diskFull is a cache with a full volume.
+// diskFull returns a Bug: the volume of a cache is full.
 func diskFull() Bug {
 	const bound = 10 * time.Second
 	return Bug{
@@ -75,7 +75,7 @@ func (r *Rig) files(ctx context.Context, volume volume, objects []pull.Object) (
 	return len(strings.Fields(out)), err
 }
 
-// freesDisk is an expired TTL that must free disk space.
+// freesDisk returns a Bug: an expired TTL must free disk space.
 func freesDisk() Bug {
 	const bound = 90 * time.Second
 	const manifestGone = "the file of the manifest is deleted too"
@@ -126,7 +126,7 @@ func freesDisk() Bug {
 	}
 }
 
-// hibernatedDiskLost is a hibernated Shoot whose cache loses the content of its volume.
+// hibernatedDiskLost returns a Bug: a cache of a hibernated Shoot loses the content of its volume.
 func hibernatedDiskLost() Bug {
 	const bound = time.Minute
 	return Bug{

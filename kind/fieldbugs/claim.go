@@ -17,8 +17,8 @@ type Unmet struct {
 
 func (e *Unmet) Error() string { return e.Claim + ": no: " + e.Seen }
 
-// Require returns an *Unmet unless the claim holds, and otherwise adds what was seen to the
-// evidence. The claim must not have values of this run, because Known.Claim is compared with it.
+// Require adds what was seen to the evidence if the claim holds, and returns an *Unmet if not. The
+// claim must not contain values of this run, because Known.Claim is compared with it.
 func (r *Rig) Require(claim string, holds bool, seen string, args ...any) error {
 	text := fmt.Sprintf(seen, args...)
 	if !holds {

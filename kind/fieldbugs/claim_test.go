@@ -12,7 +12,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/pull"
 )
 
-// rigOf returns a rig whose commands succeed and print the result of the function.
+// rigOf returns a rig whose commands succeed and print the result of answer.
 func rigOf(answer func(line string) string) *Rig {
 	return &Rig{transcript: io.Discard, result: &Result{}, execute: func(_ context.Context, args []string, out, _ io.Writer) int {
 		_, _ = io.WriteString(out, answer(strings.Join(args, " ")))
@@ -20,8 +20,8 @@ func rigOf(answer func(line string) string) *Rig {
 	}}
 }
 
-// wantClaim checks the result of a claim. If it holds, err is nil and the evidence has the claim.
-// Otherwise err is an *Unmet with the claim.
+// wantClaim checks err and the evidence. If the claim holds, err must be nil and the evidence must
+// contain the claim. Otherwise err must be an *Unmet with the claim.
 func wantClaim(t *testing.T, r *Rig, err error, claim string, holds bool) {
 	t.Helper()
 	var unmet *Unmet
@@ -46,8 +46,8 @@ func TestWithin(t *testing.T) {
 	}
 }
 
-// TestSoon checks that a claim does not hold if its bound is exceeded. Any other error, and the end
-// of the bug, is not an *Unmet.
+// TestSoon checks that Soon returns an *Unmet if the bound of the claim is exceeded, but not for
+// other errors or if the time of the bug is over.
 func TestSoon(t *testing.T) {
 	const claim = "it comes"
 	broken := errors.New("no such node")
@@ -116,7 +116,7 @@ func TestBlobsBy(t *testing.T) {
 }
 
 // TestThroughCache checks that the cache must fetch all blobs, and that no part of the pull may
-// bypass it.
+// bypass the cache.
 func TestThroughCache(t *testing.T) {
 	img := pull.Pushed{Objects: make([]pull.Object, 3)}
 	for name, test := range map[string]struct {

@@ -22,11 +22,11 @@ const (
 	BadCredentials = "kind/fieldbugs/shoots/credentials-bad.yaml"
 )
 
-// accepted is the SHA-256 of user and password of the Shoot Credentials.
+// accepted is the SHA-256 of the user:password in the manifest Credentials.
 const accepted = "2b7810ddb0cd8dca2f4c691d1a5dc5180612030a1594808b00bc832ba1d3d428"
 
-// credentials is a cache for an upstream that requires credentials. The e2e scenario credentials
-// covers their rotation.
+// credentials returns a Bug: an upstream requires credentials. The e2e scenario "credentials"
+// covers the rotation of credentials.
 func credentials() Bug {
 	return Bug{
 		ID: "s16", Slug: "credentials", Title: "special characters in credentials, a bad Secret, an unrelated realm",
@@ -89,8 +89,8 @@ func (r *Rig) requireAuthorized(ctx context.Context, claim string) error {
 		"the upstream sent %d of %d blobs to requests with credentials, %d to all requests; a request without credentials gets status %s", shown, blobs, given, code)
 }
 
-// blobsGiven counts in an access log how often the upstream sent a blob of the image (given), and
-// how often for a request with credentials (shown).
+// blobsGiven counts, in an access log, the blobs of the image that the upstream sent (given), and
+// those of them for which the request had credentials (shown).
 func blobsGiven(log string, img pull.Pushed) (given, shown int, err error) {
 	repository := img.Reference[strings.Index(img.Reference, "/")+1 : strings.LastIndex(img.Reference, ":")]
 	for line := range strings.Lines(log) {
@@ -140,8 +140,8 @@ func (r *Rig) unrelatedRealm(ctx context.Context) error {
 		"%d requests with credentials at gamma, %d at the upstream's own realm", leaked, sent)
 }
 
-// credentialsSent restarts alpha's cache while alpha names a realm, pulls on a node, and counts the
-// token requests with credentials that an upstream received.
+// credentialsSent restarts alpha's cache while alpha names the realm, pulls on a node, and counts
+// the token requests with credentials that the upstream seenBy received.
 func (r *Rig) credentialsSent(ctx context.Context, realm, seenBy string) (int, error) {
 	earlier, err := r.tokenRequests(ctx, seenBy)
 	if err != nil {

@@ -32,7 +32,7 @@ func TestAccepted(t *testing.T) {
 	}
 }
 
-// TestTokenRequests checks that only token requests count, and only those with credentials.
+// TestTokenRequests checks that nothing but token requests with credentials counts.
 func TestTokenRequests(t *testing.T) {
 	r := rigOf(func(string) string {
 		return `{"path":"/token","authorization":true}` + "\n" + `{"path":"/token","authorization":false}` + "\n" +

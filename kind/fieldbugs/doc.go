@@ -1,10 +1,10 @@
 // Package fieldbugs describes and reproduces bugs of image pull caches that users reported. A Bug
-// has its reports, its symptom, the fault that causes it, and what must happen instead.
+// lists its reports, its symptom, the fault that causes this symptom, and the expectation.
 //
 // A bug runs command lines of `testbed` and checks claims about their output. docs/field-bugs.md
 // lists all bugs and their commands. The package must not know how commands are executed: the
-// caller of Reproduce provides this.
+// caller of Reproduce provides a function for that.
 //
-// A bug with a Known mark is reproduced too, and must fail at the claim that Known names. When this
-// claim holds, the run fails until Known is removed.
+// A bug with a Known mark must fail at the claim that Known names. If this claim holds, the run
+// fails until someone removes the mark.
 package fieldbugs

@@ -12,7 +12,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/file"
 )
 
-// measured.json has the last result of each bug on real clusters.
+// measured.json contains the last result of each bug on real clusters.
 //
 //go:embed measured.json
 var measured []byte

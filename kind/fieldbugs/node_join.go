@@ -14,7 +14,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/readiness"
 )
 
-// join is a machine that is lost and replaced by a new one.
+// join returns a Bug: a machine is lost, and a new one replaces it.
 func join() Bug {
 	const (
 		slower  = 20 * time.Second
@@ -66,7 +66,7 @@ func join() Bug {
 	}
 }
 
-// joined has the times of a machine that joined the cluster.
+// joined holds what rejoin measures while a machine joins the cluster.
 type joined struct {
 	series // the pulls during the join
 	// ready is the time until the Node was Ready and gardener-node-agent had applied the operating
@@ -103,8 +103,8 @@ func (r *Rig) rejoin(ctx context.Context, wanted func(mirror string) bool) (join
 // series is the result of consecutive pulls.
 type series struct {
 	succeeded int
-	// failure is the last error of a pull. It ignores errors while containerd does not run, because
-	// gardener-node-agent restarts containerd after a change of its configuration.
+	// failure is the last error of a pull. Errors while containerd does not run do not count, because
+	// gardener-node-agent restarts containerd when it changes the configuration.
 	failure error
 	// slowest is the duration of the slowest pull, failed ones included.
 	slowest time.Duration
@@ -124,7 +124,7 @@ func (r *Rig) pullUntil(ctx context.Context, done <-chan error) (s series, err e
 		if err != nil {
 			continue
 		}
-		if !exists { // before, the testbed deletes the images of the machine
+		if !exists { // before that, the testbed deletes the machine's images
 			_, exists = r.node(ctx, "worker2")
 			continue
 		}
@@ -154,7 +154,7 @@ func (r *Rig) noPullFails(s series, bound time.Duration) error {
 }
 
 const (
-	// pullPause is between two pulls of a series.
+	// pullPause is the time between two pulls of a series.
 	pullPause = 300 * time.Millisecond
 	// containerdSocket is part of the error of crictl if containerd does not run.
 	containerdSocket = "containerd.sock: connect:"

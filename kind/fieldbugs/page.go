@@ -55,7 +55,7 @@ func Page(bugs []Bug, results []Result) string {
 	return page.String()
 }
 
-// untilReady has the commands of Rig.begin that follow `shoot apply` in every bug.
+// untilReady contains the commands of Rig.begin that follow `shoot apply` in every bug.
 var untilReady = []string{
 	"# until all workers have the mirrors of all caches:",
 	"testbed shoot get",
@@ -101,7 +101,7 @@ func tightest(figures []Figure) string {
 // String returns the time and its bound.
 func (f Figure) String() string { return fmt.Sprintf("%.1f s of %.0f s", f.Seconds, f.Bound) }
 
-// faultOf returns the arguments of `testbed fault add` as Markdown code, or a text without a fault.
+// faultOf returns the arguments of `testbed fault add` as Markdown code, or why there is no fault.
 func faultOf(bug Bug) string {
 	if strings.HasPrefix(bug.Fault, "none: ") {
 		return bug.Fault

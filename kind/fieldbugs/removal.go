@@ -11,7 +11,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/pull"
 )
 
-// drain disables the extension while gardener-node-agent of one node is stopped.
+// drain returns a Bug: the extension is disabled while gardener-node-agent of one node is stopped.
 func drain() Bug {
 	const longest = 5 * time.Second
 	const unmanaged = "/etc/containerd/certs.d/foreign.example"
@@ -64,8 +64,8 @@ func drain() Bug {
 	}
 }
 
-// pullWhile pulls at least one new image of alpha, one after another, while do runs. It returns the
-// duration of the slowest pull, or an *Unmet if a pull failed. It always waits for do.
+// pullWhile pulls new images of alpha in sequence, at least one, while do runs. It returns the
+// duration of the slowest pull, or an *Unmet if a pull failed. It always waits for the end of do.
 func (r *Rig) pullWhile(ctx context.Context, flags []string, do func(context.Context) error) (time.Duration, error) {
 	background := r.background()
 	done := make(chan error, 1)
@@ -90,7 +90,7 @@ func (r *Rig) pullWhile(ctx context.Context, flags []string, do func(context.Con
 	}
 }
 
-// removeOne removes one of two caches.
+// removeOne returns a Bug: one of two caches is removed.
 func removeOne() Bug {
 	return Bug{
 		ID: "s9", Slug: "cache-removed", Title: "one of two caches is removed",

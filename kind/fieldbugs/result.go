@@ -19,9 +19,9 @@ const (
 	Held Verdict = "held"
 	// Broken means that a claim does not hold, or that the bug could not be reproduced.
 	Broken Verdict = "broken"
-	// KnownBroken means that the claim of Known does not hold, as expected.
+	// KnownBroken means that the claim that Known marks as failing does not hold, as expected.
 	KnownBroken Verdict = "known"
-	// Fixed means that the claim of Known holds. Known must be removed.
+	// Fixed means that the claim that Known marks as failing now holds. Known must be removed.
 	Fixed Verdict = "fixed"
 )
 
@@ -68,8 +68,8 @@ type Options struct {
 	Transcript io.Writer
 	// Progress, if not nil, is called with each command before it runs.
 	Progress func(command string)
-	// OnBroken, if not nil, is called once: before the faults are deleted if the verdict is Broken
-	// or Fixed, or else after a failed clean-up. A signal ends ctx, the bound of the bug does not.
+	// OnBroken, if not nil, is called at most once: for the verdict Broken or Fixed before the faults
+	// are deleted, or else after a failed clean-up. A signal ends ctx, the bound does not.
 	OnBroken func(ctx context.Context, reason string)
 }
 
@@ -123,7 +123,7 @@ func (r *Rig) reproduce(ctx context.Context, bug Bug) error {
 	return bug.Reproduce(ctx, r)
 }
 
-// cleanUp deletes all faults and reverts the other changes of the bug, the last one first, even
+// cleanUp deletes all faults and reverts the other changes of the bug, the last change first, even
 // after a signal.
 func (r *Rig) cleanUp(ctx context.Context) error {
 	ctx, cancel := progress.Within(context.WithoutCancel(ctx), cleanUpTimeout, "not cleaned up")

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// console is a fake testbed that prints output for command lines and records them.
+// console is a fake testbed that records command lines and prints an output for each.
 type console struct {
 	lines  []string
 	refuse string // command lines with this text fail
@@ -39,7 +39,7 @@ func (c *console) execute(_ context.Context, args []string, out, err io.Writer) 
 	return 0
 }
 
-// The commands that begin runs until the caches are rolled out, and their final output.
+// The commands that Rig.begin repeats until the caches are rolled out, and their final output.
 const (
 	getResource = "kubectl seed get --namespace=shoot--local--local --output=json managedresource extension-registry-cache"
 	getCaches   = "kubectl shoot get --namespace=kube-system --output=json statefulsets --selector=upstream-host"
@@ -88,7 +88,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// untilBegun has the lines of the page that follow `shoot apply`.
+// untilBegun contains the lines of the page that follow `shoot apply`.
 var untilBegun = []string{
 	"# until all workers have the mirrors of all caches:", "testbed shoot get",
 	"# until the caches run with the current configuration:",

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// Execute runs `testbed` with the arguments and returns the exit code. The result goes to out,
-// progress and messages to err.
+// Execute runs `testbed` with the arguments and returns the exit code. It writes the result to out,
+// and progress and messages to err.
 type Execute func(ctx context.Context, args []string, out, err io.Writer) int
 
 // Rig runs the commands of a bug and records them.
@@ -30,8 +30,8 @@ type Rig struct {
 // Afterwards calls undo when the bug has ended, even after a failure.
 func (r *Rig) Afterwards(undo func(ctx context.Context) error) { r.undo = append(r.undo, undo) }
 
-// background returns a rig for commands that run at the same time as others. They are not recorded:
-// the caller adds a Note.
+// background returns a rig for commands that run at the same time as others. They are not recorded;
+// instead, the caller adds a Note.
 func (r *Rig) background() *Rig {
 	return &Rig{execute: r.execute, transcript: io.Discard, result: &Result{ID: r.result.ID}}
 }
@@ -39,7 +39,7 @@ func (r *Rig) background() *Rig {
 // Note records a comment about something that is not a command of `testbed`, such as a wait.
 func (r *Rig) Note(text string) { r.show(func() { r.script.note(text) }) }
 
-// show calls write and reports the lines that it added to the script as progress.
+// show calls write, and reports as progress the lines that write has added to the script.
 func (r *Rig) show(write func()) {
 	before := len(r.script.lines)
 	write()
@@ -68,8 +68,8 @@ func lastLine(output string) string {
 	return output[strings.LastIndex(output, "\n")+1:]
 }
 
-// Testbed runs a command and returns its standard output, even with an error. The error of a failed
-// command is a *CommandError.
+// Testbed runs a command and returns its standard output, even if the command fails. The error of a
+// failed command is a *CommandError.
 func (r *Rig) Testbed(ctx context.Context, args ...string) (string, error) {
 	r.show(func() { r.script.run(args) })
 	return r.run(ctx, args)

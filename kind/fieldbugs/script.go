@@ -26,7 +26,7 @@ type line struct {
 	variable string
 	// image is the number of the pushed image, or 0.
 	image int
-	// digest and parts are true if later lines need the digest of the image, or of its parts.
+	// digest is true if later lines need the digest of the image; parts, if those of its parts.
 	digest, parts bool
 }
 
@@ -175,7 +175,7 @@ func (s *script) named(text string) string {
 	return text
 }
 
-// forProgram has the flags for programs, which recorded commands leave out.
+// forProgram lists flags for output to programs. Recorded commands omit these flags.
 var forProgram = []string{"--json", "--output=json"}
 
 // commandLine returns the recorded form of a command.
@@ -204,7 +204,7 @@ func (s *script) word(arg string) string {
 // simple matches a variable that needs no braces.
 var simple = regexp.MustCompile(`^\$\{(\w+)\}$`)
 
-// again starts a loop that runs until a condition is true. end ends it.
+// again starts a loop that runs until a condition is true. The function end ends the loop.
 func (s *script) again(until string) (end func()) {
 	outer := s.loop
 	s.note("until " + until + ":")

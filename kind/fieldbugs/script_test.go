@@ -73,7 +73,7 @@ func TestCommandsOfThePage(t *testing.T) {
 				return err
 			}
 		}
-		if _, err := r.volumeOf(ctx, "alpha"); err != nil { // is known already
+		if _, err := r.volumeOf(ctx, "alpha"); err != nil { // the answers are known: nothing is recorded
 			return err
 		}
 		tries := 0
@@ -117,7 +117,7 @@ func TestCommandsOfThePage(t *testing.T) {
 	}
 }
 
-// TestFailedAttempts checks that the script has no failed attempt, only the successful one.
+// TestFailedAttempts checks that the script contains the successful attempt but no failed one.
 func TestFailedAttempts(t *testing.T) {
 	pushes, pulls := 0, 0
 	execute := func(_ context.Context, args []string, out, _ io.Writer) int {

@@ -9,7 +9,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
-// serviceRecreated is a cache whose endpoint changes while nodes use the old endpoint.
+// serviceRecreated returns a Bug: the endpoint of a cache changes while nodes use the old one.
 func serviceRecreated() Bug {
 	const maxStall, maxHeal = 5 * time.Second, 30 * time.Second
 	const quick = "no pull takes longer than 5 s while nodes only have the old address"

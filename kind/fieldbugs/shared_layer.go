@@ -11,10 +11,10 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/pull"
 )
 
-// ShortTTL is a Shoot whose cache for alpha has a TTL of 30 s.
+// ShortTTL is the manifest of a Shoot whose cache for alpha has a TTL of 30 s.
 const ShortTTL = "kind/fieldbugs/shoots/short-ttl.yaml"
 
-// sharedLayer is a layer of two images that is deleted when the first image expires.
+// sharedLayer returns a Bug: a layer of two images is deleted when the first image expires.
 func sharedLayer() Bug {
 	const ttl, bound = 30 * time.Second, 10 * time.Second
 	return Bug{
@@ -74,7 +74,7 @@ func sharedLayer() Bug {
 	}
 }
 
-// split returns the objects that an image shares with another one, and the others.
+// split returns the objects that an image shares with another image, and its own objects.
 func split(image, other pull.Pushed) (shared, own []pull.Object) {
 	for _, object := range image.Objects {
 		if slices.ContainsFunc(other.Objects, func(o pull.Object) bool { return o.Digest == object.Digest }) {

@@ -62,8 +62,8 @@ func TestAwaitCollected(t *testing.T) {
 	}
 }
 
-// TestRequireAnswer checks that the digest of the answer must be that of the blob, so a truncated
-// answer is not complete.
+// TestRequireAnswer checks that the digest of the answer must be that of the blob, so that a
+// truncated answer is detected.
 func TestRequireAnswer(t *testing.T) {
 	blob := pull.Object{Digest: "sha256:" + strings.Repeat("5", 64)}
 	for sum, holds := range map[string]bool{strings.Repeat("5", 64): true, strings.Repeat("6", 64): false, "": false} {

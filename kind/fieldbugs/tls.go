@@ -13,7 +13,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
-// HTTPS is a Shoot with http.tls.
+// HTTPS is the manifest of a Shoot whose caches have http.tls.
 const HTTPS = "kind/fieldbugs/shoots/https.yaml"
 
 // Schemes of endpoints.
@@ -22,9 +22,9 @@ const (
 	byHTTPS = "https://"
 )
 
-// tlsFlip changes http.tls on, off and on again.
+// tlsFlip returns a Bug: http.tls changes to on, off and on again.
 func tlsFlip() Bug {
-	const longest = 15 * time.Second // the cache restarts each time; containerd waits 30 s if it hangs
+	const longest = 15 * time.Second // the cache restarts each time; if it hung, containerd would wait 30 s
 	return Bug{
 		ID: "s17", Slug: "tls-flip", Title: "HTTPS of a cache goes on, off and on again",
 		Reports: []string{"gardener-extension-registry-cache#324", "gardener-extension-registry-cache#344"},
@@ -74,8 +74,8 @@ func (r *Rig) flip(ctx context.Context) error {
 	return r.requireScheme(ctx, "with HTTPS off", byHTTP)
 }
 
-// requireScheme requires that all workers use the endpoints in the status, with the scheme, and
-// pull through the cache of alpha.
+// requireScheme requires that the endpoints in the status have the scheme, that all workers use
+// these endpoints, and that pulls go through the cache of alpha.
 func (r *Rig) requireScheme(ctx context.Context, when, scheme string) error {
 	const configured = 30 * time.Second
 	err := r.Soon(ctx, when+", all nodes use "+scheme, configured, func(ctx context.Context) (bool, string, error) {
@@ -128,8 +128,8 @@ func (r *Rig) requireNoX509(ctx context.Context, node, since string) error {
 }
 
 // noCache is part of the certificate error for a server outside the testbed. Requests to the
-// address of a deleted pod can reach another server there. If a cache had such a certificate,
-// the bug would still detect it, because nodes would not use this cache.
+// address of a deleted pod can reach such a server. If a cache had such a certificate, s17 would
+// still fail, because nodes would not use this cache.
 const noCache = "doesn't contain any IP SANs"
 
 // certificateErrors counts the pulled images and the certificate errors in a journal, and returns
@@ -149,7 +149,7 @@ func certificateErrors(journal string) (pulled, failures int, first string) {
 	return pulled, failures, first
 }
 
-// caRotated is a rotation of the Shoot's CAs.
+// caRotated returns a Bug: the Shoot's CAs are rotated.
 func caRotated() Bug {
 	return Bug{
 		ID: "s18", Slug: "ca-rotation", Title: "the CAs are rotated",
@@ -177,8 +177,8 @@ func caRotated() Bug {
 	}
 }
 
-// endRotation completes a rotation in any phase, for the next bug. It does nothing without a
-// rotation.
+// endRotation completes a rotation in any phase, so that the next bug starts without one. If there
+// is no rotation, it does nothing.
 func (r *Rig) endRotation(ctx context.Context) error {
 	const phases = 2 // from Preparing, two commands complete it
 	for range phases {
@@ -217,7 +217,7 @@ func (r *Rig) rotation(ctx context.Context) (phase gardencorev1beta1.Credentials
 	return status.Rotation, verb, nil
 }
 
-// caDamaged is a damaged CA file on a node.
+// caDamaged returns a Bug: a CA file on a node is damaged.
 func caDamaged() Bug {
 	const bound = 20 * time.Second
 	return Bug{

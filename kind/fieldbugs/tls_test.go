@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestEndRotation checks that a rotation is ended from each phase.
+// TestEndRotation checks that endRotation can end a rotation in each phase.
 func TestEndRotation(t *testing.T) {
 	for name, test := range map[string]struct {
 		phases []string // one for each `shoot get`; the last one stays
@@ -43,7 +43,7 @@ func TestEndRotation(t *testing.T) {
 	}
 }
 
-// TestEndRotationFails checks that errors of endRotation are returned.
+// TestEndRotationFails checks that endRotation returns the errors of its commands.
 func TestEndRotationFails(t *testing.T) {
 	for _, refuse := range []string{"get", "reconcile"} {
 		c := &console{refuse: refuse, shoot: `{"stage": "present", "rotation": "Completing"}`}

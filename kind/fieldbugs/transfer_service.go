@@ -7,7 +7,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/pull"
 )
 
-// Configurations of the testbeds of s25, relative to the root of the repository.
+// Testbed configurations for s25, relative to the root of the repository.
 const (
 	localPull        = "kind/fieldbugs/testbeds/local.yaml"
 	transferService  = "kind/fieldbugs/testbeds/transfer.yaml"
@@ -15,7 +15,7 @@ const (
 	transferDeadline = 6 * time.Minute
 )
 
-// transfer is a node whose containerd pulls with the transfer service.
+// transfer returns a Bug: containerd pulls with its transfer service.
 func transfer() Bug {
 	return Bug{
 		ID: "s25", Slug: "transfer-service", Title: "containerd's transfer service fetches the images",
@@ -59,7 +59,7 @@ func (r *Rig) transfer(ctx context.Context) error {
 		"%d blobs of the upstream; %s", direct, report.Verdict)
 }
 
-// up updates the testbed to a configuration file.
+// up applies a configuration file to the testbed.
 func (r *Rig) up(ctx context.Context, file string) error {
 	_, err := r.Testbed(ctx, "up", "-f", file)
 	return err

@@ -11,7 +11,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
-// Names is a Shoot with upstreams whose names are difficult.
+// Names is the manifest of a Shoot with difficult names of upstreams.
 const Names = "kind/fieldbugs/shoots/names.yaml"
 
 // hardNames are the upstreams of Names. These hosts do not exist: their images can only come
@@ -21,7 +21,7 @@ var hardNames = []string{
 	"port.upstream.test:5000", "port-5000.upstream.test", "[2001:db8::7]:5000",
 }
 
-// names has upstreams whose names collide or are long, have a port, or are IP addresses.
+// names returns a Bug: names of upstreams collide, are long, have a port, or are IP addresses.
 func names() Bug {
 	const reconciled, configured = 45 * time.Second, time.Minute // eight pods start at once
 	return Bug{
@@ -113,8 +113,8 @@ func missingNames(status status.Shoot, upstreams []string) ([]string, error) {
 	return missing, err
 }
 
-// written returns, for each object of the caches, a version that changes when its spec is written.
-// It is the resource version of a Service, which has no status here, or the generation.
+// written returns, for each object of the caches, a version that changes with the spec: the
+// resource version for Services, which have no status here, and the generation for other objects.
 func (r *Rig) written(ctx context.Context) (string, error) {
 	var all strings.Builder
 	for _, look := range []struct{ resources, version string }{{"services", "resourceVersion"}, {"statefulsets,networkpolicies", "generation"}} {
@@ -128,8 +128,8 @@ func (r *Rig) written(ctx context.Context) (string, error) {
 	return all.String(), nil
 }
 
-// requireRest requires that no object was written since before, an earlier result of written. Two
-// caches that share an object would overwrite it forever.
+// requireRest compares the result of written with an earlier one, and requires that no object was
+// written. Two caches that share an object would overwrite it forever.
 func (r *Rig) requireRest(ctx context.Context, before string) error {
 	now, err := r.written(ctx)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
-// configuredCache is a cache of a manifest.
+// configuredCache is a cache in a Shoot's manifest.
 type configuredCache struct {
 	Upstream string `json:"upstream"`
 	HTTP     struct {
@@ -39,8 +39,8 @@ func configured(t *testing.T, name string) []configuredCache {
 	return config.Caches
 }
 
-// TestHardNames checks that s23 uses the upstreams of its Shoot, and that their names are as
-// difficult as bug s23 describes.
+// TestHardNames checks that hardNames are upstreams in the manifest Names, and that their names are
+// as difficult as bug s23 describes.
 func TestHardNames(t *testing.T) {
 	var upstreams []string
 	for _, cache := range configured(t, Names) {
@@ -66,7 +66,7 @@ func TestHardNames(t *testing.T) {
 	}
 }
 
-// TestSchemes checks that all caches of the Shoot HTTPS use TLS, and no cache of TwoCaches.
+// TestSchemes checks that all caches in the manifest HTTPS use TLS, and none in TwoCaches.
 func TestSchemes(t *testing.T) {
 	for shoot, want := range map[string]bool{HTTPS: true, TwoCaches: false} {
 		for _, cache := range configured(t, shoot) {
@@ -110,7 +110,7 @@ func statusOf(t *testing.T, text string) status.Shoot {
 	return status
 }
 
-// TestRequireRest checks that requireRest detects a written object, a new one and a missing one.
+// TestRequireRest checks that requireRest detects an object that was written, created or deleted.
 func TestRequireRest(t *testing.T) {
 	const service, set, policy = "Service registry-x 101\n", "StatefulSet registry-x 1\n", "NetworkPolicy registry-x 1\n"
 	count := len(hardNames) + 2
@@ -161,7 +161,7 @@ func TestRequireRestOfNothing(t *testing.T) {
 	}
 }
 
-// TestDifference checks that difference names the objects that were written.
+// TestDifference checks that difference returns the lines of objects that were written.
 func TestDifference(t *testing.T) {
 	for _, test := range []struct{ before, now, want string }{
 		{"a 1\nb 1\n", "a 1\nb 1\n", ""},

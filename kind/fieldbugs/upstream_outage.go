@@ -10,7 +10,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
-// outage is an unreachable upstream whose images are cached.
+// outage returns a Bug: the upstream of cached images is unreachable.
 func outage() Bug {
 	const (
 		byDigest = 5 * time.Second // needs no request to the upstream
@@ -52,7 +52,7 @@ func outage() Bug {
 	}
 }
 
-// outageRestart is a cache that restarts while its upstream is unreachable.
+// outageRestart returns a Bug: a cache restarts while its upstream is unreachable.
 func outageRestart() Bug {
 	const ready, pulled = 30 * time.Second, 15 * time.Second
 	return Bug{
@@ -96,7 +96,7 @@ func outageRestart() Bug {
 	}
 }
 
-// thunderingHerd is an uncached image that all nodes pull at once.
+// thunderingHerd returns a Bug: all nodes pull an uncached image at once.
 func thunderingHerd() Bug {
 	const bound = 15 * time.Second
 	const once = "the upstream sends each blob once"
@@ -131,7 +131,7 @@ func thunderingHerd() Bug {
 	}
 }
 
-// rateLimit is an upstream that answers 429.
+// rateLimit returns a Bug: an upstream answers 429.
 func rateLimit() Bug {
 	return Bug{
 		ID: "s15", Slug: "rate-limit", Title: "the upstream answers 429",

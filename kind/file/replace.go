@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 )
 
-// Replace writes a file with this content and mode by renaming a synced temporary file, so path has
-// either the old or the new content, even if this process is killed. The directory must exist.
-// After an error the old file is unchanged and no temporary file remains.
+// Replace writes a file with this content and mode by renaming a synced temporary file. The file at
+// path therefore has the old or the new content, even if this process is killed. The directory must
+// exist. After an error the old file is unchanged and no temporary file remains.
 func Replace(path string, content []byte, mode fs.FileMode) (err error) {
 	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {

@@ -24,14 +24,14 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-// Admission is an extension's admission component in a garden without gardener-operator. Both of
-// its charts are installed into one namespace of the garden's cluster, which also runs the pods.
+// Admission is an extension's admission component, for a garden without gardener-operator. Both of
+// its charts are installed into one namespace of the garden's cluster. The pods run there too.
 type Admission struct {
 	// Name of the release, the Deployment, the ServiceAccount and the ValidatingWebhookConfiguration.
 	Name string
 	// Namespace belongs to the component: Deploy creates it, Remove deletes it.
 	Namespace string
-	// Application and Runtime are directories of Helm charts. Image is for the runtime chart.
+	// Application and Runtime are the directories of the Helm charts. The runtime chart uses Image.
 	Application, Runtime fs.FS
 	Image                string
 }
@@ -55,7 +55,7 @@ func (a Admission) Deploy(ctx context.Context, garden kubernetes.Interface) erro
 	return nil
 }
 
-// Wait waits up to three minutes for the pods and a registered webhook with a CA bundle.
+// Wait waits up to three minutes until the pods are ready and the webhook has a CA bundle.
 func (a Admission) Wait(ctx context.Context, garden client.Reader) error {
 	if err := waitForDeployment(ctx, garden, client.ObjectKeyFromObject(a.deployment())); err != nil {
 		return err
@@ -68,8 +68,8 @@ func (a Admission) Wait(ctx context.Context, garden client.Reader) error {
 func (a Admission) Remove(ctx context.Context, garden kubernetes.Interface) error {
 	ctx, cancel := progress.Within(ctx, rolloutTimeout, "not done")
 	defer cancel()
-	// Delete the webhook first, because its clients would wait for the pods. Delete RBAC after the
-	// pods.
+	// Delete the webhook first, because its clients would wait for the pods. Delete the RBAC objects
+	// after the pods.
 	failed := errors.Join(remove(ctx, garden.Client(), a.registration()), remove(ctx, garden.Client(), a.deployment()),
 		a.eachChart(func(archive []byte, values any) error {
 			return garden.ChartApplier().DeleteFromArchive(ctx, archive, a.Namespace, a.Name, kubernetes.Values(values))
@@ -89,7 +89,7 @@ func remove(ctx context.Context, garden client.Client, object client.Object) err
 	return kubernetesutils.WaitUntilResourceDeleted(ctx, garden, object, pollInterval)
 }
 
-// eachChart calls do with the archive and the values of each chart, even after an error.
+// eachChart calls function do with the archive and values of each chart, even after an error.
 func (a Admission) eachChart(do func(archive []byte, values any) error) (failed error) {
 	account := map[string]any{"name": a.Name, "namespace": a.Namespace}
 	for _, chart := range []struct {
@@ -128,8 +128,8 @@ func (a Admission) registration() *admissionregistrationv1.ValidatingWebhookConf
 //go:embed shoots.yaml
 var shootDefinition string
 
-// InstallShootDefinition makes a cluster's API server serve Shoots in place of gardener-apiserver;
-// shoots.yaml lists the differences. It returns when they are served.
+// InstallShootDefinition installs the CRD with which a cluster's API server replaces
+// gardener-apiserver (shoots.yaml lists the differences). It returns when Shoots are served.
 func InstallShootDefinition(ctx context.Context, cluster client.Client) error {
 	definition, err := crddeployer.New(cluster, []string{shootDefinition}, false)
 	if err == nil {

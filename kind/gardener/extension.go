@@ -42,7 +42,7 @@ type Extension struct {
 	Registration *gardencorev1beta1.ControllerRegistration
 	// Chart is the directory of its Helm chart.
 	Chart fs.FS
-	// Values for the chart. gardenlet adds those below "gardener".
+	// Values are for the chart. gardenlet adds the values below "gardener".
 	Values map[string]any
 }
 
@@ -51,8 +51,8 @@ type Extension struct {
 // SeedResourceManager applies. SeedResourceManager also deletes objects that only an older version
 // of the chart had.
 //
-// The reconciler's garden is a NewGarden with a Seed, the Registration, and a ControllerDeployment
-// and ControllerInstallation created from the fields.
+// The reconciler's garden is an in-memory client (NewGarden) with a Seed, the Registration, and a
+// ControllerDeployment and ControllerInstallation that are created from the fields.
 func (e Extension) Deploy(ctx context.Context, seed kubernetes.Interface) error {
 	garden, err := e.gardenObjects()
 	if err != nil {
@@ -139,9 +139,9 @@ func (e Extension) Namespace() string { return "extension-" + e.Name }
 
 // Objects returns what Deploy writes into an empty seed, in the order in which it can be applied:
 // the extension's namespace, the Secret with the rendered chart, and the ManagedResource that
-// refers to it. It runs the same reconciler on an in-memory seed, so it contacts no cluster. The
-// same fields give the same objects. Pass the renderer of the seed's client set, since charts may
-// depend on the Kubernetes version.
+// refers to the Secret. It runs the same reconciler on an in-memory seed, so it contacts no
+// cluster. For the same fields it returns the same objects. Pass the renderer of the seed's client
+// set, since charts may depend on the Kubernetes version.
 func (e Extension) Objects(ctx context.Context, renderer chartrenderer.Interface) ([]*unstructured.Unstructured, error) {
 	memory := fake.NewClientBuilder().WithScheme(kubernetes.SeedScheme).Build()
 	seed := fakekubernetes.NewClientSetBuilder().WithClient(memory).WithChartRenderer(renderer).Build()
@@ -176,10 +176,10 @@ func (e Extension) Objects(ctx context.Context, renderer chartrenderer.Interface
 // reconcileTimeout bounds how long the extension may take for one Shoot.
 const reconcileTimeout = time.Minute
 
-// Reconcile makes the extension reconcile each of its Extension resources, with the annotation
-// gardener.cloud/operation as gardenlet does, and returns their number when all are done. It skips
-// resources that are being deleted. Use it after an extension was replaced, while Shoots are
-// unchanged. It fails after at most a minute for each resource.
+// Reconcile makes the extension reconcile each of its Extension resources: like gardenlet, it sets
+// the annotation gardener.cloud/operation. It returns their number when all are reconciled. It
+// skips resources that are being deleted. Use it after the extension was replaced but no Shoot was
+// changed. It fails after at most a minute for each resource.
 func (e Extension) Reconcile(ctx context.Context, seed client.Client) (int, error) {
 	extensions := &extensionsv1alpha1.ExtensionList{}
 	if err := seed.List(ctx, extensions); err != nil {

@@ -155,8 +155,8 @@ func kindsOf(objects []*unstructured.Unstructured) string {
 	return strings.Join(kinds, ", ")
 }
 
-// TestExtensionReconcile emulates the extension: it removes the annotation at the first read and is
-// done at the second.
+// TestExtensionReconcile emulates the extension: at the first read of the resource it removes the
+// annotation, and at the second read it writes the outcome to the status.
 func TestExtensionReconcile(t *testing.T) {
 	for name, test := range map[string]struct {
 		outcome gardencorev1beta1.LastOperationState
@@ -200,7 +200,7 @@ func extensionOf(name, extensionType string, last metav1.Time) *extensionsv1alph
 	}
 }
 
-// acting returns a Get that first acts as the extension. Without an outcome there is no extension.
+// acting returns a Get that then acts as the extension. With an empty outcome it only reads.
 func acting(outcome gardencorev1beta1.LastOperationState) func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
 	return func(ctx context.Context, seed client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 		if err := seed.Get(ctx, key, object, options...); err != nil {

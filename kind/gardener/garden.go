@@ -30,9 +30,9 @@ const SeedName = "local"
 
 // NewGarden returns the testbed's garden cluster with the given objects.
 //
-// It is controller-runtime's fake client: there is no gardener-apiserver, and gardenlet's
-// components only read a few objects from the garden. It validates and defaults nothing, so callers
-// must pass complete objects. Its objects are lost with the process, see OpenGarden.
+// The garden is controller-runtime's fake client: there is no gardener-apiserver, and gardenlet's
+// components only read a few objects from it. The client validates and defaults nothing, so pass
+// complete objects. All objects are lost when the process ends, see OpenGarden.
 func NewGarden(objects ...client.Object) client.Client { return newGardenBuilder(objects...).Build() }
 
 func newGardenBuilder(objects ...client.Object) *fake.ClientBuilder {
@@ -86,10 +86,10 @@ func newClientSet(cluster string, config *rest.Config, scheme *runtime.Scheme) (
 	return clientSet, nil
 }
 
-// OpenGarden is NewGarden for a garden that outlives the process. Secrets, Shoots and ShootStates
-// are stored in the file at path, which only its owner may read. Every write replaces the file
-// before it returns, so a killed process loses nothing. A missing file is an empty garden; its
-// directory must exist. Only one process may have it open at a time.
+// OpenGarden is like NewGarden, but the garden outlives the process. Secrets, Shoots and
+// ShootStates are stored in the file at path, which only its owner may read. Every write replaces
+// the file before it returns, so a killed process loses nothing. The file may be missing, but not
+// its directory. Only one process at a time may open the file.
 func OpenGarden(path string, objects ...client.Object) (client.Client, error) {
 	garden := &gardenFile{path: path}
 	stored, err := garden.read()

@@ -32,8 +32,8 @@ func gardenSecret() *corev1.Secret {
 	}
 }
 
-// TestGardenOutlivesTheProcess opens the garden again after each write, like a process that follows
-// a killed one.
+// TestGardenOutlivesTheProcess opens the garden again after each write, like a process that starts
+// after another process was killed.
 func TestGardenOutlivesTheProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "garden.json")
 	ctx, secret := t.Context(), gardenSecret()
@@ -93,7 +93,7 @@ func TestGardenOutlivesTheProcess(t *testing.T) {
 	}
 }
 
-// TestGardenFileHoldsNothingElse checks that objects from the repository are not in the file.
+// TestGardenFileHoldsNothingElse checks that objects passed to OpenGarden are not in the file.
 func TestGardenFileHoldsNothingElse(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "garden.json")
 	if err := openGarden(t, path).Create(t.Context(), gardenSecret()); err != nil {

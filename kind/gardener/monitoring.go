@@ -22,8 +22,8 @@ type monitoringCRDs struct {
 // monitoringNames are the CRDs of alerts and of scrape configs.
 var monitoringNames = []string{"prometheusrules.monitoring.coreos.com", "scrapeconfigs.monitoring.coreos.com"}
 
-// newMonitoringCRDs returns the deployer. Gardener's deployer has all CRDs of the operator and does
-// not export their manifests, so it gets a client that skips the others.
+// newMonitoringCRDs returns the deployer. Gardener's deployer deploys all CRDs of the operator and
+// does not export their manifests, so it gets a client that skips the unused CRDs.
 func newMonitoringCRDs(seed client.Client) (component.DeployWaiter, error) {
 	all, err := prometheusoperator.NewCRDs(onlyObjects{seed, monitoringNames})
 	return monitoringCRDs{all, seed}, err
@@ -34,7 +34,7 @@ func (c monitoringCRDs) Wait(ctx context.Context) error {
 	return kubernetesutils.WaitUntilCRDManifestsReady(ctx, c.seed, monitoringNames...)
 }
 
-// onlyObjects is a client that finds and creates no objects but those with the names.
+// onlyObjects is a client that finds and creates only objects with one of the names.
 type onlyObjects struct {
 	client.Client
 	names []string

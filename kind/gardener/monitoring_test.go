@@ -15,7 +15,7 @@ func TestMonitoringCRDs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // they are kept
+	for range 2 { // the second Deploy keeps them
 		if err := crds.Deploy(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -17,7 +17,7 @@ import (
 type Node interface {
 	// Name returns the node's name, which is also its host name.
 	Name() string
-	// Exec runs a command and returns its standard output. If it fails, the error has its output.
+	// Exec runs a command and returns its standard output. A failed command's error has its output.
 	Exec(ctx context.Context, argv ...string) (stdout string, err error)
 	// WriteFile writes a file atomically and creates missing parent directories.
 	WriteFile(ctx context.Context, path string, mode fs.FileMode, data []byte) error
@@ -27,7 +27,7 @@ type Node interface {
 type NodeAgent struct {
 	// Binary is the statically linked gardener-node-agent, built with Ldflags.
 	Binary Binary
-	// Kubeconfig is for the shoot as seen from a node. gardener-node-agent needs inline credentials.
+	// Kubeconfig is for the shoot. It has inline credentials and an address that nodes can reach.
 	Kubeconfig []byte
 	// SecretName names the Secret in kube-system with the pool's operating system config.
 	SecretName string
@@ -38,9 +38,9 @@ type NodeAgent struct {
 // Install installs gardener-node-agent on the node, starts it, and returns when its unit is active.
 // It writes only files whose content differs, and restarts the unit only if it wrote a file.
 //
-// It compares with installRecord, the checksums of the last installation, so that no node reads the
-// large binary again. A file that is missing, has another size, or was changed after the record was
-// written, counts as different. So do all files if there is no record.
+// It compares the files with installRecord, the checksums of the last installation, so that no node
+// reads the large binary again. A file counts as different if it is missing, has another size, or
+// was changed after the record was written. If there is no record, all files count as different.
 //
 // Instead of a bootstrap token the agent gets a kubeconfig, so it requests no certificate.
 // Everything else is as on a machine that Gardener created.
@@ -67,8 +67,8 @@ func (a NodeAgent) Install(ctx context.Context, node Node) error {
 	if len(outdated) == 0 {
 		return nil
 	}
-	// After an interruption before this, the next installation writes the files again and restarts
-	// the unit.
+	// If the process is interrupted before this, the next installation writes the files again and
+	// restarts the unit.
 	if err := recordOf(files).writeTo(ctx, node); err != nil {
 		return fmt.Errorf("record the installation of gardener-node-agent on %s: %w", node.Name(), err)
 	}
@@ -87,8 +87,8 @@ func startCommands(changed, active bool) [][]string {
 	}
 }
 
-// nodeAgentKubeconfig is the path of the kubeconfig. It is not KubeconfigFilePath, which
-// gardener-node-agent writes itself after a bootstrap and expects to own.
+// nodeAgentKubeconfig is the path of the kubeconfig. The path KubeconfigFilePath cannot be used:
+// gardener-node-agent writes that file itself after a bootstrap.
 const nodeAgentKubeconfig = nodeagentconfigv1alpha1.CredentialsDir + "/kubeconfig-testbed"
 
 func (a NodeAgent) files(nodeName string) ([]nodeFile, error) {

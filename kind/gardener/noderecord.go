@@ -42,10 +42,10 @@ func (f nodeFile) writeTo(ctx context.Context, node Node) error {
 	return nil
 }
 
-// recordLine is the line of installRecord for the file.
+// recordLine returns the line of the file in installRecord.
 func (f nodeFile) recordLine() string { return f.content.sum + "  " + f.path }
 
-// sizeLine is what readScript prints for the file if it is as large as the content.
+// sizeLine returns the line that readScript prints if the file's size on the node is right.
 func (f nodeFile) sizeLine() string { return fmt.Sprintf("%d  %s", len(f.content.data), f.path) }
 
 // installRecord is a file on the node with the checksums of the installed files in the format of
@@ -62,16 +62,16 @@ func recordOf(files []nodeFile) nodeFile {
 
 // nodeState is the state of a node before an installation.
 type nodeState struct {
-	// lines are those of the record, and the sizes of the files that were not changed since.
+	// lines has the lines of the record, and a sizeLine for each file that is older than the record.
 	lines []string
 	// active means that the unit is enabled and running.
 	active bool
 }
 
-// readScript prints the record $2 and the sizes of those of the files $3... that exist and were not
-// changed since, then "active" if the unit $1 is active. A change is any of the inode, because tar
-// restores old times of modification. It is one script because each command on a node takes longer
-// than all of its work.
+// readScript prints the record $2, then the sizes of the files $3... that exist and are unchanged
+// since the record was written, then "active" if the unit $1 is enabled and active. It compares the
+// times of inode changes (ctime), because tar restores old times of modification. One script does
+// it all, because starting a command on a node takes longer than all of this work.
 const readScript = `unit=$1 record=$2; shift 2
 cat -- "$record" 2>/dev/null && find "$@" -maxdepth 0 ! -newercc "$record" -printf '%s  %p\n' 2>/dev/null
 systemctl is-enabled --quiet "$unit" && systemctl is-active "$unit"
@@ -90,7 +90,7 @@ func readState(ctx context.Context, node Node, files []nodeFile) (nodeState, err
 	return nodeState{lines: lines, active: lines[len(lines)-1] == "active"}, nil
 }
 
-// outdated returns the files that are not on the node, or not with this content.
+// outdated returns the files that are missing on the node or have other content there.
 func (s nodeState) outdated(files []nodeFile) []nodeFile {
 	var outdated []nodeFile
 	for _, file := range files {

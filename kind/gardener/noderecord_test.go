@@ -60,7 +60,7 @@ func recordOlderBinary(n *fakeNode) {
 	n.files[installRecord] = []byte(strings.ReplaceAll(string(n.files[installRecord]), agent.Binary.sum, older.sum))
 }
 
-// brokenNode fails to restart the unit.
+// brokenNode is a node on which every restart of the unit fails.
 type brokenNode struct{ *fakeNode }
 
 func (n brokenNode) Exec(ctx context.Context, argv ...string) (string, error) {
@@ -70,8 +70,8 @@ func (n brokenNode) Exec(ctx context.Context, argv ...string) (string, error) {
 	return n.fakeNode.Exec(ctx, argv...)
 }
 
-// TestNodeAgentInterrupted: files that were written, but with which the unit was not restarted, are
-// not recorded. The second installation would not restart it otherwise.
+// TestNodeAgentInterrupted: if the restart of the unit fails, the written files are not recorded.
+// Otherwise the second installation would not restart the unit.
 func TestNodeAgentInterrupted(t *testing.T) {
 	node := newFakeNode()
 	node.active = true
@@ -137,7 +137,7 @@ func TestReadScript(t *testing.T) {
 	}
 }
 
-// changeAfter restores the file with its old time of modification, as tar does, after the record.
+// changeAfter changes the file after the record, but keeps its modification time, as tar does.
 func changeAfter(t *testing.T, record, path string) {
 	t.Helper()
 	before, err := os.Stat(path)

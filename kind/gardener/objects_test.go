@@ -48,7 +48,7 @@ func TestPriorityClasses(t *testing.T) {
 	}
 }
 
-// compareObjects compares the objects, as they are applied, with a golden file.
+// compareObjects compares the objects, in the form in which they are applied, with a golden file.
 func compareObjects(t *testing.T, name string, objects []client.Object) {
 	t.Helper()
 	var got bytes.Buffer

@@ -19,8 +19,8 @@ import (
 
 // InstallCRDs installs the CRDs that gardenlet installs and an extension may use: extension
 // resources, ManagedResource, machines, PrometheusRule, ScrapeConfig and VerticalPodAutoscaler. It
-// returns when the API server serves them. They come from the Gardener module, so they match the
-// version in go.mod. Nothing reconciles the machines, monitoring and autoscaler resources.
+// returns when the API server serves them. The CRDs come from the Gardener module, so they match
+// the version in go.mod. Nothing reconciles the machines, monitoring and autoscaler resources.
 //
 // It must run before any extension starts: an extension's webhook rules need the REST mapping of
 // OperatingSystemConfig.
@@ -29,8 +29,8 @@ func InstallCRDs(ctx context.Context, seed client.Client) error {
 	resources, resourcesErr := crddeployer.New(seed, []string{resourcemanager.CRD}, false)
 	monitoring, monitoringErr := newMonitoringCRDs(seed)
 	autoscaler, autoscalerErr := vpa.NewCRD(seed, nil)
-	// gardenlet lists machines before it deletes stale operating system configs, even if there are
-	// none.
+	// gardenlet lists machines before it deletes stale operating system configs. Without the CRD, the
+	// list would fail.
 	machines, machinesErr := machinecontrollermanager.NewCRD(seed)
 	if err := errors.Join(extensionsErr, resourcesErr, monitoringErr, autoscalerErr, machinesErr); err != nil {
 		return fmt.Errorf("read the CRDs of the Gardener module: %w", err)

@@ -43,18 +43,18 @@ type ResourceManager struct {
 	Namespace string
 	// Image is the reference of its image, which must already be on the seed's node.
 	Image string
-	// Class of the ManagedResources that it handles. Empty means those in Namespace without a
-	// class, which belong to the shoot.
+	// Class of the ManagedResources that it handles. Empty means the ManagedResources in Namespace
+	// that have no class. They belong to the shoot.
 	Class string
-	// TargetKubeconfig is for the cluster to which the resources are applied, as seen from a pod of
-	// the seed. Empty means the seed itself.
+	// TargetKubeconfig is for the cluster to which the resources are applied, with an address that a
+	// pod of the seed can reach. Empty means the seed itself.
 	TargetKubeconfig []byte
 	// Stopped means zero replicas, as in the control plane of a hibernated shoot.
 	Stopped bool
 }
 
 // SeedResourceManager returns the resource manager for ManagedResources of class seed. gardenlet
-// installs extensions and a shoot's referenced resources with them.
+// uses them to install extensions and the referenced resources of a shoot.
 func SeedResourceManager(image string) ResourceManager {
 	return ResourceManager{Namespace: GardenNamespace, Image: image, Class: v1beta1constants.SeedResourceManagerClass}
 }
@@ -113,8 +113,8 @@ func (r ResourceManager) Destroy(ctx context.Context, seed client.Client) error 
 }
 
 // ensureCertificate creates the certificate of the webhook server. No webhook is registered, but
-// gardener-resource-manager always starts the server and exits without a certificate. It is
-// self-signed, because nothing connects.
+// gardener-resource-manager always starts the server, and it exits if the certificate is missing.
+// It is self-signed, because no client connects.
 func (r ResourceManager) ensureCertificate(ctx context.Context, seed client.Client) error {
 	secret := r.certificate()
 	if err := seed.Get(ctx, client.ObjectKeyFromObject(secret), &corev1.Secret{}); !apierrors.IsNotFound(err) {
@@ -139,7 +139,7 @@ func (r ResourceManager) certificate() *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: certificateSecretName}}
 }
 
-// objects returns what the resource manager needs except its certificate, in the order to apply.
+// objects returns what the resource manager needs except its certificate. Apply it in this order.
 func (r ResourceManager) objects() ([]client.Object, error) {
 	config, err := r.config()
 	if err != nil {
@@ -158,7 +158,7 @@ func (r ResourceManager) objects() ([]client.Object, error) {
 }
 
 // rbac returns the permissions in the seed: a Role for a shoot's resource manager, or cluster-admin
-// if the seed is the target, since charts may have any object.
+// if the seed is the target, since charts may contain any object.
 func (r ResourceManager) rbac() []client.Object {
 	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: r.Namespace, Name: resourceManagerName}}
 	if len(r.TargetKubeconfig) == 0 {

@@ -30,7 +30,7 @@ const (
 )
 
 // waitForDeployment returns when the Deployment has rolled out, is available, and has no
-// terminating pod. An old leader uses its old configuration until it has terminated. After
+// terminating pod: an old leader uses its old configuration until its pod is gone. After
 // rolloutTimeout the error says what is missing and why containers wait.
 func waitForDeployment(ctx context.Context, c client.Reader, key client.ObjectKey) error {
 	deployment := &appsv1.Deployment{}
@@ -69,7 +69,7 @@ func podsOf(ctx context.Context, c client.Reader, deployment *appsv1.Deployment)
 
 // waitingContainers returns why containers of the Deployment's pods are waiting; "" if none is.
 func waitingContainers(ctx context.Context, c client.Reader, deployment *appsv1.Deployment) string {
-	pods, _ := podsOf(ctx, c, deployment) // it only adds detail to an error
+	pods, _ := podsOf(ctx, c, deployment) // ignore the error: the pods only add detail
 	var reasons string
 	for _, pod := range pods {
 		for _, container := range pod.Status.ContainerStatuses {
@@ -81,8 +81,8 @@ func waitingContainers(ctx context.Context, c client.Reader, deployment *appsv1.
 	return reasons
 }
 
-// Poll calls check five times a second until it returns nil. After the timeout, the error is
-// failure with the timeout and check's last error.
+// Poll calls the function check five times a second until check returns nil. The error after the
+// timeout consists of the text failure, the timeout and check's last error.
 func Poll(ctx context.Context, timeout time.Duration, failure string, check func(context.Context) error) error {
 	err := retry.UntilTimeout(ctx, pollInterval, timeout, func(ctx context.Context) (bool, error) {
 		if err := check(ctx); err != nil {
@@ -97,8 +97,8 @@ func Poll(ctx context.Context, timeout time.Duration, failure string, check func
 }
 
 // waitForRegistration returns when the webhook configuration has a CA bundle. The component creates
-// the configuration itself and sets the bundle in all of its webhooks at once. It fails after
-// registrationTimeout, or at once if configuration is another kind of object.
+// the configuration itself and sets the bundle in all of its webhooks at once. The function fails
+// after registrationTimeout, or at once if configuration is no webhook configuration.
 func waitForRegistration(ctx context.Context, c client.Reader, configuration client.Object) error {
 	err := retry.UntilTimeout(ctx, pollInterval, registrationTimeout, func(ctx context.Context) (bool, error) {
 		if err := c.Get(ctx, client.ObjectKeyFromObject(configuration), configuration); err != nil {
@@ -124,11 +124,11 @@ func waitForRegistration(ctx context.Context, c client.Reader, configuration cli
 const requeueInterval = time.Second
 
 // RequeueDeletions makes gardener-resource-manager check pending deletions in the namespace every
-// requeueInterval, until stop is called. stop returns when all its work has ended. By itself,
-// gardener-resource-manager requeues only after five seconds (v1.147.1,
-// RequeueAfterOnDeletionPending, which cannot be configured), even if a single Secret was replaced;
-// a flow would wait up to four times. It ignores errors, since gardener-resource-manager requeues
-// anyway.
+// requeueInterval, until stop is called. stop waits until the last check request has ended. By
+// itself, gardener-resource-manager requeues only after five seconds (v1.147.1,
+// RequeueAfterOnDeletionPending, which cannot be configured), even if a single Secret was replaced.
+// A flow would wait this long up to four times. Errors are ignored: gardener-resource-manager
+// requeues anyway.
 func RequeueDeletions(ctx context.Context, seed client.Client, namespace string) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var background sync.WaitGroup
@@ -141,7 +141,7 @@ func RequeueDeletions(ctx context.Context, seed client.Client, namespace string)
 	}
 }
 
-// requeuePending annotates the ManagedResources whose deletion is pending, for reconciliation.
+// requeuePending annotates the ManagedResources with pending deletions, to have them reconciled.
 func requeuePending(ctx context.Context, seed client.Client, namespace string) error {
 	resources := &resourcesv1alpha1.ManagedResourceList{}
 	if err := seed.List(ctx, resources, client.InNamespace(namespace)); err != nil {

@@ -17,8 +17,8 @@ import (
 )
 
 // deployShootAccess creates the Secret that extensions use to access the shoot. In a real seed
-// gardener-resource-manager requests a token for it; here it has a kubeconfig of kind. While the
-// shoot is hibernated, the kubeconfig points to a port where nothing listens.
+// gardener-resource-manager requests a token for it; here it contains a kubeconfig of kind. While
+// the shoot is hibernated, the kubeconfig points to a port where nothing listens.
 func (o *shootOperation) deployShootAccess(ctx context.Context) error {
 	return o.writeShootAccess(ctx, o.apiServerStopped())
 }
@@ -43,10 +43,10 @@ func (o *shootOperation) writeShootAccess(ctx context.Context, stopped bool) (er
 	return nil
 }
 
-// apiServerStopped reports whether the shoot would have no API server while its flow runs in
-// gardenlet: it is already hibernated, or is created or restored hibernated. A shoot that is being
-// hibernated has an API server until the end of the flow; a shoot that is deleted or migrated is
-// woken up (gardenlet's determineControllerReplicas).
+// apiServerStopped reports whether a real shoot would have no API server during its flow: the shoot
+// is already hibernated, or it is created or restored hibernated. A shoot that is being hibernated
+// has an API server until the end of the flow; a shoot that is deleted or migrated is woken up
+// (gardenlet's determineControllerReplicas).
 func (o *shootOperation) apiServerStopped() bool {
 	status := o.Shoot.GetInfo().Status
 	switch status.LastOperation.Type {
@@ -60,8 +60,8 @@ func (o *shootOperation) apiServerStopped() bool {
 }
 
 // hibernateControlPlane stops gardener-resource-manager, as gardenlet does. gardenlet would also
-// stop the shoot's API server; here it becomes unreachable for extensions. kind's API server and
-// controllers continue to run, but only the testbed can reach them.
+// stop the shoot's API server; here only the kubeconfig for extensions becomes useless. kind's API
+// server and controllers continue to run, but only the testbed can reach them.
 func (o *shootOperation) hibernateControlPlane(ctx context.Context) error {
 	if err := o.writeShootAccess(ctx, true); err != nil {
 		return err

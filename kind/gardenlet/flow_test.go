@@ -16,7 +16,7 @@ import (
 type journal struct {
 	mutex sync.Mutex
 	ended []string
-	// instead replaces the task of that name.
+	// instead maps the name of a task to the function that replaces it.
 	instead map[string]flow.TaskFn
 }
 
@@ -94,9 +94,9 @@ func (j *journal) tasks() tasks {
 	}
 }
 
-// ordered checks that the flow has the tasks of each chain, and that each task depends on the
-// previous task: it must not run if the previous task fails. Time is fake, since a failing task is
-// retried for half a minute.
+// ordered checks that the flow runs the tasks of each chain in this order, and that no task runs if
+// the task before it in the chain fails. Time is fake, since a failing task is retried for half a
+// minute.
 func ordered(t *testing.T, newGraph func(tasks) *flow.Graph, change func(*tasks), chains ...string) {
 	t.Helper()
 	run := func(t *testing.T, failing string) []string {
@@ -125,8 +125,8 @@ func ordered(t *testing.T, newGraph func(tasks) *flow.Graph, change func(*tasks)
 	})
 }
 
-// unchanged keeps the tasks. The other functions are for a hibernated or workerless shoot, or a
-// terminating namespace.
+// The functions below change nothing, or prepare the tasks for a hibernated shoot, a workerless
+// shoot or a terminating namespace.
 func unchanged(*tasks)         {}
 func hibernating(steps *tasks) { steps.hibernated = true }
 func workerless(steps *tasks)  { steps.workerless = true }
@@ -162,8 +162,8 @@ func TestReconcileOrder(t *testing.T) {
 	}
 }
 
-// Clean-up of a disabled extension and the rollout of the operating system config run in parallel:
-// both orders must be possible.
+// The clean-up of a disabled extension and the rollout of the operating system config run in
+// parallel: either must be able to end before the other starts.
 func TestStaleExtensionsAreDeletedDuringTheRollout(t *testing.T) {
 	for first, second := range map[string]string{
 		"waitUntilStaleExtensionsDeleted":       "deployExtensions",
@@ -231,7 +231,7 @@ func TestFailedTaskStopsTheFlowAndIsNamed(t *testing.T) {
 	}
 }
 
-// without checks that the flow has none of the tasks.
+// without fails the test if the flow runs any of the named tasks.
 func without(t *testing.T, newGraph func(tasks) *flow.Graph, change func(*tasks), names ...string) {
 	t.Helper()
 	all := ended(t, newGraph, change)
@@ -242,8 +242,8 @@ func without(t *testing.T, newGraph func(tasks) *flow.Graph, change func(*tasks)
 	}
 }
 
-// While a shoot is hibernated, extensions are reconciled before the nodes stop, and nothing waits
-// for nodes.
+// When a shoot is hibernated, its extensions are reconciled before the nodes stop, and no task
+// waits for nodes.
 func TestHibernationOrder(t *testing.T) {
 	ordered(t, reconcileGraph, hibernating,
 		`deployResourceManager deployShootAccess deployExtensions waitUntilExtensionsReady deployOperatingSystemConfig

@@ -15,15 +15,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// PutSecret creates an immutable Secret in the shoot's project namespace of the garden. It replaces
-// an existing one. A shoot refers to it by WithSecret; the next flow copies it to the seed.
+// PutSecret creates an immutable Secret in the shoot's project namespace of the garden, or replaces
+// it. WithSecret makes a shoot refer to the Secret; the next flow copies it to the seed.
 func (g *Gardenlet) PutSecret(ctx context.Context, name string, data map[string][]byte) error {
 	return g.StoreSecret(ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: name}, Type: corev1.SecretTypeOpaque, Immutable: ptr.To(true), Data: data,
 	})
 }
 
-// StoreSecret is PutSecret for a user's Secret. It keeps name, labels, annotations, type,
+// StoreSecret stores a user's Secret like PutSecret. It keeps name, labels, annotations, type,
 // immutability and data, but not the namespace.
 func (g *Gardenlet) StoreSecret(ctx context.Context, wanted *corev1.Secret) error {
 	secret := &corev1.Secret{
@@ -50,8 +50,8 @@ func (g *Gardenlet) RemoveSecret(ctx context.Context, name string) error {
 	return nil
 }
 
-// WithSecret returns the shoot with a reference to the garden's Secret in spec.resources. A
-// providerConfig uses the resource name. An existing resource of that name is replaced.
+// WithSecret returns the shoot with a reference to the garden's Secret in spec.resources, under the
+// name resource, which a providerConfig can use. It replaces an existing reference of that name.
 func WithSecret(shoot *gardencorev1beta1.Shoot, resource, secret string) *gardencorev1beta1.Shoot {
 	shoot = shoot.DeepCopy()
 	reference := gardencorev1beta1.NamedResourceReference{
@@ -64,7 +64,7 @@ func WithSecret(shoot *gardencorev1beta1.Shoot, resource, secret string) *garden
 }
 
 // CheckReferences returns an error with the path of the first entry of spec.resources whose Secret
-// is not in the garden. A real garden rejects such a Shoot; a flow would fail after it has started.
+// is not in the garden. A real garden rejects such a Shoot. Here its flow would start and fail.
 func (g *Gardenlet) CheckReferences(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
 	for i, resource := range shoot.Spec.Resources {
 		if resource.ResourceRef.Kind != "Secret" {
@@ -87,20 +87,20 @@ type Stage string
 const (
 	// StageAbsent: the shoot is neither on the seed nor being migrated.
 	StageAbsent Stage = "absent"
-	// StagePresent: it was created or reconciled, even unsuccessfully. It may be hibernated.
+	// StagePresent: its creation was at least attempted. The shoot may be hibernated.
 	StagePresent Stage = "present"
-	// StageMigrating: its migration has started and not ended.
+	// StageMigrating: its migration has started but not ended.
 	StageMigrating Stage = "migrating"
 	// StageMigrated: it has left the seed, and its state is in the garden.
 	StageMigrated Stage = "migrated"
-	// StageRestoring: its restoration has started and not succeeded.
+	// StageRestoring: its restoration has started but not succeeded.
 	StageRestoring Stage = "restoring"
-	// StageDeleting: its deletion has started and not ended.
+	// StageDeleting: its deletion has started but not ended.
 	StageDeleting Stage = "deleting"
 )
 
-// Find returns the shoot after the last operation of any process, and its stage. It reads the
-// Cluster resource, or the garden for a migrated shoot. An absent shoot is nil.
+// Find returns the shoot as the last operation of any process left it, and its stage. It reads the
+// Cluster resource or, for a migrated shoot, the garden. It returns nil for an absent shoot.
 func (g *Gardenlet) Find(ctx context.Context) (*gardencorev1beta1.Shoot, Stage, error) {
 	shoot, err := FindOnSeed(ctx, g.Seed.Client(), g.Name)
 	if err != nil || shoot != nil {
@@ -113,7 +113,7 @@ func (g *Gardenlet) Find(ctx context.Context) (*gardencorev1beta1.Shoot, Stage, 
 	return saved, StageMigrated, nil
 }
 
-// FindOnSeed returns the shoot from its Cluster resource, as extensions see it, or nil.
+// FindOnSeed returns the shoot in its Cluster resource, as extensions see it. It may be nil.
 func FindOnSeed(ctx context.Context, seed client.Reader, name string) (*gardencorev1beta1.Shoot, error) {
 	namespace := Namespace(name)
 	cluster, err := extensions.GetCluster(ctx, seed, namespace)
@@ -143,7 +143,7 @@ func StageOf(shoot *gardencorev1beta1.Shoot) Stage {
 	return StagePresent
 }
 
-// saved returns the migrated shoot from the garden, or nil unless its ShootState exists too.
+// saved returns the migrated shoot from the garden, or nil if it or its ShootState is missing.
 func (g *Gardenlet) saved(ctx context.Context) (*gardencorev1beta1.Shoot, error) {
 	key := client.ObjectKey{Namespace: ProjectNamespace, Name: g.Name}
 	shoot := &gardencorev1beta1.Shoot{}
@@ -160,8 +160,8 @@ func (g *Gardenlet) saved(ctx context.Context) (*gardencorev1beta1.Shoot, error)
 }
 
 // StoreForMigration prepares the garden for the migration of the shoot: it stores the shoot and
-// removes the state of an earlier migration. Restore can then follow in another process, if the
-// garden outlives this one (gardener.OpenGarden).
+// removes the state of an earlier migration. If the garden outlives this process
+// (gardener.OpenGarden), another process can call Restore later.
 func (g *Gardenlet) StoreForMigration(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
 	if err := g.DeleteStored(ctx); err != nil {
 		return err
@@ -174,7 +174,7 @@ func (g *Gardenlet) StoreForMigration(ctx context.Context, shoot *gardencorev1be
 	return nil
 }
 
-// DeleteStored deletes what StoreForMigration and a migration stored in the garden, if it exists.
+// DeleteStored deletes the shoot and the ShootState of a migration from the garden, if they exist.
 func (g *Gardenlet) DeleteStored(ctx context.Context) error {
 	name := metav1.ObjectMeta{Namespace: ProjectNamespace, Name: g.Name}
 	for _, object := range []client.Object{&gardencorev1beta1.ShootState{ObjectMeta: name}, &gardencorev1beta1.Shoot{ObjectMeta: name}} {

@@ -24,20 +24,20 @@ import (
 // DefaultAttempts is how often a failing flow is run.
 const DefaultAttempts = 3
 
-// firstPause is the pause before the second run of a failed flow. It doubles with each run.
+// firstPause is the pause before the second run of a failed flow. Each later pause doubles.
 const firstPause = 2 * time.Second
 
-// Gardenlet drives a shoot. It is stateless: flows read the result of earlier ones from the Cluster
-// resource in the seed. It may be copied, for example to change Attempts. Only one flow may run at
-// a time.
+// Gardenlet drives a shoot. It is stateless: flows read the result of earlier flows from the
+// Cluster resource in the seed. It may be copied, for example to change Attempts. Only one flow may
+// run at a time.
 type Gardenlet struct {
 	// Name is the name of its shoot. Flows refuse other shoots.
 	Name string
 	// Seed is the seed cluster, Shoot the cluster that serves as the shoot.
 	Seed, Shoot kubernetes.Interface
-	// ShootKubeconfig is for pods of the seed and nodes of the shoot, with inline credentials.
+	// ShootKubeconfig is for pods of the seed and nodes of the shoot. Its credentials are inline.
 	ShootKubeconfig []byte
-	// Garden has the ControllerRegistrations and what spec.resources of shoots refer to.
+	// Garden contains the ControllerRegistrations and the objects that spec.resources of shoots name.
 	Garden client.Client
 	// ResourceManagerImage is an image of gardener-resource-manager that is on the seed's node.
 	ResourceManagerImage string
@@ -45,8 +45,8 @@ type Gardenlet struct {
 	NodeAgentBinary gardener.Binary
 	// Machines are the machines of the shoot's only worker pool, which may be empty.
 	Machines []Machine
-	// IPFamilies are those of the shoot's cluster, the primary one first. Empty means those of the
-	// Shoot.
+	// IPFamilies are the IP families of the shoot's cluster, the primary one first. Empty means the
+	// families in the Shoot.
 	IPFamilies []gardencorev1beta1.IPFamily
 	// Attempts is how often a failing flow is run. 0 means DefaultAttempts.
 	Attempts int
@@ -57,7 +57,7 @@ type Gardenlet struct {
 	pause time.Duration
 }
 
-// run runs the flow of the process until it succeeds.
+// run runs the flow of p until it succeeds, must not be retried, or has failed g.Attempts times.
 func (g *Gardenlet) run(ctx context.Context, shoot *gardencorev1beta1.Shoot, p process) error {
 	backoff := wait.Backoff{Duration: cmp.Or(g.pause, firstPause), Factor: 2, Steps: cmp.Or(g.Attempts, DefaultAttempts)}
 	var flowErr error
@@ -102,7 +102,7 @@ func willNotRetry(err error) bool {
 	return v1beta1helper.HasNonRetryableErrorCode(v1beta1helper.NewWrappedLastErrors("", taskErrors).LastErrors...)
 }
 
-// process is an operation on a shoot and its flow.
+// process describes an operation on a shoot: its flow, its type, and its phase of a CA rotation.
 type process struct {
 	newGraph func(tasks) *flow.Graph
 	// operation is the type of the operation. Empty means that it is computed from the shoot.
@@ -117,7 +117,7 @@ type process struct {
 //
 // Like gardenlet, it retries a failed flow with exponential backoff, up to Attempts runs. It does
 // not retry if the context ends or an error has a code that gardenlet does not retry, such as
-// ERR_CONFIGURATION_PROBLEM. The error has each failed task of the last run.
+// ERR_CONFIGURATION_PROBLEM. The error names each failed task of the last run.
 func (g *Gardenlet) Reconcile(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
 	return g.run(ctx, shoot, process{newGraph: reconcileGraph})
 }
@@ -134,10 +134,10 @@ func (g *Gardenlet) WakeUp(ctx context.Context, shoot *gardencorev1beta1.Shoot) 
 	return g.Reconcile(ctx, hibernated(shoot, false))
 }
 
-// RotateCA runs a phase of the CA rotation, Preparing or Completing. On success the phase in the
-// shoot's status is Prepared or Completed, in the Cluster resource too. Extensions rotate their
-// CAs. The CAs of the shoot's API server belong to kind and stay. gardenlet replaces all machines
-// in the first phase; here nodes are updated in place. It retries and fails like Reconcile.
+// RotateCA runs a phase of the CA rotation, Preparing or Completing. On success, the shoot's status
+// in the Cluster resource has the phase Prepared or Completed. Extensions rotate their CAs. The CAs
+// of the shoot's API server belong to kind and stay. gardenlet replaces all machines in the first
+// phase; here nodes are updated in place. It retries and fails like Reconcile.
 func (g *Gardenlet) RotateCA(ctx context.Context, shoot *gardencorev1beta1.Shoot, phase gardencorev1beta1.CredentialsRotationPhase) error {
 	if phase != gardencorev1beta1.RotationPreparing && phase != gardencorev1beta1.RotationCompleting {
 		return fmt.Errorf("shoot %s: CA rotation has no phase %q to run: want %s or %s", client.ObjectKeyFromObject(shoot), phase,
@@ -148,17 +148,17 @@ func (g *Gardenlet) RotateCA(ctx context.Context, shoot *gardencorev1beta1.Shoot
 
 // Migrate prepares the shoot for its move to another seed, and returns when its namespace and
 // Cluster resource are gone. The state of its extensions is saved in the garden. The shoot's
-// objects and machines stay. Restore must follow: in the same process if the garden is in memory,
-// or, after StoreForMigration, in any process if the garden outlives this one
-// (gardener.OpenGarden). It retries and fails like Reconcile.
+// objects and machines stay. Restore must follow: in this process if the garden is in memory, or in
+// any process if the garden outlives this one (gardener.OpenGarden) and StoreForMigration was
+// called before. Migrate retries and fails like Reconcile.
 func (g *Gardenlet) Migrate(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
 	return g.run(ctx, shoot, process{newGraph: migrateGraph, operation: gardencorev1beta1.LastOperationTypeMigrate})
 }
 
 // Restore restores a migrated shoot on its new seed with the saved state of its extensions. It
 // waits for the same conditions as Reconcile. Since the testbed has only one seed, a new namespace
-// represents the new seed. It fails for a shoot that was not migrated. It retries and fails like
-// Reconcile.
+// represents the new seed. Restore fails for a shoot that was not migrated. It retries and fails
+// like Reconcile.
 func (g *Gardenlet) Restore(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
 	return g.run(ctx, shoot, process{newGraph: reconcileGraph, operation: gardencorev1beta1.LastOperationTypeRestore})
 }
@@ -171,9 +171,9 @@ func (g *Gardenlet) Delete(ctx context.Context, shoot *gardencorev1beta1.Shoot) 
 	return g.run(ctx, deleted(shoot), process{newGraph: deleteGraph})
 }
 
-// ForceDelete deletes everything of the shoot in the seed, like gardenlet for the annotation
-// confirmation.gardener.cloud/force-deletion, and returns when its namespace is gone. The shoot's
-// objects and machines stay, and the next Reconcile adopts them. It retries and fails like
+// ForceDelete deletes all objects of the shoot from the seed, as gardenlet does for the annotation
+// confirmation.gardener.cloud/force-deletion, and returns when its namespace is gone. The objects
+// and machines in the shoot stay, and the next Reconcile adopts them. It retries and fails like
 // Reconcile.
 func (g *Gardenlet) ForceDelete(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
 	shoot = deleted(shoot)

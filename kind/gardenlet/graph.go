@@ -2,7 +2,7 @@ package gardenlet
 
 import "github.com/gardener/gardener/pkg/utils/flow"
 
-// graph adds tasks to a flow like gardenlet does. Its methods are parts that flows share.
+// graph is an unfinished flow. Its methods add tasks as gardenlet does, or parts that flows share.
 type graph struct {
 	*flow.Graph
 	// skip means that added tasks keep their place in the order but do nothing.
@@ -62,7 +62,7 @@ func reconcileGraph(t tasks) *flow.Graph {
 	return g.Graph
 }
 
-// reconcileOperatingSystemConfigs adds the configs and returns the task that waits for them.
+// reconcileOperatingSystemConfigs adds the tasks of the configs. It returns the task that waits.
 func (g graph) reconcileOperatingSystemConfigs(t tasks, extensionsReady flow.TaskIDer) flow.TaskID {
 	g = g.unless(t.workerless)
 	configs := g.deploy("Deploying operating system specific configuration for shoot workers", t.deployOperatingSystemConfig, extensionsReady)
@@ -74,8 +74,8 @@ func (g graph) reconcileOperatingSystemConfigs(t tasks, extensionsReady flow.Tas
 	return ready
 }
 
-// reconcileWorkers adds the machines and what follows them. It returns the task after which their
-// nodes are ready, or gone if the shoot is hibernated.
+// reconcileWorkers adds the tasks of the machines and the tasks after them. It returns the task
+// after which the nodes are ready, or gone if the shoot is hibernated.
 func (g graph) reconcileWorkers(t tasks, configsReady flow.TaskIDer) flow.TaskID {
 	g = g.unless(t.workerless)
 	running := g.unless(t.hibernated)

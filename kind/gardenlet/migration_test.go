@@ -34,7 +34,7 @@ func inAnotherProcess(ctx context.Context, t *testing.T, g *Gardenlet, path stri
 	return &another
 }
 
-// One process migrates the shoot, or dies while it does, and another one restores it.
+// One process migrates the shoot, or dies during the migration. Another process restores the shoot.
 func TestMigrationAcrossProcesses(t *testing.T) {
 	ctx, path := t.Context(), filepath.Join(t.TempDir(), "garden.json")
 	g := inAnotherProcess(ctx, t, testGardenlet(), path)

@@ -31,7 +31,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 )
 
-// shootOperation is one run of a flow: gardenlet's Botanist for the shoot, and the emulated parts.
+// shootOperation holds what one run of a flow uses: gardenlet's Botanist and the emulated parts.
 type shootOperation struct {
 	*botanist.Botanist
 	workers         workers

@@ -19,7 +19,7 @@ import (
 
 // Names of the testbed's shoots.
 const (
-	// ProjectNamespace is the garden's namespace for shoots and what they refer to.
+	// ProjectNamespace is the garden's namespace for shoots and the objects to which they refer.
 	ProjectNamespace = "garden-" + project
 	// DefaultShoot is the name of the shoot that every testbed has.
 	DefaultShoot = "local"
@@ -30,7 +30,7 @@ const (
 	cloudProfileName, provider = "kind", "kind"
 )
 
-// Networks of kind's clusters. A Shoot has those of its first IP family.
+// Networks of kind's clusters. A Shoot has the networks of its first IP family.
 const (
 	podNetwork, serviceNetwork         = "10.244.0.0/16", "10.96.0.0/16"
 	podNetworkIPv6, serviceNetworkIPv6 = "fd00:10:244::/56", "fd00:10:96::/112"
@@ -55,7 +55,7 @@ func Workerless(shoot *gardencorev1beta1.Shoot) *gardencorev1beta1.Shoot {
 }
 
 // NewShoot returns a shoot with that name and the given extensions. Its Kubernetes version is
-// empty, which means that of the cluster that serves as the shoot.
+// empty: it gets the version of the cluster that serves as the shoot.
 func NewShoot(name string, extensions ...gardencorev1beta1.Extension) *gardencorev1beta1.Shoot {
 	return &gardencorev1beta1.Shoot{
 		TypeMeta: metav1.TypeMeta{APIVersion: gardencorev1beta1.SchemeGroupVersion.String(), Kind: "Shoot"},

@@ -16,8 +16,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 )
 
-// complete returns a copy of the shoot with defaults of gardener-apiserver, the status of the last
-// operation from its Cluster resource, and the starting operation.
+// complete returns a copy of the shoot with the defaults of gardener-apiserver. Its status is that
+// of the last operation, from the Cluster resource, updated for the operation that starts.
 func (g *Gardenlet) complete(ctx context.Context, shoot *gardencorev1beta1.Shoot, p process) (*gardencorev1beta1.Shoot, error) {
 	shoot = g.defaulted(shoot)
 	last, err := FindOnSeed(ctx, g.Seed.Client(), shoot.Name)
@@ -46,7 +46,7 @@ func (g *Gardenlet) Settled(ctx context.Context, shoot *gardencorev1beta1.Shoot)
 	return sameSpec(last, g.defaulted(shoot))
 }
 
-// settled is Settled without the comparison of the spec.
+// settled is like Settled but does not compare specs.
 func settled(status *gardencorev1beta1.ShootStatus) bool {
 	last := ptr.Deref(status.LastOperation, gardencorev1beta1.LastOperation{})
 	phase := v1beta1helper.GetShootCARotationPhase(status.Credentials)
@@ -138,7 +138,7 @@ func (o *shootOperation) sync(ctx context.Context, shoot *gardencorev1beta1.Shoo
 }
 
 // startRotation starts a phase like gardenlet does for the operations rotate-ca-start and
-// rotate-ca-complete. It changes nothing if the phase has already started and its flow failed.
+// rotate-ca-complete. It changes nothing if an earlier flow has started the phase and failed.
 func startRotation(shoot *gardencorev1beta1.Shoot, phase gardencorev1beta1.CredentialsRotationPhase) {
 	if v1beta1helper.GetShootCARotationPhase(shoot.Status.Credentials) == phase {
 		return

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// deployInterval and deployTimeout are gardenlet's retries of tasks that write objects.
+	// deployInterval and deployTimeout are the limits with which gardenlet retries tasks that write.
 	deployInterval, deployTimeout = 5 * time.Second, 30 * time.Second
 	// leftoverTimeout bounds how long a ManagedResource may exist after its extension is gone.
 	leftoverTimeout = 30 * time.Second
@@ -157,8 +157,8 @@ func (o *shootOperation) deleteCluster(ctx context.Context) error {
 	return client.IgnoreNotFound(o.SeedClientSet.Client().Delete(ctx, cluster))
 }
 
-// pollInterval replaces gardenlet's two and five seconds, which suit hundreds of shoots: a flow has
-// about six waits in a row, and the scenarios run dozens of flows.
+// pollInterval replaces gardenlet's intervals of two and five seconds, which suit hundreds of
+// shoots. A flow has about six waits in a row, and the scenarios run dozens of flows.
 const pollInterval = 200 * time.Millisecond
 
 func init() {

@@ -28,7 +28,7 @@ type workers struct {
 	machines []Machine
 	agent    gardener.NodeAgent
 	labels   func(secretName string) map[string]string
-	// secretName returns the name of the pool's config Secret. It needs a deployed config.
+	// secretName returns the name of the pool's config Secret. Call it after the config was deployed.
 	secretName func() string
 }
 
@@ -54,7 +54,7 @@ func (g *Gardenlet) workers(o *shootOperation) workers {
 }
 
 // deploy starts the machines that do not run, labels their nodes as members of the pool, and
-// installs gardener-node-agent. On a real machine, kubelet's configuration and user data do that.
+// installs gardener-node-agent. A real machine has kubelet configuration and user data for this.
 func (w workers) deploy(ctx context.Context) error {
 	return w.forEach(ctx, func(ctx context.Context, machine Machine) error {
 		err := w.shoot.Get(ctx, client.ObjectKey{Name: machine.Name()}, &corev1.Node{})
@@ -146,7 +146,7 @@ func (w workers) waitCleanup(ctx context.Context) error {
 	})
 }
 
-// forEach calls do for all machines in parallel. The error names the machines that failed.
+// forEach calls function do for all machines in parallel. The error names the failed machines.
 func (w workers) forEach(ctx context.Context, do func(context.Context, Machine) error) error {
 	var fns []flow.TaskFn
 	for _, machine := range w.machines {

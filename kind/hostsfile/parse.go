@@ -8,12 +8,12 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// Mirror is one hosts.toml: a pull from Upstream asks Hosts in this order, then Server.
+// Mirror describes a hosts.toml: a pull from Upstream asks Hosts in this order, then Server.
 type Mirror struct {
 	Upstream string   `json:"upstream"`
 	Hosts    []string `json:"hosts"`
 	Server   string   `json:"server"`
-	// Managed reports whether the file has the extension's mark.
+	// Managed reports whether the file contains the extension's mark.
 	Managed bool   `json:"managed"`
 	Problem string `json:"problem,omitempty"`
 }

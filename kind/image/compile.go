@@ -16,7 +16,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/command"
 )
 
-// settings are the flags that one run of go build uses for all its packages.
+// settings contains the flags that one run of go build uses for all its packages.
 type settings struct {
 	module, ldflags, overlay string
 	debug                    bool
@@ -39,7 +39,7 @@ type invocation struct {
 	pkgs []string
 }
 
-// compile builds every distinct target of bins below dir and returns the paths of the executables.
+// compile builds each target of bins once, below dir, and returns the paths of the executables.
 func compile(ctx context.Context, dir string, bins []Binary) (map[target]string, error) {
 	executables := map[target]string{}
 	invocations, err := plan(dir, bins)
@@ -57,8 +57,8 @@ func compile(ctx context.Context, dir string, bins []Binary) (map[target]string,
 	return executables, nil
 }
 
-// plan groups bins by their settings: one go build compiles shared packages once and links in
-// parallel. Each group has its own folder, so that one package with two sets of flags gives two
+// plan groups bins by their settings: a single go build compiles common packages once and links in
+// parallel. Each group has its own folder, so that a package with two sets of flags yields two
 // files.
 func plan(dir string, bins []Binary) ([]invocation, error) {
 	var plan []invocation
@@ -100,7 +100,7 @@ func (inv invocation) run(ctx context.Context) error {
 	return nil
 }
 
-// args returns the arguments of go. They omit version control information from the binaries, since
+// args returns the arguments of go. The binaries contain no version control information, since
 // otherwise every commit, even of documentation, would change all images.
 func (inv invocation) args() []string {
 	args := []string{"build"}
@@ -117,10 +117,10 @@ func (inv invocation) args() []string {
 	return append(args, inv.pkgs...)
 }
 
-// debugFlags disable optimization in this module; dependencies come from the build cache.
+// debugFlags disables optimization only in this module: dependencies come from the build cache.
 const debugFlags = "github.com/gardener-extensions/registry-cache/...=-N -l"
 
-// linkerFlags strips the symbols unless a debugger needs them.
+// linkerFlags returns the linker's flags, which strip the symbols unless a debugger needs them.
 func (s settings) linkerFlags() string {
 	if s.debug {
 		return s.ldflags

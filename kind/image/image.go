@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// Registry is the host of every reference. No such registry exists, so images must be loaded.
+	// Registry is the host of every reference. It does not exist, so nodes cannot pull these images.
 	Registry = "registry-cache.testbed"
 	// NonRoot is the user of an image whose Binary sets no User.
 	NonRoot = "65532:65532"
@@ -34,9 +34,9 @@ type Binary struct {
 	// Name is the last part of the image's reference. The binary is /<Name> unless Path is set.
 	Name    string
 	Package string // the import path of a main package of the main module or of one of its dependencies
-	// Module is the folder of another module, in which the package is built. That module pins the
-	// package with a tool line. This keeps the program's dependencies out of the main module. Empty
-	// means the main module.
+	// Module is the folder of another module, in which the package is built, or empty for the main
+	// module. The other module pins the package with a tool line and keeps the program's dependencies
+	// out of the main module.
 	Module  string
 	Ldflags string // linker flags, for example -X assignments, appended to "-s -w"
 	// Overlay is the absolute path of a JSON file for `go build -overlay`, which replaces source
@@ -55,9 +55,9 @@ type Binary struct {
 	Entries []Entry
 }
 
-// Built is an image and the reference to load it under.
+// Built is an image, with the reference that it has on the nodes.
 type Built struct {
-	Name string // of the Binary
+	Name string // the name of the Binary
 	Ref  string // registry-cache.testbed/<name>:<first 12 hex digits of the image's digest>
 	// Image reads the binary in the directory given to Build whenever a layer is read.
 	Image      v1.Image
@@ -152,7 +152,7 @@ func assemble(bin Binary, executable string) (Built, error) {
 	return Built{Name: bin.Name, Ref: ref, Image: img, Executable: executable}, nil
 }
 
-// withConfig puts the layers on scratch, with a fixed creation time for a reproducible digest.
+// withConfig returns an image of the layers, with a fixed creation time for a reproducible digest.
 func withConfig(bin Binary, layers []v1.Layer) (v1.Image, error) {
 	img, err := mutate.AppendLayers(ociScratch(), layers...)
 	if err != nil {
@@ -184,8 +184,8 @@ func (all Set) Pick(names ...string) []Built {
 	return picked
 }
 
-// Load loads the images that a node does not have into its containerd. It compares only references,
-// since a reference contains the image's digest.
+// Load loads into each node's containerd the images that the node does not have. It compares only
+// references, since a reference contains the image's digest.
 func Load(ctx context.Context, nodes []*cluster.Node, wanted []Built) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, node := range nodes {
@@ -207,8 +207,8 @@ func Load(ctx context.Context, nodes []*cluster.Node, wanted []Built) error {
 	return group.Wait()
 }
 
-// Archive returns a reader that packs images while it is read, so that archives of hundreds of
-// megabytes for several nodes are never in memory. Close stops the packing.
+// Archive returns a reader that packs the images while a caller reads. Archives of hundreds of
+// megabytes, for several nodes, are therefore never in memory. Close stops the packing.
 func Archive(built []Built) io.ReadCloser {
 	reader, writer := io.Pipe()
 	go func() { _ = writer.CloseWithError(WriteArchive(writer, built...)) }()

@@ -20,7 +20,7 @@ import (
 // Entry is a file or a directory of a layer.
 type Entry struct {
 	Path    string      // absolute and clean
-	Mode    fs.FileMode // has the permission bits, and fs.ModeDir for a directory
+	Mode    fs.FileMode // the permission bits, and fs.ModeDir for a directory
 	Owner   int         // the numeric user and group
 	Content []byte      // the content of a file whose Source is empty
 	// Source is the path of a file on this machine. It is read whenever the layer is read.
@@ -42,13 +42,13 @@ func NewLayer(entries ...Entry) (v1.Layer, error) {
 	return l, nil
 }
 
-// ociScratch is an empty image with OCI media types: Docker has no media type for an uncompressed
-// layer that can be pulled.
+// ociScratch returns an empty image with OCI media types, since Docker has no media type for an
+// uncompressed layer that clients can pull.
 func ociScratch() v1.Image {
 	return mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 }
 
-// layer is a v1.Layer that is written for each read, so that a 100 MB binary takes no memory.
+// layer is a v1.Layer that is packed during each read, so that a 100 MB binary takes no memory.
 type layer struct {
 	entries []Entry
 	digest  v1.Hash
@@ -121,15 +121,15 @@ func (e Entry) open() (io.ReadCloser, int64, error) {
 	return file, info.Size(), nil
 }
 
-// PausePackage is the program that the images of Random run: it waits for SIGTERM.
+// PausePackage is the program that images of Random run. The program waits for SIGTERM.
 const PausePackage = "github.com/gardener-extensions/registry-cache/kind/image/pause"
 
 // Pause returns the Binary to build for the first argument of Random.
 func Pause() Binary { return Binary{Name: "pause", Package: PausePackage} }
 
-// Random returns an image that a pod can run. Its blobs are unique. It has layers (0 or more) with
-// size random bytes each, and one layer with the pause program and a random file. A first pull
-// fetches layers+2 blobs, see Blobs. tar adds a few KiB to size.
+// Random returns an image that a pod can run. Its blobs are unique. It has 0 or more layers of size
+// random bytes, and another layer with the pause program and a random file. A first pull fetches
+// layers+2 blobs, see Blobs. tar adds a few KiB to size.
 func Random(pause Built, layers int, size int64) (v1.Image, error) {
 	program, err := NewLayer(
 		Entry{Path: "/pause", Mode: 0o755, Source: pause.Executable},
@@ -187,7 +187,7 @@ func Blobs(img v1.Image) ([]v1.Hash, error) {
 	return digests, nil
 }
 
-// random cannot fail: crypto/rand.Read crashes the program if the system has no randomness.
+// random returns random bytes. It cannot fail: crypto/rand.Read crashes the program instead.
 func random(size int64) []byte {
 	content := make([]byte, size)
 	rand.Read(content)

@@ -27,8 +27,8 @@ func New(t *testing.T, options kind.Options) *kind.Testbed {
 	return testbed
 }
 
-// Configured returns a testbed with its state in directory. If config is nil, it uses the stored
-// configuration.
+// Configured returns a testbed with its state in directory. If config is nil, the testbed uses the
+// configuration that is stored there.
 func Configured(t *testing.T, directory string, config *configuration.Testbed) *kind.Testbed {
 	t.Helper()
 	return New(t, kind.Options{Directory: directory, Configuration: config})
@@ -78,7 +78,7 @@ func Docker(t *testing.T, script string) {
 	t.Setenv("PATH", folder+":"+os.Getenv("PATH"))
 }
 
-// WriteFile writes an executable file, and creates its folder.
+// WriteFile writes an executable file, and creates the folder for it.
 func WriteFile(t *testing.T, path, content string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

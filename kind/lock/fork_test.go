@@ -8,7 +8,7 @@ import (
 )
 
 // TestUnlockWhileProgramsStart checks that unlock releases the lock even while this process starts
-// programs: between fork and exec, a child process has all open files of this process.
+// programs: between fork and exec, a child process shares all open files of this process.
 func TestUnlockWhileProgramsStart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	done := make(chan struct{})

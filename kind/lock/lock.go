@@ -32,8 +32,8 @@ func Directory() string {
 	return filepath.Join(os.TempDir(), fmt.Sprintf("%s-%d", directoryName, os.Getuid()))
 }
 
-// Try acquires the lock file at path, or returns ErrBusy at once. It creates a missing file with
-// its directory, and never removes the file, since all processes must lock the same one.
+// Try acquires the lock file at path, or returns ErrBusy at once. It creates a missing file and its
+// directory. It never removes the file, since all processes must lock the same file.
 func Try(path string) (unlock func(), err error) { return try(path, unix.LOCK_EX) }
 
 // Wait is like Try, but retries until timeout or until ctx ends. Use it for locks of short tasks.
@@ -41,7 +41,7 @@ func Wait(ctx context.Context, path string, timeout time.Duration) (unlock func(
 	return poll(ctx, path, timeout, unix.LOCK_EX)
 }
 
-// Share is like Wait for a shared lock, which several holders can have. It blocks Try and Wait.
+// Share is like Wait, but several processes can share the lock. Try and Wait do not get it then.
 func Share(ctx context.Context, path string, timeout time.Duration) (unlock func(), err error) {
 	return poll(ctx, path, timeout, unix.LOCK_SH)
 }
@@ -62,7 +62,7 @@ func try(path string, how int) (unlock func(), err error) {
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
 	return func() {
-		// Closing is not enough: between fork and exec, a child of another goroutine has the file too.
+		// Closing is not enough: between fork and exec, another goroutine's child has the file open.
 		_ = unix.Flock(int(file.Fd()), unix.LOCK_UN)
 		_ = file.Close()
 	}, nil

@@ -22,8 +22,8 @@ const (
 
 // Line is one line of a log.
 type Line struct {
-	Time    time.Time // zero if the line has none
-	Program string    // the writer of a journal line
+	Time    time.Time // zero if the line has no time
+	Program string    // the program that wrote a journal line
 	Level   Level
 	Message string
 	Fields  map[string]string // the key-value pairs of the line, without message, level and time
@@ -68,8 +68,8 @@ func Container(text string) (Line, bool) {
 	return line, true
 }
 
-// Text returns the message and those of the given fields that the line has, in this order; "error"
-// also matches "err". Without fields it returns only the message.
+// Text returns the message, then those of the given fields that the line has, in the given order;
+// "error" also matches "err". Without fields it returns only the message.
 func (l Line) Text(fields ...string) string {
 	parts := []string{}
 	if l.Message != "" {
@@ -99,7 +99,7 @@ const (
 
 var pullMessage = regexp.MustCompile(`^PullImage "([^"]+)"( returns| failed)?`)
 
-// PullMessage parses a message of containerd about a pull. image is the reference as requested.
+// PullMessage parses a message of containerd about a pull. It returns the reference as requested.
 func PullMessage(message string) (image string, state PullState, ok bool) {
 	match := pullMessage.FindStringSubmatch(message)
 	if match == nil {
@@ -108,8 +108,8 @@ func PullMessage(message string) (image string, state PullState, ok bool) {
 	return match[1], PullState(match[2]), true
 }
 
-// ContainerdStarts reports whether message is the first message of a starting containerd. Pulls of
-// the previous containerd have then ended without a message.
+// ContainerdStarts reports whether message is the first message of a starting containerd. Pulls
+// that then still ran in the previous containerd have ended without a message.
 func ContainerdStarts(message string) bool { return message == "starting containerd" }
 
 var (
@@ -120,7 +120,7 @@ var (
 	logfmtKey   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*=`)
 )
 
-// Payload parses the output of a program. Text in no known format becomes the message.
+// Payload parses the output of a program. Text in an unknown format becomes the message.
 func Payload(text string) Line {
 	text = strings.TrimSpace(text)
 	for _, read := range []func(string) (Line, bool){readJSON, readKlog, readConsole, readLogfmt} {
@@ -200,8 +200,8 @@ func readLogfmt(text string) (Line, bool) {
 	return fromFields(fields, "time")
 }
 
-// fromFields moves msg, level and the time, whose key is at, out of fields. It returns false
-// without a message.
+// fromFields moves the message, the level and the time out of fields into a line. The key of the
+// time is the argument at. It returns false without a message.
 func fromFields(fields map[string]string, at string) (Line, bool) {
 	message, ok := fields["msg"]
 	line := Line{Time: parseTime(fields[at]), Level: levelOf(fields["level"]), Message: message, Fields: fields}

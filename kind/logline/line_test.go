@@ -80,7 +80,7 @@ func same(t *testing.T, got, want Line, fields map[string]string) {
 	}
 }
 
-// TestPayload covers payloads with their own time.
+// TestPayload covers payloads that contain a time, and those in no known format.
 func TestPayload(t *testing.T) {
 	same(t, Payload(`{"level":"error","ts":1795308203.5,"msg":"no","error":"x"}`),
 		Line{Time: at("2026-11-22T00:43:23.5Z"), Level: Error, Message: "no"}, map[string]string{"error": "x"})

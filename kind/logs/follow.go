@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	findInterval      = 2 * time.Second  // between two calls of find, which also reopen ended streams
-	findTimeout       = 10 * time.Second // of one call of find
-	unreadableTimeout = 2 * time.Minute  // how long all streams may fail after the last success
+	findInterval      = 2 * time.Second  // between two calls of find; ended streams are reopened after each call
+	findTimeout       = 10 * time.Second // bounds one call of find
+	unreadableTimeout = 2 * time.Minute  // how long all streams may be unreadable after the last line was read
 )
 
-// Follow calls take with each line of all streams of find, one at a time, until ctx ends.
+// Follow calls take for each line of all streams from find, one line at a time, until ctx ends.
 //
-// It calls find every two seconds, and reads new streams from the time since. If find still returns
-// an ended stream, for example of a restarted container, Follow reopens it after its last line. If
-// the stream ended between lines with the same time, some of them may be lost. Follow returns an
-// error if no stream can be read at first, or later for two minutes.
+// It calls find every two seconds. It reads lines of new streams that are not older than since. If
+// find still returns an ended stream, for example of a restarted container, Follow reopens it after
+// its last line. If the stream ended between lines with the same time, some of them may be lost.
+// Follow returns an error if no stream can be read at the start, or later for two minutes.
 func Follow(ctx context.Context, find func(context.Context) ([]Stream, error), since time.Time, take func(Line)) error {
 	f := &follower{since: since, take: take, open: map[string]bool{}, last: map[string]time.Time{}, failed: map[string]error{}}
 	ctx, stop := context.WithCancel(ctx)
@@ -35,7 +35,7 @@ func Follow(ctx context.Context, find func(context.Context) ([]Stream, error), s
 		case <-time.After(findInterval):
 		}
 		if ctx.Err() != nil {
-			return nil // errors are due to the end of ctx
+			return nil // any error comes from the end of ctx
 		}
 		if err := f.check(time.Now(), streams, err); err != nil {
 			return err
@@ -63,7 +63,7 @@ type follower struct {
 	mu   sync.Mutex
 	take func(Line)
 	read time.Time // the last time when a stream could be read, or zero
-	// The keys are names of streams. last has the time of the last line, failed the last error.
+	// By the name of the stream: whether it is open, the time of its last line, and its last error.
 	open   map[string]bool
 	last   map[string]time.Time
 	failed map[string]error
@@ -101,8 +101,8 @@ func (f *follower) follow(ctx context.Context, stream Stream, window Window) {
 	f.failed[stream.Name] = err
 }
 
-// check returns an error if no stream can be read. It is called one findInterval after the streams
-// were opened. An ended stream is not an error, and neither is an empty list of streams.
+// check returns an error if no stream can be read. Follow calls it one findInterval after it has
+// opened the streams. An ended stream is not an error, and neither is an empty list of streams.
 func (f *follower) check(now time.Time, streams []Stream, err error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// container has a separate log for each run. Only the last run has not ended. As in Kubernetes, the
-// start of a log has a resolution of one second.
+// container is a fake with one log for each run. All runs except the last have ended. As in
+// Kubernetes, the start of a window is rounded down to a whole second.
 type container struct {
 	runs  [][]string
 	opens int
@@ -38,7 +38,7 @@ func (c *container) stream(name string) Stream {
 }
 
 // follow calls Follow for a duration and returns the lines. It adds half a findInterval, so that
-// Follow does not end while find is called.
+// Follow does not end during a call of find.
 func follow(t *testing.T, find func(context.Context) ([]Stream, error), since time.Time, during time.Duration) ([]string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), during+findInterval/2)
@@ -48,7 +48,7 @@ func follow(t *testing.T, find func(context.Context) ([]Stream, error), since ti
 	return lines, err
 }
 
-// TestFollow checks that ended and new streams are opened, without repeated lines.
+// TestFollow checks that Follow opens new streams, reopens ended streams, and repeats no lines.
 func TestFollow(t *testing.T) {
 	start := time.Date(2026, 1, 2, 3, 4, 2, 0, time.UTC)
 	for _, tc := range []struct {
@@ -177,8 +177,8 @@ func TestFollowFails(t *testing.T) {
 	}
 }
 
-// since returns a find function with a stream that ends after ten seconds. The find function
-// returns failure between from and until.
+// since returns a find function for a stream that ends after ten seconds. In the period between
+// from and until, the find function returns failure.
 func since(from, until time.Duration, failure error) func(context.Context) ([]Stream, error) {
 	var began time.Time
 	ends := Stream{Name: "a", Parse: Container, Open: func(ctx context.Context, _ Window, _ io.Writer) error {

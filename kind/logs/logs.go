@@ -20,15 +20,15 @@ import (
 // Options select the logs.
 type Options struct {
 	Component Component
-	Name      string        // a cache, node, unit or upstream, for example "alpha" or "worker2/kubelet", see Choose
+	Name      string        // the name of a cache, node, unit or upstream, for example "alpha" or "worker2/kubelet", see Choose
 	Since     time.Duration // the age of the oldest lines; 0 means all lines
 	Follow    bool          // continue with new lines, even of new containers and pods, until the context ends
 }
 
-// Read calls take with the lines of a component's logs, sorted by time or, with Follow, as they
+// Read calls take for each line of a component's logs, sorted by time or, with Follow, as the lines
 // arrive. It attaches to the testbed if needed. It returns a *UsageError for an unknown component
-// or name. If a log cannot be read, Read returns the error after the other logs. With Follow it
-// retries.
+// or name. If a log cannot be read, Read reads the other logs and then returns the error. With
+// Follow it retries.
 func Read(ctx context.Context, t *kind.Testbed, options Options, take func(Line)) error {
 	if err := t.AttachOnce(ctx); err != nil {
 		return err
@@ -58,7 +58,7 @@ func Read(ctx context.Context, t *kind.Testbed, options Options, take func(Line)
 	return err
 }
 
-// finder returns the function that finds the selected logs again while they are followed.
+// finder returns the function with which Follow repeatedly finds the selected logs.
 func finder(t *kind.Testbed, options Options) func(context.Context) ([]Stream, error) {
 	return func(ctx context.Context) ([]Stream, error) {
 		all, err := find(ctx, t, options.Component)
@@ -149,7 +149,7 @@ func ParseComponent(name string) (Component, error) {
 	return "", UsageErrorf("unknown component %q, use one of %s", name, strings.Join(names, ", "))
 }
 
-// Choose returns the streams whose name has the word at its start or after a dash or a slash.
+// Choose returns the streams whose name contains the word at the start or after a dash or a slash.
 // Without a word it returns all streams. It returns a *UsageError if no stream matches.
 func Choose(all []Stream, word string) ([]Stream, error) {
 	var kept []Stream

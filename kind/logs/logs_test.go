@@ -43,7 +43,7 @@ func TestLogCommandLines(t *testing.T) {
 	}
 }
 
-// TestRunProgram checks that the error has only the beginning of standard error.
+// TestRunProgram checks that the error contains only the beginning of standard error.
 func TestRunProgram(t *testing.T) {
 	err := shell.Capture(t.Context(), []string{"sh", "-c", "echo no such unit >&2; yes | head -c 100000 >&2; exit 3"}, io.Discard)
 	if err == nil || !strings.HasPrefix(err.Error(), "sh: exit code 3: no such unit") || len(err.Error()) > 2*shell.MaxBeginning {
@@ -55,7 +55,7 @@ func TestRunProgram(t *testing.T) {
 	}
 }
 
-// TestFinder checks that following waits for a missing log, but not for an unknown component.
+// TestFinder: an unknown component is an error. A missing log is none, since it may appear later.
 func TestFinder(t *testing.T) {
 	streams, err := finder(&kind.Testbed{}, Options{Component: Upstream, Name: "alpha"})(t.Context())
 	if len(streams) != 0 || err != nil {

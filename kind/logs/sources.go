@@ -18,7 +18,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/shell"
 )
 
-// PodLogs returns the logs of started containers of wanted pods. A nil keep selects all lines.
+// PodLogs returns logs of the started containers of wanted pods. A nil keep selects all lines.
 func PodLogs(ctx context.Context, t *kind.Testbed, c *cluster.Cluster, namespace string, wanted func(corev1.Pod) bool,
 	keep func(Line) bool,
 ) ([]Stream, error) {
@@ -71,10 +71,10 @@ func openPod(client kubernetes.Interface, pod corev1.Pod, container string) func
 	}
 }
 
-// followJournal ends when its input ends, so that journalctl does not outlive the docker command.
+// followJournal runs journalctl only until standard input ends, that is, until docker ends.
 const followJournal = `journalctl --no-pager --quiet --output=short-iso-precise --follow "$@" & trap 'kill $!' EXIT; cat >/dev/null`
 
-// NodeLogs returns the journals of units of nodes.
+// NodeLogs returns the journal of each of the units on each of the nodes.
 func NodeLogs(prefix string, nodes []*cluster.Node, units ...string) []Stream {
 	var streams []Stream
 	for _, node := range nodes {

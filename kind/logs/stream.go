@@ -22,11 +22,11 @@ type Window struct {
 
 // Stream is one log.
 type Stream struct {
-	Name string // of the source, for example "worker2/containerd"
+	Name string // the name of the source, for example "worker2/containerd"
 	// Open writes the lines in the window to out. It returns at the end of the log, or when ctx
 	// ends. It may also write older lines, which the caller skips.
 	Open func(ctx context.Context, window Window, out io.Writer) error
-	// Parse parses a line. It returns false for a line to skip.
+	// Parse parses a line. It returns false if the line must be skipped.
 	Parse func(text string) (Line, bool)
 }
 
@@ -38,8 +38,8 @@ type Line struct {
 	Text   string        `json:"text"` // without the time
 }
 
-// Collect returns the lines of all streams sorted by time. If streams fail, it returns the error
-// and the lines that it could read.
+// Collect returns the lines of all streams, sorted by time. If some streams fail, it returns their
+// errors and the lines that it could read.
 func Collect(ctx context.Context, streams []Stream, since time.Time) ([]Line, error) {
 	var (
 		mu  sync.Mutex
@@ -62,7 +62,7 @@ func Collect(ctx context.Context, streams []Stream, since time.Time) ([]Line, er
 
 const (
 	maxLine = 256 << 10    // bytes; longer lines are truncated
-	cutMark = " ... (cut)" // ends a truncated line
+	cutMark = " ... (cut)" // is appended to a truncated line
 )
 
 func (s Stream) read(ctx context.Context, window Window, take func(Line)) error {
@@ -91,7 +91,7 @@ func (s Stream) read(ctx context.Context, window Window, take func(Line)) error 
 	}
 }
 
-// nextLine returns the next line without the newline, truncated to the buffer of the reader.
+// nextLine returns the next line without the newline, and truncated to the reader's buffer size.
 func nextLine(lines *bufio.Reader) (string, error) {
 	text, more, err := lines.ReadLine()
 	if err != nil {
@@ -101,13 +101,13 @@ func nextLine(lines *bufio.Reader) (string, error) {
 	if more {
 		line += cutMark
 	}
-	for more && err == nil { // skip the rest; the next call of nextLine returns an error
+	for more && err == nil { // skip the rest of the line; the next call of nextLine returns an error
 		_, more, err = lines.ReadLine()
 	}
 	return line, nil
 }
 
-// Journal parses a line of the journal of a unit.
+// Journal parses a line of a unit's journal.
 func Journal(text string) (Line, bool) {
 	line, ok := logline.Journal(text)
 	return Line{Time: line.Time, Level: line.Level, Text: after(text, 2)}, ok

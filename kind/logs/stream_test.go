@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// printing returns a stream that prints lines and ends. With Window.Follow it ends only with its
-// context.
+// printing returns a stream that prints lines and ends. With Window.Follow it ends only when its
+// context ends.
 func printing(name string, failure error, lines ...string) Stream {
 	return Stream{Name: name, Parse: Container, Open: func(ctx context.Context, window Window, out io.Writer) error {
 		for _, line := range lines {

@@ -11,15 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Overlay returns a copy of base, the testbed's Shoot, with labels, annotations, extensions,
-// resources, purpose, hibernation, maintenance, monitoring and systemComponents of the manifest.
-// All other fields are those of base, because the clusters already exist. Overlay also returns the
-// fields of the manifest whose values it did not use. It changes neither argument.
+// Overlay returns a copy of base, the testbed's Shoot, with these fields of the manifest: labels,
+// annotations, extensions, resources, purpose, hibernation, maintenance, monitoring and
+// systemComponents. The other fields are those of base, because the clusters already exist. Overlay
+// also returns the fields of the manifest whose values it did not use. It changes neither argument.
 func Overlay(manifest, base *gardencorev1beta1.Shoot) (*gardencorev1beta1.Shoot, []Replacement, error) {
 	shoot, wanted := base.DeepCopy(), manifest.DeepCopy()
 	shoot.Labels = merged(wanted.Labels, base.Labels)
 	shoot.Annotations = merged(wanted.Annotations, base.Annotations)
-	// This annotation requests an operation of gardenlet, which only the testbed's commands do.
+	// This annotation requests an operation of gardenlet. Only the testbed's commands may set it.
 	delete(shoot.Annotations, v1beta1constants.GardenerOperation)
 
 	shoot.Spec.Extensions = wanted.Spec.Extensions
@@ -35,7 +35,7 @@ func Overlay(manifest, base *gardencorev1beta1.Shoot) (*gardencorev1beta1.Shoot,
 	return shoot, replaced, err
 }
 
-// merged returns the entries of both maps. If both have a key, it uses the value of winner.
+// merged returns the entries of both maps. If both have the same key, it uses the value in winner.
 func merged(entries, winner map[string]string) map[string]string {
 	if entries == nil {
 		return maps.Clone(winner)
@@ -48,8 +48,8 @@ func merged(entries, winner map[string]string) map[string]string {
 // Replacement is a field of the manifest whose value is not used.
 type Replacement struct {
 	Path string `json:"path"` // the path of the field, for example spec.region
-	// Manifest is the value in the manifest, Testbed the value that is used instead. Both are empty
-	// for objects and lists. Testbed is also empty if the testbed's Shoot does not have the field.
+	// Manifest is the value in the manifest, and Testbed is the value that is used instead. Both are
+	// empty for objects and lists. Testbed is also empty if the testbed's Shoot lacks the field.
 	Manifest string `json:"manifest,omitempty"`
 	Testbed  string `json:"testbed,omitempty"`
 }
@@ -77,7 +77,7 @@ func compare(manifest, used *gardencorev1beta1.Shoot) ([]Replacement, error) {
 	return differences("", fields[0], fields[1]), nil
 }
 
-// differences descends into objects that both sides have and compares everything else as a whole.
+// differences compares objects of both sides field by field, and other values as a whole.
 func differences(path string, manifest, used map[string]any) []Replacement {
 	var found []Replacement
 	for _, name := range slices.Sorted(maps.Keys(manifest)) {

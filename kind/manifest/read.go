@@ -22,7 +22,7 @@ const maxBytes = 4 << 20
 
 // Manifest is the content of one file.
 type Manifest struct {
-	Shoot *gardencorev1beta1.Shoot // neither defaulted nor validated
+	Shoot *gardencorev1beta1.Shoot // without defaults, and not validated
 	// Secrets are in the namespace of the Shoot. As in an API server, stringData is merged into data.
 	Secrets []*corev1.Secret
 }
@@ -38,9 +38,8 @@ func newDecoder() runtime.Decoder {
 }
 
 // Read reads YAML or JSON documents: exactly one Shoot (core.gardener.cloud/v1beta1) and Secrets of
-// its namespace. Other kinds and unknown or duplicate fields are errors. It does not check a
-// providerConfig, which is the extension's task. Errors refer to the input by name, and never quote
-// a Secret.
+// its namespace. Other kinds and unknown or duplicate fields are errors. It leaves the check of a
+// providerConfig to the extension. Errors contain the name of the input, but never quote a Secret.
 func Read(name string, content io.Reader) (*Manifest, error) {
 	limited := &io.LimitedReader{R: content, N: maxBytes + 1}
 	documents := kubeyaml.NewYAMLReader(bufio.NewReader(limited))

@@ -13,15 +13,15 @@ var (
 	// ErrNotRun reports that a command was not run, because there is no connection or because the
 	// command cannot be sent. Its input was not read.
 	ErrNotRun = errors.New("the command was not run by the agent")
-	// ErrBroken reports that the connection broke while a command ran. The command may have had any
-	// effect or none, and its output may not be complete.
+	// ErrBroken reports that the connection broke while a command ran. The command may have had all,
+	// some or none of its effects, and its output may be incomplete.
 	ErrBroken = errors.New("the connection to the agent broke while the command ran")
 )
 
 // ExitError reports that a command ended with an exit code other than 0.
 type ExitError struct{ Code int }
 
-// Error has the form of the error of os/exec.
+// Error returns the same text as an *exec.ExitError of package os/exec.
 func (e *ExitError) Error() string { return fmt.Sprintf("exit status %d", e.Code) }
 
 // ExitCode returns the exit code. It is 128 plus the number of the signal that killed the command,
@@ -42,7 +42,7 @@ type Conn struct {
 	ended  chan struct{}
 }
 
-// connect starts SSH on a connection. It closes the connection if that fails.
+// connect starts SSH on a connection. If SSH does not start, it closes the connection.
 func connect(pipes stream) (*Conn, error) {
 	config := &ssh.ClientConfig{
 		// The agent is a child of this process: nobody else is at the other end of its pipes.
@@ -55,23 +55,23 @@ func connect(pipes stream) (*Conn, error) {
 	c := &Conn{client: ssh.NewClient(connection, channels, requests), ended: make(chan struct{})}
 	go func() {
 		defer close(c.ended)
-		_ = c.client.Wait() // there are several errors for a usual end
+		_ = c.client.Wait() // a normal end can also return an error
 	}()
 	return c, nil
 }
 
-// Close ends the connection, and with it the agent and its commands. It does not wait for them.
-func (c *Conn) Close() { _ = c.client.Close() } // an error means that it has ended
+// Close ends the connection, the agent and its commands. It does not wait for their end.
+func (c *Conn) Close() { _ = c.client.Close() } // an error means that the connection has ended
 
-// Ended is closed when the connection has ended.
+// Ended returns a channel that is closed when the connection has ended.
 func (c *Conn) Ended() <-chan struct{} { return c.ended }
 
-// Run runs a command and returns when it has ended. It writes to one of Stdout and Stderr at a
-// time, so that both may be the same. It may read more of Stdin than the command does.
+// Run runs a command and returns when it has ended. It never writes to Stdout and Stderr at the
+// same time, so that both may be the same writer. It may read more of Stdin than the command reads.
 //
-// The error is an *ExitError if the command failed, and wraps ErrNotRun or ErrBroken if the
-// connection did. When ctx ends, Run returns its error at once, and the agent kills the command's
-// process group.
+// The error is an *ExitError if the command failed. It wraps ErrNotRun or ErrBroken if the
+// connection failed. When ctx ends, Run returns the error of ctx at once, and the agent kills the
+// command's process group.
 func (c *Conn) Run(ctx context.Context, command Command) error {
 	encoded, err := encode(command.Argv)
 	if err != nil {
@@ -93,19 +93,19 @@ func (c *Conn) Run(ctx context.Context, command Command) error {
 		return ctx.Err()
 	}
 	if ctx.Err() != nil && (errors.Is(err, ErrBroken) || errors.Is(err, ErrNotRun)) {
-		return ctx.Err() // which has closed the session
+		return ctx.Err() // the end of ctx has closed the session
 	}
 	return err
 }
 
-// run runs a command in one session. It may return late after the end of ctx, since SSH waits for
-// an answer of the agent.
+// run runs a command in one session. It may return late after the end of ctx, since SSH may wait
+// for an answer of the agent.
 func (c *Conn) run(ctx context.Context, encoded string, command Command) error {
 	session, err := c.client.NewSession()
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNotRun, err)
 	}
-	end := func() { _ = session.Close() } // an error means that it is closed
+	end := func() { _ = session.Close() } // an error means that the session is closed
 	defer end()
 	defer context.AfterFunc(ctx, end)()
 	session.Stdin, session.Stdout, session.Stderr = command.Stdin, command.Stdout, command.Stderr
@@ -127,5 +127,5 @@ func result(err error) error {
 	case errors.Is(err, io.EOF):
 		return nil // the command succeeded without reading all of its input
 	}
-	return err // of a reader or writer of the caller
+	return err // the error of the caller's reader or writer
 }

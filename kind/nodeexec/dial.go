@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// stderrTimeout bounds the wait for the end of an ended agent's standard error.
+// stderrTimeout bounds how long standard error may stay open after the agent has ended.
 const stderrTimeout = 5 * time.Second
 
 // Dial starts a program that runs Serve, such as `docker exec -i NODE AGENT`, with env as its whole
 // environment, and connects to it. ctx bounds Dial only.
 //
-// The program ends with the connection, and with this process. It gets no signals of a terminal:
-// after Ctrl-C, this process can still clean up with it.
+// The program ends when the connection or this process ends. It gets no signals from a terminal, so
+// that this process can still use it to clean up after Ctrl-C.
 func Dial(ctx context.Context, argv, env []string) (*Conn, error) {
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), argv[0], argv[1:]...)
 	cmd.Env, cmd.SysProcAttr = env, &syscall.SysProcAttr{Setpgid: true}
@@ -28,7 +28,7 @@ func Dial(ctx context.Context, argv, env []string) (*Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the agent: %w", err)
 	}
-	stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() }) // an error means that it has ended
+	stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() }) // an error means that the program has ended
 	conn, err := connect(pipes)
 	if !stop() {
 		err = errors.Join(context.Cause(ctx), err)
@@ -42,12 +42,12 @@ func Dial(ctx context.Context, argv, env []string) (*Conn, error) {
 	go func() {
 		<-conn.Ended()
 		_ = pipes.Close()
-		_ = cmd.Wait() // its commands have failed, which says more
+		_ = cmd.Wait() // the errors of its commands say more
 	}()
 	return conn, nil
 }
 
-// start starts a program and returns its standard output and input.
+// start starts a program and returns a stream of its standard output and input.
 func start(cmd *exec.Cmd) (stream, error) {
 	in, err := cmd.StdinPipe()
 	if err != nil {

@@ -5,20 +5,20 @@ import (
 	"sync"
 )
 
-// gate lets one writer write at a time, and none after close.
+// gate lets only one writer write at a time, and no writer after close.
 type gate struct {
 	mutex  sync.Mutex
 	closed bool
 }
 
-// close waits for a current write.
+// close waits for the end of a current write, and refuses later writes.
 func (g *gate) close() {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	g.closed = true
 }
 
-// gated is a writer behind a gate. It fails after the gate was closed.
+// gated is a writer behind a gate. A write fails after the gate was closed.
 type gated struct {
 	gate *gate
 	to   io.Writer

@@ -10,7 +10,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/nodeexec"
 )
 
-// agentVariable makes the test binary an agent.
+// agentVariable is the environment variable that makes the test binary an agent.
 const agentVariable = "NODEEXEC_TEST_AGENT"
 
 func TestMain(m *testing.M) {
@@ -42,14 +42,14 @@ func run(ctx context.Context, conn *nodeexec.Conn, stdin io.Reader, argv ...stri
 	return output{stdout.String(), stderr.String()}, err
 }
 
-// started is a shell that has printed something and now waits for a child of its own.
+// started is a shell that runs and waits for its child process.
 type started struct {
 	result chan error
 	ended  chan struct{} // closed when shell and child have ended
 }
 
-// startSleep returns when the processes run. They hold the write end of a FIFO open, so the test
-// learns of their end without asking for it again and again.
+// startSleep returns when the processes run. They keep the write end of a FIFO open, so that the
+// test notices their end without polling.
 func startSleep(ctx context.Context, t *testing.T, conn *nodeexec.Conn) started {
 	t.Helper()
 	fifo := newFIFO(t)

@@ -26,7 +26,7 @@ func newFIFO(t *testing.T) string {
 func TestRun(t *testing.T) {
 	t.Parallel()
 	conn := dial(t)
-	large := strings.Repeat("0123456789abcdef", 1<<18) // more than a window of SSH
+	large := strings.Repeat("0123456789abcdef", 1<<18) // larger than an SSH window
 	script := filepath.Join(t.TempDir(), "script")
 	if err := os.WriteFile(script, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -172,7 +172,7 @@ func TestDialEndsWithContext(t *testing.T) {
 		_, err := nodeexec.Dial(ctx, []string{"sh", "-c", `echo >"$1"; exec sleep 600`, "sh", fifo}, os.Environ())
 		failed <- err
 	}()
-	if _, err := os.ReadFile(fifo); err != nil { // it has started
+	if _, err := os.ReadFile(fifo); err != nil { // the command has started
 		t.Fatal(err)
 	}
 	cancel()

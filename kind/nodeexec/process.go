@@ -14,11 +14,11 @@ import (
 )
 
 // outputTimeout is how long the output of a command may stay open after the command has ended. A
-// process that the command has left behind may keep it open forever.
+// process that the command leaves behind may keep the output open forever.
 const outputTimeout = 10 * time.Second
 
-// Exit codes of commands that did not run or whose output is not complete, as `docker exec` and
-// shells have them.
+// Exit codes of commands that did not run or whose output is not complete. `docker exec` and shells
+// use the same codes.
 const (
 	exitIncomplete    = 125
 	exitNotExecutable = 126
@@ -39,7 +39,7 @@ func run(ctx context.Context, argv []string, channel ssh.Channel) uint32 {
 	}
 	if err == nil {
 		go func() {
-			_, _ = io.Copy(in, channel) // the command need not read all of it
+			_, _ = io.Copy(in, channel) // the command need not read all of its input
 			_ = in.Close()
 		}()
 		err = cmd.Wait()

@@ -14,14 +14,14 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Serve runs the commands that a client requests on in, until in ends. It then kills those that
-// still run, and returns. The environment and the folder of the commands are those of this process.
+// Serve runs the commands that a client requests on in, until in ends. It then kills the commands
+// that still run. The commands have the environment and the folder of this process.
 //
-// Serve trusts whoever can write to in: they could start this process, and any other, as well.
-// There is therefore no authentication, and the host key is only made because SSH needs one.
+// Serve trusts everyone who can write to in, since they can also start this process or any other.
+// There is therefore no authentication. Serve creates a host key only because SSH needs one.
 func Serve(in io.ReadCloser, out io.WriteCloser) error {
-	// A closed out must not kill this process before it has killed its commands. With Ignore, the
-	// commands would ignore the signal too.
+	// Handle SIGPIPE: if out is closed, this process must still kill its commands before it ends.
+	// After signal.Ignore, the commands would ignore SIGPIPE, too.
 	broken := make(chan os.Signal, 1)
 	signal.Notify(broken, syscall.SIGPIPE)
 	defer signal.Stop(broken)
@@ -37,7 +37,7 @@ func Serve(in io.ReadCloser, out io.WriteCloser) error {
 	go ssh.DiscardRequests(requests)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	for requested := range sessions { // it is closed with the connection
+	for requested := range sessions { // the end of the connection closes this channel
 		running.Go(func() { serveSession(ctx, requested) })
 	}
 	cancel()
@@ -66,8 +66,8 @@ func closeBoth(in, out io.Closer) func() error {
 	return func() error { return errors.Join(in.Close(), out.Close()) }
 }
 
-// serveSession runs the command of one session. The command ends at the latest when the client
-// closes the session, or ctx ends.
+// serveSession runs the command of one session. When the client closes the session or ctx ends, it
+// kills a command that still runs.
 func serveSession(ctx context.Context, requested ssh.NewChannel) {
 	if requested.ChannelType() != "session" {
 		_ = requested.Reject(ssh.UnknownChannelType, "only sessions")

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// maxCommand bounds an encoded command. It is less than half of the largest SSH packet.
+// maxCommand limits the length of an encoded command to less than half of the largest SSH packet.
 const maxCommand = 100 << 10
 
 // encode returns the arguments separated by NUL, like /proc/PID/cmdline. An argument cannot contain
@@ -31,7 +31,7 @@ func encode(argv []string) (string, error) {
 // decode is the inverse of encode.
 func decode(encoded string) []string { return strings.Split(encoded, "\x00") }
 
-// stream makes a net.Conn, which package ssh wants, of two pipes.
+// stream makes a net.Conn, which package ssh needs, from two pipes.
 type stream struct {
 	io.Reader
 	io.Writer

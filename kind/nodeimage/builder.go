@@ -48,7 +48,7 @@ func (b builder) run(ctx context.Context) error {
 	})
 }
 
-// store writes a layer to the file archive. The layer contains containerd's image store.
+// store writes a layer that contains containerd's image store to the path archive.
 func (b builder) store(ctx context.Context, built artifacts, sandbox, archive string) error {
 	required, err := command.Output(ctx, built.programs["kubeadm"], "config", "images", "list", "--kubernetes-version", KubernetesVersion)
 	if err != nil {
@@ -66,8 +66,8 @@ func (b builder) store(ctx context.Context, built artifacts, sandbox, archive st
 	return filetree.WriteFile(archive, entries)
 }
 
-// load assembles the node image and loads it into the Docker Engine. base has kind's files, and
-// store is the archive with containerd's image store.
+// load assembles the node image and loads it into the Docker Engine. base contains kind's files,
+// and store is the path of the archive with containerd's image store.
 func (b builder) load(ctx context.Context, built artifacts, base []filetree.Entry, store string) error {
 	spec, err := command.Output(ctx, built.programs["ctr"], "oci", "spec")
 	if err != nil {

@@ -31,8 +31,8 @@ type cache struct {
 	unlock func()
 }
 
-// openCache opens the cache for one build. It waits, at most until ctx ends, for another building
-// process, and removes what a killed build left. The caller must close the cache.
+// openCache opens the cache for one build. It waits until no other process builds, or until ctx
+// ends. It removes the files that a killed build left. The caller must close the cache.
 func openCache(ctx context.Context, dir string) (*cache, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("creating the build cache: %w", err)
@@ -71,7 +71,7 @@ func (c *cache) has(entry string) bool {
 
 func (c *cache) path(entry string) string { return filepath.Join(c.dir, entry) }
 
-// produce runs build, which writes to the given path, and renames the result to the entry.
+// produce calls the function build with a temporary path, and renames the result to the entry.
 func (c *cache) produce(entry string, build func(path string) error) error {
 	unfinished := filepath.Join(c.temp(), entry)
 	if err := build(unfinished); err != nil {

@@ -46,8 +46,8 @@ func memory() uint64 {
 	return info.Totalram * uint64(info.Unit)
 }
 
-// environment returns the environment of the go command. GOFLAGS is as in the rest of the
-// repository, so both share Go's build cache. With GOWORK=off, a developer's workspace does not
+// environment returns the environment of the go command. GOFLAGS is the same as in the rest of the
+// repository, so that Go's build cache is shared. With GOWORK=off, a developer's workspace does not
 // change versions.
 func (c compilation) environment() []string {
 	cgo := "CGO_ENABLED=0"

@@ -100,8 +100,8 @@ func (c component) image(built artifacts, work string) (v1.Image, error) {
 	return imageOf(config, types.OCIManifestSchema1, types.OCIConfigJSON, layers...)
 }
 
-// references maps components to the references in kubeadmImages, the output of `kubeadm config
-// images list`, to sandboxImage, and to the images for persistent volumes.
+// references returns the reference of each component, taken from kubeadmImages (the output of
+// `kubeadm config images list`), sandboxImage, and the images for persistent volumes.
 func references(kubeadmImages, sandboxImage string) (map[string]string, error) {
 	listed, refs := strings.Fields(kubeadmImages), map[string]string{}
 	for _, ref := range slices.Concat(listed, []string{sandboxImage, kindbase.LocalPathProvisionerImage, kindbase.HelperImage}) {
@@ -120,7 +120,7 @@ func references(kubeadmImages, sandboxImage string) (map[string]string, error) {
 }
 
 // imageStore imports the images of all components into a containerd root folder below work and
-// returns that folder as entries of the node's file system. refs has their references.
+// returns that folder as entries of the node's file system. refs are the references of the images.
 func imageStore(ctx context.Context, built artifacts, refs map[string]string, work string) ([]filetree.Entry, error) {
 	layoutDir := filepath.Join(work, "layout")
 	if err := writeLayout(ctx, layoutDir, built, refs, work); err != nil {

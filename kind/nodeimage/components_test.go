@@ -180,7 +180,7 @@ func TestNodeImage(t *testing.T) {
 	checkPlain(t, image)
 }
 
-// checkPlain checks that no layer is compressed: its digest equals that of its content.
+// checkPlain checks that no layer is compressed: each digest equals the digest of the content.
 func checkPlain(t *testing.T, image v1.Image) {
 	t.Helper()
 	layers, err := image.Layers()

@@ -11,11 +11,11 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/command"
 )
 
-// suite is the Debian release of the node. It is the last one whose systemd starts on cgroup v1.
+// suite is the node's Debian release. It is the last release whose systemd starts on cgroup v1.
 const suite = "bookworm"
 
-// rootfsScript removes files that must not be in a container from a Debian root file system. The
-// list is that of kind's Dockerfile.
+// rootfsScript removes from a Debian root file system the files that must not be in a container.
+// The list is the one in kind's Dockerfile.
 //
 //go:embed rootfs.sh
 var rootfsScript string

@@ -19,10 +19,10 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/debian"
 )
 
-// interruptible is exec.CommandContext for commands that clean up after SIGINT: when ctx ends, they
-// get SIGINT, and SIGKILL after a delay. go removes its work folder. mmdebstrap waits for its
-// children, but they get SIGINT only with Ctrl-C in a terminal. Otherwise mmdebstrap is killed, and
-// its temporary folder is removed together with the temporary folder of the cache.
+// interruptible is like exec.CommandContext, for commands that clean up after SIGINT: when ctx
+// ends, they get SIGINT and, after a delay, SIGKILL. go then removes its work folder. mmdebstrap
+// waits for its children, but these get SIGINT only with Ctrl-C in a terminal. Otherwise mmdebstrap
+// is killed, and its temporary folder is removed together with the temporary folder of the cache.
 func interruptible(ctx context.Context, name string, args ...string) exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
 	if local, ok := cmd.(*exec.LocalCmd); ok {
@@ -51,7 +51,7 @@ func feed(ctx context.Context, cmd exec.Cmd, write func(io.Writer) error) error 
 // fetchBackoff allows three attempts to download something, within half a minute.
 var fetchBackoff = wait.Backoff{Steps: 3, Duration: 5 * time.Second, Factor: 3, Jitter: 0.1}
 
-// retry calls fetch until it succeeds, the backoff ends or ctx does. It returns fetch's last error.
+// retry calls fetch until it succeeds, backoff is used up or ctx ends. It returns the last error.
 func retry(ctx context.Context, backoff wait.Backoff, what string, fetch func(context.Context) error) error {
 	var last error
 	err := wait.ExponentialBackoffWithContext(ctx, backoff, func(ctx context.Context) (bool, error) {

@@ -20,7 +20,7 @@ const searchPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin
 
 // nodeImage returns the image with the archives as layers, the least frequently changed one first.
 // Its config is that of kind's base image: the entrypoint starts systemd, the variable `container`
-// tells systemd where it runs, and the stop signal is systemd's shutdown signal.
+// tells systemd that it runs in a container, and the stop signal makes systemd shut down.
 func nodeImage(archives ...string) (v1.Image, error) {
 	var layers []v1.Layer
 	for _, archive := range archives {
@@ -54,7 +54,7 @@ func imageOf(config v1.Config, manifest, configType types.MediaType, layers ...v
 	return mutate.AppendLayers(image, layers...)
 }
 
-// plainLayer is an uncompressed layer: the engine on this machine would only decompress it again.
+// plainLayer is a layer without compression: the engine on this machine would only decompress it.
 type plainLayer struct {
 	file string
 	hash v1.Hash
@@ -79,7 +79,7 @@ func (l plainLayer) Size() (int64, error)                 { return l.size, nil }
 func (l plainLayer) MediaType() (types.MediaType, error)  { return types.DockerUncompressedLayer, nil }
 
 // packedLayer returns a compressed layer for a node's containerd: each node copies it from the
-// image to a volume. Nodes unpack it when they start, so it uses zstd, the fastest to decompress.
+// image to a volume. Nodes unpack it when they start, so it uses zstd, which decompresses fastest.
 func packedLayer(archive string) (v1.Layer, error) {
 	return tarball.LayerFromFile(archive,
 		tarball.WithCompression(compression.ZStd),

@@ -15,8 +15,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-// Versions of programs in the image. The go.mod files below modules/ pin them; a test checks that
-// both are equal.
+// Versions of programs in the image. The go.mod files below modules/ pin the same versions, which a
+// test checks.
 const (
 	// KubernetesVersion is the version of the kubelet, kubeadm and the control plane.
 	KubernetesVersion = "v1.36.2"
@@ -38,10 +38,10 @@ type Options struct {
 	Progress *progress.Recorder
 }
 
-// Ensure returns the reference of a node image. It returns Override unchanged; kind pulls that
-// image if necessary. Otherwise the tag is the hash of all inputs. If the Docker Engine has that
-// image, Ensure takes about a second. If not, it builds the missing parts and loads the image into
-// the engine.
+// Ensure returns the reference of a node image. If Override is set, it returns Override; kind pulls
+// that image if necessary. Otherwise the tag is the hash of all inputs. If the Docker Engine has
+// that image, Ensure takes about a second. If not, it builds the missing parts and loads the image
+// into the engine.
 //
 // A build takes minutes and about 3 GiB of disk. It needs the Go module proxy, a Debian mirror and
 // the packages of hostTools, which it installs if this process is root and apt-get exists;
@@ -81,7 +81,7 @@ func Loaded(ctx context.Context, o Options) (bool, error) {
 	return loaded(ctx, plan.ref)
 }
 
-// HasParts reports whether Ensure has built parts in CacheDir before, even for another image.
+// HasParts reports whether CacheDir contains parts of an earlier build, even of another image.
 func HasParts(o Options) (bool, error) {
 	dir, err := o.cacheDir()
 	if err != nil {

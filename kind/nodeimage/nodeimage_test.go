@@ -35,7 +35,7 @@ func TestHasParts(t *testing.T) {
 	}
 }
 
-// fakeDocker puts a docker command that runs the script first in PATH.
+// fakeDocker creates a docker command that runs the script, and puts it first in PATH.
 func fakeDocker(t *testing.T, script string) {
 	t.Helper()
 	dir := t.TempDir()

@@ -10,7 +10,7 @@ import (
 // repository is the name of every image that this package builds.
 const repository = "registry-cache-testbed/node"
 
-// plan has the parts that one set of inputs requires, with their names in the cache.
+// plan lists the parts that one set of inputs requires, with their names in the cache.
 type plan struct {
 	ref          string
 	compilations []plannedCompilation
@@ -76,7 +76,7 @@ type artifacts struct {
 	trees    map[string]string
 }
 
-// artifacts returns the built parts. use returns the path of a part.
+// artifacts returns the built parts. The function use returns the path of a part.
 func (p plan) artifacts(use func(entry string) (string, error)) (artifacts, error) {
 	var failed []error
 	path := func(entry string) string {

@@ -32,8 +32,8 @@ func mustPlan(t *testing.T, in inputs) plan {
 	return p
 }
 
-// TestPlanRebuildsWhatChanged: a changed input always changes the image, and only the parts that
-// depend on it.
+// TestPlanRebuildsWhatChanged: a changed input always changes the image, but of the parts only
+// those that depend on the input.
 func TestPlanRebuildsWhatChanged(t *testing.T) {
 	tests := []struct {
 		name, input string

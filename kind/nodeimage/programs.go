@@ -19,7 +19,7 @@ const (
 	cniBin       = "/opt/cni/bin"
 )
 
-// compilation is one `go build` of programs of one module with the same flags.
+// compilation is one `go build`. Its programs are in one module and need the same flags.
 type compilation struct {
 	name     string // distinguishes compilations of one module
 	module   string // the folder below modules/ whose go.mod pins the programs

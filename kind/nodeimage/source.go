@@ -24,7 +24,7 @@ const (
 // source is the location of the inputs on this machine.
 type source struct {
 	modules string // the folder with the build modules
-	// kindDir and kindVersion are those of kind's module in this repository's go.mod.
+	// kindDir and kindVersion are the folder and version of kind's module in this repository.
 	kindDir, kindVersion string
 }
 
@@ -58,7 +58,8 @@ func parseLocation(lines string) (source, error) {
 	return s, nil
 }
 
-// moduleDir returns the folder of a module that a build module requires. It may download it.
+// moduleDir returns the folder of a module that a build module requires. It may download the
+// module.
 func (s source) moduleDir(ctx context.Context, buildModule, module string) (string, error) {
 	var download string
 	err := retry(ctx, fetchBackoff, "fetching the Go module "+module, func(ctx context.Context) (err error) {

@@ -18,8 +18,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
-// ApplyManifest stores the Secrets of a manifest in the garden, where they replace those with the
-// same name, and reconciles the Shoot. The caller holds the lock of the testbed.
+// ApplyManifest stores the Secrets of a manifest in the garden, where they replace Secrets with the
+// same name, and reconciles the Shoot. The caller must hold the lock of the testbed.
 func ApplyManifest(ctx context.Context, t *kind.Testbed, wanted *manifest.Manifest, shoot *gardencorev1beta1.Shoot) error {
 	for _, secret := range wanted.Secrets {
 		if err := t.Gardenlet.StoreSecret(ctx, secret); err != nil {
@@ -53,7 +53,7 @@ func Reconcile(ctx context.Context, t *kind.Testbed) error {
 	return operate(ctx, t, verbReconcile, (*gardenlet.Gardenlet).Reconcile)
 }
 
-// Disable removes the extension from the Shoot and reconciles it.
+// Disable removes the extension from the Shoot and reconciles the Shoot.
 func Disable(ctx context.Context, t *kind.Testbed) error {
 	return operate(ctx, t, verbDisable, func(g *gardenlet.Gardenlet, ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
 		return g.Reconcile(ctx, withoutExtension(shoot))
@@ -128,9 +128,9 @@ func CompleteRotation(ctx context.Context, t *kind.Testbed) error {
 	})
 }
 
-// operate runs do as a step, with the Shoot after the last operation. It holds the lock of the
-// testbed. It attaches to the testbed, so it also works in a process that has not called Up. It
-// changes nothing if the operation is not possible, see shootVerb.possible.
+// operate calls the function do, as a step, with the Shoot that the last operation left, and holds
+// the lock of the testbed. It attaches to the testbed, so it also works in a process that has not
+// called Up. It changes nothing if the operation is not possible, see shootVerb.possible.
 func operate(ctx context.Context, t *kind.Testbed, verb shootVerb,
 	do func(*gardenlet.Gardenlet, context.Context, *gardencorev1beta1.Shoot) error,
 ) error {
@@ -203,8 +203,8 @@ func CacheOf(host string) v1alpha3.RegistryCache {
 }
 
 // ShootWithConfig returns the testbed's Shoot with the config, which is neither defaulted nor
-// validated. A missing apiVersion and kind are added. Without caches the Shoot does not have the
-// extension.
+// validated. If apiVersion and kind are missing, it adds them. Without caches the Shoot does not
+// have the extension.
 func ShootWithConfig(config v1alpha3.RegistryConfig) (*gardencorev1beta1.Shoot, error) {
 	if len(config.Caches) == 0 {
 		return gardenlet.Shoot(), nil

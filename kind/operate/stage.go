@@ -75,7 +75,7 @@ func (e *StageError) Error() string {
 func (*StageError) UsageError() {}
 
 // RotationError is the error for a step of the CA rotation that is not possible in the current
-// phase. gardener-apiserver would refuse the annotation too. Nothing was changed.
+// phase. A gardener-apiserver would refuse the same step. Nothing was changed.
 type RotationError struct {
 	Verb string // the name of the requested operation
 	// Phase is the phase of the rotation. Empty if there was no rotation.

@@ -2,5 +2,5 @@
 // which are kind nodes. It reconciles OperatingSystemConfigs of type "kind" with gardener's
 // extension library and adds nothing to them.
 //
-// It must not know how its pod is installed, or any other extension.
+// It must know neither how its pod is installed nor any other extension.
 package osextension

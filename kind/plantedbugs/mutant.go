@@ -90,7 +90,7 @@ func (m Mutant) Apply(source string) (string, error) {
 	return strings.Join(lines, "\n"), nil
 }
 
-// Overlay writes the file with the bug to the folder, and returns the file for `go build -overlay`.
+// Overlay writes the source with the bug to the folder and returns a file for `go build -overlay`.
 func (m Mutant) Overlay(root, folder string) (string, error) {
 	original := filepath.Join(root, filepath.FromSlash(m.File))
 	source, err := os.ReadFile(original)

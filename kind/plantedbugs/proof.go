@@ -21,19 +21,19 @@ import (
 
 const scenariosPackage = "./e2e"
 
-// Prove checks that the scenarios detect the planted bugs. It first runs the scenarios of all bugs
-// without a bug: they must pass. Then it plants each bug, runs the scenarios that must fail, and
+// Prove checks that the scenarios detect the planted bugs. It first runs all these scenarios
+// without any bug: they must pass. Then it plants each bug, runs the scenarios that must fail, and
 // restores the build without bugs. It creates the testbed if it does not exist, and keeps it. The
 // output and artifacts of each run are in Folder.
 //
 // If Prove stops early, it returns the findings so far and an error with the reason. Report.Err
-// returns whether all bugs were caught. With another prefix than kind.DefaultPrefix, the report is
+// names the bugs that were not caught. With another prefix than kind.DefaultPrefix, the report is
 // nil: the scenarios are separate processes and run only on the default testbed.
 //
-// Prove returns a *StartError and changes nothing if another process uses the testbed or proves
-// scenarios on it, or if the testbed belongs to another directory. If this happens only after the
-// start, Prove returns kind.ErrBusy or a *kind.OtherCheckoutError without a *StartError, and a
-// planted bug may remain. A run that could not start is an environment error.
+// Prove returns a *StartError and changes nothing if another process uses the testbed or runs Prove
+// on it, or if the testbed belongs to another directory. If this happens only after the start,
+// Prove returns kind.ErrBusy or a *kind.OtherCheckoutError without a *StartError, and a planted bug
+// may remain. A run that could not start is an environment error.
 func Prove(ctx context.Context, t *kind.Testbed, bugs []Mutant) (*Report, error) {
 	if t.Prefix != kind.DefaultPrefix {
 		return nil, fmt.Errorf("scenarios run only on testbed %s, not on %s", kind.DefaultPrefix, t.Prefix)
@@ -186,7 +186,7 @@ func checkUnused(ctx context.Context, t *kind.Testbed) error {
 	return t.CheckOwner(ctx)
 }
 
-// StartError is why Prove did not start and changed nothing, for example kind.ErrBusy.
+// StartError says why Prove did not start, for example kind.ErrBusy. Nothing was changed.
 type StartError struct{ cause error }
 
 func (e *StartError) Error() string { return e.cause.Error() }

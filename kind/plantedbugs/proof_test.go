@@ -19,7 +19,7 @@ import (
 // clean-up.
 func TestInterruptOnce(t *testing.T) {
 	// A shell cannot trap a signal that it inherited as ignored, and a script starts background jobs,
-	// such as this test, with SIGINT ignored. Notify makes the children not ignore it.
+	// such as this test, with SIGINT ignored. After Notify, the children inherit the default action.
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt)
 	defer signal.Stop(signals)

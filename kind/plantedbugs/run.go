@@ -32,9 +32,9 @@ const (
 )
 
 // runScenarios runs the scenarios of the bug, moves the results to a folder with the bug's name,
-// and returns the outcomes. It keeps the testbed. planted is the bug to build into the images, or
-// "". It does not remove earlier results: they may belong to another run. The program of the
-// scenarios removes them when it holds the lock.
+// and returns the outcomes. It keeps the testbed. planted names the bug to build into the images,
+// or is "". Earlier results may belong to another run: only the program of the scenarios removes
+// them, when it holds the lock.
 func runScenarios(
 	ctx context.Context, t *kind.Testbed, timeout time.Duration, program string, bug Mutant, planted string,
 ) ([]Outcome, error) {
@@ -119,7 +119,7 @@ func lastReason(log string) string {
 	return cmp.Or(reason, last)
 }
 
-// environmentError is why a run of scenarios could not start.
+// environmentError is the error of a run of scenarios that could not start.
 type environmentError struct{ error }
 
 func (e *environmentError) Unwrap() error { return e.error }
@@ -127,8 +127,8 @@ func (e *environmentError) Unwrap() error { return e.error }
 // EnvironmentError marks the error for internal/program.
 func (*environmentError) EnvironmentError() {}
 
-// RunScenarios builds the scenarios and runs those with these names. Without names it runs the fast
-// lane. With list it only lists all scenarios. The error wraps an *exec.ExitError with the
+// RunScenarios builds the scenarios and runs the named ones. Without names it runs the fast lane.
+// If list is set, it only lists all scenarios. The error wraps an *exec.ExitError with the
 // program's exit code.
 func RunScenarios(ctx context.Context, t *kind.Testbed, names []string, list bool, out, prose io.Writer) error {
 	if t.Prefix != kind.DefaultPrefix {

@@ -1,4 +1,4 @@
-// Package preflight checks that the host can run the testbed before anything is built or started:
+// Package preflight checks, before anything is built or started, that the host can run the testbed:
 // disk, memory, cgroups, inotify limits, Go. Each failure has a fix.
 //
 // The checks are functions of a Host value. The package reads that value from the host. As root it

@@ -101,7 +101,7 @@ func checkInotify(h Host, r Requirements) *Failure {
 
 func checkGo(h Host, r Requirements) *Failure {
 	needed, fix := r.GoVersion+" or newer needed", "install Go from https://go.dev/dl/ and put it first in PATH"
-	release, _, _ := strings.Cut(h.GoVersion, " ") // without an experiment, as in "go1.26.3 X:nocoverageredesign"
+	release, _, _ := strings.Cut(h.GoVersion, " ") // drop experiments such as "X:nocoverageredesign"
 	switch {
 	case h.GoVersion == "":
 		return &Failure{"no go command, " + needed, fix}

@@ -121,7 +121,7 @@ func readCgroups(dir string) (version int, controllers []string, err error) {
 	return 1, controllers, nil
 }
 
-// goVersion returns the version that builds this module, or "". go may switch to a newer toolchain.
+// goVersion returns the version of the toolchain that go selects for this module, or "".
 func goVersion(ctx context.Context) string {
 	ctx, cancel := progress.Within(ctx, goEnvTimeout, "no answer")
 	defer cancel()

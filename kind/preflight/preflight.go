@@ -31,8 +31,8 @@ type Space struct {
 }
 
 // Defaults returns the requirements of both clusters, the build of the node image and the
-// scenarios. It leaves out the disk, which depends on what already exists. The inotify limits are
-// those in kind's documentation (known issues, "too many open files").
+// scenarios. The disk is left out, because the needed space depends on what already exists. The
+// inotify limits are those in kind's documentation (known issues, "too many open files").
 func Defaults() Requirements {
 	return Requirements{MemoryBytes: 6 * gib, InotifyInstances: 512, InotifyWatches: 524288, GoVersion: "go1.26.3"}
 }
@@ -111,7 +111,7 @@ const (
 // Full is the error of a full file system. It is an environment error (exit code 3).
 type Full struct {
 	Space
-	// Earlier is set if a write has failed for lack of space. There may be free space again.
+	// Earlier is set if a write has failed for lack of space. There may be free space again by now.
 	Earlier bool
 }
 

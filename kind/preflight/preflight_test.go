@@ -34,7 +34,7 @@ func TestEvaluate(t *testing.T) {
 	tests := []struct {
 		name   string
 		change func(h *Host)
-		failed string // parts of the one failure, by "|"; empty: none
+		failed string // parts of the only failure, separated by "|"; empty if none
 	}{
 		{"just enough", func(*Host) {}, ""},
 		{"cgroup v1", func(h *Host) { h.CgroupVersion = 1 }, ""},
@@ -239,8 +239,8 @@ func TestFullTellsWhatHelps(t *testing.T) {
 	}
 }
 
-// TestWasFull: only for an error about missing space, WasFull returns a Full. The Full has the file
-// system with the least space.
+// TestWasFull checks that only for an error about missing space, WasFull returns a Full. It
+// contains the file system with the least space.
 func TestWasFull(t *testing.T) {
 	folder := t.TempDir()
 	noSpace := errors.New("docker run: exit status 125: write /var/lib/docker/x: no space left on device")

@@ -16,8 +16,8 @@ import (
 )
 
 // markVariable is the environment variable that children of testbed commands inherit. A killed Up
-// cannot end its children (a Go build, a debootstrap), so Down finds them by this variable. The
-// Docker Engine is started without it, since other testbeds may use it.
+// cannot end its children (for example mmdebstrap), so Down finds them by this variable. The Docker
+// Engine is started without it, since other testbeds may use it.
 const markVariable = "REGISTRY_CACHE_TESTBED"
 
 // killTimeout is the time from SIGTERM to SIGKILL, and from SIGKILL until EndMarked gives up.

@@ -43,7 +43,7 @@ type Recorder struct {
 func New(w io.Writer) *Recorder { return &Recorder{w: w} }
 
 // Step runs fn and returns its error unchanged. Every 30 s and at the end it prints a line with a
-// mark, the name, the notes and the seconds, and records the phase. Steps can be nested.
+// mark, the name, the notes and the seconds. At the end it records the phase. Steps can be nested.
 func (r *Recorder) Step(ctx context.Context, name string, fn func(ctx context.Context) error) error {
 	s := &step{name: name, depth: 1}
 	if outer := stepOf(ctx); outer != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-// work lasts d. Inside a synctest bubble no real time passes.
+// work returns a step that takes d. Inside a synctest bubble no real time passes.
 func work(d time.Duration, err error, notes ...string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		for _, note := range notes {

@@ -43,7 +43,7 @@ type Findings struct {
 
 // Attribute finds who served each object of each pull. It assigns the requests of nodes to pulls by
 // their source addresses. It cannot assign the requests of a cache, since the upstream's access log
-// does not show for which node a cache fetched an object. A note names these nodes.
+// does not show for which node a cache fetched an object. A note names the affected nodes.
 func Attribute(e Evidence) Findings {
 	e.Records = e.Records.Repository(e.Image.Repository).Pulls()
 	if len(e.Image.Objects) == 0 {
@@ -74,9 +74,9 @@ func (e Evidence) pull(a Attempt) Pull {
 	return pull
 }
 
-// serve finds who served one object. The first matching case counts. FromUpstream comes first: if
-// the upstream sent the complete object to the node, the upstream is the source, even if the node
-// already had it.
+// serve finds who served one object. The first matching case counts. FromUpstream precedes
+// FromNode: if the upstream sent the complete object to the node, the upstream is the source, even
+// if the node already had the object.
 func (e Evidence) serve(a Attempt, object Object, own accesslog.Records) Served {
 	byNode := e.Image.gets(object, own)
 	byCache := e.Image.gets(object, e.Records.By(accesslog.AskerCache))

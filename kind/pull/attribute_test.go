@@ -64,7 +64,7 @@ func asks(asker accesslog.Asker, method, reference, address string, status int, 
 	}
 }
 
-// cacheGets returns successful GETs of a cache. They have the address of the node that it runs on.
+// cacheGets returns successful GETs of a cache, with the address of the node that runs the cache.
 func cacheGets(references ...string) (records accesslog.Records) {
 	for _, reference := range references {
 		records = append(records, asks(accesslog.AskerCache, http.MethodGet, reference, worker1, http.StatusOK, 10))

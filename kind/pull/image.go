@@ -41,7 +41,7 @@ type Object struct {
 	// Size is the size in bytes according to the manifest. For an image with a Problem, it is the
 	// number of bytes that the upstream sent.
 	Size int64 `json:"size"`
-	// chainIDs are the names of a layer's snapshots. An image that repeats the layer has several.
+	// chainIDs are the names of a layer's snapshots. A layer that the image repeats has several.
 	chainIDs []string
 }
 
@@ -54,7 +54,7 @@ func (i Image) Digest() string {
 	return i.Objects[0].Digest
 }
 
-// Describe lists the objects of an image. index may be nil. It reads the config for chainIDs.
+// Describe lists the objects of an image; index may be nil. It reads the config for chainIDs.
 func Describe(index *v1.Descriptor, img v1.Image) ([]Object, error) {
 	hash, err := img.Digest()
 	if err != nil {

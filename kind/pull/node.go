@@ -38,7 +38,7 @@ func readState(ctx context.Context, node Node) (State, error) {
 }
 
 // forgetScript removes all references to the image with the name $1 or the digest $2, which may be
-// empty. --sync waits until the content is deleted too.
+// empty. --sync makes it wait until the content is deleted.
 const forgetScript = `
 names=$(ctr --namespace=k8s.io images list | awk -v name="$1" -v digest="$2" '
   NR > 1 { digests[$1] = $3 }
@@ -115,9 +115,9 @@ func message(output string) string {
 // State is the content of a node, and its addresses.
 type State struct {
 	Addresses []netip.Addr
-	// Content has the digests in the content store, Snapshots the names of snapshots. Nodes with
-	// discard_unpacked_layers, such as kind's, delete layers from the content store after unpacking
-	// them. Then only the snapshot shows that the node has the layer.
+	// Content has the digests in the content store, and Snapshots has the names of snapshots. Nodes
+	// with discard_unpacked_layers, such as kind's, delete layers from the content store after
+	// unpacking them. Then only the snapshot shows that the node has the layer.
 	Content, Snapshots map[string]bool
 }
 

@@ -47,7 +47,7 @@ func newShell(t *testing.T, programs map[string]string) shell {
 	return s
 }
 
-// ctr prints the output of ctr of containerd 2.3 on a node.
+// ctr is a script that prints what ctr of containerd 2.3 prints on a node.
 const ctr = `
 case "$*" in
 "--namespace=k8s.io content list --quiet") printf 'sha256:aa\nsha256:bb\n' ;;
@@ -193,7 +193,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// broken is a node whose scripts print something else.
+// broken is a node whose scripts print unexpected text.
 type broken string
 
 func (b broken) Script(context.Context, string, ...string) (string, error) {

@@ -20,7 +20,7 @@ import (
 )
 
 // Run pulls an image from an upstream on workers of the shoot, and finds who served each object. It
-// only changes images on the nodes. The testbed must be attached.
+// changes nothing but the images on the nodes. The testbed must be attached.
 //
 // Run returns an *InvalidError for invalid options. It returns no error for a failed pull, see
 // Report.Err. The report is never nil. If Run returns an error, the report has the earlier pulls.
@@ -92,8 +92,8 @@ func (r *runner) run(ctx context.Context, batch Batch) (Evidence, error) {
 	return evidence, context.Cause(ctx)
 }
 
-// since returns the records in after that are not in before, which is the same log at an earlier
-// time. It returns an error if the log was reset, for example because the container was recreated.
+// since compares two states of one log and returns the records that only the later state has. It
+// returns an error if the log was reset, for example because the container was recreated.
 func since(before, after accesslog.Records) (accesslog.Records, error) {
 	if len(after) < len(before) {
 		return nil, fmt.Errorf("the access log was reset during the pull: %d records, %d before", len(after), len(before))
@@ -131,7 +131,7 @@ func (r *runner) prepare(ctx context.Context, node *cluster.Node, attempt *Attem
 	return err
 }
 
-// pullOnce pulls as a step, and records the state afterwards. An error means an unknown outcome.
+// pullOnce pulls as a step and records the state afterwards. After an error, the result is unknown.
 func (r *runner) pullOnce(ctx context.Context, node *cluster.Node, attempt *Attempt) (err error) {
 	_ = r.Recorder.Step(ctx, fmt.Sprintf("pull, round %d on %s", attempt.Round, node.Name()), func(ctx context.Context) error {
 		attempt.Took, attempt.Failure, err = pullOn(ctx, node, r.image, r.Timeout)

@@ -29,7 +29,7 @@ func TestSince(t *testing.T) {
 			}
 		})
 	}
-	// Otherwise requests in the new log would be missed.
+	// If a reset were no error, requests in the new log would be missed.
 	if _, err := since(log, log[:1]); err == nil {
 		t.Error("a log that was reset is treated as a log without requests")
 	}

@@ -30,7 +30,7 @@ type PushOptions struct {
 	Upstream string // the host of an upstream, or its first label ("alpha")
 	// Name is the repository with an optional tag. The default is tag latest of a new repository.
 	Name string
-	Base string // an image of the same upstream, whose layers the new image also has
+	Base string // an image of the same upstream; the new image contains its layers
 	// Layers is the number of random layers, 1 to MaxLayers, in addition to the layer with the
 	// program. Size is the size of each random layer, for example 2Mi. It is at most MaxLayerBytes.
 	// The sum is at most MaxImageBytes.
@@ -64,7 +64,7 @@ func (o PushOptions) Validate() error {
 	return err
 }
 
-// Target validates the options against the upstreams' hosts. random is the default repository.
+// Target validates the options against the upstreams' hosts; random replaces an empty Name.
 func (o PushOptions) Target(hosts []string, random string) (*Target, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -146,7 +146,7 @@ func Push(ctx context.Context, t *kind.Testbed, options PushOptions) (*Pushed, e
 	return pushed, err
 }
 
-// withImage calls use with the image. While use runs, base layers are read from the upstream.
+// withImage calls the function use with the image. Meanwhile, base layers come from the upstream.
 func withImage(ctx context.Context, t *kind.Testbed, registry *upstream.Registry, target *Target, use func(v1.Image) error) error {
 	if target.BaseRepository != "" {
 		return registry.Describe(ctx, target.BaseRepository, target.BaseIdentifier, func(_ *v1.Descriptor, base v1.Image) error {

@@ -31,7 +31,7 @@ type Report struct {
 	Digest string `json:"digest,omitempty"`
 	Pulls  []Pull `json:"pulls"`
 	Total  Total  `json:"total"`
-	// Verdict is who served the pulls, and why the cache did not. Judge sets it.
+	// Verdict says who served the pulls and, if a node bypassed the cache, why. Judge sets it.
 	Verdict string   `json:"verdict,omitempty"`
 	Notes   []string `json:"notes,omitempty"` // the limits of the evidence
 }
@@ -56,7 +56,7 @@ type Served struct {
 	Object
 	By Source `json:"servedBy"`
 	// CacheGets and NodeGets count the GET requests of caches and of this node to the upstream, with
-	// any status. UpstreamBytes is what the upstream sent for them.
+	// any status. UpstreamBytes is the size of the responses to these requests.
 	CacheGets     int   `json:"cacheGets"`
 	NodeGets      int   `json:"nodeGets"`
 	UpstreamBytes int64 `json:"upstreamBytes"`

@@ -29,7 +29,7 @@ type Streams struct {
 
 // Exec runs a program on a node of either cluster, as root, and returns its exit code. It accepts
 // the same node names as Argv, and returns the same errors. Input and output are streamed. When ctx
-// ends, the error is its cause; the program on the node continues until it reads or writes.
+// ends, the error is the cause of ctx; the program on the node continues until it reads or writes.
 func Exec(ctx context.Context, t *kind.Testbed, node string, argv []string, streams Streams) (int, error) {
 	name, err := nodeName(ctx, t, node)
 	if err != nil {
@@ -39,7 +39,7 @@ func Exec(ctx context.Context, t *kind.Testbed, node string, argv []string, stre
 }
 
 // Kubectl runs kubectl as administrator on the control plane of RoleSeed or RoleShoot, and returns
-// its exit code. Files in args are files on the node; - is streams.In. Errors are as for Exec.
+// its exit code. Files in args are files on the node; - is streams.In. It returns errors like Exec.
 func Kubectl(ctx context.Context, t *kind.Testbed, role string, args []string, streams Streams) (int, error) {
 	if role != kind.RoleSeed && role != kind.RoleShoot {
 		return 0, fmt.Errorf("cluster %q: want %s or %s", role, kind.RoleSeed, kind.RoleShoot)
@@ -58,8 +58,8 @@ func kubectlArgv(node string, args []string) []string {
 	return slices.Concat([]string{"docker", "exec", "--interactive", "--env", "KUBECONFIG=" + adminKubeconfig, node, "kubectl"}, args)
 }
 
-// Run runs a program on this machine and returns its exit code. If ctx ends, the error is its
-// cause.
+// Run runs a program on this machine and returns its exit code. If ctx ends, the error is the cause
+// of ctx.
 func Run(ctx context.Context, argv []string, streams Streams) (int, error) {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = streams.Out, streams.Err, outputTimeout
@@ -101,7 +101,7 @@ func Feed(cmd *exec.Cmd, in io.Reader) error {
 	return nil
 }
 
-// UnknownNodeError reports that the testbed has no node with a name. It is a usage error.
+// UnknownNodeError reports that the testbed has no node with this name. It is a usage error.
 type UnknownNodeError struct {
 	Name  string   // the unknown name
 	Names []string // the names of all nodes

@@ -54,8 +54,8 @@ case "$*" in
 *) echo "crictl $*" >&2; exit 9 ;;
 esac
 `
-	// cp is a fake that creates the hard links. SIGSTOP takes effect when the kernel schedules the
-	// process next, so it first waits until the process is stopped, for at most 60 seconds.
+	// cp is a fake that creates the hard links. SIGSTOP takes effect when the kernel next schedules
+	// the process, so the fake first waits up to 60 seconds until the process is stopped.
 	cp := `#!/bin/sh
 deadline=$(($(date +%s) + 60))
 until [ -z "` + pid + `" ] || grep -q '^State:[[:space:]]*T' /proc/` + pid + `/status; do
@@ -95,8 +95,8 @@ func (m *machine) run(t *testing.T, argv []string, in io.Reader) (string, error)
 	return out.String(), err
 }
 
-// state returns the state of the pod's process: S is sleeping, T is stopped, "" has ended. It waits
-// for a wanted state, since a process changes its state only when it is scheduled.
+// state returns the state of the pod's process: S is sleeping, T is stopped, "" is ended. It waits
+// for one of the wanted states, since a process changes its state only when it is scheduled.
 func (m *machine) state(t *testing.T, wanted ...string) string {
 	t.Helper()
 	state := ""

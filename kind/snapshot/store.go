@@ -33,7 +33,7 @@ type Volume struct {
 	SHA256   string `json:"sha256,omitempty"`
 }
 
-// archive returns the file name of the archive. The name of a claim cannot have a slash.
+// archive returns the file name of the archive. The name of a claim cannot contain a slash.
 func (v Volume) archive() string { return v.Claim + ".tar" }
 
 // Bytes returns the size of all archives.
@@ -45,7 +45,7 @@ func (s *Snapshot) Bytes() int64 {
 	return sum
 }
 
-// UnknownError is the error for a snapshot that does not exist. Names are those of all snapshots.
+// UnknownError is the error for a snapshot that does not exist. Names lists the existing snapshots.
 type UnknownError struct {
 	Name  string
 	Names []string
@@ -109,7 +109,7 @@ const (
 )
 
 // Store is the folder with the snapshots of a testbed. The folder may be missing. Only one process
-// may write to it.
+// at a time may write to it.
 type Store string
 
 // List returns all snapshots, oldest first.
@@ -172,7 +172,7 @@ func (s Store) read(name string) (*Snapshot, error) {
 	return found, nil
 }
 
-// Delete removes a snapshot. It removes the description first, so a partial folder is no snapshot.
+// Delete removes a snapshot. It removes the description first: a partial folder is not a snapshot.
 func (s Store) Delete(name string) error {
 	if _, err := s.Get(name); err != nil {
 		return err

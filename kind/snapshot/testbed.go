@@ -49,9 +49,9 @@ func Delete(t *kind.Testbed, name string) error {
 	return storeOf(t).Delete(name)
 }
 
-// Save stores the content of the volumes of all caches in the shoot. Each cache is paused while its
-// hard links are created, and pulls wait. It returns an *ExistsError for a name in use. With dryRun
-// nothing is stored, and the sizes are those of the volumes.
+// Save stores the content of the volumes of all caches in the shoot. Each cache is paused, and its
+// pulls wait, while hard links to its files are created. It returns an *ExistsError for a name in
+// use. With dryRun nothing is stored, and the sizes are those of the volumes.
 func Save(ctx context.Context, t *kind.Testbed, name string, dryRun bool) (saved *Snapshot, err error) {
 	if err := storeOf(t).CheckNew(name); err != nil {
 		return nil, err

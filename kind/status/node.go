@@ -25,7 +25,7 @@ type Node struct {
 	// Registered reports whether the Node object exists, Ready whether its condition Ready is true.
 	Registered bool `json:"registered"`
 	Ready      bool `json:"ready"`
-	// Units are the systemd units that configure the node and pull images. Only Shoot has them.
+	// Units are the systemd units that configure the node and pull images. Only Shoot.Nodes have them.
 	Units []Unit `json:"units,omitempty"`
 	// Mirrors are the effective hosts.toml files, ordered by upstream.
 	Mirrors []hostsfile.Mirror `json:"mirrors,omitempty"`
@@ -42,8 +42,8 @@ type Unit struct {
 	Restarts string `json:"restarts,omitempty"`
 }
 
-// readNodes returns the status of all nodes of a cluster with the named systemd units, and the Node
-// objects. If the API server fails, it returns the error and what the nodes themselves report.
+// readNodes returns the status of all nodes of a cluster, with the named systemd units, and the
+// Node objects. If the API server fails, it returns the error and what the nodes themselves report.
 func readNodes(ctx context.Context, of *cluster.Cluster, units ...string) ([]Node, []corev1.Node, error) {
 	machines := of.Nodes()
 	nodes := make([]Node, len(machines))

@@ -29,7 +29,7 @@ type Shoot struct {
 	Name      string          `json:"name"`
 	Namespace string          `json:"namespace"` // the namespace on the seed
 	Stage     gardenlet.Stage `json:"stage"`     // empty if it could not be read, see CheckStage
-	// LastOperation is the operation of gardenlet. Nil for an absent Shoot.
+	// LastOperation is the last operation of gardenlet. It is nil for an absent Shoot.
 	LastOperation *gardencorev1beta1.LastOperation `json:"lastOperation,omitempty"`
 	// Rotation is the phase of the CA rotation. Empty if there was no rotation.
 	Rotation gardencorev1beta1.CredentialsRotationPhase `json:"rotation,omitempty"`
@@ -47,7 +47,7 @@ type Shoot struct {
 var shootUnits = []string{nodeconfig.UnitName, kind.GardenerNodeAgentUnit, kind.ContainerdUnit, kind.KubeletUnit}
 
 // OfShoot reads the status of the Shoot. It attaches to the testbed if needed and takes no lock. It
-// returns an error if there is no testbed. Problems has the parts that do not answer.
+// returns an error if there is no testbed. Problems lists the parts that do not answer.
 func OfShoot(ctx context.Context, t *kind.Testbed) (*Shoot, error) {
 	ctx, cancel := progress.Within(ctx, statusTimeout, "no status of the shoot")
 	defer cancel()
@@ -67,8 +67,8 @@ func OfShoot(ctx context.Context, t *kind.Testbed) (*Shoot, error) {
 	return status, nil
 }
 
-// NewShoot returns the status of a Shoot, which may be nil. The lists are not nil, because JSON
-// would have null.
+// NewShoot returns the status of a Shoot, which may be nil. The lists are never nil, because JSON
+// would then show null.
 func NewShoot(shoot *gardencorev1beta1.Shoot, stage gardenlet.Stage) *Shoot {
 	status := &Shoot{
 		Name: gardenlet.DefaultShoot, Namespace: gardenlet.Namespace(gardenlet.DefaultShoot), Stage: stage,
@@ -131,8 +131,8 @@ func (e *UnknownStageError) Error() string {
 // EnvironmentError marks the error for internal/program: exit code 3.
 func (*UnknownStageError) EnvironmentError() {}
 
-// CheckStage returns an *UnknownStageError if the stage could not be read. An absent Shoot has a
-// stage too, gardenlet.StageAbsent. Without a stage nothing else was read from the seed: Rotation
+// CheckStage returns an *UnknownStageError if the stage could not be read. The stage of an absent
+// Shoot is gardenlet.StageAbsent. If the stage is unknown, nothing was read from the seed: Rotation
 // and the lists are empty.
 func (s *Shoot) CheckStage() error {
 	if s.Stage == "" {
@@ -153,7 +153,7 @@ type Extension struct {
 	LastOperation *gardencorev1beta1.LastOperation `json:"lastOperation,omitempty"`
 	LastError     *gardencorev1beta1.LastError     `json:"lastError,omitempty"`
 	Conditions    []gardencorev1beta1.Condition    `json:"conditions,omitempty"`
-	// ProviderStatus is unchanged. The registry-cache writes a RegistryStatus.
+	// ProviderStatus is what the extension wrote. The registry-cache writes a RegistryStatus.
 	ProviderStatus json.RawMessage `json:"providerStatus,omitempty"`
 }
 

@@ -20,10 +20,10 @@ const (
 	Pulled  Kind = "pulled"  // a pull succeeded
 	Failed  Kind = "failed"  // a pull failed
 	Request Kind = "request" // a request was answered
-	GaveUp  Kind = "gave up" // a request of a node failed, and it tries the next host
+	GaveUp  Kind = "gave up" // a request of a node failed, and the node tries the next host
 )
 
-// Event is the start or end of a pull, or one of its requests.
+// Event is the start or end of a pull, or a request of a pull.
 type Event struct {
 	Time time.Time `json:"time"`
 	Kind Kind      `json:"kind"`

@@ -31,8 +31,8 @@ type tracer struct {
 	mu     sync.Mutex
 	reader *Reader
 	parse  map[string]func(text string) []Event // by the name of the stream
-	// caches has the names of caches by the address of their Service, askers has the names of nodes
-	// by address. Deleted Services and nodes stay, since logs still contain their addresses.
+	// caches has the names of caches by the address of their Service, and askers has the names of
+	// nodes by address. Deleted Services and nodes stay, since logs still contain their addresses.
 	caches, askers map[string]string
 	order          Order
 	all            []Event
@@ -58,7 +58,7 @@ func (w *tracer) add(streams []logs.Stream, parse func(source, text string) []Ev
 	}
 }
 
-// one converts the result of a parser that returns at most one event for each line.
+// one converts the result of a parser of single events to a list of events.
 func one(event Event, ok bool) []Event {
 	if !ok {
 		return nil
@@ -102,7 +102,7 @@ func (w *tracer) run(ctx context.Context, options Options) error {
 	return w.follow(ctx, cut, options.Follow)
 }
 
-// follow calls take with new events until ctx ends or, unless forever, no pull is running.
+// follow calls take with new events until ctx ends or, unless forever is set, no pull is running.
 func (w *tracer) follow(ctx context.Context, since time.Time, forever bool) error {
 	following, stop := context.WithCancel(ctx)
 	defer stop()
@@ -164,8 +164,8 @@ type waiter struct {
 	idleSince time.Time // zero while a pull is running
 }
 
-// over reports whether the trace is complete: no pull has been running for so long that all logs
-// have arrived. It also returns true, with an error, if pulls are running but had no event for
+// over reports whether the trace is complete: all pulls ended so long ago that all logs have
+// arrived. It also returns true, with an error, if pulls are running but had no event for
 // silenceTimeout. events is the number of events since the last call.
 func (w *waiter) over(now time.Time, events int, running []Event) (bool, error) {
 	if events > 0 {

@@ -62,7 +62,7 @@ func traceGoesOn(t *testing.T) {
 }
 
 // TestTraceWithoutCaches checks that events of nodes are shown without the API server. With Follow
-// the trace continues, otherwise it returns the error.
+// the trace continues. Without Follow it returns the error.
 func TestTraceWithoutCaches(t *testing.T) {
 	for name, follow := range map[string]bool{"followed": true, "not followed": false} {
 		t.Run(name, func(t *testing.T) {

@@ -26,8 +26,8 @@ type Reader struct {
 	begun []Event // the Began events of running pulls, the oldest first
 }
 
-// Containerd parses a line of containerd's journal. When containerd starts, it returns a Failed
-// event for each running pull of the node.
+// Containerd parses a line of containerd's journal. If the line shows the start of containerd, it
+// returns a Failed event for each running pull of the node.
 func (r *Reader) Containerd(node, text string) []Event {
 	line := logline.Payload(text)
 	if logline.ContainerdStarts(line.Message) {
@@ -158,7 +158,7 @@ func (r *Reader) AccessLog(host, text string) (Event, bool) {
 // Image is the image of a trace. Host and Repository are parts of Reference.
 type Image struct{ Reference, Host, Repository string }
 
-// ParseImage parses a reference as in a pod.
+// ParseImage parses a reference in the form that pods use.
 func ParseImage(image string) (Image, error) {
 	reference, err := name.ParseReference(image)
 	if err != nil {

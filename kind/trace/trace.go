@@ -34,8 +34,8 @@ type Options struct {
 // Events are sorted by time. Only the first events of a restarted container may be delayed, until
 // Run finds the container's log. Run returns a summary of the events, even with an error. It
 // returns a *logs.UsageError for an invalid image. If the shoot's API server does not answer, the
-// events of caches are missing. Then, without Follow, Run returns an error after the events of
-// nodes and upstreams. With Follow it fails if no log can be read for two minutes.
+// events of caches are missing; without Follow, Run then returns an error after the events of nodes
+// and upstreams. With Follow, Run fails if no log can be read for two minutes.
 func Run(ctx context.Context, t *kind.Testbed, options Options, take func(Event)) (Summary, error) {
 	image, err := ParseImage(options.Image)
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/image"
 )
 
-// container returns the settings that all containers share. They have no privileges. Clients use
-// the host name in the network, or a port on localhost. They are ready when they answer.
+// container returns the settings that all containers share. Containers have no privileges, and are
+// ready when they answer. Clients use the host name in the network, or a port on localhost.
 func (l launch) container(name string, labels map[string]string, ports ...uint16) testcontainers.ContainerRequest {
 	exposed := []string{}
 	for _, port := range ports {

@@ -18,8 +18,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// protected: all access to the content requires the credentials, they can be replaced, and neither
-// the container nor its output reveals them.
+// protected checks that all access to the content requires the credentials, that they can be
+// replaced, and that neither the container nor its output reveals them.
 func protected(t *testing.T, docker client.APIClient, options func(host string) Options) {
 	o := options(Host(testPrefix, "private"))
 	first := Credentials{Username: []byte("@robot"), Password: []byte("'$#&:\"\xff")}
@@ -102,7 +102,7 @@ func randomImage(t *testing.T) v1.Image {
 	return img
 }
 
-// privateCA: clients that trust the testbed's CA do not trust this upstream.
+// privateCA checks that clients that trust the testbed's CA do not trust this upstream.
 func privateCA(t *testing.T, _ client.APIClient, options func(host string) Options) {
 	o := options(Host(testPrefix, "private"))
 	everybodys := o.CA
@@ -127,8 +127,8 @@ func privateCA(t *testing.T, _ client.APIClient, options func(host string) Optio
 	}
 }
 
-// proxied: the proxy reaches an upstream by its host name, with and without a tunnel, and logs
-// both.
+// proxied checks that the proxy reaches an upstream by its host name, with and without a tunnel,
+// and logs both requests.
 func proxied(t *testing.T, _ client.APIClient, options func(host string) Options) {
 	alpha := options(Hosts(testPrefix)[0])
 	mustStart(t, alpha)

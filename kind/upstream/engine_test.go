@@ -53,7 +53,7 @@ func TestInContainers(t *testing.T) {
 }
 
 // engine skips the test if no engine answers. It returns options with an existing network, and
-// removes everything afterwards.
+// removes everything after the test.
 func engine(t *testing.T) (client.APIClient, func(host string) Options) {
 	t.Helper()
 	docker, err := connect()

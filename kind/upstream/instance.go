@@ -26,7 +26,7 @@ const (
 // ErrNotRunning means that an upstream or a proxy does not exist or does not run.
 var ErrNotRunning = errors.New("not running")
 
-// instance is one container of a testbed: an upstream or a proxy. Its fields are not updated.
+// instance is one container of a testbed: an upstream or a proxy. Nothing updates its fields.
 type instance struct {
 	docker        client.APIClient
 	id, name      string
@@ -56,7 +56,7 @@ func (i *instance) localAddress(port uint16) string { return localhost(i.ports[p
 
 func localhost(port uint16) string { return net.JoinHostPort("localhost", strconv.Itoa(int(port))) }
 
-// check returns an error unless the container gives the answer.
+// check returns an error unless the container gives the expected answer.
 func (i *instance) check(ctx context.Context, a answer) error {
 	if !i.Running() {
 		return fmt.Errorf("%s: %w", i.host, ErrNotRunning)
@@ -66,7 +66,7 @@ func (i *instance) check(ctx context.Context, a answer) error {
 	return get(ctx, i.localAddress(a.port), a.path, a.statuses...)
 }
 
-// answer is the response of a ready container: one of the statuses for a GET of path on port.
+// answer describes the response of a ready container to a GET of path on port: one of the statuses.
 type answer struct {
 	port     uint16
 	path     string
@@ -105,7 +105,7 @@ func (i *instance) Remove(ctx context.Context) error {
 	return nil
 }
 
-// instances returns a testbed's containers with the label and any or this value, sorted by host.
+// instances returns a testbed's containers with the label, sorted by host. value may be empty.
 func instances(ctx context.Context, docker client.APIClient, prefix, label, value string) ([]instance, error) {
 	if value != "" {
 		label += "=" + value

@@ -28,8 +28,8 @@ const (
 )
 
 // Hosts returns the host names of a testbed's upstreams: alpha.upstream.test, beta.upstream.test
-// and gamma.upstream.test for the default prefix. All testbeds share Docker's kind network, so the
-// names contain any other prefix (alpha.<prefix>.upstream.test).
+// and gamma.upstream.test for the default prefix. All testbeds share Docker's kind network, so with
+// any other prefix the names contain the prefix (alpha.<prefix>.upstream.test).
 func Hosts(prefix string) []string {
 	hosts := []string{}
 	for _, name := range []string{"alpha", "beta", "gamma"} {
@@ -38,7 +38,7 @@ func Hosts(prefix string) []string {
 	return hosts
 }
 
-// Host returns the host name of an upstream or proxy of a testbed. name is its first label.
+// Host returns the host name of an upstream or proxy of a testbed. name is the first label of it.
 func Host(prefix, name string) string {
 	domain := "upstream.test"
 	if prefix != DefaultPrefix {
@@ -51,7 +51,7 @@ const upstreamProgram = "/upstream-registry"
 
 // Binary describes the image of upstreams and proxies for image.Build.
 func Binary() image.Binary {
-	const owner = 65532 // of image.NonRoot
+	const owner = 65532 // the user of image.NonRoot
 	return image.Binary{
 		Name:    "upstream-registry",
 		Path:    upstreamProgram,

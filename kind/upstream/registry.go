@@ -78,8 +78,8 @@ func (r *Registry) Reference(repository, tag string) string {
 	return fmt.Sprintf("%s/%s:%s", r.host, repository, tag)
 }
 
-// Push stores an image and returns its digest. It uses a port on localhost. The access log has its
-// requests with accesslog.AskerHarness.
+// Push stores an image and returns its digest. It uses a port on localhost. The access log records
+// its requests with accesslog.AskerHarness.
 func (r *Registry) Push(ctx context.Context, repository, tag string, img v1.Image) (v1.Hash, error) {
 	ref, err := name.NewTag(r.localAddress(httpPort)+"/"+repository+":"+tag, name.Insecure, name.StrictValidation)
 	if err != nil {
@@ -185,13 +185,13 @@ const describeTimeout = 10 * time.Second
 
 // Describe looks up an image by tag or digest and passes it to read. From an index it selects the
 // Linux image for this machine's architecture, which the nodes use. The image fetches its content
-// lazily, so use it only in read. All requests together have 10 s. The access log has them with
-// accesslog.AskerHarness.
+// lazily, so use it only in read. All requests together may take 10 s. The access log records them
+// with accesslog.AskerHarness.
 func (r *Registry) Describe(ctx context.Context, repository, identifier string, read Reader) error {
 	return r.describe(ctx, repository, identifier, runtime.GOARCH, read)
 }
 
-// Reader receives an image and the index that it was found in, or nil.
+// Reader receives an image and the index that contains it. The index may be nil.
 type Reader func(index *v1.Descriptor, img v1.Image) error
 
 func (r *Registry) describe(ctx context.Context, repository, identifier, architecture string, read Reader) error {

@@ -52,8 +52,8 @@ func Start(ctx context.Context, o Options) (*Registry, error) {
 	return registry, nil
 }
 
-// StartAll starts upstreams in parallel and returns them in the order of the options. If one fails,
-// it waits for the others, which keep running.
+// StartAll starts upstreams in parallel and returns them in the order of the options. If one cannot
+// start, it waits for the other upstreams, which keep running.
 func StartAll(ctx context.Context, options ...Options) ([]*Registry, error) {
 	started, errs := make([]*Registry, len(options)), make([]error, len(options))
 	var running sync.WaitGroup

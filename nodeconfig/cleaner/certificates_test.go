@@ -9,8 +9,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig/cleaner"
 )
 
-// Clean removes files with certificates like others, including files for direct pulls. The files of
-// remaining upstreams stay, and so do their certificates in the unit.
+// Clean also removes files that contain certificates, including files for direct pulls. Upstreams
+// that are not removed keep their files, and their certificates in the unit.
 func TestCertificatesAreCleaned(t *testing.T) {
 	secure, kept := alpha, beta
 	secure.Endpoint, secure.EndpointCA, secure.UpstreamCA = "https://10.0.0.1:5000", []byte(golden.CACertificate), []byte(golden.CACertificate)
@@ -43,8 +43,8 @@ func TestCertificatesAreCleaned(t *testing.T) {
 	}
 }
 
-// Before gardener-node-agent updates a node, its unit is of an older version. A unit of a newer
-// version must not be started with arguments that cannot be parsed.
+// The unit may be of an older version until gardener-node-agent updates the node. Clean must not
+// start a unit of a newer version whose arguments it cannot parse.
 func TestUnitsOfOtherVersions(t *testing.T) {
 	const run = "[Service]\nType=simple\nExecStart=" + nodeconfig.ScriptPath
 	const betaArgument = " beta.test:5000,http://10.0.0.2:5000,https://beta.test:5000"

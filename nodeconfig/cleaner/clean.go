@@ -14,18 +14,18 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// restartTimeout limits the restart of the unit, which does not depend on Clean's context.
+// restartTimeout limits the restart of the unit. The restart does not depend on Clean's context.
 const restartTimeout = 30 * time.Second
 
 // Request describes what to remove from the node.
 type Request struct {
 	// Upstreams are the upstreams to remove: their hosts.toml, and their arguments in the unit.
 	Upstreams []string
-	// All removes every upstream and every hosts.toml with nodeconfig.Marker. Upstreams is ignored.
+	// All removes every upstream and every hosts.toml with nodeconfig.Marker. It overrides Upstreams.
 	All bool
 }
 
-// Validate returns an error if there is no upstream, or one that is not a directory name.
+// Validate returns an error if there is nothing to remove, or an upstream is no directory name.
 func (r Request) Validate() error {
 	if len(r.Upstreams) == 0 && !r.All {
 		return errors.New("nothing to clean: name at least one upstream, or ask for all")
@@ -100,8 +100,8 @@ func Clean(ctx context.Context, node Node, request Request) (err error) {
 	return errors.Join(leftovers, node.removeRequested(request))
 }
 
-// without returns the unit without the removed upstreams. It returns an error if it cannot parse
-// the unit. If the request is for all upstreams, it returns a new unit instead of the error.
+// without returns the unit from which the upstreams of the request are removed. It returns an error
+// if it cannot parse the unit. If the request is for all upstreams, it returns a new unit instead.
 func (r Request) without(unit string) (string, error) {
 	if !r.All {
 		return nodeconfig.WithoutUpstreams(unit, r.Upstreams)
@@ -140,8 +140,8 @@ func (n Node) readUnit() (string, error) {
 	return string(content), nil
 }
 
-// rewriteUnit replaces the content of the unit file. If the file no longer has the content read, it
-// changes nothing and returns an error.
+// rewriteUnit replaces the content of the unit file. If the file has changed since it was read,
+// rewriteUnit changes nothing and returns an error.
 func (n Node) rewriteUnit(ctx context.Context, read, content string) error {
 	if err := replaceFile(n.Root, inRoot(nodeconfig.UnitPath), read, content); err != nil {
 		return fmt.Errorf("rewriting the unit: %w", err)

@@ -23,8 +23,8 @@ const noSuchUnit = "org.freedesktop.systemd1.NoSuchUnit"
 // Systemd is the systemd of a node.
 type Systemd struct{ connection *systemd.Conn }
 
-// Connect connects to the systemd of the node with the root directory root. It uses systemd's
-// private socket, which accepts root only and needs no message bus.
+// Connect connects to the systemd of the node whose root directory is root. It uses systemd's
+// private socket, which accepts only the user root and needs no message bus.
 func Connect(root string) (*Systemd, error) {
 	socket := filepath.Join(root, "run/systemd/private")
 	connection, err := systemd.NewConnection(func() (*dbus.Conn, error) { return dial(socket) })

@@ -75,7 +75,7 @@ func TestMutateReadsOnce(t *testing.T) {
 	}
 }
 
-// counting returns the client and adds its reads to calls.
+// counting returns a client that counts its reads in calls.
 func counting(c client.Client, calls *atomic.Int32) client.Client {
 	return interceptor.NewClient(c.(client.WithWatch), interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {

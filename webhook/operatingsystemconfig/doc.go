@@ -2,5 +2,5 @@
 // adds the script and the unit of package nodeconfig, with the endpoints from the status of the
 // Extension. So every node pulls through the caches, including nodes that join later.
 //
-// It must not depend on how caches are deployed or what the script does.
+// The package must not depend on how caches are deployed or what the script does.
 package operatingsystemconfig

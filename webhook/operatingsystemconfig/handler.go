@@ -28,9 +28,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// operatingSystemConfig has the fields that the webhook needs. The rest, tens of KiB of files, is
-// not decoded and thus neither changed nor lost. Gardener's handler decodes and encodes everything
-// twice to compute the patch, which would be most of the cost of an admission.
+// operatingSystemConfig contains only the fields that the webhook needs. The rest, tens of KiB of
+// files, is not decoded and thus neither changed nor lost. Gardener's handler decodes and encodes
+// everything twice to compute the patch, which would be most of the cost of an admission.
 type operatingSystemConfig struct {
 	Metadata struct {
 		DeletionTimestamp *metav1.Time `json:"deletionTimestamp"`
@@ -62,8 +62,8 @@ func (o *operatingSystemConfig) filePaths() []string {
 	return paths
 }
 
-// handler reviews OperatingSystemConfigs. It denies those that it cannot complete, and gardenlet
-// retries.
+// handler reviews OperatingSystemConfigs. If it cannot complete one, it denies the request, and
+// gardenlet retries.
 type handler struct {
 	nodes nodes
 }
@@ -92,8 +92,8 @@ func (h *handler) Handle(ctx context.Context, request admission.Request) admissi
 		ensure("/spec/units", osc.unitNames(), unit.Name, unit))
 }
 
-// ensure returns the operation that replaces the named element of the list at path, or appends it
-// if the list does not have it.
+// ensure returns the JSON patch operation for the list at path: it replaces the element with the
+// name, or appends a new one if there is none.
 func ensure(path string, names []string, name string, value any) jsonpatch.Operation {
 	if len(names) == 0 { // the list may be missing
 		return jsonpatch.NewOperation("add", path, []any{value})
@@ -137,7 +137,7 @@ var script = extensionsv1alpha1.File{
 	}},
 }
 
-// nodes determines the script and unit of the nodes of each shoot of a seed.
+// nodes determines the script and the unit for the nodes of a shoot, by the shoot's namespace.
 type nodes struct {
 	// clusters may read from the manager's cache.
 	clusters client.Reader
@@ -145,8 +145,8 @@ type nodes struct {
 	extensions client.Reader
 }
 
-// unit returns the unit that configures the caches in the status of the namespace's Extension. It
-// returns nil if the nodes must not change, and an error if the Extension has no status.
+// unit returns the unit for the caches that are listed in the status of the namespace's Extension.
+// It returns nil if the nodes must not change, and an error if the Extension has no status.
 func (n nodes) unit(ctx context.Context, namespace string) (*extensionsv1alpha1.Unit, error) {
 	shoot, err := n.shoot(ctx, namespace)
 	if err != nil {
@@ -186,8 +186,8 @@ func (n nodes) shoot(ctx context.Context, namespace string) (*gardencorev1beta1.
 	return shoot, nil
 }
 
-// hasRunningNodes returns false if the shoot is being deleted or hibernated. Then its nodes must
-// not change, and a shoot that was created hibernated has no endpoints.
+// hasRunningNodes returns false if the shoot is being deleted or hibernated. Its nodes must not
+// change in this case. A shoot that was created hibernated has no endpoints yet.
 func hasRunningNodes(shoot *gardencorev1beta1.Shoot) bool {
 	return shoot.DeletionTimestamp == nil && !v1beta1helper.HibernationIsEnabled(shoot)
 }

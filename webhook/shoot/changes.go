@@ -15,8 +15,8 @@ import (
 )
 
 // relevantChange returns whether the update changes anything that the extension depends on. The
-// formatting of a config and the order of entries do not matter. Validating unrelated updates, too,
-// would block them once a referenced Secret is deleted.
+// formatting of a config and the order of entries do not matter. If other updates were validated,
+// they would be rejected once a referenced Secret is deleted.
 func relevantChange(shoot, old *gardencorev1beta1.Shoot) bool {
 	names := referencedNames(shoot)
 	return !slices.EqualFunc(configs(shoot), configs(old), sameConfig) ||
@@ -24,7 +24,7 @@ func relevantChange(shoot, old *gardencorev1beta1.Shoot) bool {
 		len(shoot.Spec.Provider.Workers) == 0 && len(old.Spec.Provider.Workers) > 0
 }
 
-// configs returns the providerConfigs of all enabled entries of the extension; they may be nil.
+// configs returns the providerConfigs of all enabled entries of the extension. They may be nil.
 func configs(shoot *gardencorev1beta1.Shoot) [][]byte {
 	var raw [][]byte
 	for _, i := range extensionIndices(shoot) {
@@ -74,8 +74,8 @@ func referencedNames(shoot *gardencorev1beta1.Shoot) []string {
 var failedGrowth = regexp.MustCompile(`caches\[([0-9]+)\]\.volume\.size: Forbidden: ` + v1alpha3.VolumeCannotGrow)
 
 // cachesThatCannotGrow returns the indices of the caches whose last reconciliation failed because
-// the volume cannot grow. The Shoot's spec then has a size that the volume does not have, and the
-// owner must be able to go back to the previous size.
+// the volume cannot grow. For them, the Shoot's spec has a size that the volume does not have, and
+// the owner must be able to go back to the previous size.
 func cachesThatCannotGrow(shoot *gardencorev1beta1.Shoot) []int {
 	var indices []int
 	for _, lastError := range shoot.Status.LastErrors {
@@ -91,8 +91,8 @@ func cachesThatCannotGrow(shoot *gardencorev1beta1.Shoot) []int {
 	return indices
 }
 
-// copySizes returns a copy of before, in which the caches with these indices have the sizes of
-// config. The controller rejects sizes that are smaller than the real size of the volume.
+// copySizes returns a copy of the old config in which the caches with these indices have the sizes
+// of the new one. The controller rejects sizes that are smaller than the real size of the volume.
 func copySizes(config, before *v1alpha3.RegistryConfig, indices []int) *v1alpha3.RegistryConfig {
 	before = before.DeepCopy()
 	for i := range before.Caches {

@@ -73,8 +73,8 @@ func below(path *field.Path, errs field.ErrorList) field.ErrorList {
 	return errs
 }
 
-// appliedConfig returns the config of the old Shoot. It returns nil without an old Shoot, if the
-// extension was disabled in it, or if its config is invalid and so was never applied.
+// appliedConfig returns the config of the old Shoot. It returns nil if there is no old Shoot, if it
+// had the extension disabled, or if its config is invalid and so was never applied.
 func appliedConfig(old *gardencorev1beta1.Shoot) *v1alpha3.RegistryConfig {
 	if old == nil {
 		return nil

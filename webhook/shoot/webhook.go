@@ -36,7 +36,7 @@ func New(mgr manager.Manager) (*extensionswebhook.Webhook, error) {
 	webhook, err := extensionswebhook.New(mgr, extensionswebhook.Args{
 		Name:   Name,
 		Path:   Path,
-		Target: extensionswebhook.TargetSeed, // the cluster that the manager's client is for
+		Target: extensionswebhook.TargetSeed, // the cluster of the manager's client
 		ObjectSelector: &metav1.LabelSelector{
 			MatchLabels: map[string]string{v1beta1constants.LabelExtensionExtensionTypePrefix + v1alpha3.ExtensionType: "true"},
 		},

@@ -92,7 +92,7 @@ shell with a terminal use testbed shell.`,
 	}, options, shell.Exec)
 }
 
-// runs runs a program on the named node or cluster and returns the program's exit code.
+// runs is a function that runs a program on a node or cluster and returns the program's exit code.
 type runs func(ctx context.Context, testbed *kind.Testbed, name string, args []string, streams shell.Streams) (int, error)
 
 // passThrough makes cmd a command that runs another program: all arguments after the first,

@@ -22,7 +22,7 @@ func group(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
 // verb runs a command on the testbed with the prefix of --prefix.
 type verb func(cmd *cobra.Command, testbed *kind.Testbed, args []string) error
 
-// onTestbed returns a RunE for do. The testbed may be down. Invalid options are usage errors.
+// onTestbed returns a RunE that runs do. The testbed may be down. Invalid options are usage errors.
 func onTestbed(options *kind.Options, do verb) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		testbed, err := kind.New(*options)
@@ -68,7 +68,7 @@ func withDryRun(cmd *cobra.Command, options *kind.Options, would plan) *cobra.Co
 }
 
 func writePlan(cmd *cobra.Command, lines []string) error {
-	return answer(cmd, append([]string{}, lines...), func(out io.Writer) error { // [], not null
+	return answer(cmd, append([]string{}, lines...), func(out io.Writer) error { // prints [] instead of null
 		for _, line := range lines {
 			if _, err := fmt.Fprintln(out, line); err != nil {
 				return err
@@ -101,7 +101,7 @@ func wantsJSON(cmd *cobra.Command) bool {
 	return flag != nil && flag.Value.String() == "true"
 }
 
-// answer prints value as indented JSON with --json. Otherwise it calls text to print the answer.
+// answer prints value as indented JSON if --json is set. If not, it calls text, which prints it.
 func answer(cmd *cobra.Command, value any, text func(io.Writer) error) error {
 	if !wantsJSON(cmd) {
 		return text(cmd.OutOrStdout())
@@ -119,7 +119,7 @@ func line(text string) func(io.Writer) error {
 	}
 }
 
-// eachRecord returns a function that prints one record per line, with --json as JSON.
+// eachRecord returns a function that prints one record per line. With --json, the line is JSON.
 func eachRecord[T any](cmd *cobra.Command, text func(T) string) func(T) {
 	encoder := json.NewEncoder(cmd.OutOrStdout())
 	asJSON := wantsJSON(cmd)

@@ -61,7 +61,7 @@ func completeFlag(cmd *cobra.Command, flag string, options *kind.Options, of nam
 	}
 }
 
-// only returns the names for the first argument, and none for the arguments after it.
+// only limits names to the first argument. For the arguments after it, there are no suggestions.
 func only(of names) names {
 	return func(testbed *kind.Testbed, before []string) []string {
 		if len(before) > 0 {

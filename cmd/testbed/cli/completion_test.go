@@ -41,7 +41,7 @@ func TestCompletedNames(t *testing.T) {
 	}
 }
 
-// TestCompletedSnapshots: snapshots are completed by the names of existing ones.
+// TestCompletedSnapshots: the names of existing snapshots are suggested.
 func TestCompletedSnapshots(t *testing.T) {
 	options := kind.Options{Directory: t.TempDir(), Prefix: "one"}
 	saveEmpty(t, &options, "warm")

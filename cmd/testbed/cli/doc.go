@@ -1,7 +1,7 @@
 // Package cli is the command line of the testbed. It maps flags to options, results to output and
 // errors to exit codes. Package kind and the packages below it do the work of the commands.
 //
-// Each file has a group of commands with their help texts, flags and dry runs:
+// Each file contains a group of commands with their help texts, flags and dry runs:
 //
 //	testbed.go     up, down, status, doctor, version
 //	access.go      kubeconfig, kubectl, exec, shell
@@ -13,8 +13,8 @@
 //	mutate.go      mutate
 //	completion.go  completion, and the suggestions for arguments
 //
-// fault.go, reproduce.go and snapshot.go have the commands with the same names. command.go has what
-// all commands share: finding the testbed, --dry-run and --json.
+// fault.go, reproduce.go and snapshot.go contain the commands with these names. command.go contains
+// the parts that all commands share: finding the testbed, --dry-run and --json.
 //
 // The package is separate from command testbed, so that the e2e tests can also run the commands of
 // field bugs. Progress and messages go to standard error, answers to standard output. Exit codes: 0

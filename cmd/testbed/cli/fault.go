@@ -35,7 +35,7 @@ func newFaultAddCommand(options *kind.Options) *cobra.Command {
 		ValidArgsFunction: complete(options, faultNames),
 		Args:              program.Args(cobra.ExactArgs(2)),
 		PreRunE: func(cmd *cobra.Command, args []string) (err error) {
-			given := map[string][]string{} // also options that are empty
+			given := map[string][]string{} // including options with an empty value
 			for name, values := range flags {
 				if cmd.Flags().Changed(name) {
 					given[name] = *values
@@ -77,7 +77,7 @@ func newFaultListCommand(options *kind.Options) *cobra.Command {
 		Args:  program.Args(cobra.NoArgs),
 		RunE: onRunning(options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) error {
 			active, err := fault.List(cmd.Context(), testbed)
-			all := append([]spec.Fault{}, active...) // [], not null
+			all := append([]spec.Fault{}, active...) // prints [] instead of null
 			return errors.Join(err, answer(cmd, all, func(out io.Writer) error { return spec.Write(out, active) }))
 		}),
 	}, "print JSON")
@@ -87,14 +87,14 @@ func newFaultDeleteCommand(options *kind.Options) *cobra.Command {
 	return withDryRun(withJSON(&cobra.Command{
 		Use:     "delete [ID...]",
 		Aliases: []string{"clear"},
-		Short:   "Remove the faults with these IDs, or all",
+		Short:   "Remove the faults with these IDs, or all faults",
 		Args:    program.Args(cobra.ArbitraryArgs),
 		RunE: onRunning(options, func(cmd *cobra.Command, testbed *kind.Testbed, args []string) error {
 			deleted, err := fault.Delete(cmd.Context(), testbed, args...)
 			if err != nil && len(deleted) == 0 {
 				return err
 			}
-			all := append([]spec.Fault{}, deleted...) // [], not null
+			all := append([]spec.Fault{}, deleted...) // prints [] instead of null
 			return errors.Join(err, answer(cmd, all, func(io.Writer) error {
 				for _, f := range deleted {
 					fmt.Fprintf(cmd.ErrOrStderr(), "deleted %s: %s %s\n", f.ID, f.Target, f.Effect())

@@ -53,7 +53,7 @@ func newMutateClearCommand(options *kind.Options) *cobra.Command {
 	}, options, planPlant)
 }
 
-// plant updates a running testbed to a build with the bug in args, or without one if args is empty.
+// plant updates a running testbed to a build with the bug in args, or to one without a bug.
 func plant(cmd *cobra.Command, testbed *kind.Testbed, args []string) error {
 	if err := plantedbugs.Plant(testbed, strings.Join(args, "")); err != nil {
 		return program.Usage(err)
@@ -74,7 +74,7 @@ func newMutateProveCommand(options *kind.Options) *cobra.Command {
 	return withDryRun(withJSON(&cobra.Command{
 		Use:   "prove [NAME...]",
 		Short: "Run the scenarios that must fail for each bug, and print which of them failed",
-		Long: `Plant one bug after another, all or the named ones. For each bug, run the scenarios that must fail.
+		Long: `Plant the named bugs, or all, one after another. For each bug, run the scenarios that must fail.
 At the end, install the build without bugs. The testbed is created if it does not run, and kept. The
 exit code is 1 if a scenario passed, or failed for another reason than the bug.`,
 		ValidArgs: mutantNames(),

@@ -28,7 +28,7 @@ func newPushCommand(options *kind.Options) *cobra.Command {
 		}),
 	}, "print JSON, with digest and parts")
 	flags := cmd.Flags()
-	flags.StringVar(&push.Upstream, "upstream", "alpha", "the upstream: its host name or the first label of it")
+	flags.StringVar(&push.Upstream, "upstream", "alpha", "the upstream: its host name, or the first label of that name")
 	flags.StringVar(&push.Name, "name", "", "repository and tag, for example shop/web:v1 (default a random repository)")
 	flags.StringVar(&push.Base, "base", "", "an image of the same upstream; the new image includes its layers")
 	flags.IntVar(&push.Layers, "layers", 2, "number of random layers, in addition to the layer with the program")
@@ -42,8 +42,8 @@ func newPullCommand(options *kind.Options) *cobra.Command {
 	cmd := withJSON(&cobra.Command{
 		Use:   "pull IMAGE",
 		Short: "Pull an image on workers, and print who served each part of it",
-		Long: `Pull an image of an upstream with the container runtime of workers. For manifest, config and each
-layer it prints who served it:
+		Long: `Pull an image of an upstream with the container runtime of workers. For the manifest, the config
+and each layer, it prints who served this part:
 
   cache hit   a cache, from its store, without a request to the upstream
   cache miss  a cache, after it fetched the part from the upstream
@@ -69,7 +69,7 @@ exit code is 1 if a pull fails.`,
 		}),
 	}, "print JSON")
 	flags := cmd.Flags()
-	flags.StringVar(&pulls.Node, "node", "", "the worker that pulls: its name or the last part of it (default the first one)")
+	flags.StringVar(&pulls.Node, "node", "", "the worker that pulls: its name, or the last part of that name (default: the first worker)")
 	flags.BoolVar(&pulls.All, "all", false, "pull on all workers")
 	flags.IntVar(&pulls.Times, "times", 1, "how often each node pulls")
 	flags.IntVar(&pulls.Parallel, "parallel", 1, "how many nodes pull at the same time")

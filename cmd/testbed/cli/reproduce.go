@@ -96,7 +96,7 @@ workers, the default upstreams and the default prefix. The exit code is 1 if a v
 	cmd.Flags().BoolVar(&list, "list", false, "print the number, name and title of each bug, and run none")
 	cmd.MarkFlagsMutuallyExclusive("list", "json")
 	cmd.MarkFlagsMutuallyExclusive("list", "output")
-	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "print the output of the commands too")
+	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "also print the output of the commands")
 	cmd.Flags().StringVar(&record, "record", "", "write the results to this `file`, for docs/field-bugs.md")
 	return withDryRun(cmd, options, func(*cobra.Command, *kind.Testbed, []string) ([]string, error) { return planBugs(bugs) })
 }
@@ -145,8 +145,8 @@ func executeBeside(options *kind.Options) fieldbugs.Execute {
 	}
 }
 
-// resultError returns the error of a result that is not good. It is an environment error if a
-// command of the bug failed with one, for example because the testbed is down.
+// resultError returns the error of a result that is not good. If a command of the bug failed with
+// an environment error, for example because the testbed is down, it returns an environment error.
 func resultError(result *fieldbugs.Result) error {
 	err := errors.New(result.String())
 	if command := (*fieldbugs.CommandError)(nil); errors.As(result.Err, &command) && command.Code == program.ExitEnvironment {

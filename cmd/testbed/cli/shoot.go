@@ -102,7 +102,7 @@ func readManifest(name string, stdin io.Reader) (*manifest.Manifest, error) {
 	return manifest.Read(name, file)
 }
 
-// showShoot lists unused parts of the manifest on standard error. A dry run prints the Shoot.
+// showShoot lists unused parts of the manifest on standard error. With dryRun it prints the Shoot.
 func showShoot(cmd *cobra.Command, wanted *manifest.Manifest, dryRun bool) error {
 	shoot, replaced, err := manifest.Overlay(wanted.Shoot, gardenlet.Shoot())
 	if err != nil {
@@ -131,7 +131,7 @@ func showShoot(cmd *cobra.Command, wanted *manifest.Manifest, dryRun bool) error
 func newShootGetCommand(options *kind.Options) *cobra.Command {
 	return withJSON(&cobra.Command{
 		Use:   "get",
-		Short: "Print the Shoot: its Extension, OperatingSystemConfigs, and units and hosts.toml of its nodes",
+		Short: "Print the Shoot with its Extension and OperatingSystemConfigs, and each node's units and hosts.toml",
 		Args:  program.Args(cobra.NoArgs),
 		RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) error {
 			status, err := status.OfShoot(cmd.Context(), testbed)

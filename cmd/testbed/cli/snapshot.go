@@ -19,7 +19,7 @@ func newSnapshotCommand(options *kind.Options) *cobra.Command {
 	save := newSnapshotCopyCommand(options, "save NAME", "Store the content of the volumes of all caches",
 		"print what would be stored, and store nothing", snapshot.Save)
 	restore := newSnapshotCopyCommand(options, "restore NAME", "Replace the content of the caches with a snapshot, and restart them",
-		"check whether it can be restored, and change nothing", snapshot.Restore)
+		"check whether the snapshot can be restored, and change nothing", snapshot.Restore)
 	restore.ValidArgsFunction = complete(options, only(snapshotNames))
 	return group(&cobra.Command{
 		Use:   "snapshot",
@@ -58,7 +58,7 @@ func newSnapshotListCommand(options *kind.Options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			all = append([]snapshot.Snapshot{}, all...) // [], not null
+			all = append([]snapshot.Snapshot{}, all...) // prints [] instead of null
 			return answer(cmd, all, func(out io.Writer) error { return writeSnapshots(out, all) })
 		}),
 	}, "print JSON")

@@ -17,9 +17,9 @@ import (
 
 const valuesSuffix = ".values.yaml"
 
-// Containers returns the container of the Deployment in each golden file of a chart, by test case:
-// <case>.yaml is the chart rendered with <case>.values.yaml. The test fails if a file has no
-// Deployment with a single container.
+// Containers reads the golden files <case>.yaml of a chart, which are rendered with
+// <case>.values.yaml. It returns the container of each file's Deployment, keyed by case. The test
+// fails if a file has no Deployment with a single container.
 func Containers(t testing.TB, folder string) map[string]corev1.Container {
 	t.Helper()
 	cases, err := filepath.Glob(filepath.Join(folder, "*"+valuesSuffix))
@@ -77,7 +77,7 @@ func Flags(t testing.TB, template string) []string {
 	return names
 }
 
-// Encode returns the object as YAML, with the apiVersion and kind of the scheme.
+// Encode returns the object as YAML, with the apiVersion and kind from the scheme.
 func Encode(t testing.TB, scheme *runtime.Scheme, object client.Object) []byte {
 	t.Helper()
 	kind, err := apiutil.GVKForObject(object, scheme)

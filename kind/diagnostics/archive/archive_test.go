@@ -14,7 +14,7 @@ import (
 func TestWrite(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "bundle")
 	want := map[string]string{"index.md": "# Bundle\n", "node/journal.txt": "a line\n"}
-	for range 2 { // the second one replaces the first
+	for range 2 { // the second archive replaces the first
 		for name, content := range want {
 			if err := os.MkdirAll(filepath.Dir(filepath.Join(folder, name)), 0o755); err != nil {
 				t.Fatal(err)

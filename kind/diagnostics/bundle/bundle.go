@@ -19,7 +19,7 @@ const (
 	GardenletFile = "gardenlet.log"
 )
 
-// Folders of the sources, and the file in MetricsFolder that compares the metrics.
+// Folders of the sources. MetricsSummary is the file in MetricsFolder with the table of changes.
 const (
 	SeedFolder     = "seed"
 	ShootFolder    = "shoot"
@@ -30,7 +30,7 @@ const (
 )
 
 // Evidence returns the names of all files and folders that Read and its callers use. A new bundle
-// must not keep any of them from an earlier one.
+// must not contain any of them from an earlier bundle.
 func Evidence() []string {
 	return []string{
 		ReasonFile, SinceFile, VersionsFile, FaultsFile, GardenletFile,
@@ -41,7 +41,7 @@ func Evidence() []string {
 // lookBack is the default time between Bundle.Since and Bundle.Collected.
 const lookBack = 15 * time.Minute
 
-// Bundle has the parsed files of a bundle.
+// Bundle contains the parsed files of a bundle.
 type Bundle struct {
 	Files fs.FS
 	// Collected is when the collection began. Findings use it as the current time.
@@ -49,7 +49,7 @@ type Bundle struct {
 	// Since is the start of the period that the bundle covers: the RFC 3339 time in SinceFile, or
 	// 15 minutes before Collected.
 	Since time.Time
-	// Reason is why the bundle was collected. Versions has the testbed's versions, one per line.
+	// Reason is why the bundle was collected. Versions contains the testbed's versions, one per line.
 	Reason, Versions string
 	// Faults are the injected faults. FaultsKnown is false if FaultsFile is missing or damaged.
 	Faults      []spec.Fault
@@ -63,8 +63,8 @@ type Bundle struct {
 	Upstreams []Upstream
 }
 
-// Read parses the files of a bundle that was collected at the given time. Missing and damaged files
-// leave their part empty.
+// Read parses the files of a bundle that was collected at the given time. The field of a missing or
+// damaged file stays empty.
 func Read(files fs.FS, collected time.Time) *Bundle {
 	b := &Bundle{
 		Files: files, Collected: collected, Reason: text(files, ReasonFile), Versions: text(files, VersionsFile),
@@ -114,8 +114,8 @@ func text(files fs.FS, name string) string {
 	return strings.TrimSpace(string(content))
 }
 
-// Parse calls parse for each line of a file, without surrounding white space, and returns the
-// accepted values. It returns none if the file cannot be read.
+// Parse calls parse for each line of a file, without surrounding white space. It returns the values
+// for which parse returned true. If the file cannot be read, it returns no values.
 func Parse[T any](files fs.FS, name string, parse func(line string) (T, bool)) []T {
 	var all []T
 	for line := range strings.Lines(text(files, name)) {

@@ -23,8 +23,8 @@ import (
 // ShootNamespace is the namespace, in the seed, of the testbed's first Shoot.
 const ShootNamespace = "shoot--local--local"
 
-// Cluster has the objects of a cluster. Known is false if there are no Nodes and no Services: then
-// the cluster was not collected.
+// Cluster contains the objects of a cluster. Known is false if there are neither Nodes nor
+// Services: then nothing was collected from the cluster.
 type Cluster struct {
 	Folder string
 	Known  bool
@@ -79,7 +79,7 @@ func objects[T any](files fs.FS, name string) []T {
 	return all
 }
 
-// CacheServices returns the Services of caches, which have the upstream's label and annotation.
+// CacheServices returns the Services of caches: those with the upstream's label and annotation.
 func (c Cluster) CacheServices() []corev1.Service {
 	return slices.DeleteFunc(slices.Clone(c.Services), func(s corev1.Service) bool {
 		return s.Labels[v1alpha3.LabelUpstreamHost] == "" || s.Annotations[v1alpha3.AnnotationUpstream] == ""
@@ -91,7 +91,7 @@ func (c Cluster) CacheService(upstream string) (corev1.Service, bool) {
 	return find(c.CacheServices(), func(s corev1.Service) bool { return s.Annotations[v1alpha3.AnnotationUpstream] == upstream })
 }
 
-// Hibernated reports whether a Shoot is hibernated or will be. Its machines are then stopped.
+// Hibernated reports whether the first Shoot is or will be hibernated. Its machines then stop.
 func (b *Bundle) Hibernated() bool {
 	for _, cluster := range b.Seed.Clusters {
 		var shoot struct {
@@ -108,7 +108,7 @@ func (b *Bundle) Hibernated() bool {
 // Cached is an upstream and the endpoint of its cache.
 type Cached struct{ Upstream, Endpoint string }
 
-// Cached returns the caches in the status of the Extension of the first Shoot.
+// Cached returns the caches that the status of the first Shoot's Extension lists.
 func (b *Bundle) Cached() []Cached {
 	for _, extension := range b.Seed.Extensions {
 		if extension.Namespace != ShootNamespace || extension.Spec.Type != v1alpha3.ExtensionType {
@@ -129,7 +129,7 @@ const (
 	StateFile  = "state.txt"
 )
 
-// Unreadable is the prefix of the state of a container whose output cannot be read. The error
+// Unreadable is how StateFile begins if the output of the container cannot be read. The error
 // follows.
 const Unreadable = "output not readable: "
 
@@ -138,14 +138,14 @@ type Upstream struct {
 	Host string
 	// State is the status of its container, as the engine prints it; "" if it is unknown.
 	State string
-	// Records are its requests, in the order in which the responses ended. Damaged lines are skipped.
+	// Records are its requests, sorted by the end of the response. Damaged lines are skipped.
 	Records accesslog.Records
 }
 
 // File returns the path of a file of the upstream in the bundle.
 func (u Upstream) File(name string) string { return path.Join(UpstreamFolder, u.Host, name) }
 
-// Running reports whether its container runs. It is true if the state is unknown.
+// Running reports whether the upstream's container runs. It returns true if the state is unknown.
 func (u Upstream) Running() bool { return u.State == "" || strings.HasPrefix(u.State, "Up ") }
 
 func readUpstream(files fs.FS, host string) Upstream {

@@ -3,7 +3,7 @@ package bundle
 import "github.com/pelletier/go-toml/v2"
 
 // Config is the registry configuration in containerd's configuration file. The running containerd
-// can differ: it read the file when it started.
+// may use an older one: it read the file when it started.
 type Config struct {
 	// Path is config_path: folders with hosts.toml files, separated by colons.
 	Path string
@@ -44,7 +44,7 @@ func parseConfig(dump string) *Config {
 	}
 }
 
-// images has the settings of the CRI image plugin.
+// images contains the settings of the CRI image plugin.
 type images struct {
 	// LocalPull is nil for containerd before 2.1. These versions always pull locally.
 	LocalPull             *bool    `toml:"use_local_image_pull"`

@@ -29,18 +29,18 @@ const (
 // Node is one node of a cluster.
 type Node struct {
 	Name string
-	// Units maps names with the suffix .service to states. UnitsKnown is false if they were not
+	// Units maps names with the suffix .service to states. UnitsKnown is false if the states were not
 	// collected.
 	Units      map[string]Unit
 	UnitsKnown bool
-	// Mirrors are the parsed hosts.toml files. HostsFiles has their contents by upstream. MirrorsKnown
-	// is false if they were not collected.
+	// Mirrors are the parsed hosts.toml files. HostsFiles maps upstreams to the contents of these
+	// files. MirrorsKnown is false if the files were not collected.
 	Mirrors      []hostsfile.Mirror
 	HostsFiles   map[string]string
 	MirrorsKnown bool
-	// Config is nil if it is unknown.
+	// Config is nil if the configuration of containerd is unknown.
 	Config *Config
-	// Registries are the arguments of the script's unit; nil if the node does not have the unit.
+	// Registries are the arguments in ScriptUnit; nil if the node does not have that unit.
 	Registries []nodeconfig.Registry
 	// Probes are the answers of the hosts in the hosts.toml files.
 	Probes []Probe
@@ -48,10 +48,10 @@ type Node struct {
 	Routes map[string]string
 	// Tables are the names of firewall tables, for example "ip filter".
 	Tables []string
-	// Stopped has the command lines of processes that SIGSTOP or a debugger stopped.
+	// Stopped contains the command lines of processes that were stopped by SIGSTOP or a debugger.
 	Stopped []string
-	// Full has the mount points of file systems that are at least 95 percent full, with the
-	// percentage.
+	// Full contains the mount point and the percentage of each file system that is at least 95 percent
+	// full.
 	Full []string
 }
 
@@ -64,7 +64,7 @@ type Unit struct {
 // Probe is the result of GET /v2/ on a host of a hosts.toml.
 type Probe struct {
 	Upstream, URL string
-	// Status is the HTTP status, or 0 if the host did not answer. Problem is then the reason.
+	// Status is the HTTP status, or 0 if the host did not answer. In that case Problem is the reason.
 	Status  int
 	Seconds float64
 	Problem string
@@ -85,7 +85,7 @@ func (n Node) Mirror(upstream string) (hostsfile.Mirror, bool) {
 	return find(n.Mirrors, func(m hostsfile.Mirror) bool { return m.Upstream == upstream })
 }
 
-// Registry returns the argument of the script's unit for an upstream.
+// Registry returns the argument in ScriptUnit for an upstream.
 func (n Node) Registry(upstream string) (nodeconfig.Registry, bool) {
 	return find(n.Registries, func(r nodeconfig.Registry) bool { return r.Upstream == upstream })
 }
@@ -95,7 +95,7 @@ func (b *Bundle) Journal(n Node, unit string) []logline.Line {
 	return b.Log(n.JournalFile(unit), logline.Journal)
 }
 
-// Log returns the lines of a log that read can parse.
+// Log returns those lines of a log that the function read can parse.
 func (b *Bundle) Log(file string, read func(string) (logline.Line, bool)) []logline.Line {
 	return Parse(b.Files, file, read)
 }

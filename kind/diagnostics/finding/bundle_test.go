@@ -32,7 +32,7 @@ const (
 
 var collected = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// objects has what a test may change before the bundle is written.
+// objects contains everything that a test may change before it writes the bundle.
 type objects struct {
 	nodes      []corev1.Node
 	service    *corev1.Service
@@ -45,11 +45,11 @@ type objects struct {
 	extension  extensionsv1alpha1.Extension
 	cluster    *extensionsv1alpha1.Cluster
 	deployment appsv1.Deployment
-	// files replace the files that are written from the objects. An empty one is not written.
+	// files replaces the content of files that are written from the objects; "" removes a file.
 	files map[string]string
 }
 
-// healthy returns a testbed without problems, with one worker and one cache.
+// healthy returns a testbed without problems. It has one cache, and files of one worker.
 func healthy() *objects {
 	meta := metav1.ObjectMeta{
 		Namespace: "kube-system", Name: "registry-alpha", Labels: map[string]string{v1alpha3.LabelUpstreamHost: "alpha"},

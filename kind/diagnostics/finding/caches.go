@@ -14,7 +14,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
 )
 
-// reconcile is the fix for addresses that are out of date.
+// reconcile is the text of Finding.Fix for outdated addresses.
 const reconcile = "reconcile the Shoot (testbed shoot reconcile); if a node keeps the old address, see its journal of gardener-node-agent"
 
 // caches compares the caches in the Extension's status with those in the shoot.

@@ -15,7 +15,7 @@ type Finding struct {
 	// Certain is true for a definite problem. It is false for a hint, and for what may be the effect
 	// of another problem, for example a failed pull.
 	Certain bool `json:"certain"`
-	// Problem is one sentence. Details are its facts.
+	// Problem is one sentence. Details are the facts behind it.
 	Problem string   `json:"problem"`
 	Details []string `json:"details,omitempty"`
 	// Fix is what the user can do; "" if this depends on the cause.
@@ -73,7 +73,7 @@ func Checks() []Check {
 	}
 }
 
-// awake returns a check that skips a hibernated Shoot.
+// awake returns a check that finds nothing if the Shoot is hibernated.
 func awake(run func(*bundle.Bundle) []Finding) func(*bundle.Bundle) []Finding {
 	return func(b *bundle.Bundle) []Finding {
 		if b.Hibernated() {
@@ -101,7 +101,7 @@ func Find(b *bundle.Bundle) []Finding {
 	return append(certain, hints...)
 }
 
-// recent reports whether a time is in the period that the bundle is about.
+// recent reports whether a time is in the period that the bundle covers.
 func recent(b *bundle.Bundle, at time.Time) bool { return !at.Before(b.Since) }
 
 func clock(at time.Time) string { return at.UTC().Format(time.TimeOnly) }
@@ -126,8 +126,8 @@ func (c count) add(text string, at time.Time) {
 	}
 }
 
-// finding returns a hint with the texts as details, or nothing if there are none. The newest comes
-// first, since old events are not the cause of the current state.
+// finding returns a hint with the texts as details, or nothing if there are none. The newest text
+// comes first, since old events rarely explain the current state.
 func (c count) finding(file, format string, args ...any) []Finding {
 	if len(c) == 0 {
 		return nil

@@ -43,7 +43,7 @@ func TestHealthy(t *testing.T) {
 }
 
 // configOfContainerd returns the registry part of `containerd config dump` for a containerd that
-// pulls through the transfer service. change lists pairs of an old and a new text.
+// pulls through the transfer service. The texts in change are pairs: old, new.
 func configOfContainerd(path string, change ...string) string {
 	const dump = "version = 4\n[plugins]\n  [plugins.'io.containerd.cri.v1.images']\n    disable_snapshot_annotations = true\n" +
 		"    discard_unpacked_layers = false\n    max_concurrent_downloads = 3\n    image_pull_with_sync_fs = false\n    use_local_image_pull = false\n" +
@@ -52,7 +52,7 @@ func configOfContainerd(path string, change ...string) string {
 }
 
 // TestHealthyFolders checks that there is no finding if containerd reads the hosts.toml files, or
-// if the configuration does not show whether it does.
+// if its configuration does not show whether it reads them.
 func TestHealthyFolders(t *testing.T) {
 	const both = "/etc/containerd/certs.d:/etc/docker/certs.d"
 	const old = "version = 2\n[plugins.\"io.containerd.grpc.v1.cri\".registry]\nconfig_path = \"" + both + "\"\n"
@@ -81,7 +81,8 @@ func TestHealthyFolders(t *testing.T) {
 	}
 }
 
-// TestVolumeNotWritable checks that only failed writes to the volume count, and only recent ones.
+// TestVolumeNotWritable checks that only a recent failed write proves that a volume is not
+// writable.
 func TestVolumeNotWritable(t *testing.T) {
 	const folder = "/var/lib/registry/docker/registry/v2/blobs/sha256/7d"
 	for says, want := range map[string]string{
@@ -113,7 +114,7 @@ func TestFind(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		broke func(*objects)
-		want  []string // parts of what is found
+		want  []string // parts of the findings
 	}{
 		{"a Service that was recreated", func(o *objects) {
 			o.service.Spec.ClusterIP, o.service.Spec.ClusterIPs = "10.96.9.9", []string{"10.96.9.9"}

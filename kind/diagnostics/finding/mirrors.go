@@ -14,7 +14,7 @@ import (
 )
 
 // mirrors compares the hosts.toml files of the workers with the Extension's status, the Services,
-// and the arguments of the unit that writes them.
+// and the arguments of the unit that writes these files.
 func mirrors(b *bundle.Bundle) []Finding {
 	var all []Finding
 	for _, node := range b.Workers() {
@@ -59,7 +59,7 @@ func lastMessage(b *bundle.Bundle, node bundle.Node, upstream string) (last []st
 	return last
 }
 
-// hostsFile reports a hosts.toml that is damaged, stale or wrong.
+// hostsFile reports a hosts.toml that is damaged, unmanaged, stale or wrong.
 func hostsFile(b *bundle.Bundle, node bundle.Node, mirror hostsfile.Mirror) []Finding {
 	file, name := node.File(bundle.CertsFile), fmt.Sprintf("hosts.toml on %s for %s", node.Name, mirror.Upstream)
 	i := slices.IndexFunc(b.Cached(), func(c bundle.Cached) bool { return c.Upstream == mirror.Upstream })
@@ -82,8 +82,8 @@ func hostsFile(b *bundle.Bundle, node bundle.Node, mirror hostsfile.Mirror) []Fi
 	return content(b, node, mirror, file, name)
 }
 
-// stale reports addresses that no Service of the cache has. They do not answer, so each request of
-// containerd waits for a dial timeout.
+// stale reports an address in a hosts.toml that belongs to another cache or to no Service. Without
+// a Service there is no answer, so each request of containerd waits for a dial timeout.
 func stale(b *bundle.Bundle, mirror hostsfile.Mirror, file, name string) []Finding {
 	if !b.Shoot.Known {
 		return nil
@@ -106,8 +106,8 @@ func stale(b *bundle.Bundle, mirror hostsfile.Mirror, file, name string) []Findi
 	return nil
 }
 
-// content reports a managed hosts.toml that differs from what the script writes for the arguments
-// of its unit, and a unit whose endpoint differs from the one in the Extension's status.
+// content reports a managed hosts.toml that the script, with the arguments in its unit, would write
+// differently. It also reports a unit whose endpoint is not the one in the Extension's status.
 func content(b *bundle.Bundle, node bundle.Node, mirror hostsfile.Mirror, file, name string) []Finding {
 	registry, found := node.Registry(mirror.Upstream)
 	if !found {
@@ -134,7 +134,7 @@ func content(b *bundle.Bundle, node bundle.Node, mirror hostsfile.Mirror, file, 
 	return []Finding{differs.with(lastMessage(b, node, mirror.Upstream)...)}
 }
 
-// same ignores surrounding white space, which `tail -v` adds.
+// same compares texts without their surrounding white space, which `tail -v` adds.
 func same(is, wanted string) bool { return strings.TrimSpace(is) == strings.TrimSpace(wanted) }
 
 // difference describes the first line that differs.

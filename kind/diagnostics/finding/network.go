@@ -15,8 +15,8 @@ import (
 // usually takes milliseconds.
 const slowProbe = 1.0
 
-// probes reports hosts of a hosts.toml that did not answer the node, or answered slowly or with an
-// error, when the bundle was collected.
+// probes reports hosts of hosts.toml files that, during the collection, did not answer the node,
+// answered slowly, or answered with an error.
 func probes(b *bundle.Bundle) []Finding {
 	var all []Finding
 	for _, node := range b.Workers() {

@@ -10,7 +10,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// units must be active on every worker. The first two must also be active on control-plane nodes.
+// units must be active on every worker; the first two of them also on control-plane nodes.
 var units = []string{"containerd.service", "kubelet.service", "gardener-node-agent.service"}
 
 // nodes reports nodes that are not ready and units that are not active.
@@ -79,8 +79,8 @@ func notReady(b *bundle.Bundle, node bundle.Node) []Finding {
 		"The machine %s has no Node in the shoot: its kubelet has not registered.", node.Name)}
 }
 
-// folders reports workers whose containerd does not read the hosts.toml files. It then uses no
-// cache and logs nothing about it.
+// folders reports workers whose containerd does not read the hosts.toml files. Such a containerd
+// uses no cache, and logs nothing about that.
 func folders(b *bundle.Bundle) []Finding {
 	var all []Finding
 	for _, node := range b.Workers() {
@@ -98,7 +98,7 @@ func folders(b *bundle.Bundle) []Finding {
 	return all
 }
 
-// folderProblem returns why containerd does not read the hosts.toml files, or "" if it does.
+// folderProblem returns why containerd does not read the hosts.toml files; "" if it reads them.
 func folderProblem(config bundle.Config) (why string, certain bool) {
 	all := filepath.SplitList(config.Path)
 	switch i := slices.IndexFunc(all, func(folder string) bool { return filepath.Clean(folder) == nodeconfig.CertsDir }); {
@@ -126,7 +126,7 @@ func disks(b *bundle.Bundle) []Finding {
 	return all
 }
 
-// stopped reports processes that SIGSTOP or a debugger stopped. Their clients wait.
+// stopped reports processes that were stopped by SIGSTOP or a debugger. Their clients wait.
 func stopped(b *bundle.Bundle) []Finding {
 	var all []Finding
 	for _, node := range b.Nodes {

@@ -108,7 +108,7 @@ func seedPods(b *bundle.Bundle) []Finding {
 	return all
 }
 
-// podState returns why a pod is not ready; nothing if it is.
+// podState returns the reasons why a pod is not ready, and none for a ready pod.
 func podState(pod *corev1.Pod) []string {
 	var all []string
 	for _, condition := range pod.Status.Conditions {

@@ -30,7 +30,7 @@ func upstreams(b *bundle.Bundle) []Finding {
 	return all
 }
 
-// answers groups the requests that failed or were slow.
+// answers returns one finding for all failed requests and one for all slow requests.
 func answers(b *bundle.Bundle, upstream bundle.Upstream) []Finding {
 	failed, slow := count{}, count{}
 	for _, r := range upstream.Records.Pulls() {
@@ -60,7 +60,7 @@ func outcome(r accesslog.Record) string {
 	return text
 }
 
-// writeErrors are what a cache logs if it cannot write to its volume. Failed reads do not count.
+// writeErrors lists what a cache logs if it cannot write to its volume. Failed reads do not match.
 var writeErrors = []struct {
 	message      *regexp.Regexp
 	problem, fix string
@@ -78,8 +78,8 @@ func writeError(why string) *regexp.Regexp {
 	return regexp.MustCompile(`\b(mkdir|rename|write|unlinkat) /var/lib/registry\b[^:]*: ` + why)
 }
 
-// writeErrorAge limits the age of a write error. It cannot be short: a cache logs an error only
-// during a pull, and the bundle is collected later.
+// writeErrorAge is the maximum age of a reported write error. It cannot be short: a cache logs such
+// an error only during a pull, and the bundle is collected later.
 const writeErrorAge = 2 * time.Minute
 
 // cacheLogs reports caches that cannot write to their volume, and recent errors in the logs of

@@ -2,6 +2,6 @@
 // both clusters, journals of nodes, access logs of upstreams, logs of caches, the extension,
 // gardener-resource-manager and gardenlet, and injected faults.
 //
-// It keeps only lines that matter for pulls. The files of the bundle have the other lines. It reads
-// only a bundle. It must not know how a bundle is collected, or what is wrong.
+// It keeps only the lines that matter for pulls. Its only input is a bundle. It must know neither
+// how a bundle is collected nor what counts as a problem.
 package timeline

@@ -16,18 +16,18 @@ import (
 // Entry is a line of the timeline.
 type Entry struct {
 	Time time.Time
-	// Source names the origin, for example "worker containerd". File is the file of the bundle.
+	// Source names the origin, for example "worker containerd". File is a path in the bundle.
 	Source, File string
 	Level        logline.Level
 	// Text is one line.
 	Text string
-	// Count is the number of repetitions. Last is the time of the last one.
+	// Count is the number of occurrences. Last is the time of the last occurrence.
 	Count int
 	Last  time.Time
 }
 
 const (
-	// maxText limits the length of a text in bytes. The file has the full text.
+	// maxText is the maximum length of Entry.Text in bytes. The file contains the full text.
 	maxText = 400
 	// repeatGap is the longest time between two repetitions that are merged into one entry.
 	repeatGap = 30 * time.Second
@@ -47,7 +47,7 @@ func Build(b *bundle.Bundle) []Entry {
 }
 
 // Since returns the entries whose last repetition was at the given time or later. If there are more
-// than limit, it returns the newest.
+// than limit, it returns only the newest ones.
 func Since(all []Entry, at time.Time, limit int) []Entry {
 	recent := slices.DeleteFunc(slices.Clone(all), func(e Entry) bool { return e.Last.Before(at) })
 	return recent[max(0, len(recent)-limit):]
@@ -72,8 +72,8 @@ func collapse(all []Entry) []Entry {
 	return kept
 }
 
-// changing matches what differs between repetitions: UUIDs, digests, ephemeral ports, numbers. The
-// first group is an IP address, which Shape keeps.
+// changing matches the parts of a text that differ between repetitions: UUIDs, digests, ephemeral
+// ports, numbers. The first group is an IP address, which Shape keeps.
 var changing = regexp.MustCompile(`(\b\d{1,3}(?:\.\d{1,3}){3}\b(?::\d{1,4}\b)?)|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|` +
 	`\b[0-9a-f]{8,}\b|\d+(?:\.\d+)?(?:ms|µs|s|m)?\b`)
 
@@ -87,7 +87,7 @@ func Shape(text string) string {
 	})
 }
 
-// longDigest matches a digest. Its first 12 digits are enough to find it.
+// longDigest matches a digest. The first 12 digits are enough to find the digest in the file.
 var longDigest = regexp.MustCompile(`\b(sha256:[0-9a-f]{12})[0-9a-f]{52}\b`)
 
 func oneLine(text string) string {

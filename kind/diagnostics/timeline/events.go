@@ -14,7 +14,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/logline"
 )
 
-// faults returns when faults were injected and when they ended.
+// faults returns entries for the start and the end of each fault.
 func faults(b *bundle.Bundle) []Entry {
 	var all []Entry
 	for _, f := range b.Faults {
@@ -32,14 +32,14 @@ func faults(b *bundle.Bundle) []Entry {
 // eventLine matches a line of events.txt: time, type, reason, object, count, message.
 var eventLine = regexp.MustCompile(`^(\S+)\s+(\S+)\s+(\S+)\s+(\S+)\s+(\d+)x\s*(.*)$`)
 
-// relevantReasons are the reasons of normal events about nodes, caches or pulls. All warnings are
-// relevant.
+// relevantReasons lists the reasons with which an event of type Normal is relevant. Events of type
+// Warning are relevant with any reason but CgroupV1.
 var relevantReasons = []string{
 	"Killing", "NodeNotReady", "NodeReady", "NodeNotSchedulable", "NodeSchedulable", "NoPods", "OSCApplied", "RegisteredNode",
 	"RemovingNode", "ScalingReplicaSet", "SuccessfulDelete", "SystemDUnitRestart", "SystemDUnitStop", "TaintManagerEviction",
 }
 
-// cacheReasons are relevant only for objects of a cache.
+// cacheReasons lists reasons that are relevant only in events about objects of a cache.
 var cacheReasons = []string{"Scheduled", "Started", "SuccessfulCreate", "Provisioning", "ProvisioningSucceeded"}
 
 func events(b *bundle.Bundle) []Entry {
@@ -74,8 +74,8 @@ func readEvent(line string) (Entry, bool) {
 	return entry, true
 }
 
-// objects returns entries for the creation of Services of caches, for which there are no events,
-// and for containers of caches that ended.
+// objects returns entries for the creation of caches' Services, which causes no events, and for
+// ended containers of caches.
 func objects(b *bundle.Bundle) []Entry {
 	var all []Entry
 	for _, service := range b.Shoot.CacheServices() {

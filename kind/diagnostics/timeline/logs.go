@@ -11,7 +11,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/logline"
 )
 
-// journals are the systemd units whose journals logs reads, with filters for relevant lines.
+// journals lists the units whose journals are in the timeline, with filters for relevant lines.
 var journals = []struct {
 	unit     string
 	relevant func(logline.Line) bool
@@ -22,7 +22,7 @@ var journals = []struct {
 	{"configure-containerd-registries", func(logline.Line) bool { return true }},
 }
 
-// components are the components in the seed, with filters for relevant lines of their logs.
+// components lists components in the seed, with filters for the relevant lines of their logs.
 var components = []struct {
 	source, namespace, pods string
 	relevant                func(logline.Line) bool
@@ -33,10 +33,10 @@ var components = []struct {
 	{"grm of the seed", "garden", "gardener-resource-manager-*", notInfo},
 }
 
-// shown are the fields that are appended to a message.
+// shown lists the fields of a log line that are appended to its message.
 var shown = []string{"error", "host", "err.code", "http.request.uri", "http.response.status", "image", "unitName", "upstream"}
 
-// logs returns the pulls and the relevant lines of the journals and of the logs of pods.
+// logs returns entries for pulls, and for the relevant lines of journals and other logs.
 func logs(b *bundle.Bundle) []Entry {
 	var all []Entry
 	for _, node := range b.Nodes {
@@ -90,20 +90,20 @@ func glob(b *bundle.Bundle, pattern ...string) []string {
 	return files
 }
 
-// unitChanges matches systemd's messages when a unit starts, ends or fails.
+// unitChanges matches the messages that systemd logs when a unit starts, ends or fails.
 var unitChanges = regexp.MustCompile(`^(Started|Stopped|Failed)\b|Failed with|exited|Scheduled restart|start-limit`)
 
-// routine matches warnings and errors of containerd and the kubelet on healthy nodes: about deleted
-// containers, settings of the node image, a network that is not configured yet, and objects that
-// the kubelet may no longer read.
+// routine matches warnings and errors that containerd and the kubelet log even on healthy nodes:
+// about deleted containers, settings of the node image, a network that is not configured yet, and
+// objects that the kubelet may no longer read.
 var routine = regexp.MustCompile(`^(ContainerStatus for|ContainerStatus from|collecting metrics for|failed sending message on channel|` +
 	`failed to reload cni|failed to load cni|The image .* is not unpacked|failed check for fsverity|Ignoring unknown key|` +
 	`Found 'DiscardUnpackedLayers'|Configuration migrated|failed to check and update container|cleanup warnings|failed to delete|` +
 	`get container event|failed to get usage|StopPodSandbox|RemovePodSandbox|error removing|Failed to get status for pod|` +
 	`eviction manager: failed to check|Eviction manager: failed to get summary)`)
 
-// containerdRelevant skips the messages of pulls, since pulls returns entries for them. When a
-// mirror fails, containerd logs "trying next host" at info level.
+// containerdRelevant skips messages about pulls, since the function pulls returns entries for them.
+// It accepts "trying next host", which containerd logs at info level when a mirror fails.
 func containerdRelevant(line logline.Line) bool {
 	if _, _, isPull := logline.PullMessage(line.Message); isPull || routine.MatchString(line.Message) {
 		return false
@@ -124,8 +124,8 @@ func nodeAgentRelevant(line logline.Line) bool {
 		strings.HasPrefix(line.Message, "Successfully restarted unit")
 }
 
-// startWarnings matches warnings that every cache logs when it starts; starts matches the messages
-// that it has started.
+// startWarnings matches the warnings of every start of a cache. The pattern starts matches the
+// messages that report a successful start.
 var (
 	startWarnings = regexp.MustCompile(`^(Registry does not implement|.*OTEL)`)
 	starts        = regexp.MustCompile(`^(listening on|Registry configured as a proxy cache)`)
@@ -137,7 +137,7 @@ func cacheRelevant(line logline.Line) bool {
 
 func notInfo(line logline.Line) bool { return line.Level != logline.Info }
 
-// routineSteps matches the messages of every reconciliation, and routineFlow those of every flow of
+// routineSteps matches messages of every reconciliation, routineFlow messages of every flow of
 // gardenlet. The timeline shows only the end of a reconciliation or a flow.
 var (
 	routineSteps = regexp.MustCompile(`^(Starting|Reconciling the|Adding finalizer|Updated source webhook|Generated webhook)`)

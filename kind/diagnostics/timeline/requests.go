@@ -15,7 +15,7 @@ import (
 // Pull is one pull of an image in the journal of containerd.
 type Pull struct {
 	Image string
-	// Begun or Ended is zero if the journal does not have it.
+	// Begun or Ended is zero if that time is not in the journal.
 	Begun, Ended time.Time
 	// Failure is why the pull failed, or "".
 	Failure string
@@ -109,7 +109,7 @@ func pulls(b *bundle.Bundle, node bundle.Node) []Entry {
 const slow = 1.0
 
 // upstreams returns the requests that failed, were aborted, were changed by a fault, or were slow.
-// It also returns each request of a node for a manifest, since such a pull bypasses the cache.
+// It also returns each request for a manifest that a node sent, since that pull bypassed the cache.
 func upstreams(b *bundle.Bundle) []Entry {
 	var all []Entry
 	for _, upstream := range b.Upstreams {

@@ -23,8 +23,8 @@ func main() {
 	}
 }
 
-// run restricts the document of args and replaces this process with runc. It returns only on
-// failure.
+// run restricts the document that runc would read for args, and replaces this process with runc. It
+// returns only on failure.
 func run(args []string) error {
 	runc, err := exec.LookPath("runc")
 	if err != nil {
@@ -35,7 +35,7 @@ func run(args []string) error {
 		if err != nil {
 			return err
 		}
-		// Let runc report a missing document.
+		// A missing document is not an error here: runc reports it.
 		if err := restrictFile(doc, missing); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -46,8 +46,8 @@ func run(args []string) error {
 	return nil
 }
 
-// missingCapabilities returns the capabilities, named as in the OCI runtime specification, that the
-// bounding set lacks.
+// missingCapabilities returns the capabilities that are not in the bounding set, with their names
+// in the OCI runtime specification.
 func missingCapabilities() (map[string]bool, error) {
 	missing := map[string]bool{}
 	for _, c := range capability.ListKnown() {
@@ -94,16 +94,16 @@ type document struct {
 type documentKind int
 
 const (
-	// specDocument is a bundle's config.json. The process is one of its fields.
+	// specDocument is a bundle's config.json. The process is a field of it.
 	specDocument documentKind = iota
-	// processDocument is the file of exec --process: the process itself.
+	// processDocument is the file of exec --process. It contains only the process.
 	processDocument
 )
 
 // globalValueFlags are runc's global flags that take a value as a separate argument.
 var globalValueFlags = []string{"--log", "--log-format", "--root", "--rootless", "--criu"}
 
-// findDocument returns the document that runc reads for args, and false for commands without one.
+// findDocument returns the document that runc reads for args, or false if it reads none.
 func findDocument(args []string) (document, bool) {
 	command, rest := splitCommand(args)
 	switch command {
@@ -131,7 +131,7 @@ func splitCommand(args []string) (command string, rest []string) {
 	return "", nil
 }
 
-// flagValue returns the value of the first of the flags in args, as `flag value` or `flag=value`.
+// flagValue returns the value of the first of these flags, given as `flag value` or `flag=value`.
 func flagValue(args []string, flags ...string) string {
 	for i, arg := range args {
 		name, value, inline := strings.Cut(arg, "=")

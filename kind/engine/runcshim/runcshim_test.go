@@ -84,8 +84,8 @@ func TestRestrict(t *testing.T) {
 	})
 }
 
-// TestRun executes the shim as a program: it must pass all arguments on and rewrite the file that
-// runc then reads.
+// TestRun executes the shim as a program. The shim must pass all arguments to runc, and runc must
+// read the rewritten file.
 func TestRun(t *testing.T) {
 	if os.Getenv("RUNCSHIM_ARGS") != "" {
 		if err := run(strings.Fields(os.Getenv("RUNCSHIM_ARGS"))); err != nil {

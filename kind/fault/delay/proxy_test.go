@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// listen returns a listener that is closed with the test.
+// listen returns a listener that is closed at the end of the test.
 func listen(t *testing.T) net.Listener {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")

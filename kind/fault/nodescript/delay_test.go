@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestDelay checks that connections are redirected to a running proxy, and that nothing remains at
-// the end.
+// TestDelay checks that connections are redirected to a running proxy, and that nothing remains
+// after the fault.
 func TestDelay(t *testing.T) {
 	n := newNode(t)
 	program := filepath.Join(n.directory, "testbed-delay-f1")
@@ -65,7 +65,7 @@ func TestDelayWithoutProxy(t *testing.T) {
 	}
 }
 
-// TestSecondDelay checks that the check fails if the port of the proxy is in use.
+// TestSecondDelay checks that the script's check fails if the port of the proxy is in use.
 func TestSecondDelay(t *testing.T) {
 	n := newNode(t)
 	n.write(t, "listening", "LISTEN 0 4096 *:6440 *:*\n", 0o644)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestLook checks that look lists active faults and changes nothing, not even faults that have
-// ended or not begun.
+// TestLook checks that look lists only active faults. It must not change other faults: those that
+// have ended or have not begun.
 func TestLook(t *testing.T) {
 	n := newNode(t)
 	look := func() []string { return n.listed(t, Look()) }

@@ -16,7 +16,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
-// Script applies, ends and lists the faults of a node. Run it by bash -c.
+// Script applies, ends and lists the faults of a node. Run it with bash -c.
 //
 //go:embed node.sh
 var Script string
@@ -24,7 +24,7 @@ var Script string
 // Method is how a node applies a fault: the argument KIND of Script.
 type Method string
 
-// The methods. Comments describe their arguments; several values are separated by spaces.
+// The methods. Each comment describes the argument; spaces separate several values.
 const (
 	Drop         Method = "drop"     // IP addresses
 	Reject       Method = "reject"   // IP addresses
@@ -37,10 +37,10 @@ const (
 	LoseMachine  Method = "loss"     // the labels of the Node as JSON, see ArgumentFile
 )
 
-// ArgumentFile returns the path of the file on the node that has the argument of a fault.
+// ArgumentFile returns the path of the file with the argument of a fault on a node.
 func ArgumentFile(id string) string { return path.Join("/run/testbed-faults", id, "argument") }
 
-// Begin returns the arguments of Script that apply the fault and start its duration.
+// Begin returns the arguments with which Script applies the fault and starts its duration.
 func Begin(f spec.Fault, method Method, argument string) ([]string, error) {
 	description, err := json.Marshal(f)
 	if err != nil {
@@ -57,22 +57,22 @@ func DelayArgument(program string, delay time.Duration, port string, services []
 	return strings.Join(append([]string{program, delay.String(), port}, services...), " ")
 }
 
-// Check returns the arguments of Script that check whether the node can apply the method.
+// Check returns the arguments with which Script checks whether the node can apply the method.
 func Check(method Method, argument string) []string {
 	return []string{"check", string(method), argument}
 }
 
-// End returns the arguments of Script that end a fault.
+// End returns the arguments with which Script ends a fault.
 func End(id string) []string { return []string{"end", id} }
 
-// Join returns the arguments of Script that restore gardener-node-agent on a restarted machine.
+// Join returns the arguments with which Script restores gardener-node-agent on a restarted machine.
 func Join(id string) []string { return []string{"join", id} }
 
-// List returns the arguments of Script that list faults for Parse and remove inactive ones. No
+// List returns the arguments with which Script lists faults for Parse and removes inactive ones. No
 // other process may change faults at the same time.
 func List() []string { return []string{"list"} }
 
-// Look returns the arguments of Script that list faults for Parse and change nothing.
+// Look returns the arguments with which Script lists faults for Parse and changes nothing.
 func Look() []string { return []string{"look"} }
 
 // Parse parses the output of Script: one JSON description per line.

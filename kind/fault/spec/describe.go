@@ -37,7 +37,7 @@ func (f Fault) Effect() string {
 	return cmp.Or(effects[f.Kind], f.shape().means, string(f.Kind))
 }
 
-// effects has the effects of kinds whose text in the catalog is longer.
+// effects contains short texts for kinds whose text in the catalog is too long for Effect.
 var effects = map[Kind]string{
 	DNS:             "has a host name that does not resolve in the shoot",
 	ExpiredTLS:      "has an expired certificate",

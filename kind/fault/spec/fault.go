@@ -20,12 +20,12 @@ type Fault struct {
 	Status int         `json:"status,omitempty"`
 	Header http.Header `json:"header,omitempty"`
 	Body   string      `json:"body,omitempty"`
-	// Delay is how long Latency delays the first byte. Rate is the bytes per second of Slow.
+	// Latency delays the first byte by Delay. Slow sends Rate bytes per second.
 	Delay       Duration `json:"delay,omitempty"`
 	Rate        int64    `json:"rate,omitempty"`
 	After       *int64   `json:"after,omitempty"`       // bytes of a body before Reset or Truncate; nil means half
 	Accept      string   `json:"accept,omitempty"`      // hexadecimal SHA-256 of the user:password that Credentials accepts
-	Certificate string   `json:"certificate,omitempty"` // PEM, for ExpiredTLS and the upstream's own key
+	Certificate string   `json:"certificate,omitempty"` // PEM for ExpiredTLS, with the upstream's own key
 	For         Duration `json:"for,omitempty"`         // 0 means until the fault is deleted
 	// Began and Ends are set by Begin. Ends is zero if For is 0.
 	Began   time.Time `json:"began,omitzero"`
@@ -33,7 +33,7 @@ type Fault struct {
 	Outcome string    `json:"outcome,omitempty"` // of a one-shot fault, for example the new address of a Service
 }
 
-// Begin returns the fault with an ID and its times set.
+// Begin returns the fault with its ID and times set.
 func (f Fault) Begin(id string, now time.Time) Fault {
 	f.ID, f.Began = id, now
 	if f.For > 0 {
@@ -45,7 +45,7 @@ func (f Fault) Begin(id string, now time.Time) Fault {
 // Same reports whether both are the same fault. It compares the start too, since IDs are reused.
 func (f Fault) Same(other Fault) bool { return f.ID == other.ID && f.Began.Equal(other.Began) }
 
-// CheckTime returns a *UsageError if the fault has a duration but EndsOnlyByCommand.
+// CheckTime returns a *UsageError if the fault has a duration although only a command can end it.
 func (f Fault) CheckTime() error {
 	if f.EndsOnlyByCommand() && f.For > 0 {
 		return usageErrorf("only a command can end %s of %s: --for needs --wait", f.Kind, f.Target)
@@ -61,7 +61,7 @@ func Active(all []Fault, now time.Time) []Fault {
 	return slices.DeleteFunc(slices.Clone(all), func(f Fault) bool { return f.Ended(now) })
 }
 
-// Select returns the active faults with these IDs, or all if ids is empty, or a *UsageError.
+// Select returns the active faults with these IDs (all if ids is empty), or a *UsageError.
 func Select(active []Fault, ids []string) ([]Fault, error) {
 	if len(ids) == 0 {
 		return active, nil
@@ -136,7 +136,7 @@ type UsageError struct{ text string }
 
 func (e *UsageError) Error() string { return e.text }
 
-// UsageError marks the error for internal/program: exit code 2.
+// UsageError marks the error as a usage error: internal/program then exits with code 2.
 func (*UsageError) UsageError() {}
 
 func usageErrorf(format string, args ...any) error { return &UsageError{fmt.Sprintf(format, args...)} }

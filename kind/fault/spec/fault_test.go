@@ -97,7 +97,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestCheckTime checks that a fault that no node can end must not have a duration.
+// TestCheckTime checks that a fault must not have a duration if only a command can end it.
 func TestCheckTime(t *testing.T) {
 	var usageError *UsageError
 	bounded := must(t, "node/worker", "loss", map[string][]string{"for": {"1m"}})

@@ -77,8 +77,8 @@ func (f Fault) shape() shape {
 	return s
 }
 
-// EndsOnlyByCommand reports whether the fault cannot end by itself after a duration, since no node
-// can end it. A command has to end it.
+// EndsOnlyByCommand reports whether only a command can end the fault. Such a fault cannot end by
+// itself after a duration, since no node can end it.
 func (f Fault) EndsOnlyByCommand() bool { return f.shape().endsOnlyByCommand }
 
 // OneShot reports whether the fault is a single action, which is not listed and cannot be deleted.
@@ -91,7 +91,7 @@ type shape struct {
 	role              Role
 	kind              Kind
 	means             string   // completes "the target ..."
-	takes             []string // the options without --for
+	takes             []string // the options other than --for
 	needs             string   // the required option
 	on                Scope    // the default of Fault.On
 	oneShot           bool     // see Fault.OneShot: the target recovers by itself

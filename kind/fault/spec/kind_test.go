@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestKinds checks that each role has kinds, and that an unknown one has none.
+// TestKinds checks that each role has kinds, and that an unknown role has none.
 func TestKinds(t *testing.T) {
 	for _, role := range Roles() {
 		kinds := Kinds(role)

@@ -30,7 +30,7 @@ var options = []Option{
 	{Name: "accept", Usage: "`SHA-256` of user:password, as printed by printf %s user:password | sha256sum", set: setAccept},
 	{Name: "delay", Usage: "`duration` until the answer begins, for example 2s", set: setDelay},
 	{Name: "rate", Usage: "`bytes` per second of each answer, for example 64Ki", set: setRate},
-	{Name: "after", Usage: "`bytes` of the body that are sent, for example 1Mi (default: half of the body)", set: setAfter},
+	{Name: "after", Usage: "how many `bytes` of the body are sent before the fault, for example 1Mi (default: half of the body)", set: setAfter},
 }
 
 // maxDuration limits durations. Longer ones are considered typing errors.

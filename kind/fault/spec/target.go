@@ -64,7 +64,7 @@ func ParseTarget(text string) (Target, error) {
 }
 
 // Choose returns the target with its full name, or a *UsageError. parts maps short names to full
-// names. The target may have a short or a full name; the full name takes precedence.
+// names. The target may have a short or a full name. If a name is both, it counts as a full name.
 func (t Target) Choose(parts map[string]string) (Target, error) {
 	known := []string{}
 	for short, full := range parts {

@@ -23,7 +23,7 @@ type Entry struct {
 	Mode fs.FileMode
 	Link string // the target of a symbolic link
 	Data string // the content, unless Source is set
-	// Source is a file on this machine with the content. Empty means Data.
+	// Source is the path of a file on this machine that has the content. Empty means Data.
 	Source string
 }
 

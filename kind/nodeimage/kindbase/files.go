@@ -21,9 +21,9 @@ import (
 // containerdConfigFile is the path of containerd's configuration on a node.
 const containerdConfigFile = "/etc/containerd/config.toml"
 
-// Files returns the files of kind's base image, including the effects of its Dockerfile's RUN
-// lines, and the sandbox image that its containerd configuration names. kindDir is the folder of
-// kind's module.
+// Files returns the files of kind's base image, including those that RUN lines of the Dockerfile
+// create, and the sandbox image that kind's containerd configuration names. kindDir is the folder
+// of kind's module.
 func Files(kindDir, kubernetesVersion string) (entries []filetree.Entry, sandboxImage string, err error) {
 	files, err := baseFiles(os.DirFS(filepath.Join(kindDir, "images/base/files")))
 	if err != nil {
@@ -44,11 +44,10 @@ func Files(kindDir, kubernetesVersion string) (entries []filetree.Entry, sandbox
 	return append(files, filetree.Text("/kind/version", kubernetesVersion), filetree.Text(containerdConfigFile, config)), sandboxImage, nil
 }
 
-// settings are the files and folders that other RUN lines of kind's Dockerfile create, and the
-// testbed's settings of systemd.
+// settings are other files and folders from RUN lines of kind's Dockerfile, and the testbed's own.
 var settings = []filetree.Entry{
-	// containerd, the kubelet and gardener-node-agent collect garbage less often. The testbed has
-	// more memory than CPU time.
+	// containerd, the kubelet and gardener-node-agent collect garbage less often. The testbed has more
+	// spare memory than spare CPU time.
 	filetree.Text("/etc/systemd/system.conf.d/registry-cache-testbed.conf", "[Manager]\nDefaultEnvironment=GOGC=300\n"),
 	filetree.Text("/etc/systemd/journald.conf.d/kind.conf", "[Journal]\nReadKMsg=no\n"),
 	// The unit would register formats in binfmt_misc, which belongs to the host's kernel.
@@ -157,8 +156,8 @@ func containerdConfig(base string) (config, sandboxImage string, err error) {
 
 // ContainerSpec returns a file for the node: the output of `ctr oci spec` without resource limits,
 // as in kind's Dockerfile. Kind also adds a hook that hides the product name and UUID of the host
-// from containers. It is left out: it starts six processes per container, and no program of the
-// testbed reads these values.
+// from containers. This file has no hook: it would start six processes per container, and no
+// program of the testbed reads these values.
 func ContainerSpec(generated string) (filetree.Entry, error) {
 	var spec map[string]any
 	if err := json.Unmarshal([]byte(generated), &spec); err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/nodeimage/filetree"
 )
 
-// Images for persistent volumes. They are in the node's containerd only, not in a registry.
+// Images for persistent volumes. They are not in a registry but only in the node's containerd.
 const (
 	// LocalPathProvisionerImage provisions volumes of the default StorageClass.
 	LocalPathProvisionerImage = "registry-cache.testbed/local-path-provisioner:v0.0.30"

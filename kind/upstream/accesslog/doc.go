@@ -1,6 +1,6 @@
 // Package accesslog records the requests to an upstream registry: what was requested, by whom, and
-// how many bytes were sent. It also counts and filters such records. Scenarios prove with them that
-// a pull came from a cache.
+// how many bytes were sent. It also counts and filters such records. With the records, scenarios
+// prove that a pull came from a cache.
 //
 // It consists of a plain HTTP middleware, and of functions that depend only on their arguments. It
 // must not know containers, clusters, or which registry it serves.

@@ -46,7 +46,7 @@ func (l *Log) Handler(next http.Handler) http.Handler {
 	})
 }
 
-// serve runs next, records the request, and re-panics if next did.
+// serve runs next, records the request, and panics again if next has panicked.
 func (l *Log) serve(next http.Handler, w http.ResponseWriter, r *http.Request, e *exchange) {
 	record := newRecord(r, l.now())
 	metrics := httpsnoop.Metrics{Code: http.StatusOK}
@@ -99,8 +99,8 @@ type exchange struct {
 
 type exchangeKey struct{}
 
-// NoteFault records that a fault has changed the response to the request in ctx. The handler must
-// call it before it returns. Without a Log it does nothing.
+// NoteFault records that a fault has changed the response to the request in ctx. A handler must
+// call NoteFault before it returns. Without a Log, NoteFault does nothing.
 func NoteFault(ctx context.Context, id string) {
 	if e, ok := ctx.Value(exchangeKey{}).(*exchange); ok {
 		e.faults = append(e.faults, id)

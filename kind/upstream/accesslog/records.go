@@ -86,7 +86,7 @@ func (rs Records) PerReference() map[string]int {
 	return count
 }
 
-// Evidence is what pulls transferred from the upstream: the number of blob GETs, and bytes.
+// Evidence sums up what pulls fetched from the upstream. The first three fields count blob GETs.
 type Evidence struct {
 	ByCache, ByNodes, ByOthers int
 	// Bytes is the number of bytes of blobs and manifests per asker.

@@ -85,7 +85,7 @@ func TestHold(t *testing.T) {
 	}
 }
 
-// TestWithoutLog: both functions work without a Log.
+// TestWithoutLog: NoteFault and Hold work without a Log.
 func TestWithoutLog(t *testing.T) {
 	NoteFault(t.Context(), "f1")
 	Hold(t.Context())()

@@ -29,7 +29,7 @@ type proxy struct {
 func NewHandler(ctx context.Context, records io.Writer) http.Handler {
 	p := &proxy{ctx: ctx, dialer: net.Dialer{Timeout: dialTimeout}}
 	p.forward = &httputil.ReverseProxy{
-		// ReverseProxy sends the request to its absolute URL and removes the headers for the proxy.
+		// ReverseProxy sends the request to its absolute URL without the headers for the proxy itself.
 		Rewrite: func(r *httputil.ProxyRequest) { r.Out.Host = r.In.Host },
 		// This transport uses no proxy itself and forwards content unchanged.
 		Transport:    &http.Transport{DialContext: p.dialer.DialContext, DisableCompression: true},
@@ -72,7 +72,7 @@ func (p *proxy) tunnel(w http.ResponseWriter, r *http.Request) {
 		defer stop()
 		defer closeBoth()
 		var ways sync.WaitGroup
-		// Read from buffered: it also has the bytes that the client has already sent.
+		// Read from buffered: it also contains bytes that the client has already sent.
 		ways.Go(func() { pass(target, buffered) })
 		ways.Go(func() { pass(client, target) })
 		ways.Wait()

@@ -31,7 +31,7 @@ func (r *records) Write(line []byte) (int, error) {
 	return r.Buffer.Write(line)
 }
 
-// start returns the address of a proxy, and its log.
+// start returns the address of a proxy, and a function that reads the proxy's log.
 func start(t *testing.T) (address *url.URL, read func() accesslog.Records) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

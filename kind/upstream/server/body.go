@@ -34,7 +34,7 @@ type body struct {
 	injection
 	request *http.Request
 	started bool
-	// to is the writer that applies the fault to the body.
+	// The body is written to this writer, which applies the fault.
 	to io.Writer
 }
 
@@ -147,7 +147,7 @@ func (s *slow) Write(p []byte) (int, error) {
 
 type connectionKey struct{}
 
-// withConnection is for http.Server.ConnContext. reset needs the connection, also with HTTP/2.
+// withConnection is for http.Server.ConnContext: body.reset needs the connection, also with HTTP/2.
 func withConnection(ctx context.Context, connection net.Conn) context.Context {
 	return context.WithValue(ctx, connectionKey{}, connection)
 }

@@ -88,7 +88,7 @@ func TestSlow(t *testing.T) {
 	}
 }
 
-// TestSlowIsCleared: after the fault is cleared, the rest comes at once.
+// TestSlowIsCleared: after the fault is cleared, the rest of the body comes at once.
 func TestSlowIsCleared(t *testing.T) {
 	b := startBroken(t)
 	b.set(t, want(t, spec.Slow, "rate", "100", "for", "500ms"))

@@ -35,7 +35,7 @@ func (c Credentials) Validate() error {
 	return nil
 }
 
-// EncodeCredentials returns a file that accepts any of these credentials, which must be valid.
+// EncodeCredentials returns the content of a credentials file. All credentials must be valid.
 func EncodeCredentials(all ...Credentials) ([]byte, error) {
 	for _, c := range all {
 		if err := c.Validate(); err != nil {
@@ -104,7 +104,7 @@ func init() {
 	}
 }
 
-// access admits clients with credentials in a file, which it reads for every request.
+// access admits clients whose credentials are in a file, which it reads for every request.
 type access struct{ path string }
 
 func newAccess(options map[string]any) (auth.AccessController, error) {

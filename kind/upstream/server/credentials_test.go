@@ -23,7 +23,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// awkward are credentials that break code which quotes, prints or parses them.
+// awkward are credentials that break careless code, for example code that quotes or prints them.
 var awkward = []Credentials{
 	{[]byte("@robot"), []byte(`'$#&:"` + "\xff\xfe\x80 \\%")},
 	{[]byte("user"), []byte("line\nbreak\x00nul")},

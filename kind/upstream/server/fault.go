@@ -176,8 +176,8 @@ func (d injection) wait(ctx context.Context) bool {
 	return d.waitUntil(ctx, over)
 }
 
-// waitUntil is like wait, but over ends the delay. If over is nil, it waits until the fault or ctx
-// ends.
+// waitUntil is like wait, but the delay ends when the channel over delivers or is closed. If over
+// is nil, it waits until the fault or ctx ends.
 func (d injection) waitUntil(ctx context.Context, over <-chan time.Time) bool {
 	check := time.NewTicker(clearedInterval)
 	defer check.Stop()

@@ -22,9 +22,9 @@ const containerd = "containerd/v2.3.4"
 type broken struct {
 	upstream
 	faults string
-	// reached receives a value for each request for the blob that reaches the server.
+	// reached receives a value whenever a request for the blob reaches the server.
 	reached chan string
-	// blob is the path of a layer, content its content.
+	// blob is the path of a layer, and content is what the layer contains.
 	blob    string
 	content []byte
 }
@@ -70,7 +70,7 @@ func (b *broken) awaitReached(t *testing.T) {
 	}
 }
 
-// want returns a fault of this kind. options alternate between name and value.
+// want returns a fault of this kind. The options are names, each followed by a value.
 func want(t *testing.T, kind spec.Kind, options ...string) spec.Fault {
 	t.Helper()
 	given := map[string][]string{}

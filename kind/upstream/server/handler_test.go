@@ -52,7 +52,7 @@ func (b *logBuffer) String() string {
 	return b.Buffer.String()
 }
 
-// as sends all requests with the user agent.
+// as is a transport that sends all requests with the user agent.
 type as string
 
 func (a as) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -101,7 +101,7 @@ func (u upstream) push(t *testing.T, image string) v1.Image {
 	return img
 }
 
-// pull reads everything that a client with the user agent would.
+// pull reads everything that a pull by a client with the user agent would read.
 func (u upstream) pull(t *testing.T, image, userAgent string) error {
 	t.Helper()
 	img, err := remote.Image(u.tag(t, image), remote.WithTransport(as(userAgent)))
@@ -166,7 +166,7 @@ func TestPullsAreDistinguished(t *testing.T) {
 	}
 }
 
-// TestRealCacheIsRecognised pulls as containerd through distribution's pull-through cache.
+// TestRealCacheIsRecognised pulls like containerd through distribution's pull-through cache.
 func TestRealCacheIsRecognised(t *testing.T) {
 	u := start(t)
 	u.push(t, "shop/web:v1")

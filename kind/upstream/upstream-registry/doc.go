@@ -1,4 +1,4 @@
-// Command upstream-registry runs in the testbed's upstream containers. serve runs a registry, and
-// proxy an HTTP proxy. replace-credentials and replace-faults replace files of a running registry.
-// The command handles only arguments and signals. Packages server and outbound do the work.
+// Command upstream-registry runs in the testbed's upstream containers. It has four subcommands:
+// serve runs a registry, proxy runs an HTTP proxy, and replace-credentials and replace-faults
+// replace files of a running registry. Packages server and outbound do the work.
 package main
