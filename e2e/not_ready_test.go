@@ -22,8 +22,8 @@ const (
 	nodesCleaned = "NodesCleaned"
 	// quietFor is how long the node has been not ready when the clean-up begins. The extension
 	// skips a node that has been not ready for a minute.
-	quietFor = 50 * time.Second
-	// cleanUpBound bounds a clean-up with a node that is not ready: ten seconds until the node has
+	quietFor = 55 * time.Second
+	// cleanUpBound bounds a clean-up with a node that is not ready: five seconds until the node has
 	// been not ready for a minute, ten until gardener-resource-manager force-deletes the stuck pod,
 	// and the time of a normal clean-up.
 	cleanUpBound = 50 * time.Second

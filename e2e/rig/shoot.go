@@ -24,6 +24,7 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/gardener"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
@@ -132,7 +133,9 @@ func (p *Run) AwaitCaches(ctx context.Context, hosts ...string) {
 	p.Helper()
 	if len(hosts) > 0 {
 		// The Extension can be Succeeded before the caches are applied, if their endpoints have not
-		// changed.
+		// changed. gardenlet's flow has ended then, and checks pending deletions no longer.
+		stop := gardener.RequeueDeletions(ctx, p.Session.Seed, ShootNamespace)
+		defer stop()
 		p.Await(ctx, "the caches' ManagedResource is applied", AppliedTimeout, func(ctx context.Context) (bool, string, error) {
 			resource := &resourcesv1alpha1.ManagedResource{}
 			err := p.Session.Seed.Get(ctx, client.ObjectKey{Namespace: ShootNamespace, Name: v1alpha3.ManagedResourceCaches}, resource)

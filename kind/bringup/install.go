@@ -105,7 +105,7 @@ func StockCacheImage(ctx context.Context, t *kind.Testbed) (image.Built, error) 
 	if err != nil {
 		return image.Built{}, err
 	}
-	return built[0], image.Load(ctx, t.Shoot.Nodes(), built)
+	return built[0], image.Load(ctx, t.Shoot.Workers(), built)
 }
 
 func buildImages(ctx context.Context, t *kind.Testbed) error {

@@ -46,7 +46,7 @@ func TestRequeuePending(t *testing.T) {
 	}
 }
 
-// TestRequeueDeletions checks that it annotates every second, despite errors, until stop is called.
+// TestRequeueDeletions checks that it annotates in each interval, despite errors, until stop is called.
 func TestRequeueDeletions(t *testing.T) {
 	pending := &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot--local--local", Name: "one"}}
 	pending.Status.Conditions = []gardencorev1beta1.Condition{{Type: resourcesv1alpha1.ResourcesApplied, Reason: resourcesv1alpha1.ConditionDeletionPending}}
@@ -62,7 +62,7 @@ func TestRequeueDeletions(t *testing.T) {
 		<-time.After(requeueInterval * 5 / 2)
 		stop()
 		if asked != 3 {
-			t.Errorf("asked %d times in two and a half seconds, want 3", asked)
+			t.Errorf("asked %d times in two and a half intervals, want 3", asked)
 		}
 		<-time.After(10 * requeueInterval)
 		if asked != 3 {

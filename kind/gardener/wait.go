@@ -121,7 +121,7 @@ func waitForRegistration(ctx context.Context, c client.Reader, configuration cli
 
 // requeueInterval is the time between two requests. Each costs a few API calls if a deletion is
 // pending.
-const requeueInterval = time.Second
+const requeueInterval = 500 * time.Millisecond
 
 // RequeueDeletions makes gardener-resource-manager check pending deletions in the namespace every
 // requeueInterval, until stop is called. stop waits until the last check request has ended. By

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// deployInterval and deployTimeout are the limits with which gardenlet retries tasks that write.
-	deployInterval, deployTimeout = 5 * time.Second, 30 * time.Second
+	// deployTimeout is how long gardenlet retries tasks that write. It retries every five seconds.
+	deployInterval, deployTimeout = time.Second, 30 * time.Second
 	// leftoverTimeout bounds how long a ManagedResource may exist after its extension is gone.
 	leftoverTimeout = 30 * time.Second
 	// resourcesTimeout bounds the deletion of gardenlet's ManagedResources and of the namespace.
