@@ -75,7 +75,7 @@ const (
 	RoleShoot = "shoot"
 )
 
-// Kubeconfig returns the path of the kubeconfig of RoleSeed or RoleShoot, or ErrDown.
+// Kubeconfig returns the path of a cluster's kubeconfig, or ErrDown if there is no such file.
 func (t *Testbed) Kubeconfig(role string) (string, error) {
 	path, found := map[string]string{RoleSeed: t.State.SeedKubeconfig(), RoleShoot: t.State.ShootKubeconfig()}[role]
 	if !found {
