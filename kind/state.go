@@ -18,7 +18,7 @@ import (
 // State is the folder with the state of one testbed. Up can recreate all of it except Garden.
 type State string
 
-// Exists reports whether the folder exists. It also returns true if that cannot be determined.
+// Exists reports whether the folder exists. Exists also returns true if that is unknown.
 func (s State) Exists() bool {
 	_, err := os.Stat(string(s))
 	return !errors.Is(err, fs.ErrNotExist)
