@@ -53,8 +53,8 @@ type ResourceManager struct {
 	Stopped bool
 }
 
-// SeedResourceManager returns the resource manager for ManagedResources of class seed. gardenlet
-// uses them to install extensions and the referenced resources of a shoot.
+// SeedResourceManager returns the resource manager for ManagedResources of class seed. With these,
+// gardenlet installs extensions and the referenced resources of a shoot.
 func SeedResourceManager(image string) ResourceManager {
 	return ResourceManager{Namespace: GardenNamespace, Image: image, Class: v1beta1constants.SeedResourceManagerClass}
 }

@@ -128,7 +128,7 @@ func (a access) Authorized(r *http.Request, _ ...auth.Access) (*auth.Grant, erro
 	if !slices.ContainsFunc(accepted, func(c Credentials) bool { return c.match(username, password) }) {
 		return nil, challenge{auth.ErrAuthenticationFailure}
 	}
-	// Distribution logs the user name.
+	// Distribution logs this name, so it is not the one from the client.
 	return &auth.Grant{User: auth.UserInfo{Name: "known"}}, nil
 }
 
