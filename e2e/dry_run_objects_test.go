@@ -158,7 +158,7 @@ func chartObjects(p *rig.Run) (objects []rendered) {
 }
 
 // exampleObjects returns the objects in examples. The seed has no project namespaces, so the
-// Secrets get the namespace default.
+// Secrets are put in the namespace "default".
 func exampleObjects(p *rig.Run) (objects []rendered) {
 	p.Helper()
 	for _, file := range append(files(p, "examples/*.yaml"), files(p, "examples/shoots/*.yaml")...) {

@@ -22,7 +22,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/e2e/timeline"
 )
 
-// wantedFailures is enough to prove retries. More would take longer because of the backoff.
+// wantedFailures failures prove that the extension retries. More would take longer (backoff).
 const wantedFailures = 2
 
 // endpointNotReady proves that the Extension reports why a cache has no Service, and recovers once
@@ -98,7 +98,7 @@ func awaitFailures(ctx context.Context, p *rig.Run, history *timeline.Recording,
 	return failures
 }
 
-// failuresIn returns the Extension as it was after each change to Error, the end of one attempt.
+// failuresIn returns the Extension as it was after each change to Error, which ends one attempt.
 func failuresIn(events []timeline.Event) ([]*extensionsv1alpha1.Extension, error) {
 	var failures []*extensionsv1alpha1.Extension
 	var before gardencorev1beta1.LastOperationState

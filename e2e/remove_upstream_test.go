@@ -20,8 +20,8 @@ type removal struct {
 }
 
 // remove makes gardenlet reconcile the shoot with only the remaining upstreams. It returns when the
-// Services of the removed upstreams are deleted. Until finish is called, gardener-node-agent is
-// stopped and images of alpha are pulled.
+// Services of the removed upstreams are deleted. Until removal.finish is called,
+// gardener-node-agent is stopped and images of alpha are pulled.
 func remove(ctx context.Context, p *rig.Run, removed, remain []string) *removal {
 	p.Helper()
 	r := &removal{order: rig.WatchCleaning(ctx, p, removed...), release: p.HoldNodeAgents(ctx)}

@@ -103,7 +103,7 @@ func TestMain(m *testing.M) {
 	os.Exit(run(m))
 }
 
-// TestScenarios runs the scenarios on the shoot and on the seed in parallel, then onWholeRun.
+// TestScenarios runs onShoot and onSeed in parallel, then onWholeRun.
 func TestScenarios(t *testing.T) {
 	t.Run("clusters", func(t *testing.T) {
 		t.Run("shoot", func(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// flipTimeout bounds the time to enable and disable HTTPS.
+// flipTimeout bounds the time in which HTTPS is enabled and disabled again.
 const flipTimeout = 10 * time.Second
 
 // tlsFlip proves that HTTPS can be enabled and disabled faster than nodes are reconfigured, without

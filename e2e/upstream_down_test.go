@@ -26,8 +26,8 @@ const (
 	maxStoredPull = 10 * time.Second
 )
 
-// upstreamDown proves that a cache can start while its upstream hangs (distribution#4038). Then it
-// serves stored images by tag, and fetches new images once the upstream answers again.
+// upstreamDown proves that a cache can start while its upstream hangs (distribution#4038). The
+// cache then serves stored images by tag, and fetches new images once the upstream answers again.
 func upstreamDown() rig.Scenario {
 	var stored rig.Pushed
 	return rig.New("upstream-down",

@@ -196,8 +196,8 @@ const setup = "setup"
 // artifactFiles are the files of a scenario's folder that index.html links to.
 var artifactFiles = []string{"index.md", "timeline.txt", "transcript.txt"}
 
-// Write renders the report into dir, with links to artifacts in folders below dir. It creates dir
-// if necessary and replaces each file atomically. After an error it still writes the other files.
+// Write renders the report into dir, with links to artifacts in folders below dir. It creates a
+// missing dir and replaces each file atomically. If one file fails, Write still writes the others.
 func (r *Report) Write(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("create the folder of the report: %w", err)

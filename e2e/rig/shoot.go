@@ -92,7 +92,7 @@ func Configured(caches ...v1alpha3.RegistryCache) func(context.Context, *Run) {
 }
 
 // settled reports whether the last operation of gardenlet and of the extension succeeded with
-// exactly these caches. Without caches it returns false: there is no Extension with a status.
+// exactly these caches. Without caches it returns false, because no Extension has a status.
 func (p *Run) settled(ctx context.Context, caches ...v1alpha3.RegistryCache) bool {
 	p.Helper()
 	if len(caches) == 0 {
@@ -233,7 +233,7 @@ func (p *Run) Extension(ctx context.Context) *extensionsv1alpha1.Extension {
 	return must(GetExtension(ctx, p))(p)
 }
 
-// GetExtension returns the Extension in the shoot's namespace in the seed.
+// GetExtension is like Run.Extension, but returns an error instead of failing the scenario.
 func GetExtension(ctx context.Context, p *Run) (*extensionsv1alpha1.Extension, error) {
 	extension := &extensionsv1alpha1.Extension{}
 	err := p.Session.Seed.Get(ctx, client.ObjectKey{Namespace: ShootNamespace, Name: v1alpha3.ExtensionType}, extension)
@@ -289,7 +289,7 @@ func (r References) Shoot(caches ...v1alpha3.RegistryCache) (*gardencorev1beta1.
 	return shoot, nil
 }
 
-// Secret creates an immutable Secret in the garden and deletes it afterwards. change may be nil.
+// Secret creates an immutable Secret in the garden and returns its name. change may be nil.
 func (p *Run) Secret(ctx context.Context, data map[string][]byte, change func(*corev1.Secret)) string {
 	p.Helper()
 	secret := &corev1.Secret{
