@@ -130,8 +130,9 @@ func (a *Actuator) remaining(ctx context.Context, namespace string, names []stri
 	return left, errors.Join(why...)
 }
 
-// requestDeletion requests the deletion of the ManagedResource and its Secrets. All stay until
-// their objects are gone. requestDeletion returns whether the ManagedResource existed.
+// requestDeletion requests the deletion of the ManagedResource and its Secrets. All of them stay
+// until the objects in the Secrets are gone. requestDeletion returns whether the ManagedResource
+// existed.
 func (a *Actuator) requestDeletion(ctx context.Context, namespace, name string) (bool, error) {
 	if _, err := a.managedResource(ctx, namespace, name); err != nil {
 		return false, client.IgnoreNotFound(err)

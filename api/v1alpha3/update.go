@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// ValidateUpdate does what Validate does, and also checks how caches change that the old config
+// ValidateUpdate does what Validate does, and also checks changes to the caches that the old config
 // already has. The volume of such a cache cannot shrink, and cannot move to another StorageClass.
 // Both configs may be with or without defaults. An upstream that is not in old is new and can be
 // configured freely. If old is nil, ValidateUpdate only calls Validate.

@@ -23,8 +23,8 @@ import (
 // firstQuestion is the time within which a cache has certainly probed its upstream once.
 const firstQuestion = 10 * time.Second
 
-// outage is an upstream that can be switched off: it then accepts connections but does not answer.
-// It may require tokens.
+// outage is an upstream that can be switched off: while off, it accepts connections but does not
+// answer. It may require tokens.
 type outage struct {
 	*httptest.Server
 	out atomic.Bool
