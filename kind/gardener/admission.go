@@ -63,8 +63,8 @@ func (a Admission) Wait(ctx context.Context, garden client.Reader) error {
 	return waitForRegistration(ctx, garden, a.registration())
 }
 
-// Remove deletes everything that Deploy and the pods created, and returns when it is gone. It fails
-// after two minutes. Missing objects are no error.
+// Remove deletes everything that Deploy and the pods created, and waits up to two minutes until it
+// is gone. Missing objects are no error.
 func (a Admission) Remove(ctx context.Context, garden kubernetes.Interface) error {
 	ctx, cancel := progress.Within(ctx, rolloutTimeout, "not done")
 	defer cancel()

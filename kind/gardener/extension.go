@@ -104,8 +104,8 @@ func (e Extension) gardenObjects() ([]client.Object, error) {
 	}, nil
 }
 
-// Wait returns when the extension's ManagedResource is healthy, its pods are ready, and its
-// webhooks are registered with a CA bundle. It fails after at most four minutes.
+// Wait waits up to four minutes until the extension's ManagedResource is healthy, its pods are
+// ready, and its webhooks are registered with a CA bundle.
 func (e Extension) Wait(ctx context.Context, seed client.Client) error {
 	defer RequeueDeletions(ctx, seed, GardenNamespace)()
 	err := Poll(ctx, time.Minute, "not healthy", func(ctx context.Context) error {

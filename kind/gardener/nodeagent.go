@@ -38,7 +38,7 @@ type NodeAgent struct {
 // Install installs gardener-node-agent on the node, starts it, and returns when its unit is active.
 // It writes only files whose content differs, and restarts the unit only if it wrote a file.
 //
-// It compares the files with installRecord, the checksums of the last installation, so that no node
+// Files are compared with installRecord, the checksums of the last installation, so that no node
 // reads the large binary again. A file counts as different if it is missing, has another size, or
 // was changed after the record was written. If there is no record, all files count as different.
 //

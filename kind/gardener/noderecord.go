@@ -18,8 +18,8 @@ type Binary struct {
 	sum  string // SHA-256 in hexadecimal
 }
 
-// NewBinary returns a Binary with this content, which must not change afterwards. It computes the
-// checksum, so call it once per process for a large program.
+// NewBinary returns a Binary with this content, which must not change afterwards. For a large
+// program, call NewBinary once per process, because it computes the checksum.
 func NewBinary(data []byte) Binary {
 	sum := sha256.Sum256(data)
 	return Binary{data: data, sum: hex.EncodeToString(sum[:])}

@@ -23,8 +23,8 @@ func (g *Gardenlet) PutSecret(ctx context.Context, name string, data map[string]
 	})
 }
 
-// StoreSecret stores a user's Secret like PutSecret. It keeps name, labels, annotations, type,
-// immutability and data, but not the namespace.
+// StoreSecret stores a user's Secret like PutSecret. The stored Secret has the same name, labels,
+// annotations, type, immutability and data, but not the same namespace.
 func (g *Gardenlet) StoreSecret(ctx context.Context, wanted *corev1.Secret) error {
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
@@ -99,8 +99,8 @@ const (
 	StageDeleting Stage = "deleting"
 )
 
-// Find returns the shoot as the last operation of any process left it, and its stage. It reads the
-// Cluster resource or, for a migrated shoot, the garden. It returns nil for an absent shoot.
+// Find returns the shoot as the last operation of any process left it, and its stage. They come
+// from the Cluster resource or, for a migrated shoot, from the garden. An absent shoot is nil.
 func (g *Gardenlet) Find(ctx context.Context) (*gardencorev1beta1.Shoot, Stage, error) {
 	shoot, err := FindOnSeed(ctx, g.Seed.Client(), g.Name)
 	if err != nil || shoot != nil {

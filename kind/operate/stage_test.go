@@ -12,7 +12,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
-// allStages are the stages of a Shoot. next is the command in the text of its StageErrors.
+// allStages are the stages of a Shoot. next is the command that a StageError suggests.
 var allStages = []struct {
 	stage gardenlet.Stage
 	next  string

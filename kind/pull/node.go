@@ -72,7 +72,7 @@ const timeoutCode = 124
 
 // pullOn pulls the image with the same CRI request as the kubelet. It returns the duration of
 // the pull, measured on the node, and the error message of the container runtime, or "" on success.
-// It returns an error if the outcome is unknown, for example if the node does not stop the pull
+// pullOn returns an error if the outcome is unknown, for example if the node does not stop the pull
 // after the timeout. If ctx ends, the pull continues on the node until the timeout.
 func pullOn(ctx context.Context, node Node, image Image, timeout time.Duration) (took time.Duration, failure string, err error) {
 	out, err := runScript(ctx, node, timeout+answerTimeout, pullScript, image.Reference, fmt.Sprintf("%.3fs", timeout.Seconds()))
@@ -102,7 +102,7 @@ func failureOf(code int, output string, timeout time.Duration) string {
 }
 
 // message returns msg of the last line of crictl's output: time="…" level=fatal msg="…". A klog
-// line before it repeats the text. It returns output in another format unchanged.
+// line before it repeats the text. Output in another format is returned unchanged.
 func message(output string) string {
 	last := output[strings.LastIndex(output, "\n")+1:]
 	_, quoted, found := strings.Cut(last, " level=fatal msg=")

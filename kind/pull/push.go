@@ -32,8 +32,8 @@ type PushOptions struct {
 	Name string
 	Base string // an image of the same upstream; the new image contains its layers
 	// Layers is the number of random layers, 1 to MaxLayers, in addition to the layer with the
-	// program. Size is the size of each random layer, for example 2Mi. It is at most MaxLayerBytes.
-	// The sum is at most MaxImageBytes.
+	// program. Size is the size of each random layer, for example 2Mi, and at most MaxLayerBytes.
+	// The sum of all sizes is at most MaxImageBytes.
 	Layers int
 	Size   string
 }

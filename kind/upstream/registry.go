@@ -125,7 +125,7 @@ func running(ctx context.Context, docker client.APIClient, prefix, label, host s
 	return nil, fmt.Errorf("testbed %s, host %s: %w", prefix, host, ErrNotRunning)
 }
 
-// Registries are the known upstreams, by host name. It is safe for concurrent use.
+// Registries contains the known upstreams by host name. It is safe for concurrent use.
 type Registries struct {
 	mu     sync.Mutex
 	byHost map[string]*Registry
