@@ -131,8 +131,7 @@ func (a *Actuator) remaining(ctx context.Context, namespace string, names []stri
 }
 
 // requestDeletion requests the deletion of the ManagedResource and its Secrets. All of them stay
-// until the objects in the Secrets are gone. requestDeletion returns whether the ManagedResource
-// existed.
+// until the objects are gone. requestDeletion returns whether there was a ManagedResource.
 func (a *Actuator) requestDeletion(ctx context.Context, namespace, name string) (bool, error) {
 	if _, err := a.managedResource(ctx, namespace, name); err != nil {
 		return false, client.IgnoreNotFound(err)

@@ -70,7 +70,7 @@ func runScenarios(
 	return ParseOutcomes(content)
 }
 
-// scenariosCommand returns the command, in its own process group. When ctx ends, it gets one SIGINT:
+// scenariosCommand returns the command, in its own process group. It gets one SIGINT when ctx ends:
 // a second one, from a terminal, would kill the scenarios before they clean up.
 func scenariosCommand(ctx context.Context, program string, output io.Writer) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, program)
