@@ -120,7 +120,7 @@ func loopEnvironment(ctx context.Context, cache string) ([]string, error) {
 }
 
 // interrupt sends Ctrl-C and waits until all processes of the group have exited, even if ctx is
-// canceled. If some do not exit in time, interrupt kills them and returns an error.
+// canceled. Processes that do not exit in time are killed, and an error is returned.
 func (l *devLoop) interrupt(ctx context.Context) error {
 	l.End()
 	left := rig.Await(context.WithoutCancel(ctx), "nothing of make dev runs", loopEndsWithin, func(context.Context) (bool, string, error) {

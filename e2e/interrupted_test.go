@@ -120,7 +120,7 @@ func awaitCleaner(ctx context.Context, p *rig.Run, flow *rig.Background) {
 var leaderLease = client.ObjectKey{Namespace: kind.ExtensionNamespace, Name: "gardener-extension-registry-cache-leader-election"}
 
 // interrupt kills the extension during an operation and returns when another process is the leader.
-// interrupt clears the dead process's lease, which would expire only after 15 seconds.
+// To save time, the function clears the dead process's lease, which expires after 15 seconds.
 func interrupt(ctx context.Context, p *rig.Run, kill func(ctx context.Context, p *rig.Run, pod *corev1.Pod) error) {
 	p.Helper()
 	lease := &coordinationv1.Lease{}

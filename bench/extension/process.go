@@ -46,7 +46,7 @@ type Process struct {
 	ended  error         // the result of cmd.Wait
 }
 
-// Start returns once caches are synced and the webhook serves. The caller must call Stop.
+// Start starts the extension and returns when it is ready. The caller must call Stop.
 func Start(ctx context.Context, o Options) (*Process, error) {
 	ports, err := freePorts(3)
 	if err != nil {

@@ -18,7 +18,7 @@ const mountFull = `mount -t tmpfs -o size=8k testbed-test "$1"; dd if=/dev/zero 
 func Folder() string { return os.Getenv(folderVariable) }
 
 // Run reruns the calling test in a child process whose Folder is full. It fails the test if the
-// child process fails, and skips it without the privilege to mount.
+// child process fails, and skips the test if this process may not create a mount namespace.
 func Run(t *testing.T) {
 	t.Helper()
 	folder := t.TempDir()
