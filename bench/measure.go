@@ -34,8 +34,8 @@ type Options struct {
 	Progress        *progress.Recorder
 }
 
-// Measure measures the extension on a new seed. It needs at least three shoots, because it breaks
-// two of them at the end. It stops all processes before it returns, even if ctx is canceled.
+// Measure measures the extension on a new seed. At least three shoots are needed, because two of
+// them are broken at the end. All processes are stopped at the end, even if ctx is canceled.
 func Measure(ctx context.Context, o Options, shoots int) (result Run, err error) {
 	r := &measurement{Options: o, shoots: shoots, result: Run{Shoots: shoots, Forbidden: map[string]int{}}}
 	ctx, cancel := context.WithCancelCause(ctx)

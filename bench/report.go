@@ -94,7 +94,7 @@ type Latency struct {
 	P50    float64 `json:"p50Seconds"`
 	P99    float64 `json:"p99Seconds"`
 	Max    float64 `json:"maxSeconds"`
-	// CPU is the CPU time of the extension for each sample. It is 0 if it was not measured.
+	// CPU is the CPU time of the extension for each sample, or 0 if it was not measured.
 	CPU float64 `json:"cpuSeconds,omitempty"`
 }
 

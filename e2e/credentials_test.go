@@ -193,8 +193,8 @@ func requireRefusalFor(ctx context.Context, p *rig.Run, refer rig.References, ca
 	}
 }
 
-// proveSecret proves that the credentials are only in Secrets. It searches logs, the objects of the
-// caches, the Extension, the nodes and the upstream's log.
+// proveSecret proves that the credentials are only in Secrets. The search covers logs, the objects
+// of the caches, the Extension, the nodes and the upstream's log.
 func proveSecret(ctx context.Context, p *rig.Run, registry *upstream.Registry, all ...upstream.Credentials) {
 	p.Helper()
 	places := map[string]string{

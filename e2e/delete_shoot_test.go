@@ -162,8 +162,8 @@ type stage struct {
 	count       int
 }
 
-// deletions returns the stage of the objects that match. It fails the scenario if no matching
-// object was deleted, or if one is left.
+// deletions returns the stage of the objects that match. The scenario fails if no matching object
+// was deleted, or if one is left.
 func deletions(p *rig.Run, recording *timeline.Recording, match func(timeline.Event) bool) stage {
 	p.Helper()
 	all, err := recording.Events()

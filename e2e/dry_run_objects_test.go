@@ -172,8 +172,8 @@ func exampleObjects(p *rig.Run) (objects []rendered) {
 	return objects
 }
 
-// files returns the files of the repository that match the pattern. It fails the scenario if no
-// file matches.
+// files returns the files of the repository that match the pattern. The scenario fails if there are
+// none.
 func files(p *rig.Run, pattern string) []string {
 	p.Helper()
 	found, err := filepath.Glob(pattern)

@@ -82,7 +82,7 @@ func endpointNotReady() rig.Scenario {
 }
 
 // awaitFailures waits until the Extension's state has changed to Error the wanted number of times.
-// It returns the Extension as it was after each change.
+// The result is the Extension as it was after each change.
 func awaitFailures(ctx context.Context, p *rig.Run, history *timeline.Recording, wanted int) []*extensionsv1alpha1.Extension {
 	p.Helper()
 	var failures []*extensionsv1alpha1.Extension
@@ -121,7 +121,7 @@ func failuresIn(events []timeline.Event) ([]*extensionsv1alpha1.Extension, error
 const refusal = "e2e refuses the Service of gamma"
 
 // refuseService creates a policy with which the shoot's API server rejects the Service of an
-// upstream, as a user's policy or quota would. It returns when the policy is active. The policy
+// upstream, as a user's policy or quota would, and waits until the policy is active. The policy
 // lasts until rig.AllowServices is called or the scenario ends.
 func refuseService(ctx context.Context, p *rig.Run, host string) {
 	p.Helper()

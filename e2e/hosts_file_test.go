@@ -22,9 +22,9 @@ const (
 	changeMade = "# changed by somebody\n"
 )
 
-// hostsFile proves that hosts.toml is replaced atomically, so that no pull reads a partial file. It
-// also proves that hosts.toml contains the upstream's URL: a node that cannot reach the cache pulls
-// from this URL.
+// hostsFile proves that hosts.toml is replaced atomically, so that no pull reads a partial file.
+// The scenario also proves that hosts.toml contains the upstream's URL: a node that cannot reach
+// the cache pulls from this URL.
 func hostsFile() rig.Scenario {
 	return rig.New("hosts-file",
 		rig.Prove("alpha and beta are cached", rig.Cached(rig.Alpha, rig.Beta)),

@@ -145,7 +145,7 @@ func proveNotProxied(ctx context.Context, p *rig.Run, proxy *upstream.Proxy, hos
 }
 
 // exposeInCluster gives an upstream of the testbed an address in the shoot's service network until
-// the scenario ends. It returns the address.
+// the scenario ends, and returns this address.
 func exposeInCluster(ctx context.Context, p *rig.Run, host string) string {
 	p.Helper()
 	service := &corev1.Service{

@@ -19,7 +19,7 @@ type removal struct {
 	release func(ctx context.Context) error
 }
 
-// remove makes gardenlet reconcile the shoot with only the remaining upstreams. It returns when the
+// remove makes gardenlet reconcile the shoot with only the remaining upstreams, and waits until the
 // Services of the removed upstreams are deleted. Until removal.finish is called,
 // gardener-node-agent is stopped and images of alpha are pulled.
 func remove(ctx context.Context, p *rig.Run, removed, remain []string) *removal {

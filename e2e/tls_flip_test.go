@@ -80,8 +80,8 @@ func tlsFlip() rig.Scenario {
 }
 
 // awaitEndpoint waits until the Extension is reconciled, and its status and every
-// OperatingSystemConfig contain the endpoint. It fails if gardenlet's flow fails, or if flipTimeout
-// has passed since start.
+// OperatingSystemConfig contain the endpoint. The scenario fails if gardenlet's flow fails, or if
+// flipTimeout has passed since start.
 func awaitEndpoint(ctx context.Context, p *rig.Run, start time.Time, flow *rig.Background, endpoint string) {
 	p.Helper()
 	what := "machines are configured with " + endpoint

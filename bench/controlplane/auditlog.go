@@ -63,7 +63,7 @@ func (l *AuditLog) rest() (data []byte, err error) {
 	return io.ReadAll(file)
 }
 
-// AwaitQuiet waits for one second without a new event. It returns an error after 30 seconds.
+// AwaitQuiet waits, at most 30 seconds, until one second passes without a new event.
 func (l *AuditLog) AwaitQuiet(ctx context.Context) error {
 	size := int64(-1)
 	err := wait.PollUntilContextTimeout(ctx, quiet, quietTimeout, true, func(context.Context) (bool, error) {

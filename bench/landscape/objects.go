@@ -184,7 +184,7 @@ const (
 	caBundleLines   = 180
 )
 
-// OperatingSystemConfig returns the OperatingSystemConfig of the i-th shoot's worker pool. Its
+// OperatingSystemConfig returns the OperatingSystemConfig of the i-th shoot's worker pool. The
 // units and files, for example those of kubelet, are rendered by the code of gardenlet.
 func OperatingSystemConfig(i int) (*extensionsv1alpha1.OperatingSystemConfig, error) {
 	units, files, err := node()

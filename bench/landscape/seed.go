@@ -34,7 +34,7 @@ const ExtensionNamespace = "extension-" + ExtensionName
 // User is the user name of the extension's service account.
 const User = "system:serviceaccount:" + ExtensionNamespace + ":gardener-extension-" + ExtensionName
 
-// Prepare installs Gardener's CRDs and the RBAC objects of the extension's chart into the seed. It
+// Prepare installs Gardener's CRDs and the RBAC objects of the extension's chart into the seed, and
 // returns the arguments of the extension's container in the chart.
 func Prepare(ctx context.Context, seed client.Client) (arguments []string, err error) {
 	if err := gardener.InstallCRDs(ctx, seed); err != nil {

@@ -122,8 +122,8 @@ func succeeded(ex *extensionsv1alpha1.Extension, start time.Time) bool {
 	return !asked && last != nil && last.State == gardencorev1beta1.LastOperationStateSucceeded && !before(&last.LastUpdateTime, start)
 }
 
-// before reports whether at, a time in a status, is before start. It first rounds start down to a
-// whole second, because a status contains only whole seconds.
+// before reports whether at, a time in a status, is before start. The function first rounds start
+// down to a whole second, because a status contains only whole seconds.
 func before(at *metav1.Time, start time.Time) bool {
 	return at.Time.Before(start.Truncate(time.Second))
 }

@@ -71,7 +71,7 @@ func read() (reading, error) {
 }
 
 // hidden reports whether a process could not be read because it has ended in the meantime, or
-// because /proc hides it (mount option hidepid). Its time is then part of "everything else".
+// because /proc hides it (mount option hidepid). Such a process is part of "everything else".
 func hidden(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) || errors.Is(err, fs.ErrPermission)
 }

@@ -93,7 +93,7 @@ func (p *Profile) add(s sample, components map[string]float64) {
 	}
 }
 
-// Stop ends the recording. It returns the profile, and the error of the last reading that failed.
+// Stop ends the recording, and returns the profile and the error of the last failed reading.
 func (p *Profiler) Stop() (Profile, error) {
 	close(p.stop)
 	p.stopped.Wait()

@@ -12,7 +12,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// Background is work that runs beside the steps of a scenario. It never outlives the scenario.
+// Background is work that runs beside the steps of a scenario, but never outlives the scenario.
 type Background struct {
 	Cancel context.CancelFunc
 	Ended  chan struct{}

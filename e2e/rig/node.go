@@ -149,7 +149,7 @@ systemctl daemon-reload
 systemctl stop gardener-node-agent.service
 systemd-run --quiet --collect --unit="e2e-release-$EPOCHSECONDS" --on-active=3min bash -c "$1"`
 
-// releaseScript reverts holdScript. It does nothing on a node without the condition.
+// releaseScript reverts holdScript, or does nothing on a node without the condition.
 const releaseScript = `
 [[ -e /run/e2e-hold ]] || exit 0
 systemctl stop 'e2e-release-*.timer'
@@ -159,7 +159,7 @@ systemctl start gardener-node-agent.service`
 
 // HoldNodeAgents stops gardener-node-agent on every worker until release is called or the scenario
 // ends. gardener-node-agent also removes files that are no longer in the OperatingSystemConfig.
-// While it is stopped, only the extension's cleaner removes files from nodes.
+// While the agent is stopped, only the extension's cleaner removes files from nodes.
 func (p *Run) HoldNodeAgents(ctx context.Context) (release func(ctx context.Context) error) {
 	p.Helper()
 	workers := p.Workers()

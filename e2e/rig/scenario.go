@@ -103,7 +103,7 @@ func (p *Run) end(ctx context.Context, took time.Duration) {
 // scenarioTimeout bounds one scenario. The waits in it have shorter timeouts and clearer messages.
 const scenarioTimeout = 6 * time.Minute
 
-// Step proves one claim of a scenario. Its name is the claim.
+// Step proves one claim of a scenario. The name of the step is the claim.
 type Step struct {
 	Name string
 	Do   func(ctx context.Context, p *Run)
@@ -177,7 +177,7 @@ func (s *Session) feature(one Scenario) features.Feature {
 // Prove returns a step: a claim, and the function that proves it.
 func Prove(name string, do func(ctx context.Context, p *Run)) Step { return Step{name, do} }
 
-// Await polls until done returns true. It fails the scenario after an error or the timeout. The
+// Await polls until done returns true. The scenario fails after an error or the timeout. The
 // message names the awaited event and the last state that done returned.
 func (p *Run) Await(ctx context.Context, what string, timeout time.Duration, done func(ctx context.Context) (ok bool, state string, err error)) {
 	p.Helper()

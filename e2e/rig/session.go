@@ -125,8 +125,8 @@ func (s *Session) Up(ctx context.Context, _ *envconf.Config) (context.Context, e
 	return ctx, err
 }
 
-// usedByOther reports whether another process or checkout uses the testbed. This run must then not
-// touch the testbed.
+// usedByOther reports whether another process or checkout uses the testbed. If so, this run must
+// not touch the testbed.
 func (s *Session) usedByOther() bool {
 	return errors.Is(s.Report.SetupError, kind.ErrBusy) || errors.As(s.Report.SetupError, new(*kind.OtherCheckoutError))
 }
@@ -156,7 +156,7 @@ func (s *Session) prepare(ctx context.Context) (err error) {
 	return nil
 }
 
-// Down removes the testbed unless KEEP is set. It prints its error: e2e-framework would hide it.
+// Down removes the testbed unless KEEP is set. e2e-framework hides errors, so Down prints them.
 func (s *Session) Down(ctx context.Context, _ *envconf.Config) (context.Context, error) {
 	if s.Scratch != "" {
 		_ = os.RemoveAll(s.Scratch)

@@ -212,7 +212,7 @@ func wrongMirror(ctx context.Context, worker *cluster.Node, hosts []string, endp
 }
 
 // silentEndpoint returns an error text for the first endpoint that does not answer the worker, or
-// an empty string. It does not verify certificates.
+// an empty string. Certificates are not verified.
 func silentEndpoint(ctx context.Context, worker *cluster.Node, endpoints map[string]string) string {
 	if len(endpoints) == 0 {
 		return ""
@@ -273,7 +273,7 @@ func (p *Run) Services(ctx context.Context) map[string]corev1.Service {
 	return services
 }
 
-// References are the Shoot's spec.resources. They map the names that caches use to the names of
+// References are the Shoot's spec.resources: they map the names that caches use to the names of
 // Secrets in the garden.
 type References map[string]string
 

@@ -129,7 +129,7 @@ func (i inventory) addLinks(t *testing.T) {
 	}
 }
 
-// addFiles adds the files below the folder. It skips the whiteout devices of an overlay.
+// addFiles adds the files below the folder, except the whiteout devices of an overlay.
 func (i inventory) addFiles(t *testing.T, folder string) {
 	t.Helper()
 	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {

@@ -172,8 +172,8 @@ func signalEngine(t *testing.T, signal syscall.Signal) {
 	t.Logf("dockerd exited after signal %s", signal)
 }
 
-// fill fills the file system of the folder until only this many bytes are free. It returns the path
-// of the file that it created.
+// fill fills the file system of the folder until only this many bytes are free, and returns the
+// path of the file that it created.
 func fill(t *testing.T, folder string, left uint64) (filler string) {
 	t.Helper()
 	filler = filepath.Join(folder, "filler")
@@ -208,7 +208,7 @@ func fill(t *testing.T, folder string, left uint64) (filler string) {
 	return filler
 }
 
-// free removes the file that fill created.
+// free removes the filler.
 func free(t *testing.T, filler string) {
 	t.Helper()
 	if err := os.Remove(filler); err != nil {

@@ -25,7 +25,7 @@ const (
 	worksBound = 90 * time.Second
 )
 
-// TestSurvival runs its parts in sequence. Each takes minutes. The first failed part ends the test.
+// TestSurvival runs its parts in sequence, each for minutes. The first failed part ends the test.
 func TestSurvival(t *testing.T) {
 	if _, err := os.Stat(writtenFolder); err != nil {
 		t.Fatal("this test would kill the engine and fill the disks of this machine; run: make e2e-survival")

@@ -134,8 +134,8 @@ var (
 	metricInPage = regexp.MustCompile("`(registry_cache_extension_[a-z_]+)")
 )
 
-// undocumentedMetrics compares the metrics in the code with those in the documentation. It ignores
-// the metrics of libraries.
+// undocumentedMetrics compares the metrics in the code with those in the documentation. Metrics of
+// libraries are ignored.
 func undocumentedMetrics(t tree) []string {
 	var made, problems []string
 	for _, f := range t.goFiles() {
