@@ -29,8 +29,7 @@ const interruptedTimeout = 90 * time.Second
 
 // interrupted proves that the extension completes an operation during which it is killed, and
 // leaves no cleaner. The operations remove beta from the nodes, add a cache with HTTPS, and disable
-// the extension. gardener-node-agent is stopped until the end, so only the cleaner removes files
-// from nodes.
+// the extension. gardener-node-agent is stopped, so only the cleaner removes files from nodes.
 func interrupted() rig.Scenario {
 	var release func(context.Context) error
 	var flow *rig.Background

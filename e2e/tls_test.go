@@ -103,9 +103,9 @@ func asks(ctx context.Context, worker *cluster.Node, want, endpoint string, argu
 	return nil
 }
 
-// damaged describes a worker after alpha's hosts.toml on it was damaged, and the pull that was
-// started after the damage. The pull must succeed.
-type damaged struct {
+// damagedWorker describes a worker after alpha's hosts.toml on it was damaged, and the pull that
+// was started after the damage. The pull must succeed.
+type damagedWorker struct {
 	worker *cluster.Node
 	before string
 	// since is the time of the damage, in seconds since 1970.
@@ -119,7 +119,7 @@ func proveRestored(ctx context.Context, p *rig.Run, damage damage) {
 	p.Helper()
 	images := []rig.Pushed{p.Push(ctx, rig.Alpha), p.Push(ctx, rig.Alpha)}
 	start := time.Now()
-	nodes := []damaged{}
+	nodes := []damagedWorker{}
 	for i := range damage.scripts {
 		nodes = append(nodes, damage.inflict(ctx, p, i, images[i]))
 	}
@@ -150,10 +150,10 @@ before=$(sha256sum -- "$1")
 [ "$(sha256sum -- "$1" 2>/dev/null)" != "$before" ] || { echo "the damage changed nothing" >&2; exit 1; }`
 
 // inflict damages alpha's hosts.toml on the i-th worker and starts a pull on that worker.
-func (d damage) inflict(ctx context.Context, p *rig.Run, i int, img rig.Pushed) damaged {
+func (d damage) inflict(ctx context.Context, p *rig.Run, i int, img rig.Pushed) damagedWorker {
 	p.Helper()
 	worker := p.Worker(i)
-	node := damaged{worker: worker, before: p.Hosts(ctx, worker, rig.Alpha)}
+	node := damagedWorker{worker: worker, before: p.Hosts(ctx, worker, rig.Alpha)}
 	since, err := worker.Script(ctx, fmt.Sprintf(damageScript, d.scripts[i]), rig.HostsPath(rig.Alpha))
 	p.Check(err)
 	node.since = strings.TrimSpace(since)

@@ -25,7 +25,7 @@ const endedSuffix = ": ended children"
 type process struct {
 	component string
 	parent    int
-	// started is the start time. Together with the PID it identifies the process.
+	// started is the start time. The start time and the PID identify the process.
 	started uint64
 	// own and children are CPU seconds: of the process, and of ended children that it waited for.
 	own, children float64

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// interval is the time between samples. At one second, reading /proc costs about 1% of a CPU.
+// interval is the time between samples. At this interval, reading /proc costs about 1% of a CPU.
 const interval = time.Second
 
 // minShare is the share of the total below which a component is not listed on its own.

@@ -191,8 +191,8 @@ func TestProcesses(t *testing.T) {
 	}
 }
 
-// TestFailedReadings: a failed reading is reported, and the next reading includes its time. If the
-// first reading fails, the profile does not include the time since boot.
+// TestFailedReadings: a failed reading is reported, and the next reading includes the missed time.
+// If the first reading fails, the profile does not include the time since boot.
 func TestFailedReadings(t *testing.T) {
 	failure := errors.New("no memory")
 	at := func(busy float64) reading {
