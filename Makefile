@@ -72,7 +72,7 @@ lint: $(LINT) ## Run golangci-lint, which also checks the imports between layers
 	$(LINT) run ./...
 
 .PHONY: shellcheck
-shellcheck: ## Run shellcheck on every shell script; on Debian and Ubuntu, install it if it is missing
+shellcheck: ## Run shellcheck on every shell script; on Debian and Ubuntu, install a missing shellcheck
 	@command -v shellcheck >/dev/null || .ci/setup shellcheck
 	$(FILES) -exec awk 'FNR == 1 && /^#!.*sh/ {print FILENAME} {nextfile}' {} + | xargs -r shellcheck
 
@@ -90,7 +90,7 @@ bench-controller: bin/bench-controller ## Measure the extension on a seed with u
 ##@ The testbed
 
 .PHONY: e2e e2e-profile
-e2e: ## Create a testbed, run the scenarios of the fast lane, remove the testbed (RUN=regexp, KEEP=1 keeps it, REPLACE=1, NODE_IMAGE=kindest/node:...)
+e2e: ## Create a testbed, run the scenarios of the fast lane, remove the testbed (RUN=regexp, KEEP=1 keeps it, REPLACE=1 replaces that of another checkout, NODE_IMAGE=kindest/node:...)
 	$(note-ignored)
 	@exec ./bin/e2e.test -test.timeout=60m
 

@@ -6,5 +6,5 @@
 //   - landscape: the objects that gardenlet writes to a seed for N shoots.
 //   - extension: the extension as a process, and load on its webhook.
 //
-// The package must not depend on how the controller works: it measures requests, seconds and bytes.
+// The package must not assume how the controller works: it measures requests, seconds and bytes.
 package bench

@@ -147,7 +147,7 @@ func perExtension(p Pass) cost {
 	return cost{seconds: p.Seconds / n, cpu: p.CPUSeconds / n, requests: p.Seed.Total() + p.Shoot.Total()}
 }
 
-// ratio returns the factor is/was, or 1 if the earlier value is 0.
+// ratio returns the ratio of the later to the earlier value, or 1 if the earlier value is 0.
 func ratio(is, was float64) float64 {
 	if was == 0 {
 		return 1

@@ -34,8 +34,8 @@ type Options struct {
 	Progress        *progress.Recorder
 }
 
-// Measure measures the extension on a new seed. It needs at least three shoots, because it breaks
-// two of them at the end. It stops all processes before it returns, even when the context ends.
+// Measure measures the extension on a new seed. At least three shoots are needed, because two of
+// them are broken at the end. All processes are stopped at the end, even if ctx is canceled.
 func Measure(ctx context.Context, o Options, shoots int) (result Run, err error) {
 	r := &measurement{Options: o, shoots: shoots, result: Run{Shoots: shoots, Forbidden: map[string]int{}}}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -59,7 +59,7 @@ func Measure(ctx context.Context, o Options, shoots int) (result Run, err error)
 		{"OperatingSystemConfigs", func(ctx context.Context) error { return r.landscape.CreateOperatingSystemConfigs(ctx) }},
 		{"Extensions without a change", r.again},
 		{"webhook", func(ctx context.Context) error { return r.webhook(ctx, &r.result.Webhook) }},
-		{"Extensions with two shoots broken", r.broken},
+		{"Extensions with two shoots broken", r.breakTwo},
 		{"webhook with two shoots broken", func(ctx context.Context) error { return r.webhook(ctx, &r.result.WebhookBroken) }},
 		{"memory at the end", r.finish},
 	} {
@@ -161,7 +161,7 @@ func (r *measurement) startExtension(ctx context.Context) error {
 	return nil
 }
 
-// finish reads the memory while the extension retries the two broken shoots.
+// finish reads the memory usage while the extension retries the two broken shoots.
 func (r *measurement) finish(ctx context.Context) (err error) {
 	if r.usage, err = r.process.Usage(); err != nil {
 		return err

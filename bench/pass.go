@@ -26,7 +26,7 @@ const (
 	maxOthers = 500
 )
 
-// wanted returns a Wanted with the timeout of one pass.
+// wanted returns a landscape.Wanted with the timeout of one pass.
 func (r *measurement) wanted(is func(namespace string) bool, count int) landscape.Wanted {
 	return landscape.Wanted{Is: is, Count: count, Timeout: passTimeout + time.Duration(r.shoots)*extensionTimeout}
 }
@@ -43,9 +43,9 @@ func (r *measurement) again(ctx context.Context) (err error) {
 	return err
 }
 
-// broken breaks two shoots. It reconciles them together with up to maxOthers other shoots, but
+// breakTwo breaks two shoots and reconciles them together with up to maxOthers other shoots, but
 // measures only the others. Then it waits until the extension reports errors of the broken shoots.
-func (r *measurement) broken(ctx context.Context) error {
+func (r *measurement) breakTwo(ctx context.Context) error {
 	hang, err := landscape.Hang()
 	if err != nil {
 		return err
@@ -121,7 +121,7 @@ func (r *measurement) pass(ctx context.Context, wanted landscape.Wanted, trigger
 	return pass, nil
 }
 
-// awaitIdle waits until the extension sends no requests, discards the events, and reads the usage.
+// awaitIdle waits until the extension is idle, discards the audit events, and reads the usage.
 func (r *measurement) awaitIdle(ctx context.Context) (err error) {
 	for _, server := range []*controlplane.ControlPlane{r.seed, r.shoot} {
 		if err := server.Audit.AwaitQuiet(ctx); err != nil {

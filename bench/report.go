@@ -40,7 +40,7 @@ type Run struct {
 	First Pass `json:"first"`
 	NoOp  Pass `json:"noOp"`
 	// Broken is like NoOp, but the API server of one shoot hangs, and the API server of a second shoot
-	// refuses connections. It measures only the other shoots.
+	// refuses connections. Only the other shoots are measured.
 	Broken Pass `json:"broken"`
 	// Memory is the memory usage of the extension's process.
 	Memory Memory `json:"memory"`
@@ -94,7 +94,7 @@ type Latency struct {
 	P50    float64 `json:"p50Seconds"`
 	P99    float64 `json:"p99Seconds"`
 	Max    float64 `json:"maxSeconds"`
-	// CPU is the CPU time of the extension for each sample. It is 0 if it was not measured.
+	// CPU is the CPU time of the extension for each sample, or 0 if it was not measured.
 	CPU float64 `json:"cpuSeconds,omitempty"`
 }
 
@@ -191,8 +191,8 @@ func rows() []row {
 	return all
 }
 
-// Markdown renders the report. It contains a table with columns for the runs and for the growth
-// between them, the goals, and the requests of the last run by kind.
+// Markdown renders three parts: a table with columns for the runs and for the growth from run to
+// run, the goals, and the requests of the last run by kind.
 func (r Report) Markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d CPUs, %.0f GiB, Kubernetes %s, %s\n\n",

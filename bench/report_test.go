@@ -9,8 +9,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/golden"
 )
 
-// sound applies the changes to a run that meets every goal, and returns this run.
-func sound(shoots int, changes ...func(*Run)) Run {
+// soundRun applies the changes to a run that meets every goal, and returns this run.
+func soundRun(shoots int, changes ...func(*Run)) Run {
 	pass := func(seed map[string]float64, reads, writes float64) Pass {
 		return Pass{
 			Extensions: shoots, Seconds: 0.1 * float64(shoots), CPUSeconds: 0.02 * float64(shoots),
@@ -41,20 +41,20 @@ func TestJudge(t *testing.T) {
 		runs   []Run
 		missed []string // parts of the names of missed goals
 	}{
-		{"all met", []Run{sound(100), sound(1000), sound(3000)}, nil},
-		{"a write too many", []Run{sound(10, func(r *Run) { r.NoOp.Seed.Kinds["delete secrets"] = 1 })}, []string{"writes only"}},
-		{"the contract's write twice", []Run{sound(10, func(r *Run) { r.NoOp.Seed.Kinds["patch extensions"] = 2 })}, []string{"writes only"}},
-		{"a write to the shoot", []Run{sound(10, func(r *Run) { r.NoOp.Shoot.Kinds["update services"] = 1 })}, []string{"writes only"}},
-		{"more reads are no write", []Run{sound(10, func(r *Run) { r.NoOp.Seed.Kinds["get secrets"] = 9 })}, nil},
-		{"too many requests", []Run{sound(10), sound(20, func(r *Run) { r.First.Seed.Reads = 11 })}, []string{"requests per first"}},
-		{"too much memory", []Run{sound(1000, func(r *Run) { r.Memory.Peak = 257 << 20 })}, []string{"256 MiB"}},
-		{"much memory with more shoots", []Run{sound(3000, func(r *Run) { r.Memory.Peak = 999 << 20 })}, nil},
-		{"not flat", []Run{sound(100), sound(3000, func(r *Run) { r.NoOp.CPUSeconds *= 1.6 })}, []string{"flat"}},
-		{"slow webhook", []Run{sound(10, func(r *Run) { r.Webhook.P99 = 0.011 })}, []string{"webhook"}},
-		{"slow webhook when two are broken", []Run{sound(10, func(r *Run) { r.WebhookBroken.P99 = 0.011 })}, []string{"webhook"}},
-		{"webhook refuses", []Run{sound(10, func(r *Run) { r.Webhook.Failed = 1 })}, []string{"webhook"}},
-		{"others wait", []Run{sound(10, func(r *Run) { r.Broken.Seconds *= 1.6 })}, []string{"delay no other"}},
-		{"forbidden", []Run{sound(10, func(r *Run) { r.Forbidden = map[string]int{"get pods": 1} })}, []string{"forbidden"}},
+		{"all met", []Run{soundRun(100), soundRun(1000), soundRun(3000)}, nil},
+		{"a write too many", []Run{soundRun(10, func(r *Run) { r.NoOp.Seed.Kinds["delete secrets"] = 1 })}, []string{"writes only"}},
+		{"the contract's write twice", []Run{soundRun(10, func(r *Run) { r.NoOp.Seed.Kinds["patch extensions"] = 2 })}, []string{"writes only"}},
+		{"a write to the shoot", []Run{soundRun(10, func(r *Run) { r.NoOp.Shoot.Kinds["update services"] = 1 })}, []string{"writes only"}},
+		{"more reads are no write", []Run{soundRun(10, func(r *Run) { r.NoOp.Seed.Kinds["get secrets"] = 9 })}, nil},
+		{"too many requests", []Run{soundRun(10), soundRun(20, func(r *Run) { r.First.Seed.Reads = 11 })}, []string{"requests per first"}},
+		{"too much memory", []Run{soundRun(1000, func(r *Run) { r.Memory.Peak = 257 << 20 })}, []string{"256 MiB"}},
+		{"much memory with more shoots", []Run{soundRun(3000, func(r *Run) { r.Memory.Peak = 999 << 20 })}, nil},
+		{"not flat", []Run{soundRun(100), soundRun(3000, func(r *Run) { r.NoOp.CPUSeconds *= 1.6 })}, []string{"flat"}},
+		{"slow webhook", []Run{soundRun(10, func(r *Run) { r.Webhook.P99 = 0.011 })}, []string{"webhook"}},
+		{"slow webhook when two are broken", []Run{soundRun(10, func(r *Run) { r.WebhookBroken.P99 = 0.011 })}, []string{"webhook"}},
+		{"webhook refuses", []Run{soundRun(10, func(r *Run) { r.Webhook.Failed = 1 })}, []string{"webhook"}},
+		{"others wait", []Run{soundRun(10, func(r *Run) { r.Broken.Seconds *= 1.6 })}, []string{"delay no other"}},
+		{"forbidden", []Run{soundRun(10, func(r *Run) { r.Forbidden = map[string]int{"get pods": 1} })}, []string{"forbidden"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestJudge(t *testing.T) {
 func TestMarkdown(t *testing.T) {
 	for name, runs := range map[string][]Run{
 		"none.md":  nil,
-		"quick.md": {sound(10), sound(100, func(r *Run) { r.NoOp.Seed.Kinds["delete secrets"] = 1 })},
+		"quick.md": {soundRun(10), soundRun(100, func(r *Run) { r.NoOp.Seed.Kinds["delete secrets"] = 1 })},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := Report{

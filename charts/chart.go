@@ -44,8 +44,8 @@ type Images struct {
 	RegistryCleaner string
 }
 
-// LoadImages returns the images of images.yaml. The environment variable IMAGEVECTOR_OVERWRITE can
-// name a file with images that replace them
+// LoadImages returns the images of images.yaml. If the environment variable IMAGEVECTOR_OVERWRITE
+// is set, it is the path of a file whose images take precedence
 // (https://github.com/gardener/gardener/blob/master/docs/deployment/image_vector.md).
 func LoadImages() (Images, error) {
 	vector, err := imagevector.Read(images)
@@ -68,8 +68,8 @@ func LoadImages() (Images, error) {
 
 // Archive returns a Helm chart as a gzipped tar archive, as in the rawChart of a
 // ControllerDeployment. The root of the file system is the chart's directory. In the archive, this
-// directory is called name. The archive contains no timestamps and owners, so the same files give
-// the same bytes. Without a Chart.yaml, Archive returns an error.
+// directory is called name. The archive contains neither timestamps nor owners, so the same files
+// give the same bytes. Without a Chart.yaml, Archive returns an error.
 func Archive(chart fs.FS, name string) ([]byte, error) {
 	if _, err := fs.Stat(chart, "Chart.yaml"); err != nil {
 		return nil, fmt.Errorf("chart %s: %w", name, err)

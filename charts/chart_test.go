@@ -64,7 +64,7 @@ func readValues(t *testing.T, file string) map[string]any {
 	return values
 }
 
-// render renders a chart like gardenlet, which passes only the server version of the cluster.
+// render renders a chart as gardenlet does: templates learn only the server version of the cluster.
 func render(t *testing.T, chart string, values map[string]any) ([]byte, error) {
 	t.Helper()
 	archive, err := Archive(os.DirFS(chart), filepath.Base(chart))

@@ -31,30 +31,30 @@ type Actuator struct {
 	shootClient ShootClient
 	images      charts.Images
 	clock       clock.Clock
-	waits       waits
+	waits       timing
 }
 
 var _ extension.Actuator = &Actuator{}
 
-// waits contains the interval and the limits of all waits of the actuator.
-type waits struct {
+// timing contains the interval of polls and the limits of all waits of the actuator.
+type timing struct {
 	interval time.Duration // of polls
 	// cleaned limits how long the cleaner may take on all nodes together.
 	cleaned time.Duration
 	// reported is how long the actuator relies only on the status of the cleaner's DaemonSet. After
-	// reported, 2*reported and 4*reported, and then every 2*reported, it also lists nodes and pods.
+	// that, it also lists nodes and pods from time to time.
 	reported time.Duration
 	// notReady is how long a node must be not ready before it is skipped. A shorter outage may be a
 	// restart.
 	notReady time.Duration
 	// stuck is the age of the cleaner after which ready nodes that it cannot clean are also skipped.
-	// It exceeds one attempt, because a skipped node keeps the mirror of a removed cache.
+	// This age exceeds one attempt, because a skipped node keeps the mirror of a removed cache.
 	stuck time.Duration
 	// deleted limits the deletion of ManagedResources that are removed together.
 	deleted time.Duration
 	// applied is how long the actuator ignores a report that the caches cannot be applied, because the
-	// report may be about an earlier state. After that, the reconciliation fails with it and is
-	// retried.
+	// report may be about an earlier state. After that, the reconciliation fails with the reported
+	// error and is retried.
 	applied time.Duration
 	// firstCheck is the delay between writing the caches and their first check.
 	firstCheck time.Duration
@@ -73,7 +73,7 @@ func NewActuator(seed client.Client, shootClient ShootClient, images charts.Imag
 		shootClient: shootClient,
 		images:      images,
 		clock:       clock.RealClock{},
-		waits: waits{
+		waits: timing{
 			interval:   time.Second,
 			cleaned:    3 * time.Minute,
 			reported:   10 * time.Second,
@@ -136,8 +136,8 @@ func (a *Actuator) ForceDelete(ctx context.Context, log logr.Logger, ex *extensi
 	return errors.Join(append(errs, certificate.Remove(ctx, log, a.clock, a.client, ex.Namespace))...)
 }
 
-// Restore calls Reconcile. After the control plane has moved, gardenlet has restored the state and
-// the certificates, so Reconcile adopts everything in the shoot.
+// Restore calls Reconcile. In the new seed, gardenlet has already restored the state and the
+// certificates, so Reconcile adopts everything in the shoot.
 func (a *Actuator) Restore(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
 	return a.Reconcile(ctx, log, ex)
 }

@@ -93,8 +93,8 @@ func (a *Actuator) requestReconciliation(ctx context.Context, namespace, name st
 }
 
 // previousServices returns the previous Services of caches with a new Service name. A node uses the
-// old address for minutes, until gardener-node-agent applies the next OperatingSystemConfig.
-// Without the previous Service, each request would time out. The next reconciliation removes it.
+// previous address for minutes, until gardener-node-agent applies the next OperatingSystemConfig.
+// Without the previous Service, requests would time out. The next reconciliation removes it.
 func (t *target) previousServices(shoot cache.Shoot) ([]client.Object, error) {
 	var services []client.Object
 	for _, c := range t.config.Caches {
@@ -113,7 +113,7 @@ func (t *target) previousServices(shoot cache.Shoot) ([]client.Object, error) {
 }
 
 // withPreviousServiceNames returns the config with the last deployed Service names. The status
-// records it while nodes may still use these Services: in a hibernated shoot, and if the
+// records this config while nodes may still use these Services: in a hibernated shoot, and if the
 // reconciliation fails and is retried.
 func (t *target) withPreviousServiceNames() *v1alpha3.RegistryConfig {
 	config := t.config.DeepCopy()
@@ -138,8 +138,8 @@ func (c *certificates) bundle() []byte {
 	return c.ca.Bundle()
 }
 
-// certificates issues a certificate for every HTTPS cache whose cluster IP is known. If it is not
-// known yet, only the Service of the cache is deployed at first.
+// certificates issues a certificate for every HTTPS cache whose cluster IP is known. If the IP is
+// not known yet, only the Service of the cache is deployed at first.
 func (a *Actuator) certificates(ctx context.Context, log logr.Logger, t *target) (*certificates, error) {
 	secure := t.tlsCaches()
 	if len(secure) == 0 {
@@ -157,7 +157,7 @@ func (a *Actuator) certificates(ctx context.Context, log logr.Logger, t *target)
 	return c, c.issue(ctx, t, addresses)
 }
 
-// issue issues certificates and stores them in the target. It gets the cluster IPs by upstream.
+// issue issues certificates and stores them in the target. The cluster IPs are given by upstream.
 func (c *certificates) issue(ctx context.Context, t *target, addresses map[string]string) error {
 	for _, this := range t.tlsCaches() {
 		address := net.ParseIP(addresses[this.Upstream])

@@ -314,7 +314,7 @@ func TestCleanUpsSurviveMigration(t *testing.T) {
 	l.expectCleanUps(t, `"cleanUps":1`, alpha, beta)
 }
 
-// TestStateWithoutConfig checks a status that a version without state has written.
+// TestStateWithoutConfig checks a status whose state contains no config.
 func TestStateWithoutConfig(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{alpha}, []string{alpha, beta}), cluster())
 	l.noCleaner = "ImagePullBackOff"

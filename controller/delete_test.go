@@ -96,8 +96,8 @@ func TestDelete(t *testing.T) {
 	}
 }
 
-// TestDeleteCleansEverything checks that the cleaner runs with --all. Without it, the cleaner would
-// remove the configuration of single upstreams, but not the unit.
+// TestDeleteCleansEverything checks that the cleaner runs with --all. Without it, the hosts.toml of
+// an upstream that the status does not contain would stay.
 func TestDeleteCleansEverything(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{alpha}, []string{alpha}), cluster(), managedResource(cachesName))
 	l.noCleaner = "ImagePullBackOff"
@@ -214,8 +214,8 @@ func (l *landscape) ignores(ctx context.Context, seed client.Client, name string
 	return err == nil && shoot.DeletionTimestamp == nil && extensionscontroller.IsHibernated(&extensionscontroller.Cluster{Shoot: shoot})
 }
 
-// deleted acts as gardener-resource-manager when a ManagedResource is deleted.
-func (l *landscape) deleted(ctx context.Context, seed client.Client, mr *resourcesv1alpha1.ManagedResource, opts ...client.DeleteOption) error {
+// onDelete acts as gardener-resource-manager when a ManagedResource is deleted.
+func (l *landscape) onDelete(ctx context.Context, seed client.Client, mr *resourcesv1alpha1.ManagedResource, opts ...client.DeleteOption) error {
 	if err := seed.Get(ctx, client.ObjectKeyFromObject(mr), mr); err != nil {
 		return err
 	}
@@ -249,7 +249,7 @@ func (l *landscape) catchUp(ctx context.Context) error {
 			continue
 		}
 		if mr.DeletionTimestamp == nil {
-			if err := l.written(ctx, l.seed, mr); err != nil {
+			if err := l.onWrite(ctx, l.seed, mr); err != nil {
 				return err
 			}
 			continue

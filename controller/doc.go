@@ -6,6 +6,6 @@
 // the shoot. Package volume does what a ManagedResource cannot: it grows claims, releases their
 // StatefulSets, and deletes claims and pods that cannot be used.
 //
-// It must not depend on the content of the objects (packages cache and cleaner) or on files of
-// nodes (package nodeconfig).
+// The content of the objects is up to packages cache and cleaner. Files on nodes are up to package
+// nodeconfig.
 package controller

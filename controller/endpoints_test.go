@@ -49,7 +49,7 @@ func (l *landscape) reconciled(t *testing.T) {
 	}
 }
 
-// TestServiceRename checks that nodes can still use the old address until the next reconciliation.
+// TestServiceRename checks that the previous address works until the next reconciliation.
 func TestServiceRename(t *testing.T) {
 	l, _ := newRunningLandscape(t, renamed(ptr.To("new")))
 	previous := l.services(t)[v1alpha3.Name(alpha)]
@@ -78,8 +78,8 @@ func TestServiceRename(t *testing.T) {
 	}
 }
 
-// TestServiceRenameWhileHibernated checks that the old Service exists after the shoot wakes up. Its
-// nodes may be configured with the old address.
+// TestServiceRenameWhileHibernated checks that the previous Service exists after the shoot wakes
+// up. The nodes may be configured with its address.
 func TestServiceRenameWhileHibernated(t *testing.T) {
 	l, _ := newRunningLandscape(t, renamed(ptr.To("new")))
 	l.changeShoot(t, hibernated)
@@ -93,8 +93,8 @@ func TestServiceRenameWhileHibernated(t *testing.T) {
 	}
 }
 
-// TestServiceRenameThatFails checks that a failed attempt keeps the old Service. The retry follows
-// immediately, before nodes use the new Service.
+// TestServiceRenameThatFails checks that a failed attempt keeps the previous Service. The retry
+// follows immediately, before nodes use the new Service.
 func TestServiceRenameThatFails(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{alpha, beta}, nil), cluster())
 	l.storageClass = "fixed"
@@ -171,8 +171,8 @@ func withTLS(on bool) func(*v1alpha3.RegistryConfig) {
 	return func(c *v1alpha3.RegistryConfig) { c.Caches[0].HTTP = &v1alpha3.HTTP{TLS: on} }
 }
 
-// served returns the certificate with which the cache of alpha is deployed, or nil.
-func (l *landscape) served(t *testing.T) *x509.Certificate {
+// deployedCertificate returns the certificate of the deployed cache of alpha, or nil.
+func (l *landscape) deployedCertificate(t *testing.T) *x509.Certificate {
 	t.Helper()
 	objects, err := managedresources.GetObjects(t.Context(), l.seed, namespace, cachesName)
 	if err != nil {
@@ -208,7 +208,7 @@ func (l *landscape) assertTrusted(t *testing.T) {
 	if r.status.CABundle == nil || !pool.AppendCertsFromPEM([]byte(*r.status.CABundle)) {
 		t.Fatalf("caBundle = %v", r.status.CABundle)
 	}
-	leaf := l.served(t)
+	leaf := l.deployedCertificate(t)
 	if leaf == nil {
 		t.Fatal("the cache has no certificate")
 	}
@@ -247,7 +247,7 @@ func TestTLSFlips(t *testing.T) {
 		if got := l.recorded(t); got[0] != "status with CA false" || got[1] != alpha+" by http" {
 			t.Errorf("status is %q", got)
 		}
-		if l.served(t) != nil || strings.Contains(l.summary(t), "certificate ") {
+		if l.deployedCertificate(t) != nil || strings.Contains(l.summary(t), "certificate ") {
 			t.Errorf("there is still a certificate:\n%s", l.summary(t))
 		}
 	}
@@ -279,7 +279,7 @@ func TestTLSKeepsRunningCache(t *testing.T) {
 	if err := l.shoot.Get(t.Context(), key, now); err != nil || now.UID != set.UID {
 		t.Errorf("the StatefulSet was replaced: %v", err)
 	}
-	if address := l.served(t).IPAddresses[0]; address.Equal(net.ParseIP(service.Spec.ClusterIP)) {
+	if address := l.deployedCertificate(t).IPAddresses[0]; address.Equal(net.ParseIP(service.Spec.ClusterIP)) {
 		t.Errorf("the certificate is still for %s", address)
 	}
 }

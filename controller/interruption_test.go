@@ -105,9 +105,9 @@ var changes = map[string]change{
 func newRunningLandscape(t *testing.T, config func(*v1alpha3.RegistryConfig)) (*landscape, *wire) {
 	t.Helper()
 	l := newLandscape(t, newExtension([]string{alpha, beta}, nil), cluster())
-	l.growable(t)
+	l.allowGrowth(t)
 	short := l.actuator.waits
-	l.patient()
+	l.setLongWaits()
 	if err := l.reconcile(t); err != nil {
 		t.Fatal(err)
 	}
@@ -118,14 +118,14 @@ func newRunningLandscape(t *testing.T, config func(*v1alpha3.RegistryConfig)) (*
 	return l, l.tap()
 }
 
-// patient sets long timeouts for operations that must succeed on a busy machine.
-func (l *landscape) patient() {
+// setLongWaits sets long timeouts for operations that must succeed on a busy machine.
+func (l *landscape) setLongWaits() {
 	w := &l.actuator.waits
 	w.cleaned, w.deleted, w.endpoints, w.replaced = time.Minute, time.Minute, time.Minute, time.Minute
 }
 
-// growable gives the claims a StorageClass that allows expansion.
-func (l *landscape) growable(t *testing.T) {
+// allowGrowth gives the claims a StorageClass that allows expansion.
+func (l *landscape) allowGrowth(t *testing.T) {
 	t.Helper()
 	l.storageClass = "growable"
 	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: l.storageClass}, AllowVolumeExpansion: ptr.To(true)}
@@ -155,7 +155,7 @@ func TestInterruption(t *testing.T) {
 	for name, change := range changes {
 		t.Run(name, func(t *testing.T) {
 			l, w := newRunningLandscape(t, change.config)
-			l.patient()
+			l.setLongWaits()
 			if err := change.act(l.actuator, t.Context(), l.extension(t)); err != nil {
 				t.Fatal(err)
 			}
@@ -177,7 +177,7 @@ func interrupt(t *testing.T, change change, what, want string, arm func(*wire, c
 	arm(w, cancel)
 	_ = change.act(l.actuator, ctx, l.extension(t)) // no error if a poll repeats the lost request
 	w.fail = nil
-	l.patient()
+	l.setLongWaits()
 	if err := change.act(l.actuator, t.Context(), l.extension(t)); err != nil {
 		t.Errorf("%s: the retry fails: %v", what, err)
 		return
@@ -254,9 +254,9 @@ func (l *landscape) recorded(t *testing.T) []string {
 	return lines
 }
 
-// hangs makes all requests to the shoot end with the timeout error of a real client, and counts
+// hangShoot makes all requests to the shoot end with the timeout error of a real client, and counts
 // them.
-func (l *landscape) hangs(requests *int) {
+func (l *landscape) hangShoot(requests *int) {
 	noAnswer := func() error {
 		*requests++
 		return &url.Error{Op: "Get", URL: "https://shoot.test", Err: context.DeadlineExceeded}
@@ -285,7 +285,7 @@ func TestHangingShootIsAskedOnce(t *testing.T) {
 			l := newLandscape(t, newExtension(test.wanted, test.running), cluster())
 			l.actuator.waits.endpoints, l.actuator.waits.cleaned = time.Hour, time.Hour
 			var requests int
-			l.hangs(&requests)
+			l.hangShoot(&requests)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			err := l.actuator.Reconcile(ctx, logr.Discard(), l.extension(t))

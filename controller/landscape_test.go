@@ -65,7 +65,7 @@ type landscape struct {
 	applyError string
 	// finalizer, if set, is added to every ManagedResource that is written.
 	finalizer string
-	// behind keeps the old observedGeneration in a ManagedResource that is written.
+	// behind, if set, keeps observedGeneration unchanged when a ManagedResource is written.
 	behind bool
 	// missed are the ManagedResources that were written while the shoot was hibernated.
 	missed map[string]bool
@@ -88,7 +88,7 @@ func newLandscape(t *testing.T, objects ...client.Object) *landscape {
 		func(context.Context, string) (client.Client, error) { return l.shoot, nil },
 		charts.Images{RegistryCache: "cache:v1", RegistryCleaner: "cleaner:v1"})
 	const short = 200 * time.Millisecond
-	l.actuator.waits = waits{
+	l.actuator.waits = timing{
 		interval: time.Millisecond, firstCheck: time.Millisecond,
 		cleaned: short, reported: short / 20, notReady: short / 5, stuck: time.Hour, deleted: short,
 		applied: short / 5, endpoints: short, replaced: short, rolledOut: short / 5,
@@ -102,13 +102,13 @@ func (l *landscape) interceptors() interceptor.Funcs {
 			if err := c.Create(ctx, obj, opts...); err != nil {
 				return err
 			}
-			return l.written(ctx, c, obj)
+			return l.onWrite(ctx, c, obj)
 		},
 		Update: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.UpdateOption) error {
 			if err := c.Update(ctx, obj, opts...); err != nil {
 				return err
 			}
-			return l.written(ctx, c, obj)
+			return l.onWrite(ctx, c, obj)
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
 			mr, ok := obj.(*resourcesv1alpha1.ManagedResource)
@@ -116,7 +116,7 @@ func (l *landscape) interceptors() interceptor.Funcs {
 				return c.Delete(ctx, obj, opts...)
 			}
 			l.note("delete", mr.Name)
-			return l.deleted(ctx, c, mr, opts...)
+			return l.onDelete(ctx, c, mr, opts...)
 		},
 		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
 			if mr, ok := obj.(*resourcesv1alpha1.ManagedResource); ok && mr.Spec.KeepObjects != nil {
@@ -125,7 +125,7 @@ func (l *landscape) interceptors() interceptor.Funcs {
 			if err := c.Patch(ctx, obj, patch, opts...); err != nil || obj.GetAnnotations()["gardener.cloud/operation"] == "" {
 				return err
 			}
-			return l.written(ctx, c, obj)
+			return l.onWrite(ctx, c, obj)
 		},
 		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
 			if ex, ok := obj.(*extensionsv1alpha1.Extension); ok {
@@ -143,8 +143,8 @@ func (l *landscape) note(verb, name string) {
 	}
 }
 
-// written acts as gardener-resource-manager.
-func (l *landscape) written(ctx context.Context, c client.Client, obj client.Object) error {
+// onWrite acts as gardener-resource-manager when a ManagedResource is written.
+func (l *landscape) onWrite(ctx context.Context, c client.Client, obj client.Object) error {
 	mr, ok := obj.(*resourcesv1alpha1.ManagedResource)
 	if !ok || mr.DeletionTimestamp != nil {
 		return nil
@@ -189,7 +189,7 @@ func (l *landscape) resync(t *testing.T, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.written(t.Context(), l.seed, mr); err != nil {
+	if err := l.onWrite(t.Context(), l.seed, mr); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -278,7 +278,7 @@ func encode(object any) []byte {
 	return raw
 }
 
-// cluster returns the Cluster of a shoot to which the changes were made.
+// cluster returns the Cluster of a shoot with the changes.
 func cluster(changes ...func(*gardencorev1beta1.Shoot)) *extensionsv1alpha1.Cluster {
 	shoot := &gardencorev1beta1.Shoot{
 		TypeMeta:   metav1.TypeMeta{APIVersion: gardencorev1beta1.SchemeGroupVersion.String(), Kind: "Shoot"},

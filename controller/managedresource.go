@@ -130,8 +130,8 @@ func (a *Actuator) remaining(ctx context.Context, namespace string, names []stri
 	return left, errors.Join(why...)
 }
 
-// requestDeletion requests the deletion of the ManagedResource and its Secrets. They stay until the
-// objects in them are gone. It returns whether the ManagedResource existed.
+// requestDeletion requests the deletion of the ManagedResource and its Secrets. All of them stay
+// until the objects are gone. requestDeletion returns whether there was a ManagedResource.
 func (a *Actuator) requestDeletion(ctx context.Context, namespace, name string) (bool, error) {
 	if _, err := a.managedResource(ctx, namespace, name); err != nil {
 		return false, client.IgnoreNotFound(err)

@@ -176,7 +176,7 @@ func TestReconcileRemovesTheCleanerMeanwhile(t *testing.T) {
 }
 
 // TestReconcileIgnoresPreviousService: the Service of a removed cache may still exist when the
-// upstream gets a new cache. It will be deleted, so it must not be reported.
+// upstream gets a new cache. The Service will be deleted, so it must not be reported.
 func TestReconcileIgnoresPreviousService(t *testing.T) {
 	for name, test := range map[string]struct {
 		running []string

@@ -60,7 +60,7 @@ func recordOf(ex *extensionsv1alpha1.Extension) (record, error) {
 	return r, nil
 }
 
-// empty returns whether no reconciliation ever finished. Then no node is configured with a cache.
+// empty returns whether no reconciliation ever finished. If so, no node is configured with a cache.
 func (r record) empty() bool {
 	return r.status == nil && r.applied == nil
 }

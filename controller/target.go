@@ -25,7 +25,7 @@ type target struct {
 	ex      *extensionsv1alpha1.Extension
 	cluster *extensionscontroller.Cluster
 	before  record // of earlier reconciliations
-	// config is the providerConfig with defaults. If a volume cannot grow, it contains the old size.
+	// config is the providerConfig with defaults. A volume that cannot grow has the previous size.
 	config  *v1alpha3.RegistryConfig
 	secrets map[string]cache.Secrets // referenced Secrets and certificates, by upstream
 	refused field.ErrorList          // errors for fields that could not be applied
@@ -34,7 +34,7 @@ type target struct {
 	shoot   client.Client            // nil until Actuator.shoot sets it
 }
 
-// read reads and validates everything that a reconciliation depends on, and writes nothing.
+// read reads and validates everything that a reconciliation needs, and writes nothing.
 func (a *Actuator) read(ctx context.Context, ex *extensionsv1alpha1.Extension) (*target, error) {
 	if err := a.refresh(ctx, ex); err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func (t *target) record(status *v1alpha3.RegistryStatus) record {
 	return record{status: status, applied: applied, cleanUps: t.before.cleanUps}
 }
 
-// shootOf returns the properties of the shoot that the objects of caches depend on.
+// shootOf returns the properties of the shoot that matter to the objects of caches.
 func shootOf(shoot *gardencorev1beta1.Shoot, image string) cache.Shoot {
 	return cache.Shoot{
 		Image:                 image,

@@ -14,7 +14,7 @@ import (
 // growVolumes grows the volumes of caches whose configured size has increased, and returns the
 // caches whose StatefulSets it deleted. If a volume cannot grow, the config of the target gets its
 // previous size, and refused gets the reason. In a hibernated shoot no volume grows. The first
-// reconciliation after the shoot wakes up grows it.
+// reconciliation after the shoot wakes up grows the volumes.
 func (a *Actuator) growVolumes(ctx context.Context, log logr.Logger, t *target) ([]v1alpha3.RegistryCache, error) {
 	if t.isNew {
 		return nil, nil

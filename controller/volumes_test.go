@@ -20,7 +20,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// alphaClaim makes the changes to the claim of alpha's cache and returns it.
+// alphaClaim makes the changes to the claim of alpha's cache and returns the claim.
 func (l *landscape) alphaClaim(t *testing.T, changes ...func(*corev1.PersistentVolumeClaim)) *corev1.PersistentVolumeClaim {
 	t.Helper()
 	claim := &corev1.PersistentVolumeClaim{}
@@ -111,7 +111,7 @@ func TestInterruptionBeforeRemoval(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, w := newRunningLandscape(t, sized("20Gi"))
-			l.patient()
+			l.setLongWaits()
 			l.reconciled(t)
 			requests := w.requests
 			if err := remove(l); err != nil {
@@ -127,7 +127,7 @@ func TestInterruptionBeforeRemoval(t *testing.T) {
 					_ = l.actuator.Reconcile(ctx, logr.Discard(), l.extension(t)) // no error if a poll repeats the lost request
 					cancel()
 					w.fail = nil
-					l.patient()
+					l.setLongWaits()
 					if err := remove(l); err != nil {
 						t.Errorf("%s: the removal fails: %v", what, err)
 					} else if got := l.summary(t); got != want {

@@ -35,7 +35,7 @@ const admissionName = "gardener-extension-registry-cache-admission"
 type gardenStandIn struct {
 	rig.Access
 	namespace string
-	// unchecked is the result of countUnchecked at the end of install.
+	// unchecked is what countUnchecked returned when the admission had been installed.
 	unchecked int
 	// private is the Shoot whose cache refers to a Secret.
 	private *gardencorev1beta1.Shoot
@@ -48,7 +48,7 @@ func (g *gardenStandIn) install(ctx context.Context, p *rig.Run) {
 	p.Check(bringup.InstallAdmission(ctx, p.Session.Testbed))
 	config := rest.CopyConfig(p.Session.Seed.Config)
 	// controller-runtime would send Gardener's types as protobuf. Custom resources do not support
-	// it, and the API server (1.36, crdHandler) panics on such a request.
+	// protobuf, and the API server (1.36, crdHandler) panics on such a request.
 	config.ContentType, config.QPS = runtime.ContentTypeJSON, -1
 	var err error
 	g.Access, err = rig.Connect(config, kubernetes.GardenScheme)
@@ -67,8 +67,8 @@ func (g *gardenStandIn) install(ctx context.Context, p *rig.Run) {
 	g.unchecked = g.countUnchecked(ctx, p)
 }
 
-// awaitAnswer waits until the creation of a Shoot with a bad config fails with this answer, or
-// succeeds if the answer is empty. API servers notice new webhooks and endpoints with a delay.
+// awaitAnswer creates a bad Shoot (dry run) until the error contains the answer or, if the answer
+// is "", until there is no error. API servers notice new webhooks and endpoints with a delay.
 func (g *gardenStandIn) awaitAnswer(ctx context.Context, p *rig.Run, answer string) {
 	p.Helper()
 	p.Await(ctx, fmt.Sprintf("a bad Shoot is answered by %q", answer), 30*time.Second, func(ctx context.Context) (bool, string, error) {
@@ -81,7 +81,7 @@ func (g *gardenStandIn) awaitAnswer(ctx context.Context, p *rig.Run, answer stri
 }
 
 // failsOpen proves that the webhook has answered every request so far. Then it stops all replicas
-// and proves that Shoots are accepted.
+// of the admission and proves that the API server accepts bad Shoots.
 func (g *gardenStandIn) failsOpen(ctx context.Context, p *rig.Run) {
 	if unchecked := g.countUnchecked(ctx, p); unchecked != g.unchecked {
 		p.Fatalf("the webhook did not answer %d requests that the API server accepted, so accepted requests prove nothing", unchecked-g.unchecked)

@@ -28,9 +28,9 @@ const (
 )
 
 // admission proves which Shoots the admission refuses and accepts when an API server calls it, and
-// that it can be removed completely. The seed's API server replaces the garden's (docs/testbed.md).
-// It does not validate Shoots, so only the webhook can refuse one. Without the webhook's answer it
-// accepts a Shoot, so metrics must prove that the webhook has always answered.
+// that it can be removed completely. The seed's API server, which replaces the garden's
+// (docs/testbed.md), does not validate Shoots, so only the webhook can refuse one. Shoots are
+// accepted if the webhook does not answer, so metrics must prove that the webhook always has.
 func admission() rig.Scenario {
 	garden := &gardenStandIn{}
 	return rig.New("admission",
@@ -48,7 +48,7 @@ func admission() rig.Scenario {
 
 func (g *gardenStandIn) refusesMistakes(ctx context.Context, p *rig.Run) {
 	for _, bad := range badConfigs {
-		denied(p, bad.name, g.Create(ctx, g.shoot(p, "bad", configuredAs(bad.caches)), client.DryRunAll), admissionConfig+bad.field)
+		requireDenial(p, bad.name, g.Create(ctx, g.shoot(p, "bad", configuredAs(bad.caches)), client.DryRunAll), admissionConfig+bad.field)
 	}
 	unlabeled := g.shoot(p, "bad", configuredAs(badConfigs[0].caches))
 	unlabeled.Labels = nil
@@ -82,7 +82,7 @@ func (g *gardenStandIn) acceptsExamples(ctx context.Context, p *rig.Run) {
 func (g *gardenStandIn) comparesVolumes(ctx context.Context, p *rig.Run) {
 	shoot := g.shoot(p, "volume", withVolume("20Gi"))
 	p.Check(g.Create(ctx, shoot))
-	denied(p, "a smaller volume", g.update(ctx, p, shoot, withVolume("10Gi")), admissionConfig+"caches[0].volume.size", "20Gi")
+	requireDenial(p, "a smaller volume", g.update(ctx, p, shoot, withVolume("10Gi")), admissionConfig+"caches[0].volume.size", "20Gi")
 	p.Check(g.update(ctx, p, shoot, withVolume("30Gi")))
 	// gardenlet copies this error from the Extension. The scenario grow-volume proves that the
 	// Extension reports it.
@@ -102,27 +102,27 @@ func (g *gardenStandIn) readsSecrets(ctx context.Context, p *rig.Run) {
 	wrong := map[string]string{"absent": "does not exist", "mutable": "must be immutable"}
 	for secret, problem := range wrong {
 		err := g.Create(ctx, g.shoot(p, "secret", withCredentials, refersTo(secret)))
-		denied(p, "a new Shoot, Secret "+secret, err, secretField, problem)
+		requireDenial(p, "a new Shoot, Secret "+secret, err, secretField, problem)
 	}
 	g.private = g.shoot(p, "secret", withCredentials, refersTo("good"))
 	g.private.Finalizers = []string{holdFinalizer}
 	p.Check(g.Create(ctx, g.private))
 	for secret, problem := range wrong {
-		denied(p, "a new reference, Secret "+secret, g.update(ctx, p, g.private, refersTo(secret)), secretField, problem)
+		requireDenial(p, "a new reference, Secret "+secret, g.update(ctx, p, g.private, refersTo(secret)), secretField, problem)
 	}
 	p.Check(g.update(ctx, p, g.private, refersTo("better")))
 	p.Evidence("absent and mutable Secrets: refused, also by spec.resources alone")
 }
 
-// letsUnrelatedPass deletes the Secret of the Shoot from readsSecrets. Then it proves that the
-// webhook refuses changes of the Shoot's caches and allows other changes.
+// letsUnrelatedPass deletes the Secret that the Shoot of readsSecrets refers to. Then it proves
+// that the webhook refuses changes of the Shoot's caches and allows other changes.
 func (g *gardenStandIn) letsUnrelatedPass(ctx context.Context, p *rig.Run) {
 	p.Check(g.Delete(ctx, g.secret("better")))
 	related := withCache(func(cache *v1alpha3.RegistryCache) {
 		cache.SecretReferenceName = ptr.To(credentialsReference)
 		cache.HTTP = &v1alpha3.HTTP{TLS: true}
 	})
-	denied(p, "a change of the caches", g.update(ctx, p, g.private, related), secretField, "does not exist")
+	requireDenial(p, "a change of the caches", g.update(ctx, p, g.private, related), secretField, "does not exist")
 	p.Check(g.update(ctx, p, g.private, func(_ *rig.Run, shoot *gardencorev1beta1.Shoot) {
 		metav1.SetMetaDataLabel(&shoot.ObjectMeta, "unrelated", "true")
 		shoot.Spec.Hibernation = &gardencorev1beta1.Hibernation{Enabled: ptr.To(true)}
@@ -130,11 +130,11 @@ func (g *gardenStandIn) letsUnrelatedPass(ctx context.Context, p *rig.Run) {
 	p.Evidence("with a missing Secret a Shoot can hibernate, and its caches cannot change")
 }
 
-// letsDelete continues with the Shoot of readsSecrets. It proves that the admission accepts any
-// change of a Shoot in deletion, even one that Gardener would not allow.
+// letsDelete proves, with the Shoot of readsSecrets, that the admission accepts any change of a
+// Shoot in deletion, even a change that Gardener would not allow.
 func (g *gardenStandIn) letsDelete(ctx context.Context, p *rig.Run) {
 	bad := configuredAs(badConfigs[0].caches)
-	denied(p, "before the deletion", g.update(ctx, p, g.private, bad), admissionConfig+badConfigs[0].field)
+	requireDenial(p, "before the deletion", g.update(ctx, p, g.private, bad), admissionConfig+badConfigs[0].field)
 	p.Check(g.Delete(ctx, g.private))
 	p.Check(g.update(ctx, p, g.private, bad))
 	p.Check(g.update(ctx, p, g.private, func(_ *rig.Run, shoot *gardencorev1beta1.Shoot) { shoot.Finalizers = nil }))
@@ -147,7 +147,7 @@ func (g *gardenStandIn) letsDelete(ctx context.Context, p *rig.Run) {
 // credentialsReference is the name of the entry in spec.resources that the caches refer to.
 const credentialsReference = "credentials"
 
-// change changes a Shoot before it is sent.
+// change is a function that changes a Shoot before the Shoot is sent.
 type change func(p *rig.Run, shoot *gardencorev1beta1.Shoot)
 
 // shoot returns a Shoot with the changes, and with the label that Gardener's API server sets on
@@ -167,7 +167,7 @@ func admissionLabels() map[string]string {
 }
 
 // update applies the changes to the stored Shoot and returns the API server's error. After an
-// error, the variable shoot holds the stored object.
+// error, the argument shoot holds the stored object.
 func (g *gardenStandIn) update(ctx context.Context, p *rig.Run, shoot *gardencorev1beta1.Shoot, changes ...change) error {
 	p.Helper()
 	p.Check(g.Get(ctx, client.ObjectKeyFromObject(shoot), shoot))
@@ -189,11 +189,11 @@ func configuredAs(caches string) change {
 	}
 }
 
-// withCache replaces a Shoot's caches by one cache, and applies the function fields to it.
-func withCache(fields func(*v1alpha3.RegistryCache)) change {
+// withCache replaces a Shoot's caches with one cache, which the given function changes.
+func withCache(edit func(*v1alpha3.RegistryCache)) change {
 	return func(p *rig.Run, shoot *gardencorev1beta1.Shoot) {
 		cache := operate.CacheOf(rig.Alpha)
-		fields(&cache)
+		edit(&cache)
 		configured, err := operate.ShootWithConfig(v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{cache}})
 		p.Check(err)
 		shoot.Spec.Extensions = configured.Spec.Extensions
@@ -210,7 +210,7 @@ func withCredentials(p *rig.Run, shoot *gardencorev1beta1.Shoot) {
 	withCache(func(cache *v1alpha3.RegistryCache) { cache.SecretReferenceName = ptr.To(credentialsReference) })(p, shoot)
 }
 
-// refersTo adds the Secret to spec.resources.
+// refersTo adds a reference to the Secret to spec.resources.
 func refersTo(secret string) change {
 	return func(_ *rig.Run, shoot *gardencorev1beta1.Shoot) {
 		*shoot = *gardenlet.WithSecret(shoot, credentialsReference, secret)
@@ -229,8 +229,8 @@ func (g *gardenStandIn) makeSecret(ctx context.Context, p *rig.Run, name string,
 	p.Check(g.Create(ctx, secret))
 }
 
-// denied proves that the webhook refused a request with an error that contains all of these words.
-func denied(p *rig.Run, what string, err error, words ...string) {
+// requireDenial proves that the webhook refused a request, with an error that has all given words.
+func requireDenial(p *rig.Run, what string, err error, words ...string) {
 	p.Helper()
 	for _, word := range append(words, "denied the request") {
 		if err == nil || !strings.Contains(err.Error(), word) {

@@ -44,7 +44,7 @@ func badConfig() rig.Scenario {
 	})}
 	for _, bad := range badConfigs {
 		steps = append(steps, rig.Prove(bad.name, func(ctx context.Context, p *rig.Run) {
-			message := refused(ctx, p, providerConfig(bad.caches))
+			message := requireRefusal(ctx, p, providerConfig(bad.caches))
 			if !strings.Contains(message, bad.field) {
 				p.Fatalf("lastError does not name the field %s: %s", bad.field, message)
 			}
@@ -67,7 +67,7 @@ func proveKept(ctx context.Context, p *rig.Run) {
 	img := p.Push(ctx, rig.Alpha)
 	p.Pull(ctx, p.Worker(0), img)
 	before := stateOfCaches(ctx, p, rig.Alpha, rig.Beta)
-	message := refused(ctx, p, providerConfig(badConfigs[0].caches))
+	message := requireRefusal(ctx, p, providerConfig(badConfigs[0].caches))
 	if !strings.Contains(message, badConfigs[0].field) {
 		p.Fatalf("lastError does not name the field %s: %s", badConfigs[0].field, message)
 	}
@@ -104,17 +104,18 @@ func providerConfig(caches string) []byte {
 	return fmt.Appendf(nil, `{"apiVersion":"registry.extensions.gardener.cloud/v1alpha3","kind":"RegistryConfig","caches":%s}`, caches)
 }
 
-// refused makes gardenlet reconcile the shoot with the configuration, waits until the Extension is
-// in Error, and returns the error message.
-func refused(ctx context.Context, p *rig.Run, config []byte) (message string) {
+// requireRefusal makes gardenlet reconcile the shoot with the configuration, waits until the
+// Extension is in Error, and returns the error message.
+func requireRefusal(ctx context.Context, p *rig.Run, config []byte) (message string) {
 	p.Helper()
-	return refusedShoot(ctx, p, gardenlet.Shoot(gardenlet.Extension(v1alpha3.ExtensionType, config)))
+	return requireShootRefusal(ctx, p, gardenlet.Shoot(gardenlet.Extension(v1alpha3.ExtensionType, config)))
 }
 
-// refusedShoot is like the function refused, for a shoot with one extension. It waits for an error
-// with all of these words: an earlier error can have another cause, such as a Secret that gardenlet
-// has not yet copied to the seed. Then it stops gardenlet, which would keep waiting for a success.
-func refusedShoot(ctx context.Context, p *rig.Run, shoot *gardencorev1beta1.Shoot, words ...string) (message string) {
+// requireShootRefusal is like requireRefusal, for a shoot with one extension. The error must
+// contain all words: an earlier error can have another cause, such as a Secret that gardenlet has
+// not yet copied to the seed. At the end, gardenlet is stopped: it would keep waiting for a
+// success.
+func requireShootRefusal(ctx context.Context, p *rig.Run, shoot *gardencorev1beta1.Shoot, words ...string) (message string) {
 	p.Helper()
 	config := shoot.Spec.Extensions[0].ProviderConfig.Raw
 	flow := p.Background(ctx, func(ctx context.Context) error { return p.Session.Testbed.Gardenlet.Reconcile(ctx, shoot) })

@@ -60,8 +60,8 @@ func caRotation() rig.Scenario {
 	)
 }
 
-// awaitCAs waits until alpha's hosts.toml on every worker contains the CA bundle of the Extension's
-// status. It returns this bundle, which must contain the given number of CAs.
+// awaitCAs waits until alpha's hosts.toml on every worker contains the CA bundle from the
+// Extension's status, and returns this bundle. The bundle must contain the given number of CAs.
 func awaitCAs(ctx context.Context, p *rig.Run, count int) string {
 	p.Helper()
 	extension := p.Extension(ctx)

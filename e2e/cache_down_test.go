@@ -72,9 +72,9 @@ func provePastCache(ctx context.Context, p *rig.Run, host string, direct time.Du
 	p.Fatalf("the pulls took %s and %s direct, want at most %s more", strings.Join(all, ", "), rig.Seconds(direct), rig.MaxPull)
 }
 
-// stopCache returns a step that scales the cache of an upstream to 0 until the scenario ends. The
-// step first sets the annotation "ignore" on the ManagedResource, as an operator would, so that
-// gardener-resource-manager does not scale the cache up again.
+// stopCache returns a step that scales the cache of an upstream to 0 replicas until the scenario
+// ends. The step first sets the annotation "ignore" on the ManagedResource, as an operator would,
+// so that gardener-resource-manager does not scale the cache up again.
 func stopCache(host string) func(context.Context, *rig.Run) {
 	return func(ctx context.Context, p *rig.Run) {
 		service, ok := p.Services(ctx)[host]
@@ -89,7 +89,7 @@ func stopCache(host string) func(context.Context, *rig.Run) {
 	}
 }
 
-// scale sets the replicas of a cache and waits until its Service has as many ready endpoints.
+// scale sets a cache's number of replicas, and waits until exactly that many are ready.
 func scale(ctx context.Context, p *rig.Run, service corev1.Service, replicas int) error {
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: service.Namespace, Name: service.Name}}
 	patch := client.RawPatch(client.Merge.Type(), fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))

@@ -92,7 +92,7 @@ func credentials() rig.Scenario {
 }
 
 // newCredentials returns the name of a robot account, and a password that bad quoting or splitting
-// would corrupt. Both ends of the password are random letters, to recognize a leaked part.
+// would corrupt. The password has random letters at both ends, so that a leaked part is found.
 func newCredentials() upstream.Credentials {
 	password := rand.Text()[:12] + `'$#&:"` + " \\%s`\n\xff\xfe" + rand.Text()[:12]
 	return upstream.Credentials{Username: []byte("@robot-" + rand.Text()[:12]), Password: []byte(password)}
@@ -155,8 +155,8 @@ var badSecrets = []struct {
 }
 
 // proveBadSecretsRefused proves that each bad Secret puts the Extension in Error, and that no cache
-// changes. The error contains the field and the cause, but no content of the Secret. The last cache
-// refers to the Secret.
+// changes. The error must contain the field and the cause, but no content of the Secret. The last
+// of the caches refers to the Secret.
 func proveBadSecretsRefused(ctx context.Context, p *rig.Run, refer rig.References, caches []v1alpha3.RegistryCache) {
 	p.Helper()
 	before := stateOfCaches(ctx, p, rig.Upstreams(caches)...)
@@ -167,9 +167,9 @@ func proveBadSecretsRefused(ctx context.Context, p *rig.Run, refer rig.Reference
 		all[bad.name] = p.Secret(ctx, bad.data, bad.change)
 	}
 	for _, bad := range badSecrets {
-		refusedFor(ctx, p, all, caches, bad.name, bad.word)
+		requireRefusalFor(ctx, p, all, caches, bad.name, bad.word)
 	}
-	refusedFor(ctx, p, all, caches, "nowhere", "nowhere")
+	requireRefusalFor(ctx, p, all, caches, "nowhere", "nowhere")
 	if after := stateOfCaches(ctx, p, rig.Upstreams(caches)...); after != before {
 		p.Fatalf("a bad Secret changed caches:\nbefore:\n%s\nafter:\n%s", before, after)
 	}
@@ -177,24 +177,24 @@ func proveBadSecretsRefused(ctx context.Context, p *rig.Run, refer rig.Reference
 	// Now only spec.resources changes, not the providerConfig.
 	name := *caches[len(caches)-1].SecretReferenceName
 	all[name] = all[badSecrets[0].name]
-	refusedFor(ctx, p, all, caches, name, badSecrets[0].word)
+	requireRefusalFor(ctx, p, all, caches, name, badSecrets[0].word)
 	p.Evidence("%d bad Secrets: Error with field path", len(badSecrets)+2)
 }
 
-// refusedFor proves that the Extension is in Error when the last cache uses the reference.
-func refusedFor(ctx context.Context, p *rig.Run, refer rig.References, caches []v1alpha3.RegistryCache, reference, word string) {
+// requireRefusalFor proves that the Extension is in Error when the last cache uses the reference.
+func requireRefusalFor(ctx context.Context, p *rig.Run, refer rig.References, caches []v1alpha3.RegistryCache, reference, word string) {
 	p.Helper()
 	caches = slices.Clone(caches)
 	caches[len(caches)-1].SecretReferenceName = ptr.To(reference)
 	shoot, err := refer.Shoot(caches...)
 	p.Check(err)
-	if message := refusedShoot(ctx, p, shoot, referenceField, word); strings.Contains(message, "hidden-word") {
+	if message := requireShootRefusal(ctx, p, shoot, referenceField, word); strings.Contains(message, "hidden-word") {
 		p.Fatalf("reference %s: lastError shows content of the Secret: %s", reference, message)
 	}
 }
 
-// proveSecret proves that the credentials are only in Secrets. It searches logs, the objects of the
-// caches, the Extension, the nodes and the upstream's log.
+// proveSecret proves that the credentials are only in Secrets. The search covers logs, the objects
+// of the caches, the Extension, the nodes and the upstream's log.
 func proveSecret(ctx context.Context, p *rig.Run, registry *upstream.Registry, all ...upstream.Credentials) {
 	p.Helper()
 	places := map[string]string{
@@ -225,7 +225,7 @@ func proveSecret(ctx context.Context, p *rig.Run, registry *upstream.Registry, a
 	p.Evidence("credentials in none of %d places", len(places))
 }
 
-// traces returns texts to search for. A place that contains one of them shows the credentials.
+// traces returns parts and encodings of the credentials. A place that contains one leaks them.
 func traces(c upstream.Credentials) []string {
 	const random = 12
 	return []string{

@@ -23,7 +23,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
-// deleteShoot proves that no cleaner runs when a shoot is deleted: its nodes are deleted earlier.
+// deleteShoot proves that no cleaner runs when a shoot is deleted. Its nodes are deleted first.
 func deleteShoot() rig.Scenario {
 	var watched *deletion
 	return rig.New("delete-shoot",
@@ -62,7 +62,7 @@ func watchDeletion(ctx context.Context, p *rig.Run) *deletion {
 }
 
 // proveNoCleaner proves that no recording contains a cleaner. To complete each recording, it
-// creates a last object, the fence, and waits for the event of this object.
+// creates one more object, the fence, and waits for the event of this object.
 func (d *deletion) proveNoCleaner(ctx context.Context, p *rig.Run) {
 	p.Helper()
 	seen := 0
@@ -91,8 +91,8 @@ func (d *deletion) proveNoCleaner(ctx context.Context, p *rig.Run) {
 // originLabel distinguishes Gardener's own ManagedResources from those of extensions.
 const originLabel = "origin"
 
-// extensionFinalizer is the extension's finalizer. The extension removes the finalizer after it has
-// deleted all objects that it created.
+// extensionFinalizer is the finalizer that the extension sets. The extension removes this finalizer
+// after it has deleted all objects that it created.
 const extensionFinalizer = "extensions.gardener.cloud/registry-cache"
 
 // proveOrder proves gardenlet's order (reconciler_delete.go of Gardener v1.147.1): machines, then
@@ -162,8 +162,8 @@ type stage struct {
 	count       int
 }
 
-// deletions returns the stage of the objects that match. It fails the scenario if no matching
-// object was deleted, or if one is left.
+// deletions returns the stage of the objects that match. The scenario fails if no matching object
+// was deleted, or if one is left.
 func deletions(p *rig.Run, recording *timeline.Recording, match func(timeline.Event) bool) stage {
 	p.Helper()
 	all, err := recording.Events()

@@ -24,8 +24,8 @@ import (
 )
 
 const (
-	// loopUpWithin bounds each round of `make dev`. The first is the longest, because it links both
-	// programs.
+	// loopUpWithin bounds each round of `make dev`. The first round takes longest, because it links
+	// both programs.
 	loopUpWithin = 3 * time.Minute
 	// loopEndsWithin bounds the time that Ctrl-C takes.
 	loopEndsWithin = 30 * time.Second
@@ -47,7 +47,7 @@ type devLoop struct {
 func built() []string { return []string{"bin/skaffold", "bin/kubectl", "bin/testbed"} }
 
 // startLoop starts `make dev` in a copy of the sources, with the programs in bin/, and stops it
-// when the scenario ends. After a failure it also reinstalls the testbed's extension.
+// when the scenario ends. If the scenario has failed, the testbed's extension is also reinstalled.
 func startLoop(ctx context.Context, p *rig.Run) *devLoop {
 	p.Helper()
 	for _, program := range built() {
@@ -104,7 +104,7 @@ func (l *devLoop) command(ctx context.Context) *exec.Cmd {
 	return cmd
 }
 
-// loopEnvironment returns the environment of this process without the variables of make. `make dev`
+// loopEnvironment returns the environment of this process without make's variables. `make dev`
 // stores its executables in the cache folder, and shares Go's build cache with this process.
 func loopEnvironment(ctx context.Context, cache string) ([]string, error) {
 	compiled, err := command.Output(ctx, "go", "env", "GOCACHE")
@@ -119,8 +119,8 @@ func loopEnvironment(ctx context.Context, cache string) ([]string, error) {
 	return append(environment, "GOCACHE="+strings.TrimSpace(compiled), "XDG_CACHE_HOME="+cache), err
 }
 
-// interrupt sends Ctrl-C and waits until all processes have exited, even if ctx is canceled. If
-// some do not exit in time, it kills them and returns an error.
+// interrupt sends Ctrl-C and waits until all processes of the group have exited, even if ctx is
+// canceled. Processes that do not exit in time are killed, and an error is returned.
 func (l *devLoop) interrupt(ctx context.Context) error {
 	l.End()
 	left := rig.Await(context.WithoutCancel(ctx), "nothing of make dev runs", loopEndsWithin, func(context.Context) (bool, string, error) {

@@ -115,12 +115,12 @@ func provePathsAbsent(ctx context.Context, p *rig.Run, worker *cluster.Node, pat
 	}
 }
 
-// latecomer is a worker that gets its old configuration again after the cleaner has run. It stands
-// for a node that joins with the old OperatingSystemConfig when the cleaner is already gone.
+// latecomer is a worker that gets its previous configuration again after the cleaner has run, like
+// a node that joins with a stale OperatingSystemConfig when the cleaner is already gone.
 type latecomer struct {
 	worker *cluster.Node
 	host   string
-	// unit and hosts are the old contents of the unit file and of hosts.toml.
+	// unit and hosts are the previous contents of the unit file and of hosts.toml.
 	unit, hosts string
 }
 

@@ -10,7 +10,7 @@
 //
 //	go test -c -tags e2e -o bin/e2e.test ./e2e && RUN='^pull-through$' KEEP=1 bin/e2e.test
 //
-// The package must not depend on how the testbed is built. Package rig contains the code that
+// The package must contain no code that builds the testbed. Package rig contains the code that
 // scenarios share, package timeline records the order of events, package report renders the
 // results, package profile measures CPU time.
 package e2e

@@ -158,7 +158,7 @@ func chartObjects(p *rig.Run) (objects []rendered) {
 }
 
 // exampleObjects returns the objects in examples. The seed has no project namespaces, so the
-// Secrets get the namespace default.
+// Secrets are put in the namespace "default".
 func exampleObjects(p *rig.Run) (objects []rendered) {
 	p.Helper()
 	for _, file := range append(files(p, "examples/*.yaml"), files(p, "examples/shoots/*.yaml")...) {
@@ -172,8 +172,8 @@ func exampleObjects(p *rig.Run) (objects []rendered) {
 	return objects
 }
 
-// files returns the files of the repository that match the pattern. It fails the scenario if no
-// file matches.
+// files returns the files of the repository that match the pattern. The scenario fails if there are
+// none.
 func files(p *rig.Run, pattern string) []string {
 	p.Helper()
 	found, err := filepath.Glob(pattern)

@@ -25,7 +25,7 @@ import (
 )
 
 // dryRun proves that API servers accept, without a warning, all objects of the extension and its
-// charts. The shoot checks caches and cleaner. The seed checks monitoring, charts and examples.
+// charts. The shoot's server checks caches and cleaner. The seed's server checks the other objects.
 func dryRun() rig.Scenario {
 	var shoot, seed *judge
 	return rig.New("dry-run",
@@ -129,8 +129,8 @@ func (j *judge) createNamespaces(ctx context.Context, p *rig.Run, objects []rend
 }
 
 // accepts fails the scenario for each object with an error or a warning. StatefulSets and
-// Deployments must also comply with "restricted". The cleaner's DaemonSet cannot comply, because it
-// changes files of the node.
+// Deployments must also comply with the standard "restricted". The cleaner's DaemonSet cannot
+// comply, because it changes files of the node.
 func (j *judge) accepts(ctx context.Context, p *rig.Run, objects []rendered) {
 	p.Helper()
 	if len(objects) == 0 {
@@ -180,8 +180,8 @@ func dryRunCaches(p *rig.Run) []dryRunCache {
 	return cases
 }
 
-// dryRunConfig returns a valid config with defaults. It has a cache for each field, and one with
-// all fields.
+// dryRunConfig returns a valid config with defaults. For each field the config has a cache that
+// sets the field, and one more cache sets all fields.
 func dryRunConfig(p *rig.Run) *v1alpha3.RegistryConfig {
 	p.Helper()
 	volume := &v1alpha3.Volume{Size: ptr.To(resource.MustParse("1500Mi")), StorageClassName: ptr.To("fast")}

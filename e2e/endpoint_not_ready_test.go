@@ -22,7 +22,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/e2e/timeline"
 )
 
-// wantedFailures is enough to prove retries. More would take longer because of the backoff.
+// wantedFailures failures prove that the extension retries. More would take longer (backoff).
 const wantedFailures = 2
 
 // endpointNotReady proves that the Extension reports why a cache has no Service, and recovers once
@@ -82,7 +82,7 @@ func endpointNotReady() rig.Scenario {
 }
 
 // awaitFailures waits until the Extension's state has changed to Error the wanted number of times.
-// It returns the Extension as it was after each change.
+// The result is the Extension as it was after each change.
 func awaitFailures(ctx context.Context, p *rig.Run, history *timeline.Recording, wanted int) []*extensionsv1alpha1.Extension {
 	p.Helper()
 	var failures []*extensionsv1alpha1.Extension
@@ -98,7 +98,7 @@ func awaitFailures(ctx context.Context, p *rig.Run, history *timeline.Recording,
 	return failures
 }
 
-// failuresIn returns the Extension as it was after each change to Error, the end of one attempt.
+// failuresIn returns the Extension as it was after each change to Error, which ends one attempt.
 func failuresIn(events []timeline.Event) ([]*extensionsv1alpha1.Extension, error) {
 	var failures []*extensionsv1alpha1.Extension
 	var before gardencorev1beta1.LastOperationState
@@ -121,7 +121,7 @@ func failuresIn(events []timeline.Event) ([]*extensionsv1alpha1.Extension, error
 const refusal = "e2e refuses the Service of gamma"
 
 // refuseService creates a policy with which the shoot's API server rejects the Service of an
-// upstream, as a user's policy or quota would. It returns when the policy is active. The policy
+// upstream, as a user's policy or quota would, and waits until the policy is active. The policy
 // lasts until rig.AllowServices is called or the scenario ends.
 func refuseService(ctx context.Context, p *rig.Run, host string) {
 	p.Helper()

@@ -19,8 +19,8 @@ import (
 // fieldBugsFile contains the results. `make field-bugs` writes them to docs/field-bugs.md.
 const fieldBugsFile = "field-bugs.json"
 
-// fieldBugs returns the field bugs of the lane as scenarios, in the order of the catalog. They
-// consist of command lines of `testbed`, see kind/fieldbugs.
+// fieldBugs returns the field bugs of the lane as scenarios, in the order of the catalog. The
+// scenarios run command lines of `testbed`, see kind/fieldbugs.
 func fieldBugs(lane fieldbugs.Lane) []rig.Scenario {
 	var all []rig.Scenario
 	for _, bug := range fieldbugs.InLane(lane) {

@@ -29,7 +29,7 @@ import (
 const plantedAgent = "e2e-planted"
 
 // forbidden proves that the charts grant all permissions that the extension and its admission need:
-// the seed's API server forbade none of their requests in the whole run. The scenario is last.
+// the seed's API server forbade none of their requests in the whole run. This scenario runs last.
 func forbidden() rig.Scenario {
 	var accounts []string
 	return rig.New("forbidden",

@@ -91,8 +91,8 @@ func awaitWorkers(ctx context.Context, p *rig.Run) {
 	})
 }
 
-// cachedEverywhere pulls a new image on every worker. It proves that the cache fetched the image
-// once, and that no node fetched it from the upstream.
+// cachedEverywhere pulls a new image on every worker, and proves that the cache fetched the image
+// once, and that no node fetched the image from the upstream.
 func cachedEverywhere(ctx context.Context, p *rig.Run, host string) accesslog.Evidence {
 	p.Helper()
 	img := p.Push(ctx, host)

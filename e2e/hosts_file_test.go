@@ -17,14 +17,14 @@ const (
 	// writtenWithin bounds the time until the script restores a changed hosts.toml. The script checks
 	// the file every 5 s.
 	writtenWithin = 30 * time.Second
-	// openedFile is a hard link to a hosts.toml. It stands for a process that has the file open.
+	// openedFile is a hard link to a hosts.toml. Like an open file, it still shows replaced content.
 	openedFile = "/etc/containerd/e2e-hosts.toml"
 	changeMade = "# changed by somebody\n"
 )
 
-// hostsFile proves that a hosts.toml is replaced atomically, so that no pull reads a partial file,
-// and that it contains the URL of the upstream, so that a node that cannot reach the cache pulls
-// from that URL.
+// hostsFile proves that hosts.toml is replaced atomically, so that no pull reads a partial file.
+// The scenario also proves that hosts.toml contains the upstream's URL: a node that cannot reach
+// the cache pulls from this URL.
 func hostsFile() rig.Scenario {
 	return rig.New("hosts-file",
 		rig.Prove("alpha and beta are cached", rig.Cached(rig.Alpha, rig.Beta)),

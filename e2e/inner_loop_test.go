@@ -22,19 +22,19 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// liveWithin is how long a saved line may take to reach the shoot. It is generous, for busy
+// liveWithin is how long a saved line may take to reach the shoot. The bound is generous, for busy
 // machines; the evidence has the actual time.
 const liveWithin = 2 * time.Minute
 
 // answerTimeout bounds one request to a pod.
 const answerTimeout = 2 * time.Second
 
-// innerLoop proves that `make dev` deploys a changed line when it is saved, without a registry, and
-// leaves no process behind. It works on a copy of the sources.
+// innerLoop proves that `make dev`, in a copy of the sources, deploys a changed line as soon as the
+// line is saved, needs no registry, and leaves no process behind.
 func innerLoop() rig.Scenario {
 	var loop *devLoop
-	// Each change of the scenario is one line with the mark. The mark is unique, so that the result
-	// is not in Go's build cache.
+	// Each change of the scenario is one line with the mark. The mark is unique, so that Go's build
+	// cache does not contain the changed program.
 	mark := "e2e-" + strings.ToLower(rand.Text()[:10])
 	return rig.New("inner-loop",
 		rig.Prove("alpha and beta are cached", rig.Cached(rig.Alpha, rig.Beta)),
@@ -90,7 +90,7 @@ func innerLoop() rig.Scenario {
 	)
 }
 
-// unannotated returns a text that names a cache's StatefulSet without the annotation, or "".
+// unannotated returns a text that names a StatefulSet without the annotation, or "".
 func unannotated(ctx context.Context, p *rig.Run, annotation string) (string, error) {
 	sets := &appsv1.StatefulSetList{}
 	if err := p.Session.Shoot.List(ctx, sets, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost}); err != nil {
@@ -107,8 +107,8 @@ func unannotated(ctx context.Context, p *rig.Run, annotation string) (string, er
 	return "", nil
 }
 
-// unchanged requests the path from each pod of the caches. It returns a text that names a pod whose
-// answer is not the path, or "".
+// unchanged requests the path from each pod of the caches. The result is a text that names a pod
+// whose answer is not the path, or "".
 func unchanged(ctx context.Context, shoot kubernetes.Interface, path string) (string, error) {
 	pods, err := shoot.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{LabelSelector: v1alpha3.LabelUpstreamHost})
 	if err != nil {
@@ -130,7 +130,7 @@ func unchanged(ctx context.Context, shoot kubernetes.Interface, path string) (st
 	return "", nil
 }
 
-// failure returns the error, or the error of make dev if it has exited.
+// failure returns err or, if err is nil, the error with which make dev has already exited.
 func failure(err error, loop *devLoop) error {
 	if err == nil {
 		return loop.Failed()

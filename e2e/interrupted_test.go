@@ -24,13 +24,12 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
-// interruptedTimeout bounds an operation of the extension that is killed once.
+// interruptedTimeout bounds an operation during which the extension is killed once.
 const interruptedTimeout = 90 * time.Second
 
-// interrupted kills the extension while it removes beta from the nodes, while it adds a cache with
-// HTTPS, and while it is disabled. It proves that the extension completes each of these operations
-// and leaves no cleaner. gardener-node-agent is stopped until the end, so only the cleaner removes
-// files from nodes.
+// interrupted proves that the extension completes an operation during which it is killed, and
+// leaves no cleaner. The operations remove beta from the nodes, add a cache with HTTPS, and disable
+// the extension. gardener-node-agent is stopped, so only the cleaner removes files from nodes.
 func interrupted() rig.Scenario {
 	var release func(context.Context) error
 	var flow *rig.Background
@@ -115,12 +114,12 @@ func awaitCleaner(ctx context.Context, p *rig.Run, flow *rig.Background) {
 	})
 }
 
-// leaderLease is the leader election lease of the extension. Its holder is <pod>_<random>, so each
-// process has its own holder identity.
+// leaderLease is the leader election lease of the extension. The holder identity is <pod>_<random>,
+// so it differs for each process.
 var leaderLease = client.ObjectKey{Namespace: kind.ExtensionNamespace, Name: "gardener-extension-registry-cache-leader-election"}
 
 // interrupt kills the extension during an operation and returns when another process is the leader.
-// It clears the lease of the dead process, which would otherwise take 15 seconds to expire.
+// To save time, the function clears the dead process's lease, which expires after 15 seconds.
 func interrupt(ctx context.Context, p *rig.Run, kill func(ctx context.Context, p *rig.Run, pod *corev1.Pod) error) {
 	p.Helper()
 	lease := &coordinationv1.Lease{}
@@ -141,7 +140,7 @@ func interrupt(ctx context.Context, p *rig.Run, kill func(ctx context.Context, p
 			return holder != "", "no leader", nil
 		}
 		lease.Spec.HolderIdentity = ptr.To("")
-		// A conflict means that another process has the lease, or that the killed one renewed it.
+		// A conflict means that another process has the lease, or that the dead one renewed it last.
 		if err := p.Session.Seed.Update(ctx, lease); !apierrors.IsConflict(err) {
 			return false, holder, err
 		}

@@ -115,7 +115,7 @@ func notReady() rig.Scenario {
 	)
 }
 
-// awaitAge waits until the node has this age, because a new node that is not ready may be booting.
+// awaitAge waits until the node has this age. A younger node would count as still booting.
 func awaitAge(ctx context.Context, p *rig.Run, worker *cluster.Node, age time.Duration) {
 	p.Helper()
 	p.Await(ctx, fmt.Sprintf("node %s is older than %s", worker.Name(), age), age+time.Minute, func(ctx context.Context) (bool, string, error) {

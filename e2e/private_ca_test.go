@@ -54,7 +54,7 @@ func privateCA() rig.Scenario {
 			before := stateOfCaches(ctx, p, rig.Alpha, rig.Beta, rig.Private)
 			shoot, err := rig.References{"ca": p.Secret(ctx, map[string][]byte{"bundle.crt": []byte("none")}, nil)}.Shoot(caches...)
 			p.Check(err)
-			refusedShoot(ctx, p, shoot, "caches[2].caBundleSecretReferenceName", "PEM")
+			requireShootRefusal(ctx, p, shoot, "caches[2].caBundleSecretReferenceName", "PEM")
 			if after := stateOfCaches(ctx, p, rig.Alpha, rig.Beta, rig.Private); after != before {
 				p.Fatalf("the bad bundle changed caches:\nbefore:\n%s\nafter:\n%s", before, after)
 			}

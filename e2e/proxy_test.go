@@ -104,8 +104,8 @@ func startProxy(ctx context.Context, p *rig.Run) *upstream.Proxy {
 	return proxy
 }
 
-// pullThroughCache pulls a new image of an upstream whose images are served by the host, and proves
-// that the cache fetched it.
+// pullThroughCache pulls a new image of the upstream, and proves that the cache fetched the image.
+// The images of the upstream come from the host.
 func pullThroughCache(ctx context.Context, p *rig.Run, upstream, host string) rig.Pushed {
 	p.Helper()
 	img := p.Push(ctx, host)
@@ -116,7 +116,7 @@ func pullThroughCache(ctx context.Context, p *rig.Run, upstream, host string) ri
 	return img
 }
 
-// proxyLog returns the proxy's requests, without those of the testbed.
+// proxyLog returns the requests to the proxy, without those of the testbed.
 func proxyLog(ctx context.Context, p *rig.Run, proxy *upstream.Proxy) accesslog.Records {
 	p.Helper()
 	records, err := proxy.Log(ctx)
@@ -145,7 +145,7 @@ func proveNotProxied(ctx context.Context, p *rig.Run, proxy *upstream.Proxy, hos
 }
 
 // exposeInCluster gives an upstream of the testbed an address in the shoot's service network until
-// the scenario ends. It returns the address.
+// the scenario ends, and returns this address.
 func exposeInCluster(ctx context.Context, p *rig.Run, host string) string {
 	p.Helper()
 	service := &corev1.Service{

@@ -19,26 +19,26 @@ func pullReport() rig.Scenario {
 		rig.Prove("alpha and beta are cached", rig.Cached(rig.Alpha, rig.Beta)),
 		rig.Prove("a blob that the cache fetched for this pull is a miss", func(ctx context.Context, p *rig.Run) {
 			img = p.Push(ctx, rig.Alpha)
-			reported(ctx, p, img, pull.Options{Node: p.Worker(0).Name()}, pull.CacheMiss)
+			requireSource(ctx, p, img, pull.Options{Node: p.Worker(0).Name()}, pull.CacheMiss)
 			p.FetchedOnce(ctx, img, accesslog.AskerCache)
 		}),
 
 		rig.Prove("a blob that the cache had stored is a hit", func(ctx context.Context, p *rig.Run) {
 			before := p.Requests(ctx, img).Gets()
-			reported(ctx, p, img, pull.Options{Node: p.Worker(1).Name()}, pull.CacheHit)
+			requireSource(ctx, p, img, pull.Options{Node: p.Worker(1).Name()}, pull.CacheHit)
 			if blobs := p.Requests(ctx, img).Gets()[len(before):].Blobs(); len(blobs) != 0 {
 				p.Fatalf("%s got requests for %d blobs, so they were no hits", rig.Alpha, len(blobs))
 			}
 		}),
 
 		rig.Prove("a blob that the node has is served by the node", func(ctx context.Context, p *rig.Run) {
-			reported(ctx, p, img, pull.Options{Node: p.Worker(1).Name()}, pull.FromNode)
+			requireSource(ctx, p, img, pull.Options{Node: p.Worker(1).Name()}, pull.FromNode)
 		}),
 
 		rig.Prove("a blob that bypassed the cache is served by the upstream", func(ctx context.Context, p *rig.Run) {
 			p.Break(ctx, "cache/"+rig.Alpha, spec.Refuse)
 			other := p.Push(ctx, rig.Alpha)
-			report := reported(ctx, p, other, pull.Options{Node: p.Worker(0).Name()}, pull.FromUpstream)
+			report := requireSource(ctx, p, other, pull.Options{Node: p.Worker(0).Name()}, pull.FromUpstream)
 			p.FetchedOnce(ctx, other, accesslog.AskerNode)
 			if report.Total.Fallbacks != 1 {
 				p.Fatalf("%d fallbacks are reported, want 1", report.Total.Fallbacks)
@@ -48,9 +48,9 @@ func pullReport() rig.Scenario {
 	)
 }
 
-// The function reported pulls an image like `testbed pull`. The report must name this source for
-// the config and each layer. The manifest is not compared, because its tag is resolved each time.
-func reported(ctx context.Context, p *rig.Run, img rig.Pushed, options pull.Options, want pull.Source) *pull.Report {
+// requireSource pulls an image like `testbed pull`. The report must name this source for the config
+// and each layer. The manifest is not compared, because its tag is resolved each time.
+func requireSource(ctx context.Context, p *rig.Run, img rig.Pushed, options pull.Options, want pull.Source) *pull.Report {
 	p.Helper()
 	options.Image, options.Times, options.Parallel, options.Timeout = img.Reference(), 1, 1, rig.PullTimeout
 	report, err := pull.Run(ctx, p.Session.Testbed, options)

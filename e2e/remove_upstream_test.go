@@ -19,9 +19,9 @@ type removal struct {
 	release func(ctx context.Context) error
 }
 
-// remove makes gardenlet reconcile the shoot with only the remaining upstreams. It returns when the
-// Services of the removed upstreams are deleted. Until finish is called, gardener-node-agent is
-// stopped and images of alpha are pulled.
+// remove makes gardenlet reconcile the shoot with only the remaining upstreams, and waits until the
+// Services of the removed upstreams are deleted. Until removal.finish is called,
+// gardener-node-agent is stopped and images of alpha are pulled.
 func remove(ctx context.Context, p *rig.Run, removed, remain []string) *removal {
 	p.Helper()
 	r := &removal{order: rig.WatchCleaning(ctx, p, removed...), release: p.HoldNodeAgents(ctx)}

@@ -30,9 +30,9 @@ var (
 	lane    fieldbugs.Lane
 )
 
-// onShoot returns the scenarios on the testbed's shoot in the order in which they run. Each leaves
-// the shoot close to the starting state of the next one. Scenarios that delete the shoot or its
-// machines come last.
+// onShoot returns the scenarios on the testbed's shoot in the order in which they run. Each
+// scenario leaves the shoot close to the starting state of the next one. Scenarios that delete the
+// shoot or its machines come last.
 func onShoot() []rig.Scenario {
 	return []rig.Scenario{
 		pullThrough(),
@@ -80,9 +80,9 @@ func onShootInLane() []rig.Scenario {
 	return append(all, fieldBugs(lane)...)
 }
 
-// onSeed returns the scenarios that need no shoot with nodes. They run one after another, parallel
-// to those on the shoot. They must tolerate some seconds without the extension, because they may
-// run at the same time as stock-image, interrupted or upgrade.
+// onSeed returns the scenarios that need no shoot with nodes. These scenarios run one after
+// another, in parallel to those on the shoot. Each must tolerate some seconds without the
+// extension, because the scenario stock-image, interrupted or upgrade may run at the same time.
 func onSeed() []rig.Scenario {
 	return []rig.Scenario{
 		admission(),
@@ -103,7 +103,7 @@ func TestMain(m *testing.M) {
 	os.Exit(run(m))
 }
 
-// TestScenarios runs the scenarios on the shoot and on the seed in parallel, then onWholeRun.
+// TestScenarios runs onShoot and onSeed in parallel, then onWholeRun.
 func TestScenarios(t *testing.T) {
 	t.Run("clusters", func(t *testing.T) {
 		t.Run("shoot", func(t *testing.T) {

@@ -90,7 +90,7 @@ func tlsOn() rig.Scenario {
 	return rig.New("tls", steps...)
 }
 
-// asks returns an error unless curl on a node gets this HTTP status or error from an endpoint.
+// asks returns an error unless the status or error of curl on a node contains want.
 func asks(ctx context.Context, worker *cluster.Node, want, endpoint string, arguments ...string) error {
 	argv := append([]string{"curl", "--silent", "--max-time", "10", "--output", "/dev/null", "--write-out", "%{http_code}"}, arguments...)
 	out, err := worker.Exec(ctx, append(argv, endpoint+"/v2/")...)
@@ -103,9 +103,9 @@ func asks(ctx context.Context, worker *cluster.Node, want, endpoint string, argu
 	return nil
 }
 
-// damaged describes a worker after alpha's hosts.toml on it was damaged. After the damage a pull
-// starts, which must succeed.
-type damaged struct {
+// damagedWorker describes a worker after alpha's hosts.toml on it was damaged, and the pull that
+// was started after the damage. The pull must succeed.
+type damagedWorker struct {
 	worker *cluster.Node
 	before string
 	// since is the time of the damage, in seconds since 1970.
@@ -119,9 +119,9 @@ func proveRestored(ctx context.Context, p *rig.Run, damage damage) {
 	p.Helper()
 	images := []rig.Pushed{p.Push(ctx, rig.Alpha), p.Push(ctx, rig.Alpha)}
 	start := time.Now()
-	nodes := []damaged{}
+	nodes := []damagedWorker{}
 	for i := range damage.scripts {
-		nodes = append(nodes, damage.do(ctx, p, i, images[i]))
+		nodes = append(nodes, damage.inflict(ctx, p, i, images[i]))
 	}
 	p.Await(ctx, "alpha's hosts.toml is restored on both workers", restoredWithin, func(ctx context.Context) (bool, string, error) {
 		for _, node := range nodes {
@@ -149,11 +149,11 @@ before=$(sha256sum -- "$1")
 %s
 [ "$(sha256sum -- "$1" 2>/dev/null)" != "$before" ] || { echo "the damage changed nothing" >&2; exit 1; }`
 
-// The method do damages alpha's hosts.toml on the i-th worker and starts a pull on that worker.
-func (d damage) do(ctx context.Context, p *rig.Run, i int, img rig.Pushed) damaged {
+// inflict damages alpha's hosts.toml on the i-th worker and starts a pull on that worker.
+func (d damage) inflict(ctx context.Context, p *rig.Run, i int, img rig.Pushed) damagedWorker {
 	p.Helper()
 	worker := p.Worker(i)
-	node := damaged{worker: worker, before: p.Hosts(ctx, worker, rig.Alpha)}
+	node := damagedWorker{worker: worker, before: p.Hosts(ctx, worker, rig.Alpha)}
 	since, err := worker.Script(ctx, fmt.Sprintf(damageScript, d.scripts[i]), rig.HostsPath(rig.Alpha))
 	p.Check(err)
 	node.since = strings.TrimSpace(since)

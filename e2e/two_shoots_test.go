@@ -119,8 +119,8 @@ func proveNoCleanerIn(ctx context.Context, p *rig.Run, daemons *timeline.Recordi
 	}
 }
 
-// proveAnswers proves that a cache answers a node. It waits, because kube-proxy updates the node
-// some time after a pod is ready.
+// proveAnswers proves that a cache answers a node. The answer may take a moment, because kube-proxy
+// updates the node some time after a pod is ready.
 func proveAnswers(ctx context.Context, p *rig.Run, node *cluster.Node, endpoint string) {
 	p.Helper()
 	p.Await(ctx, endpoint+" answers", 15*time.Second, func(ctx context.Context) (bool, string, error) {

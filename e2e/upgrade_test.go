@@ -31,14 +31,14 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// previous contains files of the previous version: its chart, the objects that it deployed into a
-// shoot for alpha, and the script and unit that it wrote to nodes. Each argument of the unit has
-// three fields. The unit exits when hosts.toml is written. The old images are not published, so the
+// previousVersion contains files of the previous version: its chart, the objects that it deployed
+// into a shoot for alpha, and the script and unit that it wrote to nodes. Each argument of the unit
+// has three fields. The unit exits when hosts.toml is written. The images are not published, so the
 // chart runs no replica, and the cache runs the image of this version. _helpers.tpl needs the
 // prefix all:.
 //
 //go:embed all:testdata/upgrade
-var previous embed.FS
+var previousVersion embed.FS
 
 const (
 	previousChart  = "testdata/upgrade/chart"
@@ -129,7 +129,7 @@ func upgrade() rig.Scenario {
 // installPrevious installs the previous version's chart, without a replica, over the current one.
 func installPrevious(ctx context.Context, p *rig.Run, current *appsv1.Deployment) {
 	p.Helper()
-	chart, err := fs.Sub(previous, previousChart)
+	chart, err := fs.Sub(previousVersion, previousChart)
 	p.Check(err)
 	p.Check(bringup.InstallStopped(ctx, p.Session.Testbed, chart))
 	old := rig.DeploymentOfExtension(ctx, p)
@@ -213,7 +213,7 @@ func awaitUnits(ctx context.Context, p *rig.Run, want string) {
 
 func readPrevious(p *rig.Run, file string) string {
 	p.Helper()
-	content, err := fs.ReadFile(previous, file)
+	content, err := fs.ReadFile(previousVersion, file)
 	p.Check(err)
 	return string(content)
 }

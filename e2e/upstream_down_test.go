@@ -21,13 +21,13 @@ import (
 const (
 	// maxRestart is how long a cache may take to be ready again, even if its upstream hangs.
 	maxRestart = 30 * time.Second
-	// maxStoredPull bounds a pull of a stored image while the upstream hangs. It includes one
+	// maxStoredPull bounds a pull of a stored image while the upstream hangs. The time includes one
 	// request for the tag, which times out after five seconds.
 	maxStoredPull = 10 * time.Second
 )
 
-// upstreamDown proves that a cache can start while its upstream hangs (distribution#4038). Then it
-// serves stored images by tag, and fetches new images once the upstream answers again.
+// upstreamDown proves that a cache can start while its upstream hangs (distribution#4038). The
+// cache then serves stored images by tag, and fetches new images once the upstream answers again.
 func upstreamDown() rig.Scenario {
 	var stored rig.Pushed
 	return rig.New("upstream-down",

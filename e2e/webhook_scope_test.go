@@ -76,7 +76,7 @@ func webhookScope() rig.Scenario {
 }
 
 // createConfig creates an OperatingSystemConfig that no controller reconciles, and deletes it when
-// the scenario ends. It returns the stored object and the spec that was sent.
+// the scenario ends. The results are the stored object and the spec that was sent.
 func createConfig(
 	ctx context.Context, p *rig.Run, namespace string, purpose extensionsv1alpha1.OperatingSystemConfigPurpose,
 ) (*extensionsv1alpha1.OperatingSystemConfig, *extensionsv1alpha1.OperatingSystemConfigSpec) {
@@ -115,7 +115,7 @@ func removeConfig(ctx context.Context, p *rig.Run, key client.ObjectKey) error {
 	)
 }
 
-// makeNamespace creates the namespace. It first deletes a namespace that a killed run has left.
+// makeNamespace creates the namespace. A namespace that a killed run has left is first deleted.
 func makeNamespace(ctx context.Context, p *rig.Run, namespace *corev1.Namespace) {
 	p.Helper()
 	p.Await(ctx, "namespace "+namespace.Name+" is created", time.Minute, func(ctx context.Context) (bool, string, error) {

@@ -19,8 +19,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 )
 
-// workerless proves that a shoot without workers gets a clear error instead of caches, and that it
-// can be deleted. The admission would reject such a shoot, but the admission is optional.
+// workerless proves that a shoot without workers gets a clear error instead of caches, and can be
+// deleted. The admission would reject such a shoot, but the admission is optional.
 func workerless() rig.Scenario {
 	var (
 		shoot  rig.SecondShoot

@@ -24,7 +24,7 @@ import (
 //go:embed *.yaml shoots/*.yaml
 var Files embed.FS
 
-// ShootsFolder is the folder in Files with the Shoots. Each file contains a Shoot and its Secrets.
+// ShootsFolder is the folder of the Shoots in Files. Each file contains a Shoot and its Secrets.
 const ShootsFolder = "shoots"
 
 const (
@@ -47,11 +47,11 @@ func newDecoder() runtime.Decoder {
 
 // ControllerRegistration returns the registration in examples/controller-registration.yaml.
 func ControllerRegistration() (*gardencorev1beta1.ControllerRegistration, error) {
-	return only[*gardencorev1beta1.ControllerRegistration](registrationFile)
+	return singleObject[*gardencorev1beta1.ControllerRegistration](registrationFile)
 }
 
-// only returns the single object of an example file.
-func only[T runtime.Object](name string) (T, error) {
+// singleObject returns the object of an example file that contains only one.
+func singleObject[T runtime.Object](name string) (T, error) {
 	var none T
 	objects, err := decode(name)
 	if err != nil {

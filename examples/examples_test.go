@@ -36,7 +36,7 @@ func TestControllerRegistration(t *testing.T) {
 }
 
 func TestControllerDeployment(t *testing.T) {
-	deployment, err := only[*gardencorev1.ControllerDeployment](deploymentFile)
+	deployment, err := singleObject[*gardencorev1.ControllerDeployment](deploymentFile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,9 +59,9 @@ func TestControllerDeployment(t *testing.T) {
 }
 
 // TestOperatorExtension: from the Extension, the code of gardener-operator creates the same
-// ControllerRegistration as the one in the file for the garden.
+// registration as the one in controller-registration.yaml.
 func TestOperatorExtension(t *testing.T) {
-	extension, err := only[*operatorv1alpha1.Extension](operatorFile)
+	extension, err := singleObject[*operatorv1alpha1.Extension](operatorFile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func replacesImages(t *testing.T, raw []byte) {
 	}
 }
 
-// TestNoFileIsForgotten: a test reads every example.
+// TestNoFileIsForgotten: every example is read by some test.
 func TestNoFileIsForgotten(t *testing.T) {
 	entries, err := Files.ReadDir(".")
 	if err != nil {

@@ -39,7 +39,7 @@ func TestExamplesShowWhatTheirNamesSay(t *testing.T) {
 	}
 }
 
-// readShoot returns the Shoot of a file, and its Secrets by name as the API server would store
+// readShoot returns the Shoot of a file, and its Secrets by name, as the API server would store
 // them.
 func readShoot(t *testing.T, file string) (*gardencorev1beta1.Shoot, map[string]*corev1.Secret) {
 	t.Helper()

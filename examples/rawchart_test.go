@@ -27,7 +27,7 @@ func TestRawChart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	deployment, err := only[*gardencorev1.ControllerDeployment](deploymentFile)
+	deployment, err := singleObject[*gardencorev1.ControllerDeployment](deploymentFile)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ var (
 	fieldName = regexp.MustCompile("`([^`]+)`")
 )
 
-// TestUsageListsEveryField: the table of fields lists exactly the fields of the API.
+// TestUsageListsEveryField: the table in docs/usage.md lists exactly the fields of the API.
 func TestUsageListsEveryField(t *testing.T) {
 	var documented []string
 	for _, row := range fieldRow.FindAllStringSubmatch(read(t, usage), -1) {
@@ -37,8 +37,8 @@ func TestUsageListsEveryField(t *testing.T) {
 	}
 }
 
-// fieldsOf returns the paths of all fields. If the type of a field is a struct of this API, it
-// returns the paths of the struct's fields instead.
+// fieldsOf returns the paths of all fields. If the type of a field is a struct of this API,
+// fieldsOf returns the paths of the struct's fields instead.
 func fieldsOf(of reflect.Type, prefix string) []string {
 	var fields []string
 	for i := range of.NumField() {

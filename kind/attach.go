@@ -141,8 +141,8 @@ func (t *Testbed) findUpstreams(ctx context.Context) error {
 	return nil
 }
 
-// AttachGardenlet calls AttachRunning and sets Gardenlet, with the garden that the state folder
-// stores. It builds the binaries that gardenlet deploys for a Shoot, and loads the image of
+// AttachGardenlet calls AttachRunning, sets Gardenlet with the garden stored in the state folder,
+// builds the binaries that gardenlet deploys for a Shoot, and loads the image of
 // gardener-resource-manager onto the seed's node. The caller must hold the testbed's lock.
 func (t *Testbed) AttachGardenlet(ctx context.Context) (err error) {
 	if err := t.AttachRunning(ctx); err != nil {

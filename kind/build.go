@@ -26,7 +26,7 @@ const BuildLockTimeout = 15 * time.Minute
 // PlantedBug is a bug that Build compiles into the shipped binaries, see package plantedbugs.
 type PlantedBug struct {
 	Name string
-	// Overlay writes the changed sources below folder, and returns the file for go build -overlay.
+	// Overlay writes the changed sources to folder and returns the path for go build -overlay.
 	Overlay func(root, folder string) (string, error)
 }
 
@@ -44,8 +44,8 @@ func Binaries() []image.Binary {
 	}
 }
 
-// BinaryDirectory returns the folder with the binaries of the checkout at root. Down keeps it, so
-// that go build links only programs that changed.
+// BinaryDirectory returns the folder with the binaries of the checkout at root. Down keeps the
+// folder, so that go build links only programs that changed.
 func BinaryDirectory(root string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/file"
 )
 
-// configure sets Config to the requested configuration, else the last Up's, else the default.
+// configure sets Config to the first that exists: requested, that of the last Up, the default.
 func (t *Testbed) configure(requested *configuration.Testbed, nodeImage string) {
 	t.Config = requested
 	if requested == nil {
@@ -36,7 +36,7 @@ func ReadConfiguration(path string) (*configuration.Testbed, error) {
 	return read, err
 }
 
-// WriteConfiguration writes a configuration to a file atomically. It creates a missing folder.
+// WriteConfiguration writes a configuration to a file atomically, and creates the file's folder.
 func WriteConfiguration(path string, config *configuration.Testbed) error {
 	data, err := config.Encode()
 	if err != nil {

@@ -4,8 +4,8 @@
 //
 // A Testbed has names, a state folder, locks, an owner, a configuration, and the parts that Attach
 // or Up found or created. The operations on a testbed are functions that take a *Testbed. The
-// second list below names their packages, and cmd/testbed is their command line. Package kind must
-// not know these functions, the scenarios or the command line.
+// second list below names their packages, which package kind must not import. Their command line is
+// cmd/testbed.
 //
 // The parts of a testbed, in the order in which Up uses them. Their packages must not import kind:
 //
@@ -13,8 +13,8 @@
 //   - preflight: checks of the machine.
 //   - engine, debian: the Docker Engine, and the Debian packages of the engine and of builds.
 //   - nodeimage: the image of a kind node, from Go modules and Debian packages.
-//   - image, distribution: container images of binaries and test content, and of CNCF distribution.
-//   - certificate, cluster: the CA that nodes trust and private CAs, and a kind cluster.
+//   - image, distribution: container images of binaries, of test content and of CNCF distribution.
+//   - certificate, cluster: the CA that nodes trust, private CAs, and a kind cluster.
 //   - upstream: the upstream registries, a proxy, and their access logs.
 //   - gardener, osextension: the parts of Gardener, and an operating system extension.
 //   - gardenlet, manifest: gardenlet's flows for one Shoot, and a user's Shoot from a file.
@@ -30,10 +30,10 @@
 //   - logs, trace: merged logs, and the requests of a pull.
 //   - fieldbugs, plantedbugs: bugs to reproduce, and bugs that the scenarios must detect.
 //
-// Helpers: command runs programs, nodeexec runs them on nodes, file replaces files, lock locks
-// between processes, process marks child processes, progress prints and records steps, readiness
-// checks nodes and pods, logline and hostsfile parse a log line and a hosts.toml, kindtest creates
-// testbeds for tests.
+// Helpers: command runs programs, nodeexec runs them on nodes, file replaces files, lock provides
+// locks between processes, process marks child processes, progress prints and records steps,
+// readiness checks nodes and pods, logline and hostsfile parse a log line and a hosts.toml, and
+// kindtest creates testbeds for tests.
 //
 // No shipped program imports this package or a package below it.
 package kind

@@ -13,7 +13,7 @@ import (
 // lockFiles contains the paths of a prefix's lock files, which all checkouts on the machine share.
 // The files are never removed, since all processes must lock the same file.
 type lockFiles struct {
-	prefix, directory string // directory is the checkout, which errors of other processes name
+	prefix, directory string // directory is the checkout, for the errors of other processes
 	// These are the lock files of Lock, Reserve and LockProof, in this order.
 	change, reservation, proof string
 }
@@ -39,7 +39,7 @@ func (l lockFiles) Reserve() (release func(), err error) {
 }
 
 // Lock prevents changes by other processes until unlock is called or this process ends. If another
-// process holds the lock, Lock returns at once an ErrBusy that names the process.
+// process holds the lock, Lock at once returns an ErrBusy that names that process.
 func (l lockFiles) Lock() (unlock func(), err error) {
 	unlock, err = l.hold(l.change)
 	if err != nil {
@@ -52,7 +52,7 @@ func (l lockFiles) Lock() (unlock func(), err error) {
 	return unlock, nil
 }
 
-// LockProof excludes other proofs, see package plantedbugs. Runs in a proof take the other locks.
+// LockProof excludes other proofs, see package plantedbugs. Test runs in a proof take other locks.
 func (l lockFiles) LockProof() (unlock func(), err error) { return l.hold(l.proof) }
 
 // LockHolder returns ": " and a description of the process that works on the testbed, or "".

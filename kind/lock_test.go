@@ -53,7 +53,7 @@ func TestReservedTestbed(t *testing.T) {
 	if _, err := there.Lock(); !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), "e2e.test") {
 		t.Errorf("lock while another process has reserved it: %v, want ErrBusy that names it", err)
 	}
-	// The file describes a process that has ended and whose PID this process has now.
+	// The file describes a process that has ended. This process now has that process's PID.
 	writeLockOwner(t, here.reservation, lockOwner{PID: os.Getpid(), Started: 1, Command: "old.test"})
 	if _, err := there.Lock(); !errors.Is(err, ErrBusy) || strings.Contains(err.Error(), "old.test") {
 		t.Errorf("lock while an unknown process has reserved it: %v, want ErrBusy that names no process", err)

@@ -18,7 +18,7 @@ import (
 // State is the folder with the state of one testbed. Up can recreate all of it except Garden.
 type State string
 
-// Exists reports whether the folder exists. It also returns true if that cannot be determined.
+// Exists reports whether the folder exists. Exists also returns true if that is unknown.
 func (s State) Exists() bool {
 	_, err := os.Stat(string(s))
 	return !errors.Is(err, fs.ErrNotExist)
@@ -75,7 +75,7 @@ const (
 	RoleShoot = "shoot"
 )
 
-// Kubeconfig returns the path of the kubeconfig of RoleSeed or RoleShoot, or ErrDown.
+// Kubeconfig returns the path of a cluster's kubeconfig, or ErrDown if there is no such file.
 func (t *Testbed) Kubeconfig(role string) (string, error) {
 	path, found := map[string]string{RoleSeed: t.State.SeedKubeconfig(), RoleShoot: t.State.ShootKubeconfig()}[role]
 	if !found {

@@ -40,14 +40,14 @@ type Options struct {
 	Root      string // of the repository; the default is the closest folder with its go.mod
 	Directory string // has a state folder for each prefix; the default is DefaultDirectory below Root
 	NodeImage string // a stock kindest/node image instead of the configuration's or a built one
-	// Configuration is what Up applies. Its own defaults must be set. If it is nil, Up applies the
+	// Configuration is what Up applies, with its defaults set. If Configuration is nil, Up applies the
 	// configuration of the last Up, or configuration.Default.
 	Configuration *configuration.Testbed
 	// Replace makes Up replace a running testbed of another checkout, unless a process works on that
 	// testbed.
 	Replace bool
 	// Claimed, unless nil, is called by Up after the check that Up may use the prefix, and before Up
-	// removes anything. It can remove earlier results of the caller.
+	// removes anything. Claimed can remove earlier results of the caller.
 	Claimed func()
 	Locks   string    // the folder of the locks; the default is lock.Directory, which all checkouts share
 	Out     io.Writer // receives one line per finished step; the default is os.Stderr
@@ -162,7 +162,7 @@ func (t *Testbed) UpstreamOptions(host string) upstream.Options {
 	}
 }
 
-// StartUpstream starts another upstream, see upstream.Start. It runs until StopUpstream or Down.
+// StartUpstream starts another upstream, which runs until StopUpstream or Down. See upstream.Start.
 func (t *Testbed) StartUpstream(ctx context.Context, o upstream.Options) (*upstream.Registry, error) {
 	registry, err := upstream.Start(ctx, o)
 	if err != nil {
@@ -181,8 +181,8 @@ func (t *Testbed) StopUpstream(ctx context.Context, registry *upstream.Registry)
 	return nil
 }
 
-// StartProxy starts an HTTP proxy. Its host is proxy.upstream.test with the default prefix. It runs
-// until Remove or Down.
+// StartProxy starts an HTTP proxy, which runs until Remove or Down. With the default prefix, the
+// proxy's host is proxy.upstream.test.
 func (t *Testbed) StartProxy(ctx context.Context) (*upstream.Proxy, error) {
 	return upstream.StartProxy(ctx, t.UpstreamOptions(upstream.Host(t.Prefix, "proxy")))
 }

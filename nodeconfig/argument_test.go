@@ -33,8 +33,8 @@ func TestParseArgumentIsTheInverseOfArgument(t *testing.T) {
 	}
 }
 
-// TestWithoutUpstreamsKeepsCertificates: another version of the extension may have written the
-// unit, here with another RestartSec. The certificates of the upstreams that stay are kept.
+// TestWithoutUpstreamsKeepsCertificates: the upstreams that stay keep their certificates, even if
+// another version of the extension wrote the unit (here with another RestartSec).
 func TestWithoutUpstreamsKeepsCertificates(t *testing.T) {
 	unit := strings.Replace(nodeconfig.Unit([]nodeconfig.Registry{trusting, dockerHub}, 0), "RestartSec=30", "RestartSec=31", 1)
 	changed, err := nodeconfig.WithoutUpstreams(unit, []string{dockerHub.Upstream})

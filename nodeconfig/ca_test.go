@@ -38,8 +38,8 @@ func newTestCA(t *testing.T, name string) *testCA {
 	return a
 }
 
-// server starts a server with a certificate of the CA. It discards the log about clients that do
-// not trust the certificate.
+// server starts a server with a certificate of the CA. The server does not log clients that do not
+// trust the certificate.
 func (a *testCA) server(t *testing.T, handler http.Handler) *httptest.Server {
 	t.Helper()
 	server := httptest.NewUnstartedServer(handler)
@@ -86,7 +86,7 @@ func sign(t *testing.T, template, parent *x509.Certificate, public *ecdsa.Public
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), certificate
 }
 
-// newTLSCache returns a cache with HTTPS. A node verifies it with the CA bundle in ca.
+// newTLSCache returns a cache with HTTPS, whose EndpointCA is ca.
 func newTLSCache(t *testing.T, upstream string, signer *testCA, ca []byte, handler http.HandlerFunc) *cache {
 	t.Helper()
 	c := &cache{}

@@ -35,8 +35,8 @@ func TestCertificatesAreLeftOutWithoutHTTPS(t *testing.T) {
 }
 
 // TestOnlyCertificatesGetToANode checks that neither text around certificates nor invalid
-// certificates get into hosts.toml or the unit. containerd fails each pull if a CA file has no
-// certificate.
+// certificates get into hosts.toml or the unit. If a CA file has no certificate, each pull of
+// containerd fails.
 func TestOnlyCertificatesGetToANode(t *testing.T) {
 	key := string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("secret")}))
 	noCertificate := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("none")}))

@@ -21,8 +21,8 @@ func init() {
 	log.L.Logger.SetOutput(io.Discard) // containerd logs files that it cannot parse
 }
 
-// image serves an image with that name, like a registry.
-func image(name string) http.HandlerFunc {
+// serveImage serves an image with that name, like a registry.
+func serveImage(name string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/vnd.oci.image.manifest.v1+json")
 		http.ServeContent(w, r, "", time.Time{}, strings.NewReader(name))
@@ -37,8 +37,8 @@ func certsDir(t *testing.T, upstream, content string) string {
 	return n.certs
 }
 
-// hostsOf reads a hosts.toml with containerd's own code. An error fails the pull, even if other
-// hosts work.
+// hostsOf reads a hosts.toml with containerd's own code. If it returns an error, a pull of
+// containerd fails, even if other hosts work.
 func hostsOf(t *testing.T, upstream, content string) ([]docker.RegistryHost, error) {
 	t.Helper()
 	directory := config.HostDirFromRoot(certsDir(t, upstream, content))
@@ -72,7 +72,7 @@ func tlsPair(t *testing.T) nodeconfig.Registry {
 	t.Helper()
 	cacheCA, upstreamCA := newTestCA(t, "cache"), newTestCA(t, "upstream")
 	return nodeconfig.Registry{
-		Upstream: "alpha.test", Endpoint: cacheCA.server(t, image(byCache)).URL, UpstreamURL: upstreamCA.server(t, image(byUpstream)).URL,
+		Upstream: "alpha.test", Endpoint: cacheCA.server(t, serveImage(byCache)).URL, UpstreamURL: upstreamCA.server(t, serveImage(byUpstream)).URL,
 		EndpointCA: cacheCA.PEM, UpstreamCA: upstreamCA.PEM,
 	}
 }
@@ -80,7 +80,7 @@ func tlsPair(t *testing.T) nodeconfig.Registry {
 func TestContainerdReadsHostsTOML(t *testing.T) {
 	const down = "https://127.0.0.1:1"
 	other := newTestCA(t, "other")
-	plainCache, plainUpstream := httptest.NewServer(image(byCache)), httptest.NewServer(image(byUpstream))
+	plainCache, plainUpstream := httptest.NewServer(serveImage(byCache)), httptest.NewServer(serveImage(byUpstream))
 	t.Cleanup(plainCache.Close)
 	t.Cleanup(plainUpstream.Close)
 	tls := tlsPair(t)
@@ -128,12 +128,12 @@ func TestContainerdAsksTheCacheFirst(t *testing.T) {
 	}
 }
 
-// damagedPair returns a cache with HTTPS, and an upstream without HTTPS on this machine. So
-// containerd finds the upstream even without a hosts.toml.
+// damagedPair is tlsPair with another upstream: an HTTP server on this machine, which containerd
+// finds even without a hosts.toml.
 func damagedPair(t *testing.T) nodeconfig.Registry {
 	t.Helper()
 	registry := tlsPair(t)
-	upstream := httptest.NewServer(image(byUpstream))
+	upstream := httptest.NewServer(serveImage(byUpstream))
 	t.Cleanup(upstream.Close)
 	registry.UpstreamURL = upstream.URL
 	registry.Upstream = strings.TrimPrefix(upstream.URL, "http://")
@@ -167,7 +167,7 @@ func TestContainerdNeverFailsForATruncatedFile(t *testing.T) {
 	}
 }
 
-// TestContainerdFailsForFewDamages checks that one wrong byte can fail every pull only in two
+// TestContainerdFailsForFewDamages checks that one wrong byte can make every pull fail only in two
 // places: in the only certificate, and in the file name of "ca". The script restores such a file.
 func TestContainerdFailsForFewDamages(t *testing.T) {
 	registry := damagedPair(t)

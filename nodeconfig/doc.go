@@ -3,5 +3,5 @@
 // script writes. Package nodeconfig/cleaner removes them.
 //
 // Script, Unit and HostsTOML are pure functions. The script needs only bash and curl. The package
-// must not depend on Kubernetes, on Gardener resources, or on how the files get to the node.
+// must not import Kubernetes or Gardener. How the files get to the node is up to other packages.
 package nodeconfig

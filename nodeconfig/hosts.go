@@ -33,8 +33,8 @@ func HostsPath(upstream string) string {
 // its own CA bundle.
 //
 // containerd fails a pull if it cannot read the file that "ca" names. So "ca" names hosts.toml
-// itself. The certificates come before the first "ca", so a truncated file with "ca" contains them.
-// containerd ignores unknown keys, and text around the certificates of a file.
+// itself. The certificates come before the first "ca", so a truncated file that has a "ca" also has
+// the certificates. containerd ignores unknown keys, and text around the certificates of a file.
 func HostsTOML(r Registry) string {
 	var endpointCA, upstreamCA []byte
 	if strings.HasPrefix(r.Endpoint, "https:") {
@@ -67,7 +67,7 @@ func HostsTOML(r Registry) string {
 	return toml.String()
 }
 
-// caLine names hosts.toml itself: containerd resolves paths relative to its directory.
+// caLine names hosts.toml itself: containerd looks for the file in the directory of hosts.toml.
 const caLine = `ca = "` + HostsFile + `"`
 
 // Marked returns whether the content of a hosts.toml starts with Marker.
@@ -127,7 +127,7 @@ func ParseArgument(argument string) (Registry, error) {
 
 const certificateBlock = "CERTIFICATE"
 
-// certificates returns the DER of those certificates in text that containerd's x509.CertPool reads.
+// certificates returns the certificates in text as DER, except those that x509.CertPool would skip.
 func certificates(text []byte) (found [][]byte) {
 	for {
 		var block *pem.Block

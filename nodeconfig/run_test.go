@@ -65,9 +65,9 @@ func (n *node) start(t *testing.T, arguments ...string) *process {
 	reader, writer := io.Pipe()
 	p := &process{t: t, writer: writer, cmd: exec.CommandContext(ctx, "bash", append([]string{script}, arguments...)...), lines: make(chan string, 1000)}
 	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = n.env, writer, writer
-	p.cmd.WaitDelay = patience // a child that outlives the script keeps its output open
-	// On SIGTERM the script also ends its children. SIGINT would be ignored in a background job of
-	// another script.
+	p.cmd.WaitDelay = patience // a child that outlives the script keeps the output open
+	// On SIGTERM the script also ends its children. A shell makes its background jobs ignore SIGINT,
+	// and the tests may be such a job.
 	p.cmd.Cancel = func() error { return p.cmd.Process.Signal(syscall.SIGTERM) }
 	p.ended = sync.OnceValue(p.cmd.Wait)
 	if err := p.cmd.Start(); err != nil {
@@ -161,7 +161,7 @@ func (n *node) write(t *testing.T, upstream, content string) {
 	}
 }
 
-// tool puts a fake command first in PATH. It may call the real command as "$real".
+// tool puts a fake command first in PATH. Its body may call the real command as "$real".
 func (n *node) tool(t *testing.T, name, body string) {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -171,7 +171,7 @@ func (n *node) tool(t *testing.T, name, body string) {
 	n.standIn(t, name, "real="+path+"\n"+body)
 }
 
-// standIn puts a command first in PATH that may be missing on this machine.
+// standIn puts a fake command first in PATH. The real command may be missing on this machine.
 func (n *node) standIn(t *testing.T, name, body string) {
 	t.Helper()
 	content := "#!/bin/bash\n" + body + "\n"

@@ -102,7 +102,7 @@ func TestScriptTakesADamagedFileAwayWhileCAsAreRotated(t *testing.T) {
 	n.expectHosts(t, direct)
 }
 
-// A damaged file may fail every pull of containerd. It must not stay until the cache answers.
+// A damaged file may make every pull fail. It must not stay until the cache answers.
 func TestScriptTakesADamagedFileAwayWhileTheCacheIsDown(t *testing.T) {
 	ca := newTestCA(t, "cache")
 	for name, damage := range map[string]func(content string) string{

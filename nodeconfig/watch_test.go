@@ -144,7 +144,7 @@ func TestScriptLeavesAFileAloneThatSomebodyElseTookOver(t *testing.T) {
 	}
 }
 
-// systemd stops the unit before the cleaner removes files, and waits 10 s for it.
+// The cleaner stops the unit before it removes files, and systemd gives the script 10 s to end.
 func TestScriptEndsAtOnceWhileItWatches(t *testing.T) {
 	n := watching(t)
 	n.env = append(n.env, "WATCH_INTERVAL=1000")

@@ -21,8 +21,8 @@ var ErrEmpty = errors.New("is empty")
 
 // DecodeConfig decodes the providerConfig of an Extension from JSON or YAML. It is strict: unknown,
 // duplicate and wrongly cased fields, values of a wrong type, and another apiVersion or kind are
-// errors that name the field path. apiVersion and kind may be missing. It does not set defaults or
-// validate, see SetDefaults and Validate.
+// errors that name the field path. apiVersion and kind may be missing. DecodeConfig neither sets
+// defaults nor validates, see SetDefaults and Validate.
 func DecodeConfig(raw []byte) (*RegistryConfig, error) {
 	config := &RegistryConfig{}
 	if err := decode(raw, strictDecoder, "RegistryConfig", config); err != nil {

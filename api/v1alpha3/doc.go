@@ -7,8 +7,8 @@
 // written for that extension work unchanged. caBundleSecretReferenceName and proxy.noProxy are
 // additions. Unknown fields are rejected.
 //
-// All functions are pure. The package imports no other package of this repository. It must not
-// depend on clusters, nodes or the objects that the controller deploys.
+// All functions are pure. The package imports no other package of this repository. Clusters, nodes
+// and deployed objects are up to other packages.
 //
 // +k8s:deepcopy-gen=package
 // +groupName=registry.extensions.gardener.cloud

@@ -54,8 +54,8 @@ func FuzzConfig(f *testing.F) {
 	})
 }
 
-// checkDefaults sets the defaults. It checks that neither setting them again nor storing the config
-// and reading it again changes the config.
+// checkDefaults sets the defaults. The config must not change if they are set again, or if it is
+// stored and read again.
 func checkDefaults(t *testing.T, config *v1alpha3.RegistryConfig) {
 	given := config.DeepCopy()
 	v1alpha3.SetDefaults(config)

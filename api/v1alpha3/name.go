@@ -28,10 +28,10 @@ var notDNSLabel = regexp.MustCompile(`[^a-z0-9]`)
 
 var notLabelValue = regexp.MustCompile(`[^A-Za-z0-9._-]`)
 
-// Name returns the name of the StatefulSet of the upstream's cache, and by default of its Service.
-// It is a DNS label of at most 52 characters and unique per upstream. "docker.io" gives
-// "registry-docker-io". If the host has a dash or a port, or is too long, the name ends in two
-// dashes and a hash. A name without a hash has no two dashes in a row, so the two forms never
+// Name returns the name of the StatefulSet of an upstream's cache. The Service has the same name by
+// default. The name is a DNS label of at most 52 characters and unique per upstream. "docker.io"
+// gives "registry-docker-io". If the host has a dash or a port, or is too long, the name ends in
+// two dashes and a hash. A name without a hash has no two dashes in a row, so the two forms never
 // collide.
 func Name(upstream string) string {
 	label := notDNSLabel.ReplaceAllString(strings.ToLower(upstream), "-")
@@ -53,7 +53,7 @@ func HostLabel(upstream string) string {
 	return withHash(notLabelValue.ReplaceAllString(upstream, "_"), "_", upstream, validation.LabelValueMaxLength)
 }
 
-// withHash appends separator and a hash of key to s. First it cuts s so that limit is not exceeded.
+// withHash returns s, separator and a hash of key. If this would exceed limit, it shortens s.
 func withHash(s, separator, key string, limit int) string {
 	sum := sha256.Sum256([]byte(key))
 	hash := hex.EncodeToString(sum[:])[:hashLength]
@@ -75,8 +75,8 @@ func ServiceName(cache *RegistryCache) string {
 	return Name(cache.Upstream)
 }
 
-// Several packages, the testbed and operators rely on these names and ports. Objects in running
-// Shoots contain them, so they must not change.
+// These names and ports must not change: objects in running Shoots contain them, and several
+// packages, the testbed and operators rely on them.
 const (
 	// ExtensionType is the type of the Extension resources, and the name that gardenlet gives them.
 	ExtensionType = "registry-cache"

@@ -61,7 +61,7 @@ func row(field *ast.Field) string {
 	return fmt.Sprintf("| `%s` | %s | %s |\n", name, typeText(field.Type), text)
 }
 
-// typeText returns the YAML type of a field. For a type of this package it links to its section.
+// typeText returns the YAML type of a field. A type of this package becomes a link to its section.
 func typeText(expression ast.Expr) string {
 	switch text := strings.TrimPrefix(types.ExprString(expression), "*"); text {
 	case "string":

@@ -78,8 +78,8 @@ func CABundle(secret *corev1.Secret) []byte {
 }
 
 // ValidateCABundles checks the total size of CA bundles. The argument bundles maps an upstream to
-// its result of CABundle. The only error is at the first cache with which MaxCABundlesSize is
-// exceeded.
+// its result of CABundle. If it exceeds MaxCABundlesSize, there is one error, at the first cache
+// whose bundle does not fit.
 func ValidateCABundles(config *RegistryConfig, bundles map[string][]byte) field.ErrorList {
 	sum, path := 0, (*field.Path)(nil)
 	for _, reference := range References(config) {
@@ -128,8 +128,8 @@ func certificates(bundle []byte) ([]*pem.Block, error) {
 	return blocks, nil
 }
 
-// validateSecret checks the requirements for every referenced Secret. The Secret must be immutable.
-// So its content stays as checked, and a rotation changes the reference.
+// validateSecret checks the requirements for every referenced Secret. The Secret must be immutable:
+// then its content stays as it was checked, and a rotation must refer to another Secret.
 func validateSecret(secret *corev1.Secret, path *field.Path, keys ...string) field.ErrorList {
 	var errs field.ErrorList
 	if secret.Immutable == nil || !*secret.Immutable {
@@ -196,14 +196,14 @@ func References(config *RegistryConfig) []Reference {
 	return references
 }
 
-// ValidateEntry checks the entry of spec.resources that the reference names. The argument to is the
+// ValidateEntry checks the entry called Name in spec.resources. The argument target is the
 // resourceRef of that entry, or empty if there is no such entry. Errors are reported at Path.
-func (r Reference) ValidateEntry(to autoscalingv1.CrossVersionObjectReference) field.ErrorList {
+func (r Reference) ValidateEntry(target autoscalingv1.CrossVersionObjectReference) field.ErrorList {
 	switch {
-	case to == autoscalingv1.CrossVersionObjectReference{}:
+	case target == autoscalingv1.CrossVersionObjectReference{}:
 		return r.invalid("must be the name of an entry of spec.resources")
-	case to.APIVersion != corev1.SchemeGroupVersion.String() || to.Kind != "Secret":
-		return r.invalid(fmt.Sprintf("must refer to a Secret of apiVersion v1, but the entry refers to a %s of apiVersion %s", to.Kind, to.APIVersion))
+	case target.APIVersion != corev1.SchemeGroupVersion.String() || target.Kind != "Secret":
+		return r.invalid(fmt.Sprintf("must refer to a Secret of apiVersion v1, but the entry refers to a %s of apiVersion %s", target.Kind, target.APIVersion))
 	}
 	return nil
 }

@@ -20,8 +20,8 @@ type RegistryConfig struct {
 
 // RegistryCache configures the cache of one upstream registry.
 type RegistryCache struct {
-	// Upstream is the registry as image references name it: a lower-case host name (RFC 1123) or an IP
-	// address, with an optional port. Examples: "docker.io", "registry.example.com:5000",
+	// Upstream is the registry as it is written in image references: a lower-case host name (RFC 1123)
+	// or an IP address, with an optional port. Examples: "docker.io", "registry.example.com:5000",
 	// "[2001:db8::1]:5000". Each registry can have only one cache. With or without the default port
 	// (443, or 80 if remoteURL starts with http://), an upstream is the same registry.
 	Upstream string `json:"upstream"`

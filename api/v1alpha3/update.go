@@ -8,10 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// ValidateUpdate does what Validate does, and also checks the changes to caches that exist in old.
-// The volume of such a cache cannot shrink, and cannot move to another StorageClass. Both configs
-// may be with or without defaults. An upstream that is not in old is new and can be configured
-// freely. If old is nil, ValidateUpdate only calls Validate.
+// ValidateUpdate does what Validate does, and also checks changes to the caches that the old config
+// already has. The volume of such a cache cannot shrink, and cannot move to another StorageClass.
+// Both configs may be with or without defaults. An upstream that is not in old is new and can be
+// configured freely. If old is nil, ValidateUpdate only calls Validate.
 func ValidateUpdate(config, old *RegistryConfig) field.ErrorList {
 	errs := Validate(config)
 	if old == nil {
@@ -58,8 +58,8 @@ const VolumeCannotGrow = "the volume cannot grow"
 // recreate is the advice for fields that cannot be changed.
 const recreate = "to change it, remove the cache from the Shoot and add it again in a later update; it then starts empty"
 
-// validateServiceTakeover rejects a name that the Service of another upstream has in the old
-// config. A node that still has the old configuration would pull through the wrong cache.
+// validateServiceTakeover rejects the name of a Service if another upstream's Service has it in the
+// old config. A node that still has the old configuration would pull through the wrong cache.
 func validateServiceTakeover(cache *RegistryCache, services map[string]string, path *field.Path) field.ErrorList {
 	owner, taken := services[ServiceName(cache)]
 	if !taken || owner == cache.Upstream {

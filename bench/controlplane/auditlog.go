@@ -28,8 +28,8 @@ type AuditLog struct {
 	offset int64
 }
 
-// Next returns the events since the previous call, in the order of the file. It returns no events
-// if the file does not exist, because the API server creates the file with the first event.
+// Next returns the events since the previous call, in the order of the file. If the file does not
+// exist, there are no events yet: the API server creates the file with the first event.
 func (l *AuditLog) Next() ([]auditv1.Event, error) {
 	data, err := l.rest()
 	if err != nil {
@@ -63,7 +63,7 @@ func (l *AuditLog) rest() (data []byte, err error) {
 	return io.ReadAll(file)
 }
 
-// AwaitQuiet waits for one second without a new event. It returns an error after 30 seconds.
+// AwaitQuiet waits, at most 30 seconds, until one second passes without a new event.
 func (l *AuditLog) AwaitQuiet(ctx context.Context) error {
 	size := int64(-1)
 	err := wait.PollUntilContextTimeout(ctx, quiet, quietTimeout, true, func(context.Context) (bool, error) {
@@ -126,9 +126,9 @@ func kind(event auditv1.Event) string {
 	}
 }
 
-// ByNamespace groups the events by namespace, but only for namespaces that is() accepts. An event
-// about a cluster-scoped object belongs to the namespace with the name of the object. All other
-// events are in others.
+// ByNamespace groups by namespace the events of all namespaces that the given function accepts. An
+// event about a cluster-scoped object belongs to the namespace with the name of the object. All
+// other events are in others.
 func ByNamespace(events []auditv1.Event, is func(namespace string) bool) (by map[string][]auditv1.Event, others []auditv1.Event) {
 	by = map[string][]auditv1.Event{}
 	for _, event := range events {

@@ -27,7 +27,7 @@ type Programs struct {
 
 // ControlPlane is a running API server without controllers. Its etcd does not wait for fsync.
 type ControlPlane struct {
-	// Audit is the audit log. It records only the users that are passed to Start.
+	// Audit is the audit log. It contains only requests of the users that are passed to Start.
 	Audit *AuditLog
 
 	environment *envtest.Environment
@@ -88,8 +88,8 @@ func (c *ControlPlane) Stop() error {
 }
 
 // auditPolicy returns a policy that records one event for each request of the users: at the
-// response, or at the start of a watch. It omits requests for Leases: they never stop, and their
-// number does not depend on the number of shoots.
+// response, or at the start of a watch. Requests for Leases are omitted, because they never stop,
+// and their number does not depend on the number of shoots.
 func auditPolicy(users []string) string {
 	var list strings.Builder
 	for _, user := range users {

@@ -46,7 +46,7 @@ type Process struct {
 	ended  error         // the result of cmd.Wait
 }
 
-// Start returns once caches are synced and the webhook serves. The caller must call Stop.
+// Start starts the extension and returns when it is ready. The caller must call Stop.
 func Start(ctx context.Context, o Options) (*Process, error) {
 	ports, err := freePorts(3)
 	if err != nil {
@@ -105,7 +105,7 @@ func (p *Process) Running() error {
 	}
 }
 
-// Stop ends the process. It returns nil if the process has already ended.
+// Stop ends the process, or returns nil if the process has already ended.
 func (p *Process) Stop() error {
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	select {
@@ -172,7 +172,7 @@ type Usage struct {
 	Resident, Peak uint64
 }
 
-// Usage reads the usage from the kernel. It fails if the process has ended.
+// Usage reads the usage from the kernel, and fails if the process has ended.
 func (p *Process) Usage() (Usage, error) {
 	if err := p.Running(); err != nil {
 		return Usage{}, err

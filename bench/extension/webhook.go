@@ -44,9 +44,9 @@ type Answers struct {
 	Failure error
 }
 
-// Send sends reviews with the indices 0 to requests-1 to a webhook that has a URL. It sends one
-// review per interval and, like an API server, does not wait for earlier responses. At the end it
-// waits for all responses. A latency starts when the request was due, so it includes delays by this
+// Send sends reviews with the indices 0 to requests-1 to a webhook that has a URL: one review per
+// interval and, like an API server, without waiting for earlier responses. At the end Send waits
+// for all responses. A latency starts when the request was due, so it includes delays by this
 // machine. A request that the webhook denies, or answers without a patch, counts as failed.
 func Send(
 	ctx context.Context, to admissionregistrationv1.WebhookClientConfig, interval time.Duration, requests int,

@@ -6,5 +6,5 @@
 // Services. Every shoot has a kubeconfig with its own CA bundle, so that no two shoots share a
 // connection.
 //
-// The package must not depend on what is measured.
+// The package must contain no measurements.
 package landscape

@@ -138,7 +138,7 @@ func seed() *gardencorev1beta1.Seed {
 }
 
 // The CloudProfile of a large provider has hundreds of machine types and dozens of image versions.
-// It is the largest part of every Cluster, here about 60 KiB.
+// This CloudProfile is the largest part of every Cluster, about 60 KiB.
 const (
 	machineTypes  = 350
 	imageVersions = 40
@@ -184,8 +184,8 @@ const (
 	caBundleLines   = 180
 )
 
-// OperatingSystemConfig returns the OperatingSystemConfig of the i-th shoot's worker pool. The code
-// of gardenlet renders its units and files, for example those of kubelet.
+// OperatingSystemConfig returns the OperatingSystemConfig of the i-th shoot's worker pool. The
+// units and files, for example those of kubelet, are rendered by the code of gardenlet.
 func OperatingSystemConfig(i int) (*extensionsv1alpha1.OperatingSystemConfig, error) {
 	units, files, err := node()
 	if err != nil {

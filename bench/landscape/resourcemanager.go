@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// resourceManager replaces the gardener-resource-managers of all shoots. Of a ManagedResource it
-// creates only the Services, because they need cluster IPs. It reports all objects as applied.
+// resourceManager replaces the gardener-resource-managers of all shoots. It reports all objects as
+// applied, but creates only Services, because the extension needs their cluster IPs.
 type resourceManager struct {
 	managedResources client.Reader // reads from a cache
 	seed, shoot      client.Client

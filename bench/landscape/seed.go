@@ -34,7 +34,7 @@ const ExtensionNamespace = "extension-" + ExtensionName
 // User is the user name of the extension's service account.
 const User = "system:serviceaccount:" + ExtensionNamespace + ":gardener-extension-" + ExtensionName
 
-// Prepare installs Gardener's CRDs and the RBAC objects of the extension's chart into the seed. It
+// Prepare installs Gardener's CRDs and the RBAC objects of the extension's chart into the seed, and
 // returns the arguments of the extension's container in the chart.
 func Prepare(ctx context.Context, seed client.Client) (arguments []string, err error) {
 	if err := gardener.InstallCRDs(ctx, seed); err != nil {
@@ -121,7 +121,7 @@ func New(seed client.Client, shoots int, kubeconfig []byte) *Landscape {
 
 // CreateShoots creates the objects that an Extension needs: namespace, Cluster and kubeconfigs.
 func (l *Landscape) CreateShoots(ctx context.Context) error {
-	return each(ctx, l.shoots, func(ctx context.Context, i int) error {
+	return forEach(ctx, l.shoots, func(ctx context.Context, i int) error {
 		cluster, err := cluster(i)
 		if err != nil {
 			return err
@@ -145,13 +145,13 @@ func (l *Landscape) CreateShoots(ctx context.Context) error {
 
 // CreateExtensions creates the Extensions of all shoots.
 func (l *Landscape) CreateExtensions(ctx context.Context) error {
-	return each(ctx, l.shoots, func(ctx context.Context, i int) error { return l.seed.Create(ctx, extension(i)) })
+	return forEach(ctx, l.shoots, func(ctx context.Context, i int) error { return l.seed.Create(ctx, extension(i)) })
 }
 
 // CreateOperatingSystemConfigs creates an OperatingSystemConfig for each shoot. It returns an error
-// if the webhook does not add its unit to all of them.
+// if an OperatingSystemConfig does not get the unit of the webhook.
 func (l *Landscape) CreateOperatingSystemConfigs(ctx context.Context) error {
-	return each(ctx, l.shoots, func(ctx context.Context, i int) error {
+	return forEach(ctx, l.shoots, func(ctx context.Context, i int) error {
 		config, err := OperatingSystemConfig(i)
 		if err != nil {
 			return err
@@ -171,7 +171,7 @@ func (l *Landscape) CreateOperatingSystemConfigs(ctx context.Context) error {
 func (l *Landscape) Reconcile(ctx context.Context, shoots int) error {
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`,
 		v1beta1constants.GardenerOperation, v1beta1constants.GardenerOperationReconcile)
-	return each(ctx, shoots, func(ctx context.Context, i int) error {
+	return forEach(ctx, shoots, func(ctx context.Context, i int) error {
 		ex := &extensionsv1alpha1.Extension{}
 		ex.Namespace, ex.Name = Namespace(i), ExtensionName
 		return l.seed.Patch(ctx, ex, client.RawPatch("application/merge-patch+json", []byte(patch)))
@@ -212,8 +212,8 @@ func (l *Landscape) kubeconfigOf(i int) ([]byte, error) {
 	return clientcmd.Write(*config)
 }
 
-// each calls the function do concurrently, with 0 to shoots-1, and returns the first error.
-func each(ctx context.Context, shoots int, do func(ctx context.Context, i int) error) error {
+// forEach calls do for the indices 0 to shoots-1 concurrently, and returns the first error.
+func forEach(ctx context.Context, shoots int, do func(ctx context.Context, i int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(writers)
 	for i := range shoots {

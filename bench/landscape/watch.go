@@ -77,16 +77,16 @@ type Wanted struct {
 	Timeout time.Duration
 }
 
-// AwaitReconciled returns when each wanted Extension has succeeded at the time since or later. On
+// AwaitReconciled returns when each wanted Extension has succeeded, at the start time or later. On
 // timeout, the error contains the name and state of an Extension that has not succeeded.
-func (w *Watch) AwaitReconciled(ctx context.Context, since time.Time, wanted Wanted) error {
-	return w.await(ctx, wanted, func(ex *extensionsv1alpha1.Extension) bool { return succeeded(ex, since) })
+func (w *Watch) AwaitReconciled(ctx context.Context, start time.Time, wanted Wanted) error {
+	return w.await(ctx, wanted, func(ex *extensionsv1alpha1.Extension) bool { return succeeded(ex, start) })
 }
 
-// AwaitFailed returns when each wanted Extension has reported an error at the time since or later.
-func (w *Watch) AwaitFailed(ctx context.Context, since time.Time, wanted Wanted) error {
+// AwaitFailed returns when each wanted Extension has reported an error, at the start time or later.
+func (w *Watch) AwaitFailed(ctx context.Context, start time.Time, wanted Wanted) error {
 	return w.await(ctx, wanted, func(ex *extensionsv1alpha1.Extension) bool {
-		return ex.Status.LastError != nil && !before(ex.Status.LastError.LastUpdateTime, since)
+		return ex.Status.LastError != nil && !before(ex.Status.LastError.LastUpdateTime, start)
 	})
 }
 
@@ -116,16 +116,16 @@ func (w *Watch) await(ctx context.Context, wanted Wanted, done func(*extensionsv
 	return nil
 }
 
-func succeeded(ex *extensionsv1alpha1.Extension, since time.Time) bool {
+func succeeded(ex *extensionsv1alpha1.Extension, start time.Time) bool {
 	last := ex.Status.LastOperation
 	_, asked := ex.Annotations[v1beta1constants.GardenerOperation]
-	return !asked && last != nil && last.State == gardencorev1beta1.LastOperationStateSucceeded && !before(&last.LastUpdateTime, since)
+	return !asked && last != nil && last.State == gardencorev1beta1.LastOperationStateSucceeded && !before(&last.LastUpdateTime, start)
 }
 
-// before reports whether the time in a status is before since. It drops the fraction of a second of
-// since, because a status contains only whole seconds.
-func before(at *metav1.Time, since time.Time) bool {
-	return at.Time.Before(since.Truncate(time.Second))
+// before reports whether at, a time in a status, is before start. The function first rounds start
+// down to a whole second, because a status contains only whole seconds.
+func before(at *metav1.Time, start time.Time) bool {
+	return at.Time.Before(start.Truncate(time.Second))
 }
 
 func state(ex *extensionsv1alpha1.Extension) string {

@@ -8,8 +8,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/program"
 )
 
-// in moves the documents from garden-dev to another namespace. With "" it removes the namespace.
-func in(namespace, documents string) string {
+// moveTo moves the documents from garden-dev to another namespace, or to none for "".
+func moveTo(namespace, documents string) string {
 	if namespace == "" {
 		return strings.ReplaceAll(documents, ", namespace: garden-dev", "")
 	}
@@ -26,16 +26,16 @@ func TestValidateFindsTheOldShootWithoutANamespace(t *testing.T) {
 		code       int
 		out, notes string
 	}{
-		"neither has one":           {in("", small), in("", large), program.ExitFailed, shrinks, "✗ Shoot a: 1 mistake"},
-		"the old one has one":       {in("", small), large, program.ExitFailed, shrinks, "✗ Shoot garden-dev/a: 1 mistake"},
-		"the new one has one":       {small, in("", large), program.ExitFailed, shrinks, "✗ Shoot garden-dev/a: 1 mistake"},
-		"both are others":           {small, in("other", large), program.ExitFine, "", "Shoot garden-dev/a is not in"},
-		"its own among others":      {small, in("other", small) + "---\n" + in("", small) + "---\n" + large, program.ExitFailed, shrinks, ""},
-		"two to choose from":        {in("", small), large + "---\n" + in("other", large), program.ExitUsage, "", "old.yaml: garden-dev/a and other/a match: set the missing metadata.namespace"},
-		"one of two without":        {in("", small), in("", large) + "---\n" + large, program.ExitUsage, "", "old.yaml: a and garden-dev/a match: set"},
+		"neither has one":           {moveTo("", small), moveTo("", large), program.ExitFailed, shrinks, "✗ Shoot a: 1 mistake"},
+		"the old one has one":       {moveTo("", small), large, program.ExitFailed, shrinks, "✗ Shoot garden-dev/a: 1 mistake"},
+		"the new one has one":       {small, moveTo("", large), program.ExitFailed, shrinks, "✗ Shoot garden-dev/a: 1 mistake"},
+		"both are others":           {small, moveTo("other", large), program.ExitFine, "", "Shoot garden-dev/a is not in"},
+		"its own among others":      {small, moveTo("other", small) + "---\n" + moveTo("", small) + "---\n" + large, program.ExitFailed, shrinks, ""},
+		"two to choose from":        {moveTo("", small), large + "---\n" + moveTo("other", large), program.ExitUsage, "", "old.yaml: garden-dev/a and other/a match: set the missing metadata.namespace"},
+		"one of two without":        {moveTo("", small), moveTo("", large) + "---\n" + large, program.ExitUsage, "", "old.yaml: a and garden-dev/a match: set"},
 		"twice the same":            {small, large + "---\n" + large, program.ExitFailed, shrinks, ""},
 		"twice, but different ones": {small, large + "---\n" + small, program.ExitUsage, "", "checking Shoot garden-dev/a: looking for it in "},
-		"nothing after a good one":  {shootNamed("b", bad) + "---\n" + in("", small), large + "---\n" + in("other", large), program.ExitUsage, "", "checking Shoot a: "},
+		"nothing after a good one":  {shootNamed("b", bad) + "---\n" + moveTo("", small), large + "---\n" + moveTo("other", large), program.ExitUsage, "", "checking Shoot a: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, out, notes := validate(t, test.shoot, "-f", "-", "--old", write(t, "old.yaml", test.old))
@@ -54,18 +54,18 @@ func TestValidateFindsSecretsWithoutANamespace(t *testing.T) {
 		code                int
 		out, notes          string
 	}{
-		"neither has one":         {in("", shoot), in("", secret), "", program.ExitFine, "", ""},
-		"the Secret has one":      {in("", shoot), secret, "", program.ExitFine, "", ""},
-		"the Shoot has one":       {shoot, in("", secret), "", program.ExitFine, "", ""},
-		"it is wrong":             {in("", shoot), wrong, "", program.ExitFailed, path + "Invalid value: the Secret garden-dev/s must be immutable", ""},
-		"there is none":           {in("", shoot), secretNamed("other", credentials), "", program.ExitFailed, path + `Invalid value: "creds": refers to the Secret s, which does not exist`, ""},
-		"its own among others":    {shoot, in("other", wrong) + "---\n" + in("", wrong) + "---\n" + secret, "", program.ExitFine, "", ""},
-		"two to choose from":      {in("", shoot), secret + "---\n" + in("other", secret), "", program.ExitUsage, "", "checking Shoot a: looking for the Secret s: garden-dev/s and other/s match: "},
-		"as in the old Shoot":     {in("", shoot), in("other", wrong) + "---\n" + secret, shootNamed("a", good), program.ExitFine, "", ""},
+		"neither has one":         {moveTo("", shoot), moveTo("", secret), "", program.ExitFine, "", ""},
+		"the Secret has one":      {moveTo("", shoot), secret, "", program.ExitFine, "", ""},
+		"the Shoot has one":       {shoot, moveTo("", secret), "", program.ExitFine, "", ""},
+		"it is wrong":             {moveTo("", shoot), wrong, "", program.ExitFailed, path + "Invalid value: the Secret garden-dev/s must be immutable", ""},
+		"there is none":           {moveTo("", shoot), secretNamed("other", credentials), "", program.ExitFailed, path + `Invalid value: "creds": refers to the Secret s, which does not exist`, ""},
+		"its own among others":    {shoot, moveTo("other", wrong) + "---\n" + moveTo("", wrong) + "---\n" + secret, "", program.ExitFine, "", ""},
+		"two to choose from":      {moveTo("", shoot), secret + "---\n" + moveTo("other", secret), "", program.ExitUsage, "", "checking Shoot a: looking for the Secret s: garden-dev/s and other/s match: "},
+		"as in the old Shoot":     {moveTo("", shoot), moveTo("other", wrong) + "---\n" + secret, shootNamed("a", good), program.ExitFine, "", ""},
 		"twice the same":          {shoot, secret + "---\n" + secret, "", program.ExitFine, "", ""},
 		"twice, different ones":   {shoot, secret + "---\n" + wrong, "", program.ExitUsage, "", "looking for the Secret garden-dev/s: found twice with different content"},
-		"two that nobody needs":   {in("", shootNamed("a", good)), secret + "---\n" + in("other", secret), "", program.ExitFine, "", ""},
-		"of another than the old": {in("", shoot), in("other", secret), shootNamed("a", good), program.ExitFailed, path + `Invalid value: "creds": refers to the Secret garden-dev/s`, ""},
+		"two that nobody needs":   {moveTo("", shootNamed("a", good)), secret + "---\n" + moveTo("other", secret), "", program.ExitFine, "", ""},
+		"of another than the old": {moveTo("", shoot), moveTo("other", secret), shootNamed("a", good), program.ExitFailed, path + `Invalid value: "creds": refers to the Secret garden-dev/s`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			args := []string{"-f", "-", "--resources", filepath.Dir(write(t, "secrets.yaml", test.secrets))}

@@ -52,7 +52,7 @@ func newServeCommand() *cobra.Command {
 	return cmd
 }
 
-// serve runs until the context ends or an error is permanent.
+// serve runs until the context ends or a permanent error occurs.
 func serve(ctx context.Context, options *options) error {
 	log.SetLogger(options.manager.Completed().Logger)
 	garden := rest.CopyConfig(options.rest.Completed().Config)

@@ -9,8 +9,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/webhook/shoot"
 )
 
-// TestManager: if the scheme lacked a type, the pod would crash at startup. No API server is
-// needed.
+// TestManager: if the scheme lacked a type, the pod would crash at startup.
 func TestManager(t *testing.T) {
 	nowhere := &rest.Config{Host: "https://127.0.0.1:1"}
 	options := newOptions()

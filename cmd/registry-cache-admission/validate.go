@@ -119,7 +119,7 @@ func report(results []result, std program.Streams) error {
 }
 
 // readsStdin returns how many of the files are standard input, which can be read only once. If
-// --old were a second one, it would have no Shoots, and each Shoot would count as new.
+// --old read it a second time, --old would have no Shoots, and each Shoot would count as new.
 func (o validateOptions) readsStdin() int {
 	times := 0
 	for _, file := range append([]string{o.old}, o.files...) {

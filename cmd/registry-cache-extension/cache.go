@@ -12,8 +12,8 @@ import (
 )
 
 // cacheOptions returns the options of the manager's cache, which keeps only the Shoot of each
-// Cluster. There is one Cluster per shoot of the seed. Its CloudProfile of 50 to 200 KiB is not
-// used, but the extension library would decode it with each read.
+// Cluster. There is one Cluster per shoot of the seed. The Cluster's CloudProfile of 50 to 200 KiB
+// is not used, but the extension library would decode it with each read.
 func cacheOptions() cache.Options {
 	return cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),

@@ -49,7 +49,7 @@ func newCommand(program.Streams) *cobra.Command {
 	return cmd
 }
 
-// run starts the manager. It returns when the context ends or an error is permanent.
+// run starts the manager. It returns when the context ends or a permanent error occurs.
 func run(ctx context.Context, options *options) error {
 	images, err := charts.LoadImages()
 	if err != nil {

@@ -125,8 +125,8 @@ func parse(t *testing.T, url, image string) name.Reference {
 	return reference
 }
 
-// served is a running `registry-cache serve`.
-type served struct {
+// servedCache is a running `registry-cache serve`.
+type servedCache struct {
 	url, debugURL, storage string
 	log                    *syncBuffer
 	stop                   context.CancelFunc
@@ -135,9 +135,9 @@ type served struct {
 
 // serve starts a cache with a shortened version of the configuration that the extension deploys,
 // and waits until it answers.
-func serve(t *testing.T, remoteURL string) *served {
+func serve(t *testing.T, remoteURL string) *servedCache {
 	t.Helper()
-	s := &served{url: "http://" + freeAddress(t), debugURL: "http://" + freeAddress(t), storage: t.TempDir(), log: &syncBuffer{}, exit: make(chan int, 1)}
+	s := &servedCache{url: "http://" + freeAddress(t), debugURL: "http://" + freeAddress(t), storage: t.TempDir(), log: &syncBuffer{}, exit: make(chan int, 1)}
 	config := filepath.Join(t.TempDir(), "config.yml")
 	if err := os.WriteFile(config, []byte(s.config(remoteURL)), 0o600); err != nil {
 		t.Fatal(err)
@@ -146,14 +146,14 @@ func serve(t *testing.T, remoteURL string) *served {
 	s.stop = stop
 	go func() { s.exit <- runCommand(ctx, s.log, "serve", config) }()
 	t.Cleanup(stop)
-	s.eventually(t, "the cache answers", func(ctx context.Context) (bool, error) {
+	s.waitUntil(t, "the cache answers", func(ctx context.Context) (bool, error) {
 		_, status := get(ctx, t, s.url+"/v2/")
 		return status == http.StatusOK, nil
 	})
 	return s
 }
 
-func (s *served) config(remoteURL string) string {
+func (s *servedCache) config(remoteURL string) string {
 	return fmt.Sprintf(`version: 0.1
 log: {fields: {service: registry}}
 storage:
@@ -176,8 +176,8 @@ func runCommand(ctx context.Context, log io.Writer, args ...string) int {
 	return program.Run(ctx, root, streams, args)
 }
 
-// eventually waits until condition is true.
-func (s *served) eventually(t *testing.T, what string, condition wait.ConditionWithContextFunc) {
+// waitUntil waits until condition is true.
+func (s *servedCache) waitUntil(t *testing.T, what string, condition wait.ConditionWithContextFunc) {
 	t.Helper()
 	if err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patience, true, condition); err != nil {
 		t.Fatalf("%s: %v after %s; the log:\n%s", what, err, patience, s.log)
@@ -185,7 +185,7 @@ func (s *served) eventually(t *testing.T, what string, condition wait.ConditionW
 }
 
 // pull pulls an image like a node and checks every byte.
-func (s *served) pull(t *testing.T, image string) {
+func (s *servedCache) pull(t *testing.T, image string) {
 	t.Helper()
 	if err := pull(parse(t, s.url, image)); err != nil {
 		t.Fatal(err)
@@ -231,15 +231,15 @@ func fetchConfig(reference name.Reference) error {
 
 // awaitStored waits until the cache has stored the blobs of an image. The cache answers a pull
 // before it has stored them.
-func (s *served) awaitStored(t *testing.T, blobs int) {
+func (s *servedCache) awaitStored(t *testing.T, blobs int) {
 	t.Helper()
-	s.eventually(t, "blobs are stored", func(context.Context) (bool, error) {
+	s.waitUntil(t, "blobs are stored", func(context.Context) (bool, error) {
 		files, err := filepath.Glob(filepath.Join(s.storage, "docker/registry/v2/repositories", repository, "_layers/sha256/*/link"))
 		return len(files) == blobs, err
 	})
 }
 
-func (s *served) metric(t *testing.T, series string) string {
+func (s *servedCache) metric(t *testing.T, series string) string {
 	t.Helper()
 	body, _ := get(t.Context(), t, s.debugURL+"/metrics")
 	match := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(series) + ` (\S+)$`).FindStringSubmatch(body)

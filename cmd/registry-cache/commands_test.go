@@ -90,7 +90,7 @@ func TestServe(t *testing.T) {
 
 // pullsThatRunAreDrained stops the cache during a pull. The running pull must get its whole blob,
 // and a new pull must get nothing.
-func (s *served) pullsThatRunAreDrained(t *testing.T, remote *upstream) {
+func (s *servedCache) pullsThatRunAreDrained(t *testing.T, remote *upstream) {
 	t.Helper()
 	gate := remote.holdNextBlob()
 	running := make(chan error, 1)
@@ -98,7 +98,7 @@ func (s *served) pullsThatRunAreDrained(t *testing.T, remote *upstream) {
 	go func() { running <- fetchConfig(reference) }()
 	<-gate.reached
 	s.stop()
-	s.eventually(t, "the cache takes no more connections", func(ctx context.Context) (bool, error) {
+	s.waitUntil(t, "the cache takes no more connections", func(ctx context.Context) (bool, error) {
 		_, status := get(ctx, t, s.url+"/v2/")
 		return status == 0, nil
 	})

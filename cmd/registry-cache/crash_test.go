@@ -18,8 +18,8 @@ import (
 )
 
 // TestServeAfterACrash: a cache that was killed right after a pull starts without its upstream,
-// even if its state is lost or damaged. It serves its stored content, and records again when to
-// delete it (distribution#4478).
+// even if its state is lost or damaged. The cache serves its stored content, and records again when
+// to delete that content (distribution#4478).
 func TestServeAfterACrash(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -89,7 +89,7 @@ func TestServeAfterACrash(t *testing.T) {
 
 // loseState removes the state, as if the cache had been killed before it saved the state. A cache
 // saves after 5 s, so on a very slow machine it has already saved.
-func (s *served) loseState(t *testing.T) {
+func (s *servedCache) loseState(t *testing.T) {
 	t.Helper()
 	if err := os.Remove(s.state()); err != nil {
 		t.Fatal(err)
@@ -116,7 +116,7 @@ func TestCollectAfterACrash(t *testing.T) {
 	}
 	cache.start(t, writeConfig(t, strings.Replace(string(content), "ttl: 2h", "ttl: 1s", 1)))
 	cache.awaitStored(t, 0)
-	cache.eventually(t, "blobs are gone", func(context.Context) (bool, error) {
+	cache.waitUntil(t, "blobs are gone", func(context.Context) (bool, error) {
 		files, err := filepath.Glob(filepath.Join(cache.storage, "docker/registry/v2/blobs/sha256/*/*/data"))
 		return len(files) <= 1, err // distribution does not delete manifests
 	})
@@ -133,10 +133,10 @@ func (c *child) kill(t *testing.T) {
 	_ = c.cmd.Wait()
 }
 
-func (s *served) state() string { return filepath.Join(s.storage, "scheduler-state.json") }
+func (s *servedCache) state() string { return filepath.Join(s.storage, "scheduler-state.json") }
 
 // entries returns the types of the entries in the state: 0 for blobs and 1 for manifests.
-func (s *served) entries(t *testing.T) map[string]int {
+func (s *servedCache) entries(t *testing.T) map[string]int {
 	t.Helper()
 	content, err := os.ReadFile(s.state())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -185,7 +185,7 @@ func (o *outage) entries(t *testing.T, reference string) map[string]int {
 }
 
 // mount gives the cache its own volume.
-func (s *served) mount(t *testing.T) {
+func (s *servedCache) mount(t *testing.T) {
 	t.Helper()
 	if err := unix.Mount("crash-test", s.storage, "tmpfs", 0, "size=24m"); err != nil {
 		t.Skipf("a small volume needs privileges: %v", err)

@@ -92,7 +92,7 @@ func overwrite(t *testing.T, file string) {
 }
 
 // blobs returns the files of all stored blobs.
-func (s *served) blobs(t *testing.T) []string {
+func (s *servedCache) blobs(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(s.storage, "docker/registry/v2/blobs/sha256/*/*/data"))
 	if err != nil {
@@ -103,10 +103,10 @@ func (s *served) blobs(t *testing.T) []string {
 
 // awaitSound waits until the cache has stored the given number of blobs with the right content. The
 // cache answers a pull before it has stored them.
-func (s *served) awaitSound(t *testing.T, blobs int) {
+func (s *servedCache) awaitSound(t *testing.T, blobs int) {
 	t.Helper()
 	s.awaitStored(t, layers+1)
-	s.eventually(t, "all blobs are stored", func(context.Context) (bool, error) {
+	s.waitUntil(t, "all blobs are stored", func(context.Context) (bool, error) {
 		files := s.blobs(t)
 		for _, file := range files {
 			content, err := os.ReadFile(file)

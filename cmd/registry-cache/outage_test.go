@@ -23,8 +23,8 @@ import (
 // firstQuestion is the time within which a cache has certainly probed its upstream once.
 const firstQuestion = 10 * time.Second
 
-// outage is an upstream that can be switched off. Then it accepts connections but does not answer.
-// It may require tokens.
+// outage is an upstream that can be switched off: while off, it accepts connections but does not
+// answer. It may require tokens.
 type outage struct {
 	*httptest.Server
 	out atomic.Bool
@@ -78,9 +78,9 @@ func (o *outage) push(t *testing.T, tag string) string {
 }
 
 // cacheOf returns a cache of the upstream, and its configuration. The caller must start the cache.
-func cacheOf(t *testing.T, o *outage, credentials bool) (cache *served, config string) {
+func cacheOf(t *testing.T, o *outage, credentials bool) (cache *servedCache, config string) {
 	t.Helper()
-	cache = &served{url: "http://" + freeAddress(t), debugURL: "http://" + freeAddress(t), storage: t.TempDir(), log: &syncBuffer{}}
+	cache = &servedCache{url: "http://" + freeAddress(t), debugURL: "http://" + freeAddress(t), storage: t.TempDir(), log: &syncBuffer{}}
 	config = cache.config(o.URL)
 	if credentials {
 		config = strings.Replace(config, "ttl: 2h", "ttl: 2h, username: '"+username+"', password: secret", 1)
@@ -88,7 +88,7 @@ func cacheOf(t *testing.T, o *outage, credentials bool) (cache *served, config s
 	return cache, writeConfig(t, config)
 }
 
-func (s *served) start(t *testing.T, config string) *child {
+func (s *servedCache) start(t *testing.T, config string) *child {
 	t.Helper()
 	c := startChild(t, "serve", config)
 	c.expect(t, "listening on "+strings.TrimPrefix(s.url, "http://"))
@@ -139,10 +139,10 @@ func TestServeDuringAnOutage(t *testing.T) {
 }
 
 // awaitPull waits until the image can be pulled.
-func (s *served) awaitPull(t *testing.T, image string) {
+func (s *servedCache) awaitPull(t *testing.T, image string) {
 	t.Helper()
 	var last error
-	s.eventually(t, "pull "+image, func(context.Context) (bool, error) {
+	s.waitUntil(t, "pull "+image, func(context.Context) (bool, error) {
 		last = pull(parse(t, s.url, image))
 		return last == nil, nil
 	})

@@ -164,7 +164,7 @@ func endsWhileAsking(t *testing.T) bool {
 		t.Errorf("exit code %d after %s:\n%s", code, took, log)
 	}
 	// If the log contains "stopping", the probe ended before the signal arrived, and the cache had
-	// begun to serve. The signal was delayed, or the machine was busy.
+	// begun to serve. In this case, the signal was delayed, or the machine was busy.
 	return !strings.Contains(log, "stopping")
 }
 

@@ -98,7 +98,7 @@ func TestServeWithPrivateCACredentialsAndTLS(t *testing.T) {
 	t.Run("an unknown CA", func(t *testing.T) {
 		child := startChild(t, "serve", config)
 		child.expect(t, "x509")
-		address := child.listens(t)
+		address := child.awaitListening(t)
 		before := asked.Load()
 		if _, err := remote.Image(secure(t, reference(address)), remote.WithTransport(transport)); err == nil {
 			t.Error("an image was pulled from an untrusted upstream")
@@ -111,7 +111,7 @@ func TestServeWithPrivateCACredentialsAndTLS(t *testing.T) {
 	t.Run("its CA in SSL_CERT_DIR", func(t *testing.T) {
 		t.Setenv("SSL_CERT_DIR", filepath.Dir(certificate))
 		child := startChild(t, "serve", config)
-		address := child.listens(t)
+		address := child.awaitListening(t)
 		pulled, err := remote.Image(secure(t, reference(address)), remote.WithTransport(&http.Transport{
 			TLSClientConfig: &tls.Config{RootCAs: transport.(*http.Transport).TLSClientConfig.RootCAs, MinVersion: tls.VersionTLS12},
 		}))
@@ -131,8 +131,8 @@ func TestServeWithPrivateCACredentialsAndTLS(t *testing.T) {
 	})
 }
 
-// listens waits until the command listens, and returns the address.
-func (c *child) listens(t *testing.T) string {
+// awaitListening waits until the command listens, and returns the address.
+func (c *child) awaitListening(t *testing.T) string {
 	t.Helper()
 	_, after, _ := strings.Cut(c.expect(t, "listening on "), "listening on ")
 	address, _, _ := strings.Cut(after, ",")

@@ -22,8 +22,8 @@ const hang = 10 * time.Second
 
 var errHangs = errors.New("no answer")
 
-// shoots is an actuator. Its operations on some shoots hang and then fail.
-type shoots struct {
+// fakeActuator is an actuator whose operations on some shoots hang and then fail.
+type fakeActuator struct {
 	mu      sync.Mutex
 	hanging map[string]bool
 	// done are the shoots whose last operation succeeded. calls counts all operations.
@@ -33,7 +33,7 @@ type shoots struct {
 	held, most int
 }
 
-func (s *shoots) Reconcile(_ context.Context, _ logr.Logger, ex *extensionsv1alpha1.Extension) error {
+func (s *fakeActuator) Reconcile(_ context.Context, _ logr.Logger, ex *extensionsv1alpha1.Extension) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls[ex.Namespace]++
@@ -49,24 +49,24 @@ func (s *shoots) Reconcile(_ context.Context, _ logr.Logger, ex *extensionsv1alp
 	return fmt.Errorf("shoot %s: %w", ex.Namespace, errHangs)
 }
 
-func (s *shoots) Delete(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
+func (s *fakeActuator) Delete(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
 	return s.Reconcile(ctx, log, ex)
 }
 
-func (s *shoots) ForceDelete(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
+func (s *fakeActuator) ForceDelete(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
 	return s.Reconcile(ctx, log, ex)
 }
 
-func (s *shoots) Restore(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
+func (s *fakeActuator) Restore(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
 	return s.Reconcile(ctx, log, ex)
 }
 
-func (s *shoots) Migrate(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
+func (s *fakeActuator) Migrate(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
 	return s.Reconcile(ctx, log, ex)
 }
 
 // setHanging makes the shoots hang or answer from now on.
-func (s *shoots) setHanging(hanging bool, namespaces []string) {
+func (s *fakeActuator) setHanging(hanging bool, namespaces []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.most = 0
@@ -75,7 +75,7 @@ func (s *shoots) setHanging(hanging bool, namespaces []string) {
 	}
 }
 
-func (s *shoots) missing(namespaces []string) (missing []string) {
+func (s *fakeActuator) missing(namespaces []string) (missing []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, namespace := range namespaces {
@@ -86,8 +86,8 @@ func (s *shoots) missing(namespaces []string) (missing []string) {
 	return missing
 }
 
-func newShoots() *shoots {
-	return &shoots{hanging: map[string]bool{}, done: map[string]bool{}, calls: map[string]int{}}
+func newShoots() *fakeActuator {
+	return &fakeActuator{hanging: map[string]bool{}, done: map[string]bool{}, calls: map[string]int{}}
 }
 
 func numbered(kind string, n int) []string {
@@ -238,7 +238,7 @@ func TestQuickFailuresDoNotCount(t *testing.T) {
 }
 
 // quick is an actuator whose Reconcile fails immediately.
-type quick struct{ *shoots }
+type quick struct{ *fakeActuator }
 
 func (quick) Reconcile(context.Context, logr.Logger, *extensionsv1alpha1.Extension) error {
 	return errHangs
@@ -269,7 +269,7 @@ func TestPanicFreesTheSlot(t *testing.T) {
 	})
 }
 
-type panicking struct{ *shoots }
+type panicking struct{ *fakeActuator }
 
 func (panicking) Reconcile(context.Context, logr.Logger, *extensionsv1alpha1.Extension) error {
 	panic("x")

@@ -10,7 +10,7 @@ import (
 )
 
 // newHangingBulkhead returns a bulkhead with one slot and two unresponsive shoots.
-func newHangingBulkhead(t *testing.T) (*bulkhead, *shoots, []string) {
+func newHangingBulkhead(t *testing.T) (*bulkhead, *fakeActuator, []string) {
 	t.Helper()
 	s := newShoots()
 	b := newBulkhead(s, 1)

@@ -43,8 +43,8 @@ func makeAvailable(set *appsv1.StatefulSet) {
 	set.Spec.Template.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: awayFrom(set.Spec.Selector)}
 }
 
-// awayFrom keeps replicas off the same node in clusters without zones. Topology spread does not
-// help there: the scheduler ignores nodes that lack one of the topology labels.
+// awayFrom prefers different nodes for the replicas. Topology spread does not do this in clusters
+// without zones: the scheduler ignores nodes that lack one of the topology labels.
 func awayFrom(instances *metav1.LabelSelector) *corev1.PodAntiAffinity {
 	return &corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{
 		Weight:          100,

@@ -15,7 +15,7 @@ import (
 // parse parses the rendered configuration with distribution's parser.
 func parse(t *testing.T, r rendering) *configuration.Configuration {
 	t.Helper()
-	got, err := configuration.Parse(bytes.NewReader(get[*corev1.Secret](t, r.objects(t)).Data[configFile]))
+	got, err := configuration.Parse(bytes.NewReader(get[*corev1.Secret](t, r.render(t)).Data[configFile]))
 	if err != nil {
 		t.Fatal(err)
 	}

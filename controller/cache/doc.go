@@ -2,7 +2,7 @@
 // configuration, certificate and CA bundle, Service, StatefulSet with its volume, NetworkPolicy,
 // and what high availability and vertical autoscaling need.
 //
-// All functions are pure. The package must not depend on ManagedResources, Extensions or nodes. It
-// does not check the content of referenced Secrets, see v1alpha3.ValidateCredentials and
+// All functions are pure. ManagedResources, Extensions and nodes are up to other packages. The
+// package does not check the content of referenced Secrets, see v1alpha3.ValidateCredentials and
 // v1alpha3.ValidateCABundle.
 package cache

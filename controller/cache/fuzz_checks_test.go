@@ -95,7 +95,7 @@ func checkStatefulSet(t *testing.T, c v1alpha3.RegistryCache, set *appsv1.Statef
 	}
 }
 
-// checkProxy compares the proxy settings that Go's HTTP client reads with the user's configuration.
+// checkProxy compares the user's configuration with the settings that Go's HTTP client reads.
 func checkProxy(t *testing.T, proxy *v1alpha3.Proxy, variables map[string]string) {
 	t.Helper()
 	if variables["HTTP_PROXY"] != ptr.Deref(proxy.HTTPProxy, "") || variables["HTTPS_PROXY"] != ptr.Deref(proxy.HTTPSProxy, "") {

@@ -18,7 +18,7 @@ import (
 
 const labelApp = "app"
 
-// Shoot contains the properties of a shoot that the objects of a cache depend on.
+// Shoot contains the properties of a shoot that matter to the objects of a cache.
 type Shoot struct {
 	// Image is the reference of the registry image. It is required.
 	Image string
@@ -112,7 +112,7 @@ const (
 )
 
 // Service returns the Service that Objects returns for the cache. Its cluster IP is the endpoint
-// that nodes pull from. It routes a node to a replica in the same zone, if possible.
+// that nodes pull from. The Service routes a node to a replica in the same zone, if possible.
 func Service(cache v1alpha3.RegistryCache, shoot Shoot) (*corev1.Service, error) {
 	meta := objectMeta(cache.Upstream)
 	meta.Name = v1alpha3.ServiceName(&cache)

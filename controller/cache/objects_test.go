@@ -35,7 +35,7 @@ var (
 	caBundle    = []byte("-----BEGIN CERTIFICATE-----\nYQ==\n-----END CERTIFICATE-----\n")
 )
 
-// rendering is a cache and everything that its objects depend on.
+// rendering is a cache and everything else that determines its objects.
 type rendering struct {
 	cache   v1alpha3.RegistryCache
 	shoot   Shoot
@@ -43,7 +43,7 @@ type rendering struct {
 }
 
 // renderings returns one case for each field of the API, and one case with all fields. The golden
-// file of a case has its name.
+// file of a case has the name of the case.
 func renderings() map[string]rendering {
 	tls := &v1alpha3.HTTP{TLS: true}
 	withAutoscaler, old := shoot, shoot
@@ -87,8 +87,8 @@ func renderings() map[string]rendering {
 	}
 }
 
-// objects sets the defaults of the cache and renders it.
-func (r rendering) objects(t *testing.T) []client.Object {
+// render sets the defaults of the cache and returns its objects.
+func (r rendering) render(t *testing.T) []client.Object {
 	t.Helper()
 	config := &v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{*r.cache.DeepCopy()}}
 	v1alpha3.SetDefaults(config)
@@ -117,12 +117,12 @@ func get[T client.Object](t *testing.T, objects []client.Object) T {
 
 func (r rendering) statefulSet(t *testing.T) *appsv1.StatefulSet {
 	t.Helper()
-	return get[*appsv1.StatefulSet](t, r.objects(t))
+	return get[*appsv1.StatefulSet](t, r.render(t))
 }
 
 func TestObjectsGolden(t *testing.T) {
 	for name, rendering := range renderings() {
-		t.Run(name, func(t *testing.T) { golden.Compare(t, name+".yaml", serialize(t, rendering.objects(t))) })
+		t.Run(name, func(t *testing.T) { golden.Compare(t, name+".yaml", serialize(t, rendering.render(t))) })
 	}
 }
 
@@ -152,7 +152,7 @@ func TestObjectsDecodeStrictly(t *testing.T) {
 	for name, rendering := range renderings() {
 		t.Run(name, func(t *testing.T) {
 			names := map[string]bool{}
-			for _, object := range rendering.objects(t) {
+			for _, object := range rendering.render(t) {
 				content := objects.Encode(t, kubernetes.ShootScheme, object)
 				decoded, err := runtime.Decode(strict, content)
 				if err != nil {

@@ -77,7 +77,7 @@ func TestWhatRollsThePods(t *testing.T) {
 // TestReferencesKeepTheFiles: gardener-resource-manager deletes immutable Secrets and ConfigMaps
 // that no annotation references (gardener-extension-registry-cache#363).
 func TestReferencesKeepTheFiles(t *testing.T) {
-	objects := renderings()["everything"].objects(t)
+	objects := renderings()["everything"].render(t)
 	set := get[*appsv1.StatefulSet](t, objects)
 	found := 0
 	for _, object := range objects {
@@ -142,7 +142,7 @@ func TestWhoReachesThePods(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			objects := rendering.objects(t)
+			objects := rendering.render(t)
 			pods := selectors.Set(get[*appsv1.StatefulSet](t, objects).Spec.Template.Labels)
 			service, policy := get[*corev1.Service](t, objects), get[*networkingv1.NetworkPolicy](t, objects)
 			if !selectors.SelectorFromSet(service.Spec.Selector).Matches(pods) || !selectors.SelectorFromSet(policy.Spec.PodSelector.MatchLabels).Matches(pods) {

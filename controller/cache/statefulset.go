@@ -43,7 +43,7 @@ func statefulSet(cache v1alpha3.RegistryCache, shoot Shoot, mounted []mountedObj
 			ServiceName: v1alpha3.Name(cache.Upstream),
 			Replicas:    ptr.To[int32](1),
 			// The default, OrderedReady, never replaces a pod that is not ready. A pod that cannot start
-			// because of its image or volume would stay, even if that is fixed (kubernetes#67250).
+			// because of its image or volume would stay, even after a fix (kubernetes#67250).
 			PodManagementPolicy:  appsv1.ParallelPodManagement,
 			RevisionHistoryLimit: ptr.To[int32](2),
 			Selector:             &metav1.LabelSelector{MatchLabels: labels(cache.Upstream)},

@@ -33,7 +33,7 @@ const (
 	// may be far away. With an expired certificate, every pull silently bypasses the cache.
 	validity = 2 * 365 * 24 * time.Hour
 	// renewAt is the percentage of the validity after which a reconciliation renews a certificate. A
-	// new certificate restarts the cache, so this happens at most once a year. Then a year is left for
+	// renewal restarts the cache. With 50, this happens at most once a year, and a year is left for
 	// the next reconciliation.
 	renewAt = 50
 )

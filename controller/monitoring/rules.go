@@ -30,10 +30,10 @@ const (
 
 	free = "100 * kubelet_volume_stats_available_bytes{" + volumes + "} / kubelet_volume_stats_capacity_bytes{" + volumes + "}"
 
-	// failed selects the upstream responses that keep the cache from fetching existing content: no
+	// failures selects the upstream responses that keep the cache from fetching existing content: no
 	// response, missing permission, rate limit, and server errors. An upstream with token
 	// authentication answers 401 once whenever a cache starts.
-	failed = job + `,code=~"error|401|403|429|5.."`
+	failures = job + `,code=~"error|401|403|429|5.."`
 
 	hitRatio = "registry_cache:blob_hit_ratio:rate6h"
 )
@@ -113,8 +113,8 @@ func fullSoon() monitoringv1.Rule {
 func upstreamErrors() monitoringv1.Rule {
 	const metric = "registry_proxy_upstream_requests_total"
 	return alert("RegistryCacheUpstreamErrors", "warning", "15m",
-		sumByUpstream("rate("+metric+"{"+failed+"}[15m])")+" / "+sumByUpstream("rate("+metric+"{"+job+"}[15m])")+" > 0.1"+
-			" and "+sumByUpstream("increase("+metric+"{"+failed+"}[15m])")+" > 10",
+		sumByUpstream("rate("+metric+"{"+failures+"}[15m])")+" / "+sumByUpstream("rate("+metric+"{"+job+"}[15m])")+" > 0.1"+
+			" and "+sumByUpstream("increase("+metric+"{"+failures+"}[15m])")+" > 10",
 		"Upstream of a registry cache fails",
 		"{{ $value | humanizePercentage }} of the requests of the registry cache for {{ $labels.upstream_host }} to its upstream fail. "+
 			"Cached content is still served. See the log of the cache for the reasons: the registry may be down or limit requests, "+
@@ -183,7 +183,7 @@ var scraped = []string{
 }
 
 // scrapeConfig makes the shoot's Prometheus scrape every pod of every cache through the API server
-// proxy, like Gardener does for its components in a shoot. Prometheus discovers the pods by
+// proxy, as Gardener does for its components in a shoot. Prometheus discovers the pods by
 // Endpoints: only Endpoints carry the Service label upstream-host, which identifies the cache
 // (gardener-extension-registry-cache#459).
 func scrapeConfig(namespace string, caches []v1alpha3.RegistryCache) *monitoringv1alpha1.ScrapeConfig {

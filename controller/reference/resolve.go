@@ -20,11 +20,11 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/cache"
 )
 
-// Resolve returns, by upstream, the Secrets that the caches of the config reference. The argument
-// resources is the Shoot's spec.resources. Each Secret is read once, directly from the shoot's
-// namespace. The ErrorList contains what the owner of the Shoot must fix: entries that are missing
-// or do not refer to a Secret, and Secrets that are missing or have invalid content. The error
-// reports a failed read. At most one of the two is not nil.
+// Resolve returns the Secrets to which the config refers, by upstream. The argument resources is
+// the Shoot's spec.resources. Each Secret is read once, directly from the shoot's namespace. The
+// ErrorList contains what the owner of the Shoot must fix: entries that are missing or do not refer
+// to a Secret, and Secrets that are missing or have invalid content. The error reports a failed
+// read. At most one of the two is not nil.
 //
 // Resolve waits up to Patience for a missing Secret. When a Shoot refers to another Secret,
 // gardener-resource-manager deletes the old copy, retries after 5 seconds, and only then creates
@@ -80,7 +80,7 @@ func add(secrets *cache.Secrets, kind v1alpha3.ReferenceKind, secret *corev1.Sec
 	}
 }
 
-// secretOf returns the Secret that a reference names, or the mistakes in its entry of
+// secretOf returns the Secret of a reference, or the mistakes in the reference's entry of
 // spec.resources.
 func secretOf(
 	ctx context.Context, seed client.Client, namespace string,
@@ -113,8 +113,8 @@ const interval = 500 * time.Millisecond
 
 var patience = Patience // shorter in tests
 
-// getWithin repeats read while it returns NotFound, until the deadline. It returns the last error
-// of read.
+// getWithin calls read until the error is not NotFound, or until the deadline. It returns the last
+// error.
 func getWithin(ctx context.Context, deadline time.Time, read func(context.Context) error) error {
 	last := read(ctx)
 	if !apierrors.IsNotFound(last) {

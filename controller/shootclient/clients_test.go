@@ -182,8 +182,8 @@ func TestErrorsNameTheShoot(t *testing.T) {
 	}
 }
 
-// TestNoAnswer: a request to a shoot that hangs fails after the timeout, and a request to a closed
-// port fails at once.
+// TestNoAnswer: if the shoot hangs, a request fails after the timeout. If the port is closed, the
+// request fails at once.
 func TestNoAnswer(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

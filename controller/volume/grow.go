@@ -101,7 +101,7 @@ func expand(ctx context.Context, shoot client.Client, claims []*corev1.Persisten
 }
 
 // AwaitReplaced waits until the cache has a StatefulSet with the new size, or returns an error
-// after the given time. After the deletion, gardener-resource-manager may have recreated the old
+// after the given time. After the deletion, gardener-resource-manager may have recreated the
 // StatefulSet before the new size was written. Calling Grow again fixes that.
 func AwaitReplaced(ctx context.Context, shoot client.Reader, c *v1alpha3.RegistryCache, within time.Duration) error {
 	var last error

@@ -110,11 +110,11 @@ func TestGrow(t *testing.T) {
 			objects: []client.Object{claim(alpha, "0", "30Gi", "growable"), set("20Gi")},
 		},
 		"not bound": {
-			objects: []client.Object{pending("0", "10Gi", "growable"), waits(alpha, ""), set("10Gi")},
+			objects: []client.Object{pending("0", "10Gi", "growable"), podOn(alpha, ""), set("10Gi")},
 			writes:  []string{"orphan", "delete pod", "delete claim 0"}, replaced: true, grown: true,
 		},
 		"not bound, interrupted after the StatefulSet": {
-			objects: []client.Object{pending("0", "10Gi", "growable"), waits(alpha, "")},
+			objects: []client.Object{pending("0", "10Gi", "growable"), podOn(alpha, "")},
 			writes:  []string{"delete pod", "delete claim 0"}, replaced: true, grown: true,
 		},
 		"not bound, interrupted after the pod": {
@@ -122,11 +122,11 @@ func TestGrow(t *testing.T) {
 			writes:  []string{"delete claim 0"}, replaced: true, grown: true,
 		},
 		"not bound, of a class that does not allow it": {
-			objects: []client.Object{pending("0", "10Gi", "fixed"), waits(alpha, ""), set("10Gi")},
+			objects: []client.Object{pending("0", "10Gi", "fixed"), podOn(alpha, ""), set("10Gi")},
 			writes:  []string{"orphan", "delete pod", "delete claim 0"}, replaced: true, grown: true,
 		},
 		"one of two instances not bound": {
-			objects: []client.Object{claim(alpha, "0", "10Gi", "growable"), pending("1", "10Gi", "growable"), waits(alpha, "there"), set("10Gi")},
+			objects: []client.Object{claim(alpha, "0", "10Gi", "growable"), pending("1", "10Gi", "growable"), podOn(alpha, "there"), set("10Gi")},
 			writes:  []string{"grow 0", "orphan", "delete claim 1"}, replaced: true, grown: true,
 		},
 		"one of two instances not bound, the other cannot grow": {

@@ -16,8 +16,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// waits returns a pod of a cache that runs on the node or, if node is "", waits for a node.
-func waits(upstream, node string) *corev1.Pod {
+// podOn returns a pod of a cache that runs on the node or, if node is "", waits for a node.
+func podOn(upstream, node string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "kube-system", Name: v1alpha3.Name(upstream) + "-0", UID: "pod",
@@ -39,9 +39,9 @@ func bound(upstream string) *corev1.PersistentVolumeClaim {
 	return c
 }
 
-// on returns the volume of the upstream's cache. Its node affinity consists of the terms: a node
-// must meet all requirements of one of them.
-func on(upstream string, terms ...corev1.NodeSelectorTerm) *corev1.PersistentVolume {
+// volumeOn returns the volume of the upstream's cache. Its node affinity consists of the terms: a
+// node must meet all requirements of one of them.
+func volumeOn(upstream string, terms ...corev1.NodeSelectorTerm) *corev1.PersistentVolume {
 	c := bound(upstream)
 	volume := &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: c.Spec.VolumeName},
@@ -74,38 +74,38 @@ func node(name, pool string, ready corev1.ConditionStatus) *corev1.Node {
 
 func TestReplaceStranded(t *testing.T) {
 	const beta = "beta.upstream.test"
-	pod, there, gone := waits(alpha, ""), node("there", "local", corev1.ConditionTrue), term(host("gone"))
+	pod, there, gone := podOn(alpha, ""), node("there", "local", corev1.ConditionTrue), term(host("gone"))
 	changed := func(object client.Object, change func()) client.Object { change(); return object }
-	otherOwner, unbound, terminating := waits(alpha, ""), bound(alpha), waits(alpha, "")
-	otherLabel, reused := bound(alpha), on(alpha, gone)
+	otherOwner, unbound, terminating := podOn(alpha, ""), bound(alpha), podOn(alpha, "")
+	otherLabel, reused := bound(alpha), volumeOn(alpha, gone)
 	for name, test := range map[string]struct {
 		objects []client.Object
 		want    []string
 	}{
-		"no pods":                        {objects: []client.Object{there, bound(alpha), on(alpha, gone)}},
-		"its node is gone":               {objects: []client.Object{there, pod, bound(alpha), on(alpha, gone)}, want: []string{"claim", "pod"}},
-		"all of its nodes are gone":      {objects: []client.Object{there, pod, bound(alpha), on(alpha, term(host("gone", "too")), gone)}, want: []string{"claim", "pod"}},
-		"in a zone too":                  {objects: []client.Object{there, pod, bound(alpha), on(alpha, term(zone, host("gone")))}, want: []string{"claim", "pod"}},
-		"two caches":                     {objects: []client.Object{there, pod, bound(alpha), on(alpha, gone), waits(beta, ""), bound(beta), on(beta, gone)}, want: []string{"claim", "pod", "claim", "pod"}},
-		"its node is there":              {objects: []client.Object{there, pod, bound(alpha), on(alpha, term(host("there")))}},
-		"one of its nodes is there":      {objects: []client.Object{there, pod, bound(alpha), on(alpha, term(host("gone", "there")))}},
-		"another way is there":           {objects: []client.Object{there, pod, bound(alpha), on(alpha, gone, term(host("there")))}},
-		"its node is not ready":          {objects: []client.Object{there, node("gone", "local", corev1.ConditionUnknown), pod, bound(alpha), on(alpha, gone)}},
-		"a zone":                         {objects: []client.Object{there, pod, bound(alpha), on(alpha, term(zone))}},
-		"a node or a zone":               {objects: []client.Object{there, pod, bound(alpha), on(alpha, gone, term(zone))}},
-		"not on a node":                  {objects: []client.Object{there, pod, bound(alpha), on(alpha, term(corev1.NodeSelectorRequirement{Key: "kubernetes.io/hostname", Operator: corev1.NodeSelectorOpNotIn, Values: []string{"gone"}}))}},
-		"anywhere":                       {objects: []client.Object{there, pod, bound(alpha), on(alpha)}},
-		"no terms":                       {objects: []client.Object{there, pod, bound(alpha), on(alpha, []corev1.NodeSelectorTerm{}...)}},
-		"no nodes":                       {objects: []client.Object{pod, bound(alpha), on(alpha, gone)}},
-		"no ready nodes":                 {objects: []client.Object{node("there", "local", corev1.ConditionFalse), pod, bound(alpha), on(alpha, gone)}},
-		"no workers":                     {objects: []client.Object{node("there", "", corev1.ConditionTrue), pod, bound(alpha), on(alpha, gone)}},
-		"the pod has a node":             {objects: []client.Object{there, waits(alpha, "there"), bound(alpha), on(alpha, gone)}},
-		"the pod is being deleted":       {objects: []client.Object{there, changed(terminating, func() { terminating.DeletionTimestamp, terminating.Finalizers = ptr.To(metav1.Now()), []string{"x/y"} }), bound(alpha), on(alpha, gone)}},
-		"the pod has another owner":      {objects: []client.Object{there, changed(otherOwner, func() { otherOwner.OwnerReferences[0].Name = "other" }), bound(alpha), on(alpha, gone)}},
-		"the claim has other labels":     {objects: []client.Object{there, pod, changed(otherLabel, func() { otherLabel.Labels = nil }), on(alpha, gone)}},
+		"no pods":                        {objects: []client.Object{there, bound(alpha), volumeOn(alpha, gone)}},
+		"its node is gone":               {objects: []client.Object{there, pod, bound(alpha), volumeOn(alpha, gone)}, want: []string{"claim", "pod"}},
+		"all of its nodes are gone":      {objects: []client.Object{there, pod, bound(alpha), volumeOn(alpha, term(host("gone", "too")), gone)}, want: []string{"claim", "pod"}},
+		"in a zone too":                  {objects: []client.Object{there, pod, bound(alpha), volumeOn(alpha, term(zone, host("gone")))}, want: []string{"claim", "pod"}},
+		"two caches":                     {objects: []client.Object{there, pod, bound(alpha), volumeOn(alpha, gone), podOn(beta, ""), bound(beta), volumeOn(beta, gone)}, want: []string{"claim", "pod", "claim", "pod"}},
+		"its node is there":              {objects: []client.Object{there, pod, bound(alpha), volumeOn(alpha, term(host("there")))}},
+		"one of its nodes is there":      {objects: []client.Object{there, pod, bound(alpha), volumeOn(alpha, term(host("gone", "there")))}},
+		"another way is there":           {objects: []client.Object{there, pod, bound(alpha), volumeOn(alpha, gone, term(host("there")))}},
+		"its node is not ready":          {objects: []client.Object{there, node("gone", "local", corev1.ConditionUnknown), pod, bound(alpha), volumeOn(alpha, gone)}},
+		"a zone":                         {objects: []client.Object{there, pod, bound(alpha), volumeOn(alpha, term(zone))}},
+		"a node or a zone":               {objects: []client.Object{there, pod, bound(alpha), volumeOn(alpha, gone, term(zone))}},
+		"not on a node":                  {objects: []client.Object{there, pod, bound(alpha), volumeOn(alpha, term(corev1.NodeSelectorRequirement{Key: "kubernetes.io/hostname", Operator: corev1.NodeSelectorOpNotIn, Values: []string{"gone"}}))}},
+		"anywhere":                       {objects: []client.Object{there, pod, bound(alpha), volumeOn(alpha)}},
+		"no terms":                       {objects: []client.Object{there, pod, bound(alpha), volumeOn(alpha, []corev1.NodeSelectorTerm{}...)}},
+		"no nodes":                       {objects: []client.Object{pod, bound(alpha), volumeOn(alpha, gone)}},
+		"no ready nodes":                 {objects: []client.Object{node("there", "local", corev1.ConditionFalse), pod, bound(alpha), volumeOn(alpha, gone)}},
+		"no workers":                     {objects: []client.Object{node("there", "", corev1.ConditionTrue), pod, bound(alpha), volumeOn(alpha, gone)}},
+		"the pod has a node":             {objects: []client.Object{there, podOn(alpha, "there"), bound(alpha), volumeOn(alpha, gone)}},
+		"the pod is being deleted":       {objects: []client.Object{there, changed(terminating, func() { terminating.DeletionTimestamp, terminating.Finalizers = ptr.To(metav1.Now()), []string{"x/y"} }), bound(alpha), volumeOn(alpha, gone)}},
+		"the pod has another owner":      {objects: []client.Object{there, changed(otherOwner, func() { otherOwner.OwnerReferences[0].Name = "other" }), bound(alpha), volumeOn(alpha, gone)}},
+		"the claim has other labels":     {objects: []client.Object{there, pod, changed(otherLabel, func() { otherLabel.Labels = nil }), volumeOn(alpha, gone)}},
 		"the volume is of another claim": {objects: []client.Object{there, pod, bound(alpha), changed(reused, func() { reused.Spec.ClaimRef.UID = "other" })}},
-		"not bound":                      {objects: []client.Object{there, pod, changed(unbound, func() { unbound.Spec.VolumeName = "" }), on(alpha, gone)}},
-		"no claim":                       {objects: []client.Object{there, pod, on(alpha, gone)}},
+		"not bound":                      {objects: []client.Object{there, pod, changed(unbound, func() { unbound.Spec.VolumeName = "" }), volumeOn(alpha, gone)}},
+		"no claim":                       {objects: []client.Object{there, pod, volumeOn(alpha, gone)}},
 		"no volume":                      {objects: []client.Object{there, pod, bound(alpha)}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -128,7 +128,7 @@ func TestReplaceStrandedAfterInterruption(t *testing.T) {
 	var writes []string
 	going := bound(alpha)
 	going.DeletionTimestamp, going.Finalizers = ptr.To(metav1.Now()), []string{"kubernetes.io/pvc-protection"}
-	shoot := deletions(&writes, fake.NewClientBuilder().WithObjects(node("there", "local", corev1.ConditionTrue), waits(alpha, ""), going, on(alpha, term(host("gone")))).Build())
+	shoot := deletions(&writes, fake.NewClientBuilder().WithObjects(node("there", "local", corev1.ConditionTrue), podOn(alpha, ""), going, volumeOn(alpha, term(host("gone")))).Build())
 	deleted, err := ReplaceStranded(t.Context(), shoot, []v1alpha3.RegistryCache{*wanted("10Gi")})
 	if err != nil || !slices.Equal(writes, []string{"claim", "pod"}) || deleted[0].Upstream != alpha || deleted[0].Claim != going.Namespace+"/"+going.Name {
 		t.Errorf("deleted %q, reported %v, error %v", writes, deleted, err)

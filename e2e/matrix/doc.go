@@ -1,3 +1,3 @@
-// Package matrix contains files for `testbed up -f`, which configure other testbeds than the
-// default. A comment in each file selects its scenarios. The script "run" processes all files.
+// Package matrix contains files for `testbed up -f`, each for a testbed that differs from the
+// default. A comment in each file selects the scenarios. The script "run" processes all files.
 package matrix

@@ -82,7 +82,7 @@ func TestIssueIsCovered(t *testing.T) {
 	}
 }
 
-// scenarioNames reads the names from the sources, which are only compiled with the tag e2e.
+// scenarioNames reads the names from the sources, because these are compiled only with the tag e2e.
 func scenarioNames(t *testing.T) []string {
 	t.Helper()
 	sources, err := filepath.Glob("../*_test.go")

@@ -1,5 +1,5 @@
 // Package profile measures the CPU time of a run, by component (program) and by spans of time such
-// as scenarios. It reads the kernel's counters of all processes of the machine.
+// as scenarios. The kernel counts this time for each process of the machine.
 //
-// The package must not depend on the meaning of the spans or on the testbed.
+// The package must not import packages of the testbed, and must work for all kinds of spans.
 package profile

@@ -18,20 +18,20 @@ const ticks = 100
 // kernelThread is the flag PF_KTHREAD of include/linux/sched.h.
 const kernelThread = 0x00200000
 
-// ended follows a component's name in the entry for the CPU time of the component's ended children.
-const ended = ": ended children"
+// endedSuffix follows a component's name in the entry for the CPU time of its ended children.
+const endedSuffix = ": ended children"
 
 // process contains the kernel's counters for one process.
 type process struct {
 	component string
 	parent    int
-	// started is the start time. Together with the PID it identifies the process.
+	// started is the start time. The start time and the PID identify the process.
 	started uint64
-	// own and children are CPU seconds. children counts ended children that were waited for.
+	// own and children are CPU seconds: of the process, and of ended children that it waited for.
 	own, children float64
 }
 
-// reading is the state of the counters at one time.
+// reading contains the counters at one time.
 type reading struct {
 	busy      float64 // CPU seconds of the machine since boot, without idle time
 	processes map[int]process
@@ -70,8 +70,8 @@ func read() (reading, error) {
 	return result, nil
 }
 
-// hidden reports whether a process cannot be read: it has ended in the meantime, or /proc shows it
-// only to its owner (mount option hidepid). Its time is then part of "everything else".
+// hidden reports whether a process could not be read because it has ended in the meantime, or
+// because /proc hides it (mount option hidepid). Such a process is part of "everything else".
 func hidden(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) || errors.Is(err, fs.ErrPermission)
 }
@@ -100,8 +100,8 @@ func componentOf(stat procfs.ProcStat, argv []string) string {
 	return name
 }
 
-// used returns the CPU seconds of each component between two readings.
-func used(before, after map[int]process) map[string]float64 {
+// secondsByComponent returns the CPU seconds of each component between two readings.
+func secondsByComponent(before, after map[int]process) map[string]float64 {
 	// When a parent waits for a child, the kernel adds all CPU time of the child to the parent's
 	// counter for children. Subtract the part that was already counted while the child ran.
 	counted := map[int]float64{}
@@ -117,7 +117,7 @@ func used(before, after map[int]process) map[string]float64 {
 			was = process{}
 		}
 		result[now.component] += max(0, now.own-was.own)
-		result[now.component+ended] += max(0, now.children-was.children-counted[pid])
+		result[now.component+endedSuffix] += max(0, now.children-was.children-counted[pid])
 	}
 	return result
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// interval is the time between samples. At one second, reading /proc costs about 1% of a CPU.
+// interval is the time between samples. At this interval, reading /proc costs about 1% of a CPU.
 const interval = time.Second
 
 // minShare is the share of the total below which a component is not listed on its own.
@@ -80,8 +80,8 @@ func (p *Profiler) sample(now time.Time) {
 		p.err = err
 		return
 	}
-	if p.last.processes != nil { // without a first reading, the counters are those since boot
-		p.profile.add(sample{p.lastAt, now, current.busy - p.last.busy}, used(p.last.processes, current.processes))
+	if p.last.processes != nil { // without an earlier reading, the difference would be the time since boot
+		p.profile.add(sample{p.lastAt, now, current.busy - p.last.busy}, secondsByComponent(p.last.processes, current.processes))
 	}
 	p.last, p.lastAt = current, now
 }
@@ -93,7 +93,7 @@ func (p *Profile) add(s sample, components map[string]float64) {
 	}
 }
 
-// Stop ends the recording. It returns the profile, and the error of the last reading that failed.
+// Stop ends the recording, and returns the profile and the error of the last failed reading.
 func (p *Profiler) Stop() (Profile, error) {
 	close(p.stop)
 	p.stopped.Wait()
@@ -109,8 +109,8 @@ func (p Profile) total() (seconds float64) {
 	return seconds
 }
 
-// in returns, for each span, the CPU seconds of the machine. Overlapping spans share them equally.
-func (p Profile) in(spans []Span) []float64 {
+// secondsIn returns the machine's CPU seconds in each span. Overlapping spans share them equally.
+func (p Profile) secondsIn(spans []Span) []float64 {
 	result := make([]float64, len(spans))
 	for _, s := range p.samples {
 		overlaps, sum := make([]float64, len(spans)), 0.0
@@ -147,7 +147,7 @@ func (p Profile) Write(w io.Writer, groups ...Group) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	for _, group := range groups {
 		fmt.Fprintf(table, "CPU s\tseconds\t  %s\n", group.Title)
-		for i, seconds := range p.in(group.Spans) {
+		for i, seconds := range p.secondsIn(group.Spans) {
 			span := group.Spans[i]
 			fmt.Fprintf(table, "%.1f\t%.1f\t  %s\n", seconds, span.End.Sub(span.Start).Seconds(), span.Name)
 		}

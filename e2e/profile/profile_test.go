@@ -14,7 +14,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/golden"
 )
 
-func TestUsed(t *testing.T) {
+func TestSecondsByComponent(t *testing.T) {
 	shell := process{component: "sh", parent: 1, started: 10, own: 1, children: 5}
 	child := process{component: "cp", parent: 2, started: 20, own: 3}
 	later := func(p process, own, children float64) process {
@@ -27,18 +27,18 @@ func TestUsed(t *testing.T) {
 		want          map[string]float64
 	}{
 		{"own time and that of children that lived in between", map[int]process{2: shell}, map[int]process{2: later(shell, 2, 4)},
-			map[string]float64{"sh": 2, "sh" + ended: 4}},
-		{"a new process", nil, map[int]process{2: shell}, map[string]float64{"sh": 1, "sh" + ended: 5}},
+			map[string]float64{"sh": 2, "sh" + endedSuffix: 4}},
+		{"a new process", nil, map[int]process{2: shell}, map[string]float64{"sh": 1, "sh" + endedSuffix: 5}},
 		{"a child that ended was counted while it ran", map[int]process{2: shell, 3: child}, map[int]process{2: later(shell, 0, 3.5)},
-			map[string]float64{"sh": 0, "sh" + ended: 0.5}},
+			map[string]float64{"sh": 0, "sh" + endedSuffix: 0.5}},
 		{"nobody waited for the child", map[int]process{2: shell, 3: child}, map[int]process{2: shell},
-			map[string]float64{"sh": 0, "sh" + ended: 0}},
+			map[string]float64{"sh": 0, "sh" + endedSuffix: 0}},
 		{"another process with the same PID", map[int]process{2: shell, 3: child},
 			map[int]process{2: later(shell, 0, 3), 3: {component: "mv", parent: 2, started: 30, own: 0.5}},
-			map[string]float64{"sh": 0, "sh" + ended: 0, "mv": 0.5, "mv" + ended: 0}},
+			map[string]float64{"sh": 0, "sh" + endedSuffix: 0, "mv": 0.5, "mv" + endedSuffix: 0}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got := used(tc.before, tc.after)
+			got := secondsByComponent(tc.before, tc.after)
 			for component, want := range tc.want {
 				if got[component] != want {
 					t.Errorf("%s: %v CPU seconds, want %v", component, got[component], want)
@@ -89,7 +89,7 @@ func TestComponentOf(t *testing.T) {
 
 // tenSeconds returns ten samples, each one second long. The first has 2 CPU seconds, the others 1.
 func tenSeconds() (Profile, func(second float64) time.Time) {
-	p := Profile{components: map[string]float64{"kubelet": 6, "kubelet" + ended: 4.98, "cp": 0.02}}
+	p := Profile{components: map[string]float64{"kubelet": 6, "kubelet" + endedSuffix: 4.98, "cp": 0.02}}
 	at := func(second float64) time.Time {
 		return time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC).Add(time.Duration(second * float64(time.Second)))
 	}
@@ -103,7 +103,7 @@ func tenSeconds() (Profile, func(second float64) time.Time) {
 	return p, at
 }
 
-func TestIn(t *testing.T) {
+func TestSecondsIn(t *testing.T) {
 	p, at := tenSeconds()
 	for _, tc := range []struct {
 		name  string
@@ -117,7 +117,7 @@ func TestIn(t *testing.T) {
 		{"at the same time", []Span{{"", at(2), at(6)}, {"", at(4), at(8)}}, []float64{3, 3}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			for i, got := range p.in(tc.spans) {
+			for i, got := range p.secondsIn(tc.spans) {
 				if got != tc.want[i] {
 					t.Errorf("span %d: %v CPU seconds, want %v", i, got, tc.want[i])
 				}
@@ -191,8 +191,8 @@ func TestProcesses(t *testing.T) {
 	}
 }
 
-// TestFailedReadings: a failed reading is reported, and the next reading includes its time. If the
-// first reading fails, the profile does not include the time since boot.
+// TestFailedReadings: a failed reading is reported, and the next reading includes the missed time.
+// If the first reading fails, the profile does not include the time since boot.
 func TestFailedReadings(t *testing.T) {
 	failure := errors.New("no memory")
 	at := func(busy float64) reading {

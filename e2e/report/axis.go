@@ -65,7 +65,7 @@ func (a *axis) include(start time.Time, length float64) {
 
 func (a axis) length() time.Duration { return a.end.Sub(a.start) }
 
-// share returns the position of the time between start (0) and end (1).
+// share returns the position of the time on the axis, from 0 (start) to 1 (end).
 func (a axis) share(t time.Time) float64 {
 	if a.length() <= 0 {
 		return 0

@@ -2,5 +2,5 @@
 // junit.xml and summary.json for programs. Its Sampler records CPU and memory usage during the run.
 //
 // Rendering is a pure function of a Report. Files are replaced atomically, so they are complete
-// even if the run is killed. The package must not depend on scenarios or clusters.
+// even if the run is killed. The package must work without a cluster and for any scenario.
 package report

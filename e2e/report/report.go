@@ -37,7 +37,7 @@ type Scenario struct {
 	Evidence []string
 	// Steps are the steps that ran, in order.
 	Steps []Step
-	// Reason is why the scenario failed or was skipped. It is empty if the scenario passed.
+	// Reason is why the scenario failed or was skipped, or empty if the scenario passed.
 	Reason string
 }
 
@@ -196,8 +196,8 @@ const setup = "setup"
 // artifactFiles are the files of a scenario's folder that index.html links to.
 var artifactFiles = []string{"index.md", "timeline.txt", "transcript.txt"}
 
-// Write renders the report into dir, with links to artifacts in folders below dir. It creates dir
-// if necessary and replaces each file atomically. After an error it still writes the other files.
+// Write renders the report into dir, with links to artifacts in folders below dir. A missing dir is
+// created, and each file is replaced atomically. If one file fails, the others are still written.
 func (r *Report) Write(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("create the folder of the report: %w", err)

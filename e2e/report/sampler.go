@@ -13,7 +13,7 @@ import (
 const samplingInterval = 500 * time.Millisecond
 
 // Usage is the CPU and memory usage of the whole machine during a run. Memory in use is MemTotal
-// minus MemAvailable of /proc/meminfo. It includes all processes, but no reclaimable page cache.
+// minus MemAvailable of /proc/meminfo: the memory of all processes, but no reclaimable page cache.
 type Usage struct {
 	// StartMemoryBytes was in use when the run began, PeakMemoryBytes at the peak. On an idle machine
 	// the difference is what a new testbed needs. Both include a kept testbed.

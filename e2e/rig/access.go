@@ -39,7 +39,7 @@ func Connect(config *rest.Config, scheme *runtime.Scheme) (Access, error) {
 	return Access{Client: typed, Config: config, dynamic: untyped}, nil
 }
 
-// testedModules maps modules whose code runs in the testbed or the extension to their short names.
+// testedModules contains the short names of modules with code in the testbed or the extension.
 var testedModules = map[string]string{
 	"github.com/gardener/gardener":            "gardener",
 	"github.com/distribution/distribution/v3": "distribution",

@@ -12,7 +12,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// Background is work that runs beside the steps of a scenario. It never outlives the scenario.
+// Background is work that runs beside the steps of a scenario, but never outlives the scenario.
 type Background struct {
 	Cancel context.CancelFunc
 	Ended  chan struct{}
@@ -32,7 +32,7 @@ func (p *Run) Background(ctx context.Context, work func(ctx context.Context) err
 	return b
 }
 
-// Join waits until the work has ended. It fails the scenario after an error or the timeout.
+// Join waits until the work has ended, and fails the scenario after an error or the timeout.
 func (p *Run) Join(ctx context.Context, b *Background, what string, timeout time.Duration) {
 	p.Helper()
 	p.Await(ctx, what, timeout, func(context.Context) (bool, string, error) {
@@ -85,7 +85,7 @@ func PullContinuously(ctx context.Context, p *Run, host string) *Stream {
 	workers := p.Workers()
 	stopping, stop := context.WithCancel(ctx)
 	s.stop = stop
-	// stop does not cancel a running pull, so that its time counts. It only prevents the next pull.
+	// Calling stop prevents the next pull. A running pull continues, so that its time counts.
 	s.Background = p.Background(ctx, func(ctx context.Context) error {
 		for i := 0; stopping.Err() == nil; i++ {
 			img, err := push(ctx, p, host)

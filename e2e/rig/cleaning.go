@@ -19,7 +19,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// Cleaning proves that nodes are cleaned before caches are deleted. Create it before the removal.
+// Cleaning proves that nodes are cleaned before caches are deleted.
 type Cleaning struct {
 	pods, services *timeline.Recording
 	// names and claims are the Services and volume claims that must be deleted, by upstream.
@@ -29,7 +29,7 @@ type Cleaning struct {
 	vanished map[string]timeline.Event
 }
 
-// WatchCleaning starts to record changes of pods and Services.
+// WatchCleaning starts to record changes of pods and Services. Call it before the removal.
 func WatchCleaning(ctx context.Context, p *Run, hosts ...string) *Cleaning {
 	p.Helper()
 	c := &Cleaning{names: map[string]string{}, claims: map[string][]string{}, vanished: map[string]timeline.Event{}}

@@ -2,5 +2,5 @@
 // e2e run, a Scenario is a name with steps, and a Run is one execution of a Scenario. The methods
 // of Run are actions and checks that several scenarios share.
 //
-// The package must not depend on a scenario.
+// Code for a single scenario belongs in package e2e.
 package rig

@@ -20,7 +20,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
-// Break injects a fault, see kind/fault, until the scenario ends or ClearFaults is called.
+// Break injects a fault (kind/fault), which lasts until the scenario ends or ClearFaults is called.
 func (p *Run) Break(ctx context.Context, target string, kind spec.Kind) {
 	p.Helper()
 	wanted, err := spec.New(target, string(kind), nil)
@@ -89,7 +89,7 @@ func UncordonWorkers(ctx context.Context, p *Run) error {
 func UndoLeftovers(ctx context.Context, p *Run) error {
 	failed := errors.Join(IgnoreCaches(ctx, p, false), AllowServices(ctx, p), UncordonWorkers(ctx, p))
 	for _, worker := range p.Session.Testbed.Shoot.Workers() {
-		// Each script runs in a subshell, because it exits if there is nothing to undo.
+		// The scripts run in subshells, because releaseScript exits if there is nothing to undo.
 		_, err := worker.Script(ctx, fmt.Sprintf("(%s\n)\n(%s\n)", releaseScript, removeUnmanagedScript))
 		failed = errors.Join(failed, err)
 	}

@@ -33,7 +33,7 @@ func HostsPath(host string) string {
 	return path.Join(nodeconfig.CertsDir, host, nodeconfig.HostsFile)
 }
 
-// absent stands for the content of a file that does not exist.
+// absent is the content that ReadFile returns for a file that does not exist.
 const absent = "(absent)"
 
 // Workers returns the shoot's workers.
@@ -51,13 +51,13 @@ func (p *Run) Worker(i int) *cluster.Node {
 	return workers[i]
 }
 
-// ReadFile returns the content of a file on a node, or the constant absent for a missing file.
+// ReadFile returns the content of a file on a node, or "(absent)" if the file does not exist.
 func ReadFile(ctx context.Context, node *cluster.Node, path string) (string, error) {
 	return node.Exec(ctx, "sh", "-c", `if [ -e "$1" ]; then cat "$1"; else echo "$2"; fi`, "sh", path, absent)
 }
 
-// readHosts returns the hosts.toml of each upstream on a node, like ReadFile. It runs one command,
-// because a command on a node costs more than the reads.
+// readHosts returns the hosts.toml of each upstream on a node, or "(absent)". One command reads all
+// files, because starting a command costs more than the reads.
 func readHosts(ctx context.Context, node *cluster.Node, hosts []string) ([]string, error) {
 	argv := []string{"sh", "-c", `for path do if [ -e "$path" ]; then cat "$path"; else echo '` + absent + `'; fi; printf '\0'; done`, "sh"}
 	for _, host := range hosts {
@@ -74,7 +74,7 @@ func readHosts(ctx context.Context, node *cluster.Node, hosts []string) ([]strin
 	return contents[:len(hosts)], nil
 }
 
-// IsAbsent reports whether the content stands for a missing file.
+// IsAbsent reports whether the content is that of a file that does not exist.
 func IsAbsent(content string) bool {
 	return strings.TrimSpace(content) == absent
 }
@@ -91,8 +91,8 @@ func (p *Run) Hosts(ctx context.Context, node *cluster.Node, host string) string
 	return p.File(ctx, node, HostsPath(host))
 }
 
-// Fingerprint returns inode, modification time and checksum of a file on a node. It changes when
-// the file is written or replaced.
+// Fingerprint returns inode, modification time and checksum of a file on a node. The result changes
+// when the file is written or replaced.
 func (p *Run) Fingerprint(ctx context.Context, node *cluster.Node, path string) string {
 	p.Helper()
 	return must(node.Exec(ctx, "sh", "-c", `stat -c '%i %y' "$1" && sha256sum "$1"`, "sh", path))(p)
@@ -140,7 +140,7 @@ func labels(hosts []string) string {
 }
 
 // holdScript stops gardener-node-agent. A condition on the unit keeps gardenlet's flow from
-// starting the unit. A timer runs releaseScript if the scenario is killed.
+// starting the unit. If the scenario is killed, a timer runs releaseScript after three minutes.
 const holdScript = `
 mkdir -p /run/systemd/system/gardener-node-agent.service.d
 printf '[Unit]\nConditionPathExists=!/run/e2e-hold\n' >/run/systemd/system/gardener-node-agent.service.d/e2e-hold.conf
@@ -149,7 +149,7 @@ systemctl daemon-reload
 systemctl stop gardener-node-agent.service
 systemd-run --quiet --collect --unit="e2e-release-$EPOCHSECONDS" --on-active=3min bash -c "$1"`
 
-// releaseScript reverts holdScript. It does nothing on a node without the condition.
+// releaseScript reverts holdScript, or does nothing on a node without the condition.
 const releaseScript = `
 [[ -e /run/e2e-hold ]] || exit 0
 systemctl stop 'e2e-release-*.timer'
@@ -159,7 +159,7 @@ systemctl start gardener-node-agent.service`
 
 // HoldNodeAgents stops gardener-node-agent on every worker until release is called or the scenario
 // ends. gardener-node-agent also removes files that are no longer in the OperatingSystemConfig.
-// While it is stopped, only the extension's cleaner removes files from nodes.
+// While the agent is stopped, only the extension's cleaner removes files from nodes.
 func (p *Run) HoldNodeAgents(ctx context.Context) (release func(ctx context.Context) error) {
 	p.Helper()
 	workers := p.Workers()

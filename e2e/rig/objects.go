@@ -74,7 +74,7 @@ func cleanerOnSeed(ctx context.Context, p *Run) ([]string, error) {
 	return left, nil
 }
 
-// originatedFrom lists the objects in a cluster that gardener-resource-manager created for the
+// originatedFrom lists the objects that gardener-resource-manager created in a cluster for the
 // ManagedResource, and the pods of the cleaner's DaemonSet.
 func originatedFrom(ctx context.Context, cluster Access, managedResource string) ([]string, error) {
 	resources, err := listable(cluster)
@@ -174,7 +174,7 @@ func identities(ctx context.Context, cluster Access) (string, error) {
 	return strings.Join(lines, "\n"), nil
 }
 
-// Identities is like identities, but fails the scenario if a kind is missing.
+// Identities calls identities and fails the scenario after an error or if a kind is missing.
 func (p *Run) Identities(ctx context.Context, cluster Access) string {
 	p.Helper()
 	found, err := identities(ctx, cluster)
@@ -187,7 +187,7 @@ func (p *Run) Identities(ctx context.Context, cluster Access) string {
 	return found
 }
 
-// Unchanged proves that the identities still equal before: no object of the caches was recreated.
+// Unchanged proves that Identities still returns before: no object of the caches was recreated.
 func (p *Run) Unchanged(ctx context.Context, cluster Access, before string) {
 	p.Helper()
 	if after := p.Identities(ctx, cluster); after != before {

@@ -109,8 +109,8 @@ const (
 	imageLayerSize = 2 << 20
 )
 
-// Pushed is an image in an upstream. It has random content and is the only image of its repository,
-// so each request for the repository in the upstream's log is for this image.
+// Pushed is an image in an upstream. The image has random content and is the only one of its
+// repository, so each request for the repository in the upstream's log is for this image.
 type Pushed struct {
 	Host, Repository string
 	// Blobs are the digests that a pull on an empty node must fetch.

@@ -24,8 +24,8 @@ type Run struct {
 	step string
 	// Scenario is the T of the whole scenario; the embedded T is that of the current step.
 	Scenario *testing.T
-	// Diagnosed is true if the artifacts were collected. Missing then names the artifacts that could
-	// not be collected.
+	// Diagnosed is true if a step has collected the artifacts itself. Missing names the artifacts that
+	// could not be collected.
 	Diagnosed bool
 	Missing   error
 }
@@ -103,7 +103,7 @@ func (p *Run) end(ctx context.Context, took time.Duration) {
 // scenarioTimeout bounds one scenario. The waits in it have shorter timeouts and clearer messages.
 const scenarioTimeout = 6 * time.Minute
 
-// Step proves one claim of a scenario. Its name is the claim.
+// Step proves one claim of a scenario. The name of the step is the claim.
 type Step struct {
 	Name string
 	Do   func(ctx context.Context, p *Run)
@@ -130,13 +130,13 @@ func (s *Session) Features(all ...Scenario) []features.Feature {
 	return list
 }
 
-// feature converts a scenario. After a failure it first collects artifacts, then cleans up.
+// feature converts a scenario to a feature. After a failure it collects artifacts, then cleans up.
 func (s *Session) feature(one Scenario) features.Feature {
 	name := one.name
 	p := &Run{Session: s, Result: &report.Scenario{Name: name}}
 	feature := features.New(name)
-	// e2e-framework passes the context that a feature returns to the next feature. So the teardown
-	// returns outer, the context that this feature got.
+	// e2e-framework passes a context from each feature to the next one. So the teardown returns outer,
+	// the context that this feature got.
 	var outer context.Context
 	var cancel context.CancelFunc
 	feature.Setup(func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
@@ -174,10 +174,10 @@ func (s *Session) feature(one Scenario) features.Feature {
 	return feature.Feature()
 }
 
-// Prove returns a step. Its name is a claim, which the function do proves.
+// Prove returns a step: a claim, and the function that proves it.
 func Prove(name string, do func(ctx context.Context, p *Run)) Step { return Step{name, do} }
 
-// Await polls until done returns true. It fails the scenario after an error or the timeout. The
+// Await polls until done returns true. The scenario fails after an error or the timeout. The
 // message names the awaited event and the last state that done returned.
 func (p *Run) Await(ctx context.Context, what string, timeout time.Duration, done func(ctx context.Context) (ok bool, state string, err error)) {
 	p.Helper()

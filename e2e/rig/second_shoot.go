@@ -19,14 +19,14 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 )
 
-// SecondShoot is a shoot without machines on the same seed, which also serves as its cluster.
+// SecondShoot is a shoot without machines. The testbed's seed is both its seed and its cluster.
 type SecondShoot struct {
 	*gardenlet.Gardenlet
 	Namespace string
 }
 
-// SecondShoot returns a shoot that does not exist yet. It is deleted when the scenario ends. Only
-// one scenario at a time has a second shoot; others wait.
+// SecondShoot returns a shoot that does not exist yet. The shoot is deleted when the scenario ends.
+// Only one scenario at a time has a second shoot; others wait.
 func (p *Run) SecondShoot(ctx context.Context, name string) SecondShoot {
 	p.Helper()
 	select {
@@ -68,7 +68,7 @@ func gardenletOf(ctx context.Context, t *kind.Testbed, name string) (*gardenlet.
 	second := *t.Gardenlet
 	second.Name = name
 	second.Shoot, second.ShootKubeconfig = shoot, t.Seed.InternalKubeconfig()
-	second.Machines, second.IPFamilies = nil, nil // the seed's node, with IPv4
+	second.Machines, second.IPFamilies = nil, nil // the caches run on the seed's node, with IPv4
 	return &second, nil
 }
 

@@ -51,7 +51,7 @@ type Session struct {
 	// pause is the program that the pulled images run.
 	pause   image.Built
 	Scratch string
-	// secondShoot is a semaphore for the scenario with a SecondShoot.
+	// secondShoot is a semaphore, held by the one scenario that has a SecondShoot.
 	secondShoot chan struct{}
 	// skipped is the reason why this machine cannot run the testbed, or empty.
 	skipped string
@@ -125,8 +125,8 @@ func (s *Session) Up(ctx context.Context, _ *envconf.Config) (context.Context, e
 	return ctx, err
 }
 
-// usedByOther reports whether another process or checkout uses the testbed. This run must then not
-// touch the testbed.
+// usedByOther reports whether another process or checkout uses the testbed. If so, this run must
+// not touch the testbed.
 func (s *Session) usedByOther() bool {
 	return errors.Is(s.Report.SetupError, kind.ErrBusy) || errors.As(s.Report.SetupError, new(*kind.OtherCheckoutError))
 }
@@ -156,7 +156,7 @@ func (s *Session) prepare(ctx context.Context) (err error) {
 	return nil
 }
 
-// Down removes the testbed unless KEEP is set. It prints its error, which e2e-framework hides.
+// Down removes the testbed unless KEEP is set. e2e-framework hides errors, so Down prints them.
 func (s *Session) Down(ctx context.Context, _ *envconf.Config) (context.Context, error) {
 	if s.Scratch != "" {
 		_ = os.RemoveAll(s.Scratch)
@@ -173,7 +173,7 @@ func (s *Session) Down(ctx context.Context, _ *envconf.Config) (context.Context,
 	return ctx, err
 }
 
-// record adds a scenario's result to the report, prints it, and rewrites the report's files.
+// record adds a scenario's result to the report, prints the result, and writes the report.
 func (s *Session) record(scenario report.Scenario) {
 	s.Mu.Lock()
 	s.Report.Scenarios = append(s.Report.Scenarios, scenario)
@@ -203,7 +203,7 @@ func (s *Session) Diagnose(ctx context.Context, scenario, reason string) error {
 		diagnostics.Text(bundle.SinceFile, since.UTC().Format(time.RFC3339)+"\n"))
 }
 
-// reportMissing prints which artifacts are missing. The scenario has failed already.
+// reportMissing prints which artifacts of a failed scenario are missing.
 func reportMissing(scenario string, err error) {
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "e2e: artifacts of %s are incomplete: %v\n", scenario, err)
@@ -303,5 +303,5 @@ func (s *Session) skipTheRest(ctx context.Context, all []Scenario) {
 	}
 }
 
-// errInterrupted is the reason of everything that fails after a signal.
+// errInterrupted is the reason in the report for every scenario that a signal ended or prevented.
 var errInterrupted = errors.New("interrupted")

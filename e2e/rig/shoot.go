@@ -93,7 +93,7 @@ func Configured(caches ...v1alpha3.RegistryCache) func(context.Context, *Run) {
 }
 
 // settled reports whether the last operation of gardenlet and of the extension succeeded with
-// exactly these caches. Without caches it returns false: there is no Extension with a status.
+// exactly these caches. Without caches it returns false, because no Extension has a status.
 func (p *Run) settled(ctx context.Context, caches ...v1alpha3.RegistryCache) bool {
 	p.Helper()
 	if len(caches) == 0 {
@@ -215,7 +215,7 @@ func wrongMirror(ctx context.Context, worker *cluster.Node, hosts []string, endp
 }
 
 // silentEndpoint returns an error text for the first endpoint that does not answer the worker, or
-// an empty string. It does not verify certificates.
+// an empty string. Certificates are not verified.
 func silentEndpoint(ctx context.Context, worker *cluster.Node, endpoints map[string]string) string {
 	if len(endpoints) == 0 {
 		return ""
@@ -236,7 +236,7 @@ func (p *Run) Extension(ctx context.Context) *extensionsv1alpha1.Extension {
 	return must(GetExtension(ctx, p))(p)
 }
 
-// GetExtension returns the Extension in the shoot's namespace in the seed.
+// GetExtension is like Run.Extension, but returns an error instead of failing the scenario.
 func GetExtension(ctx context.Context, p *Run) (*extensionsv1alpha1.Extension, error) {
 	extension := &extensionsv1alpha1.Extension{}
 	err := p.Session.Seed.Get(ctx, client.ObjectKey{Namespace: ShootNamespace, Name: v1alpha3.ExtensionType}, extension)
@@ -276,7 +276,7 @@ func (p *Run) Services(ctx context.Context) map[string]corev1.Service {
 	return services
 }
 
-// References are the Shoot's spec.resources. They map the names that caches use to the names of
+// References are the Shoot's spec.resources: they map the names that caches use to the names of
 // Secrets in the garden.
 type References map[string]string
 
@@ -292,7 +292,7 @@ func (r References) Shoot(caches ...v1alpha3.RegistryCache) (*gardencorev1beta1.
 	return shoot, nil
 }
 
-// Secret creates an immutable Secret in the garden and deletes it afterwards. change may be nil.
+// Secret creates an immutable Secret in the garden and returns its name. change may be nil.
 func (p *Run) Secret(ctx context.Context, data map[string][]byte, change func(*corev1.Secret)) string {
 	p.Helper()
 	secret := &corev1.Secret{

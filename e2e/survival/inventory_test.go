@@ -18,21 +18,21 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/engine"
 )
 
-// written is the folder in which the script "machine" shows all files written since its start.
-const written = "/mnt/written"
+// writtenFolder is where the script "machine" shows all files that were written since it started.
+const writtenFolder = "/mnt/written"
 
-// inventory contains everything on the machine that the testbed could leave, as "kind name".
+// inventory contains everything that the testbed could leave on the machine, as "kind name".
 type inventory map[string]bool
 
-// allowed matches entries that `testbed down` keeps: images and locks.
-var allowed = []*regexp.Regexp{
+// keptByDown matches entries that `testbed down` keeps: images and locks.
+var keptByDown = []*regexp.Regexp{
 	regexp.MustCompile(`^image registry-cache[-.]testbed/`),
 	regexp.MustCompile(`^file /run/registry-cache-testbed/[a-z-]+\.lock$`),
 }
 
-// take returns the current inventory. It starts the engine if necessary, and stops it at the end
-// unless something else uses it.
-func take(t *testing.T) inventory {
+// takeInventory returns the current inventory. It starts the engine if necessary, and stops the
+// engine at the end unless something else uses it.
+func takeInventory(t *testing.T) inventory {
 	t.Helper()
 	all := inventory{}
 	if _, err := engine.Ensure(t.Context()); err != nil {
@@ -50,18 +50,18 @@ func take(t *testing.T) inventory {
 	all.addLinks(t)
 	all.addOutput(t, "rule", "iptables-save")
 	all.addOutput(t, "rule", "ip6tables-save")
-	for _, folder := range []string{written, "/run", ".testbed"} {
+	for _, folder := range []string{writtenFolder, "/run", ".testbed"} {
 		all.addFiles(t, folder)
 	}
 	return all
 }
 
-// left returns the entries that are neither in before nor allowed.
-func (i inventory) left(before inventory) []string {
+// leftSince returns the entries that are not in before and that `testbed down` does not keep.
+func (i inventory) leftSince(before inventory) []string {
 	var left []string
 	for thing := range i {
 		known := func(r *regexp.Regexp) bool { return r.MatchString(thing) }
-		if !before[thing] && !slices.ContainsFunc(allowed, known) {
+		if !before[thing] && !slices.ContainsFunc(keptByDown, known) {
 			left = append(left, thing)
 		}
 	}
@@ -129,7 +129,7 @@ func (i inventory) addLinks(t *testing.T) {
 	}
 }
 
-// addFiles adds the files below the folder. It skips the whiteout devices of an overlay.
+// addFiles adds the files below the folder, except the whiteout devices of an overlay.
 func (i inventory) addFiles(t *testing.T, folder string) {
 	t.Helper()
 	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
@@ -137,7 +137,7 @@ func (i inventory) addFiles(t *testing.T, folder string) {
 			return nil // removed in the meantime
 		}
 		if err == nil && !entry.IsDir() && entry.Type()&fs.ModeCharDevice == 0 {
-			i["file "+strings.TrimPrefix(path, written)] = true
+			i["file "+strings.TrimPrefix(path, writtenFolder)] = true
 		}
 		return err
 	})

@@ -30,7 +30,7 @@ const (
 // machine is the machine on which the testbed runs.
 type machine struct {
 	before inventory // before the first verb
-	// seen contains the IDs of all containers that the method look has found.
+	// seen contains the IDs of all containers that recordContainers has found.
 	seen map[string]bool
 }
 
@@ -68,11 +68,11 @@ func (m *machine) run(t *testing.T, bound time.Duration, args ...string) (*verb,
 	if took >= bound {
 		t.Fatalf("testbed %s has not ended in %s", strings.Join(args, " "), bound)
 	}
-	m.look(t)
+	m.recordContainers(t)
 	return v, code
 }
 
-// must runs a verb that must succeed and returns its answer.
+// must runs a verb, fails the test unless the verb succeeds, and returns the verb's answer.
 func (m *machine) must(t *testing.T, bound time.Duration, args ...string) string {
 	t.Helper()
 	v, code := m.run(t, bound, args...)
@@ -82,8 +82,8 @@ func (m *machine) must(t *testing.T, bound time.Duration, args ...string) string
 	return strings.TrimSpace(v.answer.String())
 }
 
-// kill runs a verb and kills it as soon as the condition holds. It fails the test if the verb ends
-// earlier.
+// kill runs a verb and kills the verb as soon as the condition holds. The test fails if the verb
+// ends earlier.
 func (m *machine) kill(t *testing.T, now func() bool, args ...string) {
 	t.Helper()
 	v := m.start(t, 5*time.Minute, args...)
@@ -92,11 +92,11 @@ func (m *machine) kill(t *testing.T, now func() bool, args ...string) {
 		t.Fatal(err)
 	}
 	<-v.ended
-	m.look(t)
+	m.recordContainers(t)
 	t.Logf("testbed %s: killed after %s", strings.Join(args, " "), time.Since(v.began).Round(100*time.Millisecond))
 }
 
-// await waits until the condition holds. It fails the test if the verb ends earlier.
+// await waits until the condition holds. The test fails if the verb ends earlier.
 func (m *machine) await(t *testing.T, v *verb, now func() bool) {
 	t.Helper()
 	err := wait.PollUntilContextCancel(t.Context(), 50*time.Millisecond, true, func(context.Context) (bool, error) {
@@ -112,8 +112,8 @@ func (m *machine) await(t *testing.T, v *verb, now func() bool) {
 	}
 }
 
-// look records the current containers. nothingLeft later checks that their cgroups are removed.
-func (m *machine) look(t *testing.T) {
+// recordContainers notes the current containers. nothingLeft later checks that no cgroup remains.
+func (m *machine) recordContainers(t *testing.T) {
 	t.Helper()
 	ids, err := containers(t.Context())
 	if err != nil {
@@ -127,14 +127,14 @@ func (m *machine) look(t *testing.T) {
 // down removes the testbed and checks that nothing is left.
 func (m *machine) down(t *testing.T) {
 	t.Helper()
-	m.look(t)
+	m.recordContainers(t)
 	m.must(t, 3*time.Minute, "down")
 	m.nothingLeft(t)
 }
 
 func (m *machine) nothingLeft(t *testing.T) {
 	t.Helper()
-	for _, thing := range take(t).left(m.before) {
+	for _, thing := range takeInventory(t).leftSince(m.before) {
 		t.Errorf("left after down: %s", thing)
 	}
 	for id := range m.seen {
@@ -172,8 +172,8 @@ func signalEngine(t *testing.T, signal syscall.Signal) {
 	t.Logf("dockerd exited after signal %s", signal)
 }
 
-// fill fills the file system of the folder until only this many bytes are free. It returns the path
-// of the file that it created.
+// fill fills the file system of the folder until only this many bytes are free, and returns the
+// path of the file that it created.
 func fill(t *testing.T, folder string, left uint64) (filler string) {
 	t.Helper()
 	filler = filepath.Join(folder, "filler")
@@ -208,7 +208,7 @@ func fill(t *testing.T, folder string, left uint64) (filler string) {
 	return filler
 }
 
-// free removes the file that fill created.
+// free removes the filler.
 func free(t *testing.T, filler string) {
 	t.Helper()
 	if err := os.Remove(filler); err != nil {

@@ -18,20 +18,20 @@ const (
 	upBound = 8 * time.Minute
 	// fullBound bounds the time until `testbed up` detects a full disk.
 	fullBound = 90 * time.Second
-	// verbBound bounds a verb that must start the engine first. After a kill, the engine first
-	// stops the containers that still run.
+	// verbBound bounds a verb that must start the engine first. If the engine was killed, its next
+	// start first stops the containers that still run.
 	verbBound = 2 * time.Minute
 	// worksBound bounds the time from the end of `testbed up` until pulls go through the caches.
 	worksBound = 90 * time.Second
 )
 
-// TestSurvival runs its parts in sequence. Each takes minutes. The first failed part ends the test.
+// TestSurvival runs its parts in sequence, each for minutes. The first failed part ends the test.
 func TestSurvival(t *testing.T) {
-	if _, err := os.Stat(written); err != nil {
+	if _, err := os.Stat(writtenFolder); err != nil {
 		t.Fatal("this test would kill the engine and fill the disks of this machine; run: make e2e-survival")
 	}
 	m := &machine{seen: map[string]bool{}}
-	m.before = take(t)
+	m.before = takeInventory(t)
 	t.Cleanup(func() { _ = exec.Command("bin/testbed", "--prefix", prefix, "down").Run() })
 
 	ran := 0
@@ -55,7 +55,7 @@ func TestSurvival(t *testing.T) {
 }
 
 // noRoom runs `testbed up` without space for images, and then on a full disk, where the engine may
-// fail to start. There `testbed down` must succeed or report the full disk.
+// fail to start. On the full disk `testbed down` must succeed or report that the disk is full.
 func noRoom(t *testing.T, m *machine) {
 	filler := fill(t, dataRoot, 200<<20)
 	m.refuses(t)

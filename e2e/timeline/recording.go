@@ -24,7 +24,7 @@ type Event struct {
 	// Revision is the resource version of the change, which is the revision of etcd. A kind cluster
 	// has one etcd, so revisions order all changes of one cluster.
 	Revision uint64
-	// Seen is when the change was received. It orders changes of different clusters if the time
+	// Seen is when the change was received. This time orders changes of different clusters if the time
 	// between them is longer than the latency of a watch.
 	Seen time.Time
 	// Object is the state after the change, or the last state before a deletion.
@@ -81,9 +81,9 @@ func (r *Recording) Events() ([]Event, error) {
 	return slices.Clone(r.events), r.err
 }
 
-// Await returns the first event that matches, and waits for it if necessary. It returns an error if
-// ctx ends or the watch is lost. To prove that an event never happened, a test creates a last
-// object of the same resource and awaits its event. Then all earlier events are recorded.
+// Await returns the first event that matches, and waits for it if necessary. An error means that
+// ctx has ended or that the watch is lost. To prove that an event never happened, a test creates a
+// last object of the same resource and awaits its event. Then all earlier events are recorded.
 func (r *Recording) Await(ctx context.Context, match func(Event) bool) (Event, error) {
 	for seen := 0; ; {
 		r.mu.Lock()

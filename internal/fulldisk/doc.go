@@ -1,3 +1,3 @@
 // Package fulldisk reruns a test in a child process that has a full file system. The package must
-// not depend on the tested code.
+// not import the tested code.
 package fulldisk

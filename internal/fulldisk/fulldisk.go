@@ -17,8 +17,8 @@ const mountFull = `mount -t tmpfs -o size=8k testbed-test "$1"; dd if=/dev/zero 
 // Folder returns the mount point of the full file system in the child process of Run, otherwise "".
 func Folder() string { return os.Getenv(folderVariable) }
 
-// Run reruns the calling test in a child process whose Folder is full. It fails the test if the
-// child process fails, and skips it without the privilege to mount.
+// Run reruns the calling test in a child process whose Folder is full. The test fails if the child
+// process fails, and is skipped if this process may not create a mount namespace.
 func Run(t *testing.T) {
 	t.Helper()
 	folder := t.TempDir()

@@ -14,7 +14,7 @@ const maxCommentWidth = 100
 // rewritten separately), and the modules of the node image (each change causes a build of minutes).
 var exempt = []string{"api/v1alpha3/zz_generated", "cmd/registry-cache/registry/", "kind/nodeimage/modules/"}
 
-// wideComments finds too wide comment lines. It ignores directives and URLs, which cannot wrap.
+// wideComments finds too wide comment lines, except directives and URLs, which cannot wrap.
 func wideComments(t tree) []string {
 	var problems []string
 	for _, f := range t.goFiles() {

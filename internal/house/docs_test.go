@@ -76,7 +76,7 @@ func cell(cells []string, i int) string {
 // packageMaps maps a doc.go file to the prefix of the folders that the file must name.
 var packageMaps = map[string]string{"doc.go": "", "kind/doc.go": "kind/"}
 
-// unnamedPackages finds packages that are missing in the doc.go above them.
+// unnamedPackages finds folders that a doc.go in packageMaps must name, but does not name.
 func unnamedPackages(t tree) []string {
 	var problems []string
 	for document, prefix := range packageMaps {
@@ -134,8 +134,8 @@ var (
 	metricInPage = regexp.MustCompile("`(registry_cache_extension_[a-z_]+)")
 )
 
-// undocumentedMetrics compares the metrics in the code with those in the documentation. It ignores
-// the metrics of libraries.
+// undocumentedMetrics compares the metrics in the code with those in the documentation. Metrics of
+// libraries are ignored.
 func undocumentedMetrics(t tree) []string {
 	var made, problems []string
 	for _, f := range t.goFiles() {

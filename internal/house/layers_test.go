@@ -14,7 +14,7 @@ const linterConfig = ".golangci.yaml"
 // testOnly is a layer that only tests may import. The table in the documentation omits it.
 const testOnly = "internal/golden"
 
-// layers reads from the linter's rules which layers each layer may import.
+// layers returns, for each layer, the layers that it may import according to the linter's rules.
 func (t tree) layers() map[string][]string {
 	var config struct {
 		Linters struct {
@@ -45,7 +45,7 @@ func (t tree) layers() map[string][]string {
 	return layers
 }
 
-// missingLayers finds folders with Go files but without a layer. The linter allows them any import.
+// missingLayers finds folders with Go files but no layer. There, the linter allows any import.
 func missingLayers(t tree) []string {
 	var problems []string
 	layers := t.layers()

@@ -15,8 +15,8 @@ import (
 // settings are the variables of `make e2e` whose names other programs may use as well.
 var settings = []string{"CONFIG", "KEEP", "LANE", "MATRIX", "MUTANT", "PROFILE", "REPLACE", "RUN"}
 
-// TestSettings: `make e2e` ignores settings in the environment. If they are meant for another
-// program, they could plant a bug or choose another testbed.
+// TestSettings: `make e2e` ignores settings in the environment. Settings that are meant for another
+// program could plant a bug or choose another testbed.
 func TestSettings(t *testing.T) {
 	t.Parallel()
 	t.Run("environment", func(t *testing.T) {
@@ -108,7 +108,7 @@ func TestInnerLoopIsBuilt(t *testing.T) {
 	}
 }
 
-// programs writes the scripts into a new folder. Their keys are the paths in the folder.
+// programs writes the scripts into a new folder. The keys of the map are paths in the folder.
 func programs(t *testing.T, scripts map[string]string) (folder string) {
 	t.Helper()
 	folder = t.TempDir()

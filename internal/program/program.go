@@ -28,7 +28,7 @@ func Main(newRoot func(Streams) *cobra.Command) int {
 	return Run(ctx, newRoot(streams), streams, os.Args[1:])
 }
 
-// Run executes one command line and returns its exit code, see ExitCode. It prints errors to
+// Run executes one command line and returns its exit code, see ExitCode. Errors are printed to
 // streams.Err, except those from Exit. Unknown, missing and conflicting flags are usage errors.
 func Run(ctx context.Context, root *cobra.Command, streams Streams, args []string) int {
 	root.SilenceErrors, root.SilenceUsage = true, true
@@ -57,7 +57,7 @@ func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// Verbs is the RunE of a command that only groups subcommands. It always returns a usage error.
+// Verbs is the RunE of a command that only groups subcommands: it always returns a usage error.
 func Verbs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return Usage(fmt.Errorf("unknown command %q (%s --help lists all)", args[0], cmd.CommandPath()))

@@ -146,7 +146,7 @@ func loadImages(ctx context.Context, t *kind.Testbed) error {
 }
 
 // InstallAdmission uses the seed as a garden, see gardener.InstallShootDefinition, and installs the
-// admission there from its charts. It returns when pods and webhook registration are ready; the API
+// admission there from its charts. It waits until pods and webhook registration are ready; the API
 // server may start to call the webhook a little later. Up neither installs nor removes this.
 func InstallAdmission(ctx context.Context, t *kind.Testbed) error {
 	garden, err := gardener.NewSeedClient(t.Seed.RESTConfig())

@@ -165,7 +165,7 @@ func claim(ctx context.Context, t *kind.Testbed) error {
 }
 
 // replaceOtherCheckout removes a testbed of another state folder, if that is allowed. Up cannot use
-// the old clusters: they trust a CA whose key is missing here, and mount a file of that folder.
+// such clusters: they trust a CA whose key is missing here, and mount a file from that folder.
 func replaceOtherCheckout(ctx context.Context, t *kind.Testbed) error {
 	created, owner, err := t.Owner(ctx)
 	if err != nil || owner == kind.ThisCheckout {

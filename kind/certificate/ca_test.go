@@ -35,8 +35,8 @@ func TestEnsure(t *testing.T) {
 	}{
 		{"kept", func(t *testing.T, dir string) { ensure(t, dir) }, true},
 		{"creation was interrupted", func(t *testing.T, dir string) { write(t, dir, map[string][]byte{keyFile: []byte("half")}) }, false},
-		{"about to expire", func(t *testing.T, dir string) { write(t, dir, files(t, renewal-time.Hour)) }, false},
-		{"not yet about to expire", func(t *testing.T, dir string) { write(t, dir, files(t, renewal+time.Hour)) }, true},
+		{"about to expire", func(t *testing.T, dir string) { write(t, dir, newCAFiles(t, renewal-time.Hour)) }, false},
+		{"not yet about to expire", func(t *testing.T, dir string) { write(t, dir, newCAFiles(t, renewal+time.Hour)) }, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "state", "certificates")
@@ -71,7 +71,7 @@ func TestEnsureFiles(t *testing.T) {
 }
 
 func TestEnsureKeepsWhatItCannotRead(t *testing.T) {
-	good, other := files(t, time.Hour), files(t, time.Hour)
+	good, other := newCAFiles(t, time.Hour), newCAFiles(t, time.Hour)
 	for name, content := range map[string]string{"garbage": "x", "other key": string(other[keyFile])} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -113,8 +113,8 @@ func TestServerIsTrusted(t *testing.T) {
 	}
 }
 
-// files returns the files of a new CA with this validity.
-func files(t *testing.T, validity time.Duration) map[string][]byte {
+// newCAFiles returns the files of a new CA with this validity.
+func newCAFiles(t *testing.T, validity time.Duration) map[string][]byte {
 	t.Helper()
 	config := secrets.CertificateSecretConfig{Name: "testbed", CommonName: "short", CertType: secrets.CACert, Validity: &validity}
 	ca, err := config.GenerateCertificate()
@@ -145,7 +145,7 @@ func TestLoad(t *testing.T) {
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the folder was created: %v", err)
 	}
-	expiring := files(t, renewal-time.Hour)
+	expiring := newCAFiles(t, renewal-time.Hour)
 	write(t, dir, expiring)
 	loaded, err := Load(dir)
 	if err != nil || !bytes.Equal(loaded.PEM(), expiring[certificateFile]) {

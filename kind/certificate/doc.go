@@ -2,5 +2,5 @@
 // certificates of the upstream registries, is stored in the state folder, and the nodes trust it.
 // The second is a private CA, which no client trusts.
 //
-// The package must not know which servers use a certificate or why nodes trust the CA.
+// Callers decide which servers use a certificate and which nodes trust the CA.
 package certificate

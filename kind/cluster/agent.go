@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// agentPath is the path of nodeexec-agent on nodes. Like createdMarker, it disappears with the
-	// container.
+	// agentPath is the path of nodeexec-agent on nodes. Like createdMarker, the file disappears with
+	// the container.
 	agentPath = "/kind/registry-cache-testbed-agent"
 	// agentTimeout bounds the start of an agent. A `docker exec` takes seconds on a busy machine.
 	agentTimeout = 30 * time.Second
@@ -22,7 +22,7 @@ const (
 	agentPause = 10 * time.Second
 )
 
-// agents contains the agent of each node that this process uses, by node name. A process loads a
+// agents are the agents of the nodes that this process uses, by node name. A process loads a
 // cluster several times, and one connection to each node is enough.
 var agents = agentSet{byNode: map[string]*agent{}}
 
@@ -31,24 +31,24 @@ type agentSet struct {
 	byNode map[string]*agent
 }
 
-// of returns the agent of a node. All callers get the same one.
-func (s *agentSet) of(node string) *agent {
+// get returns the agent of a node. All callers get the same one.
+func (s *agentSet) get(node string) *agent {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.byNode[node] == nil {
 		s.byNode[node] = newAgent(func(ctx context.Context) (*nodeexec.Conn, error) {
-			// Unmarked: Down must not end an agent that a command uses. It ends with this process.
+			// Unmarked: Down must not end an agent that a command uses. The agent ends with this process.
 			return nodeexec.Dial(ctx, dockerExec(node, true, agentPath), process.Unmarked(os.Environ()))
 		})
 	}
 	return s.byNode[node]
 }
 
-// agent connects to the agent program on one node. It connects for the first command, and again
-// after the connection has ended, for example because the node was restarted.
+// agent connects to the agent program on one node: for the first command, and again after the
+// connection has ended, for example because the node was restarted.
 type agent struct {
 	dial func(context.Context) (*nodeexec.Conn, error)
-	// token has room for one token. A caller that has put it in may dial and use the fields below.
+	// token has room for one token. Only the caller that put it in may dial and use the fields below.
 	token chan struct{}
 	conn  *nodeexec.Conn // nil until the first connection
 	pause time.Time      // no attempt to connect before this time

@@ -86,8 +86,8 @@ func (n fakeNode) install(t *testing.T) {
 	}
 }
 
-// calls returns, and forgets, the arguments of each `docker exec`. For an agent it is "agent".
-func (n fakeNode) calls(t *testing.T) []string {
+// takeCalls returns each `docker exec` since its last call: the arguments, or "agent" for an agent.
+func (n fakeNode) takeCalls(t *testing.T) []string {
 	t.Helper()
 	path := filepath.Join(n.folder, "calls")
 	content, err := os.ReadFile(path)

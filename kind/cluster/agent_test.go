@@ -21,7 +21,7 @@ import (
 func TestOneAgentRunsAllCommands(t *testing.T) {
 	n := newFakeNode(t)
 	n.install(t)
-	n.calls(t)
+	n.takeCalls(t)
 	var group sync.WaitGroup
 	for range 20 {
 		group.Go(func() {
@@ -38,7 +38,7 @@ func TestOneAgentRunsAllCommands(t *testing.T) {
 	if out, err := c.nodes[0].Script(t.Context(), `echo "$1"`, "a b"); err != nil || out != "a b\n" {
 		t.Errorf("got %q, %v", out, err)
 	}
-	if got := n.calls(t); !slices.Equal(got, []string{"agent"}) {
+	if got := n.takeCalls(t); !slices.Equal(got, []string{"agent"}) {
 		t.Errorf("docker exec ran %q", got)
 	}
 }
@@ -67,9 +67,9 @@ func TestAgentIsLikeDocker(t *testing.T) {
 				return strings.NewReader(tc.stdin)
 			}
 			wantOut, wantErr := docker.run(t.Context(), stdin(), argv...)
-			n.calls(t)
+			n.takeCalls(t)
 			out, err := n.run(t.Context(), stdin(), argv...)
-			if calls := n.calls(t); slices.ContainsFunc(calls, func(call string) bool { return call != "agent" }) {
+			if calls := n.takeCalls(t); slices.ContainsFunc(calls, func(call string) bool { return call != "agent" }) {
 				t.Errorf("docker exec ran %q", calls)
 			}
 			if out != wantOut {
@@ -93,7 +93,7 @@ func codeOf(t *testing.T, err error) int {
 	return exit.ExitCode()
 }
 
-// sameFailure compares what callers can see of two errors of commands.
+// sameFailure compares what callers can see of the errors of two commands.
 func sameFailure(t *testing.T, got, want error) {
 	t.Helper()
 	if got == nil && want == nil {
@@ -140,15 +140,15 @@ func TestWithoutAgent(t *testing.T) {
 		}
 	}
 	echo := "exec --privileged " + n.Name() + " echo out"
-	if got := n.calls(t); !slices.Equal(got, []string{"agent", echo, echo}) {
+	if got := n.takeCalls(t); !slices.Equal(got, []string{"agent", echo, echo}) {
 		t.Errorf("docker exec ran %q", got)
 	}
 	n.install(t)
-	n.calls(t)
+	n.takeCalls(t)
 	if out, err := n.Exec(t.Context(), "echo", "out"); err != nil || out != "out\n" {
 		t.Errorf("got %q, %v", out, err)
 	}
-	if got := n.calls(t); !slices.Equal(got, []string{"agent"}) {
+	if got := n.takeCalls(t); !slices.Equal(got, []string{"agent"}) {
 		t.Errorf("docker exec ran %q", got)
 	}
 }
@@ -168,11 +168,11 @@ func TestAgentEnds(t *testing.T) {
 		t.Errorf("the command ran %q, %v; want once", content, err)
 	}
 	<-n.agent.conn.Ended()
-	n.calls(t)
+	n.takeCalls(t)
 	if out, err := n.Exec(t.Context(), "echo", "out"); err != nil || out != "out\n" {
 		t.Errorf("got %q, %v", out, err)
 	}
-	if got := n.calls(t); !slices.Equal(got, []string{"agent"}) {
+	if got := n.takeCalls(t); !slices.Equal(got, []string{"agent"}) {
 		t.Errorf("docker exec ran %q", got)
 	}
 }
@@ -192,7 +192,7 @@ func TestInstallAgent(t *testing.T) {
 		if err := n.installAgent(t.Context(), program); err != nil {
 			t.Fatal(err)
 		}
-		if got := n.calls(t); len(got) != tc.calls {
+		if got := n.takeCalls(t); len(got) != tc.calls {
 			t.Errorf("%s: docker exec ran %q", tc.name, got)
 		}
 	}

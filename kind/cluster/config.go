@@ -136,8 +136,8 @@ func containerdPatches(c Config) []string {
 }
 
 // fingerprint identifies the configuration that a cluster was created from. Ensure rebuilds a
-// cluster with another fingerprint. It covers the content of the audit policy but not its path. It
-// omits settings that Ensure applies to existing clusters.
+// cluster with another fingerprint. The fingerprint covers the content of the audit policy but not
+// its path, and no settings that Ensure applies to existing clusters.
 func fingerprint(c Config) string {
 	config := KindConfig(c)
 	for i := range config.Nodes {

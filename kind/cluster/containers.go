@@ -179,8 +179,8 @@ func Delete(ctx context.Context, name string) error {
 	return nil
 }
 
-// awaitOrphans waits for the end of each `docker run` that a killed process left running for the
-// cluster, because a container may appear only then.
+// awaitOrphans waits until each `docker run` for the cluster that outlived a killed process has
+// ended, because until then it may create a container.
 func awaitOrphans(ctx context.Context, name string) {
 	_ = wait.PollUntilContextTimeout(ctx, pollInterval, orphanTimeout, true, func(context.Context) (bool, error) {
 		files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -205,10 +205,10 @@ func runsNodeOf(cmdline, name string) bool {
 const freezer = "/sys/fs/cgroup/freezer"
 
 // thaw resumes the frozen processes of a container, and of containers in it, so that they can be
-// killed. runc freezes a cgroup while it changes it; if runc is killed then, the cgroup stays
-// frozen. Under cgroup v1 a frozen process takes no signal, and the engine waits for it forever.
-// thaw ignores errors, since the removal of the container then fails. root is the freezer's mount
-// point, which may be missing.
+// killed. runc freezes a cgroup during a change; if runc is killed then, the cgroup stays frozen.
+// Under cgroup v1 a frozen process takes no signal, and the engine waits for it forever. thaw
+// ignores errors, since the removal of the container then fails. root is the freezer's mount point,
+// which may be missing.
 func thaw(root, container string) {
 	if container == "" {
 		return // "" would match every container on this machine

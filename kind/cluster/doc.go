@@ -2,7 +2,7 @@
 // with kind's library, or verifies an existing one and rebuilds it if it is broken. It then adds
 // what kind does not provide: the pod network, and the testbed's CA in the nodes' trust store.
 //
-// Configurations for kind and files for nodes are pure functions of their inputs. The package must
-// not know Gardener, upstream registries or what runs in the clusters, and never touches the user's
-// own kubeconfig.
+// Configurations for kind and files for nodes are pure functions of their inputs. Other packages
+// contain what is specific to Gardener, upstream registries or the content of clusters. The package
+// never touches the user's own kubeconfig.
 package cluster

@@ -17,7 +17,7 @@ import (
 )
 
 // createdMarker is a file on the control plane with the fingerprint of a completely created
-// cluster. It disappears with the container.
+// cluster. The file disappears with the container.
 const createdMarker = "/kind/registry-cache-testbed"
 
 // Ensure returns the cluster that config describes. It verifies an existing cluster, repairs it
@@ -25,8 +25,8 @@ const createdMarker = "/kind/registry-cache-testbed"
 // interrupted, if its configuration differs, or if its API server or nodes do not become ready in
 // time. Clusters with different names may be ensured in parallel.
 //
-// When ctx ends, Ensure removes what it created so far. A killed process leaves containers with
-// kind's label, which Delete and the next Ensure find.
+// When ctx ends, Ensure removes what it created so far. If this process is killed, containers with
+// kind's label remain, and Delete and the next Ensure find them.
 func Ensure(ctx context.Context, config Config) (*Cluster, error) {
 	release, err := HoldNetwork(ctx)
 	if err != nil {
@@ -75,8 +75,8 @@ func summary(err error) string {
 	return command.Tail(err.Error(), 1)
 }
 
-// complete applies the settings that kind does not apply, and waits until the cluster is usable. It
-// works for new and for existing clusters, whose nodes may have been stopped or restarted.
+// complete applies the settings that kind does not apply, and waits until the cluster is usable.
+// The cluster may be new, or an existing one whose nodes were stopped or restarted.
 func complete(ctx context.Context, config Config) (*Cluster, error) {
 	c, err := find(ctx, config.Name)
 	if err != nil {
@@ -99,7 +99,7 @@ func complete(ctx context.Context, config Config) (*Cluster, error) {
 			if err := n.installAgent(groupCtx, program); err != nil {
 				return err
 			}
-			if err := n.trust(groupCtx, config.CA); err != nil {
+			if err := n.trustCA(groupCtx, config.CA); err != nil {
 				return err
 			}
 			return n.applyRuntime(groupCtx, config.Runtime)

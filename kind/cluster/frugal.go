@@ -4,7 +4,7 @@ package cluster
 // testbed has more memory than CPU time.
 const goGC = "300"
 
-// frugalPatches returns settings of kubeadm that save CPU time and that no scenario depends on. See
+// frugalPatches returns settings of kubeadm that save CPU time. No scenario needs the defaults, see
 // docs/testbed-internals.md.
 func frugalPatches() []string {
 	gc := []map[string]any{{"name": "GOGC", "value": goGC}}
@@ -15,7 +15,7 @@ func frugalPatches() []string {
 	patches := []map[string]any{
 		{
 			"kind": "ClusterConfiguration",
-			// A crash of the machine may lose data. The testbed is then created again.
+			// A crash of the machine may lose data. The testbed is then recreated.
 			"etcd":              map[string]any{"local": map[string]any{"extraArgs": map[string]any{"unsafe-no-fsync": "true"}}},
 			"controllerManager": map[string]any{"extraArgs": lease},
 			"scheduler":         map[string]any{"extraArgs": lease},

@@ -16,7 +16,7 @@ import (
 const (
 	// kubeProxyFile is the key of the configuration in kubeadm's ConfigMap.
 	kubeProxyFile = "config.conf"
-	// kubeProxyAnnotation is on the ConfigMap and on the pods that have read it. It records the mode
+	// kubeProxyAnnotation is on the ConfigMap and on the pods that have read it. Its value is the mode
 	// that the testbed has set.
 	kubeProxyAnnotation = "registry-cache.testbed/kube-proxy-mode"
 )

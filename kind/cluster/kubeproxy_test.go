@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// proxied returns a cluster as kubeadm leaves it, with the given mode.
-func proxied(mode string, funcs interceptor.Funcs) *Cluster {
+// kubeadmCluster returns a cluster as kubeadm leaves it, with the given mode.
+func kubeadmCluster(mode string, funcs interceptor.Funcs) *Cluster {
 	meta := metav1.ObjectMeta{Namespace: "kube-system", Name: "kube-proxy"}
 	config := &corev1.ConfigMap{ObjectMeta: meta, Data: map[string]string{
 		"config.conf":     "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\nmode: " + mode + "\nconntrack:\n  maxPerCore: 0\n",
@@ -54,7 +54,7 @@ func TestApplyKubeProxyMode(t *testing.T) {
 		{"twice", "nftables", []string{"iptables", "iptables"}, "iptables", "iptables"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			c := proxied(tc.from, interceptor.Funcs{})
+			c := kubeadmCluster(tc.from, interceptor.Funcs{})
 			for _, mode := range tc.modes {
 				if err := c.applyKubeProxyMode(t.Context(), mode); err != nil {
 					t.Fatal(err)
@@ -76,7 +76,7 @@ func TestApplyKubeProxyMode(t *testing.T) {
 func TestKubeProxyAfterAKill(t *testing.T) {
 	killed := errors.New("killed")
 	dead := true
-	c := proxied("nftables", interceptor.Funcs{
+	c := kubeadmCluster("nftables", interceptor.Funcs{
 		Patch: func(ctx context.Context, next client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
 			if dead {
 				return killed

@@ -115,9 +115,9 @@ func (n *Node) StartMachine(ctx context.Context) error {
 	return n.cluster.waitForReadyNodes(ctx, n.Name())
 }
 
-// stalePaths returns the files that a new machine must not have. They include the CNI
-// configuration: a pod that starts before [Node.applyPodNetwork] would get an address of the old
-// pod CIDR, to which no other node has a route. kind's network (stock) updates the file itself.
+// stalePaths returns the files that a new machine must not have. One is the CNI configuration: a
+// pod that starts before [Node.applyPodNetwork] would get an address from the previous pod CIDR, to
+// which no other node has a route. kind's network (stock) updates the file itself.
 func stalePaths(applied appliedOSC, stock bool) []string {
 	if stock {
 		return applied.paths
@@ -173,8 +173,8 @@ type appliedOSC struct {
 	paths []string // files and directories to remove
 }
 
-// parseLastApplied reads the OperatingSystemConfig that gardener-node-agent applied last. It
-// ignores unknown fields, which belong to other versions.
+// parseLastApplied reads the OperatingSystemConfig that gardener-node-agent applied last, except
+// unknown fields, which belong to other versions.
 func parseLastApplied(data []byte) (appliedOSC, error) {
 	var osc extensionsv1alpha1.OperatingSystemConfig
 	if err := yaml.Unmarshal(data, &osc); err != nil {

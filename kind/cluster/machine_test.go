@@ -102,8 +102,8 @@ func (n *startedNode) fake(t *testing.T, name, body string) {
 	}
 }
 
-// lines returns the lines of a state file.
-func (n *startedNode) lines(t *testing.T, name string) []string {
+// readLines returns the lines of a state file.
+func (n *startedNode) readLines(t *testing.T, name string) []string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(n.state, name))
 	if err != nil {
@@ -112,11 +112,11 @@ func (n *startedNode) lines(t *testing.T, name string) []string {
 	return strings.Split(strings.TrimSuffix(string(content), "\n"), "\n")
 }
 
-// calls returns how many calls start with command.
-func (n *startedNode) calls(t *testing.T, command string) int {
+// countCalls returns how many calls start with command.
+func (n *startedNode) countCalls(t *testing.T, command string) int {
 	t.Helper()
 	count := 0
-	for _, call := range n.lines(t, "calls") {
+	for _, call := range n.readLines(t, "calls") {
 		if strings.HasPrefix(call, command) {
 			count++
 		}
@@ -146,10 +146,10 @@ func (n *startedNode) start(t *testing.T, units ...string) (string, int) {
 func (n *startedNode) expectStart(t *testing.T, units ...string) {
 	t.Helper()
 	if output, code := n.start(t, units...); code != 0 {
-		t.Fatalf("exit code %d\n%s\nafter these calls:\n%s", code, output, strings.Join(n.lines(t, "calls"), "\n"))
+		t.Fatalf("exit code %d\n%s\nafter these calls:\n%s", code, output, strings.Join(n.readLines(t, "calls"), "\n"))
 	}
-	calls := n.lines(t, "calls")
-	if calls[len(calls)-1] != startKubelet || n.calls(t, startKubelet) != 1 {
+	calls := n.readLines(t, "calls")
+	if calls[len(calls)-1] != startKubelet || n.countCalls(t, startKubelet) != 1 {
 		t.Errorf("the kubelet must start once, at the end:\n%s", strings.Join(calls, "\n"))
 	}
 }
@@ -164,7 +164,7 @@ func (n *startedNode) expectFailure(t *testing.T, code int, why ...string) {
 	if got != code || slices.ContainsFunc(why, func(part string) bool { return !strings.Contains(last, part) }) {
 		t.Errorf("exit code %d, want %d and %q in the last line of\n%s", got, code, why, output)
 	}
-	if n.calls(t, startKubelet) != 0 {
+	if n.countCalls(t, startKubelet) != 0 {
 		t.Error("the kubelet was started")
 	}
 }
@@ -186,11 +186,11 @@ func TestStartMachineRemovesImages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := newStartedNode(t, append(slices.Clone(removed), otherImages...))
 			n.expectStart(t)
-			if got := n.lines(t, "images"); !slices.Equal(got, otherImages) {
+			if got := n.readLines(t, "images"); !slices.Equal(got, otherImages) {
 				t.Errorf("left are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(otherImages, "\n"))
 			}
 			want := min(len(removed), 1)
-			if got := n.calls(t, "ctr --namespace=k8s.io images remove"); got != want {
+			if got := n.countCalls(t, "ctr --namespace=k8s.io images remove"); got != want {
 				t.Errorf("images were removed in %d calls, want %d", got, want)
 			}
 		})
@@ -210,7 +210,7 @@ func TestStartMachineWaitsForTheRuntime(t *testing.T) {
 			n := newStartedNode(t, otherImages)
 			n.fake(t, "crictl", `if ! [[ -e asked ]]; then touch asked; echo "crictl $*" >>calls; `+first+"; fi\n"+fakeCrictl)
 			n.expectStart(t)
-			if got := n.calls(t, "crictl --timeout=30s images"); got != 2 {
+			if got := n.countCalls(t, "crictl --timeout=30s images"); got != 2 {
 				t.Errorf("crictl was asked %d times, want 2", got)
 			}
 		})
@@ -274,13 +274,13 @@ func TestStartMachineRemovesFiles(t *testing.T) {
 		"systemctl disable --now -- a.service", "systemctl disable --now -- b.service",
 		"systemctl daemon-reload", "systemctl reset-failed",
 	}
-	if got := n.lines(t, "calls"); !slices.Equal(got[:min(len(want), len(got))], want) {
+	if got := n.readLines(t, "calls"); !slices.Equal(got[:min(len(want), len(got))], want) {
 		t.Errorf("calls begin with\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
-// TestStalePaths: a pod that starts before the node has its new pod CIDR must not get an address of
-// the old one.
+// TestStalePaths: a pod that starts before the node has its new pod CIDR must not get an address
+// from the previous CIDR.
 func TestStalePaths(t *testing.T) {
 	applied := appliedOSC{paths: []string{"/opt/bin/a"}}
 	for name, test := range map[string]struct {

@@ -18,7 +18,7 @@ const (
 	// NetworkName is the Docker network of all nodes of all kind clusters.
 	NetworkName = "kind"
 
-	// networkLabel marks a network that a testbed created. All testbeds share it.
+	// networkLabel marks a network that a testbed created. All testbeds share this network.
 	networkLabel = "registry-cache.testbed.network=shared"
 	// networkSubnet is the IPv6 subnet that kind derives from the network's name.
 	networkSubnet  = "fc00:f853:ccd:e793::/64"

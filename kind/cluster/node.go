@@ -58,7 +58,7 @@ func (n *Node) Exec(ctx context.Context, argv ...string) (string, error) {
 }
 
 // run runs a program through the node's agent, or with `docker exec` if there is no connection to
-// the agent. It never runs a program twice.
+// the agent. No program runs twice.
 func (n *Node) run(ctx context.Context, stdin io.Reader, argv ...string) (string, error) {
 	out, err := n.runByAgent(ctx, stdin, argv)
 	if errors.Is(err, nodeexec.ErrNotRun) {
@@ -107,7 +107,7 @@ mv -fT -- "$temp" "$1"
 `
 
 // WriteFile replaces a file atomically, so that readers see the old or the new content even after a
-// crash. It creates missing parent directories.
+// crash. Missing parent directories are created.
 func (n *Node) WriteFile(ctx context.Context, path string, mode fs.FileMode, data []byte) error {
 	_, err := n.run(ctx, bytes.NewReader(data),
 		"bash", "-euo", "pipefail", "-c", writeFile, "bash", path, fmt.Sprintf("%04o", mode.Perm()))

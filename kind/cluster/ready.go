@@ -91,7 +91,7 @@ func unreadyNodes(list []corev1.Node, names []string) []string {
 	})
 }
 
-// These workloads make the cluster usable: DNS, Services and volumes depend on them.
+// These workloads make the cluster usable: they provide DNS, Services and volumes.
 var (
 	deployments = []client.ObjectKey{
 		coreDNS,
@@ -116,7 +116,7 @@ func (c *Cluster) waitUntilUsable(ctx context.Context) error {
 		for _, key := range daemonSets {
 			var d appsv1.DaemonSet
 			problems = append(problems, c.problem(ctx, key, &d, &d.Status.ObservedGeneration, func() string {
-				// Count the nodes: the desired number in the status may be old after a node has joined again.
+				// Count the nodes: the desired number in the status may be stale after a node has rejoined.
 				return rollout(key, int32(len(c.nodes)), d.Status.UpdatedNumberScheduled, d.Status.NumberAvailable)
 			}))
 		}
@@ -146,8 +146,8 @@ func rollout(key client.ObjectKey, wanted, updated, available int32) string {
 // completedMarker is on a node's tmpfs, so it is gone after a restart of the container.
 const completedMarker = "/run/registry-cache-testbed"
 
-// controllers are the leases of the controllers on which the status of all other objects depends.
-var controllers = []client.ObjectKey{
+// controllerLeases are the leases of the controllers that keep the status of other objects current.
+var controllerLeases = []client.ObjectKey{
 	{Namespace: metav1.NamespaceSystem, Name: "kube-controller-manager"},
 	{Namespace: metav1.NamespaceSystem, Name: "kube-scheduler"},
 }
@@ -176,9 +176,9 @@ func (c *Cluster) markCompleted(ctx context.Context) error {
 }
 
 // waitForHeartbeats waits until each node and controller has renewed its lease after the time
-// since. Before, the status may be older than the restart, and nodes that do not run look Ready.
+// since. Before that, the status may be older than a restart; nodes that do not run look Ready.
 func (c *Cluster) waitForHeartbeats(ctx context.Context, since time.Time) error {
-	wanted := slices.Clone(controllers)
+	wanted := slices.Clone(controllerLeases)
 	for _, n := range c.nodes {
 		wanted = append(wanted, n.lease())
 	}
@@ -197,7 +197,7 @@ func (n *Node) lease() client.ObjectKey {
 }
 
 // waitForRegistration waits until the node's kubelet has created the Node object after the time
-// since. If an older Node object exists, it waits until the kubelet renews the node's lease.
+// since. For an older Node object, it waits until the kubelet has renewed the node's lease.
 func (c *Cluster) waitForRegistration(ctx context.Context, n *Node, since time.Time) error {
 	return await(ctx, "registration of "+n.Name(), usableTimeout, func(ctx context.Context) string {
 		var node corev1.Node

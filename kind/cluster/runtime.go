@@ -41,7 +41,7 @@ func (r Runtime) apply(original []byte) ([]byte, error) {
 	if err := toml.Unmarshal(original, &config); err != nil {
 		return nil, fmt.Errorf("reading containerd's configuration: %w", err)
 	}
-	images, err := imagesTable(config)
+	images, err := pullTablesOf(config)
 	if err != nil {
 		return nil, err
 	}
@@ -55,24 +55,24 @@ func (r Runtime) apply(original []byte) ([]byte, error) {
 	return toml.Marshal(config)
 }
 
-// images contains the tables of the configuration that affect pulls.
-type images struct{ store, registry map[string]any }
+// pullTables are the tables of the configuration that affect pulls.
+type pullTables struct{ store, registry map[string]any }
 
-// imagesTable finds the tables in version 2 or 3 of the configuration.
-func imagesTable(config map[string]any) (images, error) {
+// pullTablesOf finds the tables in version 2 or 3 of the configuration.
+func pullTablesOf(config map[string]any) (pullTables, error) {
 	switch version := config["version"]; version {
 	case int64(2):
 		cri := table(table(config, "plugins"), "io.containerd.grpc.v1.cri")
-		return images{table(cri, "containerd"), table(cri, "registry")}, nil
+		return pullTables{table(cri, "containerd"), table(cri, "registry")}, nil
 	case int64(3):
 		cri := table(table(config, "plugins"), "io.containerd.cri.v1.images")
-		return images{cri, table(cri, "registry")}, nil
+		return pullTables{cri, table(cri, "registry")}, nil
 	default:
-		return images{}, fmt.Errorf("containerd's configuration has version %v, want 2 or 3", version)
+		return pullTables{}, fmt.Errorf("containerd's configuration has version %v, want 2 or 3", version)
 	}
 }
 
-// table returns the named table of parent. It creates a missing table.
+// table returns the named table of parent, and creates it if it is missing.
 func table(parent map[string]any, name string) map[string]any {
 	found, ok := parent[name].(map[string]any)
 	if !ok {

@@ -19,8 +19,8 @@ const (
 
 // addTrusted appends the CA in the file $1 to the CA bundle $3 and moves the file to $2. It does
 // not run update-ca-certificates, because that starts openssl for each of Debian's 140 CAs, while
-// curl and Go read only the bundle. $2 is written last, so after an interruption the next call does
-// everything again.
+// curl and Go read only the bundle. $2 is written last, so after an interruption the next call
+// repeats everything.
 const addTrusted = `
 staged=$1 trusted=$2 bundle=$3
 if ! [[ $(<"$bundle") == *"$(<"$staged")"* ]]; then
@@ -31,9 +31,9 @@ systemctl restart containerd.service
 mv -fT -- "$staged" "$trusted"
 `
 
-// trust adds the CA to the node's trust store. It restarts containerd, which reads the store once,
-// only if something changed.
-func (n *Node) trust(ctx context.Context, ca []byte) error {
+// trustCA adds the CA to the node's trust store. If the CA is new there, trustCA restarts
+// containerd, which reads the store only when it starts.
+func (n *Node) trustCA(ctx context.Context, ca []byte) error {
 	if len(ca) == 0 {
 		return nil
 	}

@@ -37,21 +37,21 @@ func (e *Error) Unwrap() []error {
 	return wrapped
 }
 
-// Output runs a program on the host and returns its standard output. If it fails, the error is an
-// *Error.
+// Output runs a program on the host and returns its standard output. If the program fails, the
+// error is an *Error.
 func Output(ctx context.Context, argv ...string) (string, error) {
 	return Run(ctx, exec.CommandContext(ctx, argv[0], argv[1:]...))
 }
 
-// Run runs a command that was created for ctx and returns its standard output. If it fails, the
-// error is an *Error.
+// Run runs a command that was created for ctx and returns its standard output. If the command
+// fails, the error is an *Error.
 func Run(ctx context.Context, cmd exec.Cmd) (string, error) {
 	out, err := exec.Output(cmd)
 	return string(out), Explain(ctx, err)
 }
 
-// Explain returns an *Error for an error of kind's packages that a failed command caused. The
-// *Error adds the output of the command. Explain returns any other error unchanged.
+// Explain adds a failed command's output to an error of kind's packages, as an *Error. Errors
+// that no command caused stay unchanged.
 func Explain(ctx context.Context, err error) error {
 	failed := exec.RunErrorForError(err)
 	if failed == nil {

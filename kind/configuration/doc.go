@@ -1,7 +1,7 @@
-// Package configuration defines testbed.yaml, the file that describes a testbed. It reads the file,
-// sets defaults, and validates. It compares two configurations and returns each difference with its
-// effect on a running testbed.
+// Package configuration defines testbed.yaml, the file that describes a testbed. The package reads
+// the file, sets defaults, and validates. It compares two configurations and returns each
+// difference with its effect on a running testbed.
 //
-// All functions depend only on their arguments, except that Load reads a file. The package must not
-// know how clusters and registries are created.
+// Except for Load, which reads a file, the result of a function depends only on its arguments.
+// Other packages create the clusters and registries.
 package configuration

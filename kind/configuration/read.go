@@ -35,7 +35,7 @@ func Load(path string) (*Testbed, error) {
 	return Read(path, filepath.Dir(path), file)
 }
 
-// Read is Load for a reader. Errors start with name. A manifest's path is relative to folder.
+// Read is like Load for a reader. Errors start with name. A manifest's path is relative to folder.
 func Read(name, folder string, content io.Reader) (*Testbed, error) {
 	document, err := onlyDocument(content)
 	if err != nil {

@@ -45,8 +45,8 @@ type Shoot struct {
 
 // Containerd contains settings of containerd.
 type Containerd struct {
-	// Pull selects the code in containerd that pulls images: local (the default, as on kind's nodes)
-	// or transfer, the transfer service, which is the default of containerd 2.1 and later.
+	// Pull selects the code in containerd that pulls images: local (the default, as on kind's nodes),
+	// or transfer for the transfer service (containerd's own default since 2.1).
 	Pull PullPath `json:"pull,omitempty"`
 	// ConfigPath is containerd's config_path: folders with hosts.toml files, separated by colons. The
 	// default is /etc/containerd/certs.d, which the extension writes to.
@@ -55,7 +55,7 @@ type Containerd struct {
 
 // Upstream is one registry.
 type Upstream struct {
-	// Name is the first label of the host name, for example alpha of alpha.upstream.test.
+	// Name is the first label of the host name, for example alpha in alpha.upstream.test.
 	Name string `json:"name"`
 	// Cached reports whether the Shoot has a cache for the upstream (default: true). Do not set it
 	// together with a manifest.

@@ -2,5 +2,5 @@
 // systemd, no service starts. Each run first configures packages that an interrupted run left
 // unconfigured.
 //
-// It must not know why the packages are needed. Callers decide whether the host may be changed.
+// Callers decide which packages are needed and whether the host may be changed.
 package debian

@@ -28,7 +28,7 @@ const (
 )
 
 // Install updates the package lists and installs packages as root, without recommended packages. It
-// tries up to three times within 8 minutes. The last error includes the end of the output.
+// tries up to three times within 8 minutes. The error contains the end of the last output.
 func Install(ctx context.Context, packages ...string) error {
 	ctx, cancel := progress.Within(ctx, installTimeout, "apt-get did not finish")
 	defer cancel()
@@ -50,7 +50,7 @@ func Install(ctx context.Context, packages ...string) error {
 }
 
 func attempt(ctx context.Context, packages []string) error {
-	for _, argv := range commands(packages) {
+	for _, argv := range installCommands(packages) {
 		if err := run(ctx, argv); err != nil {
 			return err
 		}
@@ -58,8 +58,8 @@ func attempt(ctx context.Context, packages []string) error {
 	return nil
 }
 
-// commands returns the commands of one attempt, in order.
-func commands(packages []string) [][]string {
+// installCommands returns the commands of one attempt, in order.
+func installCommands(packages []string) [][]string {
 	apt := func(args ...string) []string {
 		return append([]string{"apt-get", "-y", "-q", "-o", "DPkg::Lock::Timeout=" + lockSeconds, "-o", "Acquire::Retries=3"}, args...)
 	}
@@ -93,7 +93,7 @@ func Systemd() bool {
 }
 
 // AllowServiceStart removes the policy that a killed Install left, so that packages can start
-// services again. It does nothing while an Install runs, and never removes the host's own policy.
+// services again. While an Install runs, it does nothing. It never removes the host's own policy.
 func AllowServiceStart() error {
 	return removePolicy(policyFile, lockFile())
 }
@@ -137,8 +137,8 @@ func denyServiceStart(ctx context.Context) (restore func(), err error) {
 	return func() { remove(); unlock() }, nil
 }
 
-// placePolicy writes a policy that denies all service actions, see invoke-rc.d(8). It keeps a
-// host's own policy. restore also removes a policy that an interrupted Install left.
+// placePolicy writes a policy that denies all service actions, see invoke-rc.d(8), unless the host
+// has its own. restore also removes a policy that an interrupted Install left.
 func placePolicy(path string) (restore func(), err error) {
 	present, err := os.ReadFile(path)
 	switch {

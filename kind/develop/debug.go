@@ -73,9 +73,9 @@ func (e *NotDebuggableError) Error() string {
 // UsageError marks the error for internal/program: exit code 2.
 func (*NotDebuggableError) UsageError() {}
 
-// FindTarget finds the process of the extension or of a cache. Of several pods, it takes the first
-// by name. Delve will listen on the given port of the pod's node. It returns a *NotDebuggableError
-// for any other target, and a *spec.UsageError for an unknown target. The testbed must be attached.
+// FindTarget finds the process of the extension or of a cache, in the first pod by name. Delve will
+// listen on the given port of the pod's node. The error is a *NotDebuggableError for any other
+// target, and a *spec.UsageError if there is no such target. The testbed must be attached.
 func FindTarget(ctx context.Context, t *kind.Testbed, target spec.Target, port int) (*DebugTarget, error) {
 	if target.Role != spec.Extension && target.Role != spec.Cache {
 		return nil, &NotDebuggableError{target}

@@ -19,8 +19,8 @@ import (
 )
 
 // TestDebugServer runs debugServer with a shell instead of Delve, and checks that the end of
-// standard input stops it. In the second case the server ends before the script starts another job,
-// where `wait -n` hung.
+// standard input stops it. In the second case the server ends before the script starts another job:
+// there `wait -n` hung.
 func TestDebugServer(t *testing.T) {
 	const gone = `trap 'while [ -n "${server:-}" ] && kill -0 "$server" 2>/dev/null; do :; done' DEBUG`
 	slow := filepath.Join(t.TempDir(), "slow")

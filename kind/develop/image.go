@@ -31,14 +31,14 @@ type ImageBuild struct {
 // repository, with the engine's image ID as tag. Skaffold does the same for images that it does not
 // push.
 //
-// BuildImage removes the nodes' references to earlier builds that no container uses. Their content
-// stays, since ctr's import also adds a digest reference. The testbed must be attached.
+// BuildImage removes the nodes' references to earlier builds that no container uses. These builds'
+// content stays, since ctr's import also adds a digest reference. The testbed must be attached.
 func BuildImage(ctx context.Context, t *kind.Testbed, wanted ImageBuild) (string, error) {
 	tag, err := name.NewTag(wanted.Reference, name.StrictValidation)
 	if err != nil {
 		return "", fmt.Errorf("reference of image %s: %w", wanted.Name, err)
 	}
-	binary, err := developed(wanted.Name)
+	binary, err := binaryOf(wanted.Name)
 	if err != nil {
 		return "", err
 	}
@@ -63,8 +63,8 @@ func BuildImage(ctx context.Context, t *kind.Testbed, wanted ImageBuild) (string
 	return built.Ref, err
 }
 
-// developed returns the binary that the image contains.
-func developed(imageName string) (image.Binary, error) {
+// binaryOf returns the binary that the image contains.
+func binaryOf(imageName string) (image.Binary, error) {
 	if slices.Contains(kind.ShippedImages(), imageName) {
 		for _, binary := range kind.Binaries() {
 			if binary.Name == imageName {

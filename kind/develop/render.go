@@ -25,9 +25,9 @@ import (
 const extensionChart = "charts/registry-cache-extension"
 
 // RenderExtension renders a ControllerDeployment into the objects that gardenlet would create on
-// the seed, see gardener.Extension.Objects. The reader in contains one ControllerDeployment in
-// YAML. Only its chart values are used, with the repository's chart. RenderExtension writes YAML to
-// out. The testbed must be attached and does not change.
+// the seed, see gardener.Extension.Objects. The input is one ControllerDeployment in YAML, of which
+// only the chart values are used, with the repository's chart. The output is YAML. The testbed must
+// be attached and does not change.
 func RenderExtension(ctx context.Context, t *kind.Testbed, in io.Reader, out io.Writer) error {
 	values, err := valuesOf(in)
 	if err != nil {

@@ -23,14 +23,14 @@ import (
 )
 
 const (
-	// cachesTimeout bounds the replacement of the caches' pods. Pulls delay it by 25 seconds.
+	// cachesTimeout bounds the replacement of caches' pods. A pod drains pulls for up to 25 seconds.
 	cachesTimeout  = 2 * time.Minute
 	cachesInterval = 200 * time.Millisecond // short, since the API servers are on this machine
 )
 
-// Rollout waits until the installed version of the extension runs on the seed, has reconciled the
-// Shoots with caches, and their caches are replaced. It does not run gardenlet's flow, so the
-// script and the unit in the OperatingSystemConfig do not change. The testbed must be attached.
+// Rollout waits until the installed version of the extension runs on the seed and has reconciled
+// the Shoots with caches, and until their caches are replaced. Gardenlet's flow does not run, so
+// the script and the unit in the OperatingSystemConfig do not change. The testbed must be attached.
 func Rollout(ctx context.Context, t *kind.Testbed) error {
 	seed, err := gardener.NewSeedClient(t.Seed.RESTConfig())
 	if err != nil {

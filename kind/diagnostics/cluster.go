@@ -27,8 +27,8 @@ type clients struct {
 	typed   kubernetes.Interface
 }
 
-// connect limits each request to 15 seconds, so that an API server that hangs does not use up the
-// time of the source.
+// connect returns clients whose requests fail after 15 seconds: an API server that hangs must not
+// use up the time of the source.
 func connect(config *rest.Config) (clients, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = 15 * time.Second
@@ -122,8 +122,7 @@ func eventTable(events []corev1.Event) string {
 	return out.String()
 }
 
-// lastSeen returns the newest time of an event. The API with which the event was created determines
-// which times are set.
+// lastSeen returns the newest time of an event. The two APIs for events set different times.
 func lastSeen(e corev1.Event) time.Time {
 	switch {
 	case e.Series != nil && !e.Series.LastObservedTime.IsZero():

@@ -24,10 +24,10 @@ const IndexFile = "index.md"
 const timelineFile = "timeline.txt"
 
 const (
-	// sourceTimeout limits one source. After that, the source has the time grace to return.
+	// sourceTimeout limits the context of a source. Collect then waits for it for at most grace.
 	sourceTimeout = time.Minute
 	grace         = 5 * time.Second
-	// concurrency is above the number of cores of a small machine, since sources mostly wait.
+	// concurrency is higher than the number of cores of small machines, since sources mostly wait.
 	concurrency = 6
 )
 
@@ -111,7 +111,7 @@ func conclude(dir string, began time.Time, own *Folder) (result conclusions) {
 }
 
 // collect runs one source and closes its folder. It abandons a source that has not returned after
-// timeout and grace. The closed folder drops later writes of that source.
+// timeout plus grace. The closed folder drops later writes of that source.
 func collect(ctx context.Context, source Source, folder *Folder, timeout, grace time.Duration) {
 	began := time.Now()
 	defer func() { folder.close(time.Since(began)) }()

@@ -80,8 +80,8 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-// TestCollectReplaces checks that no evidence of an earlier bundle remains, not even of a source
-// that no longer exists or that fails this time.
+// TestCollectReplaces checks that nothing of an earlier bundle remains, not even if its source no
+// longer exists or fails this time.
 func TestCollectReplaces(t *testing.T) {
 	dir := t.TempDir()
 	sources := []Source{Text("letter.txt", "not of a bundle"), Source{"own", func(_ context.Context, into *Folder) { into.Write("a", nil) }}}
@@ -116,8 +116,8 @@ func TestCollectReplaces(t *testing.T) {
 	}
 }
 
-// TestCollectKeepsAnIndex checks that the old index stays until Collect replaces it. The index
-// identifies a bundle, even after Collect was killed.
+// TestCollectKeepsAnIndex checks that the previous index is still there while sources run: if
+// Collect is killed, the index still identifies the folder as a bundle.
 func TestCollectKeepsAnIndex(t *testing.T) {
 	dir := t.TempDir()
 	if err := Collect(t.Context(), dir, Text("a", "b")); err != nil {
@@ -169,7 +169,8 @@ func TestCollectIntoUnusableFolder(t *testing.T) {
 	}
 }
 
-// TestStuckSource checks that a source that ignores its context neither blocks nor writes later.
+// TestStuckSource checks that a source that ignores its context neither blocks collect nor writes
+// after collect has returned.
 func TestStuckSource(t *testing.T) {
 	synctest.Test(t, stuckSource) // fake time, which advances only while the source is stuck
 }
@@ -195,15 +196,14 @@ func stuckSource(t *testing.T) {
 	}
 }
 
-// executor is a node whose commands print their arguments. A command that contains the text of the
-// field failing returns an error.
-type executor struct{ failing string }
+// executor is a node whose commands print their arguments. A command that contains failOn fails.
+type executor struct{ failOn string }
 
 func (executor) Name() string { return "worker" }
 
 func (e executor) Exec(_ context.Context, argv ...string) (string, error) {
 	line := strings.Join(argv, " ")
-	if e.failing != "" && strings.Contains(line, e.failing) {
+	if e.failOn != "" && strings.Contains(line, e.failOn) {
 		return "half", errors.New("exit status 1")
 	}
 	return line, nil
@@ -211,7 +211,7 @@ func (e executor) Exec(_ context.Context, argv ...string) (string, error) {
 
 func TestNode(t *testing.T) {
 	dir := t.TempDir()
-	err := Collect(t.Context(), dir, Node(executor{failing: "--unit=kubelet"}))
+	err := Collect(t.Context(), dir, Node(executor{failOn: "--unit=kubelet"}))
 	if err == nil || err.Error() != "node/worker/journal/kubelet.log: exit status 1" {
 		t.Errorf("error %v", err)
 	}

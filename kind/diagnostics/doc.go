@@ -2,7 +2,6 @@
 // the registry configuration of nodes; objects, events and pod logs of clusters; the output of
 // upstreams. An index lists the findings, the files, and what could not be collected.
 //
-// The package only reads and must not make a failure worse. Package finding finds problems in the
-// collected files. The caller passes the nodes, clusters and upstreams: package diagnostics must
-// not know what a scenario tests.
+// The package must not change the testbed, so that a failure does not get worse. Package finding
+// finds problems in the collected files. Neither package may contain code for single scenarios.
 package diagnostics

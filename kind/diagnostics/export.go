@@ -53,14 +53,13 @@ type Option int
 // Temporary is for a bundle that the caller removes: Export does not store its metrics.
 const Temporary Option = iota
 
-// Export connects to the parts of the testbed that exist and writes a bundle to the folder, see
-// Diagnose. The folder may be missing or empty, or contain an earlier bundle. If a part of the
-// testbed exists, Export replaces that bundle; other files stay. For any other folder Export
-// returns an *OccupiedError.
+// Export connects to the existing parts of the testbed and writes a bundle to the folder, see
+// Diagnose. If the folder exists, it must be empty or an earlier bundle, which Export replaces;
+// other files stay. For any other folder the error is an *OccupiedError.
 //
-// Export takes no lock and changes nothing on the testbed, but stores the metrics for the next
-// bundle. If no part of a testbed exists, the error is kind.ErrDown; for a testbed of another
-// checkout it is a *kind.OtherCheckoutError. Parts that cannot be read do not cause an error.
+// Export takes no lock and does not change the testbed. If no part of a testbed exists, Export
+// writes nothing, and the error is kind.ErrDown; for a testbed of another checkout it is a
+// *kind.OtherCheckoutError. A part that cannot be read causes no error: Bundle.Missing lists it.
 func Export(ctx context.Context, t *kind.Testbed, folder string, options ...Option) (*Bundle, error) {
 	if err := checkFolder(folder); err != nil {
 		return nil, err
@@ -107,10 +106,10 @@ func checkFolder(folder string) error {
 	return nil
 }
 
-// Diagnose writes a bundle to dir. It collects from nodes, both clusters, upstreams, gardenlet, the
-// active faults, and the sources in more. It skips parts of the testbed that do not exist yet. It
-// replaces an earlier bundle, and stores the metrics for the next bundle. The error lists what
-// could not be collected.
+// Diagnose writes a bundle to dir. The sources are the existing parts of the testbed (nodes, both
+// clusters, upstreams), the log of gardenlet, the active faults, and the argument more. Diagnose
+// replaces an earlier bundle, and stores the metrics for the next one. The error lists what could
+// not be collected.
 func Diagnose(ctx context.Context, t *kind.Testbed, dir string, more ...Source) error {
 	return diagnose(ctx, t, dir, nil, more)
 }
@@ -164,7 +163,7 @@ func testbedVersions(ctx context.Context, t *kind.Testbed) string {
 	inTime, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	if out, err := command.Output(inTime, "git", "-C", t.Root, "describe", "--always", "--dirty", "--abbrev=12"); err == nil {
-		lines = append(lines, "sources "+strings.TrimSpace(out)) // an error means that this is not a git repository
+		lines = append(lines, "sources "+strings.TrimSpace(out)) // git fails outside a repository
 	}
 	lines = append(lines, "gardener "+gardener.Version)
 	if t.NodeImage != "" {

@@ -165,7 +165,7 @@ func (i *index) files(text *strings.Builder) {
 	}
 }
 
-// oneLine joins lines, so that the output of a failed command does not break the list.
+// oneLine joins lines and cuts long text: the output of a failed command must not break a list.
 func oneLine(s string) string {
 	const limit = 1000
 	s = strings.Join(strings.Fields(s), " ")

@@ -10,8 +10,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/golden"
 )
 
-// recreatedAt is when the shortened bundle in testdata/recreated was collected. Before, someone had
-// recreated the Service of alpha's cache by hand.
+// recreatedAt is when the shortened bundle in testdata/recreated was collected. Before that,
+// someone had recreated the Service of alpha's cache by hand.
 var recreatedAt = time.Date(2026, 11, 22, 1, 42, 20, 0, time.UTC)
 
 // TestIndex compares an index with a golden file.

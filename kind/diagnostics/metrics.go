@@ -33,9 +33,9 @@ const (
 	metricsTimeout = 5 * time.Second
 )
 
-// Metrics returns a source with the metrics of the caches and the extension: the current metrics,
-// those that KeepMetrics stored in the file previous (they go to the folder "before"), and a table
-// of the changes. The file previous may be missing. Metrics skips a cluster that is nil.
+// Metrics returns a source with the current metrics of the caches and the extension, the metrics of
+// the previous bundle (in the folder "before"), and a table of the changes. The parameter previous
+// is the file that KeepMetrics has written; it may be missing. Metrics skips a cluster that is nil.
 func Metrics(seed, shoot *rest.Config, previous string) Source {
 	return Source{bundle.MetricsFolder, func(ctx context.Context, into *Folder) {
 		now := map[string][]byte{}
@@ -84,12 +84,12 @@ func readMetrics(ctx context.Context, config *rest.Config, namespace, selector s
 func scrape(ctx context.Context, client kubernetes.Interface, pod corev1.Pod) ([]byte, error) {
 	ctx, cancel := progress.Within(ctx, metricsTimeout, "no metrics")
 	defer cancel()
-	// Caches do not have the annotation.
+	// Pods of caches do not have the annotation.
 	port := cmp.Or(pod.Annotations["prometheus.io/port"], strconv.Itoa(v1alpha3.CacheDebugPort))
 	return client.CoreV1().Pods(pod.Namespace).ProxyGet("http", pod.Name, port, "/metrics", nil).DoRaw(ctx)
 }
 
-// comparedFamilies are the metrics about pulls and reconciliations.
+// comparedFamilies are the prefixes of series about pulls, reconciliations and webhook requests.
 var comparedFamilies = []string{
 	"registry_proxy_", "registry_http_requests_total", "registry_cache_", `controller_runtime_reconcile_total{controller="registry-cache"`,
 	"controller_runtime_webhook_requests_total",
@@ -115,7 +115,7 @@ func series(content []byte) map[string]float64 {
 	return all
 }
 
-// compareMetrics returns a table of the series. It omits those that are zero and were zero before.
+// compareMetrics returns a table of the series. It omits series that are zero now and before.
 func compareMetrics(before keptMetrics, now map[string][]byte) string {
 	var out bytes.Buffer
 	if len(before.Pods) == 0 {
@@ -151,9 +151,9 @@ type keptMetrics struct {
 	Pods map[string][]byte `json:"pods"`
 }
 
-// KeepMetrics stores the metrics of a bundle in the file previous, for the comparison with the next
-// bundle. It stores the time of the newest metrics file with them. It replaces the file previous
-// atomically, and leaves it unchanged if the bundle has no metrics.
+// KeepMetrics stores the metrics of a bundle, and the time of its newest metrics file, in the file
+// previous, for the comparison with the next bundle. It replaces this file atomically. If the
+// bundle has no metrics, it leaves the file unchanged.
 func KeepMetrics(bundleDir, previous string) error {
 	folder := filepath.Join(bundleDir, bundle.MetricsFolder)
 	names, err := fs.Glob(os.DirFS(folder), "*"+metricsSuffix)

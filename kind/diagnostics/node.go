@@ -30,8 +30,8 @@ done`
 // units are the systemd units that are involved in a pull.
 var units = []string{"containerd", "kubelet", "gardener-node-agent", "gardener-node-init", "configure-containerd-registries"}
 
-// nodeFiles are the files of a node and the commands that print them. The commands do not fail
-// because of a missing unit or file: package finding reports it.
+// nodeFiles lists the files of a node, each with the command that prints its content. A missing
+// unit does not make a command fail: package finding reports it.
 var nodeFiles = []struct {
 	name string
 	argv []string
@@ -53,8 +53,8 @@ var nodeFiles = []struct {
 
 func shell(script string) []string { return []string{"sh", "-c", script} }
 
-// Node returns a source for one node: the output of nodeFiles, and the newest 20,000 lines of the
-// journal of each unit. That is enough for every scenario and a few MiB at most.
+// Node returns a source for one node: the files in nodeFiles, and the newest 20,000 lines of each
+// unit's journal. That is enough for every scenario, and a few MiB at most.
 func Node(n Executor) Source {
 	return Source{path.Join(bundle.NodeFolder, n.Name()), func(ctx context.Context, into *Folder) {
 		run := func(file string, argv ...string) {

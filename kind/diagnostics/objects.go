@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// resources are collected from both clusters. A resource that a cluster does not serve is skipped.
+// resources lists the resources that are collected from each cluster that serves them.
 var resources = slices.Concat(
 	group("extensions.gardener.cloud/v1alpha1", "extensions", "operatingsystemconfigs", "workers", "clusters"),
 	group("resources.gardener.cloud/v1alpha1", "managedresources"),
@@ -56,8 +56,8 @@ func collectObjects(ctx context.Context, client dynamic.Interface, resource sche
 	into.Write(file, out.Bytes())
 }
 
-// presentable returns a copy of the object without managed fields. It replaces the values of a
-// Secret by their sizes.
+// presentable returns a copy of the object without managed fields and kubectl's annotation. In a
+// Secret, it replaces each value by its size.
 func presentable(object unstructured.Unstructured) unstructured.Unstructured {
 	shown := *object.DeepCopy()
 	shown.SetManagedFields(nil)

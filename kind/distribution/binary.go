@@ -15,7 +15,7 @@ const moduleFolder = "kind/distribution/module"
 
 // Binary describes the stock image for image.Build. root is the root of the repository. As in
 // upstream's image, the entry point is the binary /bin/registry, the user is root, and Mozilla's CA
-// bundle is installed. Unlike upstream's image, it has no shell and no default configuration.
+// bundle is installed. Unlike upstream's image, this one has no shell and no default configuration.
 func Binary(root string) image.Binary {
 	return image.Binary{
 		Name:       "stock-registry",

@@ -19,8 +19,8 @@ import (
 )
 
 // Examine examines the machine, the Docker Engine and the testbed, and reports what is wrong and
-// how to fix it. It takes no lock and changes nothing, except that it restarts an engine that the
-// testbed started and that has died. It returns an error only if an examination is not possible.
+// how to fix it. Examine takes no lock and changes nothing, except that it restarts a dead engine
+// that the testbed started. An error means that an examination was not possible.
 func Examine(ctx context.Context, t *kind.Testbed) (*Report, error) {
 	report := &Report{}
 	machine, err := examineMachine(ctx, t)

@@ -44,7 +44,7 @@ func startedBefore() bool {
 }
 
 // startDaemon removes stale pid files, and runs dockerd in its own session, so that dockerd
-// outlives this process and its terminal. It returns when dockerd answers.
+// outlives this process and its terminal. startDaemon returns when dockerd answers.
 func startDaemon(ctx context.Context, flags []string) error {
 	answers, err := awaitRunning(ctx)
 	if err != nil || answers {
@@ -92,7 +92,7 @@ func spawn(ctx context.Context, flags []string) (exited <-chan struct{}, err err
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(context.WithoutCancel(ctx), program, flags...) // it outlives this process
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), program, flags...) // dockerd outlives this process
 	cmd.Dir = "/"
 	cmd.Env = daemonEnvironment(os.Environ(), path)
 	cmd.Stdout, cmd.Stderr = log, log
@@ -117,7 +117,7 @@ func daemonEnvironment(environ []string, path string) []string {
 	return append(kept, "PATH="+path)
 }
 
-// searchPath returns PATH with the directories of system programs, which users often do not have.
+// searchPath returns PATH and the directories of system programs, which a user's PATH often lacks.
 func searchPath() string { return os.Getenv("PATH") + ":" + systemPath }
 
 func lookIn(path, program string) (string, error) {
@@ -129,10 +129,10 @@ func lookIn(path, program string) (string, error) {
 	return "", fmt.Errorf("%s not found in %s", program, path)
 }
 
-// awaitRunning waits for a dockerd that an earlier Ensure started, see decide. It may still be
+// awaitRunning waits for a dockerd that an earlier Ensure started. That dockerd may still be
 // starting, or the machine may be busy. A restart would stop the containers of all testbeds.
 func awaitRunning(ctx context.Context) (answers bool, err error) {
-	pid, err := process(pidFile, "dockerd")
+	pid, err := runningPID(pidFile, "dockerd")
 	if err != nil || pid == 0 {
 		return false, err
 	}
@@ -143,7 +143,7 @@ func awaitRunning(ctx context.Context) (answers bool, err error) {
 	return false, ctx.Err()
 }
 
-// waitForAnswer polls until the engine answers. It fails at once when dockerd has exited.
+// waitForAnswer polls until the engine answers. The wait fails at once when dockerd has exited.
 func waitForAnswer(ctx context.Context, exited <-chan struct{}) error {
 	last := errors.New("not asked yet")
 	err := wait.PollUntilContextTimeout(ctx, pollInterval, startTimeout, true, func(ctx context.Context) (bool, error) {
@@ -165,7 +165,7 @@ func waitForAnswer(ctx context.Context, exited <-chan struct{}) error {
 // stopDaemon stops dockerd with SIGTERM, then SIGKILL, and returns when its process is gone.
 func stopDaemon(ctx context.Context) error {
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
-		pid, err := process(pidFile, "dockerd")
+		pid, err := runningPID(pidFile, "dockerd")
 		if err != nil || pid == 0 {
 			return err
 		}
@@ -173,7 +173,7 @@ func stopDaemon(ctx context.Context) error {
 			return fmt.Errorf("sending %s to dockerd, process %d: %w", signal, pid, err)
 		}
 		err = wait.PollUntilContextTimeout(ctx, pollInterval, stopTimeout, true, func(context.Context) (bool, error) {
-			now, err := process(pidFile, "dockerd")
+			now, err := runningPID(pidFile, "dockerd")
 			return now != pid, err
 		})
 		if err == nil || ctx.Err() != nil {

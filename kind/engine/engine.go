@@ -149,10 +149,10 @@ func acquire(ctx context.Context) (unlock func(), err error) {
 // execRoot is where dockerd keeps the runtime state of containers.
 const execRoot = "/var/run/docker"
 
-// Release does nothing unless Ensure started the engine and the engine has no containers, running
-// or not. Release stops the engine, and removes the testbed's files (shim, logs, marker) and the
-// files of a killed dockerd below /var/run/docker. Images and packages stay. With systemd, the
-// service starts without the shim at the next boot.
+// Release stops the engine if Ensure started it and it has no containers, running or not. Release
+// then also removes the testbed's files (shim, logs, marker) and the files of a killed dockerd
+// below /var/run/docker. Images and packages stay. With systemd, the service starts without the
+// shim at the next boot.
 func Release(ctx context.Context) error {
 	found, err := probe(ctx)
 	if err != nil || !found.Managed {

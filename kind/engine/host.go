@@ -19,7 +19,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/debian"
 )
 
-// readHost reads the state of the host. The error answer tells why the engine cannot be used.
+// readHost reads the state of the host. The argument answer is why the engine cannot be used.
 func readHost(ctx context.Context, answer error) (host, error) {
 	h := host{
 		client:   hasProgram("docker"),
@@ -37,7 +37,7 @@ func readHost(ctx context.Context, answer error) (host, error) {
 	}
 	h.distribution, h.debian = parseRelease(string(release))
 	if !startedBefore() {
-		if h.unmanaged, err = process(pidFile, "dockerd"); err != nil {
+		if h.unmanaged, err = runningPID(pidFile, "dockerd"); err != nil {
 			return host{}, fmt.Errorf("looking for dockerd: %w", err)
 		}
 	}

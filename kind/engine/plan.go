@@ -70,7 +70,7 @@ func decide(h host) (plan, *Missing) {
 	return p, nil
 }
 
-// unusable returns why an existing or a chosen engine cannot be used, or nil if there is none.
+// unusable returns why an existing or a chosen engine cannot be used, or nil if neither exists.
 func unusable(h host) *Missing {
 	switch {
 	case h.endpoint != defaultEndpoint:
@@ -102,9 +102,9 @@ func reason(h host) string {
 	return " (" + h.answer + ")"
 }
 
-// revive decides what to do about an engine that does not answer. If start is true, Ensure started
-// the engine and it has died. If an engine may be running, missing tells what the user must do. If
-// neither is set, there is no engine on this host.
+// revive decides what to do about an engine that does not answer. If start is true, the engine has
+// died and Ensure had started it. If an engine may be running, missing tells what the user must do.
+// If neither is set, there is no engine on this host.
 func revive(h host, managed bool) (start bool, missing *Missing) {
 	if missing := unusable(h); missing != nil {
 		return false, missing

@@ -13,9 +13,9 @@ import (
 	"github.com/moby/sys/capability"
 )
 
-// process returns the process ID in the pid file if a living process of the program has this ID,
+// runningPID returns the process ID in the pid file if a living process of the program has this ID,
 // else 0. The pid file alone proves nothing: IDs are reused, and a zombie keeps its ID.
-func process(pidFile, program string) (int, error) {
+func runningPID(pidFile, program string) (int, error) {
 	data, err := os.ReadFile(pidFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
@@ -54,7 +54,7 @@ func statusField(status, name string) string {
 // 20.10 refuses to start while any process, even a zombie or another program, has the ID in its pid
 // file.
 func removeStale(pidFile, program string) error {
-	pid, err := process(pidFile, program)
+	pid, err := runningPID(pidFile, program)
 	if err != nil || pid != 0 {
 		return err
 	}
@@ -66,7 +66,7 @@ func removeStale(pidFile, program string) error {
 
 // sysResource reports whether containers of the engine at the endpoint can have CAP_SYS_RESOURCE.
 // Containers get only capabilities in the bounding set of the process that listens on the engine's
-// socket. It returns true for a remote engine.
+// socket. For a remote engine, sysResource returns true.
 func sysResource(endpoint string) bool {
 	path, local := socketPath(endpoint)
 	if !local {

@@ -32,7 +32,7 @@ func TestProcess(t *testing.T) {
 			if err := os.WriteFile(file, []byte(tc.content), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if got, err := process(file, tc.program); got != tc.want || err != nil {
+			if got, err := runningPID(file, tc.program); got != tc.want || err != nil {
 				t.Errorf("got %d, %v; want %d", got, err, tc.want)
 			}
 			if err := removeStale(file, tc.program); err != nil {
@@ -44,7 +44,7 @@ func TestProcess(t *testing.T) {
 		})
 	}
 	t.Run("no file", func(t *testing.T) {
-		if got, err := process(filepath.Join(t.TempDir(), "pid"), "dockerd"); got != 0 || err != nil {
+		if got, err := runningPID(filepath.Join(t.TempDir(), "pid"), "dockerd"); got != 0 || err != nil {
 			t.Errorf("got %d, %v", got, err)
 		}
 	})

@@ -37,7 +37,7 @@ func TestZombieProcess(t *testing.T) {
 	}
 }
 
-// processBecomes polls for up to a minute until process returns want: the kernel takes time to
+// processBecomes polls for up to a minute until runningPID returns want: the kernel takes time to
 // start or kill a process.
 func processBecomes(t *testing.T, file string, want int) int {
 	t.Helper()
@@ -45,7 +45,7 @@ func processBecomes(t *testing.T, file string, want int) int {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		got, err := process(file, "sleep")
+		got, err := runningPID(file, "sleep")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,13 +17,13 @@ import (
 
 const (
 	faultTimeout        = time.Minute      // to add, list or end one fault
-	machineFaultTimeout = 6 * time.Minute  // to add or end a fault that starts a machine
+	machineFaultTimeout = 6 * time.Minute  // to add or end a fault whose end starts a machine
 	lockTimeout         = 30 * time.Second // to wait for another command that changes faults
 )
 
 // Add applies a fault and returns it with its ID and its times. The fault lasts for its duration or
-// until Delete, even if this process ends. The restart of a node ends its faults, and Down ends all
-// faults. If Inject fails, Add ends the fault. Add returns a *spec.UsageError for an unknown
+// until Delete, even if this process ends. A restart of a node ends its faults, and Down ends all
+// faults. If the injection fails, Add ends the fault. Add returns a *spec.UsageError for an unknown
 // target, and for a fault that has a duration although only a command can end it (use Hold).
 func Add(ctx context.Context, t *kind.Testbed, wanted spec.Fault) (spec.Fault, error) {
 	if err := wanted.CheckTime(); err != nil {
@@ -89,8 +89,8 @@ func timeoutOf(f spec.Fault) time.Duration {
 	return faultTimeout
 }
 
-// Hold adds a fault, passes it to begun, waits for the end of its duration or of ctx, and ends the
-// fault. If this process is killed, the fault goes on like a fault of Add.
+// Hold adds a fault, passes it to the function begun, and ends it when its duration or ctx ends. If
+// this process is killed, the fault goes on, like one that was added by Add.
 func Hold(ctx context.Context, t *kind.Testbed, wanted spec.Fault, begun func(spec.Fault) error) error {
 	lasts := time.Duration(wanted.For)
 	if wanted.EndsOnlyByCommand() {
@@ -142,7 +142,7 @@ func release(ctx context.Context, t *kind.Testbed, held spec.Fault) error {
 }
 
 // removed reports whether Down has removed the testbed with all faults. It returns an ErrDown for
-// clusters without a state folder: locking their faults would create the folder again.
+// clusters without a state folder: locking their faults would recreate the folder.
 func removed(ctx context.Context, t *kind.Testbed) (bool, error) {
 	ctx, cancel := progress.Within(ctx, faultTimeout, "the nodes were not listed")
 	defer cancel()

@@ -16,7 +16,7 @@ import (
 // onlyList makes a fake docker command fail for anything but docker ps.
 const onlyList = "[ \"$1\" = ps ] || exit 9\n"
 
-// TestReleaseAfterDown checks that release neither fails nor locks after Down removed the fault.
+// TestReleaseAfterDown checks that release creates no lock file after Down has removed the fault.
 func TestReleaseAfterDown(t *testing.T) {
 	const nodes = `echo "x-control-plane running 1"`
 	for _, tc := range []struct {

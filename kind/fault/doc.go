@@ -3,5 +3,5 @@
 // applies them on nodes, and package server changes an upstream's answers.
 //
 // Active faults are stored where they are applied: in the containers of the upstreams and on the
-// nodes. The package must not know the commands that use it.
+// nodes. The package must not import commands that use it.
 package fault

@@ -118,7 +118,7 @@ func onAPIServer(method nodescript.Method, argument func(*cluster.Node) string) 
 	}
 }
 
-// apiServerPod returns the static pod that the kubelet of a control plane runs.
+// apiServerPod returns the API server's static pod as <namespace>/<name>.
 func apiServerPod(node *cluster.Node) string {
 	return metav1.NamespaceSystem + "/kube-apiserver-" + node.Name()
 }

@@ -63,7 +63,7 @@ func TestUnsupported(t *testing.T) {
 	}
 }
 
-// TestTimeouts checks that a fault that starts a machine has a longer timeout.
+// TestTimeouts checks that a fault whose end starts a machine has a longer timeout.
 func TestTimeouts(t *testing.T) {
 	for kind, want := range map[string]bool{"loss": true, "kubelet-stop": false} {
 		f, err := spec.New("node/worker", kind, nil)

@@ -58,8 +58,8 @@ func (r *Rig) begin(ctx context.Context, bug Bug) error {
 }
 
 // pendingCaches returns why the caches are not rolled out, or an empty string. The Extension's
-// status and the mirrors on nodes do not prove it: if the addresses did not change, both can be up
-// to date while the pods of the previous Shoot still run.
+// status and the mirrors on nodes do not prove the rollout: if the addresses did not change, both
+// can be up to date while the pods of the previous Shoot still run.
 func (r *Rig) pendingCaches(ctx context.Context, namespace string) (string, error) {
 	var resource resourcesv1alpha1.ManagedResource
 	if err := r.getOf(ctx, "seed", namespace, &resource, "managedresource", v1alpha3.ManagedResourceCaches); err != nil {

@@ -26,7 +26,7 @@ func TestMissingMirrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var status status.Shoot
-			if err := json.Unmarshal([]byte(strings.Replace(begun, test.from, test.to, 1)), &status); err != nil {
+			if err := json.Unmarshal([]byte(strings.Replace(readyShoot, test.from, test.to, 1)), &status); err != nil {
 				t.Fatal(err)
 			}
 			missing, err := missingMirrors(status)

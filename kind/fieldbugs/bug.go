@@ -20,7 +20,7 @@ const (
 	Full Lane = "full"
 )
 
-// Manifests of the Shoots that bugs start with, relative to the root of the repository.
+// Paths of manifests, relative to the root of the repository. Bugs start with these Shoots.
 const (
 	// TwoCaches configures caches for alpha and beta, but not for gamma.
 	TwoCaches = "kind/fieldbugs/shoots/two-caches.yaml"
@@ -75,9 +75,9 @@ func (b Bug) bound() time.Duration {
 // All returns all bugs in the order of their IDs.
 func All() []Bug {
 	return []Bug{
-		warmHit(), refused(), blackHole(), hang(), damaged(), outage(), outageRestart(), drain(), removeOne(), diskFull(),
+		warmHit(), cacheRefuses(), blackHole(), cacheHangs(), damagedBlobs(), upstreamOutage(), outageRestart(), extensionDisabled(), removeOne(), diskFull(),
 		sharedLayer(), freesDisk(), crashState(), thunderingHerd(), rateLimit(), credentials(), tlsFlip(), caRotated(), caDamaged(),
-		join(), stuckCache(), serviceRecreated(), names(), hibernatedDiskLost(), transfer(),
+		nodeJoins(), stuckCache(), serviceRecreated(), upstreamNames(), hibernatedDiskLost(), transfer(),
 	}
 }
 

@@ -49,7 +49,7 @@ func (r *Rig) cachePod(ctx context.Context, upstream string) (corev1.Pod, error)
 	return pods.Items[0], nil
 }
 
-// awaitCache waits until the cache has a ready pod for which fits returns true.
+// awaitCache waits until the cache has a ready pod that the function fits accepts.
 func (r *Rig) awaitCache(ctx context.Context, upstream string, bound time.Duration, fits func(corev1.Pod) bool) error {
 	return r.Await(ctx, "the cache of "+upstream+" is ready", bound, func(ctx context.Context) (bool, string, error) {
 		pod, err := r.cachePod(ctx, upstream)
@@ -66,7 +66,7 @@ func isReady(pod corev1.Pod) bool {
 	})
 }
 
-// volume is the folder of a cache's volume and the node with this folder.
+// volume locates the volume of a cache: a folder on a node.
 type volume struct {
 	node, folder string
 }
@@ -91,19 +91,19 @@ func (r *Rig) volumeOf(ctx context.Context, upstream string) (v volume, err erro
 // shortNode returns the short name of a node of the shoot, as command lines use it.
 func shortNode(name string) string { return name[strings.LastIndex(name, "-")+1:] }
 
-// settled limits the time until a restarted cache serves new images: the rollout, the configuration
-// of nodes, and five seconds in which the cache asks no upstream after a failure.
-const settled = 40 * time.Second
+// restartedBound limits the time until a restarted cache serves new images: the rollout, the
+// configuration of nodes, and five seconds in which the cache asks no upstream after a failure.
+const restartedBound = 40 * time.Second
 
-// soon limits the time until a running cache serves a new image. It is well above the measured
-// times (1.5 to 3.1 s in s4, s16, s21 and s22), and below the 30 s for which containerd waits for a
-// cache that hangs. Restarted caches (up to 15.3 s in s17 and s23) have another bound, settled.
-const soon = 20 * time.Second
+// runningBound limits the time until a running cache serves a new image. It is well above the
+// measured times (1.5 to 3.1 s in s4, s16, s21 and s22), and below the 30 s for which containerd
+// waits for a cache that hangs. Restarted caches take longer (up to 15.3 s in s17 and s23).
+const runningBound = 20 * time.Second
 
 // newImage pushes an image and pulls it on one worker through the cache, which then stores it. It
 // checks no claim: it tries new images until the cache serves one.
 func (r *Rig) newImage(ctx context.Context, upstream string) (pull.Pushed, error) {
-	return r.imageWithin(ctx, upstream, settled)
+	return r.imageWithin(ctx, upstream, restartedBound)
 }
 
 func (r *Rig) imageWithin(ctx context.Context, upstream string, bound time.Duration) (img pull.Pushed, err error) {
@@ -126,7 +126,7 @@ func (r *Rig) imageWithin(ctx context.Context, upstream string, bound time.Durat
 // requireCached requires that a new image of alpha comes through alpha's running cache, and returns
 // the image.
 func (r *Rig) requireCached(ctx context.Context, claim string) (pull.Pushed, error) {
-	return r.requireCachedWithin(ctx, claim, soon)
+	return r.requireCachedWithin(ctx, claim, runningBound)
 }
 
 func (r *Rig) requireCachedWithin(ctx context.Context, claim string, bound time.Duration) (pull.Pushed, error) {

@@ -11,8 +11,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/pull"
 )
 
-// refused returns a Bug: a cache refuses connections.
-func refused() Bug {
+// cacheRefuses returns a Bug: a cache refuses connections.
+func cacheRefuses() Bug {
 	const more = 3 * time.Second
 	return Bug{
 		ID: "s2", Slug: "cache-refuses", Title: "a cache refuses connections",
@@ -91,8 +91,8 @@ func blackHole() Bug {
 	}
 }
 
-// hang returns a Bug: a cache accepts connections and never answers.
-func hang() Bug {
+// cacheHangs returns a Bug: a cache accepts connections and never answers.
+func cacheHangs() Bug {
 	const bound = 45 * time.Second
 	return Bug{
 		ID: "s4", Slug: "cache-hangs", Title: "a cache hangs",
@@ -133,7 +133,7 @@ const Stuck = "kind/fieldbugs/shoots/stuck.yaml"
 
 // stuckCache returns a Bug: the volume of a cache is never bound.
 func stuckCache() Bug {
-	const bound = soon
+	const bound = runningBound
 	return Bug{
 		ID: "s21", Slug: "volume-unbound", Title: "the volume of one cache is never bound",
 		Reports: []string{"gardener#10050", "gardener-extension-registry-cache#51"},

@@ -14,8 +14,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/pull"
 )
 
-// damaged returns a Bug: a crash or a failing disk has damaged blobs of a cache.
-func damaged() Bug {
+// damagedBlobs returns a Bug: a crash or a failing disk has damaged blobs of a cache.
+func damagedBlobs() Bug {
 	const bound = 20 * time.Second
 	return Bug{
 		ID: "s5", Slug: "damaged-blobs", Title: "blobs in the cache's store are damaged",
@@ -48,7 +48,7 @@ func damaged() Bug {
 	}
 }
 
-// damage damages three blobs of an image on the volume of alpha's cache.
+// damage truncates two blobs of an image on the volume of alpha's cache, and changes a third.
 func (r *Rig) damage(ctx context.Context, img pull.Pushed) error {
 	volume, err := r.volumeOf(ctx, "alpha")
 	if err != nil {
@@ -161,7 +161,7 @@ func crashState() Bug {
 			if err != nil {
 				return err
 			}
-			// A stopped process cannot write its state when it is killed, as in a crash.
+			// Suspend the process first: like a crashed one, it then cannot write its state at its end.
 			if err := r.Break(ctx, "cache/alpha", spec.Stop); err != nil {
 				return err
 			}

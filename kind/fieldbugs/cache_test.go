@@ -52,10 +52,10 @@ func TestMirrorsFit(t *testing.T) {
 		status string
 		want   bool
 	}{
-		"all have it":        {begun, true},
-		"the first has not":  {strings.Replace(begun, old+",", `"hosts": []}]},`, 1), false},
-		"the last has not":   {strings.Replace(begun, old+"]}", `"hosts": []}]}]}`, 1), false},
-		"another upstream's": {strings.ReplaceAll(begun, "alpha.upstream", "alpha2.upstream"), false},
+		"all have it":        {readyShoot, true},
+		"the first has not":  {strings.Replace(readyShoot, old+",", `"hosts": []}]},`, 1), false},
+		"the last has not":   {strings.Replace(readyShoot, old+"]}", `"hosts": []}]}]}`, 1), false},
+		"another upstream's": {strings.ReplaceAll(readyShoot, "alpha.upstream", "alpha2.upstream"), false},
 		"no nodes":           {`{}`, false},
 		"no worker":          {`{"nodes": [{"name": "shoot-control-plane"}]}`, false},
 	} {
@@ -69,7 +69,7 @@ func TestMirrorsFit(t *testing.T) {
 }
 
 func TestEndpoint(t *testing.T) {
-	r := rigOf(func(string) string { return begun })
+	r := rigOf(func(string) string { return readyShoot })
 	if address, err := r.endpoint(t.Context(), "alpha"); address != "http://10.96.0.5:5000" || err != nil {
 		t.Errorf("%q, %v", address, err)
 	}
@@ -131,8 +131,8 @@ func TestCAFile(t *testing.T) {
 	}
 }
 
-// TestFiles checks the path of a blob in the store, and the number of blobs that files finds.
-func TestFiles(t *testing.T) {
+// TestCountFiles checks the path of a blob in the store, and the number of blobs that are found.
+func TestCountFiles(t *testing.T) {
 	store := volume{node: "worker", folder: "/volume"}
 	blobs := []pull.Object{{Digest: "sha256:" + strings.Repeat("ab", 32)}, {Digest: "sha256:" + strings.Repeat("cd", 32)}}
 	if got, want := store.blob(blobs[0]), "/volume/docker/registry/v2/blobs/sha256/ab/"+strings.Repeat("ab", 32)+"/data"; got != want {
@@ -143,7 +143,7 @@ func TestFiles(t *testing.T) {
 		line = typed
 		return "/volume/a\n/volume/b\n"
 	})
-	if found, err := r.files(t.Context(), store, blobs); found != 2 || err != nil {
+	if found, err := r.countFiles(t.Context(), store, blobs); found != 2 || err != nil {
 		t.Errorf("%d, %v", found, err)
 	}
 	want := []string{"exec", "worker", "--", "find", "/volume", "-name", "data", "(", "-path", "*/" + blobs[0].Digest[7:] + "/data", "-o", "-path",

@@ -62,8 +62,8 @@ func diskFull() Bug {
 	}
 }
 
-// files counts the files of these objects on the cache's volume.
-func (r *Rig) files(ctx context.Context, volume volume, objects []pull.Object) (int, error) {
+// countFiles counts the files of these objects on the cache's volume.
+func (r *Rig) countFiles(ctx context.Context, volume volume, objects []pull.Object) (int, error) {
 	words := []string{"find", volume.folder, "-name", "data", "("}
 	for i, object := range objects {
 		if i > 0 {
@@ -100,12 +100,12 @@ func freesDisk() Bug {
 			}
 			manifest, blobs := img.Objects[:1], img.Objects[1:]
 			// If files are missing now, missing files later prove nothing.
-			if found, err := r.files(ctx, volume, img.Objects); err != nil || found != len(img.Objects) {
+			if found, err := r.countFiles(ctx, volume, img.Objects); err != nil || found != len(img.Objects) {
 				return errors.Join(err, fmt.Errorf("%d files in the store, want %d", found, len(img.Objects)))
 			}
 			left := 0
 			err = r.Await(ctx, "the files of all blobs are deleted", bound, func(ctx context.Context) (bool, string, error) {
-				left, err = r.files(ctx, volume, blobs)
+				left, err = r.countFiles(ctx, volume, blobs)
 				return left == 0, fmt.Sprintf("%d left", left), err
 			})
 			if left > 0 {
@@ -117,7 +117,7 @@ func freesDisk() Bug {
 			if err := r.Within("the files of all blobs are deleted", time.Since(start), bound); err != nil {
 				return err
 			}
-			left, err = r.files(ctx, volume, manifest)
+			left, err = r.countFiles(ctx, volume, manifest)
 			if err != nil {
 				return err
 			}

@@ -12,7 +12,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/pull"
 )
 
-// rigOf returns a rig whose commands succeed and print the result of answer.
+// rigOf returns a rig whose commands succeed and print what the function answer returns.
 func rigOf(answer func(line string) string) *Rig {
 	return &Rig{transcript: io.Discard, result: &Result{}, execute: func(_ context.Context, args []string, out, _ io.Writer) int {
 		_, _ = io.WriteString(out, answer(strings.Join(args, " ")))

@@ -22,8 +22,8 @@ const (
 	BadCredentials = "kind/fieldbugs/shoots/credentials-bad.yaml"
 )
 
-// accepted is the SHA-256 of the user:password in the manifest Credentials.
-const accepted = "2b7810ddb0cd8dca2f4c691d1a5dc5180612030a1594808b00bc832ba1d3d428"
+// acceptedHash is the SHA-256 of the user:password in the manifest Credentials.
+const acceptedHash = "2b7810ddb0cd8dca2f4c691d1a5dc5180612030a1594808b00bc832ba1d3d428"
 
 // credentials returns a Bug: an upstream requires credentials. The e2e scenario "credentials"
 // covers the rotation of credentials.
@@ -33,13 +33,13 @@ func credentials() Bug {
 		Reports: []string{"gardener-extension-registry-cache#94", "distribution#3457", "quay#6697"},
 		Symptom: "A cache crashes for a user name that starts with @. A rotation to a bad Secret is noticed only when all " +
 			"pulls fail. The upstream makes the cache send the credentials to another host (CVE-2026-33540).",
-		Fault: "upstream/alpha credentials --accept " + accepted + "; upstream/alpha status --status 401 " +
+		Fault: "upstream/alpha credentials --accept " + acceptedHash + "; upstream/alpha status --status 401 " +
 			`--header 'Www-Authenticate=Bearer realm="http://ADDRESS-OF-GAMMA/token",service="alpha"'; cache/alpha kill`,
 		Expectation: "The cache authenticates at the upstream and serves. A bad Secret is rejected although only spec.resources " +
 			"changed, and the cache keeps running. No credentials are sent to the host of an unrelated realm.",
 		Lane: Full, Shoot: Credentials,
 		Reproduce: func(ctx context.Context, r *Rig) error {
-			if err := r.Break(ctx, "upstream/alpha", spec.Credentials, "--accept", accepted); err != nil {
+			if err := r.Break(ctx, "upstream/alpha", spec.Credentials, "--accept", acceptedHash); err != nil {
 				return err
 			}
 			if err := r.requireAuthorized(ctx, "the cache serves with the credentials"); err != nil {

@@ -27,8 +27,8 @@ func TestAccepted(t *testing.T) {
 		t.Fatal(err)
 	}
 	sum := sha256.Sum256([]byte(secret.StringData["username"] + ":" + secret.StringData["password"]))
-	if hex.EncodeToString(sum[:]) != accepted || len(secret.StringData) != 2 {
-		t.Errorf("the upstream asks for %s, the Shoot has %x", accepted, sum)
+	if hex.EncodeToString(sum[:]) != acceptedHash || len(secret.StringData) != 2 {
+		t.Errorf("the upstream asks for %s, the Shoot has %x", acceptedHash, sum)
 	}
 }
 

@@ -2,8 +2,8 @@
 // lists its reports, its symptom, the fault that causes this symptom, and the expectation.
 //
 // A bug runs command lines of `testbed` and checks claims about their output. docs/field-bugs.md
-// lists all bugs and their commands. The package must not know how commands are executed: the
-// caller of Reproduce provides a function for that.
+// lists all bugs and their commands. The package must not execute commands itself: the caller of
+// Reproduce provides a function for that.
 //
 // A bug with a Known mark must fail at the claim that Known names. If this claim holds, the run
 // fails until someone removes the mark.

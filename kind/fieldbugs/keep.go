@@ -16,10 +16,9 @@ import (
 // restoreTimeout bounds the reconciliation of the previous Shoot.
 const restoreTimeout = 3 * time.Minute
 
-// KeepShoot reads the Shoot from the seed. The function restore applies it again, even after a
-// signal; the Secrets of the Shoot are still in the garden. If there is no Shoot, or if it is
-// hibernated, restore does nothing, and KeepShoot prints that the Shoot of the last bug stays. It
-// returns an error if it cannot read the Shoot.
+// KeepShoot reads the Shoot from the seed. The function restore applies the Shoot again, even after
+// a signal; the Secrets of the Shoot are still in the garden. If there is no Shoot, or if it is
+// hibernated, restore does nothing, and KeepShoot prints that the Shoot of the last bug stays.
 func KeepShoot(ctx context.Context, execute Execute, prose io.Writer) (restore func(context.Context) error, err error) {
 	rig := &Rig{execute: execute, transcript: io.Discard, result: &Result{}}
 	text, err := rig.run(ctx, []string{"kubectl", "seed", "get", "cluster", "shoot--local--local", "--ignore-not-found", "--output=jsonpath={.spec.shoot}"})

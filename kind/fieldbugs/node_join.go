@@ -14,8 +14,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/readiness"
 )
 
-// join returns a Bug: a machine is lost, and a new one replaces it.
-func join() Bug {
+// nodeJoins returns a Bug: a machine is lost, and a new one replaces it.
+func nodeJoins() Bug {
 	const (
 		slower  = 20 * time.Second
 		longest = 5 * time.Second
@@ -50,10 +50,10 @@ func join() Bug {
 			if err := r.Within("the new machine is ready at most 20 s later than without caches", with.ready, without.ready+slower); err != nil {
 				return err
 			}
-			if err := r.Within("after it is ready, the machine gets its mirrors", with.mirrors-with.ready, soon); err != nil {
+			if err := r.Within("after it is ready, the machine gets its mirrors", with.mirrors-with.ready, runningBound); err != nil {
 				return err
 			}
-			if err := r.noPullFails(with.series, longest); err != nil {
+			if err := r.noPullFails(with.pullSeries, longest); err != nil {
 				return err
 			}
 			stored, err := r.newImage(ctx, "alpha")
@@ -66,9 +66,9 @@ func join() Bug {
 	}
 }
 
-// joined holds what rejoin measures while a machine joins the cluster.
-type joined struct {
-	series // the pulls during the join
+// joinResult is what rejoin measures while a machine joins the cluster.
+type joinResult struct {
+	pullSeries // the pulls during the join
 	// ready is the time until the Node was Ready and gardener-node-agent had applied the operating
 	// system config, which starts the unit that waits for caches. mirrors is the time until the
 	// node had the wanted mirror of alpha.
@@ -77,11 +77,11 @@ type joined struct {
 
 // rejoin removes worker2 and lets a new machine join in its place. The new machine pulls new images
 // of alpha as soon as its Node exists.
-func (r *Rig) rejoin(ctx context.Context, wanted func(mirror string) bool) (joined, error) {
+func (r *Rig) rejoin(ctx context.Context, wanted func(mirror string) bool) (joinResult, error) {
 	if err := r.Break(ctx, "node/worker2", "loss"); err != nil {
-		return joined{}, err
+		return joinResult{}, err
 	}
-	var j joined
+	var j joinResult
 	done, start := make(chan error, 1), time.Now()
 	go func() {
 		err := r.DeleteFaults(ctx)
@@ -96,12 +96,12 @@ func (r *Rig) rejoin(ctx context.Context, wanted func(mirror string) bool) (join
 		done <- err
 	}()
 	var err error
-	j.series, err = r.background().pullUntil(ctx, done)
+	j.pullSeries, err = r.background().pullUntil(ctx, done)
 	return j, err
 }
 
-// series is the result of consecutive pulls.
-type series struct {
+// pullSeries is the result of several pulls, one after the other.
+type pullSeries struct {
 	succeeded int
 	// failure is the last error of a pull. Errors while containerd does not run do not count, because
 	// gardener-node-agent restarts containerd when it changes the configuration.
@@ -110,9 +110,9 @@ type series struct {
 	slowest time.Duration
 }
 
-// pullUntil pulls new images of alpha on worker2, once its Node exists, until it receives from
-// done. It always waits for done.
-func (r *Rig) pullUntil(ctx context.Context, done <-chan error) (s series, err error) {
+// pullUntil waits for the Node of worker2, and pulls new images of alpha there until the channel
+// done has a value. It returns only then.
+func (r *Rig) pullUntil(ctx context.Context, done <-chan error) (s pullSeries, err error) {
 	img, err := r.Push(ctx, "alpha")
 	exists := false
 	for {
@@ -142,7 +142,7 @@ func (r *Rig) pullUntil(ctx context.Context, done <-chan error) (s series, err e
 }
 
 // noPullFails requires that there were pulls, and that all succeeded within the bound.
-func (r *Rig) noPullFails(s series, bound time.Duration) error {
+func (r *Rig) noPullFails(s pullSeries, bound time.Duration) error {
 	const claim = "all pulls succeed while the machine joins"
 	if s.failure != nil {
 		return r.Require(claim, false, "%v", s.failure)

@@ -11,8 +11,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/pull"
 )
 
-// drain returns a Bug: the extension is disabled while gardener-node-agent of one node is stopped.
-func drain() Bug {
+// extensionDisabled returns a Bug: the extension is disabled while one gardener-node-agent is down.
+func extensionDisabled() Bug {
 	const longest = 5 * time.Second
 	const unmanaged = "/etc/containerd/certs.d/foreign.example"
 	return Bug{
@@ -64,8 +64,8 @@ func drain() Bug {
 	}
 }
 
-// pullWhile pulls new images of alpha in sequence, at least one, while do runs. It returns the
-// duration of the slowest pull, or an *Unmet if a pull failed. It always waits for the end of do.
+// pullWhile pulls new images of alpha, at least one, while the function do runs. Once do has ended,
+// it returns the duration of the slowest pull, or an *Unmet if a pull failed.
 func (r *Rig) pullWhile(ctx context.Context, flags []string, do func(context.Context) error) (time.Duration, error) {
 	background := r.background()
 	done := make(chan error, 1)

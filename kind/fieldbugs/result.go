@@ -59,7 +59,7 @@ func (r *Result) String() string {
 	return text
 }
 
-// cleanUpTimeout bounds the clean-up. On a busy host a lost machine takes minutes to join again.
+// cleanUpTimeout bounds the clean-up. On a busy host a lost machine takes minutes to rejoin.
 const cleanUpTimeout = 7 * time.Minute
 
 // Options are the outputs of Reproduce.
@@ -69,7 +69,7 @@ type Options struct {
 	// Progress, if not nil, is called with each command before it runs.
 	Progress func(command string)
 	// OnBroken, if not nil, is called at most once: for the verdict Broken or Fixed before the faults
-	// are deleted, or else after a failed clean-up. A signal ends ctx, the bound does not.
+	// are deleted, or else after a failed clean-up. A signal ends its ctx, Bug.Bound does not.
 	OnBroken func(ctx context.Context, reason string)
 }
 

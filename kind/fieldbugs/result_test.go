@@ -16,7 +16,7 @@ import (
 type console struct {
 	lines  []string
 	refuse string // command lines with this text fail
-	shoot  string // the output of `shoot get`; begun if empty
+	shoot  string // the output of `shoot get`; readyShoot if empty
 }
 
 func (c *console) execute(_ context.Context, args []string, out, err io.Writer) int {
@@ -29,7 +29,7 @@ func (c *console) execute(_ context.Context, args []string, out, err io.Writer) 
 	answer := "{}"
 	switch line {
 	case "shoot get --json":
-		answer = cmp.Or(c.shoot, begun)
+		answer = cmp.Or(c.shoot, readyShoot)
 	case getResource:
 		answer = applied
 	case getCaches:
@@ -48,8 +48,8 @@ const (
 		"status": {"observedGeneration": 2, "updatedReplicas": 1, "readyReplicas": 1}}]}`
 )
 
-// begun is the output of `shoot get` when all workers have the mirror of the only cache.
-const begun = `{
+// readyShoot is the output of `shoot get` when all workers have the mirror of the only cache.
+const readyShoot = `{
   "namespace": "shoot--local--local",
   "extensions": [{"type": "registry-cache", "providerStatus": {
     "apiVersion": "registry.extensions.gardener.cloud/v1alpha3", "kind": "RegistryStatus",

@@ -30,8 +30,8 @@ type Rig struct {
 // Afterwards calls undo when the bug has ended, even after a failure.
 func (r *Rig) Afterwards(undo func(ctx context.Context) error) { r.undo = append(r.undo, undo) }
 
-// background returns a rig for commands that run at the same time as others. They are not recorded;
-// instead, the caller adds a Note.
+// background returns a rig for commands that run at the same time as others. The rig does not
+// record its commands; instead, the caller adds a Note.
 func (r *Rig) background() *Rig {
 	return &Rig{execute: r.execute, transcript: io.Discard, result: &Result{ID: r.result.ID}}
 }
@@ -39,7 +39,7 @@ func (r *Rig) background() *Rig {
 // Note records a comment about something that is not a command of `testbed`, such as a wait.
 func (r *Rig) Note(text string) { r.show(func() { r.script.note(text) }) }
 
-// show calls write, and reports as progress the lines that write has added to the script.
+// show calls the function write, and passes the lines that write adds to the script to r.progress.
 func (r *Rig) show(write func()) {
 	before := len(r.script.lines)
 	write()
@@ -75,8 +75,8 @@ func (r *Rig) Testbed(ctx context.Context, args ...string) (string, error) {
 	return r.run(ctx, args)
 }
 
-// Ask runs a command that prints one word, and returns the word. The recorded commands assign it to
-// a variable with the name, and later commands use the variable.
+// Ask runs a command that prints one word, and returns the word. In the recorded commands, the word
+// becomes a variable with this name, which later commands use.
 func (r *Rig) Ask(ctx context.Context, name string, args ...string) (string, error) {
 	var variable string
 	r.show(func() { variable = r.script.ask(name, args) })
@@ -106,8 +106,8 @@ func (r *Rig) run(ctx context.Context, args []string) (string, error) {
 	return out.String(), nil
 }
 
-// answer runs a command with --json and decodes its output, even if the command failed.
-func (r *Rig) answer(ctx context.Context, into any, args ...string) error {
+// runJSON runs a command with --json and decodes its output, even if the command failed.
+func (r *Rig) runJSON(ctx context.Context, into any, args ...string) error {
 	r.show(func() { r.script.run(args) })
 	return r.decode(ctx, into, args)
 }
@@ -123,11 +123,11 @@ func (r *Rig) decode(ctx context.Context, into any, args []string) error {
 	return err
 }
 
-// Await calls done every second until it returns true or an error, or until the bound has passed.
-// The error names what was awaited and the last state.
+// Await calls the function done every second until done returns true or an error, or until the
+// bound has passed. The error names what was awaited and the last state.
 func (r *Rig) Await(ctx context.Context, what string, bound time.Duration, done func(ctx context.Context) (ok bool, state string, err error)) error {
 	var end func()
-	r.show(func() { end = r.script.again(what) })
+	r.show(func() { end = r.script.startLoop(what) })
 	defer end()
 	last := "none"
 	err := wait.PollUntilContextTimeout(ctx, time.Second, bound, true, func(ctx context.Context) (bool, error) {

@@ -26,7 +26,7 @@ type line struct {
 	variable string
 	// image is the number of the pushed image, or 0.
 	image int
-	// digest is true if later lines need the digest of the image; parts, if those of its parts.
+	// digest is true if later lines need the image's digest, parts if they need those of its parts.
 	digest, parts bool
 }
 
@@ -56,7 +56,7 @@ func (l *line) commands() []string {
 	return []string{l.text}
 }
 
-// pushWithDigests returns commands that push as JSON and read the digests with jq.
+// pushWithDigests returns commands that push with --json and read the digests with jq.
 func (l *line) pushWithDigests() []string {
 	output := numbered("pushed", l.image)
 	from := ` <<<"$` + output + `")`
@@ -84,7 +84,7 @@ func (s *script) add(added *line) {
 }
 
 // note appends a comment.
-func (s *script) note(text string) { s.add(&line{text: "# " + s.named(text)}) }
+func (s *script) note(text string) { s.add(&line{text: "# " + s.substitute(text)}) }
 
 // run appends a command.
 func (s *script) run(args []string) { s.add(&line{text: s.commandLine(args)}) }
@@ -100,8 +100,8 @@ func (s *script) push(args []string) *line {
 	return pushed
 }
 
-// pushed binds the reference and the digests of the image that the line has pushed.
-func (s *script) pushed(by *line, img pull.Pushed) {
+// bindImage binds the reference and the digests of the image that the line has pushed.
+func (s *script) bindImage(by *line, img pull.Pushed) {
 	if img.Reference == "" {
 		return
 	}
@@ -160,8 +160,8 @@ func (s *script) bind(value, text string, use func()) {
 	slices.SortStableFunc(s.names, func(a, b binding) int { return len(b.value) - len(a.value) })
 }
 
-// named returns the text with all bound values replaced. The result belongs in double quotes.
-func (s *script) named(text string) string {
+// substitute returns the text with all bound values replaced. The result belongs in double quotes.
+func (s *script) substitute(text string) string {
 	for _, b := range s.names {
 		before, after, found := strings.Cut(text, b.value)
 		if !found {
@@ -170,42 +170,42 @@ func (s *script) named(text string) string {
 		if b.use != nil {
 			b.use()
 		}
-		return s.named(before) + b.text + s.named(after)
+		return s.substitute(before) + b.text + s.substitute(after)
 	}
 	return text
 }
 
-// forProgram lists flags for output to programs. Recorded commands omit these flags.
-var forProgram = []string{"--json", "--output=json"}
+// programFlags lists flags for output to programs. Recorded commands omit these flags.
+var programFlags = []string{"--json", "--output=json"}
 
 // commandLine returns the recorded form of a command.
 func (s *script) commandLine(args []string) string {
 	words := []string{"testbed"}
 	for _, arg := range args {
-		if !slices.Contains(forProgram, arg) {
+		if !slices.Contains(programFlags, arg) {
 			words = append(words, s.word(arg))
 		}
 	}
 	return strings.Join(words, " ")
 }
 
-// literal escapes text for double quotes.
-var literal = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "`", "\\`", `$`, `\$`)
+// shellEscaper escapes text for double quotes.
+var shellEscaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "`", "\\`", `$`, `\$`)
 
 // word returns the argument for a shell, with bound values replaced.
 func (s *script) word(arg string) string {
-	escaped := literal.Replace(arg)
-	if named := s.named(escaped); named != escaped {
-		return `"` + simple.ReplaceAllString(named, "$$$1") + `"`
+	escaped := shellEscaper.Replace(arg)
+	if named := s.substitute(escaped); named != escaped {
+		return `"` + simpleVariable.ReplaceAllString(named, "$$$1") + `"`
 	}
 	return quoted(arg)
 }
 
-// simple matches a variable that needs no braces.
-var simple = regexp.MustCompile(`^\$\{(\w+)\}$`)
+// simpleVariable matches a variable that needs no braces.
+var simpleVariable = regexp.MustCompile(`^\$\{(\w+)\}$`)
 
-// again starts a loop that runs until a condition is true. The function end ends the loop.
-func (s *script) again(until string) (end func()) {
+// startLoop starts a loop that runs until a condition is true. The function end ends the loop.
+func (s *script) startLoop(until string) (end func()) {
 	outer := s.loop
 	s.note("until " + until + ":")
 	s.loop = len(s.lines)

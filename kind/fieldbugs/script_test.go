@@ -23,7 +23,7 @@ func TestQuoting(t *testing.T) {
 	}
 }
 
-// registry is a fake testbed that accepts pushed images. All names differ between runs.
+// registry returns a fake testbed that accepts pushed images. The names in its output contain run.
 func registry(run string) Execute {
 	c := &console{}
 	hex := strings.Repeat(run, 64)
@@ -77,7 +77,7 @@ func TestCommandsOfThePage(t *testing.T) {
 			return err
 		}
 		tries := 0
-		return r.Await(ctx, img.Reference+" comes", settled, func(ctx context.Context) (bool, string, error) {
+		return r.Await(ctx, img.Reference+" comes", restartedBound, func(ctx context.Context) (bool, string, error) {
 			_, err := r.Testbed(ctx, "status")
 			if err == nil {
 				_, err = r.Testbed(ctx, "shoot", "get")

@@ -46,7 +46,7 @@ func sharedLayer() Bug {
 				return fmt.Errorf("%s shares %d objects with %s and has %d others: this proves nothing", second.Reference, len(shared), first.Reference, len(own))
 			}
 			r.Note("20 s after the pull:")
-			if err := r.until(ctx, start.Add(ttl*2/3)); err != nil {
+			if err := r.waitUntil(ctx, start.Add(ttl*2/3)); err != nil {
 				return err
 			}
 			if report, err := r.Pull(ctx, second.Reference, "--node", "worker2"); err != nil || report.Total.Fallbacks+report.Total.Failed > 0 {
@@ -90,17 +90,17 @@ func split(image, other pull.Pushed) (shared, own []pull.Object) {
 // and the other files of the second image must still exist afterwards. Otherwise the next pull
 // proves nothing.
 func (r *Rig) awaitCollected(ctx context.Context, store volume, shared, own []pull.Object, bound time.Duration) error {
-	if found, err := r.files(ctx, store, shared); err != nil || found != len(shared) {
+	if found, err := r.countFiles(ctx, store, shared); err != nil || found != len(shared) {
 		return errors.Join(err, fmt.Errorf("%d files of shared layers in the store, want %d", found, len(shared)))
 	}
 	err := r.Soon(ctx, "the shared layers are deleted when the first image expires", bound, func(ctx context.Context) (bool, string, error) {
-		left, err := r.files(ctx, store, shared)
+		left, err := r.countFiles(ctx, store, shared)
 		return left == 0, fmt.Sprintf("%d left", left), err
 	})
 	if err != nil {
 		return err
 	}
-	if found, err := r.files(ctx, store, own); err != nil || found != len(own) {
+	if found, err := r.countFiles(ctx, store, own); err != nil || found != len(own) {
 		return errors.Join(err, fmt.Errorf("%d other files of the second image in the store, want %d: it expired too, so this proves nothing",
 			found, len(own)))
 	}
@@ -128,8 +128,8 @@ func (r *Rig) requireAnswer(ctx context.Context, img pull.Pushed, blob pull.Obje
 	return r.Require("the cache's first answer for a shared layer is complete", got == want, "sha256:%s, want sha256:%s", got, want)
 }
 
-// until waits until the deadline.
-func (r *Rig) until(ctx context.Context, deadline time.Time) error {
+// waitUntil waits until the deadline.
+func (r *Rig) waitUntil(ctx context.Context, deadline time.Time) error {
 	timer := time.NewTimer(time.Until(deadline))
 	defer timer.Stop()
 	select {

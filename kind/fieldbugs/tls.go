@@ -40,7 +40,7 @@ func tlsFlip() Bug {
 				return err
 			}
 			r.Note("in the background, repeatedly: testbed pull \"$(testbed push --upstream alpha)\" --all")
-			slowest, err := r.pullWhile(ctx, []string{"--all"}, r.flip)
+			slowest, err := r.pullWhile(ctx, []string{"--all"}, r.flipTLS)
 			if err != nil {
 				return err
 			}
@@ -57,9 +57,9 @@ func tlsFlip() Bug {
 	}
 }
 
-// flip changes http.tls three times without a pause, and then once more. It checks the scheme that
-// nodes use after the third and after the last change.
-func (r *Rig) flip(ctx context.Context) error {
+// flipTLS changes http.tls three times without a pause, and then once more. It checks the scheme
+// that nodes use after the third and after the last change.
+func (r *Rig) flipTLS(ctx context.Context) error {
 	for _, shoot := range []string{HTTPS, TwoCaches, HTTPS} {
 		if err := r.Apply(ctx, shoot); err != nil {
 			return err
@@ -89,7 +89,7 @@ func (r *Rig) requireScheme(ctx context.Context, when, scheme string) error {
 	if err != nil {
 		return err
 	}
-	img, err := r.requireCachedWithin(ctx, when+", new images come through the cache", settled)
+	img, err := r.requireCachedWithin(ctx, when+", new images come through the cache", restartedBound)
 	if err != nil {
 		return err
 	}
@@ -127,10 +127,10 @@ func (r *Rig) requireNoX509(ctx context.Context, node, since string) error {
 	return r.Require("containerd of "+node+" reports no certificate error", failures == 0, "%d lines with x509, %d images pulled%s", failures, pulled, line)
 }
 
-// noCache is part of the certificate error for a server outside the testbed. Requests to the
-// address of a deleted pod can reach such a server. If a cache had such a certificate, s17 would
-// still fail, because nodes would not use this cache.
-const noCache = "doesn't contain any IP SANs"
+// otherServerError is part of the certificate error for a server outside the testbed. Requests to
+// the address of a deleted pod can reach such a server. If a cache had such a certificate, s17
+// would still fail, because nodes would not use this cache.
+const otherServerError = "doesn't contain any IP SANs"
 
 // certificateErrors counts the pulled images and the certificate errors in a journal, and returns
 // the first error.
@@ -139,7 +139,7 @@ func certificateErrors(journal string) (pulled, failures int, first string) {
 		if strings.Contains(line, `msg="Pulled image `) {
 			pulled++
 		}
-		if strings.Contains(line, "x509") && !strings.Contains(line, noCache) {
+		if strings.Contains(line, "x509") && !strings.Contains(line, otherServerError) {
 			failures++
 			if failures == 1 {
 				first = ": " + strings.TrimSpace(line)
@@ -164,7 +164,7 @@ func caRotated() Bug {
 				if _, err := r.Testbed(ctx, "shoot", phase); err != nil {
 					return err
 				}
-				img, err := r.requireCachedWithin(ctx, "after "+phase+" new images come through the cache", settled)
+				img, err := r.requireCachedWithin(ctx, "after "+phase+" new images come through the cache", restartedBound)
 				if err != nil {
 					return err
 				}

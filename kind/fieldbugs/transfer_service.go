@@ -59,7 +59,7 @@ func (r *Rig) transfer(ctx context.Context) error {
 		"%d blobs of the upstream; %s", direct, report.Verdict)
 }
 
-// up applies a configuration file to the testbed.
+// up runs `testbed up` with a configuration file.
 func (r *Rig) up(ctx context.Context, file string) error {
 	_, err := r.Testbed(ctx, "up", "-f", file)
 	return err

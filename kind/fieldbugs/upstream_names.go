@@ -14,15 +14,15 @@ import (
 // Names is the manifest of a Shoot with difficult names of upstreams.
 const Names = "kind/fieldbugs/shoots/names.yaml"
 
-// hardNames are the upstreams of Names. These hosts do not exist: their images can only come
-// through the caches, which fetch from gamma.
+// hardNames are the difficult upstreams of Names. Their hosts do not exist: images of these
+// upstreams can only come through the caches, which fetch from gamma.
 var hardNames = []string{
 	"a.b-c.upstream.test", "a-b.c.upstream.test", "a-name-with-sixty-characters-is-quite-long.sub.upstream.test",
 	"port.upstream.test:5000", "port-5000.upstream.test", "[2001:db8::7]:5000",
 }
 
-// names returns a Bug: names of upstreams collide, are long, have a port, or are IP addresses.
-func names() Bug {
+// upstreamNames returns a Bug: upstream names collide, are long, have a port, or are IP addresses.
+func upstreamNames() Bug {
 	const reconciled, configured = 45 * time.Second, time.Minute // eight pods start at once
 	return Bug{
 		ID: "s23", Slug: "upstream-names", Title: "upstreams with similar names, long names, ports, or IP addresses",
@@ -55,7 +55,7 @@ func names() Bug {
 			if err != nil {
 				return err
 			}
-			before, err := r.written(ctx)
+			before, err := r.objectVersions(ctx)
 			if err != nil {
 				return err
 			}
@@ -75,7 +75,7 @@ func (r *Rig) pullByName(ctx context.Context) error {
 			return err
 		}
 		reference := upstream + strings.TrimPrefix(img.Reference, host("gamma"))
-		err = r.Soon(ctx, "an image is pulled by the name "+upstream, settled, func(ctx context.Context) (bool, string, error) {
+		err = r.Soon(ctx, "an image is pulled by the name "+upstream, restartedBound, func(ctx context.Context) (bool, string, error) {
 			_, err := r.Exec(ctx, "worker", "crictl", "pull", reference)
 			var failed *CommandError
 			if err != nil && !errors.As(err, &failed) {
@@ -91,7 +91,7 @@ func (r *Rig) pullByName(ctx context.Context) error {
 }
 
 // missingNames returns a problem for each upstream without a cache, each pair of caches with the
-// same endpoint, and each worker that does not use a cache.
+// same endpoint, and each worker without the mirror of a cache.
 func missingNames(status status.Shoot, upstreams []string) ([]string, error) {
 	missing, err := missingMirrors(status)
 	if err != nil {
@@ -113,9 +113,9 @@ func missingNames(status status.Shoot, upstreams []string) ([]string, error) {
 	return missing, err
 }
 
-// written returns, for each object of the caches, a version that changes with the spec: the
+// objectVersions returns, for each object of the caches, a version that changes with the spec: the
 // resource version for Services, which have no status here, and the generation for other objects.
-func (r *Rig) written(ctx context.Context) (string, error) {
+func (r *Rig) objectVersions(ctx context.Context) (string, error) {
 	var all strings.Builder
 	for _, look := range []struct{ resources, version string }{{"services", "resourceVersion"}, {"statefulsets,networkpolicies", "generation"}} {
 		out, err := r.Kubectl(ctx, "shoot", "get", "--namespace=kube-system", look.resources, "--selector=upstream-host",
@@ -128,10 +128,10 @@ func (r *Rig) written(ctx context.Context) (string, error) {
 	return all.String(), nil
 }
 
-// requireRest compares the result of written with an earlier one, and requires that no object was
-// written. Two caches that share an object would overwrite it forever.
+// requireRest requires that objectVersions has not changed: no object was written. Two caches that
+// share an object would overwrite it forever.
 func (r *Rig) requireRest(ctx context.Context, before string) error {
-	now, err := r.written(ctx)
+	now, err := r.objectVersions(ctx)
 	if err != nil {
 		return err
 	}

@@ -83,11 +83,11 @@ func TestMissingNames(t *testing.T) {
 	for name, test := range map[string]struct {
 		status, upstream, want string
 	}{
-		"it has one":              {begun, "alpha.upstream.test", ""},
-		"it has none":             {begun, "[2001:db8::7]:5000", "[2001:db8::7]:5000 has no cache"},
-		"another has the same":    {strings.Replace(begun, `{"upstream": "alpha.upstream.test"`, two, 1), "alpha.upstream.test", "are both at http://10.96.0.5:5000"},
-		"its address is not said": {strings.Replace(begun, `"endpoint": "http://10.96.0.5:5000"`, `"endpoint": ""`, 1), "alpha.upstream.test", "alpha.upstream.test has no cache"},
-		"a worker uses another":   {strings.Replace(begun, `0.5:5000"]}]}]}`, `0.4:5000"]}]}]}`, 1), "alpha.upstream.test", "worker2 uses"},
+		"it has one":              {readyShoot, "alpha.upstream.test", ""},
+		"it has none":             {readyShoot, "[2001:db8::7]:5000", "[2001:db8::7]:5000 has no cache"},
+		"another has the same":    {strings.Replace(readyShoot, `{"upstream": "alpha.upstream.test"`, two, 1), "alpha.upstream.test", "are both at http://10.96.0.5:5000"},
+		"its address is not said": {strings.Replace(readyShoot, `"endpoint": "http://10.96.0.5:5000"`, `"endpoint": ""`, 1), "alpha.upstream.test", "alpha.upstream.test has no cache"},
+		"a worker uses another":   {strings.Replace(readyShoot, `0.5:5000"]}]}]}`, `0.4:5000"]}]}]}`, 1), "alpha.upstream.test", "worker2 uses"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			missing, err := missingNames(statusOf(t, test.status), []string{test.upstream})
@@ -178,11 +178,11 @@ func TestDifference(t *testing.T) {
 // TestOtherSchemes checks that the status must have the scheme, and that the workers must use the
 // endpoint in the status.
 func TestOtherSchemes(t *testing.T) {
-	secure := strings.ReplaceAll(begun, `"http://10`, `"https://10`)
+	secure := strings.ReplaceAll(readyShoot, `"http://10`, `"https://10`)
 	for name, test := range map[string]struct{ status, scheme, want string }{
-		"HTTP":                    {begun, byHTTP, ""},
+		"HTTP":                    {readyShoot, byHTTP, ""},
 		"HTTPS":                   {secure, byHTTPS, ""},
-		"the old one":             {begun, byHTTPS, "want https://"},
+		"the old one":             {readyShoot, byHTTPS, "want https://"},
 		"the new one":             {secure, byHTTP, "want http://"},
 		"a worker still by HTTP":  {strings.Replace(secure, `"hosts": ["https:`, `"hosts": ["http:`, 1), byHTTPS, `worker uses "http://10.96.0.5:5000"`},
 		"the status is not there": {`{}`, byHTTPS, "the status of the Extension has no cache"},
@@ -208,7 +208,7 @@ func TestRequireNoX509(t *testing.T) {
 	}{
 		"two pulls":        {pulled + pulled, true, true},
 		"an error":         {pulled + said + pulled, true, false},
-		"another server":   {pulled + strings.Replace(said, "certificate signed by unknown authority", "cannot validate certificate for 10.96.0.5 because it "+noCache, 1), true, true},
+		"another server":   {pulled + strings.Replace(said, "certificate signed by unknown authority", "cannot validate certificate for 10.96.0.5 because it "+otherServerError, 1), true, true},
 		"no pull":          {`level=info msg="PullImage \"alpha\""` + "\n", false, false},
 		"an empty journal": {"", false, false},
 	} {

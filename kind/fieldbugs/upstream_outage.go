@@ -10,8 +10,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
-// outage returns a Bug: the upstream of cached images is unreachable.
-func outage() Bug {
+// upstreamOutage returns a Bug: the upstream of cached images is unreachable.
+func upstreamOutage() Bug {
 	const (
 		byDigest = 5 * time.Second // needs no request to the upstream
 		byTag    = 15 * time.Second

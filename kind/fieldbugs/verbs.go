@@ -16,14 +16,14 @@ func (r *Rig) Push(ctx context.Context, upstream string, flags ...string) (pull.
 	r.show(func() { line = r.script.push(args) })
 	var pushed pull.Pushed
 	err := r.decode(ctx, &pushed, args)
-	r.script.pushed(line, pushed)
+	r.script.bindImage(line, pushed)
 	return pushed, err
 }
 
 // Pull pulls an image on workers. A failed pull is in the report, and is not an error.
 func (r *Rig) Pull(ctx context.Context, reference string, flags ...string) (*pull.Report, error) {
 	report := &pull.Report{}
-	err := r.answer(ctx, report, append([]string{"pull", reference}, flags...)...)
+	err := r.runJSON(ctx, report, append([]string{"pull", reference}, flags...)...)
 	var failed *CommandError
 	if errors.As(err, &failed) && failed.Code == 1 && report.Total.Failed > 0 {
 		err = nil
@@ -53,7 +53,7 @@ func (r *Rig) Apply(ctx context.Context, manifest string) error {
 // Shoot returns the status of the Shoot and its nodes.
 func (r *Rig) Shoot(ctx context.Context) (status.Shoot, error) {
 	var status status.Shoot
-	err := r.answer(ctx, &status, "shoot", "get")
+	err := r.runJSON(ctx, &status, "shoot", "get")
 	return status, err
 }
 

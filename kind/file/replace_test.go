@@ -24,8 +24,8 @@ func TestReplace(t *testing.T) {
 	onlyEntry(t, directory, "name")
 }
 
-// TestReplaceLeavesAnOpenFile checks that Replace does not write into the old file: a process that
-// has it open still reads the old content.
+// TestReplaceLeavesAnOpenFile checks that Replace does not write into the existing file: a process
+// that has that file open still reads the old content.
 func TestReplaceLeavesAnOpenFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "name")
 	if err := Replace(path, []byte("old"), 0o600); err != nil {

@@ -63,12 +63,12 @@ func (a Admission) Wait(ctx context.Context, garden client.Reader) error {
 	return waitForRegistration(ctx, garden, a.registration())
 }
 
-// Remove deletes everything that Deploy and the pods created, and returns when it is gone. It fails
-// after two minutes. Missing objects are no error.
+// Remove deletes everything that Deploy and the pods created, and waits up to two minutes until it
+// is gone. Missing objects are no error.
 func (a Admission) Remove(ctx context.Context, garden kubernetes.Interface) error {
 	ctx, cancel := progress.Within(ctx, rolloutTimeout, "not done")
 	defer cancel()
-	// Delete the webhook first, because its clients would wait for the pods. Delete the RBAC objects
+	// Delete the webhook first, or the API server would wait for its pods. Delete the RBAC objects
 	// after the pods.
 	failed := errors.Join(remove(ctx, garden.Client(), a.registration()), remove(ctx, garden.Client(), a.deployment()),
 		a.eachChart(func(archive []byte, values any) error {
@@ -128,8 +128,8 @@ func (a Admission) registration() *admissionregistrationv1.ValidatingWebhookConf
 //go:embed shoots.yaml
 var shootDefinition string
 
-// InstallShootDefinition installs the CRD with which a cluster's API server replaces
-// gardener-apiserver (shoots.yaml lists the differences). It returns when Shoots are served.
+// InstallShootDefinition installs a CRD of Shoots, so that the cluster needs no gardener-apiserver
+// (shoots.yaml lists the differences). It returns when the API server serves Shoots.
 func InstallShootDefinition(ctx context.Context, cluster client.Client) error {
 	definition, err := crddeployer.New(cluster, []string{shootDefinition}, false)
 	if err == nil {
@@ -157,7 +157,7 @@ func RemoveShootDefinition(ctx context.Context, cluster client.Client) error {
 	return nil
 }
 
-// removeFinalizers removes the finalizers of all Shoots. It does nothing if the API is not served.
+// removeFinalizers removes the finalizers of all Shoots. It does nothing if there is no CRD.
 func removeFinalizers(ctx context.Context, cluster client.Client) error {
 	shoots := &metav1.PartialObjectMetadataList{}
 	shoots.SetGroupVersionKind(gardencorev1beta1.SchemeGroupVersion.WithKind("ShootList"))

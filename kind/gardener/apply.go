@@ -49,8 +49,8 @@ func applyConfiguration(object client.Object, scheme *runtime.Scheme) (*unstruct
 	return configuration, nil
 }
 
-// podSpec returns a pod with one container. Its rights are those that a Go binary on an empty image
-// needs. The image is never pulled, so a missing image shows as ErrImageNeverPull.
+// podSpec returns the spec of a pod with one container, which has the rights that a Go binary on an
+// empty image needs. The image is never pulled, so a missing image shows as ErrImageNeverPull.
 func podSpec(name, image string, args ...string) corev1.PodSpec {
 	nonRoot := ptr.To[int64](65532) // owns no files
 	return corev1.PodSpec{
@@ -70,8 +70,8 @@ func podSpec(name, image string, args ...string) corev1.PodSpec {
 				Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 			},
 		}},
-		// Keep it short: when a namespace is deleted, the namespace controller waits for half of the
-		// grace period of its pods before it checks again (estimateGracefulTermination).
+		// Keep this short: when a namespace is deleted, Kubernetes waits for half of this period before
+		// it checks the pods again (estimateGracefulTermination).
 		TerminationGracePeriodSeconds: ptr.To[int64](2),
 		// The testbed's seed has one node, the control plane.
 		Tolerations: []corev1.Toleration{{Key: "node-role.kubernetes.io/control-plane", Operator: corev1.TolerationOpExists}},
@@ -91,7 +91,7 @@ func readinessProbe(port int32) *corev1.Probe {
 	return &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: get}, PeriodSeconds: 1}
 }
 
-// deployment returns a Deployment that never runs two pods at once: they do not elect a leader.
+// deployment returns a Deployment that never runs two pods at once, as they elect no leader.
 func deployment(namespace, name string, pod corev1.PodSpec, annotations map[string]string) *appsv1.Deployment {
 	labels := map[string]string{"app": name}
 	return &appsv1.Deployment{

@@ -6,7 +6,6 @@
 //
 // Every installation is idempotent: a second call with the same input changes nothing.
 //
-// The package must not know the order in which gardenlet drives a shoot (package gardenlet does),
-// how clusters and images are created, or anything about registry caches except the names that
-// callers pass.
+// The package contains no code for the order of a shoot's tasks (see package gardenlet), for the
+// creation of clusters and images, or for registry caches: callers pass names.
 package gardener

@@ -104,8 +104,8 @@ func (e Extension) gardenObjects() ([]client.Object, error) {
 	}, nil
 }
 
-// Wait returns when the extension's ManagedResource is healthy, its pods are ready, and its
-// webhooks are registered with a CA bundle. It fails after at most four minutes.
+// Wait waits up to four minutes until the extension's ManagedResource is healthy, its pods are
+// ready, and its webhooks are registered with a CA bundle.
 func (e Extension) Wait(ctx context.Context, seed client.Client) error {
 	defer RequeueDeletions(ctx, seed, GardenNamespace)()
 	err := Poll(ctx, time.Minute, "not healthy", func(ctx context.Context) error {
@@ -139,9 +139,9 @@ func (e Extension) Namespace() string { return "extension-" + e.Name }
 
 // Objects returns what Deploy writes into an empty seed, in the order in which it can be applied:
 // the extension's namespace, the Secret with the rendered chart, and the ManagedResource that
-// refers to the Secret. It runs the same reconciler on an in-memory seed, so it contacts no
-// cluster. For the same fields it returns the same objects. Pass the renderer of the seed's client
-// set, since charts may depend on the Kubernetes version.
+// refers to the Secret. Objects runs the same reconciler on an in-memory seed, so it contacts no
+// cluster. The same fields result in the same objects. Pass the renderer of the seed's client set,
+// since the chart may use the Kubernetes version.
 func (e Extension) Objects(ctx context.Context, renderer chartrenderer.Interface) ([]*unstructured.Unstructured, error) {
 	memory := fake.NewClientBuilder().WithScheme(kubernetes.SeedScheme).Build()
 	seed := fakekubernetes.NewClientSetBuilder().WithClient(memory).WithChartRenderer(renderer).Build()
@@ -177,9 +177,9 @@ func (e Extension) Objects(ctx context.Context, renderer chartrenderer.Interface
 const reconcileTimeout = time.Minute
 
 // Reconcile makes the extension reconcile each of its Extension resources: like gardenlet, it sets
-// the annotation gardener.cloud/operation. It returns their number when all are reconciled. It
-// skips resources that are being deleted. Use it after the extension was replaced but no Shoot was
-// changed. It fails after at most a minute for each resource.
+// the annotation gardener.cloud/operation. Use this after the extension was replaced but no Shoot
+// was changed. Reconcile skips resources that are being deleted, waits up to a minute for each of
+// the others, and returns their number.
 func (e Extension) Reconcile(ctx context.Context, seed client.Client) (int, error) {
 	extensions := &extensionsv1alpha1.ExtensionList{}
 	if err := seed.List(ctx, extensions); err != nil {

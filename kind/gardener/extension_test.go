@@ -200,7 +200,7 @@ func extensionOf(name, extensionType string, last metav1.Time) *extensionsv1alph
 	}
 }
 
-// acting returns a Get that then acts as the extension. With an empty outcome it only reads.
+// acting returns a Get function that reads and then acts as the extension, unless outcome is empty.
 func acting(outcome gardencorev1beta1.LastOperationState) func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
 	return func(ctx context.Context, seed client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 		if err := seed.Get(ctx, key, object, options...); err != nil {

@@ -30,9 +30,9 @@ const SeedName = "local"
 
 // NewGarden returns the testbed's garden cluster with the given objects.
 //
-// The garden is controller-runtime's fake client: there is no gardener-apiserver, and gardenlet's
-// components only read a few objects from it. The client validates and defaults nothing, so pass
-// complete objects. All objects are lost when the process ends, see OpenGarden.
+// The garden is controller-runtime's fake client, without a gardener-apiserver: gardenlet's
+// components only read a few objects from the garden. The client validates and defaults nothing, so
+// pass complete objects. Unlike with OpenGarden, all objects are lost when the process ends.
 func NewGarden(objects ...client.Object) client.Client { return newGardenBuilder(objects...).Build() }
 
 func newGardenBuilder(objects ...client.Object) *fake.ClientBuilder {
@@ -163,7 +163,7 @@ func (g *gardenFile) save(ctx context.Context, garden client.Client) error {
 func encodeGarden(ctx context.Context, garden client.Client) ([]byte, error) {
 	codec := kubernetes.GardenCodec.LegacyCodec(corev1.SchemeGroupVersion, gardencorev1beta1.SchemeGroupVersion)
 	var stored content
-	// Store only objects that cannot be created again.
+	// Store only objects that cannot be recreated.
 	for _, list := range []client.ObjectList{&gardencorev1beta1.ShootList{}, &gardencorev1beta1.ShootStateList{}, &corev1.SecretList{}} {
 		if err := garden.List(ctx, list); err != nil {
 			return nil, fmt.Errorf("list the objects of the garden: %w", err)

@@ -17,7 +17,7 @@ import (
 type Node interface {
 	// Name returns the node's name, which is also its host name.
 	Name() string
-	// Exec runs a command and returns its standard output. A failed command's error has its output.
+	// Exec runs a command and returns its standard output. If it fails, the error has its output.
 	Exec(ctx context.Context, argv ...string) (stdout string, err error)
 	// WriteFile writes a file atomically and creates missing parent directories.
 	WriteFile(ctx context.Context, path string, mode fs.FileMode, data []byte) error
@@ -38,7 +38,7 @@ type NodeAgent struct {
 // Install installs gardener-node-agent on the node, starts it, and returns when its unit is active.
 // It writes only files whose content differs, and restarts the unit only if it wrote a file.
 //
-// It compares the files with installRecord, the checksums of the last installation, so that no node
+// Files are compared with installRecord, the checksums of the last installation, so that no node
 // reads the large binary again. A file counts as different if it is missing, has another size, or
 // was changed after the record was written. If there is no record, all files count as different.
 //

@@ -18,8 +18,8 @@ type Binary struct {
 	sum  string // SHA-256 in hexadecimal
 }
 
-// NewBinary returns a Binary with this content, which must not change afterwards. It computes the
-// checksum, so call it once per process for a large program.
+// NewBinary returns a Binary with this content, which must not change afterwards. For a large
+// program, call NewBinary once per process, because it computes the checksum.
 func NewBinary(data []byte) Binary {
 	sum := sha256.Sum256(data)
 	return Binary{data: data, sum: hex.EncodeToString(sum[:])}
@@ -49,7 +49,7 @@ func (f nodeFile) recordLine() string { return f.content.sum + "  " + f.path }
 func (f nodeFile) sizeLine() string { return fmt.Sprintf("%d  %s", len(f.content.data), f.path) }
 
 // installRecord is a file on the node with the checksums of the installed files in the format of
-// sha256sum. It disappears with the node's container.
+// sha256sum. The file disappears with the node's container.
 const installRecord = "/kind/registry-cache-testbed-node-agent"
 
 func recordOf(files []nodeFile) nodeFile {
@@ -69,9 +69,9 @@ type nodeState struct {
 }
 
 // readScript prints the record $2, then the sizes of the files $3... that exist and are unchanged
-// since the record was written, then "active" if the unit $1 is enabled and active. It compares the
-// times of inode changes (ctime), because tar restores old times of modification. One script does
-// it all, because starting a command on a node takes longer than all of this work.
+// since the record was written, then "active" if the unit $1 is enabled and active. To find changed
+// files, it compares inode change times (ctime), because tar restores modification times. All this
+// is in one script, because starting a command on a node takes longer than the script.
 const readScript = `unit=$1 record=$2; shift 2
 cat -- "$record" 2>/dev/null && find "$@" -maxdepth 0 ! -newercc "$record" -printf '%s  %p\n' 2>/dev/null
 systemctl is-enabled --quiet "$unit" && systemctl is-active "$unit"

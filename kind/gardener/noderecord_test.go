@@ -137,7 +137,7 @@ func TestReadScript(t *testing.T) {
 	}
 }
 
-// changeAfter changes the file after the record, but keeps its modification time, as tar does.
+// changeAfter changes the file after the record but restores its modification time, like tar.
 func changeAfter(t *testing.T, record, path string) {
 	t.Helper()
 	before, err := os.Stat(path)

@@ -33,7 +33,7 @@ func (o OSExtension) Deploy(ctx context.Context, seed client.Client) error {
 	return nil
 }
 
-// Wait returns when the extension has rolled out and is available. It fails after two minutes.
+// Wait waits up to two minutes until the extension has rolled out and is available.
 func (o OSExtension) Wait(ctx context.Context, seed client.Reader) error {
 	return waitForDeployment(ctx, seed, client.ObjectKey{Namespace: osExtensionNamespace, Name: osExtensionName})
 }

@@ -22,7 +22,7 @@ import (
 // returns when the API server serves them. The CRDs come from the Gardener module, so they match
 // the version in go.mod. Nothing reconciles the machines, monitoring and autoscaler resources.
 //
-// It must run before any extension starts: an extension's webhook rules need the REST mapping of
+// Call it before any extension starts: an extension's webhook rules need the REST mapping of
 // OperatingSystemConfig.
 func InstallCRDs(ctx context.Context, seed client.Client) error {
 	extensions, extensionsErr := crds.NewCRD(seed, true, true)

@@ -46,7 +46,7 @@ func TestRequeuePending(t *testing.T) {
 	}
 }
 
-// TestRequeueDeletions checks that it annotates in each interval, despite errors, until stop is called.
+// TestRequeueDeletions checks that there is a request in each interval, despite errors, until stop.
 func TestRequeueDeletions(t *testing.T) {
 	pending := &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot--local--local", Name: "one"}}
 	pending.Status.Conditions = []gardencorev1beta1.Condition{{Type: resourcesv1alpha1.ResourcesApplied, Reason: resourcesv1alpha1.ConditionDeletionPending}}

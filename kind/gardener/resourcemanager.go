@@ -43,8 +43,8 @@ type ResourceManager struct {
 	Namespace string
 	// Image is the reference of its image, which must already be on the seed's node.
 	Image string
-	// Class of the ManagedResources that it handles. Empty means the ManagedResources in Namespace
-	// that have no class. They belong to the shoot.
+	// Class of the ManagedResources that it handles. Empty means the shoot's ManagedResources, which
+	// are in Namespace and have no class.
 	Class string
 	// TargetKubeconfig is for the cluster to which the resources are applied, with an address that a
 	// pod of the seed can reach. Empty means the seed itself.
@@ -53,8 +53,8 @@ type ResourceManager struct {
 	Stopped bool
 }
 
-// SeedResourceManager returns the resource manager for ManagedResources of class seed. gardenlet
-// uses them to install extensions and the referenced resources of a shoot.
+// SeedResourceManager returns the resource manager for ManagedResources of class seed. With these,
+// gardenlet installs extensions and the referenced resources of a shoot.
 func SeedResourceManager(image string) ResourceManager {
 	return ResourceManager{Namespace: GardenNamespace, Image: image, Class: v1beta1constants.SeedResourceManagerClass}
 }
@@ -85,7 +85,7 @@ func (r ResourceManager) Wait(ctx context.Context, seed client.Reader) error {
 	return waitForDeployment(ctx, seed, client.ObjectKey{Namespace: r.Namespace, Name: resourceManagerName})
 }
 
-// WaitStopped returns when no pod of the resource manager is left. It fails after two minutes.
+// WaitStopped waits up to two minutes until no pod of the resource manager is left.
 func (r ResourceManager) WaitStopped(ctx context.Context, seed client.Reader) error {
 	failure := fmt.Sprintf("%s in namespace %s has not stopped", resourceManagerName, r.Namespace)
 	return Poll(ctx, rolloutTimeout, failure, func(ctx context.Context) error {
@@ -114,7 +114,7 @@ func (r ResourceManager) Destroy(ctx context.Context, seed client.Client) error 
 
 // ensureCertificate creates the certificate of the webhook server. No webhook is registered, but
 // gardener-resource-manager always starts the server, and it exits if the certificate is missing.
-// It is self-signed, because no client connects.
+// The certificate is self-signed, because no client connects.
 func (r ResourceManager) ensureCertificate(ctx context.Context, seed client.Client) error {
 	secret := r.certificate()
 	if err := seed.Get(ctx, client.ObjectKeyFromObject(secret), &corev1.Secret{}); !apierrors.IsNotFound(err) {

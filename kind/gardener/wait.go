@@ -119,16 +119,15 @@ func waitForRegistration(ctx context.Context, c client.Reader, configuration cli
 	return nil
 }
 
-// requeueInterval is the time between two requests. Each costs a few API calls if a deletion is
-// pending.
+// requeueInterval is the time between two requests. If deletions are pending, each request costs a
+// few API calls.
 const requeueInterval = 500 * time.Millisecond
 
 // RequeueDeletions makes gardener-resource-manager check pending deletions in the namespace every
 // requeueInterval, until stop is called. stop waits until the last check request has ended. By
-// itself, gardener-resource-manager requeues only after five seconds (v1.147.1,
-// RequeueAfterOnDeletionPending, which cannot be configured), even if a single Secret was replaced.
-// A flow would wait this long up to four times. Errors are ignored: gardener-resource-manager
-// requeues anyway.
+// itself, gardener-resource-manager checks again only after five seconds (v1.147.1,
+// RequeueAfterOnDeletionPending, which cannot be configured). A flow would wait this long up to
+// four times. Errors are ignored: gardener-resource-manager checks again anyway.
 func RequeueDeletions(ctx context.Context, seed client.Client, namespace string) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var background sync.WaitGroup

@@ -55,10 +55,10 @@ func (g graph) deleteNamespace(t tasks, dependencies ...flow.TaskIDer) {
 }
 
 // migrateGraph returns gardenlet's flow that prepares a shoot for its move to another seed, with
-// the names and dependencies of gardenlet's reconciler_migrate.go. It deletes the ManagedResources
-// but keeps their objects in the shoot, migrates the extensions, saves their state in the garden,
-// and deletes the namespace. The shoot's machines and API server are not touched. Migrated
-// resources have no finalizers, so no controller acts on their deletion.
+// the names and dependencies of gardenlet's reconciler_migrate.go. The flow deletes the
+// ManagedResources but keeps their objects in the shoot, migrates the extensions, saves their state
+// in the garden, and deletes the namespace. The shoot's machines and API server are not touched.
+// Migrated resources have no finalizers, so no controller acts on their deletion.
 func migrateGraph(t tasks) *flow.Graph {
 	g := newGraph("Shoot cluster preparation for migration")
 	connected := g.connectForDeletion(t)
@@ -96,8 +96,8 @@ func migrateGraph(t tasks) *flow.Graph {
 
 // forceDeleteGraph returns gardenlet's flow for a shoot that cannot be deleted normally, with the
 // names and dependencies of gardenlet's reconciler_force_delete.go: all extension objects, then all
-// ManagedResources and their finalizers, then the namespace with everything in it. It neither
-// connects to the shoot nor touches machines.
+// ManagedResources and their finalizers, then the namespace with everything in it. The flow
+// neither connects to the shoot nor touches machines.
 func forceDeleteGraph(t tasks) *flow.Graph {
 	g := newGraph("Shoot cluster force deletion")
 	extensions := g.deploy("Deleting extension resources", t.deleteExtensionObjects)

@@ -10,5 +10,5 @@
 // Worker, by starting and stopping kind nodes; the garden cluster, by an in-memory client; and the
 // stopped API server of a hibernated shoot, by a kubeconfig that reaches nothing.
 //
-// The package must not know what any extension does, or how clusters and nodes are created.
+// The package contains no code for a particular extension, and it creates no clusters or nodes.
 package gardenlet

@@ -94,10 +94,10 @@ func (j *journal) tasks() tasks {
 	}
 }
 
-// ordered checks that the flow runs the tasks of each chain in this order, and that no task runs if
-// the task before it in the chain fails. Time is fake, since a failing task is retried for half a
-// minute.
-func ordered(t *testing.T, newGraph func(tasks) *flow.Graph, change func(*tasks), chains ...string) {
+// checkOrder checks that the flow runs the tasks of each chain in this order, and that no task runs
+// if the task before it in the chain fails. Time is fake, since a failing task is retried for half
+// a minute.
+func checkOrder(t *testing.T, newGraph func(tasks) *flow.Graph, change func(*tasks), chains ...string) {
 	t.Helper()
 	run := func(t *testing.T, failing string) []string {
 		j := &journal{instead: map[string]flow.TaskFn{failing: func(context.Context) error { return errors.New("it fails") }}}
@@ -125,15 +125,15 @@ func ordered(t *testing.T, newGraph func(tasks) *flow.Graph, change func(*tasks)
 	})
 }
 
-// The functions below change nothing, or prepare the tasks for a hibernated shoot, a workerless
-// shoot or a terminating namespace.
+// Arguments for the parameter change: they leave the tasks as they are, or prepare them for a
+// hibernated shoot, a workerless shoot or a terminating namespace.
 func unchanged(*tasks)         {}
 func hibernating(steps *tasks) { steps.hibernated = true }
 func workerless(steps *tasks)  { steps.workerless = true }
 func terminating(steps *tasks) { steps.terminating = true }
 
-// ended returns the tasks that the flow runs.
-func ended(t *testing.T, newGraph func(tasks) *flow.Graph, change func(*tasks)) []string {
+// tasksOf returns the tasks that the flow runs.
+func tasksOf(t *testing.T, newGraph func(tasks) *flow.Graph, change func(*tasks)) []string {
 	t.Helper()
 	j := &journal{}
 	steps := j.tasks()
@@ -145,7 +145,7 @@ func ended(t *testing.T, newGraph func(tasks) *flow.Graph, change func(*tasks)) 
 }
 
 func TestReconcileOrder(t *testing.T) {
-	ordered(t, reconcileGraph, unchanged,
+	checkOrder(t, reconcileGraph, unchanged,
 		`deployNamespace deployReferencedResources deployResourceManager waitUntilResourceManagerReady deployShootAccess
 		 deployExtensions waitUntilExtensionsReady deployOperatingSystemConfig waitUntilOperatingSystemConfigReady
 		 deployNodeAgentResources waitUntilWorkerReady waitUntilOperatingSystemConfigApplied`,
@@ -155,7 +155,7 @@ func TestReconcileOrder(t *testing.T) {
 		`deployOperatingSystemConfig deleteStaleOperatingSystemConfig waitUntilStaleOperatingSystemConfigDeleted`,
 		`deployExtensionsBeforeKAPI waitUntilExtensionsBeforeKAPIReady deployResourceManager`,
 	)
-	for _, name := range ended(t, reconcileGraph, unchanged) {
+	for _, name := range tasksOf(t, reconcileGraph, unchanged) {
 		if strings.HasPrefix(name, "destroy") || name == "hibernateControlPlane" {
 			t.Errorf("%s is part of a reconciliation", name)
 		}
@@ -196,7 +196,7 @@ func waitFor(ctx context.Context, done <-chan struct{}) error {
 func TestDeleteOrder(t *testing.T) {
 	const end = `waitUntilShootManagedResourcesDeleted destroyExtensionsAfterKAPI waitUntilExtensionsAfterKAPIDeleted
 		destroyResourceManager deleteNamespace waitUntilNamespaceDeleted deleteCluster`
-	ordered(t, deleteGraph, unchanged,
+	checkOrder(t, deleteGraph, unchanged,
 		`deployNamespace deployResourceManager waitUntilResourceManagerReady deployShootAccess
 		 destroyWorker waitUntilWorkerGone destroyOperatingSystemConfig waitUntilOperatingSystemConfigDeleted
 		 destroyExtensionsBeforeKAPI waitUntilExtensionsBeforeKAPIDeleted `+end,
@@ -205,8 +205,8 @@ func TestDeleteOrder(t *testing.T) {
 		`waitUntilExtensionsAfterKAPIDeleted destroyReferencedResources deleteNamespace`,
 	)
 
-	ordered(t, deleteGraph, terminating, "destroyWorker waitUntilWorkerGone destroyOperatingSystemConfig", end)
-	for _, name := range ended(t, deleteGraph, terminating) {
+	checkOrder(t, deleteGraph, terminating, "destroyWorker waitUntilWorkerGone destroyOperatingSystemConfig", end)
+	for _, name := range tasksOf(t, deleteGraph, terminating) {
 		if strings.HasPrefix(name, "deploy") {
 			t.Errorf("%s cannot work in a terminating namespace", name)
 		}
@@ -231,10 +231,10 @@ func TestFailedTaskStopsTheFlowAndIsNamed(t *testing.T) {
 	}
 }
 
-// without fails the test if the flow runs any of the named tasks.
-func without(t *testing.T, newGraph func(tasks) *flow.Graph, change func(*tasks), names ...string) {
+// checkSkipped fails the test if the flow runs any of the named tasks.
+func checkSkipped(t *testing.T, newGraph func(tasks) *flow.Graph, change func(*tasks), names ...string) {
 	t.Helper()
-	all := ended(t, newGraph, change)
+	all := tasksOf(t, newGraph, change)
 	for _, name := range names {
 		if slices.Contains(all, name) {
 			t.Errorf("%s is part of the flow", name)
@@ -245,30 +245,30 @@ func without(t *testing.T, newGraph func(tasks) *flow.Graph, change func(*tasks)
 // When a shoot is hibernated, its extensions are reconciled before the nodes stop, and no task
 // waits for nodes.
 func TestHibernationOrder(t *testing.T) {
-	ordered(t, reconcileGraph, hibernating,
+	checkOrder(t, reconcileGraph, hibernating,
 		`deployResourceManager deployShootAccess deployExtensions waitUntilExtensionsReady deployOperatingSystemConfig
 		 waitUntilOperatingSystemConfigReady deployWorker waitUntilWorkerReady hibernateControlPlane`,
 		`hibernateControlPlane deployExtensionsBeforeKAPI waitUntilExtensionsBeforeKAPIReady`,
 		`deployShootAccess deleteStaleExtensions`,
 	)
-	without(t, reconcileGraph, hibernating, "waitUntilResourceManagerReady", "deployNodeAgentResources", "waitUntilOperatingSystemConfigApplied",
+	checkSkipped(t, reconcileGraph, hibernating, "waitUntilResourceManagerReady", "deployNodeAgentResources", "waitUntilOperatingSystemConfigApplied",
 		"waitUntilStaleExtensionsDeleted", "waitUntilStaleOperatingSystemConfigDeleted")
 }
 
 func TestWorkerlessShootHasNoNodes(t *testing.T) {
 	nodes := []string{"deployOperatingSystemConfig", "deployWorker", "deployNodeAgentResources", "deployExtensionsAfterWorker",
 		"destroyWorker", "destroyOperatingSystemConfig", "migrateOperatingSystemConfig"}
-	ordered(t, reconcileGraph, workerless, "deployShootAccess deployExtensions waitUntilExtensionsReady")
-	without(t, reconcileGraph, workerless, nodes...)
-	ordered(t, deleteGraph, workerless, "deployShootAccess deleteManagedResources destroyExtensionsBeforeKAPI deleteCluster")
-	without(t, deleteGraph, workerless, nodes...)
-	without(t, migrateGraph, workerless, nodes...)
+	checkOrder(t, reconcileGraph, workerless, "deployShootAccess deployExtensions waitUntilExtensionsReady")
+	checkSkipped(t, reconcileGraph, workerless, nodes...)
+	checkOrder(t, deleteGraph, workerless, "deployShootAccess deleteManagedResources destroyExtensionsBeforeKAPI deleteCluster")
+	checkSkipped(t, deleteGraph, workerless, nodes...)
+	checkSkipped(t, migrateGraph, workerless, nodes...)
 }
 
 func TestMigrationOrder(t *testing.T) {
 	const end = `waitUntilShootManagedResourcesDeleted migrateExtensionsAfterKAPI waitUntilExtensionsAfterKAPIMigrated
 		destroyExtensionsAfterKAPI waitUntilExtensionsAfterKAPIDeleted deleteNamespace waitUntilNamespaceDeleted deleteCluster`
-	ordered(t, migrateGraph, unchanged,
+	checkOrder(t, migrateGraph, unchanged,
 		`deployNamespace deployResourceManager waitUntilResourceManagerReady deployShootAccess keepManagedResources
 		 deleteManagedResources waitUntilManagedResourcesDeleted migrateOperatingSystemConfig waitUntilOperatingSystemConfigMigrated
 		 persistShootState destroyOperatingSystemConfig waitUntilOperatingSystemConfigDeleted destroyExtensionsBeforeKAPI
@@ -276,15 +276,15 @@ func TestMigrationOrder(t *testing.T) {
 		`waitUntilManagedResourcesDeleted migrateExtensionsBeforeKAPI waitUntilExtensionsBeforeKAPIMigrated destroyExtensionsBeforeKAPI`,
 		`waitUntilOperatingSystemConfigMigrated deleteStaleExtensions waitUntilStaleExtensionsDeleted waitUntilShootManagedResourcesDeleted`,
 	)
-	without(t, migrateGraph, unchanged, "destroyWorker", "destroyResourceManager")
-	without(t, migrateGraph, terminating, "deployNamespace", "deployResourceManager", "deployShootAccess", "keepManagedResources")
+	checkSkipped(t, migrateGraph, unchanged, "destroyWorker", "destroyResourceManager")
+	checkSkipped(t, migrateGraph, terminating, "deployNamespace", "deployResourceManager", "deployShootAccess", "keepManagedResources")
 }
 
 func TestForceDeletionOrder(t *testing.T) {
-	ordered(t, forceDeleteGraph, unchanged,
+	checkOrder(t, forceDeleteGraph, unchanged,
 		`deleteExtensionObjects waitUntilExtensionObjectsDeleted dropManagedResources forceDeleteManagedResources
 		 waitUntilAllManagedResourcesDeleted deleteCluster deleteKubernetesResources deleteNamespace waitUntilNamespaceDeleted`,
 		`deleteNamespace deleteShootState`,
 	)
-	without(t, forceDeleteGraph, unchanged, "deployNamespace", "deployShootAccess", "destroyWorker", "waitUntilShootManagedResourcesDeleted")
+	checkSkipped(t, forceDeleteGraph, unchanged, "deployNamespace", "deployShootAccess", "destroyWorker", "waitUntilShootManagedResourcesDeleted")
 }

@@ -23,8 +23,8 @@ func (g *Gardenlet) PutSecret(ctx context.Context, name string, data map[string]
 	})
 }
 
-// StoreSecret stores a user's Secret like PutSecret. It keeps name, labels, annotations, type,
-// immutability and data, but not the namespace.
+// StoreSecret stores a user's Secret like PutSecret. The stored Secret has the same name, labels,
+// annotations, type, immutability and data, but not the same namespace.
 func (g *Gardenlet) StoreSecret(ctx context.Context, wanted *corev1.Secret) error {
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
@@ -50,8 +50,8 @@ func (g *Gardenlet) RemoveSecret(ctx context.Context, name string) error {
 	return nil
 }
 
-// WithSecret returns the shoot with a reference to the garden's Secret in spec.resources, under the
-// name resource, which a providerConfig can use. It replaces an existing reference of that name.
+// WithSecret returns a copy of the shoot with a reference to the garden's Secret in spec.resources.
+// The reference has the name resource, and replaces an existing one of that name.
 func WithSecret(shoot *gardencorev1beta1.Shoot, resource, secret string) *gardencorev1beta1.Shoot {
 	shoot = shoot.DeepCopy()
 	reference := gardencorev1beta1.NamedResourceReference{
@@ -99,8 +99,8 @@ const (
 	StageDeleting Stage = "deleting"
 )
 
-// Find returns the shoot as the last operation of any process left it, and its stage. It reads the
-// Cluster resource or, for a migrated shoot, the garden. It returns nil for an absent shoot.
+// Find returns the shoot as the last operation of any process left it, and its stage. They come
+// from the Cluster resource or, for a migrated shoot, from the garden. An absent shoot is nil.
 func (g *Gardenlet) Find(ctx context.Context) (*gardencorev1beta1.Shoot, Stage, error) {
 	shoot, err := FindOnSeed(ctx, g.Seed.Client(), g.Name)
 	if err != nil || shoot != nil {
@@ -113,7 +113,7 @@ func (g *Gardenlet) Find(ctx context.Context) (*gardencorev1beta1.Shoot, Stage, 
 	return saved, StageMigrated, nil
 }
 
-// FindOnSeed returns the shoot in its Cluster resource, as extensions see it. It may be nil.
+// FindOnSeed returns the shoot in its Cluster resource, as extensions see it, or nil.
 func FindOnSeed(ctx context.Context, seed client.Reader, name string) (*gardencorev1beta1.Shoot, error) {
 	namespace := Namespace(name)
 	cluster, err := extensions.GetCluster(ctx, seed, namespace)
@@ -174,7 +174,7 @@ func (g *Gardenlet) StoreForMigration(ctx context.Context, shoot *gardencorev1be
 	return nil
 }
 
-// DeleteStored deletes the shoot and the ShootState of a migration from the garden, if they exist.
+// DeleteStored deletes the Shoot and the ShootState that a migration stored in the garden, if any.
 func (g *Gardenlet) DeleteStored(ctx context.Context) error {
 	name := metav1.ObjectMeta{Namespace: ProjectNamespace, Name: g.Name}
 	for _, object := range []client.Object{&gardencorev1beta1.ShootState{ObjectMeta: name}, &gardencorev1beta1.Shoot{ObjectMeta: name}} {

@@ -21,10 +21,10 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 )
 
-// DefaultAttempts is how often a failing flow is run.
+// DefaultAttempts is how many times a failing flow is run.
 const DefaultAttempts = 3
 
-// firstPause is the pause before the second run of a failed flow. Each later pause doubles.
+// firstPause is the pause before the second run of a failed flow. Then the pause doubles each time.
 const firstPause = 2 * time.Second
 
 // Gardenlet drives a shoot. It is stateless: flows read the result of earlier flows from the
@@ -37,7 +37,7 @@ type Gardenlet struct {
 	Seed, Shoot kubernetes.Interface
 	// ShootKubeconfig is for pods of the seed and nodes of the shoot. Its credentials are inline.
 	ShootKubeconfig []byte
-	// Garden contains the ControllerRegistrations and the objects that spec.resources of shoots name.
+	// Garden contains ControllerRegistrations, and the objects in spec.resources of shoots.
 	Garden client.Client
 	// ResourceManagerImage is an image of gardener-resource-manager that is on the seed's node.
 	ResourceManagerImage string
@@ -48,7 +48,7 @@ type Gardenlet struct {
 	// IPFamilies are the IP families of the shoot's cluster, the primary one first. Empty means the
 	// families in the Shoot.
 	IPFamilies []gardencorev1beta1.IPFamily
-	// Attempts is how often a failing flow is run. 0 means DefaultAttempts.
+	// Attempts is how many times a failing flow is run. 0 means DefaultAttempts.
 	Attempts int
 	// Log receives the logs of gardener's components. The zero value discards them.
 	Log logr.Logger
@@ -115,8 +115,8 @@ type process struct {
 // has applied its operating system config. Machines that another flow stopped are started as new
 // ones. A shoot with spec.hibernation.enabled is hibernated, see Hibernate.
 //
-// Like gardenlet, it retries a failed flow with exponential backoff, up to Attempts runs. It does
-// not retry if the context ends or an error has a code that gardenlet does not retry, such as
+// Like gardenlet, Reconcile retries a failed flow with exponential backoff, up to Attempts runs. It
+// does not retry if ctx ends or an error has a code that gardenlet does not retry, such as
 // ERR_CONFIGURATION_PROBLEM. The error names each failed task of the last run.
 func (g *Gardenlet) Reconcile(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
 	return g.run(ctx, shoot, process{newGraph: reconcileGraph})
@@ -124,20 +124,20 @@ func (g *Gardenlet) Reconcile(ctx context.Context, shoot *gardencorev1beta1.Shoo
 
 // Hibernate hibernates the shoot, or creates it hibernated: it reconciles extensions, stops the
 // machines, deletes their nodes, and stops gardener-resource-manager. kind's API server continues,
-// but extensions cannot reach it until WakeUp. It retries and fails like Reconcile.
+// but extensions cannot reach it until WakeUp. Hibernate retries and fails like Reconcile.
 func (g *Gardenlet) Hibernate(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
-	return g.Reconcile(ctx, hibernated(shoot, true))
+	return g.Reconcile(ctx, withHibernation(shoot, true))
 }
 
-// WakeUp is Reconcile for a hibernated shoot. Its machines start as new machines.
+// WakeUp calls Reconcile with hibernation disabled. The shoot's machines start as new machines.
 func (g *Gardenlet) WakeUp(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
-	return g.Reconcile(ctx, hibernated(shoot, false))
+	return g.Reconcile(ctx, withHibernation(shoot, false))
 }
 
 // RotateCA runs a phase of the CA rotation, Preparing or Completing. On success, the shoot's status
 // in the Cluster resource has the phase Prepared or Completed. Extensions rotate their CAs. The CAs
 // of the shoot's API server belong to kind and stay. gardenlet replaces all machines in the first
-// phase; here nodes are updated in place. It retries and fails like Reconcile.
+// phase; here nodes are updated in place. RotateCA retries and fails like Reconcile.
 func (g *Gardenlet) RotateCA(ctx context.Context, shoot *gardencorev1beta1.Shoot, phase gardencorev1beta1.CredentialsRotationPhase) error {
 	if phase != gardencorev1beta1.RotationPreparing && phase != gardencorev1beta1.RotationCompleting {
 		return fmt.Errorf("shoot %s: CA rotation has no phase %q to run: want %s or %s", client.ObjectKeyFromObject(shoot), phase,
@@ -166,23 +166,23 @@ func (g *Gardenlet) Restore(ctx context.Context, shoot *gardencorev1beta1.Shoot)
 // Delete deletes the shoot and returns when its namespace is gone: machines first, then operating
 // system configs, gardenlet's ManagedResources, extensions, and everything else. It fails if a
 // ManagedResource for the shoot is left after that. The machines' disks stay until the next
-// Reconcile. Deleting a shoot that does not exist succeeds. It retries and fails like Reconcile.
+// Reconcile. If the shoot does not exist, Delete succeeds. It retries and fails like Reconcile.
 func (g *Gardenlet) Delete(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
-	return g.run(ctx, deleted(shoot), process{newGraph: deleteGraph})
+	return g.run(ctx, markDeleted(shoot), process{newGraph: deleteGraph})
 }
 
 // ForceDelete deletes all objects of the shoot from the seed, as gardenlet does for the annotation
 // confirmation.gardener.cloud/force-deletion, and returns when its namespace is gone. The objects
-// and machines in the shoot stay, and the next Reconcile adopts them. It retries and fails like
-// Reconcile.
+// and machines in the shoot stay, and the next Reconcile adopts them. ForceDelete retries and fails
+// like Reconcile.
 func (g *Gardenlet) ForceDelete(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
-	shoot = deleted(shoot)
+	shoot = markDeleted(shoot)
 	metav1.SetMetaDataAnnotation(&shoot.ObjectMeta, v1beta1constants.AnnotationConfirmationForceDeletion, "true")
 	return g.run(ctx, shoot, process{newGraph: forceDeleteGraph})
 }
 
-// deleted returns the shoot as the garden shows it after a user deleted it.
-func deleted(shoot *gardencorev1beta1.Shoot) *gardencorev1beta1.Shoot {
+// markDeleted returns the shoot as the garden shows it after a user deleted it.
+func markDeleted(shoot *gardencorev1beta1.Shoot) *gardencorev1beta1.Shoot {
 	shoot = shoot.DeepCopy()
 	if shoot.DeletionTimestamp == nil {
 		shoot.DeletionTimestamp = now()
@@ -190,8 +190,8 @@ func deleted(shoot *gardencorev1beta1.Shoot) *gardencorev1beta1.Shoot {
 	return shoot
 }
 
-// hibernated returns the shoot with the given spec.hibernation.enabled.
-func hibernated(shoot *gardencorev1beta1.Shoot, enabled bool) *gardencorev1beta1.Shoot {
+// withHibernation returns the shoot with the given spec.hibernation.enabled.
+func withHibernation(shoot *gardencorev1beta1.Shoot, enabled bool) *gardencorev1beta1.Shoot {
 	shoot = shoot.DeepCopy()
 	shoot.Spec.Hibernation = &gardencorev1beta1.Hibernation{Enabled: ptr.To(enabled)}
 	return shoot

@@ -138,7 +138,7 @@ func TestClusterShowsTheOperation(t *testing.T) {
 	prepared(t, g, Shoot())
 	expect(gardencorev1beta1.LastOperationTypeReconcile, gardencorev1beta1.LastOperationStateProcessing)
 
-	prepared(t, g, deleted(Shoot()))
+	prepared(t, g, markDeleted(Shoot()))
 	expect(gardencorev1beta1.LastOperationTypeDelete, gardencorev1beta1.LastOperationStateProcessing)
 	shoot, _ := last()
 	if shoot.DeletionTimestamp == nil {
@@ -251,7 +251,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// fakeMachine is a machine whose node exists in the shoot while it runs.
+// fakeMachine is a machine whose node exists in the shoot while the machine runs.
 type fakeMachine struct {
 	name  string
 	shoot client.Client

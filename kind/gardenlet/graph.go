@@ -28,8 +28,8 @@ func (g graph) wait(name string, fn flow.TaskFn, dependencies ...flow.TaskIDer) 
 
 // reconcileGraph returns gardenlet's flow for creating, updating and restoring a shoot, with the
 // names, dependencies and conditions of gardenlet's reconciler_reconcile.go. In particular, stale
-// extensions are deleted while the operating system configs roll out, and extensions are reconciled
-// while the nodes of a shoot that is being hibernated still run.
+// extensions are deleted while the operating system configs roll out, and the extensions of a shoot
+// that is being hibernated are reconciled before its nodes stop.
 func reconcileGraph(t tasks) *flow.Graph {
 	g := newGraph("Shoot cluster reconciliation")
 	running, hibernating := g.unless(t.hibernated), g.unless(!t.hibernated)
@@ -62,7 +62,7 @@ func reconcileGraph(t tasks) *flow.Graph {
 	return g.Graph
 }
 
-// reconcileOperatingSystemConfigs adds the tasks of the configs. It returns the task that waits.
+// reconcileOperatingSystemConfigs adds the tasks of the configs. The returned task waits for them.
 func (g graph) reconcileOperatingSystemConfigs(t tasks, extensionsReady flow.TaskIDer) flow.TaskID {
 	g = g.unless(t.workerless)
 	configs := g.deploy("Deploying operating system specific configuration for shoot workers", t.deployOperatingSystemConfig, extensionsReady)

@@ -138,7 +138,7 @@ func primaryIPFamily(shoot *gardencorev1beta1.Shoot) gardencorev1beta1.IPFamily 
 }
 
 // caSecrets returns a secrets manager with the CA bundles of the shoot's API server and kubelets.
-// It is gardener's fake on an in-memory client: the shoot's certificates belong to kind.
+// The manager is gardener's fake on an in-memory client: kind owns the shoot's certificates.
 func caSecrets(namespace string, shoot *rest.Config) secretsmanager.Interface {
 	ca := func(name string) *corev1.Secret {
 		return &corev1.Secret{

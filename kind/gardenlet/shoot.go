@@ -55,7 +55,7 @@ func Workerless(shoot *gardencorev1beta1.Shoot) *gardencorev1beta1.Shoot {
 }
 
 // NewShoot returns a shoot with that name and the given extensions. Its Kubernetes version is
-// empty: it gets the version of the cluster that serves as the shoot.
+// empty: a flow uses the version of the cluster that serves as the shoot.
 func NewShoot(name string, extensions ...gardencorev1beta1.Extension) *gardencorev1beta1.Shoot {
 	return &gardencorev1beta1.Shoot{
 		TypeMeta: metav1.TypeMeta{APIVersion: gardencorev1beta1.SchemeGroupVersion.String(), Kind: "Shoot"},

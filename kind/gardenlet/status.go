@@ -16,10 +16,10 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 )
 
-// complete returns a copy of the shoot with the defaults of gardener-apiserver. Its status is that
-// of the last operation, from the Cluster resource, updated for the operation that starts.
+// complete returns a copy of the shoot with the defaults of gardener-apiserver. The status is that
+// in the Cluster resource, updated for the operation that starts.
 func (g *Gardenlet) complete(ctx context.Context, shoot *gardencorev1beta1.Shoot, p process) (*gardencorev1beta1.Shoot, error) {
-	shoot = g.defaulted(shoot)
+	shoot = g.withDefaults(shoot)
 	last, err := FindOnSeed(ctx, g.Seed.Client(), shoot.Name)
 	if err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func (g *Gardenlet) Settled(ctx context.Context, shoot *gardencorev1beta1.Shoot)
 	if err != nil || last == nil || !settled(&last.Status) {
 		return false, err
 	}
-	return sameSpec(last, g.defaulted(shoot))
+	return sameSpec(last, g.withDefaults(shoot))
 }
 
 // settled is like Settled but does not compare specs.
@@ -54,9 +54,9 @@ func settled(status *gardencorev1beta1.ShootStatus) bool {
 		(last.Type == gardencorev1beta1.LastOperationTypeCreate || last.Type == gardencorev1beta1.LastOperationTypeReconcile)
 }
 
-// defaulted returns a copy of the shoot with the defaults that a garden's API server would set: the
-// version, IP families and number of machines of the cluster that serves as the shoot.
-func (g *Gardenlet) defaulted(shoot *gardencorev1beta1.Shoot) *gardencorev1beta1.Shoot {
+// withDefaults returns a copy of the shoot with the defaults that a garden's API server would set:
+// the version, IP families and number of machines of the cluster that serves as the shoot.
+func (g *Gardenlet) withDefaults(shoot *gardencorev1beta1.Shoot) *gardencorev1beta1.Shoot {
 	shoot = shoot.DeepCopy()
 	shoot.Spec.Kubernetes.Version = cmp.Or(shoot.Spec.Kubernetes.Version, g.Shoot.Version())
 	if networking := shoot.Spec.Networking; networking != nil && len(g.IPFamilies) > 0 {
@@ -85,7 +85,7 @@ func sameSpec(a, b *gardencorev1beta1.Shoot) (bool, error) {
 	return equality.Semantic.DeepEqual(specs[0], specs[1]), nil
 }
 
-// begin sets the shoot's status for the start of the process.
+// begin sets the shoot's status for the start of the operation.
 func begin(shoot *gardencorev1beta1.Shoot, p process) {
 	operation := p.operation
 	if operation == "" {

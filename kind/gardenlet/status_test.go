@@ -91,22 +91,22 @@ func TestHibernation(t *testing.T) {
 	}
 
 	finish(deploy(Shoot()), false)
-	o := deploy(hibernated(Shoot(), true))
+	o := deploy(withHibernation(Shoot(), true))
 	expect("while it is being hibernated", reachable, 1)
 	if err := o.hibernateControlPlane(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	expect("hibernated", unreachable, 0)
 	finish(o, true)
-	finish(deploy(hibernated(Shoot(), true)), true)
+	finish(deploy(withHibernation(Shoot(), true)), true)
 	expect("reconciled hibernated", unreachable, 0)
-	deploy(deleted(hibernated(Shoot(), true)))
+	deploy(markDeleted(withHibernation(Shoot(), true)))
 	expect("deleted", reachable, 1)
 
 	g = testGardenlet()
-	deploy(hibernated(Shoot(), true))
+	deploy(withHibernation(Shoot(), true))
 	expect("created hibernated", unreachable, 0)
-	finish(deploy(hibernated(Shoot(), false)), false)
+	finish(deploy(withHibernation(Shoot(), false)), false)
 	expect("woken up", reachable, 1)
 }
 
@@ -134,7 +134,7 @@ func TestSettled(t *testing.T) {
 	expect("with sorted fields", Shoot(Extension("sample", []byte(`{"a":[2],"z":1}`))), true)
 	expect("with another config", Shoot(Extension("sample", []byte(`{"z":2,"a":[2]}`))), false)
 	expect("without the extension", Shoot(), false)
-	expect("to be hibernated", hibernated(shoot, true), false)
+	expect("to be hibernated", withHibernation(shoot, true), false)
 
 	preparing := process{newGraph: reconcileGraph, rotation: gardencorev1beta1.RotationPreparing}
 	if err := preparedFor(t, g, shoot, preparing).finish(t.Context(), nil); err != nil {
@@ -293,7 +293,7 @@ func TestShootMatchesTheCluster(t *testing.T) {
 			var shoot kubernetes.Interface = fakekubernetes.NewClientSet()
 			g := &Gardenlet{Name: DefaultShoot, Shoot: shoot, IPFamilies: tc.families, Machines: make([]Machine, tc.machines)}
 			before := Shoot()
-			got := g.defaulted(before)
+			got := g.withDefaults(before)
 			if !reflect.DeepEqual(got.Spec.Networking.IPFamilies, tc.want) || *got.Spec.Networking.Services != tc.services ||
 				primaryIPFamily(got) != tc.want[0] {
 				t.Errorf("networking %+v", got.Spec.Networking)
@@ -304,7 +304,7 @@ func TestShootMatchesTheCluster(t *testing.T) {
 			if !reflect.DeepEqual(before, Shoot()) {
 				t.Error("the shoot that was passed in has changed")
 			}
-			if workerless := g.defaulted(Workerless(Shoot())); len(workerless.Spec.Provider.Workers) > 0 {
+			if workerless := g.withDefaults(Workerless(Shoot())); len(workerless.Spec.Provider.Workers) > 0 {
 				t.Error("a shoot without workers got some")
 			}
 		})

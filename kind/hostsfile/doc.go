@@ -1,3 +1,3 @@
 // Package hostsfile parses a hosts.toml as containerd does and returns the hosts that a pull asks,
-// in order. It must not know nodes or how to read their files.
+// in order. Callers read the file from a node.
 package hostsfile

@@ -16,7 +16,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/command"
 )
 
-// settings contains the flags that one run of go build uses for all its packages.
+// settings are the flags that one run of go build uses for all its packages.
 type settings struct {
 	module, ldflags, overlay string
 	debug                    bool

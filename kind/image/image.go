@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// Registry is the host of every reference. It does not exist, so nodes cannot pull these images.
+	// Registry is the host of every reference. No such host exists, so nodes cannot pull these images.
 	Registry = "registry-cache.testbed"
 	// NonRoot is the user of an image whose Binary sets no User.
 	NonRoot = "65532:65532"
@@ -93,7 +93,7 @@ func Build(ctx context.Context, dir string, bins ...Binary) ([]Built, error) {
 }
 
 // WriteArchive writes the images in the format of docker save, for "docker load" and "ctr images
-// import". Layers are not compressed, which would take seconds per image.
+// import". Layers stay uncompressed, since compression would take seconds per image.
 func WriteArchive(w io.Writer, built ...Built) error {
 	images := make(map[name.Reference]v1.Image, len(built))
 	for _, b := range built {

@@ -23,7 +23,7 @@ type Entry struct {
 	Mode    fs.FileMode // the permission bits, and fs.ModeDir for a directory
 	Owner   int         // the numeric user and group
 	Content []byte      // the content of a file whose Source is empty
-	// Source is the path of a file on this machine. It is read whenever the layer is read.
+	// Source is the path of a file on this machine. The file is read whenever the layer is read.
 	Source string
 }
 
@@ -42,8 +42,8 @@ func NewLayer(entries ...Entry) (v1.Layer, error) {
 	return l, nil
 }
 
-// ociScratch returns an empty image with OCI media types, since Docker has no media type for an
-// uncompressed layer that clients can pull.
+// ociScratch returns an empty image with OCI media types, since clients can pull an uncompressed
+// layer with an OCI media type but not with one of Docker's.
 func ociScratch() v1.Image {
 	return mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 }
@@ -127,13 +127,13 @@ const PausePackage = "github.com/gardener-extensions/registry-cache/kind/image/p
 // Pause returns the Binary to build for the first argument of Random.
 func Pause() Binary { return Binary{Name: "pause", Package: PausePackage} }
 
-// Random returns an image that a pod can run. Its blobs are unique. It has 0 or more layers of size
-// random bytes, and another layer with the pause program and a random file. A first pull fetches
-// layers+2 blobs, see Blobs. tar adds a few KiB to size.
+// Random returns an image that a pod can run. It has the given number of layers, each with the
+// given size of random bytes, and one more with the pause program and a random file. All blobs are
+// unique. A first pull fetches layers+2 blobs, see Blobs. tar adds a few KiB to size.
 func Random(pause Built, layers int, size int64) (v1.Image, error) {
 	program, err := NewLayer(
 		Entry{Path: "/pause", Mode: 0o755, Source: pause.Executable},
-		Entry{Path: "/unique", Mode: 0o644, Content: random(32)},
+		Entry{Path: "/unique", Mode: 0o644, Content: randomBytes(32)},
 	)
 	if err != nil {
 		return nil, fmt.Errorf("random image: %w", err)
@@ -161,7 +161,7 @@ func Extend(base v1.Image, layers int, size int64) (v1.Image, error) {
 func randomLayers(layers int, size int64) ([]v1.Layer, error) {
 	var all []v1.Layer
 	for i := range layers {
-		layer, err := NewLayer(Entry{Path: fmt.Sprintf("/random-%d", i), Mode: 0o644, Content: random(size)})
+		layer, err := NewLayer(Entry{Path: fmt.Sprintf("/random-%d", i), Mode: 0o644, Content: randomBytes(size)})
 		if err != nil {
 			return nil, fmt.Errorf("random image: %w", err)
 		}
@@ -187,8 +187,8 @@ func Blobs(img v1.Image) ([]v1.Hash, error) {
 	return digests, nil
 }
 
-// random returns random bytes. It cannot fail: crypto/rand.Read crashes the program instead.
-func random(size int64) []byte {
+// randomBytes returns random bytes. It cannot fail: crypto/rand.Read crashes the program instead.
+func randomBytes(size int64) []byte {
 	content := make([]byte, size)
 	rand.Read(content)
 	return content

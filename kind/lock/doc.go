@@ -1,5 +1,5 @@
 // Package lock provides locks between the processes of this machine, with flock(2) on files: the
 // kernel releases a lock when its holder ends, for whatever reason.
 //
-// It must not know what the locks protect.
+// Callers decide what a lock protects.
 package lock

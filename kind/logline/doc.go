@@ -2,5 +2,5 @@
 // testbed's components: systemd's journal, the timestamps that the kubelet adds to container
 // output, logrus, zap (JSON and console), and klog.
 //
-// It must not know where a line comes from or what it means.
+// Callers decide what a line means.
 package logline

@@ -155,13 +155,13 @@ func jsonFields(text string) map[string]string {
 	}
 	fields := map[string]string{}
 	for key, raw := range all {
-		fields[key] = plain(raw)
+		fields[key] = unquoteJSON(raw)
 	}
 	return fields
 }
 
-// plain returns a JSON string without quotes, and any other value unchanged.
-func plain(raw json.RawMessage) string {
+// unquoteJSON returns a JSON string without quotes, and any other value unchanged.
+func unquoteJSON(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
 		return text
@@ -200,8 +200,8 @@ func readLogfmt(text string) (Line, bool) {
 	return fromFields(fields, "time")
 }
 
-// fromFields moves the message, the level and the time out of fields into a line. The key of the
-// time is the argument at. It returns false without a message.
+// fromFields moves the message, the level and the time out of fields into a line. The argument at
+// is the key of the time. If there is no message, fromFields returns false.
 func fromFields(fields map[string]string, at string) (Line, bool) {
 	message, ok := fields["msg"]
 	line := Line{Time: parseTime(fields[at]), Level: levelOf(fields["level"]), Message: message, Fields: fields}

@@ -18,10 +18,10 @@ const (
 
 // Follow calls take for each line of all streams from find, one line at a time, until ctx ends.
 //
-// It calls find every two seconds. It reads lines of new streams that are not older than since. If
-// find still returns an ended stream, for example of a restarted container, Follow reopens it after
-// its last line. If the stream ended between lines with the same time, some of them may be lost.
-// Follow returns an error if no stream can be read at the start, or later for two minutes.
+// Follow calls find every two seconds. Of new streams, it reads the lines that are not older than
+// since. If find still returns an ended stream, for example of a restarted container, Follow
+// reopens it after its last line. If the stream ended between lines with the same time, some may be
+// lost. Follow returns an error if no stream can be read at the start, or later for two minutes.
 func Follow(ctx context.Context, find func(context.Context) ([]Stream, error), since time.Time, take func(Line)) error {
 	f := &follower{since: since, take: take, open: map[string]bool{}, last: map[string]time.Time{}, failed: map[string]error{}}
 	ctx, stop := context.WithCancel(ctx)

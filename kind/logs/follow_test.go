@@ -37,7 +37,7 @@ func (c *container) stream(name string) Stream {
 	}}
 }
 
-// follow calls Follow for a duration and returns the lines. It adds half a findInterval, so that
+// follow calls Follow for a duration and returns the lines. Half a findInterval is added, so that
 // Follow does not end during a call of find.
 func follow(t *testing.T, find func(context.Context) ([]Stream, error), since time.Time, during time.Duration) ([]string, error) {
 	t.Helper()
@@ -154,13 +154,13 @@ func TestFollowFails(t *testing.T) {
 		{
 			"one stream can be read",
 			func(context.Context) ([]Stream, error) {
-				return []Stream{unreadable, printing("b", nil, at(1)+" one")}, refused
+				return []Stream{unreadable, newStream("b", nil, at(1)+" one")}, refused
 			},
 			time.Hour, "",
 		},
 		{"no streams", func(context.Context) ([]Stream, error) { return nil, nil }, time.Hour, ""},
-		{"fails for a while", since(30*time.Second, 2*time.Minute, refused), time.Hour, ""},
-		{"fails permanently", since(30*time.Second, time.Hour, refused), 2*time.Minute + 30*time.Second, "no log could be read for 2m0s, run `testbed doctor`"},
+		{"fails for a while", failingFind(30*time.Second, 2*time.Minute, refused), time.Hour, ""},
+		{"fails permanently", failingFind(30*time.Second, time.Hour, refused), 2*time.Minute + 30*time.Second, "no log could be read for 2m0s, run `testbed doctor`"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -177,9 +177,9 @@ func TestFollowFails(t *testing.T) {
 	}
 }
 
-// since returns a find function for a stream that ends after ten seconds. In the period between
-// from and until, the find function returns failure.
-func since(from, until time.Duration, failure error) func(context.Context) ([]Stream, error) {
+// failingFind returns a find function for a stream that ends after ten seconds. In the period
+// between from and until, the find function returns failure.
+func failingFind(from, until time.Duration, failure error) func(context.Context) ([]Stream, error) {
 	var began time.Time
 	ends := Stream{Name: "a", Parse: Container, Open: func(ctx context.Context, _ Window, _ io.Writer) error {
 		select {

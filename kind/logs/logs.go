@@ -28,7 +28,7 @@ type Options struct {
 // Read calls take for each line of a component's logs, sorted by time or, with Follow, as the lines
 // arrive. It attaches to the testbed if needed. It returns a *UsageError for an unknown component
 // or name. If a log cannot be read, Read reads the other logs and then returns the error. With
-// Follow it retries.
+// Follow, Read instead retries.
 func Read(ctx context.Context, t *kind.Testbed, options Options, take func(Line)) error {
 	if err := t.AttachOnce(ctx); err != nil {
 		return err
@@ -62,7 +62,7 @@ func Read(ctx context.Context, t *kind.Testbed, options Options, take func(Line)
 func finder(t *kind.Testbed, options Options) func(context.Context) ([]Stream, error) {
 	return func(ctx context.Context) ([]Stream, error) {
 		all, err := find(ctx, t, options.Component)
-		streams, _ := Choose(all, options.Name) // no match may be temporary: pods are replaced
+		streams, _ := Choose(all, options.Name) // a missing log may be temporary: pods are replaced
 		return streams, err
 	}
 }

@@ -55,7 +55,7 @@ func TestRunProgram(t *testing.T) {
 	}
 }
 
-// TestFinder: an unknown component is an error. A missing log is none, since it may appear later.
+// TestFinder: an unknown component is an error. A missing log is not, since it may appear later.
 func TestFinder(t *testing.T) {
 	streams, err := finder(&kind.Testbed{}, Options{Component: Upstream, Name: "alpha"})(t.Context())
 	if len(streams) != 0 || err != nil {

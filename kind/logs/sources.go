@@ -18,7 +18,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/shell"
 )
 
-// PodLogs returns logs of the started containers of wanted pods. A nil keep selects all lines.
+// PodLogs returns logs of started containers in pods that match wanted. A nil keep means all lines.
 func PodLogs(ctx context.Context, t *kind.Testbed, c *cluster.Cluster, namespace string, wanted func(corev1.Pod) bool,
 	keep func(Line) bool,
 ) ([]Stream, error) {

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// printing returns a stream that prints lines and ends. With Window.Follow it ends only when its
-// context ends.
-func printing(name string, failure error, lines ...string) Stream {
+// newStream returns a stream that prints lines and ends. With Window.Follow the stream ends only
+// when its context ends.
+func newStream(name string, failure error, lines ...string) Stream {
 	return Stream{Name: name, Parse: Container, Open: func(ctx context.Context, window Window, out io.Writer) error {
 		for _, line := range lines {
 			if _, err := fmt.Fprintln(out, line); err != nil {
@@ -32,8 +32,8 @@ func at(second int) string {
 }
 
 func TestCollect(t *testing.T) {
-	a := printing("a", nil, at(1)+" one", "no line", at(3)+" level=error msg=three")
-	b := printing("b", errors.New("gone"), at(0)+" zero", at(2)+" two")
+	a := newStream("a", nil, at(1)+" one", "no line", at(3)+" level=error msg=three")
+	b := newStream("b", errors.New("gone"), at(0)+" zero", at(2)+" two")
 	lines, err := Collect(t.Context(), []Stream{a, b}, time.Date(2026, 1, 2, 3, 4, 1, 0, time.UTC))
 	if err == nil || err.Error() != "log of b: gone" {
 		t.Errorf("error %v", err)
@@ -50,7 +50,7 @@ func TestCollect(t *testing.T) {
 
 // TestLongLine checks that a long line is truncated and later lines are read.
 func TestLongLine(t *testing.T) {
-	long := printing("a", nil, at(1)+" "+strings.Repeat("x", 3*maxLine), at(2)+" two", at(3)+" "+strings.Repeat("y", 2*maxLine))
+	long := newStream("a", nil, at(1)+" "+strings.Repeat("x", 3*maxLine), at(2)+" two", at(3)+" "+strings.Repeat("y", 2*maxLine))
 	long.Parse = func(text string) (Line, bool) { return Line{Text: text}, true }
 	lines, err := Collect(t.Context(), []Stream{long}, time.Time{})
 	if err != nil || len(lines) != 3 {

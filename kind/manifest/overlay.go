@@ -17,8 +17,8 @@ import (
 // also returns the fields of the manifest whose values it did not use. It changes neither argument.
 func Overlay(manifest, base *gardencorev1beta1.Shoot) (*gardencorev1beta1.Shoot, []Replacement, error) {
 	shoot, wanted := base.DeepCopy(), manifest.DeepCopy()
-	shoot.Labels = merged(wanted.Labels, base.Labels)
-	shoot.Annotations = merged(wanted.Annotations, base.Annotations)
+	shoot.Labels = mergeMaps(wanted.Labels, base.Labels)
+	shoot.Annotations = mergeMaps(wanted.Annotations, base.Annotations)
 	// This annotation requests an operation of gardenlet. Only the testbed's commands may set it.
 	delete(shoot.Annotations, v1beta1constants.GardenerOperation)
 
@@ -35,8 +35,8 @@ func Overlay(manifest, base *gardencorev1beta1.Shoot) (*gardencorev1beta1.Shoot,
 	return shoot, replaced, err
 }
 
-// merged returns the entries of both maps. If both have the same key, it uses the value in winner.
-func merged(entries, winner map[string]string) map[string]string {
+// mergeMaps returns the entries of both maps. A key in both maps has its value in winner.
+func mergeMaps(entries, winner map[string]string) map[string]string {
 	if entries == nil {
 		return maps.Clone(winner)
 	}
@@ -65,7 +65,7 @@ func (r Replacement) String() string {
 	return fmt.Sprintf("%s (%s, here %s)", r.Path, r.Manifest, r.Testbed)
 }
 
-// compare returns the fields of manifest that are missing or different in used, sorted by path.
+// compare returns the fields that are set in manifest but not equal in used, sorted by path.
 func compare(manifest, used *gardencorev1beta1.Shoot) ([]Replacement, error) {
 	var fields [2]map[string]any
 	for i, shoot := range []*gardencorev1beta1.Shoot{manifest, used} {
@@ -74,11 +74,11 @@ func compare(manifest, used *gardencorev1beta1.Shoot) ([]Replacement, error) {
 			return nil, fmt.Errorf("encode shoot %s: %w", shoot.Name, err)
 		}
 	}
-	return differences("", fields[0], fields[1]), nil
+	return compareObjects("", fields[0], fields[1]), nil
 }
 
-// differences compares objects of both sides field by field, and other values as a whole.
-func differences(path string, manifest, used map[string]any) []Replacement {
+// compareObjects compares objects of both sides field by field, and other values as a whole.
+func compareObjects(path string, manifest, used map[string]any) []Replacement {
 	var found []Replacement
 	for _, name := range slices.Sorted(maps.Keys(manifest)) {
 		field := name
@@ -86,22 +86,22 @@ func differences(path string, manifest, used map[string]any) []Replacement {
 			field = path + "." + name
 		}
 		value, other := manifest[name], used[name]
-		if empty(value) || equality.Semantic.DeepEqual(value, other) {
+		if isZero(value) || equality.Semantic.DeepEqual(value, other) {
 			continue
 		}
 		object, isObject := value.(map[string]any)
 		counterpart, bothObjects := other.(map[string]any)
 		if isObject && bothObjects {
-			found = append(found, differences(field, object, counterpart)...)
+			found = append(found, compareObjects(field, object, counterpart)...)
 			continue
 		}
-		found = append(found, Replacement{Path: field, Manifest: single(value), Testbed: single(other)})
+		found = append(found, Replacement{Path: field, Manifest: scalarText(value), Testbed: scalarText(other)})
 	}
 	return found
 }
 
-// empty reports whether the value is a zero value. Some unset fields are encoded as zero values.
-func empty(value any) bool {
+// isZero reports whether the value is a zero value. Some unset fields are encoded as zero values.
+func isZero(value any) bool {
 	switch value := value.(type) {
 	case nil:
 		return true
@@ -115,7 +115,7 @@ func empty(value any) bool {
 		return len(value) == 0
 	case map[string]any:
 		for _, inner := range value {
-			if !empty(inner) {
+			if !isZero(inner) {
 				return false
 			}
 		}
@@ -124,8 +124,8 @@ func empty(value any) bool {
 	return false
 }
 
-// single returns the text of a scalar, and "" for objects, lists and fields that are not set.
-func single(value any) string {
+// scalarText returns the text of a scalar, and "" for objects, lists and fields that are not set.
+func scalarText(value any) string {
 	switch value.(type) {
 	case nil, []any, map[string]any:
 		return ""

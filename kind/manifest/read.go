@@ -38,8 +38,8 @@ func newDecoder() runtime.Decoder {
 }
 
 // Read reads YAML or JSON documents: exactly one Shoot (core.gardener.cloud/v1beta1) and Secrets of
-// its namespace. Other kinds and unknown or duplicate fields are errors. It leaves the check of a
-// providerConfig to the extension. Errors contain the name of the input, but never quote a Secret.
+// its namespace. Other kinds and unknown or duplicate fields are errors. The extension, not Read,
+// checks a providerConfig. Errors contain the name of the input, but never quote a Secret.
 func Read(name string, content io.Reader) (*Manifest, error) {
 	limited := &io.LimitedReader{R: content, N: maxBytes + 1}
 	documents := kubeyaml.NewYAMLReader(bufio.NewReader(limited))
@@ -94,7 +94,7 @@ func (m *Manifest) add(document []byte) error {
 		}
 		m.Shoot = object
 	case *corev1.Secret:
-		m.Secrets = append(m.Secrets, stored(object))
+		m.Secrets = append(m.Secrets, mergeStringData(object))
 	default:
 		return fmt.Errorf("want a Shoot or a Secret, not a %s", object.GetObjectKind().GroupVersionKind().Kind)
 	}
@@ -119,8 +119,8 @@ func (m *Manifest) check() error {
 	return nil
 }
 
-// stored merges stringData into data, as the API server does.
-func stored(secret *corev1.Secret) *corev1.Secret {
+// mergeStringData merges stringData into data, as the API server does.
+func mergeStringData(secret *corev1.Secret) *corev1.Secret {
 	for key, value := range secret.StringData {
 		if secret.Data == nil {
 			secret.Data = map[string][]byte{}

@@ -42,7 +42,7 @@ type Conn struct {
 	ended  chan struct{}
 }
 
-// connect starts SSH on a connection. If SSH does not start, it closes the connection.
+// connect starts SSH on a connection. If SSH does not start, connect closes the connection.
 func connect(pipes stream) (*Conn, error) {
 	config := &ssh.ClientConfig{
 		// The agent is a child of this process: nobody else is at the other end of its pipes.
@@ -79,10 +79,10 @@ func (c *Conn) Run(ctx context.Context, command Command) error {
 	}
 	var writers gate
 	if command.Stdout != nil {
-		command.Stdout = gated{&writers, command.Stdout}
+		command.Stdout = gatedWriter{&writers, command.Stdout}
 	}
 	if command.Stderr != nil {
-		command.Stderr = gated{&writers, command.Stderr}
+		command.Stderr = gatedWriter{&writers, command.Stderr}
 	}
 	result := make(chan error, 1)
 	go func() { result <- c.run(ctx, encoded, command) }()
@@ -112,11 +112,11 @@ func (c *Conn) run(ctx context.Context, encoded string, command Command) error {
 	if err := session.Start(encoded); err != nil {
 		return fmt.Errorf("%w: %w", ErrBroken, err)
 	}
-	return result(session.Wait())
+	return commandError(session.Wait())
 }
 
-// result translates an error of ssh.Session.Wait.
-func result(err error) error {
+// commandError translates an error of ssh.Session.Wait.
+func commandError(err error) error {
 	var failed *ssh.ExitError
 	var missing *ssh.ExitMissingError
 	switch {

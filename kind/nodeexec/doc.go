@@ -5,6 +5,6 @@
 // command, with SSH's streams and exit status. There is one difference from a usual SSH server: NUL
 // separates the arguments in the command line, and no shell interprets it.
 //
-// The package must not know Docker, kind or what the commands do. It is linked into the agent, so
-// it imports little.
+// Nothing in the package is specific to Docker or kind. The package is linked into the agent, so it
+// imports little.
 package nodeexec

@@ -18,13 +18,13 @@ func (g *gate) close() {
 	g.closed = true
 }
 
-// gated is a writer behind a gate. A write fails after the gate was closed.
-type gated struct {
+// gatedWriter is a writer behind a gate. A write fails after the gate was closed.
+type gatedWriter struct {
 	gate *gate
 	to   io.Writer
 }
 
-func (g gated) Write(p []byte) (int, error) {
+func (g gatedWriter) Write(p []byte) (int, error) {
 	g.gate.mutex.Lock()
 	defer g.gate.mutex.Unlock()
 	if g.gate.closed {

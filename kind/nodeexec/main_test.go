@@ -42,18 +42,18 @@ func run(ctx context.Context, conn *nodeexec.Conn, stdin io.Reader, argv ...stri
 	return output{stdout.String(), stderr.String()}, err
 }
 
-// started is a shell that runs and waits for its child process.
-type started struct {
+// runningShell is a shell that waits for its child process.
+type runningShell struct {
 	result chan error
 	ended  chan struct{} // closed when shell and child have ended
 }
 
 // startSleep returns when the processes run. They keep the write end of a FIFO open, so that the
 // test notices their end without polling.
-func startSleep(ctx context.Context, t *testing.T, conn *nodeexec.Conn) started {
+func startSleep(ctx context.Context, t *testing.T, conn *nodeexec.Conn) runningShell {
 	t.Helper()
 	fifo := newFIFO(t)
-	s := started{make(chan error, 1), make(chan struct{})}
+	s := runningShell{make(chan error, 1), make(chan struct{})}
 	go func() {
 		_, err := run(ctx, conn, nil, "sh", "-c", `exec 9>"$1"; sleep 600 & echo >&9; wait`, "sh", fifo)
 		s.result <- err

@@ -17,8 +17,8 @@ import (
 // process that the command leaves behind may keep the output open forever.
 const outputTimeout = 10 * time.Second
 
-// Exit codes of commands that did not run or whose output is not complete. `docker exec` and shells
-// use the same codes.
+// Exit codes of commands that did not run, that a signal killed, or whose output is not complete.
+// `docker exec` and shells use the same codes.
 const (
 	exitIncomplete    = 125
 	exitNotExecutable = 126
@@ -26,8 +26,8 @@ const (
 	exitSignal        = 128 // plus the number of the signal
 )
 
-// run runs a command with the streams of the channel, and returns its exit code. It kills the
-// process group of the command when ctx ends.
+// run runs a command with the streams of the channel, and returns its exit code. When ctx ends, run
+// kills the process group of the command.
 func run(ctx context.Context, argv []string, channel ssh.Channel) uint32 {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = channel, channel.Stderr(), outputTimeout
@@ -47,8 +47,8 @@ func run(ctx context.Context, argv []string, channel ssh.Channel) uint32 {
 	return exitCode(err, channel.Stderr())
 }
 
-// exitCode returns the exit code for a result of exec.Cmd. It explains on stderr why a command did
-// not run, or why its output is not complete.
+// exitCode returns the exit code for a result of exec.Cmd. If the command did not run or its output
+// is not complete, exitCode writes the reason to stderr.
 func exitCode(err error, stderr io.Writer) uint32 {
 	if err == nil {
 		return 0

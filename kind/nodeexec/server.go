@@ -14,7 +14,7 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Serve runs the commands that a client requests on in, until in ends. It then kills the commands
+// Serve runs the commands that a client requests through in. When in ends, Serve kills the commands
 // that still run. The commands have the environment and the folder of this process.
 //
 // Serve trusts everyone who can write to in, since they can also start this process or any other.
@@ -66,8 +66,8 @@ func closeBoth(in, out io.Closer) func() error {
 	return func() error { return errors.Join(in.Close(), out.Close()) }
 }
 
-// serveSession runs the command of one session. When the client closes the session or ctx ends, it
-// kills a command that still runs.
+// serveSession runs the command of one session. When the client closes the session or ctx ends, a
+// command that still runs is killed.
 func serveSession(ctx context.Context, requested ssh.NewChannel) {
 	if requested.ChannelType() != "session" {
 		_ = requested.Reject(ssh.UnknownChannelType, "only sessions")
@@ -95,11 +95,11 @@ func serveSession(ctx context.Context, requested ssh.NewChannel) {
 // exitStatus is the payload of the request "exit-status" (RFC 4254, 6.10).
 type exitStatus struct{ Code uint32 }
 
-// execRequest is the payload of the request "exec" (RFC 4254, 6.5). Command is encoded by encode.
+// execRequest is the payload of the request "exec" (RFC 4254, 6.5). For Command, see encode.
 type execRequest struct{ Command string }
 
-// awaitCommand returns the arguments of the first "exec" request and refuses all other requests. It
-// returns nil if the session is closed before.
+// awaitCommand returns the arguments of the first "exec" request and refuses all other requests. If
+// the session is closed before that request, awaitCommand returns nil.
 func awaitCommand(requests <-chan *ssh.Request) []string {
 	for request := range requests {
 		var wanted execRequest

@@ -13,8 +13,8 @@ import (
 // maxCommand limits the length of an encoded command to less than half of the largest SSH packet.
 const maxCommand = 100 << 10
 
-// encode returns the arguments separated by NUL, like /proc/PID/cmdline. An argument cannot contain
-// NUL. It returns an error if the arguments cannot be sent.
+// encode returns the arguments separated by NUL, like /proc/PID/cmdline. The error is why the
+// arguments cannot be sent, for example because one contains NUL.
 func encode(argv []string) (string, error) {
 	encoded := strings.Join(argv, "\x00")
 	switch {

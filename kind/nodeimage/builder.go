@@ -48,7 +48,7 @@ func (b builder) run(ctx context.Context) error {
 	})
 }
 
-// store writes a layer that contains containerd's image store to the path archive.
+// store writes a layer with containerd's image store to the file archive.
 func (b builder) store(ctx context.Context, built artifacts, sandbox, archive string) error {
 	required, err := command.Output(ctx, built.programs["kubeadm"], "config", "images", "list", "--kubernetes-version", KubernetesVersion)
 	if err != nil {
@@ -149,7 +149,7 @@ func (b builder) trees(ctx context.Context) error {
 }
 
 // compile builds the missing programs of modules. Modules are downloaded while other programs
-// compile. Each compilation uses all CPUs, so they run one after another.
+// compile. Compilations run one after another, since each uses all CPUs.
 func (b builder) compile(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	fetched := map[string]chan struct{}{}

@@ -33,7 +33,7 @@ func (c compilation) arguments(flags, target string, jobs int) []string {
 
 // jobs returns how many programs `go build` may link at once with these CPUs and bytes of memory.
 func jobs(cpus int, memory uint64) int {
-	const link = 2 << 30 // linking one Kubernetes program
+	const link = 2 << 30 // bytes that linking one Kubernetes program needs
 	return max(1, min(cpus, int(memory/link)))
 }
 

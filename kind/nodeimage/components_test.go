@@ -64,8 +64,8 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// TestFilesOfKind reads the files of the kind module that this repository requires. It fails early
-// if a new version of kind moves or changes what the recipe needs.
+// TestFilesOfKind fails early if a new version of kind's module moves or changes what the recipe
+// needs.
 func TestFilesOfKind(t *testing.T) {
 	src, err := locate(t.Context(), "")
 	if err != nil {

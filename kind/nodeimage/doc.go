@@ -18,8 +18,7 @@
 // the packages. A node image keeps the package versions of its build day until another input
 // changes or the cached tree is removed.
 //
-// A build asks the Docker Engine only whether it has the image, and to load it. It runs no
-// container.
+// A build uses the Docker Engine only to look for the image and to load it. It runs no container.
 //
-// The package must not know how clusters use the image or who installs the engine.
+// The package creates no clusters and does not install the engine.
 package nodeimage

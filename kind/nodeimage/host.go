@@ -20,9 +20,9 @@ import (
 )
 
 // interruptible is like exec.CommandContext, for commands that clean up after SIGINT: when ctx
-// ends, they get SIGINT and, after a delay, SIGKILL. go then removes its work folder. mmdebstrap
-// waits for its children, but these get SIGINT only with Ctrl-C in a terminal. Otherwise mmdebstrap
-// is killed, and its temporary folder is removed together with the temporary folder of the cache.
+// ends, the command gets SIGINT and, if it still runs five seconds later, SIGKILL. After SIGINT, go
+// removes its work folder. mmdebstrap waits for its children, which get SIGINT only from Ctrl-C in
+// a terminal. If it is killed, its temporary folder is removed with that of the cache.
 func interruptible(ctx context.Context, name string, args ...string) exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
 	if local, ok := cmd.(*exec.LocalCmd); ok {

@@ -54,7 +54,7 @@ func imageOf(config v1.Config, manifest, configType types.MediaType, layers ...v
 	return mutate.AppendLayers(image, layers...)
 }
 
-// plainLayer is a layer without compression: the engine on this machine would only decompress it.
+// plainLayer is a layer without compression, since the engine would decompress it at once.
 type plainLayer struct {
 	file string
 	hash v1.Hash

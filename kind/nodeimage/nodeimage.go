@@ -40,13 +40,13 @@ type Options struct {
 
 // Ensure returns the reference of a node image. If Override is set, it returns Override; kind pulls
 // that image if necessary. Otherwise the tag is the hash of all inputs. If the Docker Engine has
-// that image, Ensure takes about a second. If not, it builds the missing parts and loads the image
-// into the engine.
+// that image, Ensure takes about a second. If not, Ensure builds the missing parts and loads the
+// image into the engine.
 //
 // A build takes minutes and about 3 GiB of disk. It needs the Go module proxy, a Debian mirror and
-// the packages of hostTools, which it installs if this process is root and apt-get exists;
-// otherwise the error names them. If it fails or ctx ends, the next call continues with the
-// finished parts. Concurrent calls, also in other processes, wait for each other.
+// the packages of hostTools. As root with apt-get, it installs missing packages; otherwise the
+// error lists them. If the build fails or ctx ends, the next call continues with the finished
+// parts. Concurrent calls, also in other processes, wait for each other.
 func Ensure(ctx context.Context, o Options) (string, error) {
 	if o.Override != "" {
 		return o.Override, nil
@@ -99,8 +99,8 @@ func HasParts(o Options) (bool, error) {
 // not have, which takes minutes and needs the Go module proxy. It does not use the Docker Engine
 // and ignores Options.Override. An unknown name is an error.
 //
-// Callers must not change the files: they belong to the build cache. A build that no longer uses
-// them removes them after two weeks.
+// Callers must not change the files: they belong to the build cache. Later builds remove
+// files that were not used for two weeks.
 func Programs(ctx context.Context, o Options, names ...string) (map[string]string, error) {
 	src, plan, err := o.plan(ctx)
 	if err != nil {

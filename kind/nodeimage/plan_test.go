@@ -32,8 +32,8 @@ func mustPlan(t *testing.T, in inputs) plan {
 	return p
 }
 
-// TestPlanRebuildsWhatChanged: a changed input always changes the image, but of the parts only
-// those that depend on the input.
+// TestPlanRebuildsWhatChanged: a changed input always changes the image, but only those parts that
+// are built from the input.
 func TestPlanRebuildsWhatChanged(t *testing.T) {
 	tests := []struct {
 		name, input string

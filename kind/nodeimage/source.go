@@ -58,8 +58,8 @@ func parseLocation(lines string) (source, error) {
 	return s, nil
 }
 
-// moduleDir returns the folder of a module that a build module requires. It may download the
-// module.
+// moduleDir returns the folder of a module that a build module requires. It downloads the module
+// if necessary.
 func (s source) moduleDir(ctx context.Context, buildModule, module string) (string, error) {
 	var download string
 	err := retry(ctx, fetchBackoff, "fetching the Go module "+module, func(ctx context.Context) (err error) {

@@ -79,7 +79,7 @@ func WakeUp(ctx context.Context, t *kind.Testbed) error {
 	return operate(ctx, t, verbWake, (*gardenlet.Gardenlet).WakeUp)
 }
 
-// Delete deletes the Shoot. The clusters stay, and Apply can create it again. An absent Shoot is
+// Delete deletes the Shoot. The clusters stay, and Apply can recreate the Shoot. An absent Shoot is
 // not an error.
 func Delete(ctx context.Context, t *kind.Testbed) error {
 	return operate(ctx, t, verbDelete, func(g *gardenlet.Gardenlet, ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
@@ -129,8 +129,8 @@ func CompleteRotation(ctx context.Context, t *kind.Testbed) error {
 }
 
 // operate calls the function do, as a step, with the Shoot that the last operation left, and holds
-// the lock of the testbed. It attaches to the testbed, so it also works in a process that has not
-// called Up. It changes nothing if the operation is not possible, see shootVerb.possible.
+// the lock of the testbed. operate attaches to the testbed, so it also works in a process that has
+// not called Up. It changes nothing if the operation is not possible, see shootVerb.possible.
 func operate(ctx context.Context, t *kind.Testbed, verb shootVerb,
 	do func(*gardenlet.Gardenlet, context.Context, *gardencorev1beta1.Shoot) error,
 ) error {
@@ -203,8 +203,8 @@ func CacheOf(host string) v1alpha3.RegistryCache {
 }
 
 // ShootWithConfig returns the testbed's Shoot with the config, which is neither defaulted nor
-// validated. If apiVersion and kind are missing, it adds them. Without caches the Shoot does not
-// have the extension.
+// validated. Missing apiVersion and kind are added. Without caches the Shoot does not have the
+// extension.
 func ShootWithConfig(config v1alpha3.RegistryConfig) (*gardencorev1beta1.Shoot, error) {
 	if len(config.Caches) == 0 {
 		return gardenlet.Shoot(), nil

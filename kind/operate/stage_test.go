@@ -12,7 +12,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
-// allStages are the stages of a Shoot. next is the command that a StageError in that stage names.
+// allStages are the stages of a Shoot. next is the command that a StageError suggests.
 var allStages = []struct {
 	stage gardenlet.Stage
 	next  string

@@ -67,7 +67,7 @@ func TestApplies(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if different(string(original), string(planted)) != 1 {
+			if differentLines(string(original), string(planted)) != 1 {
 				t.Errorf("not exactly one line is different")
 			}
 			compile(t, m, overlay, planted)
@@ -75,8 +75,8 @@ func TestApplies(t *testing.T) {
 	}
 }
 
-// different returns the number of lines that differ.
-func different(a, b string) int {
+// differentLines returns the number of lines that differ.
+func differentLines(a, b string) int {
 	count, other := 0, strings.Split(b, "\n")
 	for i, line := range strings.Split(a, "\n") {
 		if i >= len(other) || other[i] != line {

@@ -61,7 +61,7 @@ type Catch struct {
 	Seconds  float64 `json:"seconds"`
 }
 
-// Judge compares the outcomes of a run with a planted bug to the failures that it must cause.
+// Judge compares the outcomes of a run with a planted bug to the failures that the bug must cause.
 func Judge(m Mutant, outcomes []Outcome) Finding {
 	f := Finding{Mutant: m, By: []Catch{}}
 	var problems []string

@@ -70,8 +70,8 @@ func runScenarios(
 	return ParseOutcomes(content)
 }
 
-// scenariosCommand returns the command, which gets one SIGINT when ctx ends. It has its own process
-// group: a second signal, from a terminal, would kill the scenarios before they clean up.
+// scenariosCommand returns the command, in its own process group. It gets one SIGINT when ctx ends:
+// a second one, from a terminal, would kill the scenarios before they clean up.
 func scenariosCommand(ctx context.Context, program string, output io.Writer) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, program)
 	cmd.Stdout, cmd.Stderr = output, output

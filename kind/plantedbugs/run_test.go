@@ -13,7 +13,7 @@ import (
 )
 
 // TestRunScenarios checks that runScenarios distinguishes runs with results from runs that could
-// not start. It must not use or remove the results of an earlier run.
+// not start, and neither uses nor removes the results of an earlier run.
 func TestRunScenarios(t *testing.T) {
 	const (
 		earlier  = `{"scenarios":[{"name":"earlier"}]}`

@@ -2,5 +2,5 @@
 // disk, memory, cgroups, inotify limits, Go. Each failure has a fix.
 //
 // The checks are functions of a Host value. The package reads that value from the host. As root it
-// also raises the inotify limits. It must not know Docker, kind or Kubernetes.
+// also raises the inotify limits. It must not call Docker, kind or Kubernetes.
 package preflight

@@ -239,8 +239,8 @@ func TestFullTellsWhatHelps(t *testing.T) {
 	}
 }
 
-// TestWasFull checks that only for an error about missing space, WasFull returns a Full. It
-// contains the file system with the least space.
+// TestWasFull checks that WasFull returns a Full only for an error about missing space, and that
+// the Full has the file system with the least space.
 func TestWasFull(t *testing.T) {
 	folder := t.TempDir()
 	noSpace := errors.New("docker run: exit status 125: write /var/lib/docker/x: no space left on device")

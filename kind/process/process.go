@@ -27,8 +27,8 @@ const killTimeout = 5 * time.Second
 // process, since procfs shows the environment that a process was started with.
 func Mark(prefix string) error { return os.Setenv(markVariable, prefix) }
 
-// Unmarked returns the environment without the mark, for a child that Down need not end because it
-// ends with its parent.
+// Unmarked returns the environment without the mark, for a child that ends with its parent, so that
+// Down need not end it.
 func Unmarked(environ []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(entry string) bool {
 		return strings.HasPrefix(entry, markVariable+"=")
@@ -36,7 +36,7 @@ func Unmarked(environ []string) []string {
 }
 
 // EndMarked ends the processes below procfs that are marked with the prefix: with SIGTERM, and with
-// SIGKILL if they still run after killTimeout. It returns their number.
+// SIGKILL if they still run after killTimeout. It returns the number of processes.
 func EndMarked(ctx context.Context, procfs, prefix string) (int, error) {
 	pids, err := Marked(procfs, prefix)
 	if err != nil || len(pids) == 0 {

@@ -20,7 +20,7 @@ const (
 	ResultSkipped = "skipped"
 )
 
-// stillRunningInterval is how often a running step prints a line.
+// stillRunningInterval is the time between two lines of a running step.
 const stillRunningInterval = 30 * time.Second
 
 // Phase is one finished step.
@@ -129,7 +129,7 @@ func Note(ctx context.Context, format string, args ...any) {
 	}
 }
 
-// Skip marks the step in ctx, if there is one, as skipped for the given reason unless it fails.
+// Skip marks the step in ctx, if there is one, as skipped, with a reason. Errors take precedence.
 func Skip(ctx context.Context, format string, args ...any) {
 	if s := stepOf(ctx); s != nil {
 		s.note(fmt.Sprintf(format, args...), true)

@@ -47,7 +47,7 @@ type Findings struct {
 func Attribute(e Evidence) Findings {
 	e.Records = e.Records.Repository(e.Image.Repository).Pulls()
 	if len(e.Image.Objects) == 0 {
-		e.Image.Objects = observed(e)
+		e.Image.Objects = observedObjects(e)
 	}
 	found := Findings{Upstream: traffic(e.Records)}
 	for _, attempt := range e.Attempts {
@@ -119,9 +119,9 @@ func (a Attempt) sent(r accesslog.Record) bool {
 	return err == nil && slices.Contains(a.Before.Addresses, address.Addr().Unmap())
 }
 
-// observed returns the objects of an image that the upstream does not describe: the digests in
-// requests to the upstream, and the digests that are new on a node.
-func observed(e Evidence) []Object {
+// observedObjects returns an image's objects if the upstream does not describe the image: the
+// digests in requests to the upstream, and the digests that are new on a node.
+func observedObjects(e Evidence) []Object {
 	var objects []Object
 	known := map[string]int{}
 	add := func(object Object) {
@@ -200,7 +200,7 @@ func markShared(pulls []Pull) {
 	}
 }
 
-// otherClients counts requests that neither caches nor nodes of attempts sent, and their clients.
+// otherClients finds clients that are not caches or nodes of attempts, and counts their requests.
 func (e Evidence) otherClients() (requests int, clients map[string]bool) {
 	clients = map[string]bool{}
 	for _, r := range e.Records {

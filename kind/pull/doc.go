@@ -4,5 +4,5 @@
 // The evidence is the upstream's access log during the pull, and the content of the node's
 // containerd before and after it. An object that is new on the node, and that no client fetched
 // from the upstream, is a cache hit. The logs and metrics of caches are not used. Attribute, Report
-// and Options must not know clusters.
+// and Options must not access clusters.
 package pull

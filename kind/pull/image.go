@@ -41,7 +41,7 @@ type Object struct {
 	// Size is the size in bytes according to the manifest. For an image with a Problem, it is the
 	// number of bytes that the upstream sent.
 	Size int64 `json:"size"`
-	// chainIDs are the names of a layer's snapshots. A layer that the image repeats has several.
+	// chainIDs are the names of a layer's snapshots: one for each place of the layer in the image.
 	chainIDs []string
 }
 

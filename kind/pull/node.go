@@ -17,7 +17,7 @@ type Node interface {
 }
 
 // stateScript prints addresses, content and snapshots. It skips snapshotters that are not ok,
-// because they answer with errors. It assigns output to variables before it loops over them: bash
+// because they answer with errors. The output is assigned to variables before each loop, since bash
 // ignores the exit code of a command in `for`, so a failed list would count as empty.
 const stateScript = `
 addresses=$(hostname -I)
@@ -70,9 +70,9 @@ printf '%s\n' "$errors"
 // timeoutCode is the exit code of timeout(1) when the time is up.
 const timeoutCode = 124
 
-// pullOn pulls the image with the CRI request that the kubelet sends. It returns the duration of
+// pullOn pulls the image with the same CRI request as the kubelet. It returns the duration of
 // the pull, measured on the node, and the error message of the container runtime, or "" on success.
-// It returns an error if the outcome is unknown, for example if the node does not stop the pull
+// pullOn returns an error if the outcome is unknown, for example if the node does not stop the pull
 // after the timeout. If ctx ends, the pull continues on the node until the timeout.
 func pullOn(ctx context.Context, node Node, image Image, timeout time.Duration) (took time.Duration, failure string, err error) {
 	out, err := runScript(ctx, node, timeout+answerTimeout, pullScript, image.Reference, fmt.Sprintf("%.3fs", timeout.Seconds()))
@@ -102,7 +102,7 @@ func failureOf(code int, output string, timeout time.Duration) string {
 }
 
 // message returns msg of the last line of crictl's output: time="…" level=fatal msg="…". A klog
-// line before it repeats the text. It returns output in another format unchanged.
+// line before it repeats the text. Output in another format is returned unchanged.
 func message(output string) string {
 	last := output[strings.LastIndex(output, "\n")+1:]
 	_, quoted, found := strings.Cut(last, " level=fatal msg=")
@@ -154,7 +154,7 @@ func parseState(out string) (State, error) {
 	return state, nil
 }
 
-// answerTimeout limits requests that take a healthy node seconds, for example to list content.
+// answerTimeout limits requests that a healthy node answers in seconds, such as a list of content.
 const answerTimeout = time.Minute
 
 func runScript(ctx context.Context, node Node, timeout time.Duration, script string, args ...string) (string, error) {

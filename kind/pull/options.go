@@ -24,7 +24,7 @@ type Options struct {
 	// default is the first worker. All makes every worker pull; Node must be empty then.
 	Node     string
 	All      bool
-	Times    int           // how often each node pulls, 1 to MaxTimes
+	Times    int           // how many times each node pulls, 1 to MaxTimes
 	Parallel int           // how many nodes pull concurrently, 1 up to the number of nodes
 	Fresh    bool          // remove the image and its content from a node before each pull
 	Timeout  time.Duration // of one pull, MinTimeout to MaxTimeout

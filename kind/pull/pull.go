@@ -83,7 +83,7 @@ func (r *runner) run(ctx context.Context, batch Batch) (Evidence, error) {
 	if logErr == nil {
 		var after accesslog.Records
 		if after, logErr = r.registry.Log(ctx); logErr == nil {
-			evidence.Records, logErr = since(before, after)
+			evidence.Records, logErr = newRecords(before, after)
 		}
 	}
 	if logErr != nil {
@@ -92,9 +92,9 @@ func (r *runner) run(ctx context.Context, batch Batch) (Evidence, error) {
 	return evidence, context.Cause(ctx)
 }
 
-// since compares two states of one log and returns the records that only the later state has. It
-// returns an error if the log was reset, for example because the container was recreated.
-func since(before, after accesslog.Records) (accesslog.Records, error) {
+// newRecords compares two states of one log and returns the records that only the later state has,
+// or an error if the log was reset, for example because the container was recreated.
+func newRecords(before, after accesslog.Records) (accesslog.Records, error) {
 	if len(after) < len(before) {
 		return nil, fmt.Errorf("the access log was reset during the pull: %d records, %d before", len(after), len(before))
 	}
@@ -131,7 +131,7 @@ func (r *runner) prepare(ctx context.Context, node *cluster.Node, attempt *Attem
 	return err
 }
 
-// pullOnce pulls as a step and records the state afterwards. After an error, the result is unknown.
+// pullOnce pulls once, as a step, and records the state afterwards.
 func (r *runner) pullOnce(ctx context.Context, node *cluster.Node, attempt *Attempt) (err error) {
 	_ = r.Recorder.Step(ctx, fmt.Sprintf("pull, round %d on %s", attempt.Round, node.Name()), func(ctx context.Context) error {
 		attempt.Took, attempt.Failure, err = pullOn(ctx, node, r.image, r.Timeout)

@@ -20,7 +20,7 @@ func TestSince(t *testing.T) {
 		want          int
 	}{{"nothing new", 2, 2, 0}, {"from nothing", 0, 3, 3}, {"two more", 1, 3, 2}} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := since(log[:tc.before], log[:tc.after])
+			got, err := newRecords(log[:tc.before], log[:tc.after])
 			if err != nil || len(got) != tc.want {
 				t.Fatalf("%d records, %v; want %d", len(got), err, tc.want)
 			}
@@ -30,7 +30,7 @@ func TestSince(t *testing.T) {
 		})
 	}
 	// If a reset were no error, requests in the new log would be missed.
-	if _, err := since(log, log[:1]); err == nil {
+	if _, err := newRecords(log, log[:1]); err == nil {
 		t.Error("a log that was reset is treated as a log without requests")
 	}
 }

@@ -32,8 +32,8 @@ type PushOptions struct {
 	Name string
 	Base string // an image of the same upstream; the new image contains its layers
 	// Layers is the number of random layers, 1 to MaxLayers, in addition to the layer with the
-	// program. Size is the size of each random layer, for example 2Mi. It is at most MaxLayerBytes.
-	// The sum is at most MaxImageBytes.
+	// program. Size is the size of each random layer, for example 2Mi, and at most MaxLayerBytes.
+	// The sum of all sizes is at most MaxImageBytes.
 	Layers int
 	Size   string
 }
@@ -146,7 +146,7 @@ func Push(ctx context.Context, t *kind.Testbed, options PushOptions) (*Pushed, e
 	return pushed, err
 }
 
-// withImage calls the function use with the image. Meanwhile, base layers come from the upstream.
+// withImage calls the function use with the image, whose base layers are read from the upstream.
 func withImage(ctx context.Context, t *kind.Testbed, registry *upstream.Registry, target *Target, use func(v1.Image) error) error {
 	if target.BaseRepository != "" {
 		return registry.Describe(ctx, target.BaseRepository, target.BaseIdentifier, func(_ *v1.Descriptor, base v1.Image) error {

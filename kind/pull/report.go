@@ -16,7 +16,7 @@ const (
 	CacheHit     Source = "cache hit"  // a cache had it and did not fetch it from the upstream
 	CacheMiss    Source = "cache miss" // a cache fetched it from the upstream
 	FromUpstream Source = "upstream"   // the node fetched it from the upstream
-	Missing      Source = "missing"    // the pull failed and the node does not have it, even if it got a part
+	Missing      Source = "missing"    // the pull failed and the node does not have the complete object
 	Unknown      Source = "unknown"    // the node got it, and the evidence does not show from where
 )
 
@@ -159,8 +159,8 @@ func (r *Report) Err() error {
 	return fmt.Errorf("%d of %d pulls of %s failed: %s", len(failed), len(r.Pulls), r.Image, strings.Join(failed, "; "))
 }
 
-// stalled is the duration in seconds after which a pull that bypasses the cache counts as stalled.
-const stalled = 5
+// stallSeconds is the duration above which a pull that bypasses the cache counts as stalled.
+const stallSeconds = 5
 
 // Judge sets the verdict. caches are the addresses (<host>:<port>) of the image's caches, or nil.
 func (r *Report) Judge(caches []string) { r.Verdict = r.verdict(caches) }
@@ -173,7 +173,7 @@ func (r *Report) verdict(caches []string) string {
 		return fmt.Sprintf("failed: %d of %s", r.Total.Failed, count(r.Total.Pulls, "pull"))
 	}
 	if i := slices.IndexFunc(r.Pulls, func(p Pull) bool { return p.Fallback }); i >= 0 {
-		return r.bypassed(r.Pulls[i], caches)
+		return r.bypassVerdict(r.Pulls[i], caches)
 	}
 	if i := slices.IndexFunc(r.Pulls, func(p Pull) bool { return len(p.Mirrors) == 0 }); i >= 0 {
 		return fmt.Sprintf("direct: %s has no mirror for the upstream", r.Pulls[i].Node)
@@ -186,10 +186,10 @@ func (r *Report) verdict(caches []string) string {
 		count(hits, "object"), misses, r.Total.Slowest)
 }
 
-// bypassed returns the verdict if a node used the upstream although it has a mirror.
-func (r *Report) bypassed(p Pull, caches []string) string {
+// bypassVerdict returns the verdict if a node used the upstream although it has a mirror.
+func (r *Report) bypassVerdict(p Pull, caches []string) string {
 	word := "cache bypassed"
-	if r.Total.Slowest > stalled {
+	if r.Total.Slowest > stallSeconds {
 		word = "pulls stall"
 	}
 	mirrors := strings.Join(p.Mirrors, ", ")

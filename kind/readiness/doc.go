@@ -1,4 +1,4 @@
 // Package readiness reports whether nodes and pods are ready.
 //
-// It must not know where the objects come from.
+// It does not read the objects itself: callers pass them.
 package readiness

@@ -39,7 +39,7 @@ func Exec(ctx context.Context, t *kind.Testbed, node string, argv []string, stre
 }
 
 // Kubectl runs kubectl as administrator on the control plane of RoleSeed or RoleShoot, and returns
-// its exit code. Files in args are files on the node; - is streams.In. It returns errors like Exec.
+// its exit code. Files in args are files on the node; - is streams.In. Errors are as in Exec.
 func Kubectl(ctx context.Context, t *kind.Testbed, role string, args []string, streams Streams) (int, error) {
 	if role != kind.RoleSeed && role != kind.RoleShoot {
 		return 0, fmt.Errorf("cluster %q: want %s or %s", role, kind.RoleSeed, kind.RoleShoot)
@@ -117,7 +117,7 @@ func (*UnknownNodeError) UsageError() {}
 
 // Argv returns the command that opens a shell on a node of either cluster. Without a terminal, bash
 // reads its standard input. The node's name may omit the prefix of the testbed or shoot: worker2.
-// It returns an *UnknownNodeError for an unknown name, and an ErrDown without a testbed.
+// Argv returns an *UnknownNodeError for an unknown name, and an ErrDown without a testbed.
 func Argv(ctx context.Context, t *kind.Testbed, node string, terminal bool) ([]string, error) {
 	name, err := nodeName(ctx, t, node)
 	if err != nil {

@@ -1,6 +1,6 @@
 // Package snapshot saves and restores the volumes of caches. A Store is the folder with the
 // snapshots of a testbed. Each snapshot is a folder of archives with a description.
 //
-// A shell script on the node reads and writes the volumes. It pauses the processes of a volume only
-// while it creates hard links. The package must not know what is in a volume.
+// A shell script on the node reads and writes the volumes. The script pauses the processes of a
+// volume only while it creates hard links. The package must not interpret the content of volumes.
 package snapshot

@@ -95,8 +95,8 @@ func (m *machine) run(t *testing.T, argv []string, in io.Reader) (string, error)
 	return out.String(), err
 }
 
-// state returns the state of the pod's process: S is sleeping, T is stopped, "" is ended. It waits
-// for one of the wanted states, since a process changes its state only when it is scheduled.
+// state returns the state of the pod's process: S is sleeping, T is paused, "" is ended. state
+// waits for one of the wanted states, since a process changes its state only when it is scheduled.
 func (m *machine) state(t *testing.T, wanted ...string) string {
 	t.Helper()
 	state := ""

@@ -172,7 +172,7 @@ func (s Store) read(name string) (*Snapshot, error) {
 	return found, nil
 }
 
-// Delete removes a snapshot. It removes the description first: a partial folder is not a snapshot.
+// Delete removes a snapshot: first the description, so that a partial folder is not a snapshot.
 func (s Store) Delete(name string) error {
 	if _, err := s.Get(name); err != nil {
 		return err

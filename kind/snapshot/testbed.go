@@ -50,8 +50,8 @@ func Delete(t *kind.Testbed, name string) error {
 }
 
 // Save stores the content of the volumes of all caches in the shoot. Each cache is paused, and its
-// pulls wait, while hard links to its files are created. It returns an *ExistsError for a name in
-// use. With dryRun nothing is stored, and the sizes are those of the volumes.
+// pulls wait, while hard links to its files are created. A name in use is an *ExistsError. With
+// dryRun nothing is stored, and the sizes are those of the volumes.
 func Save(ctx context.Context, t *kind.Testbed, name string, dryRun bool) (saved *Snapshot, err error) {
 	if err := storeOf(t).CheckNew(name); err != nil {
 		return nil, err
@@ -111,8 +111,8 @@ func save(ctx context.Context, t *kind.Testbed, name string, volumes []cacheVolu
 }
 
 // Restore replaces the volumes of the caches in the snapshot, and returns when these caches are
-// ready again. It returns an *UnknownError for an unknown name, and changes nothing if a cache is
-// missing in the shoot or an archive has changed. With dryRun it only checks.
+// ready again. An unknown name is an *UnknownError. If a cache is missing in the shoot or an
+// archive has changed, Restore changes nothing and fails. With dryRun it only checks.
 func Restore(ctx context.Context, t *kind.Testbed, name string, dryRun bool) (*Snapshot, error) {
 	wanted, err := storeOf(t).Get(name)
 	if err != nil {

@@ -139,17 +139,17 @@ func isNewAndReady(pod *corev1.Pod, before types.UID) bool {
 	return pod.UID != before && readiness.Pod(pod)
 }
 
-// node is the script that runs on a node. It is passed as an argument, so no file remains there.
+// node is the script that runs on a node. The script is an argument, so it leaves no file there.
 //
 //go:embed node.sh
 var node string
 
-// SaveArgv returns the command that writes an archive of a volume's folder to standard output. It
-// stops the processes of the pod, in kube-system, while it creates hard links.
+// SaveArgv returns the command that writes an archive of a volume's folder to standard output. The
+// command pauses the processes of the pod, in kube-system, while it creates hard links.
 func SaveArgv(pod, folder string) []string { return argv("save", pod, folder) }
 
 // RestoreArgv returns the command that replaces the content of the folder with an archive from
-// standard input. It kills the processes of the pod, which the kubelet restarts.
+// standard input. The command kills the processes of the pod, and the kubelet restarts them.
 func RestoreArgv(pod, folder string) []string { return argv("restore", pod, folder) }
 
 // SizeArgv returns the command that prints the size of the folder in bytes.

@@ -19,7 +19,7 @@ func claim(name, upstream, volume string) corev1.PersistentVolumeClaim {
 	}
 }
 
-// boundTo is a volume of local-path-provisioner.
+// boundTo returns a volume of local-path-provisioner.
 func boundTo(name, node string, source corev1.PersistentVolumeSource) corev1.PersistentVolume {
 	volume := corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PersistentVolumeSpec{PersistentVolumeSource: source}}
 	if node != "" {

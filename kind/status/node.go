@@ -43,7 +43,7 @@ type Unit struct {
 }
 
 // readNodes returns the status of all nodes of a cluster, with the named systemd units, and the
-// Node objects. If the API server fails, it returns the error and what the nodes themselves report.
+// Node objects. If the API server fails, the nodes' own reports are returned with the error.
 func readNodes(ctx context.Context, of *cluster.Cluster, units ...string) ([]Node, []corev1.Node, error) {
 	machines := of.Nodes()
 	nodes := make([]Node, len(machines))

@@ -65,8 +65,8 @@ type Upstream struct {
 func (s *Testbed) Exists() bool { return len(s.Clusters) > 0 || len(s.Upstreams) > 0 }
 
 // OfTestbed reads the status of the testbed. It changes nothing, except that it restarts the
-// testbed's own container engine if it has died. It returns an empty status if there is no testbed,
-// an *engine.Missing if the engine does not answer, and an error if the engine fails.
+// testbed's own container engine if it has died. Without a testbed the status is empty. OfTestbed
+// returns an *engine.Missing if the engine does not answer, and an error if the engine fails.
 func OfTestbed(ctx context.Context, t *kind.Testbed) (*Testbed, error) {
 	status := &Testbed{Prefix: t.Prefix, Versions: map[string]string{"gardener": gardener.Version}}
 	found, err := engine.Attach(ctx)

@@ -146,7 +146,7 @@ func writeError(w io.Writer, last *gardencorev1beta1.LastError) {
 	}
 }
 
-// operationLine describes the operation, with the description of an operation that did not succeed.
+// operationLine describes the operation. If it did not succeed, the text has its description.
 func operationLine(last *gardencorev1beta1.LastOperation) string {
 	if last == nil {
 		return "not reconciled yet"

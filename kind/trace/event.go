@@ -58,7 +58,7 @@ func (e Event) String() string {
 	}
 }
 
-// Order sorts events by time, although they arrive from the logs with different delays. It keeps
+// Order sorts events by time, although they arrive from the logs with different delays. Order keeps
 // each event until the event is Delay old.
 type Order struct {
 	Delay time.Duration

@@ -25,7 +25,7 @@ const (
 )
 
 type tracer struct {
-	find func(context.Context) ([]logs.Stream, error) // returns the current logs and adds them
+	find func(context.Context) ([]logs.Stream, error) // returns the current logs and calls add with them
 	take func(Event)
 
 	mu     sync.Mutex
@@ -58,8 +58,8 @@ func (w *tracer) add(streams []logs.Stream, parse func(source, text string) []Ev
 	}
 }
 
-// one converts the result of a parser of single events to a list of events.
-func one(event Event, ok bool) []Event {
+// asList converts the result of a parser of single events to a list of events.
+func asList(event Event, ok bool) []Event {
 	if !ok {
 		return nil
 	}

@@ -37,7 +37,7 @@ func traceGoesOn(t *testing.T) {
 		node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "172.18.0.3"}}
 		work.know([]corev1.Service{service}, []corev1.Node{node}, "tb-shoot")
 		cache, journal := cacheRun(looks), journalOf(looks)
-		work.add([]logs.Stream{cache}, func(source, text string) []Event { return one(work.reader.CacheLog(source, text)) })
+		work.add([]logs.Stream{cache}, func(source, text string) []Event { return asList(work.reader.CacheLog(source, text)) })
 		work.add([]logs.Stream{journal}, work.reader.Containerd)
 		return []logs.Stream{cache, journal}, nil
 	}
@@ -62,7 +62,7 @@ func traceGoesOn(t *testing.T) {
 }
 
 // TestTraceWithoutCaches checks that events of nodes are shown without the API server. With Follow
-// the trace continues. Without Follow it returns the error.
+// the trace then continues. Without Follow it ends with the error.
 func TestTraceWithoutCaches(t *testing.T) {
 	for name, follow := range map[string]bool{"followed": true, "not followed": false} {
 		t.Run(name, func(t *testing.T) {

@@ -26,15 +26,15 @@ type Reader struct {
 	begun []Event // the Began events of running pulls, the oldest first
 }
 
-// Containerd parses a line of containerd's journal. If the line shows the start of containerd, it
-// returns a Failed event for each running pull of the node.
+// Containerd parses a line of containerd's journal. If the line shows the start of containerd, the
+// result is a Failed event for each running pull of the node.
 func (r *Reader) Containerd(node, text string) []Event {
 	line := logline.Payload(text)
 	if logline.ContainerdStarts(line.Message) {
 		return r.interrupted(node, line.Time)
 	}
 	if line.Message == "trying next host" {
-		return one(r.gaveUp(node, line))
+		return asList(r.gaveUp(node, line))
 	}
 	image, state, ok := logline.PullMessage(line.Message)
 	if !ok || !r.Image.matches(image) {

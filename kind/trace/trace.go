@@ -63,7 +63,7 @@ func findStreams(ctx context.Context, t *kind.Testbed, w *tracer) ([]logs.Stream
 		_, payload, _ := strings.Cut(text, ": ") // after the name of the program
 		return w.reader.Containerd(node, payload)
 	})
-	w.add(upstreams, func(source, text string) []Event { return one(w.reader.AccessLog(source, text)) })
+	w.add(upstreams, func(source, text string) []Event { return asList(w.reader.AccessLog(source, text)) })
 	caches, err := findCaches(ctx, t, w)
 	return slices.Concat(nodes, caches, upstreams), err
 }
@@ -89,7 +89,7 @@ func findCaches(ctx context.Context, t *kind.Testbed, w *tracer) ([]logs.Stream,
 	}
 	w.know(services.Items, machines.Items, t.ShootName())
 	w.add(caches, func(source, text string) []Event {
-		return one(w.reader.CacheLog(cacheOf(services.Items, source), text))
+		return asList(w.reader.CacheLog(cacheOf(services.Items, source), text))
 	})
 	return caches, nil
 }

@@ -40,7 +40,7 @@ func (l launch) container(name string, labels map[string]string, ports ...uint16
 	}
 }
 
-// wait waits until the container answers on its port on localhost. It replaces testcontainers-go's
+// wait waits until the container answers on its port on localhost, in place of testcontainers-go's
 // HTTP strategy. If this process runs in a container (for example, if /.dockerenv exists), that
 // strategy asks the gateway of the bridge (core.DefaultGatewayIP), where no port is published.
 func (a answer) wait(ctx context.Context, target wait.StrategyTarget) error {

@@ -3,6 +3,6 @@
 // that shows who pulled what.
 //
 // All state is in the containers, which have the testbed's prefix as a label. The package must not
-// know Kubernetes, the clusters, or the caches of the registries. Package server runs in the
-// containers, and package accesslog reads their logs.
+// access Kubernetes or caches. Package server runs in the containers, and package accesslog reads
+// their logs.
 package upstream

@@ -18,9 +18,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// protected checks that all access to the content requires the credentials, that they can be
+// checkProtected checks that all access to the content requires the credentials, that they can be
 // replaced, and that neither the container nor its output reveals them.
-func protected(t *testing.T, docker client.APIClient, options func(host string) Options) {
+func checkProtected(t *testing.T, docker client.APIClient, options func(host string) Options) {
 	o := options(Host(testPrefix, "private"))
 	first := Credentials{Username: []byte("@robot"), Password: []byte("'$#&:\"\xff")}
 	o.Credentials = &first
@@ -52,11 +52,11 @@ func protected(t *testing.T, docker client.APIClient, options func(host string) 
 	if _, err := again.Push(t.Context(), "web", "v2", img); err != nil {
 		t.Error(err)
 	}
-	notSeen(t, docker, again, "robot", "replacement", "QHJvYm90", "'$#&:")
+	checkNotSeen(t, docker, again, "robot", "replacement", "QHJvYm90", "'$#&:")
 }
 
-// notSeen searches the description of the container, its output and the access log for secrets.
-func notSeen(t *testing.T, docker client.APIClient, registry *Registry, secrets ...string) {
+// checkNotSeen searches the container's description, its output and the access log for secrets.
+func checkNotSeen(t *testing.T, docker client.APIClient, registry *Registry, secrets ...string) {
 	t.Helper()
 	inspected, err := docker.ContainerInspect(t.Context(), registry.id, client.ContainerInspectOptions{})
 	if err != nil {
@@ -102,8 +102,8 @@ func randomImage(t *testing.T) v1.Image {
 	return img
 }
 
-// privateCA checks that clients that trust the testbed's CA do not trust this upstream.
-func privateCA(t *testing.T, _ client.APIClient, options func(host string) Options) {
+// checkPrivateCA checks that clients that trust the testbed's CA do not trust this upstream.
+func checkPrivateCA(t *testing.T, _ client.APIClient, options func(host string) Options) {
 	o := options(Host(testPrefix, "private"))
 	everybodys := o.CA
 	private, err := certificate.New("a company")
@@ -127,9 +127,9 @@ func privateCA(t *testing.T, _ client.APIClient, options func(host string) Optio
 	}
 }
 
-// proxied checks that the proxy reaches an upstream by its host name, with and without a tunnel,
+// checkProxy checks that the proxy reaches an upstream by its host name, with and without a tunnel,
 // and logs both requests.
-func proxied(t *testing.T, _ client.APIClient, options func(host string) Options) {
+func checkProxy(t *testing.T, _ client.APIClient, options func(host string) Options) {
 	alpha := options(Hosts(testPrefix)[0])
 	mustStart(t, alpha)
 	proxy, err := StartProxy(t.Context(), options(Host(testPrefix, "proxy")))

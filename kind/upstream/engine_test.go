@@ -25,7 +25,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// testPrefix is the testbed of TestInContainers, which has its own network.
+// testPrefix is the prefix of the testbed of TestInContainers. The testbed has its own network.
 const testPrefix = "upstream-test"
 
 // TestInContainers needs a Docker Engine.
@@ -36,9 +36,9 @@ func TestInContainers(t *testing.T) {
 		"keep what runs":         keepWhatRuns,
 		"stopped":                stopped,
 		"failure leaves nothing": failureLeavesNothing,
-		"protected":              protected,
-		"private CA":             privateCA,
-		"proxy":                  proxied,
+		"protected":              checkProtected,
+		"private CA":             checkPrivateCA,
+		"proxy":                  checkProxy,
 		"broken on purpose":      brokenOnPurpose,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -52,8 +52,8 @@ func TestInContainers(t *testing.T) {
 	}
 }
 
-// engine skips the test if no engine answers. It returns options with an existing network, and
-// removes everything after the test.
+// engine returns a client, and options with an existing network. It skips the test if no Docker
+// Engine answers, and removes everything after the test.
 func engine(t *testing.T) (client.APIClient, func(host string) Options) {
 	t.Helper()
 	docker, err := connect()

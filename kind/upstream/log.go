@@ -75,8 +75,8 @@ func (f *follower) end() {
 	}
 }
 
-// follow opens the stream. It stays open until end is called. The engine buffers output that is not
-// read yet.
+// follow opens the stream, which stays open until end is called. The engine buffers output that is
+// not read yet.
 func (i *instance) follow(ctx context.Context) error {
 	following, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, cancel)
@@ -101,7 +101,7 @@ func (i *instance) follow(ctx context.Context) error {
 }
 
 // Output copies what the container has printed: the access log to stdout, the rest to stderr.
-// Unlike Log, it does not need a running container.
+// Unlike Log, Output does not need a running container.
 func (i *instance) Output(ctx context.Context, stdout, stderr io.Writer) error {
 	stream, err := i.docker.ContainerLogs(ctx, i.id, client.ContainerLogsOptions{ShowStdout: true, ShowStderr: true})
 	if err != nil {

@@ -38,7 +38,7 @@ func Hosts(prefix string) []string {
 	return hosts
 }
 
-// Host returns the host name of an upstream or proxy of a testbed. name is the first label of it.
+// Host returns the host name of a testbed's upstream or proxy. Its first label is name.
 func Host(prefix, name string) string {
 	domain := "upstream.test"
 	if prefix != DefaultPrefix {
@@ -120,8 +120,8 @@ func (o Options) containerName() string {
 	return o.Prefix + "-upstream-" + name
 }
 
-// fingerprint returns a hash of the options that a running container must match. It contains no
-// secrets, because everybody can read it: it shows only whether Credentials are set.
+// fingerprint returns a hash of the options that a running container must match. Everybody can
+// read the hash, so it covers no secrets, only whether Credentials are set.
 func (o Options) fingerprint() string {
 	protected := strconv.FormatBool(o.Credentials != nil)
 	return fingerprint(o.Host, o.Network, o.Image.Ref, string(o.CA.PEM()), protected)

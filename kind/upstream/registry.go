@@ -78,8 +78,8 @@ func (r *Registry) Reference(repository, tag string) string {
 	return fmt.Sprintf("%s/%s:%s", r.host, repository, tag)
 }
 
-// Push stores an image and returns its digest. It uses a port on localhost. The access log records
-// its requests with accesslog.AskerHarness.
+// Push stores an image, through a port on localhost, and returns the image's digest. The access log
+// records Push's requests with accesslog.AskerHarness.
 func (r *Registry) Push(ctx context.Context, repository, tag string, img v1.Image) (v1.Hash, error) {
 	ref, err := name.NewTag(r.localAddress(httpPort)+"/"+repository+":"+tag, name.Insecure, name.StrictValidation)
 	if err != nil {
@@ -125,7 +125,7 @@ func running(ctx context.Context, docker client.APIClient, prefix, label, host s
 	return nil, fmt.Errorf("testbed %s, host %s: %w", prefix, host, ErrNotRunning)
 }
 
-// Registries are the known upstreams, by host name. It is safe for concurrent use.
+// Registries contains the known upstreams by host name. It is safe for concurrent use.
 type Registries struct {
 	mu     sync.Mutex
 	byHost map[string]*Registry

@@ -28,8 +28,8 @@ const (
 const userAgent = "registry-cache-testbed/1"
 
 // Start starts an upstream and waits until it answers. If an upstream with the same options runs
-// and answers, Start keeps it with its content. Otherwise it replaces the upstream by an empty one.
-// In both cases it sets the credentials. If starting fails or ctx ends, it removes the new
+// and answers, Start keeps it with its content. Otherwise Start replaces the upstream by an empty
+// one. In both cases it sets the credentials. If Start fails or ctx ends, it removes the new
 // container.
 func Start(ctx context.Context, o Options) (*Registry, error) {
 	if err := o.validate(); err != nil {
@@ -53,7 +53,7 @@ func Start(ctx context.Context, o Options) (*Registry, error) {
 }
 
 // StartAll starts upstreams in parallel and returns them in the order of the options. If one cannot
-// start, it waits for the other upstreams, which keep running.
+// start, StartAll still waits for the others, which keep running.
 func StartAll(ctx context.Context, options ...Options) ([]*Registry, error) {
 	started, errs := make([]*Registry, len(options)), make([]error, len(options))
 	var running sync.WaitGroup

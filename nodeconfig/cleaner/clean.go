@@ -14,7 +14,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// restartTimeout limits the restart of the unit. The restart does not depend on Clean's context.
+// restartTimeout limits the restart of the unit, which does not use Clean's context.
 const restartTimeout = 30 * time.Second
 
 // Request describes what to remove from the node.
@@ -25,7 +25,7 @@ type Request struct {
 	All bool
 }
 
-// Validate returns an error if there is nothing to remove, or an upstream is no directory name.
+// Validate returns an error if there is nothing to remove, or if an upstream is no file name.
 func (r Request) Validate() error {
 	if len(r.Upstreams) == 0 && !r.All {
 		return errors.New("nothing to clean: name at least one upstream, or ask for all")
@@ -60,10 +60,10 @@ type Node struct {
 }
 
 // Clean carries out the request. It stops the unit first, so that a script that waits for a cache
-// cannot write a hosts.toml afterwards. If the unit does not stop, Clean changes nothing. Then it
-// removes the upstreams from the unit, and the files. At the end it starts the unit again, even if
-// it could not remove a file. If another process replaces the unit meanwhile, Clean returns an
-// error. Clean can be repeated after any error.
+// cannot write a hosts.toml afterwards. If the unit does not stop, Clean changes nothing. Otherwise
+// it removes the upstreams from the unit, and removes the files. At the end it starts the unit
+// again, even if it could not remove a file. If another process replaces the unit meanwhile, Clean
+// returns an error. Clean can be repeated after any error.
 //
 // Unit and script stay, even without any upstream. They belong to gardener-node-agent, which
 // reports a missing unit as unhealthy while the last OperatingSystemConfig contains it.
@@ -80,7 +80,7 @@ func Clean(ctx context.Context, node Node, request Request) (err error) {
 		return err
 	}
 	if unit != "" {
-		changed, unknown := request.without(unit)
+		changed, unknown := request.removeFrom(unit)
 		if unknown != nil {
 			node.logf("%s stays stopped until gardener-node-agent writes it again: %v", nodeconfig.UnitName, unknown)
 		} else {
@@ -100,9 +100,9 @@ func Clean(ctx context.Context, node Node, request Request) (err error) {
 	return errors.Join(leftovers, node.removeRequested(request))
 }
 
-// without returns the unit from which the upstreams of the request are removed. It returns an error
-// if it cannot parse the unit. If the request is for all upstreams, it returns a new unit instead.
-func (r Request) without(unit string) (string, error) {
+// removeFrom returns the unit without the upstreams of the request. If it cannot parse the unit, it
+// returns an error, or a new unit if the request is for all upstreams.
+func (r Request) removeFrom(unit string) (string, error) {
 	if !r.All {
 		return nodeconfig.WithoutUpstreams(unit, r.Upstreams)
 	}

@@ -44,7 +44,7 @@ func TestRemoveUpstream(t *testing.T) {
 	}
 
 	n.mustClean(removeAlpha)
-	n.expectCalls(stop, start) // the unit has not changed, but an old script may still run
+	n.expectCalls(stop, start) // the unit is the same, but a script started with an earlier unit may still run
 	n.expectFiles(nodeconfig.UnitPath, nodeconfig.ScriptPath, betaHosts, unmanagedHosts, unmanagedUnit)
 }
 

@@ -2,7 +2,7 @@
 // all upstreams from the unit and removes their hosts.toml. It never changes a file that the
 // extension did not write. A second run changes nothing.
 //
-// It runs as `registry-cache clean` in a pod of the DaemonSet registry-cleaner. The pod needs:
+// Its program is `registry-cache clean`, in a pod of the DaemonSet registry-cleaner. The pod needs:
 //
 //   - user root, because root owns the files, but neither privileged mode nor capabilities;
 //   - the node's /etc/containerd, /etc/systemd/system (both writable) and /run/systemd, mounted

@@ -33,7 +33,7 @@ func TestUnitAfterCleanUps(t *testing.T) {
 			}
 			shoot := &gardencorev1beta1.Shoot{}
 			manager := newManager(t, shoot, client.Object(extension))
-			unit, err := nodes{clusters: manager.GetClient(), extensions: manager.GetAPIReader()}.unit(t.Context(), namespace)
+			unit, err := unitSource{clusters: manager.GetClient(), extensions: manager.GetAPIReader()}.unit(t.Context(), namespace)
 			if (err != nil) != (test.want == "") {
 				t.Fatalf("error %v", err)
 			}

@@ -2,5 +2,5 @@
 // adds the script and the unit of package nodeconfig, with the endpoints from the status of the
 // Extension. So every node pulls through the caches, including nodes that join later.
 //
-// The package must not depend on how caches are deployed or what the script does.
+// How caches are deployed, and what the script does, is up to other packages.
 package operatingsystemconfig

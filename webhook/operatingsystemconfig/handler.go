@@ -62,15 +62,15 @@ func (o *operatingSystemConfig) filePaths() []string {
 	return paths
 }
 
-// handler reviews OperatingSystemConfigs. If it cannot complete one, it denies the request, and
+// handler reviews OperatingSystemConfigs. If a review fails, the handler denies the request, and
 // gardenlet retries.
 type handler struct {
-	nodes nodes
+	units unitSource
 }
 
 var _ admission.Handler = &handler{}
 
-// Handle adds script and unit to an OperatingSystemConfig of purpose reconcile.
+// Handle adds the script and the unit to an OperatingSystemConfig of purpose reconcile.
 func (h *handler) Handle(ctx context.Context, request admission.Request) admission.Response {
 	osc := &operatingSystemConfig{}
 	if err := json.Unmarshal(request.Object.Raw, osc); err != nil {
@@ -79,7 +79,7 @@ func (h *handler) Handle(ctx context.Context, request admission.Request) admissi
 	if osc.Metadata.DeletionTimestamp != nil || osc.Spec.Purpose != extensionsv1alpha1.OperatingSystemConfigPurposeReconcile {
 		return admission.Allowed("")
 	}
-	unit, err := h.nodes.unit(ctx, request.Namespace)
+	unit, err := h.units.unit(ctx, request.Namespace)
 	if err != nil {
 		log.FromContext(ctx).Info("Denied an OperatingSystemConfig", "namespace", request.Namespace, "name", request.Name, "reason", err.Error())
 		return admission.Denied(err.Error())
@@ -92,8 +92,8 @@ func (h *handler) Handle(ctx context.Context, request admission.Request) admissi
 		ensure("/spec/units", osc.unitNames(), unit.Name, unit))
 }
 
-// ensure returns the JSON patch operation for the list at path: it replaces the element with the
-// name, or appends a new one if there is none.
+// ensure returns the JSON patch operation for the list at path: it replaces the element called
+// name, or appends one if there is none.
 func ensure(path string, names []string, name string, value any) jsonpatch.Operation {
 	if len(names) == 0 { // the list may be missing
 		return jsonpatch.NewOperation("add", path, []any{value})
@@ -120,7 +120,7 @@ func New(mgr manager.Manager) (*extensionswebhook.Webhook, error) {
 		// Extensions are read from the API server. gardenlet writes the OperatingSystemConfig right
 		// after the status of the Extension has changed, when the manager's cache may be outdated.
 		Webhook: &admission.Webhook{
-			Handler:      &handler{nodes{clusters: mgr.GetClient(), extensions: mgr.GetAPIReader()}},
+			Handler:      &handler{unitSource{clusters: mgr.GetClient(), extensions: mgr.GetAPIReader()}},
 			RecoverPanic: ptr.To(true),
 		},
 	}, nil
@@ -137,8 +137,8 @@ var script = extensionsv1alpha1.File{
 	}},
 }
 
-// nodes determines the script and the unit for the nodes of a shoot, by the shoot's namespace.
-type nodes struct {
+// unitSource builds the unit for the nodes of the shoot in a namespace.
+type unitSource struct {
 	// clusters may read from the manager's cache.
 	clusters client.Reader
 	// extensions must not read from the manager's cache.
@@ -147,15 +147,15 @@ type nodes struct {
 
 // unit returns the unit for the caches that are listed in the status of the namespace's Extension.
 // It returns nil if the nodes must not change, and an error if the Extension has no status.
-func (n nodes) unit(ctx context.Context, namespace string) (*extensionsv1alpha1.Unit, error) {
-	shoot, err := n.shoot(ctx, namespace)
+func (u unitSource) unit(ctx context.Context, namespace string) (*extensionsv1alpha1.Unit, error) {
+	shoot, err := u.shoot(ctx, namespace)
 	if err != nil {
 		return nil, err
 	}
 	if !hasRunningNodes(shoot) {
 		return nil, nil
 	}
-	status, cleanUps, err := n.status(ctx, namespace)
+	status, cleanUps, err := u.status(ctx, namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -171,9 +171,9 @@ func (n nodes) unit(ctx context.Context, namespace string) (*extensionsv1alpha1.
 
 // shoot returns the Shoot of the namespace's Cluster. It decodes nothing else: the CloudProfile can
 // be 200 KiB, which would be most of the cost of a review.
-func (n nodes) shoot(ctx context.Context, namespace string) (*gardencorev1beta1.Shoot, error) {
+func (u unitSource) shoot(ctx context.Context, namespace string) (*gardencorev1beta1.Shoot, error) {
 	cluster := &extensionsv1alpha1.Cluster{}
-	if err := n.clusters.Get(ctx, client.ObjectKey{Name: namespace}, cluster); err != nil {
+	if err := u.clusters.Get(ctx, client.ObjectKey{Name: namespace}, cluster); err != nil {
 		return nil, fmt.Errorf("reading cluster %s: %w", namespace, err)
 	}
 	shoot, err := extensions.ShootFromCluster(cluster)
@@ -186,18 +186,18 @@ func (n nodes) shoot(ctx context.Context, namespace string) (*gardencorev1beta1.
 	return shoot, nil
 }
 
-// hasRunningNodes returns false if the shoot is being deleted or hibernated. Its nodes must not
-// change in this case. A shoot that was created hibernated has no endpoints yet.
+// hasRunningNodes returns false if the shoot is being deleted or hibernated. In this case, its
+// nodes must not change. A shoot that was created hibernated has no endpoints yet.
 func hasRunningNodes(shoot *gardencorev1beta1.Shoot) bool {
 	return shoot.DeletionTimestamp == nil && !v1beta1helper.HibernationIsEnabled(shoot)
 }
 
 // status returns the providerStatus of the namespace's Extension, and the number of clean-ups from
 // its state. It returns an error if there is no providerStatus.
-func (n nodes) status(ctx context.Context, namespace string) (*v1alpha3.RegistryStatus, int64, error) {
+func (u unitSource) status(ctx context.Context, namespace string) (*v1alpha3.RegistryStatus, int64, error) {
 	extension := &extensionsv1alpha1.Extension{}
 	key := client.ObjectKey{Namespace: namespace, Name: v1alpha3.ExtensionType}
-	if err := n.extensions.Get(ctx, key, extension); err != nil {
+	if err := u.extensions.Get(ctx, key, extension); err != nil {
 		return nil, 0, fmt.Errorf("reading extension %s: %w", key, err)
 	}
 	if extension.Status.ProviderStatus == nil {

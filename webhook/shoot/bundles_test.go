@@ -29,7 +29,7 @@ func TestCheckLimitsTotalSizeOfCABundles(t *testing.T) {
 		for i := range count {
 			caches = append(caches, fmt.Sprintf(`{"upstream":"r%d.test","caBundleSecretReferenceName":"ca"}`, i))
 		}
-		s := with(withConfig(strings.Join(caches, ",")), func(s *gardencorev1beta1.Shoot) {
+		s := edited(withConfig(strings.Join(caches, ",")), func(s *gardencorev1beta1.Shoot) {
 			s.Spec.Resources = []gardencorev1beta1.NamedResourceReference{
 				{Name: "ca", ResourceRef: autoscalingv1.CrossVersionObjectReference{APIVersion: "v1", Kind: "Secret", Name: "ca"}},
 			}

@@ -14,9 +14,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// relevantChange returns whether the update changes anything that the extension depends on. The
-// formatting of a config and the order of entries do not matter. If other updates were validated,
-// they would be rejected once a referenced Secret is deleted.
+// relevantChange returns whether the update changes anything that matters to the extension. The
+// formatting of a config and the order of entries do not matter. Other updates are not validated:
+// they would be rejected after a referenced Secret was deleted.
 func relevantChange(shoot, old *gardencorev1beta1.Shoot) bool {
 	names := referencedNames(shoot)
 	return !slices.EqualFunc(configs(shoot), configs(old), sameConfig) ||
@@ -24,7 +24,7 @@ func relevantChange(shoot, old *gardencorev1beta1.Shoot) bool {
 		len(shoot.Spec.Provider.Workers) == 0 && len(old.Spec.Provider.Workers) > 0
 }
 
-// configs returns the providerConfigs of all enabled entries of the extension. They may be nil.
+// configs returns the providerConfigs of the extension's enabled entries. An element may be nil.
 func configs(shoot *gardencorev1beta1.Shoot) [][]byte {
 	var raw [][]byte
 	for _, i := range extensionIndices(shoot) {
@@ -46,7 +46,7 @@ func sameConfig(now, before []byte) bool {
 	return err == nil && equality.Semantic.DeepEqual(config, old)
 }
 
-// targets returns the resourceRefs of the named entries of spec.resources.
+// targets returns the resourceRefs of the entries of spec.resources with these names.
 func targets(shoot *gardencorev1beta1.Shoot, names []string) map[string]autoscalingv1.CrossVersionObjectReference {
 	byName := map[string]autoscalingv1.CrossVersionObjectReference{}
 	for _, resource := range shoot.Spec.Resources {
@@ -92,7 +92,7 @@ func cachesThatCannotGrow(shoot *gardencorev1beta1.Shoot) []int {
 }
 
 // copySizes returns a copy of the old config in which the caches with these indices have the sizes
-// of the new one. The controller rejects sizes that are smaller than the real size of the volume.
+// of the new config. The controller rejects sizes below the real size of the volume.
 func copySizes(config, before *v1alpha3.RegistryConfig, indices []int) *v1alpha3.RegistryConfig {
 	before = before.DeepCopy()
 	for i := range before.Caches {

@@ -20,7 +20,7 @@ var extensionsPath = field.NewPath("spec", "extensions")
 
 // Check validates what a Shoot configures for the extension, and returns all errors with their
 // paths in the Shoot. If old is not nil, Check also validates the update from old to shoot, and
-// returns nil unless the update changes the extension's configuration, a referenced resource, or
+// returns nil unless the update changes the extension's configuration or a referenced resource, or
 // removes all workers. A Shoot that is being deleted, or in which the extension is disabled, is
 // always valid. A Secret that cannot be read is an error of type InternalError.
 func Check(ctx context.Context, shoot, old *gardencorev1beta1.Shoot, secrets Secrets) field.ErrorList {
@@ -49,18 +49,18 @@ func checkConfig(ctx context.Context, shoot, old *gardencorev1beta1.Shoot, path 
 	}
 	config, err := v1alpha3.DecodeConfig(raw)
 	if err != nil {
-		return below(path, v1alpha3.DecodeErrors(err))
+		return prefixPaths(path, v1alpha3.DecodeErrors(err))
 	}
 	before := appliedConfig(old)
 	if before != nil {
 		before = copySizes(config, before, cachesThatCannotGrow(old))
 	}
-	errs := below(path, v1alpha3.ValidateUpdate(config, before))
+	errs := prefixPaths(path, v1alpha3.ValidateUpdate(config, before))
 	return append(errs, checkReferences(ctx, shoot, config, path, secrets)...)
 }
 
-// below prefixes the paths of errs with path.
-func below(path *field.Path, errs field.ErrorList) field.ErrorList {
+// prefixPaths returns errs with path in front of their paths.
+func prefixPaths(path *field.Path, errs field.ErrorList) field.ErrorList {
 	for i, err := range errs {
 		copied := *err
 		if copied.Field == "" {
@@ -134,12 +134,12 @@ func checkReferences(
 			continue // Validate reports it
 		}
 		secret, invalid := checkReference(ctx, shoot, reference, secrets)
-		errs = append(errs, below(path, invalid)...)
+		errs = append(errs, prefixPaths(path, invalid)...)
 		if secret != nil && reference.Kind == v1alpha3.ReferenceCABundle {
 			bundles[reference.Upstream] = v1alpha3.CABundle(secret)
 		}
 	}
-	return append(errs, below(path, v1alpha3.ValidateCABundles(config, bundles))...)
+	return append(errs, prefixPaths(path, v1alpha3.ValidateCABundles(config, bundles))...)
 }
 
 // checkReference returns the referenced Secret, nil if missing or unknown, and all errors.

@@ -31,29 +31,28 @@ func withConfig(caches string) *gardencorev1beta1.Shoot {
 	return s
 }
 
-// with returns a changed copy.
-func with(s *gardencorev1beta1.Shoot, change func(*gardencorev1beta1.Shoot)) *gardencorev1beta1.Shoot {
+// edited returns a copy of the Shoot after the change.
+func edited(s *gardencorev1beta1.Shoot, change func(*gardencorev1beta1.Shoot)) *gardencorev1beta1.Shoot {
 	changed := s.DeepCopy()
 	change(changed)
 	return changed
 }
 
-// respelled returns withConfig(caches) with other formatting and another order of keys.
+// respelled is like withConfig, but formats the config differently and reorders its keys.
 func respelled(caches string) *gardencorev1beta1.Shoot {
-	return with(withConfig(caches), func(s *gardencorev1beta1.Shoot) {
+	return edited(withConfig(caches), func(s *gardencorev1beta1.Shoot) {
 		s.Spec.Extensions[1].ProviderConfig.Raw = []byte(`{ "caches": [` + caches + `],
 			"kind": "RegistryConfig", "apiVersion": "registry.extensions.gardener.cloud/v1alpha3" }`)
 	})
 }
 
-// refersToBoth adds the entries of spec.resources to which private and bundled refer. Their Secrets
-// do not exist.
+// refersToBoth adds the entries "creds" and "ca" to spec.resources. Their Secrets do not exist.
 func refersToBoth(s *gardencorev1beta1.Shoot) *gardencorev1beta1.Shoot {
-	return with(refersTo(s, "Secret", "absent"), func(s *gardencorev1beta1.Shoot) { s.Spec.Resources[0].Name = "ca" })
+	return edited(refersTo(s, "Secret", "absent"), func(s *gardencorev1beta1.Shoot) { s.Spec.Resources[0].Name = "ca" })
 }
 
 func refersTo(s *gardencorev1beta1.Shoot, kind, secret string) *gardencorev1beta1.Shoot {
-	return with(s, func(s *gardencorev1beta1.Shoot) {
+	return edited(s, func(s *gardencorev1beta1.Shoot) {
 		s.Spec.Resources = []gardencorev1beta1.NamedResourceReference{
 			{Name: "unrelated", ResourceRef: autoscalingv1.CrossVersionObjectReference{APIVersion: "v1", Kind: "ConfigMap", Name: "c"}},
 			{Name: "creds", ResourceRef: autoscalingv1.CrossVersionObjectReference{APIVersion: "v1", Kind: kind, Name: secret}},
@@ -61,8 +60,8 @@ func refersTo(s *gardencorev1beta1.Shoot, kind, secret string) *gardencorev1beta
 	})
 }
 
-// garden returns the Secrets of the namespace garden-dev.
-func garden(_ context.Context, key client.ObjectKey) (*corev1.Secret, error) {
+// gardenSecret returns a Secret of the namespace garden-dev.
+func gardenSecret(_ context.Context, key client.ObjectKey) (*corev1.Secret, error) {
 	immutable := key.Name != "mutable"
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}, Immutable: &immutable,
@@ -105,7 +104,7 @@ const (
 
 // failedWith returns the Shoot after an operation that failed with the error.
 func failedWith(s *gardencorev1beta1.Shoot, code gardencorev1beta1.ErrorCode, description string) *gardencorev1beta1.Shoot {
-	return with(s, func(s *gardencorev1beta1.Shoot) {
+	return edited(s, func(s *gardencorev1beta1.Shoot) {
 		s.Status.LastErrors = []gardencorev1beta1.LastError{{Description: "other"}, {Description: description, Codes: []gardencorev1beta1.ErrorCode{code}}}
 	})
 }
@@ -128,25 +127,25 @@ func TestCheck(t *testing.T) {
 		want       string // prefix of the only error, "" if valid
 	}{
 		"new, valid":                     {withConfig(plain), nil, ""},
-		"new, without the extension":     {with(withConfig(wrong), remove), nil, ""},
-		"new, disabled":                  {with(withConfig(wrong), disable), nil, ""},
+		"new, without the extension":     {edited(withConfig(wrong), remove), nil, ""},
+		"new, disabled":                  {edited(withConfig(wrong), disable), nil, ""},
 		"new, invalid":                   {withConfig(wrong), nil, configPath + ".caches[0].upstream: "},
 		"new, no caches":                 {withConfig(""), nil, configPath + ".caches: Required value"},
 		"new, unknown field":             {withConfig(`{"upstream":"a.test","tls":true}`), nil, configPath + ".caches[0].tls: Invalid value: unknown field"},
-		"new, no config":                 {with(withConfig(""), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[1].ProviderConfig = nil }), nil, configPath + ": Required value"},
-		"new, no JSON":                   {with(withConfig(""), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[1].ProviderConfig.Raw = []byte("{") }), nil, configPath + ": Invalid value"},
-		"new, workerless":                {with(withConfig(plain), workerless), nil, "spec.extensions[1].type: Forbidden"},
-		"new, workerless, disabled":      {with(with(withConfig(plain), workerless), disable), nil, ""},
-		"new, in deletion":               {with(withConfig(wrong), deleting), nil, ""},
-		"twice":                          {with(withConfig(plain), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[0] = s.Spec.Extensions[1] }), nil, "spec.extensions[1].type: Duplicate value"},
-		"twice, one of them disabled":    {with(withConfig(plain), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[0] = s.Spec.Extensions[1]; disable(s) }), nil, ""},
-		"invalid as before":              {with(withConfig(wrong), unrelated), withConfig(wrong), ""},
-		"invalid, in deletion":           {with(withConfig(wrong), deleting), withConfig(plain), ""},
+		"new, no config":                 {edited(withConfig(""), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[1].ProviderConfig = nil }), nil, configPath + ": Required value"},
+		"new, no JSON":                   {edited(withConfig(""), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[1].ProviderConfig.Raw = []byte("{") }), nil, configPath + ": Invalid value"},
+		"new, workerless":                {edited(withConfig(plain), workerless), nil, "spec.extensions[1].type: Forbidden"},
+		"new, workerless, disabled":      {edited(edited(withConfig(plain), workerless), disable), nil, ""},
+		"new, in deletion":               {edited(withConfig(wrong), deleting), nil, ""},
+		"twice":                          {edited(withConfig(plain), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[0] = s.Spec.Extensions[1] }), nil, "spec.extensions[1].type: Duplicate value"},
+		"twice, one of them disabled":    {edited(withConfig(plain), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[0] = s.Spec.Extensions[1]; disable(s) }), nil, ""},
+		"invalid as before":              {edited(withConfig(wrong), unrelated), withConfig(wrong), ""},
+		"invalid, in deletion":           {edited(withConfig(wrong), deleting), withConfig(plain), ""},
 		"becomes invalid":                {withConfig(wrong), withConfig(plain), configPath + ".caches[0].upstream"},
-		"becomes enabled and invalid":    {withConfig(wrong), with(withConfig(wrong), disable), configPath + ".caches[0].upstream"},
-		"becomes disabled":               {with(withConfig(wrong), disable), withConfig(wrong), ""},
-		"extension is added":             {withConfig(wrong), with(withConfig(wrong), remove), configPath + ".caches[0].upstream"},
-		"extension is removed":           {with(withConfig(wrong), remove), withConfig(wrong), ""},
+		"becomes enabled and invalid":    {withConfig(wrong), edited(withConfig(wrong), disable), configPath + ".caches[0].upstream"},
+		"becomes disabled":               {edited(withConfig(wrong), disable), withConfig(wrong), ""},
+		"extension is added":             {withConfig(wrong), edited(withConfig(wrong), remove), configPath + ".caches[0].upstream"},
+		"extension is removed":           {edited(withConfig(wrong), remove), withConfig(wrong), ""},
 		"volume shrinks":                 {withConfig(fiveGi), withConfig(tenGi), configPath + ".caches[0].volume.size: Invalid value: \"5Gi\": must not be less"},
 		"growth failed":                  {withConfig(fiveGi), failedWith(withConfig(tenGi), gardencorev1beta1.ErrorConfigurationProblem, "task failed: "+cannotGrow), ""},
 		"growth to the default failed":   {withConfig(fiveGi), failedWith(withConfig(plain), gardencorev1beta1.ErrorConfigurationProblem, cannotGrow), ""},
@@ -157,10 +156,10 @@ func TestCheck(t *testing.T) {
 		"growth failed, new class":       {withConfig(otherClass), failedWith(withConfig(tenGi), gardencorev1beta1.ErrorConfigurationProblem, cannotGrow), configPath + ".caches[0].volume.storageClassName"},
 		"something else failed":          {withConfig(fiveGi), failedWith(withConfig(tenGi), gardencorev1beta1.ErrorConfigurationProblem, "caches[0].upstream: Invalid value"), configPath + ".caches[0].volume.size"},
 		"growth failed, other code":      {withConfig(fiveGi), failedWith(withConfig(tenGi), gardencorev1beta1.ErrorInfraQuotaExceeded, cannotGrow), configPath + ".caches[0].volume.size"},
-		"volume, was disabled":           {withConfig(fiveGi), with(withConfig(tenGi), disable), ""},
-		"volume, was undecodable":        {withConfig(fiveGi), with(withConfig(tenGi), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[1].ProviderConfig.Raw[0] = '[' }), ""},
-		"workers are removed":            {with(withConfig(plain), workerless), withConfig(plain), "spec.extensions[1].type: Forbidden"},
-		"never had workers":              {with(withConfig(plain), workerless), with(withConfig(plain), workerless), ""},
+		"volume, was disabled":           {withConfig(fiveGi), edited(withConfig(tenGi), disable), ""},
+		"volume, was undecodable":        {withConfig(fiveGi), edited(withConfig(tenGi), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[1].ProviderConfig.Raw[0] = '[' }), ""},
+		"workers are removed":            {edited(withConfig(plain), workerless), withConfig(plain), "spec.extensions[1].type: Forbidden"},
+		"never had workers":              {edited(withConfig(plain), workerless), edited(withConfig(plain), workerless), ""},
 		"reference without entry":        {withConfig(private), nil, configPath + ".caches[0].secretReferenceName: Invalid value: \"creds\": must be the name of an entry of spec.resources"},
 		"refers to a ConfigMap":          {refersTo(withConfig(private), "ConfigMap", "good"), nil, configPath + ".caches[0].secretReferenceName: Invalid value: \"creds\": must refer to a Secret"},
 		"refers to a valid Secret":       {refersTo(withConfig(private), "Secret", "good"), nil, ""},
@@ -171,29 +170,29 @@ func TestCheck(t *testing.T) {
 		"only the resource changes":      {refersTo(withConfig(private), "Secret", "mutable"), refersTo(withConfig(private), "Secret", "good"), configPath + ".caches[0].secretReferenceName"},
 		"only the resource is removed":   {withConfig(private), refersTo(withConfig(private), "Secret", "good"), configPath + ".caches[0].secretReferenceName"},
 		"rotation":                       {refersTo(withConfig(private), "Secret", "good2"), refersTo(withConfig(private), "Secret", "good"), ""},
-		"Secret invalid meanwhile":       {with(refersTo(withConfig(private), "Secret", "mutable"), unrelated), refersTo(withConfig(private), "Secret", "mutable"), ""},
-		"Secret unreadable meanwhile":    {with(refersTo(withConfig(private), "Secret", "broken"), unrelated), refersTo(withConfig(private), "Secret", "broken"), ""},
-		"only the formatting changes meanwhile": {with(refersTo(respelled(private), "Secret", "absent"), unrelated),
+		"Secret invalid meanwhile":       {edited(refersTo(withConfig(private), "Secret", "mutable"), unrelated), refersTo(withConfig(private), "Secret", "mutable"), ""},
+		"Secret unreadable meanwhile":    {edited(refersTo(withConfig(private), "Secret", "broken"), unrelated), refersTo(withConfig(private), "Secret", "broken"), ""},
+		"only the formatting changes meanwhile": {edited(refersTo(respelled(private), "Secret", "absent"), unrelated),
 			refersTo(withConfig(private), "Secret", "absent"), ""},
-		"formatting and Secret change": {with(refersTo(respelled(private), "Secret", "mutable"), unrelated),
+		"formatting and Secret change": {edited(refersTo(respelled(private), "Secret", "mutable"), unrelated),
 			refersTo(withConfig(private), "Secret", "good"), configPath + ".caches[0].secretReferenceName"},
 		"formatting and a field change": {respelled(fiveGi), withConfig(tenGi), configPath + ".caches[0].volume.size"},
 		"a size in another unit meanwhile": {refersTo(withConfig(`{"upstream":"a.test","secretReferenceName":"creds","volume":{"size":"10240Mi"}}`), "Secret", "absent"),
 			refersTo(withConfig(`{"upstream":"a.test","secretReferenceName":"creds","volume":{"size":"10Gi"}}`), "Secret", "absent"), ""},
-		"same invalid JSON": {with(withConfig(plain), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[1].ProviderConfig.Raw = []byte("{"); unrelated(s) }),
-			with(withConfig(plain), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[1].ProviderConfig.Raw = []byte("{") }), ""},
-		"differently invalid JSON": {with(withConfig(plain), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[1].ProviderConfig.Raw = []byte("[") }),
-			with(withConfig(plain), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[1].ProviderConfig.Raw = []byte("{") }), configPath + ": Invalid value"},
-		"one of two is disabled": {with(withConfig(wrong), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[0] = s.Spec.Extensions[1]; disable(s) }),
-			with(withConfig(wrong), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[0] = s.Spec.Extensions[1] }), "spec.extensions[0].providerConfig.caches[0].upstream"},
-		"config is removed": {with(withConfig(plain), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[1].ProviderConfig = nil }), withConfig(plain), configPath + ": Required value"},
-		"resources in another order meanwhile": {with(refersToBoth(withConfig(private+","+bundled)), func(s *gardencorev1beta1.Shoot) { slices.Reverse(s.Spec.Resources) }),
+		"same invalid JSON": {edited(withConfig(plain), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[1].ProviderConfig.Raw = []byte("{"); unrelated(s) }),
+			edited(withConfig(plain), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[1].ProviderConfig.Raw = []byte("{") }), ""},
+		"differently invalid JSON": {edited(withConfig(plain), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[1].ProviderConfig.Raw = []byte("[") }),
+			edited(withConfig(plain), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[1].ProviderConfig.Raw = []byte("{") }), configPath + ": Invalid value"},
+		"one of two is disabled": {edited(withConfig(wrong), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[0] = s.Spec.Extensions[1]; disable(s) }),
+			edited(withConfig(wrong), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[0] = s.Spec.Extensions[1] }), "spec.extensions[0].providerConfig.caches[0].upstream"},
+		"config is removed": {edited(withConfig(plain), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[1].ProviderConfig = nil }), withConfig(plain), configPath + ": Required value"},
+		"resources in another order meanwhile": {edited(refersToBoth(withConfig(private+","+bundled)), func(s *gardencorev1beta1.Shoot) { slices.Reverse(s.Spec.Resources) }),
 			refersToBoth(withConfig(private + "," + bundled)), ""},
-		"another resource changes": {with(refersTo(withConfig(private), "Secret", "mutable"), func(s *gardencorev1beta1.Shoot) { s.Spec.Resources = s.Spec.Resources[1:] }),
+		"another resource changes": {edited(refersTo(withConfig(private), "Secret", "mutable"), func(s *gardencorev1beta1.Shoot) { s.Spec.Resources = s.Spec.Resources[1:] }),
 			refersTo(withConfig(private), "Secret", "mutable"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			secrets := garden
+			secrets := gardenSecret
 			if test.want == "" && strings.Contains(name, "meanwhile") {
 				secrets = noSecrets
 			}
@@ -211,7 +210,7 @@ func TestCheck(t *testing.T) {
 // TestCheckFindsEveryError checks that references are also validated if the config has another
 // error.
 func TestCheckFindsEveryError(t *testing.T) {
-	errs := shoot.Check(t.Context(), with(withConfig(wrong+","+private), workerless), nil, garden)
+	errs := shoot.Check(t.Context(), edited(withConfig(wrong+","+private), workerless), nil, gardenSecret)
 	want := []string{"spec.extensions[1].type", configPath + ".caches[0].upstream", configPath + ".caches[1].secretReferenceName"}
 	if len(errs) != len(want) {
 		t.Fatalf("got %v, want errors at %q", errs, want)
@@ -224,10 +223,10 @@ func TestCheckFindsEveryError(t *testing.T) {
 }
 
 func TestTextIsOneLine(t *testing.T) {
-	errs := shoot.Check(t.Context(), withConfig(`{"upstream":"a\nb"}`), nil, garden)
-	errs = append(errs, shoot.Check(t.Context(), with(withConfig(""), func(s *gardencorev1beta1.Shoot) {
+	errs := shoot.Check(t.Context(), withConfig(`{"upstream":"a\nb"}`), nil, gardenSecret)
+	errs = append(errs, shoot.Check(t.Context(), edited(withConfig(""), func(s *gardencorev1beta1.Shoot) {
 		s.Spec.Extensions[1].ProviderConfig.Raw = []byte("a: b\n\t- c\n")
-	}), nil, garden)...)
+	}), nil, gardenSecret)...)
 	if len(errs) != 2 {
 		t.Fatalf("got %v", errs)
 	}

@@ -55,8 +55,8 @@ func New(mgr manager.Manager) (*extensionswebhook.Webhook, error) {
 // validator adapts Check to the extension library.
 type validator struct{ secrets Secrets }
 
-// NewValidator returns a validator of Shoots. It gets Secrets one by one from reader, which should
-// not be a cache: a cache would contain every Secret of the garden, and might be outdated.
+// NewValidator returns a validator that gets Secrets one by one from reader. The reader should be
+// no cache: a cache would contain every Secret of the garden, and might be outdated.
 func NewValidator(reader client.Reader) extensionswebhook.Validator {
 	return &validator{secrets: func(ctx context.Context, key client.ObjectKey) (*corev1.Secret, error) {
 		secret := &corev1.Secret{}

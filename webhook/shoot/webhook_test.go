@@ -85,8 +85,8 @@ func TestWebhook(t *testing.T) {
 		"invalid":           {withConfig(wrong), nil, configPath + ".caches[0].upstream"},
 		"absent":            {refersTo(withConfig(private), "Secret", "absent"), nil, "garden-dev/absent, which does not exist"},
 		"shrinks":           {withConfig(fiveGi), withConfig(tenGi), "must not be less"},
-		"unrelated":         {with(withConfig(wrong), unrelated), withConfig(wrong), ""},
-		"without extension": {with(withConfig(wrong), remove), nil, ""},
+		"unrelated":         {edited(withConfig(wrong), unrelated), withConfig(wrong), ""},
+		"without extension": {edited(withConfig(wrong), remove), nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			response := handle(t, webhook, test.shoot, test.old)

@@ -82,7 +82,7 @@ are passed through. The command does not run in a shell: use bash -c for pipes a
 shell with a terminal use testbed shell.`,
 		Example: "  testbed exec worker2 -- crictl images\n" +
 			"  testbed exec worker -- bash -c 'cat /etc/containerd/certs.d/*/hosts.toml'",
-		ValidArgsFunction: complete(options, only(nodeNames)),
+		ValidArgsFunction: complete(options, firstOnly(nodeNames)),
 		Args: program.Args(func(_ *cobra.Command, args []string) error {
 			if args = withoutDashes(args); len(args) < 2 {
 				return errors.New("name a node and a command")
@@ -92,12 +92,12 @@ shell with a terminal use testbed shell.`,
 	}, options, shell.Exec)
 }
 
-// runs is a function that runs a program on a node or cluster and returns the program's exit code.
-type runs func(ctx context.Context, testbed *kind.Testbed, name string, args []string, streams shell.Streams) (int, error)
+// runFunc runs a program on a node or cluster and returns the program's exit code.
+type runFunc func(ctx context.Context, testbed *kind.Testbed, name string, args []string, streams shell.Streams) (int, error)
 
 // passThrough makes cmd a command that runs another program: all arguments after the first,
 // standard input, output and exit code are those of the program.
-func passThrough(cmd *cobra.Command, options *kind.Options, run runs) *cobra.Command {
+func passThrough(cmd *cobra.Command, options *kind.Options, run runFunc) *cobra.Command {
 	cmd.Flags().SetInterspersed(false) // flags after the first argument belong to the program
 	cmd.RunE = onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, args []string) error {
 		args = withoutDashes(args)
@@ -122,7 +122,7 @@ func newShellCommand(options *kind.Options) *cobra.Command {
 		Short: "Open a shell on a node; without a terminal, it reads commands from standard input",
 		Long: `Open a shell as root on a node of the seed or the shoot. The node's name can be short: worker2 is a
 node of the shoot, seed-control-plane is a node of the seed. The exit code is that of the shell.`,
-		ValidArgsFunction: complete(options, only(nodeNames)),
+		ValidArgsFunction: complete(options, firstOnly(nodeNames)),
 		Args:              program.Args(cobra.ExactArgs(1)),
 		RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, args []string) error {
 			argv, err := shell.Argv(cmd.Context(), testbed, args[0], term.IsTerminal(int(os.Stdin.Fd())))

@@ -34,7 +34,7 @@ func TestNextSaysWhatIsCached(t *testing.T) {
 		"The testbed is up: pulls of one.upstream.test go direct.\n":                                                                                   direct,
 		"The testbed is up: the Shoot is from ":                                                                                                        manifest,
 	} {
-		if next := next(kindtest.Configured(t, t.TempDir(), config)); !strings.Contains(next, want) {
+		if next := nextSteps(kindtest.Configured(t, t.TempDir(), config)); !strings.Contains(next, want) {
 			t.Errorf("want %q in:\n%s", want, next)
 		}
 	}
@@ -53,7 +53,7 @@ func TestNextNamesTheTestbed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			next := next(testbed)
+			next := nextSteps(testbed)
 			if !strings.Contains(next, tc.want) || strings.Contains(next, tc.not) {
 				t.Errorf("want %q and not %q in:\n%s", tc.want, tc.not, next)
 			}

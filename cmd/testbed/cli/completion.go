@@ -37,13 +37,13 @@ func newCompletionCommand() *cobra.Command {
 	}
 }
 
-// names returns the possible values of an argument, given the arguments before it. It runs each
-// time the user presses Tab, so it must not ask the Docker Engine or a cluster. It only reads the
-// files of the testbed. Without files, the testbed has the default configuration.
-type names func(testbed *kind.Testbed, before []string) []string
+// suggest returns the possible values of an argument, given the arguments before it. The function
+// runs each time the user presses Tab, so it reads the files of the testbed, but does not ask the
+// Docker Engine or a cluster. Without files, the testbed has the default configuration.
+type suggest func(testbed *kind.Testbed, before []string) []string
 
 // complete suggests the names that begin with the typed word and are not arguments yet.
-func complete(options *kind.Options, of names) cobra.CompletionFunc {
+func complete(options *kind.Options, of suggest) cobra.CompletionFunc {
 	return func(_ *cobra.Command, before []string, word string) ([]string, cobra.ShellCompDirective) {
 		testbed, err := kind.New(*options)
 		if err != nil {
@@ -55,14 +55,14 @@ func complete(options *kind.Options, of names) cobra.CompletionFunc {
 	}
 }
 
-func completeFlag(cmd *cobra.Command, flag string, options *kind.Options, of names) {
+func completeFlag(cmd *cobra.Command, flag string, options *kind.Options, of suggest) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, complete(options, of)); err != nil {
 		panic(err) // the command has no such flag
 	}
 }
 
-// only limits names to the first argument. For the arguments after it, there are no suggestions.
-func only(of names) names {
+// firstOnly makes suggestions for the first argument, and none for the arguments after it.
+func firstOnly(of suggest) suggest {
 	return func(testbed *kind.Testbed, before []string) []string {
 		if len(before) > 0 {
 			return nil

@@ -79,7 +79,7 @@ it. Ctrl-C detaches Delve, and the process continues. The testbed must run a deb
 "make dev ARGS=--profile=debug" in docs/inner-loop.md. Use "make debug" to build Delve and run this
 command.`,
 		Example:           "  testbed debug extension\n  testbed debug cache/alpha --port 4001",
-		ValidArgsFunction: complete(options, only(debugNames)),
+		ValidArgsFunction: complete(options, firstOnly(debugNames)),
 		Args:              program.Args(cobra.ExactArgs(1)),
 		PreRunE: func(_ *cobra.Command, args []string) (err error) {
 			target, err = spec.ParseTarget(args[0])

@@ -61,7 +61,7 @@ func newFaultAddCommand(options *kind.Options) *cobra.Command {
 	for _, option := range spec.Options() {
 		flags[option.Name] = cmd.Flags().StringArray(option.Name, nil, option.Usage)
 	}
-	cmd.Flags().BoolVar(&wait, "wait", false, "wait until the fault ends or Ctrl-C, then delete it")
+	cmd.Flags().BoolVar(&wait, "wait", false, "wait until the fault ends or Ctrl-C, then delete the fault")
 	return withDryRun(cmd, options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) ([]string, error) {
 		if err := testbed.AttachRunning(cmd.Context()); err != nil {
 			return nil, err

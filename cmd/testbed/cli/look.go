@@ -59,10 +59,10 @@ func newTraceCommand(options *kind.Options) *cobra.Command {
 		Use:   "trace IMAGE",
 		Short: "Print the requests between nodes, caches and upstreams during the pulls of an image",
 		Long: `Print the requests of nodes to caches and upstreams, and of caches to upstreams, during the pulls of
-an image, with status, bytes and seconds, and the requests that a node abandoned. It starts no pull:
-it reads the logs of containerd, caches and upstreams.
+an image, with status, bytes and seconds, and the requests that a node abandoned. This starts no
+pull: it reads the logs of containerd, caches and upstreams.
 
-It prints past pulls (--since), then running pulls live until they end, or with -f until Ctrl-C.
+trace prints past pulls (--since), then running pulls live until they end, or with -f until Ctrl-C.
 Logs do not show for which node a cache asked the upstream.`,
 		Example: "  testbed trace alpha.upstream.test/shop/web:v1\n  testbed trace -f --since 0 alpha.upstream.test/shop/web",
 		Args:    program.Args(cobra.ExactArgs(1)),
@@ -117,8 +117,8 @@ func newExportCommand(options *kind.Options) *cobra.Command {
 		Short: "Write a folder and a .tar.gz with everything needed to find the cause of a problem",
 		Long: `Write a bundle to a folder: findings, a timeline over all sources, versions, hosts.toml, units and
 journals of the nodes, objects and events, metrics now and at the previous export, logs, access logs
-of the upstreams, and active faults. Read index.md first. It also works if only parts of the testbed
-run. Secrets are listed without their data.
+of the upstreams, and active faults. Read index.md first. The command also works if only parts of
+the testbed run. Secrets are listed without their data.
 
 The folder is created; a previous bundle in it is replaced. DIR.tar.gz has the same files, to attach
 to an issue. The paths of index.md and of the archive are printed.`,

@@ -53,7 +53,7 @@ func newMutateClearCommand(options *kind.Options) *cobra.Command {
 	}, options, planPlant)
 }
 
-// plant updates a running testbed to a build with the bug in args, or to one without a bug.
+// plant updates a running testbed to a build with the bug in args or, without args, with none.
 func plant(cmd *cobra.Command, testbed *kind.Testbed, args []string) error {
 	if err := plantedbugs.Plant(testbed, strings.Join(args, "")); err != nil {
 		return program.Usage(err)

@@ -47,7 +47,7 @@ and each layer, it prints who served this part:
 
   cache hit   a cache, from its store, without a request to the upstream
   cache miss  a cache, after it fetched the part from the upstream
-  upstream    the upstream itself; a fallback if the node has a mirror
+  upstream    the upstream itself; if the node has a mirror, containerd fell back to the upstream
   node        nobody: the node already had it
   missing     nobody: the pull failed
 
@@ -71,7 +71,7 @@ exit code is 1 if a pull fails.`,
 	flags := cmd.Flags()
 	flags.StringVar(&pulls.Node, "node", "", "the worker that pulls: its name, or the last part of that name (default: the first worker)")
 	flags.BoolVar(&pulls.All, "all", false, "pull on all workers")
-	flags.IntVar(&pulls.Times, "times", 1, "how often each node pulls")
+	flags.IntVar(&pulls.Times, "times", 1, "how many times each node pulls the image")
 	flags.IntVar(&pulls.Parallel, "parallel", 1, "how many nodes pull at the same time")
 	flags.BoolVar(&pulls.Fresh, "fresh", false, "remove the image from the node before each pull")
 	flags.DurationVar(&pulls.Timeout, "timeout", pull.DefaultTimeout, "how long one pull may take")

@@ -37,7 +37,7 @@ Command lines are printed to standard error when they run, verdicts to standard 
 of the commands is stored in ` + transcripts + `; the name of the file is printed first. The
 verdict "known" means that the bug is not fixed yet, for a known reason. It is not a failure.
 
-Each bug replaces the Shoot of the testbed with its own and removes all faults, before and after.
+Each bug replaces the Shoot of the testbed with its own. Before and after, all faults are removed.
 At the end the previous Shoot is applied again; its caches may be empty. If there was no Shoot, or
 the Shoot was hibernated, the Shoot of the last bug stays. Bugs need the default testbed: two
 workers, the default upstreams and the default prefix. The exit code is 1 if a verdict is unexpected.`,

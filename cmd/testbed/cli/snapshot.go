@@ -20,7 +20,7 @@ func newSnapshotCommand(options *kind.Options) *cobra.Command {
 		"print what would be stored, and store nothing", snapshot.Save)
 	restore := newSnapshotCopyCommand(options, "restore NAME", "Replace the content of the caches with a snapshot, and restart them",
 		"check whether the snapshot can be restored, and change nothing", snapshot.Restore)
-	restore.ValidArgsFunction = complete(options, only(snapshotNames))
+	restore.ValidArgsFunction = complete(options, firstOnly(snapshotNames))
 	return group(&cobra.Command{
 		Use:   "snapshot",
 		Short: "Save and restore the content of the caches",
@@ -68,7 +68,7 @@ func newSnapshotDeleteCommand(options *kind.Options) *cobra.Command {
 	return withDryRun(&cobra.Command{
 		Use:               "delete NAME",
 		Short:             "Delete a snapshot",
-		ValidArgsFunction: complete(options, only(snapshotNames)),
+		ValidArgsFunction: complete(options, firstOnly(snapshotNames)),
 		Args:              program.Args(cobra.ExactArgs(1)),
 		RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, args []string) error {
 			if err := snapshot.Delete(testbed, args[0]); err != nil {

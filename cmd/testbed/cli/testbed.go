@@ -61,7 +61,7 @@ lists the changes, and prints the configuration with its defaults.`,
 			if err := bringup.Up(cmd.Context(), testbed); err != nil {
 				return err
 			}
-			_, err = fmt.Fprint(cmd.ErrOrStderr(), next(testbed))
+			_, err = fmt.Fprint(cmd.ErrOrStderr(), nextSteps(testbed))
 			return err
 		}),
 	}
@@ -72,8 +72,8 @@ lists the changes, and prints the configuration with its defaults.`,
 	return cmd
 }
 
-// readConfiguration reads the configuration file, and checks the manifest that the file names. For
-// an empty name it returns nil.
+// readConfiguration reads the configuration file, and checks the manifest to which the file refers.
+// For an empty name it returns nil.
 func readConfiguration(name string, stdin io.Reader) (read *configuration.Testbed, err error) {
 	switch name {
 	case "":
@@ -94,9 +94,9 @@ func readConfiguration(name string, stdin io.Reader) (read *configuration.Testbe
 	return read, nil
 }
 
-// next returns suggestions for the next commands. Make targets use the default testbed, so for
-// another prefix it suggests no targets.
-func next(t *kind.Testbed) string {
+// nextSteps returns suggestions for the next commands. Make targets use the default testbed, so for
+// another prefix none is suggested.
+func nextSteps(t *kind.Testbed) string {
 	status, down := "make status", "make down"
 	prove := "  make e2e KEEP=1                run the scenarios, and keep the testbed\n"
 	if t.Prefix != kind.DefaultPrefix {

@@ -1,5 +1,5 @@
 // Package objects encodes Kubernetes objects as YAML for golden files and reads objects from the
 // golden files of charts.
 //
-// It is for tests only and must not depend on the purpose of the objects.
+// Only tests may import the package. It must work for all objects and charts.
 package objects

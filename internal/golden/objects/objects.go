@@ -18,8 +18,8 @@ import (
 const valuesSuffix = ".values.yaml"
 
 // Containers reads the golden files <case>.yaml of a chart, which are rendered with
-// <case>.values.yaml. It returns the container of each file's Deployment, keyed by case. The test
-// fails if a file has no Deployment with a single container.
+// <case>.values.yaml. The result is the container of each file's Deployment, keyed by case. The
+// test fails if a file has no Deployment with a single container.
 func Containers(t testing.TB, folder string) map[string]corev1.Container {
 	t.Helper()
 	cases, err := filepath.Glob(filepath.Join(folder, "*"+valuesSuffix))

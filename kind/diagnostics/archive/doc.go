@@ -1,4 +1,4 @@
 // Package archive packs a folder into one .tar.gz, to attach it to an issue.
 //
-// It must not know what is in the folder.
+// It must not contain code for particular files.
 package archive

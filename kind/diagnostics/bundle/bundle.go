@@ -114,8 +114,8 @@ func text(files fs.FS, name string) string {
 	return strings.TrimSpace(string(content))
 }
 
-// Parse calls parse for each line of a file, without surrounding white space. It returns the values
-// for which parse returned true. If the file cannot be read, it returns no values.
+// Parse calls the function parse for each line of a file, without surrounding white space. It
+// returns the values for which the function returned true, or no values if the file cannot be read.
 func Parse[T any](files fs.FS, name string, parse func(line string) (T, bool)) []T {
 	var all []T
 	for line := range strings.Lines(text(files, name)) {

@@ -91,7 +91,7 @@ func (c Cluster) CacheService(upstream string) (corev1.Service, bool) {
 	return find(c.CacheServices(), func(s corev1.Service) bool { return s.Annotations[v1alpha3.AnnotationUpstream] == upstream })
 }
 
-// Hibernated reports whether the first Shoot is or will be hibernated. Its machines then stop.
+// Hibernated reports whether the first Shoot is or will be hibernated: then its machines stop.
 func (b *Bundle) Hibernated() bool {
 	for _, cluster := range b.Seed.Clusters {
 		var shoot struct {
@@ -108,7 +108,7 @@ func (b *Bundle) Hibernated() bool {
 // Cached is an upstream and the endpoint of its cache.
 type Cached struct{ Upstream, Endpoint string }
 
-// Cached returns the caches that the status of the first Shoot's Extension lists.
+// Cached returns the caches in the status of the first Shoot's Extension.
 func (b *Bundle) Cached() []Cached {
 	for _, extension := range b.Seed.Extensions {
 		if extension.Namespace != ShootNamespace || extension.Spec.Type != v1alpha3.ExtensionType {
@@ -138,7 +138,7 @@ type Upstream struct {
 	Host string
 	// State is the status of its container, as the engine prints it; "" if it is unknown.
 	State string
-	// Records are its requests, sorted by the end of the response. Damaged lines are skipped.
+	// Records are the requests, sorted by the end of their responses. Damaged lines are skipped.
 	Records accesslog.Records
 }
 

@@ -45,7 +45,7 @@ type objects struct {
 	extension  extensionsv1alpha1.Extension
 	cluster    *extensionsv1alpha1.Cluster
 	deployment appsv1.Deployment
-	// files replaces the content of files that are written from the objects; "" removes a file.
+	// files maps names to contents, and overrides the files of the objects. "" removes a file.
 	files map[string]string
 }
 

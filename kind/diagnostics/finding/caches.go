@@ -124,7 +124,7 @@ func claims(b *bundle.Bundle) []Finding {
 	return all
 }
 
-// endpoints reports a Service without a ready endpoint. kube-proxy refuses connections to it.
+// endpoints reports a Service without a ready endpoint. Connections to such a Service are refused.
 func endpoints(b *bundle.Bundle, service corev1.Service) []Finding {
 	for _, slice := range b.Shoot.EndpointSlices {
 		if slice.Namespace != service.Namespace || slice.Labels[discoveryv1.LabelServiceName] != service.Name {

@@ -82,8 +82,8 @@ func hostsFile(b *bundle.Bundle, node bundle.Node, mirror hostsfile.Mirror) []Fi
 	return content(b, node, mirror, file, name)
 }
 
-// stale reports an address in a hosts.toml that belongs to another cache or to no Service. Without
-// a Service there is no answer, so each request of containerd waits for a dial timeout.
+// stale reports a hosts.toml with the address of another cache, or with one that no Service has. An
+// address without a Service does not answer: each request of containerd waits for a dial timeout.
 func stale(b *bundle.Bundle, mirror hostsfile.Mirror, file, name string) []Finding {
 	if !b.Shoot.Known {
 		return nil

@@ -13,8 +13,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// slowAnswer is the time in seconds after which an answer of an upstream counts as slow. Upstreams
-// run on the same machine.
+// slowAnswer is the time in seconds after which an answer of an upstream counts as slow.
 const slowAnswer = 5.0
 
 // upstreams reports upstreams that are not running, and recent answers that failed or were slow.
@@ -73,7 +72,7 @@ var writeErrors = []struct {
 	},
 }
 
-// writeError matches the error that Go returns for a write to the volume.
+// writeError matches the error that Go returns for a failed write to the volume.
 func writeError(why string) *regexp.Regexp {
 	return regexp.MustCompile(`\b(mkdir|rename|write|unlinkat) /var/lib/registry\b[^:]*: ` + why)
 }

@@ -2,6 +2,6 @@
 // both clusters, journals of nodes, access logs of upstreams, logs of caches, the extension,
 // gardener-resource-manager and gardenlet, and injected faults.
 //
-// It keeps only the lines that matter for pulls. Its only input is a bundle. It must know neither
-// how a bundle is collected nor what counts as a problem.
+// It keeps only the lines that matter for pulls. Its only input is a bundle. It must import neither
+// package diagnostics, which collects bundles, nor package finding, which finds problems in them.
 package timeline

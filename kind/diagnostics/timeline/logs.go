@@ -124,15 +124,15 @@ func nodeAgentRelevant(line logline.Line) bool {
 		strings.HasPrefix(line.Message, "Successfully restarted unit")
 }
 
-// startWarnings matches the warnings of every start of a cache. The pattern starts matches the
-// messages that report a successful start.
+// startWarnings matches the warnings that a cache logs at every start. startMessages matches the
+// messages about a successful start.
 var (
 	startWarnings = regexp.MustCompile(`^(Registry does not implement|.*OTEL)`)
-	starts        = regexp.MustCompile(`^(listening on|Registry configured as a proxy cache)`)
+	startMessages = regexp.MustCompile(`^(listening on|Registry configured as a proxy cache)`)
 )
 
 func cacheRelevant(line logline.Line) bool {
-	return !startWarnings.MatchString(line.Message) && (notInfo(line) || starts.MatchString(line.Message))
+	return !startWarnings.MatchString(line.Message) && (notInfo(line) || startMessages.MatchString(line.Message))
 }
 
 func notInfo(line logline.Line) bool { return line.Level != logline.Info }

@@ -105,11 +105,11 @@ func pulls(b *bundle.Bundle, node bundle.Node) []Entry {
 	return all
 }
 
-// slow is the time in seconds after which an answer of an upstream counts as slow.
-const slow = 1.0
+// slowAnswer is the time in seconds after which an answer of an upstream counts as slow.
+const slowAnswer = 1.0
 
-// upstreams returns the requests that failed, were aborted, were changed by a fault, or were slow.
-// It also returns each request for a manifest that a node sent, since that pull bypassed the cache.
+// upstreams returns entries for requests that failed, were aborted or changed by a fault, or were
+// slow, and for each manifest that a node requested, since that pull bypassed the cache.
 func upstreams(b *bundle.Bundle) []Entry {
 	var all []Entry
 	for _, upstream := range b.Upstreams {
@@ -117,7 +117,7 @@ func upstreams(b *bundle.Bundle) []Entry {
 		for _, r := range upstream.Records.Pulls() {
 			bad := Failed(r)
 			direct := r.Asker == accesslog.AskerNode && r.Kind == accesslog.KindManifest
-			if !bad && !direct && r.Seconds < slow {
+			if !bad && !direct && r.Seconds < slowAnswer {
 				continue
 			}
 			entry := Entry{

@@ -6,6 +6,6 @@
 // its own bounding set. If CAP_SYS_RESOURCE is one of them, it also raises a negative oom_score_adj
 // to 0. It then executes runc with the same arguments.
 //
-// It knows only runc's command line and the OCI runtime specification. It must not know Docker,
-// kind or the testbed.
+// The shim uses only runc's command line and the OCI runtime specification. Nothing in it is
+// specific to Docker, kind or the testbed.
 package main

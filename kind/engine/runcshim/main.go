@@ -23,8 +23,8 @@ func main() {
 	}
 }
 
-// run restricts the document that runc would read for args, and replaces this process with runc. It
-// returns only on failure.
+// run restricts the document that runc would read for args, and replaces this process with runc.
+// Only a failure makes run return.
 func run(args []string) error {
 	runc, err := exec.LookPath("runc")
 	if err != nil {

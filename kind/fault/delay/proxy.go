@@ -17,8 +17,8 @@ const (
 	chunksHeld = 256
 )
 
-// Serve forwards connections to the address target until ctx ends. It forwards requests at once.
-// The delay of an answer does not depend on its size.
+// Serve forwards connections to the address target until ctx ends. It delays answers, but not
+// requests. The delay of an answer does not depend on its size.
 func Serve(ctx context.Context, listener net.Listener, target string, delay time.Duration) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var open sync.WaitGroup

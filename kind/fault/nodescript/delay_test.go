@@ -51,7 +51,7 @@ func TestDelay(t *testing.T) {
 	}
 }
 
-// TestDelayWithoutProxy checks that list ends the fault if the proxy has ended, because then no
+// TestDelayWithoutProxy checks that `list` ends the fault if the proxy has ended, because then no
 // connection can succeed.
 func TestDelayWithoutProxy(t *testing.T) {
 	n := newNode(t)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestLook checks that look lists only active faults. It must not change other faults: those that
-// have ended or have not begun.
+// TestLook checks that `look` lists only active faults, and leaves other faults as they are: one
+// that has ended, and one that is being deleted.
 func TestLook(t *testing.T) {
 	n := newNode(t)
 	look := func() []string { return n.listed(t, Look()) }

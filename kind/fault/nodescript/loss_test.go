@@ -55,7 +55,7 @@ func TestLoss(t *testing.T) {
 	if got := n.list(t); !slices.Equal(got, []string{"f1"}) {
 		t.Errorf("listed %v", got)
 	}
-	// Without an agent there is nothing to restore.
+	// Without gardener-node-agent there is nothing to restore.
 	if _, err := n.run(t, Join("f1")...); err != nil {
 		t.Error(err)
 	}

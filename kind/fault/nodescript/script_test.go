@@ -205,7 +205,7 @@ func TestUnit(t *testing.T) {
 	}
 }
 
-// TestStopped stops a real process.
+// TestStopped suspends a real process.
 func TestStopped(t *testing.T) {
 	n := newNode(t)
 	f := must(t, "cache/alpha", "stop", nil).Begin("f1", noon)

@@ -40,7 +40,7 @@ func Text(path, data string) Entry { return Entry{Path: path, Data: data, Mode: 
 func Executable(path, source string) Entry { return Entry{Path: path, Source: source, Mode: 0o755} }
 
 // withParents returns the entries sorted by path, each path once (the last one wins), and adds
-// missing parent folders: without them, the engine would choose their mode.
+// missing parent folders, whose mode the engine would otherwise choose.
 func withParents(entries []Entry) []Entry {
 	all := map[string]Entry{}
 	for _, e := range entries {

@@ -2,5 +2,5 @@
 // programs nor Debian packages: files of kind's Go module, the effects of its Dockerfile, the base
 // spec of containers, and the manifest of the default StorageClass.
 //
-// It must not know how an image is built, or where its inputs are.
+// It neither builds images nor locates its inputs: callers pass the folders.
 package kindbase

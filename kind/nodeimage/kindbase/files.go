@@ -22,8 +22,8 @@ import (
 const containerdConfigFile = "/etc/containerd/config.toml"
 
 // Files returns the files of kind's base image, including those that RUN lines of the Dockerfile
-// create, and the sandbox image that kind's containerd configuration names. kindDir is the folder
-// of kind's module.
+// create, and the sandbox image in kind's containerd configuration. kindDir is the folder of kind's
+// module.
 func Files(kindDir, kubernetesVersion string) (entries []filetree.Entry, sandboxImage string, err error) {
 	files, err := baseFiles(os.DirFS(filepath.Join(kindDir, "images/base/files")))
 	if err != nil {
@@ -44,7 +44,7 @@ func Files(kindDir, kubernetesVersion string) (entries []filetree.Entry, sandbox
 	return append(files, filetree.Text("/kind/version", kubernetesVersion), filetree.Text(containerdConfigFile, config)), sandboxImage, nil
 }
 
-// settings are other files and folders from RUN lines of kind's Dockerfile, and the testbed's own.
+// settings are the files and folders from other RUN lines of the Dockerfile, and the testbed's own.
 var settings = []filetree.Entry{
 	// containerd, the kubelet and gardener-node-agent collect garbage less often. The testbed has more
 	// spare memory than spare CPU time.
@@ -156,8 +156,8 @@ func containerdConfig(base string) (config, sandboxImage string, err error) {
 
 // ContainerSpec returns a file for the node: the output of `ctr oci spec` without resource limits,
 // as in kind's Dockerfile. Kind also adds a hook that hides the product name and UUID of the host
-// from containers. This file has no hook: it would start six processes per container, and no
-// program of the testbed reads these values.
+// from containers. This file does not have the hook, which would start six processes per container:
+// no program of the testbed reads these values.
 func ContainerSpec(generated string) (filetree.Entry, error) {
 	var spec map[string]any
 	if err := json.Unmarshal([]byte(generated), &spec); err != nil {

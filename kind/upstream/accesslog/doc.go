@@ -2,6 +2,6 @@
 // how many bytes were sent. It also counts and filters such records. With the records, scenarios
 // prove that a pull came from a cache.
 //
-// It consists of a plain HTTP middleware, and of functions that depend only on their arguments. It
-// must not know containers, clusters, or which registry it serves.
+// It consists of a plain HTTP middleware, and of functions that use only their arguments. It must
+// not access containers or clusters, or contain code for a particular registry.
 package accesslog

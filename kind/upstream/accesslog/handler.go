@@ -13,10 +13,10 @@ import (
 	"github.com/felixge/httpsnoop"
 )
 
-// SettlePath is a path that the Log answers itself. It answers when all requests that arrived
-// earlier have ended and were recorded, and then records this request too. A reader requests the
-// path with a unique query. When the reader finds the record of that request, it has read all
-// records before it.
+// SettlePath is a path that the Log answers itself, when all requests that arrived earlier have
+// ended and were recorded. Then the Log records this request too. A reader requests the path with a
+// unique query. When the reader finds the record of that request, it has read all records of
+// earlier requests.
 const SettlePath = "/-/settle"
 
 // Log records the requests to a registry.
@@ -92,7 +92,7 @@ func (l *Log) snapshot() []chan struct{} {
 type exchange struct {
 	log *Log
 	// done is closed when readers of the log no longer have to wait for the request. It is nil while
-	// the request is held. The lock of log guards it.
+	// the request is held. The lock of log guards done.
 	done   chan struct{}
 	faults []string
 }

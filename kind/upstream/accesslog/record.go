@@ -53,7 +53,7 @@ type Record struct {
 	Aborted bool `json:"aborted,omitempty"`
 	// Faults are the IDs of the faults that changed the response.
 	Faults []string `json:"faults,omitempty"`
-	// Authorization is set if the request had credentials of any kind. They are never recorded.
+	// Authorization is set if the request had credentials of any kind, which are never recorded.
 	Authorization bool   `json:"authorization,omitempty"`
 	UserAgent     string `json:"userAgent"`
 	RemoteAddr    string `json:"remoteAddr"`

@@ -2,5 +2,5 @@
 // absolute URI, opens tunnels for CONNECT, and records both in an access log, which shows who used
 // the proxy.
 //
-// It must not know who starts or uses it, and stores nothing.
+// It stores nothing.
 package outbound

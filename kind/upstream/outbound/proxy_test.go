@@ -31,7 +31,7 @@ func (r *records) Write(line []byte) (int, error) {
 	return r.Buffer.Write(line)
 }
 
-// start returns the address of a proxy, and a function that reads the proxy's log.
+// start starts a proxy. It returns the proxy's address and a function that reads the proxy's log.
 func start(t *testing.T) (address *url.URL, read func() accesslog.Records) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -126,7 +126,7 @@ func TestTunnel(t *testing.T) {
 			t.Errorf("status %d, %s", status, body)
 		}
 	}
-	// The tunnel is still open: its record must not wait for its end.
+	// The tunnel must have a record although it is still open.
 	all := log()
 	if len(all) != 1 || all[0].Method != http.MethodConnect || all[0].Host != host || all[0].Status != http.StatusOK {
 		t.Errorf("records %+v", all)

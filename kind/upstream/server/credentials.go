@@ -91,9 +91,9 @@ func (c Credentials) match(username, password string) bool {
 	return same(c.Username, username)&same(c.Password, password) == 1
 }
 
-// accessType is the name of this access controller in distribution's configuration. It replaces
-// distribution's "htpasswd", whose file cannot represent every user name and whose hashes cover
-// only the first 72 bytes of a password.
+// accessType is the name of this access controller in distribution's configuration. The
+// controller replaces distribution's "htpasswd", whose file cannot represent every user name and
+// whose hashes cover only the first 72 bytes of a password.
 const accessType = "testbed"
 
 const realm = "upstream registry of the testbed"
@@ -128,7 +128,7 @@ func (a access) Authorized(r *http.Request, _ ...auth.Access) (*auth.Grant, erro
 	if !slices.ContainsFunc(accepted, func(c Credentials) bool { return c.match(username, password) }) {
 		return nil, challenge{auth.ErrAuthenticationFailure}
 	}
-	// Distribution logs the user name.
+	// Distribution logs this name, so it is not the one from the client.
 	return &auth.Grant{User: auth.UserInfo{Name: "known"}}, nil
 }
 

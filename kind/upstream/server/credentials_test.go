@@ -32,7 +32,7 @@ var awkward = []Credentials{
 	{[]byte("long"), []byte(strings.Repeat("p", 100) + "1")},
 }
 
-// protectedRegistry is a registry that requires the credentials in a file.
+// protectedRegistry starts a registry that requires the credentials in a file.
 func protectedRegistry(t *testing.T, credentials Credentials) (u upstream, path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "credentials.json")
@@ -177,7 +177,7 @@ func TestProtectedRegistryKeepsSecrets(t *testing.T) {
 	}
 }
 
-// throughCache is distribution's pull-through cache of a registry.
+// throughCache starts distribution's pull-through cache of a registry.
 func throughCache(t *testing.T, of upstream, credentials Credentials) upstream {
 	t.Helper()
 	settings := fmt.Sprintf("version: 0.1\nstorage: {filesystem: {rootdirectory: %q}}\nproxy: {remoteurl: %q}\n", t.TempDir(), of.URL)

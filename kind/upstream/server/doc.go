@@ -1,6 +1,6 @@
 // Package server runs in an upstream container: a real distribution registry on the file system,
 // behind an access log, with an HTTP and an HTTPS port.
 //
-// It must not know who starts it or who pulls from it. It is part of a small static binary, so it
-// imports no clients of container engines and Kubernetes.
+// It is part of a small static binary, so it imports no clients of container engines and
+// Kubernetes.
 package server

@@ -135,8 +135,8 @@ func (d injection) answer(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// requireCredentials requires the credentials of the fault by HTTP basic authentication. It does
-// not change admitted requests, so the access log notes the fault only for rejected ones.
+// requireCredentials requires the credentials of the fault by HTTP basic authentication. Admitted
+// requests do not change, so the access log notes the fault only for rejected ones.
 func (d injection) requireCredentials(next http.Handler) http.Handler {
 	d.Status, d.Body = http.StatusUnauthorized, http.StatusText(http.StatusUnauthorized)+"\n"
 	d.Header = http.Header{"Www-Authenticate": {fmt.Sprintf("Basic realm=%q", realm)}}
@@ -151,7 +151,7 @@ func (d injection) requireCredentials(next http.Handler) http.Handler {
 	})
 }
 
-// clearedInterval is how often a delayed response checks whether its fault was cleared.
+// clearedInterval is the time between checks whether the fault of a delayed response is cleared.
 const clearedInterval = 100 * time.Millisecond
 
 // delay delays the response. If the client disconnects, the request is recorded as aborted.
@@ -177,7 +177,7 @@ func (d injection) wait(ctx context.Context) bool {
 }
 
 // waitUntil is like wait, but the delay ends when the channel over delivers or is closed. If over
-// is nil, it waits until the fault or ctx ends.
+// is nil, waitUntil waits until the fault or ctx ends.
 func (d injection) waitUntil(ctx context.Context, over <-chan time.Time) bool {
 	check := time.NewTicker(clearedInterval)
 	defer check.Stop()

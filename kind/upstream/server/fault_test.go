@@ -132,7 +132,7 @@ func (b *broken) askWith(ctx context.Context, method, path, userAgent string) an
 	return answer{response.StatusCode, response.Header, response.ContentLength, body, err, time.Since(began).Seconds()}
 }
 
-// hit returns the records of requests that the fault changed.
+// hit returns the records of requests whose responses a fault changed.
 func (b *broken) hit(t *testing.T) accesslog.Records {
 	t.Helper()
 	return b.records(t).Filter(func(r accesslog.Record) bool { return len(r.Faults) > 0 })

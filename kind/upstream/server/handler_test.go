@@ -52,10 +52,10 @@ func (b *logBuffer) String() string {
 	return b.Buffer.String()
 }
 
-// as is a transport that sends all requests with the user agent.
-type as string
+// asAgent is a transport that sends all requests with the user agent.
+type asAgent string
 
-func (a as) RoundTrip(r *http.Request) (*http.Response, error) {
+func (a asAgent) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.Header.Set("User-Agent", string(a))
 	return http.DefaultTransport.RoundTrip(r)
@@ -104,7 +104,7 @@ func (u upstream) push(t *testing.T, image string) v1.Image {
 // pull reads everything that a pull by a client with the user agent would read.
 func (u upstream) pull(t *testing.T, image, userAgent string) error {
 	t.Helper()
-	img, err := remote.Image(u.tag(t, image), remote.WithTransport(as(userAgent)))
+	img, err := remote.Image(u.tag(t, image), remote.WithTransport(asAgent(userAgent)))
 	if err != nil {
 		return err
 	}
@@ -210,7 +210,7 @@ func TestMiddlewareIsSeenInTheLog(t *testing.T) {
 	}
 }
 
-// size returns the bytes that a pull transfers: the manifest, the config, and the layers.
+// size returns the number of bytes that a pull transfers: the manifest, the config, and the layers.
 func size(t *testing.T, img v1.Image) int64 {
 	t.Helper()
 	manifest, err := img.Manifest()
