@@ -96,7 +96,7 @@ func interrupted() rig.Scenario {
 		rig.Prove("gardenlet's flow finishes too", func(ctx context.Context, p *rig.Run) {
 			p.Check(release(ctx))
 			p.Join(ctx, flow, rig.Reconciled(), rig.ReconcileTimeout)
-			proveNothingOnWorkers(ctx, p)
+			awaitNothingOnWorkers(ctx, p)
 			p.Evidence("killed 3 times: each operation finished, nodes clean")
 		}),
 	)
