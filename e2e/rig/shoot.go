@@ -132,8 +132,8 @@ func (p *Run) awaitUse(ctx context.Context, caches ...v1alpha3.RegistryCache) {
 func (p *Run) AwaitCaches(ctx context.Context, hosts ...string) {
 	p.Helper()
 	if len(hosts) > 0 {
-		// The Extension can be Succeeded before the caches are applied, if their endpoints have not
-		// changed. gardenlet's flow has ended then, and checks pending deletions no longer.
+		// If no endpoint has changed, the Extension can be Succeeded before the caches are applied.
+		// gardenlet's flow has then ended, so this function makes the requests that the flow makes.
 		stop := gardener.RequeueDeletions(ctx, p.Session.Seed, ShootNamespace)
 		defer stop()
 		p.Await(ctx, "the caches' ManagedResource is applied", AppliedTimeout, func(ctx context.Context) (bool, string, error) {
