@@ -49,7 +49,7 @@ func byGroup(objects []rendered, groups ...string) (these, others []rendered) {
 	return these, others
 }
 
-// appendTyped appends objects as gardener-resource-manager sends them.
+// appendTyped appends the objects in the form in which gardener-resource-manager sends them.
 func appendTyped(p *rig.Run, to []rendered, from string, scheme *runtime.Scheme, objects ...client.Object) []rendered {
 	p.Helper()
 	for _, object := range objects {

@@ -90,7 +90,8 @@ func tlsOn() rig.Scenario {
 	return rig.New("tls", steps...)
 }
 
-// asks returns an error unless the status or error of curl on a node contains want.
+// asks runs curl on a node. It returns an error unless the HTTP status or curl's error contains
+// want.
 func asks(ctx context.Context, worker *cluster.Node, want, endpoint string, arguments ...string) error {
 	argv := append([]string{"curl", "--silent", "--max-time", "10", "--output", "/dev/null", "--write-out", "%{http_code}"}, arguments...)
 	out, err := worker.Exec(ctx, append(argv, endpoint+"/v2/")...)

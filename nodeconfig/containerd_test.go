@@ -21,7 +21,7 @@ func init() {
 	log.L.Logger.SetOutput(io.Discard) // containerd logs files that it cannot parse
 }
 
-// serveImage serves an image with that name, like a registry.
+// serveImage answers every request with an image manifest whose content is name.
 func serveImage(name string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/vnd.oci.image.manifest.v1+json")

@@ -139,7 +139,7 @@ const (
 	DualStack IPFamily = "dual"
 )
 
-// hostIPv6 contains "1" if IPv6 is disabled. It does not exist on a kernel without IPv6.
+// hostIPv6 is a file that contains "1" if IPv6 is disabled. A kernel without IPv6 does not have it.
 var hostIPv6 = "/proc/sys/net/ipv6/conf/all/disable_ipv6"
 
 // IPv6Missing returns why a cluster with IPv6 cannot be created and what to do about it, or "" if

@@ -20,12 +20,12 @@ func host(upstream string) string { return upstream + ".upstream.test" }
 // selector returns the label selector of the objects of a cache.
 func selector(upstream string) string { return "--selector=upstream-host=" + host(upstream) }
 
-// get decodes objects in the namespace kube-system of the shoot, or a cluster-scoped object.
+// get is getOf for the namespace kube-system of the shoot, and for cluster-scoped objects.
 func (r *Rig) get(ctx context.Context, into any, what ...string) error {
 	return r.getOf(ctx, "shoot", metav1.NamespaceSystem, into, what...)
 }
 
-// getOf decodes objects in a namespace of a cluster ("shoot", "seed").
+// getOf reads objects in a namespace of a cluster ("shoot", "seed"), and decodes them into into.
 func (r *Rig) getOf(ctx context.Context, cluster, namespace string, into any, what ...string) error {
 	out, err := r.Kubectl(ctx, cluster, append([]string{"get", "--namespace=" + namespace, "--output=json"}, what...)...)
 	if err != nil {

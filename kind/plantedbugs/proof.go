@@ -30,10 +30,11 @@ const scenariosPackage = "./e2e"
 // names the bugs that were not caught. With another prefix than kind.DefaultPrefix, the report is
 // nil: the scenarios are separate processes and run only on the default testbed.
 //
-// Prove returns a *StartError and changes nothing if another process uses the testbed or runs Prove
-// on it, or if the testbed belongs to another directory. If this happens only after the start,
-// Prove returns kind.ErrBusy or a *kind.OtherCheckoutError without a *StartError, and a planted bug
-// may remain. A run that could not start is an environment error.
+// Prove returns a *StartError and changes nothing if, at the start, another process uses the
+// testbed or runs Prove on it, or the testbed belongs to another directory. If another process or
+// directory takes the testbed later, Prove returns kind.ErrBusy or a *kind.OtherCheckoutError
+// without a *StartError, and a planted bug may remain. Scenarios that cannot start are an
+// environment error.
 func Prove(ctx context.Context, t *kind.Testbed, bugs []Mutant) (*Report, error) {
 	if t.Prefix != kind.DefaultPrefix {
 		return nil, fmt.Errorf("scenarios run only on testbed %s, not on %s", kind.DefaultPrefix, t.Prefix)

@@ -121,7 +121,7 @@ func (o Options) containerName() string {
 }
 
 // fingerprint returns a hash of the options that a running container must match. Everybody can
-// read the hash, so it covers no secrets, only whether Credentials are set.
+// read the hash, so it does not cover the Credentials themselves, only whether they are set.
 func (o Options) fingerprint() string {
 	protected := strconv.FormatBool(o.Credentials != nil)
 	return fingerprint(o.Host, o.Network, o.Image.Ref, string(o.CA.PEM()), protected)

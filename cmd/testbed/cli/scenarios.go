@@ -15,7 +15,7 @@ func newTestCommand(options *kind.Options) *cobra.Command {
 	var list bool
 	cmd := &cobra.Command{
 		Use:   "test [NAME...]",
-		Short: "Run the scenarios with these names, or those of the fast lane, and keep the testbed",
+		Short: "Run the scenarios with these names (default: those of the fast lane), and keep the testbed",
 		Long: `Run the scenarios with these names, or those of the fast lane. The testbed is created if it does not
 run, and kept. Names are regular expressions. The same as make e2e KEEP=1 RUN='^(NAME|NAME)$'.`,
 		Example: "  testbed test --list\n  testbed test pull-through cache-down",
