@@ -98,9 +98,8 @@ for path do [ ! -e "$path" ] || echo "$path"; done
 state=$(systemctl show --property LoadState --value -- "$unit")
 [ "$state" = not-found ] || echo "$unit ($state)"`
 
-// awaitNothingOnWorkers waits until nothing of the extension is left on any worker. gardenlet's flow
-// can end before gardener-node-agent has removed everything: it compares checksums of Nodes and
-// Secrets, which gardener-resource-manager may still replace.
+// awaitNothingOnWorkers waits until nothing of the extension is left on any worker. gardenlet's
+// flow can end shortly before gardener-node-agent has removed everything.
 func awaitNothingOnWorkers(ctx context.Context, p *rig.Run) {
 	p.Helper()
 	arguments := []string{nodeconfig.UnitName, rig.HostsPath(rig.Alpha), rig.HostsPath(rig.Beta), nodeconfig.ScriptPath, nodeconfig.UnitPath}

@@ -18,7 +18,8 @@ import (
 )
 
 const (
-	// deployTimeout is how long gardenlet retries tasks that write. It retries every five seconds.
+	// A task that writes is retried with these limits. gardenlet has the same timeout, and an
+	// interval of five seconds.
 	deployInterval, deployTimeout = time.Second, 30 * time.Second
 	// leftoverTimeout bounds how long a ManagedResource may exist after its extension is gone.
 	leftoverTimeout = 30 * time.Second
