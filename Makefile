@@ -132,7 +132,7 @@ down: bin/testbed ## Remove the testbed
 	@exec ./bin/testbed down
 
 .PHONY: dev
-dev: $(SKAFFOLD) $(KUBECTL) bin/testbed ## Build and deploy to the running testbed on each change of the sources, with Skaffold (VERB=run or delete instead of dev, ARGS=--profile=debug)
+dev: $(SKAFFOLD) $(KUBECTL) bin/testbed ## Build and deploy to the running testbed on each change of the sources, with Skaffold (VERB=run or VERB=delete instead of dev; ARGS are flags of Skaffold)
 	@[ -e $(SEED_KUBECONFIG) ] || { echo "the testbed is not running; run: make up" >&2; exit 3; }
 	@PATH="$(CURDIR)/bin:$$PATH" KUBECONFIG=$(SEED_KUBECONFIG) exec ./$(SKAFFOLD) $(VERB) $(ARGS)
 

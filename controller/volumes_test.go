@@ -192,8 +192,8 @@ func (l *landscape) join(t *testing.T) {
 	}
 }
 
-// TestStrandedVolume checks that a cache starts empty after its volume was lost with its node, but
-// not while the shoot is hibernated or has no node of a worker pool.
+// TestStrandedVolume checks that a cache starts empty after its volume was lost with its node. The
+// old claim is kept while the shoot is hibernated or has no worker nodes.
 func TestStrandedVolume(t *testing.T) {
 	l, w := newRunningLandscape(t, nil)
 	claim, pod := l.strand(t)

@@ -132,7 +132,7 @@ type latecomer struct {
 	unit, hosts string
 }
 
-// newLatecomer returns a latecomer that stores the worker's current configuration.
+// newLatecomer returns a latecomer that remembers the worker's current configuration.
 func newLatecomer(ctx context.Context, p *rig.Run, worker *cluster.Node, host string) *latecomer {
 	p.Helper()
 	l := &latecomer{worker: worker, host: host, unit: p.File(ctx, worker, nodeconfig.UnitPath), hosts: p.Hosts(ctx, worker, host)}

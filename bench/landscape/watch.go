@@ -83,7 +83,7 @@ func (w *Watch) AwaitReconciled(ctx context.Context, start time.Time, wanted Wan
 	return w.await(ctx, wanted, func(ex *extensionsv1alpha1.Extension) bool { return succeeded(ex, start) })
 }
 
-// AwaitFailed returns when each wanted Extension has reported an error, at the start time or later.
+// AwaitFailed returns when each wanted Extension has reported an error at or after start.
 func (w *Watch) AwaitFailed(ctx context.Context, start time.Time, wanted Wanted) error {
 	return w.await(ctx, wanted, func(ex *extensionsv1alpha1.Extension) bool {
 		return ex.Status.LastError != nil && !before(ex.Status.LastError.LastUpdateTime, start)

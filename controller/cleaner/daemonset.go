@@ -158,8 +158,8 @@ type hostPath struct {
 	kind       corev1.HostPathType
 }
 
-// hostPaths returns the directories of the node that the cleaner mounts: registry configuration,
-// units, and systemd's socket. On a node that was never configured, only the third must exist.
+// hostPaths returns the directories of the node that the cleaner mounts. Those of the registry
+// configuration and of the units are created if they are missing. That of systemd's socket exists.
 func hostPaths() []hostPath {
 	return []hostPath{
 		{"containerd-config", "/etc/containerd", corev1.HostPathDirectoryOrCreate},

@@ -59,7 +59,8 @@ func parseAuditLog(data []byte) ([]auditv1.Event, error) {
 	}
 }
 
-// auditPolicy logs only the metadata of the groups' requests, since bodies may contain Secrets.
+// auditPolicy logs the requests of the groups and no others. It logs only their metadata, since
+// bodies may contain Secrets.
 func auditPolicy(groups []string) auditv1.Policy {
 	policy := auditv1.Policy{OmitStages: []auditv1.Stage{auditv1.StageRequestReceived, auditv1.StageResponseStarted}}
 	policy.APIVersion, policy.Kind = auditv1.SchemeGroupVersion.String(), "Policy"

@@ -143,7 +143,8 @@ func rollout(key client.ObjectKey, wanted, updated, available int32) string {
 	return ""
 }
 
-// completedMarker is on a node's tmpfs, so it is gone after a restart of the container.
+// completedMarker is a file that says that the node is set up. It is on a tmpfs, so it is gone
+// after a restart of the container.
 const completedMarker = "/run/registry-cache-testbed"
 
 // controllerLeases are the leases of the controllers that keep the status of other objects current.

@@ -97,7 +97,7 @@ workers, the default upstreams and the default prefix. The exit code is 1 if a v
 	cmd.MarkFlagsMutuallyExclusive("list", "json")
 	cmd.MarkFlagsMutuallyExclusive("list", "output")
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "also print the output of the commands")
-	cmd.Flags().StringVar(&record, "record", "", "write the results to this `file`, for docs/field-bugs.md")
+	cmd.Flags().StringVar(&record, "record", "", "write the results to this `file`; docs/field-bugs.md is generated from it")
 	return withDryRun(cmd, options, func(*cobra.Command, *kind.Testbed, []string) ([]string, error) { return planBugs(bugs) })
 }
 

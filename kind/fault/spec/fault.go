@@ -131,7 +131,8 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return err
 }
 
-// UsageError is a usage error, for example an unknown target. Its message names valid values.
+// UsageError says that an argument is wrong, for example an unknown target. Its message names the
+// valid values.
 type UsageError struct{ text string }
 
 func (e *UsageError) Error() string { return e.text }

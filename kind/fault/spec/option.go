@@ -27,7 +27,7 @@ var options = []Option{
 	{Name: "status", Usage: "status `code` of the answer, for example 429", set: setStatus},
 	{Name: "header", Usage: "`name=value` of a header of the answer (repeatable)", Repeated: true, set: setHeader},
 	{Name: "body", Usage: "`text` of the response body (default: the text of the HTTP status)", set: setBody},
-	{Name: "accept", Usage: "`SHA-256` of user:password, as printed by printf %s user:password | sha256sum", set: setAccept},
+	{Name: "accept", Usage: "accept only these credentials: `SHA-256` of user:password, as printed by printf %s user:password | sha256sum", set: setAccept},
 	{Name: "delay", Usage: "`duration` until the answer begins, for example 2s", set: setDelay},
 	{Name: "rate", Usage: "`bytes` per second of each answer, for example 64Ki", set: setRate},
 	{Name: "after", Usage: "how many `bytes` of the body are sent before the fault, for example 1Mi (default: half of the body)", set: setAfter},
