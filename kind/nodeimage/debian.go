@@ -81,8 +81,8 @@ func (t debianTree) arguments(script, target string) []string {
 	return append(args, suite, target)
 }
 
-// build writes the tree's archive to target. mmdebstrap keeps temporary files in the folder work and
-// runs in its own mount namespace. A killed mmdebstrap therefore leaves files but no mounts.
+// build writes the tree's archive to target. mmdebstrap keeps temporary files in the folder work,
+// and runs in its own mount namespace. A killed mmdebstrap leaves files but no mounts.
 func (t debianTree) build(ctx context.Context, work, target string) error {
 	script := filepath.Join(work, t.name+".sh")
 	if err := os.WriteFile(script, []byte(t.script), 0o755); err != nil {
