@@ -116,7 +116,7 @@ e2e-mutants: bin/testbed ## Plant each of ten bugs, check that scenarios fail, a
 	@exec ./bin/testbed mutate prove $(ARGS)
 
 .PHONY: e2e-survival
-e2e-survival: bin/survival.test bin/testbed ## Kill commands and the engine, fill disks, check that `down` removes everything (15 min, dedicated machine, root)
+e2e-survival: bin/survival.test bin/testbed ## Kill running commands and the engine, fill disks, check that `down` removes everything (15 min, dedicated machine, root)
 	@exec e2e/survival/machine ./bin/survival.test -test.v -test.timeout=60m $(ARGS)
 
 .PHONY: up

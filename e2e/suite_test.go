@@ -81,7 +81,7 @@ func onShootInLane() []rig.Scenario {
 }
 
 // onSeed returns the scenarios that need no shoot with nodes. These scenarios run one after
-// another, in parallel to those on the shoot. Each must tolerate some seconds without the
+// another, in parallel with those on the shoot. Each must tolerate some seconds without the
 // extension, because the scenario stock-image, interrupted or upgrade may run at the same time.
 func onSeed() []rig.Scenario {
 	return []rig.Scenario{

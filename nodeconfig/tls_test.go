@@ -164,7 +164,8 @@ func TestScriptKeepsTheCAOfTheUpstreamWhilePullsAreDirect(t *testing.T) {
 	}
 }
 
-// TLS on, off and on again: until the other endpoint answers, pulls are direct.
+// TLS is switched on, off and on again. After each switch, pulls are direct until the endpoint with
+// the new scheme answers.
 func TestScriptFollowsTheSchemeOfTheEndpoint(t *testing.T) {
 	n := newNode(t)
 	ca := newTestCA(t, "cache")

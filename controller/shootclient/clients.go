@@ -158,9 +158,9 @@ func (c *Clients) create(secret *corev1.Secret) (*entry, error) {
 	return &entry{client: shoot, http: connection}, nil
 }
 
-// newMapper returns a REST mapper for every kind that the controller uses in a shoot. The kinds are
-// the same in every Kubernetes version that Gardener supports. Discovery would cost each client
-// several requests. For a kind that is not listed here, the mapper returns an error
+// newMapper returns a REST mapper that has every kind that the controller uses in a shoot. The kinds
+// are the same in every Kubernetes version that Gardener supports. They are listed here because
+// discovery would cost each client several requests. For another kind, the mapper returns an error
 // (meta.IsNoMatchError).
 func newMapper() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(nil)

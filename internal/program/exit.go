@@ -41,9 +41,9 @@ func Exit(code int) error {
 	return exited(code)
 }
 
-// ExitCode returns the exit code for err: ExitFine for nil, ExitFailed for an error without a mark.
-// The outermost of Usage, Environment and Exit has precedence over UsageError, which has precedence
-// over EnvironmentError.
+// ExitCode returns the exit code for err: ExitFine for nil, otherwise that of the first in this list:
+// the outermost error from Usage, Environment or Exit in the chain, a UsageError in the chain, an
+// EnvironmentError in the chain. If there is none, it returns ExitFailed.
 func ExitCode(err error) int {
 	var (
 		explicit    interface{ exitCode() int }

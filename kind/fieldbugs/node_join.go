@@ -156,7 +156,7 @@ func (r *Rig) noPullFails(s pullSeries, bound time.Duration) error {
 const (
 	// pullPause is the time between two pulls of a series.
 	pullPause = 300 * time.Millisecond
-	// containerdSocket is part of the error of crictl if containerd does not run.
+	// containerdSocket is a part of crictl's error if containerd does not run.
 	containerdSocket = "containerd.sock: connect:"
 )
 

@@ -102,7 +102,7 @@ func willNotRetry(err error) bool {
 	return v1beta1helper.HasNonRetryableErrorCode(v1beta1helper.NewWrappedLastErrors("", taskErrors).LastErrors...)
 }
 
-// process describes an operation on a shoot: its flow, its type, and its phase of a CA rotation.
+// process describes an operation on a shoot: its flow, its type and, in a CA rotation, its phase.
 type process struct {
 	newGraph func(tasks) *flow.Graph
 	// operation is the type of the operation. Empty means that it is computed from the shoot.

@@ -42,7 +42,8 @@ type Binary struct {
 	// Overlay is the absolute path of a JSON file for `go build -overlay`, which replaces source
 	// files. Empty means none. Only the content of the replacements changes the binary.
 	Overlay string
-	// Debug builds for a debugger: with symbols, and without optimizations in the main module.
+	// Debug makes the build suitable for a debugger: with symbols, and without optimizations in the
+	// main module.
 	Debug bool
 	Path  string // of the binary in the image, absolute
 	// Entrypoint defaults to the path of the binary.

@@ -87,7 +87,7 @@ Logs do not show for which node a cache asked the upstream.`,
 		}),
 	}, "print one JSON object per line")
 	cmd.Flags().BoolVarP(&wanted.Follow, "follow", "f", false, "wait for further pulls, until Ctrl-C")
-	cmd.Flags().DurationVar(&wanted.Since, "since", 10*time.Minute, "also print the pulls that ended within the last `duration`")
+	cmd.Flags().DurationVar(&wanted.Since, "since", 10*time.Minute, "also print pulls that ended at most this `duration` ago")
 	return cmd
 }
 

@@ -31,7 +31,7 @@ func newPushCommand(options *kind.Options) *cobra.Command {
 	flags.StringVar(&push.Upstream, "upstream", "alpha", "the upstream: its host name, or the first label of that name")
 	flags.StringVar(&push.Name, "name", "", "repository and tag, for example shop/web:v1 (default a random repository)")
 	flags.StringVar(&push.Base, "base", "", "an image of the same upstream; the new image includes its layers")
-	flags.IntVar(&push.Layers, "layers", 2, "number of random layers, in addition to the layer with the program")
+	flags.IntVar(&push.Layers, "layers", 2, "number of layers with random content, in addition to the layer with the program")
 	flags.StringVar(&push.Size, "size", "2Mi", "size of each random layer")
 	completeFlag(cmd, "upstream", options, upstreamNames)
 	return cmd

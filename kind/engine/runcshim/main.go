@@ -46,8 +46,8 @@ func run(args []string) error {
 	return nil
 }
 
-// missingCapabilities returns the capabilities that are not in the bounding set, with their names
-// in the OCI runtime specification.
+// missingCapabilities returns the capabilities that are not in the bounding set, by their names in
+// the OCI runtime specification.
 func missingCapabilities() (map[string]bool, error) {
 	missing := map[string]bool{}
 	for _, c := range capability.ListKnown() {
