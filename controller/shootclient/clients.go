@@ -158,10 +158,10 @@ func (c *Clients) create(secret *corev1.Secret) (*entry, error) {
 	return &entry{client: shoot, http: connection}, nil
 }
 
-// newMapper returns a REST mapper that has every kind that the controller uses in a shoot. The kinds
-// are the same in every Kubernetes version that Gardener supports. They are listed here because
-// discovery would cost each client several requests. For another kind, the mapper returns an error
-// (meta.IsNoMatchError).
+// newMapper returns a REST mapper that has every kind that the controller uses in a shoot. The
+// kinds are the same in every Kubernetes version that Gardener supports. They are listed here
+// because discovery would cost each client several requests. For another kind, the mapper returns
+// an error (meta.IsNoMatchError).
 func newMapper() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	for _, kind := range []string{"Service", "Pod", "PersistentVolumeClaim"} {

@@ -41,9 +41,9 @@ func Exit(code int) error {
 	return exited(code)
 }
 
-// ExitCode returns the exit code for err: ExitFine for nil, otherwise that of the first in this list:
-// the outermost error from Usage, Environment or Exit in the chain, a UsageError in the chain, an
-// EnvironmentError in the chain. If there is none, it returns ExitFailed.
+// ExitCode returns the exit code for err. For nil it is ExitFine. Otherwise it is that of the first
+// of these in the chain: the outermost error from Usage, Environment or Exit; a UsageError; an
+// EnvironmentError. If there is none, it is ExitFailed.
 func ExitCode(err error) int {
 	var (
 		explicit    interface{ exitCode() int }

@@ -63,8 +63,8 @@ func gates(set map[string]bool) string {
 	return strings.Join(all, ", ")
 }
 
-// Cached returns the names of the upstreams with a cache. If the configuration has the manifest of a
-// Shoot, it returns none, because the manifest then lists the caches.
+// Cached returns the names of the upstreams with a cache. If the configuration has the manifest of
+// a Shoot, it returns none, because the manifest then lists the caches.
 func (t *Testbed) Cached() []string {
 	return t.upstreams(func(u Upstream) bool { return u.Cached != nil && *u.Cached })
 }
