@@ -121,7 +121,7 @@ func (r *measurement) pass(ctx context.Context, wanted landscape.Wanted, trigger
 	return pass, nil
 }
 
-// awaitIdle waits until the extension is idle, discards the audit events, and reads the usage.
+// awaitIdle waits until the extension is idle, discards the audit events, and reads its usage.
 func (r *measurement) awaitIdle(ctx context.Context) (err error) {
 	for _, server := range []*controlplane.ControlPlane{r.seed, r.shoot} {
 		if err := server.Audit.AwaitQuiet(ctx); err != nil {

@@ -139,7 +139,7 @@ func loadAverage() (float64, error) {
 	return load.Load1, nil
 }
 
-// row is one row of the table. If growth is true, the table shows the ratio of successive runs.
+// row is one row of the table. If growth is true, the row also shows the growth from run to run.
 type row struct {
 	name   string
 	format string

@@ -35,7 +35,7 @@ const admissionName = "gardener-extension-registry-cache-admission"
 type gardenStandIn struct {
 	rig.Access
 	namespace string
-	// unchecked is what countUnchecked returned when the admission had been installed.
+	// unchecked is what countUnchecked returned right after the admission was installed.
 	unchecked int
 	// private is the Shoot whose cache refers to a Secret.
 	private *gardencorev1beta1.Shoot
@@ -43,7 +43,7 @@ type gardenStandIn struct {
 
 // install installs the admission and returns once the API server calls its webhook.
 func (g *gardenStandIn) install(ctx context.Context, p *rig.Run) {
-	p.Check(bringup.RemoveAdmission(ctx, p.Session.Testbed)) // left by a killed run
+	p.Check(bringup.RemoveAdmission(ctx, p.Session.Testbed)) // if an earlier run was killed
 	p.Afterwards(ctx, func(ctx context.Context) error { return bringup.RemoveAdmission(ctx, p.Session.Testbed) })
 	p.Check(bringup.InstallAdmission(ctx, p.Session.Testbed))
 	config := rest.CopyConfig(p.Session.Seed.Config)
@@ -55,7 +55,7 @@ func (g *gardenStandIn) install(ctx context.Context, p *rig.Run) {
 	p.Check(err)
 
 	project := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "garden-e2e"}}
-	p.Check(client.IgnoreNotFound(g.Delete(ctx, project))) // left by a killed run
+	p.Check(client.IgnoreNotFound(g.Delete(ctx, project))) // if an earlier run was killed
 	p.Await(ctx, "a namespace for the project can be created", time.Minute, func(ctx context.Context) (bool, string, error) {
 		err := g.Create(ctx, project)
 		return err == nil, fmt.Sprint(err), client.IgnoreAlreadyExists(err)
@@ -67,8 +67,8 @@ func (g *gardenStandIn) install(ctx context.Context, p *rig.Run) {
 	g.unchecked = g.countUnchecked(ctx, p)
 }
 
-// awaitAnswer creates a bad Shoot (dry run) until the error contains the answer or, if the answer
-// is "", until there is no error. API servers notice new webhooks and endpoints with a delay.
+// awaitAnswer repeats a dry run with a bad Shoot until the error contains the answer or, if the
+// answer is "", until there is no error. API servers notice webhooks and endpoints with a delay.
 func (g *gardenStandIn) awaitAnswer(ctx context.Context, p *rig.Run, answer string) {
 	p.Helper()
 	p.Await(ctx, fmt.Sprintf("a bad Shoot is answered by %q", answer), 30*time.Second, func(ctx context.Context) (bool, string, error) {

@@ -29,8 +29,8 @@ const (
 
 // admission proves which Shoots the admission refuses and accepts when an API server calls it, and
 // that it can be removed completely. The seed's API server, which replaces the garden's
-// (docs/testbed.md), does not validate Shoots, so only the webhook can refuse one. Shoots are
-// accepted if the webhook does not answer, so metrics must prove that the webhook always has.
+// (docs/testbed.md), does not validate Shoots, so only the webhook can refuse one. If the webhook
+// does not answer, Shoots are accepted, so metrics must prove that it answered each request.
 func admission() rig.Scenario {
 	garden := &gardenStandIn{}
 	return rig.New("admission",
@@ -210,7 +210,7 @@ func withCredentials(p *rig.Run, shoot *gardencorev1beta1.Shoot) {
 	withCache(func(cache *v1alpha3.RegistryCache) { cache.SecretReferenceName = ptr.To(credentialsReference) })(p, shoot)
 }
 
-// refersTo adds a reference to the Secret to spec.resources.
+// refersTo adds an entry for the Secret to spec.resources.
 func refersTo(secret string) change {
 	return func(_ *rig.Run, shoot *gardencorev1beta1.Shoot) {
 		*shoot = *gardenlet.WithSecret(shoot, credentialsReference, secret)

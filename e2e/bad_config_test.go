@@ -111,10 +111,9 @@ func requireRefusal(ctx context.Context, p *rig.Run, config []byte) (message str
 	return requireShootRefusal(ctx, p, gardenlet.Shoot(gardenlet.Extension(v1alpha3.ExtensionType, config)))
 }
 
-// requireShootRefusal is like requireRefusal, for a shoot with one extension. The error must
-// contain all words: an earlier error can have another cause, such as a Secret that gardenlet has
-// not yet copied to the seed. At the end, gardenlet is stopped: it would keep waiting for a
-// success.
+// requireShootRefusal is like requireRefusal, for a shoot with one extension. It waits for an error
+// with all words, because an earlier error can have another cause, such as a Secret that gardenlet
+// has not yet copied to the seed. Then it stops gardenlet, which would keep waiting for a success.
 func requireShootRefusal(ctx context.Context, p *rig.Run, shoot *gardencorev1beta1.Shoot, words ...string) (message string) {
 	p.Helper()
 	config := shoot.Spec.Extensions[0].ProviderConfig.Raw
@@ -154,8 +153,8 @@ func proveNothingDeployed(ctx context.Context, p *rig.Run) {
 	}
 }
 
-// proveNeverCreated proves that the extension has created no ManagedResource since the recording
-// began.
+// proveNeverCreated proves that the ManagedResources of caches and cleaner have not existed since
+// the recording began.
 func proveNeverCreated(ctx context.Context, p *rig.Run, resources *timeline.Recording) {
 	p.Helper()
 	events := rig.RaiseFence(ctx, p, resources, p.Session.Seed, rig.ResourceFence(rig.ShootNamespace))

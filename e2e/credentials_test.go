@@ -155,13 +155,13 @@ var badSecrets = []struct {
 }
 
 // proveBadSecretsRefused proves that each bad Secret puts the Extension in Error, and that no cache
-// changes. The error must contain the field and the cause, but no content of the Secret. The last
-// of the caches refers to the Secret.
+// changes. The error must contain the field and the cause, but no content of the Secret. Each time,
+// the last cache refers to the bad Secret.
 func proveBadSecretsRefused(ctx context.Context, p *rig.Run, refer rig.References, caches []v1alpha3.RegistryCache) {
 	p.Helper()
 	before := stateOfCaches(ctx, p, rig.Upstreams(caches)...)
-	// The Shoot always has all references. If one were removed, gardener-resource-manager would
-	// wait five seconds after it has deleted the copy of the Secret.
+	// The Shoot always has all references. After the removal of a reference, gardener-resource-manager
+	// would delete the copy of the Secret and then wait five seconds.
 	all := maps.Clone(refer)
 	for _, bad := range badSecrets {
 		all[bad.name] = p.Secret(ctx, bad.data, bad.change)
@@ -225,7 +225,7 @@ func proveSecret(ctx context.Context, p *rig.Run, registry *upstream.Registry, a
 	p.Evidence("credentials in none of %d places", len(places))
 }
 
-// traces returns parts and encodings of the credentials. A place that contains one leaks them.
+// traces returns parts and encodings of the credentials. Only Secrets may contain such a text.
 func traces(c upstream.Credentials) []string {
 	const random = 12
 	return []string{
@@ -257,7 +257,7 @@ func logs(ctx context.Context, p *rig.Run, cluster rig.Access, namespace string,
 	return all.String()
 }
 
-// describeCaches returns, as JSON, the pods and StatefulSets of the caches, and all ConfigMaps.
+// describeCaches returns pods and StatefulSets of caches, and kube-system's ConfigMaps, as JSON.
 func describeCaches(ctx context.Context, p *rig.Run) string {
 	p.Helper()
 	inKubeSystem, ofCaches := client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost}

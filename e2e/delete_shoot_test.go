@@ -23,7 +23,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
-// deleteShoot proves that no cleaner runs when a shoot is deleted. Its nodes are deleted first.
+// deleteShoot proves that a shoot's deletion runs no cleaner and begins with the machines.
 func deleteShoot() rig.Scenario {
 	var watched *deletion
 	return rig.New("delete-shoot",
@@ -61,8 +61,8 @@ func watchDeletion(ctx context.Context, p *rig.Run) *deletion {
 	}
 }
 
-// proveNoCleaner proves that no recording contains a cleaner. To complete each recording, it
-// creates one more object, the fence, and waits for the event of this object.
+// proveNoCleaner proves that no recording contains a cleaner. To be sure that a recording is
+// complete, it creates one more object, the fence, and waits for this object's event.
 func (d *deletion) proveNoCleaner(ctx context.Context, p *rig.Run) {
 	p.Helper()
 	seen := 0
@@ -148,8 +148,7 @@ func (d *deletion) proveAllGone(p *rig.Run) {
 	p.Evidence("Extension and all %d class-less ManagedResources gone before the namespace", all.count)
 }
 
-// isForShoot reports whether the object is a ManagedResource without class in the shoot's
-// namespace.
+// isForShoot reports whether the ManagedResource has no class and is in the shoot's namespace.
 func isForShoot(e timeline.Event) bool {
 	class, _, _ := unstructured.NestedString(e.Object.Object, "spec", "class")
 	return class == "" && e.Object.GetNamespace() == rig.ShootNamespace

@@ -92,7 +92,7 @@ func proveCleanWorkers(ctx context.Context, p *rig.Run) {
 	}
 }
 
-// leftScript prints what exists of the files $2 and following, and the unit $1 if systemd has it.
+// leftScript prints which of the files $2, $3 and so on exist, and the unit $1 if systemd knows it.
 const leftScript = `unit=$1; shift
 for path do [ ! -e "$path" ] || echo "$path"; done
 state=$(systemctl show --property LoadState --value -- "$unit")
@@ -142,7 +142,7 @@ func newLatecomer(ctx context.Context, p *rig.Run, worker *cluster.Node, host st
 	return l
 }
 
-// configure writes the saved configuration and proves that the restarted script keeps hosts.toml.
+// configure writes the saved files, restarts the unit, and proves that hosts.toml stays the same.
 func (l *latecomer) configure(ctx context.Context, p *rig.Run) {
 	p.Helper()
 	p.Check(l.worker.WriteFile(ctx, nodeconfig.UnitPath, 0o600, []byte(l.unit)))

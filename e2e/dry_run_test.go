@@ -25,7 +25,7 @@ import (
 )
 
 // dryRun proves that API servers accept, without a warning, all objects of the extension and its
-// charts. The shoot's server checks caches and cleaner. The seed's server checks the other objects.
+// charts. The shoot's server checks caches and cleaner, the seed's server all others.
 func dryRun() rig.Scenario {
 	var shoot, seed *judge
 	return rig.New("dry-run",
@@ -128,7 +128,7 @@ func (j *judge) createNamespaces(ctx context.Context, p *rig.Run, objects []rend
 	}
 }
 
-// accepts fails the scenario for each object with an error or a warning. StatefulSets and
+// accepts proves that the API server accepts each object without a warning. StatefulSets and
 // Deployments must also comply with the standard "restricted". The cleaner's DaemonSet cannot
 // comply, because it changes files of the node.
 func (j *judge) accepts(ctx context.Context, p *rig.Run, objects []rendered) {

@@ -74,6 +74,6 @@ func keepTranscript(p *rig.Run, from, id string) {
 func execute(ctx context.Context, p *rig.Run, args []string, out, err io.Writer) int {
 	std := program.Streams{Out: out, Err: err}
 	root := cli.New(std)              //nolint:contextcheck // its commands get ctx from program.Run
-	root.SetIn(strings.NewReader("")) // a run in the background must not read from the terminal
+	root.SetIn(strings.NewReader("")) // tests in the background must not read from the terminal
 	return program.Run(ctx, root, std, append([]string{fmt.Sprintf("--prefix=%s", p.Session.Testbed.Prefix)}, args...))
 }

@@ -24,9 +24,9 @@ const (
 	ungrown, grown = "10Gi", "20Gi"
 )
 
-// growVolume proves that, if the StorageClass allows expansion, a volume grows while its cache
-// serves, and that otherwise nothing changes. The testbed does not resize disks, so the scenario
-// proves only that the claims request the new size.
+// growVolume proves that a larger volume is refused unless its StorageClass allows expansion, and
+// that a volume grows without a restart of its cache. The testbed does not resize disks, so the
+// scenario proves only that the claim requests the new size.
 func growVolume() rig.Scenario {
 	var before string
 	var img, other rig.Pushed

@@ -132,7 +132,7 @@ func budgetOf(pod corev1.Pod) *policyv1.PodDisruptionBudget {
 	return &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Labels["app"]}}
 }
 
-// awaitBudget waits until the budget counts both instances. Until then no eviction is allowed.
+// awaitBudget waits until the PodDisruptionBudget counts both instances and so allows an eviction.
 func awaitBudget(ctx context.Context, p *rig.Run, pod corev1.Pod) {
 	p.Helper()
 	budget := budgetOf(pod)

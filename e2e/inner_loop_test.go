@@ -107,8 +107,8 @@ func unannotated(ctx context.Context, p *rig.Run, annotation string) (string, er
 	return "", nil
 }
 
-// unchanged requests the path from each pod of the caches. The result is a text that names a pod
-// whose answer is not the path, or "".
+// unchanged returns a text that names a cache pod whose answer to a request for the path is not the
+// path itself, or "".
 func unchanged(ctx context.Context, shoot kubernetes.Interface, path string) (string, error) {
 	pods, err := shoot.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{LabelSelector: v1alpha3.LabelUpstreamHost})
 	if err != nil {

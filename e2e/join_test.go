@@ -24,7 +24,7 @@ import (
 // it.
 const joinTimeout = 2 * time.Minute
 
-// join proves that a node that joins while an upstream is removed keeps no mirror for it.
+// join proves that a node keeps no hosts.toml for an upstream that is removed while the node joins.
 func join() rig.Scenario {
 	var joining, other *cluster.Node
 	var labels map[string]string

@@ -16,7 +16,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// lostVolume proves that a cache whose volume was lost with a machine starts again with an empty
+// lostVolume proves that a cache whose volume was lost with a machine restarts with an empty
 // volume.
 func lostVolume() rig.Scenario {
 	var lost *cluster.Node

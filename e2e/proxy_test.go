@@ -78,8 +78,8 @@ func proxied() rig.Scenario {
 	)
 }
 
-// proxiedCaches returns caches with the proxy. beta is reached over HTTPS, byAddress fetches from
-// gamma, which is in noProxy, and inCluster fetches from an address in the service network.
+// proxiedCaches returns caches with the proxy. beta is reached over HTTPS. The cache of byAddress
+// fetches from gamma, which is in noProxy. That of inCluster fetches from the service address.
 func proxiedCaches(proxy, serviceAddress string) []v1alpha3.RegistryCache {
 	by := func(host, remoteURL string) v1alpha3.RegistryCache {
 		return v1alpha3.RegistryCache{
@@ -104,8 +104,8 @@ func startProxy(ctx context.Context, p *rig.Run) *upstream.Proxy {
 	return proxy
 }
 
-// pullThroughCache pulls a new image of the upstream, and proves that the cache fetched the image.
-// The images of the upstream come from the host.
+// pullThroughCache pushes a new image to the host, which the upstream's cache fetches from. Then it
+// pulls the image from the upstream, and proves that the cache fetched the image.
 func pullThroughCache(ctx context.Context, p *rig.Run, upstream, host string) rig.Pushed {
 	p.Helper()
 	img := p.Push(ctx, host)

@@ -48,8 +48,8 @@ func pullReport() rig.Scenario {
 	)
 }
 
-// requireSource pulls an image like `testbed pull`. The report must name this source for the config
-// and each layer. The manifest is not compared, because its tag is resolved each time.
+// requireSource pulls an image like `testbed pull`. The report must name this source for the image
+// config and each layer. The image manifest is not compared, because every pull resolves the tag.
 func requireSource(ctx context.Context, p *rig.Run, img rig.Pushed, options pull.Options, want pull.Source) *pull.Report {
 	p.Helper()
 	options.Image, options.Times, options.Parallel, options.Timeout = img.Reference(), 1, 1, rig.PullTimeout

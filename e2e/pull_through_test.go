@@ -9,8 +9,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// pullThrough proves that a pull goes through the cache, and that the cache serves the next pull
-// without its upstream.
+// pullThrough proves that a pull goes through the cache, and that the next pull needs no blob from
+// the upstream.
 func pullThrough() rig.Scenario {
 	var img rig.Pushed
 	return rig.New("pull-through",

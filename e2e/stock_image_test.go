@@ -18,8 +18,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// stockImage proves that a stock distribution image works as cache image, and that the stock image
-// and the project's image can use each other's volumes.
+// stockImage proves that a cache can run the stock image of distribution, and that this image and
+// the project's image can use each other's volumes.
 func stockImage() rig.Scenario {
 	var stock image.Built
 	var fromProject, fromStock rig.Pushed

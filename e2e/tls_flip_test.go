@@ -17,7 +17,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// flipTimeout bounds the time in which HTTPS is enabled and disabled again.
+// flipTimeout bounds the total time to enable HTTPS and disable it again.
 const flipTimeout = 10 * time.Second
 
 // tlsFlip proves that HTTPS can be enabled and disabled faster than nodes are reconfigured, without
@@ -81,7 +81,7 @@ func tlsFlip() rig.Scenario {
 
 // awaitEndpoint waits until the Extension is reconciled, and its status and every
 // OperatingSystemConfig contain the endpoint. The scenario fails if gardenlet's flow fails, or if
-// flipTimeout has passed since start.
+// flipTimeout has passed since the start time.
 func awaitEndpoint(ctx context.Context, p *rig.Run, start time.Time, flow *rig.Background, endpoint string) {
 	p.Helper()
 	what := "machines are configured with " + endpoint

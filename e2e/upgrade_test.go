@@ -33,9 +33,9 @@ import (
 
 // previousVersion contains files of the previous version: its chart, the objects that it deployed
 // into a shoot for alpha, and the script and unit that it wrote to nodes. Each argument of the unit
-// has three fields. The unit exits when hosts.toml is written. The images are not published, so the
-// chart runs no replica, and the cache runs the image of this version. _helpers.tpl needs the
-// prefix all:.
+// has three fields. The unit exits when hosts.toml is written. The previous version's images are
+// not published, so its chart runs no replica, and its cache runs the current image. _helpers.tpl
+// needs the prefix all:.
 //
 //go:embed all:testdata/upgrade
 var previousVersion embed.FS

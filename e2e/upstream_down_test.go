@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// maxRestart is how long a cache may take to be ready again, even if its upstream hangs.
+	// maxRestart is how long a recreated cache pod may take to be ready, even if its upstream hangs.
 	maxRestart = 30 * time.Second
 	// maxStoredPull bounds a pull of a stored image while the upstream hangs. The time includes one
 	// request for the tag, which times out after five seconds.

@@ -126,9 +126,9 @@ func kind(event auditv1.Event) string {
 	}
 }
 
-// ByNamespace groups by namespace the events of all namespaces that the given function accepts. An
-// event about a cluster-scoped object belongs to the namespace with the name of the object. All
-// other events are in others.
+// ByNamespace groups events by namespace. An event about a cluster-scoped object counts for the
+// namespace with the object's name. Events for namespaces that the given function rejects are
+// returned separately.
 func ByNamespace(events []auditv1.Event, is func(namespace string) bool) (by map[string][]auditv1.Event, others []auditv1.Event) {
 	by = map[string][]auditv1.Event{}
 	for _, event := range events {

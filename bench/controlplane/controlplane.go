@@ -79,7 +79,7 @@ func (c *ControlPlane) Kubeconfig(name string, groups ...string) ([]byte, error)
 	return kubeconfig, nil
 }
 
-// Stop ends both processes and removes their files. The audit log can have hundreds of MB.
+// Stop ends both processes and removes their files. The audit log alone can be hundreds of MB.
 func (c *ControlPlane) Stop() error {
 	if err := errors.Join(c.environment.Stop(), os.RemoveAll(c.Audit.path)); err != nil {
 		return fmt.Errorf("stopping the API server: %w", err)

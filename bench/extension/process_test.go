@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// script writes a shell script that replaces the extension's binary, and returns its path.
+// script writes a shell script to run instead of the extension's binary, and returns its path.
 func script(t *testing.T, text string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "program")

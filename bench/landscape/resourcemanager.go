@@ -19,10 +19,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// resourceManager replaces the gardener-resource-managers of all shoots. It reports all objects as
-// applied, but creates only Services, because the extension needs their cluster IPs.
+// resourceManager replaces the gardener-resource-managers of all shoots. It reports each
+// ManagedResource as applied, but creates only Services: the extension needs their cluster IPs.
 type resourceManager struct {
-	managedResources client.Reader // reads from a cache
+	managedResources client.Reader // reads from informers
 	seed, shoot      client.Client
 
 	mu      sync.Mutex

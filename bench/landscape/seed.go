@@ -76,7 +76,7 @@ func chart() ([]client.Object, error) {
 	return decode(release.Manifest())
 }
 
-// decode decodes the objects of a manifest, except kinds that are not in the scheme of the seed.
+// decode decodes the objects of a rendered chart, except kinds that the seed's scheme lacks.
 func decode(manifest []byte) ([]client.Object, error) {
 	decoder := serializer.NewCodecFactory(kubernetes.SeedScheme).UniversalDeserializer()
 	documents := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(manifest)))
@@ -113,8 +113,8 @@ type Landscape struct {
 	kubeconfig []byte
 }
 
-// New returns a Landscape on a seed that Prepare has set up. The client must not read from a cache.
-// kubeconfig gives access to the API server that serves all shoots.
+// New returns a Landscape on a seed that Prepare has set up. The client must not read from
+// informers. kubeconfig gives access to the API server that serves all shoots.
 func New(seed client.Client, shoots int, kubeconfig []byte) *Landscape {
 	return &Landscape{seed: seed, shoots: shoots, kubeconfig: kubeconfig}
 }
@@ -149,7 +149,7 @@ func (l *Landscape) CreateExtensions(ctx context.Context) error {
 }
 
 // CreateOperatingSystemConfigs creates an OperatingSystemConfig for each shoot. It returns an error
-// if an OperatingSystemConfig does not get the unit of the webhook.
+// if the webhook does not add its unit to an OperatingSystemConfig.
 func (l *Landscape) CreateOperatingSystemConfigs(ctx context.Context) error {
 	return forEach(ctx, l.shoots, func(ctx context.Context, i int) error {
 		config, err := OperatingSystemConfig(i)

@@ -23,16 +23,16 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
-// pollInterval can be short, because the Extensions are read from a cache.
+// pollInterval can be short, because the Extensions are read from an informer.
 const pollInterval = 100 * time.Millisecond
 
-// Watch reads the Extensions of a seed from a cache.
+// Watch reads the Extensions of a seed from an informer.
 type Watch struct {
 	extensions client.Reader
 }
 
 // StartWatch starts the stand-in for gardener-resource-manager and a watch on the Extensions, and
-// returns when their caches are synced. Both run until the context ends. When they stop, fail is
+// returns when their informers are synced. Both run until the context ends. When they stop, fail is
 // called with their error, or with nil.
 func StartWatch(ctx context.Context, seed, shoot *rest.Config, fail func(error)) (*Watch, error) {
 	mgr, err := manager.New(seed, manager.Options{
@@ -83,7 +83,7 @@ func (w *Watch) AwaitReconciled(ctx context.Context, start time.Time, wanted Wan
 	return w.await(ctx, wanted, func(ex *extensionsv1alpha1.Extension) bool { return succeeded(ex, start) })
 }
 
-// AwaitFailed returns when each wanted Extension has reported an error at or after start.
+// AwaitFailed returns when each wanted Extension has reported an error, at the start time or later.
 func (w *Watch) AwaitFailed(ctx context.Context, start time.Time, wanted Wanted) error {
 	return w.await(ctx, wanted, func(ex *extensionsv1alpha1.Extension) bool {
 		return ex.Status.LastError != nil && !before(ex.Status.LastError.LastUpdateTime, start)
@@ -122,8 +122,8 @@ func succeeded(ex *extensionsv1alpha1.Extension, start time.Time) bool {
 	return !asked && last != nil && last.State == gardencorev1beta1.LastOperationStateSucceeded && !before(&last.LastUpdateTime, start)
 }
 
-// before reports whether at, a time in a status, is before start. The function first rounds start
-// down to a whole second, because a status contains only whole seconds.
+// before reports whether a time from a status is earlier than the start time. The start time is
+// first rounded down to a whole second, because a status contains only whole seconds.
 func before(at *metav1.Time, start time.Time) bool {
 	return at.Time.Before(start.Truncate(time.Second))
 }

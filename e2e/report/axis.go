@@ -80,7 +80,7 @@ func (a axis) place(start time.Time, length float64) bar {
 	return bar{Left: percent(left), Width: percent(a.share(start.Add(seconds(length))) - left)}
 }
 
-// bar returns nil if start is zero, which means that the phase or scenario did not run.
+// bar returns a bar, or nil if the phase or scenario did not run and so has no start time.
 func (a axis) bar(name, class string, start time.Time, length float64) *bar {
 	if start.IsZero() {
 		return nil

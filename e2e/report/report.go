@@ -61,7 +61,7 @@ type Report struct {
 	// Ended is when the run ended; zero while it runs or if it was killed.
 	Ended time.Time
 	Usage
-	// Artifacts maps a scenario to the files in its folder that get a link. Write sets it.
+	// Artifacts maps a scenario to files in its folder that get a link. Write sets this field.
 	Artifacts map[string][]string
 }
 
@@ -197,7 +197,7 @@ const setup = "setup"
 var artifactFiles = []string{"index.md", "timeline.txt", "transcript.txt"}
 
 // Write renders the report into dir, with links to artifacts in folders below dir. A missing dir is
-// created, and each file is replaced atomically. If one file fails, the others are still written.
+// created, and each file is replaced atomically. After an error, the other files are still written.
 func (r *Report) Write(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("create the folder of the report: %w", err)

@@ -85,7 +85,7 @@ func UncordonWorkers(ctx context.Context, p *Run) error {
 	return nil
 }
 
-// UndoLeftovers reverts what a killed run may have left on a kept testbed.
+// UndoLeftovers reverts what an earlier run that was killed may have left on a kept testbed.
 func UndoLeftovers(ctx context.Context, p *Run) error {
 	failed := errors.Join(IgnoreCaches(ctx, p, false), AllowServices(ctx, p), UncordonWorkers(ctx, p))
 	for _, worker := range p.Session.Testbed.Shoot.Workers() {

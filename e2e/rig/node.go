@@ -157,8 +157,8 @@ rm -rf /run/e2e-hold /run/systemd/system/gardener-node-agent.service.d/e2e-hold.
 systemctl daemon-reload
 systemctl start gardener-node-agent.service`
 
-// HoldNodeAgents stops gardener-node-agent on every worker until release is called or the scenario
-// ends. gardener-node-agent also removes files that are no longer in the OperatingSystemConfig.
+// HoldNodeAgents stops gardener-node-agent on every worker until the returned function is called or
+// the scenario ends. The agent also removes files that are no longer in the OperatingSystemConfig.
 // While the agent is stopped, only the extension's cleaner removes files from nodes.
 func (p *Run) HoldNodeAgents(ctx context.Context) (release func(ctx context.Context) error) {
 	p.Helper()

@@ -101,7 +101,7 @@ func originatedFrom(ctx context.Context, cluster Access, managedResource string)
 	return found, nil
 }
 
-// listable returns all resources that can be listed, except events, which outlive their objects.
+// listable returns all API resources with the verb list, except events, which outlive objects.
 func listable(cluster Access) ([]schema.GroupVersionResource, error) {
 	var lists []*metav1.APIResourceList
 	client, err := discovery.NewDiscoveryClientForConfig(cluster.Config)
@@ -187,7 +187,7 @@ func (p *Run) Identities(ctx context.Context, cluster Access) string {
 	return found
 }
 
-// Unchanged proves that Identities still returns before: no object of the caches was recreated.
+// Unchanged proves that Identities returns the same as earlier: no object of caches was recreated.
 func (p *Run) Unchanged(ctx context.Context, cluster Access, before string) {
 	p.Helper()
 	if after := p.Identities(ctx, cluster); after != before {
@@ -203,7 +203,7 @@ func WithoutKinds(identities string, kinds ...string) string {
 	}), "\n")
 }
 
-// RaiseFence creates the fence object and returns all events of the recording up to its creation.
+// RaiseFence creates the fence object and returns all events up to the creation of this object.
 func RaiseFence(ctx context.Context, p *Run, recording *timeline.Recording, cluster Access, fence client.Object) []timeline.Event {
 	p.Helper()
 	p.Afterwards(ctx, func(ctx context.Context) error { return client.IgnoreNotFound(cluster.Delete(ctx, fence)) })

@@ -130,7 +130,7 @@ func (s *Session) Features(all ...Scenario) []features.Feature {
 	return list
 }
 
-// feature converts a scenario to a feature. After a failure it collects artifacts, then cleans up.
+// feature converts a scenario to a feature. After a failure the feature collects artifacts.
 func (s *Session) feature(one Scenario) features.Feature {
 	name := one.name
 	p := &Run{Session: s, Result: &report.Scenario{Name: name}}

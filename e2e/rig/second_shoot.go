@@ -19,7 +19,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 )
 
-// SecondShoot is a shoot without machines. The testbed's seed is both its seed and its cluster.
+// SecondShoot is a shoot without machines. The testbed's seed is also the shoot's cluster.
 type SecondShoot struct {
 	*gardenlet.Gardenlet
 	Namespace string
@@ -52,7 +52,7 @@ func (p *Run) SecondShoot(ctx context.Context, name string) SecondShoot {
 }
 
 // gardenletOf returns a gardenlet for another Shoot on the same seed and garden. The Shoot's caches
-// run on the seed's node. The Shoot has no nodes with a hosts.toml, so clients must use the caches'
+// run on the seed's node. No node has a hosts.toml for these caches, so clients must use their
 // addresses. Two such Shoots at a time would conflict in the seed's kube-system.
 func gardenletOf(ctx context.Context, t *kind.Testbed, name string) (*gardenlet.Gardenlet, error) {
 	if name == t.Gardenlet.Name {

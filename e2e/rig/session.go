@@ -57,7 +57,7 @@ type Session struct {
 	skipped string
 	// release unlocks the testbed, which the session keeps locked until the process ends.
 	release func()
-	// Disturbed is true if, since the last reconciliation, a scenario failed or a field bug ran.
+	// Disturbed is true if a scenario has failed or run a field bug since the last reconciliation.
 	Disturbed atomic.Bool
 	// forget removes the previous results at its first call. Call it only after this run has locked
 	// the testbed.

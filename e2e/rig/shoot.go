@@ -93,7 +93,7 @@ func Configured(caches ...v1alpha3.RegistryCache) func(context.Context, *Run) {
 }
 
 // settled reports whether the last operation of gardenlet and of the extension succeeded with
-// exactly these caches. Without caches it returns false, because no Extension has a status.
+// exactly these caches. Without caches it returns false, because then there is no Extension.
 func (p *Run) settled(ctx context.Context, caches ...v1alpha3.RegistryCache) bool {
 	p.Helper()
 	if len(caches) == 0 {
@@ -133,7 +133,7 @@ func (p *Run) AwaitCaches(ctx context.Context, hosts ...string) {
 	p.Helper()
 	if len(hosts) > 0 {
 		// If no endpoint has changed, the Extension can be Succeeded before the caches are applied.
-		// gardenlet's flow has then ended, so this function makes the requests that the flow makes.
+		// gardenlet's flow has then ended and no longer requeues pending deletions, so do it here.
 		stop := gardener.RequeueDeletions(ctx, p.Session.Seed, ShootNamespace)
 		defer stop()
 		p.Await(ctx, "the caches' ManagedResource is applied", AppliedTimeout, func(ctx context.Context) (bool, string, error) {
@@ -199,7 +199,7 @@ func (p *Run) AwaitMirrors(ctx context.Context, hosts ...string) {
 		}))
 }
 
-// wrongMirror returns the worker's first hosts.toml that does not match the endpoints, or "".
+// wrongMirror returns a text about the worker's first hosts.toml with a wrong endpoint, or "".
 func wrongMirror(ctx context.Context, worker *cluster.Node, hosts []string, endpoints map[string]string) (string, error) {
 	contents, err := readHosts(ctx, worker, hosts)
 	if err != nil {

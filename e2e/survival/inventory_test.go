@@ -56,7 +56,7 @@ func takeInventory(t *testing.T) inventory {
 	return all
 }
 
-// leftSince returns the entries that are not in before and that `testbed down` does not keep.
+// leftSince returns the entries that the earlier inventory lacks and `testbed down` does not keep.
 func (i inventory) leftSince(before inventory) []string {
 	var left []string
 	for thing := range i {

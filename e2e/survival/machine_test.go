@@ -43,7 +43,7 @@ type verb struct {
 	began   time.Time
 }
 
-// start starts a verb and kills it after the bound.
+// start starts a verb, and kills the verb if it still runs after the bound.
 func (m *machine) start(t *testing.T, bound time.Duration, args ...string) *verb {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), bound)
@@ -112,7 +112,7 @@ func (m *machine) await(t *testing.T, v *verb, now func() bool) {
 	}
 }
 
-// recordContainers notes the current containers. nothingLeft later checks that no cgroup remains.
+// recordContainers notes the current containers. nothingLeft checks that their cgroups are gone.
 func (m *machine) recordContainers(t *testing.T) {
 	t.Helper()
 	ids, err := containers(t.Context())

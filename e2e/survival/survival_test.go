@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// upBound bounds `testbed up` after a build. The first run also loads the node image.
+	// upBound bounds `testbed up`. The first `testbed up` also loads the node image.
 	upBound = 8 * time.Minute
 	// fullBound bounds the time until `testbed up` detects a full disk.
 	fullBound = 90 * time.Second

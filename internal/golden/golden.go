@@ -12,8 +12,8 @@ import (
 
 const updateVariable = "UPDATE_GOLDEN"
 
-// Compare fails the test unless got equals testdata/<name>. The failure shows the first different
-// line and the command that accepts got. If UPDATE_GOLDEN is set, Compare first writes the file.
+// Compare fails the test unless got equals testdata/<name>. The failure shows the first difference
+// and the command that updates the file. If UPDATE_GOLDEN is set, Compare first writes the file.
 func Compare[T string | []byte](t testing.TB, name string, got T) {
 	t.Helper()
 	file := filepath.Join("testdata", name)

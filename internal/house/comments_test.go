@@ -10,11 +10,11 @@ import (
 // maxCommentWidth is the limit for a line that contains only a comment. A tab counts as one column.
 const maxCommentWidth = 100
 
-// exempt lists the folders whose comments may be wide: generated code, the registry (it is
-// rewritten separately), and the modules of the node image (each change causes a build of minutes).
+// exempt lists the folders whose comments may be wide: generated code, code that is rewritten
+// separately, and the modules of the node image (after each change, the image build takes minutes).
 var exempt = []string{"api/v1alpha3/zz_generated", "cmd/registry-cache/registry/", "kind/nodeimage/modules/"}
 
-// wideComments finds too wide comment lines, except directives and URLs, which cannot wrap.
+// wideComments finds comment lines that are too wide, except directives and URLs.
 func wideComments(t tree) []string {
 	var problems []string
 	for _, f := range t.goFiles() {

@@ -10,7 +10,7 @@ import (
 
 const (
 	module = "github.com/gardener-extensions/registry-cache"
-	// maxLines limits a hand-written file. Half of all files must have less than smallLines.
+	// maxLines limits a hand-written file. Half of all files must have fewer lines than smallLines.
 	maxLines, smallLines = 380, 110
 	generated            = "// Code generated"
 )
