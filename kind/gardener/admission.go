@@ -27,7 +27,7 @@ import (
 // Admission is an extension's admission component, for a garden without gardener-operator. Both of
 // its charts are installed into one namespace of the garden's cluster. The pods run there too.
 type Admission struct {
-	// Name of the release, the Deployment, the ServiceAccount and the ValidatingWebhookConfiguration.
+	// Name of the Helm release, Deployment, ServiceAccount and ValidatingWebhookConfiguration.
 	Name string
 	// Namespace belongs to the component: Deploy creates it, Remove deletes it.
 	Namespace string
@@ -68,8 +68,8 @@ func (a Admission) Wait(ctx context.Context, garden client.Reader) error {
 func (a Admission) Remove(ctx context.Context, garden kubernetes.Interface) error {
 	ctx, cancel := progress.Within(ctx, rolloutTimeout, "not done")
 	defer cancel()
-	// Delete the webhook first, or the API server would wait for its pods. Delete the RBAC objects
-	// after the pods.
+	// Delete the webhook first, or the API server would call a webhook without pods. Delete the RBAC
+	// objects after the pods.
 	failed := errors.Join(remove(ctx, garden.Client(), a.registration()), remove(ctx, garden.Client(), a.deployment()),
 		a.eachChart(func(archive []byte, values any) error {
 			return garden.ChartApplier().DeleteFromArchive(ctx, archive, a.Namespace, a.Name, kubernetes.Values(values))

@@ -91,7 +91,7 @@ func readinessProbe(port int32) *corev1.Probe {
 	return &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: get}, PeriodSeconds: 1}
 }
 
-// deployment returns a Deployment that never runs two pods at once, as they elect no leader.
+// deployment returns a Deployment that never runs two pods at once: its pods elect no leader.
 func deployment(namespace, name string, pod corev1.PodSpec, annotations map[string]string) *appsv1.Deployment {
 	labels := map[string]string{"app": name}
 	return &appsv1.Deployment{

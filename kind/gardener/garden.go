@@ -66,8 +66,8 @@ func EnsureGardenNamespace(ctx context.Context, seed client.Client) error {
 	return nil
 }
 
-// NewSeedClient returns gardener's client set for a seed, without a cache. It fails if the API
-// server does not answer or Gardener does not support its version.
+// NewSeedClient returns gardener's client set for a seed. Reads are not cached. NewSeedClient fails
+// if the API server does not answer or Gardener does not support the version of the API server.
 func NewSeedClient(config *rest.Config) (kubernetes.Interface, error) {
 	return newClientSet("seed", config, kubernetes.SeedScheme)
 }

@@ -32,7 +32,7 @@ func gardenSecret() *corev1.Secret {
 	}
 }
 
-// TestGardenOutlivesTheProcess opens the garden again after each write, like a process that starts
+// TestGardenOutlivesTheProcess reopens the garden after each write, like a process that starts
 // after another process was killed.
 func TestGardenOutlivesTheProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "garden.json")

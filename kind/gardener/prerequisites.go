@@ -22,8 +22,8 @@ import (
 // returns when the API server serves them. The CRDs come from the Gardener module, so they match
 // the version in go.mod. Nothing reconciles the machines, monitoring and autoscaler resources.
 //
-// Call it before any extension starts: an extension's webhook rules need the REST mapping of
-// OperatingSystemConfig.
+// Call InstallCRDs before any extension starts: an extension's webhook rules need the REST mapping
+// of OperatingSystemConfig.
 func InstallCRDs(ctx context.Context, seed client.Client) error {
 	extensions, extensionsErr := crds.NewCRD(seed, true, true)
 	resources, resourcesErr := crddeployer.New(seed, []string{resourcemanager.CRD}, false)

@@ -33,7 +33,7 @@ const (
 	configKey, kubeconfigKey             = "config.yaml", "kubeconfig"
 	webhookPort, healthPort, metricsPort = 10250, 8081, 8080
 
-	// syncPeriod is the period that gardenlet sets.
+	// syncPeriod is gardenlet's setting for gardener-resource-manager.
 	syncPeriod = time.Minute
 )
 

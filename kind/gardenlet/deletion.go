@@ -36,8 +36,8 @@ func deleteGraph(t tasks) *flow.Graph {
 }
 
 // connectForDeletion adds the start of a deletion or migration: it deploys what is needed to delete
-// objects in the shoot, even if the shoot is hibernated. These tasks are skipped if an earlier run
-// has already started to delete the namespace.
+// objects in the shoot, even if the shoot is hibernated. These tasks are skipped if an earlier
+// attempt has already started to delete the namespace.
 func (g graph) connectForDeletion(t tasks) flow.TaskIDer {
 	g = g.unless(t.terminating)
 	namespace := g.deploy("Deploying Shoot namespace in Seed", t.deployNamespace)
@@ -72,7 +72,7 @@ func migrateGraph(t tasks) *flow.Graph {
 	extensions := g.wait("Migrating extensions before kube-apiserver", t.migrateExtensionsBeforeKAPI, resourcesGone)
 	extensionsMigrated := g.wait("Waiting until extensions that should be handled before kube-apiserver have been migrated",
 		t.waitUntilExtensionsBeforeKAPIMigrated, extensions)
-	// Like gardenlet, wait only for the configs: extensions save their state when they reconcile.
+	// Like gardenlet, wait only for operating system configs: extensions have saved their state.
 	saved := g.wait("Persisting ShootState in garden cluster", t.persistShootState, configsMigrated)
 
 	configsDeleted := nodes.wait("Deleting extension resources from the Shoot namespace", t.destroyOperatingSystemConfig, saved)

@@ -50,8 +50,8 @@ func (g *Gardenlet) RemoveSecret(ctx context.Context, name string) error {
 	return nil
 }
 
-// WithSecret returns a copy of the shoot with a reference to the garden's Secret in spec.resources.
-// The reference has the name resource, and replaces an existing one of that name.
+// WithSecret returns a copy of the shoot whose spec.resources refer to the garden's Secret. The
+// parameter resource is the name of the reference, which replaces any other of that name.
 func WithSecret(shoot *gardencorev1beta1.Shoot, resource, secret string) *gardencorev1beta1.Shoot {
 	shoot = shoot.DeepCopy()
 	reference := gardencorev1beta1.NamedResourceReference{
@@ -85,7 +85,7 @@ type Stage string
 
 // Stages of a shoot.
 const (
-	// StageAbsent: the shoot is neither on the seed nor being migrated.
+	// StageAbsent: the shoot is neither on the seed nor migrated.
 	StageAbsent Stage = "absent"
 	// StagePresent: its creation was at least attempted. The shoot may be hibernated.
 	StagePresent Stage = "present"

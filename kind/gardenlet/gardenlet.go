@@ -37,7 +37,7 @@ type Gardenlet struct {
 	Seed, Shoot kubernetes.Interface
 	// ShootKubeconfig is for pods of the seed and nodes of the shoot. Its credentials are inline.
 	ShootKubeconfig []byte
-	// Garden contains ControllerRegistrations, and the objects in spec.resources of shoots.
+	// Garden contains ControllerRegistrations, and what shoots refer to in spec.resources.
 	Garden client.Client
 	// ResourceManagerImage is an image of gardener-resource-manager that is on the seed's node.
 	ResourceManagerImage string
@@ -112,7 +112,7 @@ type process struct {
 }
 
 // Reconcile creates or updates the shoot, and returns when its extensions are ready and every node
-// has applied its operating system config. Machines that another flow stopped are started as new
+// has applied its operating system config. Machines that an earlier flow stopped start as new
 // ones. A shoot with spec.hibernation.enabled is hibernated, see Hibernate.
 //
 // Like gardenlet, Reconcile retries a failed flow with exponential backoff, up to Attempts runs. It

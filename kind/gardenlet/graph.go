@@ -16,7 +16,7 @@ func (g graph) unless(condition bool) graph {
 	return graph{Graph: g.Graph, skip: g.skip || condition}
 }
 
-// deploy adds a task that writes objects. If it fails, it is retried for a while.
+// deploy adds a task that writes objects. If the task fails, it is retried for deployTimeout.
 func (g graph) deploy(name string, fn flow.TaskFn, dependencies ...flow.TaskIDer) flow.TaskID {
 	return g.wait(name, fn.RetryUntilTimeout(deployInterval, deployTimeout), dependencies...)
 }
@@ -62,7 +62,7 @@ func reconcileGraph(t tasks) *flow.Graph {
 	return g.Graph
 }
 
-// reconcileOperatingSystemConfigs adds the tasks of the configs. The returned task waits for them.
+// reconcileOperatingSystemConfigs adds the configs' tasks, and returns the one that waits for them.
 func (g graph) reconcileOperatingSystemConfigs(t tasks, extensionsReady flow.TaskIDer) flow.TaskID {
 	g = g.unless(t.workerless)
 	configs := g.deploy("Deploying operating system specific configuration for shoot workers", t.deployOperatingSystemConfig, extensionsReady)

@@ -64,7 +64,7 @@ func NewShoot(name string, extensions ...gardencorev1beta1.Extension) *gardencor
 			Name:       name,
 			UID:        types.UID(uuid.NewSHA1(uuid.NameSpaceDNS, []byte(Namespace(name))).String()),
 			Generation: 1,
-			// By default gardenlet spreads operating system configs over five minutes.
+			// By default, nodes apply a new operating system config up to five minutes later.
 			Annotations: map[string]string{v1beta1constants.AnnotationShootCloudConfigExecutionMaxDelaySeconds: "0"},
 		},
 		Spec: gardencorev1beta1.ShootSpec{

@@ -14,7 +14,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-// builder builds the parts of a plan that the cache does not have.
+// builder builds the parts of a plan that are not in the build cache.
 type builder struct {
 	source   source
 	plan     plan
@@ -48,7 +48,7 @@ func (b builder) run(ctx context.Context) error {
 	})
 }
 
-// store writes a layer with containerd's image store to the file archive.
+// store writes containerd's image store, as a layer, to the file at path archive.
 func (b builder) store(ctx context.Context, built artifacts, sandbox, archive string) error {
 	required, err := command.Output(ctx, built.programs["kubeadm"], "config", "images", "list", "--kubernetes-version", KubernetesVersion)
 	if err != nil {
@@ -148,8 +148,8 @@ func (b builder) trees(ctx context.Context) error {
 	return nil
 }
 
-// compile builds the missing programs of modules. Modules are downloaded while other programs
-// compile. Compilations run one after another, since each uses all CPUs.
+// compile builds the missing programs. Modules are downloaded while other programs compile.
+// Compilations run one after another, since each uses all CPUs.
 func (b builder) compile(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	fetched := map[string]chan struct{}{}

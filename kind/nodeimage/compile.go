@@ -57,8 +57,8 @@ func (c compilation) environment() []string {
 	return append(os.Environ(), cgo, "GOFLAGS=-trimpath -buildvcs=false", "GOWORK=off")
 }
 
-// run builds the programs into the folder target, under their names in the image. go creates the
-// folder.
+// run builds the programs into the folder target, under their names in the image. The go command
+// creates the folder.
 func (c compilation) run(ctx context.Context, modules, flags, target string) error {
 	args := c.arguments(flags, target+string(filepath.Separator), jobs(runtime.NumCPU(), memory()))
 	if err := c.goCommand(ctx, modules, args...); err != nil {
@@ -79,7 +79,7 @@ func (c compilation) fetch(ctx context.Context, modules string) error {
 	})
 }
 
-// goCommand runs go in the compilation's module.
+// goCommand runs the go command in the compilation's module.
 func (c compilation) goCommand(ctx context.Context, modules string, args ...string) error {
 	// kind's exec cannot set the working directory of a process.
 	args = append([]string{"-C", filepath.Join(modules, c.module)}, args...)

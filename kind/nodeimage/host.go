@@ -20,9 +20,9 @@ import (
 )
 
 // interruptible is like exec.CommandContext, for commands that clean up after SIGINT: when ctx
-// ends, the command gets SIGINT and, if it still runs five seconds later, SIGKILL. After SIGINT, go
-// removes its work folder. mmdebstrap waits for its children, which get SIGINT only from Ctrl-C in
-// a terminal. If it is killed, its temporary folder is removed with that of the cache.
+// ends, the command gets SIGINT and, if it still runs five seconds later, SIGKILL. After SIGINT,
+// `go` removes its work folder. mmdebstrap waits for its children, which get SIGINT only if Ctrl-C
+// is pressed. If mmdebstrap is killed, its temporary folder is removed with that of the cache.
 func interruptible(ctx context.Context, name string, args ...string) exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
 	if local, ok := cmd.(*exec.LocalCmd); ok {
@@ -32,7 +32,7 @@ func interruptible(ctx context.Context, name string, args ...string) exec.Cmd {
 	return cmd
 }
 
-// feed runs the command and streams the output of write to its standard input.
+// feed runs the command, and calls write with a pipe to the command's standard input.
 func feed(ctx context.Context, cmd exec.Cmd, write func(io.Writer) error) error {
 	reader, writer := io.Pipe()
 	written := make(chan error, 1)
@@ -61,7 +61,7 @@ func retry(ctx context.Context, backoff wait.Backoff, what string, fetch func(co
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s (tried up to %d times): %w", what, backoff.Steps, cmp.Or(last, err)) // last is nil if ctx had ended before
+	return fmt.Errorf("%s (tried up to %d times): %w", what, backoff.Steps, cmp.Or(last, err)) // last is nil if ctx ended before the first call
 }
 
 type hostTool struct {

@@ -29,7 +29,7 @@ const (
 type Options struct {
 	// Override is a stock kindest/node reference that replaces the build (NODE_IMAGE).
 	Override string
-	// Repository is a folder inside this repository. Empty means the current folder.
+	// Repository is a folder inside this Git repository. Empty means the current folder.
 	Repository string
 	// CacheDir keeps built parts between builds. Empty means registry-cache-testbed/nodeimage below
 	// $XDG_CACHE_HOME or ~/.cache. A build removes parts that were not used for two weeks.

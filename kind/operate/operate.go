@@ -196,7 +196,7 @@ func ShootWithCaches(hosts ...string) (*gardencorev1beta1.Shoot, error) {
 	return ShootWithConfig(config)
 }
 
-// CacheOf returns the config of a cache that pulls from an upstream of the testbed with plain HTTP.
+// CacheOf returns the config of a cache that pulls from an upstream of the testbed over plain HTTP.
 func CacheOf(host string) v1alpha3.RegistryCache {
 	remoteURL := "http://" + host
 	return v1alpha3.RegistryCache{Upstream: host, RemoteURL: &remoteURL}

@@ -13,7 +13,7 @@ func TestReconcile(t *testing.T) {
 		userData bool
 		err      string
 	}{
-		extensionsv1alpha1.OperatingSystemConfigPurposeProvision: {userData: true}, // gardenlet waits for it
+		extensionsv1alpha1.OperatingSystemConfigPurposeProvision: {userData: true}, // gardenlet waits for user data
 		extensionsv1alpha1.OperatingSystemConfigPurposeReconcile: {},
 		"decorate": {err: `unknown purpose "decorate"`},
 	} {

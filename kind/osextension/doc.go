@@ -2,5 +2,5 @@
 // which are kind nodes. It reconciles OperatingSystemConfigs of type "kind" with gardener's
 // extension library and adds nothing to them.
 //
-// It must not contain code for the installation of its pod or for other extensions.
+// The package must not contain code for the installation of its pod or for other extensions.
 package osextension

@@ -31,7 +31,7 @@ func Run(ctx context.Context, config *rest.Config) error {
 		Scheme:                 scheme,
 		HealthProbeBindAddress: fmt.Sprintf(":%d", HealthPort),
 		Metrics:                metricsserver.Options{BindAddress: "0"},
-		// Without a cache the extension needs no permission to list Secrets. It gets them by name.
+		// Without a client cache for Secrets, the extension needs no permission to list them.
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
 	})
 	if err != nil {

@@ -54,7 +54,7 @@ type Finding struct {
 	Seconds float64 `json:"seconds"`           // of the run, with build and rollout
 }
 
-// Catch is a scenario that failed.
+// Catch is a scenario that failed for the expected reason.
 type Catch struct {
 	Scenario string  `json:"scenario"`
 	Reason   string  `json:"words"` // Outcome.Reason

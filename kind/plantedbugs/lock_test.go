@@ -69,7 +69,7 @@ func TestProofLeavesTestbedUnlocked(t *testing.T) {
 	}
 }
 
-// newTestbed returns a testbed outside of a repository, and the folder of its locks.
+// newTestbed returns a testbed outside of a Git repository, and the folder of its locks.
 func newTestbed(t *testing.T) (testbed *kind.Testbed, locks string) {
 	t.Helper()
 	locks = t.TempDir()

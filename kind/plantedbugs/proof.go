@@ -33,8 +33,8 @@ const scenariosPackage = "./e2e"
 // Prove returns a *StartError and changes nothing if, at the start, another process uses the
 // testbed or runs Prove on it, or the testbed belongs to another directory. If another process or
 // directory takes the testbed later, Prove returns kind.ErrBusy or a *kind.OtherCheckoutError
-// without a *StartError, and a planted bug may remain. Scenarios that cannot start are an
-// environment error.
+// without a *StartError, and a planted bug may remain. If the scenarios cannot start, the error
+// is an environment error.
 func Prove(ctx context.Context, t *kind.Testbed, bugs []Mutant) (*Report, error) {
 	if t.Prefix != kind.DefaultPrefix {
 		return nil, fmt.Errorf("scenarios run only on testbed %s, not on %s", kind.DefaultPrefix, t.Prefix)

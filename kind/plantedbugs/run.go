@@ -81,7 +81,7 @@ func scenariosCommand(ctx context.Context, program string, output io.Writer) *ex
 	return cmd
 }
 
-// lastWritten returns when the file was last written, or zero.
+// lastWritten returns when the file was last written, or the zero time.
 func lastWritten(path string) time.Time {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -119,7 +119,7 @@ func lastReason(log string) string {
 	return cmp.Or(reason, last)
 }
 
-// environmentError is the error of a run of scenarios that could not start.
+// environmentError is the error of runScenarios if the scenarios could not start.
 type environmentError struct{ error }
 
 func (e *environmentError) Unwrap() error { return e.error }

@@ -121,7 +121,7 @@ func readCgroups(dir string) (version int, controllers []string, err error) {
 	return 1, controllers, nil
 }
 
-// goVersion returns the version of the toolchain that go selects for this module, or "".
+// goVersion returns the version of the toolchain that `go` selects for this module, or "".
 func goVersion(ctx context.Context) string {
 	ctx, cancel := progress.Within(ctx, goEnvTimeout, "no answer")
 	defer cancel()
@@ -141,7 +141,7 @@ func readNumber(path string, number *uint64) error {
 	return err
 }
 
-// raiseInotify raises limits that are too low, until the next boot, if this process is root.
+// raiseInotify raises insufficient limits if this process is root. The next boot resets the limits.
 func raiseInotify(h *Host, r Requirements) (raised bool, err error) {
 	if os.Geteuid() != 0 {
 		return false, nil

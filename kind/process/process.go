@@ -17,7 +17,7 @@ import (
 
 // markVariable is the environment variable that children of testbed commands inherit. A killed Up
 // cannot end its children (for example mmdebstrap), so Down finds them by this variable. The Docker
-// Engine is started without it, since other testbeds may use it.
+// Engine is started without it, since other testbeds may use the engine.
 const markVariable = "REGISTRY_CACHE_TESTBED"
 
 // killTimeout is the time from SIGTERM to SIGKILL, and from SIGKILL until EndMarked gives up.

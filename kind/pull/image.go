@@ -18,7 +18,7 @@ const (
 	PartConfig   Part = "config"
 	PartLayer    Part = "layer"
 	// PartBlob is a config or a layer. PartUnknown may be any part. Only images with a Problem have
-	// such objects.
+	// objects of these two kinds.
 	PartBlob    Part = "blob"
 	PartUnknown Part = "content"
 )

@@ -117,7 +117,7 @@ func (*UnknownNodeError) UsageError() {}
 
 // Argv returns the command that opens a shell on a node of either cluster. Without a terminal, bash
 // reads its standard input. The node's name may omit the prefix of the testbed or shoot: worker2.
-// Argv returns an *UnknownNodeError for an unknown name, and an ErrDown without a testbed.
+// Argv returns an *UnknownNodeError for an unknown name, and ErrDown if there is no testbed.
 func Argv(ctx context.Context, t *kind.Testbed, node string, terminal bool) ([]string, error) {
 	name, err := nodeName(ctx, t, node)
 	if err != nil {
@@ -157,7 +157,7 @@ func shellArgv(container string, terminal bool) []string {
 }
 
 // Capture runs a program that reads no input, until the program or ctx ends. If the exit code is
-// not zero, the error has the beginning of standard error. The program's standard input stays open
+// not zero, the error quotes the beginning of stderr. The program's standard input stays open
 // until the program ends.
 func Capture(ctx context.Context, argv []string, out io.Writer) error {
 	in, end := io.Pipe()
@@ -174,7 +174,7 @@ func Capture(ctx context.Context, argv []string, out io.Writer) error {
 // until ctx ends may print errors forever.
 type beginning []byte
 
-// MaxBeginning is the size of the beginning of standard error that Capture keeps, in bytes.
+// MaxBeginning is how many bytes of the beginning of stderr Capture keeps.
 const MaxBeginning = 1 << 10
 
 func (b *beginning) Write(p []byte) (int, error) {

@@ -23,7 +23,7 @@ type Draft struct {
 	snapshot Snapshot
 }
 
-// CheckNew returns a *NameError for an invalid name and an *ExistsError for a name in use.
+// CheckNew returns a *NameError for an invalid name, and an *ExistsError if the snapshot exists.
 func (s Store) CheckNew(name string) error {
 	if err := CheckName(name); err != nil {
 		return err

@@ -194,7 +194,7 @@ func TestDamagedArchive(t *testing.T) {
 	}
 }
 
-// TestSaveFails checks that no process stays stopped if saving fails.
+// TestSaveFails checks that no process stays paused if saving fails.
 func TestSaveFails(t *testing.T) {
 	m := newMachine(t, true)
 	if _, err := m.run(t, SaveArgv("pod-0", filepath.Join(m.folder, "missing")), nil); err == nil {

@@ -61,7 +61,7 @@ func (e *UnknownError) Error() string {
 // UsageError marks the error for internal/program: exit code 2.
 func (*UnknownError) UsageError() {}
 
-// ExistsError is the error for a name in use.
+// ExistsError is the error for a new snapshot if there is already one with that name.
 type ExistsError struct{ Name string }
 
 func (e *ExistsError) Error() string {
@@ -91,7 +91,7 @@ func CheckName(name string) error {
 	return nil
 }
 
-// Missing returns the claims of the snapshot that are not in claims.
+// Missing returns those claims of the snapshot that are not among the given ones.
 func (s *Snapshot) Missing(claims []string) []string {
 	var missing []string
 	for _, volume := range s.Volumes {

@@ -50,8 +50,8 @@ func Delete(t *kind.Testbed, name string) error {
 }
 
 // Save stores the content of the volumes of all caches in the shoot. Each cache is paused, and its
-// pulls wait, while hard links to its files are created. A name in use is an *ExistsError. With
-// dryRun nothing is stored, and the sizes are those of the volumes.
+// pulls wait, while hard links to its files are created. If the snapshot exists, Save returns an
+// *ExistsError. With dryRun nothing is stored, and the sizes are those of the volumes.
 func Save(ctx context.Context, t *kind.Testbed, name string, dryRun bool) (saved *Snapshot, err error) {
 	if err := storeOf(t).CheckNew(name); err != nil {
 		return nil, err

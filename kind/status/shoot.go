@@ -68,7 +68,7 @@ func OfShoot(ctx context.Context, t *kind.Testbed) (*Shoot, error) {
 }
 
 // NewShoot returns the status of a Shoot, which may be nil. The lists are never nil, because JSON
-// would then show null.
+// shows a nil list as null.
 func NewShoot(shoot *gardencorev1beta1.Shoot, stage gardenlet.Stage) *Shoot {
 	status := &Shoot{
 		Name: gardenlet.DefaultShoot, Namespace: gardenlet.Namespace(gardenlet.DefaultShoot), Stage: stage,
@@ -153,7 +153,7 @@ type Extension struct {
 	LastOperation *gardencorev1beta1.LastOperation `json:"lastOperation,omitempty"`
 	LastError     *gardencorev1beta1.LastError     `json:"lastError,omitempty"`
 	Conditions    []gardencorev1beta1.Condition    `json:"conditions,omitempty"`
-	// ProviderStatus is what the extension wrote. The registry-cache writes a RegistryStatus.
+	// ProviderStatus is what the extension wrote: for registry-cache, a RegistryStatus.
 	ProviderStatus json.RawMessage `json:"providerStatus,omitempty"`
 }
 
@@ -175,8 +175,8 @@ type OperatingSystemConfig struct {
 	Deleting      bool                             `json:"deleting,omitempty"`
 	LastOperation *gardencorev1beta1.LastOperation `json:"lastOperation,omitempty"`
 	LastError     *gardencorev1beta1.LastError     `json:"lastError,omitempty"`
-	// Configured reports whether the OperatingSystemConfig contains the extension's unit. The unit
-	// configures Registries.
+	// Configured reports whether the OperatingSystemConfig contains the extension's unit.
+	// Registries are the upstreams in the unit.
 	Configured bool              `json:"configured"`
 	Registries []RegistryMapping `json:"registries,omitempty"`
 	// Problem says why the unit cannot be parsed.

@@ -93,7 +93,7 @@ func OfTestbed(ctx context.Context, t *kind.Testbed) (*Testbed, error) {
 	return status, status.addUpstreams(ctx, t.Prefix)
 }
 
-// addCluster adds a cluster with at least one container, and returns it if its API server answers.
+// addCluster adds the cluster if it has a container, and returns it if its API server answers.
 func (s *Testbed) addCluster(ctx context.Context, role, name, kubeconfig string) *cluster.Cluster {
 	loaded, err := cluster.Load(ctx, name, kubeconfig)
 	if errors.Is(err, cluster.ErrNotFound) {

@@ -15,7 +15,7 @@ func TestRunningPulls(t *testing.T) {
 	for second, step := range []struct {
 		node, text string
 		left       int
-		want       string // the end of the last event
+		want       string // the end of the last event's text
 	}{
 		{"worker", begins, 1, "begins to pull " + image},
 		{"worker", begins, 2, "begins to pull " + image},

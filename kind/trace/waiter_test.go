@@ -35,7 +35,7 @@ func said(name, text string, age time.Duration) logs.Stream {
 	}}
 }
 
-// TestWaiter checks that a trace ends when no pull is running, or when no end is logged in time.
+// TestWaiter checks that a trace ends when no pull is running, or no event came for silenceTimeout.
 func TestWaiter(t *testing.T) {
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	open := []Event{{Time: start, From: "worker", What: "alpha.upstream.test/shop/web:v1"}}

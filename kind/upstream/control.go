@@ -23,7 +23,7 @@ type Credentials = server.Credentials
 const controlTimeout = 20 * time.Second
 
 // SetCredentials makes a protected upstream accept only these credentials, from the next request
-// on. Push uses those in first. SetCredentials passes the credentials by standard input, so the
+// on. Push uses the first of them. SetCredentials passes the credentials by standard input, so the
 // description of the container and its process list do not show them. An open upstream stays open.
 func (r *Registry) SetCredentials(ctx context.Context, first Credentials, more ...Credentials) error {
 	content, err := server.EncodeCredentials(append([]Credentials{first}, more...)...)

@@ -183,10 +183,10 @@ func (r *Registries) Hosts() []string {
 // describeTimeout bounds the requests of Describe.
 const describeTimeout = 10 * time.Second
 
-// Describe looks up an image by tag or digest and passes it to read. From an index it selects the
-// Linux image for this machine's architecture, which the nodes use. The image fetches its content
-// lazily, so use it only in read. All requests together may take 10 s. The access log records them
-// with accesslog.AskerHarness.
+// Describe looks up an image by tag or digest and calls the function read with it. From an index it
+// selects the Linux image for this machine's architecture, which the nodes use. The image fetches
+// its content lazily, so use it only inside that function. All requests together may take 10 s. The
+// access log records them with accesslog.AskerHarness.
 func (r *Registry) Describe(ctx context.Context, repository, identifier string, read Reader) error {
 	return r.describe(ctx, repository, identifier, runtime.GOARCH, read)
 }

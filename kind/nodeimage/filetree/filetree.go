@@ -33,10 +33,10 @@ func Folder(path string, mode fs.FileMode) Entry { return Entry{Path: path, Mode
 // Symlink returns a symbolic link to target.
 func Symlink(path, target string) Entry { return Entry{Path: path, Link: target, Mode: 0o777} }
 
-// Text returns a file with the content data.
+// Text returns a file with the given content.
 func Text(path, data string) Entry { return Entry{Path: path, Data: data, Mode: 0o644} }
 
-// Executable returns a program with the content of the file source on this machine.
+// Executable returns a program. Its content is in the file on this machine whose path is source.
 func Executable(path, source string) Entry { return Entry{Path: path, Source: source, Mode: 0o755} }
 
 // withParents returns the entries sorted by path, each path once (the last one wins), and adds

@@ -46,8 +46,8 @@ func Files(kindDir, kubernetesVersion string) (entries []filetree.Entry, sandbox
 
 // settings are the files and folders from other RUN lines of the Dockerfile, and the testbed's own.
 var settings = []filetree.Entry{
-	// containerd, the kubelet and gardener-node-agent collect garbage less often. The testbed has more
-	// spare memory than spare CPU time.
+	// Go's garbage collector runs less often in containerd, the kubelet and gardener-node-agent,
+	// because the testbed has more spare memory than spare CPU time.
 	filetree.Text("/etc/systemd/system.conf.d/registry-cache-testbed.conf", "[Manager]\nDefaultEnvironment=GOGC=300\n"),
 	filetree.Text("/etc/systemd/journald.conf.d/kind.conf", "[Journal]\nReadKMsg=no\n"),
 	// The unit would register formats in binfmt_misc, which belongs to the host's kernel.

@@ -32,7 +32,7 @@ func NewLog(out io.Writer) *Log {
 	return &Log{out: json.NewEncoder(out), running: map[chan struct{}]struct{}{}, now: time.Now}
 }
 
-// Handler calls next and records each request when next returns or panics (http.ErrAbortHandler).
+// Handler wraps next. It records each request when next returns or panics (http.ErrAbortHandler).
 func (l *Log) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		e := &exchange{log: l}
@@ -46,7 +46,7 @@ func (l *Log) Handler(next http.Handler) http.Handler {
 	})
 }
 
-// serve runs next, records the request, and panics again if next has panicked.
+// serve calls the handler, records the request, and panics again if the handler has panicked.
 func (l *Log) serve(next http.Handler, w http.ResponseWriter, r *http.Request, e *exchange) {
 	record := newRecord(r, l.now())
 	metrics := httpsnoop.Metrics{Code: http.StatusOK}

@@ -150,10 +150,10 @@ func NewReader(log io.Reader) *Reader {
 	return r
 }
 
-// Until reads until the record of a request for SettlePath with the query mark. It returns all
+// Until reads until the record of a request for SettlePath with this query. It returns all
 // earlier records from the beginning of the log, without those for SettlePath. An invalid line or a
-// log that ends before the mark is an error, since a lost record would count as a request that was
-// never made. The Reader is unusable after an error.
+// log that ends before that record is an error, since a lost record would count as a request that
+// was never made. The Reader is unusable after an error.
 func (r *Reader) Until(mark string) (Records, error) {
 	for r.lines.Scan() {
 		r.number++

@@ -13,7 +13,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// dialTimeout bounds the connection to the target.
+// dialTimeout bounds the time to connect to the target.
 const dialTimeout = 10 * time.Second
 
 // proxy answers the two kinds of proxy requests (RFC 9110, 3.7 and 9.3.6).
@@ -23,7 +23,7 @@ type proxy struct {
 	forward *httputil.ReverseProxy
 }
 
-// NewHandler returns a forward proxy that writes an accesslog.Record per request to records. The
+// NewHandler returns a forward proxy. For each request it writes an accesslog.Record to records. The
 // record has the target host, and for http:// URLs also the requested path. A tunnel is recorded
 // when it opens, and its traffic is not recorded. Tunnels are closed when ctx ends.
 func NewHandler(ctx context.Context, records io.Writer) http.Handler {

@@ -19,7 +19,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// ReplaceFaults atomically replaces the faults file at path with in, the output of spec.Encode.
+// ReplaceFaults atomically replaces the faults file at path. in has the output of spec.Encode.
 func ReplaceFaults(path string, in io.Reader) error {
 	content, err := io.ReadAll(io.LimitReader(in, 1<<20))
 	if err != nil {
@@ -135,8 +135,8 @@ func (d injection) answer(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// requireCredentials requires the credentials of the fault by HTTP basic authentication. Admitted
-// requests do not change, so the access log notes the fault only for rejected ones.
+// requireCredentials requires the credentials of the fault by HTTP basic authentication. It does
+// not change admitted requests, so the access log notes the fault only for rejected ones.
 func (d injection) requireCredentials(next http.Handler) http.Handler {
 	d.Status, d.Body = http.StatusUnauthorized, http.StatusText(http.StatusUnauthorized)+"\n"
 	d.Header = http.Header{"Www-Authenticate": {fmt.Sprintf("Basic realm=%q", realm)}}

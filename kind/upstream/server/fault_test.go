@@ -189,7 +189,7 @@ func TestWhomFaultsHit(t *testing.T) {
 			if hit := got.status == http.StatusServiceUnavailable; hit != tc.hit {
 				t.Errorf("answered with %d, hit should be %t", got.status, tc.hit)
 			}
-			b.push(t, "other:v1") // a push is never hit
+			b.push(t, "other:v1") // faults never affect a push
 		})
 	}
 }
@@ -275,7 +275,7 @@ func TestHang(t *testing.T) {
 	}
 }
 
-// TestFaultsInTurn injects two faults at once.
+// TestFaultsInTurn checks that one request can be delayed by a fault and then refused by another.
 func TestFaultsInTurn(t *testing.T) {
 	b := startBroken(t)
 	late, refused := want(t, spec.Latency, "delay", "200ms"), want(t, spec.Status, "status", "502")

@@ -43,8 +43,8 @@ auth:
     path: %q
 `
 
-// NewHandler returns a registry that stores images below the directory storage and writes an
-// accesslog.Record per request to log. If credentials is not empty, clients must present
+// NewHandler returns a registry that stores images below the directory storage. For each request it
+// writes an accesslog.Record to the writer log. If credentials is not empty, clients must present
 // credentials in the file at that path; without the file all clients are rejected. The first
 // middleware is the outermost. The registry stops its background work when ctx ends.
 func NewHandler(ctx context.Context, storage, credentials string, log io.Writer, middlewares ...Middleware) (_ http.Handler, err error) {
@@ -93,7 +93,7 @@ type Config struct {
 const drainTimeout = 3 * time.Second
 
 // Run serves until ctx ends and then shuts down gracefully. It returns an error if it cannot serve
-// a port. It writes one access record per request to log and nothing else.
+// a port. Its only output, to the writer log, is one access record per request.
 func Run(ctx context.Context, config Config, log io.Writer) error {
 	logrus.SetLevel(logrus.WarnLevel) // otherwise distribution logs every request to stderr
 	handler, err := NewHandler(ctx, config.Storage, config.Credentials, log, Faults(config.Faults))
