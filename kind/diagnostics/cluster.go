@@ -122,7 +122,7 @@ func eventTable(events []corev1.Event) string {
 	return out.String()
 }
 
-// lastSeen returns the newest time of an event. The two APIs for events set different times.
+// lastSeen returns the newest time of an event. The two APIs for events set different fields.
 func lastSeen(e corev1.Event) time.Time {
 	switch {
 	case e.Series != nil && !e.Series.LastObservedTime.IsZero():

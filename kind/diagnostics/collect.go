@@ -24,7 +24,7 @@ const IndexFile = "index.md"
 const timelineFile = "timeline.txt"
 
 const (
-	// sourceTimeout limits the context of a source. Collect then waits for it for at most grace.
+	// sourceTimeout limits the context of a source. After that, Collect waits for at most grace.
 	sourceTimeout = time.Minute
 	grace         = 5 * time.Second
 	// concurrency is higher than the number of cores of small machines, since sources mostly wait.
@@ -32,11 +32,11 @@ const (
 )
 
 // Collect writes a bundle to dir: the files of the sources, timeline.txt, and the index. Sources
-// run concurrently. A source is abandoned after a minute.
+// run concurrently. Each is abandoned after about a minute.
 //
 // Collect first removes the files of an earlier bundle, also those of sources that no longer exist.
-// It keeps other files in dir. It replaces the index last, so that the folder is recognized as a
-// bundle even after an interruption. It touches nothing if ctx has already ended.
+// It keeps other files in dir. It replaces the index last: if it is interrupted, the earlier index
+// still marks the folder as a bundle. It touches nothing if ctx has already ended.
 //
 // The error joins all failures that are in the index, and a failure to write the index. Collect may
 // return an error and still write a bundle.

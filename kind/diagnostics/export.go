@@ -50,12 +50,12 @@ type Bundle struct {
 // Option is an option of Export.
 type Option int
 
-// Temporary is for a bundle that the caller removes: Export does not store its metrics.
+// Temporary is for a bundle that the caller removes: the next bundle is not compared with it.
 const Temporary Option = iota
 
 // Export connects to the existing parts of the testbed and writes a bundle to the folder, see
-// Diagnose. If the folder exists, it must be empty or an earlier bundle, which Export replaces;
-// other files stay. For any other folder the error is an *OccupiedError.
+// Diagnose. If the folder exists, it must be empty or a bundle. Export replaces that bundle and
+// keeps other files. For any other folder the error is an *OccupiedError.
 //
 // Export takes no lock and does not change the testbed. If no part of a testbed exists, Export
 // writes nothing, and the error is kind.ErrDown; for a testbed of another checkout it is a
@@ -117,7 +117,7 @@ func Diagnose(ctx context.Context, t *kind.Testbed, dir string, more ...Source) 
 func diagnose(ctx context.Context, t *kind.Testbed, dir string, options []Option, more []Source) error {
 	err := Collect(ctx, dir, append(sources(t), more...)...)
 	if ctx.Err() != nil || slices.Contains(options, Temporary) {
-		return err // after Ctrl-C the folder may still contain earlier metrics
+		return err // after Ctrl-C the folder may still contain the earlier bundle's metrics
 	}
 	return errors.Join(err, KeepMetrics(dir, t.State.Metrics()))
 }

@@ -35,7 +35,7 @@ const (
 
 // Metrics returns a source with the current metrics of the caches and the extension, the metrics of
 // the previous bundle (in the folder "before"), and a table of the changes. The parameter previous
-// is the file that KeepMetrics has written; it may be missing. Metrics skips a cluster that is nil.
+// is the path of the file from KeepMetrics; it may be missing. Metrics skips a cluster that is nil.
 func Metrics(seed, shoot *rest.Config, previous string) Source {
 	return Source{bundle.MetricsFolder, func(ctx context.Context, into *Folder) {
 		now := map[string][]byte{}
@@ -95,8 +95,8 @@ var comparedFamilies = []string{
 	"controller_runtime_webhook_requests_total",
 }
 
-// series parses Prometheus's text format. It returns the values of the series of comparedFamilies,
-// without buckets.
+// series parses Prometheus's text format. It returns the values of the series with a prefix in
+// comparedFamilies, except histogram buckets.
 func series(content []byte) map[string]float64 {
 	all := map[string]float64{}
 	for line := range strings.Lines(string(content)) {
@@ -115,7 +115,7 @@ func series(content []byte) map[string]float64 {
 	return all
 }
 
-// compareMetrics returns a table of the series. It omits series that are zero now and before.
+// compareMetrics returns a table of the series. It omits series that were and are zero.
 func compareMetrics(before keptMetrics, now map[string][]byte) string {
 	var out bytes.Buffer
 	if len(before.Pods) == 0 {
@@ -151,9 +151,9 @@ type keptMetrics struct {
 	Pods map[string][]byte `json:"pods"`
 }
 
-// KeepMetrics stores the metrics of a bundle, and the time of its newest metrics file, in the file
-// previous, for the comparison with the next bundle. It replaces this file atomically. If the
-// bundle has no metrics, it leaves the file unchanged.
+// KeepMetrics stores the metrics of a bundle, and the time of its newest metrics file, for the
+// comparison with the next bundle. It replaces the file at the path previous atomically. If the
+// bundle has no metrics, this file stays unchanged.
 func KeepMetrics(bundleDir, previous string) error {
 	folder := filepath.Join(bundleDir, bundle.MetricsFolder)
 	names, err := fs.Glob(os.DirFS(folder), "*"+metricsSuffix)

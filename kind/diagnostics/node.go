@@ -54,7 +54,7 @@ var nodeFiles = []struct {
 func shell(script string) []string { return []string{"sh", "-c", script} }
 
 // Node returns a source for one node: the files in nodeFiles, and the newest 20,000 lines of each
-// unit's journal. That is enough for every scenario, and a few MiB at most.
+// unit's journal. They cover every scenario, and have a few MiB at most.
 func Node(n Executor) Source {
 	return Source{path.Join(bundle.NodeFolder, n.Name()), func(ctx context.Context, into *Folder) {
 		run := func(file string, argv ...string) {

@@ -43,8 +43,8 @@ type file struct {
 	size int
 }
 
-// Write stores a file. The name may contain folders. A file that cannot be stored becomes a
-// failure. Empty content is stored too: it shows that there was nothing.
+// Write stores a file. The name may contain folders. If the file cannot be stored, Write records a
+// failure. It stores empty content too: this shows that there was nothing.
 func (f *Folder) Write(name string, content []byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -112,7 +112,7 @@ func Tail(name, path string) Source {
 		if err != nil {
 			return nil, err
 		}
-		defer func() { _ = file.Close() }() // opened for reading
+		defer func() { _ = file.Close() }() // the file was only read
 		info, err := file.Stat()
 		if err != nil {
 			return nil, err

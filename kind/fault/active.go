@@ -27,7 +27,7 @@ func List(ctx context.Context, t *kind.Testbed) ([]spec.Fault, error) {
 }
 
 // activeFaults is like List, but also removes the remains of inactive faults from the nodes. The
-// caller must hold the lock.
+// caller must hold the lock of lockFaults.
 func activeFaults(ctx context.Context, t *kind.Testbed) ([]spec.Fault, error) {
 	return readFaults(ctx, t, nodescript.List())
 }

@@ -141,8 +141,8 @@ func release(ctx context.Context, t *kind.Testbed, held spec.Fault) error {
 	return deleteActive(ctx, t, held)
 }
 
-// removed reports whether Down has removed the testbed with all faults. It returns an ErrDown for
-// clusters without a state folder: locking their faults would recreate the folder.
+// removed reports whether Down has removed the testbed with all faults. If a cluster exists but the
+// state folder does not, it returns kind.ErrDown: a lock would recreate the folder.
 func removed(ctx context.Context, t *kind.Testbed) (bool, error) {
 	ctx, cancel := progress.Within(ctx, faultTimeout, "the nodes were not listed")
 	defer cancel()

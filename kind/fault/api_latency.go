@@ -51,8 +51,8 @@ func (l apiLatency) Available(ctx context.Context) error {
 	return err
 }
 
-// Inject copies the proxy to the node and redirects the API server's connections to the proxy. The
-// copy stays until the fault ends.
+// Inject copies the proxy to the node and redirects connections for the API server to it. The copy
+// stays until the fault ends.
 func (l apiLatency) Inject(ctx context.Context) error {
 	built, err := l.testbed.Build(ctx, delayProgram)
 	if err != nil {

@@ -83,7 +83,7 @@ func (l machineLoss) Inject(ctx context.Context) error {
 func (l machineLoss) Clear(ctx context.Context) error {
 	content, err := l.node.ReadFile(ctx, nodescript.ArgumentFile(l.fault.ID))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // the fault never began, or the node was restarted
+		return nil // the fault never began, or a restart of the node ended it
 	}
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func (l machineLoss) Clear(ctx context.Context) error {
 	return onEach([]*cluster.Node{l.node}, l.fault, "", "").Clear(ctx)
 }
 
-// label adds the labels that the Node's kubelet has not set.
+// label adds to the Node those labels that it does not have.
 func (l machineLoss) label(ctx context.Context, labels map[string]string) error {
 	node, err := l.object(ctx)
 	if err != nil {

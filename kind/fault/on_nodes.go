@@ -22,7 +22,7 @@ import (
 type onNodes struct {
 	fault  spec.Fault
 	method nodescript.Method
-	// arguments maps each node that applies the fault to its argument of the method.
+	// arguments maps each node that applies the fault to the argument of the method there.
 	arguments map[*cluster.Node]string
 }
 

@@ -26,8 +26,8 @@ import (
 // How often and how long to check whether gardener-resource-manager has recreated the Service.
 const recreateInterval, recreateTimeout = 200 * time.Millisecond, 30 * time.Second
 
-// recreatedService deletes the Service of a cache. An annotation makes gardener-resource-manager
-// recreate it at once, instead of within a minute.
+// recreatedService deletes the Service of a cache. It annotates the ManagedResource, so that
+// gardener-resource-manager recreates the Service at once and not only within a minute.
 type recreatedService struct {
 	namespace   string // in the seed
 	seed, shoot client.Client
@@ -103,7 +103,7 @@ func (r *recreatedService) awaitRecreated(ctx context.Context) error {
 	return nil
 }
 
-// triggerReconcile lets gardener-resource-manager reconcile the caches at once.
+// triggerReconcile makes gardener-resource-manager reconcile the caches at once.
 func (r *recreatedService) triggerReconcile(ctx context.Context) error {
 	resource := &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: v1alpha3.ManagedResourceCaches}}
 	patch := client.MergeFrom(resource.DeepCopy())

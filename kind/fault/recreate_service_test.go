@@ -28,8 +28,8 @@ func cacheService(uid, ip string) *corev1.Service {
 	}
 }
 
-// recreating returns a recreatedService on fake clients. Each triggered reconciliation creates the
-// Service with the next address.
+// recreating returns a recreatedService with fake clients. Each triggered reconciliation creates
+// the Service with the next address.
 func recreating(t *testing.T, addresses ...string) *recreatedService {
 	t.Helper()
 	previous := cacheService("first", previousIP)

@@ -50,7 +50,7 @@ func ResolveTarget(ctx context.Context, t *kind.Testbed, target spec.Target) (sp
 }
 
 // byShortName maps short names to full names. If several names have the same short name, it maps
-// each of their full names to itself.
+// each of these full names to itself.
 func byShortName(names []string, short func(string) string) map[string]string {
 	count, parts := map[string]int{}, map[string]string{}
 	for _, name := range names {

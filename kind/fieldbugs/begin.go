@@ -81,8 +81,8 @@ func (r *Rig) pendingCaches(ctx context.Context, namespace string) (string, erro
 	return "", nil
 }
 
-// missingMirrors returns a problem for each worker that is not ready or does not have the current
-// address of a cache as its first mirror.
+// missingMirrors returns a problem for each worker that is missing or not ready, and for each cache
+// whose current address is not the first mirror on a worker.
 func missingMirrors(shoot status.Shoot) ([]string, error) {
 	caches, err := caches(shoot)
 	if err != nil {

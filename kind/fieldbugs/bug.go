@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Lane is the set of runs that reproduce a bug.
+// Lane says which make targets reproduce a bug.
 type Lane string
 
 const (
@@ -20,7 +20,7 @@ const (
 	Full Lane = "full"
 )
 
-// Paths of manifests, relative to the root of the repository. Bugs start with these Shoots.
+// Paths of Shoot manifests, relative to the root of the repository. Bugs start with these Shoots.
 const (
 	// TwoCaches configures caches for alpha and beta, but not for gamma.
 	TwoCaches = "kind/fieldbugs/shoots/two-caches.yaml"

@@ -20,12 +20,12 @@ func host(upstream string) string { return upstream + ".upstream.test" }
 // selector returns the label selector of the objects of a cache.
 func selector(upstream string) string { return "--selector=upstream-host=" + host(upstream) }
 
-// get is getOf for the namespace kube-system of the shoot, and for cluster-scoped objects.
+// get calls getOf for the shoot: for its namespace kube-system, and for cluster-scoped objects.
 func (r *Rig) get(ctx context.Context, into any, what ...string) error {
 	return r.getOf(ctx, "shoot", metav1.NamespaceSystem, into, what...)
 }
 
-// getOf reads objects in a namespace of a cluster ("shoot", "seed"), and decodes them into into.
+// getOf reads objects in a namespace of a cluster ("shoot", "seed"), and decodes them.
 func (r *Rig) getOf(ctx context.Context, cluster, namespace string, into any, what ...string) error {
 	out, err := r.Kubectl(ctx, cluster, append([]string{"get", "--namespace=" + namespace, "--output=json"}, what...)...)
 	if err != nil {
@@ -49,7 +49,7 @@ func (r *Rig) cachePod(ctx context.Context, upstream string) (corev1.Pod, error)
 	return pods.Items[0], nil
 }
 
-// awaitCache waits until the cache has a ready pod that the function fits accepts.
+// awaitCache waits until the cache has a ready pod for which the function fits returns true.
 func (r *Rig) awaitCache(ctx context.Context, upstream string, bound time.Duration, fits func(corev1.Pod) bool) error {
 	return r.Await(ctx, "the cache of "+upstream+" is ready", bound, func(ctx context.Context) (bool, string, error) {
 		pod, err := r.cachePod(ctx, upstream)

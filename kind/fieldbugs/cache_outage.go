@@ -47,8 +47,8 @@ func (r *Rig) directPull(ctx context.Context) (time.Duration, error) {
 	return Slowest(report), report.Err()
 }
 
-// pullPast requires that a pull of alpha tries the cache, and then succeeds without the cache
-// within the bound.
+// pullPast requires that a pull from alpha tries the cache first, and then succeeds without the
+// cache within the bound.
 func (r *Rig) pullPast(ctx context.Context, bound time.Duration, flags ...string) error {
 	img, err := r.Push(ctx, "alpha", flags...)
 	if err != nil {
@@ -178,8 +178,8 @@ func stuckCache() Bug {
 	}
 }
 
-// awaitNamed waits until the health of the caches' ManagedResource names the blocked cache.
-// Operators and owners of the Shoot can read this health.
+// awaitNamed waits until a condition of the caches' ManagedResource names the blocked cache.
+// Operators and owners of the Shoot can read this condition.
 func (r *Rig) awaitNamed(ctx context.Context, name string, bound time.Duration) error {
 	return r.Soon(ctx, "the ManagedResource names the blocked cache", bound, func(ctx context.Context) (bool, string, error) {
 		out, err := r.Kubectl(ctx, "seed", "get", "managedresource", v1alpha3.ManagedResourceCaches, "--namespace=shoot--local--local",

@@ -75,7 +75,7 @@ func (v volume) blob(object pull.Object) string {
 	return path.Join(v.folder, "docker/registry/v2/blobs/sha256", hex[:2], hex, "data")
 }
 
-// awaitPull repeats the pull of the image on worker2 until one succeeds, like a kubelet. It
+// awaitPull repeats the pull of the image on worker2 until it succeeds, like a kubelet, and
 // requires that this takes at most the bound.
 func (r *Rig) awaitPull(ctx context.Context, img pull.Pushed, bound time.Duration) (*pull.Report, error) {
 	const claim = "a pull succeeds without help"
@@ -161,7 +161,7 @@ func crashState() Bug {
 			if err != nil {
 				return err
 			}
-			// Suspend the process first: like a crashed one, it then cannot write its state at its end.
+			// Suspend the process first, so that it cannot write its state when it is killed.
 			if err := r.Break(ctx, "cache/alpha", spec.Stop); err != nil {
 				return err
 			}

@@ -44,8 +44,8 @@ func TestRequireHit(t *testing.T) {
 	}
 }
 
-// TestMirrorsFit checks that the addresses of all workers must fit, and that there must be a
-// worker.
+// TestMirrorsFit checks that mirrorsFit requires at least one worker, and the wanted address on
+// each worker.
 func TestMirrorsFit(t *testing.T) {
 	const old = `"hosts": ["http://10.96.0.5:5000"]}]}`
 	for name, test := range map[string]struct {

@@ -83,7 +83,7 @@ func TestFaultsExist(t *testing.T) {
 		for text := range strings.SplitSeq(bug.Fault, "; ") {
 			words := argument.FindAllString(text, -1)
 			if len(words) < 2 || !strings.Contains(words[0], "/") || strings.HasSuffix(words[0], ",") {
-				continue // a text, since the bug needs no fault
+				continue // the reason why the bug needs no fault
 			}
 			options := map[string][]string{}
 			for i := 2; i+1 < len(words); i += 2 {

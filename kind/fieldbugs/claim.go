@@ -18,7 +18,7 @@ type Unmet struct {
 func (e *Unmet) Error() string { return e.Claim + ": no: " + e.Seen }
 
 // Require adds what was seen to the evidence if the claim holds, and returns an *Unmet if not. The
-// claim must not contain values of this run, because Known.Claim is compared with it.
+// claim must have the same text in each run, because Known.Claim is compared with it.
 func (r *Rig) Require(claim string, holds bool, seen string, args ...any) error {
 	text := fmt.Sprintf(seen, args...)
 	if !holds {
@@ -28,7 +28,7 @@ func (r *Rig) Require(claim string, holds bool, seen string, args ...any) error 
 	return nil
 }
 
-// Within requires that took is at most the bound, and adds the time to the figures of
+// Within requires that the duration is at most the bound, and adds it to the figures of
 // docs/field-bugs.md.
 func (r *Rig) Within(claim string, took, bound time.Duration) error {
 	r.result.Figures = append(r.result.Figures, Figure{Name: claim, Seconds: took.Seconds(), Bound: bound.Seconds()})

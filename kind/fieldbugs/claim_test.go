@@ -47,7 +47,7 @@ func TestWithin(t *testing.T) {
 }
 
 // TestSoon checks that Soon returns an *Unmet if the bound of the claim is exceeded, but not for
-// other errors or if the time of the bug is over.
+// other errors or if Bug.Bound is exceeded.
 func TestSoon(t *testing.T) {
 	const claim = "it comes"
 	broken := errors.New("no such node")

@@ -65,8 +65,8 @@ func credentials() Bug {
 	}
 }
 
-// requireAuthorized requires that a new image comes through the cache of alpha, that the upstream
-// sent each blob once and only with credentials, and that a node without credentials gets a 401.
+// requireAuthorized requires that a new image comes through alpha's cache, that the upstream sent
+// each blob once and not without credentials, and that a node without them gets a 401.
 func (r *Rig) requireAuthorized(ctx context.Context, claim string) error {
 	img, err := r.requireCached(ctx, claim)
 	if err != nil {

@@ -124,7 +124,7 @@ func (r *Rig) pullUntil(ctx context.Context, done <-chan error) (s pullSeries, e
 		if err != nil {
 			continue
 		}
-		if !exists { // before that, the testbed deletes the machine's images
+		if !exists { // until the Node exists, the testbed deletes the machine's images
 			_, exists = r.node(ctx, "worker2")
 			continue
 		}
@@ -160,8 +160,8 @@ const (
 	containerdSocket = "containerd.sock: connect:"
 )
 
-// awaitConfigured waits until a node ("worker2") is Ready, and gardener-node-agent has applied its
-// configuration.
+// awaitConfigured waits until a node ("worker2") is Ready, and gardener-node-agent has applied the
+// node's configuration.
 func (r *Rig) awaitConfigured(ctx context.Context, name string) error {
 	const bound = 2 * time.Minute
 	return r.Await(ctx, name+" is Ready and has its configuration", bound, func(ctx context.Context) (bool, string, error) {

@@ -64,8 +64,8 @@ func extensionDisabled() Bug {
 	}
 }
 
-// pullWhile pulls new images of alpha, at least one, while the function do runs. Once do has ended,
-// it returns the duration of the slowest pull, or an *Unmet if a pull failed.
+// pullWhile pulls new images of alpha, at least one, while the function do runs. When do has
+// returned, pullWhile returns the duration of the slowest pull, or an *Unmet if a pull failed.
 func (r *Rig) pullWhile(ctx context.Context, flags []string, do func(context.Context) error) (time.Duration, error) {
 	background := r.background()
 	done := make(chan error, 1)

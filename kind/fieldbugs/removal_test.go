@@ -9,7 +9,7 @@ import (
 )
 
 // TestPullWhile checks the duration of the slowest pull, that a failed pull is an unmet claim, and
-// that pullWhile waits for the end of do.
+// that pullWhile waits until the function do returns.
 func TestPullWhile(t *testing.T) {
 	const report = `{"pulls": [{"node": "worker2"ERROR}], "total": {"pulls": 1, "failed": FAILED, "slowestSeconds": SECONDS}}`
 	broken := errors.New("the Shoot is not reconciled")

@@ -39,7 +39,7 @@ func (r *Rig) background() *Rig {
 // Note records a comment about something that is not a command of `testbed`, such as a wait.
 func (r *Rig) Note(text string) { r.show(func() { r.script.note(text) }) }
 
-// show calls the function write, and passes the lines that write adds to the script to r.progress.
+// show calls the function write, and calls r.progress with each line that write adds to the script.
 func (r *Rig) show(write func()) {
 	before := len(r.script.lines)
 	write()

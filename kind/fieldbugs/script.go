@@ -26,12 +26,12 @@ type line struct {
 	variable string
 	// image is the number of the pushed image, or 0.
 	image int
-	// digest is true if later lines need the image's digest, parts if they need those of its parts.
+	// digest and parts are true if later lines need the digest of the image or those of its parts.
 	digest, parts bool
 }
 
-// binding replaces a value of this run by a text in later lines. use, if not nil, is called when a
-// line contains the value.
+// binding replaces a value of this run by a text in later lines. The function use, if not nil, is
+// called when a line contains the value.
 type binding struct {
 	value, text string
 	use         func()
@@ -89,7 +89,7 @@ func (s *script) note(text string) { s.add(&line{text: "# " + s.substitute(text)
 // run appends a command.
 func (s *script) run(args []string) { s.add(&line{text: s.commandLine(args)}) }
 
-// push appends a push. Later lines use the image as $image, $image2 and so on.
+// push appends a push command. Later lines use the image as $image, $image2 and so on.
 func (s *script) push(args []string) *line {
 	images := 1
 	for _, l := range s.lines {
@@ -212,7 +212,7 @@ func (s *script) startLoop(until string) (end func()) {
 	return func() { s.loop = outer }
 }
 
-// mark returns a function that drops all later lines and bindings, for failed attempts.
+// mark returns a function that drops all lines and bindings added after mark, for failed attempts.
 func (s *script) mark() (reset func()) {
 	lines, names := len(s.lines), slices.Clone(s.names)
 	return func() { s.lines, s.names = s.lines[:lines], names }

@@ -23,7 +23,7 @@ func TestQuoting(t *testing.T) {
 	}
 }
 
-// registry returns a fake testbed that accepts pushed images. The names in its output contain run.
+// registry fakes a testbed that accepts pushed images. Its names contain the argument.
 func registry(run string) Execute {
 	c := &console{}
 	hex := strings.Repeat(run, 64)
@@ -73,7 +73,7 @@ func TestCommandsOfThePage(t *testing.T) {
 				return err
 			}
 		}
-		if _, err := r.volumeOf(ctx, "alpha"); err != nil { // the answers are known: nothing is recorded
+		if _, err := r.volumeOf(ctx, "alpha"); err != nil { // repeated commands are not recorded
 			return err
 		}
 		tries := 0

@@ -75,7 +75,7 @@ func (r *Rig) endpoint(ctx context.Context, upstream string) (string, error) {
 	return "", fmt.Errorf("no node has a mirror of %s", upstream)
 }
 
-// awaitMirrors waits until, on each worker, the function fits accepts an upstream's first mirror.
+// awaitMirrors waits until the function fits is true for an upstream's first mirror on each worker.
 func (r *Rig) awaitMirrors(ctx context.Context, upstream string, bound time.Duration, fits func(address string) bool) error {
 	return r.Await(ctx, "all workers have the wanted mirror of "+upstream, bound, func(ctx context.Context) (bool, string, error) {
 		status, err := r.Shoot(ctx)
@@ -87,7 +87,7 @@ func (r *Rig) awaitMirrors(ctx context.Context, upstream string, bound time.Dura
 	})
 }
 
-// mirrorsFit reports whether there are workers, and fits accepts the first mirror of each worker.
+// mirrorsFit reports whether there are workers and fits is true for the first mirror of each.
 func mirrorsFit(nodes []status.Node, upstream string, fits func(address string) bool) (ok bool, state string) {
 	var seen []string
 	ok = true

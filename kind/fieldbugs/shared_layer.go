@@ -74,7 +74,7 @@ func sharedLayer() Bug {
 	}
 }
 
-// split returns the objects that an image shares with another image, and its own objects.
+// split returns the objects that the image shares with the other image, and its remaining objects.
 func split(image, other pull.Pushed) (shared, own []pull.Object) {
 	for _, object := range image.Objects {
 		if slices.ContainsFunc(other.Objects, func(o pull.Object) bool { return o.Digest == object.Digest }) {

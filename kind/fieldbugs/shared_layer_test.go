@@ -24,8 +24,8 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// TestAwaitCollected checks that the shared objects must exist at first, and that the other objects
-// must still exist at the end.
+// TestAwaitCollected checks that awaitCollected fails if a shared object is missing at first, or if
+// another object is missing at the end.
 func TestAwaitCollected(t *testing.T) {
 	const claim = "the shared layers are deleted when the first image expires"
 	shared, own := []pull.Object{{Digest: "sha256:5555"}}, []pull.Object{{Digest: "sha256:0000"}}

@@ -97,8 +97,8 @@ func (r *Rig) requireScheme(ctx context.Context, when, scheme string) error {
 	return err
 }
 
-// otherSchemes returns a problem for each cache with another scheme in the status, and for each
-// worker that does not use the endpoint in the status.
+// otherSchemes returns a problem for each cache whose endpoint in the status has another scheme,
+// and for each worker that does not use the endpoint from the status.
 func otherSchemes(status status.Shoot, scheme string) ([]string, error) {
 	wrong, err := missingMirrors(status)
 	if err != nil {
@@ -113,8 +113,8 @@ func otherSchemes(status status.Shoot, scheme string) ([]string, error) {
 	return wrong, err
 }
 
-// requireNoX509 requires that containerd's journal since a time ("@1700000000") has no certificate
-// error. A journal without pulls is an error.
+// requireNoX509 requires that containerd's journal, from a time ("@1700000000") on, has no
+// certificate error. A journal without pulls is an error.
 func (r *Rig) requireNoX509(ctx context.Context, node, since string) error {
 	journal, err := r.Exec(ctx, node, "journalctl", "--unit=containerd.service", "--since="+since, "--output=cat")
 	if err != nil {

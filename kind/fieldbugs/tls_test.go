@@ -10,7 +10,7 @@ import (
 // TestEndRotation checks that endRotation can end a rotation in each phase.
 func TestEndRotation(t *testing.T) {
 	for name, test := range map[string]struct {
-		phases []string // one for each `shoot get`; the last one stays
+		phases []string // one for each `shoot get`; later ones return the last phase
 		verbs  []string
 		err    string
 	}{

@@ -14,8 +14,8 @@ import (
 // Names is the manifest of a Shoot with difficult names of upstreams.
 const Names = "kind/fieldbugs/shoots/names.yaml"
 
-// hardNames are the difficult upstreams of Names. Their hosts do not exist: images of these
-// upstreams can only come through the caches, which fetch from gamma.
+// hardNames are the difficult upstreams in the manifest Names. Their hosts do not exist: images of
+// these upstreams can only come through the caches, which fetch from gamma.
 var hardNames = []string{
 	"a.b-c.upstream.test", "a-b.c.upstream.test", "a-name-with-sixty-characters-is-quite-long.sub.upstream.test",
 	"port.upstream.test:5000", "port-5000.upstream.test", "[2001:db8::7]:5000",
@@ -128,8 +128,8 @@ func (r *Rig) objectVersions(ctx context.Context) (string, error) {
 	return all.String(), nil
 }
 
-// requireRest requires that objectVersions has not changed: no object was written. Two caches that
-// share an object would overwrite it forever.
+// requireRest requires that the versions of the objects have not changed: no object was written.
+// Two caches that share an object would overwrite it forever.
 func (r *Rig) requireRest(ctx context.Context, before string) error {
 	now, err := r.objectVersions(ctx)
 	if err != nil {

@@ -19,7 +19,7 @@ const (
 	GardenletFile = "gardenlet.log"
 )
 
-// Folders of the sources. MetricsSummary is the file in MetricsFolder with the table of changes.
+// Folders of the sources. MetricsSummary is a file in MetricsFolder: a table that compares metrics.
 const (
 	SeedFolder     = "seed"
 	ShootFolder    = "shoot"
@@ -29,8 +29,8 @@ const (
 	MetricsSummary = "summary.txt"
 )
 
-// Evidence returns the names of all files and folders that Read and its callers use. A new bundle
-// must not contain any of them from an earlier bundle.
+// Evidence returns the names of all files and folders that Read and its callers use. None of them
+// may remain when a new bundle replaces an earlier one.
 func Evidence() []string {
 	return []string{
 		ReasonFile, SinceFile, VersionsFile, FaultsFile, GardenletFile,

@@ -23,8 +23,8 @@ import (
 // ShootNamespace is the namespace, in the seed, of the testbed's first Shoot.
 const ShootNamespace = "shoot--local--local"
 
-// Cluster contains the objects of a cluster. Known is false if there are neither Nodes nor
-// Services: then nothing was collected from the cluster.
+// Cluster contains the collected objects of the seed or of the shoot. Known is false if they
+// include neither Nodes nor Services: then nothing was collected from that cluster.
 type Cluster struct {
 	Folder string
 	Known  bool
@@ -79,7 +79,7 @@ func objects[T any](files fs.FS, name string) []T {
 	return all
 }
 
-// CacheServices returns the Services of caches: those with the upstream's label and annotation.
+// CacheServices returns the Services of caches: Services with an upstream label and annotation.
 func (c Cluster) CacheServices() []corev1.Service {
 	return slices.DeleteFunc(slices.Clone(c.Services), func(s corev1.Service) bool {
 		return s.Labels[v1alpha3.LabelUpstreamHost] == "" || s.Annotations[v1alpha3.AnnotationUpstream] == ""
@@ -91,7 +91,7 @@ func (c Cluster) CacheService(upstream string) (corev1.Service, bool) {
 	return find(c.CacheServices(), func(s corev1.Service) bool { return s.Annotations[v1alpha3.AnnotationUpstream] == upstream })
 }
 
-// Hibernated reports whether the first Shoot is or will be hibernated: then its machines stop.
+// Hibernated reports whether the first Shoot is hibernated, or its spec wants that.
 func (b *Bundle) Hibernated() bool {
 	for _, cluster := range b.Seed.Clusters {
 		var shoot struct {
@@ -129,8 +129,8 @@ const (
 	StateFile  = "state.txt"
 )
 
-// Unreadable is how StateFile begins if the output of the container cannot be read. The error
-// follows.
+// Unreadable is the beginning of StateFile if the output of the container cannot be read. The error
+// follows it.
 const Unreadable = "output not readable: "
 
 // Upstream is one upstream registry.
@@ -158,7 +158,7 @@ func readUpstream(files fs.FS, host string) Upstream {
 	return u
 }
 
-// NodeAt returns the short name of the node with an address, or "". The address may have a port.
+// NodeAt returns the short name of the node that has the address (a port is ignored), or "".
 // Requests of a node's containerd and, due to NAT, of its pods come from the node's addresses.
 func (b *Bundle) NodeAt(address string) string {
 	address = WithoutPort(address)

@@ -3,7 +3,7 @@ package bundle
 import "github.com/pelletier/go-toml/v2"
 
 // Config is the registry configuration in containerd's configuration file. The running containerd
-// may use an older one: it read the file when it started.
+// may use an older configuration, because it reads the file only at its start.
 type Config struct {
 	// Path is config_path: folders with hosts.toml files, separated by colons.
 	Path string
@@ -11,13 +11,13 @@ type Config struct {
 	Transfer bool
 }
 
-// defaultPath is what containerd 2 uses for an empty config_path, unless the deprecated mirrors are
-// set.
+// defaultPath is what containerd 2 uses for an empty config_path, unless the deprecated setting
+// "mirrors" is used.
 const defaultPath = "/etc/containerd/certs.d:/etc/docker/certs.d"
 
 // parseConfig parses the output of `containerd config dump`. The output lacks the defaults that
-// containerd 2.2 and 2.3 set at start, so parseConfig sets them. It returns nil if there is no
-// configuration of a CRI image plugin.
+// containerd 2.2 and 2.3 set at start, so parseConfig sets the default path. It returns nil if the
+// output does not configure a CRI image plugin.
 func parseConfig(dump string) *Config {
 	var config struct {
 		Plugins struct {
@@ -62,8 +62,8 @@ type registry struct {
 	Auths   map[string]any `toml:"auths"`
 }
 
-// transfer reports whether the transfer service pulls images. containerd pulls locally if local
-// pulls are on, or if the transfer service does not support one of the settings.
+// transfer reports whether the transfer service pulls images. Otherwise containerd pulls locally:
+// if LocalPull is nil or true, or if the transfer service does not support another setting.
 func (i images) transfer() bool {
 	unsupported := !i.NoSnapshotAnnotations || i.DiscardUnpackedLayers || i.SyncFS || i.Downloads != 3 ||
 		len(i.Registry.Mirrors)+len(i.Registry.Configs)+len(i.Registry.Auths) > 0

@@ -40,9 +40,9 @@ type Node struct {
 	MirrorsKnown bool
 	// Config is nil if the configuration of containerd is unknown.
 	Config *Config
-	// Registries are the arguments in ScriptUnit; nil if the node does not have that unit.
+	// Registries are the script's arguments in the file ScriptUnit; nil without that file.
 	Registries []nodeconfig.Registry
-	// Probes are the answers of the hosts in the hosts.toml files.
+	// Probes are the results for the hosts in the hosts.toml files.
 	Probes []Probe
 	// Routes maps destinations to lines of `ip route`.
 	Routes map[string]string
@@ -61,7 +61,7 @@ type Unit struct {
 	Restarts                  int
 }
 
-// Probe is the result of GET /v2/ on a host of a hosts.toml.
+// Probe is the result of GET /v2/ on a host in a hosts.toml.
 type Probe struct {
 	Upstream, URL string
 	// Status is the HTTP status, or 0 if the host did not answer. In that case Problem is the reason.
@@ -85,7 +85,7 @@ func (n Node) Mirror(upstream string) (hostsfile.Mirror, bool) {
 	return find(n.Mirrors, func(m hostsfile.Mirror) bool { return m.Upstream == upstream })
 }
 
-// Registry returns the argument in ScriptUnit for an upstream.
+// Registry returns the script's argument for an upstream.
 func (n Node) Registry(upstream string) (nodeconfig.Registry, bool) {
 	return find(n.Registries, func(r nodeconfig.Registry) bool { return r.Upstream == upstream })
 }

@@ -61,7 +61,7 @@ func cacheAt(services []corev1.Service, address string) string {
 	return ""
 }
 
-// created describes the address and the age of a Service.
+// created returns a text with the name, the address and the creation time of a Service.
 func created(service corev1.Service) string {
 	return fmt.Sprintf("%s has %s and was created at %s", service.Name, service.Spec.ClusterIP,
 		service.CreationTimestamp.UTC().Format(time.RFC3339))
@@ -105,7 +105,7 @@ func statefulSets(b *bundle.Bundle) []Finding {
 	return all
 }
 
-// replicas returns the wanted number of pods: 1 by default.
+// replicas returns the wanted number of pods: 1 if spec is nil.
 func replicas(spec *int32) int32 {
 	if spec == nil {
 		return 1
@@ -124,7 +124,7 @@ func claims(b *bundle.Bundle) []Finding {
 	return all
 }
 
-// endpoints reports a Service without a ready endpoint. Connections to such a Service are refused.
+// endpoints reports a Service that has no ready endpoints: connections to it are refused.
 func endpoints(b *bundle.Bundle, service corev1.Service) []Finding {
 	for _, slice := range b.Shoot.EndpointSlices {
 		if slice.Namespace != service.Namespace || slice.Labels[discoveryv1.LabelServiceName] != service.Name {

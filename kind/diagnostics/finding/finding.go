@@ -126,8 +126,8 @@ func (c count) add(text string, at time.Time) {
 	}
 }
 
-// finding returns a hint with the texts as details, or nothing if there are none. The newest text
-// comes first, since old events rarely explain the current state.
+// finding returns a hint with the texts as details, or nothing if there are no texts. The newest
+// text comes first, since old events rarely explain the current state.
 func (c count) finding(file, format string, args ...any) []Finding {
 	if len(c) == 0 {
 		return nil

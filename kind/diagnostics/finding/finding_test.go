@@ -43,7 +43,7 @@ func TestHealthy(t *testing.T) {
 }
 
 // configOfContainerd returns the registry part of `containerd config dump` for a containerd that
-// pulls through the transfer service. The texts in change are pairs: old, new.
+// pulls through the transfer service. The argument change has pairs: an old and a new text.
 func configOfContainerd(path string, change ...string) string {
 	const dump = "version = 4\n[plugins]\n  [plugins.'io.containerd.cri.v1.images']\n    disable_snapshot_annotations = true\n" +
 		"    discard_unpacked_layers = false\n    max_concurrent_downloads = 3\n    image_pull_with_sync_fs = false\n    use_local_image_pull = false\n" +

@@ -82,8 +82,8 @@ func hostsFile(b *bundle.Bundle, node bundle.Node, mirror hostsfile.Mirror) []Fi
 	return content(b, node, mirror, file, name)
 }
 
-// stale reports a hosts.toml with the address of another cache, or with one that no Service has. An
-// address without a Service does not answer: each request of containerd waits for a dial timeout.
+// stale reports a hosts.toml with the address of another cache, or with an address that no Service
+// has. Such an address does not answer: each request of containerd waits for a dial timeout.
 func stale(b *bundle.Bundle, mirror hostsfile.Mirror, file, name string) []Finding {
 	if !b.Shoot.Known {
 		return nil
@@ -106,8 +106,8 @@ func stale(b *bundle.Bundle, mirror hostsfile.Mirror, file, name string) []Findi
 	return nil
 }
 
-// content reports a managed hosts.toml that the script, with the arguments in its unit, would write
-// differently. It also reports a unit whose endpoint is not the one in the Extension's status.
+// content reports a managed hosts.toml that differs from what the script would now write, and a
+// unit whose endpoint differs from that in the Extension's status.
 func content(b *bundle.Bundle, node bundle.Node, mirror hostsfile.Mirror, file, name string) []Finding {
 	registry, found := node.Registry(mirror.Upstream)
 	if !found {

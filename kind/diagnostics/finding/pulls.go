@@ -26,8 +26,8 @@ func pulls(b *bundle.Bundle) []Finding {
 	return all
 }
 
-// pullsOf reports the pulls of a node that failed, were slow, or have not ended, and the hosts that
-// containerd skipped.
+// pullsOf reports failed, slow and unfinished pulls on a node, and the hosts that containerd
+// skipped.
 func pullsOf(b *bundle.Bundle, node bundle.Node) []Finding {
 	failed, slow, skipped := count{}, count{}, count{}
 	journal := b.Journal(node, "containerd")

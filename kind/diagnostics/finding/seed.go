@@ -53,7 +53,7 @@ func controlPlane(b *bundle.Bundle) []Finding {
 	return append(all, managedResources(b)...)
 }
 
-// operation reports an object that has an error or was not reconciled successfully.
+// operation reports an object with an error, or whose last operation has not succeeded.
 func operation(b *bundle.Bundle, name, resource string, status extensionsv1alpha1.DefaultStatus) []Finding {
 	last, lastError, file := status.LastOperation, status.LastError, b.Seed.ObjectsFile(resource)
 	switch {
@@ -139,7 +139,7 @@ func podState(pod *corev1.Pod) []string {
 const webhookName = "gardener-extension-" + v1alpha3.ExtensionType
 
 // webhook reports OperatingSystemConfigs that the extension's webhook has not mutated although
-// there are caches. The nodes then lose their hosts.toml files.
+// there are caches. Without the mutation, nodes lose their hosts.toml files.
 func webhook(b *bundle.Bundle) []Finding {
 	if len(b.Cached()) == 0 {
 		return nil

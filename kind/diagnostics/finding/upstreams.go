@@ -72,7 +72,7 @@ var writeErrors = []struct {
 	},
 }
 
-// writeError matches the error that Go returns for a failed write to the volume.
+// writeError returns a pattern for the error of a failed write to the volume.
 func writeError(why string) *regexp.Regexp {
 	return regexp.MustCompile(`\b(mkdir|rename|write|unlinkat) /var/lib/registry\b[^:]*: ` + why)
 }

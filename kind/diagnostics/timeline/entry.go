@@ -27,7 +27,7 @@ type Entry struct {
 }
 
 const (
-	// maxText is the maximum length of Entry.Text in bytes. The file contains the full text.
+	// maxText is the maximum length of Entry.Text in bytes. Entry.File contains the full text.
 	maxText = 400
 	// repeatGap is the longest time between two repetitions that are merged into one entry.
 	repeatGap = 30 * time.Second
@@ -46,7 +46,7 @@ func Build(b *bundle.Bundle) []Entry {
 	return collapse(all)
 }
 
-// Since returns the entries whose last repetition was at the given time or later. If there are more
+// Since returns the entries whose last occurrence was at the given time or later. If there are more
 // than limit, it returns only the newest ones.
 func Since(all []Entry, at time.Time, limit int) []Entry {
 	recent := slices.DeleteFunc(slices.Clone(all), func(e Entry) bool { return e.Last.Before(at) })

@@ -30,8 +30,8 @@ func (p Pull) Took() time.Duration {
 }
 
 // Pulls returns the pulls in a journal of containerd, sorted by their ends. Pulls that have not
-// ended are last. Concurrent pulls of the same image count as one. A restart of containerd fails
-// all open pulls.
+// ended are last. Concurrent pulls of the same image count as one. At a restart of containerd, all
+// open pulls count as failed.
 func Pulls(journal []logline.Line) []Pull {
 	var all, open []Pull
 	for _, line := range journal {
@@ -109,7 +109,7 @@ func pulls(b *bundle.Bundle, node bundle.Node) []Entry {
 const slowAnswer = 1.0
 
 // upstreams returns entries for requests that failed, were aborted or changed by a fault, or were
-// slow, and for each manifest that a node requested, since that pull bypassed the cache.
+// slow, and for each image manifest that a node requested from the upstream itself.
 func upstreams(b *bundle.Bundle) []Entry {
 	var all []Entry
 	for _, upstream := range b.Upstreams {

@@ -12,7 +12,7 @@ import (
 
 const (
 	dialTimeout = 10 * time.Second // to the server, on the same machine
-	// chunkBytes limits one read. A connection buffers chunksHeld chunks; then the server has to wait.
+	// chunkBytes limits one read. If a connection holds chunksHeld chunks, the server must wait.
 	chunkBytes = 32 << 10
 	chunksHeld = 256
 )

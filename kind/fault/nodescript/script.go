@@ -65,14 +65,14 @@ func Check(method Method, argument string) []string {
 // End returns the arguments with which Script ends a fault.
 func End(id string) []string { return []string{"end", id} }
 
-// Join returns the arguments with which Script restores gardener-node-agent on a restarted machine.
+// Join returns the arguments with which Script restores gardener-node-agent after a machine loss.
 func Join(id string) []string { return []string{"join", id} }
 
-// List returns the arguments with which Script lists faults for Parse and removes inactive ones. No
-// other process may change faults at the same time.
+// List returns the arguments with which Script lists active faults for Parse and removes inactive
+// ones. No other process may change faults at the same time.
 func List() []string { return []string{"list"} }
 
-// Look returns the arguments with which Script lists faults for Parse and changes nothing.
+// Look returns the arguments with which Script lists active faults for Parse and changes nothing.
 func Look() []string { return []string{"look"} }
 
 // Parse parses the output of Script: one JSON description per line.
@@ -80,7 +80,7 @@ func Parse(output string) ([]spec.Fault, error) {
 	return spec.Decode([]byte("[" + strings.ReplaceAll(strings.TrimSpace(output), "\n", ",") + "]"))
 }
 
-// The sizes in bytes of the headers before a question: UDP (RFC 768) and DNS (RFC 1035, 4.1.1).
+// The sizes in bytes of the headers before a DNS question: UDP (RFC 768) and DNS (RFC 1035, 4.1.1).
 const (
 	udpHeader, dnsHeader = 8, 12
 	// chunk is the number of bytes that one nft expression compares.

@@ -165,7 +165,7 @@ func TestUnreachable(t *testing.T) {
 		if got := n.list(t); len(got) != 0 || !strings.Contains(n.calls(t), "nft delete table inet testbed-fault-f1") {
 			t.Errorf("after the timer: %v, %s", got, n.calls(t))
 		}
-		n.end(t, "f1") // a second time
+		n.end(t, "f1") // f1 has already ended
 	}
 }
 

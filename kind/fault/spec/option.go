@@ -18,7 +18,7 @@ type Option struct {
 	set         func(f *Fault, values []string) error
 }
 
-// Options returns the options of all kinds. New returns an error for an option of another kind.
+// Options returns the options of all kinds. New refuses options that its kind does not take.
 func Options() []Option { return slices.Clone(options) }
 
 var options = []Option{
@@ -93,7 +93,7 @@ func setHeader(f *Fault, values []string) error {
 
 var sha256Sum = regexp.MustCompile("^[0-9a-f]{64}$")
 
-// setAccept takes a hash, because others can read command lines and lists of faults.
+// setAccept takes a hash, because other users can read command lines and lists of faults.
 func setAccept(f *Fault, values []string) error {
 	if !sha256Sum.MatchString(values[0]) {
 		return usageErrorf("want the 64 digits that printf %%s user:password | sha256sum prints")
