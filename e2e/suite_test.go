@@ -82,7 +82,7 @@ func onShootInLane() []rig.Scenario {
 
 // onSeed returns the scenarios that need no shoot with nodes. These scenarios run one after
 // another, in parallel with those on the shoot. Each must tolerate some seconds without the
-// extension, because the scenario stock-image, interrupted or upgrade may run at the same time.
+// extension, because the scenarios stock-image, interrupted and upgrade restart it.
 func onSeed() []rig.Scenario {
 	return []rig.Scenario{
 		admission(),
@@ -103,7 +103,7 @@ func TestMain(m *testing.M) {
 	os.Exit(run(m))
 }
 
-// TestScenarios runs onShoot and onSeed in parallel, then onWholeRun.
+// TestScenarios runs onShootInLane and onSeed in parallel, then onWholeRun.
 func TestScenarios(t *testing.T) {
 	t.Run("clusters", func(t *testing.T) {
 		t.Run("shoot", func(t *testing.T) {

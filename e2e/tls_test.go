@@ -90,8 +90,8 @@ func tlsOn() rig.Scenario {
 	return rig.New("tls", steps...)
 }
 
-// asks runs curl on a node. It returns an error unless the HTTP status or curl's error contains
-// want.
+// asks runs curl on a node. It returns an error unless the HTTP status or curl's error contains the
+// wanted text.
 func asks(ctx context.Context, worker *cluster.Node, want, endpoint string, arguments ...string) error {
 	argv := append([]string{"curl", "--silent", "--max-time", "10", "--output", "/dev/null", "--write-out", "%{http_code}"}, arguments...)
 	out, err := worker.Exec(ctx, append(argv, endpoint+"/v2/")...)

@@ -16,7 +16,7 @@ import (
 )
 
 // unmanagedService proves that Services that have the extension's label, but were not created by
-// the extension, do not block a reconciliation and get no pulls.
+// the extension, do not block a reconciliation, and that nodes do not pull from them.
 func unmanagedService() rig.Scenario {
 	var others []*corev1.Service
 	return rig.New("unmanaged-service",

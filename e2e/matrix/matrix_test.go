@@ -55,7 +55,7 @@ func TestFiles(t *testing.T) {
 }
 
 // TestIssueIsCovered: the matrix and the default testbed cover each IP family, kube-proxy mode and
-// way to pull, and both one and three workers.
+// pull mode of containerd, and both one and three workers.
 func TestIssueIsCovered(t *testing.T) {
 	seen := map[string]bool{}
 	look := func(config *configuration.Testbed) {

@@ -27,7 +27,7 @@ type process struct {
 	parent    int
 	// started is the start time. The start time and the PID identify the process.
 	started uint64
-	// own and children are CPU seconds: of the process, and of ended children that it waited for.
+	// own and children are the CPU seconds of the process and of ended children it has waited for.
 	own, children float64
 }
 
@@ -76,8 +76,8 @@ func hidden(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) || errors.Is(err, fs.ErrPermission)
 }
 
-// componentOf returns the name of the program. Comm is the kernel's name of the process, which has
-// at most 15 bytes. The shims of Docker and of nodes are different components.
+// componentOf returns the name of the program. Comm is the kernel's name for the process, cut to 15
+// bytes. The shims of Docker and of nodes are different components.
 func componentOf(stat procfs.ProcStat, argv []string) string {
 	if stat.Flags&kernelThread != 0 {
 		return "kernel threads"

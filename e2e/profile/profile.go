@@ -109,7 +109,7 @@ func (p Profile) total() (seconds float64) {
 	return seconds
 }
 
-// secondsIn returns the machine's CPU seconds in each span. Overlapping spans share them equally.
+// secondsIn returns the machine's CPU seconds in each span, shared equally where spans overlap.
 func (p Profile) secondsIn(spans []Span) []float64 {
 	result := make([]float64, len(spans))
 	for _, s := range p.samples {

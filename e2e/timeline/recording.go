@@ -82,8 +82,8 @@ func (r *Recording) Events() ([]Event, error) {
 }
 
 // Await returns the first event that matches, and waits for it if necessary. An error means that
-// ctx has ended or that the watch is lost. To prove that an event never happened, a test creates a
-// last object of the same resource and awaits its event. Then all earlier events are recorded.
+// ctx has ended or that the watch is lost. To prove that an event never happened, a test creates
+// another such object and awaits that object's event. Then all earlier events are recorded.
 func (r *Recording) Await(ctx context.Context, match func(Event) bool) (Event, error) {
 	for seen := 0; ; {
 		r.mu.Lock()

@@ -45,9 +45,9 @@ func TestSettings(t *testing.T) {
 	})
 }
 
-// TestEndToEndAll: e2e-all fails if the lane fails, whatever the matrix returns. The matrix does
-// not start without a testbed. Without KEEP=1 no testbed remains, except one that may belong to
-// another checkout: then a message tells how to remove it.
+// TestEndToEndAll: e2e-all fails if the lane fails, whatever the matrix returns. The matrix starts
+// only if the lane ends with exit code 0 or 1. Without KEEP=1 no testbed remains, except one that
+// may belong to another checkout: then a message tells how to remove it.
 func TestEndToEndAll(t *testing.T) {
 	t.Parallel()
 	const interrupted = "kill -TERM $PPID; exit 1"

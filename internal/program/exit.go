@@ -41,9 +41,9 @@ func Exit(code int) error {
 	return exited(code)
 }
 
-// ExitCode returns the exit code for err. For nil it is ExitFine. Otherwise it is that of the first
-// of these in the chain: the outermost error from Usage, Environment or Exit; a UsageError; an
-// EnvironmentError. If there is none, it is ExitFailed.
+// ExitCode returns ExitFine for nil. Otherwise it returns the exit code of the first of these that
+// is in the error chain: the outermost error from Usage, Environment or Exit; a UsageError; an
+// EnvironmentError. If the chain has none of these, it returns ExitFailed.
 func ExitCode(err error) int {
 	var (
 		explicit    interface{ exitCode() int }
