@@ -10,8 +10,8 @@ import (
 
 // TestAdmissionReachesItsCertificatesOnly: gardener-operator installs the chart in the namespace
 // garden, which contains the keys of the garden. Names of certificate Secrets end in a hash, so a
-// Role that covers them covers all Secrets of its namespace. In service mode these Secrets must be
-// in the namespace of the Service.
+// Role that covers them covers all Secrets of its namespace. If the webhook is registered by its
+// Service, not by URL, these Secrets must be in the namespace of the Service.
 func TestAdmissionReachesItsCertificatesOnly(t *testing.T) {
 	const own = "gardener-extension-registry-cache-admission"
 	for file, want := range map[string]string{"operator": own, "minimal": namespace, "full": namespace} {

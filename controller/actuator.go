@@ -39,7 +39,7 @@ var _ extension.Actuator = &Actuator{}
 // timing contains the interval of polls and the limits of all waits of the actuator.
 type timing struct {
 	interval time.Duration // of polls
-	// cleaned limits how long the cleaner may take on all nodes together.
+	// cleaned limits the wait until all nodes are cleaned.
 	cleaned time.Duration
 	// reported is how long the actuator relies only on the status of the cleaner's DaemonSet. After
 	// that, it also lists nodes and pods from time to time.
@@ -48,9 +48,9 @@ type timing struct {
 	// restart.
 	notReady time.Duration
 	// stuck is the age of the cleaner after which ready nodes that it cannot clean are also skipped.
-	// This age exceeds one attempt, because a skipped node keeps the mirror of a removed cache.
+	// It exceeds the limit cleaned, because a skipped node keeps the mirror of a removed cache.
 	stuck time.Duration
-	// deleted limits the deletion of ManagedResources that are removed together.
+	// deleted limits the wait until ManagedResources that are removed together are gone.
 	deleted time.Duration
 	// applied is how long the actuator ignores a report that the caches cannot be applied, because the
 	// report may be about an earlier state. After that, the reconciliation fails with the reported
@@ -66,7 +66,7 @@ type timing struct {
 	rolledOut time.Duration
 }
 
-// NewActuator returns an Actuator. The client of the seed must not read from a cache.
+// NewActuator returns an Actuator. The client seed must not use the manager's cache.
 func NewActuator(seed client.Client, shootClient ShootClient, images charts.Images) *Actuator {
 	return &Actuator{
 		client:      seed,
@@ -89,9 +89,9 @@ func NewActuator(seed client.Client, shootClient ShootClient, images charts.Imag
 	}
 }
 
-// Delete removes the caches. It first removes all upstreams from the nodes. If the shoot is being
-// deleted or hibernated, it only removes the cleaner of an interrupted clean-up. Objects in a
-// hibernated shoot disappear when it wakes up. An undecodable status does not block the deletion.
+// Delete removes the caches. It first removes the configuration of all upstreams from the nodes,
+// unless the shoot is being deleted or hibernated. In a hibernated shoot, the objects disappear
+// when the shoot wakes up. An undecodable status does not block the deletion.
 func (a *Actuator) Delete(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
 	if err := a.refresh(ctx, ex); err != nil {
 		return client.IgnoreNotFound(err)
@@ -144,7 +144,7 @@ func (a *Actuator) Restore(ctx context.Context, log logr.Logger, ex *extensionsv
 
 // Migrate releases the caches with their content, so that another seed can adopt them. gardenlet
 // copies the certificates to that seed. Migrate removes the cleaner, even if it has not finished.
-// The state contains the upstreams of the cleaner, so the next seed cleans the nodes.
+// The state contains the upstreams that the cleaner removes, so the next seed cleans the nodes.
 func (a *Actuator) Migrate(ctx context.Context, _ logr.Logger, ex *extensionsv1alpha1.Extension) error {
 	if err := a.keepCaches(ctx, ex.Namespace); err != nil {
 		return err
@@ -153,7 +153,7 @@ func (a *Actuator) Migrate(ctx context.Context, _ logr.Logger, ex *extensionsv1a
 	return a.remove(ctx, ex.Namespace, cleanerName, monitoringName, cachesName)
 }
 
-// refresh reads the Extension again: the library's cached copy may lack the last status.
+// refresh reads the Extension again: the library's cached copy may be outdated.
 func (a *Actuator) refresh(ctx context.Context, ex *extensionsv1alpha1.Extension) error {
 	if err := a.client.Get(ctx, client.ObjectKeyFromObject(ex), ex); err != nil {
 		return fmt.Errorf("reading Extension %s: %w", client.ObjectKeyFromObject(ex), err)
@@ -194,7 +194,7 @@ const ReconciliationTimeout = 11 * time.Minute
 
 // Options are the settings of the controller.
 type Options struct {
-	Controller controller.Options // its ReconciliationTimeout defaults to ReconciliationTimeout
+	Controller controller.Options // its ReconciliationTimeout defaults to the constant of this package
 	// IgnoreOperationAnnotation: changes are reconciled even without gardenlet's annotation.
 	IgnoreOperationAnnotation bool
 	ExtensionClasses          []extensionsv1alpha1.ExtensionClass // default: shoot
@@ -204,8 +204,8 @@ type Options struct {
 // AddToManager adds the controller for Extensions of type registry-cache. The manager's scheme must
 // contain the types of extensionscontroller.AddToScheme.
 func AddToManager(ctx context.Context, mgr manager.Manager, options Options) error {
-	// Do not read from a cache. It may lack the actuator's last write, and may show a ManagedResource
-	// as healthy that is not applied yet (gardener-extension-registry-cache#344).
+	// Do not read from the manager's cache. It may lack the actuator's last write, and may show a
+	// ManagedResource as healthy that is not applied yet (gardener-extension-registry-cache#344).
 	live, err := client.New(mgr.GetConfig(), client.Options{
 		HTTPClient: mgr.GetHTTPClient(),
 		Scheme:     mgr.GetScheme(),

@@ -94,7 +94,7 @@ func (a *Actuator) requestReconciliation(ctx context.Context, namespace, name st
 
 // previousServices returns the previous Services of caches with a new Service name. A node uses the
 // previous address for minutes, until gardener-node-agent applies the next OperatingSystemConfig.
-// Without the previous Service, requests would time out. The next reconciliation removes it.
+// Without the previous Service, requests would time out. The next reconciliation deletes it.
 func (t *target) previousServices(shoot cache.Shoot) ([]client.Object, error) {
 	var services []client.Object
 	for _, c := range t.config.Caches {
@@ -157,7 +157,7 @@ func (a *Actuator) certificates(ctx context.Context, log logr.Logger, t *target)
 	return c, c.issue(ctx, t, addresses)
 }
 
-// issue issues certificates and stores them in the target. The cluster IPs are given by upstream.
+// issue issues certificates and stores them in the target. The keys of addresses are upstreams.
 func (c *certificates) issue(ctx context.Context, t *target, addresses map[string]string) error {
 	for _, this := range t.tlsCaches() {
 		address := net.ParseIP(addresses[this.Upstream])
@@ -186,8 +186,8 @@ func (c *certificates) covers(t *target, addresses map[string]string) bool {
 	return true
 }
 
-// knownAddresses returns cluster IPs by upstream. For a cache without one, it returns the host of
-// the last reported endpoint, so that the cache keeps its StatefulSet while its Service is missing.
+// knownAddresses maps upstreams to cluster IPs. Without a cluster IP, it uses the host of the last
+// reported endpoint, so that the cache keeps its StatefulSet while its Service is missing.
 func (a *Actuator) knownAddresses(ctx context.Context, t *target, caches []v1alpha3.RegistryCache) (map[string]string, error) {
 	if t.isNew {
 		return nil, nil

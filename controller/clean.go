@@ -30,7 +30,7 @@ import (
 
 // clean runs the cleaner until all nodes are clean or skipped, and requests its deletion. The
 // caller must wait for the deletion. clean returns the skipped nodes with reasons: nodes that are
-// not ready and, after a longer time, nodes that the cleaner cannot run on. So one broken node
+// not ready and, after a longer time, ready nodes that the cleaner cannot clean. So one broken node
 // cannot block the Shoot.
 func (a *Actuator) clean(ctx context.Context, log logr.Logger, namespace string, task cleaner.Task) ([]string, error) {
 	set, err := cleaner.DaemonSet(task, a.images.RegistryCleaner)
@@ -104,7 +104,7 @@ func (a *Actuator) awaitCleaned(ctx context.Context, namespace string) ([]string
 	err = backoff(a.waits.interval).Until(limited, true, true, func(context.Context) (bool, error) {
 		elapsed := time.Since(started)
 		patient := elapsed < fullCheckAt
-		if !patient { // check then lists all nodes and pods, which is too much for each poll
+		if !patient { // check(false) lists all nodes and pods, which is too much for each poll
 			fullCheckAt = elapsed + min(elapsed, 2*a.waits.reported)
 		}
 		done := check(patient)
@@ -132,7 +132,7 @@ func (a *Actuator) maySkip(rollout cleaner.Rollout, age, elapsed time.Duration) 
 	return (len(rollout.NotReady) == 0 || notReady) && (len(rollout.Unfinished) == 0 || stuck)
 }
 
-// backoff slows down a long poll: the interval grows up to five times its initial value.
+// backoff slows down a long poll: the interval grows to at most five times its initial value.
 func backoff(interval time.Duration) wait.DelayFunc {
 	return wait.Backoff{Duration: interval, Factor: 1.2, Steps: 100, Cap: 5 * interval}.DelayFunc()
 }
@@ -185,7 +185,7 @@ const (
 	maxNodesNamed = 10
 )
 
-// nodesCleaned returns the condition after a clean-up that skipped these nodes, given with reasons.
+// nodesCleaned returns the condition after a clean-up. The skipped nodes are given with reasons.
 func nodesCleaned(clock clock.Clock, ex *extensionsv1alpha1.Extension, skipped []string) gardencorev1beta1.Condition {
 	condition := v1beta1helper.GetOrInitConditionWithClock(clock, ex.Status.Conditions, v1alpha3.ConditionNodesCleaned)
 	if len(skipped) == 0 {

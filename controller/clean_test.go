@@ -221,7 +221,7 @@ func testCleaningReadsLittle(t *testing.T) {
 			gets++
 		}
 	}
-	// The nodes are listed after one, two and four fifths of the time, and at the end.
+	// The nodes are listed after one, two and four fifths of the time limit, and at its end.
 	if lists != 4 {
 		t.Errorf("the nodes were listed %d times, want 4", lists)
 	}

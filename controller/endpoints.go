@@ -25,7 +25,7 @@ import (
 )
 
 // endpointsOf returns the endpoints of all configured caches in their order. If the cluster IP of
-// an HTTPS cache has changed or was unknown, its certificate is issued and deployed again.
+// an HTTPS cache has changed or was unknown, a certificate for the new IP is issued and deployed.
 func (a *Actuator) endpointsOf(ctx context.Context, t *target, issued *certificates) ([]v1alpha3.RegistryCacheStatus, error) {
 	for range 2 {
 		endpoints, err := a.awaitEndpoints(ctx, t)

@@ -27,7 +27,7 @@ import (
 
 // points returns the requests at which an interruption makes a difference, as numbers from 1: all
 // writes, and of equal reads the first. A later equal read is left out: if it fails, the state is
-// the same as if the process ends before the next write.
+// the same as if the process had ended before the next write.
 func points(requests []string) []int {
 	var numbers []int
 	for i, request := range requests {

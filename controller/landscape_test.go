@@ -212,7 +212,7 @@ func (l *landscape) exists(t *testing.T, name string) bool {
 	return err == nil
 }
 
-// reconcile passes the actuator an Extension without providerStatus, as a stale cache returns it.
+// reconcile passes the actuator an Extension without providerStatus, as from an outdated informer.
 func (l *landscape) reconcile(t *testing.T) error {
 	t.Helper()
 	ex := l.extension(t)

@@ -36,9 +36,9 @@ const (
 	origin = "registry-cache"
 )
 
-// apply writes a ManagedResource and its Secret unless they are up to date. The function kind
-// returns the other settings of the ManagedResource. With a createOnly client, apply fails with
-// IsAlreadyExists if the ManagedResource or the Secret exists.
+// apply writes a ManagedResource and its Secret unless they are up to date. The argument kind is a
+// function that returns the other settings of the ManagedResource. With a createOnly client, apply
+// fails with AlreadyExists if the ManagedResource or the Secret exists.
 func apply(
 	ctx context.Context, c client.Client, namespace, name string, data map[string][]byte,
 	kind func(client.Client) *builder.ManagedResource,

@@ -12,9 +12,9 @@ import (
 )
 
 // growVolumes grows the volumes of caches whose configured size has increased, and returns the
-// caches whose StatefulSets it deleted. If a volume cannot grow, the config of the target gets its
-// previous size, and refused gets the reason. In a hibernated shoot no volume grows. The first
-// reconciliation after the shoot wakes up grows the volumes.
+// caches whose StatefulSets it deleted. If a volume cannot grow, the target's config gets the
+// previous size of the volume, and the target's errors get the reason. In a hibernated shoot no
+// volume grows. The first reconciliation after the shoot wakes up grows the volumes.
 func (a *Actuator) growVolumes(ctx context.Context, log logr.Logger, t *target) ([]v1alpha3.RegistryCache, error) {
 	if t.isNew {
 		return nil, nil
@@ -32,7 +32,7 @@ func (a *Actuator) growVolumes(ctx context.Context, log logr.Logger, t *target) 
 			}
 			continue
 		}
-		// The deployed size is unknown if an older version deployed the cache, or if it never came up.
+		// The deployed size is unknown if the cache was deployed by an older version or never came up.
 		shoot, err := a.shoot(ctx, t)
 		if err != nil {
 			return nil, err

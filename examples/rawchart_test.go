@@ -48,7 +48,7 @@ func TestRawChart(t *testing.T) {
 	}
 }
 
-// unpack returns the files of a .tar.gz archive by name. An empty archive has no files.
+// unpack returns the files of a .tar.gz archive by name. For zero bytes it returns no files.
 func unpack(t *testing.T, archive []byte) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{}

@@ -37,16 +37,16 @@ func certsDir(t *testing.T, upstream, content string) string {
 	return n.certs
 }
 
-// hostsOf reads a hosts.toml with containerd's own code. If it returns an error, a pull of
-// containerd fails, even if other hosts work.
+// hostsOf reads a hosts.toml with containerd's own code. If hostsOf returns an error, containerd's
+// pulls from this upstream fail.
 func hostsOf(t *testing.T, upstream, content string) ([]docker.RegistryHost, error) {
 	t.Helper()
 	directory := config.HostDirFromRoot(certsDir(t, upstream, content))
 	return config.ConfigureHosts(t.Context(), config.HostOptions{HostDir: directory})(upstream)
 }
 
-// pull resolves an image with containerd's own resolver and a hosts.toml, and returns the name of
-// the image.
+// pull resolves an image with containerd's own resolver and a hosts.toml, and returns the argument
+// of the serveImage that answered.
 func pull(t *testing.T, upstream, content string) (string, error) {
 	t.Helper()
 	directory := config.HostDirFromRoot(certsDir(t, upstream, content))
@@ -151,7 +151,7 @@ func TestContainerdNeverFailsForATruncatedFile(t *testing.T) {
 		}
 		served[by]++
 	}
-	if served[byUpstream] == 0 || served[byCache] == 0 { // the file is valid without its last line break
+	if served[byUpstream] == 0 || served[byCache] == 0 { // byCache: without only its last line break, the file is valid
 		t.Errorf("served by %v: the test does not cut as intended", served)
 	}
 	for name, damaged := range map[string]string{

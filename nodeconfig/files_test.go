@@ -34,8 +34,8 @@ func TestScriptLeavesForeignFilesAlone(t *testing.T) {
 			create(t, n)
 			before, _ := os.Lstat(n.path("alpha.test"))
 			c := newCache(t, "alpha.test", ready)
-			log := n.run(t, c.Registry) // configured by an argument ...
-			n.run(t)                    // ... and not
+			log := n.run(t, c.Registry) // with an argument for alpha.test
+			n.run(t)                    // without arguments
 			after, err := os.Lstat(n.path("alpha.test"))
 			if err != nil || !os.SameFile(before, after) || !before.ModTime().Equal(after.ModTime()) || before.Size() != after.Size() {
 				t.Errorf("an unmanaged file is changed: %v, %v", after, err)

@@ -17,7 +17,7 @@ const (
 	// Marker is the first line of the extension's hosts.toml files. Files without it are kept.
 	Marker = "# managed by gardener-extension-registry-cache"
 	// DialTimeout limits how long containerd waits for a connection to a cache before it tries the
-	// upstream. containerd's default is 30 s per object. containerd < 2.1 always uses its default.
+	// upstream. containerd < 2.1 always uses its default, 30 s for each manifest and blob.
 	DialTimeout = "1s"
 	// TempPattern matches the script's temporary files, which are directly in CertsDir.
 	TempPattern = ".configure-containerd-registries.*"
@@ -105,8 +105,8 @@ func (r Registry) Argument() string {
 	return strings.Join(parts, ",")
 }
 
-// ParseArgument is the inverse of Registry.Argument. It also parses arguments of versions without
-// CA bundles. It returns the certificates as canonical PEM, without text between them.
+// ParseArgument is the inverse of Registry.Argument. It returns the certificates as canonical PEM,
+// without text between them.
 func ParseArgument(argument string) (Registry, error) {
 	parts := strings.Split(argument, ",")
 	if len(parts) < 3 || len(parts) > 5 || parts[0] == "" || parts[1] == "" || parts[2] == "" {
@@ -143,8 +143,8 @@ func certificates(text []byte) (found [][]byte) {
 	}
 }
 
-// canonical returns only the certificates in text, as PEM. PEM consists of base64 lines and
-// markers, so it cannot end the TOML string that contains it.
+// canonical returns only the certificates in text, as PEM. PEM has only base64, BEGIN and END
+// lines, so it cannot end the TOML string that contains it.
 func canonical(text []byte) []byte {
 	var encoded []byte
 	for _, der := range certificates(text) {

@@ -211,7 +211,7 @@ func (n *node) expectEntries(t *testing.T, want ...string) {
 // discard is the log of servers whose clients fail on purpose.
 var discard = log.New(io.Discard, "", 0)
 
-// cache is an HTTP server with the given handler.
+// cache is a fake cache: an HTTP server with the handler of a test.
 type cache struct {
 	nodeconfig.Registry
 	requests atomic.Int32

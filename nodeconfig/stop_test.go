@@ -31,7 +31,7 @@ func TestScriptEndsAtOnceOnTERM(t *testing.T) {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if log := p.wait(); strings.Contains(log, "Killed") { // returns only when no child is left, long before 1000 s
+	if log := p.wait(); strings.Contains(log, "Killed") { // wait returns when no child is left, long before PROBE_TIMEOUT
 		t.Errorf("bash logs that a job was killed:\n%s", log)
 	}
 	n.expectEntries(t)
@@ -72,8 +72,8 @@ func TestStoppedUnitTakesItsFilesAlongIfItIsDisabled(t *testing.T) {
 	}
 }
 
-// systemd must call the script with --stopped. The cleaner and older versions must still be able to
-// parse the unit.
+// systemd must call the script with --stopped. The cleaner, also that of an older version of the
+// extension, must be able to parse the unit.
 func TestUnitCallsTheScriptWhenItHasStopped(t *testing.T) {
 	unit := nodeconfig.Unit([]nodeconfig.Registry{dockerHub}, 0)
 	if want := "\nExecStopPost=-" + nodeconfig.ScriptPath + " --stopped\n"; strings.Count(unit, want) != 1 {

@@ -168,7 +168,7 @@ func TestScriptEndsWithoutAnythingToWatch(t *testing.T) {
 	n.expectEntries(t, "beta.test")
 }
 
-// While nothing changes, the script only sleeps: it checks the files without other commands.
+// While nothing changes, the script only sleeps: it starts no command to check the files.
 func TestScriptWatchesWithoutStartingAnything(t *testing.T) {
 	n := watching(t)
 	c := newCache(t, "alpha.test", ready)

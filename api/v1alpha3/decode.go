@@ -108,8 +108,8 @@ func fieldError(err error) *field.Error {
 }
 
 // checkTypes returns an error with a path for every value in raw whose type differs from the Go
-// type of its field. The decoder reports unknown and duplicate fields, and invalid YAML. Errors
-// contain no values, because a misplaced value may be the password of a proxy.
+// type of its field. It does not report unknown or duplicate fields, or invalid YAML: the decoder
+// does. Errors contain no values, because a misplaced value may be the password of a proxy.
 func checkTypes(raw []byte, into any) field.ErrorList {
 	document, err := yaml.YAMLToJSON(raw)
 	if err != nil {

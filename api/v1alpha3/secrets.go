@@ -24,8 +24,7 @@ const (
 	MaxCABundleSize = 64 * 1024
 	// MaxCABundlesSize is the maximum size of all results of CABundle together, in bytes. A Secret
 	// that two caches refer to counts twice. All bundles are in one line of a systemd unit, and in one
-	// Secret for gardener-node-agent. The line and the Secret are limited to 1 MiB
-	// (systemd.syntax(7)).
+	// Secret for gardener-node-agent. Each of the two is limited to 1 MiB (systemd.syntax(7)).
 	MaxCABundlesSize = 256 * 1024
 )
 
@@ -78,8 +77,8 @@ func CABundle(secret *corev1.Secret) []byte {
 }
 
 // ValidateCABundles checks the total size of CA bundles. The argument bundles maps an upstream to
-// its result of CABundle. If it exceeds MaxCABundlesSize, there is one error, at the first cache
-// whose bundle does not fit.
+// the result of CABundle for its Secret. If the sum exceeds MaxCABundlesSize, there is one error,
+// at the first cache whose bundle does not fit.
 func ValidateCABundles(config *RegistryConfig, bundles map[string][]byte) field.ErrorList {
 	sum, path := 0, (*field.Path)(nil)
 	for _, reference := range References(config) {

@@ -55,10 +55,10 @@ func newCommand(streams program.Streams) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.IntSliceVarP(&o.shoots, "shoots", "n", []int{10, 100, 1000, 3000}, "numbers of shoots, one run each")
+	flags.IntSliceVarP(&o.shoots, "shoots", "n", []int{10, 100, 1000, 3000}, "numbers of shoots, each measured separately")
 	flags.BoolVar(&o.quick, "quick", false, "measure 10 and 100 shoots, with fewer requests to the webhook")
 	flags.BoolVar(&o.json, "json", false, "print JSON instead of Markdown")
-	flags.StringSliceVar(&o.previous, "previous", nil, "files with the JSON of earlier calls, whose runs come first in the report")
+	flags.StringSliceVar(&o.previous, "previous", nil, "files with the JSON output of earlier calls; their results come first in the report")
 	flags.BoolVar(&o.strict, "strict", false, "exit with 1 if a goal is missed")
 	flags.StringVar(&o.extension, "extension", "", "path of the binary of the extension (default: build "+extensionPackage+")")
 	flags.StringVar(&o.folder, "folder", filepath.Join("_artifacts", "bench-controller"), "folder for logs")

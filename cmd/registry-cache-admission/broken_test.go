@@ -7,8 +7,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/program"
 )
 
-// TestValidateNamesTheField breaks one field at a time and expects one line that begins with its
-// path.
+// TestValidateNamesTheField breaks one field at a time and expects one line of output that begins
+// with the field's path.
 func TestValidateNamesTheField(t *testing.T) {
 	cache := func(fields string) string { return `[{upstream: a.test, ` + fields + `}]` }
 	for name, test := range map[string]struct{ caches, field string }{
@@ -82,7 +82,7 @@ func TestValidateNamesTheField(t *testing.T) {
 	}
 }
 
-// TestValidateNamesTheFieldOfAnUpdate expects one line with the path for each forbidden update.
+// TestValidateNamesTheFieldOfAnUpdate expects one line with its path for each forbidden update.
 func TestValidateNamesTheFieldOfAnUpdate(t *testing.T) {
 	for name, test := range map[string]struct{ old, caches, field string }{
 		"size shrinks":       {`[{upstream: a.test, volume: {size: 20Gi}}]`, `[{upstream: a.test}]`, "caches[0].volume.size"},

@@ -33,7 +33,7 @@ type documents struct {
 const standardInput = "-"
 
 // readFile adds the documents of a file, or of standard input for "-". It writes a note for each
-// document of another kind.
+// document that is neither a Shoot, a Secret nor a list.
 func (d *documents) readFile(name string, stdin io.Reader, notes io.Writer) error {
 	if name == standardInput {
 		return d.read("standard input", stdin, notes)
@@ -166,7 +166,7 @@ type secretsOfFiles struct {
 	// complete makes a missing Secret an error. If not set, get skips the check and writes a note.
 	complete bool
 	notes    io.Writer
-	// ambiguous is the last error of match. If it is set, the result of Check is invalid.
+	// ambiguous is the last error of match. If it is set, the result of Check must not be used.
 	ambiguous error
 }
 

@@ -14,8 +14,8 @@ import (
 	"github.com/gardener/gardener/pkg/client/kubernetes"
 )
 
-// TestCacheKeepsTheShootOfACluster transforms a Cluster as the cache does, and reads the Shoot as
-// the library does.
+// TestCacheKeepsTheShootOfACluster transforms a Cluster as the manager's cache does, and reads the
+// Shoot as the library does.
 func TestCacheKeepsTheShootOfACluster(t *testing.T) {
 	raw := func(kind string) runtime.RawExtension {
 		return runtime.RawExtension{Raw: []byte(`{"apiVersion":"core.gardener.cloud/v1beta1","kind":"` + kind + `","metadata":{"name":"x"}}`)}

@@ -18,8 +18,8 @@ import (
 )
 
 // TestServeAfterACrash: a cache that was killed right after a pull starts without its upstream,
-// even if its state is lost or damaged. The cache serves its stored content, and records again when
-// to delete that content (distribution#4478).
+// even if its record of when to delete what (the state) is lost or damaged. The cache serves its
+// stored content, and records again when to delete that content (distribution#4478).
 func TestServeAfterACrash(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

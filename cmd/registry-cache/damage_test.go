@@ -78,7 +78,7 @@ func empty(t *testing.T, file string) {
 	}
 }
 
-// overwrite changes one byte in the middle.
+// overwrite changes one byte in the middle of the file.
 func overwrite(t *testing.T, file string) {
 	t.Helper()
 	content, err := os.ReadFile(file)

@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 type child struct {
 	cmd *exec.Cmd
 	log *bufio.Scanner
-	// rest is closed when drain has read the whole log.
+	// rest is a channel that drain closes after it has read the whole log.
 	rest    chan struct{}
 	lines   []string
 	started time.Time
@@ -132,8 +132,8 @@ func writeConfig(t *testing.T, content string) string {
 }
 
 func TestSIGTERMEndsServeWhileTheUpstreamHangsAtTheStart(t *testing.T) {
-	// The probe ends after 5 s. A busy machine may stop all processes for that long, but not five
-	// times in a row.
+	// The probe ends after 5 s. A busy machine may delay the signal for that long, but not five times
+	// in a row.
 	for range 5 {
 		if endsWhileAsking(t) {
 			return
@@ -164,7 +164,7 @@ func endsWhileAsking(t *testing.T) bool {
 		t.Errorf("exit code %d after %s:\n%s", code, took, log)
 	}
 	// If the log contains "stopping", the probe ended before the signal arrived, and the cache had
-	// begun to serve. In this case, the signal was delayed, or the machine was busy.
+	// begun to serve. This happens if the machine is busy and delays the signal.
 	return !strings.Contains(log, "stopping")
 }
 

@@ -104,7 +104,7 @@ func inNamespace(namespace string) *extensionsv1alpha1.Extension {
 	return ex
 }
 
-// work runs workers as controller-runtime does, until the test ends.
+// work processes a queue as controller-runtime does, until the test ends.
 func work(t *testing.T, workers int, actuator extension.Actuator) workqueue.TypedRateLimitingInterface[string] {
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]())
 	t.Cleanup(queue.ShutDown)

@@ -47,7 +47,7 @@ type CA struct {
 
 // Load returns the CA of the shoot and creates it if needed. The CA rotates together with the CAs
 // of the Shoot: during preparation, the old CA signs and Bundle contains both; from completion on,
-// the new CA signs and the old one is removed. The client must not read from a cache.
+// the new CA signs and the old one is removed. The client must not use the manager's cache.
 func Load(ctx context.Context, log logr.Logger, clock clock.Clock, seed client.Client, cluster *extensionscontroller.Cluster) (*CA, error) {
 	config := &secrets.CertificateSecretConfig{Name: caName, CertType: secrets.CACert}
 	options := []secretsmanager.GenerateOption{secretsmanager.Persist()}
@@ -99,7 +99,7 @@ func (a *CA) Issue(ctx context.Context, c *v1alpha3.RegistryCache, clusterIP net
 	}, nil
 }
 
-// Prune deletes certificates that this CA has not issued since Load, and unused CAs.
+// Prune deletes certificates that Issue has not returned since Load, and unused CAs.
 func (a *CA) Prune(ctx context.Context) error {
 	if err := a.manager.Cleanup(ctx); err != nil {
 		return fmt.Errorf("deleting unused certificates: %w", err)

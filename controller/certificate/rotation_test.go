@@ -15,7 +15,7 @@ import (
 )
 
 // TestRotation steps through the phases that gardenlet sets. A node has the previous or the current
-// bundle. With either bundle it must trust the current certificate, or pulls bypass the cache.
+// bundle. With either, the node must trust the current certificate, or pulls bypass the cache.
 func TestRotation(t *testing.T) {
 	seed := fake.NewFakeClient()
 	started := time.Now()

@@ -21,8 +21,8 @@ const (
 	// cleanName is the name of the init container that does the task.
 	cleanName = "clean"
 	// finalizeAfter is how long gardener-resource-manager waits for the pods before it removes the
-	// DaemonSet's finalizer, because a pod on a dead node never terminates. It exceeds the grace
-	// period of the pods. With hundreds of pods, their deletion continues after the DaemonSet is gone.
+	// DaemonSet's finalizer, because a pod on a dead node never terminates. This exceeds the pods'
+	// grace period. With hundreds of pods, their deletion continues after the DaemonSet is gone.
 	finalizeAfter = "10s"
 	// priorityClassName lets the pod start on a node that is short of disk, memory or pod slots.
 	priorityClassName = "system-node-critical"
@@ -158,8 +158,8 @@ type hostPath struct {
 	kind       corev1.HostPathType
 }
 
-// hostPaths returns the directories of the node that the cleaner mounts. Those of the registry
-// configuration and of the units are created if they are missing. That of systemd's socket exists.
+// hostPaths returns the node's directories that the cleaner mounts. Those of the registry
+// configuration and of the units are created if missing. That of systemd's socket must exist.
 func hostPaths() []hostPath {
 	return []hostPath{
 		{"containerd-config", "/etc/containerd", corev1.HostPathDirectoryOrCreate},

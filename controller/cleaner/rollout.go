@@ -49,7 +49,7 @@ func RolloutOf(set *appsv1.DaemonSet, pods []corev1.Pod, nodes []corev1.Node) Ro
 }
 
 // Reported returns nil if the DaemonSet reports the task as done on every node, else the progress.
-// The DaemonSet counts ready pods, so Reported may never return nil even if every node is clean.
+// The DaemonSet counts ready pods, so Reported never returns nil if a clean node stays not ready.
 func Reported(set *appsv1.DaemonSet) error {
 	s := set.Status
 	if s.ObservedGeneration >= set.Generation && min(s.UpdatedNumberScheduled, s.NumberReady) >= s.DesiredNumberScheduled {

@@ -11,7 +11,7 @@ import (
 	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 )
 
-// page returns docs/observability.md as one line, because a name may contain a line break.
+// page returns docs/observability.md as one line, because a line may end inside a name.
 func page(t *testing.T) string {
 	t.Helper()
 	content, err := os.ReadFile("../../docs/observability.md")

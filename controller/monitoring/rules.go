@@ -30,9 +30,9 @@ const (
 
 	free = "100 * kubelet_volume_stats_available_bytes{" + volumes + "} / kubelet_volume_stats_capacity_bytes{" + volumes + "}"
 
-	// failures selects the upstream responses that keep the cache from fetching existing content: no
-	// response, missing permission, rate limit, and server errors. An upstream with token
-	// authentication answers 401 once whenever a cache starts.
+	// failures selects requests to the upstream that fail even for existing content: no response,
+	// missing permission, rate limit, and server errors. An upstream with token authentication answers
+	// 401 once whenever a cache starts.
 	failures = job + `,code=~"error|401|403|429|5.."`
 
 	hitRatio = "registry_cache:blob_hit_ratio:rate6h"

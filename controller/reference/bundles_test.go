@@ -13,8 +13,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/golden"
 )
 
-// TestResolveLimitsTheSumOfCABundles: a Shoot that bypassed admission must not create a unit that
-// nodes cannot read.
+// TestResolveLimitsTheSumOfCABundles: a Shoot that bypassed admission must not lead to a systemd
+// unit that nodes cannot read.
 func TestResolveLimitsTheSumOfCABundles(t *testing.T) {
 	bundle := login(func(s *corev1.Secret) {
 		s.Data = map[string][]byte{"bundle.crt": []byte(strings.Repeat(golden.CACertificate, v1alpha3.MaxCABundleSize/len(golden.CACertificate)))}

@@ -113,8 +113,8 @@ const interval = 500 * time.Millisecond
 
 var patience = Patience // shorter in tests
 
-// getWithin calls read until the error is not NotFound, or until the deadline. It returns the last
-// error.
+// getWithin calls its argument read until read does not return NotFound, or until the deadline. It
+// returns the last error of read.
 func getWithin(ctx context.Context, deadline time.Time, read func(context.Context) error) error {
 	last := read(ctx)
 	if !apierrors.IsNotFound(last) {

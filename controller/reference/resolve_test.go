@@ -91,7 +91,7 @@ func TestResolveWaitsForASecret(t *testing.T) {
 	}
 }
 
-// absentTwice returns a Get that fails with NotFound twice and then reads the object.
+// absentTwice returns a Get function that fails with NotFound twice and then reads the object.
 func absentTwice() func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
 	reads := 0
 	return func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {

@@ -68,7 +68,7 @@ type identity struct {
 	resourceVersion string
 }
 
-// New returns Clients that read the Secrets with seed, which should not be a cached client.
+// New returns Clients that read Secrets with seed, a client that should bypass the manager's cache.
 func New(seed client.Reader) *Clients {
 	return newClients(seed, maxClients)
 }
@@ -126,7 +126,7 @@ func (c *Clients) Forget(namespace string) {
 }
 
 // secret returns the Secret with the kubeconfig. Like util.NewClientForShoot of Gardener's
-// extension library, it prefers the address inside the seed, unless the controller runs outside.
+// extension library, it prefers the address inside the seed, unless the controller is outside it.
 func (c *Clients) secret(ctx context.Context, namespace string) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
 	if os.Getenv("GARDENER_SHOOT_CLIENT") != "external" {

@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// GoneWithin limits the deletion of a StatefulSet without its pods: the shoot's garbage collector
-	// orphans the pods one by one.
+	// GoneWithin limits the wait for the deletion of a StatefulSet without its pods: the shoot's
+	// garbage collector orphans the pods one by one.
 	GoneWithin = 15 * time.Second
 	interval   = 500 * time.Millisecond
 )
@@ -101,8 +101,8 @@ func expand(ctx context.Context, shoot client.Client, claims []*corev1.Persisten
 }
 
 // AwaitReplaced waits until the cache has a StatefulSet with the new size, or returns an error
-// after the given time. After the deletion, gardener-resource-manager may have recreated the
-// StatefulSet before the new size was written. Calling Grow again fixes that.
+// after the given time. After Grow, gardener-resource-manager may have recreated the StatefulSet
+// with the old size. Calling Grow again fixes that.
 func AwaitReplaced(ctx context.Context, shoot client.Reader, c *v1alpha3.RegistryCache, within time.Duration) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, interval, within, true, func(context.Context) (bool, error) {

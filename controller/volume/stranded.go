@@ -27,7 +27,7 @@ type Stranded struct {
 // returns what it deleted.
 //
 // It considers only pods that were never scheduled, so it never touches a running cache, and it
-// needs a single request if no pod is pending. It does nothing until a node of a worker pool is
+// needs a single request if no pod is pending. It does nothing until at least one worker node is
 // ready: while a shoot wakes up, machines may still come back. The PersistentVolume is left to its
 // provisioner.
 func ReplaceStranded(ctx context.Context, shoot client.Client, caches []v1alpha3.RegistryCache) ([]Stranded, error) {

@@ -43,8 +43,8 @@ func TestCertificatesAreCleaned(t *testing.T) {
 	}
 }
 
-// The unit may be of an older version until gardener-node-agent updates the node. If the unit is of
-// a newer version and Clean cannot parse it, Clean must not start it.
+// The unit may be from an older version of the extension until gardener-node-agent updates the
+// node. If a newer version wrote the unit and Clean cannot parse it, Clean must not start it.
 func TestUnitsOfOtherVersions(t *testing.T) {
 	const run = "[Service]\nType=simple\nExecStart=" + nodeconfig.ScriptPath
 	const betaArgument = " beta.test:5000,http://10.0.0.2:5000,https://beta.test:5000"

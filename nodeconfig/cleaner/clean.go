@@ -25,7 +25,7 @@ type Request struct {
 	All bool
 }
 
-// Validate returns an error if there is nothing to remove, or if an upstream is no file name.
+// Validate returns an error if there is nothing to remove, or if an upstream is no valid file name.
 func (r Request) Validate() error {
 	if len(r.Upstreams) == 0 && !r.All {
 		return errors.New("nothing to clean: name at least one upstream, or ask for all")
@@ -101,7 +101,7 @@ func Clean(ctx context.Context, node Node, request Request) (err error) {
 }
 
 // removeFrom returns the unit without the upstreams of the request. If it cannot parse the unit, it
-// returns an error, or a new unit if the request is for all upstreams.
+// returns an error, or a unit without upstreams if the request is for all upstreams.
 func (r Request) removeFrom(unit string) (string, error) {
 	if !r.All {
 		return nodeconfig.WithoutUpstreams(unit, r.Upstreams)

@@ -16,7 +16,7 @@ func inRoot(file string) string {
 	return strings.TrimPrefix(file, "/")
 }
 
-// removeHosts removes a hosts.toml if the extension wrote it. Then it removes the directory if it
+// removeHosts removes a hosts.toml if the extension wrote it. Then it removes the directory if that
 // is empty: containerd would prefer an empty directory to an operator's certs.d/_default.
 func (n Node) removeHosts(file string) error {
 	content, err := n.Root.ReadFile(inRoot(file))

@@ -20,7 +20,7 @@ const jobTimeout = 30 * time.Second
 // noSuchUnit is systemd's D-Bus error for an unknown unit.
 const noSuchUnit = "org.freedesktop.systemd1.NoSuchUnit"
 
-// Systemd is the systemd of a node.
+// Systemd is a connection to the systemd of a node.
 type Systemd struct{ connection *systemd.Conn }
 
 // Connect connects to the systemd of the node whose root directory is root. It uses systemd's

@@ -139,9 +139,9 @@ var script = extensionsv1alpha1.File{
 
 // unitSource builds the unit for the nodes of the shoot in a namespace.
 type unitSource struct {
-	// clusters may read from the manager's cache.
+	// clusters reads Clusters, perhaps from the manager's cache.
 	clusters client.Reader
-	// extensions must not read from the manager's cache.
+	// extensions reads Extensions, and never from the manager's cache.
 	extensions client.Reader
 }
 

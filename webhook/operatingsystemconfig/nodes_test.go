@@ -29,8 +29,8 @@ import (
 
 const namespace = "shoot--local--local"
 
-// fakeManager implements what New needs of a manager. Its cached client has no Extensions, like a
-// cache that lags behind.
+// fakeManager implements what New needs of a manager. The client cached has no Extensions, like a
+// manager's cache that is outdated.
 type fakeManager struct {
 	manager.Manager
 	cached, live client.Client

@@ -15,8 +15,8 @@ import (
 )
 
 // relevantChange returns whether the update changes anything that matters to the extension. The
-// formatting of a config and the order of entries do not matter. Other updates are not validated:
-// they would be rejected after a referenced Secret was deleted.
+// formatting of a config and the order of entries do not matter. An update without a relevant
+// change is not validated: otherwise it would be rejected if a referenced Secret has been deleted.
 func relevantChange(shoot, old *gardencorev1beta1.Shoot) bool {
 	names := referencedNames(shoot)
 	return !slices.EqualFunc(configs(shoot), configs(old), sameConfig) ||

@@ -31,7 +31,7 @@ const (
 //
 // If the webhook cannot be called, the Shoot is accepted (failure policy Ignore). An outage must
 // not block updates that have nothing to do with caches, such as those of gardenlet, or the
-// deletion of a Shoot. The controller validates again and changes nothing if it finds an error.
+// deletion of a Shoot. The controller also validates Shoots, and changes nothing if one is invalid.
 func New(mgr manager.Manager) (*extensionswebhook.Webhook, error) {
 	webhook, err := extensionswebhook.New(mgr, extensionswebhook.Args{
 		Name:   Name,
@@ -55,8 +55,8 @@ func New(mgr manager.Manager) (*extensionswebhook.Webhook, error) {
 // validator adapts Check to the extension library.
 type validator struct{ secrets Secrets }
 
-// NewValidator returns a validator that gets Secrets one by one from reader. The reader should be
-// no cache: a cache would contain every Secret of the garden, and might be outdated.
+// NewValidator returns a validator that gets Secrets one by one from reader. The reader should not
+// be the manager's cache, which would contain every Secret of the garden, and might be outdated.
 func NewValidator(reader client.Reader) extensionswebhook.Validator {
 	return &validator{secrets: func(ctx context.Context, key client.ObjectKey) (*corev1.Secret, error) {
 		secret := &corev1.Secret{}

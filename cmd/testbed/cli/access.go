@@ -95,8 +95,8 @@ shell with a terminal use testbed shell.`,
 // runFunc runs a program on a node or cluster and returns the program's exit code.
 type runFunc func(ctx context.Context, testbed *kind.Testbed, name string, args []string, streams shell.Streams) (int, error)
 
-// passThrough makes cmd a command that runs another program: all arguments after the first,
-// standard input, output and exit code are those of the program.
+// passThrough makes cmd run another program, which gets all arguments of cmd after the first.
+// Standard input, output and exit code are passed through.
 func passThrough(cmd *cobra.Command, options *kind.Options, run runFunc) *cobra.Command {
 	cmd.Flags().SetInterspersed(false) // flags after the first argument belong to the program
 	cmd.RunE = onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, args []string) error {

@@ -150,7 +150,7 @@ func TestListBugs(t *testing.T) {
 	}
 }
 
-// TestResultError: if a command of a bug fails with an environment error, so does the result.
+// TestResultError: if a command of a bug fails with an environment error, resultError returns one.
 func TestResultError(t *testing.T) {
 	for _, tc := range []struct {
 		err  error

@@ -12,7 +12,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind"
 )
 
-// group adds the commands to cmd, which does nothing without one of them.
+// group adds the commands to cmd. On its own, cmd returns a usage error.
 func group(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
 	cmd.Args, cmd.RunE = cobra.ArbitraryArgs, program.Verbs
 	cmd.AddCommand(commands...)
@@ -22,7 +22,8 @@ func group(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
 // verb runs a command on the testbed with the prefix of --prefix.
 type verb func(cmd *cobra.Command, testbed *kind.Testbed, args []string) error
 
-// onTestbed returns a RunE that runs do. The testbed may be down. Invalid options are usage errors.
+// onTestbed turns the verb do into a RunE. The testbed may be down. Invalid options are usage
+// errors.
 func onTestbed(options *kind.Options, do verb) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		testbed, err := kind.New(*options)
@@ -33,7 +34,7 @@ func onTestbed(options *kind.Options, do verb) func(*cobra.Command, []string) er
 	}
 }
 
-// onRunning is like onTestbed, but its RunE returns an error if a part of the testbed does not run.
+// onRunning is like onTestbed, but its RunE returns an error if part of the testbed is not running.
 func onRunning(options *kind.Options, do verb) func(*cobra.Command, []string) error {
 	return onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, args []string) error {
 		if err := testbed.AttachRunning(cmd.Context()); err != nil {
@@ -101,7 +102,7 @@ func wantsJSON(cmd *cobra.Command) bool {
 	return flag != nil && flag.Value.String() == "true"
 }
 
-// answer prints value as indented JSON if --json is set. If not, it calls text, which prints it.
+// answer prints value as indented JSON if --json is set. If not, it calls the function text.
 func answer(cmd *cobra.Command, value any, text func(io.Writer) error) error {
 	if !wantsJSON(cmd) {
 		return text(cmd.OutOrStdout())

@@ -49,7 +49,7 @@ NAME limits the output to one upstream, one node, or one unit of a node.`,
 		cmd.ValidArgs = append(cmd.ValidArgs, string(component))
 	}
 	cmd.Flags().BoolVarP(&wanted.Follow, "follow", "f", false, "wait for new lines, until Ctrl-C")
-	cmd.Flags().DurationVar(&wanted.Since, "since", 0, "print only the lines of this last `duration`, for example 5m (default: all lines)")
+	cmd.Flags().DurationVar(&wanted.Since, "since", 0, "print only the lines of the last `duration`, for example 5m (default: all lines)")
 	return cmd
 }
 
