@@ -137,7 +137,7 @@ func (e Extension) Wait(ctx context.Context, seed client.Client) error {
 // Namespace returns the namespace in which the extension runs.
 func (e Extension) Namespace() string { return "extension-" + e.Name }
 
-// Objects returns what Deploy writes into an empty seed, in the order in which it can be applied:
+// Objects returns what Deploy writes into an empty seed, in the order in which to apply it:
 // the extension's namespace, the Secret with the rendered chart, and the ManagedResource that
 // refers to the Secret. Objects runs the same reconciler on an in-memory seed, so it contacts no
 // cluster. The same fields result in the same objects. Pass the renderer of the seed's client set,

@@ -46,7 +46,7 @@ func TestRequeuePending(t *testing.T) {
 	}
 }
 
-// TestRequeueDeletions checks that each interval has a request, despite errors, until stop is called.
+// TestRequeueDeletions checks that requests continue, despite errors, until stop is called.
 func TestRequeueDeletions(t *testing.T) {
 	pending := &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot--local--local", Name: "one"}}
 	pending.Status.Conditions = []gardencorev1beta1.Condition{{Type: resourcesv1alpha1.ResourcesApplied, Reason: resourcesv1alpha1.ConditionDeletionPending}}

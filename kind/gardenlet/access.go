@@ -17,7 +17,7 @@ import (
 )
 
 // deployShootAccess creates the Secret that extensions use to access the shoot. In a real seed
-// gardener-resource-manager requests a token for it; here it contains a kubeconfig of kind. While
+// gardener-resource-manager requests a token for it; here it contains kind's kubeconfig. While
 // the shoot is hibernated, the kubeconfig points to a port where nothing listens.
 func (o *shootOperation) deployShootAccess(ctx context.Context) error {
 	return o.writeShootAccess(ctx, o.apiServerStopped())

@@ -16,8 +16,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 )
 
-// complete returns a copy of the shoot with the defaults of gardener-apiserver. The status is that
-// in the Cluster resource, updated for the operation that starts.
+// complete returns a copy of the shoot with the defaults of gardener-apiserver. Its status
+// comes from the Cluster resource and is updated for the operation that starts.
 func (g *Gardenlet) complete(ctx context.Context, shoot *gardencorev1beta1.Shoot, p process) (*gardencorev1beta1.Shoot, error) {
 	shoot = g.withDefaults(shoot)
 	last, err := FindOnSeed(ctx, g.Seed.Client(), shoot.Name)

@@ -24,8 +24,8 @@ const (
 	keepUnused = 14 * 24 * time.Hour
 )
 
-// cache keeps built files and folders by content key, so that an interrupted build can resume.
-// Entries appear by rename and are therefore complete.
+// cache is the build cache. It keeps built files and folders, so that an interrupted build can
+// resume. Entries appear by rename and are therefore complete.
 type cache struct {
 	dir    string
 	unlock func()

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// searchPath sets PATH in each image. kubeadm's manifests call programs without their folder.
+// searchPath sets PATH in each image. kubeadm's Pod manifests call programs without their folder.
 const searchPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 // nodeImage returns the image with the archives as layers, the least frequently changed one first.

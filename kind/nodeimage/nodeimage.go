@@ -151,7 +151,7 @@ func (o Options) plan(ctx context.Context) (source, plan, error) {
 	return src, p, nil
 }
 
-// withBuilder calls build under the cache's lock.
+// withBuilder calls build while it holds the lock of the build cache.
 func (o Options) withBuilder(ctx context.Context, src source, plan plan, build func(builder) error) error {
 	dir, err := o.cacheDir()
 	if err != nil {

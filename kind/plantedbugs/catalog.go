@@ -14,7 +14,7 @@ func All() []Mutant {
 		{
 			Name: "no-namespace-selector", File: "webhook/operatingsystemconfig/handler.go", Scenarios: []string{"webhook-scope"},
 			Line:        `NamespaceSelector: extensionswebhook.BuildExtensionTypeNamespaceSelector(v1alpha3.ExtensionType, nil),`,
-			Replacement: `NamespaceSelector: extensionswebhook.Webhook{Name: v1alpha3.ExtensionType}.NamespaceSelector,`, // nil
+			Replacement: `NamespaceSelector: extensionswebhook.Webhook{Name: v1alpha3.ExtensionType}.NamespaceSelector,`, // equals nil
 			Bug:         "without the label selector the webhook is called for Shoots that do not use the extension, and blocks them",
 			Words:       `an OSC in an unlabelled namespace is not changed: admission webhook`,
 		},

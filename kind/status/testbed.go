@@ -66,7 +66,7 @@ func (s *Testbed) Exists() bool { return len(s.Clusters) > 0 || len(s.Upstreams)
 
 // OfTestbed reads the status of the testbed. It changes nothing, except that it restarts the
 // testbed's own container engine if it has died. Without a testbed the status is empty. OfTestbed
-// returns an *engine.Missing if the engine does not answer, and an error if the engine fails.
+// returns an *engine.Missing if the engine does not answer, and another error if it fails.
 func OfTestbed(ctx context.Context, t *kind.Testbed) (*Testbed, error) {
 	status := &Testbed{Prefix: t.Prefix, Versions: map[string]string{"gardener": gardener.Version}}
 	found, err := engine.Attach(ctx)

@@ -26,7 +26,7 @@ const (
 // ErrNotRunning means that an upstream or a proxy does not exist or does not run.
 var ErrNotRunning = errors.New("not running")
 
-// instance is one container of a testbed: an upstream or a proxy. Nothing updates its fields.
+// instance is the container of an upstream or a proxy, as it was when it was looked up.
 type instance struct {
 	docker        client.APIClient
 	id, name      string

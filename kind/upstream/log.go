@@ -52,7 +52,7 @@ func (i *instance) Log(ctx context.Context) (accesslog.Records, error) {
 	return records, nil
 }
 
-// readLog continues to read until the mark. An error, or the end of ctx, ends the follower.
+// readLog reads on until the request with the mark. An error, or the end of ctx, ends the follower.
 func (i *instance) readLog(ctx context.Context, mark string) (accesslog.Records, error) {
 	if i.log.reader == nil {
 		if err := i.follow(ctx); err != nil {

@@ -114,7 +114,7 @@ func (o Options) validateContainer() error {
 	return nil
 }
 
-// containerName returns a fixed name, so that two processes cannot start the same upstream twice.
+// containerName returns a fixed name, so that two processes cannot both start an upstream.
 func (o Options) containerName() string {
 	name, _, _ := strings.Cut(o.Host, ".")
 	return o.Prefix + "-upstream-" + name

@@ -19,8 +19,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// Middleware wraps the registry. The access log wraps the middleware, so the records are about the
-// responses that the middleware has changed.
+// Middleware wraps the registry. The access log wraps the middleware, so the records show the
+// responses as the middleware has changed them.
 type Middleware func(http.Handler) http.Handler
 
 // settings is distribution's configuration. URLs in responses are relative, because the registry
