@@ -46,7 +46,7 @@ func (e *StoppedError) Error() string {
 }
 
 // Attach connects to an existing testbed and sets Seed, Shoot, Upstreams and CA, but not Gardenlet.
-// It verifies, changes and builds nothing, but restarts a dead engine that a testbed started.
+// It neither verifies nor changes them, but restarts a dead Docker Engine that a testbed started.
 //
 // The error is an ErrDown if the testbed or a part of it does not exist, an *OtherCheckoutError if
 // another checkout owns it, and an *engine.Missing if the engine exists but does not answer.
@@ -141,7 +141,7 @@ func (t *Testbed) findUpstreams(ctx context.Context) error {
 	return nil
 }
 
-// AttachGardenlet calls AttachRunning, sets Gardenlet with the garden stored in the state folder,
+// AttachGardenlet calls AttachRunning, sets Gardenlet, with its Garden from the state folder,
 // builds the binaries that gardenlet deploys for a Shoot, and loads the image of
 // gardener-resource-manager onto the seed's node. The caller must hold the testbed's lock.
 func (t *Testbed) AttachGardenlet(ctx context.Context) (err error) {
@@ -174,7 +174,7 @@ func (t *Testbed) AttachGardenlet(ctx context.Context) (err error) {
 	return err
 }
 
-// NewGardenlet returns a gardenlet with an empty garden, for Seed, Shoot and Images.
+// NewGardenlet returns a gardenlet with an empty garden. It uses Seed, Shoot and Images.
 func (t *Testbed) NewGardenlet(registration *gardencorev1beta1.ControllerRegistration) (*gardenlet.Gardenlet, error) {
 	seed, err := gardener.NewSeedClient(t.Seed.RESTConfig())
 	if err != nil {

@@ -26,7 +26,7 @@ const BuildLockTimeout = 15 * time.Minute
 // PlantedBug is a bug that Build compiles into the shipped binaries, see package plantedbugs.
 type PlantedBug struct {
 	Name string
-	// Overlay writes the changed sources to folder and returns the path for go build -overlay.
+	// Overlay writes the changed sources to folder and returns a file for `go build -overlay`.
 	Overlay func(root, folder string) (string, error)
 }
 
@@ -45,7 +45,7 @@ func Binaries() []image.Binary {
 }
 
 // BinaryDirectory returns the folder with the binaries of the checkout at root. Down keeps the
-// folder, so that go build links only programs that changed.
+// folder, so that the next Build links only programs that changed.
 func BinaryDirectory(root string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -119,7 +119,7 @@ const ModulePath = "github.com/gardener-extensions/registry-cache"
 const (
 	// ExtensionName is the name of the extension's ControllerInstallation and chart.
 	ExtensionName = v1alpha3.ExtensionType
-	// ExtensionNamespace and AdmissionNamespace are on the seed. Their ServiceAccounts are audited.
+	// ExtensionNamespace and AdmissionNamespace are on the seed, which audits their ServiceAccounts.
 	ExtensionNamespace = "extension-" + ExtensionName
 	AdmissionNamespace = ImageAdmission
 )

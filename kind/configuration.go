@@ -13,7 +13,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/file"
 )
 
-// configure sets Config to the first that exists: requested, that of the last Up, the default.
+// configure sets Config to requested, else to the last Up's configuration, else to the default.
 func (t *Testbed) configure(requested *configuration.Testbed, nodeImage string) {
 	t.Config = requested
 	if requested == nil {

@@ -7,7 +7,7 @@
 // second list below names their packages, which package kind must not import. Their command line is
 // cmd/testbed.
 //
-// The parts of a testbed, in the order in which Up uses them. Their packages must not import kind:
+// The packages of the parts, in the order in which Up uses them. They must not import kind:
 //
 //   - configuration: testbed.yaml, which describes a testbed.
 //   - preflight: checks of the machine.

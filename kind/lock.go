@@ -28,7 +28,7 @@ func newLockFiles(locks, prefix, directory string) lockFiles {
 
 // Reserve keeps other processes, of any checkout, from changing the testbed until release is called
 // or this process ends. Their Up, Down, Shoot operations, snapshots and Reserve return ErrBusy.
-// Faults, rollouts and image builds stay possible, since test runs need them.
+// They can still apply faults, roll out the extension and build images.
 func (l lockFiles) Reserve() (release func(), err error) {
 	unlock, err := l.hold(l.change)
 	if err != nil {
@@ -52,7 +52,7 @@ func (l lockFiles) Lock() (unlock func(), err error) {
 	return unlock, nil
 }
 
-// LockProof excludes other proofs, see package plantedbugs. Test runs in a proof take other locks.
+// LockProof keeps other processes from running a proof, see package plantedbugs.
 func (l lockFiles) LockProof() (unlock func(), err error) { return l.hold(l.proof) }
 
 // LockHolder returns ": " and a description of the process that works on the testbed, or "".

@@ -42,7 +42,7 @@ func (s State) WantedConfiguration() string { return filepath.Join(string(s), "t
 // AppliedConfiguration returns the path of the configuration that Up last applied completely.
 func (s State) AppliedConfiguration() string { return filepath.Join(string(s), "testbed-applied.yaml") }
 
-// Metrics returns the path of the last bundle's metrics, which the next bundle is compared with.
+// Metrics returns the path of the last diagnostics bundle's metrics, to compare the next ones with.
 func (s State) Metrics() string { return filepath.Join(string(s), "metrics.json") }
 
 // GardenletLog returns the path of the log of the Gardener components that testbed processes run.
@@ -107,7 +107,7 @@ type Owner string
 
 const (
 	// ThisCheckout means that the containers were created for this state folder or for an unknown one,
-	// or that there are none.
+	// or that the testbed has no containers.
 	ThisCheckout Owner = "this checkout"
 	// NoCheckout means that the containers were created for another state folder, but that folder is
 	// gone or the containers do not run. Up may replace them.
@@ -145,7 +145,7 @@ func (s State) Directory() string {
 	return string(s)
 }
 
-// Owner returns the containers' state folder and who owns them, see ownerOf. The engine must run.
+// Owner returns the state folder and the owner of the containers, see ownerOf. The engine must run.
 func (t *Testbed) Owner(ctx context.Context) (State, Owner, error) {
 	folder, running, err := cluster.KubeconfigFolder(ctx, t.SeedName())
 	return State(folder), ownerOf(State(folder), t.State, running), err

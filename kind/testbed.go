@@ -130,7 +130,7 @@ func (t *Testbed) Relative(path string) string {
 	return path
 }
 
-// Step returns a function that runs part as a step of the Recorder.
+// Step returns a function that runs the function part as a step of the Recorder.
 func (t *Testbed) Step(name string, part func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error { return t.Recorder.Step(ctx, name, part) }
 }
@@ -162,7 +162,7 @@ func (t *Testbed) UpstreamOptions(host string) upstream.Options {
 	}
 }
 
-// StartUpstream starts another upstream, which runs until StopUpstream or Down. See upstream.Start.
+// StartUpstream starts an upstream, which runs until StopUpstream or Down. See upstream.Start.
 func (t *Testbed) StartUpstream(ctx context.Context, o upstream.Options) (*upstream.Registry, error) {
 	registry, err := upstream.Start(ctx, o)
 	if err != nil {
@@ -196,6 +196,6 @@ func (t *Testbed) Hosts(names []string) []string {
 	return hosts
 }
 
-// CachedUpstreams returns the hosts of the upstreams with a cache. It returns none if a manifest
-// decides which upstreams have a cache.
+// CachedUpstreams returns the hosts of the upstreams with a cache. It returns none if the
+// configuration has a Shoot manifest, because the manifest then lists the caches.
 func (t *Testbed) CachedUpstreams() []string { return t.Hosts(t.Config.Cached()) }

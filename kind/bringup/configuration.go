@@ -19,7 +19,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
 
-// UnavailableError reports why this machine cannot satisfy a field. It is an environment error.
+// UnavailableError reports why this machine lacks what Field requires. It is an environment error.
 type UnavailableError struct{ Field, Reason string }
 
 func (e *UnavailableError) Error() string {
@@ -118,8 +118,8 @@ func upstreamHosts(t *kind.Testbed, config *configuration.Testbed) []string {
 	return t.Hosts(names)
 }
 
-// reconcileShoot deletes the garden that earlier shoot commands have stored, then reconciles the
-// Shoot of the configuration.
+// reconcileShoot deletes the garden that earlier `testbed shoot` commands have stored, and
+// reconciles the configuration's Shoot.
 func reconcileShoot(ctx context.Context, t *kind.Testbed) error {
 	if err := os.RemoveAll(t.State.Garden()); err != nil {
 		return fmt.Errorf("remove the garden of the shoot commands: %w", err)
@@ -139,8 +139,8 @@ func reconcileShoot(ctx context.Context, t *kind.Testbed) error {
 	})
 }
 
-// reconcileManifest reconciles the Shoot of the manifest, and stores the manifest's Secrets in the
-// garden for the shoot commands.
+// reconcileManifest reconciles the Shoot in the file shoot.manifest, and stores the file's Secrets
+// in the garden for `testbed shoot` commands.
 func reconcileManifest(ctx context.Context, t *kind.Testbed) error {
 	file, err := os.Open(t.Config.Shoot.Manifest)
 	if err != nil {

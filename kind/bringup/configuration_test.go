@@ -23,8 +23,8 @@ func newCA(t *testing.T) *certificate.CA {
 	return ca
 }
 
-// TestDefaultShootConfigIsStable compares the default with a golden file from the time before
-// testbed.yaml. Up keeps clusters from that time only if both are equal.
+// TestDefaultShootConfigIsStable: the default must equal a golden file from before testbed.yaml
+// existed. Otherwise Up would rebuild clusters from that time.
 func TestDefaultShootConfigIsStable(t *testing.T) {
 	testbed := kindtest.Configured(t, t.TempDir(), nil)
 	testbed.Engine = &engine.Engine{CgroupVersion: 1}

@@ -16,7 +16,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/preflight"
 )
 
-// TestRunUntilDiskFull runs each part in a child process with a full disk.
+// TestRunUntilDiskFull runs in a child process with a full disk.
 func TestRunUntilDiskFull(t *testing.T) {
 	folder := fulldisk.Folder()
 	if folder == "" {

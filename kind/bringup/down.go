@@ -18,7 +18,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
 
-// downTimeout bounds Down. The slowest part is the start of an engine.
+// downTimeout bounds Down. The slowest part is the restart of a dead Docker Engine.
 const downTimeout = 3 * time.Minute
 
 // Down removes everything that Up may have left, even an interrupted Up: processes, containers and
@@ -40,7 +40,7 @@ func Down(ctx context.Context, t *kind.Testbed) error {
 }
 
 func removeAll(ctx context.Context, t *kind.Testbed) error {
-	if engine.Running(ctx) != nil { // check this before ending processes, which may belong to the owner
+	if engine.Running(ctx) != nil { // EndMarked would also end the processes of another owner
 		if err := t.CheckOwner(ctx); errors.As(err, new(*kind.OtherCheckoutError)) {
 			return err
 		}

@@ -54,10 +54,10 @@ func installSeed(ctx context.Context, t *kind.Testbed) error {
 	return err
 }
 
-// CacheImage returns the cache image of this repository, with which Up installs the extension.
+// CacheImage returns this repository's image for caches. Up configures the extension to use it.
 func CacheImage(t *kind.Testbed) image.Built { return t.Images[kind.ImageCache] }
 
-// UseCacheImage installs the extension with another image for caches until the next Up. The shoot's
+// UseCacheImage makes the extension use another image for caches, until the next Up. The shoot's
 // nodes must have that image. Running caches change when the Shoot is reconciled.
 func UseCacheImage(ctx context.Context, t *kind.Testbed, cache image.Built) error {
 	return install(ctx, t, charts.Extension(), chartValues(t, cache))
@@ -147,7 +147,7 @@ func loadImages(ctx context.Context, t *kind.Testbed) error {
 
 // InstallAdmission uses the seed as a garden, see gardener.InstallShootDefinition, and installs the
 // admission there from its charts. It waits until pods and webhook registration are ready; the API
-// server may start to call the webhook a little later. Up neither installs nor removes this.
+// server may start to call the webhook a little later. Up never installs or removes the admission.
 func InstallAdmission(ctx context.Context, t *kind.Testbed) error {
 	garden, err := gardener.NewSeedClient(t.Seed.RESTConfig())
 	if err != nil {
@@ -160,7 +160,7 @@ func InstallAdmission(ctx context.Context, t *kind.Testbed) error {
 	admission := admission(t, built[0].Ref)
 	return progress.InOrder(ctx,
 		func(ctx context.Context) error { return image.Load(ctx, t.Seed.Nodes(), built) },
-		// A garden serves Shoots before it has an admission; the webhook needs their REST mapping.
+		// The Shoot definition comes first: the webhook needs the REST mapping of Shoots.
 		func(ctx context.Context) error { return gardener.InstallShootDefinition(ctx, garden.Client()) },
 		func(ctx context.Context) error { return admission.Deploy(ctx, garden) },
 		func(ctx context.Context) error { return admission.Wait(ctx, garden.Client()) },

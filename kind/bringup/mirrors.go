@@ -18,8 +18,8 @@ import (
 // mirrorsTimeout bounds awaitMirrors. A node configures a mirror after the cache's first answer.
 const mirrorsTimeout = time.Minute
 
-// awaitMirrors waits until every cache of the Shoot is a mirror on the workers, for the first pull
-// after Up. A missing mirror is not an error, since the Shoot's configuration can cause it.
+// awaitMirrors waits until every cache of the Shoot is a mirror on the workers, so that the first
+// pull after Up uses it. A missing mirror is not an error: the Shoot's configuration can cause it.
 func awaitMirrors(ctx context.Context, t *kind.Testbed) error {
 	pending := pollPending(ctx, func(ctx context.Context) []string { return pendingMirrors(status.OfShoot(ctx, t)) })
 	if ctx.Err() != nil {
@@ -31,9 +31,9 @@ func awaitMirrors(ctx context.Context, t *kind.Testbed) error {
 	return nil
 }
 
-// pollPending calls list every second until it returns nothing, for at most mirrorsTimeout, and
-// returns the last result. It ignores the result of a call that the timeout interrupted, unless
-// there is no earlier result.
+// pollPending calls the function every second until the result is empty, for at most
+// mirrorsTimeout, and returns the last result. If the timeout interrupts a call, that call's result
+// is ignored, unless there is no earlier one.
 func pollPending(ctx context.Context, list func(context.Context) []string) (pending []string) {
 	_ = wait.PollUntilContextTimeout(ctx, time.Second, mirrorsTimeout, true, func(ctx context.Context) (bool, error) {
 		found := list(ctx)

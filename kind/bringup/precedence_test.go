@@ -55,7 +55,7 @@ func TestConfigurationPrecedence(t *testing.T) {
 	}
 }
 
-// TestUnreadableConfiguration: Up must not guess what is in a file of another version.
+// TestUnreadableConfiguration: Up must not guess what a file with another apiVersion means.
 func TestUnreadableConfiguration(t *testing.T) {
 	directory := t.TempDir()
 	path := kind.State(filepath.Join(directory, kind.DefaultPrefix)).WantedConfiguration()

@@ -19,7 +19,7 @@ const (
 	defaultDataRoot = "/var/lib/docker"
 )
 
-// earlierRuns describes what earlier runs left behind. Up needs disk space for what is missing.
+// earlierRuns describes what earlier runs of Up left behind. Up needs disk space for the rest.
 type earlierRuns struct {
 	engine    *engine.Engine // the running engine, or nil
 	builds    bool           // parts of a node image, or binaries of this checkout, were built here
@@ -108,7 +108,7 @@ func findEarlierRuns(ctx context.Context, t *kind.Testbed) (found earlierRuns, e
 }
 
 // untilDiskFull returns a part that runs the parts in order and cancels them with a *preflight.Full
-// as soon as a disk is full. Otherwise, a part would fail with another error or time out.
+// as soon as a disk is full. Without this, a part would fail with another error or time out.
 func untilDiskFull(parts ...part) part {
 	return func(ctx context.Context, t *kind.Testbed) error {
 		return runUntilDiskFull(ctx, writtenFolders(t.Engine, t.State), func(ctx context.Context) error {

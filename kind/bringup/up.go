@@ -99,7 +99,7 @@ func startClusters(ctx context.Context, t *kind.Testbed) (err error) {
 	if t.CA, err = certificate.Ensure(t.State.Certificates()); err != nil {
 		return err
 	}
-	release, err := cluster.HoldNetwork(ctx) // hold it until each part has its first container
+	release, err := cluster.HoldNetwork(ctx) // other processes could remove a network without containers
 	if err != nil {
 		return err
 	}
@@ -164,8 +164,8 @@ func claim(ctx context.Context, t *kind.Testbed) error {
 	return nil
 }
 
-// replaceOtherCheckout removes a testbed of another state folder, if that is allowed. Up cannot use
-// such clusters: they trust a CA whose key is missing here, and mount a file from that folder.
+// replaceOtherCheckout removes the testbed of another state folder, if that is allowed. Up cannot
+// use its clusters: they trust a CA whose key is missing here, and mount a file from that folder.
 func replaceOtherCheckout(ctx context.Context, t *kind.Testbed) error {
 	created, owner, err := t.Owner(ctx)
 	if err != nil || owner == kind.ThisCheckout {

@@ -94,7 +94,7 @@ func (c *CA) Server(host string, more ...string) (Pair, error) {
 	return Pair{Certificate: issued.CertificatePEM, Key: issued.PrivateKeyPEM}, nil
 }
 
-// New creates a CA like a company's private CA. New does not store it, and no client trusts it.
+// New creates a CA, for example a private CA. New neither stores it nor makes a client trust it.
 func New(commonName string) (*CA, error) {
 	config := secrets.CertificateSecretConfig{Name: "private", CommonName: commonName, CertType: secrets.CACert}
 	ca, err := config.GenerateCertificate()

@@ -86,7 +86,7 @@ func (n fakeNode) install(t *testing.T) {
 	}
 }
 
-// takeCalls returns each `docker exec` since its last call: the arguments, or "agent" for an agent.
+// takeCalls returns and forgets each `docker exec`: its arguments, or "agent" for an agent's start.
 func (n fakeNode) takeCalls(t *testing.T) []string {
 	t.Helper()
 	path := filepath.Join(n.folder, "calls")

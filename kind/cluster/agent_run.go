@@ -30,7 +30,7 @@ func readAgent(config Config) ([]byte, error) {
 	return program, nil
 }
 
-// installAgent writes the program to the node unless it is there. A running agent continues.
+// installAgent writes the program to the node unless the node has it. A running agent continues.
 func (n *Node) installAgent(ctx context.Context, program []byte) error {
 	if program == nil {
 		return nil

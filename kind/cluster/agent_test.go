@@ -153,7 +153,7 @@ func TestWithoutAgent(t *testing.T) {
 	}
 }
 
-// TestAgentEnds: the running command is not repeated, and the next command starts another agent.
+// TestAgentEnds: the command that the agent ran is not repeated. The next one starts another agent.
 func TestAgentEnds(t *testing.T) {
 	n := newFakeNode(t)
 	n.install(t)

@@ -40,8 +40,8 @@ type Cluster struct {
 // ErrNotFound reports that the cluster has no container.
 var ErrNotFound = errors.New("does not exist")
 
-// Load returns a cluster that Ensure created. It verifies and changes nothing, and needs the
-// kubeconfig file. The error wraps ErrNotFound if the cluster has no container.
+// Load returns a cluster that Ensure created. It needs the kubeconfig file, but neither verifies
+// nor changes the cluster. The error wraps ErrNotFound if the cluster has no container.
 func Load(ctx context.Context, name, kubeconfig string) (*Cluster, error) {
 	c, err := find(ctx, name)
 	if err != nil {

@@ -41,8 +41,8 @@ func (n *Node) applyMasquerade(ctx context.Context, podCIDRs []string) error {
 	return nil
 }
 
-// podRanges returns the ranges of the addresses of a node's pods, and adds [egressRange] on nodes
-// without an IPv4 range.
+// podRanges returns the address ranges of a node's pods: podCIDRs, and egressRange if podCIDRs
+// contains no IPv4 range.
 func podRanges(podCIDRs []string) []string {
 	if slices.ContainsFunc(podCIDRs, isIPv4) {
 		return podCIDRs

@@ -47,7 +47,7 @@ func (c *Cluster) applyKubeProxyMode(ctx context.Context, mode string) error {
 	}
 	applied, ok := config.Annotations[kubeProxyAnnotation]
 	if !ok {
-		return nil // unchanged since kubeadm created it
+		return nil // the testbed has never changed the mode
 	}
 	var proxy appsv1.DaemonSet
 	if err := c.client.Get(ctx, key, &proxy); err != nil {

@@ -112,7 +112,7 @@ func (n *startedNode) readLines(t *testing.T, name string) []string {
 	return strings.Split(strings.TrimSuffix(string(content), "\n"), "\n")
 }
 
-// countCalls returns how many calls start with command.
+// countCalls returns how many calls start with the given text.
 func (n *startedNode) countCalls(t *testing.T, command string) int {
 	t.Helper()
 	count := 0
@@ -248,7 +248,7 @@ func TestStartMachineFails(t *testing.T) {
 	}
 }
 
-// TestStartMachineRemovesFiles: paths are removed, directories are only emptied.
+// TestStartMachineRemovesFiles: the script removes n.paths, but only empties n.dirs.
 func TestStartMachineRemovesFiles(t *testing.T) {
 	n := newStartedNode(t, otherImages)
 	units := t.TempDir()

@@ -60,7 +60,7 @@ func ensureNetwork(ctx context.Context) error {
 	if err != nil || len(found) > 0 {
 		return err
 	}
-	if _, err = command.Output(ctx, networkCommand(true)...); err != nil { // as kind does on a host without IPv6
+	if _, err = command.Output(ctx, networkCommand(true)...); err != nil { // try without IPv6, as kind does
 		_, err = command.Output(ctx, networkCommand(false)...)
 	}
 	if err == nil {
@@ -74,7 +74,7 @@ func ensureNetwork(ctx context.Context) error {
 }
 
 // RemoveNetwork removes kind's network if HoldNetwork created it, no process holds it and no
-// container, running or not, is on it. Otherwise it does nothing: the last user removes it later.
+// container, running or not, is on it. Otherwise RemoveNetwork does nothing.
 func RemoveNetwork(ctx context.Context) error {
 	ctx, cancel := networkContext(ctx)
 	defer cancel()

@@ -41,7 +41,7 @@ func (e *notReady) Error() string {
 
 func (e *notReady) Unwrap() error { return e.cause }
 
-// await polls until problem returns "". The error is a *notReady.
+// await calls problem repeatedly until the result is "". The error is a *notReady.
 func await(ctx context.Context, what string, timeout time.Duration, problem func(ctx context.Context) string) error {
 	last := "not asked yet"
 	err := wait.PollUntilContextTimeout(ctx, pollInterval, timeout, true, func(ctx context.Context) (bool, error) {
@@ -176,8 +176,8 @@ func (c *Cluster) markCompleted(ctx context.Context) error {
 	return group.Wait()
 }
 
-// waitForHeartbeats waits until each node and controller has renewed its lease later than since.
-// Until then, the status may be from before a restart, and nodes that do not run may look Ready.
+// waitForHeartbeats waits until each node and controller has renewed its lease after the given
+// time. Until then, the status may be from before a restart, and nodes that do not run may look Ready.
 func (c *Cluster) waitForHeartbeats(ctx context.Context, since time.Time) error {
 	wanted := slices.Clone(controllerLeases)
 	for _, n := range c.nodes {
@@ -197,8 +197,8 @@ func (n *Node) lease() client.ObjectKey {
 	return client.ObjectKey{Namespace: corev1.NamespaceNodeLease, Name: n.Name()}
 }
 
-// waitForRegistration waits until the node's kubelet has created the Node object later than since.
-// For an older Node object, it waits until the kubelet has renewed the node's lease.
+// waitForRegistration waits until the node's kubelet, after the given time, has created the Node
+// object or, if the Node object is older, has renewed the node's lease.
 func (c *Cluster) waitForRegistration(ctx context.Context, n *Node, since time.Time) error {
 	return await(ctx, "registration of "+n.Name(), usableTimeout, func(ctx context.Context) string {
 		var node corev1.Node
@@ -217,7 +217,7 @@ func (c *Cluster) waitForRegistration(ctx context.Context, n *Node, since time.T
 	})
 }
 
-// notRenewed returns the names of the wanted leases that were not renewed later than since.
+// notRenewed returns the names of the wanted leases that were not renewed after the given time.
 func notRenewed(leases []coordinationv1.Lease, wanted []client.ObjectKey, since time.Time) []string {
 	renewed := map[client.ObjectKey]bool{}
 	for _, lease := range leases {

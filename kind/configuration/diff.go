@@ -69,7 +69,7 @@ func (t *Testbed) Cached() []string {
 	return t.upstreams(func(u Upstream) bool { return u.Cached != nil && *u.Cached })
 }
 
-// Direct returns the names of the upstreams without a cache, or none if there is a manifest.
+// Direct returns the names of the upstreams without a cache, or none if there is a Shoot manifest.
 func (t *Testbed) Direct() []string {
 	return t.upstreams(func(u Upstream) bool { return u.Cached != nil && !*u.Cached })
 }

@@ -25,7 +25,7 @@ import (
 // maxBytes is the maximum size of a file.
 const maxBytes = 1 << 20
 
-// Load reads a file strictly, sets defaults, validates, and makes the path of a manifest absolute.
+// Load reads a file strictly, sets defaults, validates, and makes shoot.manifest an absolute path.
 func Load(path string) (*Testbed, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -35,7 +35,7 @@ func Load(path string) (*Testbed, error) {
 	return Read(path, filepath.Dir(path), file)
 }
 
-// Read is like Load for a reader. Errors start with name. A manifest's path is relative to folder.
+// Read is like Load for a reader. Errors start with name. shoot.manifest is relative to folder.
 func Read(name, folder string, content io.Reader) (*Testbed, error) {
 	document, err := onlyDocument(content)
 	if err != nil {

@@ -39,7 +39,7 @@ type Shoot struct {
 	// Containerd configures the container runtime of all nodes.
 	Containerd Containerd `json:"containerd"`
 	// Manifest is the path of a file with a Shoot and its Secrets, as for `testbed shoot apply -f`,
-	// relative to the folder of testbed.yaml. The default is a cache for each cached upstream.
+	// relative to the folder of testbed.yaml. Without it, the Shoot has a cache per cached upstream.
 	Manifest string `json:"manifest,omitempty"`
 }
 
@@ -58,7 +58,7 @@ type Upstream struct {
 	// Name is the first label of the host name, for example alpha in alpha.upstream.test.
 	Name string `json:"name"`
 	// Cached reports whether the Shoot has a cache for the upstream (default: true). Do not set it
-	// together with a manifest.
+	// together with Shoot.Manifest.
 	Cached *bool `json:"cached,omitempty"`
 }
 
@@ -96,7 +96,7 @@ const (
 	defaultWorkers    = 2
 )
 
-// Default returns the configuration of a testbed without a file.
+// Default returns the configuration of a testbed without a testbed.yaml.
 func Default() *Testbed {
 	t := &Testbed{TypeMeta: metav1.TypeMeta{APIVersion: APIVersion, Kind: Kind}}
 	t.SetDefaults()
@@ -113,7 +113,7 @@ func (t *Testbed) SetDefaults() {
 		}
 	}
 	if t.Shoot.Manifest != "" {
-		return // the manifest decides which upstreams have a cache
+		return // the Shoot manifest lists the caches
 	}
 	for i := range t.Upstreams {
 		if t.Upstreams[i].Cached == nil {
@@ -132,8 +132,8 @@ func (s *Shoot) setDefaults(stockImage bool) {
 	s.Containerd.ConfigPath = cmp.Or(s.Containerd.ConfigPath, DefaultConfigPath)
 }
 
-// WithNodeImage returns a copy with another node image. If the kube-proxy mode is the default of
-// the current image, the copy has the default of the new one. To keep the mode, set both in a file.
+// WithNodeImage returns a copy with another node image. If the kube-proxy mode is the current
+// image's default, the copy has the new image's default. To set both, write a testbed.yaml.
 func (t *Testbed) WithNodeImage(reference string) *Testbed {
 	changed := *t
 	changed.NodeImage = reference

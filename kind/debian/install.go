@@ -92,8 +92,8 @@ func Systemd() bool {
 	return err == nil && booted.IsDir()
 }
 
-// AllowServiceStart removes the policy that a killed Install left, so that packages can start
-// services again. While an Install runs, it does nothing. It never removes the host's own policy.
+// AllowServiceStart removes the policy-rc.d that a killed Install left, so that packages can start
+// services again. It does nothing while an Install runs, or if the host has its own policy-rc.d.
 func AllowServiceStart() error {
 	return removePolicy(policyFile, lockFile())
 }
@@ -137,8 +137,8 @@ func denyServiceStart(ctx context.Context) (restore func(), err error) {
 	return func() { remove(); unlock() }, nil
 }
 
-// placePolicy writes a policy that denies all service actions, see invoke-rc.d(8), unless the host
-// has its own. restore also removes a policy that an interrupted Install left.
+// placePolicy writes a policy-rc.d that denies all service actions, see invoke-rc.d(8), unless the
+// host has its own. restore also removes one that an interrupted Install left.
 func placePolicy(path string) (restore func(), err error) {
 	present, err := os.ReadFile(path)
 	switch {

@@ -22,7 +22,7 @@ import (
 type ImageBuild struct {
 	Name      string // one of kind.ShippedImages
 	Reference string // the name of the image in the Docker Engine: a repository with a tag
-	// Debug builds the image for a debugger.
+	// Debug makes the image suitable for a debugger.
 	Debug bool
 }
 

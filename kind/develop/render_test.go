@@ -12,8 +12,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind"
 )
 
-// TestInnerLoopManifestRenders checks that gardenlet's reconciler can render the manifest of the
-// Skaffold loop with the extension's chart.
+// TestInnerLoopManifestRenders checks that gardenlet's reconciler can render the extension's chart
+// with the ControllerDeployment that Skaffold uses.
 func TestInnerLoopManifestRenders(t *testing.T) {
 	testbed, err := kind.New(kind.Options{})
 	if err != nil {

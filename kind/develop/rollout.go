@@ -98,7 +98,7 @@ func waitForCaches(ctx context.Context, seed client.Client, namespace string, sh
 	})
 }
 
-// countWorkers returns the number of nodes of the shoot without its control plane.
+// countWorkers returns the number of nodes of the shoot, not counting the control plane.
 func countWorkers(ctx context.Context, shoot client.Client) (int, error) {
 	workers, err := labels.Parse("!node-role.kubernetes.io/control-plane")
 	if err != nil {

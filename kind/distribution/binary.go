@@ -13,9 +13,9 @@ import (
 // moduleFolder is the folder, below the repository's root, of the Go module that pins the registry.
 const moduleFolder = "kind/distribution/module"
 
-// Binary describes the stock image for image.Build. root is the root of the repository. As in
-// upstream's image, the entry point is the binary /bin/registry, the user is root, and Mozilla's CA
-// bundle is installed. Unlike upstream's image, this one has no shell and no default configuration.
+// Binary describes the stock image for image.Build. root is the root of the repository. As in the
+// image that distribution publishes, the entry point is the binary /bin/registry, the user is root,
+// and Mozilla's CA bundle is installed. This image has no shell and no default configuration.
 func Binary(root string) image.Binary {
 	return image.Binary{
 		Name:       "stock-registry",

@@ -207,7 +207,7 @@ func Findings(all []finding.Finding) []Item {
 var signs = map[Mark]string{Fine: "✓", Problem: "✗", Notice: "!"}
 
 // Write prints the report. The fix of an item is on the same line as its text, or on a separate
-// line if the text is a sentence or has details.
+// line if the text is a sentence or the item has details.
 func (r *Report) Write(w io.Writer) error {
 	var text strings.Builder
 	for _, section := range r.Sections {

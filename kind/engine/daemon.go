@@ -69,7 +69,7 @@ func startDaemon(ctx context.Context, flags []string) error {
 	return nil
 }
 
-// spawn starts dockerd. The channel exited is closed when dockerd has exited.
+// spawn starts dockerd, and closes the returned channel when dockerd has exited.
 func spawn(ctx context.Context, flags []string) (exited <-chan struct{}, err error) {
 	for _, dir := range []string{runDir, logDir} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -192,7 +192,7 @@ const (
 )
 
 // buildShim builds the OCI runtime shim from this module and installs it at shimPath. If the build
-// fails, for example outside the module, it keeps an installed shim.
+// fails, for example outside the module, the shim of an earlier run stays in use.
 func buildShim(ctx context.Context) error {
 	ctx, cancel := progress.Within(ctx, shimTimeout, "the runc shim was not built")
 	defer cancel()

@@ -164,7 +164,7 @@ func Release(ctx context.Context) error {
 	}
 	defer unlock()
 
-	// Another testbed may have started or stopped meanwhile.
+	// Another process may have created containers or stopped the engine meanwhile.
 	found, err = probe(ctx)
 	if err != nil || !found.Managed || found.containers > 0 {
 		return nil

@@ -74,7 +74,7 @@ func sysResource(endpoint string) bool {
 	}
 	status, err := listenerStatus(path)
 	if err != nil {
-		// This is unknown if the engine runs in another PID namespace or a proxy listens on the socket.
+		// The engine may run in another PID namespace, or a proxy may listen on the socket.
 		return true
 	}
 	bounding, err := boundingSet(status)

@@ -19,7 +19,7 @@ const dropIn = "/run/systemd/system/docker.service.d/registry-cache-testbed.conf
 const serviceTimeout = 90 * time.Second
 
 // startService starts the packaged service. With the shim, a drop-in makes the service use the shim
-// and the managed label. Otherwise the service is the host's own, and Release never stops it.
+// and the managed label. Without the shim, the service has no label, and Release never stops it.
 func startService(ctx context.Context, shim bool, flags []string) error {
 	verb := "start"
 	if shim {

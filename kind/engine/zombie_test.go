@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestZombieProcess covers containers whose init process does not reap zombies: there, a killed
-// dockerd keeps its process ID.
+// TestZombieProcess: in a container whose init process does not reap zombies, a killed dockerd
+// keeps its process ID.
 func TestZombieProcess(t *testing.T) {
 	if _, err := os.Stat("/proc/self/status"); err != nil {
 		t.Skip("no /proc here")

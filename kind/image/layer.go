@@ -121,7 +121,7 @@ func (e Entry) open() (io.ReadCloser, int64, error) {
 	return file, info.Size(), nil
 }
 
-// PausePackage is the program that images of Random run. The program waits for SIGTERM.
+// PausePackage is the program that images from Random run. The program waits for SIGTERM.
 const PausePackage = "github.com/gardener-extensions/registry-cache/kind/image/pause"
 
 // Pause returns the Binary to build for the first argument of Random.
@@ -129,7 +129,7 @@ func Pause() Binary { return Binary{Name: "pause", Package: PausePackage} }
 
 // Random returns an image that a pod can run. It has the given number of layers, each with the
 // given size of random bytes, and one more with the pause program and a random file. All blobs are
-// unique. A first pull fetches layers+2 blobs, see Blobs. tar adds a few KiB to size.
+// unique. A first pull fetches layers+2 blobs, see Blobs. tar adds a few KiB to each layer.
 func Random(pause Built, layers int, size int64) (v1.Image, error) {
 	program, err := NewLayer(
 		Entry{Path: "/pause", Mode: 0o755, Source: pause.Executable},

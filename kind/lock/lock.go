@@ -41,7 +41,7 @@ func Wait(ctx context.Context, path string, timeout time.Duration) (unlock func(
 	return poll(ctx, path, timeout, unix.LOCK_EX)
 }
 
-// Share is like Wait, but several processes can share the lock. Try and Wait cannot get it then.
+// Share is like Wait, but several processes can share the lock. Try and Wait fail while they do.
 func Share(ctx context.Context, path string, timeout time.Duration) (unlock func(), err error) {
 	return poll(ctx, path, timeout, unix.LOCK_SH)
 }

@@ -99,7 +99,7 @@ const (
 
 var pullMessage = regexp.MustCompile(`^PullImage "([^"]+)"( returns| failed)?`)
 
-// PullMessage parses a message of containerd about a pull. It returns the reference as requested.
+// PullMessage parses a message of containerd about a pull. It returns the requested reference.
 func PullMessage(message string) (image string, state PullState, ok bool) {
 	match := pullMessage.FindStringSubmatch(message)
 	if match == nil {
@@ -108,8 +108,8 @@ func PullMessage(message string) (image string, state PullState, ok bool) {
 	return match[1], PullState(match[2]), true
 }
 
-// ContainerdStarts reports whether message is the first message of a starting containerd. Pulls
-// that then still ran in the previous containerd have ended without a message.
+// ContainerdStarts reports whether message is the first one after a start of containerd. Pulls that
+// ran when the previous containerd ended have no further message.
 func ContainerdStarts(message string) bool { return message == "starting containerd" }
 
 var (

@@ -13,13 +13,13 @@ import (
 const (
 	findInterval      = 2 * time.Second  // between two calls of find; ended streams are reopened after each call
 	findTimeout       = 10 * time.Second // bounds one call of find
-	unreadableTimeout = 2 * time.Minute  // how long all streams may be unreadable after the last line was read
+	unreadableTimeout = 2 * time.Minute  // how long all streams may be unreadable after one was readable
 )
 
 // Follow calls take for each line of all streams from find, one line at a time, until ctx ends.
 //
-// Follow calls find every two seconds. Of new streams, it reads the lines that are not older than
-// since. If find still returns an ended stream, for example of a restarted container, Follow
+// Follow calls find every two seconds. In new streams, it skips lines that are older than the
+// given time. If find still returns an ended stream, for example of a restarted container, Follow
 // reopens it after its last line. If the stream ended between lines with the same time, some may be
 // lost. Follow returns an error if no stream can be read at the start, or later for two minutes.
 func Follow(ctx context.Context, find func(context.Context) ([]Stream, error), since time.Time, take func(Line)) error {

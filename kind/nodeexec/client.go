@@ -11,7 +11,7 @@ import (
 
 var (
 	// ErrNotRun reports that a command was not run, because there is no connection or because the
-	// command cannot be sent. Its input was not read.
+	// command cannot be sent. The command's input was not read.
 	ErrNotRun = errors.New("the command was not run by the agent")
 	// ErrBroken reports that the connection broke while a command ran. The command may have had all,
 	// some or none of its effects, and its output may be incomplete.
@@ -98,8 +98,8 @@ func (c *Conn) Run(ctx context.Context, command Command) error {
 	return err
 }
 
-// run runs a command in one session. It may return late after the end of ctx, since SSH may wait
-// for an answer of the agent.
+// run runs a command in one session. It may return long after ctx has ended, since SSH may wait for
+// an answer of the agent.
 func (c *Conn) run(ctx context.Context, encoded string, command Command) error {
 	session, err := c.client.NewSession()
 	if err != nil {

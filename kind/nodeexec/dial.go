@@ -36,7 +36,7 @@ func Dial(ctx context.Context, argv, env []string) (*Conn, error) {
 	if err != nil {
 		_ = pipes.Close()
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // err says why
+		_ = cmd.Wait() // err contains the cause
 		return nil, fmt.Errorf("connect to the agent: %w: %s", err, strings.TrimSpace(stderr.String()))
 	}
 	go func() {
