@@ -139,7 +139,7 @@ func (r ResourceManager) certificate() *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: certificateSecretName}}
 }
 
-// objects returns what the resource manager needs except its certificate, in the order of application.
+// objects returns what the resource manager needs except its certificate. Apply them in this order.
 func (r ResourceManager) objects() ([]client.Object, error) {
 	config, err := r.config()
 	if err != nil {
