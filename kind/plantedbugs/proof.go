@@ -22,7 +22,7 @@ import (
 const scenariosPackage = "./e2e"
 
 // Prove checks that the scenarios detect the planted bugs. It first runs all their scenarios
-// without a planted bug: they must pass. Then it plants each bug, runs the scenarios that must fail,
+// without a planted bug: they must pass. Then it plants each bug, runs scenarios that must fail,
 // and restores the build without bugs. It creates the testbed if it does not exist, and keeps it.
 // The output and artifacts of each run are in Folder.
 //

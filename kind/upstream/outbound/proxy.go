@@ -23,7 +23,7 @@ type proxy struct {
 	forward *httputil.ReverseProxy
 }
 
-// NewHandler returns a forward proxy. It writes an accesslog.Record per request to a writer. The
+// NewHandler returns a forward proxy that writes an accesslog.Record of each request. The
 // record has the target host, and for http:// URLs also the requested path. A tunnel is recorded
 // when it opens, and its traffic is not recorded. Tunnels are closed when ctx ends.
 func NewHandler(ctx context.Context, records io.Writer) http.Handler {
