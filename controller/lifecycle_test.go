@@ -112,7 +112,7 @@ func TestMissingReference(t *testing.T) {
 	}
 }
 
-// TestRemovalSurvivesMigration checks that the next seed needs nothing but the state.
+// TestRemovalSurvivesMigration checks that status.state is enough for the next seed.
 func TestRemovalSurvivesMigration(t *testing.T) {
 	l, _ := newRunningLandscape(t, func(c *v1alpha3.RegistryConfig) { c.Caches = c.Caches[1:] })
 	if err := l.actuator.Migrate(t.Context(), logr.Discard(), l.extension(t)); err != nil {

@@ -62,7 +62,7 @@ func newUpstream(t *testing.T) *upstream {
 	return u
 }
 
-// gate holds back one request: reached reports that it has arrived, and open lets it continue.
+// gate holds back one request. reached is closed when it arrives. Closing open lets it continue.
 type gate struct{ reached, open chan struct{} }
 
 // holdNextBlob makes the next request for a blob wait at the returned gate.

@@ -123,8 +123,8 @@ func TestServeDuringAnOutage(t *testing.T) {
 		})
 	}
 	pulls.Wait()
-	// On a slow machine the pulls take longer. Each probe waits 5 s, and the next one starts at least
-	// 5 s later.
+	// On a slow machine the pulls take longer, with more probes: each waits 5 s, and the next one
+	// starts at least 5 s later.
 	took, asked := time.Since(start), upstream.unanswered.Load()-before
 	if most := 2 + int32(took/(10*time.Second)); asked > most {
 		t.Errorf("eight pulls of a stored image took %s and sent %d requests to the upstream, want at most %d", took, asked, most)

@@ -134,7 +134,7 @@ func isReady(node *corev1.Node) bool {
 }
 
 // notReadySince returns the time since which a node is not ready. The time is zero if the node may
-// never have been ready: kubelet registers a node as not ready, and some machines need minutes.
+// never have been ready: kubelet registers a node as not ready, and it may stay so for minutes.
 func notReadySince(node *corev1.Node) time.Time {
 	ready := readiness(node)
 	if ready == nil || ready.LastTransitionTime.Sub(node.CreationTimestamp.Time) < registration {

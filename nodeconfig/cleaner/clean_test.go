@@ -111,7 +111,7 @@ func TestScriptCannotRecreateWhatWasCleaned(t *testing.T) {
 	}
 }
 
-// Stopping takes up to half a minute. Meanwhile gardener-node-agent may write a new unit.
+// Stopping the unit takes up to half a minute. Meanwhile gardener-node-agent may write a new unit.
 func TestUnitWrittenDuringTheStopStays(t *testing.T) {
 	gamma := nodeconfig.Registry{Upstream: "gamma.test", Endpoint: "http://10.0.0.3:5000", UpstreamURL: "https://gamma.test"}
 	for name, test := range map[string]struct{ came, want []nodeconfig.Registry }{
@@ -203,7 +203,7 @@ func TestFailuresAreReportedAndRepeatable(t *testing.T) {
 	}
 }
 
-// The pod may be killed while it cleans. The unit must not stay stopped, because other caches need
+// If the context ends during the stop, Clean must still start the unit, because other caches need
 // it.
 func TestUnitIsStartedAgainWhenTimeIsUp(t *testing.T) {
 	n := newTestNode(t)
