@@ -145,8 +145,8 @@ func executeBeside(options *kind.Options) fieldbugs.Execute {
 	}
 }
 
-// resultError returns the error for a failed reproduction: an environment error if a command of the
-// bug failed with one, for example because the testbed is down.
+// resultError returns the error for a failed reproduction: an environment error if one of its
+// commands failed with one, for example because the testbed is down.
 func resultError(result *fieldbugs.Result) error {
 	err := errors.New(result.String())
 	if command := (*fieldbugs.CommandError)(nil); errors.As(result.Err, &command) && command.Code == program.ExitEnvironment {
