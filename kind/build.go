@@ -26,7 +26,7 @@ const BuildLockTimeout = 15 * time.Minute
 // PlantedBug is a bug that Build compiles into the shipped binaries, see package plantedbugs.
 type PlantedBug struct {
 	Name string
-	// Overlay writes the changed sources to folder and returns a file for `go build -overlay`.
+	// Overlay writes the changed sources to folder and returns the path for `go build -overlay`.
 	Overlay func(root, folder string) (string, error)
 }
 

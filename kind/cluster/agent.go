@@ -37,7 +37,7 @@ func (s *agentSet) get(node string) *agent {
 	defer s.mutex.Unlock()
 	if s.byNode[node] == nil {
 		s.byNode[node] = newAgent(func(ctx context.Context) (*nodeexec.Conn, error) {
-			// Without the mark, Down does not end the agent. The agent ends with this process.
+			// Without the testbed's mark, Down does not end the agent, which ends with this process.
 			return nodeexec.Dial(ctx, dockerExec(node, true, agentPath), process.Unmarked(os.Environ()))
 		})
 	}

@@ -93,7 +93,7 @@ systemctl start kubelet.service
 
 // StartMachine makes the node look like a new machine that joins. It removes gardener-node-agent's
 // state, the units and files that it applied, all registry and pod network configuration, and the
-// images of *.test hosts. It then starts the kubelet, and returns when the Node exists and is Ready.
+// images of *.test hosts. It then starts the kubelet, and waits until the Node exists and is Ready.
 func (n *Node) StartMachine(ctx context.Context) error {
 	ctx, cancel := progress.Within(ctx, machineTimeout, fmt.Sprintf("%s was not ready again", n.Name()))
 	defer cancel()

@@ -177,7 +177,7 @@ func (c *Cluster) markCompleted(ctx context.Context) error {
 }
 
 // waitForHeartbeats waits until each node and controller has renewed its lease after the given
-// time. Until then, the status may be from before a restart, and nodes that do not run may look Ready.
+// time. Until then, the status may be from before a restart: nodes that do not run may look Ready.
 func (c *Cluster) waitForHeartbeats(ctx context.Context, since time.Time) error {
 	wanted := slices.Clone(controllerLeases)
 	for _, n := range c.nodes {

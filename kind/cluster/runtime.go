@@ -85,8 +85,8 @@ func table(parent map[string]any, name string) map[string]any {
 // restartRuntime replaces containerd's configuration $3 with the file $1 and restarts containerd.
 // It restores the previous configuration and fails if containerd does not start, or if $2 is true
 // and containerd logs that it cannot use its transfer service (internal/cri/config,
-// CheckLocalImagePullConfigs). Until the end, $3.before contains the previous configuration. If that
-// file exists at the start, an earlier call was interrupted.
+// CheckLocalImagePullConfigs). Until the end, $3.before contains the previous configuration. If
+// that file exists at the start, an earlier call was interrupted.
 const restartRuntime = `
 config=$3
 if cmp -s -- "$1" "$config" && ! [[ -e $config.before ]]; then

@@ -91,7 +91,7 @@ func onlyDocument(content io.Reader) ([]byte, error) {
 	return only, nil
 }
 
-// decode checks the version first, since fields of another version may be unknown.
+// decode checks the apiVersion first, since fields of another version may be unknown.
 func decode(document []byte) (*Testbed, error) {
 	read := &Testbed{}
 	strict, err := strictjson.UnmarshalStrict(document, read)

@@ -133,7 +133,7 @@ func (s *Shoot) setDefaults(stockImage bool) {
 }
 
 // WithNodeImage returns a copy with another node image. If the kube-proxy mode is the current
-// image's default, the copy has the new image's default. To set both, write a testbed.yaml.
+// image's default, the copy has the new image's default. To set image and mode, use testbed.yaml.
 func (t *Testbed) WithNodeImage(reference string) *Testbed {
 	changed := *t
 	changed.NodeImage = reference

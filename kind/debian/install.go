@@ -64,7 +64,7 @@ func installCommands(packages []string) [][]string {
 		return append([]string{"apt-get", "-y", "-q", "-o", "DPkg::Lock::Timeout=" + lockSeconds, "-o", "Acquire::Retries=3"}, args...)
 	}
 	return [][]string{
-		{"dpkg", "--configure", "-a"}, // finishes an interrupted run
+		{"dpkg", "--configure", "-a"}, // finishes an interrupted installation
 		apt("update"),
 		apt(append([]string{"install", "--no-install-recommends"}, packages...)...),
 	}

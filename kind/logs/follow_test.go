@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// container is a fake with one log for each run. All runs except the last have ended. As in
-// Kubernetes, the start of a window is rounded down to a whole second.
+// container is a fake with one log for each start of the container. All logs except the last have
+// ended. As in Kubernetes, the start of a window is rounded down to a whole second.
 type container struct {
 	runs  [][]string
 	opens int
