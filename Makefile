@@ -137,7 +137,7 @@ dev: $(SKAFFOLD) $(KUBECTL) bin/testbed ## Build and deploy to the running testb
 	@PATH="$(CURDIR)/bin:$$PATH" KUBECONFIG=$(SEED_KUBECONFIG) exec ./$(SKAFFOLD) $(VERB) $(ARGS)
 
 .PHONY: debug
-debug: $(DLV) bin/testbed ## Attach Delve to the extension, until Ctrl-C (ARGS=cache/alpha, ARGS='extension --port 4001')
+debug: $(DLV) bin/testbed ## Attach Delve until Ctrl-C to the extension, or to a cache with ARGS=cache/alpha (ARGS='extension --port 4001')
 	@exec ./bin/testbed debug $(or $(ARGS),extension)
 
 ##@ Build

@@ -40,14 +40,14 @@ type Options struct {
 	Root      string // of the repository; the default is the closest folder with its go.mod
 	Directory string // has a state folder for each prefix; the default is DefaultDirectory below Root
 	NodeImage string // a stock kindest/node image instead of the configuration's or a built one
-	// Configuration is what Up applies, with its defaults set. If Configuration is nil, Up applies the
+	// Configuration is what Up applies. Its defaults must be set already. If it is nil, Up applies the
 	// configuration of the last Up, or configuration.Default.
 	Configuration *configuration.Testbed
 	// Replace makes Up replace a running testbed of another checkout, unless a process works on that
 	// testbed.
 	Replace bool
-	// Claimed, unless nil, is called by Up after the check that Up may use the prefix, and before Up
-	// removes anything. Claimed can remove earlier results of the caller.
+	// Up calls Claimed, unless nil, once it knows that it may use the prefix, and before it removes
+	// anything. The caller can then remove its earlier results.
 	Claimed func()
 	Locks   string    // the folder of the locks; the default is lock.Directory, which all checkouts share
 	Out     io.Writer // receives one line per finished step; the default is os.Stderr

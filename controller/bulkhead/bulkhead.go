@@ -16,11 +16,12 @@ import (
 )
 
 // slowAfter is how long a failing operation may take before its shoot counts as unresponsive. An
-// operation that waits for a shoot takes longer. Other failures take less than a second.
+// operation that waits for an unresponsive shoot takes longer than that, other failures less than a
+// second.
 const slowAfter = 5 * time.Second
 
-// forgetAfter is the time without an attempt after which a shoot is forgotten, because its
-// Extension must be gone: the longest backoff of the workqueue is 1,000 seconds.
+// forgetAfter is the time without an attempt after which a shoot is forgotten. The workqueue
+// retries after at most 1,000 seconds, so the Extension must be gone.
 const forgetAfter = time.Hour
 
 var unresponsiveShoots = prometheus.NewGauge(prometheus.GaugeOpts{

@@ -18,7 +18,7 @@ import (
 const (
 	fakeSystemctl = `echo "systemctl $*" >>calls`
 
-	// fakeCtr prints a list like ctr's: aligned columns, and sizes that contain a blank.
+	// fakeCtr prints a list like ctr's: aligned columns, and sizes that contain a space.
 	fakeCtr = `
 echo "ctr $*" >>calls
 case "$1 $2 $3" in

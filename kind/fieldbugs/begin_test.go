@@ -12,8 +12,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
-// TestMissingMirrors checks that there is a problem for a worker that is missing, is not ready, or
-// does not have the current address of a cache.
+// TestMissingMirrors checks that a problem is reported for a worker that is missing, is not ready,
+// or does not have the current address of a cache.
 func TestMissingMirrors(t *testing.T) {
 	for name, test := range map[string]struct{ from, to, want string }{
 		"all is there":                 {"", "", ""},

@@ -67,7 +67,7 @@ func upstreamNames() Bug {
 	}
 }
 
-// pullByName pulls an uncached image by each name.
+// pullByName pulls a new image by each of the names, so that no cache has it.
 func (r *Rig) pullByName(ctx context.Context) error {
 	for _, upstream := range hardNames {
 		img, err := r.Push(ctx, "gamma")

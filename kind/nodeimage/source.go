@@ -31,7 +31,8 @@ type source struct {
 // toolchain returns the compiler version and the architecture, which both determine the programs.
 func toolchain() string { return runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH }
 
-// locate asks the go command in the folder dir for the inputs. Empty means the current folder.
+// locate asks the go command, run in the folder dir, for the inputs. An empty dir means the current
+// folder.
 func locate(ctx context.Context, dir string) (source, error) {
 	out, err := command.Output(ctx, "go", "-C", cmp.Or(dir, "."), "list", "-m", "-f", "{{.Path}}\t{{.Version}}\t{{.Dir}}", ownModule, kindModule)
 	if err != nil {

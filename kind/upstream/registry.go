@@ -27,7 +27,7 @@ type Registry struct {
 	credentials *Credentials
 }
 
-// Find returns the running upstream with the host name, or an ErrNotRunning. Push to a protected
+// Find returns the running upstream with that host name, or an ErrNotRunning. Push to a protected
 // upstream fails until SetCredentials is called.
 func Find(ctx context.Context, prefix, host string) (*Registry, error) {
 	docker, err := connect()

@@ -53,7 +53,7 @@ func newExtensionCommand(options *kind.Options) *cobra.Command {
 		},
 		&cobra.Command{
 			Use:   "roll-out",
-			Short: "Wait for the installed extension, reconcile the Shoots, and wait for their caches",
+			Short: "Wait until the installed extension is ready, reconcile the Shoots, and wait for their caches",
 			Args:  program.Args(cobra.NoArgs),
 			RunE: onRunning(options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) error {
 				return develop.Rollout(cmd.Context(), testbed)

@@ -131,7 +131,7 @@ func showShoot(cmd *cobra.Command, wanted *manifest.Manifest, dryRun bool) error
 func newShootGetCommand(options *kind.Options) *cobra.Command {
 	return withJSON(&cobra.Command{
 		Use:   "get",
-		Short: "Print the Shoot with its Extension and OperatingSystemConfigs, and each node's units and hosts.toml",
+		Short: "Print the Shoot with its Extension and OperatingSystemConfigs, and the units and hosts.toml files of each node",
 		Args:  program.Args(cobra.NoArgs),
 		RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) error {
 			status, err := status.OfShoot(cmd.Context(), testbed)

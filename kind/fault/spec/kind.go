@@ -135,7 +135,7 @@ var shapes = []shape{
 		role: Cache, kind: Stop,
 		means: "accepts connections and does not answer (SIGSTOP), until its liveness probe restarts it after 2 minutes",
 	},
-	{role: Cache, kind: Kill, means: "loses its pods: they are deleted at once, and recreated", oneShot: true},
+	{role: Cache, kind: Kill, means: "loses its pods: they are deleted without a grace period, and recreated", oneShot: true},
 	{
 		role: Cache, kind: RecreateService, oneShot: true,
 		means: "gets a new Service with another address, which nodes learn when the Shoot is reconciled",
@@ -153,8 +153,8 @@ var shapes = []shape{
 	{role: Shoot, kind: Stop, means: stoppedServer},
 	{role: Shoot, kind: Refuse, means: refusingServer},
 	{role: Shoot, kind: Latency, means: slowServer, takes: []string{"delay"}, needs: "delay"},
-	{role: Extension, kind: Stop, means: "does nothing (SIGSTOP), until its liveness probe restarts it"},
-	{role: Extension, kind: Kill, means: "loses its pods: they are deleted at once, and recreated", oneShot: true},
+	{role: Extension, kind: Stop, means: "hangs (SIGSTOP) until its liveness probe restarts it"},
+	{role: Extension, kind: Kill, means: "loses its pods: they are deleted without a grace period, and recreated", oneShot: true},
 }
 
 // The effects on an API server, of the seed or of the shoot.
