@@ -35,7 +35,8 @@ type ControlPlane struct {
 }
 
 // Start runs an API server. Its audit log, a new file in the folder, records the requests of the
-// audited users, except requests for Leases. The caller must always call Stop.
+// audited users, except requests for Leases. Without audited users it stays empty. The caller must
+// always call Stop.
 func Start(programs Programs, folder string, audited ...string) (*ControlPlane, error) {
 	policy := filepath.Join(folder, "audit-policy.yaml")
 	if err := os.WriteFile(policy, []byte(auditPolicy(audited)), 0o600); err != nil {
@@ -92,6 +93,9 @@ func (c *ControlPlane) Stop() error {
 // number does not depend on the number of shoots.
 func auditPolicy(users []string) string {
 	var list strings.Builder
+	if len(users) == 0 {
+		users = []string{"nobody"} // a rule without users is for all users
+	}
 	for _, user := range users {
 		fmt.Fprintf(&list, "  - %q\n", user)
 	}
