@@ -90,7 +90,7 @@ func interrupted() rig.Scenario {
 				return false, fmt.Sprint(rig.StateOf(extension)), err
 			})
 			proveCleanWorkers(ctx, p)
-			proveNothingDeployed(ctx, p)
+			p.NothingDeployed(ctx)
 			p.NoCleanerLeft(ctx)
 		}),
 

@@ -39,13 +39,11 @@ func onShoot() []rig.Scenario {
 		twoUpstreams(),
 		cacheDown(),
 		upstreamDown(),
-		endpointNotReady(),
 		growVolume(),
 		garbageCollection(),
 		removeUpstream(),
 		unmanagedService(),
 		disableExtension(),
-		badConfig(),
 		credentials(),
 		privateCA(),
 		proxied(),
@@ -59,13 +57,11 @@ func onShoot() []rig.Scenario {
 		serviceName(),
 		dryRun(),
 		webhookScope(),
-		twoShoots(),
 		interrupted(),
 		upgrade(),
 		migrate(),
 		lostVolume(),
 		hibernate(),
-		forceDelete(),
 		deleteShoot(),
 		createdHibernated(),
 	}
@@ -86,7 +82,6 @@ func onShootInLane() []rig.Scenario {
 func onSeed() []rig.Scenario {
 	return []rig.Scenario{
 		admission(),
-		workerless(),
 	}
 }
 

@@ -34,7 +34,8 @@ type Options struct {
 	Arguments   []string
 	Environment []string // added to the environment of this process
 	Folder      string   // for <Name>.log
-	// Ready is a URL that answers 200 once the process is ready. Empty means that Start does not wait.
+	// Ready is a URL that answers 200 once the process is ready. Empty means that Start does not
+	// wait.
 	Ready string
 }
 

@@ -46,7 +46,7 @@ func StateOf(extension *extensionsv1alpha1.Extension) gardencorev1beta1.LastOper
 
 // IgnoreCaches sets or removes the annotation "ignore" on the caches' ManagedResource.
 func IgnoreCaches(ctx context.Context, p *Run, ignore bool) error {
-	resource := &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: ShootNamespace, Name: v1alpha3.ManagedResourceCaches}}
+	resource := &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: p.Session.Namespace(), Name: v1alpha3.ManagedResourceCaches}}
 	value := "null"
 	if ignore {
 		value = `"true"`

@@ -1,6 +1,6 @@
 //go:build e2e
 
-package e2e
+package nodeless
 
 import (
 	"context"
@@ -33,10 +33,10 @@ func endpointNotReady() rig.Scenario {
 		flow    *rig.Background
 	)
 	return rig.New("endpoint-not-ready",
-		rig.Prove("alpha and beta are cached", rig.Cached(rig.Alpha, rig.Beta)),
+		rig.Prove("alpha and beta are cached", cached(rig.Alpha, rig.Beta)),
 		rig.Prove("gamma is added, but its Service is refused", func(ctx context.Context, p *rig.Run) {
 			refuseService(ctx, p, rig.Gamma)
-			history = p.Record(ctx, p.Session.Seed, extensionsv1alpha1.SchemeGroupVersion.WithResource("extensions"), rig.ShootNamespace)
+			history = p.Record(ctx, p.Session.Seed, extensionsv1alpha1.SchemeGroupVersion.WithResource("extensions"), p.Session.Namespace())
 			flow = p.Background(ctx, func(ctx context.Context) error { return rig.Reconcile(ctx, p, rig.Alpha, rig.Beta, rig.Gamma) })
 		}),
 
@@ -66,16 +66,7 @@ func endpointNotReady() rig.Scenario {
 		}),
 
 		rig.Prove("the status has the Services' cluster IPs", func(ctx context.Context, p *rig.Run) {
-			endpoints, services := p.Endpoints(ctx), p.Services(ctx)
-			if len(endpoints) != 3 || len(services) != 3 {
-				p.Fatalf("%d endpoints and %d Services, want 3 of each: %v", len(endpoints), len(services), endpoints)
-			}
-			for host, service := range services {
-				if want := fmt.Sprintf("http://%s:5000", service.Spec.ClusterIP); endpoints[host] != want {
-					p.Errorf("endpoint of %s is %s, want %s", host, endpoints[host], want)
-				}
-			}
-			p.AwaitMirrors(ctx, rig.Alpha, rig.Beta, rig.Gamma)
+			proveEndpoints(ctx, p, rig.Alpha, rig.Beta, rig.Gamma)
 			p.Evidence("then Succeeded, 3 endpoints equal the Services' cluster IPs")
 		}),
 	)
