@@ -76,13 +76,11 @@ func onShootInLane() []rig.Scenario {
 	return append(all, fieldBugs(lane)...)
 }
 
-// onSeed returns the scenarios that need no shoot with nodes. They run one after another, parallel
-// to those on the shoot. They must tolerate some seconds without the extension, because they may
-// run at the same time as stock-image, interrupted or upgrade.
+// onSeed returns the scenarios that need only nodes of the seed. They run one after another,
+// parallel to those on the shoot. They must tolerate some seconds without the extension, because
+// they may run at the same time as stock-image, interrupted or upgrade.
 func onSeed() []rig.Scenario {
-	return []rig.Scenario{
-		admission(),
-	}
+	return []rig.Scenario{admission()}
 }
 
 // onWholeRun returns the scenarios that check effects of all other scenarios.
