@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -31,6 +32,7 @@ type ControlPlane struct {
 	Audit *AuditLog
 
 	environment *envtest.Environment
+	users       sync.Mutex // AddUser is not safe for concurrent use
 	admin       *rest.Config
 }
 
@@ -69,6 +71,8 @@ func (c *ControlPlane) Admin() *rest.Config {
 
 // Kubeconfig creates a user and returns its kubeconfig, with a client certificate.
 func (c *ControlPlane) Kubeconfig(name string, groups ...string) ([]byte, error) {
+	c.users.Lock()
+	defer c.users.Unlock()
 	user, err := c.environment.AddUser(envtest.User{Name: name, Groups: groups}, nil)
 	if err != nil {
 		return nil, fmt.Errorf("adding user %s: %w", name, err)

@@ -4,6 +4,7 @@ package nodeless
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -58,7 +59,7 @@ func endpointNotReady() rig.Scenario {
 		}),
 
 		rig.Prove("once the Service can be created, the Extension is Succeeded", func(ctx context.Context, p *rig.Run) {
-			p.Check(rig.AllowServices(ctx, p))
+			p.Check(allowServices(ctx, p))
 			p.Join(ctx, flow, rig.Reconciled(rig.Alpha, rig.Beta, rig.Gamma), rig.ReconcileTimeout)
 			if state := rig.StateOf(p.Extension(ctx)); state != gardencorev1beta1.LastOperationStateSucceeded {
 				p.Fatalf("the Extension is %s, want Succeeded", state)
@@ -113,11 +114,11 @@ const refusal = "e2e refuses the Service of gamma"
 
 // refuseService creates a policy with which the shoot's API server rejects the Service of an
 // upstream, as a user's policy or quota would. It returns when the policy is active. The policy
-// lasts until rig.AllowServices is called or the scenario ends.
+// lasts until allowServices is called or the scenario ends.
 func refuseService(ctx context.Context, p *rig.Run, host string) {
 	p.Helper()
 	policy, binding := refusalObjects(host)
-	p.Afterwards(ctx, func(ctx context.Context) error { return rig.AllowServices(ctx, p) })
+	p.Afterwards(ctx, func(ctx context.Context) error { return allowServices(ctx, p) })
 	p.Check(p.Session.Shoot.Create(ctx, policy))
 	p.Check(p.Session.Shoot.Create(ctx, binding))
 	p.Await(ctx, "the API server refuses the Service", 30*time.Second, func(ctx context.Context) (bool, string, error) {
@@ -134,7 +135,7 @@ func refuseService(ctx context.Context, p *rig.Run, host string) {
 }
 
 func refusalObjects(host string) (*admissionregistrationv1.ValidatingAdmissionPolicy, *admissionregistrationv1.ValidatingAdmissionPolicyBinding) {
-	meta := metav1.ObjectMeta{Name: rig.RefusalPolicy}
+	meta := metav1.ObjectMeta{Name: refusalPolicy}
 	return &admissionregistrationv1.ValidatingAdmissionPolicy{
 			ObjectMeta: meta,
 			Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
@@ -158,8 +159,21 @@ func refusalObjects(host string) (*admissionregistrationv1.ValidatingAdmissionPo
 		}, &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
 			ObjectMeta: meta,
 			Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
-				PolicyName:        rig.RefusalPolicy,
+				PolicyName:        refusalPolicy,
 				ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
 			},
 		}
+}
+
+// refusalPolicy names the ValidatingAdmissionPolicy that makes the shoot's API server reject
+// Services.
+const refusalPolicy = "e2e-refuse-service"
+
+// allowServices deletes the refusalPolicy, if it exists.
+func allowServices(ctx context.Context, p *rig.Run) error {
+	meta := metav1.ObjectMeta{Name: refusalPolicy}
+	return errors.Join(
+		client.IgnoreNotFound(p.Session.Shoot.Delete(ctx, &admissionregistrationv1.ValidatingAdmissionPolicyBinding{ObjectMeta: meta})),
+		client.IgnoreNotFound(p.Session.Shoot.Delete(ctx, &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: meta})),
+	)
 }

@@ -25,8 +25,13 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 )
 
-// deletionTimeout bounds the deletion of a scenario's shoot.
-const deletionTimeout = 2 * time.Minute
+const (
+	// runTimeout bounds the whole run. It is below the timeout of the Makefile, which would leave the
+	// processes running.
+	runTimeout = 7 * time.Minute
+	// deletionTimeout bounds the deletion of a scenario's shoot.
+	deletionTimeout = 2 * time.Minute
+)
 
 var (
 	shared = &environment{}
@@ -53,6 +58,8 @@ func TestMain(m *testing.M) {
 func run(m *testing.M) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	ctx, expire := context.WithTimeoutCause(ctx, runTimeout, fmt.Errorf("the run took longer than %s", runTimeout))
+	defer expire()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	running = ctx
@@ -73,8 +80,11 @@ func run(m *testing.M) int {
 	err = errors.Join(context.Cause(ctx), err)
 	cancel(nil)
 	if err = errors.Join(err, shared.close()); err != nil {
-		fmt.Fprintf(os.Stderr, "nodeless: %v\nlogs: %s\n", err, folder)
-		return 1
+		fmt.Fprintf(os.Stderr, "nodeless: %v\n", err)
+		code = 1
+	}
+	if code != 0 {
+		fmt.Fprintf(os.Stderr, "logs: %s\n", folder)
 	}
 	return code
 }
@@ -113,10 +123,10 @@ func (e *environment) session(ctx context.Context, t *testing.T, name string) (*
 		Garden: gardener.NewGarden(registration), ResourceManagerImage: resourceManagerName, Log: e.log,
 	}, e.seedAccess, shoot.access)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deletionTimeout) // the scenario has ended
-		defer cancel()
-		if err := e.remove(ctx, session); err != nil {
-			t.Errorf("delete the shoot: %v", err)
+		if running.Err() == nil { // otherwise the clusters end too
+			if err := e.remove(running, session); err != nil {
+				t.Errorf("delete the shoot: %v", err)
+			}
 		}
 		e.free <- shoot
 	})
@@ -125,9 +135,8 @@ func (e *environment) session(ctx context.Context, t *testing.T, name string) (*
 
 // remove deletes the shoot and returns when no cache is left in its cluster.
 func (e *environment) remove(ctx context.Context, session *rig.Session) error {
-	if running.Err() != nil {
-		return nil // the clusters end too
-	}
+	ctx, cancel := context.WithTimeoutCause(ctx, deletionTimeout, fmt.Errorf("the deletion took longer than %s", deletionTimeout))
+	defer cancel()
 	err := session.Seed.Get(ctx, client.ObjectKey{Name: session.Namespace()}, &corev1.Namespace{})
 	if err != nil {
 		return client.IgnoreNotFound(err)

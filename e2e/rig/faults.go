@@ -10,7 +10,6 @@ import (
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -87,24 +86,11 @@ func UncordonWorkers(ctx context.Context, p *Run) error {
 
 // UndoLeftovers reverts what a killed run may have left on a kept testbed.
 func UndoLeftovers(ctx context.Context, p *Run) error {
-	failed := errors.Join(IgnoreCaches(ctx, p, false), AllowServices(ctx, p), UncordonWorkers(ctx, p))
+	failed := errors.Join(IgnoreCaches(ctx, p, false), UncordonWorkers(ctx, p))
 	for _, worker := range p.Session.Testbed.Shoot.Workers() {
 		// Each script runs in a subshell, because it exits if there is nothing to undo.
 		_, err := worker.Script(ctx, fmt.Sprintf("(%s\n)\n(%s\n)", releaseScript, removeUnmanagedScript))
 		failed = errors.Join(failed, err)
 	}
 	return failed
-}
-
-// RefusalPolicy names the ValidatingAdmissionPolicy that makes the shoot's API server reject
-// Services.
-const RefusalPolicy = "e2e-refuse-service"
-
-// AllowServices deletes the RefusalPolicy, if it exists.
-func AllowServices(ctx context.Context, p *Run) error {
-	meta := metav1.ObjectMeta{Name: RefusalPolicy}
-	return errors.Join(
-		client.IgnoreNotFound(p.Session.Shoot.Delete(ctx, &admissionregistrationv1.ValidatingAdmissionPolicyBinding{ObjectMeta: meta})),
-		client.IgnoreNotFound(p.Session.Shoot.Delete(ctx, &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: meta})),
-	)
 }
