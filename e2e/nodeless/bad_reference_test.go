@@ -28,9 +28,9 @@ var badSecrets = []struct {
 }{
 	{"mutable", map[string][]byte{"username": []byte("u"), "password": []byte("hidden-word")},
 		func(s *corev1.Secret) { s.Immutable = nil }, "immutable"},
-	{"wrong-keys", map[string][]byte{"user": []byte("u"), "password": []byte("hidden-word")}, nil, "username"},
-	{"too-many-keys", map[string][]byte{"username": []byte("u"), "password": []byte("hidden-word"), "email": []byte("e")}, nil, "email"},
-	{"empty-password", map[string][]byte{"username": []byte("u"), "password": {}}, nil, "password"},
+	{"wrong-keys", map[string][]byte{"user": []byte("u"), "password": []byte("hidden-word")}, nil, `lacks the key "username"`},
+	{"too-many-keys", map[string][]byte{"username": []byte("u"), "password": []byte("hidden-word"), "email": []byte("e")}, nil, `but has "email"`},
+	{"empty-password", map[string][]byte{"username": []byte("u"), "password": {}}, nil, `empty value for the key "password"`},
 }
 
 // badReference proves that a bad Secret is refused, and that no cache changes. The error contains

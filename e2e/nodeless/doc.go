@@ -11,7 +11,9 @@
 // A scenario has its own shoot. The cluster of the shoot is one of the two API servers, which no
 // other shoot uses meanwhile.
 //
-//	go test -tags e2e ./e2e/nodeless -run TestScenarios/bad-config
+//	go test -count=1 -tags e2e ./e2e/nodeless -run TestScenarios/bad-config
+//
+// Without -count=1, go test repeats an old result, because the test builds the programs itself.
 //
 // The package must not use a container engine.
 package nodeless
