@@ -124,7 +124,7 @@ func (e *environment) session(ctx context.Context, t *testing.T, name string) (*
 	}, e.seedAccess, shoot.access)
 	t.Cleanup(func() {
 		if running.Err() == nil { // otherwise the clusters end too
-			if err := e.remove(running, session); err != nil {
+			if err := e.remove(context.WithoutCancel(ctx), session); err != nil { // the scenario has ended
 				t.Errorf("delete the shoot: %v", err)
 			}
 		}
