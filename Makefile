@@ -22,8 +22,8 @@ unexport $(IGNORED)
 given = $(if $(filter $(1),$(IGNORED)),,$($(1)))
 # The time for each fuzz test of `make fuzz`.
 FUZZTIME ?= 1m
-# ARGS are flags of `make bench-controller` and `make dev`, the target of `make debug`, and the
-# names of planted bugs for `make e2e-mutants`.
+# ARGS are flags of `make bench-controller`, `make nodeless` and `make dev`, the target of `make
+# debug`, and the names of planted bugs for `make e2e-mutants`.
 ARGS ?=
 # The Skaffold command of `make dev`: dev, run, render or delete.
 VERB ?= dev
@@ -51,11 +51,15 @@ help: ## List the targets
 ##@ Check
 
 .PHONY: test
-test: format shellcheck vet unit lint ## Run all checks that need no cluster: gofmt, shellcheck, vet, unit tests, lint
+test: format shellcheck vet unit nodeless lint ## Run all checks that need no nodes: gofmt, shellcheck, vet, unit tests, scenarios without nodes, lint
 
 .PHONY: unit
 unit: $(PROMTOOL) ## Run the unit tests of all packages
 	go test -timeout 8m ./...
+
+.PHONY: nodeless
+nodeless: bin/nodeless.test ## Run the scenarios that need no node, on API servers as processes (ARGS=-test.run=TestScenarios/two-shoots)
+	@cd e2e/nodeless && exec ../../bin/nodeless.test -test.timeout=8m $(ARGS)
 
 .PHONY: vet
 vet: ## Run go vet, also on the scenarios
@@ -196,10 +200,13 @@ $(KUBECTL): kind/nodeimage/modules/kubernetes/go.mod kind/nodeimage/modules/kube
 		-o ../../../../$@ k8s.io/kubernetes/cmd/kubectl
 
 # Phony, because Go's build cache determines what must be rebuilt.
-.PHONY: bin/e2e.test bin/survival.test bin/testbed bin/bench-controller
+.PHONY: bin/e2e.test bin/nodeless.test bin/survival.test bin/testbed bin/bench-controller
 bin/e2e.test:
 	@[ -e $@ ] || echo "building the scenarios; the first build takes some minutes" >&2
 	@go test -c -tags e2e -o $@ ./e2e
+bin/nodeless.test:
+	@[ -e $@ ] || echo "building the scenarios without nodes; the first build takes some minutes" >&2
+	@go test -c -tags e2e -o $@ ./e2e/nodeless
 bin/survival.test:
 	@go test -c -tags e2e -o $@ ./e2e/survival
 bin/testbed:

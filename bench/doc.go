@@ -4,6 +4,7 @@
 //
 //   - controlplane: etcd and kube-apiserver as processes, and their audit log.
 //   - landscape: the objects that gardenlet writes to a seed for N shoots.
+//   - daemon: a program as a background process.
 //   - extension: the extension as a process, and load on its webhook.
 //
 // The package must not assume how the controller works: it measures requests, seconds and bytes.

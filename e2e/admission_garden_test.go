@@ -72,7 +72,7 @@ func (g *gardenStandIn) install(ctx context.Context, p *rig.Run) {
 func (g *gardenStandIn) awaitAnswer(ctx context.Context, p *rig.Run, answer string) {
 	p.Helper()
 	p.Await(ctx, fmt.Sprintf("a bad Shoot is answered by %q", answer), 30*time.Second, func(ctx context.Context) (bool, string, error) {
-		err := g.Create(ctx, g.shoot(p, "probe", configuredAs(badConfigs[0].caches)), client.DryRunAll)
+		err := g.Create(ctx, g.shoot(p, "probe", configuredAs(rig.BadConfigs[0].Caches)), client.DryRunAll)
 		if answer == "" {
 			return err == nil, fmt.Sprint(err), nil
 		}

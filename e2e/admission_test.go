@@ -47,13 +47,13 @@ func admission() rig.Scenario {
 }
 
 func (g *gardenStandIn) refusesMistakes(ctx context.Context, p *rig.Run) {
-	for _, bad := range badConfigs {
-		requireDenial(p, bad.name, g.Create(ctx, g.shoot(p, "bad", configuredAs(bad.caches)), client.DryRunAll), admissionConfig+bad.field)
+	for _, bad := range rig.BadConfigs {
+		requireDenial(p, bad.Name, g.Create(ctx, g.shoot(p, "bad", configuredAs(bad.Caches)), client.DryRunAll), admissionConfig+bad.Field)
 	}
-	unlabeled := g.shoot(p, "bad", configuredAs(badConfigs[0].caches))
+	unlabeled := g.shoot(p, "bad", configuredAs(rig.BadConfigs[0].Caches))
 	unlabeled.Labels = nil
 	p.Check(g.Create(ctx, unlabeled, client.DryRunAll))
-	p.Evidence("%d mistakes: refused, with their paths; without the label the webhook is not called", len(badConfigs))
+	p.Evidence("%d mistakes: refused, with their paths; without the label the webhook is not called", len(rig.BadConfigs))
 }
 
 func (g *gardenStandIn) acceptsExamples(ctx context.Context, p *rig.Run) {
@@ -133,8 +133,8 @@ func (g *gardenStandIn) letsUnrelatedPass(ctx context.Context, p *rig.Run) {
 // letsDelete proves, with the Shoot of readsSecrets, that the admission accepts any change of a
 // Shoot in deletion, even a change that Gardener would not allow.
 func (g *gardenStandIn) letsDelete(ctx context.Context, p *rig.Run) {
-	bad := configuredAs(badConfigs[0].caches)
-	requireDenial(p, "before the deletion", g.update(ctx, p, g.private, bad), admissionConfig+badConfigs[0].field)
+	bad := configuredAs(rig.BadConfigs[0].Caches)
+	requireDenial(p, "before the deletion", g.update(ctx, p, g.private, bad), admissionConfig+rig.BadConfigs[0].Field)
 	p.Check(g.Delete(ctx, g.private))
 	p.Check(g.update(ctx, p, g.private, bad))
 	p.Check(g.update(ctx, p, g.private, func(_ *rig.Run, shoot *gardencorev1beta1.Shoot) { shoot.Finalizers = nil }))
@@ -185,7 +185,7 @@ func (g *gardenStandIn) update(ctx context.Context, p *rig.Run, shoot *gardencor
 // configuredAs sets a Shoot's caches to this JSON.
 func configuredAs(caches string) change {
 	return func(_ *rig.Run, shoot *gardencorev1beta1.Shoot) {
-		shoot.Spec.Extensions = []gardencorev1beta1.Extension{gardenlet.Extension(v1alpha3.ExtensionType, providerConfig(caches))}
+		shoot.Spec.Extensions = []gardencorev1beta1.Extension{gardenlet.Extension(v1alpha3.ExtensionType, rig.ProviderConfig(caches))}
 	}
 }
 

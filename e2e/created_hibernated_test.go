@@ -24,7 +24,7 @@ func createdHibernated() rig.Scenario {
 		rig.Prove("it is created hibernated", func(ctx context.Context, p *rig.Run) {
 			hibernateShoot(ctx, p, rig.Alpha, rig.Beta)
 			proveHibernated(ctx, p)
-			proveNothingDeployed(ctx, p)
+			p.NothingDeployed(ctx)
 			p.Evidence("Extension Succeeded, nothing in the shoot")
 		}),
 

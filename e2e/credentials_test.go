@@ -8,9 +8,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
-	"maps"
 	"net/http"
-	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -62,10 +60,6 @@ func credentials() rig.Scenario {
 			if shown := p.Requests(ctx, public).Filter(authorized); len(shown) != 0 {
 				p.Fatalf("%s got credentials: %+v", rig.Alpha, shown[0])
 			}
-		}),
-
-		rig.Prove("bad Secrets are refused, and no cache changes", func(ctx context.Context, p *rig.Run) {
-			proveBadSecretsRefused(ctx, p, refer, caches)
 		}),
 
 		rig.Prove("a new reference rotates the credentials", func(ctx context.Context, p *rig.Run) {
@@ -136,61 +130,6 @@ func proveStillPulls(ctx context.Context, p *rig.Run, before rig.Pushed) {
 	proveAuthorized(ctx, p, img)
 	p.Pull(ctx, p.Worker(1), before)
 	p.FetchedOnce(ctx, before, accesslog.AskerCache)
-}
-
-const referenceField = "caches[2].secretReferenceName"
-
-// badSecrets are plausible mistakes in a Secret. The error must contain the field and the word.
-var badSecrets = []struct {
-	name   string
-	data   map[string][]byte
-	change func(*corev1.Secret)
-	word   string
-}{
-	{"mutable", map[string][]byte{"username": []byte("u"), "password": []byte("hidden-word")},
-		func(s *corev1.Secret) { s.Immutable = nil }, "immutable"},
-	{"wrong-keys", map[string][]byte{"user": []byte("u"), "password": []byte("hidden-word")}, nil, "username"},
-	{"too-many-keys", map[string][]byte{"username": []byte("u"), "password": []byte("hidden-word"), "email": []byte("e")}, nil, "email"},
-	{"empty-password", map[string][]byte{"username": []byte("u"), "password": {}}, nil, "password"},
-}
-
-// proveBadSecretsRefused proves that each bad Secret puts the Extension in Error, and that no cache
-// changes. The error must contain the field and the cause, but no content of the Secret. Each time,
-// the last cache refers to the bad Secret.
-func proveBadSecretsRefused(ctx context.Context, p *rig.Run, refer rig.References, caches []v1alpha3.RegistryCache) {
-	p.Helper()
-	before := stateOfCaches(ctx, p, rig.Upstreams(caches)...)
-	// The Shoot always has all references. After the removal of a reference, gardener-resource-manager
-	// would delete the copy of the Secret and then wait five seconds.
-	all := maps.Clone(refer)
-	for _, bad := range badSecrets {
-		all[bad.name] = p.Secret(ctx, bad.data, bad.change)
-	}
-	for _, bad := range badSecrets {
-		requireRefusalFor(ctx, p, all, caches, bad.name, bad.word)
-	}
-	requireRefusalFor(ctx, p, all, caches, "nowhere", "nowhere")
-	if after := stateOfCaches(ctx, p, rig.Upstreams(caches)...); after != before {
-		p.Fatalf("a bad Secret changed caches:\nbefore:\n%s\nafter:\n%s", before, after)
-	}
-	p.Configure(ctx, all, caches...)
-	// Now only spec.resources changes, not the providerConfig.
-	name := *caches[len(caches)-1].SecretReferenceName
-	all[name] = all[badSecrets[0].name]
-	requireRefusalFor(ctx, p, all, caches, name, badSecrets[0].word)
-	p.Evidence("%d bad Secrets: Error with field path", len(badSecrets)+2)
-}
-
-// requireRefusalFor proves that the Extension is in Error when the last cache uses the reference.
-func requireRefusalFor(ctx context.Context, p *rig.Run, refer rig.References, caches []v1alpha3.RegistryCache, reference, word string) {
-	p.Helper()
-	caches = slices.Clone(caches)
-	caches[len(caches)-1].SecretReferenceName = ptr.To(reference)
-	shoot, err := refer.Shoot(caches...)
-	p.Check(err)
-	if message := requireShootRefusal(ctx, p, shoot, referenceField, word); strings.Contains(message, "hidden-word") {
-		p.Fatalf("reference %s: lastError shows content of the Secret: %s", reference, message)
-	}
 }
 
 // proveSecret proves that the credentials are only in Secrets. The search covers logs, the objects

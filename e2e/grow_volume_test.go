@@ -54,7 +54,7 @@ func growVolume() rig.Scenario {
 			claim := claimOf(ctx, p, rig.Gamma)
 			shoot, err := operate.ShootWithConfig(v1alpha3.RegistryConfig{Caches: bigger})
 			p.Check(err)
-			requireShootRefusal(ctx, p, shoot, "caches[2].volume.size: Forbidden", "cannot grow from "+ungrown+" to "+grown,
+			p.Refused(ctx, shoot, "caches[2].volume.size: Forbidden", "cannot grow from "+ungrown+" to "+grown,
 				fmt.Sprintf("StorageClass %q", *claim.Spec.StorageClassName), claim.Namespace+"/"+claim.Name, "allowVolumeExpansion")
 			p.Unchanged(ctx, p.Session.Shoot, before)
 			if sizes := sizesOf(ctx, p, rig.Gamma); sizes != (volumeSizes{ungrown, ungrown, ungrown}) {

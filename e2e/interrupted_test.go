@@ -89,7 +89,7 @@ func interrupted() rig.Scenario {
 				return false, fmt.Sprint(rig.StateOf(extension)), err
 			})
 			proveCleanWorkers(ctx, p)
-			proveNothingDeployed(ctx, p)
+			p.NothingDeployed(ctx)
 			p.NoCleanerLeft(ctx)
 		}),
 

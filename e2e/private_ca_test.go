@@ -50,18 +50,6 @@ func privateCA() rig.Scenario {
 			p.Evidence("private CA: %s, by HTTPS, running after %s", evidence, rig.Seconds(took))
 		}),
 
-		rig.Prove("an invalid bundle is refused, and no cache changes", func(ctx context.Context, p *rig.Run) {
-			before := stateOfCaches(ctx, p, rig.Alpha, rig.Beta, rig.Private)
-			shoot, err := rig.References{"ca": p.Secret(ctx, map[string][]byte{"bundle.crt": []byte("none")}, nil)}.Shoot(caches...)
-			p.Check(err)
-			requireShootRefusal(ctx, p, shoot, "caches[2].caBundleSecretReferenceName", "PEM")
-			if after := stateOfCaches(ctx, p, rig.Alpha, rig.Beta, rig.Private); after != before {
-				p.Fatalf("the bad bundle changed caches:\nbefore:\n%s\nafter:\n%s", before, after)
-			}
-			p.Configure(ctx, refer, caches...)
-			p.Evidence("not PEM: Error with field path")
-		}),
-
 		rig.Prove("its cache is scaled to 0", stopCache(rig.Private)),
 		rig.Prove("nodes trust it when its cache is down", func(ctx context.Context, p *rig.Run) {
 			provePastCache(ctx, p, rig.Private, 0, "cache scaled to 0")

@@ -39,13 +39,11 @@ func onShoot() []rig.Scenario {
 		twoUpstreams(),
 		cacheDown(),
 		upstreamDown(),
-		endpointNotReady(),
 		growVolume(),
 		garbageCollection(),
 		removeUpstream(),
 		unmanagedService(),
 		disableExtension(),
-		badConfig(),
 		notReady(),
 		credentials(),
 		privateCA(),
@@ -59,13 +57,11 @@ func onShoot() []rig.Scenario {
 		serviceName(),
 		dryRun(),
 		webhookScope(),
-		twoShoots(),
 		interrupted(),
 		upgrade(),
 		migrate(),
 		lostVolume(),
 		hibernate(),
-		forceDelete(),
 		deleteShoot(),
 		createdHibernated(),
 	}
@@ -80,14 +76,11 @@ func onShootInLane() []rig.Scenario {
 	return append(all, fieldBugs(lane)...)
 }
 
-// onSeed returns the scenarios that need no shoot with nodes. These scenarios run one after
+// onSeed returns the scenarios that need only nodes of the seed. These scenarios run one after
 // another, in parallel with those on the shoot. Each must tolerate some seconds without the
 // extension, because the scenarios stock-image, interrupted and upgrade restart it.
 func onSeed() []rig.Scenario {
-	return []rig.Scenario{
-		admission(),
-		workerless(),
-	}
+	return []rig.Scenario{admission()}
 }
 
 // onWholeRun returns the scenarios that check effects of all other scenarios.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -31,11 +32,13 @@ type ControlPlane struct {
 	Audit *AuditLog
 
 	environment *envtest.Environment
+	users       sync.Mutex // AddUser is not safe for concurrent use
 	admin       *rest.Config
 }
 
 // Start runs an API server. Its audit log, a new file in the folder, records the requests of the
-// audited users, except requests for Leases. The caller must always call Stop.
+// audited users, except requests for Leases. Without audited users it stays empty. The caller must
+// always call Stop.
 func Start(programs Programs, folder string, audited ...string) (*ControlPlane, error) {
 	policy := filepath.Join(folder, "audit-policy.yaml")
 	if err := os.WriteFile(policy, []byte(auditPolicy(audited)), 0o600); err != nil {
@@ -68,6 +71,8 @@ func (c *ControlPlane) Admin() *rest.Config {
 
 // Kubeconfig creates a user and returns its kubeconfig, with a client certificate.
 func (c *ControlPlane) Kubeconfig(name string, groups ...string) ([]byte, error) {
+	c.users.Lock()
+	defer c.users.Unlock()
 	user, err := c.environment.AddUser(envtest.User{Name: name, Groups: groups}, nil)
 	if err != nil {
 		return nil, fmt.Errorf("adding user %s: %w", name, err)
@@ -92,6 +97,9 @@ func (c *ControlPlane) Stop() error {
 // and their number does not depend on the number of shoots.
 func auditPolicy(users []string) string {
 	var list strings.Builder
+	if len(users) == 0 {
+		users = []string{"nobody"} // a rule without users is for all users
+	}
 	for _, user := range users {
 		fmt.Fprintf(&list, "  - %q\n", user)
 	}

@@ -2,36 +2,10 @@ package extension
 
 import (
 	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/spf13/pflag"
 )
-
-// script writes a shell script to run instead of the extension's binary, and returns its path.
-func script(t *testing.T, text string) string {
-	t.Helper()
-	name := filepath.Join(t.TempDir(), "program")
-	if err := os.WriteFile(name, []byte("#!/bin/sh\n"+text), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return name
-}
-
-func TestStartReportsAnEarlyEnd(t *testing.T) {
-	_, err := Start(t.Context(), Options{Program: script(t, "echo no such flag >&2; exit 2"), Folder: t.TempDir()})
-	if err == nil || !strings.Contains(err.Error(), "no such flag") || !strings.Contains(err.Error(), "exit status 2") {
-		t.Errorf("error %v, want the output and the exit code of the process", err)
-	}
-}
-
-func TestStartReportsAMissingProgram(t *testing.T) {
-	if _, err := Start(t.Context(), Options{Program: "/does/not/exist", Folder: t.TempDir()}); err == nil {
-		t.Error("no error")
-	}
-}
 
 // TestArgumentsOverrideTheChart: the extension uses the last value of a flag.
 func TestArgumentsOverrideTheChart(t *testing.T) {
@@ -48,17 +22,6 @@ func TestArgumentsOverrideTheChart(t *testing.T) {
 	}
 	if len(o.Arguments) != 2 {
 		t.Errorf("the arguments of the chart were changed: %v", o.Arguments)
-	}
-}
-
-func TestFreePorts(t *testing.T) {
-	ports, err := freePorts(5)
-	if err != nil {
-		t.Fatal(err)
-	}
-	slices.Sort(ports)
-	if len(slices.Compact(ports)) != 5 {
-		t.Errorf("ports %v", ports)
 	}
 }
 

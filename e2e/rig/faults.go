@@ -10,7 +10,6 @@ import (
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -46,7 +45,7 @@ func StateOf(extension *extensionsv1alpha1.Extension) gardencorev1beta1.LastOper
 
 // IgnoreCaches sets or removes the annotation "ignore" on the caches' ManagedResource.
 func IgnoreCaches(ctx context.Context, p *Run, ignore bool) error {
-	resource := &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: ShootNamespace, Name: v1alpha3.ManagedResourceCaches}}
+	resource := &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: p.Session.Namespace(), Name: v1alpha3.ManagedResourceCaches}}
 	value := "null"
 	if ignore {
 		value = `"true"`
@@ -87,24 +86,11 @@ func UncordonWorkers(ctx context.Context, p *Run) error {
 
 // UndoLeftovers reverts what an earlier run that was killed may have left on a kept testbed.
 func UndoLeftovers(ctx context.Context, p *Run) error {
-	failed := errors.Join(IgnoreCaches(ctx, p, false), AllowServices(ctx, p), UncordonWorkers(ctx, p))
+	failed := errors.Join(IgnoreCaches(ctx, p, false), UncordonWorkers(ctx, p))
 	for _, worker := range p.Session.Testbed.Shoot.Workers() {
 		// The scripts run in subshells, because releaseScript exits if there is nothing to undo.
 		_, err := worker.Script(ctx, fmt.Sprintf("(%s\n)\n(%s\n)", releaseScript, removeUnmanagedScript))
 		failed = errors.Join(failed, err)
 	}
 	return failed
-}
-
-// RefusalPolicy names the ValidatingAdmissionPolicy that makes the shoot's API server reject
-// Services.
-const RefusalPolicy = "e2e-refuse-service"
-
-// AllowServices deletes the RefusalPolicy, if it exists.
-func AllowServices(ctx context.Context, p *Run) error {
-	meta := metav1.ObjectMeta{Name: RefusalPolicy}
-	return errors.Join(
-		client.IgnoreNotFound(p.Session.Shoot.Delete(ctx, &admissionregistrationv1.ValidatingAdmissionPolicyBinding{ObjectMeta: meta})),
-		client.IgnoreNotFound(p.Session.Shoot.Delete(ctx, &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: meta})),
-	)
 }

@@ -36,8 +36,11 @@ func HostsPath(host string) string {
 // absent is the content that ReadFile returns for a file that does not exist.
 const absent = "(absent)"
 
-// Workers returns the shoot's workers.
+// Workers returns the shoot's workers: none if the session has no testbed of nodes.
 func (p *Run) Workers() []*cluster.Node {
+	if p.Session.Testbed.Shoot == nil {
+		return nil
+	}
 	return p.Session.Testbed.Shoot.Workers()
 }
 

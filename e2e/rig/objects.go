@@ -56,14 +56,14 @@ func (p *Run) NoCleanerLeft(ctx context.Context) {
 
 func cleanerOnSeed(ctx context.Context, p *Run) ([]string, error) {
 	var left []string
-	err := p.Session.Seed.Get(ctx, client.ObjectKey{Namespace: ShootNamespace, Name: v1alpha3.ManagedResourceCleaner}, &resourcesv1alpha1.ManagedResource{})
+	err := p.Session.Seed.Get(ctx, client.ObjectKey{Namespace: p.Session.Namespace(), Name: v1alpha3.ManagedResourceCleaner}, &resourcesv1alpha1.ManagedResource{})
 	if err == nil {
 		left = append(left, "ManagedResource "+v1alpha3.ManagedResourceCleaner)
 	} else if !apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("get the cleaner's ManagedResource: %w", err)
 	}
 	secrets := &corev1.SecretList{}
-	if err := p.Session.Seed.List(ctx, secrets, client.InNamespace(ShootNamespace)); err != nil {
+	if err := p.Session.Seed.List(ctx, secrets, client.InNamespace(p.Session.Namespace())); err != nil {
 		return nil, fmt.Errorf("list the Secrets of ManagedResources: %w", err)
 	}
 	for _, secret := range secrets.Items {
@@ -140,9 +140,9 @@ func DeploymentOfExtension(ctx context.Context, p *Run) *appsv1.Deployment {
 	return &deployments.Items[0]
 }
 
-// identities lists StatefulSets, Services, pods and volume claims of caches with their UIDs, one
-// per line. Two equal lists prove that nothing was recreated in between.
-func identities(ctx context.Context, cluster Access) (string, error) {
+// CacheObjects lists StatefulSets, Services, pods and volume claims of caches with their UIDs,
+// one per line. Two equal lists prove that nothing was recreated in between.
+func CacheObjects(ctx context.Context, cluster Access) (string, error) {
 	var lines []string
 	add := func(kind string, object client.Object) {
 		lines = append(lines, fmt.Sprintf("%s %s %s", kind, object.GetName(), object.GetUID()))
@@ -174,10 +174,10 @@ func identities(ctx context.Context, cluster Access) (string, error) {
 	return strings.Join(lines, "\n"), nil
 }
 
-// Identities calls identities and fails the scenario after an error or if a kind is missing.
+// Identities calls CacheObjects and fails the scenario after an error or if a kind is missing.
 func (p *Run) Identities(ctx context.Context, cluster Access) string {
 	p.Helper()
-	found, err := identities(ctx, cluster)
+	found, err := CacheObjects(ctx, cluster)
 	p.Check(err)
 	for _, kind := range []string{"StatefulSet", "Service", "Pod", "PersistentVolumeClaim"} {
 		if !strings.Contains("\n"+found, "\n"+kind+" ") {

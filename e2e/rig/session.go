@@ -51,8 +51,6 @@ type Session struct {
 	// pause is the program that the pulled images run.
 	pause   image.Built
 	Scratch string
-	// secondShoot is a semaphore, held by the one scenario that has a SecondShoot.
-	secondShoot chan struct{}
 	// skipped is the reason why this machine cannot run the testbed, or empty.
 	skipped string
 	// release unlocks the testbed, which the session keeps locked until the process ends.
@@ -87,7 +85,7 @@ func NewSession(ctx context.Context) (*Session, error) {
 	}
 	now := time.Now()
 	s := &Session{
-		Testbed: testbed, keep: keep, Start: now, since: now, sampler: report.StartSampler(), secondShoot: make(chan struct{}, 1), forget: forget,
+		Testbed: testbed, keep: keep, Start: now, since: now, sampler: report.StartSampler(), forget: forget,
 	}
 	if profiled {
 		s.profiler = profile.Start()

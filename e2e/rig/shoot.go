@@ -45,7 +45,7 @@ func ReconcileConfig(ctx context.Context, p *Run, caches ...v1alpha3.RegistryCac
 
 // reconcileReferring is like ReconcileConfig, for caches that refer to Secrets.
 func reconcileReferring(ctx context.Context, p *Run, refer References, caches ...v1alpha3.RegistryCache) error {
-	shoot, err := refer.Shoot(caches...)
+	shoot, err := p.Session.ShootWith(refer, caches...)
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (p *Run) settled(ctx context.Context, caches ...v1alpha3.RegistryCache) boo
 	if len(caches) == 0 {
 		return false
 	}
-	shoot, err := References(nil).Shoot(caches...)
+	shoot, err := p.Session.ShootWith(nil, caches...)
 	p.Check(err)
 	settled, err := p.Session.Testbed.Gardenlet.Settled(ctx, shoot)
 	p.Check(err)
@@ -134,11 +134,11 @@ func (p *Run) AwaitCaches(ctx context.Context, hosts ...string) {
 	if len(hosts) > 0 {
 		// If no endpoint has changed, the Extension can be Succeeded before the caches are applied.
 		// gardenlet's flow has then ended and no longer requeues pending deletions, so do it here.
-		stop := gardener.RequeueDeletions(ctx, p.Session.Seed, ShootNamespace)
+		stop := gardener.RequeueDeletions(ctx, p.Session.Seed, p.Session.Namespace())
 		defer stop()
 		p.Await(ctx, "the caches' ManagedResource is applied", AppliedTimeout, func(ctx context.Context) (bool, string, error) {
 			resource := &resourcesv1alpha1.ManagedResource{}
-			err := p.Session.Seed.Get(ctx, client.ObjectKey{Namespace: ShootNamespace, Name: v1alpha3.ManagedResourceCaches}, resource)
+			err := p.Session.Seed.Get(ctx, client.ObjectKey{Namespace: p.Session.Namespace(), Name: v1alpha3.ManagedResourceCaches}, resource)
 			if err != nil {
 				return false, "", err
 			}
@@ -239,7 +239,7 @@ func (p *Run) Extension(ctx context.Context) *extensionsv1alpha1.Extension {
 // GetExtension is like Run.Extension, but returns an error instead of failing the scenario.
 func GetExtension(ctx context.Context, p *Run) (*extensionsv1alpha1.Extension, error) {
 	extension := &extensionsv1alpha1.Extension{}
-	err := p.Session.Seed.Get(ctx, client.ObjectKey{Namespace: ShootNamespace, Name: v1alpha3.ExtensionType}, extension)
+	err := p.Session.Seed.Get(ctx, client.ObjectKey{Namespace: p.Session.Namespace(), Name: v1alpha3.ExtensionType}, extension)
 	if err != nil {
 		return nil, fmt.Errorf("get the Extension: %w", err)
 	}
@@ -280,19 +280,24 @@ func (p *Run) Services(ctx context.Context) map[string]corev1.Service {
 // Secrets in the garden.
 type References map[string]string
 
-// Shoot returns the shoot with these caches and references.
-func (r References) Shoot(caches ...v1alpha3.RegistryCache) (*gardencorev1beta1.Shoot, error) {
-	shoot, err := operate.ShootWithConfig(v1alpha3.RegistryConfig{Caches: caches})
+// ShootWith returns the session's shoot with these caches and references.
+func (s *Session) ShootWith(refer References, caches ...v1alpha3.RegistryCache) (*gardencorev1beta1.Shoot, error) {
+	named, err := operate.ShootWithConfig(v1alpha3.RegistryConfig{Caches: caches})
 	if err != nil {
 		return nil, err
 	}
-	for name, secret := range r {
+	shoot := gardenlet.NewShoot(s.Testbed.Gardenlet.Name, named.Spec.Extensions...)
+	for name, secret := range refer {
 		shoot = gardenlet.WithSecret(shoot, name, secret)
 	}
 	return shoot, nil
 }
 
-// Secret creates an immutable Secret in the garden and returns its name. change may be nil.
+// Namespace returns the namespace of the session's shoot in the seed.
+func (s *Session) Namespace() string { return gardenlet.Namespace(s.Testbed.Gardenlet.Name) }
+
+// Secret creates an immutable Secret in the garden, deletes it afterwards, and returns its name.
+// change may be nil.
 func (p *Run) Secret(ctx context.Context, data map[string][]byte, change func(*corev1.Secret)) string {
 	p.Helper()
 	secret := &corev1.Secret{

@@ -17,19 +17,19 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
-// HealthPort is the port on which /readyz is served.
+// HealthPort is the port on which the extension's pod serves /readyz.
 const HealthPort = 8081
 
-// Run reconciles the seed's OperatingSystemConfigs until ctx ends. It does no leader election, so
-// only one replica may run.
-func Run(ctx context.Context, config *rest.Config) error {
+// Run reconciles the seed's OperatingSystemConfigs until ctx ends, and serves /readyz at the
+// address, unless it is "0". It does no leader election, so only one replica may run.
+func Run(ctx context.Context, config *rest.Config, health string) error {
 	scheme := runtime.NewScheme()
 	if err := extensionscontroller.AddToScheme(scheme); err != nil {
 		return fmt.Errorf("register the extension APIs: %w", err)
 	}
 	mgr, err := manager.New(config, manager.Options{
 		Scheme:                 scheme,
-		HealthProbeBindAddress: fmt.Sprintf(":%d", HealthPort),
+		HealthProbeBindAddress: health,
 		Metrics:                metricsserver.Options{BindAddress: "0"},
 		// Without a client cache for Secrets, the extension needs no permission to list them.
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},

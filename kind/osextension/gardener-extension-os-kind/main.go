@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 
 	"github.com/gardener/gardener/pkg/logger"
@@ -16,7 +17,7 @@ func main() {
 	log := logf.Log.WithName("gardener-extension-os-kind")
 	restConfig, err := config.GetConfig()
 	if err == nil {
-		err = osextension.Run(signals.SetupSignalHandler(), restConfig)
+		err = osextension.Run(signals.SetupSignalHandler(), restConfig, fmt.Sprintf(":%d", osextension.HealthPort))
 	}
 	if err != nil {
 		log.Error(err, "Cannot run")

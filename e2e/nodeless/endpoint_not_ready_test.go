@@ -1,9 +1,10 @@
 //go:build e2e
 
-package e2e
+package nodeless
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -33,10 +34,10 @@ func endpointNotReady() rig.Scenario {
 		flow    *rig.Background
 	)
 	return rig.New("endpoint-not-ready",
-		rig.Prove("alpha and beta are cached", rig.Cached(rig.Alpha, rig.Beta)),
+		rig.Prove("alpha and beta are cached", cached(rig.Alpha, rig.Beta)),
 		rig.Prove("gamma is added, but its Service is refused", func(ctx context.Context, p *rig.Run) {
 			refuseService(ctx, p, rig.Gamma)
-			history = p.Record(ctx, p.Session.Seed, extensionsv1alpha1.SchemeGroupVersion.WithResource("extensions"), rig.ShootNamespace)
+			history = p.Record(ctx, p.Session.Seed, extensionsv1alpha1.SchemeGroupVersion.WithResource("extensions"), p.Session.Namespace())
 			flow = p.Background(ctx, func(ctx context.Context) error { return rig.Reconcile(ctx, p, rig.Alpha, rig.Beta, rig.Gamma) })
 		}),
 
@@ -58,7 +59,7 @@ func endpointNotReady() rig.Scenario {
 		}),
 
 		rig.Prove("once the Service can be created, the Extension is Succeeded", func(ctx context.Context, p *rig.Run) {
-			p.Check(rig.AllowServices(ctx, p))
+			p.Check(allowServices(ctx, p))
 			p.Join(ctx, flow, rig.Reconciled(rig.Alpha, rig.Beta, rig.Gamma), rig.ReconcileTimeout)
 			if state := rig.StateOf(p.Extension(ctx)); state != gardencorev1beta1.LastOperationStateSucceeded {
 				p.Fatalf("the Extension is %s, want Succeeded", state)
@@ -66,16 +67,7 @@ func endpointNotReady() rig.Scenario {
 		}),
 
 		rig.Prove("the status has the Services' cluster IPs", func(ctx context.Context, p *rig.Run) {
-			endpoints, services := p.Endpoints(ctx), p.Services(ctx)
-			if len(endpoints) != 3 || len(services) != 3 {
-				p.Fatalf("%d endpoints and %d Services, want 3 of each: %v", len(endpoints), len(services), endpoints)
-			}
-			for host, service := range services {
-				if want := fmt.Sprintf("http://%s:5000", service.Spec.ClusterIP); endpoints[host] != want {
-					p.Errorf("endpoint of %s is %s, want %s", host, endpoints[host], want)
-				}
-			}
-			p.AwaitMirrors(ctx, rig.Alpha, rig.Beta, rig.Gamma)
+			proveEndpoints(ctx, p, rig.Alpha, rig.Beta, rig.Gamma)
 			p.Evidence("then Succeeded, 3 endpoints equal the Services' cluster IPs")
 		}),
 	)
@@ -122,11 +114,11 @@ const refusal = "e2e refuses the Service of gamma"
 
 // refuseService creates a policy with which the shoot's API server rejects the Service of an
 // upstream, as a user's policy or quota would, and waits until the policy is active. The policy
-// lasts until rig.AllowServices is called or the scenario ends.
+// lasts until allowServices is called or the scenario ends.
 func refuseService(ctx context.Context, p *rig.Run, host string) {
 	p.Helper()
 	policy, binding := refusalObjects(host)
-	p.Afterwards(ctx, func(ctx context.Context) error { return rig.AllowServices(ctx, p) })
+	p.Afterwards(ctx, func(ctx context.Context) error { return allowServices(ctx, p) })
 	p.Check(p.Session.Shoot.Create(ctx, policy))
 	p.Check(p.Session.Shoot.Create(ctx, binding))
 	p.Await(ctx, "the API server refuses the Service", 30*time.Second, func(ctx context.Context) (bool, string, error) {
@@ -143,7 +135,7 @@ func refuseService(ctx context.Context, p *rig.Run, host string) {
 }
 
 func refusalObjects(host string) (*admissionregistrationv1.ValidatingAdmissionPolicy, *admissionregistrationv1.ValidatingAdmissionPolicyBinding) {
-	meta := metav1.ObjectMeta{Name: rig.RefusalPolicy}
+	meta := metav1.ObjectMeta{Name: refusalPolicy}
 	return &admissionregistrationv1.ValidatingAdmissionPolicy{
 			ObjectMeta: meta,
 			Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
@@ -167,8 +159,21 @@ func refusalObjects(host string) (*admissionregistrationv1.ValidatingAdmissionPo
 		}, &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
 			ObjectMeta: meta,
 			Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
-				PolicyName:        rig.RefusalPolicy,
+				PolicyName:        refusalPolicy,
 				ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
 			},
 		}
+}
+
+// refusalPolicy names the ValidatingAdmissionPolicy that makes the shoot's API server reject
+// Services.
+const refusalPolicy = "e2e-refuse-service"
+
+// allowServices deletes the refusalPolicy, if it exists.
+func allowServices(ctx context.Context, p *rig.Run) error {
+	meta := metav1.ObjectMeta{Name: refusalPolicy}
+	return errors.Join(
+		client.IgnoreNotFound(p.Session.Shoot.Delete(ctx, &admissionregistrationv1.ValidatingAdmissionPolicyBinding{ObjectMeta: meta})),
+		client.IgnoreNotFound(p.Session.Shoot.Delete(ctx, &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: meta})),
+	)
 }

@@ -1,0 +1,189 @@
+//go:build e2e
+
+package nodeless
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/gardener/gardener/pkg/client/kubernetes"
+	"github.com/go-logr/logr"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/gardener-extensions/registry-cache/bench/controlplane"
+	"github.com/gardener-extensions/registry-cache/bench/daemon"
+	"github.com/gardener-extensions/registry-cache/bench/extension"
+	"github.com/gardener-extensions/registry-cache/bench/landscape"
+	"github.com/gardener-extensions/registry-cache/e2e/rig"
+	"github.com/gardener-extensions/registry-cache/kind/gardener"
+	"github.com/gardener-extensions/registry-cache/kind/osextension"
+)
+
+// environment is a seed with the extension, and the clusters of shoots.
+type environment struct {
+	folder   string      // for logs and kubeconfigs
+	log      logr.Logger // of gardenlet's flows and of the libraries in this process
+	programs programs
+	seed     *cluster
+	// seedAccess and seedClientSet are clients with the API of a seed.
+	seedAccess    rig.Access
+	seedClientSet kubernetes.Interface
+	// free contains the clusters that no shoot uses. The seed is one of them.
+	free chan *cluster
+	// stop contains functions that stop what was started, in the order of the starts.
+	stop []func() error
+}
+
+// cluster is an API server with its controllers, with clients for its use as a shoot.
+type cluster struct {
+	name       string
+	control    *controlplane.ControlPlane
+	kubeconfig []byte // of an administrator
+	access     rig.Access
+	clientSet  kubernetes.Interface
+}
+
+// controllers are the controllers of kube-controller-manager that the scenarios need.
+const controllers = "namespace-controller,statefulset-controller,daemonset-controller," +
+	"garbage-collector-controller,persistentvolumeclaim-protection-controller"
+
+// start starts everything. The caller must call close, also after an error. The background work
+// ends with the context; fail is called if it ends earlier.
+func (e *environment) start(ctx context.Context, fail func(error)) error {
+	if err := os.MkdirAll(e.folder, 0o755); err != nil {
+		return fmt.Errorf("create the folder for logs: %w", err)
+	}
+	file, err := os.Create(filepath.Join(e.folder, "gardenlet.log"))
+	if err != nil {
+		return fmt.Errorf("create the log of gardenlet: %w", err)
+	}
+	e.stop = append(e.stop, file.Close)
+	e.log = logr.FromSlogHandler(slog.NewTextHandler(file, nil))
+	log.SetLogger(e.log)
+	klog.SetLogger(e.log)
+	if e.programs, err = build(ctx); err != nil {
+		return err
+	}
+	clusters := []*cluster{{name: "seed"}, {name: "shoot"}}
+	var group errgroup.Group
+	for _, c := range clusters {
+		group.Go(func() error { return c.start(e.programs.controlPlane(), filepath.Join(e.folder, c.name)) })
+	}
+	err = group.Wait()
+	for _, c := range clusters {
+		if c.control != nil {
+			e.stop = append(e.stop, c.control.Stop)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	e.seed, e.free = clusters[0], make(chan *cluster, len(clusters))
+	for _, c := range slices.Backward(clusters) { // the first scenario takes the shoot's cluster
+		if err := e.startControllers(ctx, c); err != nil {
+			return err
+		}
+		e.free <- c
+	}
+	return e.startSeed(ctx, fail)
+}
+
+func (c *cluster) start(programs controlplane.Programs, folder string) error {
+	if err := errors.Join(os.RemoveAll(folder), os.MkdirAll(folder, 0o755)); err != nil {
+		return fmt.Errorf("create the folder of cluster %s: %w", c.name, err)
+	}
+	var err error
+	if c.control, err = controlplane.Start(programs, folder, landscape.User); err != nil {
+		return fmt.Errorf("cluster %s: %w", c.name, err)
+	}
+	if c.kubeconfig, err = c.control.Kubeconfig("nodeless", "system:masters"); err != nil {
+		return err
+	}
+	if c.access, err = rig.Connect(c.control.Admin(), kubernetes.ShootScheme); err != nil {
+		return err
+	}
+	c.clientSet, err = gardener.NewShootClient(c.control.Admin())
+	return err
+}
+
+func (e *environment) startControllers(ctx context.Context, c *cluster) error {
+	folder := filepath.Join(e.folder, c.name)
+	kubeconfig := filepath.Join(folder, "admin.kubeconfig")
+	if err := os.WriteFile(kubeconfig, c.kubeconfig, 0o600); err != nil {
+		return fmt.Errorf("write the kubeconfig of kube-controller-manager: %w", err)
+	}
+	ports, err := daemon.FreePorts(1)
+	if err != nil {
+		return err
+	}
+	process, err := daemon.Start(ctx, daemon.Options{
+		Name: controllerManager, Program: e.programs[controllerManager], Folder: folder,
+		Arguments: []string{
+			"--kubeconfig=" + kubeconfig, "--controllers=" + controllers, "--leader-elect=false",
+			"--bind-address=127.0.0.1", "--secure-port=" + ports[0], "--cert-dir=" + folder, "--authentication-skip-lookup",
+		},
+	})
+	if err != nil {
+		return err
+	}
+	e.stop = append(e.stop, process.Stop)
+	return gardener.InstallPriorityClasses(ctx, c.access)
+}
+
+// startSeed starts what runs in the seed's pods on a testbed.
+func (e *environment) startSeed(ctx context.Context, fail func(error)) error {
+	var err error
+	if e.seedAccess, err = rig.Connect(e.seed.control.Admin(), kubernetes.SeedScheme); err != nil {
+		return err
+	}
+	if e.seedClientSet, err = gardener.NewSeedClient(e.seed.control.Admin()); err != nil {
+		return err
+	}
+	arguments, err := landscape.Prepare(ctx, e.seedAccess)
+	if err != nil {
+		return err
+	}
+	if err := gardener.EnsureGardenNamespace(ctx, e.seedAccess); err != nil {
+		return err
+	}
+	resourceManagers, err := watchDeployments(ctx, e, fail)
+	if err != nil {
+		return err
+	}
+	e.stop = append(e.stop, resourceManagers.stop)
+	if err := gardener.SeedResourceManager(resourceManagerName).Deploy(ctx, e.seedAccess); err != nil {
+		return err
+	}
+	go func() { fail(osextension.Run(ctx, e.seed.control.Admin(), "0")) }()
+
+	kubeconfig, err := e.seed.control.Kubeconfig(landscape.User,
+		"system:serviceaccounts", "system:serviceaccounts:"+landscape.ExtensionNamespace)
+	if err != nil {
+		return err
+	}
+	process, err := extension.Start(ctx, extension.Options{
+		Program: e.programs[extensionName], Arguments: arguments, Kubeconfig: kubeconfig,
+		Namespace: landscape.ExtensionNamespace, Folder: e.folder,
+	})
+	if err != nil {
+		return err
+	}
+	e.stop = append(e.stop, process.Stop)
+	return gardener.SeedResourceManager(resourceManagerName).Wait(ctx, e.seedAccess)
+}
+
+// close stops all processes.
+func (e *environment) close() error {
+	var err error
+	for _, stop := range slices.Backward(e.stop) {
+		err = errors.Join(err, stop())
+	}
+	return err
+}

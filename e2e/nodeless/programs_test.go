@@ -1,0 +1,53 @@
+//go:build e2e
+
+package nodeless
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/gardener-extensions/registry-cache/bench/controlplane"
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/command"
+	"github.com/gardener-extensions/registry-cache/kind/gardener"
+	"github.com/gardener-extensions/registry-cache/kind/nodeimage"
+	"github.com/gardener-extensions/registry-cache/kind/progress"
+)
+
+const (
+	apiServer, etcd, controllerManager = "kube-apiserver", "etcd", "kube-controller-manager"
+	extensionName                      = "registry-cache-extension"
+	resourceManagerName                = "gardener-resource-manager"
+)
+
+// programs maps the name of a program to the path of its binary.
+type programs map[string]string
+
+func (p programs) controlPlane() controlplane.Programs {
+	return controlplane.Programs{KubeAPIServer: p[apiServer], Etcd: p[etcd]}
+}
+
+// build builds the programs. Those of Kubernetes are also on nodes and come from the same cache.
+// The others stay in the folder bin, so that go build links only what has changed.
+func build(ctx context.Context) (programs, error) {
+	built, err := nodeimage.Programs(ctx, nodeimage.Options{Progress: progress.New(os.Stderr)}, apiServer, etcd, controllerManager)
+	if err != nil {
+		return nil, err
+	}
+	folder, err := filepath.Abs(filepath.Join("..", "..", "bin"))
+	if err != nil {
+		return nil, fmt.Errorf("find the folder of the binaries: %w", err)
+	}
+	for _, binary := range []struct{ name, source, flags string }{
+		{extensionName, kind.ModulePath + "/cmd/registry-cache-extension", ""},
+		{resourceManagerName, gardener.ResourceManagerPackage, gardener.Ldflags},
+	} {
+		built[binary.name] = filepath.Join(folder, binary.name)
+		if _, err := command.Output(ctx, "go", "build", "-ldflags", binary.flags, "-o", built[binary.name], binary.source); err != nil {
+			return nil, err
+		}
+	}
+	return built, nil
+}
