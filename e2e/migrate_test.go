@@ -27,7 +27,7 @@ func migrate() rig.Scenario {
 	return rig.New("migrate",
 		rig.Prove("alpha and beta are cached, and images of alpha are pulled", func(ctx context.Context, p *rig.Run) {
 			rig.Cached(rig.Alpha, rig.Beta)(ctx, p)
-			before, nodes = p.Identities(ctx, p.Session.Shoot), p.StateOfCaches(ctx)
+			before, nodes = p.Identities(ctx, p.Session.Shoot), p.StateOfCaches(ctx, rig.Alpha, rig.Beta)
 			oldNamespace = namespaceUID(ctx, p)
 			pulls = rig.PullContinuously(ctx, p, rig.Alpha)
 		}),
@@ -53,7 +53,7 @@ func migrate() rig.Scenario {
 
 		rig.Prove("nothing in the shoot was recreated or changed", func(ctx context.Context, p *rig.Run) {
 			p.Unchanged(ctx, p.Session.Shoot, before)
-			if now := p.StateOfCaches(ctx); now != nodes {
+			if now := p.StateOfCaches(ctx, rig.Alpha, rig.Beta); now != nodes {
 				p.Fatalf("caches or nodes changed:\nbefore:\n%s\nafter:\n%s", nodes, now)
 			}
 			p.Evidence("StatefulSets, Services, volumes, pods and hosts.toml unchanged")
