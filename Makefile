@@ -59,7 +59,7 @@ unit: $(PROMTOOL) ## Run the unit tests of all packages
 
 .PHONY: nodeless
 nodeless: bin/nodeless.test ## Run the scenarios that need no node, on API servers as processes (ARGS=-test.run=TestScenarios/two-shoots)
-	@cd e2e/nodeless && exec ../../bin/nodeless.test -test.timeout=8m $(ARGS)
+	@cd e2e/nodeless && exec ../../bin/nodeless.test -test.timeout=15m $(ARGS)
 
 .PHONY: vet
 vet: ## Run go vet, also on the scenarios

@@ -68,9 +68,6 @@ func (e *environment) start(ctx context.Context, fail func(error)) error {
 	e.log = logr.FromSlogHandler(slog.NewTextHandler(file, nil))
 	log.SetLogger(e.log)
 	klog.SetLogger(e.log)
-	if e.programs, err = build(ctx); err != nil {
-		return err
-	}
 	clusters := []*cluster{{name: "seed"}, {name: "shoot"}}
 	var group errgroup.Group
 	for _, c := range clusters {

@@ -26,8 +26,11 @@ import (
 )
 
 const (
-	// runTimeout bounds the whole run. It is below the timeout of the Makefile, which would leave the
-	// processes running.
+	// buildTimeout bounds the build of the programs. Without caches, Kubernetes takes ten minutes on
+	// two cores, and the build of another checkout may have to end first.
+	buildTimeout = 45 * time.Minute
+	// runTimeout bounds the run after the build. With the deletions that may follow it, the run ends
+	// before the timeout of the Makefile, which would leave the processes running.
 	runTimeout = 7 * time.Minute
 	// deletionTimeout bounds the deletion of a scenario's shoot.
 	deletionTimeout = 2 * time.Minute
@@ -56,9 +59,14 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	signaled, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	ctx, expire := context.WithTimeoutCause(ctx, runTimeout, fmt.Errorf("the run took longer than %s", runTimeout))
+	var err error
+	if shared.programs, err = build(signaled); err != nil {
+		fmt.Fprintf(os.Stderr, "nodeless: %v\n", err)
+		return 1
+	}
+	ctx, expire := context.WithTimeoutCause(signaled, runTimeout, fmt.Errorf("the run took longer than %s", runTimeout))
 	defer expire()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -126,6 +134,7 @@ func (e *environment) session(ctx context.Context, t *testing.T, name string) (*
 		if running.Err() == nil { // otherwise the clusters end too
 			if err := e.remove(context.WithoutCancel(ctx), session); err != nil { // the scenario has ended
 				t.Errorf("delete the shoot: %v", err)
+				return // other scenarios would find its caches in the cluster
 			}
 		}
 		e.free <- shoot

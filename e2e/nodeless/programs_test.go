@@ -32,6 +32,8 @@ func (p programs) controlPlane() controlplane.Programs {
 // build builds the programs. Those of Kubernetes are also on nodes and come from the same cache.
 // The others stay in the folder bin, so that go build links only what has changed.
 func build(ctx context.Context) (programs, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, buildTimeout, fmt.Errorf("the build took longer than %s", buildTimeout))
+	defer cancel()
 	built, err := nodeimage.Programs(ctx, nodeimage.Options{Progress: progress.New(os.Stderr)}, apiServer, etcd, controllerManager)
 	if err != nil {
 		return nil, err

@@ -42,7 +42,7 @@ func (p *Run) Refused(ctx context.Context, shoot *gardencorev1beta1.Shoot, words
 	config := shoot.Spec.Extensions[0].ProviderConfig.Raw
 	flow := p.Background(ctx, func(ctx context.Context) error { return p.Session.Testbed.Gardenlet.Reconcile(ctx, shoot) })
 	defer flow.End() // the flow fails as intended; the Extension has the error
-	p.Await(ctx, "the Extension is in Error for the bad config", 30*time.Second, func(ctx context.Context) (bool, string, error) {
+	p.Await(ctx, "the Extension is in Error for the bad config", time.Minute, func(ctx context.Context) (bool, string, error) {
 		extension, err := GetExtension(ctx, p)
 		if err != nil {
 			return false, err.Error(), client.IgnoreNotFound(err)

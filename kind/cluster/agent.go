@@ -17,6 +17,8 @@ const (
 	agentPath = "/kind/registry-cache-testbed-agent"
 	// agentTimeout bounds the start of an agent. A `docker exec` takes seconds on a busy machine.
 	agentTimeout = 30 * time.Second
+	// installTimeout bounds the installation of an agent's program on a node.
+	installTimeout = time.Minute
 	// agentPause is the time between a failed start of an agent and the next attempt. Without this
 	// pause, each command would first wait for another failed start.
 	agentPause = 10 * time.Second

@@ -16,6 +16,7 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/kind/command"
 	"github.com/gardener-extensions/registry-cache/kind/nodeexec"
+	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
 // readAgent returns the program to install on the nodes, or nil if there is none.
@@ -35,6 +36,8 @@ func (n *Node) installAgent(ctx context.Context, program []byte) error {
 	if program == nil {
 		return nil
 	}
+	ctx, cancel := progress.Within(ctx, installTimeout, "the agent is not installed")
+	defer cancel()
 	sum := sha256.Sum256(program)
 	found, err := n.Exec(ctx, "sha256sum", "--", agentPath)
 	if err == nil && strings.HasPrefix(found, hex.EncodeToString(sum[:])+" ") {
