@@ -117,7 +117,7 @@ func checkPrivateCA(t *testing.T, _ client.APIClient, options func(host string) 
 	}
 	pull(t, o, registry, "web:v1")
 	trusting := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: everybodys.Pool(), ServerName: o.Host}}}
-	response, err := trusting.Get("https://" + registry.LocalHTTPS() + "/v2/")
+	response, err := trusting.Get("https://" + registry.localAddress(httpsPort) + "/v2/")
 	if err == nil {
 		_ = response.Body.Close()
 		t.Fatal("trusted with the testbed's CA")

@@ -120,7 +120,7 @@ func mustStart(t *testing.T, o Options) *Registry {
 // pull reads a whole image over HTTPS and trusts only the CA.
 func pull(t *testing.T, o Options, registry *Registry, image string) v1.Image {
 	t.Helper()
-	tag, err := name.NewTag(registry.LocalHTTPS() + "/" + image)
+	tag, err := name.NewTag(registry.localAddress(httpsPort) + "/" + image)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -295,7 +295,7 @@ func brokenOnPurpose(t *testing.T, _ client.APIClient, options func(host string)
 // expectStatus sends a request as containerd would.
 func expectStatus(t *testing.T, node *http.Client, registry *Registry, want int) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+registry.LocalHTTPS()+"/v2/", nil)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+registry.localAddress(httpsPort)+"/v2/", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

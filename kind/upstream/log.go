@@ -15,9 +15,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// logTimeout bounds the wait for requests that are still running when the log is read.
-const logTimeout = 30 * time.Second
-
 // follower reads the output of a container continuously. A long run calls Log hundreds of times for
 // thousands of records. The follower reads each record only once.
 type follower struct {
@@ -34,7 +31,7 @@ type follower struct {
 func (i *instance) Log(ctx context.Context) (accesslog.Records, error) {
 	i.log.mu.Lock()
 	defer i.log.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, logTimeout)
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	mark := rand.Text()
 	if err := get(ctx, i.logAddress(), accesslog.SettlePath+"?"+mark, http.StatusOK); err != nil {

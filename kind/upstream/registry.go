@@ -34,7 +34,11 @@ func Find(ctx context.Context, prefix, host string) (*Registry, error) {
 	if err != nil {
 		return nil, err
 	}
-	return find(ctx, docker, prefix, host)
+	found, err := running(ctx, docker, prefix, hostLabel, host)
+	if err != nil {
+		return nil, err
+	}
+	return &Registry{instance: *found}, nil
 }
 
 // List returns the upstreams of a testbed, running or not, sorted by host name.
@@ -101,17 +105,6 @@ func (r *Registry) access(ctx context.Context) []remote.Option {
 	return options
 }
 
-// LocalHTTPS returns the HTTPS address on localhost. The certificate is also valid for localhost.
-func (r *Registry) LocalHTTPS() string { return r.localAddress(httpsPort) }
-
-func find(ctx context.Context, docker client.APIClient, prefix, host string) (*Registry, error) {
-	found, err := running(ctx, docker, prefix, hostLabel, host)
-	if err != nil {
-		return nil, err
-	}
-	return &Registry{instance: *found}, nil
-}
-
 func running(ctx context.Context, docker client.APIClient, prefix, label, host string) (*instance, error) {
 	found, err := instances(ctx, docker, prefix, label, host)
 	if err != nil {
@@ -166,11 +159,7 @@ func (r *Registries) Get(host string) *Registry {
 func (r *Registries) All() []*Registry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	registries := make([]*Registry, 0, len(r.byHost))
-	for _, host := range slices.Sorted(maps.Keys(r.byHost)) {
-		registries = append(registries, r.byHost[host])
-	}
-	return registries
+	return slices.SortedFunc(maps.Values(r.byHost), func(a, b *Registry) int { return strings.Compare(a.host, b.host) })
 }
 
 // Hosts returns the host names, sorted.
@@ -179,9 +168,6 @@ func (r *Registries) Hosts() []string {
 	defer r.mu.Unlock()
 	return slices.Sorted(maps.Keys(r.byHost))
 }
-
-// describeTimeout bounds the requests of Describe.
-const describeTimeout = 10 * time.Second
 
 // Describe looks up an image by tag or digest and calls the function read with it. From an index it
 // selects the Linux image for this machine's architecture, which the nodes use. The image fetches
@@ -195,7 +181,7 @@ func (r *Registry) Describe(ctx context.Context, repository, identifier string, 
 type Reader func(index *v1.Descriptor, img v1.Image) error
 
 func (r *Registry) describe(ctx context.Context, repository, identifier, architecture string, read Reader) error {
-	ctx, cancel := progress.Within(ctx, describeTimeout, "no answer")
+	ctx, cancel := progress.Within(ctx, 10*time.Second, "no answer")
 	defer cancel()
 	ref, err := r.local(repository, identifier)
 	if err != nil {

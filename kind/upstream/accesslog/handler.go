@@ -72,7 +72,10 @@ func (l *Log) write(record Record) {
 // settle answers when the requests that run now have ended, or with 503 if the client of settle
 // disconnects.
 func (l *Log) settle(w http.ResponseWriter, r *http.Request) {
-	for _, done := range l.snapshot() {
+	l.mu.Lock()
+	running := slices.Collect(maps.Keys(l.running))
+	l.mu.Unlock()
+	for _, done := range running {
 		select {
 		case <-done:
 		case <-r.Context().Done():
@@ -80,12 +83,6 @@ func (l *Log) settle(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-}
-
-func (l *Log) snapshot() []chan struct{} {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Collect(maps.Keys(l.running))
 }
 
 // exchange is a running request.

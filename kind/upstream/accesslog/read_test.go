@@ -22,7 +22,7 @@ func TestReadUntil(t *testing.T) {
 		"nothing but the request": {settle, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			records, err := ReadUntil(strings.NewReader(tc.log), "m1")
+			records, err := NewReader(strings.NewReader(tc.log)).Until("m1")
 			if (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) {
 				t.Fatalf("error %v, want %q", err, tc.err)
 			}

@@ -173,8 +173,3 @@ func (r *Reader) Until(mark string) (Records, error) {
 	}
 	return nil, fmt.Errorf("access log ends before the request %s?%s: %w", SettlePath, mark, io.ErrUnexpectedEOF)
 }
-
-// ReadUntil reads a log from its beginning until the mark, see Reader.Until.
-func ReadUntil(log io.Reader, mark string) (Records, error) {
-	return NewReader(log).Until(mark)
-}

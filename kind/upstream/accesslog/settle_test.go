@@ -33,7 +33,7 @@ func TestSettleWaitsForRunningRequests(t *testing.T) {
 		t.Errorf("settle answered %d", code)
 	}
 	<-ended
-	records, err := ReadUntil(&out, "patient")
+	records, err := NewReader(&out).Until("patient")
 	if err != nil || len(records) != 1 || records[0].Repository != "slow" {
 		t.Errorf("records before the mark: %v, %v", records, err)
 	}
@@ -79,7 +79,7 @@ func TestHold(t *testing.T) {
 	if code := settle(t.Context(), "ended"); code != http.StatusOK {
 		t.Errorf("settle answered %d", code)
 	}
-	records, err := ReadUntil(&out, "ended")
+	records, err := NewReader(&out).Until("ended")
 	if err != nil || len(records) != 1 || len(records[0].Faults) != 2 {
 		t.Errorf("records %+v, %v", records, err)
 	}

@@ -13,9 +13,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// dialTimeout bounds the time to connect to the target.
-const dialTimeout = 10 * time.Second
-
 // proxy answers the two kinds of proxy requests (RFC 9110, 3.7 and 9.3.6).
 type proxy struct {
 	ctx     context.Context // of the tunnels, which outlive their requests
@@ -27,7 +24,7 @@ type proxy struct {
 // record has the target host, and for http:// URLs also the requested path. A tunnel is recorded
 // when it opens, and its traffic is not recorded. Tunnels are closed when ctx ends.
 func NewHandler(ctx context.Context, records io.Writer) http.Handler {
-	p := &proxy{ctx: ctx, dialer: net.Dialer{Timeout: dialTimeout}}
+	p := &proxy{ctx: ctx, dialer: net.Dialer{Timeout: 10 * time.Second}}
 	p.forward = &httputil.ReverseProxy{
 		// ReverseProxy sends the request to its absolute URL without the headers for the proxy itself.
 		Rewrite: func(r *httputil.ProxyRequest) { r.Out.Host = r.In.Host },

@@ -50,7 +50,7 @@ func start(t *testing.T) (address *url.URL, read func() accesslog.Records) {
 		}
 		_ = response.Body.Close()
 		server.Close() // waits until the record of that request is written
-		all, err := accesslog.ReadUntil(&log.Buffer, "mark")
+		all, err := accesslog.NewReader(&log.Buffer).Until("mark")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -103,17 +103,12 @@ type cut struct {
 }
 
 func (c *cut) Write(p []byte) (int, error) {
-	if int64(len(p)) <= c.left {
-		n, err := c.w.Write(p)
-		c.left -= int64(n)
-		return n, err
-	}
-	n, err := c.w.Write(p[:c.left])
+	n, err := c.w.Write(p[:min(int64(len(p)), c.left)])
 	c.left -= int64(n)
-	if err != nil {
-		return n, err
+	if err == nil && n < len(p) {
+		err = c.end()
 	}
-	return n, c.end()
+	return n, err
 }
 
 // slow limits the rate to the rate of the fault, in bytes per second.

@@ -132,12 +132,11 @@ func (a access) Authorized(r *http.Request, _ ...auth.Access) (*auth.Grant, erro
 	return &auth.Grant{User: auth.UserInfo{Name: "known"}}, nil
 }
 
-type challenge struct{ cause error }
+type challenge struct{ error }
 
 var _ auth.Challenge = challenge{}
 
-func (c challenge) Error() string { return c.cause.Error() }
-func (c challenge) Unwrap() error { return c.cause }
+func (c challenge) Unwrap() error { return c.error }
 
 // SetHeaders implements auth.Challenge.
 func (challenge) SetHeaders(_ *http.Request, w http.ResponseWriter) {

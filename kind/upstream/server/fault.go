@@ -74,16 +74,8 @@ func inject(next http.Handler, all []spec.Fault, path string, r *http.Request) h
 }
 
 func matches(f spec.Fault, r *http.Request) bool {
-	switch f.On {
-	case spec.All:
-		return true
-	case spec.Manifests:
-		return accesslog.KindOf(r) == accesslog.KindManifest
-	case spec.Blobs:
-		return accesslog.KindOf(r) == accesslog.KindBlob
-	default:
-		return false
-	}
+	kind := accesslog.KindOf(r)
+	return f.On == spec.All || f.On == spec.Manifests && kind == accesslog.KindManifest || f.On == spec.Blobs && kind == accesslog.KindBlob
 }
 
 // injection is a fault and the path of the faults file.
@@ -204,10 +196,8 @@ func tlsConfig(faults, key string) *tls.Config {
 			if err != nil {
 				return nil, err
 			}
-			for _, f := range all {
-				if f.Kind == spec.ExpiredTLS {
-					return withKey(f.Certificate, key)
-				}
+			if i := slices.IndexFunc(all, func(f spec.Fault) bool { return f.Kind == spec.ExpiredTLS }); i >= 0 {
+				return withKey(all[i].Certificate, key)
 			}
 			return nil, nil // the server's own
 		},

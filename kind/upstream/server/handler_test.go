@@ -137,7 +137,7 @@ func (u upstream) records(t *testing.T) accesslog.Records {
 	_ = response.Body.Close()
 	u.CloseClientConnections()
 	u.Close()
-	records, err := accesslog.ReadUntil(&u.log.Buffer, t.Name())
+	records, err := accesslog.NewReader(&u.log.Buffer).Until(t.Name())
 	if err != nil {
 		t.Fatal(err)
 	}
