@@ -43,15 +43,8 @@ func installSeed(ctx context.Context, t *kind.Testbed) error {
 	manager := gardener.SeedResourceManager(t.Images[kind.ImageResourceManager].Ref)
 	osExtension := gardener.OSExtension{Image: t.Images[kind.ImageOSExtension].Ref}
 	seed := t.Gardenlet.Seed.Client()
-	err := inOrder(ctx, seed, gardener.InstallCRDs, gardener.InstallSeedPriorityClasses, gardener.EnsureGardenNamespace,
-		manager.Deploy, osExtension.Deploy)
-	if err == nil {
-		err = manager.Wait(ctx, seed)
-	}
-	if err == nil {
-		err = osExtension.Wait(ctx, seed)
-	}
-	return err
+	return inOrder(ctx, seed, gardener.InstallCRDs, gardener.InstallSeedPriorityClasses, gardener.EnsureGardenNamespace,
+		manager.Deploy, osExtension.Deploy, manager.Wait, osExtension.Wait)
 }
 
 // CacheImage returns this repository's image for caches. Up configures the extension to use it.

@@ -82,8 +82,7 @@ func (a Admission) Remove(ctx context.Context, garden kubernetes.Interface) erro
 
 // remove deletes an object and its dependents, and waits until it is gone.
 func remove(ctx context.Context, garden client.Client, object client.Object) error {
-	err := garden.Delete(ctx, object, client.PropagationPolicy(metav1.DeletePropagationForeground))
-	if err != nil {
+	if err := garden.Delete(ctx, object, client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	return kubernetesutils.WaitUntilResourceDeleted(ctx, garden, object, pollInterval)

@@ -173,9 +173,6 @@ func (e Extension) Objects(ctx context.Context, renderer chartrenderer.Interface
 	return objects, nil
 }
 
-// reconcileTimeout bounds how long the extension may take for one Shoot.
-const reconcileTimeout = time.Minute
-
 // Reconcile makes the extension reconcile each of its Extension resources: like gardenlet, it sets
 // the annotation gardener.cloud/operation. Use this after the extension was replaced but no Shoot
 // was changed. Reconcile skips resources that are being deleted, waits up to a minute for each of
@@ -186,14 +183,13 @@ func (e Extension) Reconcile(ctx context.Context, seed client.Client) (int, erro
 		return 0, fmt.Errorf("list the Extensions in the seed: %w", err)
 	}
 	count := 0
-	for i := range extensions.Items {
-		extension := &extensions.Items[i]
+	for _, extension := range extensions.Items {
 		if extension.Spec.Type != e.Name || extension.DeletionTimestamp != nil {
 			continue
 		}
 		count++
-		if err := reconcileOne(ctx, seed, extension); err != nil {
-			return count, fmt.Errorf("extension %s: %w", client.ObjectKeyFromObject(extension), err)
+		if err := reconcileOne(ctx, seed, &extension); err != nil {
+			return count, fmt.Errorf("extension %s: %w", client.ObjectKeyFromObject(&extension), err)
 		}
 	}
 	return count, nil
@@ -212,7 +208,7 @@ func reconcileOne(ctx context.Context, seed client.Client, extension *extensions
 	if err := seed.Patch(ctx, extension, patch); err != nil {
 		return fmt.Errorf("annotate for reconciliation: %w", err)
 	}
-	return Poll(ctx, reconcileTimeout, "not reconciled", func(ctx context.Context) error {
+	return Poll(ctx, time.Minute, "not reconciled", func(ctx context.Context) error {
 		if err := seed.Get(ctx, client.ObjectKeyFromObject(extension), extension); err != nil {
 			return err
 		}

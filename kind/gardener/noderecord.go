@@ -2,14 +2,13 @@ package gardener
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
 
 	nodeagentconfigv1alpha1 "github.com/gardener/gardener/pkg/apis/config/nodeagent/v1alpha1"
+	"github.com/gardener/gardener/pkg/utils"
 )
 
 // Binary is a program with its checksum. NewBinary makes it.
@@ -21,8 +20,7 @@ type Binary struct {
 // NewBinary returns a Binary with this content, which must not change afterwards. For a large
 // program, call NewBinary once per process, because it computes the checksum.
 func NewBinary(data []byte) Binary {
-	sum := sha256.Sum256(data)
-	return Binary{data: data, sum: hex.EncodeToString(sum[:])}
+	return Binary{data: data, sum: utils.ComputeSHA256Hex(data)}
 }
 
 type nodeFile struct {
@@ -92,11 +90,7 @@ func readState(ctx context.Context, node Node, files []nodeFile) (nodeState, err
 
 // outdated returns the files that are missing on the node or have other content there.
 func (s nodeState) outdated(files []nodeFile) []nodeFile {
-	var outdated []nodeFile
-	for _, file := range files {
-		if !slices.Contains(s.lines, file.recordLine()) || !slices.Contains(s.lines, file.sizeLine()) {
-			outdated = append(outdated, file)
-		}
-	}
-	return outdated
+	return slices.DeleteFunc(slices.Clone(files), func(file nodeFile) bool {
+		return slices.Contains(s.lines, file.recordLine()) && slices.Contains(s.lines, file.sizeLine())
+	})
 }

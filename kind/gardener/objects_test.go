@@ -68,7 +68,7 @@ func compareObjects(t *testing.T, name string, objects []client.Object) {
 }
 
 var (
-	shootManager = ShootResourceManager("shoot--local--local", "test/manager:1", []byte("a kubeconfig"))
+	shootManager = ResourceManager{Namespace: "shoot--local--local", Image: "test/manager:1", TargetKubeconfig: []byte("a kubeconfig")}
 	seedManager  = SeedResourceManager("test/manager:1")
 )
 
@@ -86,7 +86,7 @@ func TestResourceManagerObjects(t *testing.T) {
 
 func TestResourceManagerRollsOutWhenItsTargetChanges(t *testing.T) {
 	checksum := func(kubeconfig string) string {
-		manager := ShootResourceManager("ns", "image", []byte(kubeconfig))
+		manager := ResourceManager{Namespace: "ns", Image: "image", TargetKubeconfig: []byte(kubeconfig)}
 		config, err := manager.config()
 		if err != nil {
 			t.Fatal(err)

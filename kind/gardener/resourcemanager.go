@@ -32,9 +32,6 @@ const (
 
 	configKey, kubeconfigKey             = "config.yaml", "kubeconfig"
 	webhookPort, healthPort, metricsPort = 10250, 8081, 8080
-
-	// syncPeriod is gardenlet's setting for gardener-resource-manager.
-	syncPeriod = time.Minute
 )
 
 // ResourceManager is a gardener-resource-manager for one class of ManagedResources and one target.
@@ -59,11 +56,6 @@ func SeedResourceManager(image string) ResourceManager {
 	return ResourceManager{Namespace: GardenNamespace, Image: image, Class: v1beta1constants.SeedResourceManagerClass}
 }
 
-// ShootResourceManager returns the resource manager of the shoot with this namespace.
-func ShootResourceManager(namespace, image string, shootKubeconfig []byte) ResourceManager {
-	return ResourceManager{Namespace: namespace, Image: image, TargetKubeconfig: shootKubeconfig}
-}
-
 // Deploy creates or updates everything that the resource manager needs. The namespace must exist.
 // The serving certificate is generated once and then kept.
 func (r ResourceManager) Deploy(ctx context.Context, seed client.Client) error {
@@ -81,7 +73,7 @@ func (r ResourceManager) Deploy(ctx context.Context, seed client.Client) error {
 }
 
 // Wait waits up to two minutes until the resource manager has rolled out and is available.
-func (r ResourceManager) Wait(ctx context.Context, seed client.Reader) error {
+func (r ResourceManager) Wait(ctx context.Context, seed client.Client) error {
 	return waitForDeployment(ctx, seed, client.ObjectKey{Namespace: r.Namespace, Name: resourceManagerName})
 }
 
@@ -214,7 +206,7 @@ func (r ResourceManager) meta(name string) metav1.ObjectMeta {
 // config returns the configuration file. It enables only the controllers that cannot be disabled
 // (managed resources, their health and progress): extensions need none of the others.
 func (r ResourceManager) config() ([]byte, error) {
-	period := &metav1.Duration{Duration: syncPeriod}
+	period := &metav1.Duration{Duration: time.Minute} // as gardenlet sets it
 	config := &resourcemanagerconfigv1alpha1.ResourceManagerConfiguration{
 		TypeMeta: metav1.TypeMeta{
 			APIVersion: resourcemanagerconfigv1alpha1.SchemeGroupVersion.String(), Kind: "ResourceManagerConfiguration",

@@ -147,14 +147,13 @@ func requeuePending(ctx context.Context, seed client.Client, namespace string) e
 		return err
 	}
 	var errs []error
-	for i := range resources.Items {
-		mr := &resources.Items[i]
-		if !deletionPending(mr) {
+	for _, mr := range resources.Items {
+		if !deletionPending(&mr) {
 			continue
 		}
 		patch := client.MergeFrom(mr.DeepCopy())
 		metav1.SetMetaDataAnnotation(&mr.ObjectMeta, v1beta1constants.GardenerOperation, v1beta1constants.GardenerOperationReconcile)
-		errs = append(errs, seed.Patch(ctx, mr, patch))
+		errs = append(errs, seed.Patch(ctx, &mr, patch))
 	}
 	return errors.Join(errs...)
 }

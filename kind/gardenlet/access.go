@@ -24,7 +24,7 @@ func (o *shootOperation) deployShootAccess(ctx context.Context) error {
 }
 
 func (o *shootOperation) writeShootAccess(ctx context.Context, stopped bool) (err error) {
-	kubeconfig := o.shootKubeconfig
+	kubeconfig := o.gardenlet.ShootKubeconfig
 	if stopped {
 		if kubeconfig, err = unreachable(kubeconfig); err != nil {
 			return err

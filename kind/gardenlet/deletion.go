@@ -11,23 +11,22 @@ func deleteGraph(t tasks) *flow.Graph {
 	nodes := g.unless(t.workerless)
 	worker := nodes.deploy("Destroying shoot workers", t.destroyWorker, connected)
 	workerGone := nodes.wait("Waiting until shoot worker nodes have been terminated", t.waitUntilWorkerGone, worker)
-	configs := nodes.deploy("Deleting operating system config resources", t.destroyOperatingSystemConfig, workerGone)
-	configsGone := nodes.wait("Waiting until all operating system config resources are deleted",
-		t.waitUntilOperatingSystemConfigDeleted, configs)
+	configs := nodes.deploy("Deleting operating system config resources", t.configs.Destroy, workerGone)
+	configsGone := nodes.wait("Waiting until all operating system config resources are deleted", t.configs.WaitCleanup, configs)
 	resources := g.deploy("Deleting managed resources", t.deleteManagedResources, workerGone)
 	resourcesGone := g.wait("Waiting until managed resources have been deleted",
 		t.waitUntilManagedResourcesDeleted.Timeout(resourcesTimeout), resources)
 
-	extensions := g.deploy("Deleting extension resources before kube-apiserver", t.destroyExtensionsBeforeKAPI, configsGone, resourcesGone)
+	extensions := g.deploy("Deleting extension resources before kube-apiserver", t.extensions.DestroyBeforeKubeAPIServer, configsGone, resourcesGone)
 	extensionsGone := g.wait("Waiting until extension resources that should be handled before kube-apiserver have been deleted",
-		t.waitUntilExtensionsBeforeKAPIDeleted, extensions)
-	stale := g.deploy("Deleting stale extension resources", t.deleteStaleExtensions, resourcesGone)
-	staleGone := g.wait("Waiting until all stale extension resources have been deleted", t.waitUntilStaleExtensionsDeleted, stale)
+		t.extensions.WaitCleanupBeforeKubeAPIServer, extensions)
+	stale := g.deploy("Deleting stale extension resources", t.extensions.DeleteStaleResources, resourcesGone)
+	staleGone := g.wait("Waiting until all stale extension resources have been deleted", t.extensions.WaitCleanupStaleResources, stale)
 	leftoversGone := g.wait("Waiting until shoot managed resources have been deleted",
 		t.waitUntilShootManagedResourcesDeleted.Timeout(leftoverTimeout), configsGone, resourcesGone, extensionsGone, staleGone)
-	afterKAPI := g.deploy("Deleting extension resources after kube-apiserver", t.destroyExtensionsAfterKAPI, leftoversGone)
+	afterKAPI := g.deploy("Deleting extension resources after kube-apiserver", t.extensions.DestroyAfterKubeAPIServer, leftoversGone)
 	afterKAPIGone := g.wait("Waiting until extension resources that should be handled after kube-apiserver have been deleted",
-		t.waitUntilExtensionsAfterKAPIDeleted, afterKAPI)
+		t.extensions.WaitCleanupAfterKubeAPIServer, afterKAPI)
 
 	managerGone := g.deploy("Destroying gardener-resource-manager", t.destroyResourceManager, afterKAPIGone)
 	referencedGone := g.deploy("Deleting referenced resources", t.destroyReferencedResources, afterKAPIGone)
@@ -67,30 +66,30 @@ func migrateGraph(t tasks) *flow.Graph {
 	resourcesGone := g.wait("Waiting until ManagedResources are deleted",
 		t.waitUntilManagedResourcesDeleted.Timeout(resourcesTimeout), resources)
 	nodes := g.unless(t.workerless)
-	configs := nodes.wait("Migrating extension resources", t.migrateOperatingSystemConfig, resourcesGone)
-	configsMigrated := nodes.wait("Waiting until extension resources have been migrated", t.waitUntilOperatingSystemConfigMigrated, configs)
-	extensions := g.wait("Migrating extensions before kube-apiserver", t.migrateExtensionsBeforeKAPI, resourcesGone)
+	configs := nodes.wait("Migrating extension resources", t.configs.Migrate, resourcesGone)
+	configsMigrated := nodes.wait("Waiting until extension resources have been migrated", t.configs.WaitMigrate, configs)
+	extensions := g.wait("Migrating extensions before kube-apiserver", t.extensions.MigrateBeforeKubeAPIServer, resourcesGone)
 	extensionsMigrated := g.wait("Waiting until extensions that should be handled before kube-apiserver have been migrated",
-		t.waitUntilExtensionsBeforeKAPIMigrated, extensions)
+		t.extensions.WaitMigrateBeforeKubeAPIServer, extensions)
 	// Like gardenlet, wait only for operating system configs: extensions have saved their state.
 	saved := g.wait("Persisting ShootState in garden cluster", t.persistShootState, configsMigrated)
 
-	configsDeleted := nodes.wait("Deleting extension resources from the Shoot namespace", t.destroyOperatingSystemConfig, saved)
-	configsGone := nodes.wait("Waiting until extension resources have been deleted", t.waitUntilOperatingSystemConfigDeleted, configsDeleted)
-	extensionsDeleted := g.wait("Deleting extensions before kube-apiserver", t.destroyExtensionsBeforeKAPI, configsGone, extensionsMigrated)
+	configsDeleted := nodes.wait("Deleting extension resources from the Shoot namespace", t.configs.Destroy, saved)
+	configsGone := nodes.wait("Waiting until extension resources have been deleted", t.configs.WaitCleanup, configsDeleted)
+	extensionsDeleted := g.wait("Deleting extensions before kube-apiserver", t.extensions.DestroyBeforeKubeAPIServer, configsGone, extensionsMigrated)
 	extensionsGone := g.wait("Waiting until extensions that should be handled before kube-apiserver have been deleted",
-		t.waitUntilExtensionsBeforeKAPIDeleted, extensionsDeleted)
-	stale := g.wait("Deleting stale extensions", t.deleteStaleExtensions, configsMigrated)
-	staleGone := g.wait("Waiting until all stale extensions have been deleted", t.waitUntilStaleExtensionsDeleted, stale)
+		t.extensions.WaitCleanupBeforeKubeAPIServer, extensionsDeleted)
+	stale := g.wait("Deleting stale extensions", t.extensions.DeleteStaleResources, configsMigrated)
+	staleGone := g.wait("Waiting until all stale extensions have been deleted", t.extensions.WaitCleanupStaleResources, stale)
 	leftoversGone := g.wait("Waiting until shoot managed resources have been deleted",
 		t.waitUntilShootManagedResourcesDeleted.Timeout(leftoverTimeout), configsGone, extensionsGone, staleGone)
 
-	afterKAPI := g.wait("Migrating extensions after kube-apiserver", t.migrateExtensionsAfterKAPI, leftoversGone)
+	afterKAPI := g.wait("Migrating extensions after kube-apiserver", t.extensions.MigrateAfterKubeAPIServer, leftoversGone)
 	afterKAPIMigrated := g.wait("Waiting until extensions that should be handled after kube-apiserver have been migrated",
-		t.waitUntilExtensionsAfterKAPIMigrated, afterKAPI)
-	afterKAPIDeleted := g.wait("Deleting extensions after kube-apiserver", t.destroyExtensionsAfterKAPI, afterKAPIMigrated)
+		t.extensions.WaitMigrateAfterKubeAPIServer, afterKAPI)
+	afterKAPIDeleted := g.wait("Deleting extensions after kube-apiserver", t.extensions.DestroyAfterKubeAPIServer, afterKAPIMigrated)
 	g.deleteNamespace(t, g.wait("Waiting until extensions that should be handled after kube-apiserver have been deleted",
-		t.waitUntilExtensionsAfterKAPIDeleted, afterKAPIDeleted))
+		t.extensions.WaitCleanupAfterKubeAPIServer, afterKAPIDeleted))
 	return g.Graph
 }
 

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/gardener/gardener/pkg/component/extensions/extension"
+	"github.com/gardener/gardener/pkg/component/extensions/operatingsystemconfig"
 	"github.com/gardener/gardener/pkg/utils/flow"
 )
 
@@ -37,6 +39,8 @@ func (j *journal) task(name string) flow.TaskFn {
 // tasks returns tasks that do nothing but record that they ran.
 func (j *journal) tasks() tasks {
 	return tasks{
+		extensions: journalExtensions{journal: j}, configs: journalConfigs{journal: j},
+
 		deployNamespace:                       j.task("deployNamespace"),
 		deleteNamespace:                       j.task("deleteNamespace"),
 		waitUntilNamespaceDeleted:             j.task("waitUntilNamespaceDeleted"),
@@ -47,21 +51,9 @@ func (j *journal) tasks() tasks {
 		destroyResourceManager:                j.task("destroyResourceManager"),
 		deployShootAccess:                     j.task("deployShootAccess"),
 		deployExtensionsBeforeKAPI:            j.task("deployExtensionsBeforeKAPI"),
-		waitUntilExtensionsBeforeKAPIReady:    j.task("waitUntilExtensionsBeforeKAPIReady"),
 		deployExtensions:                      j.task("deployExtensions"),
-		waitUntilExtensionsReady:              j.task("waitUntilExtensionsReady"),
 		deployExtensionsAfterWorker:           j.task("deployExtensionsAfterWorker"),
-		waitUntilExtensionsAfterWorkerReady:   j.task("waitUntilExtensionsAfterWorkerReady"),
-		deleteStaleExtensions:                 j.task("deleteStaleExtensions"),
-		waitUntilStaleExtensionsDeleted:       j.task("waitUntilStaleExtensionsDeleted"),
-		destroyExtensionsBeforeKAPI:           j.task("destroyExtensionsBeforeKAPI"),
-		waitUntilExtensionsBeforeKAPIDeleted:  j.task("waitUntilExtensionsBeforeKAPIDeleted"),
-		destroyExtensionsAfterKAPI:            j.task("destroyExtensionsAfterKAPI"),
-		waitUntilExtensionsAfterKAPIDeleted:   j.task("waitUntilExtensionsAfterKAPIDeleted"),
 		deployOperatingSystemConfig:           j.task("deployOperatingSystemConfig"),
-		waitUntilOperatingSystemConfigReady:   j.task("waitUntilOperatingSystemConfigReady"),
-		destroyOperatingSystemConfig:          j.task("destroyOperatingSystemConfig"),
-		waitUntilOperatingSystemConfigDeleted: j.task("waitUntilOperatingSystemConfigDeleted"),
 		deployNodeAgentResources:              j.task("deployNodeAgentResources"),
 		waitUntilOperatingSystemConfigApplied: j.task("waitUntilOperatingSystemConfigApplied"),
 		deployWorker:                          j.task("deployWorker"),
@@ -73,25 +65,109 @@ func (j *journal) tasks() tasks {
 		waitUntilShootManagedResourcesDeleted: j.task("waitUntilShootManagedResourcesDeleted"),
 		deleteCluster:                         j.task("deleteCluster"),
 
-		hibernateControlPlane:                      j.task("hibernateControlPlane"),
-		deleteStaleOperatingSystemConfig:           j.task("deleteStaleOperatingSystemConfig"),
-		waitUntilStaleOperatingSystemConfigDeleted: j.task("waitUntilStaleOperatingSystemConfigDeleted"),
-		keepManagedResources:                       j.task("keepManagedResources"),
-		persistShootState:                          j.task("persistShootState"),
-		deleteShootState:                           j.task("deleteShootState"),
-		migrateOperatingSystemConfig:               j.task("migrateOperatingSystemConfig"),
-		waitUntilOperatingSystemConfigMigrated:     j.task("waitUntilOperatingSystemConfigMigrated"),
-		migrateExtensionsBeforeKAPI:                j.task("migrateExtensionsBeforeKAPI"),
-		waitUntilExtensionsBeforeKAPIMigrated:      j.task("waitUntilExtensionsBeforeKAPIMigrated"),
-		migrateExtensionsAfterKAPI:                 j.task("migrateExtensionsAfterKAPI"),
-		waitUntilExtensionsAfterKAPIMigrated:       j.task("waitUntilExtensionsAfterKAPIMigrated"),
-		deleteExtensionObjects:                     j.task("deleteExtensionObjects"),
-		waitUntilExtensionObjectsDeleted:           j.task("waitUntilExtensionObjectsDeleted"),
-		dropManagedResources:                       j.task("dropManagedResources"),
-		forceDeleteManagedResources:                j.task("forceDeleteManagedResources"),
-		waitUntilAllManagedResourcesDeleted:        j.task("waitUntilAllManagedResourcesDeleted"),
-		deleteKubernetesResources:                  j.task("deleteKubernetesResources"),
+		hibernateControlPlane:               j.task("hibernateControlPlane"),
+		keepManagedResources:                j.task("keepManagedResources"),
+		persistShootState:                   j.task("persistShootState"),
+		deleteShootState:                    j.task("deleteShootState"),
+		deleteExtensionObjects:              j.task("deleteExtensionObjects"),
+		waitUntilExtensionObjectsDeleted:    j.task("waitUntilExtensionObjectsDeleted"),
+		dropManagedResources:                j.task("dropManagedResources"),
+		forceDeleteManagedResources:         j.task("forceDeleteManagedResources"),
+		waitUntilAllManagedResourcesDeleted: j.task("waitUntilAllManagedResourcesDeleted"),
+		deleteKubernetesResources:           j.task("deleteKubernetesResources"),
 	}
+}
+
+// journalExtensions and journalConfigs record the calls of gardenlet's components.
+type (
+	journalExtensions struct {
+		extension.Interface
+		journal *journal
+	}
+	journalConfigs struct {
+		operatingsystemconfig.Interface
+		journal *journal
+	}
+)
+
+func (c journalExtensions) WaitBeforeKubeAPIServer(ctx context.Context) error {
+	return c.journal.task("waitUntilExtensionsBeforeKAPIReady")(ctx)
+}
+
+func (c journalExtensions) WaitAfterKubeAPIServer(ctx context.Context) error {
+	return c.journal.task("waitUntilExtensionsReady")(ctx)
+}
+
+func (c journalExtensions) WaitAfterWorker(ctx context.Context) error {
+	return c.journal.task("waitUntilExtensionsAfterWorkerReady")(ctx)
+}
+
+func (c journalExtensions) DeleteStaleResources(ctx context.Context) error {
+	return c.journal.task("deleteStaleExtensions")(ctx)
+}
+
+func (c journalExtensions) WaitCleanupStaleResources(ctx context.Context) error {
+	return c.journal.task("waitUntilStaleExtensionsDeleted")(ctx)
+}
+
+func (c journalExtensions) DestroyBeforeKubeAPIServer(ctx context.Context) error {
+	return c.journal.task("destroyExtensionsBeforeKAPI")(ctx)
+}
+
+func (c journalExtensions) WaitCleanupBeforeKubeAPIServer(ctx context.Context) error {
+	return c.journal.task("waitUntilExtensionsBeforeKAPIDeleted")(ctx)
+}
+
+func (c journalExtensions) DestroyAfterKubeAPIServer(ctx context.Context) error {
+	return c.journal.task("destroyExtensionsAfterKAPI")(ctx)
+}
+
+func (c journalExtensions) WaitCleanupAfterKubeAPIServer(ctx context.Context) error {
+	return c.journal.task("waitUntilExtensionsAfterKAPIDeleted")(ctx)
+}
+
+func (c journalExtensions) MigrateBeforeKubeAPIServer(ctx context.Context) error {
+	return c.journal.task("migrateExtensionsBeforeKAPI")(ctx)
+}
+
+func (c journalExtensions) WaitMigrateBeforeKubeAPIServer(ctx context.Context) error {
+	return c.journal.task("waitUntilExtensionsBeforeKAPIMigrated")(ctx)
+}
+
+func (c journalExtensions) MigrateAfterKubeAPIServer(ctx context.Context) error {
+	return c.journal.task("migrateExtensionsAfterKAPI")(ctx)
+}
+
+func (c journalExtensions) WaitMigrateAfterKubeAPIServer(ctx context.Context) error {
+	return c.journal.task("waitUntilExtensionsAfterKAPIMigrated")(ctx)
+}
+
+func (c journalConfigs) Wait(ctx context.Context) error {
+	return c.journal.task("waitUntilOperatingSystemConfigReady")(ctx)
+}
+
+func (c journalConfigs) Destroy(ctx context.Context) error {
+	return c.journal.task("destroyOperatingSystemConfig")(ctx)
+}
+
+func (c journalConfigs) WaitCleanup(ctx context.Context) error {
+	return c.journal.task("waitUntilOperatingSystemConfigDeleted")(ctx)
+}
+
+func (c journalConfigs) DeleteStaleResources(ctx context.Context) error {
+	return c.journal.task("deleteStaleOperatingSystemConfig")(ctx)
+}
+
+func (c journalConfigs) WaitCleanupStaleResources(ctx context.Context) error {
+	return c.journal.task("waitUntilStaleOperatingSystemConfigDeleted")(ctx)
+}
+
+func (c journalConfigs) Migrate(ctx context.Context) error {
+	return c.journal.task("migrateOperatingSystemConfig")(ctx)
+}
+
+func (c journalConfigs) WaitMigrate(ctx context.Context) error {
+	return c.journal.task("waitUntilOperatingSystemConfigMigrated")(ctx)
 }
 
 // checkOrder checks that the flow runs the tasks of each chain in this order, and that no task runs

@@ -15,16 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// PutSecret creates an immutable Secret in the shoot's project namespace of the garden, or replaces
-// it. WithSecret makes a shoot refer to the Secret; the next flow copies it to the seed.
-func (g *Gardenlet) PutSecret(ctx context.Context, name string, data map[string][]byte) error {
-	return g.StoreSecret(ctx, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: name}, Type: corev1.SecretTypeOpaque, Immutable: ptr.To(true), Data: data,
-	})
-}
-
-// StoreSecret stores a user's Secret like PutSecret. The stored Secret has the same name, labels,
-// annotations, type, immutability and data, but not the same namespace.
+// StoreSecret creates or replaces a user's Secret in the shoot's project namespace of the garden.
+// The stored Secret has the same name, labels, annotations, type, immutability and data. WithSecret
+// makes a shoot refer to it; the next flow copies it to the seed.
 func (g *Gardenlet) StoreSecret(ctx context.Context, wanted *corev1.Secret) error {
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{

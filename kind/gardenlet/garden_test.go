@@ -7,6 +7,7 @@ import (
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -68,17 +69,22 @@ func TestSecretOfAUser(t *testing.T) {
 	}
 }
 
+// secret returns an immutable Secret as a user could store it in the garden.
+func secret(name string, data map[string][]byte) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, Type: corev1.SecretTypeOpaque, Immutable: ptr.To(true), Data: data}
+}
+
 func TestCheckReferences(t *testing.T) {
 	g := testGardenlet()
 	shoot := WithSecret(WithSecret(Shoot(), "a", "login"), "b", "bundle")
 	shoot.Spec.Resources = append(shoot.Spec.Resources, gardencorev1beta1.NamedResourceReference{Name: "c"})
-	if err := g.PutSecret(t.Context(), "login", nil); err != nil {
+	if err := g.StoreSecret(t.Context(), secret("login", nil)); err != nil {
 		t.Fatal(err)
 	}
 	if err := g.CheckReferences(t.Context(), shoot); err == nil || !strings.HasPrefix(err.Error(), "spec.resources[1]: Secret bundle not found") {
 		t.Errorf("error %v", err)
 	}
-	if err := g.PutSecret(t.Context(), "bundle", nil); err != nil {
+	if err := g.StoreSecret(t.Context(), secret("bundle", nil)); err != nil {
 		t.Fatal(err)
 	}
 	if err := g.CheckReferences(t.Context(), shoot); err != nil {

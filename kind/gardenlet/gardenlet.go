@@ -21,15 +21,14 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 )
 
-// DefaultAttempts is how many times a failing flow is run.
-const DefaultAttempts = 3
-
-// firstPause is the pause before the second run of a failed flow. Then the pause doubles each time.
-const firstPause = 2 * time.Second
+const (
+	attempts = 3 // how many times a failing flow is run
+	// firstPause is the pause before the second run of a failed flow. Then the pause doubles.
+	firstPause = 2 * time.Second
+)
 
 // Gardenlet drives a shoot. It is stateless: flows read the result of earlier flows from the
-// Cluster resource in the seed. It may be copied, for example to change Attempts. Only one flow may
-// run at a time.
+// Cluster resource in the seed. Only one flow may run at a time.
 type Gardenlet struct {
 	// Name is the name of its shoot. Flows refuse other shoots.
 	Name string
@@ -48,8 +47,6 @@ type Gardenlet struct {
 	// IPFamilies are the IP families of the shoot's cluster, the primary one first. Empty means the
 	// families in the Shoot.
 	IPFamilies []gardencorev1beta1.IPFamily
-	// Attempts is how many times a failing flow is run. 0 means DefaultAttempts.
-	Attempts int
 	// Log receives the logs of gardener's components. The zero value discards them.
 	Log logr.Logger
 
@@ -57,9 +54,9 @@ type Gardenlet struct {
 	pause time.Duration
 }
 
-// run runs the flow of p until it succeeds, must not be retried, or has failed g.Attempts times.
+// run runs the flow of p until it succeeds, must not be retried, or has failed attempts times.
 func (g *Gardenlet) run(ctx context.Context, shoot *gardencorev1beta1.Shoot, p process) error {
-	backoff := wait.Backoff{Duration: cmp.Or(g.pause, firstPause), Factor: 2, Steps: cmp.Or(g.Attempts, DefaultAttempts)}
+	backoff := wait.Backoff{Duration: cmp.Or(g.pause, firstPause), Factor: 2, Steps: attempts}
 	var flowErr error
 	err := wait.ExponentialBackoffWithContext(ctx, backoff, func(ctx context.Context) (bool, error) {
 		flowErr = g.runOnce(ctx, shoot, p)
@@ -115,7 +112,7 @@ type process struct {
 // has applied its operating system config. Machines that an earlier flow stopped start as new
 // ones. A shoot with spec.hibernation.enabled is hibernated, see Hibernate.
 //
-// Like gardenlet, Reconcile retries a failed flow with exponential backoff, up to Attempts runs. It
+// Like gardenlet, Reconcile retries a failed flow with exponential backoff, up to three runs. It
 // does not retry if ctx ends or an error has a code that gardenlet does not retry, such as
 // ERR_CONFIGURATION_PROBLEM. The error names each failed task of the last run.
 func (g *Gardenlet) Reconcile(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {

@@ -166,8 +166,8 @@ func TestOperatingSystemConfigs(t *testing.T) {
 		if config.Spec.Type != "kind" || len(config.Spec.Units) > 0 || len(config.Spec.Files) > 0 || config.Spec.CRIConfig != nil {
 			t.Errorf("config %s would change what belongs to kind: %+v", config.Name, config.Spec)
 		}
-		if !strings.HasPrefix(config.Name, o.workers.secretName()+"-") {
-			t.Errorf("config %s does not belong to secret %s", config.Name, o.workers.secretName())
+		if !strings.HasPrefix(config.Name, workers{o}.secretName()+"-") {
+			t.Errorf("config %s does not belong to secret %s", config.Name, workers{o}.secretName())
 		}
 	}
 }
@@ -207,13 +207,12 @@ func TestRunRetries(t *testing.T) {
 		want     string
 	}{
 		"succeeds at once":              {nil, 1, ""},
-		"gives up after its attempts":   {[]error{errors.New("one"), errors.New("two"), errors.New("three")}, 2, "two"},
+		"gives up after its attempts":   {[]error{errors.New("one"), errors.New("two"), errors.New("three"), errors.New("four")}, 3, "three"},
 		"does not retry what is not ok": {[]error{configurationProblem, errors.New("two")}, 1, "bad config"},
 		"succeeds after a failure":      {[]error{errors.New("one")}, 2, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := testGardenlet()
-			g.Attempts = 2
 			runs := 0
 			err := g.run(t.Context(), Shoot(), process{newGraph: func(tasks) *flow.Graph {
 				graph := flow.NewGraph("test")
@@ -299,7 +298,7 @@ func TestWorkers(t *testing.T) {
 	}
 	for label, want := range map[string]string{
 		"worker.gardener.cloud/pool":                            WorkerPool,
-		"worker.gardener.cloud/gardener-node-agent-secret-name": o.workers.secretName(),
+		"worker.gardener.cloud/gardener-node-agent-secret-name": workers{o}.secretName(),
 	} {
 		if got := poolNode.Labels[label]; got != want || want == "" {
 			t.Errorf("label %s is %q, want %q", label, got, want)

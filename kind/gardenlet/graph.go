@@ -37,7 +37,7 @@ func reconcileGraph(t tasks) *flow.Graph {
 	referenced := g.deploy("Deploying referenced resources", t.deployReferencedResources, namespace)
 	beforeKAPI := running.deploy("Deploying extension resources before kube-apiserver", t.deployExtensionsBeforeKAPI, referenced)
 	beforeKAPIReady := running.wait("Waiting until extension resources handled before kube-apiserver are ready",
-		t.waitUntilExtensionsBeforeKAPIReady, beforeKAPI)
+		t.extensions.WaitBeforeKubeAPIServer, beforeKAPI)
 	manager := g.deploy("Deploying gardener-resource-manager", t.deployResourceManager, beforeKAPIReady)
 	managerReady := running.wait("Waiting until gardener-resource-manager reports readiness", t.waitUntilResourceManagerReady, manager)
 	connected := g.deploy("Deploying Gardener shoot access resources", t.deployShootAccess, managerReady)
@@ -48,17 +48,17 @@ func reconcileGraph(t tasks) *flow.Graph {
 		deploy = "Hibernating extension resources before kube-apiserver hibernation"
 		wait = "Waiting until extension resources hibernated before kube-apiserver hibernation are ready"
 	}
-	extensionsReady := g.wait(wait, t.waitUntilExtensionsReady, g.deploy(deploy, t.deployExtensions, connected))
+	extensionsReady := g.wait(wait, t.extensions.WaitAfterKubeAPIServer, g.deploy(deploy, t.deployExtensions, connected))
 	workerReady := g.reconcileWorkers(t, g.reconcileOperatingSystemConfigs(t, extensionsReady))
-	stale := g.deploy("Deleting stale extension resources", t.deleteStaleExtensions, connected)
-	running.wait("Waiting until stale extension resources are deleted", t.waitUntilStaleExtensionsDeleted, stale)
+	stale := g.deploy("Deleting stale extension resources", t.extensions.DeleteStaleResources, connected)
+	running.wait("Waiting until stale extension resources are deleted", t.extensions.WaitCleanupStaleResources, stale)
 
 	hibernated := hibernating.wait("Hibernating control plane",
 		t.hibernateControlPlane.RetryUntilTimeout(deployInterval, hibernationTimeout), connected, workerReady, extensionsReady)
 	afterKAPI := hibernating.deploy("Hibernating extension resources after kube-apiserver hibernation",
 		t.deployExtensionsBeforeKAPI, hibernated)
 	hibernating.wait("Waiting until extension resources hibernated after kube-apiserver hibernation are ready",
-		t.waitUntilExtensionsBeforeKAPIReady, afterKAPI)
+		t.extensions.WaitBeforeKubeAPIServer, afterKAPI)
 	return g.Graph
 }
 
@@ -66,11 +66,10 @@ func reconcileGraph(t tasks) *flow.Graph {
 func (g graph) reconcileOperatingSystemConfigs(t tasks, extensionsReady flow.TaskIDer) flow.TaskID {
 	g = g.unless(t.workerless)
 	configs := g.deploy("Deploying operating system specific configuration for shoot workers", t.deployOperatingSystemConfig, extensionsReady)
-	ready := g.wait("Waiting until operating system configurations for worker nodes have been reconciled",
-		t.waitUntilOperatingSystemConfigReady, configs)
-	stale := g.deploy("Delete stale operating system config resources", t.deleteStaleOperatingSystemConfig, configs)
+	ready := g.wait("Waiting until operating system configurations for worker nodes have been reconciled", t.configs.Wait, configs)
+	stale := g.deploy("Delete stale operating system config resources", t.configs.DeleteStaleResources, configs)
 	g.unless(t.hibernated).wait("Waiting until stale operating system config resources are deleted",
-		t.waitUntilStaleOperatingSystemConfigDeleted, stale)
+		t.configs.WaitCleanupStaleResources, stale)
 	return ready
 }
 
@@ -86,6 +85,6 @@ func (g graph) reconcileWorkers(t tasks, configsReady flow.TaskIDer) flow.TaskID
 		t.waitUntilOperatingSystemConfigApplied, workerReady)
 
 	afterWorker := g.deploy("Deploying extension resources after workers", t.deployExtensionsAfterWorker, worker, nodeAgent)
-	g.wait("Waiting until extension resources handled after workers are ready", t.waitUntilExtensionsAfterWorkerReady, afterWorker)
+	g.wait("Waiting until extension resources handled after workers are ready", t.extensions.WaitAfterWorker, afterWorker)
 	return workerReady
 }

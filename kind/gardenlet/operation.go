@@ -34,10 +34,8 @@ import (
 // shootOperation holds what one run of a flow uses: gardenlet's Botanist and the emulated parts.
 type shootOperation struct {
 	*botanist.Botanist
-	workers         workers
+	gardenlet       *Gardenlet
 	resourceManager gardener.ResourceManager
-	// shootKubeconfig is for the shoot while its API server runs.
-	shootKubeconfig []byte
 	// namespaceTerminating means that the shoot's namespace is being deleted.
 	namespaceTerminating bool
 }
@@ -75,8 +73,10 @@ func (g *Gardenlet) prepare(ctx context.Context, shoot *gardencorev1beta1.Shoot,
 			GardenClient: g.Garden, SeedClientSet: g.Seed, ShootClientSet: g.Shoot,
 			Seed: seed, Shoot: shootInfo,
 		}},
-		resourceManager: gardener.ShootResourceManager(shootInfo.ControlPlaneNamespace, g.ResourceManagerImage, g.ShootKubeconfig),
-		shootKubeconfig: g.ShootKubeconfig,
+		resourceManager: gardener.ResourceManager{
+			Namespace: shootInfo.ControlPlaneNamespace, Image: g.ResourceManagerImage, TargetKubeconfig: g.ShootKubeconfig,
+		},
+		gardenlet: g,
 	}
 	o.Shoot.Components.Extensions.Extension, err = o.DefaultExtension(ctx)
 	if err != nil {
@@ -84,7 +84,6 @@ func (g *Gardenlet) prepare(ctx context.Context, shoot *gardencorev1beta1.Shoot,
 	}
 	o.resourceManager.Stopped = o.apiServerStopped()
 	o.useOperatingSystemConfigs()
-	o.workers = g.workers(o)
 	namespace := &corev1.Namespace{}
 	if err := g.Seed.Client().Get(ctx, client.ObjectKey{Name: shootInfo.ControlPlaneNamespace}, namespace); client.IgnoreNotFound(err) != nil {
 		return nil, fmt.Errorf("read the shoot's namespace: %w", err)

@@ -246,7 +246,7 @@ func TestSecretsOfTheGarden(t *testing.T) {
 		t.Errorf("a missing Secret: %v", err)
 	}
 	for _, value := range []string{"one", "two"} {
-		if err := g.PutSecret(t.Context(), "new", map[string][]byte{"password": []byte(value)}); err != nil {
+		if err := g.StoreSecret(t.Context(), secret("new", map[string][]byte{"password": []byte(value)})); err != nil {
 			t.Fatal(err)
 		}
 		if err := deploy(); err != nil {

@@ -6,6 +6,7 @@ import (
 
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	"github.com/gardener/gardener/pkg/component/extensions/extension"
+	"github.com/gardener/gardener/pkg/component/extensions/operatingsystemconfig"
 	"github.com/gardener/gardener/pkg/gardenlet/controller/shoot/shoot"
 	"github.com/gardener/gardener/pkg/gardenlet/operation/botanist"
 	"github.com/gardener/gardener/pkg/utils/flow"
@@ -31,33 +32,20 @@ const (
 
 // tasks are the steps of the flows. Each is gardenlet's function or its emulation.
 type tasks struct {
-	deployNamespace, deleteNamespace, waitUntilNamespaceDeleted            flow.TaskFn
-	deployReferencedResources, destroyReferencedResources                  flow.TaskFn
-	deployResourceManager, waitUntilResourceManagerReady                   flow.TaskFn
-	destroyResourceManager                                                 flow.TaskFn
-	deployShootAccess                                                      flow.TaskFn
-	deployExtensionsBeforeKAPI, waitUntilExtensionsBeforeKAPIReady         flow.TaskFn
-	deployExtensions, waitUntilExtensionsReady                             flow.TaskFn
-	deployExtensionsAfterWorker, waitUntilExtensionsAfterWorkerReady       flow.TaskFn
-	deleteStaleExtensions, waitUntilStaleExtensionsDeleted                 flow.TaskFn
-	destroyExtensionsBeforeKAPI, waitUntilExtensionsBeforeKAPIDeleted      flow.TaskFn
-	destroyExtensionsAfterKAPI, waitUntilExtensionsAfterKAPIDeleted        flow.TaskFn
-	deployOperatingSystemConfig, waitUntilOperatingSystemConfigReady       flow.TaskFn
-	destroyOperatingSystemConfig, waitUntilOperatingSystemConfigDeleted    flow.TaskFn
-	deployNodeAgentResources, waitUntilOperatingSystemConfigApplied        flow.TaskFn
-	deployWorker, waitUntilWorkerReady, destroyWorker, waitUntilWorkerGone flow.TaskFn
-	deleteManagedResources, waitUntilManagedResourcesDeleted               flow.TaskFn
-	waitUntilShootManagedResourcesDeleted                                  flow.TaskFn
-	deleteCluster                                                          flow.TaskFn
+	extensions extension.Interface
+	configs    operatingsystemconfig.Interface
 
-	// Hibernation.
-	hibernateControlPlane                                                        flow.TaskFn
-	deleteStaleOperatingSystemConfig, waitUntilStaleOperatingSystemConfigDeleted flow.TaskFn
-	// Migration and restoration.
-	keepManagedResources, persistShootState, deleteShootState            flow.TaskFn
-	migrateOperatingSystemConfig, waitUntilOperatingSystemConfigMigrated flow.TaskFn
-	migrateExtensionsBeforeKAPI, waitUntilExtensionsBeforeKAPIMigrated   flow.TaskFn
-	migrateExtensionsAfterKAPI, waitUntilExtensionsAfterKAPIMigrated     flow.TaskFn
+	deployNamespace, deleteNamespace, waitUntilNamespaceDeleted                      flow.TaskFn
+	deployReferencedResources, destroyReferencedResources                            flow.TaskFn
+	deployResourceManager, waitUntilResourceManagerReady, destroyResourceManager     flow.TaskFn
+	deployShootAccess, deleteCluster                                                 flow.TaskFn
+	deployExtensionsBeforeKAPI, deployExtensions, deployExtensionsAfterWorker        flow.TaskFn
+	deployOperatingSystemConfig, deployNodeAgentResources                            flow.TaskFn
+	waitUntilOperatingSystemConfigApplied                                            flow.TaskFn
+	deployWorker, waitUntilWorkerReady, destroyWorker, waitUntilWorkerGone           flow.TaskFn
+	deleteManagedResources, waitUntilManagedResourcesDeleted                         flow.TaskFn
+	waitUntilShootManagedResourcesDeleted                                            flow.TaskFn
+	hibernateControlPlane, keepManagedResources, persistShootState, deleteShootState flow.TaskFn
 	// Force-deletion.
 	deleteExtensionObjects, waitUntilExtensionObjectsDeleted       flow.TaskFn
 	dropManagedResources, forceDeleteManagedResources              flow.TaskFn
@@ -73,9 +61,10 @@ type tasks struct {
 // restored, extensions take their state from the ShootState.
 func (o *shootOperation) tasks() tasks {
 	seed, namespace := o.SeedClientSet.Client(), o.Shoot.ControlPlaneNamespace
-	extensions, configs := o.Shoot.Components.Extensions.Extension, o.Shoot.Components.Extensions.OperatingSystemConfig
+	machines := workers{o}
 	cleaner := shoot.NewCleaner(o.Logger, seed, o.GardenClient, namespace)
 	t := tasks{
+		extensions: o.Shoot.Components.Extensions.Extension, configs: o.Shoot.Components.Extensions.OperatingSystemConfig,
 		hibernated: o.Shoot.HibernationEnabled, workerless: o.Shoot.IsWorkerless, terminating: o.namespaceTerminating,
 
 		deployNamespace:               o.DeployControlPlaneNamespace,
@@ -97,37 +86,17 @@ func (o *shootOperation) tasks() tasks {
 		waitUntilManagedResourcesDeleted:      o.WaitUntilManagedResourcesDeleted,
 		waitUntilShootManagedResourcesDeleted: o.WaitUntilShootManagedResourcesDeleted,
 
-		deployExtensionsBeforeKAPI:            o.DeployExtensionsBeforeKubeAPIServer,
-		waitUntilExtensionsBeforeKAPIReady:    extensions.WaitBeforeKubeAPIServer,
-		deployExtensions:                      o.DeployExtensionsAfterKubeAPIServer,
-		waitUntilExtensionsReady:              extensions.WaitAfterKubeAPIServer,
-		deployExtensionsAfterWorker:           o.DeployExtensionsAfterWorker,
-		waitUntilExtensionsAfterWorkerReady:   extensions.WaitAfterWorker,
-		deleteStaleExtensions:                 extensions.DeleteStaleResources,
-		waitUntilStaleExtensionsDeleted:       extensions.WaitCleanupStaleResources,
-		destroyExtensionsBeforeKAPI:           extensions.DestroyBeforeKubeAPIServer,
-		waitUntilExtensionsBeforeKAPIDeleted:  extensions.WaitCleanupBeforeKubeAPIServer,
-		destroyExtensionsAfterKAPI:            extensions.DestroyAfterKubeAPIServer,
-		waitUntilExtensionsAfterKAPIDeleted:   extensions.WaitCleanupAfterKubeAPIServer,
-		migrateExtensionsBeforeKAPI:           extensions.MigrateBeforeKubeAPIServer,
-		waitUntilExtensionsBeforeKAPIMigrated: extensions.WaitMigrateBeforeKubeAPIServer,
-		migrateExtensionsAfterKAPI:            extensions.MigrateAfterKubeAPIServer,
-		waitUntilExtensionsAfterKAPIMigrated:  extensions.WaitMigrateAfterKubeAPIServer,
+		deployExtensionsBeforeKAPI:  o.DeployExtensionsBeforeKubeAPIServer,
+		deployExtensions:            o.DeployExtensionsAfterKubeAPIServer,
+		deployExtensionsAfterWorker: o.DeployExtensionsAfterWorker,
 
-		deployOperatingSystemConfig:                o.DeployOperatingSystemConfig,
-		waitUntilOperatingSystemConfigReady:        configs.Wait,
-		destroyOperatingSystemConfig:               configs.Destroy,
-		waitUntilOperatingSystemConfigDeleted:      configs.WaitCleanup,
-		deleteStaleOperatingSystemConfig:           configs.DeleteStaleResources,
-		waitUntilStaleOperatingSystemConfigDeleted: configs.WaitCleanupStaleResources,
-		migrateOperatingSystemConfig:               configs.Migrate,
-		waitUntilOperatingSystemConfigMigrated:     configs.WaitMigrate,
-		deployNodeAgentResources:                   o.DeployManagedResourceForGardenerNodeAgent,
+		deployOperatingSystemConfig: o.DeployOperatingSystemConfig,
+		deployNodeAgentResources:    o.DeployManagedResourceForGardenerNodeAgent,
 		waitUntilOperatingSystemConfigApplied: func(ctx context.Context) error {
 			return o.WaitUntilOperatingSystemConfigUpdatedForAllWorkerPools(ctx, false)
 		},
-		deployWorker: o.workers.deploy, waitUntilWorkerReady: o.workers.wait,
-		destroyWorker: o.workers.destroy, waitUntilWorkerGone: o.workers.waitCleanup,
+		deployWorker: machines.deploy, waitUntilWorkerReady: machines.wait,
+		destroyWorker: machines.destroy, waitUntilWorkerGone: machines.waitCleanup,
 
 		deleteExtensionObjects:              cleaner.DeleteExtensionObjects,
 		waitUntilExtensionObjectsDeleted:    cleaner.WaitUntilExtensionObjectsDeleted,

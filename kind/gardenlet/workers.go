@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
 	"github.com/gardener/gardener/pkg/utils/flow"
 	gardenerutils "github.com/gardener/gardener/pkg/utils/gardener"
@@ -23,41 +24,21 @@ const machineTimeout = 3 * time.Minute
 
 // workers emulates the Worker resource, its extension, and machine-controller-manager. The machines
 // exist already; they are started and stopped instead of created and deleted.
-type workers struct {
-	shoot    client.Client
-	machines []Machine
-	agent    gardener.NodeAgent
-	labels   func(secretName string) map[string]string
-	// secretName returns the name of the pool's config Secret. Call it after the config was deployed.
-	secretName func() string
+type workers struct{ *shootOperation }
+
+// secretName returns the name of the pool's config Secret. Call it after the config was deployed.
+func (w workers) secretName() string {
+	configs := w.Shoot.Components.Extensions.OperatingSystemConfig.WorkerPoolNameToOperatingSystemConfigsMap()
+	return configs[w.pool().Name].Original.GardenerNodeAgentSecretName
 }
 
-func (g *Gardenlet) workers(o *shootOperation) workers {
-	if o.Shoot.IsWorkerless {
-		return workers{shoot: o.ShootClientSet.Client()}
-	}
-	pool := o.Shoot.GetInfo().Spec.Provider.Workers[0]
-	return workers{
-		shoot:    o.ShootClientSet.Client(),
-		machines: g.Machines,
-		agent: gardener.NodeAgent{
-			Binary: g.NodeAgentBinary, Kubeconfig: g.ShootKubeconfig, KubernetesVersion: o.Shoot.GetInfo().Spec.Kubernetes.Version,
-		},
-		labels: func(secretName string) map[string]string {
-			return gardenerutils.NodeLabelsForWorkerPool(pool, false, secretName, region)
-		},
-		secretName: func() string {
-			configs := o.Shoot.Components.Extensions.OperatingSystemConfig.WorkerPoolNameToOperatingSystemConfigsMap()
-			return configs[pool.Name].Original.GardenerNodeAgentSecretName
-		},
-	}
-}
+func (w workers) pool() gardencorev1beta1.Worker { return w.Shoot.GetInfo().Spec.Provider.Workers[0] }
 
 // deploy starts the machines that do not run, labels their nodes as members of the pool, and
 // installs gardener-node-agent. A real machine has kubelet configuration and user data for this.
 func (w workers) deploy(ctx context.Context) error {
 	return w.forEach(ctx, func(ctx context.Context, machine Machine) error {
-		err := w.shoot.Get(ctx, client.ObjectKey{Name: machine.Name()}, &corev1.Node{})
+		err := w.ShootClientSet.Client().Get(ctx, client.ObjectKey{Name: machine.Name()}, &corev1.Node{})
 		if apierrors.IsNotFound(err) {
 			err = machine.StartMachine(ctx)
 		}
@@ -67,8 +48,10 @@ func (w workers) deploy(ctx context.Context) error {
 		if err := w.labelNode(ctx, machine.Name()); err != nil {
 			return err
 		}
-		agent := w.agent
-		agent.SecretName = w.secretName()
+		agent := gardener.NodeAgent{
+			Binary: w.gardenlet.NodeAgentBinary, Kubeconfig: w.gardenlet.ShootKubeconfig, SecretName: w.secretName(),
+			KubernetesVersion: w.Shoot.GetInfo().Spec.Kubernetes.Version,
+		}
 		return agent.Install(ctx, machine)
 	})
 }
@@ -77,14 +60,14 @@ func (w workers) deploy(ctx context.Context) error {
 func (w workers) labelNode(ctx context.Context, name string) error {
 	return gardener.Poll(ctx, machineTimeout, "the kubelet has not registered its node", func(ctx context.Context) error {
 		node := &corev1.Node{}
-		if err := w.shoot.Get(ctx, client.ObjectKey{Name: name}, node); err != nil {
+		if err := w.ShootClientSet.Client().Get(ctx, client.ObjectKey{Name: name}, node); err != nil {
 			return err
 		}
 		patch := client.MergeFrom(node.DeepCopy())
-		for key, value := range w.labels(w.secretName()) {
+		for key, value := range gardenerutils.NodeLabelsForWorkerPool(w.pool(), false, w.secretName(), region) {
 			metav1.SetMetaDataLabel(&node.ObjectMeta, key, value)
 		}
-		return w.shoot.Patch(ctx, node, patch)
+		return w.ShootClientSet.Client().Patch(ctx, node, patch)
 	})
 }
 
@@ -93,7 +76,7 @@ func (w workers) wait(ctx context.Context) error {
 	return w.forEach(ctx, func(ctx context.Context, machine Machine) error {
 		return gardener.Poll(ctx, machineTimeout, "node is not ready", func(ctx context.Context) error {
 			node := &corev1.Node{}
-			if err := w.shoot.Get(ctx, client.ObjectKey{Name: machine.Name()}, node); err != nil {
+			if err := w.ShootClientSet.Client().Get(ctx, client.ObjectKey{Name: machine.Name()}, node); err != nil {
 				return err
 			}
 			if ready, _ := readiness.Node(node); !ready {
@@ -112,7 +95,7 @@ func (w workers) destroy(ctx context.Context) error {
 			return err
 		}
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: machine.Name()}}
-		if err := w.shoot.Delete(ctx, node); client.IgnoreNotFound(err) != nil {
+		if err := w.ShootClientSet.Client().Delete(ctx, node); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("delete the node: %w", err)
 		}
 		return w.removePods(ctx, machine.Name())
@@ -121,11 +104,11 @@ func (w workers) destroy(ctx context.Context) error {
 
 func (w workers) removePods(ctx context.Context, node string) error {
 	pods := &corev1.PodList{}
-	if err := w.shoot.List(ctx, pods, client.MatchingFields{"spec.nodeName": node}); err != nil {
+	if err := w.ShootClientSet.Client().List(ctx, pods, client.MatchingFields{"spec.nodeName": node}); err != nil {
 		return fmt.Errorf("list the pods of the node: %w", err)
 	}
 	for _, pod := range pods.Items {
-		if err := w.shoot.Delete(ctx, &pod, client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
+		if err := w.ShootClientSet.Client().Delete(ctx, &pod, client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("delete pod %s: %w", client.ObjectKeyFromObject(&pod), err)
 		}
 	}
@@ -136,7 +119,7 @@ func (w workers) removePods(ctx context.Context, node string) error {
 func (w workers) waitCleanup(ctx context.Context) error {
 	return gardener.Poll(ctx, machineTimeout, "machines are not gone", func(ctx context.Context) error {
 		nodes := &corev1.NodeList{}
-		if err := w.shoot.List(ctx, nodes, client.HasLabels{v1beta1constants.LabelWorkerPool}); err != nil {
+		if err := w.ShootClientSet.Client().List(ctx, nodes, client.HasLabels{v1beta1constants.LabelWorkerPool}); err != nil {
 			return err
 		}
 		if len(nodes.Items) > 0 {
@@ -149,7 +132,7 @@ func (w workers) waitCleanup(ctx context.Context) error {
 // forEach calls function do for all machines in parallel. The error names the failed machines.
 func (w workers) forEach(ctx context.Context, do func(context.Context, Machine) error) error {
 	var fns []flow.TaskFn
-	for _, machine := range w.machines {
+	for _, machine := range w.gardenlet.Machines {
 		fns = append(fns, func(ctx context.Context) error {
 			if err := do(ctx, machine); err != nil {
 				return fmt.Errorf("machine %s: %w", machine.Name(), err)
