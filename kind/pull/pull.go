@@ -46,7 +46,7 @@ func Run(ctx context.Context, t *kind.Testbed, options Options) (*Report, error)
 		}
 		report.Add(Attribute(evidence))
 	}
-	report.Judge(cacheAddresses(ctx, t, plan.Image.Host))
+	report.Verdict = report.verdict(cacheAddresses(ctx, t, plan.Image.Host))
 	return report, nil
 }
 

@@ -20,10 +20,8 @@ const (
 	Unknown      Source = "unknown"    // the node got it, and the evidence does not show from where
 )
 
-// Sources returns all sources in the order of reports.
-func Sources() []Source {
-	return []Source{CacheHit, CacheMiss, FromUpstream, FromNode, Missing, Unknown}
-}
+// reportOrder has all sources in the order of reports.
+var reportOrder = []Source{CacheHit, CacheMiss, FromUpstream, FromNode, Missing, Unknown}
 
 // Report is the output of `testbed pull`.
 type Report struct {
@@ -31,7 +29,7 @@ type Report struct {
 	Digest string `json:"digest,omitempty"`
 	Pulls  []Pull `json:"pulls"`
 	Total  Total  `json:"total"`
-	// Verdict says who served the pulls and, if a node bypassed the cache, why. Judge sets it.
+	// Verdict says who served the pulls and, if a node bypassed the cache, why.
 	Verdict string   `json:"verdict,omitempty"`
 	Notes   []string `json:"notes,omitempty"` // the limits of the evidence
 }
@@ -162,9 +160,7 @@ func (r *Report) Err() error {
 // stallSeconds is the duration above which a pull that bypasses the cache counts as stalled.
 const stallSeconds = 5
 
-// Judge sets the verdict. caches are the addresses (<host>:<port>) of the image's caches, or nil.
-func (r *Report) Judge(caches []string) { r.Verdict = r.verdict(caches) }
-
+// verdict returns the Verdict. caches are the addresses (<host>:<port>) of the image's caches, or nil.
 func (r *Report) verdict(caches []string) string {
 	if len(r.Pulls) == 0 {
 		return ""

@@ -41,7 +41,7 @@ func TestVerdict(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			report := NewReport(testImage)
 			report.Add(Findings{Pulls: test.pulls})
-			report.Judge(test.caches)
+			report.Verdict = report.verdict(test.caches)
 			if !strings.Contains(report.Verdict, test.want) || (test.want == "") != (report.Verdict == "") {
 				t.Errorf("%q, want %q", report.Verdict, test.want)
 			}

@@ -77,7 +77,7 @@ func (t Total) write(w io.Writer) {
 	fmt.Fprintf(w, "total: %s, %d failed, %s, %.2fs, slowest %.2fs, %s\n", count(t.Pulls, "pull"), t.Failed,
 		count(t.Fallbacks, "fallback"), t.Seconds, t.Slowest, size(t.Bytes))
 	var parts []string
-	for _, source := range Sources() {
+	for _, source := range reportOrder {
 		if amount := t.Served[source]; amount.Objects > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s (%s)", amount.Objects, source, size(amount.Bytes)))
 		}
