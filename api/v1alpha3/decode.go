@@ -24,21 +24,13 @@ var ErrEmpty = errors.New("is empty")
 // errors that name the field path. apiVersion and kind may be missing. DecodeConfig neither sets
 // defaults nor validates, see SetDefaults and Validate.
 func DecodeConfig(raw []byte) (*RegistryConfig, error) {
-	config := &RegistryConfig{}
-	if err := decode(raw, strictDecoder, "RegistryConfig", config); err != nil {
-		return nil, err
-	}
-	return config, nil
+	return decode(raw, strictDecoder, "RegistryConfig", &RegistryConfig{})
 }
 
 // DecodeStatus decodes the providerStatus of an Extension. Unlike DecodeConfig it ignores unknown
 // fields, because after a rollback an older controller reads what a newer one has written.
 func DecodeStatus(raw []byte) (*RegistryStatus, error) {
-	status := &RegistryStatus{}
-	if err := decode(raw, lenientDecoder, "RegistryStatus", status); err != nil {
-		return nil, err
-	}
-	return status, nil
+	return decode(raw, lenientDecoder, "RegistryStatus", &RegistryStatus{})
 }
 
 var strictDecoder, lenientDecoder = newDecoders()
@@ -50,18 +42,18 @@ func newDecoders() (strict, lenient runtime.Decoder) {
 		serializer.NewCodecFactory(scheme).UniversalDecoder(SchemeGroupVersion)
 }
 
-func decode(raw []byte, decoder runtime.Decoder, kind string, into runtime.Object) error {
+func decode[T runtime.Object](raw []byte, decoder runtime.Decoder, kind string, into T) (none T, err error) {
 	if text := strings.TrimSpace(string(raw)); text == "" || text == "null" {
-		return fmt.Errorf("%s %w", kind, ErrEmpty)
+		return none, fmt.Errorf("%s %w", kind, ErrEmpty)
 	}
 	// The decoder's errors for values of a wrong type have no field path, so check the types first.
 	if errs := checkTypes(raw, into); len(errs) > 0 {
-		return fmt.Errorf("cannot decode %s: %w", kind, errs.ToAggregate())
+		return none, fmt.Errorf("cannot decode %s: %w", kind, errs.ToAggregate())
 	}
 	if err := runtime.DecodeInto(decoder, raw, into); err != nil {
-		return fmt.Errorf("cannot decode %s: %w", kind, err)
+		return none, fmt.Errorf("cannot decode %s: %w", kind, err)
 	}
-	return nil
+	return into, nil
 }
 
 // quotedField matches an error of the strict decoder, such as: unknown field "caches[0].upstrem".
@@ -122,21 +114,16 @@ func checkValue(raw json.RawMessage, typ reflect.Type, path *field.Path) field.E
 	for typ.Kind() == reflect.Pointer {
 		typ = typ.Elem()
 	}
-	_, decodesItself := reflect.New(typ).Interface().(json.Unmarshaler)
-	switch {
-	case decodesItself || string(raw) == "null":
-		return checkLeaf(raw, typ, path)
-	case typ.Kind() == reflect.Struct:
+	value := reflect.New(typ).Interface()
+	_, decodesItself := value.(json.Unmarshaler)
+	isLeaf := decodesItself || string(raw) == "null"
+	switch kind := typ.Kind(); {
+	case kind == reflect.Struct && !isLeaf:
 		return checkStruct(raw, typ, path)
-	case typ.Kind() == reflect.Slice:
+	case kind == reflect.Slice && !isLeaf:
 		return checkSlice(raw, typ, path)
-	default:
-		return checkLeaf(raw, typ, path)
 	}
-}
-
-func checkLeaf(raw json.RawMessage, typ reflect.Type, path *field.Path) field.ErrorList {
-	if err := json.Unmarshal(raw, reflect.New(typ).Interface()); err != nil {
+	if err := json.Unmarshal(raw, value); err != nil {
 		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, err.Error())}
 	}
 	return nil

@@ -18,10 +18,6 @@ const (
 	dockerHubURL = "https://registry-1.docker.io"
 )
 
-func defaultVolumeSize() resource.Quantity {
-	return resource.MustParse("10Gi")
-}
-
 func defaultRemoteURL(upstream string) string {
 	if upstream == dockerHub {
 		return dockerHubURL
@@ -34,27 +30,24 @@ func defaultRemoteURL(upstream string) string {
 // Afterwards RemoteURL, Volume.Size and GarbageCollection of every cache are not nil.
 func SetDefaults(config *RegistryConfig) {
 	for i := range config.Caches {
-		setCacheDefaults(&config.Caches[i])
-	}
-}
-
-func setCacheDefaults(cache *RegistryCache) {
-	if cache.RemoteURL == nil {
-		cache.RemoteURL = new(defaultRemoteURL(cache.Upstream))
-	}
-	cache.RemoteURL = withoutSlash(cache.RemoteURL)
-	if cache.Proxy != nil {
-		cache.Proxy.HTTPProxy = withoutSlash(cache.Proxy.HTTPProxy)
-		cache.Proxy.HTTPSProxy = withoutSlash(cache.Proxy.HTTPSProxy)
-	}
-	if cache.Volume == nil {
-		cache.Volume = &Volume{}
-	}
-	if cache.Volume.Size == nil {
-		cache.Volume.Size = new(defaultVolumeSize())
-	}
-	if cache.GarbageCollection == nil {
-		cache.GarbageCollection = &GarbageCollection{TTL: metav1.Duration{Duration: DefaultTTL}}
+		cache := &config.Caches[i]
+		if cache.RemoteURL == nil {
+			cache.RemoteURL = new(defaultRemoteURL(cache.Upstream))
+		}
+		cache.RemoteURL = withoutSlash(cache.RemoteURL)
+		if cache.Proxy != nil {
+			cache.Proxy.HTTPProxy = withoutSlash(cache.Proxy.HTTPProxy)
+			cache.Proxy.HTTPSProxy = withoutSlash(cache.Proxy.HTTPSProxy)
+		}
+		if cache.Volume == nil {
+			cache.Volume = &Volume{}
+		}
+		if cache.Volume.Size == nil {
+			cache.Volume.Size = new(resource.MustParse("10Gi"))
+		}
+		if cache.GarbageCollection == nil {
+			cache.GarbageCollection = &GarbageCollection{TTL: metav1.Duration{Duration: DefaultTTL}}
+		}
 	}
 }
 

@@ -74,9 +74,6 @@ func checkAddress(text string) error {
 func validateProxy(proxy *Proxy, path *field.Path) field.ErrorList {
 	errs := validateURL(proxy.HTTPProxy, path.Child("httpProxy"))
 	errs = append(errs, validateURL(proxy.HTTPSProxy, path.Child("httpsProxy"))...)
-	if proxy.NoProxy == nil {
-		return errs
-	}
 	for _, entry := range NoProxyEntries(proxy) {
 		if strings.Contains(entry, "@") {
 			errs = append(errs, field.Invalid(path.Child("noProxy"), field.OmitValueType{}, "user information is not allowed"))

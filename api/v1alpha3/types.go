@@ -153,12 +153,8 @@ const GroupName = "registry.extensions.gardener.cloud"
 // SchemeGroupVersion is the group and version of every kind in this package.
 var SchemeGroupVersion = schema.GroupVersion{Group: GroupName, Version: "v1alpha3"}
 
-var schemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
-
 // AddToScheme adds RegistryConfig and RegistryStatus to a scheme.
-var AddToScheme = schemeBuilder.AddToScheme
-
-func addKnownTypes(scheme *runtime.Scheme) error {
+func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(SchemeGroupVersion, &RegistryConfig{}, &RegistryStatus{})
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
 	return nil

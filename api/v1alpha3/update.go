@@ -2,10 +2,9 @@ package v1alpha3
 
 import (
 	"fmt"
-	"time"
 
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 )
 
 // ValidateUpdate does what Validate does, and also checks changes to the caches that the old config
@@ -17,6 +16,9 @@ func ValidateUpdate(config, old *RegistryConfig) field.ErrorList {
 	if old == nil {
 		return errs
 	}
+	config, old = config.DeepCopy(), old.DeepCopy()
+	SetDefaults(config)
+	SetDefaults(old)
 	before := map[string]*RegistryCache{}
 	services := map[string]string{}
 	for i := range old.Caches {
@@ -33,18 +35,20 @@ func ValidateUpdate(config, old *RegistryConfig) field.ErrorList {
 	return errs
 }
 
+// validateCacheUpdate compares caches with defaults.
 func validateCacheUpdate(cache, was *RegistryCache, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if now, then := volumeSize(cache), volumeSize(was); now.Cmp(then) < 0 {
+	if now, then := cache.Volume.Size, was.Volume.Size; now.Cmp(*then) < 0 {
 		errs = append(errs, field.Invalid(path.Child("volume", "size"), now.String(),
 			fmt.Sprintf("must not be less than the volume's current %s, because volumes cannot shrink; %s", then.String(), recreate)))
 	}
-	if now, then := storageClass(cache), storageClass(was); now != then {
+	// Nil is the default StorageClass of the Shoot. Validate rejects "" as a name.
+	if now, then := ptr.Deref(cache.Volume.StorageClassName, ""), ptr.Deref(was.Volume.StorageClassName, ""); now != then {
 		errs = append(errs, field.Invalid(path.Child("volume", "storageClassName"), now,
 			fmt.Sprintf("cannot be changed from %q; %s", then, recreate)))
 	}
-	if ttl(was) == 0 && ttl(cache) > 0 {
-		errs = append(errs, field.Invalid(path.Child("garbageCollection", "ttl"), ttl(cache).String(),
+	if now, then := cache.GarbageCollection.TTL.Duration, was.GarbageCollection.TTL.Duration; then == 0 && now > 0 {
+		errs = append(errs, field.Invalid(path.Child("garbageCollection", "ttl"), now.String(),
 			"must stay 0s: the registry no longer knows what to collect (distribution#4249); "+recreate))
 	}
 	return errs
@@ -71,26 +75,4 @@ func validateServiceTakeover(cache *RegistryCache, services map[string]string, p
 	}
 	return field.ErrorList{field.Invalid(path.Child("serviceNameSuffix"), *cache.ServiceNameSuffix, fmt.Sprintf(
 		"the Service of %s has this name; rename that one in an earlier update", owner))}
-}
-
-func volumeSize(cache *RegistryCache) resource.Quantity {
-	if cache.Volume == nil || cache.Volume.Size == nil {
-		return defaultVolumeSize()
-	}
-	return *cache.Volume.Size
-}
-
-// storageClass returns "" for the default StorageClass of the Shoot. Validate rejects "" as a name.
-func storageClass(cache *RegistryCache) string {
-	if cache.Volume == nil || cache.Volume.StorageClassName == nil {
-		return ""
-	}
-	return *cache.Volume.StorageClassName
-}
-
-func ttl(cache *RegistryCache) time.Duration {
-	if cache.GarbageCollection == nil {
-		return DefaultTTL
-	}
-	return cache.GarbageCollection.TTL.Duration
 }

@@ -52,16 +52,14 @@ func validateCache(cache *RegistryCache, path *field.Path) field.ErrorList {
 }
 
 func validateUpstream(upstream string, path *field.Path) field.ErrorList {
-	if upstream == "" {
+	switch {
+	case upstream == "":
 		return field.ErrorList{field.Required(path, "name the registry as image references do, such as docker.io")}
-	}
-	if len(upstream) > maxUpstreamLength {
+	case len(upstream) > maxUpstreamLength:
 		return field.ErrorList{field.TooLong(path, upstream, maxUpstreamLength)}
-	}
-	if strings.Contains(upstream, "@") {
+	case strings.Contains(upstream, "@"):
 		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, "must be <host>[:<port>], user information is not allowed")}
-	}
-	if strings.Contains(upstream, "://") {
+	case strings.Contains(upstream, "://"):
 		return field.ErrorList{field.Invalid(path, upstream, "must be <host>[:<port>], without a scheme; set remoteURL to use a scheme")}
 	}
 	if err := checkHostPort(upstream); err != nil {
@@ -145,11 +143,11 @@ func validateUniqueUpstreams(caches []RegistryCache, path *field.Path) field.Err
 		case strings.Contains(upstream, "@"): // already rejected, and it may contain a password
 		case !taken:
 			seen[key] = upstream
-		case first == upstream:
-			errs = append(errs, field.Duplicate(path.Index(i).Child("upstream"), upstream))
 		default:
 			duplicate := field.Duplicate(path.Index(i).Child("upstream"), upstream)
-			duplicate.Detail = fmt.Sprintf("is the same registry as %s", first)
+			if first != upstream {
+				duplicate.Detail = fmt.Sprintf("is the same registry as %s", first)
+			}
 			errs = append(errs, duplicate)
 		}
 	}
