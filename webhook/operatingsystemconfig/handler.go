@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -37,29 +36,15 @@ type operatingSystemConfig struct {
 	} `json:"metadata"`
 	Spec struct {
 		Purpose extensionsv1alpha1.OperatingSystemConfigPurpose `json:"purpose"`
-		Units   []struct {
-			Name string `json:"name"`
-		} `json:"units"`
-		Files []struct {
-			Path string `json:"path"`
-		} `json:"files"`
+		Units   []element                                       `json:"units"`
+		Files   []element                                       `json:"files"`
 	} `json:"spec"`
 }
 
-func (o *operatingSystemConfig) unitNames() []string {
-	names := make([]string, 0, len(o.Spec.Units))
-	for _, unit := range o.Spec.Units {
-		names = append(names, unit.Name)
-	}
-	return names
-}
-
-func (o *operatingSystemConfig) filePaths() []string {
-	paths := make([]string, 0, len(o.Spec.Files))
-	for _, file := range o.Spec.Files {
-		paths = append(paths, file.Path)
-	}
-	return paths
+// element is a unit, which has a name, or a file, which has a path.
+type element struct {
+	Name string `json:"name"`
+	Path string `json:"path"`
 }
 
 // handler reviews OperatingSystemConfigs. If a review fails, the handler denies the request, and
@@ -88,17 +73,17 @@ func (h *handler) Handle(ctx context.Context, request admission.Request) admissi
 		return admission.Allowed("")
 	}
 	return admission.Patched("",
-		ensure("/spec/files", osc.filePaths(), script.Path, script),
-		ensure("/spec/units", osc.unitNames(), unit.Name, unit))
+		ensure("/spec/files", osc.Spec.Files, element{Path: script.Path}, script),
+		ensure("/spec/units", osc.Spec.Units, element{Name: unit.Name}, unit))
 }
 
-// ensure returns the JSON patch operation for the list at path: it replaces the element called
-// name, or appends one if there is none.
-func ensure(path string, names []string, name string, value any) jsonpatch.Operation {
-	if len(names) == 0 { // the list may be missing
+// ensure returns the JSON patch operation for the list at path: it replaces the element, or appends
+// it if there is none.
+func ensure(path string, list []element, wanted element, value any) jsonpatch.Operation {
+	if len(list) == 0 { // the list may be missing
 		return jsonpatch.NewOperation("add", path, []any{value})
 	}
-	if i := slices.Index(names, name); i >= 0 {
+	if i := slices.Index(list, wanted); i >= 0 {
 		return jsonpatch.NewOperation("replace", path+"/"+strconv.Itoa(i), value)
 	}
 	return jsonpatch.NewOperation("add", path+"/-", value)
@@ -148,9 +133,12 @@ type unitSource struct {
 // unit returns the unit for the caches that are listed in the status of the namespace's Extension.
 // It returns nil if the nodes must not change, and an error if the Extension has no status.
 func (u unitSource) unit(ctx context.Context, namespace string) (*extensionsv1alpha1.Unit, error) {
-	shoot, err := u.shoot(ctx, namespace)
+	shoot, err := extensions.GetShoot(ctx, u.clusters, namespace) // decodes nothing else: a CloudProfile can have 200 KiB
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("reading the Shoot of cluster %s: %w", namespace, err)
+	}
+	if shoot == nil {
+		return nil, fmt.Errorf("cluster %s has no Shoot", namespace)
 	}
 	if !hasRunningNodes(shoot) {
 		return nil, nil
@@ -169,23 +157,6 @@ func (u unitSource) unit(ctx context.Context, namespace string) (*extensionsv1al
 	}, nil
 }
 
-// shoot returns the Shoot of the namespace's Cluster. It decodes nothing else: the CloudProfile can
-// be 200 KiB, which would be most of the cost of a review.
-func (u unitSource) shoot(ctx context.Context, namespace string) (*gardencorev1beta1.Shoot, error) {
-	cluster := &extensionsv1alpha1.Cluster{}
-	if err := u.clusters.Get(ctx, client.ObjectKey{Name: namespace}, cluster); err != nil {
-		return nil, fmt.Errorf("reading cluster %s: %w", namespace, err)
-	}
-	shoot, err := extensions.ShootFromCluster(cluster)
-	if err != nil {
-		return nil, fmt.Errorf("decoding the Shoot in cluster %s: %w", namespace, err)
-	}
-	if shoot == nil {
-		return nil, fmt.Errorf("cluster %s has no Shoot", namespace)
-	}
-	return shoot, nil
-}
-
 // hasRunningNodes returns false if the shoot is being deleted or hibernated. In this case, its
 // nodes must not change. A shoot that was created hibernated has no endpoints yet.
 func hasRunningNodes(shoot *gardencorev1beta1.Shoot) bool {
@@ -201,7 +172,7 @@ func (u unitSource) status(ctx context.Context, namespace string) (*v1alpha3.Reg
 		return nil, 0, fmt.Errorf("reading extension %s: %w", key, err)
 	}
 	if extension.Status.ProviderStatus == nil {
-		return nil, 0, fmt.Errorf("extension %s: %w", key, errNoStatus)
+		return nil, 0, fmt.Errorf("extension %s: has no providerStatus yet; it gets one when its caches have endpoints", key)
 	}
 	status, err := v1alpha3.DecodeStatus(extension.Status.ProviderStatus.Raw)
 	if err != nil {
@@ -230,5 +201,3 @@ func registries(status *v1alpha3.RegistryStatus) []nodeconfig.Registry {
 	}
 	return found
 }
-
-var errNoStatus = errors.New("has no providerStatus yet; it gets one when its caches have endpoints")

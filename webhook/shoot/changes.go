@@ -10,6 +10,7 @@ import (
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/utils/ptr"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
@@ -95,24 +96,14 @@ func cachesThatCannotGrow(shoot *gardencorev1beta1.Shoot) []int {
 // of the new config. The controller rejects sizes below the real size of the volume.
 func copySizes(config, before *v1alpha3.RegistryConfig, indices []int) *v1alpha3.RegistryConfig {
 	before = before.DeepCopy()
+	v1alpha3.SetDefaults(before)
 	for i := range before.Caches {
 		was := &before.Caches[i]
 		for _, now := range config.Caches {
 			if now.Upstream == was.Upstream && slices.Contains(indices, i) {
-				setSize(was, now)
+				was.Volume.Size = ptr.Deref(now.Volume, v1alpha3.Volume{}).Size
 			}
 		}
 	}
 	return before
-}
-
-func setSize(was *v1alpha3.RegistryCache, now v1alpha3.RegistryCache) {
-	volume := &v1alpha3.Volume{}
-	if was.Volume != nil {
-		volume.StorageClassName = was.Volume.StorageClassName
-	}
-	if now.Volume != nil {
-		volume.Size = now.Volume.Size
-	}
-	was.Volume = volume
 }

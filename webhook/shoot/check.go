@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
@@ -63,11 +64,7 @@ func checkConfig(ctx context.Context, shoot, old *gardencorev1beta1.Shoot, path 
 func prefixPaths(path *field.Path, errs field.ErrorList) field.ErrorList {
 	for i, err := range errs {
 		copied := *err
-		if copied.Field == "" {
-			copied.Field = path.String()
-		} else {
-			copied.Field = path.String() + "." + copied.Field
-		}
+		copied.Field = strings.TrimSuffix(path.String()+"."+copied.Field, ".") // an error of the whole document has no field
 		errs[i] = &copied
 	}
 	return errs
@@ -79,17 +76,14 @@ func appliedConfig(old *gardencorev1beta1.Shoot) *v1alpha3.RegistryConfig {
 	if old == nil {
 		return nil
 	}
-	config, err := v1alpha3.DecodeConfig(providerConfig(old))
-	if err != nil {
-		return nil
-	}
+	config, _ := v1alpha3.DecodeConfig(providerConfig(old))
 	return config
 }
 
 func extensionIndices(shoot *gardencorev1beta1.Shoot) []int {
 	var indices []int
 	for i, extension := range shoot.Spec.Extensions {
-		if extension.Type == v1alpha3.ExtensionType && (extension.Disabled == nil || !*extension.Disabled) {
+		if extension.Type == v1alpha3.ExtensionType && !ptr.Deref(extension.Disabled, false) {
 			indices = append(indices, i)
 		}
 	}
