@@ -4,6 +4,7 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"path"
 	"strings"
@@ -112,17 +113,13 @@ func ParseArgument(argument string) (Registry, error) {
 	if len(parts) < 3 || len(parts) > 5 || parts[0] == "" || parts[1] == "" || parts[2] == "" {
 		return Registry{}, fmt.Errorf("argument %q is not <upstream_host>,<endpoint>,<upstream_url>[,<endpoint_ca>[,<upstream_ca>]]", argument)
 	}
-	registry := Registry{Upstream: parts[0], Endpoint: parts[1], UpstreamURL: parts[2]}
-	for i, ca := range []*[]byte{&registry.EndpointCA, &registry.UpstreamCA} {
-		if len(parts) <= 3+i {
-			break
-		}
-		var err error
-		if *ca, err = decodeCertificates(parts[3+i]); err != nil {
-			return Registry{}, fmt.Errorf("argument for %s: %w", registry.Upstream, err)
-		}
+	parts = append(parts, "", "") // CA bundles may be missing
+	endpointCA, endpointErr := decodeCertificates(parts[3])
+	upstreamCA, upstreamErr := decodeCertificates(parts[4])
+	if err := errors.Join(endpointErr, upstreamErr); err != nil {
+		return Registry{}, fmt.Errorf("argument for %s: %w", parts[0], err)
 	}
-	return registry, nil
+	return Registry{Upstream: parts[0], Endpoint: parts[1], UpstreamURL: parts[2], EndpointCA: endpointCA, UpstreamCA: upstreamCA}, nil
 }
 
 const certificateBlock = "CERTIFICATE"

@@ -150,8 +150,7 @@ func splitWords(line string) ([]string, error) {
 func unquoteWord(line string) (word, rest string, err error) {
 	var text strings.Builder
 	for line != "" {
-		c := line[0]
-		switch c {
+		switch c := line[0]; c {
 		case '"':
 			if rest = line[1:]; rest != "" && rest[0] != ' ' {
 				return "", "", errors.New("a quoted word must be followed by a space")

@@ -51,7 +51,11 @@ func (s *Systemd) Close() { s.connection.Close() }
 
 // Stop implements Units. A unit unknown to systemd counts as stopped.
 func (s *Systemd) Stop(ctx context.Context, unit string) error {
-	return ignoreUnknown(runJob(ctx, "stop", unit, s.connection.StopUnitContext))
+	err := runJob(ctx, "stop", unit, s.connection.StopUnitContext)
+	if failure := (dbus.Error{}); errors.As(err, &failure) && failure.Name == noSuchUnit {
+		return nil
+	}
+	return err
 }
 
 // Start implements Units.
@@ -85,12 +89,4 @@ func runJob(ctx context.Context, verb, unit string, enqueue enqueue) error {
 	case <-ctx.Done():
 		return fmt.Errorf("cannot %s %s: %w", verb, unit, context.Cause(ctx))
 	}
-}
-
-func ignoreUnknown(err error) error {
-	var failure dbus.Error
-	if errors.As(err, &failure) && failure.Name == noSuchUnit {
-		return nil
-	}
-	return err
 }
