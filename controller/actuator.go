@@ -10,7 +10,9 @@ import (
 	"github.com/gardener/gardener/extensions/pkg/controller/extension"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	"github.com/gardener/gardener/pkg/extensions"
+	"github.com/gardener/gardener/pkg/utils/managedresources"
 	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -100,7 +102,7 @@ func (a *Actuator) Delete(ctx context.Context, log logr.Logger, ex *extensionsv1
 	if err != nil {
 		return err
 	}
-	if mayBeOnNodes(ex) && nodesToClean(cluster) {
+	if mayBeOnNodes := ex.Status.ProviderStatus != nil || ex.Status.State != nil; mayBeOnNodes && nodesToClean(cluster) {
 		log.Info("Removing the configuration of all upstreams from the nodes")
 		skipped, err := a.clean(ctx, log, ex.Namespace, cleaner.Task{All: true})
 		if err != nil {
@@ -128,9 +130,8 @@ func (a *Actuator) Delete(ctx context.Context, log logr.Logger, ex *extensionsv1
 func (a *Actuator) ForceDelete(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
 	var errs []error
 	for _, name := range []string{cleanerName, monitoringName, cachesName} {
-		if _, err := a.requestDeletion(ctx, ex.Namespace, name); err != nil {
-			errs = append(errs, err)
-		}
+		_, err := a.requestDeletion(ctx, ex.Namespace, name)
+		errs = append(errs, err)
 	}
 	caches.DeleteLabelValues(ex.Namespace)
 	return errors.Join(append(errs, certificate.Remove(ctx, log, a.clock, a.client, ex.Namespace))...)
@@ -146,8 +147,8 @@ func (a *Actuator) Restore(ctx context.Context, log logr.Logger, ex *extensionsv
 // copies the certificates to that seed. Migrate removes the cleaner, even if it has not finished.
 // The state contains the upstreams that the cleaner removes, so the next seed cleans the nodes.
 func (a *Actuator) Migrate(ctx context.Context, _ logr.Logger, ex *extensionsv1alpha1.Extension) error {
-	if err := a.keepCaches(ctx, ex.Namespace); err != nil {
-		return err
+	if err := managedresources.SetKeepObjects(ctx, a.client, ex.Namespace, cachesName, true); err != nil {
+		return fmt.Errorf("keeping the objects of ManagedResource %s: %w", cachesName, err)
 	}
 	caches.DeleteLabelValues(ex.Namespace)
 	return a.remove(ctx, ex.Namespace, cleanerName, monitoringName, cachesName)
@@ -163,29 +164,20 @@ func (a *Actuator) refresh(ctx context.Context, ex *extensionsv1alpha1.Extension
 
 // cluster returns the Cluster. It decodes only the Shoot, because a CloudProfile can have 200 KiB.
 func (a *Actuator) cluster(ctx context.Context, namespace string) (*extensionscontroller.Cluster, error) {
-	read := &extensionsv1alpha1.Cluster{}
-	if err := a.client.Get(ctx, client.ObjectKey{Name: namespace}, read); err != nil {
-		return nil, fmt.Errorf("reading Cluster %s: %w", namespace, err)
-	}
-	shoot, err := extensions.ShootFromCluster(read)
+	shoot, err := extensions.GetShoot(ctx, a.client, namespace)
 	if err != nil {
-		return nil, fmt.Errorf("decoding the Shoot in Cluster %s: %w", namespace, err)
+		return nil, fmt.Errorf("reading the Shoot of Cluster %s: %w", namespace, err)
 	}
 	if shoot == nil {
 		return nil, fmt.Errorf("the Cluster %s has no Shoot", namespace)
 	}
-	return &extensionscontroller.Cluster{ObjectMeta: read.ObjectMeta, Shoot: shoot}, nil
+	return &extensionscontroller.Cluster{ObjectMeta: metav1.ObjectMeta{Name: namespace}, Shoot: shoot}, nil
 }
 
 // nodesToClean returns whether the shoot keeps its nodes. In a shoot that is being deleted, the
 // cleaner would find no node and block the deletion (gardener-extension-registry-cache#83, #173).
 func nodesToClean(cluster *extensionscontroller.Cluster) bool {
 	return cluster.Shoot.DeletionTimestamp == nil && !extensionscontroller.IsHibernated(cluster)
-}
-
-// mayBeOnNodes returns whether a node may have the extension's configuration.
-func mayBeOnNodes(ex *extensionsv1alpha1.Extension) bool {
-	return ex.Status.ProviderStatus != nil || ex.Status.State != nil
 }
 
 // ReconciliationTimeout limits one Reconcile or Delete. The default of the extension library, 3

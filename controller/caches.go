@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
@@ -49,11 +50,7 @@ func (a *Actuator) deployCaches(ctx context.Context, t *target) error {
 		return err
 	}
 	objects = append(objects, previous...)
-	data, err := encodeManifests(shootEncoder, objects)
-	if err != nil {
-		return err
-	}
-	return apply(ctx, a.writer(t), t.ex.Namespace, cachesName, data, func(c client.Client) *builder.ManagedResource {
+	return apply(ctx, a.writer(t), t.ex.Namespace, cachesName, shootEncoder, objects, func(c client.Client) *builder.ManagedResource {
 		return managedresources.NewForShoot(c, t.ex.Namespace, cachesName, origin, false).DeletePersistentVolumeClaims(true)
 	})
 }
@@ -71,11 +68,7 @@ func (a *Actuator) deployMonitoring(ctx context.Context, t *target) error {
 	if err != nil {
 		return err
 	}
-	data, err := encodeManifests(seedEncoder, objects)
-	if err != nil {
-		return err
-	}
-	return apply(ctx, a.writer(t), t.ex.Namespace, monitoringName, data, func(c client.Client) *builder.ManagedResource {
+	return apply(ctx, a.writer(t), t.ex.Namespace, monitoringName, seedEncoder, objects, func(c client.Client) *builder.ManagedResource {
 		return managedresources.NewForSeed(c, t.ex.Namespace, monitoringName, false)
 	})
 }
@@ -135,7 +128,7 @@ func (c *certificates) bundle() []byte {
 	if c.ca == nil {
 		return nil
 	}
-	return c.ca.Bundle()
+	return c.ca.Bundle
 }
 
 // certificates issues a certificate for every HTTPS cache whose cluster IP is known. If the IP is
@@ -178,12 +171,9 @@ func (c *certificates) issue(ctx context.Context, t *target, addresses map[strin
 
 // covers returns whether every HTTPS cache has a certificate for its endpoint.
 func (c *certificates) covers(t *target, addresses map[string]string) bool {
-	for _, this := range t.tlsCaches() {
-		if c.addresses[this.Upstream] == "" || c.addresses[this.Upstream] != addresses[this.Upstream] {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(t.tlsCaches(), func(this v1alpha3.RegistryCache) bool {
+		return c.addresses[this.Upstream] == "" || c.addresses[this.Upstream] != addresses[this.Upstream]
+	})
 }
 
 // knownAddresses maps upstreams to cluster IPs. Without a cluster IP, it uses the host of the last

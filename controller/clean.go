@@ -4,17 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
-
-	"github.com/go-logr/logr"
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
@@ -22,6 +12,13 @@ import (
 	"github.com/gardener/gardener/pkg/utils/kubernetes/health"
 	"github.com/gardener/gardener/pkg/utils/managedresources"
 	"github.com/gardener/gardener/pkg/utils/managedresources/builder"
+	"github.com/go-logr/logr"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/controller/cleaner"
@@ -37,17 +34,14 @@ func (a *Actuator) clean(ctx context.Context, log logr.Logger, namespace string,
 	if err != nil {
 		return nil, err
 	}
-	data, err := encodeManifests(shootEncoder, []client.Object{set})
-	if err != nil {
-		return nil, err
-	}
 	if err := a.awaitEarlierCleaner(ctx, namespace); err != nil {
 		return nil, err
 	}
 	started := time.Now()
-	if err := apply(ctx, a.client, namespace, cleanerName, data, func(c client.Client) *builder.ManagedResource {
+	err = apply(ctx, a.client, namespace, cleanerName, shootEncoder, []client.Object{set}, func(c client.Client) *builder.ManagedResource {
 		return managedresources.NewForShoot(c, namespace, cleanerName, origin, false)
-	}); err != nil {
+	})
+	if err != nil {
 		return nil, err
 	}
 	skipped, err := a.awaitCleaned(ctx, namespace)
@@ -67,13 +61,8 @@ func (a *Actuator) clean(ctx context.Context, log logr.Logger, namespace string,
 // task.
 func (a *Actuator) awaitEarlierCleaner(ctx context.Context, namespace string) error {
 	mr, err := a.managedResource(ctx, namespace, cleanerName)
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil
-	case err != nil:
-		return err
-	case mr.DeletionTimestamp == nil:
-		return nil
+	if err != nil || mr.DeletionTimestamp == nil {
+		return client.IgnoreNotFound(err)
 	}
 	return a.remove(ctx, namespace, cleanerName)
 }
@@ -144,8 +133,9 @@ const smallShoot = 20
 // rollout returns the state of the cleaner's rollout and the age of the cleaner. If patient is set
 // and the shoot is not small, rollout reads the nodes and pods, perhaps thousands, only after the
 // DaemonSet reports that it is done. Before that, it returns the progress as an error.
-func (a *Actuator) rollout(ctx context.Context, shoot client.Client, namespace string, patient bool) (cleaner.Rollout, time.Duration, error) {
-	var none cleaner.Rollout
+func (a *Actuator) rollout(
+	ctx context.Context, shoot client.Client, namespace string, patient bool,
+) (none cleaner.Rollout, age time.Duration, err error) {
 	mr, err := a.managedResource(ctx, namespace, cleanerName)
 	if err != nil {
 		return none, 0, err
@@ -170,36 +160,20 @@ func (a *Actuator) rollout(ctx context.Context, shoot client.Client, namespace s
 	if err := shoot.List(ctx, pods, client.InNamespace(metav1.NamespaceSystem), client.MatchingLabels(cleaner.Labels())); err != nil {
 		return none, 0, fmt.Errorf("listing the pods of DaemonSet %s in the shoot: %w", v1alpha3.CleanerDaemonSet, err)
 	}
-	var age time.Duration
 	if created := mr.CreationTimestamp; !created.IsZero() {
 		age = a.clock.Since(created.Time)
 	}
 	return cleaner.RolloutOf(set, pods.Items, nodes.Items), age, nil
 }
 
-const (
-	reasonAllCleaned   = "AllNodesCleaned"
-	reasonNodesSkipped = "NodesSkipped"
-
-	// maxNodesNamed keeps the message readable in a shoot with many broken nodes.
-	maxNodesNamed = 10
-)
-
 // nodesCleaned returns the condition after a clean-up. The skipped nodes are given with reasons.
 func nodesCleaned(clock clock.Clock, ex *extensionsv1alpha1.Extension, skipped []string) gardencorev1beta1.Condition {
 	condition := v1beta1helper.GetOrInitConditionWithClock(clock, ex.Status.Conditions, v1alpha3.ConditionNodesCleaned)
 	if len(skipped) == 0 {
-		return v1beta1helper.UpdatedConditionWithClock(clock, condition, gardencorev1beta1.ConditionTrue, reasonAllCleaned,
+		return v1beta1helper.UpdatedConditionWithClock(clock, condition, gardencorev1beta1.ConditionTrue, "AllNodesCleaned",
 			"The last clean-up of removed caches reached every node.")
 	}
-	return v1beta1helper.UpdatedConditionWithClock(clock, condition, gardencorev1beta1.ConditionFalse, reasonNodesSkipped,
+	return v1beta1helper.UpdatedConditionWithClock(clock, condition, gardencorev1beta1.ConditionFalse, "NodesSkipped",
 		fmt.Sprintf("The last clean-up of removed caches skipped nodes: %s. Until gardener-node-agent applies the next "+
-			"OperatingSystemConfig there, or the nodes are replaced, they try the removed cache before the upstream.", named(skipped)))
-}
-
-func named(nodes []string) string {
-	if more := len(nodes) - maxNodesNamed; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(nodes[:maxNodesNamed], ", "), more)
-	}
-	return strings.Join(nodes, ", ")
+			"OperatingSystemConfig there, or the nodes are replaced, they try the removed cache before the upstream.", cleaner.Named(skipped)))
 }

@@ -10,14 +10,13 @@ import (
 	"strings"
 	"time"
 
+	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
-	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
-	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/controller/cache"
@@ -90,10 +89,10 @@ func (a *Actuator) endpoints(ctx context.Context, shoot client.Client, t *target
 	if err != nil {
 		return nil, err
 	}
-	applied := v1beta1helper.GetCondition(mr.Status.Conditions, resourcesv1alpha1.ResourcesApplied)
-	failed := applied != nil && applied.Status == gardencorev1beta1.ConditionFalse
+	problem := notApplied(mr)
+	failed := errors.Is(problem, errNotApplicable)
 	if outdated := someNew && mr.Status.ObservedGeneration != mr.Generation; outdated && !failed {
-		return nil, notApplied(mr)
+		return nil, problem
 	}
 	services, err := listServices(ctx, shoot)
 	if err != nil {
@@ -101,10 +100,10 @@ func (a *Actuator) endpoints(ctx context.Context, shoot client.Client, t *target
 	}
 	found, missing := matchServices(services, t)
 	if len(missing) > 0 {
-		return nil, fmt.Errorf("no service in the shoot for upstream %s: %w", strings.Join(missing, ", "), notApplied(mr))
+		return nil, fmt.Errorf("no service in the shoot for upstream %s: %w", strings.Join(missing, ", "), problem)
 	}
 	if failed {
-		return nil, notApplied(mr)
+		return nil, problem
 	}
 	return found, nil
 }
@@ -145,8 +144,7 @@ func endpointURL(c *v1alpha3.RegistryCache, ip string) string {
 }
 
 func clusterIP(services []corev1.Service, c *v1alpha3.RegistryCache) string {
-	for i := range services {
-		service := &services[i]
+	for _, service := range services {
 		matches := service.Name == v1alpha3.ServiceName(c) &&
 			service.Labels[v1alpha3.LabelUpstreamHost] == v1alpha3.HostLabel(c.Upstream) &&
 			service.Annotations[v1alpha3.AnnotationUpstream] == c.Upstream

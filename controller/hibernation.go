@@ -13,17 +13,12 @@ func (t *target) hibernationEnabled() bool {
 	return extensionscontroller.IsHibernationEnabled(t.cluster)
 }
 
-// isHibernated returns whether gardenlet has scaled down gardener-resource-manager, so that nothing
-// can be removed from the shoot. gardenlet wakes a shoot up before it deletes it.
-func isHibernated(cluster *extensionscontroller.Cluster) bool {
-	return extensionscontroller.IsHibernated(cluster) && cluster.Shoot.DeletionTimestamp == nil
-}
-
 // removeFrom is like remove, but in a hibernated shoot it does not wait for the objects: they are
 // deleted when it wakes up. Otherwise the Extension would exist until then, and block a new one.
 func (a *Actuator) removeFrom(ctx context.Context, log logr.Logger, cluster *extensionscontroller.Cluster, names ...string) error {
 	namespace := cluster.ObjectMeta.Name
-	if !isHibernated(cluster) {
+	// gardenlet scales gardener-resource-manager down, and wakes a shoot up before it deletes it.
+	if !extensionscontroller.IsHibernated(cluster) || cluster.Shoot.DeletionTimestamp != nil {
 		return a.remove(ctx, namespace, names...)
 	}
 	var inSeed, later []string

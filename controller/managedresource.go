@@ -40,9 +40,13 @@ const (
 // function that returns the other settings of the ManagedResource. With a createOnly client, apply
 // fails with AlreadyExists if the ManagedResource or the Secret exists.
 func apply(
-	ctx context.Context, c client.Client, namespace, name string, data map[string][]byte,
+	ctx context.Context, c client.Client, namespace, name string, encoder runtime.Encoder, objects []client.Object,
 	kind func(client.Client) *builder.ManagedResource,
 ) error {
+	data, err := encodeManifests(encoder, objects)
+	if err != nil {
+		return err
+	}
 	secretName, secret := managedresources.NewSecret(c, namespace, name, data, true)
 	if err := secret.Reconcile(ctx); err != nil {
 		return fmt.Errorf("writing the Secret of ManagedResource %s: %w", name, err)
@@ -140,14 +144,6 @@ func (a *Actuator) requestDeletion(ctx context.Context, namespace, name string) 
 		return true, fmt.Errorf("deleting ManagedResource %s: %w", name, err)
 	}
 	return true, nil
-}
-
-// keepCaches keeps the caches in the shoot when their ManagedResource is deleted.
-func (a *Actuator) keepCaches(ctx context.Context, namespace string) error {
-	if err := managedresources.SetKeepObjects(ctx, a.client, namespace, cachesName, true); err != nil {
-		return fmt.Errorf("keeping the objects of ManagedResource %s: %w", cachesName, err)
-	}
-	return nil
 }
 
 var (

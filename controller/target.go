@@ -4,16 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
-
-	"k8s.io/apimachinery/pkg/util/validation/field"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	extensionscontroller "github.com/gardener/gardener/extensions/pkg/controller"
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/controller/cache"
@@ -103,20 +102,18 @@ func shootOf(shoot *gardencorev1beta1.Shoot, image string) cache.Shoot {
 // networksOf returns the sorted CIDRs of pods, services and nodes. For a dual-stack shoot only the
 // status has all of them. While the shoot is being created, only the spec has any.
 func networksOf(shoot *gardencorev1beta1.Shoot) []string {
-	all := map[string]bool{}
+	all := sets.New[string]()
 	if n := shoot.Spec.Networking; n != nil {
 		for _, cidr := range []*string{n.Pods, n.Services, n.Nodes} {
 			if cidr != nil {
-				all[*cidr] = true
+				all.Insert(*cidr)
 			}
 		}
 	}
 	if n := shoot.Status.Networking; n != nil {
-		for _, cidr := range slices.Concat(n.Pods, n.Services, n.Nodes) {
-			all[cidr] = true
-		}
+		all.Insert(slices.Concat(n.Pods, n.Services, n.Nodes)...)
 	}
-	return slices.Sorted(maps.Keys(all))
+	return sets.List(all)
 }
 
 // errWorkerless is the error for a Shoot without workers that the admission did not reject.

@@ -7,12 +7,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gardener/gardener/extensions/pkg/controller/extension"
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
-
-	"github.com/gardener/gardener/extensions/pkg/controller/extension"
-	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 )
 
 // slowAfter is how long a failing operation may take before its shoot counts as unresponsive. An
@@ -57,10 +56,6 @@ type attempt struct {
 // New wraps the actuator of a controller that has this number of workers. With a single worker, an
 // unresponsive shoot can still block the controller.
 func New(actuator extension.Actuator, workers int) extension.Actuator {
-	return newBulkhead(actuator, workers)
-}
-
-func newBulkhead(actuator extension.Actuator, workers int) *bulkhead {
 	return &bulkhead{actuator: actuator, slowAfter: slowAfter, slots: max(1, workers/2), unresponsive: map[string]attempt{}}
 }
 

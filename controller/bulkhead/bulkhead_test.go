@@ -136,7 +136,7 @@ func TestHangingShootsDelayNoOther(t *testing.T) {
 		s := newShoots()
 		hanging, healthy := numbered("hanging", 3*workers), numbered("healthy", 100)
 		s.setHanging(true, hanging)
-		b := newBulkhead(s, workers)
+		b := New(s, workers).(*bulkhead)
 		queue := work(t, workers, b)
 		for _, namespace := range hanging {
 			queue.Add(namespace)
@@ -195,7 +195,7 @@ func TestBulkheadGuardsEveryOperation(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newShoots()
-				b := newBulkhead(s, 1)
+				b := New(s, 1).(*bulkhead)
 				do := func(namespace string) error { return operate(b)(t.Context(), logr.Discard(), inNamespace(namespace)) }
 				both := numbered("hanging", 2)
 				s.setHanging(true, both)
@@ -226,7 +226,7 @@ func TestBulkheadGuardsEveryOperation(t *testing.T) {
 // TestQuickFailuresDoNotCount: after a quick failure, such as that of an invalid configuration, the
 // next attempt is not delayed.
 func TestQuickFailuresDoNotCount(t *testing.T) {
-	b := newBulkhead(quick{newShoots()}, 1)
+	b := New(quick{newShoots()}, 1).(*bulkhead)
 	for range 2 {
 		if err := b.Reconcile(t.Context(), logr.Discard(), inNamespace("one")); !errors.Is(err, errHangs) {
 			t.Errorf("error = %v", err)
@@ -249,7 +249,7 @@ func TestPanicFreesTheSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShoots()
 		s.setHanging(true, []string{"one", "two"})
-		b := newBulkhead(s, 1)
+		b := New(s, 1).(*bulkhead)
 		reconcile := func(namespace string) error { return b.Reconcile(t.Context(), logr.Discard(), inNamespace(namespace)) }
 		for _, namespace := range []string{"one", "two"} {
 			if err := reconcile(namespace); err == nil {
@@ -280,7 +280,7 @@ func TestDeletedShootsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShoots()
 		s.setHanging(true, []string{"gone"})
-		b := newBulkhead(s, 2)
+		b := New(s, 2).(*bulkhead)
 		_ = b.Reconcile(t.Context(), logr.Discard(), inNamespace("gone"))
 		<-time.After(forgetAfter / 2)
 		_ = b.Reconcile(t.Context(), logr.Discard(), inNamespace("other"))

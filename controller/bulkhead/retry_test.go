@@ -13,7 +13,7 @@ import (
 func newHangingBulkhead(t *testing.T) (*bulkhead, *fakeActuator, []string) {
 	t.Helper()
 	s := newShoots()
-	b := newBulkhead(s, 1)
+	b := New(s, 1).(*bulkhead)
 	both := numbered("hanging", 2)
 	s.setHanging(true, both)
 	for _, namespace := range both {

@@ -40,16 +40,13 @@ func makeAvailable(set *appsv1.StatefulSet) {
 				LabelSelector:     set.Spec.Selector,
 			})
 	}
-	set.Spec.Template.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: awayFrom(set.Spec.Selector)}
-}
-
-// awayFrom prefers different nodes for the replicas. Topology spread does not do this in clusters
-// without zones: the scheduler ignores nodes that lack one of the topology labels.
-func awayFrom(instances *metav1.LabelSelector) *corev1.PodAntiAffinity {
-	return &corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{
+	// Topology spread does not prefer different nodes in clusters without zones: the scheduler ignores
+	// nodes that lack one of the topology labels.
+	otherNodes := &corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{
 		Weight:          100,
-		PodAffinityTerm: corev1.PodAffinityTerm{TopologyKey: corev1.LabelHostname, LabelSelector: instances},
+		PodAffinityTerm: corev1.PodAffinityTerm{TopologyKey: corev1.LabelHostname, LabelSelector: set.Spec.Selector},
 	}}}
+	set.Spec.Template.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: otherNodes}
 }
 
 // podDisruptionBudget keeps one replica running while nodes are drained. Pods that are not ready

@@ -30,12 +30,12 @@ const (
 // (https://distribution.github.io/distribution/about/configuration/). Distribution's own type
 // cannot omit unset fields.
 type registryConfig struct {
-	Version string                         `yaml:"version"`
-	Log     logConfig                      `yaml:"log"`
-	Storage storageConfig                  `yaml:"storage"`
-	HTTP    httpConfig                     `yaml:"http"`
-	Health  map[string]storageDriverConfig `yaml:"health"`
-	Proxy   proxyConfig                    `yaml:"proxy"`
+	Version string         `yaml:"version"`
+	Log     logConfig      `yaml:"log"`
+	Storage storageConfig  `yaml:"storage"`
+	HTTP    httpConfig     `yaml:"http"`
+	Health  map[string]any `yaml:"health"`
+	Proxy   proxyConfig    `yaml:"proxy"`
 }
 
 type logConfig struct {
@@ -55,25 +55,9 @@ type storageConfig struct {
 type httpConfig struct {
 	Addr         string              `yaml:"addr"`
 	DrainTimeout string              `yaml:"draintimeout"`
-	Debug        debugConfig         `yaml:"debug"`
+	Debug        map[string]any      `yaml:"debug"`
 	Headers      map[string][]string `yaml:"headers"`
 	TLS          map[string]string   `yaml:"tls,omitempty"`
-}
-
-type debugConfig struct {
-	Addr       string           `yaml:"addr"`
-	Prometheus prometheusConfig `yaml:"prometheus"`
-}
-
-type prometheusConfig struct {
-	Enabled bool   `yaml:"enabled"`
-	Path    string `yaml:"path"`
-}
-
-type storageDriverConfig struct {
-	Enabled   bool   `yaml:"enabled"`
-	Interval  string `yaml:"interval"`
-	Threshold int    `yaml:"threshold"`
 }
 
 type proxyConfig struct {
@@ -105,13 +89,13 @@ func newRegistryConfig(cache v1alpha3.RegistryCache, credentials *Credentials) r
 		HTTP: httpConfig{
 			Addr:         fmt.Sprintf(":%d", v1alpha3.CachePort),
 			DrainTimeout: drainTimeout.String(),
-			Debug: debugConfig{
-				Addr:       fmt.Sprintf(":%d", v1alpha3.CacheDebugPort),
-				Prometheus: prometheusConfig{Enabled: true, Path: "/metrics"},
+			Debug: map[string]any{
+				"addr":       fmt.Sprintf(":%d", v1alpha3.CacheDebugPort),
+				"prometheus": map[string]any{"enabled": true, "path": "/metrics"},
 			},
 			Headers: map[string][]string{"X-Content-Type-Options": {"nosniff"}},
 		},
-		Health: map[string]storageDriverConfig{"storagedriver": {Enabled: true, Interval: "10s", Threshold: 3}},
+		Health: map[string]any{"storagedriver": map[string]any{"enabled": true, "interval": "10s", "threshold": 3}},
 		Proxy:  proxyConfig{RemoteURL: *cache.RemoteURL, TTL: cache.GarbageCollection.TTL.Duration.String()},
 	}
 	if credentials != nil {

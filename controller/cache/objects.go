@@ -16,8 +16,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-const labelApp = "app"
-
 // Shoot contains the properties of a shoot that matter to the objects of a cache.
 type Shoot struct {
 	// Image is the reference of the registry image. It is required.
@@ -97,7 +95,7 @@ func ServesTLS(cache v1alpha3.RegistryCache) bool {
 
 // labels returns the labels of all objects of the upstream's cache. They also select its pods.
 func labels(upstream string) map[string]string {
-	return map[string]string{labelApp: v1alpha3.Name(upstream), v1alpha3.LabelUpstreamHost: v1alpha3.HostLabel(upstream)}
+	return map[string]string{"app": v1alpha3.Name(upstream), v1alpha3.LabelUpstreamHost: v1alpha3.HostLabel(upstream)}
 }
 
 func objectMeta(upstream string) metav1.ObjectMeta {

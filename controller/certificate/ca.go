@@ -6,17 +6,17 @@ import (
 	"net"
 	"time"
 
+	extensionscontroller "github.com/gardener/gardener/extensions/pkg/controller"
+	"github.com/gardener/gardener/extensions/pkg/util/secret/manager"
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	kubernetesutils "github.com/gardener/gardener/pkg/utils/kubernetes"
+	"github.com/gardener/gardener/pkg/utils/secrets"
+	secretsmanager "github.com/gardener/gardener/pkg/utils/secrets/manager"
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	extensionscontroller "github.com/gardener/gardener/extensions/pkg/controller"
-	"github.com/gardener/gardener/extensions/pkg/util/secret/manager"
-	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
-	"github.com/gardener/gardener/pkg/utils/secrets"
-	secretsmanager "github.com/gardener/gardener/pkg/utils/secrets/manager"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/controller/cache"
@@ -41,8 +41,9 @@ const (
 // CA signs the certificates of the caches of one shoot. When the control plane moves, the next seed
 // takes over the CA's key and certificates, so nothing changes in the shoot.
 type CA struct {
+	// Bundle contains the PEM certificates that verify a server certificate.
+	Bundle  []byte
 	manager secretsmanager.Interface
-	bundle  []byte
 }
 
 // Load returns the CA of the shoot and creates it if needed. The CA rotates together with the CAs
@@ -63,12 +64,7 @@ func Load(ctx context.Context, log logr.Logger, clock clock.Clock, seed client.C
 	if !ok {
 		return nil, fmt.Errorf("the CA %s has no bundle", caName)
 	}
-	return &CA{manager: m, bundle: bundle.Data[secrets.DataKeyCertificateBundle]}, nil
-}
-
-// Bundle returns the PEM certificates that verify a server certificate.
-func (a *CA) Bundle() []byte {
-	return a.bundle
+	return &CA{manager: m, Bundle: bundle.Data[secrets.DataKeyCertificateBundle]}, nil
 }
 
 // Issue returns the certificate of the cache for its cluster IP and the DNS names of its Service.
@@ -80,7 +76,7 @@ func (a *CA) Issue(ctx context.Context, c *v1alpha3.RegistryCache, clusterIP net
 		Name:                        name + "-tls",
 		CommonName:                  name,
 		CertType:                    secrets.ServerCert,
-		DNSNames:                    dnsNames(v1alpha3.ServiceName(c)),
+		DNSNames:                    kubernetesutils.DNSNamesForService(v1alpha3.ServiceName(c), metav1.NamespaceSystem),
 		IPAddresses:                 []net.IP{clusterIP},
 		Validity:                    ptr.To(validity),
 		SkipPublishingCACertificate: true,
@@ -115,9 +111,4 @@ func Remove(ctx context.Context, log logr.Logger, clock clock.Clock, seed client
 		return fmt.Errorf("reading the certificates of the caches: %w", err)
 	}
 	return (&CA{manager: m}).Prune(ctx)
-}
-
-func dnsNames(service string) []string {
-	name := service + "." + metav1.NamespaceSystem
-	return []string{service, name, name + ".svc", name + ".svc." + gardencorev1beta1.DefaultDomain}
 }

@@ -53,7 +53,7 @@ func reconcile(t *testing.T, seed client.Client, now clock.Clock, cluster *exten
 	if err := ca.Prune(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return ca.Bundle(), issued
+	return ca.Bundle, issued
 }
 
 // trusts returns whether a node with the bundle accepts the certificate for the address.

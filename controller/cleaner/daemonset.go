@@ -55,22 +55,18 @@ func DaemonSet(task Task, image string) (*appsv1.DaemonSet, error) {
 		Spec: appsv1.DaemonSetSpec{
 			RevisionHistoryLimit: ptr.To[int32](1),
 			Selector:             &metav1.LabelSelector{MatchLabels: Labels()},
-			UpdateStrategy:       updateStrategy(),
+			// Start a new task on all nodes at once. With the default, a single unavailable pod would block
+			// the update of all other pods.
+			UpdateStrategy: appsv1.DaemonSetUpdateStrategy{
+				Type:          appsv1.RollingUpdateDaemonSetStrategyType,
+				RollingUpdate: &appsv1.RollingUpdateDaemonSet{MaxUnavailable: ptr.To(intstr.FromString("100%"))},
+			},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: Labels()},
 				Spec:       podSpec(task, image),
 			},
 		},
 	}, nil
-}
-
-// updateStrategy starts a new task on all nodes at once. With the default, a single unavailable pod
-// would block the update of all other pods.
-func updateStrategy() appsv1.DaemonSetUpdateStrategy {
-	return appsv1.DaemonSetUpdateStrategy{
-		Type:          appsv1.RollingUpdateDaemonSetStrategyType,
-		RollingUpdate: &appsv1.RollingUpdateDaemonSet{MaxUnavailable: ptr.To(intstr.FromString("100%"))},
-	}
 }
 
 // Labels are the labels of the DaemonSet and its pods.
@@ -152,24 +148,17 @@ func arguments(task Task) []string {
 // hostRoot is where the directories of the node are mounted, each at its own path below it.
 const hostRoot = "/host"
 
-// hostPath is a directory of the node that the cleaner mounts.
-type hostPath struct {
-	name, path string
-	kind       corev1.HostPathType
-}
-
-// hostPaths returns the node's directories that the cleaner mounts. Those of the registry
-// configuration and of the units are created if missing. That of systemd's socket must exist.
-func hostPaths() []hostPath {
-	return []hostPath{
+// volumes mounts directories of the node. Those of the registry configuration and of the units are
+// created if missing. That of systemd's socket must exist.
+func volumes() (volumes []corev1.Volume, mounts []corev1.VolumeMount) {
+	for _, dir := range []struct {
+		name, path string
+		kind       corev1.HostPathType
+	}{
 		{"containerd-config", "/etc/containerd", corev1.HostPathDirectoryOrCreate},
 		{"systemd-units", path.Dir(nodeconfig.UnitPath), corev1.HostPathDirectoryOrCreate},
 		{"systemd-socket", "/run/systemd", corev1.HostPathDirectory},
-	}
-}
-
-func volumes() (volumes []corev1.Volume, mounts []corev1.VolumeMount) {
-	for _, dir := range hostPaths() {
+	} {
 		source := corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: dir.path, Type: ptr.To(dir.kind)}}
 		volumes = append(volumes, corev1.Volume{Name: dir.name, VolumeSource: source})
 		mounts = append(mounts, corev1.VolumeMount{Name: dir.name, MountPath: hostRoot + dir.path})

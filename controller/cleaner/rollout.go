@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// maxNamed is how many nodes an error names, to keep it short enough for a status.
+// maxNamed is how many nodes a text names, to keep it short enough for a status.
 const maxNamed = 10
 
 // Rollout lists the nodes of the shoot that the DaemonSet has not cleaned yet.
@@ -70,16 +70,18 @@ func (r Rollout) Unclean() []string {
 
 // Err returns nil when every node is clean, and otherwise an error that names the unclean nodes.
 func (r Rollout) Err() error {
-	names := r.Unclean()
-	if len(names) == 0 {
-		return nil
+	if unclean := r.Unclean(); len(unclean) > 0 {
+		return fmt.Errorf("nodes not cleaned: %s", Named(unclean))
 	}
-	more := ""
-	if len(names) > maxNamed {
-		more = fmt.Sprintf(" and %d more", len(names)-maxNamed)
-		names = names[:maxNamed]
+	return nil
+}
+
+// Named lists the first nodes, and tells how many more there are.
+func Named(nodes []string) string {
+	if more := len(nodes) - maxNamed; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(nodes[:maxNamed], ", "), more)
 	}
-	return fmt.Errorf("nodes not cleaned: %s%s", strings.Join(names, ", "), more)
+	return strings.Join(nodes, ", ")
 }
 
 // unclean returns why the node is not clean, or "" if it is clean.

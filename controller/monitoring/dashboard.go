@@ -135,7 +135,11 @@ func cachesDashboard() dashboard {
 		UID: name, Title: "Registry Cache", Tags: []string{name}, SchemaVersion: 27, Timezone: "utc", GraphTooltip: 1,
 		Time: object{"from": "now-6h", "to": "now"},
 	}
-	d.Templating.List = []variable{upstreamVariable()}
+	const upstreams = "label_values(up{" + job + "}, upstream_host)"
+	d.Templating.List = []variable{{
+		Name: "upstream", Label: "Upstream", Type: "query", Datasource: datasource, Query: upstreams, Definition: upstreams, Refresh: 2,
+		IncludeAll: true, Multi: true, AllValue: ".*", Current: object{"text": "All", "value": "$__all"},
+	}}
 	d.Panels = arrange(
 		timeseries("Hit ratio of blobs",
 			"Share of the blobs that were served from the volume of the cache. At 100%, nothing is fetched from the upstream.", unitRatio,
@@ -160,14 +164,6 @@ func cachesDashboard() dashboard {
 			query{"process_resident_memory_bytes{" + chosen + "}", "{{pod}}"}),
 	)
 	return d
-}
-
-func upstreamVariable() variable {
-	const values = "label_values(up{" + job + "}, upstream_host)"
-	return variable{
-		Name: "upstream", Label: "Upstream", Type: "query", Datasource: datasource, Query: values, Definition: values, Refresh: 2,
-		IncludeAll: true, Multi: true, AllValue: ".*", Current: object{"text": "All", "value": "$__all"},
-	}
 }
 
 func perUpstream(metric, more string) string {

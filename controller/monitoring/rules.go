@@ -45,7 +45,7 @@ func prometheusRule(namespace string, caches []v1alpha3.RegistryCache) *monitori
 	for _, cache := range caches {
 		rules = append(rules, unavailable(cache))
 	}
-	rules = append(rules, full(), fullSoon(), upstreamErrors(), errors5xx(), hitRatioDropped())
+	rules = append(rules, alertsOfAllCaches()...)
 	return &monitoringv1.PrometheusRule{
 		ObjectMeta: monitoringutils.ConfigObjectMeta(name, namespace, shoot.Label),
 		Spec:       monitoringv1.PrometheusRuleSpec{Groups: []monitoringv1.RuleGroup{{Name: name + ".rules", Rules: rules}}},
@@ -91,57 +91,46 @@ func unavailable(cache v1alpha3.RegistryCache) monitoringv1.Rule {
 	return rule
 }
 
-func full() monitoringv1.Rule {
-	return alert("RegistryCacheVolumeFull", "warning", "1h",
-		free+" < 5",
-		"Volume of a registry cache full",
-		`Only {{ printf "%0.2f" $value }}% of the volume {{ $labels.persistentvolumeclaim }} of a registry cache are free. `+
-			"Blobs that do not fit are fetched from the upstream for each node; with a stock distribution image, such pulls fail. "+
-			"Increase volume.size of the cache, or reduce garbageCollection.ttl.")
+func alertsOfAllCaches() []monitoringv1.Rule {
+	return []monitoringv1.Rule{
+		alert("RegistryCacheVolumeFull", "warning", "1h",
+			free+" < 5",
+			"Volume of a registry cache full",
+			`Only {{ printf "%0.2f" $value }}% of the volume {{ $labels.persistentvolumeclaim }} of a registry cache are free. `+
+				"Blobs that do not fit are fetched from the upstream for each node; with a stock distribution image, such pulls fail. "+
+				"Increase volume.size of the cache, or reduce garbageCollection.ttl."),
+		alert("RegistryCacheVolumeFullInFourDays", "warning", "1h",
+			"("+free+" < 15) and predict_linear(kubelet_volume_stats_available_bytes{"+volumes+"}[6h], 4 * 24 * 3600) <= 0",
+			"Volume of a registry cache full in four days",
+			"At the rate of the last six hours, the volume {{ $labels.persistentvolumeclaim }} of a registry cache will be full within four "+
+				`days. {{ printf "%0.2f" $value }}% of it are free now. Increase volume.size of the cache, or reduce garbageCollection.ttl.`),
+		// The metric is of the registry-cache image. With a stock distribution image, the alert never fires.
+		alert("RegistryCacheUpstreamErrors", "warning", "15m",
+			tooMany("registry_proxy_upstream_requests_total", failures, job),
+			"Upstream of a registry cache fails",
+			"{{ $value | humanizePercentage }} of the requests of the registry cache for {{ $labels.upstream_host }} to its upstream fail. "+
+				"Cached content is still served. See the log of the cache for the reasons: the registry may be down or limit requests, "+
+				"or the credentials or the proxy may be wrong."),
+		alert("RegistryCacheErrors", "warning", "15m",
+			tooMany("registry_http_requests_total", pulls+`,code=~"5.."`, pulls),
+			"Registry cache answers with errors",
+			"The registry cache for {{ $labels.upstream_host }} answers {{ $value | humanizePercentage }} of the requests of nodes "+
+				"with an error. Nodes pull from the upstream instead. See the log of the cache for the reasons, such as an unusable volume."),
+		// If all images are updated, the ratio is low for a while, so the alert waits for three hours.
+		alert("RegistryCacheHitRatioDropped", "info", "3h",
+			hitRatio+" < 0.5 * avg_over_time("+hitRatio+"[2d] offset 6h)"+
+				" and "+sumByUpstream("increase(registry_proxy_requests_total{"+blobs+"}[6h])")+" > 100",
+			"Registry cache serves less from its volume",
+			"In the last six hours, only {{ $value | humanizePercentage }} of the blobs that nodes pulled through the registry cache for "+
+				"{{ $labels.upstream_host }} were cached, less than half of the ratio of the two days before. "+
+				"The volume may be new, or content may expire before it is used again (garbageCollection.ttl)."),
+	}
 }
 
-func fullSoon() monitoringv1.Rule {
-	return alert("RegistryCacheVolumeFullInFourDays", "warning", "1h",
-		"("+free+" < 15) and predict_linear(kubelet_volume_stats_available_bytes{"+volumes+"}[6h], 4 * 24 * 3600) <= 0",
-		"Volume of a registry cache full in four days",
-		"At the rate of the last six hours, the volume {{ $labels.persistentvolumeclaim }} of a registry cache will be full within four "+
-			`days. {{ printf "%0.2f" $value }}% of it are free now. Increase volume.size of the cache, or reduce garbageCollection.ttl.`)
-}
-
-// upstreamErrors needs a metric of the registry-cache image. With a stock distribution image, the
-// alert never fires.
-func upstreamErrors() monitoringv1.Rule {
-	const metric = "registry_proxy_upstream_requests_total"
-	return alert("RegistryCacheUpstreamErrors", "warning", "15m",
-		sumByUpstream("rate("+metric+"{"+failures+"}[15m])")+" / "+sumByUpstream("rate("+metric+"{"+job+"}[15m])")+" > 0.1"+
-			" and "+sumByUpstream("increase("+metric+"{"+failures+"}[15m])")+" > 10",
-		"Upstream of a registry cache fails",
-		"{{ $value | humanizePercentage }} of the requests of the registry cache for {{ $labels.upstream_host }} to its upstream fail. "+
-			"Cached content is still served. See the log of the cache for the reasons: the registry may be down or limit requests, "+
-			"or the credentials or the proxy may be wrong.")
-}
-
-func errors5xx() monitoringv1.Rule {
-	const metric = "registry_http_requests_total"
-	const code = `,code=~"5.."`
-	return alert("RegistryCacheErrors", "warning", "15m",
-		sumByUpstream("rate("+metric+"{"+pulls+code+"}[15m])")+" / "+sumByUpstream("rate("+metric+"{"+pulls+"}[15m])")+" > 0.1"+
-			" and "+sumByUpstream("increase("+metric+"{"+pulls+code+"}[15m])")+" > 10",
-		"Registry cache answers with errors",
-		"The registry cache for {{ $labels.upstream_host }} answers {{ $value | humanizePercentage }} of the requests of nodes with an error. "+
-			"Nodes pull from the upstream instead. See the log of the cache for the reasons, such as an unusable volume.")
-}
-
-// hitRatioDropped compares the hit ratio with the average of the previous two days. If all images
-// are updated, the ratio is low for a while, so the alert waits for three hours.
-func hitRatioDropped() monitoringv1.Rule {
-	return alert("RegistryCacheHitRatioDropped", "info", "3h",
-		hitRatio+" < 0.5 * avg_over_time("+hitRatio+"[2d] offset 6h)"+
-			" and "+sumByUpstream("increase(registry_proxy_requests_total{"+blobs+"}[6h])")+" > 100",
-		"Registry cache serves less from its volume",
-		"In the last six hours, only {{ $value | humanizePercentage }} of the blobs that nodes pulled through the registry cache for "+
-			"{{ $labels.upstream_host }} were cached, less than half of the ratio of the two days before. "+
-			"The volume may be new, or content may expire before it is used again (garbageCollection.ttl).")
+// tooMany is true if more than 10% of all requests of 15 minutes, and more than 10, are bad.
+func tooMany(metric, bad, all string) string {
+	return sumByUpstream("rate("+metric+"{"+bad+"}[15m])") + " / " + sumByUpstream("rate("+metric+"{"+all+"}[15m])") + " > 0.1" +
+		" and " + sumByUpstream("increase("+metric+"{"+bad+"}[15m])") + " > 10"
 }
 
 const (

@@ -5,16 +5,15 @@ import (
 	"fmt"
 	"time"
 
+	extensionscontroller "github.com/gardener/gardener/extensions/pkg/controller"
+	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	extensionscontroller "github.com/gardener/gardener/extensions/pkg/controller"
-	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
-	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/controller/cache"
@@ -81,7 +80,7 @@ func add(secrets *cache.Secrets, kind v1alpha3.ReferenceKind, secret *corev1.Sec
 }
 
 // secretOf returns the Secret of a reference, or the mistakes in the reference's entry of
-// spec.resources.
+// spec.resources. It waits until the deadline for a missing Secret.
 func secretOf(
 	ctx context.Context, seed client.Client, namespace string,
 	resources []gardencorev1beta1.NamedResourceReference, reference v1alpha3.Reference, deadline time.Time,
@@ -94,8 +93,12 @@ func secretOf(
 		return nil, mistakes, nil
 	}
 	secret := &corev1.Secret{}
-	err := getWithin(ctx, deadline, func(ctx context.Context) error {
-		return extensionscontroller.GetObjectByReference(ctx, seed, &to, namespace, secret)
+	bounded, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	var err error // of the last request, which does not use the context of the poll
+	_ = wait.PollUntilContextCancel(bounded, interval, true, func(context.Context) (bool, error) {
+		err = extensionscontroller.GetObjectByReference(ctx, seed, &to, namespace, secret)
+		return !apierrors.IsNotFound(err), nil
 	})
 	switch {
 	case apierrors.IsNotFound(err):
@@ -112,19 +115,3 @@ const Patience = 15 * time.Second
 const interval = 500 * time.Millisecond
 
 var patience = Patience // shorter in tests
-
-// getWithin calls its argument read until read does not return NotFound, or until the deadline. It
-// returns the last error of read.
-func getWithin(ctx context.Context, deadline time.Time, read func(context.Context) error) error {
-	last := read(ctx)
-	if !apierrors.IsNotFound(last) {
-		return last
-	}
-	bounded, cancel := context.WithDeadline(ctx, deadline)
-	defer cancel()
-	_ = wait.PollUntilContextCancel(bounded, interval, false, func(context.Context) (bool, error) {
-		last = read(ctx)
-		return !apierrors.IsNotFound(last), nil
-	})
-	return last
-}

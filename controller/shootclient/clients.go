@@ -2,9 +2,7 @@ package shootclient
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"time"
@@ -116,8 +114,7 @@ func (c *Clients) For(ctx context.Context, namespace string) (client.Client, err
 // NoAnswer returns whether a request timed out, which means that an immediate retry would take as
 // long again. A refused connection does not count.
 func NoAnswer(err error) bool {
-	var timeout net.Error
-	return errors.As(err, &timeout) && timeout.Timeout() || apierrors.IsTimeout(err)
+	return utilnet.IsTimeout(err) || apierrors.IsTimeout(err)
 }
 
 // Forget drops the client for the shoot, if there is one. Running requests of the client continue.

@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"slices"
 
+	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
@@ -48,7 +47,7 @@ func ReplaceStranded(ctx context.Context, shoot client.Client, caches []v1alpha3
 	}
 	var deleted []Stranded
 	for _, pod := range waiting {
-		ofPod, err := replaceStrandedOf(ctx, shoot, pod, hostnames(nodes.Items))
+		ofPod, err := replaceStrandedOf(ctx, shoot, pod, nodes.Items)
 		deleted = append(deleted, ofPod...)
 		if err != nil {
 			return deleted, err
@@ -80,7 +79,7 @@ func waitingPods(pods []corev1.Pod, caches []v1alpha3.RegistryCache) []waitingPo
 	return waiting
 }
 
-func replaceStrandedOf(ctx context.Context, shoot client.Client, pod waitingPod, hosts map[string]bool) ([]Stranded, error) {
+func replaceStrandedOf(ctx context.Context, shoot client.Client, pod waitingPod, nodes []corev1.Node) ([]Stranded, error) {
 	var deleted []Stranded
 	for _, v := range pod.Spec.Volumes {
 		if v.PersistentVolumeClaim == nil {
@@ -90,7 +89,7 @@ func replaceStrandedOf(ctx context.Context, shoot client.Client, pod waitingPod,
 		if err != nil {
 			return nil, err
 		}
-		if volume == nil || claim.Labels[v1alpha3.LabelUpstreamHost] != v1alpha3.HostLabel(pod.upstream) || !stranded(volume, hosts) {
+		if volume == nil || claim.Labels[v1alpha3.LabelUpstreamHost] != v1alpha3.HostLabel(pod.upstream) || !stranded(volume, nodes) {
 			continue
 		}
 		if err := deleteExactly(ctx, shoot, claim); err != nil {
@@ -129,34 +128,26 @@ func boundClaim(
 	return claim, volume, nil
 }
 
-// stranded returns whether the volume is limited to nodes by name and none of them is among the
-// hosts. The terms of an affinity are alternatives. Other requirements of a term, such as a zone,
-// do not matter: a future node may meet them.
-func stranded(volume *corev1.PersistentVolume, hosts map[string]bool) bool {
+// stranded returns whether the volume is limited to nodes by name and none of them exists. The
+// terms of an affinity are alternatives. Other requirements of a term, such as a zone, do not
+// matter: a future node may meet them.
+func stranded(volume *corev1.PersistentVolume, nodes []corev1.Node) bool {
 	affinity := volume.Spec.NodeAffinity
 	if affinity == nil || affinity.Required == nil || len(affinity.Required.NodeSelectorTerms) == 0 {
 		return false
 	}
 	for _, term := range affinity.Required.NodeSelectorTerms {
-		if !slices.ContainsFunc(term.MatchExpressions, func(r corev1.NodeSelectorRequirement) bool { return namesNone(r, hosts) }) {
+		if !slices.ContainsFunc(term.MatchExpressions, func(r corev1.NodeSelectorRequirement) bool { return namesNone(r, nodes) }) {
 			return false
 		}
 	}
 	return true
 }
 
-// namesNone returns whether the requirement lists host names and none of them is among the hosts.
-func namesNone(requirement corev1.NodeSelectorRequirement, hosts map[string]bool) bool {
+// namesNone returns whether the requirement lists host names and none of them is that of a node.
+func namesNone(requirement corev1.NodeSelectorRequirement, nodes []corev1.Node) bool {
 	return requirement.Key == corev1.LabelHostname && requirement.Operator == corev1.NodeSelectorOpIn &&
-		!slices.ContainsFunc(requirement.Values, func(host string) bool { return hosts[host] })
-}
-
-func hostnames(nodes []corev1.Node) map[string]bool {
-	names := map[string]bool{}
-	for i := range nodes {
-		names[nodes[i].Labels[corev1.LabelHostname]] = true
-	}
-	return names
+		!slices.ContainsFunc(nodes, func(n corev1.Node) bool { return slices.Contains(requirement.Values, n.Labels[corev1.LabelHostname]) })
 }
 
 func isReadyWorker(node corev1.Node) bool {
