@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // Results of a phase.
@@ -45,12 +46,11 @@ func New(w io.Writer) *Recorder { return &Recorder{w: w} }
 // Step runs fn and returns its error unchanged. Every 30 s and at the end it prints a line with a
 // mark, the name, the notes and the seconds. At the end it records the phase. Steps can be nested.
 func (r *Recorder) Step(ctx context.Context, name string, fn func(ctx context.Context) error) error {
-	s := &step{name: name, depth: 1}
+	s, start := &step{name: name}, time.Now()
 	if outer := stepOf(ctx); outer != nil {
 		s.depth = outer.depth + 1
 	}
-	start := time.Now()
-	stop := r.watch(s, start)
+	stop := r.watch(context.WithoutCancel(ctx), s, start)
 	err := fn(context.WithValue(ctx, contextKey{}, s))
 	stop()
 	r.finish(s, start, err)
@@ -64,22 +64,16 @@ func (r *Recorder) Phases() []Phase {
 	return slices.Clone(r.phases)
 }
 
-func (r *Recorder) watch(s *step, start time.Time) (stop func()) {
-	done, stopped := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(stopped)
-		ticker := time.NewTicker(stillRunningInterval)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-done:
-				return
-			case <-ticker.C:
-				r.print(line("…", s.depth, s.name+" still running", s.lastNote(), time.Since(start)))
-			}
-		}
-	}()
-	return func() { close(done); <-stopped }
+func (r *Recorder) watch(ctx context.Context, s *step, start time.Time) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		_ = wait.PollUntilContextCancel(ctx, stillRunningInterval, false, func(context.Context) (bool, error) {
+			r.print(line("…", s.depth, s.name+" still running", s.lastNote(), time.Since(start)))
+			return false, nil
+		})
+	})
+	return func() { cancel(); watching.Wait() }
 }
 
 func (r *Recorder) finish(s *step, start time.Time, err error) {
@@ -101,7 +95,7 @@ func (r *Recorder) print(text string) {
 
 // line renders one line with only the first line of the detail.
 func line(mark string, depth int, name, detail string, took time.Duration) string {
-	text := strings.Repeat("  ", depth-1) + " " + mark + " " + name
+	text := strings.Repeat("  ", depth) + " " + mark + " " + name
 	if first, _, more := strings.Cut(strings.TrimSpace(detail), "\n"); first != "" {
 		if more {
 			first += " …"
@@ -115,7 +109,7 @@ type contextKey struct{}
 
 type step struct {
 	name  string
-	depth int
+	depth int // the number of steps around it
 
 	mu      sync.Mutex
 	notes   []string
@@ -190,9 +184,15 @@ func InOrder(ctx context.Context, parts ...func(context.Context) error) error {
 
 // AtOnce runs the parts concurrently. The first error cancels the others and is returned.
 func AtOnce(ctx context.Context, parts ...func(context.Context) error) error {
+	return ForEach(ctx, parts, func(ctx context.Context, part func(context.Context) error) error { return part(ctx) })
+}
+
+// ForEach runs the function part for all items concurrently. The first error cancels the others and
+// is returned.
+func ForEach[T any](ctx context.Context, items []T, part func(context.Context, T) error) error {
 	group, ctx := errgroup.WithContext(ctx)
-	for _, part := range parts {
-		group.Go(func() error { return part(ctx) })
+	for _, item := range items {
+		group.Go(func() error { return part(ctx, item) })
 	}
 	return group.Wait()
 }
