@@ -24,13 +24,10 @@ type settings struct {
 
 func (b Binary) settings() settings { return settings{b.Module, b.Ldflags, b.Overlay, b.Debug} }
 
-// target identifies one executable.
-type target struct {
-	settings
-	pkg string
+// executable returns the path of the executable that compile builds below dir.
+func (b Binary) executable(dir string) string {
+	return filepath.Join(dir, b.settings().folder(), path.Base(b.Package))
 }
-
-func (b Binary) target() target { return target{b.settings(), b.Package} }
 
 // invocation is one run of go build.
 type invocation struct {
@@ -39,22 +36,18 @@ type invocation struct {
 	pkgs []string
 }
 
-// compile builds each target of bins once, below dir, and returns the paths of the executables.
-func compile(ctx context.Context, dir string, bins []Binary) (map[target]string, error) {
-	executables := map[target]string{}
+// compile builds each package of bins once for each of its settings, see Binary.executable.
+func compile(ctx context.Context, dir string, bins []Binary) error {
 	invocations, err := plan(dir, bins)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, inv := range invocations {
 		if err := inv.run(ctx); err != nil {
-			return nil, err
-		}
-		for _, pkg := range inv.pkgs {
-			executables[target{inv.settings, pkg}] = filepath.Join(inv.dir, path.Base(pkg))
+			return err
 		}
 	}
-	return executables, nil
+	return nil
 }
 
 // plan groups bins by their settings: a single go build compiles common packages once and links in

@@ -7,7 +7,6 @@ import (
 	"io"
 	"path"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -16,9 +15,10 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
-	"golang.org/x/sync/errgroup"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/nodeimage/filetree"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
@@ -44,14 +44,12 @@ type Binary struct {
 	Overlay string
 	// Debug makes the build suitable for a debugger: with symbols, and without optimizations in the
 	// main module.
-	Debug bool
-	Path  string // of the binary in the image, absolute
-	// Entrypoint defaults to the path of the binary.
-	Entrypoint []string
+	Debug      bool
+	Path       string   // of the binary in the image, absolute
+	Entrypoint []string // defaults to the path of the binary
 	Cmd        []string // the default arguments
 	Env        []string // NAME=value
-	// User is "uid:gid". It defaults to NonRoot.
-	User string
+	User       string   // "uid:gid"; defaults to NonRoot
 	// Entries are further files and directories, for example {Path: "/tmp", Mode: fs.ModeDir | 0o777}.
 	Entries []Entry
 }
@@ -78,13 +76,12 @@ func Build(ctx context.Context, dir string, bins ...Binary) ([]Built, error) {
 	if err != nil {
 		return nil, fmt.Errorf("resolve build directory %q: %w", dir, err)
 	}
-	executables, err := compile(ctx, dir, bins)
-	if err != nil {
+	if err := compile(ctx, dir, bins); err != nil {
 		return nil, err
 	}
 	built := make([]Built, 0, len(bins))
 	for _, bin := range bins {
-		b, err := assemble(bin, executables[bin.target()])
+		b, err := assemble(bin, bin.executable(dir))
 		if err != nil {
 			return nil, fmt.Errorf("image %s: %w", bin.Name, err)
 		}
@@ -129,13 +126,12 @@ func (b Binary) path() string { return cmp.Or(b.Path, "/"+path.Base(b.Name)) }
 
 // assemble returns the image: the entries in one layer, the binary in another.
 func assemble(bin Binary, executable string) (Built, error) {
-	layers := []v1.Layer{}
-	groups := [][]Entry{bin.Entries, {{Path: bin.path(), Mode: 0o755, Source: executable}}}
-	for _, entries := range groups {
+	var layers []v1.Layer
+	for _, entries := range [][]Entry{bin.Entries, {{Path: bin.path(), Mode: 0o755, Source: executable}}} {
 		if len(entries) == 0 {
 			continue
 		}
-		layer, err := NewLayer(entries...)
+		layer, err := newLayer(entries...)
 		if err != nil {
 			return Built{}, err
 		}
@@ -155,22 +151,15 @@ func assemble(bin Binary, executable string) (Built, error) {
 
 // withConfig returns an image of the layers, with a fixed creation time for a reproducible digest.
 func withConfig(bin Binary, layers []v1.Layer) (v1.Image, error) {
-	img, err := mutate.AppendLayers(ociScratch(), layers...)
+	config := v1.Config{Entrypoint: bin.Entrypoint, Cmd: bin.Cmd, Env: bin.Env, User: cmp.Or(bin.User, NonRoot), WorkingDir: "/"}
+	if len(config.Entrypoint) == 0 {
+		config.Entrypoint = []string{bin.path()}
+	}
+	img, err := filetree.Image(config, types.OCIManifestSchema1, types.OCIConfigJSON, layers...)
 	if err != nil {
 		return nil, fmt.Errorf("append layers: %w", err)
 	}
-	file, err := img.ConfigFile()
-	if err != nil {
-		return nil, fmt.Errorf("read config: %w", err)
-	}
-	file = file.DeepCopy()
-	file.Created = v1.Time{Time: time.Unix(0, 0).UTC()}
-	file.OS, file.Architecture = "linux", runtime.GOARCH
-	file.Config = v1.Config{Entrypoint: bin.Entrypoint, Cmd: bin.Cmd, Env: bin.Env, User: cmp.Or(bin.User, NonRoot), WorkingDir: "/"}
-	if len(file.Config.Entrypoint) == 0 {
-		file.Config.Entrypoint = []string{bin.path()}
-	}
-	return mutate.ConfigFile(img, file)
+	return mutate.CreatedAt(img, v1.Time{Time: time.Unix(0, 0).UTC()})
 }
 
 // Set is a set of built images, by name.
@@ -188,24 +177,20 @@ func (all Set) Pick(names ...string) []Built {
 // Load loads into each node's containerd the images that the node does not have. It compares only
 // references, since a reference contains the image's digest.
 func Load(ctx context.Context, nodes []*cluster.Node, wanted []Built) error {
-	group, ctx := errgroup.WithContext(ctx)
-	for _, node := range nodes {
-		group.Go(func() error {
-			present, err := node.Exec(ctx, "ctr", "--namespace", "k8s.io", "images", "ls", "--quiet")
-			if err != nil {
-				return fmt.Errorf("list the images of %s: %w", node.Name(), err)
-			}
-			missing := missingImages(wanted, strings.Fields(present))
-			if len(missing) == 0 {
-				return nil
-			}
-			progress.Note(ctx, "%d on %s", len(missing), node.Name())
-			packed := Archive(missing)
-			defer packed.Close()
-			return node.LoadImage(ctx, packed)
-		})
-	}
-	return group.Wait()
+	return progress.ForEach(ctx, nodes, func(ctx context.Context, node *cluster.Node) error {
+		present, err := node.Exec(ctx, "ctr", "--namespace", "k8s.io", "images", "ls", "--quiet")
+		if err != nil {
+			return fmt.Errorf("list the images of %s: %w", node.Name(), err)
+		}
+		missing := missingImages(wanted, strings.Fields(present))
+		if len(missing) == 0 {
+			return nil
+		}
+		progress.Note(ctx, "%d on %s", len(missing), node.Name())
+		packed := Archive(missing)
+		defer packed.Close()
+		return node.LoadImage(ctx, packed)
+	})
 }
 
 // Archive returns a reader that packs the images while a caller reads. Archives of hundreds of

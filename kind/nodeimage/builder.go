@@ -125,15 +125,9 @@ func (b builder) parts(ctx context.Context) error {
 			return err
 		}
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return b.trees(ctx) })
-	group.Go(func() error {
-		if err := b.compile(ctx); err != nil {
-			return err
-		}
-		return b.compilePause(ctx)
+	return progress.AtOnce(ctx, b.trees, func(ctx context.Context) error {
+		return progress.InOrder(ctx, b.compile, b.compilePause)
 	})
-	return group.Wait()
 }
 
 func (b builder) trees(ctx context.Context) error {

@@ -97,7 +97,7 @@ func (c component) image(built artifacts, work string) (v1.Image, error) {
 		entrypoint = path.Join(usrLocalBin, c.programs[0])
 	}
 	config := v1.Config{Env: []string{searchPath}, Entrypoint: []string{entrypoint}}
-	return imageOf(config, types.OCIManifestSchema1, types.OCIConfigJSON, layers...)
+	return filetree.Image(config, types.OCIManifestSchema1, types.OCIConfigJSON, layers...)
 }
 
 // references returns the reference of each component, taken from kubeadmImages (the output of

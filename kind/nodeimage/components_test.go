@@ -91,7 +91,7 @@ func TestFilesOfKind(t *testing.T) {
 			t.Errorf("no %s", path)
 		}
 	}
-	if config := byPath["/etc/containerd/config.toml"].Data; !strings.Contains(config, "/etc/containerd/certs.d") {
+	if config := string(byPath["/etc/containerd/config.toml"].Content); !strings.Contains(config, "/etc/containerd/certs.d") {
 		t.Errorf("containerd's configuration without the registries' folder:\n%s", config)
 	}
 }

@@ -27,15 +27,12 @@ const (
 // Options selects an image. The zero value selects the image that this repository defines, and
 // shows no progress.
 type Options struct {
-	// Override is a stock kindest/node reference that replaces the build (NODE_IMAGE).
-	Override string
-	// Repository is a folder inside this Git repository. Empty means the current folder.
-	Repository string
+	Override   string // a stock kindest/node reference that replaces the build (NODE_IMAGE)
+	Repository string // a folder inside this Git repository; empty means the current folder
 	// CacheDir keeps built parts between builds. Empty means registry-cache-testbed/nodeimage below
 	// $XDG_CACHE_HOME or ~/.cache. A build removes parts that were not used for two weeks.
 	CacheDir string
-	// Progress shows the steps of a build. It may be nil.
-	Progress *progress.Recorder
+	Progress *progress.Recorder // shows the steps of a build; may be nil
 }
 
 // Ensure returns the reference of a node image. If Override is set, it returns Override; kind pulls

@@ -2,6 +2,7 @@ package filetree
 
 import (
 	"archive/tar"
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -16,15 +17,14 @@ import (
 	"time"
 )
 
-// Entry is one file, symbolic link or folder of an image, owned by root.
+// Entry is one file, symbolic link or folder of an image.
 type Entry struct {
-	Path string // absolute inside the image
-	// Mode has the permissions and, for folders, fs.ModeDir.
-	Mode fs.FileMode
-	Link string // the target of a symbolic link
-	Data string // the content, unless Source is set
-	// Source is the path of a file on this machine that has the content. Empty means Data.
-	Source string
+	Path    string      // absolute inside the image, and clean
+	Mode    fs.FileMode // the permission bits, fs.ModeSticky and, for folders, fs.ModeDir
+	Owner   int         // the numeric user and group
+	Link    string      // the target of a symbolic link
+	Content []byte      // the content of a file whose Source is empty
+	Source  string      // the path of a file on this machine, which is read whenever the entry is written
 }
 
 // Folder returns a folder.
@@ -34,7 +34,7 @@ func Folder(path string, mode fs.FileMode) Entry { return Entry{Path: path, Mode
 func Symlink(path, target string) Entry { return Entry{Path: path, Link: target, Mode: 0o777} }
 
 // Text returns a file with the given content.
-func Text(path, data string) Entry { return Entry{Path: path, Data: data, Mode: 0o644} }
+func Text(path, data string) Entry { return Entry{Path: path, Content: []byte(data), Mode: 0o644} }
 
 // Executable returns a program. Its content is in the file on this machine whose path is source.
 func Executable(path, source string) Entry { return Entry{Path: path, Source: source, Mode: 0o755} }
@@ -56,9 +56,12 @@ func withParents(entries []Entry) []Entry {
 
 // Write writes the entries and their parent folders as a tar archive. If a path occurs more than
 // once, the last entry wins.
-func Write(w io.Writer, entries []Entry) error {
+func Write(w io.Writer, entries []Entry) error { return WriteOnly(w, withParents(entries)) }
+
+// WriteOnly writes the entries as a tar archive, in the given order and without parent folders.
+func WriteOnly(w io.Writer, entries []Entry) error {
 	tw := tar.NewWriter(w)
-	for _, e := range withParents(entries) {
+	for _, e := range entries {
 		if err := e.write(tw); err != nil {
 			return fmt.Errorf("adding %s: %w", e.Path, err)
 		}
@@ -76,34 +79,31 @@ func WriteFile(name string, entries []Entry) error {
 }
 
 func (e Entry) write(tw *tar.Writer) error {
-	header := &tar.Header{Name: e.Path[1:], Mode: int64(e.Mode.Perm()), ModTime: time.Unix(0, 0), Format: tar.FormatPAX}
+	header := &tar.Header{
+		Typeflag: tar.TypeReg, Name: strings.TrimPrefix(e.Path, "/"), Mode: int64(e.Mode.Perm()), Uid: e.Owner, Gid: e.Owner,
+		Size: int64(len(e.Content)), ModTime: time.Unix(0, 0), Format: tar.FormatPAX,
+	}
+	var content io.Reader = bytes.NewReader(e.Content)
 	if e.Mode&fs.ModeSticky != 0 {
 		header.Mode |= 0o1000
 	}
 	switch {
 	case e.Link != "":
 		header.Typeflag, header.Linkname = tar.TypeSymlink, e.Link
-		return tw.WriteHeader(header)
 	case e.Mode.IsDir():
 		header.Typeflag, header.Name = tar.TypeDir, header.Name+"/"
-		return tw.WriteHeader(header)
-	case e.Source == "":
-		return writeFile(tw, header, strings.NewReader(e.Data), int64(len(e.Data)))
+	case e.Source != "":
+		file, err := os.Open(e.Source)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = file.Close() }()
+		info, err := file.Stat()
+		if err != nil {
+			return err
+		}
+		content, header.Size = file, info.Size()
 	}
-	file, err := os.Open(e.Source)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = file.Close() }()
-	info, err := file.Stat()
-	if err != nil {
-		return err
-	}
-	return writeFile(tw, header, file, info.Size())
-}
-
-func writeFile(tw *tar.Writer, header *tar.Header, content io.Reader, size int64) error {
-	header.Typeflag, header.Size = tar.TypeReg, size
 	if err := tw.WriteHeader(header); err != nil {
 		return err
 	}

@@ -83,7 +83,7 @@ func content(files []filetree.Entry, path string) (string, error) {
 	if i < 0 {
 		return "", fmt.Errorf("kind's base files have no %s", path)
 	}
-	return files[i].Data, nil
+	return string(files[i].Content), nil
 }
 
 // enabledUnits are the units that kind's Dockerfile enables.

@@ -99,7 +99,7 @@ func TestContainerSpec(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := file.Data; strings.Contains(got, "rlimits") || !strings.Contains(got, `"args"`) {
+	if got := string(file.Content); strings.Contains(got, "rlimits") || !strings.Contains(got, `"args"`) {
 		t.Errorf("want args and no rlimits, got\n%s", got)
 	}
 	if _, err := ContainerSpec("ctr: failed"); err == nil || !strings.Contains(err.Error(), "ctr oci spec") {

@@ -98,11 +98,12 @@ spec:
 
 func adaptProvisioner(deployment map[string]any) error {
 	pod := []string{"spec", "template", "spec"}
-	containers, found, err := unstructured.NestedSlice(deployment, append(pod, "containers")...)
-	if err != nil || !found || len(containers) != 1 {
+	found, _, err := unstructured.NestedFieldNoCopy(deployment, append(pod, "containers")...)
+	containers, _ := found.([]any)
+	if err != nil || len(containers) != 1 {
 		return errors.Join(err, fmt.Errorf("want one container, got %d", len(containers)))
 	}
-	container, ok := containers[0].(map[string]any)
+	container, ok := containers[0].(map[string]any) // a part of the Deployment
 	if !ok {
 		return errors.New("the container is not an object")
 	}
@@ -112,9 +113,6 @@ func adaptProvisioner(deployment map[string]any) error {
 	}
 	container["image"] = LocalPathProvisionerImage
 	if err := unstructured.SetNestedStringSlice(container, append(command, "--helper-image", HelperImage), "command"); err != nil {
-		return err
-	}
-	if err := unstructured.SetNestedSlice(deployment, containers, append(pod, "containers")...); err != nil {
 		return err
 	}
 	controlPlane := map[string]any{"key": "node-role.kubernetes.io/control-plane", "operator": "Exists", "effect": "NoSchedule"}
