@@ -24,26 +24,18 @@ const (
 	agentPause = 10 * time.Second
 )
 
-// agents are the agents of the nodes that this process uses, by node name. A process loads a
-// cluster several times, and one connection to each node is enough.
-var agents = agentSet{byNode: map[string]*agent{}}
+// agents are the agents (*agent) of the nodes that this process uses, by node name. A process loads
+// a cluster several times, and one connection to each node is enough.
+var agents sync.Map
 
-type agentSet struct {
-	mutex  sync.Mutex
-	byNode map[string]*agent
-}
-
-// get returns the agent of a node. All callers get the same one.
-func (s *agentSet) get(node string) *agent {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	if s.byNode[node] == nil {
-		s.byNode[node] = newAgent(func(ctx context.Context) (*nodeexec.Conn, error) {
-			// Without the testbed's mark, Down does not end the agent, which ends with this process.
-			return nodeexec.Dial(ctx, dockerExec(node, true, agentPath), process.Unmarked(os.Environ()))
-		})
-	}
-	return s.byNode[node]
+// agentOf returns the agent of a node. All callers get the same one.
+func agentOf(node string) *agent {
+	found, _ := agents.LoadOrStore(node, newAgent(func(ctx context.Context) (*nodeexec.Conn, error) {
+		// Without the testbed's mark, Down does not end the agent, which ends with this process.
+		return nodeexec.Dial(ctx, dockerExec(node, true, agentPath), process.Unmarked(os.Environ()))
+	}))
+	a, _ := found.(*agent)
+	return a
 }
 
 // agent connects to the agent program on one node: for the first command, and again after the

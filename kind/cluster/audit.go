@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
-	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 	"sigs.k8s.io/yaml"
 
 	"github.com/gardener-extensions/registry-cache/kind/file"
@@ -74,7 +73,7 @@ func auditDir(c Config) string {
 	return filepath.Join(filepath.Dir(c.Kubeconfig), "audit-"+c.Name)
 }
 
-// writeAuditPolicy writes the file that auditMount mounts into the control plane.
+// writeAuditPolicy writes the file that KindConfig mounts into the control plane.
 func writeAuditPolicy(c Config) error {
 	if len(c.Audited) == 0 {
 		return nil
@@ -87,10 +86,6 @@ func writeAuditPolicy(c Config) error {
 		return fmt.Errorf("creating the folder of the audit policy: %w", err)
 	}
 	return file.Replace(filepath.Join(auditDir(c), auditPolicyName), data, 0o644)
-}
-
-func auditMount(c Config) v1alpha4.Mount {
-	return v1alpha4.Mount{HostPath: auditDir(c), ContainerPath: auditPolicyDir, Readonly: true}
 }
 
 // auditPatch makes the API server write the audit log. kind applies a patch without apiVersion, and

@@ -71,7 +71,7 @@ func find(ctx context.Context, name string) (*Cluster, error) {
 			return nil, fmt.Errorf("role of node %s: %w", n, command.Explain(ctx, err))
 		}
 		c.nodes = append(c.nodes, &Node{
-			kind: n, cluster: c, controlPlane: role == constants.ControlPlaneNodeRoleValue, agent: agents.get(n.String()),
+			kind: n, cluster: c, controlPlane: role == constants.ControlPlaneNodeRoleValue, agent: agentOf(n.String()),
 		})
 	}
 	slices.SortFunc(c.nodes, func(a, b *Node) int { return cmp.Compare(a.Name(), b.Name()) })

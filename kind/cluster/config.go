@@ -17,34 +17,23 @@ const RegistryConfigDir = "/etc/containerd/certs.d"
 
 // Config describes a cluster.
 type Config struct {
-	// Name of the cluster. Its containers are <Name>-control-plane, <Name>-worker, <Name>-worker2, ...
-	Name string
-	// Image of the nodes.
-	Image string
-	// StockImage means that Image is a kindest/node, whose own CNI plugin and StorageClass are kept.
-	StockImage bool
-	// Workers is the number of worker nodes. With none, pods run on the control plane.
-	Workers int
-	// IPFamily defaults to IPv4.
-	IPFamily IPFamily
-	// FeatureGates are set on all Kubernetes components.
-	FeatureGates map[string]bool
+	Name         string          // its containers are <Name>-control-plane, <Name>-worker, <Name>-worker2, ...
+	Image        string          // of the nodes
+	StockImage   bool            // Image is a kindest/node, whose own CNI plugin and StorageClass are kept
+	Workers      int             // the number of worker nodes; with none, pods run on the control plane
+	IPFamily     IPFamily        // defaults to IPv4
+	FeatureGates map[string]bool // of all Kubernetes components
 	// KubeProxyMode is "nftables" or "iptables". Ensure also applies the mode to an existing cluster,
 	// unless the field is empty.
 	KubeProxyMode string
-	// Runtime configures containerd. Ensure also applies it to an existing cluster.
-	Runtime Runtime
-	// Kubeconfig is the path of the kubeconfig for this machine. The file is overwritten.
-	Kubeconfig string
-	// Engine is the Docker Engine that runs the nodes.
-	Engine *engine.Engine
+	Runtime       Runtime        // configures containerd; Ensure also applies it to an existing cluster
+	Kubeconfig    string         // the path of the kubeconfig for this machine, which is overwritten
+	Engine        *engine.Engine // runs the nodes
 	// Agent is the path of nodeexec-agent on this machine, which Ensure installs on the nodes. If
 	// empty, each command on a node is a `docker exec`.
-	Agent string
-	// CA is a PEM certificate that the nodes trust in addition to Debian's. Empty: none.
-	CA []byte
-	// Audited are the user groups whose requests the API server logs, see AuditLog. Empty: no log.
-	Audited []string
+	Agent   string
+	CA      []byte   // a PEM certificate that the nodes trust in addition to Debian's, or empty
+	Audited []string // the user groups whose requests the API server logs, see AuditLog; empty: no log
 }
 
 // KindConfig returns the configuration for kind, with the settings for restricted hosts if the
@@ -62,7 +51,7 @@ func KindConfig(c Config) *v1alpha4.Cluster {
 	}
 	if len(c.Audited) > 0 {
 		config.KubeadmConfigPatches = append(config.KubeadmConfigPatches, auditPatch())
-		config.Nodes[0].ExtraMounts = []v1alpha4.Mount{auditMount(c)}
+		config.Nodes[0].ExtraMounts = []v1alpha4.Mount{{HostPath: auditDir(c), ContainerPath: auditPolicyDir, Readonly: true}}
 	}
 	if !c.StockImage {
 		config.Networking.DisableDefaultCNI = true // kind's CNI plugin is not available as a Go module
@@ -75,11 +64,9 @@ func KindConfig(c Config) *v1alpha4.Cluster {
 	case DualStack:
 		config.Networking.IPFamily = v1alpha4.DualStackFamily
 	}
-	config.FeatureGates = maps.Clone(c.FeatureGates)
+	config.FeatureGates = map[string]bool{}
+	maps.Copy(config.FeatureGates, c.FeatureGates)
 	if restricted(c) {
-		if config.FeatureGates == nil {
-			config.FeatureGates = map[string]bool{}
-		}
 		// The kubelet then continues if it cannot set hard limits, a negative oom_score_adj or some
 		// sysctls.
 		config.FeatureGates["KubeletInUserNamespace"] = true

@@ -109,7 +109,7 @@ func TestAuditPolicyFile(t *testing.T) {
 	if err := writeAuditPolicy(config); err != nil {
 		t.Fatal(err)
 	}
-	got, err := os.ReadFile(filepath.Join(auditMount(config).HostPath, auditPolicyName))
+	got, err := os.ReadFile(filepath.Join(auditDir(config), auditPolicyName))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/procfs"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/gardener-extensions/registry-cache/kind/command"
@@ -183,22 +184,17 @@ func Delete(ctx context.Context, name string) error {
 // ended, because until then it may create a container.
 func awaitOrphans(ctx context.Context, name string) {
 	_ = wait.PollUntilContextTimeout(ctx, pollInterval, orphanTimeout, true, func(context.Context) (bool, error) {
-		files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
-		for _, file := range files {
-			data, err := os.ReadFile(file)
-			if err == nil && runsNodeOf(string(data), name) {
-				return false, nil
-			}
-		}
-		return true, nil
+		processes, _ := procfs.AllProcs()
+		return !slices.ContainsFunc(processes, func(process procfs.Proc) bool {
+			argv, _ := process.CmdLine()
+			return runsNodeOf(argv, name)
+		}), nil
 	})
 }
 
-// runsNodeOf reports whether a /proc/PID/cmdline is a `docker run` for a node of the cluster.
-func runsNodeOf(cmdline, name string) bool {
-	argv := strings.Split(cmdline, "\x00")
-	return len(argv) > 2 && filepath.Base(argv[0]) == "docker" && argv[1] == "run" &&
-		strings.Contains(cmdline, "\x00"+clusterLabel+"="+name+"\x00")
+// runsNodeOf reports whether a command is a `docker run` for a node of the cluster.
+func runsNodeOf(argv []string, name string) bool {
+	return len(argv) > 2 && filepath.Base(argv[0]) == "docker" && argv[1] == "run" && slices.Contains(argv, clusterLabel+"="+name)
 }
 
 // freezer is the mount point of cgroup v1's freezer.

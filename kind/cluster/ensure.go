@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	kind "sigs.k8s.io/kind/pkg/cluster"
 	"sigs.k8s.io/kind/pkg/exec"
 
@@ -93,20 +92,14 @@ func complete(ctx context.Context, config Config) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	group, groupCtx := errgroup.WithContext(ctx)
-	for _, n := range c.nodes {
-		group.Go(func() error {
-			if err := n.installAgent(groupCtx, program); err != nil {
-				return err
-			}
-			if err := n.trustCA(groupCtx, config.CA); err != nil {
-				return err
-			}
-			return n.applyRuntime(groupCtx, config.Runtime)
-		})
+	prepare := func(ctx context.Context, n *Node) error {
+		return progress.InOrder(ctx,
+			func(ctx context.Context) error { return n.installAgent(ctx, program) },
+			func(ctx context.Context) error { return n.trustCA(ctx, config.CA) },
+			func(ctx context.Context) error { return n.applyRuntime(ctx, config.Runtime) })
 	}
-	group.Go(func() error { return c.waitForAPI(groupCtx) })
-	if err := group.Wait(); err != nil {
+	err = progress.AtOnce(ctx, c.waitForAPI, func(ctx context.Context) error { return progress.ForEach(ctx, c.nodes, prepare) })
+	if err != nil {
 		return nil, err
 	}
 	start := time.Now()
@@ -114,27 +107,15 @@ func complete(ctx context.Context, config Config) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.startStopped(ctx); err != nil {
-		return nil, err
-	}
-	if err := c.applyPodNetwork(ctx); err != nil {
-		return nil, err
-	}
-	if err := c.placeCoreDNS(ctx); err != nil {
-		return nil, err
-	}
-	if err := c.applyKubeProxyMode(ctx, config.KubeProxyMode); err != nil {
-		return nil, err
-	}
-	if restarted {
-		if err := c.waitForHeartbeats(ctx, start); err != nil {
-			return nil, err
-		}
-	}
-	if err := c.waitUntilUsable(ctx); err != nil {
-		return nil, err
-	}
-	return c, c.markCompleted(ctx)
+	return c, progress.InOrder(ctx, c.startStopped, c.applyPodNetwork, c.placeCoreDNS,
+		func(ctx context.Context) error { return c.applyKubeProxyMode(ctx, config.KubeProxyMode) },
+		func(ctx context.Context) error {
+			if !restarted {
+				return nil
+			}
+			return c.waitForHeartbeats(ctx, start)
+		},
+		c.waitUntilUsable, c.markCompleted)
 }
 
 // startStopped starts the machines that StopMachine stopped and that were not started since then.

@@ -80,21 +80,22 @@ func TestStopped(t *testing.T) {
 }
 
 func TestRunsNodeOf(t *testing.T) {
-	command := func(args ...string) string { return strings.Join(args, "\x00") + "\x00" }
+	command := func(args ...string) []string { return args }
 	tests := []struct {
-		name, cmdline string
-		want          bool
+		name string
+		argv []string
+		want bool
 	}{
 		{"our node", command("docker", "run", "--name", "a-worker", "--label", "io.x-k8s.kind.cluster=a", "node:1"), true},
 		{"by its path", command("/usr/bin/docker", "run", "--label", "io.x-k8s.kind.cluster=a", "node:1"), true},
 		{"a node of a longer name", command("docker", "run", "--label", "io.x-k8s.kind.cluster=a-seed", "node:1"), false},
 		{"another command on our cluster", command("docker", "ps", "--filter", "io.x-k8s.kind.cluster=a"), false},
 		{"a person who looks for it", command("grep", "run", "io.x-k8s.kind.cluster=a"), false},
-		{"a kernel thread", "", false},
+		{"a kernel thread", nil, false},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
-			if got := runsNodeOf(tc.cmdline, "a"); got != tc.want {
+			if got := runsNodeOf(tc.argv, "a"); got != tc.want {
 				t.Errorf("got %t", got)
 			}
 		})

@@ -13,6 +13,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
+// kubeProxy is the key of kube-proxy's DaemonSet and of its ConfigMap.
+var kubeProxy = client.ObjectKey{Namespace: "kube-system", Name: "kube-proxy"}
+
 const (
 	// kubeProxyFile is the key of the configuration in kubeadm's ConfigMap.
 	kubeProxyFile = "config.conf"
@@ -30,9 +33,8 @@ func (c *Cluster) applyKubeProxyMode(ctx context.Context, mode string) error {
 	if mode == "" {
 		return nil
 	}
-	key := client.ObjectKey{Namespace: "kube-system", Name: "kube-proxy"}
 	var config corev1.ConfigMap
-	if err := c.client.Get(ctx, key, &config); err != nil {
+	if err := c.client.Get(ctx, kubeProxy, &config); err != nil {
 		return fmt.Errorf("reading kube-proxy's configuration: %w", err)
 	}
 	changed, err := setKubeProxyMode(&config, mode)
@@ -50,7 +52,7 @@ func (c *Cluster) applyKubeProxyMode(ctx context.Context, mode string) error {
 		return nil // the testbed has never changed the mode
 	}
 	var proxy appsv1.DaemonSet
-	if err := c.client.Get(ctx, key, &proxy); err != nil {
+	if err := c.client.Get(ctx, kubeProxy, &proxy); err != nil {
 		return fmt.Errorf("reading kube-proxy's DaemonSet: %w", err)
 	}
 	before, template := proxy.DeepCopy(), &proxy.Spec.Template

@@ -10,8 +10,9 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
 // routeProtocol marks the testbed's routes. Numbers above 4 are for user space, see ip-route(8).
@@ -127,11 +128,9 @@ func (c *Cluster) applyPodNetwork(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	for _, a := range all {
-		group.Go(func() error { return c.Node(a.node).applyPodNetwork(ctx, a.podCIDRs, routesOf(a.node, all)) })
-	}
-	return group.Wait()
+	return progress.ForEach(ctx, all, func(ctx context.Context, a address) error {
+		return c.Node(a.node).applyPodNetwork(ctx, a.podCIDRs, routesOf(a.node, all))
+	})
 }
 
 // addresses waits until each Node object has a pod CIDR, then returns all nodes' addresses.

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -18,6 +17,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-extensions/registry-cache/kind/progress"
 	"github.com/gardener-extensions/registry-cache/kind/readiness"
 )
 
@@ -91,16 +91,13 @@ func unreadyNodes(list []corev1.Node, names []string) []string {
 	})
 }
 
-// These workloads make the cluster usable: they provide DNS, Services and volumes.
-var (
-	deployments = []client.ObjectKey{
-		coreDNS,
-		{Namespace: "local-path-storage", Name: "local-path-provisioner"}, // kind applies it from the node image
-	}
-	daemonSets = []client.ObjectKey{{Namespace: "kube-system", Name: "kube-proxy"}}
-)
+// deployments and kube-proxy make the cluster usable: they provide DNS, volumes and Services.
+var deployments = []client.ObjectKey{
+	coreDNS,
+	{Namespace: "local-path-storage", Name: "local-path-provisioner"}, // kind applies it from the node image
+}
 
-// waitUntilUsable waits until all nodes are Ready and deployments and daemonSets are available.
+// waitUntilUsable waits until all nodes are Ready, and deployments and kube-proxy are available.
 func (c *Cluster) waitUntilUsable(ctx context.Context) error {
 	if err := c.waitForReadyNodes(ctx, Names(c.nodes)...); err != nil {
 		return err
@@ -113,13 +110,11 @@ func (c *Cluster) waitUntilUsable(ctx context.Context) error {
 				return rollout(key, *d.Spec.Replicas, d.Status.UpdatedReplicas, d.Status.AvailableReplicas)
 			}))
 		}
-		for _, key := range daemonSets {
-			var d appsv1.DaemonSet
-			problems = append(problems, c.problem(ctx, key, &d, &d.Status.ObservedGeneration, func() string {
-				// Count the nodes: the desired number in the status may be stale after a node has rejoined.
-				return rollout(key, int32(len(c.nodes)), d.Status.UpdatedNumberScheduled, d.Status.NumberAvailable)
-			}))
-		}
+		var proxy appsv1.DaemonSet
+		problems = append(problems, c.problem(ctx, kubeProxy, &proxy, &proxy.Status.ObservedGeneration, func() string {
+			// Count the nodes: the desired number in the status may be stale after a node has rejoined.
+			return rollout(kubeProxy, int32(len(c.nodes)), proxy.Status.UpdatedNumberScheduled, proxy.Status.NumberAvailable)
+		}))
 		return strings.Join(slices.DeleteFunc(problems, func(p string) bool { return p == "" }), ", ")
 	})
 }
@@ -169,11 +164,9 @@ func (c *Cluster) restarted(ctx context.Context) (bool, error) {
 }
 
 func (c *Cluster) markCompleted(ctx context.Context) error {
-	group, ctx := errgroup.WithContext(ctx)
-	for _, n := range c.nodes {
-		group.Go(func() error { return n.WriteFile(ctx, completedMarker, 0o644, nil) })
-	}
-	return group.Wait()
+	return progress.ForEach(ctx, c.nodes, func(ctx context.Context, n *Node) error {
+		return n.WriteFile(ctx, completedMarker, 0o644, nil)
+	})
 }
 
 // waitForHeartbeats waits until each node and controller has renewed its lease after the given
@@ -219,15 +212,11 @@ func (c *Cluster) waitForRegistration(ctx context.Context, n *Node, since time.T
 
 // notRenewed returns the names of the wanted leases that were not renewed after the given time.
 func notRenewed(leases []coordinationv1.Lease, wanted []client.ObjectKey, since time.Time) []string {
-	renewed := map[client.ObjectKey]bool{}
-	for _, lease := range leases {
-		if lease.Spec.RenewTime != nil && lease.Spec.RenewTime.After(since) {
-			renewed[client.ObjectKeyFromObject(&lease)] = true
-		}
-	}
 	var names []string
 	for _, key := range wanted {
-		if !renewed[key] {
+		if !slices.ContainsFunc(leases, func(lease coordinationv1.Lease) bool {
+			return client.ObjectKeyFromObject(&lease) == key && lease.Spec.RenewTime != nil && lease.Spec.RenewTime.After(since)
+		}) {
 			names = append(names, key.Name)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 
 	"github.com/pelletier/go-toml/v2"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
@@ -41,45 +42,29 @@ func (r Runtime) apply(original []byte) ([]byte, error) {
 	if err := toml.Unmarshal(original, &config); err != nil {
 		return nil, fmt.Errorf("reading containerd's configuration: %w", err)
 	}
-	images, err := pullTablesOf(config)
-	if err != nil {
-		return nil, err
-	}
-	if r.TransferService {
-		images.store["discard_unpacked_layers"] = false
-		delete(images.store, "use_local_image_pull")
-	}
-	if r.ConfigPath != "" {
-		images.registry["config_path"] = r.ConfigPath
-	}
-	return toml.Marshal(config)
-}
-
-// pullTables are the tables of the configuration that affect pulls.
-type pullTables struct{ store, registry map[string]any }
-
-// pullTablesOf finds the tables in version 2 or 3 of the configuration.
-func pullTablesOf(config map[string]any) (pullTables, error) {
+	var cri, store []string // the tables that affect pulls
 	switch version := config["version"]; version {
 	case int64(2):
-		cri := table(table(config, "plugins"), "io.containerd.grpc.v1.cri")
-		return pullTables{table(cri, "containerd"), table(cri, "registry")}, nil
+		cri = []string{"plugins", "io.containerd.grpc.v1.cri"}
+		store = append(cri, "containerd")
 	case int64(3):
-		cri := table(table(config, "plugins"), "io.containerd.cri.v1.images")
-		return pullTables{cri, table(cri, "registry")}, nil
+		cri = []string{"plugins", "io.containerd.cri.v1.images"}
+		store = cri
 	default:
-		return pullTables{}, fmt.Errorf("containerd's configuration has version %v, want 2 or 3", version)
+		return nil, fmt.Errorf("containerd's configuration has version %v, want 2 or 3", version)
 	}
-}
-
-// table returns the named table of parent, and creates it if it is missing.
-func table(parent map[string]any, name string) map[string]any {
-	found, ok := parent[name].(map[string]any)
-	if !ok {
-		found = map[string]any{}
-		parent[name] = found
+	var err error
+	if r.TransferService {
+		unstructured.RemoveNestedField(config, append(store, "use_local_image_pull")...)
+		err = unstructured.SetNestedField(config, false, append(store, "discard_unpacked_layers")...)
 	}
-	return found
+	if err == nil && r.ConfigPath != "" {
+		err = unstructured.SetNestedField(config, r.ConfigPath, append(cri, "registry", "config_path")...)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("changing containerd's configuration: %w", err)
+	}
+	return toml.Marshal(config)
 }
 
 // restartRuntime replaces containerd's configuration $3 with the file $1 and restarts containerd.
