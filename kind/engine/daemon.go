@@ -53,10 +53,8 @@ func startDaemon(ctx context.Context, flags []string) error {
 	if err := stopDaemon(ctx); err != nil {
 		return err
 	}
-	for file, program := range map[string]string{pidFile: "dockerd", containerdPIDFile: "containerd"} {
-		if err := removeStale(file, program); err != nil {
-			return err
-		}
+	if err := errors.Join(removeStale(pidFile, "dockerd"), removeStale(containerdPIDFile, "containerd")); err != nil {
+		return err
 	}
 	exited, err := spawn(ctx, flags)
 	if err != nil {
@@ -71,10 +69,8 @@ func startDaemon(ctx context.Context, flags []string) error {
 
 // spawn starts dockerd, and closes the returned channel when dockerd has exited.
 func spawn(ctx context.Context, flags []string) (exited <-chan struct{}, err error) {
-	for _, dir := range []string{runDir, logDir} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return nil, err
-		}
+	if err := errors.Join(os.MkdirAll(runDir, 0o755), os.MkdirAll(logDir, 0o755)); err != nil {
+		return nil, err
 	}
 	// Keep the previous log: it shows how the engine died.
 	_ = os.Rename(logFile, logFile+".1")

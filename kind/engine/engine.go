@@ -18,23 +18,16 @@ import (
 
 // Engine describes a reachable Docker Engine.
 type Engine struct {
-	// Version is the engine's version, for example 20.10.24.
-	Version string
-	// APIVersion is the highest Docker API version that the engine supports, for example 1.41.
-	APIVersion string
-	// CgroupVersion is 1 or 2.
-	CgroupVersion int
-	// DataRoot is the directory of images and volumes on the engine's host.
-	DataRoot string
+	Version       string // for example 20.10.24
+	APIVersion    string // the highest Docker API version that the engine supports, for example 1.41
+	CgroupVersion int    // 1 or 2
+	DataRoot      string // the directory of images and volumes on the engine's host
 	// SysResource reports whether privileged containers have CAP_SYS_RESOURCE. Without it, neither a
 	// negative oom_score_adj nor a higher hard limit can be set.
 	SysResource bool
-	// Managed reports whether Ensure started the engine.
-	Managed bool
-	// Local reports whether the engine's endpoint is on this machine.
-	Local bool
-
-	containers int
+	Managed     bool // Ensure started the engine
+	Local       bool // the engine's endpoint is on this machine
+	containers  int
 }
 
 // Ensure returns the engine that the docker command reaches. If there is none, but Ensure runs as

@@ -34,19 +34,15 @@ type plan struct {
 // Missing reports why there is no usable Docker Engine, and how to get one. It is an environment
 // error (exit code 3).
 type Missing struct {
-	// The problem, as one clause.
-	What string
-	// How the user can fix the problem, as one clause.
-	Fix string
+	What string // the problem, as one clause
+	Fix  string // how the user can fix the problem, as one clause
 }
 
 // EnvironmentError marks the error for internal/program.
 func (m *Missing) EnvironmentError() {}
 
 // Error returns one line: what is missing; how to fix it.
-func (m *Missing) Error() string {
-	return m.What + "; " + m.Fix
-}
+func (m *Missing) Error() string { return m.What + "; " + m.Fix }
 
 const installByHand = "install Docker Engine 20.10 or newer (https://docs.docker.com/engine/install/) and start it, " +
 	"or set DOCKER_HOST to a running one"

@@ -22,13 +22,10 @@ const managedLabel = "registry-cache.testbed=managed"
 
 // info contains the fields of `docker info` that parseInfo uses.
 type info struct {
-	ServerVersion string
-	CgroupVersion string
-	DockerRootDir string
-	OSType        string
-	Labels        []string
-	Containers    int
-	ServerErrors  []string
+	ServerVersion, CgroupVersion, DockerRootDir, OSType string
+
+	Labels, ServerErrors []string
+	Containers           int
 }
 
 // probe describes the engine that the docker command reaches. kind uses the same engine.

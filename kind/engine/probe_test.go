@@ -1,8 +1,12 @@
 package engine
 
 import (
+	"net"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/moby/sys/capability"
 )
 
 func TestParseInfo(t *testing.T) {
@@ -38,14 +42,26 @@ func TestParseInfo(t *testing.T) {
 }
 
 func TestBoundingSet(t *testing.T) {
-	got, err := boundingSet("Name:\tdockerd\nCapEff:\t0000000000000001\nCapBnd:\t000001fffeffffff\n")
-	if err != nil || got != 0x1fffeffffff {
-		t.Errorf("got %x, %v", got, err)
+	path := filepath.Join(t.TempDir(), "socket")
+	if _, err := boundingSet(path); err == nil {
+		t.Error("no error without a socket")
 	}
-	if got&(1<<24) != 0 {
-		t.Error("CAP_SYS_RESOURCE, bit 24, is in a set that lacks it")
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if _, err := boundingSet("Name:\tdockerd\n"); err == nil {
-		t.Error("no error without a CapBnd line")
+	defer listener.Close()
+	got, err := boundingSet(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []capability.Cap{capability.CAP_CHOWN, capability.CAP_SYS_RESOURCE} {
+		want, err := capability.GetBound(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got&(1<<c) != 0 != want || c == capability.CAP_SYS_RESOURCE && sysResource("unix://"+path) != want {
+			t.Errorf("bounding set %x, sysResource %v; %s in this process's set: %v", got, sysResource("unix://"+path), c, want)
+		}
 	}
 }

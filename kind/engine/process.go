@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/moby/sys/capability"
+	"github.com/prometheus/procfs"
 )
 
 // runningPID returns the process ID in the pid file if a living process of the program has this ID,
@@ -24,30 +25,14 @@ func runningPID(pidFile, program string) (int, error) {
 		return 0, err
 	}
 	pid, _ := strconv.Atoi(strings.TrimSpace(string(data))) // 0 for an incomplete file
-	if pid <= 0 {
-		return 0, nil
+	var stat procfs.ProcStat                                // empty if the process is gone
+	if process, err := procfs.NewProc(pid); err == nil {
+		stat, _ = process.Stat()
 	}
-	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)) // empty if the process is gone
-	if name, state := parseStatus(string(status)); name != program || state == "Z" || state == "X" {
+	if stat.Comm != program || stat.State == "Z" || stat.State == "X" {
 		return 0, nil
 	}
 	return pid, nil
-}
-
-// parseStatus returns name and state from /proc/PID/status.
-func parseStatus(status string) (name, state string) {
-	state, _, _ = strings.Cut(statusField(status, "State"), " ")
-	return statusField(status, "Name"), state
-}
-
-// statusField returns a field of /proc/PID/status, see proc_pid_status(5), or "".
-func statusField(status, name string) string {
-	for line := range strings.Lines(status) {
-		if key, value, _ := strings.Cut(line, ":"); key == name {
-			return strings.TrimSpace(value)
-		}
-	}
-	return ""
 }
 
 // removeStale removes a pid file unless a living process of the program has the ID in it. dockerd
@@ -72,37 +57,33 @@ func sysResource(endpoint string) bool {
 	if !local {
 		return true
 	}
-	status, err := listenerStatus(path)
-	if err != nil {
-		// The engine may run in another PID namespace, or a proxy may listen on the socket.
-		return true
-	}
-	bounding, err := boundingSet(status)
+	bounding, err := boundingSet(path)
+	// After an error, the engine may run in another PID namespace, or a proxy may listen on the socket.
 	return err != nil || bounding&(1<<capability.CAP_SYS_RESOURCE) != 0
 }
 
-// listenerStatus returns /proc/PID/status of the process that listens on the socket.
-func listenerStatus(path string) (string, error) {
+// boundingSet returns the capability bounding set of the process that listens on the socket.
+func boundingSet(path string) (uint64, error) {
 	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
-		return "", err
+		return 0, err
 	}
 	defer func() { _ = conn.Close() }()
 	raw, err := conn.SyscallConn()
 	if err != nil {
-		return "", err
+		return 0, err
 	}
 	var peer *syscall.Ucred
 	var peerErr error
 	if err := raw.Control(func(fd uintptr) {
 		peer, peerErr = syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED)
 	}); err != nil || peerErr != nil {
-		return "", errors.Join(err, peerErr)
+		return 0, errors.Join(err, peerErr)
 	}
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", peer.Pid))
-	return string(status), err
-}
-
-func boundingSet(status string) (uint64, error) {
-	return strconv.ParseUint(statusField(status, "CapBnd"), 16, 64)
+	process, err := procfs.NewProc(int(peer.Pid))
+	if err != nil {
+		return 0, err
+	}
+	status, err := process.NewStatus()
+	return status.CapBnd, err
 }

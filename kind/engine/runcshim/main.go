@@ -75,7 +75,7 @@ func restrictFile(doc document, missing map[string]bool) error {
 	if err != nil {
 		return err
 	}
-	after, changed, err := restrict(before, doc.kind, missing)
+	after, changed, err := restrict(before, doc.spec, missing)
 	if err != nil {
 		return fmt.Errorf("%s: %w", doc.path, err)
 	}
@@ -88,17 +88,8 @@ func restrictFile(doc document, missing map[string]bool) error {
 // document is a JSON file that defines the process for runc to run.
 type document struct {
 	path string
-	kind documentKind
+	spec bool // a bundle's config.json, which has the process in a field; else the file of exec --process
 }
-
-type documentKind int
-
-const (
-	// specDocument is a bundle's config.json. The process is a field of it.
-	specDocument documentKind = iota
-	// processDocument is the file of exec --process. It contains only the process.
-	processDocument
-)
 
 // globalValueFlags are runc's global flags that take a value as a separate argument.
 var globalValueFlags = []string{"--log", "--log-format", "--root", "--rootless", "--criu"}
@@ -109,10 +100,10 @@ func findDocument(args []string) (document, bool) {
 	switch command {
 	case "create", "run", "restore":
 		bundle := flagValue(rest, "--bundle", "-b") // runc's default is the working directory
-		return document{filepath.Join(bundle, "config.json"), specDocument}, true
+		return document{filepath.Join(bundle, "config.json"), true}, true
 	case "exec":
 		path := flagValue(rest, "--process", "-p")
-		return document{path, processDocument}, path != ""
+		return document{path, false}, path != ""
 	default:
 		return document{}, false
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/moby/sys/capability"
@@ -14,10 +15,10 @@ func specName(c capability.Cap) string {
 	return "CAP_" + strings.ToUpper(c.String())
 }
 
-// restrict removes the missing capabilities from all five sets of the document's process, and
-// raises a negative oomScoreAdj to 0 if CAP_SYS_RESOURCE is missing. It keeps everything else,
+// restrict removes the missing capabilities from all five sets of the document's process (a field
+// if spec is true), and raises a negative oomScoreAdj to 0 if CAP_SYS_RESOURCE is missing. It keeps everything else,
 // including unknown fields. If nothing changes, it returns data unchanged and false.
-func restrict(data []byte, kind documentKind, missing map[string]bool) (restricted []byte, changed bool, err error) {
+func restrict(data []byte, spec bool, missing map[string]bool) (restricted []byte, changed bool, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber() // keeps 64-bit numbers exact
 	var doc map[string]any
@@ -26,7 +27,7 @@ func restrict(data []byte, kind documentKind, missing map[string]bool) (restrict
 	}
 
 	process := doc
-	if kind == specDocument {
+	if spec {
 		process, _ = doc["process"].(map[string]any)
 	}
 	dropped := dropCapabilities(process, missing)
@@ -42,16 +43,11 @@ func restrict(data []byte, kind documentKind, missing map[string]bool) (restrict
 func dropCapabilities(process map[string]any, missing map[string]bool) (changed bool) {
 	sets, _ := process["capabilities"].(map[string]any)
 	for name, value := range sets {
-		names, ok := value.([]any)
-		if !ok {
-			continue
-		}
-		kept := make([]any, 0, len(names))
-		for _, entry := range names {
-			if text, ok := entry.(string); !ok || !missing[text] {
-				kept = append(kept, entry)
-			}
-		}
+		names, _ := value.([]any)
+		kept := slices.DeleteFunc(slices.Clone(names), func(entry any) bool {
+			text, ok := entry.(string)
+			return ok && missing[text]
+		})
 		if len(kept) != len(names) {
 			sets[name], changed = kept, true
 		}

@@ -14,13 +14,13 @@ func TestFindDocument(t *testing.T) {
 		want  document
 		found bool
 	}{
-		{"--root /run/moby --log /l --log-format json create --bundle /b --pid-file /p id", document{"/b/config.json", specDocument}, true},
-		{"--systemd-cgroup run -b /b id", document{"/b/config.json", specDocument}, true},
-		{"restore --bundle=/b id", document{"/b/config.json", specDocument}, true},
-		{"create id", document{"config.json", specDocument}, true},
-		{"--root /run/moby exec --process /tmp/p --detach id", document{"/tmp/p", processDocument}, true},
-		{"exec -p=/tmp/p id", document{"/tmp/p", processDocument}, true},
-		{"exec id -- tool --process /tmp/p", document{"", processDocument}, false},
+		{"--root /run/moby --log /l --log-format json create --bundle /b --pid-file /p id", document{"/b/config.json", true}, true},
+		{"--systemd-cgroup run -b /b id", document{"/b/config.json", true}, true},
+		{"restore --bundle=/b id", document{"/b/config.json", true}, true},
+		{"create id", document{"config.json", true}, true},
+		{"--root /run/moby exec --process /tmp/p --detach id", document{"/tmp/p", false}, true},
+		{"exec -p=/tmp/p id", document{"/tmp/p", false}, true},
+		{"exec id -- tool --process /tmp/p", document{"", false}, false},
 		{"--root create state id", document{}, false},
 		{"kill id 9", document{}, false},
 		{"", document{}, false},
@@ -40,35 +40,35 @@ func TestRestrict(t *testing.T) {
 	tests := []struct {
 		name      string
 		data      string
-		kind      documentKind
+		spec      bool
 		missing   map[string]bool
 		want      string
 		unchanged bool
 	}{
 		{
-			name: "spec", kind: specDocument, missing: sysResource,
+			name: "spec", spec: true, missing: sysResource,
 			data: `{"ociVersion":"1.0.2","process":{"capabilities":{"bounding":["CAP_CHOWN","CAP_SYS_RESOURCE"],"ambient":["CAP_SYS_RESOURCE"]},` +
 				`"oomScoreAdj":-999,"x":1}}`,
 			want: `{"ociVersion":"1.0.2","process":{"capabilities":{"ambient":[],"bounding":["CAP_CHOWN"]},"oomScoreAdj":0,"x":1}}`,
 		},
 		{
-			name: "process", kind: processDocument, missing: sysResource,
+			name: "process", spec: false, missing: sysResource,
 			data: `{"args":["a"],"capabilities":{"effective":["CAP_SYS_RESOURCE","CAP_KILL"]},"rlimits":[{"hard":9223372036854775807}]}`,
 			want: `{"args":["a"],"capabilities":{"effective":["CAP_KILL"]},"rlimits":[{"hard":9223372036854775807}]}`,
 		},
 		{
-			name: "another capability is missing: the score stays", kind: processDocument, missing: map[string]bool{"CAP_BPF": true},
+			name: "another capability is missing: the score stays", spec: false, missing: map[string]bool{"CAP_BPF": true},
 			data: `{"capabilities":{"permitted":["CAP_BPF"]},"oomScoreAdj":-5}`,
 			want: `{"capabilities":{"permitted":[]},"oomScoreAdj":-5}`,
 		},
-		{name: "a positive score stays", kind: processDocument, missing: sysResource, data: `{"oomScoreAdj": 5}`, want: `{"oomScoreAdj": 5}`, unchanged: true},
-		{name: "nothing is missing", kind: specDocument, data: `{"process":{"capabilities":{"bounding":["CAP_CHOWN"]}}}`,
+		{name: "a positive score stays", spec: false, missing: sysResource, data: `{"oomScoreAdj": 5}`, want: `{"oomScoreAdj": 5}`, unchanged: true},
+		{name: "nothing is missing", spec: true, data: `{"process":{"capabilities":{"bounding":["CAP_CHOWN"]}}}`,
 			want: `{"process":{"capabilities":{"bounding":["CAP_CHOWN"]}}}`, unchanged: true},
-		{name: "no process", kind: specDocument, missing: sysResource, data: `{"process":null}`, want: `{"process":null}`, unchanged: true},
+		{name: "no process", spec: true, missing: sysResource, data: `{"process":null}`, want: `{"process":null}`, unchanged: true},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
-			got, changed, err := restrict([]byte(tc.data), tc.kind, tc.missing)
+			got, changed, err := restrict([]byte(tc.data), tc.spec, tc.missing)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -78,7 +78,7 @@ func TestRestrict(t *testing.T) {
 		})
 	}
 	t.Run("not JSON", func(t *testing.T) {
-		if _, _, err := restrict([]byte("{"), specDocument, sysResource); err == nil {
+		if _, _, err := restrict([]byte("{"), true, sysResource); err == nil {
 			t.Error("no error")
 		}
 	})
