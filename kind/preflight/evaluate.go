@@ -3,8 +3,9 @@ package preflight
 import (
 	"fmt"
 	"go/version"
-	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // Host has the properties of the host that the checks evaluate.
@@ -73,12 +74,7 @@ func checkCgroups(h Host, _ Requirements) *Failure {
 	if h.CgroupVersion == 0 {
 		return &Failure{"no cgroup file system at /sys/fs/cgroup, v2 or v1 needed", "run as root: mount -t cgroup2 none /sys/fs/cgroup"}
 	}
-	var missing []string
-	for _, controller := range kubeletControllers {
-		if !slices.Contains(h.Controllers, controller) {
-			missing = append(missing, controller)
-		}
-	}
+	missing := sets.List(sets.New(kubeletControllers...).Delete(h.Controllers...))
 	if len(missing) == 0 {
 		return nil
 	}

@@ -1,7 +1,6 @@
 package preflight
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +13,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/prometheus/procfs"
+
 	"github.com/gardener-extensions/registry-cache/kind/command"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
@@ -22,14 +23,13 @@ const (
 	cgroupDir     = "/sys/fs/cgroup"
 	inotifyDir    = "/proc/sys/fs/inotify/"
 	goEnvTimeout  = 5 * time.Second
-	meminfo       = "/proc/meminfo"
 	instancesFile = inotifyDir + "max_user_instances"
 	watchesFile   = inotifyDir + "max_user_watches"
 )
 
 func readHost(ctx context.Context, disks []Space) (Host, error) {
 	disk, diskErr := readDisk(disks)
-	memory, memoryErr := readMemory(meminfo, cgroupDir)
+	memory, memoryErr := readMemory(procfs.DefaultMountPoint, cgroupDir)
 	version, controllers, cgroupErr := readCgroups(cgroupDir)
 	h := Host{Disk: disk, Memory: memory, CgroupVersion: version, Controllers: controllers, GoVersion: goVersion(ctx)}
 	return h, errors.Join(diskErr, memoryErr, cgroupErr,
@@ -66,24 +66,19 @@ func diskFree(dir string) (path string, free uint64, err error) {
 }
 
 // readMemory returns the memory of the machine, or the limit of the cgroup if that is less.
-func readMemory(meminfo, cgroupDir string) (uint64, error) {
-	text, err := os.ReadFile(meminfo)
+func readMemory(mount, cgroupDir string) (uint64, error) {
+	proc, err := procfs.NewFS(mount)
 	if err != nil {
 		return 0, err
 	}
-	total, err := parseMemory(string(text))
-	return min(total, memoryLimit(cgroupDir)), err
-}
-
-// parseMemory returns MemTotal of proc_meminfo(5) in bytes.
-func parseMemory(text string) (uint64, error) {
-	for scanner := bufio.NewScanner(strings.NewReader(text)); scanner.Scan(); {
-		if fields := strings.Fields(scanner.Text()); len(fields) >= 2 && fields[0] == "MemTotal:" {
-			kib, err := strconv.ParseUint(fields[1], 10, 64)
-			return kib * 1024, err
-		}
+	memory, err := proc.Meminfo()
+	if err == nil && memory.MemTotalBytes == nil {
+		err = fmt.Errorf("%s/meminfo has no MemTotal", mount)
 	}
-	return 0, fmt.Errorf("%s has no MemTotal", meminfo)
+	if err != nil {
+		return 0, err
+	}
+	return min(*memory.MemTotalBytes, memoryLimit(cgroupDir)), nil
 }
 
 // memoryLimit returns the limit of the cgroup mounted at dir, which in a container is the limit of

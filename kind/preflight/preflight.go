@@ -120,12 +120,11 @@ func (f *Full) EnvironmentError() {}
 
 // Error returns one line: which file system is full, and what to do.
 func (f *Full) Error() string {
+	left := fmt.Sprintf("%.1f MiB are left at %s", float64(f.Bytes)/(1<<20), f.Directory)
 	if f.Earlier {
-		return fmt.Sprintf("the disk was full: no space was left on a device, and %.1f MiB are left at %s now; "+
-			"free some space (df, df -i) and run it again", float64(f.Bytes)/(1<<20), f.Directory)
+		return "the disk was full: no space was left on a device, and " + left + " now; free some space (df, df -i) and run it again"
 	}
-	return fmt.Sprintf("the disk is full: %.1f MiB are left at %s; free some space and run it again",
-		float64(f.Bytes)/(1<<20), f.Directory)
+	return "the disk is full: " + left + "; free some space and run it again"
 }
 
 // AwaitFull returns a *Full as soon as the file system of one of the directories is full, or nil

@@ -109,11 +109,15 @@ func TestReadCgroups(t *testing.T) {
 	}
 }
 
-func TestParseMemory(t *testing.T) {
-	if got, err := parseMemory("MemTotal:       24626024 kB\nMemFree: 1 kB\n"); err != nil || got != 24626024*1024 {
-		t.Errorf("got %d, %v", got, err)
+func TestReadMemoryNeedsTheTotal(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := readMemory(dir, dir); err == nil {
+		t.Error("no error without a file")
 	}
-	if _, err := parseMemory("MemFree: 1 kB\n"); err == nil {
+	if err := os.WriteFile(filepath.Join(dir, "meminfo"), []byte("MemFree: 1 kB\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readMemory(dir, dir); err == nil {
 		t.Error("no error without MemTotal")
 	}
 }
@@ -165,7 +169,7 @@ func TestReadMemory(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if got, err := readMemory(total, dir); err != nil || got != tc.want {
+			if got, err := readMemory(dir, dir); err != nil || got != tc.want {
 				t.Errorf("got %d, %v, want %d", got, err, tc.want)
 			}
 		})
