@@ -57,5 +57,5 @@ func start(cmd *exec.Cmd) (stream, error) {
 	if err != nil {
 		return stream{}, err
 	}
-	return stream{out, in, closeBoth(in, out)}, cmd.Start()
+	return stream{out, in}, cmd.Start()
 }

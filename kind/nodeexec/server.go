@@ -30,7 +30,7 @@ func Serve(in io.ReadCloser, out io.WriteCloser) error {
 	if err != nil {
 		return err
 	}
-	connection, sessions, requests, err := ssh.NewServerConn(stream{in, out, closeBoth(in, out)}, config)
+	connection, sessions, requests, err := ssh.NewServerConn(stream{in, out}, config)
 	if err != nil {
 		return fmt.Errorf("connect to the client: %w", err)
 	}
@@ -60,10 +60,6 @@ func serverConfig() (*ssh.ServerConfig, error) {
 	config := &ssh.ServerConfig{NoClientAuth: true}
 	config.AddHostKey(signer)
 	return config, nil
-}
-
-func closeBoth(in, out io.Closer) func() error {
-	return func() error { return errors.Join(in.Close(), out.Close()) }
 }
 
 // serveSession runs the command of one session. When the client closes the session or ctx ends, a

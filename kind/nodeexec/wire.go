@@ -33,12 +33,11 @@ func decode(encoded string) []string { return strings.Split(encoded, "\x00") }
 
 // stream makes a net.Conn, which package ssh needs, from two pipes.
 type stream struct {
-	io.Reader
-	io.Writer
-	close func() error
+	io.ReadCloser
+	io.WriteCloser
 }
 
-func (s stream) Close() error                   { return s.close() }
+func (s stream) Close() error                   { return errors.Join(s.WriteCloser.Close(), s.ReadCloser.Close()) }
 func (stream) LocalAddr() net.Addr              { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
 func (stream) RemoteAddr() net.Addr             { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
 func (stream) SetDeadline(time.Time) error      { return os.ErrNoDeadline }
