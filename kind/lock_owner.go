@@ -31,17 +31,16 @@ type lockOwner struct {
 // writeOwner describes this process in a lock file. It ignores a full disk, so that Down can run.
 func (l lockFiles) writeOwner(path string) error {
 	command := strings.Join(append([]string{filepath.Base(os.Args[0])}, os.Args[1:]...), " ")
-	started, err := startOf(os.Getpid())
-	if err != nil {
-		return fmt.Errorf("write the owner of the lock: %w", err)
+	o := lockOwner{PID: os.Getpid(), Command: shorten(command, maxCommand), Directory: l.directory, Since: time.Now().UTC()}
+	var data []byte
+	var err error
+	if o.Started, err = startOf(o.PID); err == nil {
+		data, err = json.Marshal(o)
 	}
-	data, err := json.Marshal(lockOwner{
-		PID: os.Getpid(), Started: started, Command: shorten(command, maxCommand), Directory: l.directory, Since: time.Now().UTC(),
-	})
-	if err != nil {
-		return fmt.Errorf("write the owner of the lock: %w", err)
+	if err == nil {
+		err = os.WriteFile(path, data, 0o600)
 	}
-	if err := os.WriteFile(path, data, 0o600); err != nil && !errors.Is(err, unix.ENOSPC) {
+	if err != nil && !errors.Is(err, unix.ENOSPC) {
 		return fmt.Errorf("write the owner of the lock: %w", err)
 	}
 	return nil
