@@ -57,7 +57,6 @@ func clusterSource(name string, connect func() (clients, error)) Source {
 	}}
 }
 
-// tailLines is the maximum number of lines of each container log.
 const tailLines = 10000
 
 func collectLogs(ctx context.Context, client kubernetes.Interface, into *Folder) {
@@ -107,7 +106,6 @@ func collectEvents(ctx context.Context, client kubernetes.Interface, into *Folde
 	into.Write("events.txt", []byte(eventTable(events.Items)))
 }
 
-// eventTable returns one line for each event, the oldest first.
 func eventTable(events []corev1.Event) string {
 	events = slices.Clone(events)
 	slices.SortStableFunc(events, func(a, b corev1.Event) int { return lastSeen(a).Compare(lastSeen(b)) })

@@ -21,9 +21,8 @@ import (
 // IndexFile is the file that readers of a bundle open first.
 const IndexFile = "index.md"
 
-const timelineFile = "timeline.txt"
-
 const (
+	timelineFile = "timeline.txt"
 	// sourceTimeout limits the context of a source. After that, Collect waits for at most grace.
 	sourceTimeout = time.Minute
 	grace         = 5 * time.Second
@@ -86,7 +85,6 @@ func removePrevious(dir string, sources []Source, own *Folder) {
 	}
 }
 
-// conclusions holds the results that conclude computes from the files of a bundle.
 type conclusions struct {
 	bundle   *bundle.Bundle
 	findings []finding.Finding

@@ -156,8 +156,7 @@ func sources(t *kind.Testbed) []Source {
 	return all
 }
 
-// testbedVersions returns the versions of the testbed's parts. The index adds the versions of
-// nodes and pods.
+// testbedVersions leaves out the versions of nodes and pods, which the index adds.
 func testbedVersions(ctx context.Context, t *kind.Testbed) string {
 	var lines []string
 	inTime, cancel := context.WithTimeout(ctx, 5*time.Second)

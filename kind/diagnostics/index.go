@@ -74,12 +74,11 @@ func (i *index) problems(text *strings.Builder) {
 		text.WriteString("\nHints, which can be causes or effects:\n\n")
 		list(text, i.findings[certain:])
 	}
-	separator := "\nChecked: "
+	var checked []string
 	for _, check := range finding.Checks() {
-		text.WriteString(separator + check.Name)
-		separator = "; "
+		checked = append(checked, check.Name)
 	}
-	text.WriteString(".\n")
+	fmt.Fprintf(text, "\nChecked: %s.\n", strings.Join(checked, "; "))
 	if i.bundle.Hibernated() {
 		text.WriteString("\nThe Shoot is hibernated: its machines are stopped, which is not a problem.\n")
 	}
@@ -104,7 +103,6 @@ func list(text *strings.Builder, all []finding.Finding) {
 	}
 }
 
-// escape escapes Markdown in the output of programs.
 func escape(text string) string {
 	return strings.NewReplacer("<", `\<`, "*", `\*`, "_", `\_`, "`", "\\`").Replace(text)
 }

@@ -89,7 +89,6 @@ func scrape(ctx context.Context, client kubernetes.Interface, pod corev1.Pod) ([
 	return client.CoreV1().Pods(pod.Namespace).ProxyGet("http", pod.Name, port, "/metrics", nil).DoRaw(ctx)
 }
 
-// comparedFamilies are the prefixes of series about pulls, reconciliations and webhook requests.
 var comparedFamilies = []string{
 	"registry_proxy_", "registry_http_requests_total", "registry_cache_", `controller_runtime_reconcile_total{controller="registry-cache"`,
 	"controller_runtime_webhook_requests_total",
@@ -145,7 +144,6 @@ func compareMetrics(before keptMetrics, now map[string][]byte) string {
 
 func number(value float64) string { return strconv.FormatFloat(value, 'f', -1, 64) }
 
-// keptMetrics holds the metrics of a bundle, for the comparison with the next bundle.
 type keptMetrics struct {
 	At   time.Time         `json:"at"`
 	Pods map[string][]byte `json:"pods"`

@@ -27,7 +27,6 @@ for file in /etc/containerd/certs.d/*/hosts.toml; do
   done
 done`
 
-// units are the systemd units that are involved in a pull.
 var units = []string{"containerd", "kubelet", "gardener-node-agent", "gardener-node-init", "configure-containerd-registries"}
 
 // nodeFiles lists the files of a node, each with the command that prints its content. A missing

@@ -99,7 +99,6 @@ func Computed(name string, content func(context.Context) ([]byte, error)) Source
 	}}
 }
 
-// tailBytes is the maximum number of bytes that Tail stores.
 const tailBytes = 4 << 20
 
 // Tail returns a source with the last 4 MiB of a local file. A missing file counts as empty.

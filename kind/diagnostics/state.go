@@ -17,8 +17,6 @@ import (
 
 var trailing = regexp.MustCompile(`(?m) +$`)
 
-// state writes the current state: the endpoints, Services and pods of caches, the hosts that
-// containerd asks on each node, and the requests to upstreams.
 func (i *index) state(text *strings.Builder) {
 	var table strings.Builder
 	out := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
@@ -59,7 +57,6 @@ func (i *index) state(text *strings.Builder) {
 	i.section(text, "Current state", strings.TrimRight(trailing.ReplaceAllString(table.String(), ""), "\n"))
 }
 
-// cacheService describes the Service of a cache, and its pods with their nodes and readiness.
 func cacheService(b *bundle.Bundle, upstream string) (service, pods string) {
 	found, exists := b.Shoot.CacheService(upstream)
 	if !exists {
@@ -80,7 +77,6 @@ func cacheService(b *bundle.Bundle, upstream string) (service, pods string) {
 	return found.Name + " " + found.Spec.ClusterIP, cmp.Or(strings.Join(all, ", "), "no pod")
 }
 
-// versions returns the content of VersionsFile, the versions of nodes, and the images of pods.
 func versions(b *bundle.Bundle) string {
 	lines := []string{b.Versions}
 	add := func(format string, args ...any) {

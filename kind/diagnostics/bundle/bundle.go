@@ -38,7 +38,6 @@ func Evidence() []string {
 	}
 }
 
-// lookBack is the default time between Bundle.Since and Bundle.Collected.
 const lookBack = 15 * time.Minute
 
 // Bundle contains the parsed files of a bundle.
@@ -116,8 +115,7 @@ func text(files fs.FS, name string) string {
 
 // Parse calls the function parse for each line of a file, without surrounding white space. It
 // returns the values for which the function returned true, or no values if the file cannot be read.
-func Parse[T any](files fs.FS, name string, parse func(line string) (T, bool)) []T {
-	var all []T
+func Parse[T any](files fs.FS, name string, parse func(line string) (T, bool)) (all []T) {
 	for line := range strings.Lines(text(files, name)) {
 		if value, ok := parse(strings.TrimSpace(line)); ok {
 			all = append(all, value)
@@ -133,7 +131,6 @@ func find[T any](all []T, match func(T) bool) (found T, ok bool) {
 	return found, false
 }
 
-// folders returns the names of the subfolders of a folder, sorted.
 func folders(files fs.FS, folder string) (names []string) {
 	entries, err := fs.ReadDir(files, folder)
 	if err != nil {

@@ -68,8 +68,7 @@ func readCluster(files fs.FS, folder string) Cluster {
 }
 
 // objects reads a file of YAML documents. It skips documents that cannot be parsed.
-func objects[T any](files fs.FS, name string) []T {
-	var all []T
+func objects[T any](files fs.FS, name string) (all []T) {
 	for document := range strings.SplitSeq("\n"+text(files, name), "\n---\n") {
 		var object T
 		if strings.TrimSpace(document) != "" && yaml.Unmarshal([]byte(document), &object) == nil {
@@ -162,11 +161,9 @@ func readUpstream(files fs.FS, host string) Upstream {
 // Requests of a node's containerd and, due to NAT, of its pods come from the node's addresses.
 func (b *Bundle) NodeAt(address string) string {
 	address = WithoutPort(address)
-	for _, cluster := range []Cluster{b.Shoot, b.Seed} {
-		for _, node := range cluster.Nodes {
-			if slices.Contains(Addresses(node), address) {
-				return b.ShortName(node.Name)
-			}
+	for _, node := range slices.Concat(b.Shoot.Nodes, b.Seed.Nodes) {
+		if slices.Contains(Addresses(node), address) {
+			return b.ShortName(node.Name)
 		}
 	}
 	return ""
@@ -183,8 +180,7 @@ func WithoutPort(address string) string {
 // Addresses returns the source addresses of a node's requests: the node's addresses, and for
 // requests to its own pods the address of its pod bridge. The bridge has the first address of the
 // pod CIDR.
-func Addresses(node corev1.Node) []string {
-	var all []string
+func Addresses(node corev1.Node) (all []string) {
 	for _, own := range node.Status.Addresses {
 		all = append(all, own.Address)
 	}

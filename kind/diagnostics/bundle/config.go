@@ -44,7 +44,6 @@ func parseConfig(dump string) *Config {
 	}
 }
 
-// images contains the settings of the CRI image plugin.
 type images struct {
 	// LocalPull is nil for containerd before 2.1. These versions always pull locally.
 	LocalPull             *bool    `toml:"use_local_image_pull"`

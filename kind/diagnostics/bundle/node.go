@@ -147,9 +147,7 @@ var fileHead = regexp.MustCompile(`(?m)^==> (.+) <==(\n|$)`)
 
 type hostsFile struct{ upstream, content string }
 
-// parseHostsFiles extracts the hosts.toml files from CertsFile.
-func parseHostsFiles(text string) []hostsFile {
-	var all []hostsFile
+func parseHostsFiles(text string) (all []hostsFile) {
 	heads := fileHead.FindAllStringSubmatchIndex(text, -1)
 	for i, head := range heads {
 		file, end := text[head[2]:head[3]], len(text)
@@ -179,7 +177,6 @@ func parseProbe(line string) (Probe, bool) {
 // kubelet evicts pods from 90 percent on.
 const fullPercent = 95
 
-// parseFull parses a line of `df` about a full file system.
 func parseFull(line string) (string, bool) {
 	words := strings.Fields(line)
 	if len(words) != 6 || !strings.HasPrefix(words[0], "/dev/") && words[0] != "overlay" && words[0] != "tmpfs" {

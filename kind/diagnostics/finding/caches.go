@@ -9,15 +9,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
 )
 
-// reconcile is the text of Finding.Fix for outdated addresses.
 const reconcile = "reconcile the Shoot (testbed shoot reconcile); if a node keeps the old address, see its journal of gardener-node-agent"
 
-// caches compares the caches in the Extension's status with those in the shoot.
 func caches(b *bundle.Bundle) []Finding {
 	if !b.Shoot.Known {
 		return nil
@@ -61,7 +60,6 @@ func cacheAt(services []corev1.Service, address string) string {
 	return ""
 }
 
-// created returns a text with the name, the address and the creation time of a Service.
 func created(service corev1.Service) string {
 	return fmt.Sprintf("%s has %s and was created at %s", service.Name, service.Spec.ClusterIP,
 		service.CreationTimestamp.UTC().Format(time.RFC3339))
@@ -75,9 +73,7 @@ func hostOf(endpoint string) string {
 	return parsed.Hostname()
 }
 
-// statefulSets reports caches whose pods are not ready.
-func statefulSets(b *bundle.Bundle) []Finding {
-	var all []Finding
+func statefulSets(b *bundle.Bundle) (all []Finding) {
 	for _, set := range b.Shoot.StatefulSets {
 		if set.Labels[v1alpha3.LabelUpstreamHost] == "" {
 			continue
@@ -93,7 +89,7 @@ func statefulSets(b *bundle.Bundle) []Finding {
 			}
 			details = append(details, state...)
 		}
-		wanted := replicas(set.Spec.Replicas)
+		wanted := ptr.Deref(set.Spec.Replicas, 1)
 		if ready >= wanted {
 			continue
 		}
@@ -105,16 +101,7 @@ func statefulSets(b *bundle.Bundle) []Finding {
 	return all
 }
 
-// replicas returns the wanted number of pods: 1 if spec is nil.
-func replicas(spec *int32) int32 {
-	if spec == nil {
-		return 1
-	}
-	return *spec
-}
-
-func claims(b *bundle.Bundle) []Finding {
-	var all []Finding
+func claims(b *bundle.Bundle) (all []Finding) {
 	for _, claim := range b.Shoot.PersistentVolumeClaims {
 		if claim.Status.Phase != corev1.ClaimBound {
 			all = append(all, problem(b.Shoot.ObjectsFile("persistentvolumeclaims"), "see its events in shoot/events.txt",
@@ -131,7 +118,7 @@ func endpoints(b *bundle.Bundle, service corev1.Service) []Finding {
 			continue
 		}
 		for _, endpoint := range slice.Endpoints {
-			if endpoint.Conditions.Ready == nil || *endpoint.Conditions.Ready {
+			if ptr.Deref(endpoint.Conditions.Ready, true) {
 				return nil
 			}
 		}

@@ -3,6 +3,7 @@ package finding
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -24,12 +25,10 @@ type Finding struct {
 	File string `json:"file,omitempty"`
 }
 
-// problem returns a certain finding.
 func problem(file, fix, format string, args ...any) Finding {
 	return Finding{Certain: true, File: file, Fix: fix, Problem: fmt.Sprintf(format, args...)}
 }
 
-// hint returns a finding that is not certain.
 func hint(file, format string, args ...any) Finding {
 	return Finding{File: file, Problem: fmt.Sprintf(format, args...)}
 }
@@ -39,7 +38,6 @@ func (f Finding) with(details ...string) Finding {
 	return f
 }
 
-// maxDetails limits the details of one finding.
 const maxDetails = 5
 
 // Check looks for problems in one part of a bundle.
@@ -132,13 +130,9 @@ func (c count) finding(file, format string, args ...any) []Finding {
 	if len(c) == 0 {
 		return nil
 	}
-	var all []counted
-	for _, one := range c {
-		all = append(all, *one)
-	}
-	slices.SortFunc(all, func(a, b counted) int { return cmp.Or(b.last.Compare(a.last), cmp.Compare(a.text, b.text)) })
+	newest := func(a, b *counted) int { return cmp.Or(b.last.Compare(a.last), cmp.Compare(a.text, b.text)) }
 	found := hint(file, format, args...)
-	for _, one := range all {
+	for _, one := range slices.SortedFunc(maps.Values(c), newest) {
 		line := fmt.Sprintf("at %s: %s", clock(one.last), one.text)
 		if one.n > 1 {
 			line = fmt.Sprintf("%d times, last %s", one.n, line)

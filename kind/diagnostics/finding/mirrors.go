@@ -15,8 +15,7 @@ import (
 
 // mirrors compares the hosts.toml files of the workers with the Extension's status, the Services,
 // and the arguments of the unit that writes these files.
-func mirrors(b *bundle.Bundle) []Finding {
-	var all []Finding
+func mirrors(b *bundle.Bundle) (all []Finding) {
 	for _, node := range b.Workers() {
 		if !node.MirrorsKnown {
 			continue
@@ -33,7 +32,6 @@ func mirrors(b *bundle.Bundle) []Finding {
 	return all
 }
 
-// absent describes why a node has no hosts.toml for a cache.
 func absent(b *bundle.Bundle, node bundle.Node, cached bundle.Cached) Finding {
 	found := problem(node.JournalFile("configure-containerd-registries"), "see the details and the journal for why the script has not written it",
 		"%s has no hosts.toml for %s: its pulls bypass the cache.", node.Name, cached.Upstream)
@@ -49,7 +47,6 @@ func absent(b *bundle.Bundle, node bundle.Node, cached bundle.Cached) Finding {
 	return found.with(lastMessage(b, node, cached.Upstream)...)
 }
 
-// lastMessage returns the last message of the script about an upstream, if there is one.
 func lastMessage(b *bundle.Bundle, node bundle.Node, upstream string) (last []string) {
 	for _, line := range b.Journal(node, "configure-containerd-registries") {
 		if strings.HasPrefix(line.Message, upstream+":") {
@@ -137,7 +134,6 @@ func content(b *bundle.Bundle, node bundle.Node, mirror hostsfile.Mirror, file, 
 // same compares texts without their surrounding white space, which `tail -v` adds.
 func same(is, wanted string) bool { return strings.TrimSpace(is) == strings.TrimSpace(wanted) }
 
-// difference describes the first line that differs.
 func difference(is, wanted string) string {
 	have, want := strings.Split(strings.TrimSpace(is), "\n"), strings.Split(strings.TrimSpace(wanted), "\n")
 	i := 0

@@ -15,10 +15,7 @@ import (
 // usually takes milliseconds.
 const slowProbe = 1.0
 
-// probes reports hosts of hosts.toml files that, during the collection, did not answer the node,
-// answered slowly, or answered with an error.
-func probes(b *bundle.Bundle) []Finding {
-	var all []Finding
+func probes(b *bundle.Bundle) (all []Finding) {
 	for _, node := range b.Workers() {
 		for _, probe := range node.Probes {
 			file, who := node.File(bundle.ProbeFile), fmt.Sprintf("%s, which asks it for %s", node.Name, probe.Upstream)
@@ -44,8 +41,7 @@ func probes(b *bundle.Bundle) []Finding {
 
 // routes reports nodes whose route to the pods of another node is missing or wrong. Requests of
 // such a node to a Service reach no pod, or another pod with the same address.
-func routes(b *bundle.Bundle) []Finding {
-	var all []Finding
+func routes(b *bundle.Bundle) (all []Finding) {
 	for _, node := range b.Nodes {
 		if len(node.Routes) == 0 || !strings.Contains(node.Name, "-shoot-") {
 			continue
@@ -59,8 +55,7 @@ func routes(b *bundle.Bundle) []Finding {
 	return all
 }
 
-func route(b *bundle.Bundle, node bundle.Node, other corev1.Node) []Finding {
-	var all []Finding
+func route(b *bundle.Bundle, node bundle.Node, other corev1.Node) (all []Finding) {
 	file, to := node.File(bundle.RouteFile), b.ShortName(other.Name)
 	for _, podCIDR := range other.Spec.PodCIDRs {
 		prefix, err := netip.ParsePrefix(podCIDR)

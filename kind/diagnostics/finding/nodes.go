@@ -13,9 +13,7 @@ import (
 // units must be active on every worker; the first two of them also on control-plane nodes.
 var units = []string{"containerd.service", "kubelet.service", "gardener-node-agent.service"}
 
-// nodes reports nodes that are not ready and units that are not active.
-func nodes(b *bundle.Bundle) []Finding {
-	var all []Finding
+func nodes(b *bundle.Bundle) (all []Finding) {
 	for _, node := range b.Nodes {
 		if node.Worker() && b.Hibernated() {
 			continue
@@ -81,8 +79,7 @@ func notReady(b *bundle.Bundle, node bundle.Node) []Finding {
 
 // folders reports workers whose containerd does not read the hosts.toml files. Such a containerd
 // uses no cache, and logs nothing about that.
-func folders(b *bundle.Bundle) []Finding {
-	var all []Finding
+func folders(b *bundle.Bundle) (all []Finding) {
 	for _, node := range b.Workers() {
 		if node.Config == nil || len(b.Cached()) == 0 {
 			continue
@@ -115,8 +112,7 @@ func folderProblem(config bundle.Config) (why string, certain bool) {
 	}
 }
 
-func disks(b *bundle.Bundle) []Finding {
-	var all []Finding
+func disks(b *bundle.Bundle) (all []Finding) {
 	for _, node := range b.Nodes {
 		if len(node.Full) > 0 {
 			all = append(all, problem(node.File(bundle.DiskFile), "free some space: the kubelet evicts pods",
@@ -127,8 +123,7 @@ func disks(b *bundle.Bundle) []Finding {
 }
 
 // stopped reports processes that were stopped by SIGSTOP or a debugger. Their clients wait.
-func stopped(b *bundle.Bundle) []Finding {
-	var all []Finding
+func stopped(b *bundle.Bundle) (all []Finding) {
 	for _, node := range b.Nodes {
 		if len(node.Stopped) > 0 {
 			all = append(all, problem(node.File(bundle.ProcessFile), "continue them with kill -CONT, or restart their pod or unit",

@@ -10,13 +10,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// slowPull is the duration after which a pull counts as slow.
 const slowPull = 10 * time.Second
 
-// pulls reports recent problems of pulls, from the journals of containerd and the access logs of
-// upstreams.
-func pulls(b *bundle.Bundle) []Finding {
-	var all []Finding
+func pulls(b *bundle.Bundle) (all []Finding) {
 	for _, node := range b.Nodes {
 		all = append(all, pullsOf(b, node)...)
 	}
@@ -26,8 +22,6 @@ func pulls(b *bundle.Bundle) []Finding {
 	return all
 }
 
-// pullsOf reports failed, slow and unfinished pulls on a node, and the hosts that containerd
-// skipped.
 func pullsOf(b *bundle.Bundle, node bundle.Node) []Finding {
 	failed, slow, skipped := count{}, count{}, count{}
 	journal := b.Journal(node, "containerd")
@@ -57,7 +51,6 @@ func pullsOf(b *bundle.Bundle, node bundle.Node) []Finding {
 	)
 }
 
-// bypasses reports nodes that asked an upstream directly although they have a mirror for it.
 func bypasses(b *bundle.Bundle, upstream bundle.Upstream) []Finding {
 	direct := count{}
 	for _, r := range upstream.Records.By(accesslog.AskerNode) {

@@ -9,13 +9,13 @@ import (
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
 )
 
-func faults(b *bundle.Bundle) []Finding {
-	var all []Finding
+func faults(b *bundle.Bundle) (all []Finding) {
 	for _, f := range b.Faults {
 		if !f.Ended(b.Collected) {
 			all = append(all, problem(bundle.FaultsFile, "testbed fault delete "+f.ID, "Fault %s is injected: %s %s.", f.ID, f.Target, f.Effect()))
@@ -24,8 +24,7 @@ func faults(b *bundle.Bundle) []Finding {
 	return all
 }
 
-func unknown(b *bundle.Bundle) []Finding {
-	var all []Finding
+func unknown(b *bundle.Bundle) (all []Finding) {
 	for _, cluster := range []bundle.Cluster{b.Seed, b.Shoot} {
 		if !cluster.Known {
 			all = append(all, problem("", "testbed up",
@@ -35,8 +34,7 @@ func unknown(b *bundle.Bundle) []Finding {
 	return all
 }
 
-func controlPlane(b *bundle.Bundle) []Finding {
-	var all []Finding
+func controlPlane(b *bundle.Bundle) (all []Finding) {
 	for _, e := range b.Seed.Extensions {
 		all = append(all, operation(b, fmt.Sprintf("Extension %s/%s", e.Namespace, e.Name), "extensions", e.Status.DefaultStatus)...)
 		for _, condition := range e.Status.Conditions {
@@ -53,7 +51,6 @@ func controlPlane(b *bundle.Bundle) []Finding {
 	return append(all, managedResources(b)...)
 }
 
-// operation reports an object with an error, or whose last operation has not succeeded.
 func operation(b *bundle.Bundle, name, resource string, status extensionsv1alpha1.DefaultStatus) []Finding {
 	last, lastError, file := status.LastOperation, status.LastError, b.Seed.ObjectsFile(resource)
 	switch {
@@ -67,8 +64,7 @@ func operation(b *bundle.Bundle, name, resource string, status extensionsv1alpha
 	return []Finding{hint(file, "The last operation of %s has not succeeded: %s %s.", name, last.Type, last.State).with(last.Description)}
 }
 
-func managedResources(b *bundle.Bundle) []Finding {
-	var all []Finding
+func managedResources(b *bundle.Bundle) (all []Finding) {
 	for _, resource := range b.Seed.ManagedResources {
 		for _, condition := range resource.Status.Conditions {
 			progressing, bad := condition.Type == "ResourcesProgressing", gardencorev1beta1.ConditionFalse
@@ -89,10 +85,9 @@ func managedResources(b *bundle.Bundle) []Finding {
 
 // seedPods reports Deployments of the seed that are not ready. Without the extension no Extension
 // is reconciled; without gardener-resource-manager nothing is deployed to the shoot.
-func seedPods(b *bundle.Bundle) []Finding {
-	var all []Finding
+func seedPods(b *bundle.Bundle) (all []Finding) {
 	for _, deployment := range b.Seed.Deployments {
-		wanted := replicas(deployment.Spec.Replicas)
+		wanted := ptr.Deref(deployment.Spec.Replicas, 1)
 		if deployment.Status.ReadyReplicas >= wanted {
 			continue
 		}
@@ -109,8 +104,7 @@ func seedPods(b *bundle.Bundle) []Finding {
 }
 
 // podState returns the reasons why a pod is not ready, and none for a ready pod.
-func podState(pod *corev1.Pod) []string {
-	var all []string
+func podState(pod *corev1.Pod) (all []string) {
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodScheduled && condition.Status != corev1.ConditionTrue {
 			all = append(all, fmt.Sprintf("pod %s is not scheduled: %s", pod.Name, condition.Message))
@@ -135,7 +129,6 @@ func podState(pod *corev1.Pod) []string {
 	return all
 }
 
-// webhookName is the prefix of the name of the extension's MutatingWebhookConfiguration.
 const webhookName = "gardener-extension-" + v1alpha3.ExtensionType
 
 // webhook reports OperatingSystemConfigs that the extension's webhook has not mutated although

@@ -16,9 +16,7 @@ import (
 // slowAnswer is the time in seconds after which an answer of an upstream counts as slow.
 const slowAnswer = 5.0
 
-// upstreams reports upstreams that are not running, and recent answers that failed or were slow.
-func upstreams(b *bundle.Bundle) []Finding {
-	var all []Finding
+func upstreams(b *bundle.Bundle) (all []Finding) {
 	for _, upstream := range b.Upstreams {
 		if !upstream.Running() {
 			all = append(all, problem(upstream.File(bundle.StateFile), "testbed up",
@@ -29,7 +27,6 @@ func upstreams(b *bundle.Bundle) []Finding {
 	return all
 }
 
-// answers returns one finding for all failed requests and one for all slow requests.
 func answers(b *bundle.Bundle, upstream bundle.Upstream) []Finding {
 	failed, slow := count{}, count{}
 	for _, r := range upstream.Records.Pulls() {
@@ -72,7 +69,6 @@ var writeErrors = []struct {
 	},
 }
 
-// writeError returns a pattern for the error of a failed write to the volume.
 func writeError(why string) *regexp.Regexp {
 	return regexp.MustCompile(`\b(mkdir|rename|write|unlinkat) /var/lib/registry\b[^:]*: ` + why)
 }
@@ -81,10 +77,7 @@ func writeError(why string) *regexp.Regexp {
 // an error only during a pull, and the bundle is collected later.
 const writeErrorAge = 2 * time.Minute
 
-// cacheLogs reports caches that cannot write to their volume, and recent errors in the logs of
-// caches.
-func cacheLogs(b *bundle.Bundle) []Finding {
-	var all []Finding
+func cacheLogs(b *bundle.Bundle) (all []Finding) {
 	for _, file := range timeline.CacheLogs(b) {
 		logged, lastFailed := count{}, make([]time.Time, len(writeErrors))
 		for _, line := range b.Log(file, logline.Container) {

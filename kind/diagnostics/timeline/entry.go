@@ -34,8 +34,7 @@ const (
 )
 
 // Build returns the timeline of a bundle, sorted by time. Repetitions are merged into one entry.
-func Build(b *bundle.Bundle) []Entry {
-	var all []Entry
+func Build(b *bundle.Bundle) (all []Entry) {
 	for _, source := range []func(*bundle.Bundle) []Entry{faults, objects, events, logs, upstreams} {
 		all = append(all, source(b)...)
 	}
@@ -54,8 +53,7 @@ func Since(all []Entry, at time.Time, limit int) []Entry {
 }
 
 // collapse merges entries of one source whose texts have the same Shape, for example retries.
-func collapse(all []Entry) []Entry {
-	var kept []Entry
+func collapse(all []Entry) (kept []Entry) {
 	last := map[string]int{}
 	for _, e := range all {
 		e.Text, e.Last = oneLine(e.Text), e.Time

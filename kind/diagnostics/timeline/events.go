@@ -14,9 +14,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/logline"
 )
 
-// faults returns entries for the start and the end of each fault.
-func faults(b *bundle.Bundle) []Entry {
-	var all []Entry
+func faults(b *bundle.Bundle) (all []Entry) {
 	for _, f := range b.Faults {
 		entry := Entry{Source: "fault " + f.ID, File: bundle.FaultsFile, Level: logline.Warning}
 		entry.Time, entry.Text = f.Began, fmt.Sprintf("injected: %s %s", f.Target, f.Effect())
@@ -42,8 +40,7 @@ var relevantReasons = []string{
 // cacheReasons lists reasons that are relevant only in events about objects of a cache.
 var cacheReasons = []string{"Scheduled", "Started", "SuccessfulCreate", "Provisioning", "ProvisioningSucceeded"}
 
-func events(b *bundle.Bundle) []Entry {
-	var all []Entry
+func events(b *bundle.Bundle) (all []Entry) {
 	for _, folder := range []string{bundle.SeedFolder, bundle.ShootFolder} {
 		file := path.Join(folder, "events.txt")
 		for _, entry := range bundle.Parse(b.Files, file, readEvent) {
@@ -76,8 +73,7 @@ func readEvent(line string) (Entry, bool) {
 
 // objects returns entries for the creation of caches' Services, which causes no events, and for
 // ended containers of caches.
-func objects(b *bundle.Bundle) []Entry {
-	var all []Entry
+func objects(b *bundle.Bundle) (all []Entry) {
 	for _, service := range b.Shoot.CacheServices() {
 		all = append(all, Entry{
 			Time: service.CreationTimestamp.UTC(), Source: "shoot object", File: b.Shoot.ObjectsFile("services"), Level: logline.Info,

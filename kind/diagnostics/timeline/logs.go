@@ -11,7 +11,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/logline"
 )
 
-// journals lists the units whose journals are in the timeline, with filters for relevant lines.
 var journals = []struct {
 	unit     string
 	relevant func(logline.Line) bool
@@ -22,7 +21,6 @@ var journals = []struct {
 	{"configure-containerd-registries", func(logline.Line) bool { return true }},
 }
 
-// components lists components in the seed, with filters for the relevant lines of their logs.
 var components = []struct {
 	source, namespace, pods string
 	relevant                func(logline.Line) bool
@@ -33,12 +31,9 @@ var components = []struct {
 	{"grm of the seed", "garden", "gardener-resource-manager-*", notInfo},
 }
 
-// shown lists the fields of a log line that are appended to its message.
 var shown = []string{"error", "host", "err.code", "http.request.uri", "http.response.status", "image", "unitName", "upstream"}
 
-// logs returns entries for pulls, and for the relevant lines of journals and other logs.
-func logs(b *bundle.Bundle) []Entry {
-	var all []Entry
+func logs(b *bundle.Bundle) (all []Entry) {
 	for _, node := range b.Nodes {
 		all = append(all, pulls(b, node)...)
 		for _, journal := range journals {
@@ -66,8 +61,7 @@ func logs(b *bundle.Bundle) []Entry {
 		[]string{"error", "task", "flow", "kind", "object", "reason"})...)
 }
 
-func entries(source, file string, lines []logline.Line, relevant func(logline.Line) bool, fields []string) []Entry {
-	var all []Entry
+func entries(source, file string, lines []logline.Line, relevant func(logline.Line) bool, fields []string) (all []Entry) {
 	for _, line := range lines {
 		if relevant(line) {
 			all = append(all, Entry{Time: line.Time, Source: source, File: file, Level: line.Level, Text: line.Text(fields...)})
@@ -83,10 +77,7 @@ func CacheLogs(b *bundle.Bundle) []string {
 }
 
 func glob(b *bundle.Bundle, pattern ...string) []string {
-	files, err := fs.Glob(b.Files, path.Join(pattern...))
-	if err != nil {
-		return nil // the patterns are valid
-	}
+	files, _ := fs.Glob(b.Files, path.Join(pattern...)) // the patterns are valid
 	return files
 }
 

@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -84,14 +85,10 @@ func Reason(text string) string {
 	return text
 }
 
-// pulls returns one entry for each pull, at the time when it began.
-func pulls(b *bundle.Bundle, node bundle.Node) []Entry {
-	var all []Entry
+func pulls(b *bundle.Bundle, node bundle.Node) (all []Entry) {
 	for _, pull := range Pulls(b.Journal(node, "containerd")) {
-		entry := Entry{Time: pull.Begun, Source: b.ShortName(node.Name) + " pull", File: node.JournalFile("containerd"), Level: logline.Info}
-		if entry.Time.IsZero() {
-			entry.Time = pull.Ended
-		}
+		entry := Entry{Time: cmp.Or(pull.Begun, pull.Ended), Source: b.ShortName(node.Name) + " pull", Level: logline.Info}
+		entry.File = node.JournalFile("containerd")
 		switch {
 		case pull.Ended.IsZero():
 			entry.Level, entry.Text = logline.Warning, pull.Image+" has not ended"
@@ -110,8 +107,7 @@ const slowAnswer = 1.0
 
 // upstreams returns entries for requests that failed, were aborted or changed by a fault, or were
 // slow, and for each image manifest that a node requested from the upstream itself.
-func upstreams(b *bundle.Bundle) []Entry {
-	var all []Entry
+func upstreams(b *bundle.Bundle) (all []Entry) {
 	for _, upstream := range b.Upstreams {
 		short, _, _ := strings.Cut(upstream.Host, ".")
 		for _, r := range upstream.Records.Pulls() {
