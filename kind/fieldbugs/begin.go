@@ -28,8 +28,6 @@ const rolledOutTimeout = 2 * time.Minute
 // workers are the short names of the workers of the default testbed.
 var workers = []string{"worker", "worker2"}
 
-// begin prepares the testbed for a bug: it deletes all faults, applies the Shoot, and waits until
-// its caches are rolled out and configured on all workers.
 func (r *Rig) begin(ctx context.Context, bug Bug) error {
 	if _, err := r.run(ctx, []string{"fault", "delete"}); err != nil {
 		return err
@@ -38,13 +36,11 @@ func (r *Rig) begin(ctx context.Context, bug Bug) error {
 		return err
 	}
 	var shoot status.Shoot
-	err := r.Await(ctx, "all workers have the mirrors of all caches", mirrorsTimeout, func(ctx context.Context) (_ bool, _ string, err error) {
-		if shoot, err = r.Shoot(ctx); err != nil {
-			return false, "", err
-		}
-		missing, err := missingMirrors(shoot)
-		return len(missing) == 0, strings.Join(missing, "; "), err
-	})
+	missing := func(now status.Shoot) ([]string, error) {
+		shoot = now
+		return missingMirrors(now)
+	}
+	err := r.Await(ctx, "all workers have the mirrors of all caches", mirrorsTimeout, r.withoutProblems(missing))
 	if err != nil {
 		return err
 	}
@@ -55,6 +51,18 @@ func (r *Rig) begin(ctx context.Context, bug Bug) error {
 		}
 		return err == nil && pending == "", pending, err
 	})
+}
+
+// withoutProblems returns a function for Await that looks for problems in the status of the Shoot.
+func (r *Rig) withoutProblems(find func(status.Shoot) ([]string, error)) func(context.Context) (bool, string, error) {
+	return func(ctx context.Context) (bool, string, error) {
+		shoot, err := r.Shoot(ctx)
+		if err != nil {
+			return false, "", err
+		}
+		problems, err := find(shoot)
+		return len(problems) == 0, strings.Join(problems, "; "), err
+	}
 }
 
 // pendingCaches returns why the caches are not rolled out, or an empty string. The Extension's
@@ -120,17 +128,8 @@ func firstHost(node status.Node, upstream string) string {
 	return ""
 }
 
-// cache is a cache in the status of the Extension.
-type cache struct {
-	Upstream string `json:"upstream"`
-	Endpoint string `json:"endpoint"`
-}
-
-// caches returns the caches in the status of the Extension.
-func caches(shoot status.Shoot) ([]cache, error) {
-	var registries struct {
-		Caches []cache `json:"caches"`
-	}
+func caches(shoot status.Shoot) ([]v1alpha3.RegistryCacheStatus, error) {
+	var registries v1alpha3.RegistryStatus
 	for _, extension := range shoot.Extensions {
 		if extension.Type != "registry-cache" || len(extension.ProviderStatus) == 0 {
 			continue

@@ -1,6 +1,7 @@
 package fieldbugs
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -16,7 +17,7 @@ type Lane string
 const (
 	// Fast bugs run in `make e2e` and `make e2e-all`.
 	Fast Lane = "fast"
-	// Full bugs run only in `make e2e-all`.
+	// Full bugs run only in `make e2e-all`. It is the default of Bug.Lane.
 	Full Lane = "full"
 )
 
@@ -26,6 +27,14 @@ const (
 	TwoCaches = "kind/fieldbugs/shoots/two-caches.yaml"
 	// OneCache configures a cache for beta only.
 	OneCache = "kind/fieldbugs/shoots/one-cache.yaml"
+	// Stuck has a cache whose volume is never bound.
+	Stuck = "kind/fieldbugs/shoots/stuck.yaml"
+	// ShortTTL has a cache for alpha with a TTL of 30 s.
+	ShortTTL = "kind/fieldbugs/shoots/short-ttl.yaml"
+	// HTTPS has caches with http.tls.
+	HTTPS = "kind/fieldbugs/shoots/https.yaml"
+	// Names has difficult names of upstreams.
+	Names = "kind/fieldbugs/shoots/names.yaml"
 )
 
 // DefaultBound is the time limit of a bug without a Bound.
@@ -58,19 +67,9 @@ type Known struct {
 	Claim, Because string
 }
 
-func (b Bug) shoot() string {
-	if b.Shoot == "" {
-		return TwoCaches
-	}
-	return b.Shoot
-}
+func (b Bug) shoot() string { return cmp.Or(b.Shoot, TwoCaches) }
 
-func (b Bug) bound() time.Duration {
-	if b.Bound == 0 {
-		return DefaultBound
-	}
-	return b.Bound
-}
+func (b Bug) bound() time.Duration { return cmp.Or(b.Bound, DefaultBound) }
 
 // All returns all bugs in the order of their IDs.
 func All() []Bug {

@@ -12,12 +12,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/gardener-extensions/registry-cache/kind/pull"
+	"github.com/gardener-extensions/registry-cache/kind/readiness"
 )
 
 // host returns the host name of an upstream on the default testbed.
 func host(upstream string) string { return upstream + ".upstream.test" }
 
-// selector returns the label selector of the objects of a cache.
 func selector(upstream string) string { return "--selector=upstream-host=" + host(upstream) }
 
 // get calls getOf for the shoot: for its namespace kube-system, and for cluster-scoped objects.
@@ -37,7 +37,6 @@ func (r *Rig) getOf(ctx context.Context, cluster, namespace string, into any, wh
 	return nil
 }
 
-// cachePod returns the only pod of a cache.
 func (r *Rig) cachePod(ctx context.Context, upstream string) (corev1.Pod, error) {
 	var pods corev1.PodList
 	if err := r.get(ctx, &pods, "pods", selector(upstream)); err != nil {
@@ -49,20 +48,15 @@ func (r *Rig) cachePod(ctx context.Context, upstream string) (corev1.Pod, error)
 	return pods.Items[0], nil
 }
 
-// awaitCache waits until the cache has a ready pod for which the function fits returns true.
-func (r *Rig) awaitCache(ctx context.Context, upstream string, bound time.Duration, fits func(corev1.Pod) bool) error {
+// awaitCache waits until the cache has a ready pod other than the given one.
+func (r *Rig) awaitCache(ctx context.Context, upstream string, bound time.Duration, before corev1.Pod) error {
 	return r.Await(ctx, "the cache of "+upstream+" is ready", bound, func(ctx context.Context) (bool, string, error) {
 		pod, err := r.cachePod(ctx, upstream)
 		if err != nil {
 			return false, err.Error(), nil //nolint:nilerr // a deleted pod is recreated
 		}
-		return isReady(pod) && fits(pod), fmt.Sprintf("pod %s %s, ready: %t", pod.UID, pod.Status.Phase, isReady(pod)), nil
-	})
-}
-
-func isReady(pod corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+		ready := readiness.Pod(&pod)
+		return ready && pod.UID != before.UID, fmt.Sprintf("pod %s %s, ready: %t", pod.UID, pod.Status.Phase, ready), nil
 	})
 }
 
@@ -111,11 +105,8 @@ func (r *Rig) imageWithin(ctx context.Context, upstream string, bound time.Durat
 	err = r.Await(ctx, upstream+"'s cache serves an image", bound, func(ctx context.Context) (bool, string, error) {
 		forget()
 		forget = r.script.mark()
-		if img, err = r.Push(ctx, upstream); err != nil {
-			return false, "", err
-		}
-		report, err := r.Pull(ctx, img.Reference, "--node", "worker")
-		if err != nil {
+		var report *pull.Report
+		if img, report, err = r.pushAndPull(ctx, upstream, "--node", "worker"); err != nil {
 			return false, "", err
 		}
 		return throughCache(report, img), report.Verdict, nil
@@ -141,6 +132,16 @@ func (r *Rig) requireCachedWithin(ctx context.Context, claim string, bound time.
 // throughCache reports whether the cache fetched all blobs of the image for the pull.
 func throughCache(report *pull.Report, img pull.Pushed) bool {
 	return report.Total.Failed == 0 && report.Total.Fallbacks == 0 && BlobsBy(report, pull.CacheMiss) == len(img.Objects)-1
+}
+
+// requireStores requires that alpha's cache stores a new image and serves it from its store.
+func (r *Rig) requireStores(ctx context.Context, claim string) error {
+	img, err := r.newImage(ctx, "alpha")
+	if err != nil {
+		return err
+	}
+	_, err = r.requireHit(ctx, img.Reference, claim)
+	return err
 }
 
 // requireHit requires that all blobs of a pull on worker2 come from the store of the cache.

@@ -8,13 +8,10 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 	"github.com/gardener-extensions/registry-cache/kind/pull"
 )
 
-// damagedBlobs returns a Bug: a crash or a failing disk has damaged blobs of a cache.
 func damagedBlobs() Bug {
 	const bound = 20 * time.Second
 	return Bug{
@@ -69,7 +66,6 @@ func (r *Rig) damage(ctx context.Context, img pull.Pushed) error {
 	return nil
 }
 
-// blob returns the path of an object's file on the volume.
 func (v volume) blob(object pull.Object) string {
 	hex := object.Digest[len("sha256:"):]
 	return path.Join(v.folder, "docker/registry/v2/blobs/sha256", hex[:2], hex, "data")
@@ -94,7 +90,6 @@ func (r *Rig) awaitPull(ctx context.Context, img pull.Pushed, bound time.Duratio
 	}
 }
 
-// warmHit returns a Bug: a node pulls an image that is cached.
 func warmHit() Bug {
 	return Bug{
 		ID: "s1", Slug: "warm-hit", Title: "a second node gets all blobs from the cache, and a moved tag is noticed",
@@ -103,7 +98,6 @@ func warmHit() Bug {
 		Fault:   "none: the tag is pushed again",
 		Expectation: "The second node sends no GET to the upstream. A tag that was pushed again gives the new image at once, " +
 			"and the old digest is still served.",
-		Lane: Full,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			img, err := r.newImage(ctx, "alpha")
 			if err != nil {
@@ -137,17 +131,15 @@ func warmHit() Bug {
 	}
 }
 
-// crashState returns a Bug: a crash, such as a power failure, empties the registry's state file.
 func crashState() Bug {
 	const ready, gone = 20 * time.Second, time.Minute // the TTL is 30 s
-	const collected = "stored blobs are deleted when their TTL expires"
 	return Bug{
 		ID: "s13", Slug: "state-lost", Title: "the registry's state is empty after a crash",
 		Reports:     []string{"distribution#4478"},
 		Symptom:     "The cache no longer starts, because its scheduler-state.json is empty, or it never deletes the blobs that it had stored.",
 		Fault:       "cache/alpha stop; cache/alpha kill",
 		Expectation: "The cache is ready within 20 s, serves stored images, and deletes them when their TTL expires.",
-		Lane:        Full, Shoot: ShortTTL,
+		Shoot:       ShortTTL,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			img, err := r.newImage(ctx, "alpha")
 			if err != nil {
@@ -176,7 +168,7 @@ func crashState() Bug {
 			if out, err := r.Exec(ctx, volume.node, "stat", "--format=%s", state); err != nil || strings.TrimSpace(out) != "0" {
 				return errors.Join(err, fmt.Errorf("the state has %s bytes after the crash, want 0", strings.TrimSpace(out)))
 			}
-			if err := r.awaitCache(ctx, "alpha", ready, func(pod corev1.Pod) bool { return pod.UID != before.UID }); err != nil {
+			if err := r.awaitCache(ctx, "alpha", ready, before); err != nil {
 				return err
 			}
 			if err := r.Within("the cache is ready again", time.Since(start), ready); err != nil {
@@ -186,7 +178,7 @@ func crashState() Bug {
 				return err
 			}
 			layer := img.Objects[len(img.Objects)-1].Digest[len("sha256:"):]
-			return r.Soon(ctx, collected, gone, func(ctx context.Context) (bool, string, error) {
+			return r.Soon(ctx, "stored blobs are deleted when their TTL expires", gone, func(ctx context.Context) (bool, string, error) {
 				out, err := r.Exec(ctx, volume.node, "find", volume.folder, "-path", "*/"+layer+"/data")
 				return strings.TrimSpace(out) == "", strings.TrimSpace(out), err
 			})

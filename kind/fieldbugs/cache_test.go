@@ -10,6 +10,7 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/kind/hostsfile"
 	"github.com/gardener-extensions/registry-cache/kind/pull"
+	"github.com/gardener-extensions/registry-cache/kind/readiness"
 	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
@@ -86,9 +87,6 @@ func TestFirstHost(t *testing.T) {
 		if got := firstHost(node, host(upstream)); got != want {
 			t.Errorf("%s: %q, want %q", upstream, got, want)
 		}
-		if got := mirrorOf(node, upstream); got != want {
-			t.Errorf("mirror of %s: %q, want %q", upstream, got, want)
-		}
 	}
 }
 
@@ -111,7 +109,7 @@ func TestIsReady(t *testing.T) {
 		"without any":  {nil, false},
 		"ready, maybe": {[]corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionUnknown}}, false},
 	} {
-		if got := isReady(corev1.Pod{Status: corev1.PodStatus{Conditions: test.conditions}}); got != test.want {
+		if got := readiness.Pod(&corev1.Pod{Status: corev1.PodStatus{Conditions: test.conditions}}); got != test.want {
 			t.Errorf("%s: %t, want %t", name, got, test.want)
 		}
 	}

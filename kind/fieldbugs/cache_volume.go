@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/gardener-extensions/registry-cache/kind/pull"
+	"github.com/gardener-extensions/registry-cache/kind/readiness"
 )
 
-// diskFull returns a Bug: the volume of a cache is full.
 func diskFull() Bug {
 	const bound = 10 * time.Second
 	return Bug{
@@ -19,7 +19,6 @@ func diskFull() Bug {
 		Symptom:     "Pulls repeatedly fail in the middle of a layer.",
 		Fault:       "cache/alpha disk-full",
 		Expectation: "A pull through the cache succeeds within 10 s, and the cache stays ready. It stores images again when there is space.",
-		Lane:        Full,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			if err := r.Break(ctx, "cache/alpha", "disk-full"); err != nil {
 				return err
@@ -28,11 +27,8 @@ func diskFull() Bug {
 			if err != nil {
 				return err
 			}
-			report, err := r.Pull(ctx, img.Reference, "--node", "worker")
+			report, err := r.requirePull(ctx, img.Reference, "a pull succeeds while the volume is full", "--node", "worker")
 			if err != nil {
-				return err
-			}
-			if err := r.Succeeded("a pull succeeds while the volume is full", report); err != nil {
 				return err
 			}
 			past := report.Total.Fallbacks
@@ -46,23 +42,18 @@ func diskFull() Bug {
 			if err != nil {
 				return err
 			}
-			if err := r.Require("the cache stays ready", isReady(pod), "ready: %t", isReady(pod)); err != nil {
+			ready := readiness.Pod(&pod)
+			if err := r.Require("the cache stays ready", ready, "ready: %t", ready); err != nil {
 				return err
 			}
 			if err := r.DeleteFaults(ctx); err != nil {
 				return err
 			}
-			again, err := r.newImage(ctx, "alpha")
-			if err != nil {
-				return err
-			}
-			_, err = r.requireHit(ctx, again.Reference, "after the fault, the cache stores images again")
-			return err
+			return r.requireStores(ctx, "after the fault, the cache stores images again")
 		},
 	}
 }
 
-// countFiles counts the files of these objects on the cache's volume.
 func (r *Rig) countFiles(ctx context.Context, volume volume, objects []pull.Object) (int, error) {
 	words := []string{"find", volume.folder, "-name", "data", "("}
 	for i, object := range objects {
@@ -75,7 +66,6 @@ func (r *Rig) countFiles(ctx context.Context, volume volume, objects []pull.Obje
 	return len(strings.Fields(out)), err
 }
 
-// freesDisk returns a Bug: an expired TTL must free disk space.
 func freesDisk() Bug {
 	const bound = 90 * time.Second
 	const manifestGone = "the file of the manifest is deleted too"
@@ -85,7 +75,7 @@ func freesDisk() Bug {
 		Symptom:     "The volume fills up: the files of expired blobs stay.",
 		Fault:       "none: the TTL is 30 s",
 		Expectation: "The files of an image, manifest and blobs, are deleted within 90 s of its pull.",
-		Lane:        Full, Shoot: ShortTTL,
+		Shoot:       ShortTTL,
 		Known: &Known{Claim: manifestGone, Because: "distribution deletes the link to an expired manifest, but not its file: a few KiB of each " +
 			"pulled image stay"},
 		Reproduce: func(ctx context.Context, r *Rig) error {
@@ -126,7 +116,6 @@ func freesDisk() Bug {
 	}
 }
 
-// hibernatedDiskLost returns a Bug: a cache of a hibernated Shoot loses the content of its volume.
 func hibernatedDiskLost() Bug {
 	const bound = time.Minute
 	return Bug{
@@ -135,7 +124,7 @@ func hibernatedDiskLost() Bug {
 		Symptom:     "After the wake-up the cache does not start on the new disk, or serves nothing.",
 		Fault:       "none: the folder of the volume is emptied while the Shoot is hibernated",
 		Expectation: "Within a minute of the wake-up new images come through the cache.",
-		Lane:        Full, Bound: 5 * time.Minute,
+		Bound:       5 * time.Minute,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			volume, err := r.volumeOf(ctx, "beta")
 			if err != nil {

@@ -61,6 +61,15 @@ func (r *Rig) Succeeded(claim string, report *pull.Report) error {
 	return r.Require(claim, true, "%d of %d pulls", report.Total.Pulls-report.Total.Failed, report.Total.Pulls)
 }
 
+// requirePull is like Pull, but requires that all pulls succeed.
+func (r *Rig) requirePull(ctx context.Context, reference, claim string, flags ...string) (*pull.Report, error) {
+	report, err := r.Pull(ctx, reference, flags...)
+	if err != nil {
+		return report, err
+	}
+	return report, r.Succeeded(claim, report)
+}
+
 // Slowest returns the duration of the slowest pull of the report.
 func Slowest(report *pull.Report) time.Duration {
 	return time.Duration(report.Total.Slowest * float64(time.Second))

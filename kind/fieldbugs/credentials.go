@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 	"github.com/gardener-extensions/registry-cache/kind/pull"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
@@ -25,8 +23,7 @@ const (
 // acceptedHash is the SHA-256 of the user:password in the manifest Credentials.
 const acceptedHash = "2b7810ddb0cd8dca2f4c691d1a5dc5180612030a1594808b00bc832ba1d3d428"
 
-// credentials returns a Bug: an upstream requires credentials. The e2e scenario "credentials"
-// covers the rotation of credentials.
+// The e2e scenario "credentials" covers the rotation of credentials.
 func credentials() Bug {
 	return Bug{
 		ID: "s16", Slug: "credentials", Title: "special characters in credentials, a bad Secret, an unrelated realm",
@@ -37,7 +34,7 @@ func credentials() Bug {
 			`--header 'Www-Authenticate=Bearer realm="http://ADDRESS-OF-GAMMA/token",service="alpha"'; cache/alpha kill`,
 		Expectation: "The cache authenticates at the upstream and serves. A bad Secret is rejected although only spec.resources " +
 			"changed, and the cache keeps running. No credentials are sent to the host of an unrelated realm.",
-		Lane: Full, Shoot: Credentials,
+		Shoot: Credentials,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			if err := r.Break(ctx, "upstream/alpha", spec.Credentials, "--accept", acceptedHash); err != nil {
 				return err
@@ -99,13 +96,9 @@ func blobsGiven(log string, img pull.Pushed) (given, shown int, err error) {
 		if err := json.Unmarshal([]byte(line), &entry); err != nil {
 			return 0, 0, fmt.Errorf("logs upstream: %w", err)
 		}
-		if json.Unmarshal([]byte(entry.Text), &record) != nil || record.Repository != repository {
-			continue
-		}
-		if record.Kind != accesslog.KindBlob || record.Method != http.MethodGet || record.Status != http.StatusOK {
-			continue
-		}
-		if record.Asker == accesslog.AskerHarness { // faults do not apply to the testbed's own requests
+		if json.Unmarshal([]byte(entry.Text), &record) != nil || record.Repository != repository ||
+			record.Kind != accesslog.KindBlob || record.Method != http.MethodGet || record.Status != http.StatusOK ||
+			record.Asker == accesslog.AskerHarness { // faults do not apply to the testbed's own requests
 			continue
 		}
 		given++
@@ -162,7 +155,7 @@ func (r *Rig) credentialsSent(ctx context.Context, realm, seenBy string) (int, e
 	if err := r.Break(ctx, "cache/alpha", spec.Kill); err != nil {
 		return 0, err
 	}
-	if err := r.awaitCache(ctx, "alpha", time.Minute, func(pod corev1.Pod) bool { return pod.UID != before.UID }); err != nil {
+	if err := r.awaitCache(ctx, "alpha", time.Minute, before); err != nil {
 		return 0, err
 	}
 	if _, err := r.Pull(ctx, img.Reference); err != nil { // the pull must fail: no host can serve it

@@ -66,7 +66,6 @@ func withoutStatus(text string) (shoot []byte, hibernated bool, err error) {
 	return shoot, hibernated, err
 }
 
-// applyText applies a manifest through a temporary file.
 func (r *Rig) applyText(ctx context.Context, manifest []byte) (err error) {
 	folder, err := os.MkdirTemp("", "shoot-")
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/pull"
 )
 
-// extensionDisabled returns a Bug: the extension is disabled while one gardener-node-agent is down.
 func extensionDisabled() Bug {
 	const longest = 5 * time.Second
 	const unmanaged = "/etc/containerd/certs.d/foreign.example"
@@ -21,7 +20,6 @@ func extensionDisabled() Bug {
 		Symptom:     "Nodes still use a deleted cache and each pull takes minutes, or an unmanaged hosts.toml is deleted.",
 		Fault:       "none: gardener-node-agent of one node is stopped",
 		Expectation: "No pull takes longer than 5 s. The extension's hosts.toml files are deleted, the unmanaged one is not.",
-		Lane:        Full,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			r.Afterwards(func(ctx context.Context) error {
 				_, err := r.Exec(ctx, "worker2", "systemctl", "start", "gardener-node-agent.service")
@@ -90,7 +88,6 @@ func (r *Rig) pullWhile(ctx context.Context, flags []string, do func(context.Con
 	}
 }
 
-// removeOne returns a Bug: one of two caches is removed.
 func removeOne() Bug {
 	return Bug{
 		ID: "s9", Slug: "cache-removed", Title: "one of two caches is removed",
@@ -98,7 +95,6 @@ func removeOne() Bug {
 		Symptom:     "Nodes still use a deleted cache, or nodes lose the cache of the other upstream.",
 		Fault:       "none: one cache is removed from the Shoot",
 		Expectation: "The other cache serves from its store. Pulls of the removed cache's upstream are direct. Its volume is deleted.",
-		Lane:        Full,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			kept, err := r.newImage(ctx, "beta")
 			if err != nil {
@@ -110,11 +106,7 @@ func removeOne() Bug {
 			if _, err := r.requireHit(ctx, kept.Reference, "the other cache still serves what it has stored"); err != nil {
 				return err
 			}
-			img, err := r.Push(ctx, "alpha")
-			if err != nil {
-				return err
-			}
-			report, err := r.Pull(ctx, img.Reference, "--all")
+			img, report, err := r.pushAndPull(ctx, "alpha", "--all")
 			if err != nil {
 				return err
 			}

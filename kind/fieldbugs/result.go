@@ -73,7 +73,6 @@ type Options struct {
 	OnBroken func(ctx context.Context, reason string)
 }
 
-// onBrokenTimeout bounds Options.OnBroken.
 const onBrokenTimeout = 3 * time.Minute
 
 func (o Options) onBroken(ctx context.Context, reason string) {
@@ -135,7 +134,6 @@ func (r *Rig) cleanUp(ctx context.Context) error {
 	return err
 }
 
-// judge returns the verdict and its reason for the error of a bug.
 func judge(known *Known, err error) (Verdict, string) {
 	var unmet *Unmet
 	switch {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/gardener-extensions/registry-cache/kind/command"
 )
 
 // Execute runs `testbed` with the arguments and returns the exit code. It writes the result to out,
@@ -59,13 +61,7 @@ type CommandError struct {
 }
 
 func (e *CommandError) Error() string {
-	return fmt.Sprintf("%s: exit code %d: %s", e.Line, e.Code, lastLine(e.Output))
-}
-
-// lastLine returns the last line of the output of a failed command, which is its error.
-func lastLine(output string) string {
-	output = strings.TrimSpace(output)
-	return output[strings.LastIndex(output, "\n")+1:]
+	return fmt.Sprintf("%s: exit code %d: %s", e.Line, e.Code, command.Tail(e.Output, 1))
 }
 
 // Testbed runs a command and returns its standard output, even if the command fails. The error of a
@@ -152,7 +148,6 @@ func commandLine(args []string) string {
 	return strings.Join(words, " ")
 }
 
-// quoted returns the argument quoted for a shell.
 func quoted(arg string) string {
 	if arg != "" && !strings.ContainsFunc(arg, func(c rune) bool {
 		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=./:,@%+", c)

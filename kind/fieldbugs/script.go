@@ -37,9 +37,7 @@ type binding struct {
 	use         func()
 }
 
-// commands returns the script as lines of bash.
-func (s *script) commands() []string {
-	var all []string
+func (s *script) commands() (all []string) {
 	for _, l := range s.lines {
 		all = append(all, l.commands()...)
 	}
@@ -83,10 +81,8 @@ func (s *script) add(added *line) {
 	s.lines = append(s.lines, added)
 }
 
-// note appends a comment.
 func (s *script) note(text string) { s.add(&line{text: "# " + s.substitute(text)}) }
 
-// run appends a command.
 func (s *script) run(args []string) { s.add(&line{text: s.commandLine(args)}) }
 
 // push appends a push command. Later lines use the image as $image, $image2 and so on.
@@ -127,15 +123,13 @@ func (s *script) ask(name string, args []string) (variable string) {
 	text := s.commandLine(args)
 	count := 1
 	for _, l := range s.lines {
-		if l.variable == "" || l.image > 0 {
+		if l.image > 0 || strings.TrimRight(l.variable, "0123456789") != name {
 			continue
 		}
-		if l.text == text && strings.TrimRight(l.variable, "0123456789") == name {
+		if l.text == text {
 			return l.variable
 		}
-		if strings.TrimRight(l.variable, "0123456789") == name {
-			count++
-		}
+		count++
 	}
 	variable = numbered(name, count)
 	s.lines = append(s.lines, &line{text: text, variable: variable})
@@ -189,7 +183,6 @@ func (s *script) commandLine(args []string) string {
 	return strings.Join(words, " ")
 }
 
-// shellEscaper escapes text for double quotes.
 var shellEscaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "`", "\\`", `$`, `\$`)
 
 // word returns the argument for a shell, with bound values replaced.

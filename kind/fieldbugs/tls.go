@@ -13,16 +13,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
-// HTTPS is the manifest of a Shoot whose caches have http.tls.
-const HTTPS = "kind/fieldbugs/shoots/https.yaml"
+const byHTTP, byHTTPS = "http://", "https://"
 
-// Schemes of endpoints.
-const (
-	byHTTP  = "http://"
-	byHTTPS = "https://"
-)
-
-// tlsFlip returns a Bug: http.tls changes to on, off and on again.
 func tlsFlip() Bug {
 	const longest = 15 * time.Second // the cache restarts each time; if it hung, containerd would wait 30 s
 	return Bug{
@@ -33,7 +25,6 @@ func tlsFlip() Bug {
 		Expectation: "Meanwhile no pull fails or takes longer than 15 s. After the changes all nodes use the endpoint and " +
 			"scheme in the status, and new images come through the cache. containerd never reports a certificate error " +
 			"for a cache.",
-		Lane: Full,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			since, err := r.Ask(ctx, "since", "exec", "worker", "--", "date", "+@%s") // all nodes use the clock of this machine
 			if err != nil {
@@ -78,14 +69,9 @@ func (r *Rig) flipTLS(ctx context.Context) error {
 // these endpoints, and that pulls go through the cache of alpha.
 func (r *Rig) requireScheme(ctx context.Context, when, scheme string) error {
 	const configured = 30 * time.Second
-	err := r.Soon(ctx, when+", all nodes use "+scheme, configured, func(ctx context.Context) (bool, string, error) {
-		status, err := r.Shoot(ctx)
-		if err != nil {
-			return false, "", err
-		}
-		wrong, err := otherSchemes(status, scheme)
-		return len(wrong) == 0, strings.Join(wrong, "; "), err
-	})
+	err := r.Soon(ctx, when+", all nodes use "+scheme, configured, r.withoutProblems(func(shoot status.Shoot) ([]string, error) {
+		return otherSchemes(shoot, scheme)
+	}))
 	if err != nil {
 		return err
 	}
@@ -132,8 +118,6 @@ func (r *Rig) requireNoX509(ctx context.Context, node, since string) error {
 // would still fail, because nodes would not use this cache.
 const otherServerError = "doesn't contain any IP SANs"
 
-// certificateErrors counts the pulled images and the certificate errors in a journal, and returns
-// the first error.
 func certificateErrors(journal string) (pulled, failures int, first string) {
 	for line := range strings.Lines(journal) {
 		if strings.Contains(line, `msg="Pulled image `) {
@@ -149,7 +133,6 @@ func certificateErrors(journal string) (pulled, failures int, first string) {
 	return pulled, failures, first
 }
 
-// caRotated returns a Bug: the Shoot's CAs are rotated.
 func caRotated() Bug {
 	return Bug{
 		ID: "s18", Slug: "ca-rotation", Title: "the CAs are rotated",
@@ -157,7 +140,7 @@ func caRotated() Bug {
 		Symptom:     "Pulls through the cache fail with x509 errors during or after a rotation.",
 		Fault:       "none: gardenlet rotates the CAs",
 		Expectation: "All nodes pull through the cache in each phase.",
-		Lane:        Full, Shoot: HTTPS,
+		Shoot:       HTTPS,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			r.Afterwards(r.endRotation)
 			for _, phase := range []string{"rotate-ca-start", "rotate-ca-complete"} {
@@ -181,20 +164,18 @@ func caRotated() Bug {
 // is no rotation, it does nothing.
 func (r *Rig) endRotation(ctx context.Context) error {
 	const phases = 2 // from Preparing, two commands complete it
-	for range phases {
+	for commands := 0; ; commands++ {
 		phase, verb, err := r.rotation(ctx)
-		if err != nil || verb == "" {
+		switch {
+		case err != nil || verb == "":
 			return err
+		case commands == phases:
+			return fmt.Errorf("the rotation is still in phase %s", phase)
 		}
 		if _, err := r.run(ctx, []string{"shoot", verb}); err != nil {
 			return fmt.Errorf("end the rotation in phase %s: %w", phase, err)
 		}
 	}
-	phase, verb, err := r.rotation(ctx)
-	if err == nil && verb != "" {
-		err = fmt.Errorf("the rotation is still in phase %s", phase)
-	}
-	return err
 }
 
 // rotation returns the phase of the rotation and the verb of `testbed shoot` that continues it, or
@@ -217,7 +198,6 @@ func (r *Rig) rotation(ctx context.Context) (phase gardencorev1beta1.Credentials
 	return status.Rotation, verb, nil
 }
 
-// caDamaged returns a Bug: a CA file on a node is damaged.
 func caDamaged() Bug {
 	const bound = 20 * time.Second
 	return Bug{
@@ -227,7 +207,7 @@ func caDamaged() Bug {
 			"not ask the upstream.",
 		Fault:       "none: the certificate in the file is damaged",
 		Expectation: "A pull succeeds within 20 s without help, because a systemd unit on the node restores the file.",
-		Lane:        Full, Shoot: HTTPS,
+		Shoot:       HTTPS,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			img, err := r.newImage(ctx, "alpha")
 			if err != nil {
@@ -261,7 +241,6 @@ func caDamaged() Bug {
 	}
 }
 
-// caFile returns the file in the ca line of a hosts.toml.
 func caFile(hosts string) string {
 	for line := range strings.Lines(hosts) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")

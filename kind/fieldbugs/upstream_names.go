@@ -8,11 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/status"
 )
-
-// Names is the manifest of a Shoot with difficult names of upstreams.
-const Names = "kind/fieldbugs/shoots/names.yaml"
 
 // hardNames are the difficult upstreams in the manifest Names. Their hosts do not exist: images of
 // these upstreams can only come through the caches, which fetch from gamma.
@@ -21,7 +19,6 @@ var hardNames = []string{
 	"port.upstream.test:5000", "port-5000.upstream.test", "[2001:db8::7]:5000",
 }
 
-// upstreamNames returns a Bug: upstream names collide, are long, have a port, or are IP addresses.
 func upstreamNames() Bug {
 	const reconciled, configured = 45 * time.Second, time.Minute // eight pods start at once
 	return Bug{
@@ -35,7 +32,6 @@ func upstreamNames() Bug {
 		Fault: "none: the Shoot names a.b-c and a-b.c, x:5000 and x-5000, a name of 60 characters, an IPv6 address with a port",
 		Expectation: "Each upstream has its own cache and endpoint, which serves a new image by its name. After that, no object " +
 			"is written again.",
-		Lane: Full,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			start := time.Now()
 			if err := r.Apply(ctx, Names); err != nil {
@@ -44,14 +40,8 @@ func upstreamNames() Bug {
 			if err := r.Within("the Shoot is reconciled", time.Since(start), reconciled); err != nil {
 				return err
 			}
-			err := r.Soon(ctx, "all nodes use a different address for each upstream", configured, func(ctx context.Context) (bool, string, error) {
-				status, err := r.Shoot(ctx)
-				if err != nil {
-					return false, "", err
-				}
-				missing, err := missingNames(status, hardNames)
-				return len(missing) == 0, strings.Join(missing, "; "), err
-			})
+			err := r.Soon(ctx, "all nodes use a different address for each upstream", configured,
+				r.withoutProblems(func(shoot status.Shoot) ([]string, error) { return missingNames(shoot, hardNames) }))
 			if err != nil {
 				return err
 			}
@@ -106,7 +96,7 @@ func missingNames(status status.Shoot, upstreams []string) ([]string, error) {
 		at[cache.Endpoint] = cache.Upstream
 	}
 	for _, upstream := range upstreams {
-		if !slices.ContainsFunc(caches, func(c cache) bool { return c.Upstream == upstream && c.Endpoint != "" }) {
+		if !slices.ContainsFunc(caches, func(c v1alpha3.RegistryCacheStatus) bool { return c.Upstream == upstream && c.Endpoint != "" }) {
 			missing = append(missing, upstream+" has no cache")
 		}
 	}

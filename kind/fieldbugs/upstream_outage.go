@@ -5,12 +5,9 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
-// upstreamOutage returns a Bug: the upstream of cached images is unreachable.
 func upstreamOutage() Bug {
 	const (
 		byDigest = 5 * time.Second // needs no request to the upstream
@@ -22,7 +19,6 @@ func upstreamOutage() Bug {
 		Symptom:     "Pods do not start during an outage of the upstream, although the cache has their images.",
 		Fault:       "upstream/alpha blackhole",
 		Expectation: "A new node gets the image by digest within 5 s, and by tag within 15 s (one request times out after 5 s).",
-		Lane:        Full,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			img, err := r.newImage(ctx, "alpha")
 			if err != nil {
@@ -36,11 +32,8 @@ func upstreamOutage() Bug {
 				name, reference string
 				bound           time.Duration
 			}{{"digest", repository + "@" + img.Digest, byDigest}, {"tag", img.Reference, byTag}} {
-				report, err := r.Pull(ctx, by.reference, "--node", "worker2", "--fresh")
+				report, err := r.requirePull(ctx, by.reference, "a pull by "+by.name+" succeeds", "--node", "worker2", "--fresh")
 				if err != nil {
-					return err
-				}
-				if err := r.Succeeded("a pull by "+by.name+" succeeds", report); err != nil {
 					return err
 				}
 				if err := r.Within("a pull by "+by.name, Slowest(report), by.bound); err != nil {
@@ -52,7 +45,6 @@ func upstreamOutage() Bug {
 	}
 }
 
-// outageRestart returns a Bug: a cache restarts while its upstream is unreachable.
 func outageRestart() Bug {
 	const ready, pulled = 30 * time.Second, 15 * time.Second
 	return Bug{
@@ -61,7 +53,6 @@ func outageRestart() Bug {
 		Symptom:     "The cache crashes repeatedly, exactly when it is needed: at its start it asks the upstream.",
 		Fault:       "upstream/alpha blackhole; cache/alpha kill",
 		Expectation: "The cache is ready within 30 s and serves stored images by tag.",
-		Lane:        Full,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			img, err := r.newImage(ctx, "alpha")
 			if err != nil {
@@ -78,17 +69,14 @@ func outageRestart() Bug {
 			if err := r.Break(ctx, "cache/alpha", spec.Kill); err != nil {
 				return err
 			}
-			if err := r.awaitCache(ctx, "alpha", ready, func(pod corev1.Pod) bool { return pod.UID != before.UID }); err != nil {
+			if err := r.awaitCache(ctx, "alpha", ready, before); err != nil {
 				return err
 			}
 			if err := r.Within("the cache is ready again", time.Since(start), ready); err != nil {
 				return err
 			}
-			report, err := r.Pull(ctx, img.Reference, "--node", "worker2", "--fresh")
+			report, err := r.requirePull(ctx, img.Reference, "a pull by tag succeeds", "--node", "worker2", "--fresh")
 			if err != nil {
-				return err
-			}
-			if err := r.Succeeded("a pull by tag succeeds", report); err != nil {
 				return err
 			}
 			return r.Within("a pull by tag", Slowest(report), pulled)
@@ -96,17 +84,14 @@ func outageRestart() Bug {
 	}
 }
 
-// thunderingHerd returns a Bug: all nodes pull an uncached image at once.
 func thunderingHerd() Bug {
 	const bound = 15 * time.Second
-	const once = "the upstream sends each blob once"
 	return Bug{
 		ID: "s14", Slug: "thundering-herd", Title: "all nodes pull an uncached image at once",
 		Reports:     []string{"distribution#3969", "distribution#4511", "distribution#4664"},
 		Symptom:     "A rollout to N nodes costs N downloads from the upstream in spite of the cache.",
 		Fault:       "upstream/alpha slow --rate 4Mi",
 		Expectation: "All pulls succeed, and the upstream sends each blob once.",
-		Lane:        Full,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			img, err := r.Push(ctx, "alpha", "--layers", "2", "--size", "10Mi")
 			if err != nil {
@@ -115,23 +100,19 @@ func thunderingHerd() Bug {
 			if err := r.Break(ctx, "upstream/alpha", spec.Slow, "--rate", "4Mi"); err != nil {
 				return err
 			}
-			report, err := r.Pull(ctx, img.Reference, "--all", "--parallel", "2")
+			report, err := r.requirePull(ctx, img.Reference, "all pulls succeed", "--all", "--parallel", "2")
 			if err != nil {
-				return err
-			}
-			if err := r.Succeeded("all pulls succeed", report); err != nil {
 				return err
 			}
 			if err := r.Within("the slowest of these pulls", Slowest(report), bound); err != nil {
 				return err
 			}
 			sent := float64(report.Total.Upstream.Bytes) / float64(img.Bytes)
-			return r.Require(once, sent < 1.1, "it sent %.1f times the size of the image", sent)
+			return r.Require("the upstream sends each blob once", sent < 1.1, "it sent %.1f times the size of the image", sent)
 		},
 	}
 }
 
-// rateLimit returns a Bug: an upstream answers 429.
 func rateLimit() Bug {
 	return Bug{
 		ID: "s15", Slug: "rate-limit", Title: "the upstream answers 429",
@@ -141,7 +122,6 @@ func rateLimit() Bug {
 		Fault: "upstream/alpha status --status 429 --header Retry-After=30",
 		Expectation: "A cached digest is served. For another image the error names 429. One pull sends at most 20 requests to " +
 			"the upstream.",
-		Lane: Full,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			const most = 20
 			img, err := r.newImage(ctx, "alpha")
@@ -163,10 +143,7 @@ func rateLimit() Bug {
 			if err != nil {
 				return err
 			}
-			problem := ""
-			if failed := report.Err(); failed != nil {
-				problem = failed.Error()
-			}
+			problem := reason(report.Err())
 			if err := r.Require("the error of an image that is not cached names 429", strings.Contains(problem, "429"), "%s", problem); err != nil {
 				return err
 			}

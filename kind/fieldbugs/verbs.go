@@ -31,6 +31,16 @@ func (r *Rig) Pull(ctx context.Context, reference string, flags ...string) (*pul
 	return report, err
 }
 
+// pushAndPull pushes a new image to an upstream, and pulls it.
+func (r *Rig) pushAndPull(ctx context.Context, upstream string, flags ...string) (pull.Pushed, *pull.Report, error) {
+	img, err := r.Push(ctx, upstream)
+	if err != nil {
+		return img, nil, err
+	}
+	report, err := r.Pull(ctx, img.Reference, flags...)
+	return img, report, err
+}
+
 // Break injects a fault.
 func (r *Rig) Break(ctx context.Context, target string, kind spec.Kind, flags ...string) error {
 	_, err := r.Testbed(ctx, append([]string{"fault", "add", target, string(kind)}, flags...)...)
