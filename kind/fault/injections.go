@@ -141,7 +141,6 @@ func (act oneShot) Inject(ctx context.Context) error { return act(ctx) }
 
 func (oneShot) Clear(context.Context) error { return nil }
 
-// unsupported is the error for a fault that the testbed cannot apply.
 type unsupported struct{ reason string }
 
 func (u unsupported) Error() string { return "not supported by the testbed: " + u.reason }

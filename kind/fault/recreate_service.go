@@ -103,7 +103,6 @@ func (r *recreatedService) awaitRecreated(ctx context.Context) error {
 	return nil
 }
 
-// triggerReconcile makes gardener-resource-manager reconcile the caches at once.
 func (r *recreatedService) triggerReconcile(ctx context.Context) error {
 	resource := &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: v1alpha3.ManagedResourceCaches}}
 	patch := client.MergeFrom(resource.DeepCopy())

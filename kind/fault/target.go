@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,9 +24,7 @@ func ResolveTarget(ctx context.Context, t *kind.Testbed, target spec.Target) (sp
 	short := spec.ShortHost
 	switch target.Role {
 	case spec.Upstream:
-		for _, registry := range t.Upstreams.All() {
-			names = append(names, registry.Host())
-		}
+		names = t.Upstreams.Hosts()
 	case spec.Cache:
 		services, _, err := cache.List(ctx, t.Shoot)
 		if err != nil {
@@ -37,9 +36,7 @@ func ResolveTarget(ctx context.Context, t *kind.Testbed, target spec.Target) (sp
 			}
 		}
 	case spec.Node:
-		for _, node := range t.Shoot.Nodes() {
-			names = append(names, node.Name())
-		}
+		names = cluster.Names(t.Shoot.Nodes())
 		short = func(name string) string { return strings.TrimPrefix(name, t.ShootName()+"-") }
 	case spec.Seed, spec.Shoot:
 		names = []string{spec.API}
@@ -103,17 +100,13 @@ func listPods(ctx context.Context, target spec.Target, c *cluster.Cluster, optio
 
 // First returns the running pod whose name sorts first.
 func (p Pods) First() (*corev1.Pod, error) {
-	var first *corev1.Pod
-	for i := range p.items {
-		pod := &p.items[i]
-		if pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp == nil && (first == nil || pod.Name < first.Name) {
-			first = pod
-		}
-	}
-	if first == nil {
+	running := slices.DeleteFunc(slices.Clone(p.items), func(pod corev1.Pod) bool {
+		return pod.Status.Phase != corev1.PodRunning || pod.DeletionTimestamp != nil
+	})
+	if len(running) == 0 {
 		return nil, fmt.Errorf("%s has no running pod", p.of)
 	}
-	return first, nil
+	return new(slices.MinFunc(running, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })), nil
 }
 
 // killPods deletes the pods without a grace period. The kubelet still sends SIGTERM before SIGKILL,

@@ -94,14 +94,8 @@ func DNSQuestion(host string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("name %q: %w", host, err)
 	}
-	builder := dnsmessage.NewBuilder(nil, dnsmessage.Header{})
-	if err := builder.StartQuestions(); err != nil {
-		return "", err
-	}
-	if err := builder.Question(dnsmessage.Question{Name: name, Type: dnsmessage.TypeA, Class: dnsmessage.ClassINET}); err != nil {
-		return "", fmt.Errorf("name %q: %w", host, err)
-	}
-	message, err := builder.Finish()
+	question := dnsmessage.Question{Name: name, Type: dnsmessage.TypeA, Class: dnsmessage.ClassINET}
+	message, err := (&dnsmessage.Message{Questions: []dnsmessage.Question{question}}).Pack()
 	if err != nil {
 		return "", fmt.Errorf("name %q: %w", host, err)
 	}

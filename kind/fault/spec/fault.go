@@ -67,12 +67,8 @@ func Select(active []Fault, ids []string) ([]Fault, error) {
 		return active, nil
 	}
 	var known []string
-	var chosen []Fault
 	for _, f := range active {
 		known = append(known, f.ID)
-		if slices.Contains(ids, f.ID) {
-			chosen = append(chosen, f)
-		}
 	}
 	for _, id := range ids {
 		switch {
@@ -82,7 +78,7 @@ func Select(active []Fault, ids []string) ([]Fault, error) {
 			return nil, usageErrorf("fault %s is not active, use one of %s", id, list(known))
 		}
 	}
-	return chosen, nil
+	return slices.DeleteFunc(slices.Clone(active), func(f Fault) bool { return !slices.Contains(ids, f.ID) }), nil
 }
 
 // NextID returns an ID that is higher than those of the faults: f1, f2 and so on.
@@ -98,10 +94,7 @@ func NextID(all []Fault) string {
 
 // Encode returns faults as JSON.
 func Encode(all []Fault) ([]byte, error) {
-	if all == nil {
-		all = []Fault{}
-	}
-	return json.Marshal(all)
+	return json.Marshal(append([]Fault{}, all...)) // [] for none
 }
 
 // Decode parses the output of Encode. It returns an error for an unknown role or kind.

@@ -41,8 +41,7 @@ const (
 var scopes = []Scope{Manifests, Blobs, All}
 
 // Roles returns all roles in the order of the catalog.
-func Roles() []Role {
-	var all []Role
+func Roles() (all []Role) {
 	for _, s := range shapes {
 		if !slices.Contains(all, s.role) {
 			all = append(all, s.role)
@@ -52,8 +51,7 @@ func Roles() []Role {
 }
 
 // Kinds returns the kinds of a role in the order of the catalog, or nil for an unknown role.
-func Kinds(role Role) []Kind {
-	var all []Kind
+func Kinds(role Role) (all []Kind) {
 	for _, s := range shapes {
 		if s.role == role {
 			all = append(all, s.kind)

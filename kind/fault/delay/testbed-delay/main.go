@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/coreos/go-systemd/v22/daemon"
+
 	"github.com/gardener-extensions/registry-cache/kind/fault/delay"
 )
 
@@ -34,22 +36,8 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
-	if err := ready(ctx); err != nil {
-		return err
-	}
-	return delay.Serve(ctx, listener, args[1], wait)
-}
-
-// ready notifies systemd that connections are accepted, see sd_notify(3).
-func ready(ctx context.Context) error {
-	socket := os.Getenv("NOTIFY_SOCKET")
-	if socket == "" {
-		return nil
-	}
-	connection, err := (&net.Dialer{}).DialContext(ctx, "unixgram", socket)
-	if err != nil {
+	if _, err := daemon.SdNotify(false, daemon.SdNotifyReady); err != nil {
 		return fmt.Errorf("notify systemd: %w", err)
 	}
-	_, err = connection.Write([]byte("READY=1"))
-	return errors.Join(err, connection.Close())
+	return delay.Serve(ctx, listener, args[1], wait)
 }
