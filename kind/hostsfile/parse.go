@@ -44,8 +44,7 @@ func Parse(upstream string, content []byte) Mirror {
 	return mirror
 }
 
-func keysOf(expression *unstable.Node) []string {
-	var keys []string
+func keysOf(expression *unstable.Node) (keys []string) {
 	for key := expression.Key(); key.Next(); {
 		keys = append(keys, string(key.Node().Data))
 	}

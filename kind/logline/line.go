@@ -131,7 +131,6 @@ func Payload(text string) Line {
 	return Line{Level: Info, Message: text}
 }
 
-// levelOf accepts the names and letters that loggers use.
 func levelOf(name string) Level {
 	switch strings.ToLower(name) {
 	case "e", "f", "error", "fatal", "panic", "dpanic", "err":

@@ -75,8 +75,7 @@ func openPod(client kubernetes.Interface, pod corev1.Pod, container string) func
 const followJournal = `journalctl --no-pager --quiet --output=short-iso-precise --follow "$@" & trap 'kill $!' EXIT; cat >/dev/null`
 
 // NodeLogs returns the journal of each of the units on each of the nodes.
-func NodeLogs(prefix string, nodes []*cluster.Node, units ...string) []Stream {
-	var streams []Stream
+func NodeLogs(prefix string, nodes []*cluster.Node, units ...string) (streams []Stream) {
 	for _, node := range nodes {
 		for _, unit := range units {
 			name := strings.TrimPrefix(node.Name(), prefix+"-") + "/" + strings.TrimSuffix(unit, path.Ext(unit))
@@ -105,8 +104,7 @@ func journalArgv(node, unit string, window Window) []string {
 }
 
 // UpstreamLogs returns the access logs of upstreams, with one JSON record per line.
-func UpstreamLogs(t *kind.Testbed) []Stream {
-	var streams []Stream
+func UpstreamLogs(t *kind.Testbed) (streams []Stream) {
 	for _, registry := range t.Upstreams.All() {
 		container := registry.Container()
 		open := func(ctx context.Context, window Window, out io.Writer) error {

@@ -49,7 +49,6 @@ func newTracer(image Image, take func(Event)) *tracer {
 	return w
 }
 
-// add sets the function that parses the lines of these streams.
 func (w *tracer) add(streams []logs.Stream, parse func(source, text string) []Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -158,7 +157,6 @@ func (w *tracer) read(line logs.Line) {
 	}
 }
 
-// waiter decides when a trace ends.
 type waiter struct {
 	lastEvent time.Time
 	idleSince time.Time // zero while a pull is running

@@ -190,7 +190,6 @@ func (i Image) object(path string) (string, bool) {
 	return strings.TrimSuffix(kind, "s") + " " + short(reference), true
 }
 
-// shortDigest is the number of hex digits to print of a digest.
 const shortDigest = 12
 
 func short(reference string) string {
