@@ -1,22 +1,11 @@
 package examples
 
 import (
-	"bufio"
-	"bytes"
 	"embed"
-	"errors"
 	"fmt"
-	"io"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/apimachinery/pkg/util/yaml"
-
-	gardencorev1 "github.com/gardener/gardener/pkg/apis/core/v1"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
-	operatorv1alpha1 "github.com/gardener/gardener/pkg/apis/operator/v1alpha1"
+	"sigs.k8s.io/yaml"
 )
 
 // Files contains the examples for operators and, in ShootsFolder, the examples for Shoot owners.
@@ -27,66 +16,17 @@ var Files embed.FS
 // ShootsFolder is the folder of the Shoots in Files. Each file contains a Shoot and its Secrets.
 const ShootsFolder = "shoots"
 
-const (
-	deploymentFile   = "controller-deployment.yaml"
-	registrationFile = "controller-registration.yaml"
-	operatorFile     = "operator-extension.yaml"
-)
-
-var decoder = newDecoder()
-
-func newDecoder() runtime.Decoder {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, gardencorev1.AddToScheme, gardencorev1beta1.AddToScheme, operatorv1alpha1.AddToScheme,
-	} {
-		utilruntime.Must(add(scheme))
-	}
-	return serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
-}
+const registrationFile = "controller-registration.yaml"
 
 // ControllerRegistration returns the registration in examples/controller-registration.yaml.
 func ControllerRegistration() (*gardencorev1beta1.ControllerRegistration, error) {
-	return singleObject[*gardencorev1beta1.ControllerRegistration](registrationFile)
-}
-
-// singleObject returns the object of an example file that contains only one.
-func singleObject[T runtime.Object](name string) (T, error) {
-	var none T
-	objects, err := decode(name)
-	if err != nil {
-		return none, err
-	}
-	if len(objects) != 1 {
-		return none, fmt.Errorf("%s has %d objects, want 1", name, len(objects))
-	}
-	object, ok := objects[0].(T)
-	if !ok {
-		return none, fmt.Errorf("%s has a %T, want a %T", name, objects[0], none)
-	}
-	return object, nil
-}
-
-// decode decodes the objects of an example file. An unknown field is an error.
-func decode(name string) ([]runtime.Object, error) {
-	content, err := Files.ReadFile(name)
+	content, err := Files.ReadFile(registrationFile)
 	if err != nil {
 		return nil, fmt.Errorf("reading the example: %w", err)
 	}
-	var objects []runtime.Object
-	documents := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
-	for {
-		document, err := documents.Read()
-		if errors.Is(err, io.EOF) {
-			return objects, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("splitting %s: %w", name, err)
-		}
-		object, _, err := decoder.Decode(document, nil, nil)
-		if err != nil {
-			return nil, fmt.Errorf("decoding %s: %w", name, err)
-		}
-		objects = append(objects, object)
+	registration := &gardencorev1beta1.ControllerRegistration{}
+	if err := yaml.UnmarshalStrict(content, registration); err != nil {
+		return nil, fmt.Errorf("decoding %s: %w", registrationFile, err)
 	}
+	return registration, nil
 }
