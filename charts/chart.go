@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"embed"
-	_ "embed"
 	"errors"
 	"fmt"
 	"io/fs"
