@@ -1,12 +1,14 @@
 package manifest
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
+	"github.com/gardener/gardener/pkg/utils"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -17,8 +19,8 @@ import (
 // also returns the fields of the manifest whose values it did not use. It changes neither argument.
 func Overlay(manifest, base *gardencorev1beta1.Shoot) (*gardencorev1beta1.Shoot, []Replacement, error) {
 	shoot, wanted := base.DeepCopy(), manifest.DeepCopy()
-	shoot.Labels = mergeMaps(wanted.Labels, base.Labels)
-	shoot.Annotations = mergeMaps(wanted.Annotations, base.Annotations)
+	shoot.Labels = utils.MergeStringMaps(wanted.Labels, base.Labels) // the value of base wins
+	shoot.Annotations = utils.MergeStringMaps(wanted.Annotations, base.Annotations)
 	// This annotation requests an operation of gardenlet. Only the testbed's commands may set it.
 	delete(shoot.Annotations, v1beta1constants.GardenerOperation)
 
@@ -33,16 +35,6 @@ func Overlay(manifest, base *gardencorev1beta1.Shoot) (*gardencorev1beta1.Shoot,
 	}
 	replaced, err := compare(manifest, shoot)
 	return shoot, replaced, err
-}
-
-// mergeMaps returns the entries of both maps. A key in both maps has its value in winner.
-func mergeMaps(entries, winner map[string]string) map[string]string {
-	if entries == nil {
-		return maps.Clone(winner)
-	}
-	all := maps.Clone(entries)
-	maps.Copy(all, winner)
-	return all
 }
 
 // Replacement is a field of the manifest whose value is not used.
@@ -67,14 +59,12 @@ func (r Replacement) String() string {
 
 // compare returns the fields that are set in manifest but not equal in used, sorted by path.
 func compare(manifest, used *gardencorev1beta1.Shoot) ([]Replacement, error) {
-	var fields [2]map[string]any
-	for i, shoot := range []*gardencorev1beta1.Shoot{manifest, used} {
-		var err error
-		if fields[i], err = runtime.DefaultUnstructuredConverter.ToUnstructured(shoot); err != nil {
-			return nil, fmt.Errorf("encode shoot %s: %w", shoot.Name, err)
-		}
+	wanted, wantedErr := runtime.DefaultUnstructuredConverter.ToUnstructured(manifest)
+	given, givenErr := runtime.DefaultUnstructuredConverter.ToUnstructured(used)
+	if err := errors.Join(wantedErr, givenErr); err != nil {
+		return nil, fmt.Errorf("encode shoot %s: %w", manifest.Name, err)
 	}
-	return compareObjects("", fields[0], fields[1]), nil
+	return compareObjects("", wanted, given), nil
 }
 
 // compareObjects compares objects of both sides field by field, and other values as a whole.
@@ -103,25 +93,12 @@ func compareObjects(path string, manifest, used map[string]any) []Replacement {
 // isZero reports whether the value is a zero value. Some unset fields are encoded as zero values.
 func isZero(value any) bool {
 	switch value := value.(type) {
-	case nil:
-		return true
-	case string:
-		return value == ""
-	case bool:
-		return !value
-	case int64:
-		return value == 0
 	case []any:
 		return len(value) == 0
 	case map[string]any:
-		for _, inner := range value {
-			if !isZero(inner) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(slices.Collect(maps.Values(value)), func(inner any) bool { return !isZero(inner) })
 	}
-	return false
+	return value == nil || value == "" || value == false || value == int64(0)
 }
 
 // scalarText returns the text of a scalar, and "" for objects, lists and fields that are not set.
