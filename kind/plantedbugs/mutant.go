@@ -72,20 +72,15 @@ func ScenariosOf(all []Mutant) []string {
 // Apply returns the source with the bug, or an error if the line is missing or not unique.
 func (m Mutant) Apply(source string) (string, error) {
 	lines := strings.Split(source, "\n")
-	at := -1
-	for i, line := range lines {
-		if strings.TrimSpace(line) != m.Line {
-			continue
-		}
-		if at >= 0 {
-			return "", fmt.Errorf("planted bug %s: lines %d and %d of %s are both %q", m.Name, at+1, i+1, m.File, m.Line)
-		}
-		at = i
-	}
+	isLine := func(line string) bool { return strings.TrimSpace(line) == m.Line }
+	at := slices.IndexFunc(lines, isLine)
 	if at < 0 {
 		return "", fmt.Errorf("planted bug %s: line %q not found in %s", m.Name, m.Line, m.File)
 	}
-	indentation := lines[at][:strings.Index(lines[at], m.Line)]
+	if next := slices.IndexFunc(lines[at+1:], isLine); next >= 0 {
+		return "", fmt.Errorf("planted bug %s: lines %d and %d of %s are both %q", m.Name, at+1, at+next+2, m.File, m.Line)
+	}
+	indentation, _, _ := strings.Cut(lines[at], m.Line)
 	lines[at] = indentation + m.Replacement
 	return strings.Join(lines, "\n"), nil
 }
@@ -176,11 +171,9 @@ func plantable(name string) (Mutant, error) {
 func Plan(bugs []Mutant) []string {
 	lines := []string{runCommand(ScenariosOf(bugs)) + "  # must pass"}
 	for _, bug := range bugs {
-		run := runCommand(bug.Scenarios) + " MUTANT=" + bug.Name
+		run := runCommand(bug.Scenarios) + " MUTANT=" + bug.Name + "  #"
 		if bug.OfTestbed() {
 			run = runCommand(bug.Scenarios) + "  # built with the bug " + bug.Name + ","
-		} else {
-			run += "  #"
 		}
 		lines = append(lines, run+" must fail", "make up")
 	}

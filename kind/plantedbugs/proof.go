@@ -188,9 +188,7 @@ func checkUnused(ctx context.Context, t *kind.Testbed) error {
 }
 
 // StartError says why Prove did not start, for example kind.ErrBusy. Nothing was changed.
-type StartError struct{ cause error }
-
-func (e *StartError) Error() string { return e.cause.Error() }
+type StartError struct{ error }
 
 // Unwrap returns the cause.
-func (e *StartError) Unwrap() error { return e.cause }
+func (e *StartError) Unwrap() error { return e.error }

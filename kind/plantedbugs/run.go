@@ -147,11 +147,9 @@ func RunScenarios(ctx context.Context, t *kind.Testbed, names []string, list boo
 	if list {
 		cmd.Env = append(cmd.Env, "LIST=1", "LANE=full")
 	}
-	if err := cmd.Run(); err != nil {
-		if code := (*exec.ExitError)(nil); !errors.As(err, &code) {
-			return fmt.Errorf("run the scenarios: %w", err)
-		}
-		return err
+	err = cmd.Run()
+	if err != nil && !errors.As(err, new(*exec.ExitError)) {
+		return fmt.Errorf("run the scenarios: %w", err)
 	}
-	return nil
+	return err
 }
