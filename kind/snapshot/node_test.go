@@ -130,7 +130,7 @@ func TestSaveAndRestore(t *testing.T) {
 		m := newMachine(t, running)
 		const upload = "docker/registry/repositories/shop/_uploads/1/data"
 		m.put(t, upload, "half")
-		archive, err := m.run(t, SaveArgv("pod-0", m.folder), nil)
+		archive, err := m.run(t, argv("save", "pod-0", m.folder), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,7 +149,7 @@ func TestSaveAndRestore(t *testing.T) {
 		if err := os.Chmod(m.folder, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := m.run(t, RestoreArgv("pod-0", m.folder), strings.NewReader(archive)); err != nil {
+		if _, err := m.run(t, argv("restore", "pod-0", m.folder), strings.NewReader(archive)); err != nil {
 			t.Fatal(err)
 		}
 		m.checkClean(t)
@@ -175,13 +175,13 @@ func TestSaveAndRestore(t *testing.T) {
 // TestDamagedArchive checks that a damaged archive changes neither the volume nor the process.
 func TestDamagedArchive(t *testing.T) {
 	m := newMachine(t, true)
-	archive, err := m.run(t, SaveArgv("pod-0", m.folder), nil)
+	archive, err := m.run(t, argv("save", "pod-0", m.folder), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m.put(t, "docker/registry/blob", "after")
 	for name, broken := range map[string]string{"truncated between members": archive[:1024], "truncated in a member": archive[:1024+700], "no archive": "hello", "nothing": ""} {
-		if _, err := m.run(t, RestoreArgv("pod-0", m.folder), strings.NewReader(broken)); err == nil {
+		if _, err := m.run(t, argv("restore", "pod-0", m.folder), strings.NewReader(broken)); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 		if content, err := os.ReadFile(filepath.Join(m.folder, "docker/registry/blob")); string(content) != "after" {
@@ -197,13 +197,13 @@ func TestDamagedArchive(t *testing.T) {
 // TestSaveFails checks that no process stays paused if saving fails.
 func TestSaveFails(t *testing.T) {
 	m := newMachine(t, true)
-	if _, err := m.run(t, SaveArgv("pod-0", filepath.Join(m.folder, "missing")), nil); err == nil {
+	if _, err := m.run(t, argv("save", "pod-0", filepath.Join(m.folder, "missing")), nil); err == nil {
 		t.Error("missing folder: no error")
 	}
 	if state := m.state(t, "S"); state != "S" {
 		t.Errorf("the process is in state %q", state)
 	}
-	if _, err := m.run(t, SaveArgv("pod-1", m.folder), nil); err == nil {
+	if _, err := m.run(t, argv("save", "pod-1", m.folder), nil); err == nil {
 		t.Error("crictl fails: no error")
 	}
 }
@@ -211,7 +211,7 @@ func TestSaveFails(t *testing.T) {
 func TestSize(t *testing.T) {
 	m := newMachine(t, false)
 	m.put(t, "large", strings.Repeat("x", 1<<20))
-	out, err := m.run(t, SizeArgv(m.folder), nil)
+	out, err := m.run(t, argv("size", m.folder), nil)
 	if size, parseErr := strconv.Atoi(strings.TrimSpace(out)); err != nil || parseErr != nil || size < 1<<20 || size > 1<<20+1<<16 {
 		t.Errorf("size %q, %v, %v", out, err, parseErr)
 	}

@@ -13,8 +13,7 @@ import (
 	"time"
 )
 
-// version is the version of the format of descriptions.
-const version = 1
+const version = 1 // of the format of descriptions
 
 // Snapshot describes a snapshot.
 type Snapshot struct {

@@ -80,7 +80,7 @@ func sizes(ctx context.Context, t *kind.Testbed, name string, volumes []cacheVol
 	planned := &Snapshot{Name: name}
 	for _, volume := range volumes {
 		var out bytes.Buffer
-		if err := onNode(ctx, t, volume.node, SizeArgv(volume.folder), nil, &out); err != nil {
+		if err := onNode(ctx, t, volume.node, argv("size", volume.folder), nil, &out); err != nil {
 			return nil, fmt.Errorf("size of volume %s: %w", volume.claim, err)
 		}
 		size, err := strconv.ParseInt(strings.TrimSpace(out.String()), 10, 64)
@@ -100,7 +100,7 @@ func save(ctx context.Context, t *kind.Testbed, name string, volumes []cacheVolu
 	defer draft.Discard()
 	for _, volume := range volumes {
 		err := draft.Add(Volume{Claim: volume.claim, Upstream: volume.upstream}, func(archive io.Writer) error {
-			return onNode(ctx, t, volume.node, SaveArgv(volume.pod, volume.folder), nil, archive)
+			return onNode(ctx, t, volume.node, argv("save", volume.pod, volume.folder), nil, archive)
 		})
 		if err != nil {
 			return nil, err
@@ -151,7 +151,7 @@ func restore(ctx context.Context, t *kind.Testbed, name string, saved Volume, vo
 		return err
 	}
 	defer func() { _ = archive.Close() }()
-	if err := onNode(ctx, t, volume.node, RestoreArgv(volume.pod, volume.folder), archive, nil); err != nil {
+	if err := onNode(ctx, t, volume.node, argv("restore", volume.pod, volume.folder), archive, nil); err != nil {
 		return fmt.Errorf("restore volume %s: %w", volume.claim, err)
 	}
 	return replacePod(ctx, t, volume.pod)
@@ -181,7 +181,6 @@ func withVolumes(ctx context.Context, t *kind.Testbed, step string, do func(cont
 	})
 }
 
-// onNode runs a program on a node of the shoot.
 func onNode(ctx context.Context, t *kind.Testbed, node string, argv []string, in io.Reader, out io.Writer) error {
 	var stderr bytes.Buffer
 	code, err := shell.Exec(ctx, t, node, argv, shell.Streams{In: in, Out: out, Err: &stderr})

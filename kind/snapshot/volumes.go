@@ -112,13 +112,12 @@ func replacePod(ctx context.Context, t *kind.Testbed, name string) error {
 	if err != nil {
 		return err
 	}
-	key := client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: name}
-	pod := &corev1.Pod{}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: name}}
+	key := client.ObjectKeyFromObject(pod)
 	if err := api.Get(ctx, key, pod); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("read pod %s: %w", name, err)
 	}
 	before := pod.UID
-	pod = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 	if err := api.Delete(ctx, pod, client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("replace pod %s: %w", name, err)
 	}
@@ -144,17 +143,10 @@ func isNewAndReady(pod *corev1.Pod, before types.UID) bool {
 //go:embed node.sh
 var node string
 
-// SaveArgv returns the command that writes an archive of a volume's folder to standard output. The
-// command pauses the processes of the pod, in kube-system, while it creates hard links.
-func SaveArgv(pod, folder string) []string { return argv("save", pod, folder) }
-
-// RestoreArgv returns the command that replaces the content of the folder with an archive from
-// standard input. The command kills the processes of the pod, and the kubelet restarts them.
-func RestoreArgv(pod, folder string) []string { return argv("restore", pod, folder) }
-
-// SizeArgv returns the command that prints the size of the folder in bytes.
-func SizeArgv(folder string) []string { return argv("size", folder) }
-
+// argv returns one of these commands for the folder of a volume and a pod in kube-system:
+//   - save POD FOLDER pauses the pod's processes while it creates hard links, and writes an archive.
+//   - restore POD FOLDER replaces the content with an archive, and kills the pod's processes.
+//   - size FOLDER prints the size in bytes.
 func argv(verb string, arguments ...string) []string {
 	return append([]string{"bash", "-c", node, "snapshot", verb}, arguments...)
 }
