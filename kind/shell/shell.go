@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
 )
 
 // outputTimeout is how long Run waits for the end of the output after the program has ended.
@@ -131,11 +132,7 @@ func nodeName(ctx context.Context, t *kind.Testbed, wanted string) (string, erro
 	if err := t.AttachOnce(ctx); err != nil {
 		return "", err
 	}
-	var names []string
-	for _, n := range t.Nodes() {
-		names = append(names, n.Name())
-	}
-	return matchNode(wanted, names, t.Prefix+"-", t.ShootName()+"-")
+	return matchNode(wanted, cluster.Names(t.Nodes()), t.Prefix+"-", t.ShootName()+"-")
 }
 
 // matchNode returns the name that equals wanted, or the name that equals one prefix plus wanted.
