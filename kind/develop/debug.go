@@ -146,7 +146,6 @@ func Debug(ctx context.Context, t *kind.Testbed, target *DebugTarget, debugger s
 	}
 }
 
-// serve returns the command line that runs Delve for the target.
 func (d *DebugTarget) serve() []string {
 	return []string{
 		"docker", "exec", "--interactive", d.Node, "bash", "-uc", debugServer, "bash", debuggerOnNode, "attach", strconv.Itoa(d.Process),

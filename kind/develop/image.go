@@ -63,16 +63,13 @@ func BuildImage(ctx context.Context, t *kind.Testbed, wanted ImageBuild) (string
 	return built.Ref, err
 }
 
-// binaryOf returns the binary that the image contains.
 func binaryOf(imageName string) (image.Binary, error) {
-	if slices.Contains(kind.ShippedImages(), imageName) {
-		for _, binary := range kind.Binaries() {
-			if binary.Name == imageName {
-				return binary, nil
-			}
-		}
+	binaries := kind.Binaries()
+	i := slices.IndexFunc(binaries, func(b image.Binary) bool { return b.Name == imageName })
+	if i < 0 || !slices.Contains(kind.ShippedImages(), imageName) {
+		return image.Binary{}, fmt.Errorf("unknown image %q, use one of %s", imageName, strings.Join(kind.ShippedImages(), ", "))
 	}
-	return image.Binary{}, fmt.Errorf("unknown image %q, use one of %s", imageName, strings.Join(kind.ShippedImages(), ", "))
+	return binaries[i], nil
 }
 
 // nodesOf returns the nodes that may run the image. Caches run in the shoot. In scenarios with a

@@ -74,13 +74,11 @@ func waitForCaches(ctx context.Context, seed client.Client, namespace string, sh
 	}
 	err := retry.Until(ctx, cachesInterval, func(ctx context.Context) (bool, error) {
 		resource := &resourcesv1alpha1.ManagedResource{}
-		if err := seed.Get(ctx, client.ObjectKey{Namespace: namespace, Name: v1alpha3.ManagedResourceCaches}, resource); err != nil {
-			return retry.MinorError(err)
+		err := seed.Get(ctx, client.ObjectKey{Namespace: namespace, Name: v1alpha3.ManagedResourceCaches}, resource)
+		if err == nil {
+			err = health.CheckManagedResource(resource)
 		}
-		if err := health.CheckManagedResource(resource); err != nil {
-			return retry.MinorError(err)
-		}
-		return retry.Ok()
+		return err == nil, err
 	})
 	if err != nil {
 		return fmt.Errorf("managed resource %s/%s: %w", namespace, v1alpha3.ManagedResourceCaches, err)
@@ -115,11 +113,10 @@ func countWorkers(ctx context.Context, shoot client.Client) (int, error) {
 // that is not ready. It returns nil if there is no such cache.
 func CachesRolledOut(caches []appsv1.StatefulSet) error {
 	var errs []error
-	for i := range caches {
-		cache := &caches[i]
-		if progressing, reason := health.IsStatefulSetProgressing(cache); progressing {
+	for _, cache := range caches {
+		if progressing, reason := health.IsStatefulSetProgressing(&cache); progressing {
 			errs = append(errs, fmt.Errorf("cache %s: %s", cache.Name, reason))
-		} else if err := health.CheckStatefulSet(cache); err != nil {
+		} else if err := health.CheckStatefulSet(&cache); err != nil {
 			errs = append(errs, fmt.Errorf("cache %s: %w", cache.Name, err))
 		}
 	}
