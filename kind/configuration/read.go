@@ -22,8 +22,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// maxBytes is the maximum size of a file.
-const maxBytes = 1 << 20
+const maxBytes = 1 << 20 // of a file
 
 // Load reads a file strictly, sets defaults, validates, and makes shoot.manifest an absolute path.
 func Load(path string) (*Testbed, error) {

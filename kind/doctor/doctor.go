@@ -41,7 +41,6 @@ func Examine(ctx context.Context, t *kind.Testbed) (*Report, error) {
 	return report, nil
 }
 
-// engineItem returns the item for the result of engine.Attach.
 func engineItem(found *engine.Engine, err error) Item {
 	missing := (*engine.Missing)(nil)
 	switch {
