@@ -139,7 +139,6 @@ func find(runs []Run, shoots int) (Run, bool) {
 	return runs[i], true
 }
 
-// cost contains the mean costs of one Extension.
 type cost struct{ seconds, cpu, requests float64 }
 
 func perExtension(p Pass) cost {

@@ -22,8 +22,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-// shootUser is the user name of the extension in the shoots.
-const shootUser = "bench:extension"
+const shootUser = "bench:extension" // the user name of the extension in the shoots
 
 // Options configure a measurement.
 type Options struct {
@@ -154,11 +153,9 @@ func (r *measurement) startExtension(ctx context.Context) error {
 		return err
 	}
 	r.stop = append(r.stop, r.process.Stop)
-	if err := r.awaitIdle(ctx); err != nil {
-		return err
-	}
+	err = r.awaitIdle(ctx)
 	r.result.Memory.Idle = r.usage.Resident
-	return nil
+	return err
 }
 
 // finish reads the memory usage while the extension retries the two broken shoots.
@@ -171,8 +168,7 @@ func (r *measurement) finish(ctx context.Context) (err error) {
 	return nil
 }
 
-// webhookInterval is the time between reviews: 50 a second.
-const webhookInterval = 20 * time.Millisecond
+const webhookInterval = 20 * time.Millisecond // 50 reviews a second
 
 // webhook sends reviews directly to the webhook of the extension, each for the
 // OperatingSystemConfig of the next shoot, and measures the latency.

@@ -2,7 +2,7 @@ package bench
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"maps"
 	"time"
 
@@ -26,7 +26,6 @@ const (
 	maxOthers = 500
 )
 
-// wanted returns a landscape.Wanted with the timeout of one pass.
 func (r *measurement) wanted(is func(namespace string) bool, count int) landscape.Wanted {
 	return landscape.Wanted{Is: is, Count: count, Timeout: passTimeout + time.Duration(r.shoots)*extensionTimeout}
 }
@@ -77,13 +76,11 @@ func (r *measurement) breakTwo(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := r.watch.AwaitFailed(ctx, began, landscape.Wanted{Is: isBroken, Count: 2, Timeout: brokenTimeout}); err != nil {
-		return err
+	err = r.watch.AwaitFailed(ctx, began, landscape.Wanted{Is: isBroken, Count: 2, Timeout: brokenTimeout})
+	if err == nil && hang.Accepted() == 0 {
+		err = errors.New("the extension made no request to the hanging shoot, so it does not use the new kubeconfig")
 	}
-	if hang.Accepted() == 0 {
-		return fmt.Errorf("the extension made no request to the hanging shoot, so it does not use the new kubeconfig")
-	}
-	return nil
+	return err
 }
 
 // pass calls trigger and measures the extension until the wanted shoots are reconciled.
@@ -102,16 +99,10 @@ func (r *measurement) pass(ctx context.Context, wanted landscape.Wanted, trigger
 		}
 		return Pass{}, err
 	}
-	usage, err := r.process.Usage()
-	if err != nil {
-		return Pass{}, err
-	}
-	seed, err := r.seed.Audit.Next()
-	if err != nil {
-		return Pass{}, err
-	}
-	shoot, err := r.shoot.Audit.Next()
-	if err != nil {
+	usage, usageErr := r.process.Usage()
+	seed, seedErr := r.seed.Audit.Next()
+	shoot, shootErr := r.shoot.Audit.Next()
+	if err := errors.Join(usageErr, seedErr, shootErr); err != nil {
 		return Pass{}, err
 	}
 	pass := newPass(seed, shoot, wanted)
@@ -135,7 +126,6 @@ func (r *measurement) awaitIdle(ctx context.Context) (err error) {
 	return err
 }
 
-// newPass summarizes the events of the seed and of the shoots.
 func newPass(seed, shoot []auditv1.Event, wanted landscape.Wanted) Pass {
 	byShoot, others := controlplane.ByNamespace(seed, landscape.IsNamespace)
 	var all []auditv1.Event

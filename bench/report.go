@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/prometheus/procfs"
+	"k8s.io/utils/ptr"
 
 	"github.com/gardener-extensions/registry-cache/kind/nodeimage"
 )
@@ -120,11 +121,9 @@ func ReadMachine() (Machine, error) {
 	if err != nil {
 		return Machine{}, fmt.Errorf("reading the size of the memory: %w", err)
 	}
-	machine := Machine{CPUs: runtime.NumCPU(), Go: runtime.Version(), Kubernetes: nodeimage.KubernetesVersion}
-	if memory.MemTotalBytes != nil {
-		machine.MemoryBytes = *memory.MemTotalBytes
-	}
-	return machine, nil
+	return Machine{
+		CPUs: runtime.NumCPU(), MemoryBytes: ptr.Deref(memory.MemTotalBytes, 0), Go: runtime.Version(), Kubernetes: nodeimage.KubernetesVersion,
+	}, nil
 }
 
 func loadAverage() (float64, error) {

@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"net/http"
 	"os"
+	"path"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -57,10 +59,7 @@ func (l *AuditLog) rest() (data []byte, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	if _, err := file.Seek(l.offset, io.SeekStart); err != nil {
-		return nil, err
-	}
-	return io.ReadAll(file)
+	return io.ReadAll(io.NewSectionReader(file, l.offset, math.MaxInt64-l.offset))
 }
 
 // AwaitQuiet waits, at most 30 seconds, until one second passes without a new event.
@@ -115,15 +114,10 @@ func Count(events []auditv1.Event) Tally {
 }
 
 func kind(event auditv1.Event) string {
-	ref := event.ObjectRef
-	switch {
-	case ref == nil:
+	if event.ObjectRef == nil {
 		return event.Verb + " " + event.RequestURI
-	case ref.Subresource != "":
-		return event.Verb + " " + ref.Resource + "/" + ref.Subresource
-	default:
-		return event.Verb + " " + ref.Resource
 	}
+	return event.Verb + " " + path.Join(event.ObjectRef.Resource, event.ObjectRef.Subresource)
 }
 
 // ByNamespace groups events by namespace. An event about a cluster-scoped object counts for the

@@ -44,9 +44,8 @@ func Start(programs Programs, folder string, audited ...string) (*ControlPlane, 
 	if err := os.WriteFile(policy, []byte(auditPolicy(audited)), 0o600); err != nil {
 		return nil, fmt.Errorf("writing the audit policy: %w", err)
 	}
-	c := &ControlPlane{environment: &envtest.Environment{}, Audit: &AuditLog{path: filepath.Join(folder, "audit.log")}}
-	c.environment.ControlPlaneStartTimeout = startTimeout
-	c.environment.ControlPlaneStopTimeout = stopTimeout
+	c := &ControlPlane{Audit: &AuditLog{path: filepath.Join(folder, "audit.log")}}
+	c.environment = &envtest.Environment{ControlPlaneStartTimeout: startTimeout, ControlPlaneStopTimeout: stopTimeout}
 	c.environment.ControlPlane.Etcd = &envtest.Etcd{Path: programs.Etcd}
 	server := c.environment.ControlPlane.GetAPIServer()
 	server.Path = programs.KubeAPIServer

@@ -21,10 +21,8 @@ import (
 const (
 	readyInterval = 100 * time.Millisecond
 	readyTimeout  = 2 * time.Minute
-	// stopTimeout is the time between SIGTERM and SIGKILL.
-	stopTimeout = 15 * time.Second
-	// logLines is how many lines of the log an error shows.
-	logLines = 20
+	stopTimeout   = 15 * time.Second // between SIGTERM and SIGKILL
+	logLines      = 20               // of the log in an error
 )
 
 // Options describe a process.

@@ -3,8 +3,6 @@ package extension
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +14,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -52,15 +51,20 @@ func Send(
 	ctx context.Context, to admissionregistrationv1.WebhookClientConfig, interval time.Duration, requests int,
 	review func(i int) (*admissionv1.AdmissionReview, error),
 ) (Answers, error) {
-	client, err := httpClient(to.CABundle)
+	// The client is like that of an API server: HTTP/2 over one connection.
+	client, err := rest.HTTPClientFor(&rest.Config{Timeout: requestTimeout, TLSClientConfig: rest.TLSClientConfig{CAData: to.CABundle}})
 	if err != nil {
-		return Answers{}, err
+		return Answers{}, fmt.Errorf("reading the CA bundle of the webhook: %w", err)
 	}
 	defer client.CloseIdleConnections()
 	bodies := make([][]byte, requests)
 	for i := range bodies {
-		if bodies[i], err = encode(review(i)); err != nil {
-			return Answers{}, err
+		one, err := review(i)
+		if err == nil {
+			bodies[i], err = json.Marshal(one)
+		}
+		if err != nil {
+			return Answers{}, fmt.Errorf("encoding admission review %d: %w", i, err)
 		}
 	}
 	var answers Answers
@@ -94,18 +98,7 @@ func Send(
 	return answers, nil
 }
 
-func encode(review *admissionv1.AdmissionReview, err error) ([]byte, error) {
-	if err != nil {
-		return nil, err
-	}
-	body, err := json.Marshal(review)
-	if err != nil {
-		return nil, fmt.Errorf("encoding an admission review: %w", err)
-	}
-	return body, nil
-}
-
-func post(ctx context.Context, client *http.Client, url string, body []byte) (answer []byte, err error) {
+func post(ctx context.Context, client *http.Client, url string, body []byte) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -115,15 +108,12 @@ func post(ctx context.Context, client *http.Client, url string, body []byte) (an
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, response.Body.Close()) }()
-	answer, err = io.ReadAll(response.Body)
-	if err != nil {
-		return nil, err
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", response.Status, answer)
 	}
-	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s: %s", response.Status, answer)
-	}
-	return answer, nil
+	return answer, err
 }
 
 func check(answer []byte) error {
@@ -140,18 +130,6 @@ func check(answer []byte) error {
 		return errors.New("the webhook returned no patch")
 	}
 	return nil
-}
-
-// httpClient returns a client like that of an API server: HTTP/2 over one connection.
-func httpClient(caBundle []byte) (*http.Client, error) {
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(caBundle) {
-		return nil, errors.New("the CA bundle of the webhook has no certificate")
-	}
-	return &http.Client{Timeout: requestTimeout, Transport: &http.Transport{
-		TLSClientConfig:   &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12},
-		ForceAttemptHTTP2: true,
-	}}, nil
 }
 
 // UID returns the UID of the i-th review.

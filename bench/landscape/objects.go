@@ -26,6 +26,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
@@ -39,7 +40,8 @@ const (
 	poolName        = "worker"
 )
 
-var upstreams = []string{"docker.io", "ghcr.io"}
+const providerConfig = `{"apiVersion":"registry.extensions.gardener.cloud/v1alpha3","kind":"RegistryConfig","caches":[` +
+	`{"upstream":"docker.io","volume":{"size":"20Gi"}},{"upstream":"ghcr.io","volume":{"size":"20Gi"}}]}`
 
 // Namespace returns the name of the i-th shoot's namespace.
 func Namespace(i int) string { return fmt.Sprintf("%ss%04d", namespacePrefix, i) }
@@ -56,8 +58,8 @@ func shootNamespace(i int) *corev1.Namespace {
 
 // kubeconfigSecrets returns the two Secrets with kubeconfigs of the shoot: one for the API server's
 // address inside the seed, which the extension uses, and one for the external address.
-func kubeconfigSecrets(i int, kubeconfig []byte) []*corev1.Secret {
-	var both []*corev1.Secret
+func kubeconfigSecrets(i int, kubeconfig []byte) []client.Object {
+	var both []client.Object
 	for _, name := range []string{v1beta1constants.SecretNameGardenerInternal, v1beta1constants.SecretNameGardener} {
 		both = append(both, &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Namespace: Namespace(i), Name: name},
@@ -68,17 +70,11 @@ func kubeconfigSecrets(i int, kubeconfig []byte) []*corev1.Secret {
 }
 
 func extension(i int) *extensionsv1alpha1.Extension {
-	caches := make([]string, 0, len(upstreams))
-	for _, upstream := range upstreams {
-		caches = append(caches, fmt.Sprintf(`{"upstream":%q,"volume":{"size":"20Gi"}}`, upstream))
-	}
-	config := fmt.Sprintf(`{"apiVersion":"registry.extensions.gardener.cloud/v1alpha3","kind":"RegistryConfig","caches":[%s]}`,
-		strings.Join(caches, ","))
 	return &extensionsv1alpha1.Extension{
 		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace(i), Name: ExtensionName},
 		Spec: extensionsv1alpha1.ExtensionSpec{DefaultSpec: extensionsv1alpha1.DefaultSpec{
 			Type:           ExtensionName,
-			ProviderConfig: &runtime.RawExtension{Raw: []byte(config)},
+			ProviderConfig: &runtime.RawExtension{Raw: []byte(providerConfig)},
 		}},
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
-	"github.com/gardener/gardener/pkg/client/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
@@ -82,11 +81,7 @@ func TestChart(t *testing.T) {
 	}
 	var found bool
 	for _, object := range objects {
-		kinds, _, err := kubernetes.SeedScheme.ObjectKinds(object)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if kinds[0].Kind == "ServiceAccount" {
+		if object.GetKind() == "ServiceAccount" {
 			found = "system:serviceaccount:"+object.GetNamespace()+":"+object.GetName() == User
 		}
 	}

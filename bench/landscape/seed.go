@@ -1,27 +1,23 @@
 package landscape
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
-	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	"github.com/gardener/gardener/pkg/chartrenderer"
 	"github.com/gardener/gardener/pkg/client/kubernetes"
 	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/charts"
@@ -47,20 +43,22 @@ func Prepare(ctx context.Context, seed client.Client) (arguments []string, err e
 	if err != nil {
 		return nil, err
 	}
+	deployment := &appsv1.Deployment{}
 	for _, object := range objects {
-		switch object := object.(type) {
-		case *rbacv1.ClusterRole, *rbacv1.ClusterRoleBinding, *rbacv1.Role, *rbacv1.RoleBinding:
-			if err := seed.Create(ctx, object); err != nil {
-				return nil, fmt.Errorf("creating %T %s: %w", object, client.ObjectKeyFromObject(object), err)
-			}
-		case *appsv1.Deployment:
-			arguments = object.Spec.Template.Spec.Containers[0].Args
+		switch object.GetKind() {
+		case "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding":
+			err = seed.Create(ctx, object)
+		case "Deployment":
+			err = runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, deployment)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("installing %s %s of the chart: %w", object.GetKind(), client.ObjectKeyFromObject(object), err)
 		}
 	}
-	return arguments, nil
+	return deployment.Spec.Template.Spec.Containers[0].Args, nil
 }
 
-func chart() ([]client.Object, error) {
+func chart() (objects []*unstructured.Unstructured, err error) {
 	archive, err := charts.Archive(charts.Extension(), ExtensionName)
 	if err != nil {
 		return nil, err
@@ -73,32 +71,16 @@ func chart() ([]client.Object, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rendering the chart of the extension: %w", err)
 	}
-	return decode(release.Manifest())
-}
-
-// decode decodes the objects of a rendered chart, except kinds that the seed's scheme lacks.
-func decode(manifest []byte) ([]client.Object, error) {
-	decoder := serializer.NewCodecFactory(kubernetes.SeedScheme).UniversalDeserializer()
-	documents := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(manifest)))
-	var objects []client.Object
+	manifests := kubernetes.NewManifestReader(release.Manifest())
 	for {
-		document, err := documents.Read()
+		object, err := manifests.Read()
 		if errors.Is(err, io.EOF) {
 			return objects, nil
 		}
 		if err != nil {
 			return nil, fmt.Errorf("reading the rendered chart: %w", err)
 		}
-		object, _, err := decoder.Decode(document, nil, nil)
-		if runtime.IsNotRegisteredError(err) || runtime.IsMissingKind(err) {
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("decoding the rendered chart: %w", err)
-		}
-		if object, ok := object.(client.Object); ok {
-			objects = append(objects, object)
-		}
+		objects = append(objects, object)
 	}
 }
 
@@ -130,11 +112,7 @@ func (l *Landscape) CreateShoots(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		objects := []client.Object{shootNamespace(i), cluster}
-		for _, secret := range kubeconfigSecrets(i, kubeconfig) {
-			objects = append(objects, secret)
-		}
-		for _, object := range objects {
+		for _, object := range append([]client.Object{shootNamespace(i), cluster}, kubeconfigSecrets(i, kubeconfig)...) {
 			if err := l.seed.Create(ctx, object); err != nil {
 				return fmt.Errorf("creating %T of shoot %d: %w", object, i, err)
 			}
@@ -172,24 +150,15 @@ func (l *Landscape) Reconcile(ctx context.Context, shoots int) error {
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`,
 		v1beta1constants.GardenerOperation, v1beta1constants.GardenerOperationReconcile)
 	return forEach(ctx, shoots, func(ctx context.Context, i int) error {
-		ex := &extensionsv1alpha1.Extension{}
-		ex.Namespace, ex.Name = Namespace(i), ExtensionName
-		return l.seed.Patch(ctx, ex, client.RawPatch("application/merge-patch+json", []byte(patch)))
+		return l.seed.Patch(ctx, extension(i), client.RawPatch("application/merge-patch+json", []byte(patch)))
 	})
 }
 
 // Break makes the kubeconfigs of the i-th shoot point to the address.
 func (l *Landscape) Break(ctx context.Context, i int, address string) error {
-	config, err := clientcmd.Load(l.kubeconfig)
+	kubeconfig, err := l.kubeconfigWith(func(cluster *clientcmdapi.Cluster) { cluster.Server = "https://" + address })
 	if err != nil {
-		return fmt.Errorf("reading the kubeconfig of the shoots: %w", err)
-	}
-	for _, cluster := range config.Clusters {
-		cluster.Server = "https://" + address
-	}
-	kubeconfig, err := clientcmd.Write(*config)
-	if err != nil {
-		return fmt.Errorf("writing a kubeconfig for %s: %w", address, err)
+		return fmt.Errorf("pointing shoot %d to %s: %w", i, address, err)
 	}
 	for _, secret := range kubeconfigSecrets(i, kubeconfig) {
 		if err := l.seed.Update(ctx, secret); err != nil {
@@ -202,12 +171,19 @@ func (l *Landscape) Break(ctx context.Context, i int, address string) error {
 // kubeconfigOf returns the kubeconfig of the i-th shoot. A unique comment before the CA bundle
 // makes client-go open one connection per shoot, as if each shoot had its own API server.
 func (l *Landscape) kubeconfigOf(i int) ([]byte, error) {
+	return l.kubeconfigWith(func(cluster *clientcmdapi.Cluster) {
+		cluster.CertificateAuthorityData = append([]byte(Namespace(i)+"\n"), cluster.CertificateAuthorityData...)
+	})
+}
+
+// kubeconfigWith returns the kubeconfig of the shoots with a changed cluster.
+func (l *Landscape) kubeconfigWith(change func(*clientcmdapi.Cluster)) ([]byte, error) {
 	config, err := clientcmd.Load(l.kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig of the shoots: %w", err)
 	}
 	for _, cluster := range config.Clusters {
-		cluster.CertificateAuthorityData = append([]byte(Namespace(i)+"\n"), cluster.CertificateAuthorityData...)
+		change(cluster)
 	}
 	return clientcmd.Write(*config)
 }
