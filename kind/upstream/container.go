@@ -23,19 +23,19 @@ import (
 
 // container returns the settings that all containers share. Containers have no privileges, and are
 // ready when they answer. Clients use the host name in the network, or a port on localhost.
-func (l launch) container(name string, labels map[string]string, ports ...uint16) testcontainers.ContainerRequest {
+func (l launch) container(ports ...uint16) testcontainers.ContainerRequest {
 	exposed := []string{}
 	for _, port := range ports {
 		exposed = append(exposed, tcp(port))
 	}
 	return testcontainers.ContainerRequest{
-		Image:              l.image.Ref,
-		Name:               name,
-		Labels:             labels,
+		Image:              l.Image.Ref,
+		Name:               l.containerName(),
+		Labels:             map[string]string{Label: l.Prefix, l.label: l.Host, configLabel: l.config},
 		ExposedPorts:       exposed,
-		Networks:           []string{l.network},
-		NetworkAliases:     map[string][]string{l.network: {l.host}},
-		HostConfigModifier: func(host *container.HostConfig) { restrict(host, l.network, exposed) },
+		Networks:           []string{l.Network},
+		NetworkAliases:     map[string][]string{l.Network: {l.Host}},
+		HostConfigModifier: func(host *container.HostConfig) { restrict(host, l.Network, exposed) },
 		WaitingFor:         wait.ForNop(l.ready.wait).WithStartupTimeout(startTimeout),
 	}
 }

@@ -134,7 +134,3 @@ func fingerprint(parts ...string) string {
 	}
 	return hex.EncodeToString(sum.Sum(nil)[:8])
 }
-
-func (o Options) labels() map[string]string {
-	return map[string]string{Label: o.Prefix, hostLabel: o.Host, configLabel: o.fingerprint()}
-}

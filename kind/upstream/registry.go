@@ -95,7 +95,6 @@ func (r *Registry) Push(ctx context.Context, repository, tag string, img v1.Imag
 	return img.Digest()
 }
 
-// access returns the options of requests from this machine.
 func (r *Registry) access(ctx context.Context) []remote.Option {
 	// Without a user agent, go-containerregistry's first request looks like that of any client.
 	options := []remote.Option{remote.WithContext(ctx), remote.WithUserAgent(userAgent)}
@@ -204,7 +203,6 @@ func (r *Registry) describe(ctx context.Context, repository, identifier, archite
 	return read(index, img)
 }
 
-// local returns the reference of an image, by tag or digest, for requests from this machine.
 func (r *Registry) local(repository, identifier string) (name.Reference, error) {
 	separator := ":"
 	if strings.Contains(identifier, ":") {

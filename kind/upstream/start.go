@@ -13,7 +13,6 @@ import (
 	"github.com/moby/moby/client"
 	"github.com/testcontainers/testcontainers-go"
 
-	"github.com/gardener-extensions/registry-cache/kind/image"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/server"
 )
@@ -68,18 +67,17 @@ func StartAll(ctx context.Context, options ...Options) ([]*Registry, error) {
 }
 
 type launch struct {
-	prefix, label, host, network string
-	image                        image.Built
-	fingerprint                  string
-	ready                        answer
-	request                      func() (testcontainers.ContainerRequest, error)
+	Options
+	label, config string // the label with the host, and the value of configLabel
+	ready         answer
+	request       func() (testcontainers.ContainerRequest, error)
 }
 
 // launch describes the container of an upstream. A protected upstream rejects all clients until its
 // credentials are set.
 func (o Options) launch() launch {
 	l := launch{
-		prefix: o.Prefix, label: hostLabel, host: o.Host, network: o.Network, image: o.Image, fingerprint: o.fingerprint(),
+		Options: o, label: hostLabel, config: o.fingerprint(),
 		ready: answer{port: httpPort, path: "/v2/", statuses: []int{http.StatusOK}},
 	}
 	if o.Credentials != nil {
@@ -100,23 +98,23 @@ func start(ctx context.Context, docker client.APIClient, l launch) (*instance, e
 	if kept, err := reusable(ctx, docker, l); kept != nil || err != nil {
 		return kept, err
 	}
-	if err := ensureImage(ctx, docker, l.image); err != nil {
+	if err := ensureImage(ctx, docker, l.Image); err != nil {
 		return nil, err
 	}
 	if err := l.run(ctx, docker); err != nil {
 		return nil, err
 	}
-	return running(ctx, docker, l.prefix, l.label, l.host)
+	return running(ctx, docker, l.Prefix, l.label, l.Host)
 }
 
 // reusable returns the container if it can be kept, and removes it otherwise.
 func reusable(ctx context.Context, docker client.APIClient, l launch) (*instance, error) {
-	found, err := instances(ctx, docker, l.prefix, l.label, l.host)
+	found, err := instances(ctx, docker, l.Prefix, l.label, l.Host)
 	if err != nil {
 		return nil, err
 	}
 	for _, one := range found {
-		if one.config == l.fingerprint && one.check(ctx, l.ready) == nil {
+		if one.config == l.config && one.check(ctx, l.ready) == nil {
 			return &one, nil
 		}
 		if err := one.Remove(ctx); err != nil {
@@ -127,8 +125,8 @@ func reusable(ctx context.Context, docker client.APIClient, l launch) (*instance
 }
 
 func (l launch) run(ctx context.Context, docker client.APIClient) error {
-	if _, err := docker.NetworkInspect(ctx, l.network, client.NetworkInspectOptions{}); err != nil {
-		return fmt.Errorf("network %s: %w", l.network, err)
+	if _, err := docker.NetworkInspect(ctx, l.Network, client.NetworkInspectOptions{}); err != nil {
+		return fmt.Errorf("network %s: %w", l.Network, err)
 	}
 	wanted, err := l.request()
 	if err != nil {
@@ -153,8 +151,7 @@ func (l launch) run(ctx context.Context, docker client.APIClient) error {
 // request returns the container request. Every user in the container can read the key, because
 // Docker copies files as root and the registry does not run as root.
 func request(o Options, certificate, key []byte) testcontainers.ContainerRequest {
-	l := o.launch()
-	wanted := l.container(o.containerName(), o.labels(), httpPort, httpsPort)
+	wanted := o.launch().container(httpPort, httpsPort)
 	wanted.Cmd = []string{"serve"}
 	if o.Credentials != nil {
 		wanted.Cmd = append(wanted.Cmd, "-credentials", server.CredentialsFile)
@@ -199,13 +196,11 @@ func (p *Proxy) URL() string { return "http://" + p.host + ":" + strconv.Itoa(Pr
 
 func (o Options) proxyLaunch() launch {
 	l := launch{
-		prefix: o.Prefix, label: proxyLabel, host: o.Host, network: o.Network, image: o.Image,
-		fingerprint: fingerprint("proxy", o.Host, o.Network, o.Image.Ref),
-		ready:       answer{port: ProxyPort, path: accesslog.SettlePath, statuses: []int{http.StatusOK}},
+		Options: o, label: proxyLabel, config: fingerprint("proxy", o.Host, o.Network, o.Image.Ref),
+		ready: answer{port: ProxyPort, path: accesslog.SettlePath, statuses: []int{http.StatusOK}},
 	}
 	l.request = func() (testcontainers.ContainerRequest, error) {
-		labels := map[string]string{Label: o.Prefix, proxyLabel: o.Host, configLabel: l.fingerprint}
-		wanted := l.container(o.containerName(), labels, ProxyPort)
+		wanted := l.container(ProxyPort)
 		wanted.Cmd = []string{"proxy", "-address", ":" + strconv.Itoa(ProxyPort)}
 		return wanted, nil
 	}

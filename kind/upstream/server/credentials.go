@@ -58,7 +58,6 @@ func ReplaceCredentials(path string, in io.Reader) error {
 	return file.Replace(path, content, 0o400)
 }
 
-// readCredentials returns the accepted credentials. A missing file is an error.
 func readCredentials(path string) ([]Credentials, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {

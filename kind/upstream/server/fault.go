@@ -78,13 +78,11 @@ func matches(f spec.Fault, r *http.Request) bool {
 	return f.On == spec.All || f.On == spec.Manifests && kind == accesslog.KindManifest || f.On == spec.Blobs && kind == accesslog.KindBlob
 }
 
-// injection is a fault and the path of the faults file.
 type injection struct {
 	spec.Fault
 	path string
 }
 
-// active reports whether the fault has neither expired nor been deleted.
 func (d injection) active() bool {
 	all, err := readFaults(d.path)
 	return err == nil && slices.ContainsFunc(all, d.Same)
@@ -143,9 +141,6 @@ func (d injection) requireCredentials(next http.Handler) http.Handler {
 	})
 }
 
-// clearedInterval is the time between checks whether the fault of a delayed response is cleared.
-const clearedInterval = 100 * time.Millisecond
-
 // delay delays the response. If the client disconnects, the request is recorded as aborted.
 func (d injection) delay(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -171,7 +166,7 @@ func (d injection) wait(ctx context.Context) bool {
 // waitUntil is like wait, but the delay ends when the channel over delivers or is closed. If over
 // is nil, waitUntil waits until the fault or ctx ends.
 func (d injection) waitUntil(ctx context.Context, over <-chan time.Time) bool {
-	check := time.NewTicker(clearedInterval)
+	check := time.NewTicker(100 * time.Millisecond)
 	defer check.Stop()
 	for d.active() {
 		select {

@@ -89,9 +89,6 @@ type Config struct {
 	Faults           string // path of a faults file; it may be missing
 }
 
-// drainTimeout bounds how long a shutdown waits for running requests.
-const drainTimeout = 3 * time.Second
-
 // Run serves until ctx ends and then shuts down gracefully. It returns an error if it cannot serve
 // a port. Its only output, to the writer log, is one access record per request.
 func Run(ctx context.Context, config Config, log io.Writer) error {
@@ -113,7 +110,8 @@ func Run(ctx context.Context, config Config, log io.Writer) error {
 	return group.Wait()
 }
 
-// Serve runs listen, a method of the server, until ctx ends, and then shuts down gracefully.
+// Serve runs listen, a method of the server, until ctx ends, and then shuts down gracefully: it
+// waits up to 3 s for running requests.
 func Serve(ctx context.Context, server *http.Server, listen func() error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
@@ -124,7 +122,7 @@ func Serve(ctx context.Context, server *http.Server, listen func() error) error 
 	})
 	group.Go(func() error {
 		<-ctx.Done()
-		bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
+		bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
 		defer cancel()
 		return server.Shutdown(bound)
 	})
