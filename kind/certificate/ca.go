@@ -4,15 +4,14 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/big"
 	"os"
 	"path/filepath"
 	"time"
 
+	"github.com/gardener/gardener/pkg/utils"
 	"github.com/gardener/gardener/pkg/utils/secrets"
 
 	"github.com/gardener-extensions/registry-cache/kind/file"
@@ -125,43 +124,26 @@ func create(dir string) (*CA, error) {
 	return created, file.Replace(filepath.Join(dir, certificateFile), ca.CertificatePEM, 0o644)
 }
 
-const (
-	lifetime = 90 * 24 * time.Hour // of the expired certificate
-	ended    = time.Hour           // the time since its expiry
-)
-
 // Expired returns a copy, in PEM, of a server certificate that this CA has signed. The copy has the
 // same key, names and usage, but expired an hour ago.
 func (c *CA) Expired(server []byte) ([]byte, error) {
-	certificate, err := parse(server)
+	certificate, err := utils.DecodeCertificate(server)
 	if err != nil {
 		return nil, err
 	}
-	issuer, err := parse(c.PEM())
+	issuer, err := utils.DecodeCertificate(c.PEM())
 	if err != nil {
 		return nil, fmt.Errorf("parse the CA's certificate: %w", err)
 	}
 	if err := certificate.CheckSignatureFrom(issuer); err != nil {
 		return nil, fmt.Errorf("not signed by the testbed's CA, and the testbed has the key of no other CA: %w", err)
 	}
-	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 128)) // at most 20 bytes, RFC 5280, 4.1.2.2
-	if err != nil {
-		return nil, err
-	}
-	certificate.SerialNumber = serial
-	certificate.NotAfter = time.Now().Add(-ended)
-	certificate.NotBefore = certificate.NotAfter.Add(-lifetime)
+	certificate.SerialNumber = nil // CreateCertificate generates a new one
+	certificate.NotAfter = time.Now().Add(-time.Hour)
+	certificate.NotBefore = certificate.NotAfter.Add(-90 * 24 * time.Hour)
 	expired, err := x509.CreateCertificate(rand.Reader, certificate, issuer, certificate.PublicKey, c.ca.PrivateKey)
 	if err != nil {
 		return nil, fmt.Errorf("reissue the certificate: %w", err)
 	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: expired}), nil
-}
-
-func parse(text []byte) (*x509.Certificate, error) {
-	block, _ := pem.Decode(text)
-	if block == nil {
-		return nil, errors.New("no PEM data")
-	}
-	return x509.ParseCertificate(block.Bytes)
+	return utils.EncodeCertificate(expired), nil
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gardener/gardener/pkg/utils"
 	"github.com/gardener/gardener/pkg/utils/secrets"
 )
 
@@ -181,7 +182,7 @@ func TestExpired(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	issuer, err := parse(ca.PEM())
+	issuer, err := utils.DecodeCertificate(ca.PEM())
 	if err != nil {
 		t.Fatal(err)
 	}
