@@ -64,7 +64,6 @@ func InstallStopped(ctx context.Context, t *kind.Testbed, chart fs.FS) error {
 	return install(ctx, t, chart, values)
 }
 
-// install installs the extension and waits until it is ready.
 func install(ctx context.Context, t *kind.Testbed, chart fs.FS, values map[string]any) error {
 	seed, err := gardener.NewSeedClient(t.Seed.RESTConfig())
 	if err != nil {

@@ -50,9 +50,6 @@ type Extension struct {
 // renders the chart, prepares the namespace, and writes a ManagedResource of class seed, which
 // SeedResourceManager applies. SeedResourceManager also deletes objects that only an older version
 // of the chart had.
-//
-// The reconciler's garden is an in-memory client (NewGarden) with a Seed, the Registration, and a
-// ControllerDeployment and ControllerInstallation that are created from the fields.
 func (e Extension) Deploy(ctx context.Context, seed kubernetes.Interface) error {
 	garden, err := e.gardenObjects()
 	if err != nil {
@@ -75,7 +72,6 @@ func (e Extension) Deploy(ctx context.Context, seed kubernetes.Interface) error 
 	return nil
 }
 
-// gardenObjects returns the garden's objects for an extension on a seed.
 func (e Extension) gardenObjects() ([]client.Object, error) {
 	archive, err := charts.Archive(e.Chart, e.Name)
 	if err != nil {

@@ -145,7 +145,6 @@ func decodeGarden(data []byte) ([]client.Object, error) {
 	return objects, nil
 }
 
-// save writes the file if its content changes.
 func (g *gardenFile) save(ctx context.Context, garden client.Client) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -180,7 +179,6 @@ func encodeGarden(ctx context.Context, garden client.Client) ([]byte, error) {
 	return json.Marshal(stored)
 }
 
-// funcs returns client functions that save the file after every write.
 func (g *gardenFile) funcs() interceptor.Funcs {
 	saved := func(ctx context.Context, garden client.Client, err error) error {
 		if err != nil {

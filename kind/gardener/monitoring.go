@@ -19,7 +19,6 @@ type monitoringCRDs struct {
 	seed client.Client
 }
 
-// monitoringNames are the CRDs of alerts and of scrape configs.
 var monitoringNames = []string{"prometheusrules.monitoring.coreos.com", "scrapeconfigs.monitoring.coreos.com"}
 
 // newMonitoringCRDs returns the deployer. Gardener's deployer deploys all CRDs of the operator and

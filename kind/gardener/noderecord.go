@@ -40,7 +40,6 @@ func (f nodeFile) writeTo(ctx context.Context, node Node) error {
 	return nil
 }
 
-// recordLine returns the line of the file in installRecord.
 func (f nodeFile) recordLine() string { return f.content.sum + "  " + f.path }
 
 // sizeLine returns the line that readScript prints if the file's size on the node is right.

@@ -158,7 +158,6 @@ func requeuePending(ctx context.Context, seed client.Client, namespace string) e
 	return errors.Join(errs...)
 }
 
-// deletionPending reports whether deletions in the target cluster are pending.
 func deletionPending(mr *resourcesv1alpha1.ManagedResource) bool {
 	applied := v1beta1helper.GetCondition(mr.Status.Conditions, resourcesv1alpha1.ResourcesApplied)
 	return applied != nil && applied.Reason == resourcesv1alpha1.ConditionDeletionPending

@@ -187,7 +187,6 @@ func markDeleted(shoot *gardencorev1beta1.Shoot) *gardencorev1beta1.Shoot {
 	return shoot
 }
 
-// withHibernation returns the shoot with the given spec.hibernation.enabled.
 func withHibernation(shoot *gardencorev1beta1.Shoot, enabled bool) *gardencorev1beta1.Shoot {
 	shoot = shoot.DeepCopy()
 	shoot.Spec.Hibernation = &gardencorev1beta1.Hibernation{Enabled: ptr.To(enabled)}

@@ -128,7 +128,6 @@ func (o *shootOperation) useOperatingSystemConfigs() {
 		pollInterval, operatingsystemconfig.DefaultSevereThreshold, operatingsystemconfig.DefaultTimeout)
 }
 
-// primaryIPFamily returns the shoot's first IP family, IPv4 by default.
 func primaryIPFamily(shoot *gardencorev1beta1.Shoot) gardencorev1beta1.IPFamily {
 	if networking := shoot.Spec.Networking; networking != nil && len(networking.IPFamilies) > 0 {
 		return networking.IPFamilies[0]

@@ -85,7 +85,6 @@ func sameSpec(a, b *gardencorev1beta1.Shoot) (bool, error) {
 	return equality.Semantic.DeepEqual(specs[0], specs[1]), nil
 }
 
-// begin sets the shoot's status for the start of the operation.
 func begin(shoot *gardencorev1beta1.Shoot, p process) {
 	operation := p.operation
 	if operation == "" {

@@ -116,7 +116,6 @@ func (o *shootOperation) persistShootState(ctx context.Context) error {
 	return shootstate.Deploy(ctx, o.Clock, o.GardenClient, o.SeedClientSet.Client(), o.Shoot.GetInfo(), o.Shoot.ControlPlaneNamespace, false)
 }
 
-// deleteShootState deletes the ShootState. A missing one is no error.
 func (o *shootOperation) deleteShootState(ctx context.Context) error {
 	return shootstate.Delete(ctx, o.GardenClient, o.Shoot.GetInfo())
 }

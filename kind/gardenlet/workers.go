@@ -71,7 +71,6 @@ func (w workers) labelNode(ctx context.Context, name string) error {
 	})
 }
 
-// wait returns when every machine's node is ready.
 func (w workers) wait(ctx context.Context) error {
 	return w.forEach(ctx, func(ctx context.Context, machine Machine) error {
 		return gardener.Poll(ctx, machineTimeout, "node is not ready", func(ctx context.Context) error {
@@ -115,7 +114,6 @@ func (w workers) removePods(ctx context.Context, node string) error {
 	return nil
 }
 
-// waitCleanup returns when the pool has no nodes.
 func (w workers) waitCleanup(ctx context.Context) error {
 	return gardener.Poll(ctx, machineTimeout, "machines are not gone", func(ctx context.Context) error {
 		nodes := &corev1.NodeList{}

@@ -38,18 +38,10 @@ func (v shootVerb) possible(s *status.Shoot) error {
 	if err := s.CheckStage(); err != nil {
 		return fmt.Errorf("shoot %s: %w", v.name, err)
 	}
-	if err := v.check(s.Stage); err != nil {
-		return err
+	if !slices.Contains(v.from, s.Stage) {
+		return &StageError{Verb: v.name, Stage: s.Stage}
 	}
 	return v.checkRotation(s.Rotation, s.LastOperation)
-}
-
-// check returns a *StageError if the verb is not possible in the stage.
-func (v shootVerb) check(stage gardenlet.Stage) error {
-	if slices.Contains(v.from, stage) {
-		return nil
-	}
-	return &StageError{Verb: v.name, Stage: stage}
 }
 
 // StageError is the error for an operation that is not possible in the stage of the Shoot. Nothing

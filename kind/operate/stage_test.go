@@ -40,7 +40,7 @@ func TestVerbsAndStages(t *testing.T) {
 	} {
 		t.Run(tc.verb.name, func(t *testing.T) {
 			for _, at := range allStages {
-				err := tc.verb.check(at.stage)
+				err := tc.verb.possible(&status.Shoot{Stage: at.stage})
 				if possible := strings.Contains(" "+tc.from+" ", " "+string(at.stage)+" "); possible != (err == nil) {
 					t.Errorf("%s: error %v, possible is %v", at.stage, err, possible)
 				}

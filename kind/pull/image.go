@@ -89,7 +89,6 @@ func Describe(index *v1.Descriptor, img v1.Image) ([]Object, error) {
 	return all, nil
 }
 
-// objectList is a list of objects without duplicate digests.
 type objectList []Object
 
 func (l *objectList) add(part Part, descriptor v1.Descriptor, chains ...string) {

@@ -67,9 +67,6 @@ echo "$((${EPOCHREALTIME/[.,]/} - start)) $code"
 printf '%s\n' "$errors"
 `
 
-// timeoutCode is the exit code of timeout(1) when the time is up.
-const timeoutCode = 124
-
 // pullOn pulls the image with the same CRI request as the kubelet. It returns the duration of
 // the pull, measured on the node, and the error message of the container runtime, or "" on success.
 // pullOn returns an error if the outcome is unknown, for example if the node does not stop the pull
@@ -92,7 +89,7 @@ func failureOf(code int, output string, timeout time.Duration) string {
 	switch {
 	case code == 0:
 		return ""
-	case code == timeoutCode:
+	case code == 124: // of timeout(1)
 		return fmt.Sprintf("not done after %s", timeout)
 	case output == "":
 		return fmt.Sprintf("crictl exited with code %d and no output", code)

@@ -68,7 +68,6 @@ type runner struct {
 	registry *upstream.Registry
 }
 
-// run pulls on all nodes of the batch concurrently and collects the evidence.
 func (r *runner) run(ctx context.Context, batch Batch) (Evidence, error) {
 	evidence := Evidence{Image: r.image, Attempts: make([]Attempt, len(batch.Nodes))}
 	// Prepare the nodes before the log is read. Otherwise, requests of the nodes during the

@@ -1,6 +1,9 @@
 package readiness
 
-import corev1 "k8s.io/api/core/v1"
+import (
+	"github.com/gardener/gardener/pkg/utils/kubernetes/health"
+	corev1 "k8s.io/api/core/v1"
+)
 
 // Node reports whether the node is Ready. If it is not, why is the reason and message of its Ready
 // condition, or "" if it has no such condition.
@@ -18,11 +21,4 @@ func Node(node *corev1.Node) (ready bool, why string) {
 }
 
 // Pod reports whether the pod is Ready.
-func Pod(pod *corev1.Pod) bool {
-	for _, condition := range pod.Status.Conditions {
-		if condition.Type == corev1.PodReady {
-			return condition.Status == corev1.ConditionTrue
-		}
-	}
-	return false
-}
+func Pod(pod *corev1.Pod) bool { return health.IsPodReady(pod) }

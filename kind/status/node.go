@@ -8,8 +8,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -47,17 +47,16 @@ type Unit struct {
 func readNodes(ctx context.Context, of *cluster.Cluster, units ...string) ([]Node, []corev1.Node, error) {
 	machines := of.Nodes()
 	nodes := make([]Node, len(machines))
-	var group errgroup.Group
+	var group sync.WaitGroup
 	for i, machine := range machines {
 		nodes[i].Name = machine.Name()
-		group.Go(func() error {
+		group.Go(func() {
 			if err := nodes[i].read(ctx, machine, units); err != nil {
 				nodes[i].Problem = firstLine(err)
 			}
-			return nil
 		})
 	}
-	_ = group.Wait()
+	group.Wait()
 	api, err := client.New(of.RESTConfig(), client.Options{})
 	if err != nil {
 		return nodes, nil, err
@@ -102,7 +101,6 @@ func (n *Node) read(ctx context.Context, machine *cluster.Node, units []string) 
 	return nil
 }
 
-// unitProperties are the properties that `systemctl show` prints.
 const unitProperties = "Id,LoadState,ActiveState,SubState,Result,NRestarts"
 
 // parseUnits parses the output of `systemctl show`: a block of KEY=VALUE lines for each unit.

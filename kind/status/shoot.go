@@ -84,7 +84,6 @@ func NewShoot(shoot *gardencorev1beta1.Shoot, stage gardenlet.Stage) *Shoot {
 	return status
 }
 
-// addSeed adds the state of the Shoot in the seed and the garden.
 func (s *Shoot) addSeed(ctx context.Context, seed *cluster.Cluster, gardenPath string) error {
 	clientSet, err := gardener.NewSeedClient(seed.RESTConfig())
 	if err != nil {

@@ -158,7 +158,6 @@ func operationLine(last *gardencorev1beta1.LastOperation) string {
 	return text
 }
 
-// orText returns the text if the condition is true, or else an empty string.
 func orText(condition bool, text string) string {
 	if condition {
 		return text
