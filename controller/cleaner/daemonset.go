@@ -24,8 +24,6 @@ const (
 	// DaemonSet's finalizer, because a pod on a dead node never terminates. This exceeds the pods'
 	// grace period. With hundreds of pods, their deletion continues after the DaemonSet is gone.
 	finalizeAfter = "10s"
-	// priorityClassName lets the pod start on a node that is short of disk, memory or pod slots.
-	priorityClassName = "system-node-critical"
 )
 
 // Task describes what to clean on every node.
@@ -77,7 +75,7 @@ func Labels() map[string]string {
 func podSpec(task Task, image string) corev1.PodSpec {
 	volumes, mounts := volumes()
 	return corev1.PodSpec{
-		PriorityClassName:             priorityClassName,
+		PriorityClassName:             "system-node-critical", // also starts on a node that is short of disk, memory or pod slots
 		AutomountServiceAccountToken:  ptr.To(false),
 		EnableServiceLinks:            ptr.To(false),
 		TerminationGracePeriodSeconds: ptr.To[int64](5),

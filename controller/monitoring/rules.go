@@ -41,7 +41,12 @@ const (
 // prometheusRule returns the alerts. Their labels are those of Gardener's alert routing: visibility
 // "owner" sends an alert to the owner of the Shoot.
 func prometheusRule(namespace string, caches []v1alpha3.RegistryCache) *monitoringv1.PrometheusRule {
-	rules := []monitoringv1.Rule{hitRatioRecord()}
+	rules := []monitoringv1.Rule{{
+		// The hit ratio of blobs, from 0 to 1. While nothing is pulled, there is no value.
+		Record: hitRatio,
+		Expr: intstr.FromString(sumByUpstream("rate(registry_proxy_hits_total{"+blobs+"}[6h])") + " / (" +
+			sumByUpstream("rate(registry_proxy_requests_total{"+blobs+"}[6h])") + " > 0)"),
+	}}
 	for _, cache := range caches {
 		rules = append(rules, unavailable(cache))
 	}
@@ -61,16 +66,6 @@ func alert(name, severity, pending, expression, summary, description string) mon
 			"service": "registry-cache", "severity": severity, "type": "shoot", "visibility": "owner",
 		},
 		Annotations: map[string]string{"summary": summary, "description": description},
-	}
-}
-
-// hitRatioRecord records the hit ratio of blobs, from 0 to 1. While nothing is pulled, there is no
-// value.
-func hitRatioRecord() monitoringv1.Rule {
-	return monitoringv1.Rule{
-		Record: hitRatio,
-		Expr: intstr.FromString(sumByUpstream("rate(registry_proxy_hits_total{"+blobs+"}[6h])") + " / (" +
-			sumByUpstream("rate(registry_proxy_requests_total{"+blobs+"}[6h])") + " > 0)"),
 	}
 }
 
@@ -104,7 +99,7 @@ func alertsOfAllCaches() []monitoringv1.Rule {
 			"Volume of a registry cache full in four days",
 			"At the rate of the last six hours, the volume {{ $labels.persistentvolumeclaim }} of a registry cache will be full within four "+
 				`days. {{ printf "%0.2f" $value }}% of it are free now. Increase volume.size of the cache, or reduce garbageCollection.ttl.`),
-		// The metric is of the registry-cache image. With a stock distribution image, the alert never fires.
+		// With a stock distribution image, which lacks the metric, this alert never fires.
 		alert("RegistryCacheUpstreamErrors", "warning", "15m",
 			tooMany("registry_proxy_upstream_requests_total", failures, job),
 			"Upstream of a registry cache fails",

@@ -12,7 +12,6 @@ import (
 
 	extensionswebhook "github.com/gardener/gardener/extensions/pkg/webhook"
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
-	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	"github.com/gardener/gardener/pkg/extensions"
 	"gomodules.xyz/jsonpatch/v2"
@@ -111,13 +110,11 @@ func New(mgr manager.Manager) (*extensionswebhook.Webhook, error) {
 	}, nil
 }
 
-const encodingBase64 = "b64"
-
 var script = extensionsv1alpha1.File{
 	Path:        nodeconfig.ScriptPath,
 	Permissions: ptr.To[uint32](nodeconfig.ScriptMode),
 	Content: extensionsv1alpha1.FileContent{Inline: &extensionsv1alpha1.FileContentInline{
-		Encoding: encodingBase64,
+		Encoding: string(extensionsv1alpha1.B64FileCodecID),
 		Data:     base64.StdEncoding.EncodeToString([]byte(nodeconfig.Script())),
 	}},
 }
@@ -140,7 +137,9 @@ func (u unitSource) unit(ctx context.Context, namespace string) (*extensionsv1al
 	if shoot == nil {
 		return nil, fmt.Errorf("cluster %s has no Shoot", namespace)
 	}
-	if !hasRunningNodes(shoot) {
+	// The nodes of a shoot that is being deleted or hibernated must not change. A shoot that was
+	// created hibernated has no endpoints yet.
+	if shoot.DeletionTimestamp != nil || v1beta1helper.HibernationIsEnabled(shoot) {
 		return nil, nil
 	}
 	status, cleanUps, err := u.status(ctx, namespace)
@@ -155,12 +154,6 @@ func (u unitSource) unit(ctx context.Context, namespace string) (*extensionsv1al
 		// gardener-node-agent restarts the unit when the script changes.
 		FilePaths: []string{nodeconfig.ScriptPath},
 	}, nil
-}
-
-// hasRunningNodes returns false if the shoot is being deleted or hibernated. In this case, its
-// nodes must not change. A shoot that was created hibernated has no endpoints yet.
-func hasRunningNodes(shoot *gardencorev1beta1.Shoot) bool {
-	return shoot.DeletionTimestamp == nil && !v1beta1helper.HibernationIsEnabled(shoot)
 }
 
 // status returns the providerStatus of the namespace's Extension, and the number of clean-ups from
