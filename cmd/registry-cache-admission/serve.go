@@ -75,9 +75,6 @@ func serve(ctx context.Context, options *options) error {
 	if err := mgr.Add(runtimeCluster); err != nil {
 		return fmt.Errorf("adding the runtime cluster to the manager: %w", err)
 	}
-	if err := addChecks(mgr); err != nil {
-		return err
-	}
 	if _, err := options.webhook.Completed().AddToManager(ctx, mgr, runtimeCluster); err != nil {
 		return fmt.Errorf("adding the webhook to the manager: %w", err)
 	}
@@ -101,17 +98,19 @@ func newManager(options *options, garden, runtimeConfig *rest.Config) (manager.M
 		&admissionregistrationv1.ValidatingWebhookConfiguration{},
 	}}
 	managerOptions.Scheme = runtime.NewScheme()
-	for name, add := range map[string]func(*runtime.Scheme) error{
-		"Kubernetes": clientgoscheme.AddToScheme,
-		"Gardener":   gardencorev1beta1.AddToScheme,
-	} {
-		if err := add(managerOptions.Scheme); err != nil {
-			return nil, fmt.Errorf("adding the types of %s to the scheme: %w", name, err)
-		}
+	types := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, gardencorev1beta1.AddToScheme)
+	if err := types.AddToScheme(managerOptions.Scheme); err != nil {
+		return nil, fmt.Errorf("adding the types of Kubernetes and Gardener to the scheme: %w", err)
 	}
 	mgr, err := manager.New(garden, managerOptions)
 	if err != nil {
 		return nil, fmt.Errorf("creating the manager: %w", err)
+	}
+	if err := errors.Join(
+		mgr.AddHealthzCheck("ping", healthz.Ping),
+		mgr.AddReadyzCheck("webhook-server", mgr.GetWebhookServer().StartedChecker()),
+	); err != nil {
+		return nil, fmt.Errorf("adding the health and readiness checks to the manager: %w", err)
 	}
 	return mgr, nil
 }
@@ -125,16 +124,6 @@ func newRuntimeCluster(config *rest.Config) (cluster.Cluster, error) {
 		return nil, fmt.Errorf("creating a client for the runtime cluster: %w", err)
 	}
 	return runtimeCluster, nil
-}
-
-func addChecks(mgr manager.Manager) error {
-	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
-		return fmt.Errorf("adding the health check: %w", err)
-	}
-	if err := mgr.AddReadyzCheck("webhook-server", mgr.GetWebhookServer().StartedChecker()); err != nil {
-		return fmt.Errorf("adding the readiness check: %w", err)
-	}
-	return nil
 }
 
 // identity is part of the names of the webhook configuration

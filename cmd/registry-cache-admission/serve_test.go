@@ -38,9 +38,6 @@ func TestManager(t *testing.T) {
 	if _, err := newRuntimeCluster(nowhere); err != nil {
 		t.Error(err)
 	}
-	if err := addChecks(mgr); err != nil {
-		t.Error(err)
-	}
 }
 
 func TestGardenKubeconfigOfTheOperator(t *testing.T) {

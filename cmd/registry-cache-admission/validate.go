@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	"github.com/spf13/cobra"
@@ -57,7 +58,9 @@ func (o validateOptions) run(ctx context.Context, std program.Streams, stdin io.
 	if len(o.files) == 0 {
 		return program.Usage(errors.New("no file given: name a file with Shoots, such as -f shoot.yaml"))
 	}
-	if o.readsStdin() > 1 {
+	// A second read would be empty: --old would have no Shoots, and each Shoot would count as new.
+	names := append([]string{o.old}, o.files...)
+	if first := slices.Index(names, standardInput); first >= 0 && slices.Contains(names[first+1:], standardInput) {
 		return program.Usage(errors.New("standard input can be read only once: use - for one of -f and --old, and files for the others"))
 	}
 	input, old, err := o.read(std, stdin)
@@ -116,18 +119,6 @@ func report(results []result, std program.Streams) error {
 		return fmt.Errorf("%s found", count(mistakes))
 	}
 	return nil
-}
-
-// readsStdin returns how many of the files are standard input, which can be read only once. If
-// --old read it a second time, --old would have no Shoots, and each Shoot would count as new.
-func (o validateOptions) readsStdin() int {
-	times := 0
-	for _, file := range append([]string{o.old}, o.files...) {
-		if file == standardInput {
-			times++
-		}
-	}
-	return times
 }
 
 // read returns the documents of the files and the resource folder as input, and of --old as old.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
@@ -104,12 +105,9 @@ func newManager(options *options) (manager.Manager, error) {
 // the start, because cacheOptions uses some of these types.
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	for name, add := range map[string]func(*runtime.Scheme) error{
-		"Kubernetes": kubernetesscheme.AddToScheme, "Gardener": extensionscontroller.AddToScheme,
-	} {
-		if err := add(scheme); err != nil {
-			return nil, fmt.Errorf("adding the types of %s to the scheme: %w", name, err)
-		}
+	types := runtime.NewSchemeBuilder(kubernetesscheme.AddToScheme, extensionscontroller.AddToScheme)
+	if err := types.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("adding the types of Kubernetes and Gardener to the scheme: %w", err)
 	}
 	return scheme, nil
 }
@@ -117,18 +115,13 @@ func newScheme() (*runtime.Scheme, error) {
 func addChecks(mgr manager.Manager) error {
 	synced := gardenerhealthz.NewCacheSyncHealthzWithDeadline(
 		mgr.GetLogger(), clock.RealClock{}, mgr.GetCache(), gardenerhealthz.DefaultCacheSyncDeadline)
-	for name, check := range map[string]healthz.Checker{"ping": healthz.Ping, "informer-sync": synced} {
-		if err := mgr.AddHealthzCheck(name, check); err != nil {
-			return fmt.Errorf("adding health check %s: %w", name, err)
-		}
-	}
-	for name, check := range map[string]healthz.Checker{
-		"informer-sync":  gardenerhealthz.NewCacheSyncHealthz(mgr.GetCache()),
-		"webhook-server": mgr.GetWebhookServer().StartedChecker(),
-	} {
-		if err := mgr.AddReadyzCheck(name, check); err != nil {
-			return fmt.Errorf("adding readiness check %s: %w", name, err)
-		}
+	if err := errors.Join(
+		mgr.AddHealthzCheck("ping", healthz.Ping),
+		mgr.AddHealthzCheck("informer-sync", synced),
+		mgr.AddReadyzCheck("informer-sync", gardenerhealthz.NewCacheSyncHealthz(mgr.GetCache())),
+		mgr.AddReadyzCheck("webhook-server", mgr.GetWebhookServer().StartedChecker()),
+	); err != nil {
+		return fmt.Errorf("adding the health and readiness checks to the manager: %w", err)
 	}
 	return nil
 }

@@ -20,12 +20,7 @@ func newRootCommand(std program.Streams) *cobra.Command {
 		Args:  cobra.ArbitraryArgs,
 		RunE:  program.Verbs,
 	}
-	root.AddCommand(newServeCommand(std), newCleanCommand(std), newPauseCommand(std))
-	return root
-}
-
-func newPauseCommand(std program.Streams) *cobra.Command {
-	return &cobra.Command{
+	root.AddCommand(newServeCommand(std), newCleanCommand(std), &cobra.Command{
 		Use:   "pause",
 		Short: "Wait for SIGTERM, to keep a pod running after its init container",
 		Args:  program.Args(cobra.NoArgs),
@@ -34,7 +29,8 @@ func newPauseCommand(std program.Streams) *cobra.Command {
 			<-cmd.Context().Done()
 			return nil
 		},
-	}
+	})
+	return root
 }
 
 func newServeCommand(std program.Streams) *cobra.Command {

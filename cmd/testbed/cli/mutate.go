@@ -20,37 +20,30 @@ func newMutateCommand(options *kind.Options) *cobra.Command {
 		Short: "Plant a bug in the extension, or prove that the scenarios notice each bug",
 		Long: `Install a build of the extension with one changed line. The source files do not change. The command
 prove plants one bug after another, and runs the scenarios that must fail.`,
-	}, newMutateListCommand(), newMutatePlantCommand(options), newMutateClearCommand(options), newMutateProveCommand(options))
-}
-
-func newMutateListCommand() *cobra.Command {
-	return withJSON(&cobra.Command{
-		Use:   "list",
-		Short: "List the bugs that can be planted",
-		Args:  program.Args(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return answer(cmd, plantedbugs.All(), func(out io.Writer) error { return plantedbugs.WriteList(out, plantedbugs.All()) })
-		},
-	}, "print JSON, with the line of each bug and its replacement")
-}
-
-func newMutatePlantCommand(options *kind.Options) *cobra.Command {
-	return withDryRun(&cobra.Command{
-		Use:       "plant NAME",
-		Short:     "Update a running testbed to a build with this bug",
-		Args:      program.Args(cobra.ExactArgs(1)),
-		ValidArgs: mutantNames(),
-		RunE:      onTestbed(options, plant),
-	}, options, planPlant)
-}
-
-func newMutateClearCommand(options *kind.Options) *cobra.Command {
-	return withDryRun(&cobra.Command{
-		Use:   "clear",
-		Short: "Update a running testbed to a build without a planted bug",
-		Args:  program.Args(cobra.NoArgs),
-		RunE:  onTestbed(options, plant),
-	}, options, planPlant)
+	},
+		withJSON(&cobra.Command{
+			Use:   "list",
+			Short: "List the bugs that can be planted",
+			Args:  program.Args(cobra.NoArgs),
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				return answer(cmd, plantedbugs.All(), func(out io.Writer) error { return plantedbugs.WriteList(out, plantedbugs.All()) })
+			},
+		}, "print JSON, with the line of each bug and its replacement"),
+		withDryRun(&cobra.Command{
+			Use:       "plant NAME",
+			Short:     "Update a running testbed to a build with this bug",
+			Args:      program.Args(cobra.ExactArgs(1)),
+			ValidArgs: mutantNames(),
+			RunE:      onTestbed(options, plant),
+		}, options, planPlant),
+		withDryRun(&cobra.Command{
+			Use:   "clear",
+			Short: "Update a running testbed to a build without a planted bug",
+			Args:  program.Args(cobra.NoArgs),
+			RunE:  onTestbed(options, plant),
+		}, options, planPlant),
+		newMutateProveCommand(options),
+	)
 }
 
 // plant updates a running testbed to a build with the bug in args or, without args, with none.

@@ -25,7 +25,18 @@ func newShootCommand(options *kind.Options) *cobra.Command {
 		Long: `Create, change and delete the Shoot with gardenlet's flows. Each command except get locks the
 testbed and returns when the flow has succeeded. To continue after an interruption, run the same
 command again; to continue a rotation, run reconcile.`,
-	}, newShootApplyCommand(options), newShootGetCommand(options))
+	}, newShootApplyCommand(options), withJSON(&cobra.Command{
+		Use:   "get",
+		Short: "Print the Shoot with its Extension and OperatingSystemConfigs, and the units and hosts.toml files of each node",
+		Args:  program.Args(cobra.NoArgs),
+		RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) error {
+			status, err := status.OfShoot(cmd.Context(), testbed)
+			if err != nil {
+				return err
+			}
+			return answer(cmd, status, status.Write)
+		}),
+	}, "print JSON"))
 	for _, operation := range []struct {
 		use, short string
 		run        func(context.Context, *kind.Testbed) error
@@ -126,19 +137,4 @@ func showShoot(cmd *cobra.Command, wanted *manifest.Manifest, dryRun bool) error
 	}
 	_, err = cmd.OutOrStdout().Write(text)
 	return err
-}
-
-func newShootGetCommand(options *kind.Options) *cobra.Command {
-	return withJSON(&cobra.Command{
-		Use:   "get",
-		Short: "Print the Shoot with its Extension and OperatingSystemConfigs, and the units and hosts.toml files of each node",
-		Args:  program.Args(cobra.NoArgs),
-		RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) error {
-			status, err := status.OfShoot(cmd.Context(), testbed)
-			if err != nil {
-				return err
-			}
-			return answer(cmd, status, status.Write)
-		}),
-	}, "print JSON")
 }

@@ -26,7 +26,38 @@ func newSnapshotCommand(options *kind.Options) *cobra.Command {
 		Short: "Save and restore the content of the caches",
 		Long: `Save and restore the content of the caches. Snapshots are stored beside the testbed's folder, and
 testbed down keeps them. They do not include the content of the upstreams.`,
-	}, save, restore, newSnapshotListCommand(options), newSnapshotDeleteCommand(options))
+	},
+		save,
+		restore,
+		withJSON(&cobra.Command{
+			Use:   "list",
+			Short: "List the snapshots of this testbed",
+			Args:  program.Args(cobra.NoArgs),
+			RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) error {
+				all, err := snapshot.List(testbed)
+				if err != nil {
+					return err
+				}
+				all = append([]snapshot.Snapshot{}, all...) // prints [] instead of null
+				return answer(cmd, all, func(out io.Writer) error { return writeSnapshots(out, all) })
+			}),
+		}, "print JSON"),
+		withDryRun(&cobra.Command{
+			Use:               "delete NAME",
+			Short:             "Delete a snapshot",
+			ValidArgsFunction: complete(options, firstOnly(snapshotNames)),
+			Args:              program.Args(cobra.ExactArgs(1)),
+			RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, args []string) error {
+				if err := snapshot.Delete(testbed, args[0]); err != nil {
+					return err
+				}
+				_, err := fmt.Fprintf(cmd.ErrOrStderr(), "snapshot %s deleted\n", args[0])
+				return err
+			}),
+		}, options, func(_ *cobra.Command, testbed *kind.Testbed, args []string) ([]string, error) {
+			return snapshot.PlanDelete(testbed, args[0])
+		}),
+	)
 }
 
 func newSnapshotCopyCommand(options *kind.Options, use, short, dryRunUsage string,
@@ -46,40 +77,6 @@ func newSnapshotCopyCommand(options *kind.Options, use, short, dryRunUsage strin
 	}, "print JSON")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, dryRunUsage)
 	return cmd
-}
-
-func newSnapshotListCommand(options *kind.Options) *cobra.Command {
-	return withJSON(&cobra.Command{
-		Use:   "list",
-		Short: "List the snapshots of this testbed",
-		Args:  program.Args(cobra.NoArgs),
-		RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) error {
-			all, err := snapshot.List(testbed)
-			if err != nil {
-				return err
-			}
-			all = append([]snapshot.Snapshot{}, all...) // prints [] instead of null
-			return answer(cmd, all, func(out io.Writer) error { return writeSnapshots(out, all) })
-		}),
-	}, "print JSON")
-}
-
-func newSnapshotDeleteCommand(options *kind.Options) *cobra.Command {
-	return withDryRun(&cobra.Command{
-		Use:               "delete NAME",
-		Short:             "Delete a snapshot",
-		ValidArgsFunction: complete(options, firstOnly(snapshotNames)),
-		Args:              program.Args(cobra.ExactArgs(1)),
-		RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, args []string) error {
-			if err := snapshot.Delete(testbed, args[0]); err != nil {
-				return err
-			}
-			_, err := fmt.Fprintf(cmd.ErrOrStderr(), "snapshot %s deleted\n", args[0])
-			return err
-		}),
-	}, options, func(_ *cobra.Command, testbed *kind.Testbed, args []string) ([]string, error) {
-		return snapshot.PlanDelete(testbed, args[0])
-	})
 }
 
 func writeSnapshot(out io.Writer, one *snapshot.Snapshot) error {
