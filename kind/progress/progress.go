@@ -118,16 +118,12 @@ type step struct {
 
 // Note adds a detail to the line of the step in ctx, if there is one. Repeated details show once.
 func Note(ctx context.Context, format string, args ...any) {
-	if s := stepOf(ctx); s != nil {
-		s.note(fmt.Sprintf(format, args...), false)
-	}
+	stepOf(ctx).note(fmt.Sprintf(format, args...), false)
 }
 
 // Skip marks the step in ctx, if there is one, as skipped, with a reason. Errors take precedence.
 func Skip(ctx context.Context, format string, args ...any) {
-	if s := stepOf(ctx); s != nil {
-		s.note(fmt.Sprintf(format, args...), true)
-	}
+	stepOf(ctx).note(fmt.Sprintf(format, args...), true)
 }
 
 func stepOf(ctx context.Context) *step {
@@ -136,6 +132,9 @@ func stepOf(ctx context.Context) *step {
 }
 
 func (s *step) note(text string, skip bool) {
+	if s == nil {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.skipped = s.skipped || skip
