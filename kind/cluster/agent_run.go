@@ -3,33 +3,19 @@ package cluster
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
+	"github.com/gardener/gardener/pkg/utils"
 	"sigs.k8s.io/kind/pkg/exec"
 
 	"github.com/gardener-extensions/registry-cache/kind/command"
 	"github.com/gardener-extensions/registry-cache/kind/nodeexec"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
-
-// readAgent returns the program to install on the nodes, or nil if there is none.
-func readAgent(config Config) ([]byte, error) {
-	if config.Agent == "" {
-		return nil, nil
-	}
-	program, err := os.ReadFile(config.Agent)
-	if err != nil {
-		return nil, fmt.Errorf("read the agent for the nodes: %w", err)
-	}
-	return program, nil
-}
 
 // installAgent writes the program to the node unless the node has it. A running agent continues.
 func (n *Node) installAgent(ctx context.Context, program []byte) error {
@@ -38,9 +24,8 @@ func (n *Node) installAgent(ctx context.Context, program []byte) error {
 	}
 	ctx, cancel := progress.Within(ctx, installTimeout, "the agent is not installed")
 	defer cancel()
-	sum := sha256.Sum256(program)
 	found, err := n.Exec(ctx, "sha256sum", "--", agentPath)
-	if err == nil && strings.HasPrefix(found, hex.EncodeToString(sum[:])+" ") {
+	if err == nil && strings.HasPrefix(found, utils.ComputeSHA256Hex(program)+" ") {
 		return nil
 	}
 	if err := n.WriteFile(ctx, agentPath, 0o755, program); err != nil {

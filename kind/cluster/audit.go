@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -46,16 +45,14 @@ func (c *Cluster) AuditLog(ctx context.Context) ([]auditv1.Event, error) {
 // parseAuditLog reads one event per line. It skips an incomplete last line.
 func parseAuditLog(data []byte) ([]auditv1.Event, error) {
 	var events []auditv1.Event
-	decoder := json.NewDecoder(bytes.NewReader(data[:bytes.LastIndexByte(data, '\n')+1]))
-	for {
+	for line := range bytes.Lines(data[:bytes.LastIndexByte(data, '\n')+1]) {
 		var event auditv1.Event
-		if err := decoder.Decode(&event); errors.Is(err, io.EOF) {
-			return events, nil
-		} else if err != nil {
+		if err := json.Unmarshal(line, &event); err != nil {
 			return nil, fmt.Errorf("event %d: %w", len(events)+1, err)
 		}
 		events = append(events, event)
 	}
+	return events, nil
 }
 
 // auditPolicy logs the requests of the groups and no others. It logs only their metadata, since

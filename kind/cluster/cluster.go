@@ -78,7 +78,6 @@ func find(ctx context.Context, name string) (*Cluster, error) {
 	return c, nil
 }
 
-// connect reads the kubeconfig file.
 func (c *Cluster) connect(kubeconfig string) error {
 	data, err := os.ReadFile(kubeconfig)
 	if err != nil {

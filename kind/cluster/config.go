@@ -1,11 +1,10 @@
 package cluster
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"maps"
 
+	"github.com/gardener/gardener/pkg/utils"
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 	"sigs.k8s.io/yaml"
 
@@ -130,11 +129,10 @@ func fingerprint(c Config) string {
 	for i := range config.Nodes {
 		config.Nodes[i].ExtraMounts = nil
 	}
-	sum := sha256.Sum256([]byte(mustYAML(struct {
+	return utils.ComputeSHA256Hex([]byte(mustYAML(struct {
 		Kind    *v1alpha4.Cluster
 		Audited []string `json:",omitempty"`
 	}{config, c.Audited})))
-	return hex.EncodeToString(sum[:])
 }
 
 // nodeNames returns the names that kind gives to the containers, sorted.

@@ -58,7 +58,6 @@ func inspect(ctx context.Context, config Config) (reason string, err error) {
 	return "", nil
 }
 
-// assess compares the existing containers with the expected names.
 func assess(found []container, names []string) (reason string) {
 	if len(found) == 0 {
 		return absent
@@ -101,7 +100,6 @@ func stopped(found []container) []string {
 	return names
 }
 
-// containers lists the cluster's containers, running or not.
 func containers(ctx context.Context, name string) ([]container, error) {
 	out, err := command.Output(ctx, "docker", "ps", "--all", "--filter", "label="+clusterLabel+"="+name,
 		"--format", "{{.Names}} {{.State}} {{.ID}}", "--no-trunc")

@@ -66,7 +66,6 @@ func (c *Cluster) applyKubeProxyMode(ctx context.Context, mode string) error {
 	return nil
 }
 
-// setKubeProxyMode sets the mode and the annotation in the ConfigMap.
 func setKubeProxyMode(config *corev1.ConfigMap, mode string) (changed bool, err error) {
 	var settings map[string]any
 	if err := yaml.Unmarshal([]byte(config.Data[kubeProxyFile]), &settings); err != nil {

@@ -142,7 +142,6 @@ func (n *Node) appliedOSC(ctx context.Context) (appliedOSC, error) {
 	return applied, err
 }
 
-// kubeletRuns reports whether the node's kubelet is active or activating.
 func (n *Node) kubeletRuns(ctx context.Context) (bool, error) {
 	out, err := n.Exec(ctx, "systemctl", "is-active", "kubelet.service")
 	var failed *command.Error
@@ -184,28 +183,27 @@ func parseLastApplied(data []byte) (appliedOSC, error) {
 	for _, unit := range append(osc.Spec.Units, osc.Status.ExtensionUnits...) {
 		unitFile := "/etc/systemd/system/" + path.Base(unit.Name)
 		for _, dropIn := range unit.DropIns {
-			applied.add(unitFile + ".d/" + path.Base(dropIn.Name))
+			applied.paths = addMissing(applied.paths, unitFile+".d/"+path.Base(dropIn.Name))
 		}
 		if slices.Contains(keptUnits, unit.Name) {
 			continue
 		}
-		if !slices.Contains(applied.units, unit.Name) {
-			applied.units = append(applied.units, unit.Name)
-		}
-		applied.add(unitFile)
+		applied.units = addMissing(applied.units, unit.Name)
+		applied.paths = addMissing(applied.paths, unitFile)
 	}
 	for _, file := range append(osc.Spec.Files, osc.Status.ExtensionFiles...) {
 		if removable(file.Path) {
-			applied.add(path.Clean(file.Path))
+			applied.paths = addMissing(applied.paths, path.Clean(file.Path))
 		}
 	}
 	return applied, nil
 }
 
-func (l *appliedOSC) add(path string) {
-	if !slices.Contains(l.paths, path) {
-		l.paths = append(l.paths, path)
+func addMissing(list []string, entry string) []string {
+	if slices.Contains(list, entry) {
+		return list
 	}
+	return append(list, entry)
 }
 
 func removable(file string) bool {

@@ -120,7 +120,6 @@ func networkCommand(ipv6 bool) []string {
 	return append(argv, NetworkName)
 }
 
-// networks returns the IDs of the networks that match the filter.
 func networks(ctx context.Context, filter string) ([]string, error) {
 	out, err := command.Output(ctx, "docker", "network", "ls", "--quiet", "--no-trunc", "--filter", filter)
 	if err != nil {

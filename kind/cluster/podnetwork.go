@@ -26,7 +26,6 @@ const conflistPath = "/etc/cni/net.d/10-testbed.conflist"
 // range. All nodes share it and nothing routes to it: packets leave with the node's address.
 const egressRange = "169.254.172.0/22"
 
-// address contains a node's IP addresses and pod CIDRs.
 type address struct {
 	node          string
 	ips, podCIDRs []string
@@ -194,7 +193,6 @@ func (n *Node) applyPodNetwork(ctx context.Context, podCIDRs []string, wanted []
 	return nil
 }
 
-// podRoutes returns the testbed's routes on the node.
 func (n *Node) podRoutes(ctx context.Context, ipv6 bool) ([]route, error) {
 	families := [][]string{{"ip", "-json"}}
 	if ipv6 {

@@ -70,7 +70,6 @@ func (c *Cluster) waitForAPI(ctx context.Context) error {
 	})
 }
 
-// waitForReadyNodes waits until the named nodes are Ready.
 func (c *Cluster) waitForReadyNodes(ctx context.Context, names ...string) error {
 	return await(ctx, "Ready nodes in "+c.name, usableTimeout, func(ctx context.Context) string {
 		var list corev1.NodeList
@@ -81,7 +80,6 @@ func (c *Cluster) waitForReadyNodes(ctx context.Context, names ...string) error 
 	})
 }
 
-// unreadyNodes returns the names that have no Ready Node object.
 func unreadyNodes(list []corev1.Node, names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		return slices.ContainsFunc(list, func(node corev1.Node) bool {
@@ -185,7 +183,6 @@ func (c *Cluster) waitForHeartbeats(ctx context.Context, since time.Time) error 
 	})
 }
 
-// lease returns the key of the lease that the node's kubelet renews.
 func (n *Node) lease() client.ObjectKey {
 	return client.ObjectKey{Namespace: corev1.NamespaceNodeLease, Name: n.Name()}
 }

@@ -27,7 +27,6 @@ const (
 	runtimeOriginal = "/kind/registry-cache-testbed-containerd.toml"
 )
 
-// isDefault reports whether the settings change nothing.
 func (r Runtime) isDefault() bool {
 	return !r.TransferService && (r.ConfigPath == "" || r.ConfigPath == RegistryConfigDir)
 }
