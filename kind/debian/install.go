@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/coreos/go-systemd/v22/util"
 	"sigs.k8s.io/kind/pkg/exec"
 
 	"github.com/gardener-extensions/registry-cache/kind/command"
@@ -86,19 +87,12 @@ const (
 	policy     = "#!/bin/sh\n# Written by the registry-cache testbed for the time of one apt-get run.\nexit 101\n"
 )
 
-// Systemd reports whether systemd is this host's init system, with the same check as sd_booted(3).
-func Systemd() bool {
-	booted, err := os.Lstat("/run/systemd/system")
-	return err == nil && booted.IsDir()
-}
-
 // AllowServiceStart removes the policy-rc.d that a killed Install left, so that packages can start
 // services again. It does nothing while an Install runs, or if the host has its own policy-rc.d.
 func AllowServiceStart() error {
 	return removePolicy(policyFile, lockFile())
 }
 
-// lockFile returns the path of the lock that Install holds.
 func lockFile() string { return filepath.Join(lock.Directory(), "packages.lock") }
 
 func removePolicy(policyFile, lockFile string) error {
@@ -126,7 +120,7 @@ func denyServiceStart(ctx context.Context) (restore func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("waiting for another testbed to finish installing packages: %w", err)
 	}
-	if Systemd() {
+	if util.IsRunningSystemd() {
 		return unlock, nil
 	}
 	remove, err := placePolicy(policyFile)

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/coreos/go-systemd/v22/util"
 )
 
 func content(t *testing.T, file string) string {
@@ -21,7 +23,7 @@ func content(t *testing.T, file string) string {
 
 // TestInstall replaces dpkg and apt-get with scripts that record their arguments.
 func TestInstall(t *testing.T) {
-	if os.Geteuid() != 0 && !Systemd() {
+	if os.Geteuid() != 0 && !util.IsRunningSystemd() {
 		t.Skip("only root may place a policy")
 	}
 	dir := t.TempDir()

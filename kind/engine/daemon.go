@@ -209,8 +209,6 @@ func buildShim(ctx context.Context) error {
 	return os.Rename(temp, shimPath)
 }
 
-// daemonFlags returns dockerd's flags: the managed label and, if shim is true, the shim as the
-// default runtime.
 func daemonFlags(shim bool) []string {
 	flags := []string{"--label=" + managedLabel}
 	if shim {

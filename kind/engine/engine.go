@@ -100,7 +100,6 @@ func inspect(ctx context.Context) (*Engine, host, error) {
 	return nil, seen, hostErr
 }
 
-// apply installs and starts the engine, and returns when it answers.
 func apply(ctx context.Context, p plan) error {
 	if len(p.install) > 0 {
 		progress.Note(ctx, "installed %s", strings.Join(p.install, ", "))

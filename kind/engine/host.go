@@ -13,10 +13,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/coreos/go-systemd/v22/util"
 	"github.com/moby/sys/capability"
 
 	"github.com/gardener-extensions/registry-cache/kind/command"
-	"github.com/gardener-extensions/registry-cache/kind/debian"
 )
 
 // readHost reads the state of the host. The argument answer is why the engine cannot be used.
@@ -27,7 +27,7 @@ func readHost(ctx context.Context, answer error) (host, error) {
 		endpoint: endpointInUse(ctx),
 		answer:   command.Tail(answer.Error(), 1),
 		root:     os.Geteuid() == 0,
-		systemd:  debian.Systemd(),
+		systemd:  util.IsRunningSystemd(),
 	}
 	h.listening = listens(ctx, h.endpoint)
 
@@ -67,7 +67,6 @@ func parseRelease(text string) (name string, debian bool) {
 	return cmp.Or(fields["PRETTY_NAME"], fields["ID"], "an unknown system"), debian
 }
 
-// endpointInUse returns the endpoint that the docker command connects to.
 func endpointInUse(ctx context.Context) string {
 	// The current context takes DOCKER_HOST and DOCKER_CONTEXT into account.
 	out, err := command.Output(ctx, "docker", "context", "inspect", "--format", "{{.Endpoints.docker.Host}}")

@@ -58,7 +58,7 @@ func sysResource(endpoint string) bool {
 		return true
 	}
 	bounding, err := boundingSet(path)
-	// After an error, the engine may run in another PID namespace, or a proxy may listen on the socket.
+	// After an error: the engine may be in another PID namespace, or a proxy may own the socket.
 	return err != nil || bounding&(1<<capability.CAP_SYS_RESOURCE) != 0
 }
 

@@ -15,9 +15,9 @@ func specName(c capability.Cap) string {
 	return "CAP_" + strings.ToUpper(c.String())
 }
 
-// restrict removes the missing capabilities from all five sets of the document's process (a field
-// if spec is true), and raises a negative oomScoreAdj to 0 if CAP_SYS_RESOURCE is missing. It keeps everything else,
-// including unknown fields. If nothing changes, it returns data unchanged and false.
+// restrict removes the missing capabilities from all five sets of the document's process, and
+// raises a negative oomScoreAdj to 0 if CAP_SYS_RESOURCE is missing. It keeps everything else,
+// including unknown fields. See document for spec. If nothing changes, it returns data unchanged and false.
 func restrict(data []byte, spec bool, missing map[string]bool) (restricted []byte, changed bool, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber() // keeps 64-bit numbers exact
