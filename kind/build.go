@@ -2,8 +2,6 @@ package kind
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/gardener/gardener/pkg/utils"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
@@ -51,8 +51,7 @@ func BinaryDirectory(root string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("find the cache folder: %w", err)
 	}
-	checkout := sha256.Sum256([]byte(root))
-	return filepath.Join(cache, "registry-cache-testbed", "bin", hex.EncodeToString(checkout[:6])), nil
+	return filepath.Join(cache, "registry-cache-testbed", "bin", utils.ComputeSHA256Hex([]byte(root))[:12]), nil
 }
 
 // BuildImages calls Build and sets Images to the result.
