@@ -60,7 +60,6 @@ func (l lockFiles) LockHolder() string {
 	return cmp.Or(l.lockOwner(l.change), l.lockOwner(l.reservation))
 }
 
-// checkReservation returns an ErrBusy if another process has reserved the testbed.
 func (l lockFiles) checkReservation() error {
 	unlock, err := lock.Try(l.reservation)
 	if err == nil {

@@ -201,7 +201,6 @@ func Archive(built []Built) io.ReadCloser {
 	return reader
 }
 
-// missingImages returns the wanted images whose reference is not present.
 func missingImages(wanted []Built, present []string) []Built {
 	return slices.DeleteFunc(slices.Clone(wanted), func(b Built) bool { return slices.Contains(present, b.Ref) })
 }

@@ -22,7 +22,6 @@ type builder struct {
 	progress *progress.Recorder
 }
 
-// run builds the parts, the images inside the node, and the node image.
 func (b builder) run(ctx context.Context) error {
 	if err := b.parts(ctx); err != nil {
 		return err
@@ -97,7 +96,6 @@ func (b builder) load(ctx context.Context, built artifacts, base []filetree.Entr
 	return load(ctx, b.plan.ref, image)
 }
 
-// nodePrograms returns the programs in the file system of the node.
 func nodePrograms(built artifacts) []filetree.Entry {
 	var entries []filetree.Entry
 	for _, c := range compilations {

@@ -63,7 +63,6 @@ func (c *cache) removeTemp(ctx context.Context) error {
 	return cmp.Or(last, err)
 }
 
-// has reports whether the cache has the entry.
 func (c *cache) has(entry string) bool {
 	_, err := os.Stat(c.path(entry))
 	return err == nil

@@ -88,7 +88,6 @@ func present(file string) bool {
 	return err == nil
 }
 
-// missingPackages returns the Debian packages of the missing tools.
 func missingPackages(tools []hostTool) []string {
 	var packages []string
 	for _, tool := range tools {

@@ -58,7 +58,6 @@ func compilationsWith(all []plannedCompilation, names []string) ([]plannedCompil
 	}), nil
 }
 
-// entries returns the names of all parts.
 func (p plan) entries() []string {
 	entries := []string{p.pause}
 	for _, c := range p.compilations {

@@ -29,7 +29,6 @@ type compilation struct {
 	tags     []string
 }
 
-// program is one executable.
 type program struct {
 	pkg  string // the import path, or ./folder for a main package below modules/
 	name string // the name in the image, by default the last element of pkg
@@ -112,7 +111,6 @@ func (p program) file() string {
 	return path.Base(prefix)
 }
 
-// title returns the program's name in the image.
 func (p program) title() string { return cmp.Or(p.name, p.file()) }
 
 // linkerFlags returns the value of -ldflags. The module of each stamp must be pinned.

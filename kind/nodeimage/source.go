@@ -73,7 +73,6 @@ func (s source) moduleDir(ctx context.Context, buildModule, module string) (stri
 	return parseDownload(download)
 }
 
-// parseDownload returns the folder in the output of `go mod download -json`.
 func parseDownload(output string) (string, error) {
 	var module struct{ Dir string }
 	if err := json.Unmarshal([]byte(output), &module); err != nil {

@@ -36,7 +36,6 @@ func readHost(ctx context.Context, disks []Space) (Host, error) {
 		readNumber(instancesFile, &h.InotifyInstances), readNumber(watchesFile, &h.InotifyWatches))
 }
 
-// readDisk returns the free space for each required Space.
 func readDisk(required []Space) ([]Space, error) {
 	var found []Space
 	for _, space := range required {

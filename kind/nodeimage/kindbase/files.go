@@ -77,7 +77,6 @@ func baseFiles(files fs.FS) ([]filetree.Entry, error) {
 	return entries, nil
 }
 
-// content returns the content of the file at path.
 func content(files []filetree.Entry, path string) (string, error) {
 	i := slices.IndexFunc(files, func(e filetree.Entry) bool { return e.Path == path })
 	if i < 0 {
@@ -109,7 +108,6 @@ func enable(files []filetree.Entry) ([]filetree.Entry, error) {
 	return links, nil
 }
 
-// wantedBy returns the targets in the WantedBy= lines of a unit.
 func wantedBy(unit string) []string {
 	var targets []string
 	for line := range strings.Lines(unit) {
