@@ -80,22 +80,19 @@ func Archive(chart fs.FS, name string) ([]byte, error) {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		return addFile(writer, chart, file, path.Join(name, file))
+		data, err := fs.ReadFile(chart, file)
+		if err != nil {
+			return err
+		}
+		header := &tar.Header{Name: path.Join(name, file), Mode: 0o644, Size: int64(len(data)), Typeflag: tar.TypeReg}
+		if err := writer.WriteHeader(header); err != nil {
+			return err
+		}
+		_, err = writer.Write(data)
+		return err
 	})
 	if err := errors.Join(err, writer.Close(), compressor.Close()); err != nil {
 		return nil, fmt.Errorf("packing chart %s: %w", name, err)
 	}
 	return archive.Bytes(), nil
-}
-
-func addFile(writer *tar.Writer, chart fs.FS, file, name string) error {
-	data, err := fs.ReadFile(chart, file)
-	if err != nil {
-		return err
-	}
-	if err := writer.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(data)), Typeflag: tar.TypeReg}); err != nil {
-		return err
-	}
-	_, err = writer.Write(data)
-	return err
 }
