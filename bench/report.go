@@ -113,11 +113,11 @@ func newLatency(samples []time.Duration, failed int) Latency {
 
 // ReadMachine describes this machine.
 func ReadMachine() (Machine, error) {
+	var memory procfs.Meminfo
 	fs, err := procfs.NewDefaultFS()
-	if err != nil {
-		return Machine{}, fmt.Errorf("reading /proc: %w", err)
+	if err == nil {
+		memory, err = fs.Meminfo()
 	}
-	memory, err := fs.Meminfo()
 	if err != nil {
 		return Machine{}, fmt.Errorf("reading the size of the memory: %w", err)
 	}
@@ -127,11 +127,11 @@ func ReadMachine() (Machine, error) {
 }
 
 func loadAverage() (float64, error) {
+	var load *procfs.LoadAvg
 	fs, err := procfs.NewDefaultFS()
-	if err != nil {
-		return 0, fmt.Errorf("reading /proc: %w", err)
+	if err == nil {
+		load, err = fs.LoadAvg()
 	}
-	load, err := fs.LoadAvg()
 	if err != nil {
 		return 0, fmt.Errorf("reading the load average: %w", err)
 	}

@@ -43,11 +43,9 @@ func StartWatch(ctx context.Context, seed, shoot *rest.Config, fail func(error))
 	if err != nil {
 		return nil, fmt.Errorf("creating the stand-in for gardener-resource-manager: %w", err)
 	}
-	var live, shootClient client.Client
-	if live, err = client.New(seed, client.Options{Scheme: kubernetes.SeedScheme}); err == nil {
-		shootClient, err = client.New(shoot, client.Options{Scheme: kubernetes.ShootScheme})
-	}
-	if err != nil {
+	live, liveErr := client.New(seed, client.Options{Scheme: kubernetes.SeedScheme})
+	shootClient, shootErr := client.New(shoot, client.Options{Scheme: kubernetes.ShootScheme})
+	if err := errors.Join(liveErr, shootErr); err != nil {
 		return nil, fmt.Errorf("creating the clients of the stand-in for gardener-resource-manager: %w", err)
 	}
 	err = builder.ControllerManagedBy(mgr).

@@ -43,10 +43,9 @@ func (s Store) Begin(name string) (*Draft, error) {
 	if err := os.MkdirAll(string(s), 0o755); err != nil {
 		return nil, fmt.Errorf("snapshot %s: %w", name, err)
 	}
-	if drafts, err := filepath.Glob(filepath.Join(string(s), draftPrefix+"*")); err == nil {
-		for _, folder := range drafts {
-			_ = os.RemoveAll(folder)
-		}
+	drafts, _ := filepath.Glob(filepath.Join(string(s), draftPrefix+"*"))
+	for _, folder := range drafts {
+		_ = os.RemoveAll(folder)
 	}
 	folder, err := os.MkdirTemp(string(s), draftPrefix)
 	if err != nil {
