@@ -21,7 +21,6 @@ const kernelThread = 0x00200000
 // endedSuffix follows a component's name in the entry for the CPU time of its ended children.
 const endedSuffix = ": ended children"
 
-// process contains the kernel's counters for one process.
 type process struct {
 	component string
 	parent    int
@@ -31,7 +30,6 @@ type process struct {
 	own, children float64
 }
 
-// reading contains the counters at one time.
 type reading struct {
 	busy      float64 // CPU seconds of the machine since boot, without idle time
 	processes map[int]process
@@ -39,11 +37,11 @@ type reading struct {
 
 // read reads the counters of the machine from /proc.
 func read() (reading, error) {
+	var stat procfs.Stat
 	all, err := procfs.NewDefaultFS()
-	if err != nil {
-		return reading{}, fmt.Errorf("read the CPU time of the machine: %w", err)
+	if err == nil {
+		stat, err = all.Stat()
 	}
-	stat, err := all.Stat()
 	if err != nil {
 		return reading{}, fmt.Errorf("read the CPU time of the machine: %w", err)
 	}

@@ -2,6 +2,7 @@ package profile
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -9,6 +10,8 @@ import (
 	"sync"
 	"text/tabwriter"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // interval is the time between samples. At this interval, reading /proc costs about 1% of a CPU.
@@ -58,16 +61,10 @@ func start(read func() (reading, error)) *Profiler {
 	p := &Profiler{read: read, lastAt: time.Now(), stop: make(chan struct{}), profile: Profile{components: map[string]float64{}}}
 	p.last, p.err = read()
 	p.stopped.Go(func() {
-		ticker := time.NewTicker(interval)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-p.stop:
-				return
-			case now := <-ticker.C:
-				p.sample(now)
-			}
-		}
+		_ = wait.PollUntilContextCancel(wait.ContextForChannel(p.stop), interval, false, func(context.Context) (bool, error) {
+			p.sample(time.Now())
+			return false, nil
+		})
 	})
 	return p
 }
@@ -101,7 +98,6 @@ func (p *Profiler) Stop() (Profile, error) {
 	return p.profile, p.err
 }
 
-// total returns the CPU seconds of the machine.
 func (p Profile) total() (seconds float64) {
 	for _, s := range p.samples {
 		seconds += s.seconds
@@ -115,7 +111,9 @@ func (p Profile) secondsIn(spans []Span) []float64 {
 	for _, s := range p.samples {
 		overlaps, sum := make([]float64, len(spans)), 0.0
 		for i, span := range spans {
-			overlaps[i] = max(0, earlier(s.end, span.End).Sub(later(s.start, span.Start)).Seconds())
+			start := slices.MaxFunc([]time.Time{s.start, span.Start}, time.Time.Compare)
+			end := slices.MinFunc([]time.Time{s.end, span.End}, time.Time.Compare)
+			overlaps[i] = max(0, end.Sub(start).Seconds())
 			sum += overlaps[i]
 		}
 		for i, overlap := range overlaps {
@@ -125,20 +123,6 @@ func (p Profile) secondsIn(spans []Span) []float64 {
 		}
 	}
 	return result
-}
-
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }
 
 // Write prints the profile as tables: one for each group, with its spans in the given order, and

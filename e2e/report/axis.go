@@ -16,7 +16,8 @@ type (
 		Left, Width               string
 		ID, Name, Class, Duration string
 		// Label is the name, or empty if the bar is too narrow for it.
-		Label string
+		Label      string
+		start, end time.Time
 	}
 	tick  struct{ Left, Label string }
 	track struct {
@@ -76,8 +77,8 @@ func (a axis) share(t time.Time) float64 {
 func percent(share float64) string { return fmt.Sprintf("%.2f%%", 100*share) }
 
 func (a axis) place(start time.Time, length float64) bar {
-	left := a.share(start)
-	return bar{Left: percent(left), Width: percent(a.share(start.Add(seconds(length))) - left)}
+	end := start.Add(seconds(length))
+	return bar{Left: percent(a.share(start)), Width: percent(a.share(end) - a.share(start)), start: start, end: end}
 }
 
 // bar returns a bar, or nil if the phase or scenario did not run and so has no start time.
@@ -87,7 +88,7 @@ func (a axis) bar(name, class string, start time.Time, length float64) *bar {
 	}
 	b := a.place(start, length)
 	b.ID, b.Name, b.Class, b.Duration = id(name), name, class, duration(length)
-	if width := 100 * (a.share(start.Add(seconds(length))) - a.share(start)); width > characterWidth*float64(len(name)+2) {
+	if width := 100 * (a.share(b.end) - a.share(start)); width > characterWidth*float64(len(name)+2) {
 		b.Label = name
 	}
 	return &b
@@ -111,41 +112,27 @@ func (a axis) ticks() []tick {
 
 // tracks arranges the bars of phases and scenarios in as few tracks as possible, without overlaps.
 func (r *Report) tracks(a axis) []track {
-	var phases, scenarios layout
+	var phases, scenarios []*bar
 	for _, phase := range r.Phases {
-		phases.add(a.bar(phase.Name, phaseClass(phase), phase.Started, phase.Seconds), phase.Started, phase.Seconds)
+		phases = append(phases, a.bar(phase.Name, phaseClass(phase), phase.Started, phase.Seconds))
 	}
 	for _, s := range r.Scenarios {
-		scenarios.add(a.bar(s.Name, string(s.Result), s.Started, s.Seconds), s.Started, s.Seconds)
+		scenarios = append(scenarios, a.bar(s.Name, string(s.Result), s.Started, s.Seconds))
 	}
-	return append(phases.tracks("Testbed"), scenarios.tracks("Scenarios")...)
+	return append(layOut("Testbed", phases), layOut("Scenarios", scenarios)...)
 }
 
-type layout []placed
-
-type placed struct {
-	bar        *bar
-	start, end time.Time
-}
-
-func (l *layout) add(b *bar, start time.Time, length float64) {
-	if b != nil {
-		*l = append(*l, placed{b, start, start.Add(seconds(length))})
-	}
-}
-
-// tracks adds each bar to the first track that is free when the bar starts. Track 0 gets the name.
-func (l layout) tracks(name string) []track {
-	slices.SortStableFunc(l, func(a, b placed) int { return a.start.Compare(b.start) })
+// layOut adds each bar to the first track that is free when the bar starts. Track 0 gets the name.
+func layOut(name string, bars []*bar) []track {
+	bars = slices.DeleteFunc(bars, func(b *bar) bool { return b == nil })
+	slices.SortStableFunc(bars, func(a, b *bar) int { return a.start.Compare(b.start) })
 	var tracks []track
-	var free []time.Time
-	for _, p := range l {
-		i := slices.IndexFunc(free, func(t time.Time) bool { return !t.After(p.start) })
+	for _, b := range bars {
+		i := slices.IndexFunc(tracks, func(t track) bool { return !t.Bars[len(t.Bars)-1].end.After(b.start) })
 		if i < 0 {
-			i = len(tracks)
-			tracks, free = append(tracks, track{}), append(free, time.Time{})
+			i, tracks = len(tracks), append(tracks, track{})
 		}
-		tracks[i].Bars, free[i] = append(tracks[i].Bars, p.bar), p.end
+		tracks[i].Bars = append(tracks[i].Bars, b)
 	}
 	if len(tracks) > 0 {
 		tracks[0].Name = name

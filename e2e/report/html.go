@@ -5,9 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 	"html/template"
-	"maps"
 	"path"
-	"slices"
 	"strings"
 	"time"
 
@@ -25,7 +23,7 @@ type page struct {
 	Class, Verdict                     string
 	Passed, Failed, Skipped            int
 	Started, Took                      string
-	Versions                           []version
+	Versions                           map[string]string
 	SetupError                         string
 	SetupLinks                         []link
 	Ticks                              []tick
@@ -35,8 +33,7 @@ type page struct {
 }
 
 type (
-	version struct{ Name, Value string }
-	link    struct{ Text, Path string }
+	link struct{ Text, Path string }
 	// row is a scenario or a phase.
 	row struct {
 		ID, Name, Class, Summary, Duration string
@@ -61,7 +58,7 @@ func (r *Report) HTML() ([]byte, error) {
 
 func (r *Report) page() page {
 	a := r.axis()
-	p := page{Ticks: a.ticks(), Tracks: r.tracks(a), Charts: a.charts(r.Usage)}
+	p := page{Versions: r.Versions, Ticks: a.ticks(), Tracks: r.tracks(a), Charts: a.charts(r.Usage)}
 	p.Passed, p.Failed, p.Skipped = r.Count()
 	switch {
 	case p.Failed > 0 || r.SetupError != nil || !r.Ended.IsZero() && !r.Green():
@@ -73,9 +70,6 @@ func (r *Report) page() page {
 	}
 	if a.length() > 0 {
 		p.Started, p.Took = a.start.Format("2006-01-02 15:04:05 MST"), duration(a.length().Seconds())
-	}
-	for _, name := range slices.Sorted(maps.Keys(r.Versions)) {
-		p.Versions = append(p.Versions, version{name, r.Versions[name]})
 	}
 	if r.SetupError != nil {
 		p.SetupError, p.SetupLinks = r.SetupError.Error(), r.links(setup)

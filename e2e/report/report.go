@@ -81,17 +81,11 @@ func (r *Report) SkipUnlessKnown(name, reason string) {
 
 // Count returns how many scenarios passed, failed and were skipped.
 func (r *Report) Count() (passed, failed, skipped int) {
+	count := map[Result]int{}
 	for _, s := range r.Scenarios {
-		switch s.Result {
-		case Passed:
-			passed++
-		case Failed:
-			failed++
-		case Skipped:
-			skipped++
-		}
+		count[s.Result]++
 	}
-	return passed, failed, skipped
+	return count[Passed], count[Failed], count[Skipped]
 }
 
 // PrintScenario writes the line of one scenario. For a failed scenario it adds the folder of the

@@ -1,12 +1,15 @@
 package report
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/prometheus/procfs"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // samplingInterval is short enough to measure the peak of a build or of a cluster start.
@@ -63,16 +66,10 @@ func startSampler(read func() (reading, error)) *Sampler {
 		StartMemoryBytes: s.last.usedMemory, PeakMemoryBytes: s.last.usedMemory, TotalMemoryBytes: s.last.totalMemory,
 	}
 	s.stopped.Go(func() {
-		ticker := time.NewTicker(samplingInterval)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-s.stop:
-				return
-			case now := <-ticker.C:
-				s.sample(now)
-			}
-		}
+		_ = wait.PollUntilContextCancel(wait.ContextForChannel(s.stop), samplingInterval, false, func(context.Context) (bool, error) {
+			s.sample(time.Now())
+			return false, nil
+		})
 	})
 	return s
 }
@@ -116,17 +113,14 @@ func readUsage(proc string) (reading, error) {
 	if err != nil {
 		return reading{}, fmt.Errorf("read the machine's usage: %w", err)
 	}
-	memory, err := fs.Meminfo()
-	if err != nil {
-		return reading{}, fmt.Errorf("read the memory in use: %w", err)
+	memory, memoryErr := fs.Meminfo()
+	stat, statErr := fs.Stat()
+	if err := errors.Join(memoryErr, statErr); err != nil {
+		return reading{}, fmt.Errorf("read the memory in use and the CPU time: %w", err)
 	}
 	total, available := memory.MemTotalBytes, memory.MemAvailableBytes
 	if total == nil || available == nil || *available > *total {
 		return reading{}, fmt.Errorf("%s/meminfo has no usable MemTotal and MemAvailable", proc)
-	}
-	stat, err := fs.Stat()
-	if err != nil {
-		return reading{}, fmt.Errorf("read the CPU time: %w", err)
 	}
 	cpu := stat.CPUTotal // User and Nice include Guest and GuestNice
 	busy := cpu.User + cpu.Nice + cpu.System + cpu.IRQ + cpu.SoftIRQ + cpu.Steal

@@ -81,10 +81,9 @@ type Stream struct {
 
 // PullContinuously starts a Stream, which pulls until End is called.
 func PullContinuously(ctx context.Context, p *Run, host string) *Stream {
-	s := &Stream{}
 	workers := p.Workers()
 	stopping, stop := context.WithCancel(ctx)
-	s.stop = stop
+	s := &Stream{stop: stop}
 	// Calling stop prevents the next pull. A running pull continues, so that its time counts.
 	s.Background = p.Background(ctx, func(ctx context.Context) error {
 		for i := 0; stopping.Err() == nil; i++ {

@@ -116,15 +116,11 @@ func ranOn(e timeline.Event, node string) bool {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(e.Object.Object, pod); err != nil {
 		return false
 	}
-	if !ownedBy(pod, "DaemonSet", v1alpha3.CleanerDaemonSet) || pod.Spec.NodeName != node || len(pod.Status.InitContainerStatuses) == 0 {
-		return false
-	}
-	for _, status := range pod.Status.InitContainerStatuses {
-		if status.State.Terminated == nil || status.State.Terminated.ExitCode != 0 {
-			return false
-		}
-	}
-	return true
+	statuses := pod.Status.InitContainerStatuses
+	return ownedBy(pod, "DaemonSet", v1alpha3.CleanerDaemonSet) && pod.Spec.NodeName == node && len(statuses) > 0 &&
+		!slices.ContainsFunc(statuses, func(status corev1.ContainerStatus) bool {
+			return status.State.Terminated == nil || status.State.Terminated.ExitCode != 0
+		})
 }
 
 func ownedBy(object metav1.Object, kind, name string) bool {

@@ -71,14 +71,12 @@ func Cordon(ctx context.Context, p *Run, node string, unschedulable bool) error 
 // UncordonWorkers uncordons all cordoned nodes.
 func UncordonWorkers(ctx context.Context, p *Run) error {
 	nodes := &corev1.NodeList{}
-	if err := p.Session.Shoot.List(ctx, nodes); err != nil {
+	if err := p.Session.Shoot.List(ctx, nodes, client.MatchingFields{"spec.unschedulable": "true"}); err != nil {
 		return fmt.Errorf("list the nodes: %w", err)
 	}
 	for _, node := range nodes.Items {
-		if node.Spec.Unschedulable {
-			if err := Cordon(ctx, p, node.Name, false); err != nil {
-				return err
-			}
+		if err := Cordon(ctx, p, node.Name, false); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -67,14 +67,11 @@ func readHosts(ctx context.Context, node *cluster.Node, hosts []string) ([]strin
 		argv = append(argv, HostsPath(host))
 	}
 	out, err := node.Exec(ctx, argv...)
-	contents := strings.Split(out, "\x00")
-	if err == nil && len(contents) != len(hosts)+1 {
-		err = fmt.Errorf("%s returned %d files, want %d", node.Name(), len(contents)-1, len(hosts))
+	contents := strings.Split(strings.TrimSuffix(out, "\x00"), "\x00")
+	if err == nil && len(contents) != len(hosts) {
+		err = fmt.Errorf("%s returned %d files, want %d", node.Name(), len(contents), len(hosts))
 	}
-	if err != nil {
-		return nil, err
-	}
-	return contents[:len(hosts)], nil
+	return contents, err
 }
 
 // IsAbsent reports whether the content is that of a file that does not exist.

@@ -4,6 +4,7 @@ package rig
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -40,16 +41,10 @@ func (p *Run) Record(ctx context.Context, cluster Access, resource schema.GroupV
 func (p *Run) NoCleanerLeft(ctx context.Context) {
 	p.Helper()
 	p.Await(ctx, "no object of the cleaner is left", 30*time.Second, func(ctx context.Context) (bool, string, error) {
-		seed, err := cleanerOnSeed(ctx, p)
-		if err != nil {
-			return false, "", err
-		}
-		shoot, err := originatedFrom(ctx, p.Session.Shoot, v1alpha3.ManagedResourceCleaner)
-		if err != nil {
-			return false, "", err
-		}
+		seed, seedErr := cleanerOnSeed(ctx, p)
+		shoot, shootErr := cleanerOnShoot(ctx, p.Session.Shoot)
 		left := slices.Concat(seed, shoot)
-		return len(left) == 0, strings.Join(left, ", "), nil
+		return len(left) == 0, strings.Join(left, ", "), errors.Join(seedErr, shootErr)
 	})
 	p.Evidence("no cleaner object left")
 }
@@ -74,12 +69,12 @@ func cleanerOnSeed(ctx context.Context, p *Run) ([]string, error) {
 	return left, nil
 }
 
-// originatedFrom lists the objects that gardener-resource-manager created in a cluster for the
-// ManagedResource, and the pods of the cleaner's DaemonSet.
-func originatedFrom(ctx context.Context, cluster Access, managedResource string) ([]string, error) {
+// cleanerOnShoot lists the objects that gardener-resource-manager created in the shoot for the
+// cleaner's ManagedResource, and the pods of the cleaner's DaemonSet.
+func cleanerOnShoot(ctx context.Context, cluster Access) ([]string, error) {
 	resources, err := listable(cluster)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("discover the resources of %s: %w", cluster.Config.Host, err)
 	}
 	objects, err := metadata.NewForConfig(cluster.Config)
 	if err != nil {
@@ -93,7 +88,7 @@ func originatedFrom(ctx context.Context, cluster Access, managedResource string)
 		}
 		for _, object := range list.Items {
 			origin := object.Annotations[resourcesv1alpha1.OriginAnnotation]
-			if strings.HasSuffix(origin, "/"+managedResource) || ownedBy(&object, "DaemonSet", v1alpha3.CleanerDaemonSet) {
+			if strings.HasSuffix(origin, "/"+v1alpha3.ManagedResourceCleaner) || ownedBy(&object, "DaemonSet", v1alpha3.CleanerDaemonSet) {
 				found = append(found, resource.Resource+" "+object.Namespace+"/"+object.Name)
 			}
 		}
@@ -103,21 +98,17 @@ func originatedFrom(ctx context.Context, cluster Access, managedResource string)
 
 // listable returns all API resources with the verb list, except events, which outlive objects.
 func listable(cluster Access) ([]schema.GroupVersionResource, error) {
-	var lists []*metav1.APIResourceList
 	client, err := discovery.NewDiscoveryClientForConfig(cluster.Config)
-	if err == nil {
-		lists, err = client.ServerPreferredResources()
-	}
 	if err != nil {
-		return nil, fmt.Errorf("discover the resources of %s: %w", cluster.Config.Host, err)
+		return nil, err
 	}
-	lists = discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list"}}, lists)
-	resources, err := discovery.GroupVersionResources(lists)
+	lists, err := client.ServerPreferredResources()
 	if err != nil {
-		return nil, fmt.Errorf("discover the resources of %s: %w", cluster.Config.Host, err)
+		return nil, err
 	}
+	resources, err := discovery.GroupVersionResources(discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list"}}, lists))
 	all := slices.Collect(maps.Keys(resources))
-	return slices.DeleteFunc(all, func(resource schema.GroupVersionResource) bool { return resource.Resource == "events" }), nil
+	return slices.DeleteFunc(all, func(resource schema.GroupVersionResource) bool { return resource.Resource == "events" }), err
 }
 
 // Gone proves that an object does not exist.

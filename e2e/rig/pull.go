@@ -173,8 +173,7 @@ func (p *Run) Push(ctx context.Context, host string) Pushed {
 	return must(push(ctx, p, host))(p)
 }
 
-// Requests returns the requests for the image in the upstream's log, without the scenario's own
-// pushes.
+// Requests is like the function Requests, but fails the scenario after an error.
 func (p *Run) Requests(ctx context.Context, img Pushed) accesslog.Records {
 	p.Helper()
 	return must(Requests(ctx, p, img))(p)

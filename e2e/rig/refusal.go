@@ -3,10 +3,10 @@
 package rig
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -101,10 +101,5 @@ func (p *Run) StateOfCaches(ctx context.Context, hosts ...string) string {
 
 func sameJSON(a, b []byte) bool {
 	var left, right any
-	if json.Unmarshal(a, &left) != nil || json.Unmarshal(b, &right) != nil {
-		return false
-	}
-	leftText, leftErr := json.Marshal(left)
-	rightText, rightErr := json.Marshal(right)
-	return leftErr == nil && rightErr == nil && bytes.Equal(leftText, rightText)
+	return json.Unmarshal(a, &left) == nil && json.Unmarshal(b, &right) == nil && reflect.DeepEqual(left, right)
 }

@@ -20,8 +20,7 @@ type Run struct {
 	*testing.T
 	Session *Session
 	Result  *report.Scenario
-	// step is the name of the current step.
-	step string
+	step    string // the name of the current step
 	// Scenario is the T of the whole scenario; the embedded T is that of the current step.
 	Scenario *testing.T
 	// Diagnosed is true if a step has collected the artifacts itself. Missing names the artifacts that

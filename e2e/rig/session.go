@@ -33,28 +33,22 @@ import (
 
 // Session holds the testbed of one run, the results so far, and the state that scenarios share.
 type Session struct {
-	Testbed *kind.Testbed
-	keep    bool
-	// Total is the number of scenarios that will run.
-	Total   int
-	Start   time.Time
-	sampler *report.Sampler
-	// profiler is nil without PROFILE.
-	profiler *profile.Profiler
+	Testbed  *kind.Testbed
+	keep     bool
+	Total    int // the number of scenarios that will run
+	Start    time.Time
+	sampler  *report.Sampler
+	profiler *profile.Profiler // nil without PROFILE
 
 	Mu     sync.Mutex
 	Report report.Report
-	// since is the time at which the previous scenario ended.
-	since time.Time
+	since  time.Time // the end of the previous scenario
 
 	Seed, Shoot Access
-	// pause is the program that the pulled images run.
-	pause   image.Built
-	Scratch string
-	// skipped is the reason why this machine cannot run the testbed, or empty.
-	skipped string
-	// release unlocks the testbed, which the session keeps locked until the process ends.
-	release func()
+	pause       image.Built // the program that the pulled images run
+	Scratch     string
+	skipped     string // why this machine cannot run the testbed, or empty
+	release     func() // unlocks the testbed, which stays locked until the process ends
 	// Disturbed is true if a scenario has failed or run a field bug since the last reconciliation.
 	Disturbed atomic.Bool
 	// forget removes the previous results at its first call. Call it only after this run has locked
@@ -201,7 +195,6 @@ func (s *Session) Diagnose(ctx context.Context, scenario, reason string) error {
 		diagnostics.Text(bundle.SinceFile, since.UTC().Format(time.RFC3339)+"\n"))
 }
 
-// reportMissing prints which artifacts of a failed scenario are missing.
 func reportMissing(scenario string, err error) {
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "e2e: artifacts of %s are incomplete: %v\n", scenario, err)
@@ -255,7 +248,6 @@ func (s *Session) Finish(ctx context.Context, code int, all []Scenario) int {
 	}
 }
 
-// writeProfile prints the profile of a run with PROFILE.
 func (s *Session) writeProfile() {
 	if s.profiler == nil {
 		return
@@ -285,7 +277,6 @@ func (s *Session) writeProfile() {
 
 func gib(bytes uint64) float64 { return float64(bytes) / (1 << 30) }
 
-// skipTheRest records the scenarios that did not run, and why.
 func (s *Session) skipTheRest(ctx context.Context, all []Scenario) {
 	reason := "not matched by RUN"
 	switch {

@@ -24,6 +24,7 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/develop"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
@@ -155,17 +156,11 @@ func (p *Run) AwaitCachesIn(ctx context.Context, cluster Access, hosts ...string
 	p.Await(ctx, fmt.Sprintf("the caches of %v are rolled out", hosts), AppliedTimeout, func(ctx context.Context) (bool, string, error) {
 		sets := &appsv1.StatefulSetList{}
 		err := cluster.List(ctx, sets, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost})
-		ready := len(sets.Items) == len(hosts)
 		state := fmt.Sprintf("%d StatefulSets", len(sets.Items))
-		for _, set := range sets.Items {
-			if progressing, why := health.IsStatefulSetProgressing(&set); progressing {
-				ready, state = false, fmt.Sprintf("%s; %s: %s", state, set.Name, why)
-			}
-			if err := health.CheckStatefulSet(&set); err != nil {
-				ready, state = false, fmt.Sprintf("%s; %s: %v", state, set.Name, err)
-			}
+		if pending := develop.CachesRolledOut(sets.Items); pending != nil {
+			return false, fmt.Sprintf("%s; %v", state, pending), err
 		}
-		return ready, state, err
+		return len(sets.Items) == len(hosts), state, err
 	})
 }
 

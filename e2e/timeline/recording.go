@@ -176,11 +176,5 @@ func First(events []Event, match func(Event) bool) (Event, bool) {
 
 // Select returns the events that match, in order.
 func Select(events []Event, match func(Event) bool) []Event {
-	var selected []Event
-	for _, e := range events {
-		if match(e) {
-			selected = append(selected, e)
-		}
-	}
-	return selected
+	return slices.DeleteFunc(slices.Clone(events), func(e Event) bool { return !match(e) })
 }
