@@ -17,7 +17,7 @@ func specName(c capability.Cap) string {
 
 // restrict removes the missing capabilities from all five sets of the document's process, and
 // raises a negative oomScoreAdj to 0 if CAP_SYS_RESOURCE is missing. It keeps everything else,
-// including unknown fields. See document for spec. If nothing changes, it returns data unchanged and false.
+// including unknown fields. If nothing changes, it returns data unchanged and false.
 func restrict(data []byte, spec bool, missing map[string]bool) (restricted []byte, changed bool, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber() // keeps 64-bit numbers exact
