@@ -2,6 +2,7 @@ package extension
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -88,17 +89,11 @@ func usageOf(pid int) (Usage, error) {
 	if err != nil {
 		return Usage{}, err
 	}
-	stat, err := proc.Stat()
-	if err != nil {
-		return Usage{}, err
-	}
-	status, err := proc.NewStatus()
-	if err != nil {
-		return Usage{}, err
-	}
+	stat, statErr := proc.Stat()
+	status, statusErr := proc.NewStatus()
 	return Usage{
 		CPU:      time.Duration(stat.CPUTime() * float64(time.Second)),
 		Resident: status.VmRSS,
 		Peak:     status.VmHWM,
-	}, nil
+	}, errors.Join(statErr, statusErr)
 }

@@ -107,16 +107,6 @@ func findEarlierRuns(ctx context.Context, t *kind.Testbed) (found earlierRuns, e
 	return found, errors.Join(err, seedErr, shootErr)
 }
 
-// untilDiskFull returns a part that runs the parts in order and cancels them with a *preflight.Full
-// as soon as a disk is full. Without this, a part would fail with another error or time out.
-func untilDiskFull(parts ...part) part {
-	return func(ctx context.Context, t *kind.Testbed) error {
-		return runUntilDiskFull(ctx, writtenFolders(t.Engine, t.State), func(ctx context.Context) error {
-			return inOrder(ctx, t, parts...)
-		})
-	}
-}
-
 type folders struct {
 	paths        []string
 	remoteEngine bool // the engine writes to the disk of another machine, which cannot be inspected
@@ -150,6 +140,8 @@ func explainFullDisk(err error, written folders) error {
 	return err
 }
 
+// runUntilDiskFull calls run and cancels it with a *preflight.Full as soon as a disk is full.
+// Without this, run would fail with another error or time out.
 func runUntilDiskFull(ctx context.Context, written folders, run func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

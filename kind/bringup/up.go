@@ -52,18 +52,23 @@ func Up(ctx context.Context, t *kind.Testbed) error {
 	ctx, cancel := progress.Within(ctx, UpTimeout, "the testbed was not up")
 	defer cancel()
 
-	return inOrder(ctx, t, prepareEngine, claim, untilDiskFull(
-		step("node image", ensureNodeImage),
-		step("images of the extension and of Gardener", buildImages),
-		replaceOtherCheckout,
-		startClusters,
-		installGardener,
-		reconcileShoot,
-		step("nodes pull through the caches", awaitMirrors),
-		removeUnconfiguredUpstreams,
-		recordConfiguration,
-		forgetPlantedBug,
-	))
+	if err := inOrder(ctx, t, prepareEngine, claim); err != nil {
+		return err
+	}
+	return runUntilDiskFull(ctx, writtenFolders(t.Engine, t.State), func(ctx context.Context) error {
+		return inOrder(ctx, t,
+			step("node image", ensureNodeImage),
+			step("images of the extension and of Gardener", buildImages),
+			replaceOtherCheckout,
+			startClusters,
+			installGardener,
+			reconcileShoot,
+			step("nodes pull through the caches", awaitMirrors),
+			removeUnconfiguredUpstreams,
+			recordConfiguration,
+			forgetPlantedBug,
+		)
+	})
 }
 
 func prepareEngine(ctx context.Context, t *kind.Testbed) error {

@@ -28,9 +28,8 @@ import (
 // its charts are installed into one namespace of the garden's cluster. The pods run there too.
 type Admission struct {
 	// Name of the Helm release, Deployment, ServiceAccount and ValidatingWebhookConfiguration.
-	Name string
-	// Namespace belongs to the component: Deploy creates it, Remove deletes it.
-	Namespace string
+	Name      string
+	Namespace string // belongs to the component: Deploy creates it, Remove deletes it
 	// Application and Runtime are the directories of the Helm charts. The runtime chart uses Image.
 	Application, Runtime fs.FS
 	Image                string

@@ -36,14 +36,11 @@ import (
 
 // Extension is an extension that gardenlet installs into the seed.
 type Extension struct {
-	// Name of its ControllerInstallation. The extension runs in namespace extension-<Name>.
-	Name string
+	Name string // of its ControllerInstallation; the extension runs in namespace extension-<Name>
 	// Registration lists the resources that the extension handles. deploymentRefs are ignored.
 	Registration *gardencorev1beta1.ControllerRegistration
-	// Chart is the directory of its Helm chart.
-	Chart fs.FS
-	// Values are for the chart. gardenlet adds the values below "gardener".
-	Values map[string]any
+	Chart        fs.FS          // the directory of its Helm chart
+	Values       map[string]any // for the chart; gardenlet adds the values below "gardener"
 }
 
 // Deploy installs or updates the extension with gardenlet's ControllerInstallation reconciler: it

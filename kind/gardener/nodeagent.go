@@ -25,14 +25,11 @@ type Node interface {
 
 // NodeAgent is a gardener-node-agent for the nodes of one worker pool.
 type NodeAgent struct {
-	// Binary is the statically linked gardener-node-agent, built with Ldflags.
-	Binary Binary
+	Binary Binary // the statically linked gardener-node-agent, built with Ldflags
 	// Kubeconfig is for the shoot. It has inline credentials and an address that nodes can reach.
-	Kubeconfig []byte
-	// SecretName names the Secret in kube-system with the pool's operating system config.
-	SecretName string
-	// KubernetesVersion is the version of the node's kubelet.
-	KubernetesVersion string
+	Kubeconfig        []byte
+	SecretName        string // of the Secret in kube-system with the pool's operating system config
+	KubernetesVersion string // of the node's kubelet
 }
 
 // Install installs gardener-node-agent on the node, starts it, and returns when its unit is active.

@@ -59,10 +59,8 @@ func recordOf(files []nodeFile) nodeFile {
 
 // nodeState is the state of a node before an installation.
 type nodeState struct {
-	// lines has the lines of the record, and a sizeLine for each file that is older than the record.
-	lines []string
-	// active means that the unit is enabled and running.
-	active bool
+	lines  []string // of the record, and a sizeLine for each file that is older than the record
+	active bool     // the unit is enabled and running
 }
 
 // readScript prints the record $2, then the sizes of the files $3... that exist and are unchanged

@@ -21,8 +21,7 @@ const (
 
 // OSExtension is the operating system extension of the testbed's machines (package osextension).
 type OSExtension struct {
-	// Image is the reference of its image, which must already be on the seed's node.
-	Image string
+	Image string // the reference of its image, which must already be on the seed's node
 }
 
 // Deploy creates or updates the extension in its own namespace.

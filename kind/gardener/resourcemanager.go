@@ -36,18 +36,15 @@ const (
 
 // ResourceManager is a gardener-resource-manager for one class of ManagedResources and one target.
 type ResourceManager struct {
-	// Namespace of the seed in which it runs.
-	Namespace string
-	// Image is the reference of its image, which must already be on the seed's node.
-	Image string
+	Namespace string // of the seed in which it runs
+	Image     string // the reference of its image, which must already be on the seed's node
 	// Class of the ManagedResources that it handles. Empty means the shoot's ManagedResources, which
 	// are in Namespace and have no class.
 	Class string
 	// TargetKubeconfig is for the cluster to which the resources are applied, with an address that a
 	// pod of the seed can reach. Empty means the seed itself.
 	TargetKubeconfig []byte
-	// Stopped means zero replicas, as in the control plane of a hibernated shoot.
-	Stopped bool
+	Stopped          bool // zero replicas, as in the control plane of a hibernated shoot
 }
 
 // SeedResourceManager returns the resource manager for ManagedResources of class seed. With these,

@@ -19,6 +19,5 @@ const Ldflags = "-X k8s.io/component-base/version.gitVersion=" + Version
 const (
 	// GardenNamespace is the seed's namespace for components that serve the seed itself.
 	GardenNamespace = "garden"
-	// FieldManager owns the fields that this package applies.
-	FieldManager = "registry-cache-testbed"
+	FieldManager    = "registry-cache-testbed" // owns the fields that this package applies
 )

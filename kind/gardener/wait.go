@@ -22,9 +22,8 @@ import (
 
 const (
 	// rolloutTimeout bounds the rollout of a Deployment whose image is already on the node.
-	rolloutTimeout = 2 * time.Minute
-	// registrationTimeout bounds how long a ready component may take to register its webhooks.
-	registrationTimeout = time.Minute
+	rolloutTimeout      = 2 * time.Minute
+	registrationTimeout = time.Minute // for a ready component to register its webhooks
 	// pollInterval is short, since everything polled is on this machine.
 	pollInterval = 200 * time.Millisecond
 )

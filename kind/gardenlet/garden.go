@@ -78,18 +78,12 @@ type Stage string
 
 // Stages of a shoot.
 const (
-	// StageAbsent: the shoot is neither on the seed nor migrated.
-	StageAbsent Stage = "absent"
-	// StagePresent: its creation was at least attempted. The shoot may be hibernated.
-	StagePresent Stage = "present"
-	// StageMigrating: its migration has started but not ended.
-	StageMigrating Stage = "migrating"
-	// StageMigrated: it has left the seed, and its state is in the garden.
-	StageMigrated Stage = "migrated"
-	// StageRestoring: its restoration has started but not succeeded.
-	StageRestoring Stage = "restoring"
-	// StageDeleting: its deletion has started but not ended.
-	StageDeleting Stage = "deleting"
+	StageAbsent    Stage = "absent"    // the shoot is neither on the seed nor migrated
+	StagePresent   Stage = "present"   // its creation was at least attempted; it may be hibernated
+	StageMigrating Stage = "migrating" // its migration has started but not ended
+	StageMigrated  Stage = "migrated"  // it has left the seed, and its state is in the garden
+	StageRestoring Stage = "restoring" // its restoration has started but not succeeded
+	StageDeleting  Stage = "deleting"  // its deletion has started but not ended
 )
 
 // Find returns the shoot as the last operation of any process left it, and its stage. They come

@@ -30,8 +30,7 @@ const (
 // Gardenlet drives a shoot. It is stateless: flows read the result of earlier flows from the
 // Cluster resource in the seed. Only one flow may run at a time.
 type Gardenlet struct {
-	// Name is the name of its shoot. Flows refuse other shoots.
-	Name string
+	Name string // of its shoot; flows refuse other shoots
 	// Seed is the seed cluster, Shoot the cluster that serves as the shoot.
 	Seed, Shoot kubernetes.Interface
 	// ShootKubeconfig is for pods of the seed and nodes of the shoot. Its credentials are inline.
@@ -40,18 +39,14 @@ type Gardenlet struct {
 	Garden client.Client
 	// ResourceManagerImage is an image of gardener-resource-manager that is on the seed's node.
 	ResourceManagerImage string
-	// NodeAgentBinary is the gardener-node-agent for the machines.
-	NodeAgentBinary gardener.Binary
-	// Machines are the machines of the shoot's only worker pool, which may be empty.
-	Machines []Machine
+	NodeAgentBinary      gardener.Binary // the gardener-node-agent for the machines
+	Machines             []Machine       // of the shoot's only worker pool, which may be empty
 	// IPFamilies are the IP families of the shoot's cluster, the primary one first. Empty means the
 	// families in the Shoot.
 	IPFamilies []gardencorev1beta1.IPFamily
-	// Log receives the logs of gardener's components. The zero value discards them.
-	Log logr.Logger
+	Log        logr.Logger // of gardener's components; the zero value discards the logs
 
-	// pause replaces firstPause unless it is 0.
-	pause time.Duration
+	pause time.Duration // replaces firstPause unless it is 0
 }
 
 // run runs the flow of p until it succeeds, must not be retried, or has failed attempts times.
@@ -101,9 +96,8 @@ func willNotRetry(err error) bool {
 
 // process describes an operation on a shoot: its flow, its type and, in a CA rotation, its phase.
 type process struct {
-	newGraph func(tasks) *flow.Graph
-	// operation is the type of the operation. Empty means that it is computed from the shoot.
-	operation gardencorev1beta1.LastOperationType
+	newGraph  func(tasks) *flow.Graph
+	operation gardencorev1beta1.LastOperationType // empty: it is computed from the shoot
 	// rotation is the phase of the CA rotation that the operation starts, if any.
 	rotation gardencorev1beta1.CredentialsRotationPhase
 }

@@ -5,8 +5,7 @@ import "github.com/gardener/gardener/pkg/utils/flow"
 // graph is an unfinished flow. Its methods add tasks as gardenlet does, or parts that flows share.
 type graph struct {
 	*flow.Graph
-	// skip means that added tasks keep their place in the order but do nothing.
-	skip bool
+	skip bool // added tasks keep their place in the order but do nothing
 }
 
 func newGraph(name string) graph { return graph{Graph: flow.NewGraph(name)} }

@@ -34,10 +34,9 @@ import (
 // shootOperation holds what one run of a flow uses: gardenlet's Botanist and the emulated parts.
 type shootOperation struct {
 	*botanist.Botanist
-	gardenlet       *Gardenlet
-	resourceManager gardener.ResourceManager
-	// namespaceTerminating means that the shoot's namespace is being deleted.
-	namespaceTerminating bool
+	gardenlet            *Gardenlet
+	resourceManager      gardener.ResourceManager
+	namespaceTerminating bool // the shoot's namespace is being deleted
 }
 
 // prepare corresponds to gardenlet's prepareOperation: it completes the shoot and builds the

@@ -21,10 +21,8 @@ import (
 const (
 	// ProjectNamespace is the garden's namespace for shoots and the objects to which they refer.
 	ProjectNamespace = "garden-" + project
-	// DefaultShoot is the name of the shoot that every testbed has.
-	DefaultShoot = "local"
-	// WorkerPool is the name of a shoot's only worker pool.
-	WorkerPool = "local"
+	DefaultShoot     = "local" // the shoot that every testbed has
+	WorkerPool       = "local" // a shoot's only worker pool
 
 	project, region            = "local", "local"
 	cloudProfileName, provider = "kind", "kind"

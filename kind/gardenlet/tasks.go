@@ -25,9 +25,8 @@ const (
 	// leftoverTimeout bounds how long a ManagedResource may exist after its extension is gone.
 	leftoverTimeout = 30 * time.Second
 	// resourcesTimeout bounds the deletion of gardenlet's ManagedResources and of the namespace.
-	resourcesTimeout = 5 * time.Minute
-	// hibernationTimeout bounds how long gardener-resource-manager may take to stop.
-	hibernationTimeout = 2 * time.Minute
+	resourcesTimeout   = 5 * time.Minute
+	hibernationTimeout = 2 * time.Minute // for gardener-resource-manager to stop
 )
 
 // tasks are the steps of the flows. Each is gardenlet's function or its emulation.
@@ -51,10 +50,8 @@ type tasks struct {
 	dropManagedResources, forceDeleteManagedResources              flow.TaskFn
 	waitUntilAllManagedResourcesDeleted, deleteKubernetesResources flow.TaskFn
 
-	// hibernated means that the shoot is to be hibernated, workerless that it has no worker pools.
-	hibernated, workerless bool
-	// terminating means that the namespace is being deleted, so nothing can be created in it.
-	terminating bool
+	hibernated, workerless bool // the shoot is to be hibernated; it has no worker pools
+	terminating            bool // the namespace is being deleted, so nothing can be created in it
 }
 
 // tasks returns the steps of this operation. A hibernated shoot has no machines. When a shoot is

@@ -190,5 +190,4 @@ func checkUnused(ctx context.Context, t *kind.Testbed) error {
 // StartError says why Prove did not start, for example kind.ErrBusy. Nothing was changed.
 type StartError struct{ error }
 
-// Unwrap returns the cause.
 func (e *StartError) Unwrap() error { return e.error }

@@ -160,7 +160,7 @@ func (r *Report) Err() error {
 // stallSeconds is the duration above which a pull that bypasses the cache counts as stalled.
 const stallSeconds = 5
 
-// verdict returns the Verdict. caches are the addresses (<host>:<port>) of the image's caches, or nil.
+// verdict returns the Verdict. caches are the addresses (<host>:<port>) of the image's caches.
 func (r *Report) verdict(caches []string) string {
 	if len(r.Pulls) == 0 {
 		return ""

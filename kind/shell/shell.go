@@ -108,7 +108,6 @@ type UnknownNodeError struct {
 	Names []string // the names of all nodes
 }
 
-// Error implements error.
 func (e *UnknownNodeError) Error() string {
 	return fmt.Sprintf("the testbed has no node %q, only %s", e.Name, strings.Join(e.Names, ", "))
 }

@@ -144,7 +144,7 @@ func isNewAndReady(pod *corev1.Pod, before types.UID) bool {
 var node string
 
 // argv returns one of these commands for the folder of a volume and a pod in kube-system:
-//   - save POD FOLDER pauses the pod's processes while it creates hard links, and writes an archive.
+//   - save POD FOLDER archives hard links that it creates while the pod's processes are paused.
 //   - restore POD FOLDER replaces the content with an archive, and kills the pod's processes.
 //   - size FOLDER prints the size in bytes.
 func argv(verb string, arguments ...string) []string {

@@ -130,7 +130,7 @@ func checkPrivateCA(t *testing.T, _ client.APIClient, options func(host string) 
 // checkProxy checks that the proxy reaches an upstream by its host name, with and without a tunnel,
 // and logs both requests.
 func checkProxy(t *testing.T, _ client.APIClient, options func(host string) Options) {
-	alpha := options(Hosts(testPrefix)[0])
+	alpha := options(testHosts(testPrefix)[0])
 	mustStart(t, alpha)
 	proxy, err := StartProxy(t.Context(), options(Host(testPrefix, "proxy")))
 	if err != nil {

@@ -147,7 +147,7 @@ func pull(t *testing.T, o Options, registry *Registry, image string) v1.Image {
 }
 
 func pushPullLog(t *testing.T, _ client.APIClient, options func(host string) Options) {
-	hosts := Hosts(testPrefix)[:2]
+	hosts := testHosts(testPrefix)[:2]
 	began := time.Now()
 	started, err := StartAll(t.Context(), options(hosts[0]), options(hosts[1]))
 	if err != nil {
@@ -195,7 +195,7 @@ func pushPullLog(t *testing.T, _ client.APIClient, options func(host string) Opt
 }
 
 func keepWhatRuns(t *testing.T, docker client.APIClient, options func(host string) Options) {
-	o := options(Hosts(testPrefix)[0])
+	o := options(testHosts(testPrefix)[0])
 	first := mustStart(t, o)
 	if second := mustStart(t, o); second.id != first.id {
 		t.Error("a running upstream was replaced")
@@ -221,7 +221,7 @@ func keepWhatRuns(t *testing.T, docker client.APIClient, options func(host strin
 }
 
 func stopped(t *testing.T, docker client.APIClient, options func(host string) Options) {
-	host := Hosts(testPrefix)[0]
+	host := testHosts(testPrefix)[0]
 	registry := mustStart(t, options(host))
 	if _, err := docker.ContainerStop(t.Context(), registry.id, client.ContainerStopOptions{}); err != nil {
 		t.Fatal(err)
@@ -245,7 +245,7 @@ func stopped(t *testing.T, docker client.APIClient, options func(host string) Op
 }
 
 func failureLeavesNothing(t *testing.T, _ client.APIClient, options func(host string) Options) {
-	o := options(Hosts(testPrefix)[0])
+	o := options(testHosts(testPrefix)[0])
 	o.Network = "no-such-network"
 	if _, err := Start(t.Context(), o); err == nil || !strings.Contains(err.Error(), "network no-such-network") {
 		t.Errorf("error %v", err)
@@ -257,7 +257,7 @@ func failureLeavesNothing(t *testing.T, _ client.APIClient, options func(host st
 
 // brokenOnPurpose sets faults in a container, reads them as another process would, and clears them.
 func brokenOnPurpose(t *testing.T, _ client.APIClient, options func(host string) Options) {
-	o := options(Hosts(testPrefix)[0])
+	o := options(testHosts(testPrefix)[0])
 	registry := mustStart(t, o)
 	if all, err := registry.Faults(t.Context()); err != nil || len(all) != 0 {
 		t.Errorf("faults of a new upstream: %v, %v", all, err)

@@ -27,18 +27,9 @@ const (
 	configLabel = Label + ".config"   // the fingerprint of the container's options
 )
 
-// Hosts returns the host names of a testbed's upstreams: alpha.upstream.test, beta.upstream.test
-// and gamma.upstream.test for the default prefix. All testbeds share Docker's kind network, so with
-// any other prefix the names contain the prefix (alpha.<prefix>.upstream.test).
-func Hosts(prefix string) []string {
-	hosts := []string{}
-	for _, name := range []string{"alpha", "beta", "gamma"} {
-		hosts = append(hosts, Host(prefix, name))
-	}
-	return hosts
-}
-
-// Host returns the host name of a testbed's upstream or proxy. Its first label is name.
+// Host returns the host name of a testbed's upstream or proxy: <name>.upstream.test for the default
+// prefix. All testbeds share Docker's kind network, so with any other prefix the host name contains
+// the prefix (<name>.<prefix>.upstream.test).
 func Host(prefix, name string) string {
 	domain := "upstream.test"
 	if prefix != DefaultPrefix {
@@ -66,19 +57,15 @@ func Binary() image.Binary {
 
 // Options describe an upstream or a proxy to start.
 type Options struct {
-	// Prefix is the prefix of the testbed, a DNS label.
-	Prefix string
+	Prefix string // of the testbed, a DNS label
 	// Host is the DNS name that nodes and caches use. Its first label is part of the container's name.
-	Host string
-	// Network is the name of an existing Docker network, usually "kind".
-	Network string
-	// CA is the CA that signs the certificate: the CA that the nodes trust, or a private one.
-	CA *certificate.CA
+	Host    string
+	Network string          // the name of an existing Docker network, usually "kind"
+	CA      *certificate.CA // signs the certificate: the CA that the nodes trust, or a private one
 	// Credentials make this a protected upstream, which requires them from every client; see
 	// Registry.SetCredentials. Without them the upstream is open.
 	Credentials *Credentials
-	// Image is built from Binary.
-	Image image.Built
+	Image       image.Built // built from Binary
 }
 
 var dnsName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$`)

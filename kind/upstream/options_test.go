@@ -15,8 +15,8 @@ func TestHosts(t *testing.T) {
 		"registry-cache": "alpha.upstream.test beta.upstream.test gamma.upstream.test",
 		"mine":           "alpha.mine.upstream.test beta.mine.upstream.test gamma.mine.upstream.test",
 	} {
-		if got := strings.Join(Hosts(prefix), " "); got != want {
-			t.Errorf("Hosts(%q) = %s, want %s", prefix, got, want)
+		if got := strings.Join(testHosts(prefix), " "); got != want {
+			t.Errorf("hosts of %q = %s, want %s", prefix, got, want)
 		}
 	}
 }
@@ -91,4 +91,8 @@ func TestFingerprintHasNoCredentials(t *testing.T) {
 	if one.fingerprint() != other.fingerprint() {
 		t.Error("the fingerprint depends on the password")
 	}
+}
+
+func testHosts(prefix string) []string {
+	return []string{Host(prefix, "alpha"), Host(prefix, "beta"), Host(prefix, "gamma")}
 }

@@ -37,11 +37,10 @@ type Record struct {
 	Time    time.Time `json:"time"`
 	Seconds float64   `json:"seconds"`
 	Method  string    `json:"method"`
-	// Host is the host in the request. For a request to a proxy, it is the target.
-	Host  string `json:"host"`
-	Path  string `json:"path"`
-	Query string `json:"query,omitempty"` // the raw query of the URL
-	Kind  Kind   `json:"kind"`
+	Host    string    `json:"host"` // for a request to a proxy, the target
+	Path    string    `json:"path"`
+	Query   string    `json:"query,omitempty"` // the raw query of the URL
+	Kind    Kind      `json:"kind"`
 	// Repository is set for manifests, blobs, uploads and tag lists.
 	Repository string `json:"repository,omitempty"`
 	// Reference is the tag or digest of a manifest, or the digest of a blob.
