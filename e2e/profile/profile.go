@@ -2,7 +2,6 @@ package profile
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -10,8 +9,6 @@ import (
 	"sync"
 	"text/tabwriter"
 	"time"
-
-	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // interval is the time between samples. At this interval, reading /proc costs about 1% of a CPU.
@@ -61,10 +58,16 @@ func start(read func() (reading, error)) *Profiler {
 	p := &Profiler{read: read, lastAt: time.Now(), stop: make(chan struct{}), profile: Profile{components: map[string]float64{}}}
 	p.last, p.err = read()
 	p.stopped.Go(func() {
-		_ = wait.PollUntilContextCancel(wait.ContextForChannel(p.stop), interval, false, func(context.Context) (bool, error) {
-			p.sample(time.Now())
-			return false, nil
-		})
+		ticker := time.NewTicker(interval)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-p.stop:
+				return
+			case now := <-ticker.C:
+				p.sample(now)
+			}
+		}
 	})
 	return p
 }

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,7 +8,6 @@ import (
 	"time"
 
 	"github.com/prometheus/procfs"
-	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // samplingInterval is short enough to measure the peak of a build or of a cluster start.
@@ -66,10 +64,16 @@ func startSampler(read func() (reading, error)) *Sampler {
 		StartMemoryBytes: s.last.usedMemory, PeakMemoryBytes: s.last.usedMemory, TotalMemoryBytes: s.last.totalMemory,
 	}
 	s.stopped.Go(func() {
-		_ = wait.PollUntilContextCancel(wait.ContextForChannel(s.stop), samplingInterval, false, func(context.Context) (bool, error) {
-			s.sample(time.Now())
-			return false, nil
-		})
+		ticker := time.NewTicker(samplingInterval)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-s.stop:
+				return
+			case now := <-ticker.C:
+				s.sample(now)
+			}
+		}
 	})
 	return s
 }
