@@ -115,7 +115,7 @@ e2e-matrix: bin/e2e.test bin/testbed ## Run scenarios on testbeds with another I
 	@exec e2e/matrix/run
 
 .PHONY: e2e-mutants
-e2e-mutants: bin/testbed ## Plant each of ten bugs, check that scenarios fail, and keep the testbed (ARGS=cleaner-skipped)
+e2e-mutants: bin/testbed ## Plant ten bugs, one after another, and check that scenarios fail. Keep the testbed (for one bug: ARGS=cleaner-skipped)
 	$(note-ignored)
 	@exec ./bin/testbed mutate prove $(ARGS)
 

@@ -162,7 +162,7 @@ func (a *Actuator) refresh(ctx context.Context, ex *extensionsv1alpha1.Extension
 	return nil
 }
 
-// cluster returns the Cluster. It decodes only the Shoot, because a CloudProfile can have 200 KiB.
+// cluster returns a Cluster with only its name and Shoot: the CloudProfile can have 200 KiB.
 func (a *Actuator) cluster(ctx context.Context, namespace string) (*extensionscontroller.Cluster, error) {
 	shoot, err := extensions.GetShoot(ctx, a.client, namespace)
 	if err != nil {

@@ -76,7 +76,8 @@ func readLockOwner(path string) *lockOwner {
 	return o
 }
 
-// runs reports whether the owner still runs. Callers pass startOf, and tests may pass a fake.
+// runs reports whether a process with the PID and start time of the owner exists. The argument
+// startOf returns the start time of a process.
 func (o *lockOwner) runs(startOf func(pid int) (uint64, error)) bool {
 	started, err := startOf(o.PID)
 	return err == nil && started == o.Started

@@ -4,7 +4,6 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"path"
 	"strings"
@@ -114,10 +113,13 @@ func ParseArgument(argument string) (Registry, error) {
 		return Registry{}, fmt.Errorf("argument %q is not <upstream_host>,<endpoint>,<upstream_url>[,<endpoint_ca>[,<upstream_ca>]]", argument)
 	}
 	parts = append(parts, "", "") // CA bundles may be missing
-	endpointCA, endpointErr := decodeCertificates(parts[3])
-	upstreamCA, upstreamErr := decodeCertificates(parts[4])
-	if err := errors.Join(endpointErr, upstreamErr); err != nil {
-		return Registry{}, fmt.Errorf("argument for %s: %w", parts[0], err)
+	endpointCA, err := decodeCertificates(parts[3])
+	if err != nil {
+		return Registry{}, fmt.Errorf("endpoint CA in the argument for %s: %w", parts[0], err)
+	}
+	upstreamCA, err := decodeCertificates(parts[4])
+	if err != nil {
+		return Registry{}, fmt.Errorf("upstream CA in the argument for %s: %w", parts[0], err)
 	}
 	return Registry{Upstream: parts[0], Endpoint: parts[1], UpstreamURL: parts[2], EndpointCA: endpointCA, UpstreamCA: upstreamCA}, nil
 }

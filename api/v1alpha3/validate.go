@@ -68,8 +68,8 @@ func validateUpstream(upstream string, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// validateURL accepts <scheme>://<host>[:<port>] with scheme http or https. Like
-// gardener-extension-registry-cache, it also accepts a trailing slash, which SetDefaults removes.
+// validateURL accepts <scheme>://<host>[:<port>] with scheme http or https. It also accepts a
+// trailing slash, as gardener/gardener-extension-registry-cache does. SetDefaults removes the slash.
 func validateURL(text *string, path *field.Path) field.ErrorList {
 	if text == nil {
 		return nil

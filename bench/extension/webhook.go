@@ -14,6 +14,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/types"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -56,7 +57,7 @@ func Send(
 	if err != nil {
 		return Answers{}, fmt.Errorf("reading the CA bundle of the webhook: %w", err)
 	}
-	defer client.CloseIdleConnections()
+	defer utilnet.CloseIdleConnectionsFor(client.Transport) // client-go hides CloseIdleConnections
 	bodies := make([][]byte, requests)
 	for i := range bodies {
 		one, err := review(i)

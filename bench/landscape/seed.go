@@ -55,6 +55,9 @@ func Prepare(ctx context.Context, seed client.Client) (arguments []string, err e
 			return nil, fmt.Errorf("installing %s %s of the chart: %w", object.GetKind(), client.ObjectKeyFromObject(object), err)
 		}
 	}
+	if len(deployment.Spec.Template.Spec.Containers) == 0 {
+		return nil, errors.New("the chart has no Deployment with a container")
+	}
 	return deployment.Spec.Template.Spec.Containers[0].Args, nil
 }
 

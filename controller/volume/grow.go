@@ -29,7 +29,7 @@ const (
 type Growth struct {
 	// Grown is true if a claim was too small. Grow expanded it, or deleted it to be recreated.
 	Grown bool
-	// Replaced is true if the cache has no StatefulSet now. Its pods keep running, and the next
+	// Replaced is true if Grow, now or earlier, deleted the StatefulSet without its pods. The next
 	// StatefulSet of the same name adopts them.
 	Replaced bool
 	// Refused is the reason why the volumes keep their size, or nil. If it is set, the StatefulSet is

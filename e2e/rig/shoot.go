@@ -158,7 +158,7 @@ func (p *Run) AwaitCachesIn(ctx context.Context, cluster Access, hosts ...string
 		err := cluster.List(ctx, sets, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost})
 		state := fmt.Sprintf("%d StatefulSets", len(sets.Items))
 		if pending := develop.CachesRolledOut(sets.Items); pending != nil {
-			return false, fmt.Sprintf("%s; %v", state, pending), err
+			return false, fmt.Sprintf("%s; %s", state, strings.ReplaceAll(pending.Error(), "\n", "; ")), err
 		}
 		return len(sets.Items) == len(hosts), state, err
 	})

@@ -1,3 +1,3 @@
-// Package fulldisk reruns a test in a child process that has a full file system. The package must
-// not import the tested code.
+// Package fulldisk reruns a test in a child process whose file system has no space left. The
+// package must not import the tested code.
 package fulldisk

@@ -164,8 +164,8 @@ func IPv6Missing(ctx context.Context, local bool) (reason string, err error) {
 	return missingIPv6(ranges), nil
 }
 
-// missingIPv6 returns why the network has no IPv6, or "". The argument inspected is the output of
-// docker network inspect: whether IPv6 is enabled, then the subnets.
+// missingIPv6 returns why the network has no IPv6, or "" if it has. Its argument is the output of
+// `docker network inspect`: whether IPv6 is enabled, then the subnets.
 func missingIPv6(inspected string) string {
 	fields := strings.Fields(inspected)
 	if len(fields) > 1 && fields[0] == "true" && slices.ContainsFunc(fields[1:], isIPv6) {

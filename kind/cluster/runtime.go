@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"github.com/pelletier/go-toml/v2"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -54,8 +55,8 @@ func (r Runtime) apply(original []byte) ([]byte, error) {
 	}
 	var err error
 	if r.TransferService {
-		unstructured.RemoveNestedField(config, append(store, "use_local_image_pull")...)
-		err = unstructured.SetNestedField(config, false, append(store, "discard_unpacked_layers")...)
+		unstructured.RemoveNestedField(config, append(slices.Clone(store), "use_local_image_pull")...)
+		err = unstructured.SetNestedField(config, false, append(slices.Clone(store), "discard_unpacked_layers")...)
 	}
 	if err == nil && r.ConfigPath != "" {
 		err = unstructured.SetNestedField(config, r.ConfigPath, append(cri, "registry", "config_path")...)

@@ -44,7 +44,8 @@ func KeepShoot(ctx context.Context, execute Execute, prose io.Writer) (restore f
 	}, nil
 }
 
-// withoutStatus returns the Shoot with only its name, namespace and spec, or nil for an empty text.
+// withoutStatus returns the Shoot with only its name, namespace and spec, and whether the spec
+// hibernates it. For an empty text, shoot is nil.
 func withoutStatus(text string) (shoot []byte, hibernated bool, err error) {
 	if text == "" {
 		return nil, false, nil

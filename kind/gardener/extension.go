@@ -46,7 +46,7 @@ type Extension struct {
 // Deploy installs or updates the extension with gardenlet's ControllerInstallation reconciler: it
 // renders the chart, prepares the namespace, and writes a ManagedResource of class seed, which
 // SeedResourceManager applies. SeedResourceManager also deletes objects that only an older version
-// of the chart had.
+// of the chart had. The garden is a client in memory, so no real garden is needed.
 func (e Extension) Deploy(ctx context.Context, seed kubernetes.Interface) error {
 	garden, err := e.gardenObjects()
 	if err != nil {

@@ -22,7 +22,7 @@ const searchPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin
 func nodeImage(archives ...string) (v1.Image, error) {
 	var layers []v1.Layer
 	for _, archive := range archives {
-		// The engine would decompress a layer at once.
+		// Layers are not compressed, since the engine would decompress them at once.
 		layer, err := filetree.Layer(types.DockerUncompressedLayer, func() (io.ReadCloser, error) { return os.Open(archive) })
 		if err != nil {
 			return nil, fmt.Errorf("reading the layer %s: %w", archive, err)

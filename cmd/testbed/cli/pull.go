@@ -48,8 +48,8 @@ and each layer, it prints who served this part:
   cache hit   a cache, from its store, without a request to the upstream
   cache miss  a cache, after it fetched the part from the upstream
   upstream    the upstream itself; if the node has a mirror, containerd fell back to the upstream
-  node        nobody: the node already had it
-  missing     nobody: the pull failed
+  node        not downloaded: the node already had this part
+  missing     not downloaded: the pull failed
 
 It compares the upstream's access log and the content of the node before and after the pull. The
 exit code is 1 if a pull fails.`,

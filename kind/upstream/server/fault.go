@@ -166,7 +166,7 @@ func (d injection) wait(ctx context.Context) bool {
 // waitUntil is like wait, but the delay ends when the channel over delivers or is closed. If over
 // is nil, waitUntil waits until the fault or ctx ends.
 func (d injection) waitUntil(ctx context.Context, over <-chan time.Time) bool {
-	check := time.NewTicker(100 * time.Millisecond)
+	check := time.NewTicker(100 * time.Millisecond) // how soon the end of the fault is noticed
 	defer check.Stop()
 	for d.active() {
 		select {
