@@ -27,7 +27,7 @@ const joinTimeout = 2 * time.Minute
 // join proves that a node keeps no hosts.toml for an upstream that is removed while the node joins.
 func join() rig.Scenario {
 	var joining, other *cluster.Node
-	var labels map[string]string
+	var old *corev1.Node
 	var flow *rig.Background
 	return rig.New("join",
 		rig.Prove("alpha and beta are cached", rig.Cached(rig.Alpha, rig.Beta)),
@@ -35,7 +35,7 @@ func join() rig.Scenario {
 			other, joining = p.Worker(0), p.Worker(1)
 
 			p.Afterwards(ctx, func(ctx context.Context) error { return startKubelet(ctx, other) })
-			labels = poolLabels(ctx, p, joining)
+			old = poolNode(ctx, p, joining)
 			p.Check(joining.StopMachine(ctx))
 			p.Check(client.IgnoreNotFound(p.Session.Shoot.Delete(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: joining.Name()}})))
 		}),
@@ -52,8 +52,7 @@ func join() rig.Scenario {
 		}),
 
 		rig.Prove("the machine joins with the old configuration", func(ctx context.Context, p *rig.Run) {
-			p.Check(joining.StartMachine(ctx))
-			installNodeAgent(ctx, p, joining, labels)
+			joinAgain(ctx, p, joining, old)
 			p.Await(ctx, "gardener-node-agent has written the unit on "+joining.Name(), joinTimeout,
 				func(ctx context.Context) (bool, string, error) {
 					unit, err := rig.ReadFile(ctx, joining, nodeconfig.UnitPath)
@@ -88,40 +87,38 @@ func startKubelet(ctx context.Context, worker *cluster.Node) error {
 	return nil
 }
 
-// poolLabels returns the labels of the node's worker pool.
-func poolLabels(ctx context.Context, p *rig.Run, worker *cluster.Node) map[string]string {
+// poolNode returns the Node of a member of the worker pool.
+func poolNode(ctx context.Context, p *rig.Run, worker *cluster.Node) *corev1.Node {
 	p.Helper()
 	node := &corev1.Node{}
 	p.Check(p.Session.Shoot.Get(ctx, client.ObjectKey{Name: worker.Name()}, node))
-	labels := map[string]string{}
-	for key, value := range node.Labels {
-		if strings.HasPrefix(key, "worker.gardener.cloud/") {
-			labels[key] = value
-		}
-	}
-	if labels[secretNameLabel] == "" {
+	if node.Labels[secretNameLabel] == "" {
 		p.Fatalf("%s has no label %s", worker.Name(), secretNameLabel)
 	}
-	return labels
+	return node
 }
 
 // secretNameLabel names the Secret with gardener-node-agent's configuration.
 const secretNameLabel = "worker.gardener.cloud/gardener-node-agent-secret-name"
 
-// installNodeAgent sets the labels of the worker pool, as the kubelet's configuration does, and
-// installs gardener-node-agent, as the user data of a machine does.
-func installNodeAgent(ctx context.Context, p *rig.Run, worker *cluster.Node, labels map[string]string) {
+// joinAgain starts the machine as gardenlet does: gardener-node-agent applies the configuration
+// before the kubelet runs, and the Node gets the labels of its worker pool.
+func joinAgain(ctx context.Context, p *rig.Run, worker *cluster.Node, old *corev1.Node) {
 	p.Helper()
+	gardenlet := p.Session.Testbed.Gardenlet
+	agent := gardener.NodeAgent{
+		Binary: gardenlet.NodeAgentBinary, Kubeconfig: gardenlet.ShootKubeconfig, SecretName: old.Labels[secretNameLabel],
+		KubernetesVersion: strings.TrimPrefix(old.Status.NodeInfo.KubeletVersion, "v"),
+	}
+	p.Check(worker.StartMachine(ctx, func(ctx context.Context) error { return agent.Configure(ctx, worker) }))
 	node := &corev1.Node{}
 	p.Check(p.Session.Shoot.Get(ctx, client.ObjectKey{Name: worker.Name()}, node))
 	patch := client.MergeFrom(node.DeepCopy())
-	for key, value := range labels {
-		metav1.SetMetaDataLabel(&node.ObjectMeta, key, value)
+	for key, value := range old.Labels {
+		if strings.HasPrefix(key, "worker.gardener.cloud/") {
+			metav1.SetMetaDataLabel(&node.ObjectMeta, key, value)
+		}
 	}
 	p.Check(p.Session.Shoot.Patch(ctx, node, patch))
-	gardenlet := p.Session.Testbed.Gardenlet
-	p.Check(gardener.NodeAgent{
-		Binary: gardenlet.NodeAgentBinary, Kubeconfig: gardenlet.ShootKubeconfig, SecretName: labels[secretNameLabel],
-		KubernetesVersion: strings.TrimPrefix(node.Status.NodeInfo.KubeletVersion, "v"),
-	}.Install(ctx, worker))
+	p.Check(agent.Restart(ctx, worker))
 }

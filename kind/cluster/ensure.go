@@ -131,7 +131,7 @@ func (c *Cluster) startStopped(ctx context.Context) error {
 			continue
 		}
 		progress.Note(ctx, "%s started again", n.Name())
-		if err := n.StartMachine(ctx); err != nil {
+		if err := n.StartMachine(ctx, nil); err != nil {
 			return fmt.Errorf("starting %s again: %w", n.Name(), err)
 		}
 	}

@@ -52,10 +52,10 @@ func (n *Node) StopMachine(ctx context.Context) error {
 	return err
 }
 
-// startMachine removes units, files and images that are not part of the node image. Arguments: $1
+// resetMachine removes units, files and images that are not part of the node image. Arguments: $1
 // the units to disable, $2 the paths to remove, one per line, $3 and $4 the directories to empty,
 // $5 imageListTimeout in whole seconds.
-const startMachine = `
+const resetMachine = `
 for unit in $1; do systemctl disable --now -- "$unit" >/dev/null 2>&1 || true; done
 printf '%s' "$2" | while IFS= read -r path; do rm -rf -- "$path"; done
 find "$3" -mindepth 1 -delete 2>/dev/null || true
@@ -88,13 +88,13 @@ until left=$(listed) && [[ -z "$left" ]]; do
   fi
   sleep 0.1
 done
-systemctl start kubelet.service
 `
 
 // StartMachine makes the node look like a new machine that joins. It removes gardener-node-agent's
 // state, the units and files that it applied, all registry and pod network configuration, and the
-// images of *.test hosts. It then starts the kubelet, and waits until the Node exists and is Ready.
-func (n *Node) StartMachine(ctx context.Context) error {
+// images of *.test hosts. It then calls configure, which may be nil, starts the kubelet, and waits
+// until the Node exists and is Ready.
+func (n *Node) StartMachine(ctx context.Context, configure func(context.Context) error) error {
 	ctx, cancel := progress.Within(ctx, machineTimeout, fmt.Sprintf("%s was not ready again", n.Name()))
 	defer cancel()
 	applied, err := n.appliedOSC(ctx)
@@ -103,7 +103,15 @@ func (n *Node) StartMachine(ctx context.Context) error {
 	}
 	paths, start := lines(stalePaths(applied, n.cluster.stock)), time.Now()
 	timeout := fmt.Sprintf("%.0f", imageListTimeout.Seconds())
-	if _, err := n.Script(ctx, startMachine, strings.Join(applied.units, " "), paths, nodeAgentDir, RegistryConfigDir, timeout); err != nil {
+	if _, err := n.Script(ctx, resetMachine, strings.Join(applied.units, " "), paths, nodeAgentDir, RegistryConfigDir, timeout); err != nil {
+		return err
+	}
+	if configure != nil {
+		if err := configure(ctx); err != nil {
+			return err
+		}
+	}
+	if _, err := n.Exec(ctx, "systemctl", "start", "kubelet.service"); err != nil {
 		return err
 	}
 	if err := n.cluster.waitForRegistration(ctx, n, start); err != nil {

@@ -92,7 +92,7 @@ func (l machineLoss) Clear(ctx context.Context) error {
 	if err := json.Unmarshal(content, &labels); err != nil {
 		return fmt.Errorf("labels of the lost Node %s: %w", l.node.Name(), err)
 	}
-	if err := l.node.StartMachine(ctx); err != nil {
+	if err := l.node.StartMachine(ctx, nil); err != nil {
 		return err
 	}
 	if err := l.label(ctx, labels); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"time"
 
 	"github.com/Masterminds/semver/v3"
 	nodeagentconfigv1alpha1 "github.com/gardener/gardener/pkg/apis/config/nodeagent/v1alpha1"
@@ -31,6 +32,10 @@ type NodeAgent struct {
 	SecretName        string // of the Secret in kube-system with the pool's operating system config
 	KubernetesVersion string // of the node's kubelet
 }
+
+// configTimeout bounds the time from the start of gardener-node-agent until a new machine is
+// configured.
+const configTimeout = 2 * time.Minute
 
 // Install installs gardener-node-agent on the node, starts it, and returns when its unit is active.
 // It writes only files whose content differs, and restarts the unit only if it wrote a file.
@@ -68,6 +73,27 @@ func (a NodeAgent) Install(ctx context.Context, node Node) error {
 	// restarts the unit.
 	if err := recordOf(files).writeTo(ctx, node); err != nil {
 		return fmt.Errorf("record the installation of gardener-node-agent on %s: %w", node.Name(), err)
+	}
+	return nil
+}
+
+// Configure installs gardener-node-agent on a machine whose kubelet does not run yet, and waits up
+// to two minutes until the agent has applied the operating system config.
+func (a NodeAgent) Configure(ctx context.Context, node Node) error {
+	if err := a.Install(ctx, node); err != nil {
+		return err
+	}
+	return Poll(ctx, configTimeout, "gardener-node-agent has not applied the operating system config", func(ctx context.Context) error {
+		_, err := node.Exec(ctx, "test", "-s", nodeagentconfigv1alpha1.LastAppliedOperatingSystemConfigFilePath)
+		return err
+	})
+}
+
+// Restart restarts gardener-node-agent after the kubelet has registered a new node. The agent would
+// do this itself, ten seconds later.
+func (a NodeAgent) Restart(ctx context.Context, node Node) error {
+	if _, err := node.Exec(ctx, "systemctl", "restart", nodeagentconfigv1alpha1.UnitName); err != nil {
+		return fmt.Errorf("restart gardener-node-agent on %s: %w", node.Name(), err)
 	}
 	return nil
 }

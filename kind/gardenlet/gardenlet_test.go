@@ -259,7 +259,12 @@ type fakeMachine struct {
 
 func (m *fakeMachine) Name() string { return m.name }
 
-func (m *fakeMachine) Exec(context.Context, ...string) (string, error) { return "", nil }
+func (m *fakeMachine) Exec(_ context.Context, argv ...string) (string, error) {
+	if argv[0] == "test" {
+		m.calls = append(m.calls, "configured?")
+	}
+	return "", nil
+}
 
 func (m *fakeMachine) WriteFile(context.Context, string, fs.FileMode, []byte) error { return nil }
 
@@ -268,9 +273,11 @@ func (m *fakeMachine) StopMachine(context.Context) error {
 	return nil
 }
 
-func (m *fakeMachine) StartMachine(ctx context.Context) error {
+func (m *fakeMachine) StartMachine(ctx context.Context, configure func(context.Context) error) error {
 	m.calls = append(m.calls, "start")
-	return m.shoot.Create(ctx, node(m.name))
+	err := configure(ctx)
+	m.calls = append(m.calls, "kubelet")
+	return errors.Join(err, m.shoot.Create(ctx, node(m.name)))
 }
 
 func node(name string) *corev1.Node {
@@ -322,7 +329,7 @@ func TestWorkers(t *testing.T) {
 	if err := steps.deployWorker(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(machine.calls, " "); got != "stop start" {
-		t.Errorf("calls of the machine: %s, want stop start", got)
+	if got := strings.Join(machine.calls, " "); got != "stop start configured? kubelet" {
+		t.Errorf("calls of the machine: %s", got)
 	}
 }

@@ -37,10 +37,14 @@ func (w workers) pool() gardencorev1beta1.Worker { return w.Shoot.GetInfo().Spec
 // deploy starts the machines that do not run, labels their nodes as members of the pool, and
 // installs gardener-node-agent. A real machine has kubelet configuration and user data for this.
 func (w workers) deploy(ctx context.Context) error {
+	agent := gardener.NodeAgent{
+		Binary: w.gardenlet.NodeAgentBinary, Kubeconfig: w.gardenlet.ShootKubeconfig, SecretName: w.secretName(),
+		KubernetesVersion: w.Shoot.GetInfo().Spec.Kubernetes.Version,
+	}
 	return w.forEach(ctx, func(ctx context.Context, machine Machine) error {
 		err := w.ShootClientSet.Client().Get(ctx, client.ObjectKey{Name: machine.Name()}, &corev1.Node{})
 		if apierrors.IsNotFound(err) {
-			err = machine.StartMachine(ctx)
+			return w.start(ctx, machine, agent)
 		}
 		if err != nil {
 			return err
@@ -48,12 +52,22 @@ func (w workers) deploy(ctx context.Context) error {
 		if err := w.labelNode(ctx, machine.Name()); err != nil {
 			return err
 		}
-		agent := gardener.NodeAgent{
-			Binary: w.gardenlet.NodeAgentBinary, Kubeconfig: w.gardenlet.ShootKubeconfig, SecretName: w.secretName(),
-			KubernetesVersion: w.Shoot.GetInfo().Spec.Kubernetes.Version,
-		}
 		return agent.Install(ctx, machine)
 	})
+}
+
+// start starts the machine. As on a real machine, gardener-node-agent applies the operating system
+// config before the kubelet runs: it restarts containerd, and the kubelet would wait 10 seconds
+// before it again creates a pod that containerd did not answer.
+func (w workers) start(ctx context.Context, machine Machine, agent gardener.NodeAgent) error {
+	err := machine.StartMachine(ctx, func(ctx context.Context) error { return agent.Configure(ctx, machine) })
+	if err != nil {
+		return err
+	}
+	if err := w.labelNode(ctx, machine.Name()); err != nil {
+		return err
+	}
+	return agent.Restart(ctx, machine)
 }
 
 // labelNode waits until the kubelet has registered the node, and sets the pool's labels.
@@ -148,6 +162,6 @@ type Machine interface {
 	// Stopping a stopped machine is no error.
 	StopMachine(ctx context.Context) error
 	// StartMachine starts a stopped machine as a new one: nothing of an applied operating system
-	// config is left, and the kubelet registers the node.
-	StartMachine(ctx context.Context) error
+	// config is left. It calls configure before the kubelet starts and registers the node.
+	StartMachine(ctx context.Context, configure func(context.Context) error) error
 }
