@@ -159,7 +159,7 @@ golden: ## Rewrite the golden files; review the diff afterwards
 	UPDATE_GOLDEN=1 go test ./...
 
 .PHONY: field-bugs
-field-bugs: ## Generate docs/field-bugs.md with the results of the last run of the field bugs
+field-bugs: ## Generate docs/field-bugs.md with the results of the last reproduction of all field bugs
 	@results=$(CURDIR)/_artifacts/field-bugs.json; [ -e "$$results" ] || results=; \
 	FIELD_BUGS=$$results UPDATE_GOLDEN=1 go test -run '^TestPage$$' ./kind/fieldbugs
 

@@ -145,7 +145,8 @@ func (a *Actuator) Restore(ctx context.Context, log logr.Logger, ex *extensionsv
 
 // Migrate releases the caches with their content, so that another seed can adopt them. gardenlet
 // copies the certificates to that seed. Migrate removes the cleaner, even if it has not finished.
-// The state contains the upstreams that the cleaner removes, so the next seed cleans the nodes.
+// The Extension's status.state has the upstreams whose files the cleaner removes, so the next seed
+// cleans the nodes.
 func (a *Actuator) Migrate(ctx context.Context, _ logr.Logger, ex *extensionsv1alpha1.Extension) error {
 	if err := managedresources.SetKeepObjects(ctx, a.client, ex.Namespace, cachesName, true); err != nil {
 		return fmt.Errorf("keeping the objects of ManagedResource %s: %w", cachesName, err)

@@ -150,7 +150,8 @@ func (a *Actuator) certificates(ctx context.Context, log logr.Logger, t *target)
 	return c, c.issue(ctx, t, addresses)
 }
 
-// issue issues certificates and stores them in the target. The keys of addresses are upstreams.
+// issue issues certificates and stores them in the target. addresses maps each upstream to the IP
+// address of its Service.
 func (c *certificates) issue(ctx context.Context, t *target, addresses map[string]string) error {
 	for _, this := range t.tlsCaches() {
 		address := net.ParseIP(addresses[this.Upstream])

@@ -122,7 +122,7 @@ func (t *Testbed) SeedName() string { return t.Prefix + "-seed" }
 // ShootName returns the name of the shoot cluster.
 func (t *Testbed) ShootName() string { return t.Prefix + "-shoot" }
 
-// Relative returns a path relative to the root of the repository, for messages.
+// Relative returns path as a path relative to the root of the repository, for messages.
 func (t *Testbed) Relative(path string) string {
 	if short, err := filepath.Rel(t.Root, path); err == nil {
 		return short

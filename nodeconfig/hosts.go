@@ -14,7 +14,8 @@ const (
 	CertsDir = "/etc/containerd/certs.d"
 	// HostsFile is the name of containerd's file in the directory of an upstream.
 	HostsFile = "hosts.toml"
-	// Marker is the first line of the extension's hosts.toml files. Files without it are kept.
+	// Marker is the first line of the extension's hosts.toml files. Files without it are never changed
+	// or deleted.
 	Marker = "# managed by gardener-extension-registry-cache"
 	// DialTimeout limits how long containerd waits for a connection to a cache before it tries the
 	// upstream. containerd < 2.1 always uses its default, 30 s for each manifest and blob.

@@ -50,7 +50,7 @@ type RegistryCache struct {
 	// Proxy configures the proxy between the cache and its upstream.
 	// +optional
 	Proxy *Proxy `json:"proxy,omitempty"`
-	// HTTP configures how the cache serves nodes.
+	// HTTP configures whether the cache serves nodes over HTTP or HTTPS.
 	// +optional
 	HTTP *HTTP `json:"http,omitempty"`
 	// HighAvailability configures the number of instances of the cache.

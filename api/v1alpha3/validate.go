@@ -69,7 +69,7 @@ func validateUpstream(upstream string, path *field.Path) field.ErrorList {
 }
 
 // validateURL accepts <scheme>://<host>[:<port>] with scheme http or https. It also accepts a
-// trailing slash, as gardener/gardener-extension-registry-cache does. SetDefaults removes the slash.
+// trailing slash, as gardener/gardener-extension-registry-cache does. SetDefaults removes it.
 func validateURL(text *string, path *field.Path) field.ErrorList {
 	if text == nil {
 		return nil

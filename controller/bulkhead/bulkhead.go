@@ -20,7 +20,7 @@ import (
 const slowAfter = 5 * time.Second
 
 // forgetAfter is the time without an attempt after which a shoot is forgotten. The workqueue
-// retries after at most 1,000 seconds, so the Extension must be gone.
+// retries within 1,000 seconds, so a shoot without an attempt for an hour has no Extension.
 const forgetAfter = time.Hour
 
 var unresponsiveShoots = prometheus.NewGauge(prometheus.GaugeOpts{

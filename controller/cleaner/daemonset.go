@@ -22,7 +22,7 @@ const (
 	cleanName = "clean"
 	// finalizeAfter is how long gardener-resource-manager waits for the pods before it removes the
 	// DaemonSet's finalizer, because a pod on a dead node never terminates. This exceeds the pods'
-	// grace period. The deletion of hundreds of pods takes longer, and continues without the DaemonSet.
+	// grace period. Deleting hundreds of pods takes longer, and continues without the DaemonSet.
 	finalizeAfter = "10s"
 )
 

@@ -21,7 +21,8 @@ import (
 // writtenFolder is where the script "machine" shows all files that were written since it started.
 const writtenFolder = "/mnt/written"
 
-// inventory contains everything that the testbed could leave on the machine, as "kind name".
+// inventory contains what is on the machine now of the kinds of things that the testbed creates, as
+// "kind name".
 type inventory map[string]bool
 
 // keptByDown matches entries that `testbed down` keeps: images and locks.

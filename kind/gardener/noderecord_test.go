@@ -137,7 +137,8 @@ func TestReadScript(t *testing.T) {
 	}
 }
 
-// changeAfter changes the file after the record but restores its modification time, like tar.
+// changeAfter changes the file at path when the record is already written, and then sets the old
+// modification time again, as tar does when it unpacks.
 func changeAfter(t *testing.T, record, path string) {
 	t.Helper()
 	before, err := os.Stat(path)

@@ -24,7 +24,7 @@ func newLogsCommand(options *kind.Options) *cobra.Command {
 		Long: `Print the logs of a component, merged and ordered by time:
 
   cache      the caches in the shoot
-  node       containerd, kubelet, gardener-node-agent and the unit of the script, on nodes of the shoot
+  node       containerd, kubelet, gardener-node-agent and configure-containerd-registries, on nodes of the shoot
   upstream   the access logs of the upstreams, one JSON record per request
   webhook    the webhooks of extension and admission
   extension  the extension in the seed

@@ -66,7 +66,7 @@ func newMutateProveCommand(options *kind.Options) *cobra.Command {
 	var bugs []plantedbugs.Mutant
 	return withDryRun(withJSON(&cobra.Command{
 		Use:   "prove [NAME...]",
-		Short: "Run the scenarios that must fail for each bug, and print which of them failed",
+		Short: "Plant each bug, run the scenarios that must fail, and print which did",
 		Long: `Plant the named bugs, or all, one after another. For each bug, run the scenarios that must fail.
 At the end, install the build without bugs. The testbed is created if it does not run, and kept. The
 exit code is 1 if a scenario passed, or failed for another reason than the bug.`,

@@ -72,7 +72,8 @@ func Join(id string) []string { return []string{"join", id} }
 // ones. No other process may change faults at the same time.
 func List() []string { return []string{"list"} }
 
-// Look returns the arguments with which Script lists active faults for Parse and changes nothing.
+// Look returns the arguments that make Script list the active faults, without changing anything.
+// Parse reads its output.
 func Look() []string { return []string{"look"} }
 
 // Parse parses the output of Script: one JSON description per line.

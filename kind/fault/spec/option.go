@@ -25,7 +25,7 @@ var options = []Option{
 	{Name: "for", Usage: "end the fault after this `duration`, for example 30s (default: until it is deleted)", set: setFor},
 	{Name: "on", Usage: "`requests` that the fault applies to: manifests, blobs or all", set: setOn},
 	{Name: "status", Usage: "status `code` of the answer, for example 429", set: setStatus},
-	{Name: "header", Usage: "`name=value` of a header of the answer (repeatable)", Repeated: true, set: setHeader},
+	{Name: "header", Usage: "set a header of the answer: `name=value` (repeatable)", Repeated: true, set: setHeader},
 	{Name: "body", Usage: "`text` of the response body (default: the text of the HTTP status)", set: setBody},
 	{Name: "accept", Usage: "accept only these credentials: `SHA-256` of user:password, as printed by printf %s user:password | sha256sum", set: setAccept},
 	{Name: "delay", Usage: "`duration` until the answer begins, for example 2s", set: setDelay},
