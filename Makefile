@@ -58,7 +58,7 @@ unit: $(PROMTOOL) ## Run the unit tests of all packages
 	go test -timeout 8m ./...
 
 .PHONY: nodeless
-nodeless: bin/nodeless.test ## Run the scenarios that need no node, on API servers as processes (ARGS=-test.run=TestScenarios/two-shoots)
+nodeless: bin/nodeless.test ## Run the scenarios that need no node, on API servers that run as processes (ARGS=-test.run=TestScenarios/two-shoots)
 	@cd e2e/nodeless && exec ../../bin/nodeless.test -test.timeout=15m $(ARGS)
 
 .PHONY: vet
@@ -94,7 +94,7 @@ bench-controller: bin/bench-controller ## Measure the extension on a seed with u
 ##@ The testbed
 
 .PHONY: e2e e2e-profile
-e2e: ## Create a testbed, run the scenarios of the fast lane, remove the testbed (RUN=regexp, KEEP=1 keeps it, REPLACE=1 replaces that of another checkout, NODE_IMAGE=kindest/node:...)
+e2e: ## Create a testbed, run the scenarios of the fast lane, remove the testbed (RUN=regexp, KEEP=1 keeps the testbed, REPLACE=1 replaces the testbed of another checkout, NODE_IMAGE=kindest/node:...)
 	$(note-ignored)
 	@exec ./bin/e2e.test -test.timeout=60m
 
@@ -105,12 +105,12 @@ e2e-profile: ## Run `make e2e` and print the CPU time of phases, scenarios and p
 e2e e2e-profile: bin/e2e.test $(if $(if $(call given,RUN),$(findstring inner,$(call given,RUN)),$(filter full,$(call given,LANE))),$(INNER_LOOP))
 
 .PHONY: e2e-all
-e2e-all: bin/e2e.test $(INNER_LOOP) ## Create a testbed, run all scenarios, all field bugs (docs/field-bugs.md) and the matrix, remove the testbed (KEEP=1 keeps it)
+e2e-all: bin/e2e.test $(INNER_LOOP) ## Create a testbed, run all scenarios, all field bugs (docs/field-bugs.md) and `make e2e-matrix`, remove the testbed (KEEP=1 keeps it)
 	$(note-ignored)
 	@exec tools/e2e-all
 
 .PHONY: e2e-matrix
-e2e-matrix: bin/e2e.test bin/testbed ## Run scenarios on testbeds with another IP family, kube-proxy mode, containerd or number of workers (MATRIX=regexp, KEEP=1)
+e2e-matrix: bin/e2e.test bin/testbed ## Run scenarios on testbeds that differ from the default in IP family, kube-proxy mode, containerd or number of workers (MATRIX=regexp, KEEP=1)
 	$(note-ignored)
 	@exec e2e/matrix/run
 
@@ -141,7 +141,7 @@ dev: $(SKAFFOLD) $(KUBECTL) bin/testbed ## Build and deploy to the running testb
 	@PATH="$(CURDIR)/bin:$$PATH" KUBECONFIG=$(SEED_KUBECONFIG) exec ./$(SKAFFOLD) $(VERB) $(ARGS)
 
 .PHONY: debug
-debug: $(DLV) bin/testbed ## Attach Delve until Ctrl-C to the extension, or to a cache with ARGS=cache/alpha (ARGS='extension --port 4001')
+debug: $(DLV) bin/testbed ## Attach Delve until Ctrl-C to the extension, or to a cache with ARGS=cache/alpha (another port: ARGS='extension --port 4001')
 	@exec ./bin/testbed debug $(or $(ARGS),extension)
 
 ##@ Build

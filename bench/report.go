@@ -34,7 +34,7 @@ type Machine struct {
 // Run contains the results for one number of shoots, measured on new API servers.
 type Run struct {
 	Shoots int `json:"shoots"`
-	// LoadBefore and LoadAfter are one-minute load averages. LoadBefore is due to other programs.
+	// LoadBefore and LoadAfter are one-minute load averages at the start and the end of the run.
 	LoadBefore float64 `json:"loadBefore"`
 	LoadAfter  float64 `json:"loadAfter"`
 	// First is the first reconciliation of all Extensions. NoOp is the second, without a change.

@@ -50,7 +50,7 @@ type timing struct {
 	// restart.
 	notReady time.Duration
 	// stuck is the age of the cleaner after which ready nodes that it cannot clean are also skipped.
-	// It exceeds the limit cleaned, because a skipped node keeps the mirror of a removed cache.
+	// The first attempt, limited by cleaned, ends earlier and so never skips a ready node.
 	stuck time.Duration
 	// deleted limits the wait until ManagedResources that are removed together are gone.
 	deleted time.Duration
@@ -58,7 +58,7 @@ type timing struct {
 	// report may be about an earlier state. After that, the reconciliation fails with the reported
 	// error and is retried.
 	applied time.Duration
-	// firstCheck is the delay between writing the caches and their first check.
+	// firstCheck is the delay before the first check whether the Services of new caches exist.
 	firstCheck time.Duration
 	// endpoints limits the wait for the Services.
 	endpoints time.Duration
@@ -68,7 +68,7 @@ type timing struct {
 	rolledOut time.Duration
 }
 
-// NewActuator returns an Actuator. The client seed must not use the manager's cache.
+// NewActuator returns an Actuator. The client for the seed must not use the manager's cache.
 func NewActuator(seed client.Client, shootClient ShootClient, images charts.Images) *Actuator {
 	return &Actuator{
 		client:      seed,
@@ -155,7 +155,7 @@ func (a *Actuator) Migrate(ctx context.Context, _ logr.Logger, ex *extensionsv1a
 	return a.remove(ctx, ex.Namespace, cleanerName, monitoringName, cachesName)
 }
 
-// refresh reads the Extension again: the library's cached copy may be outdated.
+// refresh reads the Extension again: the copy from the manager's cache may be outdated.
 func (a *Actuator) refresh(ctx context.Context, ex *extensionsv1alpha1.Extension) error {
 	if err := a.client.Get(ctx, client.ObjectKeyFromObject(ex), ex); err != nil {
 		return fmt.Errorf("reading Extension %s: %w", client.ObjectKeyFromObject(ex), err)

@@ -86,7 +86,7 @@ func (a *Actuator) awaitCleaned(ctx context.Context, namespace string) ([]string
 		skipped, unfinished = rollout.Unclean(), rollout.Err()
 		return unfinished == nil || a.maySkip(rollout, age, time.Since(started))
 	}
-	// The requests do not use the context of the poll, for the same reason as in awaitEndpoints.
+	// The requests use ctx: with the context of the poll, its timeout would hide the unclean nodes.
 	limited, cancel := context.WithTimeout(ctx, a.waits.cleaned)
 	defer cancel()
 	fullCheckAt := a.waits.reported

@@ -191,7 +191,7 @@ func TestRestoreReconciles(t *testing.T) {
 // TestTimeouts checks that one reconciliation has time for all its waits.
 func TestTimeouts(t *testing.T) {
 	w := NewActuator(nil, nil, newLandscape(t).actuator.images).waits
-	deleted := 3 * w.deleted // an earlier cleaner, this one, the monitoring
+	deleted := 3 * w.deleted // for an earlier cleaner, the new cleaner and the monitoring
 	reconcile := reference.Patience + w.cleaned + deleted + volume.GoneWithin + 2*w.endpoints + w.replaced + w.rolledOut
 	remove := w.cleaned + 3*w.deleted
 	if longest := max(reconcile, remove); longest >= ReconciliationTimeout {

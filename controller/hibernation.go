@@ -13,11 +13,11 @@ func (t *target) hibernationEnabled() bool {
 	return extensionscontroller.IsHibernationEnabled(t.cluster)
 }
 
-// removeFrom is like remove, but in a hibernated shoot it does not wait for the objects: they are
-// deleted when it wakes up. Otherwise the Extension would exist until then, and block a new one.
+// removeFrom is like remove, but does not wait for the objects in a hibernated shoot, which are
+// deleted when it wakes up. A wait would keep the Extension until then, and block a new one.
 func (a *Actuator) removeFrom(ctx context.Context, log logr.Logger, cluster *extensionscontroller.Cluster, names ...string) error {
 	namespace := cluster.ObjectMeta.Name
-	// gardenlet scales gardener-resource-manager down, and wakes a shoot up before it deletes it.
+	// Hibernation stops gardener-resource-manager. A shoot that is being deleted wakes up first.
 	if !extensionscontroller.IsHibernated(cluster) || cluster.Shoot.DeletionTimestamp != nil {
 		return a.remove(ctx, namespace, names...)
 	}

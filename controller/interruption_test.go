@@ -26,7 +26,7 @@ import (
 )
 
 // points returns the requests at which an interruption makes a difference, as numbers from 1: all
-// writes, and of equal reads the first. A later equal read is left out: if it fails, the state is
+// writes, and the first of equal reads. A later equal read is left out: if it fails, the state is
 // the same as if the process had ended before the next write.
 func points(requests []string) []int {
 	var numbers []int

@@ -32,7 +32,7 @@ func (a *Actuator) growVolumes(ctx context.Context, log logr.Logger, t *target) 
 			}
 			continue
 		}
-		// The deployed size is unknown if the cache was deployed by an older version or never came up.
+		// Claims may exist even if no size is recorded: from an older version or a failed attempt.
 		shoot, err := a.shoot(ctx, t)
 		if err != nil {
 			return nil, err
@@ -104,8 +104,8 @@ func (a *Actuator) awaitReplaced(ctx context.Context, namespace string, replaced
 	return nil
 }
 
-// removeOrphans deletes the pods and claims that an interrupted growth did not delete, for caches
-// that are about to be removed.
+// removeOrphans deletes the pods and claims of caches that are about to be removed, if an
+// interrupted growth has deleted their StatefulSets.
 func (a *Actuator) removeOrphans(ctx context.Context, namespace string, upstreams []string) error {
 	if len(upstreams) == 0 {
 		return nil

@@ -17,7 +17,7 @@ const (
 	// writtenWithin bounds the time until the script restores a changed hosts.toml. The script checks
 	// the file every 5 s.
 	writtenWithin = 30 * time.Second
-	// openedFile is a hard link to hosts.toml. It keeps the content that an atomic replacement drops.
+	// openedFile is a hard link to hosts.toml, with the old content after an atomic replacement.
 	openedFile = "/etc/containerd/e2e-hosts.toml"
 	changeMade = "# changed by somebody\n"
 )

@@ -119,7 +119,7 @@ func awaitCleaner(ctx context.Context, p *rig.Run, flow *rig.Background) {
 var leaderLease = client.ObjectKey{Namespace: kind.ExtensionNamespace, Name: "gardener-extension-registry-cache-leader-election"}
 
 // interrupt kills the extension during an operation and returns when another process is the leader.
-// To save time, the function clears the dead process's lease, which expires after 15 seconds.
+// To save time, the function clears the killed process's lease, which expires after 15 seconds.
 func interrupt(ctx context.Context, p *rig.Run, kill func(ctx context.Context, p *rig.Run, pod *corev1.Pod) error) {
 	p.Helper()
 	lease := &coordinationv1.Lease{}
@@ -140,7 +140,7 @@ func interrupt(ctx context.Context, p *rig.Run, kill func(ctx context.Context, p
 			return holder != "", "no leader", nil
 		}
 		lease.Spec.HolderIdentity = ptr.To("")
-		// A conflict means that another process has the lease, or that the dead one renewed it last.
+		// On a conflict, another process has the lease, or the killed process has renewed it.
 		if err := p.Session.Seed.Update(ctx, lease); !apierrors.IsConflict(err) {
 			return false, holder, err
 		}

@@ -87,7 +87,7 @@ func startKubelet(ctx context.Context, worker *cluster.Node) error {
 	return nil
 }
 
-// poolNode returns the Node of a member of the worker pool.
+// poolNode returns the worker's Node. The scenario fails if the Node does not have secretNameLabel.
 func poolNode(ctx context.Context, p *rig.Run, worker *cluster.Node) *corev1.Node {
 	p.Helper()
 	node := &corev1.Node{}

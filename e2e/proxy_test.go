@@ -79,7 +79,7 @@ func proxied() rig.Scenario {
 }
 
 // proxiedCaches returns caches with the proxy. beta is reached over HTTPS. The cache of byAddress
-// fetches from gamma, which is in noProxy. That of inCluster fetches from the service address.
+// fetches from gamma, which is in noProxy. The cache of inCluster fetches from the service address.
 func proxiedCaches(proxy, serviceAddress string) []v1alpha3.RegistryCache {
 	by := func(host, remoteURL string) v1alpha3.RegistryCache {
 		return v1alpha3.RegistryCache{

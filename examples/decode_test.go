@@ -36,7 +36,7 @@ func newDecoder() runtime.Decoder {
 	return serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
 }
 
-// TestRegistrationIsTheOnlyObject: ControllerRegistration returns all of its file, with its kind.
+// TestRegistrationIsTheOnlyObject: ControllerRegistration returns the only object of its file.
 func TestRegistrationIsTheOnlyObject(t *testing.T) {
 	want, err := singleObject[*gardencorev1beta1.ControllerRegistration](registrationFile)
 	if err != nil {

@@ -46,7 +46,7 @@ func (e *StoppedError) Error() string {
 }
 
 // Attach connects to an existing testbed and sets Seed, Shoot, Upstreams and CA, but not Gardenlet.
-// It neither verifies nor changes them, but restarts a dead Docker Engine that a testbed started.
+// It restarts a dead Docker Engine that a testbed started, but does not verify or repair the rest.
 //
 // The error is an ErrDown if the testbed or a part of it does not exist, an *OtherCheckoutError if
 // another checkout owns it, and an *engine.Missing if the engine exists but does not answer.
@@ -141,8 +141,8 @@ func (t *Testbed) findUpstreams(ctx context.Context) error {
 	return nil
 }
 
-// AttachGardenlet calls AttachRunning, sets Gardenlet, with its Garden from the state folder,
-// builds the binaries that gardenlet deploys for a Shoot, and loads the image of
+// AttachGardenlet calls AttachRunning and sets Gardenlet, whose Garden comes from the state folder.
+// It builds the binaries that gardenlet deploys for a Shoot, and loads the image of
 // gardener-resource-manager onto the seed's node. The caller must hold the testbed's lock.
 func (t *Testbed) AttachGardenlet(ctx context.Context) (err error) {
 	if err := t.AttachRunning(ctx); err != nil {

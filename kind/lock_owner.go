@@ -83,8 +83,8 @@ func (o *lockOwner) runs(startOf func(pid int) (uint64, error)) bool {
 	return err == nil && started == o.Started
 }
 
-// describe describes the owner, and names the owner's checkout unless it equals the argument here.
-// If the owner has ended, the result is "": a newer owner may not have written the file yet.
+// describe describes the owner. It names the owner's checkout unless that is this one (here). If
+// the owner has ended, the result is "": a newer owner may not have written the file yet.
 func (o *lockOwner) describe(here string, now time.Time, startOf func(pid int) (uint64, error)) string {
 	if o == nil || !o.runs(startOf) {
 		return ""

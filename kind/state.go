@@ -42,7 +42,7 @@ func (s State) WantedConfiguration() string { return filepath.Join(string(s), "t
 // AppliedConfiguration returns the path of the configuration that Up last applied completely.
 func (s State) AppliedConfiguration() string { return filepath.Join(string(s), "testbed-applied.yaml") }
 
-// Metrics returns the path of the last diagnostics bundle's metrics, to compare the next ones with.
+// Metrics returns the path of the last diagnostics bundle's metrics, for comparison with the next.
 func (s State) Metrics() string { return filepath.Join(string(s), "metrics.json") }
 
 // GardenletLog returns the path of the log of the Gardener components that testbed processes run.
@@ -116,8 +116,8 @@ const (
 	OtherCheckout Owner = "another checkout"
 )
 
-// ownerOf returns the owner of the containers. The argument created is the state folder that they
-// were created for, or "" if it is unknown. The argument here is this checkout's state folder.
+// ownerOf returns the owner of the containers. The first state folder is the one that they were
+// created for, or "" if it is unknown. The second is that of this checkout.
 func ownerOf(created, here State, running bool) Owner {
 	if created == "" || filepath.Clean(string(created)) == filepath.Clean(string(here)) || sameFolder(string(created), string(here)) {
 		return ThisCheckout

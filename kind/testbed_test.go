@@ -31,7 +31,7 @@ func TestNewValidatesPrefix(t *testing.T) {
 	}
 }
 
-// TestRepositoryRoot also starts the search in folders of other Go modules.
+// TestRepositoryRoot starts the search in folders of this and of other Go modules.
 func TestRepositoryRoot(t *testing.T) {
 	want, err := filepath.Abs("..")
 	if err != nil {

@@ -151,7 +151,7 @@ func TestContainerdNeverFailsForATruncatedFile(t *testing.T) {
 		}
 		served[by]++
 	}
-	if served[byUpstream] == 0 || served[byCache] == 0 { // byCache: without only its last line break, the file is valid
+	if served[byUpstream] == 0 || served[byCache] == 0 { // byCache: a file that lacks only its last line break is valid
 		t.Errorf("served by %v: the test does not cut as intended", served)
 	}
 	for name, damaged := range map[string]string{

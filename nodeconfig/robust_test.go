@@ -27,7 +27,7 @@ func TestScriptKilledAtAnyPointLeavesNoHalfFile(t *testing.T) {
 				if err := os.MkdirAll(n.certs, 0o755); err != nil {
 					t.Fatal(err)
 				}
-				if tool == "mkdir" { // the call before the first job must not fail
+				if tool == "mkdir" { // the script's own call, before its first job, must not fail
 					body = `[[ $* == *certs.d ]] && exec "$real" "$@"` + "\n" + body
 				}
 				c := newCache(t, "alpha.test", ready)

@@ -67,7 +67,7 @@ func TestUnitChangesWithEachCleanUp(t *testing.T) {
 	}
 }
 
-// unquoted is a unit written by gardener-extension-registry-cache v0.5 to v0.9.
+// unquoted is a unit written by gardener/gardener-extension-registry-cache v0.5 to v0.9.
 const unquoted = `[Unit]
 Description=Containerd registries configuration unit
 Requires=containerd.service

@@ -15,7 +15,7 @@ import (
 
 const header = `"apiVersion":"registry.extensions.gardener.cloud/v1alpha3","kind":"RegistryConfig"`
 
-// everyField is a config as users of gardener-extension-registry-cache write it.
+// everyField is a config as users of gardener/gardener-extension-registry-cache write it.
 const everyField = `{` + header + `,"caches":[` +
 	`{"upstream":"docker.io"},` +
 	`{"upstream":"ghcr.io","remoteURL":"https://ghcr.io","volume":{"size":"100Gi","storageClassName":"premium"},"garbageCollection":{"ttl":"24h0m0s"}}]}`

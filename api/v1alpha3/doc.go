@@ -3,8 +3,8 @@
 // reconciliations (State), with strict decoding, defaults and validation. It also defines the names
 // and ports that several packages share.
 //
-// The API is JSON compatible with v1alpha3 of gardener-extension-registry-cache, so that Shoots
-// written for that extension work unchanged. caBundleSecretReferenceName and proxy.noProxy are
+// The API is JSON compatible with v1alpha3 of gardener/gardener-extension-registry-cache, so that
+// Shoots written for it work unchanged. caBundleSecretReferenceName and proxy.noProxy are
 // additions. Unknown fields are rejected.
 //
 // All functions are pure. The package imports no other package of this repository. Clusters, nodes

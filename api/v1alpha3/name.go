@@ -63,7 +63,7 @@ func withHash(s, separator, key string, limit int) string {
 	return strings.Trim(s, "-._") + separator + hash
 }
 
-// MaxServiceNameSuffixLength keeps the name of the Service a valid DNS label.
+// MaxServiceNameSuffixLength is the longest suffix with which the Service's name is a DNS label.
 const MaxServiceNameSuffixLength = validation.DNS1123LabelMaxLength - len(namePrefix)
 
 // ServiceName returns the name of the cache's Service: "registry-<serviceNameSuffix>" if the suffix

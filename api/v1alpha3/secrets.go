@@ -152,7 +152,7 @@ func invalidSecret(secret *corev1.Secret, path *field.Path, reason string) *fiel
 	return field.Invalid(path, field.OmitValueType{}, fmt.Sprintf("the Secret %s %s", qualified(secret.Namespace, secret.Name), reason))
 }
 
-// qualified returns namespace/name, or only the name if the namespace is unknown (offline).
+// qualified returns namespace/name, or only the name if the namespace is empty.
 func qualified(namespace, name string) string {
 	return strings.TrimPrefix(namespace+"/"+name, "/")
 }

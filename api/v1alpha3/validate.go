@@ -33,7 +33,7 @@ func Validate(config *RegistryConfig) field.ErrorList {
 
 func validateCache(cache *RegistryCache, path *field.Path) field.ErrorList {
 	errs := validateUpstream(cache.Upstream, path.Child("upstream"))
-	if cache.RemoteURL != nil && *cache.RemoteURL != defaultRemoteURL(cache.Upstream) { // an invalid default URL comes from an invalid upstream
+	if cache.RemoteURL != nil && *cache.RemoteURL != defaultRemoteURL(cache.Upstream) { // the default URL is valid if the upstream is valid
 		errs = append(errs, validateURL(cache.RemoteURL, path.Child("remoteURL"))...)
 	}
 	if cache.Volume != nil {
@@ -109,7 +109,7 @@ func validateVolume(volume *Volume, path *field.Path) field.ErrorList {
 }
 
 // validateReferenceName accepts any non-empty name, as Gardener does for spec.resources[].name. The
-// name is only looked up. No object gets it.
+// extension only looks it up there. No object gets this name.
 func validateReferenceName(name *string, path *field.Path) field.ErrorList {
 	if name != nil && *name == "" {
 		return field.ErrorList{field.Required(path, "name an entry of the Shoot's spec.resources, or omit the field")}

@@ -30,7 +30,7 @@ type Options struct {
 	Name        string // for messages, and for the name of the log
 	Program     string // path of the binary
 	Arguments   []string
-	Environment []string // added to the environment of this process
+	Environment []string // in addition to the variables of this process
 	Folder      string   // for <Name>.log
 	// Ready is a URL that answers 200 once the process is ready. Empty means that Start does not
 	// wait.

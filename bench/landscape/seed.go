@@ -179,7 +179,7 @@ func (l *Landscape) kubeconfigOf(i int) ([]byte, error) {
 	})
 }
 
-// kubeconfigWith returns the kubeconfig of the shoots with a changed cluster.
+// kubeconfigWith returns the shoots' kubeconfig, with a cluster entry that change has edited.
 func (l *Landscape) kubeconfigWith(change func(*clientcmdapi.Cluster)) ([]byte, error) {
 	config, err := clientcmd.Load(l.kubeconfig)
 	if err != nil {

@@ -58,7 +58,7 @@ func (o validateOptions) run(ctx context.Context, std program.Streams, stdin io.
 	if len(o.files) == 0 {
 		return program.Usage(errors.New("no file given: name a file with Shoots, such as -f shoot.yaml"))
 	}
-	// A second read would be empty: --old would have no Shoots, and each Shoot would count as new.
+	// Standard input is empty when read again: with an empty --old, every Shoot would count as new.
 	names := append([]string{o.old}, o.files...)
 	if first := slices.Index(names, standardInput); first >= 0 && slices.Contains(names[first+1:], standardInput) {
 		return program.Usage(errors.New("standard input can be read only once: use - for one of -f and --old, and files for the others"))

@@ -32,7 +32,7 @@ const (
 	patience   = time.Minute // limits waits; only a process that hangs reaches it
 )
 
-// upstream is a real registry that logs its requests.
+// upstream is a real registry that logs the requests of caches.
 type upstream struct {
 	url      string
 	close    func()
@@ -44,7 +44,7 @@ type upstream struct {
 func newUpstream(t *testing.T) *upstream {
 	t.Helper()
 	u := &upstream{}
-	// Images are pushed to the registry directly. Caches fetch through the server that logs.
+	// The tests push images with go-containerregistry. These requests are not logged.
 	handler := upstreamregistry.New(upstreamregistry.Logger(log.New(io.Discard, "", 0)))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasPrefix(r.UserAgent(), "go-containerregistry") {
@@ -62,7 +62,7 @@ func newUpstream(t *testing.T) *upstream {
 	return u
 }
 
-// gate holds back one request. reached is closed when it arrives. Closing open lets it continue.
+// gate closes reached when a request arrives, and holds the request back until a test closes open.
 type gate struct{ reached, open chan struct{} }
 
 // holdNextBlob makes the next request for a blob wait at the returned gate.

@@ -180,7 +180,7 @@ func TestSIGTERMCutsRequestsThatDoNotEnd(t *testing.T) {
 	}
 }
 
-// startUpload starts an upload without a body. It returns when the registry reads the body.
+// startUpload starts an upload whose body never arrives. It returns when the registry waits for it.
 func startUpload(t *testing.T, socket string) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{

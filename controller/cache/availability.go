@@ -24,9 +24,9 @@ func isHighlyAvailable(cache v1alpha3.RegistryCache) bool {
 	return cache.HighAvailability != nil && cache.HighAvailability.Enabled
 }
 
-// makeAvailable adds a second replica and spreads both over nodes and zones. Because of the label,
-// the webhook of gardener-resource-manager makes the spread over the zones of the workers
-// mandatory. Without the webhook, the soft constraints below still apply.
+// makeAvailable adds a second replica and a label, and spreads both replicas over nodes and zones.
+// Because of the label, the webhook of gardener-resource-manager makes the spread over the zones of
+// the workers mandatory. Without the webhook, the soft constraints below still apply.
 func makeAvailable(set *appsv1.StatefulSet) {
 	set.Spec.Replicas = ptr.To(availableReplicas)
 	set.Labels[resourcesv1alpha1.HighAvailabilityConfigType] = resourcesv1alpha1.HighAvailabilityConfigTypeServer

@@ -43,9 +43,9 @@ type logConfig struct {
 	Fields map[string]string `yaml:"fields"`
 }
 
-// storageConfig sets no blob descriptor cache. With it, distribution would still know blobs that
-// its garbage collection has deleted, and would answer requests for them with status 200 and an
-// empty body (distribution#2367, #4191).
+// storageConfig sets no blob descriptor cache. With such a cache, distribution would still know
+// blobs that its garbage collection has deleted, and would answer requests for them with status 200
+// and an empty body (distribution#2367, #4191).
 type storageConfig struct {
 	Filesystem map[string]string `yaml:"filesystem"`
 	Delete     map[string]bool   `yaml:"delete"`

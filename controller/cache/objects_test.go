@@ -144,9 +144,8 @@ func serialize(t *testing.T, rendered []client.Object) []byte {
 	return out.Bytes()
 }
 
-// TestObjectsDecodeStrictly checks that other clients can read the objects:
-// gardener-resource-manager's scheme knows all kinds, no field is lost, and all objects are in
-// kube-system with the labels of their cache.
+// TestObjectsDecodeStrictly checks that gardener-resource-manager can read the objects: its scheme
+// knows all kinds and fields. All objects must be in kube-system with the labels of their cache.
 func TestObjectsDecodeStrictly(t *testing.T) {
 	strict := serializer.NewCodecFactory(kubernetes.ShootScheme, serializer.EnableStrict).UniversalDeserializer()
 	for name, rendering := range renderings() {

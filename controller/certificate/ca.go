@@ -25,7 +25,7 @@ import (
 const (
 	// caName is the name of the CA among the Secrets of the shoot's namespace.
 	caName = "ca-extension-registry-cache"
-	// identity distinguishes the Secrets of this manager from others in the namespace.
+	// identity distinguishes the Secrets of this secrets manager from others in the namespace.
 	identity = "extension-registry-cache"
 
 	// validity is the lifetime of a server certificate. It is much longer than Gardener's default for

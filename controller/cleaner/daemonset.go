@@ -146,8 +146,8 @@ func arguments(task Task) []string {
 // hostRoot is where the directories of the node are mounted, each at its own path below it.
 const hostRoot = "/host"
 
-// volumes mounts directories of the node. Those of the registry configuration and of the units are
-// created if missing. That of systemd's socket must exist.
+// volumes mounts directories of the node. The directories of the registry configuration and of the
+// units are created if missing. The directory of systemd's socket must exist.
 func volumes() (volumes []corev1.Volume, mounts []corev1.VolumeMount) {
 	for _, dir := range []struct {
 		name, path string

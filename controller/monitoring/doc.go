@@ -2,7 +2,7 @@
 // ScrapeConfig, alerts and a dashboard.
 //
 // All functions are pure. The caller decides for which Shoots it deploys the objects, and how.
-// Pods of caches are found by the names of their Services, volumes by the names of their claims.
+// The objects find pods by the names of their Services, and volumes by the names of their claims.
 //
 // Prometheus's promtool tests the rules: testdata/*.test.yaml define which series raise which
 // alert.

@@ -16,8 +16,8 @@ var (
 	orderLine     = regexp.MustCompile(`(?m)^order=\(([^)]*)\)`)
 )
 
-// TestFiles: each file is valid for `testbed up -f`, differs from the default, is in the script's
-// list, and names existing scenarios.
+// TestFiles: each file is valid for `testbed up -f`, differs from the default, is in the list of
+// the script "run", and names existing scenarios.
 func TestFiles(t *testing.T) {
 	files, err := filepath.Glob("*.yaml")
 	if err != nil || len(files) == 0 {

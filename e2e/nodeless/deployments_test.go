@@ -44,7 +44,7 @@ type resourceManager struct {
 	generation int64
 }
 
-// watchDeployments starts the stand-in. It calls fail if it cannot continue.
+// watchDeployments starts the stand-in. If the stand-in cannot continue, it calls fail.
 func watchDeployments(ctx context.Context, e *environment, fail func(error)) (*deployments, error) {
 	seed, err := client.NewWithWatch(e.seed.control.Admin(), client.Options{Scheme: kubernetes.SeedScheme})
 	if err != nil {
@@ -197,7 +197,7 @@ func (d *deployments) mount(ctx context.Context, namespace, name, folder string)
 	return nil
 }
 
-// report writes the status that a finished rollout to so many replicas would have.
+// report writes the status that a finished rollout to this number of replicas would have.
 func (d *deployments) report(ctx context.Context, deployment *appsv1.Deployment, replicas int32) error {
 	patch := client.MergeFrom(deployment.DeepCopy())
 	deployment.Status = appsv1.DeploymentStatus{

@@ -23,7 +23,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/e2e/timeline"
 )
 
-// wantedFailures failures prove that the extension retries. More would take longer (backoff).
+// wantedFailures is how many failures prove a retry. Each further one takes longer (backoff).
 const wantedFailures = 2
 
 // endpointNotReady proves that the Extension reports why a cache has no Service, and recovers once

@@ -32,7 +32,7 @@ type environment struct {
 	log      logr.Logger // of gardenlet's flows and of the libraries in this process
 	programs programs
 	seed     *cluster
-	// seedAccess and seedClientSet are clients with the API of a seed.
+	// seedAccess and seedClientSet are clients of the seed that know the resource types of a seed.
 	seedAccess    rig.Access
 	seedClientSet kubernetes.Interface
 	// free contains the clusters that no shoot uses. The seed is one of them.
@@ -134,7 +134,7 @@ func (e *environment) startControllers(ctx context.Context, c *cluster) error {
 	return gardener.InstallPriorityClasses(ctx, c.access)
 }
 
-// startSeed starts what runs in the seed's pods on a testbed.
+// startSeed starts the programs that run in pods of the seed on a testbed.
 func (e *environment) startSeed(ctx context.Context, fail func(error)) error {
 	var err error
 	if e.seedAccess, err = rig.Connect(e.seed.control.Admin(), kubernetes.SeedScheme); err != nil {

@@ -29,8 +29,8 @@ func (p programs) controlPlane() controlplane.Programs {
 	return controlplane.Programs{KubeAPIServer: p[apiServer], Etcd: p[etcd]}
 }
 
-// build builds the programs. Those of Kubernetes are also on nodes and come from the same cache.
-// The others stay in the folder bin, so that go build links only what has changed.
+// build builds the programs. Kubernetes and etcd come from the build cache of the node image. The
+// others stay in the folder bin, so that go build links only what has changed.
 func build(ctx context.Context) (programs, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, buildTimeout, fmt.Errorf("the build took longer than %s", buildTimeout))
 	defer cancel()

@@ -112,7 +112,7 @@ func configs(ctx context.Context, p *rig.Run) []string {
 	return state
 }
 
-// proveSame proves that the result of everything has not changed.
+// proveSame proves that the function everything returns the same as before.
 func proveSame(ctx context.Context, p *rig.Run, before string) {
 	p.Helper()
 	if after := everything(ctx, p); after != before {

@@ -15,9 +15,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 )
 
-// twoShoots proves that shoots on one seed are independent: changes to one change no object of the
-// other, and nothing that its nodes get. Without nodes there are no pulls through the first shoot's
-// caches; other scenarios prove them.
+// twoShoots proves that shoots on one seed are independent: a change of one shoot affects no object
+// of the other, and no file or unit of the other's nodes. Without nodes, no image is pulled.
 func twoShoots() rig.Scenario {
 	var (
 		second  *rig.Session

@@ -36,7 +36,7 @@ func HostsPath(host string) string {
 // absent is the content that ReadFile returns for a file that does not exist.
 const absent = "(absent)"
 
-// Workers returns the shoot's workers: none if the session has no testbed of nodes.
+// Workers returns the shoot's workers, or nil for a session without nodes.
 func (p *Run) Workers() []*cluster.Node {
 	if p.Session.Testbed.Shoot == nil {
 		return nil

@@ -34,9 +34,9 @@ func ProviderConfig(caches string) []byte {
 }
 
 // Refused makes gardenlet reconcile the session's shoot, which has one extension, and waits until
-// the Extension is in Error. It returns the error message. It waits for an error with all of these
-// words: an earlier error can have another cause, such as a Secret that gardenlet has not yet
-// copied to the seed. Then it stops gardenlet, which would keep waiting for a success.
+// the Extension is in Error, with all of these words in the message. An earlier error can have
+// another cause, such as a Secret that gardenlet has not yet copied to the seed. Then Refused stops
+// gardenlet, which would keep waiting for a success, and returns the message.
 func (p *Run) Refused(ctx context.Context, shoot *gardencorev1beta1.Shoot, words ...string) (message string) {
 	p.Helper()
 	config := shoot.Spec.Extensions[0].ProviderConfig.Raw

@@ -20,8 +20,8 @@ func NewSessionWithoutNodes(driver *gardenlet.Gardenlet, seed, shoot Access) *Se
 	return &Session{Testbed: &kind.Testbed{Parts: kind.Parts{Gardenlet: driver}}, Seed: seed, Shoot: shoot, Start: time.Now()}
 }
 
-// Prove runs the scenario as a test with a subtest for each step, and prints its line. The first
-// failed step ends the scenario. Unlike with Features, there are no results and artifacts.
+// Prove runs the scenario as a test with a subtest for each step, and prints its result. The first
+// failed step ends the scenario. Unlike Features, it writes no report and collects no artifacts.
 func (s *Session) Prove(ctx context.Context, t *testing.T, one Scenario) {
 	t.Helper()
 	ctx, cancel := context.WithTimeoutCause(ctx, scenarioTimeout, fmt.Errorf("scenario %s took longer than %s", one.name, scenarioTimeout))

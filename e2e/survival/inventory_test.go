@@ -21,8 +21,8 @@ import (
 // writtenFolder is where the script "machine" shows all files that were written since it started.
 const writtenFolder = "/mnt/written"
 
-// inventory contains what is on the machine now of the kinds of things that the testbed creates, as
-// "kind name".
+// inventory contains, as "kind name", all containers, files, processes and other things on the
+// machine that are of a kind that the testbed creates.
 type inventory map[string]bool
 
 // keptByDown matches entries that `testbed down` keeps: images and locks.

@@ -65,7 +65,7 @@ func command() string {
 	return updateVariable + "=1 go test ./" + relative
 }
 
-// CACertificate is a fixed PEM CA certificate for golden files. Nobody has its key.
+// CACertificate is a fixed PEM CA certificate for golden files. Its private key was not kept.
 const CACertificate = `-----BEGIN CERTIFICATE-----
 MIIBeDCCAR+gAwIBAgIUK1XqEpTBUn/9kYpUCXx/e1Lt0GgwCgYIKoZIzj0EAwIw
 ETEPMA0GA1UEAwwGZ29sZGVuMCAXDTI2MTEyMTEyMjAxNFoYDzIxMjYxMDI4MTIy

@@ -140,8 +140,8 @@ func explainFullDisk(err error, written folders) error {
 	return err
 }
 
-// runUntilDiskFull calls run and cancels it with a *preflight.Full as soon as a disk is full.
-// Without this, run would fail with another error or time out.
+// runUntilDiskFull calls the function run, and cancels its context with a *preflight.Full as soon
+// as a disk is full. Without the cancel, run would fail with another error or time out.
 func runUntilDiskFull(ctx context.Context, written folders, run func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -157,7 +157,7 @@ func runUntilDiskFull(ctx context.Context, written folders, run func(context.Con
 	stop()
 	<-done
 	if seen := new(preflight.Full); err != nil && errors.As(context.Cause(ctx), &seen) {
-		return errors.Join(seen, err) // the failed part may have freed its space since then
+		return errors.Join(seen, err) // run may have freed space since AwaitFull saw a full disk
 	}
-	return explainFullDisk(err, written) // the part may have failed before AwaitFull noticed a full disk
+	return explainFullDisk(err, written) // run may have failed before AwaitFull noticed a full disk
 }

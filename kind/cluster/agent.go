@@ -12,8 +12,7 @@ import (
 )
 
 const (
-	// agentPath is the path of nodeexec-agent on nodes. Like createdMarker, the file disappears with
-	// the container.
+	// agentPath is the path of nodeexec-agent on nodes. The file disappears with the container.
 	agentPath = "/kind/registry-cache-testbed-agent"
 	// agentTimeout bounds the start of an agent. A `docker exec` takes seconds on a busy machine.
 	agentTimeout = 30 * time.Second

@@ -178,8 +178,8 @@ func Delete(ctx context.Context, name string) error {
 	return nil
 }
 
-// awaitOrphans waits until each `docker run` for the cluster that outlived a killed process has
-// ended, because until then it may create a container.
+// awaitOrphans waits until every `docker run` that a killed process has left for the cluster has
+// ended. Until then, such a command may create a container.
 func awaitOrphans(ctx context.Context, name string) {
 	_ = wait.PollUntilContextTimeout(ctx, pollInterval, orphanTimeout, true, func(context.Context) (bool, error) {
 		processes, _ := procfs.AllProcs()

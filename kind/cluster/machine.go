@@ -92,8 +92,8 @@ done
 
 // StartMachine makes the node look like a new machine that joins. It removes gardener-node-agent's
 // state, the units and files that it applied, all registry and pod network configuration, and the
-// images of *.test hosts. It then calls configure, which may be nil, starts the kubelet, and waits
-// until the Node exists and is Ready.
+// images of *.test hosts. It then calls the function configure, which may be nil, starts the
+// kubelet, and waits until the Node exists and is Ready.
 func (n *Node) StartMachine(ctx context.Context, configure func(context.Context) error) error {
 	ctx, cancel := progress.Within(ctx, machineTimeout, fmt.Sprintf("%s was not ready again", n.Name()))
 	defer cancel()

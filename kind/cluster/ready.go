@@ -41,7 +41,7 @@ func (e *notReady) Error() string {
 
 func (e *notReady) Unwrap() error { return e.cause }
 
-// await calls problem repeatedly until the result is "". The error is a *notReady.
+// await calls the function problem repeatedly until it returns "". The error is a *notReady.
 func await(ctx context.Context, what string, timeout time.Duration, problem func(ctx context.Context) string) error {
 	last := "not asked yet"
 	err := wait.PollUntilContextTimeout(ctx, pollInterval, timeout, true, func(ctx context.Context) (bool, error) {

@@ -34,7 +34,8 @@ func Load(path string) (*Testbed, error) {
 	return Read(path, filepath.Dir(path), file)
 }
 
-// Read is like Load for a reader. Errors start with name. shoot.manifest is relative to folder.
+// Read is like Load, but reads from content. Errors start with the argument name. shoot.manifest is
+// relative to the argument folder.
 func Read(name, folder string, content io.Reader) (*Testbed, error) {
 	document, err := onlyDocument(content)
 	if err != nil {

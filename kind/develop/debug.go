@@ -112,9 +112,9 @@ func FindTarget(ctx context.Context, t *kind.Testbed, target spec.Target, port i
 	return &DebugTarget{Target: target, Node: node.Name(), Pod: pod.Name, Process: process, Address: address, node: node}, nil
 }
 
-// Debug attaches Delve to the process, on its node, and calls ready when clients can connect to the
-// address. When ctx ends, Delve removes its breakpoints and detaches, and Debug returns nil. If the
-// process ends first, Debug returns an error. Delve's output goes to log.
+// Debug attaches Delve to the process, on its node, and calls the function ready when clients can
+// connect to the address. When ctx ends, Delve removes its breakpoints and detaches, and Debug
+// returns nil. If the process ends first, Debug returns an error. Delve's output goes to log.
 //
 // The argument debugger is the path of a static Delve (cmd/dlv) below the root of the repository.
 // If the file is missing, the error is an fs.ErrNotExist. Delve has no authentication: a client on
@@ -153,7 +153,7 @@ func (d *DebugTarget) serve() []string {
 	}
 }
 
-// listener copies the output of Delve to log, and calls ready when Delve listens.
+// listener copies the output of Delve to log, and calls the function ready when Delve listens.
 type listener struct {
 	log   io.Writer
 	ready func()

@@ -28,8 +28,8 @@ const (
 	cachesInterval = 200 * time.Millisecond // short, since the API servers are on this machine
 )
 
-// Rollout waits until the installed version of the extension runs on the seed and has reconciled
-// the Shoots with caches, and until their caches are replaced. Gardenlet's flow does not run, so
+// Rollout waits until the installed version of the extension runs on the seed, makes it reconcile
+// Shoots with caches, and waits until the caches are replaced. Gardenlet's flow does not run, so
 // the script and the unit in the OperatingSystemConfig do not change. The testbed must be attached.
 func Rollout(ctx context.Context, t *kind.Testbed) error {
 	seed, err := gardener.NewSeedClient(t.Seed.RESTConfig())

@@ -156,7 +156,7 @@ func sources(t *kind.Testbed) []Source {
 	return all
 }
 
-// testbedVersions leaves out the versions of nodes and pods, which the index adds.
+// testbedVersions returns one version per line. The index adds the versions of nodes and pods.
 func testbedVersions(ctx context.Context, t *kind.Testbed) string {
 	var lines []string
 	inTime, cancel := context.WithTimeout(ctx, 5*time.Second)

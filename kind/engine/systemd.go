@@ -45,7 +45,7 @@ func startService(ctx context.Context, shim bool, flags []string) error {
 }
 
 // dropInText returns a drop-in that replaces the service's command: dockerd with the flags of
-// Debian's and Ubuntu's unit, followed by flags.
+// Debian's and Ubuntu's unit, followed by the given flags.
 func dropInText(flags []string) string {
 	return "[Service]\nExecStart=\nExecStart=/usr/sbin/dockerd -H fd:// --containerd=/run/containerd/containerd.sock " +
 		strings.Join(flags, " ") + "\n"

@@ -53,7 +53,7 @@ func (r *Rig) begin(ctx context.Context, bug Bug) error {
 	})
 }
 
-// withoutProblems returns a function for Await that looks for problems in the status of the Shoot.
+// withoutProblems returns a condition for Await, which holds if find returns no problem.
 func (r *Rig) withoutProblems(find func(status.Shoot) ([]string, error)) func(context.Context) (bool, string, error) {
 	return func(ctx context.Context) (bool, string, error) {
 		shoot, err := r.Shoot(ctx)

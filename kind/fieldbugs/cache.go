@@ -20,7 +20,7 @@ func host(upstream string) string { return upstream + ".upstream.test" }
 
 func selector(upstream string) string { return "--selector=upstream-host=" + host(upstream) }
 
-// get calls getOf for the shoot: for its namespace kube-system, and for cluster-scoped objects.
+// get reads objects in the shoot's namespace kube-system, or cluster-scoped objects, like getOf.
 func (r *Rig) get(ctx context.Context, into any, what ...string) error {
 	return r.getOf(ctx, "shoot", metav1.NamespaceSystem, into, what...)
 }

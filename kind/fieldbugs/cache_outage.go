@@ -62,7 +62,7 @@ func blackHole() Bug {
 	const (
 		layers = 5
 		// The objects are the manifest by tag and by digest, the config, the layer with the program, and
-		// the other layers. Each waits for dial_timeout; containerd requests three layers at a time.
+		// the other layers. Each request waits for dial_timeout before the node asks the upstream.
 		objects, dialTimeout, more = 4 + layers, time.Second, 5 * time.Second
 	)
 	return Bug{

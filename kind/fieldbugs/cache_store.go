@@ -56,7 +56,7 @@ func (r *Rig) damage(ctx context.Context, img pull.Pushed) error {
 	for _, argv := range [][]string{
 		{"truncate", "--no-create", "--size=" + fmt.Sprint(cut.Size/2), volume.blob(cut)},
 		{"truncate", "--no-create", "--size=0", volume.blob(config)},
-		// Write sixteen zeros into the middle of random bytes.
+		// Overwrite 16 random bytes in the middle of the blob with zeros.
 		{"dd", "if=/dev/zero", "of=" + volume.blob(other), "bs=1", "count=16", "seek=" + fmt.Sprint(other.Size/2), "conv=notrunc,nocreat", "status=none"},
 	} {
 		if _, err := r.Exec(ctx, volume.node, argv...); err != nil {

@@ -60,7 +60,7 @@ func TestCatalog(t *testing.T) {
 	}
 }
 
-// TestWriteList checks that the list has a line for each bug, and that Find refuses other names.
+// TestWriteList checks that the list has a line for each bug, and that Find refuses an unknown ID.
 func TestWriteList(t *testing.T) {
 	var list strings.Builder
 	if err := WriteList(&list); err != nil {

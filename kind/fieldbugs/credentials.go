@@ -23,7 +23,7 @@ const (
 // acceptedHash is the SHA-256 of the user:password in the manifest Credentials.
 const acceptedHash = "2b7810ddb0cd8dca2f4c691d1a5dc5180612030a1594808b00bc832ba1d3d428"
 
-// The e2e scenario "credentials" covers the rotation of credentials.
+// credentials has no rotation to valid credentials: the e2e scenario "credentials" covers that.
 func credentials() Bug {
 	return Bug{
 		ID: "s16", Slug: "credentials", Title: "special characters in credentials, a bad Secret, an unrelated realm",
@@ -63,7 +63,7 @@ func credentials() Bug {
 }
 
 // requireAuthorized requires that a new image comes through alpha's cache, that the upstream sent
-// each blob once and not without credentials, and that a node without them gets a 401.
+// each blob once, to a request with credentials, and that a request without credentials gets a 401.
 func (r *Rig) requireAuthorized(ctx context.Context, claim string) error {
 	img, err := r.requireCached(ctx, claim)
 	if err != nil {
@@ -133,8 +133,8 @@ func (r *Rig) unrelatedRealm(ctx context.Context) error {
 		"%d requests with credentials at gamma, %d at the upstream's own realm", leaked, sent)
 }
 
-// credentialsSent restarts alpha's cache while alpha names the realm, pulls on a node, and counts
-// the token requests with credentials that the upstream seenBy received.
+// credentialsSent restarts alpha's cache while alpha's responses name the realm, pulls on a node,
+// and counts the token requests with credentials that the upstream seenBy received.
 func (r *Rig) credentialsSent(ctx context.Context, realm, seenBy string) (int, error) {
 	earlier, err := r.tokenRequests(ctx, seenBy)
 	if err != nil {
@@ -158,7 +158,7 @@ func (r *Rig) credentialsSent(ctx context.Context, realm, seenBy string) (int, e
 	if err := r.awaitCache(ctx, "alpha", time.Minute, before); err != nil {
 		return 0, err
 	}
-	if _, err := r.Pull(ctx, img.Reference); err != nil { // the pull must fail: no host can serve it
+	if _, err := r.Pull(ctx, img.Reference); err != nil { // the pull fails, but Pull does not
 		return 0, err
 	}
 	if err := r.DeleteFaults(ctx); err != nil {

@@ -17,7 +17,7 @@ import (
 const restoreTimeout = 3 * time.Minute
 
 // KeepShoot reads the Shoot from the seed. The function restore applies the Shoot again, even after
-// a signal; the Secrets of the Shoot are still in the garden. If there is no Shoot, or if it is
+// a signal, but not its Secrets, which stay in the garden. If there is no Shoot, or if it is
 // hibernated, restore does nothing, and KeepShoot prints that the Shoot of the last bug stays.
 func KeepShoot(ctx context.Context, execute Execute, prose io.Writer) (restore func(context.Context) error, err error) {
 	rig := &Rig{execute: execute, transcript: io.Discard, result: &Result{}}

@@ -60,8 +60,7 @@ func nodeJoins() Bug {
 type joinResult struct {
 	pullSeries // the pulls during the join
 	// ready is the time until the Node was Ready and gardener-node-agent had applied the operating
-	// system config, which starts the unit that waits for caches. mirrors is the time until the
-	// node had the wanted mirror of alpha.
+	// system config. mirrors is the time until the node had the wanted mirror of alpha.
 	ready, mirrors time.Duration
 }
 

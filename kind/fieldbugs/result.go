@@ -87,8 +87,8 @@ func (o Options) onBroken(ctx context.Context, reason string) {
 	o.OnBroken(ctx, reason)
 }
 
-// Reproduce applies the Shoot of the bug, runs its steps, and deletes the faults. An error that is
-// not an *Unmet gives the verdict Broken.
+// Reproduce applies the Shoot of the bug, runs its steps, and deletes the faults. Every error gives
+// the verdict Broken, except an *Unmet for the claim that Known names.
 func Reproduce(ctx context.Context, bug Bug, execute Execute, options Options) *Result {
 	start := time.Now()
 	result := &Result{ID: bug.ID, Day: start.UTC().Format(time.DateOnly)}

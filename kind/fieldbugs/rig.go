@@ -139,7 +139,7 @@ func (r *Rig) Await(ctx context.Context, what string, bound time.Duration, done 
 	return nil
 }
 
-// commandLine returns the command line with the values of this run.
+// commandLine returns the command line as it runs. script.commandLine returns it with variables.
 func commandLine(args []string) string {
 	words := []string{"testbed"}
 	for _, arg := range args {

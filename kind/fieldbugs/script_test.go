@@ -23,7 +23,7 @@ func TestQuoting(t *testing.T) {
 	}
 }
 
-// registry fakes a testbed that accepts pushed images. Its names contain the argument.
+// registry fakes a testbed that accepts pushed images. The argument is part of all names.
 func registry(run string) Execute {
 	c := &console{}
 	hex := strings.Repeat(run, 64)

@@ -196,7 +196,7 @@ func TestOtherSchemes(t *testing.T) {
 	}
 }
 
-// TestRequireNoX509 checks that a journal without a pull is an error.
+// TestRequireNoX509 checks which errors count, and that a journal without a pull is an error.
 func TestRequireNoX509(t *testing.T) {
 	const pulled = `time="2026-01-02T03:04:05Z" level=info msg="Pulled image \"alpha.upstream.test/a:latest\" with image id"` + "\n"
 	const said = `level=info msg="trying next host" error="tls: failed to verify certificate: x509: certificate signed by unknown authority"` + "\n"

@@ -127,7 +127,7 @@ func (a Admission) registration() *admissionregistrationv1.ValidatingWebhookConf
 var shootDefinition string
 
 // InstallShootDefinition installs a CRD of Shoots, so that the cluster needs no gardener-apiserver
-// (shoots.yaml lists the differences). It returns when the API server serves Shoots.
+// (shoots.yaml says what is missing), and returns when the API server serves Shoots.
 func InstallShootDefinition(ctx context.Context, cluster client.Client) error {
 	definition, err := crddeployer.New(cluster, []string{shootDefinition}, false)
 	if err == nil {

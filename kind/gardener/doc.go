@@ -7,5 +7,5 @@
 // Every installation is idempotent: a second call with the same input changes nothing.
 //
 // The package contains no code for the order of a shoot's tasks (see package gardenlet), for the
-// creation of clusters and images, or for registry caches: callers pass names.
+// creation of clusters and images, or for registry caches: callers pass the extension.
 package gardener

@@ -86,7 +86,7 @@ func (e Extension) gardenObjects() ([]client.Object, error) {
 			Helm:       &gardencorev1.HelmControllerDeployment{RawChart: archive, Values: &apiextensionsv1.JSON{Raw: values}},
 		},
 		&gardencorev1beta1.ControllerInstallation{
-			// gardener-controller-manager copies the pod security annotation from the registration.
+			// In a garden, gardener-controller-manager copies the pod security annotation to here.
 			ObjectMeta: metav1.ObjectMeta{Name: e.Name, Annotations: e.Registration.Annotations},
 			Spec: gardencorev1beta1.ControllerInstallationSpec{
 				RegistrationRef: corev1.ObjectReference{Name: e.Registration.Name},

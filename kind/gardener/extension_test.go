@@ -99,8 +99,8 @@ func deployedManifest(t *testing.T, seed client.Client, key client.ObjectKey) st
 	return manifest.String()
 }
 
-// TestExtensionObjectsAreWhatDeployWrites applies the objects to an empty seed and compares the
-// result with what Deploy writes.
+// TestExtensionObjectsAreWhatDeployWrites checks kinds and content of the objects, and that the
+// Secret has another name if and only if the values are others.
 func TestExtensionObjectsAreWhatDeployWrites(t *testing.T) {
 	extension := Extension{
 		Name:         "sample",

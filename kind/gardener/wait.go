@@ -29,8 +29,8 @@ const (
 )
 
 // waitForDeployment returns when the Deployment has rolled out, is available, and has no
-// terminating pod: an old leader uses its old configuration until its pod is gone. After
-// rolloutTimeout the error says what is missing and why containers wait.
+// terminating pod, which would still use its old configuration. After rolloutTimeout the error says
+// what is missing and why containers wait.
 func waitForDeployment(ctx context.Context, c client.Reader, key client.ObjectKey) error {
 	deployment := &appsv1.Deployment{}
 	err := Poll(ctx, rolloutTimeout, fmt.Sprintf("deployment %s is not available", key), func(ctx context.Context) error {
@@ -80,8 +80,8 @@ func waitingContainers(ctx context.Context, c client.Reader, deployment *appsv1.
 	return reasons
 }
 
-// Poll calls the function check five times a second until check returns nil. The error after the
-// timeout consists of the text failure, the timeout and check's last error.
+// Poll calls the function check five times a second until check returns nil. After the timeout, the
+// error is "<failure> after <timeout>: <last error of check>".
 func Poll(ctx context.Context, timeout time.Duration, failure string, check func(context.Context) error) error {
 	err := retry.UntilTimeout(ctx, pollInterval, timeout, func(ctx context.Context) (bool, error) {
 		if err := check(ctx); err != nil {
@@ -118,7 +118,7 @@ func waitForRegistration(ctx context.Context, c client.Reader, configuration cli
 	return nil
 }
 
-// requeueInterval is the time between two requests. If deletions are pending, each request costs a
+// requeueInterval is the interval of RequeueDeletions. If deletions are pending, each round costs a
 // few API calls.
 const requeueInterval = 500 * time.Millisecond
 

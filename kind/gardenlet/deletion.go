@@ -71,7 +71,7 @@ func migrateGraph(t tasks) *flow.Graph {
 	extensions := g.wait("Migrating extensions before kube-apiserver", t.extensions.MigrateBeforeKubeAPIServer, resourcesGone)
 	extensionsMigrated := g.wait("Waiting until extensions that should be handled before kube-apiserver have been migrated",
 		t.extensions.WaitMigrateBeforeKubeAPIServer, extensions)
-	// Like gardenlet, wait only for operating system configs: extensions have saved their state.
+	// Like gardenlet, do not wait for the extensions: their status already contains their state.
 	saved := g.wait("Persisting ShootState in garden cluster", t.persistShootState, configsMigrated)
 
 	configsDeleted := nodes.wait("Deleting extension resources from the Shoot namespace", t.configs.Destroy, saved)

@@ -49,7 +49,7 @@ type Gardenlet struct {
 	pause time.Duration // replaces firstPause unless it is 0
 }
 
-// run runs the flow of p until it succeeds, must not be retried, or has failed attempts times.
+// run runs the flow of p until it succeeds or must not be retried, but at most three times.
 func (g *Gardenlet) run(ctx context.Context, shoot *gardencorev1beta1.Shoot, p process) error {
 	backoff := wait.Backoff{Duration: cmp.Or(g.pause, firstPause), Factor: 2, Steps: attempts}
 	var flowErr error
@@ -156,7 +156,7 @@ func (g *Gardenlet) Restore(ctx context.Context, shoot *gardencorev1beta1.Shoot)
 
 // Delete deletes the shoot and returns when its namespace is gone: machines first, then operating
 // system configs, gardenlet's ManagedResources, extensions, and everything else. It fails if a
-// ManagedResource for the shoot is left after that. The machines' disks stay until the next
+// ManagedResource for the shoot outlives the extensions. The machines' disks stay until the next
 // Reconcile. If the shoot does not exist, Delete succeeds. It retries and fails like Reconcile.
 func (g *Gardenlet) Delete(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
 	return g.run(ctx, markDeleted(shoot), process{newGraph: deleteGraph})

@@ -2,7 +2,7 @@ package gardenlet
 
 import "github.com/gardener/gardener/pkg/utils/flow"
 
-// graph is an unfinished flow. Its methods add tasks as gardenlet does, or parts that flows share.
+// graph is an unfinished flow. Its methods add a task, or a group of tasks that flows share.
 type graph struct {
 	*flow.Graph
 	skip bool // added tasks keep their place in the order but do nothing

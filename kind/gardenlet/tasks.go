@@ -54,8 +54,7 @@ type tasks struct {
 	terminating            bool // the namespace is being deleted, so nothing can be created in it
 }
 
-// tasks returns the steps of this operation. A hibernated shoot has no machines. When a shoot is
-// restored, extensions take their state from the ShootState.
+// tasks returns the steps of this operation. For a hibernated shoot, deployWorker stops machines.
 func (o *shootOperation) tasks() tasks {
 	seed, namespace := o.SeedClientSet.Client(), o.Shoot.ControlPlaneNamespace
 	machines := workers{o}

@@ -57,8 +57,8 @@ func (w workers) deploy(ctx context.Context) error {
 }
 
 // start starts the machine. As on a real machine, gardener-node-agent applies the operating system
-// config before the kubelet runs: it restarts containerd, and the kubelet would wait 10 seconds
-// before it again creates a pod that containerd did not answer.
+// config before the kubelet runs, because the agent restarts containerd. If the kubelet needed
+// containerd for a pod during the restart, it would retry only 10 seconds later.
 func (w workers) start(ctx context.Context, machine Machine, agent gardener.NodeAgent) error {
 	err := machine.StartMachine(ctx, func(ctx context.Context) error { return agent.Configure(ctx, machine) })
 	if err != nil {

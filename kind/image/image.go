@@ -35,8 +35,8 @@ type Binary struct {
 	Name    string
 	Package string // the import path of a main package of the main module or of one of its dependencies
 	// Module is the folder of another module, in which the package is built, or empty for the main
-	// module. The other module pins the package with a tool line and keeps the program's dependencies
-	// out of the main module.
+	// module. The go.mod of the other module pins the package with a tool directive and keeps the
+	// program's dependencies out of the main module.
 	Module  string
 	Ldflags string // linker flags, for example -X assignments, appended to "-s -w"
 	// Overlay is the absolute path of a JSON file for `go build -overlay`, which replaces source

@@ -82,7 +82,7 @@ func TestBuildConfig(t *testing.T) {
 	}
 }
 
-// TestBuiltProgram runs the binary in the layer: it is static and ends on SIGTERM.
+// TestBuiltProgram checks the files in the layers, and that the program ends on SIGTERM.
 func TestBuiltProgram(t *testing.T) {
 	bin := Pause()
 	bin.Entries = []Entry{

@@ -20,8 +20,8 @@ const (
 // ErrBusy reports that another process holds the lock.
 var ErrBusy = errors.New("another process holds the lock")
 
-// Directory returns the directory of the locks that all testbeds on this machine share. Each user
-// other than root has a separate directory, since only root can change the host.
+// Directory returns the directory for locks, which all testbeds of a user share. Users need no
+// common directory, since only root can change the host.
 func Directory() string {
 	if os.Geteuid() == 0 {
 		return filepath.Join("/run", directoryName)

@@ -16,12 +16,13 @@ const (
 	unreadableTimeout = 2 * time.Minute  // how long all streams may be unreadable after one was readable
 )
 
-// Follow calls take for each line of all streams from find, one line at a time, until ctx ends.
+// Follow calls the function take for each line of the streams that the function find returns, one
+// line at a time, until ctx ends. It calls find every two seconds.
 //
-// Follow calls find every two seconds. In new streams, it skips lines that are older than the
-// given time. If find still returns an ended stream, for example of a restarted container, Follow
-// reopens it after its last line. If the stream ended between lines with the same time, some may be
-// lost. Follow returns an error if no stream can be read at the start, or later for two minutes.
+// In new streams, Follow skips lines that are older than since. If find still returns an ended
+// stream, for example of a restarted container, Follow reopens it after its last line. If the
+// stream ended between lines with the same time, some may be lost. Follow returns an error if no
+// stream can be read at the start, or later for two minutes.
 func Follow(ctx context.Context, find func(context.Context) ([]Stream, error), since time.Time, take func(Line)) error {
 	f := &follower{since: since, take: take, open: map[string]bool{}, last: map[string]time.Time{}, failed: map[string]error{}}
 	ctx, stop := context.WithCancel(ctx)

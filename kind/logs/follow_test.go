@@ -177,8 +177,8 @@ func TestFollowFails(t *testing.T) {
 	}
 }
 
-// failingFind returns a find function for a stream that ends after ten seconds. In the period
-// between from and until, the find function returns failure.
+// failingFind returns a find function for a stream that ends after ten seconds. The find function
+// fails during a period, whose start and end are given as times since the first call.
 func failingFind(from, until time.Duration, failure error) func(context.Context) ([]Stream, error) {
 	var began time.Time
 	ends := Stream{Name: "a", Parse: Container, Open: func(ctx context.Context, _ Window, _ io.Writer) error {

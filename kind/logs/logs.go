@@ -25,10 +25,10 @@ type Options struct {
 	Follow    bool          // continue with new lines, even of new containers and pods, until the context ends
 }
 
-// Read calls take for each line of a component's logs, sorted by time or, with Follow, as the lines
-// arrive. It attaches to the testbed if needed. It returns a *UsageError for an unknown component
-// or name. If a log cannot be read, Read reads the other logs and then returns the error. With
-// Follow, Read instead retries.
+// Read calls the function take for each line of a component's logs, sorted by time or, with Follow,
+// as the lines arrive. It attaches to the testbed if needed. For an unknown component or name, it
+// returns a *UsageError. If a log cannot be read, Read reads the other logs and then returns the
+// error. With Follow, Read instead retries.
 func Read(ctx context.Context, t *kind.Testbed, options Options, take func(Line)) error {
 	if err := t.AttachOnce(ctx); err != nil {
 		return err
@@ -149,7 +149,7 @@ func ParseComponent(name string) (Component, error) {
 	return "", UsageErrorf("unknown component %q, use one of %s", name, strings.Join(names, ", "))
 }
 
-// Choose returns the streams whose name contains the word at the start or after a dash or a slash.
+// Choose returns the streams whose names contain the whole word at the start, or after "-" or "/".
 // Without a word it returns all streams. It returns a *UsageError if no stream matches.
 func Choose(all []Stream, word string) ([]Stream, error) {
 	var kept []Stream

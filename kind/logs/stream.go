@@ -101,7 +101,7 @@ func nextLine(lines *bufio.Reader) (string, error) {
 	if more {
 		line += cutMark
 	}
-	for more && err == nil { // skip the rest of the line; the next call of nextLine returns an error
+	for more && err == nil { // skip the rest of the line; the next call returns an error
 		_, more, err = lines.ReadLine()
 	}
 	return line, nil

@@ -48,8 +48,8 @@ type runningShell struct {
 	ended  chan struct{} // closed when shell and child have ended
 }
 
-// startSleep returns when the processes run. They keep the write end of a FIFO open, so that the
-// test notices their end without polling.
+// startSleep starts a shell with the child process sleep, and returns when both run. They keep the
+// write end of a FIFO open, so that the test notices their end without polling.
 func startSleep(ctx context.Context, t *testing.T, conn *nodeexec.Conn) runningShell {
 	t.Helper()
 	fifo := newFIFO(t)

@@ -14,11 +14,11 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Serve runs the commands that a client requests through in. When in ends, Serve kills the commands
-// that still run. The commands have the environment and the folder of this process.
+// Serve runs the commands that a client requests through the reader in. At the end of this input,
+// Serve kills the commands that still run. All commands get this process's environment and folder.
 //
-// Serve trusts everyone who can write to in, since they can also start this process or any other.
-// There is therefore no authentication. Serve creates a host key only because SSH needs one.
+// Serve trusts everyone who can write this input, since they can also start this process or any
+// other. There is therefore no authentication. Serve creates a host key only because SSH needs one.
 func Serve(in io.ReadCloser, out io.WriteCloser) error {
 	// Handle SIGPIPE: if out is closed, this process must still kill its commands before it ends.
 	// After signal.Ignore, the commands would ignore SIGPIPE, too.

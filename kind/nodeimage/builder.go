@@ -47,7 +47,7 @@ func (b builder) run(ctx context.Context) error {
 	})
 }
 
-// store writes containerd's image store, as a layer, to the file at path archive.
+// store writes a layer with containerd's image store to the archive file.
 func (b builder) store(ctx context.Context, built artifacts, sandbox, archive string) error {
 	required, err := command.Output(ctx, built.programs["kubeadm"], "config", "images", "list", "--kubernetes-version", KubernetesVersion)
 	if err != nil {

@@ -49,7 +49,7 @@ func openCache(ctx context.Context, dir string) (*cache, error) {
 	return c, nil
 }
 
-// temp returns the folder for unfinished work. openCache and close empty it.
+// temp returns the folder for unfinished work. openCache and cache.close remove its content.
 func (c *cache) temp() string { return filepath.Join(c.dir, tempDir) }
 
 // removeTemp removes the folder for unfinished work. It retries, because commands of a killed build
@@ -70,7 +70,7 @@ func (c *cache) has(entry string) bool {
 
 func (c *cache) path(entry string) string { return filepath.Join(c.dir, entry) }
 
-// produce calls the function build with a temporary path, and renames the result to the entry.
+// produce calls build(path) with a temporary path, and renames the result to the entry.
 func (c *cache) produce(entry string, build func(path string) error) error {
 	unfinished := filepath.Join(c.temp(), entry)
 	if err := build(unfinished); err != nil {

@@ -81,7 +81,7 @@ func (c compilation) fetch(ctx context.Context, modules string) error {
 
 // goCommand runs the go command in the compilation's module.
 func (c compilation) goCommand(ctx context.Context, modules string, args ...string) error {
-	// kind's exec cannot set the working directory of a process.
+	// Use -C, because kind's package exec cannot set the working directory of a process.
 	args = append([]string{"-C", filepath.Join(modules, c.module)}, args...)
 	_, err := command.Run(ctx, interruptible(ctx, "go", args...).SetEnv(c.environment()...))
 	return err

@@ -52,7 +52,7 @@ func TestReferences(t *testing.T) {
 			for name, want := range map[string]string{
 				"coredns":                "registry.k8s.io/coredns/coredns:v1.14.2",
 				"etcd":                   "registry.k8s.io/etcd:3.6.8-0",
-				"pause":                  "registry.k8s.io/pause:3.10", // containerd's, not kubeadm's
+				"pause":                  "registry.k8s.io/pause:3.10", // containerd's version, not kubeadm's
 				"busybox":                kindbase.HelperImage,
 				"local-path-provisioner": kindbase.LocalPathProvisionerImage,
 			} {

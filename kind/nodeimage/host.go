@@ -21,8 +21,8 @@ import (
 
 // interruptible is like exec.CommandContext, for commands that clean up after SIGINT: when ctx
 // ends, the command gets SIGINT and, if it still runs five seconds later, SIGKILL. After SIGINT,
-// `go` removes its work folder. mmdebstrap waits for its children, which get SIGINT only if Ctrl-C
-// is pressed. If mmdebstrap is killed, its temporary folder is removed with that of the cache.
+// `go` removes its work folder. mmdebstrap first waits for its children, to which only Ctrl-C sends
+// SIGINT too. If SIGKILL ends mmdebstrap, cache.close removes its temporary folder.
 func interruptible(ctx context.Context, name string, args ...string) exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
 	if local, ok := cmd.(*exec.LocalCmd); ok {
@@ -32,7 +32,7 @@ func interruptible(ctx context.Context, name string, args ...string) exec.Cmd {
 	return cmd
 }
 
-// feed runs the command, and calls write with a pipe to the command's standard input.
+// feed runs the command, and calls write(w), where w is a pipe to the command's standard input.
 func feed(ctx context.Context, cmd exec.Cmd, write func(io.Writer) error) error {
 	reader, writer := io.Pipe()
 	written := make(chan error, 1)

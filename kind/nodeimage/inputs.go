@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// recipe is the source code of this package and of the packages below it. It is an input too.
+// recipe is the source code of this package and of the packages below it: one of the inputs.
 //
 //go:embed *.go */*.go *.sh
 var recipe embed.FS

@@ -75,7 +75,7 @@ type artifacts struct {
 	trees    map[string]string
 }
 
-// artifacts returns the built parts. The function use returns the path of a part.
+// artifacts returns the built parts. use(entry) returns the path of a part.
 func (p plan) artifacts(use func(entry string) (string, error)) (artifacts, error) {
 	var failed []error
 	path := func(entry string) string {

@@ -42,7 +42,7 @@ type stamp struct {
 	format   func(version string) string
 }
 
-// compilations are in build order: the programs that the next step needs come first.
+// compilations are in build order: modules of later ones are downloaded while earlier ones compile.
 var compilations = []compilation{containerdPrograms, runcProgram, localPathProgram, kubernetesPrograms}
 
 var containerdPrograms = compilation{

@@ -128,9 +128,9 @@ func CompleteRotation(ctx context.Context, t *kind.Testbed) error {
 	})
 }
 
-// operate calls the function do, as a step, with the Shoot that the last operation left, and holds
-// the lock of the testbed. operate attaches to the testbed, so it also works in a process that has
-// not called Up. It changes nothing if the operation is not possible, see shootVerb.possible.
+// operate calls do(gardenlet, ctx, shoot) as a step, with the Shoot that the last operation left,
+// and holds the lock of the testbed. It attaches to the testbed, so it does not need bringup.Up in
+// this process. It changes nothing if the operation is not possible, see shootVerb.possible.
 func operate(ctx context.Context, t *kind.Testbed, verb shootVerb,
 	do func(*gardenlet.Gardenlet, context.Context, *gardencorev1beta1.Shoot) error,
 ) error {

@@ -76,7 +76,7 @@ func newTestbed(t *testing.T) (testbed *kind.Testbed, locks string) {
 	return kindtest.New(t, kind.Options{Root: t.TempDir(), Locks: locks}), locks
 }
 
-// holdFor takes a lock until the test ends. Its holder is process 1, because that always runs.
+// holdFor takes a lock until the test ends. The lock file names process 1, which always runs.
 func holdFor(t *testing.T, locks, name string) {
 	t.Helper()
 	path := filepath.Join(locks, name+"-"+kind.DefaultPrefix+".lock")

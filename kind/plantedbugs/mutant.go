@@ -111,7 +111,7 @@ func (m Mutant) Overlay(root, folder string) (string, error) {
 	return overlay, file.Replace(overlay, content, 0o644)
 }
 
-// AnnotateCaches adds an annotation to the StatefulSets of caches, for the scenario inner-loop.
+// AnnotateCaches returns a change for scenario inner-loop: it annotates the StatefulSets of caches.
 func AnnotateCaches(mark string) Mutant {
 	const line = "resourcesv1alpha1.FinalizeDeletionAfter: finalizeDeletionAfter,"
 	return Mutant{
@@ -119,7 +119,7 @@ func AnnotateCaches(mark string) Mutant {
 	}
 }
 
-// AnswerMark makes the debug server of caches serve /<mark>, for the scenario inner-loop.
+// AnswerMark returns a change for scenario inner-loop: the debug server of caches serves /<mark>.
 func AnswerMark(mark string) Mutant {
 	const line = `mux.Handle("/debug/", http.DefaultServeMux)`
 	const answer = `; mux.HandleFunc("/%[1]s", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("%[1]s")) })`

@@ -22,9 +22,9 @@ import (
 const scenariosPackage = "./e2e"
 
 // Prove checks that the scenarios detect the planted bugs. It first runs all their scenarios
-// without a planted bug: they must pass. Then it plants each bug, runs scenarios that must fail,
-// and restores the build without bugs. It creates the testbed if it does not exist, and keeps it.
-// The output and artifacts of each run are in Folder.
+// without a planted bug: they must pass. Then it plants each bug, runs its scenarios, which must
+// fail, and restores the build without bugs. It creates the testbed if it does not exist, and keeps
+// it. The output and artifacts of each run are in Folder.
 //
 // If Prove stops early, it returns the findings so far and an error with the reason. Report.Err
 // names the bugs that were not caught. With another prefix than kind.DefaultPrefix, the report is

@@ -18,8 +18,8 @@ import (
 // Ctrl-C signals the foreground group, and a second signal would kill the scenarios during their
 // clean-up.
 func TestInterruptOnce(t *testing.T) {
-	// A shell cannot trap a signal that it inherited as ignored, and a script starts background jobs,
-	// such as this test, with SIGINT ignored. After Notify, the children inherit the default action.
+	// A shell cannot trap a signal that it inherited as ignored. A script may run this test in the
+	// background, with SIGINT ignored. After Notify, the children inherit the default action.
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt)
 	defer signal.Stop(signals)

@@ -33,8 +33,8 @@ const (
 
 // runScenarios runs the scenarios of the bug, moves the results to a folder with the bug's name,
 // and returns the outcomes. It keeps the testbed. planted names the bug to build into the images,
-// or is "". Earlier results may belong to another run: only the program of the scenarios removes
-// them, when it holds the lock.
+// or is "". It does not remove earlier results, which may belong to another run: the program of the
+// scenarios removes them when it holds the lock.
 func runScenarios(
 	ctx context.Context, t *kind.Testbed, timeout time.Duration, program string, bug Mutant, planted string,
 ) ([]Outcome, error) {
@@ -128,7 +128,7 @@ func (e *environmentError) Unwrap() error { return e.error }
 func (*environmentError) EnvironmentError() {}
 
 // RunScenarios builds the scenarios and runs the named ones. Without names it runs the fast lane.
-// If list is set, it only lists all scenarios. The error wraps an *exec.ExitError with the
+// If list is set, it lists all scenarios and runs none. The error wraps an *exec.ExitError with the
 // program's exit code.
 func RunScenarios(ctx context.Context, t *kind.Testbed, names []string, list bool, out, prose io.Writer) error {
 	if t.Prefix != kind.DefaultPrefix {

@@ -105,7 +105,7 @@ const (
 	// leastFree is the free space below which a file system counts as full. A full disk causes
 	// misleading errors: for example, a cluster does not become ready because etcd cannot write.
 	leastFree    = 32 << 20
-	fullInterval = time.Second // short compared with the time it takes to fill leastFree
+	fullInterval = time.Second // between two checks of AwaitFull
 )
 
 // Full is the error of a full file system. It is an environment error (exit code 3).

@@ -15,9 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// markVariable is the environment variable that children of testbed commands inherit. A killed Up
-// cannot end its children (for example mmdebstrap), so Down finds them by this variable. The Docker
-// Engine is started without it, since other testbeds may use the engine.
+// markVariable is the environment variable that children of testbed commands inherit. A killed
+// command cannot end its children (for example mmdebstrap), so `testbed down` finds them by this
+// variable. The Docker Engine is started without it, since other testbeds may use the engine.
 const markVariable = "REGISTRY_CACHE_TESTBED"
 
 // killTimeout is the time from SIGTERM to SIGKILL, and from SIGKILL until EndMarked gives up.
@@ -27,8 +27,8 @@ const killTimeout = 5 * time.Second
 // process, since procfs shows the environment that a process was started with.
 func Mark(prefix string) error { return os.Setenv(markVariable, prefix) }
 
-// Unmarked returns the environment without the mark, for a child that ends with its parent, so that
-// Down need not end it.
+// Unmarked returns the environment without the mark. It is for a child that ends with its parent:
+// `testbed down` does not end such a child.
 func Unmarked(environ []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(entry string) bool {
 		return strings.HasPrefix(entry, markVariable+"=")

@@ -186,8 +186,8 @@ func AtOnce(ctx context.Context, parts ...func(context.Context) error) error {
 	return ForEach(ctx, parts, func(ctx context.Context, part func(context.Context) error) error { return part(ctx) })
 }
 
-// ForEach runs the function part for all items concurrently. The first error cancels the others and
-// is returned.
+// ForEach calls part(ctx, item) for all items concurrently. The first error cancels the other calls
+// and is returned.
 func ForEach[T any](ctx context.Context, items []T, part func(context.Context, T) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, item := range items {

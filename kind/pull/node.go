@@ -159,7 +159,7 @@ func runScript(ctx context.Context, node Node, timeout time.Duration, script str
 	defer cancel()
 	out, err := node.Script(ctx, script, args...)
 	if err != nil && ctx.Err() != nil {
-		err = context.Cause(ctx) // err contains the whole script
+		err = context.Cause(ctx) // the error of Script contains the whole script
 	}
 	return out, err
 }

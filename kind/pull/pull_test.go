@@ -50,8 +50,8 @@ func TestDescribePushed(t *testing.T) {
 	}
 }
 
-// TestAddressesFor checks that an unmanaged Service with the extension's label and annotation may
-// have no ports, like a Service of type ExternalName.
+// TestAddressesFor checks that a Service without ports is skipped. A Service that the extension did
+// not create, for example of type ExternalName, may have the extension's annotation but no ports.
 func TestAddressesFor(t *testing.T) {
 	const host = "alpha.upstream.test"
 	service := func(upstream string, ports ...corev1.ServicePort) corev1.Service {

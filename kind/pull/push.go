@@ -146,7 +146,7 @@ func Push(ctx context.Context, t *kind.Testbed, options PushOptions) (*Pushed, e
 	return pushed, err
 }
 
-// withImage builds the image and passes it to use. Its base layers are read from the upstream.
+// withImage builds the image and calls use(image). It reads the base image from the upstream.
 func withImage(ctx context.Context, t *kind.Testbed, registry *upstream.Registry, target *Target, use func(v1.Image) error) error {
 	if target.BaseRepository != "" {
 		return registry.Describe(ctx, target.BaseRepository, target.BaseIdentifier, func(_ *v1.Descriptor, base v1.Image) error {

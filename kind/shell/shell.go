@@ -117,7 +117,7 @@ func (*UnknownNodeError) UsageError() {}
 
 // Argv returns the command that opens a shell on a node of either cluster. Without a terminal, bash
 // reads its standard input. The node's name may omit the prefix of the testbed or shoot: worker2.
-// Argv returns an *UnknownNodeError for an unknown name, and ErrDown if there is no testbed.
+// Argv returns an *UnknownNodeError for an unknown name, and kind.ErrDown if there is no testbed.
 func Argv(ctx context.Context, t *kind.Testbed, node string, terminal bool) ([]string, error) {
 	name, err := nodeName(ctx, t, node)
 	if err != nil {

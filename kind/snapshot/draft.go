@@ -34,8 +34,8 @@ func (s Store) CheckNew(name string) error {
 	return nil
 }
 
-// Begin creates an empty draft and removes the drafts of killed processes. For an invalid name it
-// returns the error of CheckNew.
+// Begin creates an empty draft and removes the drafts of killed processes. It returns the errors of
+// CheckNew.
 func (s Store) Begin(name string) (*Draft, error) {
 	if err := s.CheckNew(name); err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func (s Store) Begin(name string) (*Draft, error) {
 	return &Draft{store: s, folder: folder, snapshot: Snapshot{Version: version, Name: name, Created: created}}, nil
 }
 
-// Add stores the output of write as the archive of a volume, and records its size and SHA-256.
+// Add stores what write(w) prints as the archive of a volume, and records its size and SHA-256.
 func (d *Draft) Add(volume Volume, write func(io.Writer) error) error {
 	archive, err := os.OpenFile(filepath.Join(d.folder, volume.archive()), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -83,7 +83,7 @@ func (d *Draft) Commit() (*Snapshot, error) {
 		return nil, err
 	}
 	folder := filepath.Join(string(d.store), d.snapshot.Name)
-	_ = os.RemoveAll(folder) // may be partly deleted; Begin has checked that it is not a snapshot
+	_ = os.RemoveAll(folder) // left by a killed Delete: Begin has checked that it is not a snapshot
 	if err := os.Rename(d.folder, folder); err != nil {
 		return nil, fmt.Errorf("snapshot %s: %w", d.snapshot.Name, err)
 	}

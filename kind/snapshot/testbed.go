@@ -28,12 +28,12 @@ func PlanDelete(t *kind.Testbed, name string) ([]string, error) {
 // timeout bounds Save and Restore: volumes may hold gigabytes.
 const timeout = 15 * time.Minute
 
-// storeOf returns the store next to the state of the testbed, so that snapshots survive Down.
+// storeOf returns the store next to the state of the testbed, so `testbed down` keeps snapshots.
 func storeOf(t *kind.Testbed) Store {
 	return Store(string(t.State) + ".snapshots")
 }
 
-// List returns the snapshots of this testbed, oldest first. Down does not delete them.
+// List returns the snapshots of this testbed, oldest first. `testbed down` does not delete them.
 func List(t *kind.Testbed) ([]Snapshot, error) { return storeOf(t).List() }
 
 // Delete deletes a snapshot. It returns an *UnknownError for an unknown name.

@@ -105,8 +105,8 @@ func nodeOfVolume(volume corev1.PersistentVolume) string {
 	return ""
 }
 
-// replacePod deletes the pod of a cache and waits until the new pod is ready. The kubelet would
-// also restart the killed processes, but with a back-off that grows each time.
+// replacePod deletes the pod of a cache, whose processes node.sh has killed, and waits until the
+// new pod is ready. The kubelet would restart the processes with a back-off that grows each time.
 func replacePod(ctx context.Context, t *kind.Testbed, name string) error {
 	api, err := client.New(t.Shoot.RESTConfig(), client.Options{})
 	if err != nil {

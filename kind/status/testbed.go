@@ -25,7 +25,7 @@ type Testbed struct {
 	Prefix string `json:"prefix"`
 	// Owner is the directory of the checkout that owns the testbed, if it is not this one.
 	Owner string `json:"owner,omitempty"`
-	// PlantedBug names the bug in the running binaries, see kind.Testbed.Plant.
+	// PlantedBug names the bug in the running binaries, see kind.Testbed.PlantedBug.
 	PlantedBug string    `json:"plantedBug,omitempty"`
 	Clusters   []Cluster `json:"clusters"`
 	Caches     []Cache   `json:"caches"`

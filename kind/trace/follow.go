@@ -18,7 +18,7 @@ import (
 
 const (
 	orderDelay    = 700 * time.Millisecond // how long lines may take to arrive; Order.Delay
-	flushInterval = 200 * time.Millisecond // between two calls of take for events that are old enough
+	flushInterval = 200 * time.Millisecond // between two calls of Order.Due
 	// silenceTimeout limits the wait for a running pull without events. containerd ends a pull
 	// without progress after five minutes (image_pull_progress_timeout).
 	silenceTimeout = 6 * time.Minute
@@ -101,7 +101,7 @@ func (w *tracer) run(ctx context.Context, options Options) error {
 	return w.follow(ctx, cut, options.Follow)
 }
 
-// follow calls take with new events until ctx ends or, unless forever is set, no pull is running.
+// follow calls take(event) for new events until ctx ends or, unless forever is set, no pull runs.
 func (w *tracer) follow(ctx context.Context, since time.Time, forever bool) error {
 	following, stop := context.WithCancel(ctx)
 	defer stop()

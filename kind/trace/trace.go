@@ -27,7 +27,7 @@ type Options struct {
 	Follow bool
 }
 
-// Run calls take with each event of pulls of an image, including the requests of nodes and caches.
+// Run calls take(event) for each event of pulls of an image, such as a request of a node or cache.
 // First come the events of ended pulls, then the events of running pulls as they happen. Run only
 // reads logs and starts no pull. It attaches to the testbed if needed.
 //

@@ -41,8 +41,8 @@ func (l launch) container(ports ...uint16) testcontainers.ContainerRequest {
 }
 
 // wait waits until the container answers on its port on localhost, in place of testcontainers-go's
-// HTTP strategy. If this process runs in a container (for example, if /.dockerenv exists), that
-// strategy asks the gateway of the bridge (core.DefaultGatewayIP), where no port is published.
+// HTTP strategy. If this process seems to run in a container (/.dockerenv exists), that strategy
+// asks the gateway of the bridge (core.DefaultGatewayIP), where no port is published.
 func (a answer) wait(ctx context.Context, target wait.StrategyTarget) error {
 	port, err := target.MappedPort(ctx, tcp(a.port))
 	if err != nil {

@@ -105,7 +105,7 @@ func (i *instance) Remove(ctx context.Context) error {
 	return nil
 }
 
-// instances returns a testbed's containers with the label, sorted by host. value may be empty.
+// instances returns a testbed's containers with the label, sorted by host. Value "" matches all.
 func instances(ctx context.Context, docker client.APIClient, prefix, label, value string) ([]instance, error) {
 	if value != "" {
 		label += "=" + value
@@ -135,7 +135,7 @@ func fromSummary(docker client.APIClient, summary container.Summary) instance {
 		}
 	}
 	if summary.NetworkSettings != nil {
-		for _, network := range summary.NetworkSettings.Networks { // one, see launch
+		for _, network := range summary.NetworkSettings.Networks { // one, see restrict
 			for _, address := range []netip.Addr{network.IPAddress, network.GlobalIPv6Address} {
 				if address.IsValid() {
 					found.addresses = append(found.addresses, address)

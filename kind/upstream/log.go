@@ -24,7 +24,7 @@ type follower struct {
 }
 
 // Log returns the access log since the container was created. It contains every request that
-// arrived before the call. Log waits up to 30 s for running requests to end.
+// arrived before the call, unless a fault holds it. Log waits up to 30 s for requests to end.
 //
 // The engine delays output, and a client can have a whole response before the server records the
 // request. Log therefore sends a request to SettlePath and reads until the record of that request.

@@ -81,8 +81,8 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
-// TestFingerprintHasNoCredentials: the fingerprint is in a label, which everybody can read and use
-// to test passwords.
+// TestFingerprintHasNoCredentials: everybody can read the label with the fingerprint. A fingerprint
+// that depends on the password could be used to test guesses.
 func TestFingerprintHasNoCredentials(t *testing.T) {
 	one, other := options(t), options(t)
 	other.CA = one.CA

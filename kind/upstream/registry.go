@@ -96,7 +96,7 @@ func (r *Registry) Push(ctx context.Context, repository, tag string, img v1.Imag
 }
 
 func (r *Registry) access(ctx context.Context) []remote.Option {
-	// Without a user agent, go-containerregistry's first request looks like that of any client.
+	// Without a user agent, go-containerregistry's first request would count as one of a cache.
 	options := []remote.Option{remote.WithContext(ctx), remote.WithUserAgent(userAgent)}
 	if c := r.credentials; c != nil {
 		options = append(options, remote.WithAuth(&authn.Basic{Username: string(c.Username), Password: string(c.Password)}))
@@ -168,10 +168,10 @@ func (r *Registries) Hosts() []string {
 	return slices.Sorted(maps.Keys(r.byHost))
 }
 
-// Describe looks up an image by tag or digest and calls the function read with it. From an index it
-// selects the Linux image for this machine's architecture, which the nodes use. The image fetches
-// its content lazily, so use it only inside that function. All requests together may take 10 s. The
-// access log records them with accesslog.AskerHarness.
+// Describe looks up an image by tag or digest and calls read(index, img). From an index it selects
+// the Linux image for this machine's architecture, which the nodes use. The image fetches its
+// content lazily, so use it only inside read. All requests together may take 10 s. The access log
+// records them with accesslog.AskerHarness.
 func (r *Registry) Describe(ctx context.Context, repository, identifier string, read Reader) error {
 	return r.describe(ctx, repository, identifier, runtime.GOARCH, read)
 }

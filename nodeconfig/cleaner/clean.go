@@ -14,7 +14,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// restartTimeout limits the restart of the unit, which does not use Clean's context.
+// restartTimeout limits the restart of the unit. The restart does not use Clean's context.
 const restartTimeout = 30 * time.Second
 
 // Request describes what to remove from the node.

@@ -29,8 +29,8 @@ import (
 
 const namespace = "shoot--local--local"
 
-// fakeManager implements what New needs of a manager. The client cached has no Extensions, like a
-// manager's cache that is outdated.
+// fakeManager implements what New needs of a manager. The field cached is a client that finds no
+// Extensions, like a manager's cache that is outdated.
 type fakeManager struct {
 	manager.Manager
 	cached, live client.Client

@@ -61,7 +61,7 @@ func targets(shoot *gardencorev1beta1.Shoot, names []string) map[string]autoscal
 func referencedNames(shoot *gardencorev1beta1.Shoot) []string {
 	config, err := v1alpha3.DecodeConfig(providerConfig(shoot))
 	if err != nil {
-		return nil // Check rejects it, or it is unchanged
+		return nil // Check rejects this config if the update has changed it
 	}
 	var names []string
 	for _, reference := range v1alpha3.References(config) {

@@ -125,7 +125,7 @@ func checkReferences(
 	bundles := map[string][]byte{}
 	for _, reference := range v1alpha3.References(config) {
 		if reference.Name == "" {
-			continue // Validate reports it
+			continue // v1alpha3.Validate rejects an empty name
 		}
 		secret, invalid := checkReference(ctx, shoot, reference, secrets)
 		errs = append(errs, prefixPaths(path, invalid)...)

@@ -79,7 +79,7 @@ func writePlan(cmd *cobra.Command, lines []string) error {
 	})
 }
 
-// withJSON adds the flags --json and --output json to cmd. With either, answer prints JSON.
+// withJSON adds the flags --json and --output json to cmd. With either, answer() prints JSON.
 func withJSON(cmd *cobra.Command, usage string) *cobra.Command {
 	var asJSON bool
 	cmd.Flags().BoolVar(&asJSON, "json", false, usage)

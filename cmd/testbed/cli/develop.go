@@ -42,7 +42,7 @@ func newImageCommand(options *kind.Options) *cobra.Command {
 }
 
 func newExtensionCommand(options *kind.Options) *cobra.Command {
-	return group(&cobra.Command{Use: "extension", Short: "Install the extension in the seed, for the inner loop"},
+	return group(&cobra.Command{Use: "extension", Short: "Run a step of make dev: render the extension for the seed, or wait for its rollout"},
 		&cobra.Command{
 			Use:   "render",
 			Short: "Render a ControllerDeployment from standard input as gardenlet does in the seed",
@@ -100,6 +100,6 @@ command.`,
 			return errors.Join(err, failed)
 		}),
 	}, "print JSON: node, pod, process and address")
-	cmd.Flags().Uint16Var(&port, "port", develop.DefaultDebugPort, "port of the node on which Delve listens")
+	cmd.Flags().Uint16Var(&port, "port", develop.DefaultDebugPort, "port on which Delve listens on the node")
 	return cmd
 }

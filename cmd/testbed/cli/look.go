@@ -59,8 +59,8 @@ func newTraceCommand(options *kind.Options) *cobra.Command {
 		Use:   "trace IMAGE",
 		Short: "Print the requests between nodes, caches and upstreams during the pulls of an image",
 		Long: `Print the requests of nodes to caches and upstreams, and of caches to upstreams, during the pulls of
-an image, with status, bytes and seconds, and the requests that a node abandoned. This starts no
-pull: it reads the logs of containerd, caches and upstreams.
+an image, with status, bytes and seconds, and the requests that a node abandoned. The command
+starts no pull: it reads the logs of containerd, caches and upstreams.
 
 trace prints past pulls (--since), then running pulls live until they end, or with -f until Ctrl-C.
 Logs do not show for which node a cache asked the upstream.`,
@@ -87,7 +87,7 @@ Logs do not show for which node a cache asked the upstream.`,
 		}),
 	}, "print one JSON object per line")
 	cmd.Flags().BoolVarP(&wanted.Follow, "follow", "f", false, "wait for further pulls, until Ctrl-C")
-	cmd.Flags().DurationVar(&wanted.Since, "since", 10*time.Minute, "also print pulls that ended at most this `duration` ago")
+	cmd.Flags().DurationVar(&wanted.Since, "since", 10*time.Minute, "print past pulls that ended at most this `duration` ago")
 	return cmd
 }
 

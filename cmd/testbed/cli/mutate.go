@@ -18,8 +18,8 @@ func newMutateCommand(options *kind.Options) *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "mutate",
 		Short: "Plant a bug in the extension, or prove that the scenarios notice each bug",
-		Long: `Install a build of the extension with one changed line. The source files do not change. The command
-prove plants one bug after another, and runs the scenarios that must fail.`,
+		Long: `Install a build of the extension with one changed line. The source files do not change.
+The subcommand "prove" plants one bug after another, and runs the scenarios that must fail.`,
 	},
 		withJSON(&cobra.Command{
 			Use:   "list",
@@ -31,14 +31,14 @@ prove plants one bug after another, and runs the scenarios that must fail.`,
 		}, "print JSON, with the line of each bug and its replacement"),
 		withDryRun(&cobra.Command{
 			Use:       "plant NAME",
-			Short:     "Update a running testbed to a build with this bug",
+			Short:     "Update a running testbed to a build of the extension with the named bug",
 			Args:      program.Args(cobra.ExactArgs(1)),
 			ValidArgs: mutantNames(),
 			RunE:      onTestbed(options, plant),
 		}, options, planPlant),
 		withDryRun(&cobra.Command{
 			Use:   "clear",
-			Short: "Update a running testbed to a build without a planted bug",
+			Short: "Update a running testbed to a build of the extension without a planted bug",
 			Args:  program.Args(cobra.NoArgs),
 			RunE:  onTestbed(options, plant),
 		}, options, planPlant),
@@ -46,7 +46,7 @@ prove plants one bug after another, and runs the scenarios that must fail.`,
 	)
 }
 
-// plant updates a running testbed to a build with the bug in args or, without args, with none.
+// plant updates a running testbed to a build with the bug in args. Empty args mean no bug.
 func plant(cmd *cobra.Command, testbed *kind.Testbed, args []string) error {
 	if err := plantedbugs.Plant(testbed, strings.Join(args, "")); err != nil {
 		return program.Usage(err)
@@ -66,7 +66,7 @@ func newMutateProveCommand(options *kind.Options) *cobra.Command {
 	var bugs []plantedbugs.Mutant
 	return withDryRun(withJSON(&cobra.Command{
 		Use:   "prove [NAME...]",
-		Short: "Plant each bug, run the scenarios that must fail, and print which did",
+		Short: "Plant each bug, run the scenarios that must fail, and print which failed",
 		Long: `Plant the named bugs, or all, one after another. For each bug, run the scenarios that must fail.
 At the end, install the build without bugs. The testbed is created if it does not run, and kept. The
 exit code is 1 if a scenario passed, or failed for another reason than the bug.`,
@@ -89,7 +89,7 @@ exit code is 1 if a scenario passed, or failed for another reason than the bug.`
 			fmt.Fprintf(cmd.ErrOrStderr(), "Output and artifacts of each run: %s\n", plantedbugs.Folder(testbed))
 			return errors.Join(err, answer(cmd, report, report.Write), report.Err())
 		}),
-	}, "print JSON, with the reasons in full length"), options, func(*cobra.Command, *kind.Testbed, []string) ([]string, error) {
+	}, "print JSON, with the complete reason why each scenario failed"), options, func(*cobra.Command, *kind.Testbed, []string) ([]string, error) {
 		return plantedbugs.Plan(bugs), nil
 	})
 }

@@ -30,8 +30,8 @@ func newPushCommand(options *kind.Options) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&push.Upstream, "upstream", "alpha", "the upstream: its host name, or the first label of that name")
 	flags.StringVar(&push.Name, "name", "", "repository and tag, for example shop/web:v1 (default a random repository)")
-	flags.StringVar(&push.Base, "base", "", "an image of the same upstream; the new image includes its layers")
-	flags.IntVar(&push.Layers, "layers", 2, "number of layers with random content, in addition to the layer with the program")
+	flags.StringVar(&push.Base, "base", "", "an existing image of the upstream, whose layers the new image includes")
+	flags.IntVar(&push.Layers, "layers", 2, "number of layers with random content; without --base, one more layer contains a program")
 	flags.StringVar(&push.Size, "size", "2Mi", "size of each random layer")
 	completeFlag(cmd, "upstream", options, upstreamNames)
 	return cmd
@@ -45,11 +45,12 @@ func newPullCommand(options *kind.Options) *cobra.Command {
 		Long: `Pull an image of an upstream with the container runtime of workers. For the manifest, the config
 and each layer, it prints who served this part:
 
-  cache hit   a cache, from its store, without a request to the upstream
-  cache miss  a cache, after it fetched the part from the upstream
-  upstream    the upstream itself; if the node has a mirror, containerd fell back to the upstream
+  cache hit   a cache served the part from its store, without a request to the upstream
+  cache miss  a cache fetched the part from the upstream, and served it
+  upstream    the upstream served the part; this is a fallback if the node has a mirror
   node        not downloaded: the node already had this part
   missing     not downloaded: the pull failed
+  unknown     downloaded, but the evidence does not show from where
 
 It compares the upstream's access log and the content of the node before and after the pull. The
 exit code is 1 if a pull fails.`,

@@ -93,11 +93,11 @@ workers, the default upstreams and the default prefix. The exit code is 1 if a v
 			return errors.Join(append(failed, restore(cmd.Context()))...)
 		},
 	}, "print JSON, one object for each bug")
-	cmd.Flags().BoolVar(&list, "list", false, "print the number, name and title of each bug, and run none")
+	cmd.Flags().BoolVar(&list, "list", false, "print the number, name and title of each bug, and reproduce none")
 	cmd.MarkFlagsMutuallyExclusive("list", "json")
 	cmd.MarkFlagsMutuallyExclusive("list", "output")
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "also print the output of the commands")
-	cmd.Flags().StringVar(&record, "record", "", "write the results to this `file`; docs/field-bugs.md is generated from it")
+	cmd.Flags().StringVar(&record, "record", "", "write the results to this `file`; make field-bugs reads _artifacts/field-bugs.json")
 	return withDryRun(cmd, options, func(*cobra.Command, *kind.Testbed, []string) ([]string, error) { return planBugs(bugs) })
 }
 

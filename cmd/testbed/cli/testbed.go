@@ -170,7 +170,7 @@ func newDoctorCommand(options *kind.Options) *cobra.Command {
 }
 
 // version can be set with -ldflags "-X <this package>.version=v1.2.3". The default is the version
-// of the main module in the build info. Builds of this repository have no VCS stamp.
+// of the main module in the build info: (devel) in builds by the Makefile, which have no VCS stamp.
 var version string
 
 func newVersionCommand() *cobra.Command {

@@ -60,7 +60,7 @@ func deploymentIn(t testing.TB, file string) *appsv1.Deployment {
 
 var flagInTemplate = regexp.MustCompile(`(?m)^ +- --([a-z-]+)`)
 
-// Flags returns all names of flags in the args of a chart template. The test fails if it has none.
+// Flags returns the flag names in the args of a chart template. The test fails if there are none.
 func Flags(t testing.TB, template string) []string {
 	t.Helper()
 	content, err := os.ReadFile(template)

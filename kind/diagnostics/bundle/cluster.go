@@ -177,9 +177,8 @@ func WithoutPort(address string) string {
 	return address
 }
 
-// Addresses returns the source addresses of a node's requests: the node's addresses, and for
-// requests to its own pods the address of its pod bridge. The bridge has the first address of the
-// pod CIDR.
+// Addresses returns the source addresses of a node's requests: the node's addresses and, for
+// requests to its own pods, the first address of the pod CIDR.
 func Addresses(node corev1.Node) (all []string) {
 	for _, own := range node.Status.Addresses {
 		all = append(all, own.Address)

@@ -40,7 +40,7 @@ type Node struct {
 	MirrorsKnown bool
 	// Config is nil if the configuration of containerd is unknown.
 	Config *Config
-	// Registries are the script's arguments in the file ScriptUnit; nil without that file.
+	// Registries are the registries in the unit file ScriptUnit; nil without that file.
 	Registries []nodeconfig.Registry
 	// Probes are the results for the hosts in the hosts.toml files.
 	Probes []Probe
@@ -85,7 +85,7 @@ func (n Node) Mirror(upstream string) (hostsfile.Mirror, bool) {
 	return find(n.Mirrors, func(m hostsfile.Mirror) bool { return m.Upstream == upstream })
 }
 
-// Registry returns the script's argument for an upstream.
+// Registry returns the entry of Registries for an upstream.
 func (n Node) Registry(upstream string) (nodeconfig.Registry, bool) {
 	return find(n.Registries, func(r nodeconfig.Registry) bool { return r.Upstream == upstream })
 }

@@ -103,8 +103,8 @@ func stale(b *bundle.Bundle, mirror hostsfile.Mirror, file, name string) []Findi
 	return nil
 }
 
-// content reports a managed hosts.toml that differs from what the script would now write, and a
-// unit whose endpoint differs from that in the Extension's status.
+// content reports a managed hosts.toml that differs from what the node's unit would now write, and
+// a unit whose endpoint differs from that in the Extension's status.
 func content(b *bundle.Bundle, node bundle.Node, mirror hostsfile.Mirror, file, name string) []Finding {
 	registry, found := node.Registry(mirror.Upstream)
 	if !found {

@@ -68,8 +68,8 @@ func End(id string) []string { return []string{"end", id} }
 // Join returns the arguments with which Script restores gardener-node-agent after a machine loss.
 func Join(id string) []string { return []string{"join", id} }
 
-// List returns the arguments with which Script lists active faults for Parse and removes inactive
-// ones. No other process may change faults at the same time.
+// List returns the arguments that make Script list the active faults, and end inactive ones. Parse
+// reads its output. No other process may change faults at the same time.
 func List() []string { return []string{"list"} }
 
 // Look returns the arguments that make Script list the active faults, without changing anything.

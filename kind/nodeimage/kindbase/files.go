@@ -44,7 +44,7 @@ func Files(kindDir, kubernetesVersion string) (entries []filetree.Entry, sandbox
 	return append(files, filetree.Text("/kind/version", kubernetesVersion), filetree.Text(containerdConfigFile, config)), sandboxImage, nil
 }
 
-// settings are the files and folders from other RUN lines of the Dockerfile, and the testbed's own.
+// settings are files and folders that RUN lines of the Dockerfile create, and the testbed's own.
 var settings = []filetree.Entry{
 	// Go's garbage collector runs less often in containerd, the kubelet and gardener-node-agent,
 	// because the testbed has more spare memory than spare CPU time.
@@ -120,12 +120,12 @@ func wantedBy(unit string) []string {
 
 // statsPeriod is the interval of containerd's statistics, which nothing in the testbed reads. The
 // defaults are 10 s for images, and 1 s for containers, which takes a tenth of an idle testbed's
-// CPU time. Both settings have the same name, in seconds for images and as a text for containers.
+// CPU time. Both settings are named stats_collect_period: seconds for images, text for containers.
 const statsPeriod = time.Hour
 
-// containerdConfig adds settings to the containerd configuration (version 2) of kind's base image,
-// and returns the sandbox image in it. config_path is the only folder in which containerd looks for
-// a registry's hosts.toml.
+// containerdConfig adds settings to the containerd configuration (version 2) of kind's base image:
+// statsPeriod, and config_path, the folder in which containerd looks for a registry's hosts.toml.
+// It also returns the sandbox image in the configuration.
 func containerdConfig(base string) (config, sandboxImage string, err error) {
 	var parsed map[string]any
 	if err := toml.Unmarshal([]byte(base), &parsed); err != nil {

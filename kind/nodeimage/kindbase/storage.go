@@ -103,7 +103,7 @@ func adaptProvisioner(deployment map[string]any) error {
 	if err != nil || len(containers) != 1 {
 		return errors.Join(err, fmt.Errorf("want one container, got %d", len(containers)))
 	}
-	container, ok := containers[0].(map[string]any) // a part of the Deployment
+	container, ok := containers[0].(map[string]any) // not a copy: changes apply to the Deployment
 	if !ok {
 		return errors.New("the container is not an object")
 	}

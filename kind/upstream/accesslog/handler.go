@@ -13,10 +13,10 @@ import (
 	"github.com/felixge/httpsnoop"
 )
 
-// SettlePath is a path that the Log answers itself, when all requests that arrived earlier have
-// ended and were recorded. Then the Log records this request too. A reader requests the path with a
-// unique query. When the reader finds the record of that request, it has read all records of
-// earlier requests.
+// SettlePath is a path that the Log answers itself, when all earlier requests, except held ones
+// (see Hold), have ended and were recorded. Then the Log records this request too. A reader of the
+// log requests the path with a unique query. When the reader finds the record of that request, it
+// has read all records of earlier requests.
 const SettlePath = "/-/settle"
 
 // Log records the requests to a registry.

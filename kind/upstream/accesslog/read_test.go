@@ -33,8 +33,8 @@ func TestReadUntil(t *testing.T) {
 	}
 }
 
-// TestReaderGoesOn: the next call returns the earlier and the new records, and a caller's changes
-// to the result have no effect.
+// TestReaderGoesOn: each call of Until returns the earlier and the new records, and a caller's
+// changes to the result have no effect.
 func TestReaderGoesOn(t *testing.T) {
 	const one, settle = `{"path":"/v2/","kind":"base"}` + "\n", `{"path":"/-/settle","query":"m1"}` + "\n"
 	r := NewReader(strings.NewReader(one + settle + one + one + strings.ReplaceAll(settle, "m1", "m2")))

@@ -45,7 +45,7 @@ func EncodeCredentials(all ...Credentials) ([]byte, error) {
 	return json.Marshal(all)
 }
 
-// ReplaceCredentials atomically replaces the credentials file at path with what it reads from in.
+// ReplaceCredentials reads a credentials file, and atomically replaces the file at path with it.
 // Requests that the registry has already admitted continue.
 func ReplaceCredentials(path string, in io.Reader) error {
 	content, err := io.ReadAll(io.LimitReader(in, 1<<20))

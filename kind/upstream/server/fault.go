@@ -19,7 +19,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// ReplaceFaults atomically replaces the faults file at path. in has the output of spec.Encode.
+// ReplaceFaults reads the output of spec.Encode, and atomically replaces the faults file at path.
 func ReplaceFaults(path string, in io.Reader) error {
 	content, err := io.ReadAll(io.LimitReader(in, 1<<20))
 	if err != nil {
@@ -163,8 +163,8 @@ func (d injection) wait(ctx context.Context) bool {
 	return d.waitUntil(ctx, over)
 }
 
-// waitUntil is like wait, but the delay ends when the channel over delivers or is closed. If over
-// is nil, waitUntil waits until the fault or ctx ends.
+// waitUntil is like wait, but the delay ends when the channel (over) delivers a value. If over is
+// nil, waitUntil waits until the fault or ctx ends.
 func (d injection) waitUntil(ctx context.Context, over <-chan time.Time) bool {
 	check := time.NewTicker(100 * time.Millisecond) // how soon the end of the fault is noticed
 	defer check.Stop()
