@@ -115,7 +115,7 @@ e2e-matrix: bin/e2e.test bin/testbed ## Run scenarios on testbeds that differ fr
 	@exec e2e/matrix/run
 
 .PHONY: e2e-mutants
-e2e-mutants: bin/testbed ## Plant ten bugs, one after another, and check that scenarios fail. Keep the testbed (for one bug: ARGS=cleaner-skipped)
+e2e-mutants: bin/testbed ## Plant ten bugs, one after another, and check that scenarios fail. The testbed is kept. (ARGS=cleaner-skipped plants only this bug)
 	$(note-ignored)
 	@exec ./bin/testbed mutate prove $(ARGS)
 
@@ -147,7 +147,7 @@ debug: $(DLV) bin/testbed ## Attach Delve until Ctrl-C to the extension, or to a
 ##@ Build
 
 .PHONY: build
-build: ## Build every command into bin/
+build: ## Build the programs in cmd/ into bin/
 	go build -o bin/ ./cmd/...
 
 .PHONY: generate

@@ -60,7 +60,7 @@ type Pass struct {
 	Seconds float64 `json:"seconds"`
 	// CPUSeconds is user and system time of the extension.
 	CPUSeconds float64 `json:"cpuSeconds"`
-	// Extension is the time from the first request about one shoot to the last response about it.
+	// Extension is the time from the extension's first API request about a shoot to the last response.
 	Extension Latency  `json:"extension"`
 	Seed      Requests `json:"seed"`
 	Shoot     Requests `json:"shoot"`

@@ -45,8 +45,8 @@ func (a *Actuator) Reconcile(ctx context.Context, log logr.Logger, ex *extension
 
 // cleanRemoved removes the configuration of removed upstreams from the nodes, and then from the
 // status. After that, the webhook no longer gives this configuration to nodes, and a retry does not
-// clean again. The cleaner is deleted while caches are deployed. A retry first waits for the
-// deletion.
+// clean again. cleanRemoved does not wait until the cleaner is deleted: its caller does, after it
+// has deployed the caches, and so does a retry.
 func (a *Actuator) cleanRemoved(ctx context.Context, log logr.Logger, t *target) error {
 	removed := t.before.removed(t.config)
 	if len(removed) == 0 {

@@ -20,10 +20,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// joinTimeout bounds the time from the start of a machine until gardener-node-agent has configured
-// it.
-const joinTimeout = 2 * time.Minute
-
 // join proves that a node keeps no hosts.toml for an upstream that is removed while the node joins.
 func join() rig.Scenario {
 	var joining, other *cluster.Node
@@ -53,11 +49,9 @@ func join() rig.Scenario {
 
 		rig.Prove("the machine joins with the old configuration", func(ctx context.Context, p *rig.Run) {
 			joinAgain(ctx, p, joining, old)
-			p.Await(ctx, "gardener-node-agent has written the unit on "+joining.Name(), joinTimeout,
-				func(ctx context.Context) (bool, string, error) {
-					unit, err := rig.ReadFile(ctx, joining, nodeconfig.UnitPath)
-					return strings.Contains(unit, rig.Beta+","), unit, err
-				})
+			if unit := p.File(ctx, joining, nodeconfig.UnitPath); !strings.Contains(unit, rig.Beta+",") {
+				p.Fatalf("gardener-node-agent has not written the unit on %s: %s", joining.Name(), unit)
+			}
 		}),
 
 		rig.Prove("the removal finishes", func(ctx context.Context, p *rig.Run) {
@@ -110,7 +104,12 @@ func joinAgain(ctx context.Context, p *rig.Run, worker *cluster.Node, old *corev
 		Binary: gardenlet.NodeAgentBinary, Kubeconfig: gardenlet.ShootKubeconfig, SecretName: old.Labels[secretNameLabel],
 		KubernetesVersion: strings.TrimPrefix(old.Status.NodeInfo.KubeletVersion, "v"),
 	}
-	p.Check(worker.StartMachine(ctx, func(ctx context.Context) error { return agent.Configure(ctx, worker) }))
+	p.Check(worker.StartMachine(ctx, func(ctx context.Context) error {
+		if _, err := worker.Exec(ctx, "systemctl", "is-active", "--quiet", "kubelet.service"); err == nil {
+			return fmt.Errorf("the kubelet of %s runs already", worker.Name())
+		}
+		return agent.Configure(ctx, worker)
+	}))
 	node := &corev1.Node{}
 	p.Check(p.Session.Shoot.Get(ctx, client.ObjectKey{Name: worker.Name()}, node))
 	patch := client.MergeFrom(node.DeepCopy())

@@ -57,7 +57,7 @@ func Send(
 	if err != nil {
 		return Answers{}, fmt.Errorf("reading the CA bundle of the webhook: %w", err)
 	}
-	defer utilnet.CloseIdleConnectionsFor(client.Transport) // client-go hides CloseIdleConnections
+	defer utilnet.CloseIdleConnectionsFor(client.Transport) // client-go v0.36 wraps the transport without this method
 	bodies := make([][]byte, requests)
 	for i := range bodies {
 		one, err := review(i)

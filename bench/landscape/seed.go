@@ -56,7 +56,7 @@ func Prepare(ctx context.Context, seed client.Client) (arguments []string, err e
 		}
 	}
 	if len(deployment.Spec.Template.Spec.Containers) == 0 {
-		return nil, errors.New("the chart has no Deployment with a container")
+		return nil, fmt.Errorf("chart %s has no Deployment with a container: check the folder charts", ExtensionName)
 	}
 	return deployment.Spec.Template.Spec.Containers[0].Args, nil
 }

@@ -16,8 +16,8 @@ func moveTo(namespace, documents string) string {
 	return strings.ReplaceAll(documents, "garden-dev", namespace)
 }
 
-// TestValidateFindsTheOldShootWithoutANamespace: kubectl prints the namespace, but files under
-// version control often have none.
+// TestValidateFindsTheOldShootWithoutANamespace: two Shoots of one name match even if only one of
+// them names its namespace: kubectl prints it, but files under version control often have none.
 func TestValidateFindsTheOldShootWithoutANamespace(t *testing.T) {
 	small, large := shootNamed("a", `[{upstream: a.test, volume: {size: 5Gi}}]`), shootNamed("a", `[{upstream: a.test, volume: {size: 20Gi}}]`)
 	const shrinks = "spec.extensions[1].providerConfig.caches[0].volume.size: "

@@ -41,7 +41,7 @@ func TestNotReadySince(t *testing.T) {
 	}
 }
 
-// TestReported: the status of an earlier task does not count.
+// TestReported: a status that describes an earlier generation of the DaemonSet does not count.
 func TestReported(t *testing.T) {
 	for name, test := range map[string]struct {
 		generation int64

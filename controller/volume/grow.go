@@ -29,8 +29,8 @@ const (
 type Growth struct {
 	// Grown is true if a claim was too small. Grow expanded it, or deleted it to be recreated.
 	Grown bool
-	// Replaced is true if Grow, now or earlier, deleted the StatefulSet without its pods. The next
-	// StatefulSet of the same name adopts them.
+	// Replaced is true if there are claims but no StatefulSet: Grow deleted it, now or earlier,
+	// without its pods. The next StatefulSet of the same name adopts them.
 	Replaced bool
 	// Refused is the reason why the volumes keep their size, or nil. If it is set, the StatefulSet is
 	// unchanged. Grow may have expanded some claims before the shoot's API server refused the next

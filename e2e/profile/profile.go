@@ -64,8 +64,8 @@ func start(read func() (reading, error)) *Profiler {
 			select {
 			case <-p.stop:
 				return
-			case now := <-ticker.C:
-				p.sample(now)
+			case <-ticker.C:
+				p.sample(time.Now())
 			}
 		}
 	})

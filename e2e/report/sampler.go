@@ -70,8 +70,8 @@ func startSampler(read func() (reading, error)) *Sampler {
 			select {
 			case <-s.stop:
 				return
-			case now := <-ticker.C:
-				s.sample(now)
+			case <-ticker.C:
+				s.sample(time.Now())
 			}
 		}
 	})

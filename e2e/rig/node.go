@@ -15,7 +15,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// Names that must not change (docs/architecture.md). They are repeated here instead of imported, so
+// Names of the testbed that must not change. They are repeated here instead of imported, so
 // that a scenario fails when one of them changes.
 const (
 	Alpha = "alpha.upstream.test"

@@ -11,7 +11,8 @@ import (
 // folderVariable tells the child process where the full file system is.
 const folderVariable = "TESTBED_FULL_DISK_FOLDER"
 
-// mountFull mounts a small file system at the folder $1, fills it, and runs the command $2.
+// mountFull mounts a small file system at the folder $1, fills it, and runs the command in
+// $2 and the following arguments.
 const mountFull = `mount -t tmpfs -o size=8k testbed-test "$1"; dd if=/dev/zero of="$1/filler" bs=4k 2>/dev/null; shift; exec "$@"`
 
 // Folder returns the mount point of the full file system in the child process of Run, otherwise "".

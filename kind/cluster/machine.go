@@ -95,15 +95,7 @@ done
 // images of *.test hosts. It then calls the function configure, which may be nil, starts the
 // kubelet, and waits until the Node exists and is Ready.
 func (n *Node) StartMachine(ctx context.Context, configure func(context.Context) error) error {
-	ctx, cancel := progress.Within(ctx, machineTimeout, fmt.Sprintf("%s was not ready again", n.Name()))
-	defer cancel()
-	applied, err := n.appliedOSC(ctx)
-	if err != nil {
-		return err
-	}
-	paths, start := lines(stalePaths(applied, n.cluster.stock)), time.Now()
-	timeout := fmt.Sprintf("%.0f", imageListTimeout.Seconds())
-	if _, err := n.Script(ctx, resetMachine, strings.Join(applied.units, " "), paths, nodeAgentDir, RegistryConfigDir, timeout); err != nil {
+	if err := n.reset(ctx); err != nil {
 		return err
 	}
 	if configure != nil {
@@ -111,6 +103,25 @@ func (n *Node) StartMachine(ctx context.Context, configure func(context.Context)
 			return err
 		}
 	}
+	return n.startKubelet(ctx)
+}
+
+func (n *Node) reset(ctx context.Context) error {
+	ctx, cancel := progress.Within(ctx, machineTimeout, fmt.Sprintf("%s was not reset", n.Name()))
+	defer cancel()
+	applied, err := n.appliedOSC(ctx)
+	if err != nil {
+		return err
+	}
+	paths, timeout := lines(stalePaths(applied, n.cluster.stock)), fmt.Sprintf("%.0f", imageListTimeout.Seconds())
+	_, err = n.Script(ctx, resetMachine, strings.Join(applied.units, " "), paths, nodeAgentDir, RegistryConfigDir, timeout)
+	return err
+}
+
+func (n *Node) startKubelet(ctx context.Context) error {
+	ctx, cancel := progress.Within(ctx, machineTimeout, fmt.Sprintf("%s was not ready again", n.Name()))
+	defer cancel()
+	start := time.Now()
 	if _, err := n.Exec(ctx, "systemctl", "start", "kubelet.service"); err != nil {
 		return err
 	}

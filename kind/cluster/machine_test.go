@@ -141,7 +141,7 @@ func (n *startedNode) start(t *testing.T, units ...string) (string, int) {
 	return string(output), cmd.ProcessState.ExitCode()
 }
 
-// expectStart checks that the script succeeds. Only then does StartMachine start the kubelet.
+// expectStart checks that the script succeeds.
 func (n *startedNode) expectStart(t *testing.T, units ...string) {
 	t.Helper()
 	if output, code := n.start(t, units...); code != 0 {

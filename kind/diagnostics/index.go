@@ -31,7 +31,7 @@ type index struct {
 const IndexTitle = "# Diagnostics: "
 
 // render returns the index in Markdown. Its readers may know neither the testbed nor what was
-// changed in it. What was not collected comes early, so that they do not search for it.
+// changed in it. What was not collected comes early, so that readers do not search for it.
 func (i *index) render() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, IndexTitle+"%s\n\nCollected %s. Times are UTC. This page is computed from the files in this folder. "+

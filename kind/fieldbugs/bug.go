@@ -37,7 +37,7 @@ const (
 	Names = "kind/fieldbugs/shoots/names.yaml"
 )
 
-// DefaultBound is the time limit of a bug without a Bound.
+// DefaultBound is the Bound of a bug that sets none.
 const DefaultBound = 4 * time.Minute
 
 // A Bug describes a bug that users reported, and the steps that reproduce it.
@@ -53,7 +53,7 @@ type Bug struct {
 	Lane                        Lane
 	// Shoot is the manifest of the Shoot that the bug starts with. The default is TwoCaches.
 	Shoot string
-	// Bound is the time limit. The default is DefaultBound.
+	// Bound limits one run, from applying the Shoot to the end of Reproduce. 0 means DefaultBound.
 	Bound time.Duration
 	// Known marks a bug whose expectation does not hold yet.
 	Known *Known

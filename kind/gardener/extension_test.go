@@ -99,9 +99,9 @@ func deployedManifest(t *testing.T, seed client.Client, key client.ObjectKey) st
 	return manifest.String()
 }
 
-// TestExtensionObjectsAreWhatDeployWrites checks kinds and content of the objects, and that the
+// TestExtensionObjects checks kinds and content of the objects, and that the
 // Secret has another name if and only if the values are others.
-func TestExtensionObjectsAreWhatDeployWrites(t *testing.T) {
+func TestExtensionObjects(t *testing.T) {
 	extension := Extension{
 		Name:         "sample",
 		Registration: &gardencorev1beta1.ControllerRegistration{ObjectMeta: metav1.ObjectMeta{Name: "sample-registration"}},

@@ -83,14 +83,14 @@ func (a NodeAgent) Configure(ctx context.Context, node Node) error {
 	if err := a.Install(ctx, node); err != nil {
 		return err
 	}
-	return Poll(ctx, configTimeout, "gardener-node-agent has not applied the operating system config", func(ctx context.Context) error {
+	return Poll(ctx, configTimeout, "gardener-node-agent on "+node.Name()+" has not applied the operating system config (journalctl -u gardener-node-agent)", func(ctx context.Context) error {
 		_, err := node.Exec(ctx, "test", "-s", nodeagentconfigv1alpha1.LastAppliedOperatingSystemConfigFilePath)
 		return err
 	})
 }
 
 // Restart restarts gardener-node-agent after the kubelet has registered a new node. The agent would
-// do this itself, ten seconds later.
+// do this itself, up to ten seconds later.
 func (a NodeAgent) Restart(ctx context.Context, node Node) error {
 	if _, err := node.Exec(ctx, "systemctl", "restart", nodeagentconfigv1alpha1.UnitName); err != nil {
 		return fmt.Errorf("restart gardener-node-agent on %s: %w", node.Name(), err)

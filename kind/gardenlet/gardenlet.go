@@ -49,7 +49,7 @@ type Gardenlet struct {
 	pause time.Duration // replaces firstPause unless it is 0
 }
 
-// run runs the flow of p until it succeeds or must not be retried, but at most three times.
+// run runs the flow of p until it succeeds or must not be retried, but at most `attempts` times.
 func (g *Gardenlet) run(ctx context.Context, shoot *gardencorev1beta1.Shoot, p process) error {
 	backoff := wait.Backoff{Duration: cmp.Or(g.pause, firstPause), Factor: 2, Steps: attempts}
 	var flowErr error

@@ -162,6 +162,6 @@ type Machine interface {
 	// Stopping a stopped machine is no error.
 	StopMachine(ctx context.Context) error
 	// StartMachine starts a stopped machine as a new one: nothing of an applied operating system
-	// config is left. It calls configure before the kubelet starts and registers the node.
+	// config is left. It calls configure, which must not be nil, before the kubelet starts.
 	StartMachine(ctx context.Context, configure func(context.Context) error) error
 }

@@ -55,7 +55,7 @@ func (s Store) Begin(name string) (*Draft, error) {
 	return &Draft{store: s, folder: folder, snapshot: Snapshot{Version: version, Name: name, Created: created}}, nil
 }
 
-// Add stores what write(w) prints as the archive of a volume, and records its size and SHA-256.
+// Add stores what write(w) writes as the archive of a volume, and records its size and SHA-256.
 func (d *Draft) Add(volume Volume, write func(io.Writer) error) error {
 	archive, err := os.OpenFile(filepath.Join(d.folder, volume.archive()), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

@@ -135,7 +135,8 @@ func TestDryRunOfUp(t *testing.T) {
 	}
 }
 
-// TestDryRunOfApply prints the Shoot, and on standard error the fields that are not used.
+// TestDryRunOfApply: the dry run prints the Shoot, and on standard error those fields of the
+// manifest that the testbed does not use.
 func TestDryRunOfApply(t *testing.T) {
 	manifest, err := os.ReadFile("../../../examples/shoots/credentials.yaml")
 	if err != nil {

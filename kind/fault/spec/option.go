@@ -23,7 +23,7 @@ func Options() []Option { return slices.Clone(options) }
 
 var options = []Option{
 	{Name: "for", Usage: "end the fault after this `duration`, for example 30s (default: until it is deleted)", set: setFor},
-	{Name: "on", Usage: "`requests` that the fault applies to: manifests, blobs or all", set: setOn},
+	{Name: "on", Usage: "`requests` that the fault applies to: manifests, blobs, or all (every request, also /v2/)", set: setOn},
 	{Name: "status", Usage: "status `code` of the answer, for example 429", set: setStatus},
 	{Name: "header", Usage: "set a header of the answer: `name=value` (repeatable)", Repeated: true, set: setHeader},
 	{Name: "body", Usage: "`text` of the response body (default: the text of the HTTP status)", set: setBody},
