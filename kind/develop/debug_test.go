@@ -71,7 +71,8 @@ type writerFunc func([]byte) (int, error)
 
 func (w writerFunc) Write(text []byte) (int, error) { return w(text) }
 
-// TestListener: Delve's line may come in parts, and only the first such line counts.
+// TestListener: the line by which Delve says that it listens may arrive in parts. Only the first
+// such line counts.
 func TestListener(t *testing.T) {
 	ready := 0
 	var out bytes.Buffer

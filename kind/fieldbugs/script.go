@@ -172,7 +172,8 @@ func (s *script) substitute(text string) string {
 // programFlags lists flags for output to programs. Recorded commands omit these flags.
 var programFlags = []string{"--json", "--output=json"}
 
-// commandLine returns the recorded form of a command.
+// commandLine returns a testbed command as a line of the bash script: without programFlags, and
+// with variables for the values of this run.
 func (s *script) commandLine(args []string) string {
 	words := []string{"testbed"}
 	for _, arg := range args {
