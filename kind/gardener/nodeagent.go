@@ -83,10 +83,14 @@ func (a NodeAgent) Configure(ctx context.Context, node Node) error {
 	if err := a.Install(ctx, node); err != nil {
 		return err
 	}
-	return Poll(ctx, configTimeout, "gardener-node-agent on "+node.Name()+" has not applied the operating system config (journalctl -u gardener-node-agent)", func(ctx context.Context) error {
-		_, err := node.Exec(ctx, "test", "-s", nodeagentconfigv1alpha1.LastAppliedOperatingSystemConfigFilePath)
-		return err
-	})
+	failure := "gardener-node-agent on " + node.Name() + " has not applied the operating system config (journalctl -u gardener-node-agent)"
+	return Poll(ctx, configTimeout, failure, func(ctx context.Context) error { return a.Applied(ctx, node) })
+}
+
+// Applied returns an error if the agent has not applied an operating system config on the node.
+func (a NodeAgent) Applied(ctx context.Context, node Node) error {
+	_, err := node.Exec(ctx, "test", "-s", nodeagentconfigv1alpha1.LastAppliedOperatingSystemConfigFilePath)
+	return err
 }
 
 // Restart restarts gardener-node-agent after the kubelet has registered a new node. The agent would

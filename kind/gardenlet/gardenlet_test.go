@@ -268,6 +268,8 @@ func (m *fakeMachine) Exec(_ context.Context, argv ...string) (string, error) {
 		if m.asked++; m.asked == 1 {
 			return "", errors.New("no such file")
 		}
+	case slices.Contains(argv, "kubelet.service"):
+		m.calls = append(m.calls, argv[1]+" kubelet")
 	case slices.Contains(argv, "restart"):
 		m.calls = append(m.calls, "restart")
 	}
@@ -286,7 +288,7 @@ func (m *fakeMachine) StartMachine(ctx context.Context, configure func(context.C
 	if err := configure(ctx); err != nil {
 		return err
 	}
-	m.calls = append(m.calls, "kubelet")
+	m.calls = append(m.calls, "start kubelet")
 	return m.shoot.Create(ctx, node(m.name))
 }
 
@@ -321,10 +323,11 @@ func TestWorkers(t *testing.T) {
 			t.Errorf("label %s is %q, want %q", label, got, want)
 		}
 	}
-	if got := strings.Join(machine.calls, " "); got != "restart" {
-		t.Errorf("calls of a running machine: %s, want only the start of gardener-node-agent", got)
+	machine.requireCalls(t, "configured?", "stop kubelet", "restart", "configured?", "start kubelet")
+	if err := steps.deployWorker(t.Context()); err != nil {
+		t.Fatal(err)
 	}
-	machine.calls = nil
+	machine.requireCalls(t, "configured?", "restart")
 
 	if err := flow.Sequential(steps.destroyWorker, steps.waitUntilWorkerGone)(t.Context()); err != nil {
 		t.Fatal(err)
@@ -340,8 +343,14 @@ func TestWorkers(t *testing.T) {
 	if err := steps.deployWorker(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	const want = "stop start restart configured? configured? kubelet restart"
-	if got := strings.Join(machine.calls, " "); got != want {
-		t.Errorf("calls of the machine: %s, want %s", got, want)
+	machine.requireCalls(t, "stop", "start", "restart", "configured?", "start kubelet", "restart")
+}
+
+// requireCalls compares the calls since the last comparison.
+func (m *fakeMachine) requireCalls(t *testing.T, want ...string) {
+	t.Helper()
+	if !slices.Equal(m.calls, want) {
+		t.Errorf("calls of the machine: %q, want %q", m.calls, want)
 	}
+	m.calls = nil
 }

@@ -52,13 +52,27 @@ func (w workers) deploy(ctx context.Context) error {
 		if err := w.labelNode(ctx, machine.Name()); err != nil {
 			return err
 		}
-		return agent.Install(ctx, machine)
+		if agent.Applied(ctx, machine) == nil {
+			return agent.Install(ctx, machine)
+		}
+		return w.configure(ctx, machine, agent)
 	})
+}
+
+// configure installs gardener-node-agent on a node that it has never configured. For the same
+// reason as in start, the kubelet is stopped until the operating system config is applied.
+func (w workers) configure(ctx context.Context, machine Machine, agent gardener.NodeAgent) error {
+	if _, err := machine.Exec(ctx, "systemctl", "stop", "kubelet.service"); err != nil {
+		return err
+	}
+	failed := agent.Configure(ctx, machine)
+	_, err := machine.Exec(ctx, "systemctl", "start", "kubelet.service")
+	return errors.Join(failed, err)
 }
 
 // start starts the machine. As on a real machine, gardener-node-agent applies the operating system
 // config before the kubelet runs, because the agent restarts containerd. If the kubelet needed
-// containerd for a pod during the restart, it would retry only 10 seconds later.
+// containerd for a pod during the restart, it would retry 10 seconds or even minutes later.
 func (w workers) start(ctx context.Context, machine Machine, agent gardener.NodeAgent) error {
 	err := machine.StartMachine(ctx, func(ctx context.Context) error { return agent.Configure(ctx, machine) })
 	if err != nil {
