@@ -17,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -42,6 +43,11 @@ func waitForDeployment(ctx context.Context, c client.Reader, key client.ObjectKe
 		}
 		if err := health.CheckDeployment(deployment); err != nil {
 			return err
+		}
+		// The condition is outdated for a moment when the Deployment goes back to an earlier template:
+		// the controller reuses the ReplicaSet, and first keeps the reason NewReplicaSetAvailable.
+		if updated := deployment.Status.UpdatedReplicas; updated != ptr.Deref(deployment.Spec.Replicas, 1) || deployment.Status.Replicas != updated {
+			return fmt.Errorf("%d of %d replicas are updated", updated, deployment.Status.Replicas)
 		}
 		pods, err := podsOf(ctx, c, deployment)
 		for _, pod := range pods {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gardener/gardener/pkg/client/kubernetes"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -55,6 +56,39 @@ func TestWaitForRegistration(t *testing.T) {
 				if took := time.Since(start); took != test.took {
 					t.Errorf("it took %s, want %s", took, test.took)
 				}
+				if (err == nil) != (test.failure == "") || err != nil && !strings.Contains(err.Error(), test.failure) {
+					t.Errorf("error %v, want one that says %q", err, test.failure)
+				}
+			})
+		})
+	}
+}
+
+// TestWaitForDeployment: conditions and observedGeneration alone do not show that a Deployment has
+// rolled out when it goes back to an earlier template.
+func TestWaitForDeployment(t *testing.T) {
+	for name, test := range map[string]struct {
+		replicas, updated int32
+		failure           string
+	}{
+		"rolled out":                      {1, 1, ""},
+		"the old pod is still counted":    {2, 1, "1 of 2 replicas are updated"},
+		"only the old pod is counted yet": {1, 0, "0 of 1 replicas are updated"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			deployment := &appsv1.Deployment{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: "one", Generation: 3},
+				Status: appsv1.DeploymentStatus{
+					ObservedGeneration: 3, Replicas: test.replicas, UpdatedReplicas: test.updated, AvailableReplicas: 1,
+					Conditions: []appsv1.DeploymentCondition{
+						{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue},
+						{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: "NewReplicaSetAvailable"},
+					},
+				},
+			}
+			reader := fake.NewClientBuilder().WithScheme(kubernetes.SeedScheme).WithObjects(deployment).Build()
+			synctest.Test(t, func(t *testing.T) {
+				err := waitForDeployment(t.Context(), reader, client.ObjectKeyFromObject(deployment))
 				if (err == nil) != (test.failure == "") || err != nil && !strings.Contains(err.Error(), test.failure) {
 					t.Errorf("error %v, want one that says %q", err, test.failure)
 				}
