@@ -28,8 +28,6 @@ func installGardener(ctx context.Context, t *kind.Testbed) error {
 		return err
 	}
 	return inOrder(ctx, t,
-		step("images on the nodes", loadImages),
-		step("gardener in the seed", installSeed),
 		step("priority classes in the shoot", func(ctx context.Context, t *kind.Testbed) error {
 			return gardener.InstallPriorityClasses(ctx, t.Gardenlet.Shoot.Client())
 		}),
@@ -40,10 +38,13 @@ func installGardener(ctx context.Context, t *kind.Testbed) error {
 }
 
 func installSeed(ctx context.Context, t *kind.Testbed) error {
+	client, err := gardener.NewSeedClient(t.Seed.RESTConfig())
+	if err != nil {
+		return fmt.Errorf("connect to the seed: %w", err)
+	}
 	manager := gardener.SeedResourceManager(t.Images[kind.ImageResourceManager].Ref)
 	osExtension := gardener.OSExtension{Image: t.Images[kind.ImageOSExtension].Ref}
-	seed := t.Gardenlet.Seed.Client()
-	return inOrder(ctx, seed, gardener.InstallCRDs, gardener.InstallSeedPriorityClasses, gardener.EnsureGardenNamespace,
+	return inOrder(ctx, client.Client(), gardener.InstallCRDs, gardener.InstallSeedPriorityClasses, gardener.EnsureGardenNamespace,
 		manager.Deploy, osExtension.Deploy, manager.Wait, osExtension.Wait)
 }
 
@@ -126,15 +127,14 @@ func forgetPlantedBug(_ context.Context, t *kind.Testbed) error {
 	return nil
 }
 
-// loadImages loads images onto the nodes. The seed's node also runs caches of additional Shoots.
-func loadImages(ctx context.Context, t *kind.Testbed) error {
+// loadSeed loads images onto the seed's node, which also runs caches of additional Shoots.
+func loadSeed(ctx context.Context, t *kind.Testbed) error {
 	onSeed := t.Images.Pick(kind.ImageExtension, kind.ImageOSExtension, kind.ImageResourceManager, kind.ImageCache)
-	return progress.AtOnce(ctx,
-		func(ctx context.Context) error { return image.Load(ctx, t.Seed.Nodes(), onSeed) },
-		func(ctx context.Context) error {
-			return image.Load(ctx, t.Shoot.Nodes(), t.Images.Pick(kind.ImageCache))
-		},
-	)
+	return image.Load(ctx, t.Seed.Nodes(), onSeed)
+}
+
+func loadShoot(ctx context.Context, t *kind.Testbed) error {
+	return image.Load(ctx, t.Shoot.Nodes(), t.Images.Pick(kind.ImageCache))
 }
 
 // InstallAdmission uses the seed as a garden, see gardener.InstallShootDefinition, and installs the

@@ -115,22 +115,30 @@ func startClusters(ctx context.Context, t *kind.Testbed) (err error) {
 	if err := storeWantedConfiguration(t); err != nil {
 		return err
 	}
-	return progress.AtOnce(ctx,
-		t.Step("seed cluster", func(ctx context.Context) (err error) {
-			config := clusterConfig(t, t.SeedName(), 0, t.State.SeedKubeconfig())
-			// Only the seed is audited: in the shoot, extensions are cluster-admin, as in Gardener.
-			config.Audited = []string{
-				serviceaccount.MakeNamespaceGroupName(kind.ExtensionNamespace), serviceaccount.MakeNamespaceGroupName(kind.AdmissionNamespace),
-			}
-			t.Seed, err = cluster.Ensure(ctx, config)
-			return err
-		}),
-		t.Step("shoot cluster", func(ctx context.Context) (err error) {
-			t.Shoot, err = cluster.Ensure(ctx, shootConfig(t))
-			return err
-		}),
-		t.Step("upstream registries", func(ctx context.Context) error { return startUpstreams(ctx, t) }),
-	)
+	return progress.ForEach(ctx, []part{
+		func(ctx context.Context, t *kind.Testbed) error {
+			return inOrder(ctx, t, step("seed cluster", startSeed), step("images on the seed", loadSeed), step("gardener in the seed", installSeed))
+		},
+		func(ctx context.Context, t *kind.Testbed) error {
+			return inOrder(ctx, t, step("shoot cluster", startShoot), step("images on the shoot", loadShoot))
+		},
+		step("upstream registries", startUpstreams),
+	}, func(ctx context.Context, part part) error { return part(ctx, t) })
+}
+
+func startSeed(ctx context.Context, t *kind.Testbed) (err error) {
+	config := clusterConfig(t, t.SeedName(), 0, t.State.SeedKubeconfig())
+	// Only the seed is audited: in the shoot, extensions are cluster-admin, as in Gardener.
+	config.Audited = []string{
+		serviceaccount.MakeNamespaceGroupName(kind.ExtensionNamespace), serviceaccount.MakeNamespaceGroupName(kind.AdmissionNamespace),
+	}
+	t.Seed, err = cluster.Ensure(ctx, config)
+	return err
+}
+
+func startShoot(ctx context.Context, t *kind.Testbed) (err error) {
+	t.Shoot, err = cluster.Ensure(ctx, shootConfig(t))
+	return err
 }
 
 func clusterConfig(t *kind.Testbed, name string, workers int, kubeconfig string) cluster.Config {
