@@ -86,7 +86,7 @@ func (c *Cluster) connect(kubeconfig string) error {
 	if c.rest, err = clientcmd.RESTConfigFromKubeConfig(data); err != nil {
 		return fmt.Errorf("kubeconfig %s: %w", kubeconfig, err)
 	}
-	c.rest.QPS, c.rest.Burst = 100, 200 // there are no other clients to be fair to
+	c.rest.QPS = -1 // no limit: the limiter's error at the end of a wait would hide what was missing
 	if c.client, err = client.New(c.rest, client.Options{}); err != nil {
 		return fmt.Errorf("client for cluster %s: %w", c.name, err)
 	}
