@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"regexp"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -92,8 +92,8 @@ func (r *Rig) rejoin(ctx context.Context, wanted func(mirror string) bool) (join
 // pullSeries is the result of several pulls, one after the other.
 type pullSeries struct {
 	succeeded int
-	// failure is the last error of a pull. Errors while containerd does not run do not count, because
-	// gardener-node-agent restarts containerd when it changes the configuration.
+	// failure is the last error of a pull. Errors while containerd restarts do not count, because
+	// gardener-node-agent restarts it when it changes the configuration.
 	failure error
 	// slowest is the duration of the slowest pull, failed ones included.
 	slowest time.Duration
@@ -124,7 +124,7 @@ func (r *Rig) pullUntil(ctx context.Context, done <-chan error) (s pullSeries, e
 		case failure == nil:
 			s.succeeded++
 			img, err = r.Push(ctx, "alpha")
-		case !strings.Contains(failure.Error(), containerdSocket):
+		case !containerdRestarts.MatchString(failure.Error()):
 			s.failure = failure
 		}
 	}
@@ -141,12 +141,11 @@ func (r *Rig) noPullFails(s pullSeries, bound time.Duration) error {
 	return r.Within("the slowest of these pulls", s.slowest, bound)
 }
 
-const (
-	// pullPause is the time between two pulls of a series.
-	pullPause = 300 * time.Millisecond
-	// containerdSocket is a part of crictl's error if containerd does not run.
-	containerdSocket = "containerd.sock: connect:"
-)
+// pullPause is the time between two pulls of a series.
+const pullPause = 300 * time.Millisecond
+
+// containerdRestarts matches crictl's error if containerd does not run, or stops during the pull.
+var containerdRestarts = regexp.MustCompile(`containerd\.sock: connect:|error reading from server: EOF`)
 
 // awaitConfigured waits until a node ("worker2") is Ready, and gardener-node-agent has applied the
 // node's configuration.
