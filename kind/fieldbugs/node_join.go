@@ -144,8 +144,9 @@ func (r *Rig) noPullFails(s pullSeries, bound time.Duration) error {
 // pullPause is the time between two pulls of a series.
 const pullPause = 300 * time.Millisecond
 
-// containerdRestarts matches crictl's error if containerd does not run, or stops during the pull.
-var containerdRestarts = regexp.MustCompile(`containerd\.sock: connect:|error reading from server: EOF`)
+// containerdRestarts matches crictl's errors if containerd does not run, stops during the pull, or
+// has just started.
+var containerdRestarts = regexp.MustCompile(`containerd\.sock: connect:|error reading from server: EOF|server is not initialized yet`)
 
 // awaitConfigured waits until a node ("worker2") is Ready, and gardener-node-agent has applied the
 // node's configuration.
