@@ -46,7 +46,9 @@ func asksFor(size string) func(*corev1.PersistentVolumeClaim) {
 	}
 }
 
-// TestManuallyGrownClaim checks that going back to the previous size is not rejected as shrinking.
+// TestManuallyGrownClaim enlarges a claim to 15Gi by hand. The Shoot then asks for 20Gi, which
+// fails, and again for its old 10Gi. This is not rejected, although 10Gi is less than the claim
+// has.
 func TestManuallyGrownClaim(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{alpha}, nil), cluster())
 	l.storageClass = "fixed"

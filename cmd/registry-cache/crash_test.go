@@ -135,7 +135,8 @@ func (c *child) kill(t *testing.T) {
 
 func (s *servedCache) state() string { return filepath.Join(s.storage, "scheduler-state.json") }
 
-// entries returns the types of the entries in the state: 0 for blobs and 1 for manifests.
+// entries returns the entries in scheduler-state.json: the type of each blob (0) and manifest (1),
+// by repository and digest.
 func (s *servedCache) entries(t *testing.T) map[string]int {
 	t.Helper()
 	content, err := os.ReadFile(s.state())
@@ -162,7 +163,8 @@ func (s *servedCache) entries(t *testing.T) map[string]int {
 	return types
 }
 
-// entries returns the state that a cache with the image must have.
+// entries returns the entries that scheduler-state.json must have after a pull of the image: the
+// type of each blob and manifest, by repository and digest.
 func (o *outage) entries(t *testing.T, reference string) map[string]int {
 	t.Helper()
 	image, err := remote.Image(parse(t, o.URL, reference))
