@@ -54,7 +54,7 @@ func proveKept(ctx context.Context, p *rig.Run) {
 	p.Evidence("with running caches: nothing changed")
 }
 
-// shootWith returns the session's shoot with this providerConfig.
+// shootWith returns a Shoot object with the name of the session's shoot and this providerConfig.
 func shootWith(p *rig.Run, config []byte) *gardencorev1beta1.Shoot {
 	return gardenlet.NewShoot(p.Session.Testbed.Gardenlet.Name, gardenlet.Extension(v1alpha3.ExtensionType, config))
 }

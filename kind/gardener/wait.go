@@ -145,7 +145,7 @@ func RequeueDeletions(ctx context.Context, seed client.Client, namespace string)
 	}
 }
 
-// requeuePending annotates the ManagedResources with pending deletions, to have them reconciled.
+// requeuePending triggers a reconciliation of ManagedResources that wait for objects to be deleted.
 func requeuePending(ctx context.Context, seed client.Client, namespace string) error {
 	resources := &resourcesv1alpha1.ManagedResourceList{}
 	if err := seed.List(ctx, resources, client.InNamespace(namespace)); err != nil {

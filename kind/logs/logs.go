@@ -126,7 +126,7 @@ func Components() []Component {
 	return []Component{Cache, Node, Upstream, Webhook, Extension, GRM, GNA}
 }
 
-// UsageError is the error for an unknown name. Its message lists the valid names.
+// UsageError is the error for an unknown name, with the valid ones, or for an invalid image.
 type UsageError struct{ text string }
 
 func (e *UsageError) Error() string { return e.text }

@@ -19,7 +19,7 @@ const (
 	// Label is on every upstream container of a testbed, with the prefix as its value. Nodes have
 	// kind's label with the name of their cluster instead.
 	Label = "registry-cache.testbed"
-	// DefaultPrefix is the prefix whose upstreams have short host names.
+	// DefaultPrefix is the default name prefix of a testbed. See Host for what depends on it.
 	DefaultPrefix = "registry-cache"
 
 	hostLabel   = Label + ".upstream" // the host name of an upstream

@@ -97,7 +97,7 @@ workers, the default upstreams and the default prefix. The exit code is 1 if a v
 	cmd.MarkFlagsMutuallyExclusive("list", "json")
 	cmd.MarkFlagsMutuallyExclusive("list", "output")
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "also print the output of the commands")
-	cmd.Flags().StringVar(&record, "record", "", "write the results to this `file`; make field-bugs reads _artifacts/field-bugs.json")
+	cmd.Flags().StringVar(&record, "record", "", "also write the results to this `file`; use _artifacts/field-bugs.json to update the docs by make field-bugs")
 	return withDryRun(cmd, options, func(*cobra.Command, *kind.Testbed, []string) ([]string, error) { return planBugs(bugs) })
 }
 
