@@ -15,8 +15,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
-// mirrorsTimeout bounds awaitMirrors. A node configures a mirror after the cache's first answer.
-const mirrorsTimeout = time.Minute
+// mirrorsTimeout bounds awaitMirrors. A node configures a mirror after the cache's first answer,
+// and the provisioner of the cache's volume can fail once while the kubelets restart.
+const mirrorsTimeout = 2 * time.Minute
 
 // awaitMirrors waits until every cache of the Shoot is a mirror on the workers, so that the first
 // pull after Up uses it. A missing mirror is not an error: the Shoot's configuration can cause it.

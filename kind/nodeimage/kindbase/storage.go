@@ -69,9 +69,9 @@ func adaptStorage(object *unstructured.Unstructured) error {
 		object.SetName("standard")
 		object.SetAnnotations(map[string]string{"storageclass.kubernetes.io/is-default-class": "true"})
 	case "ConfigMap":
-		// kind mounts a volume at /var. The provisioner waits two minutes for a helper pod that has
-		// failed because gardener-node-agent restarted the kubelet and containerd.
-		const config = `{"nodePathMap":[{"node":"DEFAULT_PATH_FOR_NON_LISTED_NODES","paths":["/var/local-path-provisioner"]}],"cmdTimeoutSeconds":20}`
+		// kind mounts a volume at /var. The provisioner's default is to wait two minutes, also for a
+		// helper pod that failed because gardener-node-agent restarted the kubelet and containerd.
+		const config = `{"nodePathMap":[{"node":"DEFAULT_PATH_FOR_NON_LISTED_NODES","paths":["/var/local-path-provisioner"]}],"cmdTimeoutSeconds":60}`
 		return errors.Join(
 			unstructured.SetNestedField(object.Object, config, "data", "config.json"),
 			unstructured.SetNestedField(object.Object, helperPod, "data", "helperPod.yaml"),
