@@ -69,8 +69,8 @@ func adaptStorage(object *unstructured.Unstructured) error {
 		object.SetName("standard")
 		object.SetAnnotations(map[string]string{"storageclass.kubernetes.io/is-default-class": "true"})
 	case "ConfigMap":
-		// kind mounts a volume at /var. The provisioner's default is to wait two minutes, also for a
-		// helper pod that failed because gardener-node-agent restarted the kubelet and containerd.
+		// kind mounts a volume at /var. gardener-node-agent's first run restarts the kubelet: a helper
+		// pod then takes up to 30 s, or fails, and the provisioner would wait for it for two minutes.
 		const config = `{"nodePathMap":[{"node":"DEFAULT_PATH_FOR_NON_LISTED_NODES","paths":["/var/local-path-provisioner"]}],"cmdTimeoutSeconds":60}`
 		return errors.Join(
 			unstructured.SetNestedField(object.Object, config, "data", "config.json"),
