@@ -18,6 +18,7 @@
 //   - cmd/testbed: its command line.
 //   - e2e: the scenarios, one behavior in each file; kind/fieldbugs: field bugs, as command lines.
 //   - bench, cmd/bench-controller: measure the cost of the extension on a seed with many Shoots.
+//   - bench/cache, cmd/bench-cache: compare the cache with stock distribution and nginx.
 //
 // internal contains shared packages: program (signals and exit codes of every command), golden
 // (golden files of tests) and house (tests that check the rules of this repository).

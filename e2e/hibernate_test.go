@@ -4,15 +4,12 @@ package e2e
 
 import (
 	"context"
-	"fmt"
-	"strings"
 	"time"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
@@ -112,40 +109,7 @@ func proveHibernated(ctx context.Context, p *rig.Run) {
 // emptyVolume deletes all data from the volume of a cache, as if machine and disk were lost.
 func emptyVolume(ctx context.Context, p *rig.Run, host string) {
 	p.Helper()
-	service, ok := p.Services(ctx)[host]
-	if !ok {
-		p.Fatalf("%s has no Service", host)
-	}
-	for _, name := range rig.ClaimsOf(ctx, p, service.Name) {
-		claim, volume := &corev1.PersistentVolumeClaim{}, &corev1.PersistentVolume{}
-		p.Check(p.Session.Shoot.Get(ctx, client.ObjectKey{Namespace: service.Namespace, Name: name}, claim))
-		p.Check(p.Session.Shoot.Get(ctx, client.ObjectKey{Name: claim.Spec.VolumeName}, volume))
-		path := volumePath(volume)
-		if path == "" {
-			p.Fatalf("volume %s is not a folder of a node", volume.Name)
-		}
-		removed := 0
-		for _, worker := range p.Workers() {
-			out, err := worker.Script(ctx, `[[ -d $1 ]] || exit 0; find "$1" -mindepth 1 -print -delete | wc -l`, path)
-			p.Check(err)
-			var count int
-			if _, err := fmt.Sscan(strings.TrimSpace(out)+" ", &count); err == nil {
-				removed += count
-			}
-		}
-		if removed == 0 {
-			p.Fatalf("volume %s of %s was empty, so this proves nothing", path, host)
-		}
-	}
-}
-
-func volumePath(volume *corev1.PersistentVolume) string {
-	switch source := volume.Spec.PersistentVolumeSource; {
-	case source.HostPath != nil:
-		return source.HostPath.Path
-	case source.Local != nil:
-		return source.Local.Path
-	default:
-		return ""
+	if removed := p.OnVolume(ctx, host, `find "$1" -mindepth 1 -print -delete | wc -l`); removed == "0" {
+		p.Fatalf("the volume of %s was empty, so this proves nothing", host)
 	}
 }

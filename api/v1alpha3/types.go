@@ -77,10 +77,11 @@ type Volume struct {
 
 // GarbageCollection configures when cached content is deleted.
 type GarbageCollection struct {
-	// TTL is how long a blob stays in the cache after its first pull, as a Go duration such as "168h".
-	// 0s disables garbage collection. Defaults to 168h if garbageCollection is not set. With 0s, the
-	// registry does not record which blobs to delete later (distribution#4249). So 0s cannot be
-	// changed: remove the cache and add it again.
+	// TTL is how long a blob stays in the cache after its last pull, and a tag after the upstream last
+	// confirmed it, as a Go duration such as "168h". 0s keeps them until the volume needs space.
+	// Defaults to 168h if garbageCollection is not set. 0s cannot be changed, because a stock
+	// distribution image would not know which blobs to delete later (distribution#4249): remove the
+	// cache and add it again.
 	TTL metav1.Duration `json:"ttl"`
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"net/http"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -78,10 +77,6 @@ func TestServe(t *testing.T) {
 	cache.pullsThatRunAreDrained(t, remote)
 	if code := <-cache.exit; code != program.ExitFine {
 		t.Errorf("exit code %d after the stop signal; the log:\n%s", code, cache.log)
-	}
-	state, err := os.ReadFile(filepath.Join(cache.storage, "scheduler-state.json"))
-	if err != nil || strings.Count(string(state), `"Key"`) < layers+1 {
-		t.Errorf("stopping does not save the expiry times: %v\n%s", err, state)
 	}
 	if exporter := os.Getenv("OTEL_TRACES_EXPORTER"); exporter != "none" {
 		t.Errorf("traces are exported to %q, where nothing listens", exporter)

@@ -2,68 +2,44 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"golang.org/x/sys/unix"
 
 	"github.com/gardener-extensions/registry-cache/internal/program"
 )
 
 // TestServeAfterACrash: a cache that was killed right after a pull starts without its upstream,
-// even if its record of when to delete what (the state) is lost or damaged. The cache serves its
-// stored content, and records again when to delete that content (distribution#4478).
+// also on a volume that is full or cannot be written, and serves its stored content.
 func TestServeAfterACrash(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
-		state func(file string) error
-		// volume damages the volume of the cache and returns a function that repairs it. The state is
-		// complete only after another start on the repaired volume.
-		volume func(t *testing.T, root string) (repair func() error)
-	}{
-		"killed":                   {state: func(string) error { return nil }},
-		"its state is empty":       {state: func(file string) error { return os.WriteFile(file, nil, 0o600) }},
-		"its state has no entries": {state: func(file string) error { return os.WriteFile(file, []byte("null"), 0o600) }},
-		"its state is empty and the volume full": {
-			state: func(file string) error { return os.WriteFile(file, nil, 0o600) }, volume: fillVolume,
-		},
-		"its state is empty and the volume cannot be written": {
-			state: func(file string) error { return os.WriteFile(file, nil, 0o600) }, volume: readOnly,
-		},
+	for name, damage := range map[string]func(t *testing.T, root string) (repair func() error){
+		"killed":                         nil,
+		"killed, and the volume is full": fillVolume,
+		"killed, and the volume cannot be written": readOnly,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			upstream := newOutage(t, false)
 			image := upstream.push(t, "v1")
 			cache, config := cacheOf(t, upstream, false)
-			if test.volume != nil {
+			if damage != nil {
 				cache.mount(t)
 			}
-			want := upstream.entries(t, image)
 			c := cache.start(t, config)
 			cache.pull(t, image)
 			cache.awaitStored(t, layers+1)
 			c.kill(t)
-			if maps.Equal(cache.entries(t), want) {
-				cache.loseState(t)
-			}
-			if err := test.state(cache.state()); err != nil {
-				t.Fatal(err)
-			}
-
 			upstream.out.Store(true)
-			if test.volume != nil {
-				repair := test.volume(t, cache.storage)
+			if damage != nil {
+				repair := damage(t, cache.storage)
 				c = cache.start(t, config)
 				if err := pull(parse(t, cache.url, image)); err != nil {
-					t.Errorf("with a read-only volume: %v", err)
+					t.Errorf("with a damaged volume: %v", err)
 				}
 				c.kill(t)
 				if err := repair(); err != nil {
@@ -71,34 +47,19 @@ func TestServeAfterACrash(t *testing.T) {
 				}
 			}
 			c = cache.start(t, config)
-			if got := cache.entries(t); !maps.Equal(got, want) {
-				t.Errorf("the state has\n%v, want\n%v", got, want)
-			}
 			if err := pull(parse(t, cache.url, image)); err != nil {
 				t.Error(err)
 			}
 			if code, _, log := c.terminate(t); code != program.ExitFine {
 				t.Fatalf("exit code %d:\n%s", code, log)
 			}
-			if got := cache.entries(t); !maps.Equal(got, want) {
-				t.Errorf("distribution reads the state as\n%v, want\n%v", got, want)
-			}
 		})
 	}
 }
 
-// loseState removes the state, as if the cache had been killed before it saved the state. A cache
-// saves after 5 s, so on a very slow machine it has already saved.
-func (s *servedCache) loseState(t *testing.T) {
-	t.Helper()
-	if err := os.Remove(s.state()); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// TestCollectAfterACrash: content stored right before the cache was killed is deleted when its TTL
-// ends.
-func TestCollectAfterACrash(t *testing.T) {
+// TestNothingStaysAfterTheTTL: nothing is left of an image that nobody pulls any more, also if the
+// cache was killed right after the pull.
+func TestNothingStaysAfterTheTTL(t *testing.T) {
 	t.Parallel()
 	upstream := newOutage(t, false)
 	image := upstream.push(t, "v1")
@@ -107,18 +68,21 @@ func TestCollectAfterACrash(t *testing.T) {
 	cache.pull(t, image)
 	cache.awaitStored(t, layers+1)
 	c.kill(t)
-	if len(cache.entries(t)) > 0 {
-		cache.loseState(t)
-	}
 	content, err := os.ReadFile(config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cache.start(t, writeConfig(t, strings.Replace(string(content), "ttl: 2h", "ttl: 1s", 1)))
-	cache.awaitStored(t, 0)
-	cache.waitUntil(t, "blobs are gone", func(context.Context) (bool, error) {
-		files, err := filepath.Glob(filepath.Join(cache.storage, "docker/registry/v2/blobs/sha256/*/*/data"))
-		return len(files) <= 1, err // distribution does not delete manifests
+	cache.waitUntil(t, "nothing is stored", func(context.Context) (bool, error) {
+		var left []string
+		for _, folder := range []string{"blobs", "repositories"} {
+			entries, err := filepath.Glob(filepath.Join(cache.storage, "docker/registry/v2", folder, "*"))
+			if err != nil {
+				return false, err
+			}
+			left = append(left, entries...)
+		}
+		return len(left) == 0, nil
 	})
 }
 
@@ -131,59 +95,6 @@ func (c *child) kill(t *testing.T) {
 	c.drain()
 	<-c.rest
 	_ = c.cmd.Wait()
-}
-
-func (s *servedCache) state() string { return filepath.Join(s.storage, "scheduler-state.json") }
-
-// entries returns the entries in scheduler-state.json: the type of each blob (0) and manifest (1),
-// by repository and digest.
-func (s *servedCache) entries(t *testing.T) map[string]int {
-	t.Helper()
-	content, err := os.ReadFile(s.state())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	var state map[string]struct {
-		Key       string
-		EntryType int
-	}
-	if err := json.Unmarshal(content, &state); err != nil {
-		t.Fatalf("%s: %v", content, err)
-	}
-	types := map[string]int{}
-	for key, entry := range state {
-		if key != entry.Key {
-			t.Errorf("%s is the entry of %s", key, entry.Key)
-		}
-		types[key] = entry.EntryType
-	}
-	return types
-}
-
-// entries returns the entries that scheduler-state.json must have after a pull of the image: the
-// type of each blob and manifest, by repository and digest.
-func (o *outage) entries(t *testing.T, reference string) map[string]int {
-	t.Helper()
-	image, err := remote.Image(parse(t, o.URL, reference))
-	if err != nil {
-		t.Fatal(err)
-	}
-	digest, err := image.Digest()
-	if err != nil {
-		t.Fatal(err)
-	}
-	manifest, err := image.Manifest()
-	if err != nil {
-		t.Fatal(err)
-	}
-	types := map[string]int{repository + "@" + digest.String(): 1, repository + "@" + manifest.Config.Digest.String(): 0}
-	for _, layer := range manifest.Layers {
-		types[repository+"@"+layer.Digest.String()] = 0
-	}
-	return types
 }
 
 // mount gives the cache its own volume.

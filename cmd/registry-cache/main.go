@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gardener-extensions/registry-cache/cmd/registry-cache/registry"
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/nodeconfig/cleaner"
+	"github.com/gardener-extensions/registry-cache/registry"
 )
 
 func main() { os.Exit(program.Main(newRootCommand)) }
@@ -38,8 +38,6 @@ func newServeCommand(std program.Streams) *cobra.Command {
 		Use:   "serve CONFIG",
 		Short: "Run one cache with a configuration file of distribution v3",
 		Long: "Run one cache with a configuration file of distribution v3 until SIGTERM.\n" +
-			"If its upstream requires tokens but does not answer at the start, a cache with credentials exits as soon\n" +
-			"as the upstream answers. It must then be restarted, for example by the restart policy of its pod.\n" +
 			"Environment variables such as REGISTRY_PROXY_REMOTEURL override the file, as in distribution.\n" +
 			"The cache reaches the upstream through the proxies in HTTP_PROXY, HTTPS_PROXY and NO_PROXY.\n" +
 			"It trusts public CAs and those of the system (SSL_CERT_FILE, SSL_CERT_DIR).",

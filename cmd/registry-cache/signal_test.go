@@ -5,11 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httptrace"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +13,10 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/gardener-extensions/registry-cache/internal/program"
 )
@@ -110,18 +110,6 @@ func (c *child) drain() {
 	}()
 }
 
-// ended waits for the process to exit. It returns the exit code and the rest of the log.
-func (c *child) ended(within time.Duration) (code int, log string, ended bool) {
-	c.drain()
-	select {
-	case <-c.rest:
-		_ = c.cmd.Wait()
-		return c.cmd.ProcessState.ExitCode(), strings.Join(c.lines, "\n"), true
-	case <-time.After(within):
-		return 0, "", false
-	}
-}
-
 func writeConfig(t *testing.T, content string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.yml")
@@ -131,88 +119,36 @@ func writeConfig(t *testing.T, content string) string {
 	return file
 }
 
-func TestSIGTERMEndsServeWhileTheUpstreamHangsAtTheStart(t *testing.T) {
-	// The probe ends after 5 s. A busy machine may delay the signal for that long, but not five times
-	// in a row.
-	for range 5 {
-		if endsWhileAsking(t) {
-			return
-		}
-	}
-	t.Error("the command waits for its upstream before it exits")
-}
-
-// endsWhileAsking returns whether the command exited before its upstream answered.
-func endsWhileAsking(t *testing.T) bool {
-	t.Helper()
-	asked := make(chan struct{}, 10)
-	hanging := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		asked <- struct{}{}
-		<-r.Context().Done()
-	}))
-	t.Cleanup(hanging.Close)
-	t.Cleanup(hanging.CloseClientConnections)
-	c := startChild(t, "serve", writeConfig(t,
-		"version: 0.1\nstorage: {inmemory: {}}\nhttp: {addr: 127.0.0.1:0}\nproxy: {remoteurl: "+hanging.URL+"}\n"))
-	select {
-	case <-asked:
-	case <-time.After(patience):
-		t.Fatal("the upstream gets no request")
-	}
-	code, took, log := c.terminate(t)
-	if code != program.ExitFine {
-		t.Errorf("exit code %d after %s:\n%s", code, took, log)
-	}
-	// If the log contains "stopping", the probe ended before the signal arrived, and the cache had
-	// begun to serve. This happens if the machine is busy and delays the signal.
-	return !strings.Contains(log, "stopping")
-}
-
+// TestSIGTERMCutsRequestsThatDoNotEnd: a client that does not read its blob is cut when the drain
+// timeout ends.
 func TestSIGTERMCutsRequestsThatDoNotEnd(t *testing.T) {
-	socket := filepath.Join(t.TempDir(), "registry.sock")
-	c := startChild(t, "serve", writeConfig(t,
-		"version: 0.1\nstorage: {inmemory: {}}\nhttp: {net: unix, addr: "+socket+", draintimeout: 300ms}\n"))
-	c.expect(t, "listening on")
-	startUpload(t, socket)
+	upstream := newOutage(t, false)
+	layer := static.NewLayer(make([]byte, 64<<20), types.OCILayer)
+	reference := parse(t, upstream.URL, repository+":large")
+	if err := remote.WriteLayer(reference.Context(), layer); err != nil {
+		t.Fatal(err)
+	}
+	digest, err := layer.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache, _ := cacheOf(t, upstream, false)
+	config := strings.Replace(cache.config(upstream.URL), "draintimeout: 15s", "draintimeout: 300ms", 1)
+	c := startChild(t, "serve", writeConfig(t, config))
+	c.expect(t, "cache listening on")
+	request, err := http.NewRequestWithContext(
+		t.Context(), http.MethodGet, cache.url+"/v2/"+repository+"/blobs/"+digest.String(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil || response.StatusCode != http.StatusOK {
+		t.Fatal(response, err)
+	}
+	defer func() { _ = response.Body.Close() }()
 	code, took, log := c.terminate(t)
 	if code != program.ExitFailed || took > patience || !strings.Contains(log, "longer than the drain timeout of 300ms were cut") {
 		t.Errorf("exit code %d after %s:\n%s", code, took, log)
-	}
-}
-
-// startUpload starts an upload whose body never arrives. It returns when the registry waits for it.
-func startUpload(t *testing.T, socket string) {
-	t.Helper()
-	client := &http.Client{Transport: &http.Transport{
-		ExpectContinueTimeout: patience,
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "unix", socket)
-		},
-	}}
-	response, err := client.Post("http://registry/v2/app/blobs/uploads/", "", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = response.Body.Close()
-
-	reading := make(chan struct{})
-	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{Got100Continue: func() { close(reading) }})
-	body, never := io.Pipe()
-	t.Cleanup(func() { _ = never.Close() })
-	request, err := http.NewRequestWithContext(ctx, http.MethodPatch, response.Header.Get("Location"), body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set("Expect", "100-continue")
-	go func() {
-		if response, err := client.Do(request); err == nil {
-			_ = response.Body.Close()
-		}
-	}()
-	select {
-	case <-reading:
-	case <-time.After(patience):
-		t.Fatal("the registry does not read the upload")
 	}
 }
 

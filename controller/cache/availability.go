@@ -5,6 +5,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -47,6 +48,39 @@ func makeAvailable(set *appsv1.StatefulSet) {
 		PodAffinityTerm: corev1.PodAffinityTerm{TopologyKey: corev1.LabelHostname, LabelSelector: set.Spec.Selector},
 	}}}
 	set.Spec.Template.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: otherNodes}
+}
+
+// peersName is the name of the Service by which the replicas find each other. Names of caches begin
+// with registry-, so none is equal.
+func peersName(upstream string) string { return "peers-" + v1alpha3.Name(upstream) }
+
+// peersService resolves to the addresses of all replicas that are ready. It lacks the label
+// upstream-host, which marks the Service that nodes pull from.
+func peersService(cache v1alpha3.RegistryCache) *corev1.Service {
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: peersName(cache.Upstream), Namespace: metav1.NamespaceSystem,
+			Labels: map[string]string{"app": v1alpha3.Name(cache.Upstream)},
+		},
+		Spec: corev1.ServiceSpec{
+			ClusterIP: corev1.ClusterIPNone,
+			Selector:  labels(cache.Upstream),
+			Ports:     []corev1.ServicePort{servicePort(portName, v1alpha3.CachePort, portName)},
+		},
+	}
+}
+
+// reachPeers lets replicas reach each other. Gardener's policy
+// gardener.cloud--allow-to-public-networks selects the pods and allows all networks, but with some
+// network plugins an IP block contains no pods. The policy repeats that rule, because it also
+// isolates the pods in clusters without Gardener's.
+func reachPeers(policy *networkingv1.NetworkPolicy) {
+	policy.Spec.PolicyTypes = append(policy.Spec.PolicyTypes, networkingv1.PolicyTypeEgress)
+	policy.Spec.Egress = []networkingv1.NetworkPolicyEgressRule{{To: []networkingv1.NetworkPolicyPeer{
+		{PodSelector: &policy.Spec.PodSelector},
+		{IPBlock: &networkingv1.IPBlock{CIDR: "0.0.0.0/0"}},
+		{IPBlock: &networkingv1.IPBlock{CIDR: "::/0"}},
+	}}}
 }
 
 // podDisruptionBudget keeps one replica running while nodes are drained. Pods that are not ready

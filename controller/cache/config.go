@@ -10,6 +10,7 @@ import (
 	kubernetesutils "github.com/gardener/gardener/pkg/utils/kubernetes"
 	"go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -18,7 +19,7 @@ import (
 
 const (
 	// drainTimeout lets running pulls finish before the process exits. It is shorter than the default
-	// grace period of a pod (30 s), so that distribution can still write its scheduler state
+	// grace period of a pod (30 s), so that a stock image can still write its scheduler state
 	// (gardener-extension-registry-cache#162).
 	drainTimeout = 25 * time.Second
 
@@ -26,9 +27,9 @@ const (
 	concurrentTagLookups = 5
 )
 
-// registryConfig is the part of distribution's configuration file that a cache sets
-// (https://distribution.github.io/distribution/about/configuration/). Distribution's own type
-// cannot omit unset fields.
+// registryConfig is the configuration file of a cache (registry.Load): the keys of distribution
+// that our image or a stock one needs
+// (https://distribution.github.io/distribution/about/configuration/), and the section cache.
 type registryConfig struct {
 	Version string         `yaml:"version"`
 	Log     logConfig      `yaml:"log"`
@@ -36,6 +37,7 @@ type registryConfig struct {
 	HTTP    httpConfig     `yaml:"http"`
 	Health  map[string]any `yaml:"health"`
 	Proxy   proxyConfig    `yaml:"proxy"`
+	Cache   ownConfig      `yaml:"cache"`
 }
 
 type logConfig struct {
@@ -58,6 +60,14 @@ type httpConfig struct {
 	Debug        map[string]any      `yaml:"debug"`
 	Headers      map[string][]string `yaml:"headers"`
 	TLS          map[string]string   `yaml:"tls,omitempty"`
+}
+
+// ownConfig has the keys of our image (package registry). A stock image ignores them.
+type ownConfig struct {
+	Upstream string `yaml:"upstream"`
+	Peers    string `yaml:"peers,omitempty"`
+	// Owned says that the volume is the cache's, also if a stock image without a TTL has filled it.
+	Owned bool `yaml:"owned"`
 }
 
 type proxyConfig struct {
@@ -83,7 +93,7 @@ func newRegistryConfig(cache v1alpha3.RegistryCache, credentials *Credentials) r
 		Log:     logConfig{Level: "info", Fields: map[string]string{"service": "registry", "upstream": cache.Upstream}},
 		Storage: storageConfig{
 			Filesystem: map[string]string{"rootdirectory": volumeMountPath},
-			Delete:     map[string]bool{"enabled": true}, // otherwise expired blobs stay on the volume (distribution#4957)
+			Delete:     map[string]bool{"enabled": true}, // otherwise expired blobs of a stock image stay on the volume (distribution#4957)
 			Tag:        map[string]int{"concurrencylimit": concurrentTagLookups},
 		},
 		HTTP: httpConfig{
@@ -97,6 +107,10 @@ func newRegistryConfig(cache v1alpha3.RegistryCache, credentials *Credentials) r
 		},
 		Health: map[string]any{"storagedriver": map[string]any{"enabled": true, "interval": "10s", "threshold": 3}},
 		Proxy:  proxyConfig{RemoteURL: *cache.RemoteURL, TTL: cache.GarbageCollection.TTL.Duration.String()},
+		Cache:  ownConfig{Upstream: cache.Upstream, Owned: true},
+	}
+	if isHighlyAvailable(cache) {
+		config.Cache.Peers = fmt.Sprintf("%s.%s.svc:%d", peersName(cache.Upstream), metav1.NamespaceSystem, v1alpha3.CachePort)
 	}
 	if credentials != nil {
 		config.Proxy.Username, config.Proxy.Password = credentials.Username, credentials.Password

@@ -61,6 +61,9 @@ func checkCache(t *testing.T, c v1alpha3.RegistryCache, objects []client.Object,
 	for _, object := range objects {
 		switch object := object.(type) {
 		case *corev1.Service:
+			if object.Spec.ClusterIP == corev1.ClusterIPNone {
+				continue // by which replicas find each other
+			}
 			if object.Name != v1alpha3.ServiceName(&c) || object.Annotations[v1alpha3.AnnotationUpstream] != c.Upstream ||
 				object.Annotations[v1alpha3.AnnotationRemoteURL] != *c.RemoteURL {
 				t.Errorf("%s: service %s, annotations %v", c.Upstream, object.Name, object.Annotations)

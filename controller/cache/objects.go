@@ -80,7 +80,7 @@ func Objects(cache v1alpha3.RegistryCache, shoot Shoot, secrets Secrets) ([]clie
 	}
 	objects = append(objects, service, set, networkPolicy(cache))
 	if isHighlyAvailable(cache) {
-		objects = append(objects, podDisruptionBudget(cache))
+		objects = append(objects, podDisruptionBudget(cache), peersService(cache))
 	}
 	if shoot.VerticalPodAutoscaler {
 		objects = append(objects, verticalPodAutoscaler(cache))
@@ -150,7 +150,7 @@ func servicePort(name string, port int32, target string) corev1.ServicePort {
 // Gardener opens it for the control plane and selects the pods by a label.
 func networkPolicy(cache v1alpha3.RegistryCache) *networkingv1.NetworkPolicy {
 	port, protocol := intstr.FromInt32(v1alpha3.CachePort), corev1.ProtocolTCP
-	return &networkingv1.NetworkPolicy{
+	policy := &networkingv1.NetworkPolicy{
 		ObjectMeta: objectMeta(cache.Upstream),
 		Spec: networkingv1.NetworkPolicySpec{
 			PodSelector: metav1.LabelSelector{MatchLabels: labels(cache.Upstream)},
@@ -160,4 +160,8 @@ func networkPolicy(cache v1alpha3.RegistryCache) *networkingv1.NetworkPolicy {
 			}},
 		},
 	}
+	if isHighlyAvailable(cache) {
+		reachPeers(policy)
+	}
+	return policy
 }

@@ -163,7 +163,11 @@ func TestObjectsDecodeStrictly(t *testing.T) {
 				if object.GetNamespace() != metav1.NamespaceSystem {
 					t.Errorf("%T is in namespace %q", object, object.GetNamespace())
 				}
-				if got, want := object.GetLabels()[v1alpha3.LabelUpstreamHost], v1alpha3.HostLabel(rendering.cache.Upstream); got != want {
+				want := v1alpha3.HostLabel(rendering.cache.Upstream)
+				if service, ok := object.(*corev1.Service); ok && service.Spec.ClusterIP == corev1.ClusterIPNone {
+					want = "" // the label marks the Service that nodes pull from
+				}
+				if got := object.GetLabels()[v1alpha3.LabelUpstreamHost]; got != want {
 					t.Errorf("%T has the label %q, want %q", object, got, want)
 				}
 				key := object.GetObjectKind().GroupVersionKind().String() + object.GetName()

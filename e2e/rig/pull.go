@@ -59,9 +59,14 @@ func RunPod(ctx context.Context, p *Run, worker *cluster.Node, img Pushed) (took
 	return time.Since(start), err
 }
 
-// PodState describes the phase of a pod and why its containers wait.
+// PodState describes the phase of a pod, why it is not scheduled, and why its containers wait.
 func PodState(pod *corev1.Pod) string {
 	state := fmt.Sprintf("phase %s", pod.Status.Phase)
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodScheduled && condition.Status != corev1.ConditionTrue {
+			state += ", not scheduled: " + condition.Message
+		}
+	}
 	for _, status := range pod.Status.ContainerStatuses {
 		if waiting := status.State.Waiting; waiting != nil {
 			state += fmt.Sprintf(", container waits: %s %s", waiting.Reason, waiting.Message)

@@ -34,6 +34,20 @@ import (
 // the changes.
 const AppliedTimeout = 60 * time.Second
 
+// pendingPods describes the caches' pods that do not run, each after "; ".
+func pendingPods(ctx context.Context, cluster Access) string {
+	pods := &corev1.PodList{}
+	// Ignore the error: the pods only add detail.
+	_ = cluster.List(ctx, pods, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost})
+	var states string
+	for _, pod := range pods.Items {
+		if pod.Status.Phase != corev1.PodRunning {
+			states += fmt.Sprintf("; pod %s: %s", pod.Name, PodState(&pod))
+		}
+	}
+	return states
+}
+
 // Reconcile makes gardenlet reconcile the shoot with caches for exactly these upstreams.
 func Reconcile(ctx context.Context, p *Run, hosts ...string) error {
 	return ReconcileConfig(ctx, p, PlainCaches(hosts...)...)
@@ -158,7 +172,7 @@ func (p *Run) AwaitCachesIn(ctx context.Context, cluster Access, hosts ...string
 		err := cluster.List(ctx, sets, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost})
 		state := fmt.Sprintf("%d StatefulSets", len(sets.Items))
 		if pending := develop.CachesRolledOut(sets.Items); pending != nil {
-			return false, fmt.Sprintf("%s; %s", state, strings.ReplaceAll(pending.Error(), "\n", "; ")), err
+			return false, fmt.Sprintf("%s; %s%s", state, strings.ReplaceAll(pending.Error(), "\n", "; "), pendingPods(ctx, cluster)), err
 		}
 		return len(sets.Items) == len(hosts), state, err
 	})

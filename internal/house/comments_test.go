@@ -10,9 +10,9 @@ import (
 // maxCommentWidth is the limit for a line that contains only a comment. A tab counts as one column.
 const maxCommentWidth = 100
 
-// exempt lists path prefixes of files whose comments may be wide: generated code, package registry,
+// exempt lists path prefixes of files whose comments may be wide: generated code,
 // and the modules of the node image (each change makes the image build take minutes).
-var exempt = []string{"api/v1alpha3/zz_generated", "cmd/registry-cache/registry/", "kind/nodeimage/modules/"}
+var exempt = []string{"api/v1alpha3/zz_generated", "kind/nodeimage/modules/"}
 
 // wideComments finds comment lines that are too wide, except directives and URLs.
 func wideComments(t tree) []string {

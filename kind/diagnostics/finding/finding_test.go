@@ -93,6 +93,9 @@ func TestVolumeNotWritable(t *testing.T) {
 		"03:04:00 write data.1: no space left on device":                               "is not writable, last at 03:04:00: it is full.",
 		"03:02:04 filesystem: mkdir " + folder + ": permission denied":                 "",
 		"03:04:00 filesystem: open " + folder + "/data: permission denied":             "",
+		"03:04:00 openat registry-cache/tmp-A: read-only file system":                  "is not writable, last at 03:04:00: it is read-only.",
+		"03:04:00 mkdirat docker/registry: permission denied":                          "is not writable",
+		"03:04:00 openat docker/registry/v2/x: permission denied":                      "",
 		"03:04:00 mkdir /var/lib/registrar: permission denied":                         "",
 		"03:04:00 mkdir /tmp/x: read-only file system":                                 "",
 	} {

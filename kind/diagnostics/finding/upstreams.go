@@ -69,8 +69,11 @@ var writeErrors = []struct {
 	},
 }
 
+// writeError matches the errors of a stock image, which name the whole path, and of ours, which
+// names it below the root of the volume.
 func writeError(why string) *regexp.Regexp {
-	return regexp.MustCompile(`\b(mkdir|rename|write|unlinkat) /var/lib/registry\b[^:]*: ` + why)
+	return regexp.MustCompile(`\b((mkdir|rename|write|unlinkat) /var/lib/registry\b|` +
+		`(mkdirat|renameat) (docker|registry-cache)/|openat registry-cache/)[^:]*: ` + why)
 }
 
 // writeErrorAge is the maximum age of a reported write error. It cannot be short: a cache logs such
@@ -81,7 +84,7 @@ func cacheLogs(b *bundle.Bundle) (all []Finding) {
 	for _, file := range timeline.CacheLogs(b) {
 		logged, lastFailed := count{}, make([]time.Time, len(writeErrors))
 		for _, line := range b.Log(file, logline.Container) {
-			text := line.Text("err.code", "err.detail", "error", "http.response.status")
+			text := line.Text("err.code", "err.detail", "err.message", "error", "http.response.status")
 			if line.Level == logline.Error && recent(b, line.Time) {
 				logged.add(text, line.Time)
 			}

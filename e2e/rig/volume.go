@@ -1,0 +1,51 @@
+//go:build e2e
+
+package rig
+
+import (
+	"context"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// OnVolume runs a bash script on the worker that has the volume of the cache for an upstream, and
+// returns its output. $1 is the folder of the volume, $2 and more are the arguments. The scenario
+// fails if no worker has the folder.
+func (p *Run) OnVolume(ctx context.Context, host, script string, args ...string) string {
+	p.Helper()
+	service, ok := p.Services(ctx)[host]
+	if !ok {
+		p.Fatalf("%s has no Service", host)
+	}
+	for _, name := range ClaimsOf(ctx, p, service.Name) {
+		claim, volume := &corev1.PersistentVolumeClaim{}, &corev1.PersistentVolume{}
+		p.Check(p.Session.Shoot.Get(ctx, client.ObjectKey{Namespace: service.Namespace, Name: name}, claim))
+		p.Check(p.Session.Shoot.Get(ctx, client.ObjectKey{Name: claim.Spec.VolumeName}, volume))
+		folder := volumeFolder(volume)
+		for _, worker := range p.Workers() {
+			if _, err := worker.Exec(ctx, "test", "-d", folder); err != nil {
+				continue
+			}
+			out, err := worker.Script(ctx, script, append([]string{folder}, args...)...)
+			p.Check(err)
+			return strings.TrimSpace(out)
+		}
+	}
+	p.Fatalf("no worker has the volume of %s's cache as a folder", host)
+	return ""
+}
+
+// volumeFolder returns the folder of a hostPath or local volume, and a path that does not exist for
+// any other volume.
+func volumeFolder(volume *corev1.PersistentVolume) string {
+	switch source := volume.Spec.PersistentVolumeSource; {
+	case source.HostPath != nil:
+		return source.HostPath.Path
+	case source.Local != nil:
+		return source.Local.Path
+	default:
+		return "/no-folder"
+	}
+}

@@ -1,0 +1,305 @@
+package cache
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"golang.org/x/sys/unix"
+
+	"github.com/gardener-extensions/registry-cache/registry/fetch"
+	"github.com/gardener-extensions/registry-cache/registry/store"
+)
+
+// objects is an upstream that has every object that was added.
+type objects struct {
+	mu      sync.Mutex
+	content map[string][]byte // by path below the repository
+}
+
+// Away implements fetch.Upstream.
+func (o *objects) Away(context.Context, string) error { return nil }
+
+// Do implements fetch.Upstream.
+func (o *objects) Do(_ context.Context, _, _, path string, _ http.Header) (*http.Response, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	content, ok := o.content[path]
+	if !ok {
+		return &http.Response{StatusCode: http.StatusNotFound, Body: http.NoBody}, nil
+	}
+	return &http.Response{
+		StatusCode: http.StatusOK, ContentLength: int64(len(content)), Body: io.NopCloser(bytes.NewReader(content)),
+		Header: http.Header{"Content-Type": {v1.MediaTypeImageManifest}, "Docker-Content-Digest": {digest.FromBytes(content).String()}},
+	}, nil
+}
+
+func (o *objects) add(path string, content []byte) digest.Digest {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	blob := digest.FromBytes(content)
+	if path == "" {
+		path = "blobs/" + blob.String()
+	}
+	o.content[path] = content
+	return blob
+}
+
+// clock is the time of a cache under test.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) get() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) forward(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+func newTestCache(t *testing.T, o Options) (*testCache, *objects, *clock) {
+	t.Helper()
+	folder := ""
+	upstream, now := &objects{content: map[string][]byte{}}, &clock{now: time.Now()}
+	if o.Store == nil {
+		var err error
+		folder = t.TempDir()
+		if err = unix.Mount("cache-test", folder, "tmpfs", 0, ""); err == nil { // these tests write many files
+			t.Cleanup(func() { _ = unix.Unmount(folder, unix.MNT_DETACH) })
+		}
+		if o.Store, err = store.New(folder, false); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = o.Store.Close() })
+	}
+	o.Upstream = upstream
+	c := &testCache{New(o), folder}
+	c.now = now.get
+	t.Cleanup(c.Close)
+	return c, upstream, now
+}
+
+// testCache is a cache with its volume.
+type testCache struct {
+	*Cache
+	folder string
+}
+
+// settle waits until all downloads have ended.
+func (c *testCache) settle() {
+	c.fetcher.Close()
+	c.fetcher = &fetch.Fetcher{Store: c.options.Store, Upstream: c.options.Upstream, Volume: c}
+}
+
+// pull pulls an image with one layer. The number makes its content.
+func (c *testCache) pull(t *testing.T, upstream *objects, repository string, number uint64, size int) {
+	t.Helper()
+	content := make([]byte, size)
+	binary.LittleEndian.PutUint64(content, number)
+	layer := upstream.add("", content)
+	tag := fmt.Sprintf("v%d", number)
+	upstream.add("manifests/"+tag, fmt.Appendf(nil, `{"mediaType":%q,"layers":[{"digest":%q}]}`, v1.MediaTypeImageManifest, layer))
+	if _, err := c.Tag(t.Context(), store.TagName{Repository: repository, Tag: tag}); err != nil {
+		t.Fatal(err)
+	}
+	blob, err := c.Blob(t.Context(), repository, layer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = blob.Close() }()
+	if blob.File != nil {
+		return
+	}
+	if err := blob.Copy(t.Context(), io.Discard, 0, blob.Size); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// files counts the files and folders of the volume.
+func (c *testCache) files(t *testing.T) (n int, size int64) {
+	t.Helper()
+	err := filepath.WalkDir(c.folder, func(_ string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if err == nil && !entry.IsDir() {
+			size += info.Size()
+		}
+		n++
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n, size
+}
+
+var images = flag.Uint64("images", 50, "images a day of TestNothingIsLeft")
+
+// TestNothingIsLeft: 90 days of new images each day need as many files as the images of the TTL.
+func TestNothingIsLeft(t *testing.T) {
+	const ttl = 7 * 24 * time.Hour
+	c, upstream, now := newTestCache(t, Options{TTL: ttl})
+	var month int
+	for day := range uint64(90) {
+		for image := range *images {
+			c.pull(t, upstream, fmt.Sprintf("team-%d/app", image%10), day**images+image, 100)
+		}
+		clear(upstream.content)
+		c.settle()
+		now.forward(24 * time.Hour)
+		for c.expire() {
+		}
+		if day == 29 {
+			month, _ = c.files(t)
+		}
+	}
+	if files, _ := c.files(t); files > month {
+		t.Errorf("%d files after 90 days, %d after 30", files, month)
+	}
+	now.forward(ttl + time.Hour)
+	for c.expire() {
+	}
+	if files, _ := c.files(t); files > 20 {
+		t.Errorf("%d files and folders are left of nothing", files)
+	}
+}
+
+// TestLimit: the volume never has more than the limit, the least recently used goes first, and what
+// is used stays.
+func TestLimit(t *testing.T) {
+	const size, limit = 1 << 20, 10 << 20
+	c, upstream, _ := newTestCache(t, Options{Limit: limit})
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { c.Run(ctx); close(done) }()
+	t.Cleanup(func() { stop(); <-done })
+	for number := range uint64(40) {
+		c.pull(t, upstream, "library/app", number, size)
+		c.pull(t, upstream, "library/app", 0, size) // used all the time
+		if _, stored := c.files(t); stored > limit+size {
+			t.Fatalf("%d bytes are stored, the limit is %d", stored, limit)
+		}
+	}
+	clear(upstream.content)
+	c.requireStored(t, 0, size)
+	if blobs, stored := c.index.Size(); stored > limit || stored < limit-2*size || blobs < 10 {
+		t.Errorf("the index has %d blobs with %d bytes", blobs, stored)
+	}
+}
+
+// requireStored requires that the layer of an image is stored.
+func (c *testCache) requireStored(t *testing.T, number uint64, size int) {
+	t.Helper()
+	content := make([]byte, size)
+	binary.LittleEndian.PutUint64(content, number)
+	blob, err := c.Blob(t.Context(), "library/app", digest.FromBytes(content))
+	if err != nil || blob.From != FromVolume {
+		t.Fatalf("a blob in use was evicted: %v", err)
+	}
+	_ = blob.Close()
+}
+
+// TestEvictionHoldsUpNobody checks that requests are answered within 100 ms while 10,000 blobs are
+// evicted. One in a hundred may take longer, because of what else this machine does.
+func TestEvictionHoldsUpNobody(t *testing.T) {
+	const ttl = time.Hour
+	c, upstream, now := newTestCache(t, Options{TTL: ttl})
+	for number := range uint64(10_000) {
+		content := binary.LittleEndian.AppendUint64(nil, number)
+		if err := c.keep("library/app", Manifest{Digest: digest.FromBytes(content), Content: content}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now.forward(2 * ttl)
+	ctx, stop := context.WithCancel(t.Context())
+	evicted := make(chan struct{})
+	go func() {
+		defer close(evicted)
+		for ctx.Err() == nil && c.expire() {
+		}
+	}()
+	defer stop()
+	var slowest time.Duration
+	requests, slow := 0, 0
+	for number := uint64(20_000); ; number++ {
+		start := time.Now()
+		c.pull(t, upstream, "library/app", number, 100)
+		took := time.Since(start)
+		slowest, requests = max(slowest, took), requests+1
+		if took > 100*time.Millisecond {
+			slow++
+		}
+		select {
+		case <-evicted:
+			t.Logf("the slowest of %d requests took %s", requests, slowest)
+			if slow*100 > requests {
+				t.Errorf("%d of %d requests took longer than 100 ms, the slowest %s", slow, requests, slowest)
+			}
+			return
+		default:
+		}
+	}
+}
+
+// TestWakeUp: after a hibernation all is overdue. What a node asks for then is served at once, and
+// stays.
+func TestWakeUp(t *testing.T) {
+	const ttl, overdue = 24 * time.Hour, 20_000
+	c, upstream, now := newTestCache(t, Options{TTL: ttl})
+	for number := range uint64(overdue) {
+		content := binary.LittleEndian.AppendUint64(nil, number)
+		if err := c.keep("library/app", Manifest{Digest: digest.FromBytes(content), Content: content}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.pull(t, upstream, "library/needed", overdue+1, 100)
+	c.settle()
+
+	woken, upstream, later := newTestCache(t, Options{TTL: ttl, Store: c.options.Store})
+	later.now = now.get().Add(30 * 24 * time.Hour)
+	found, err := woken.options.Store.Contents(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	woken.index.Merge(found)
+	start := time.Now()
+	content := make([]byte, 100)
+	binary.LittleEndian.PutUint64(content, overdue+1)
+	blob, err := woken.Blob(t.Context(), "library/needed", digest.FromBytes(content))
+	if err != nil || blob.From != FromVolume || time.Since(start) > 300*time.Millisecond {
+		t.Fatalf("what a node asks for after the start: %v after %s", err, time.Since(start))
+	}
+	_ = blob.Close()
+	for woken.expire() {
+	}
+	if blobs, _ := woken.index.Size(); blobs != 1 {
+		t.Errorf("%d blobs are left, want the one that was asked for", blobs)
+	}
+	if len(upstream.content) != 0 {
+		t.Error("unexpected objects")
+	}
+	if file, _, err := woken.options.Store.Open(t.Context(), digest.FromBytes(content)); err != nil {
+		t.Error(err)
+	} else {
+		_ = file.Close()
+	}
+}

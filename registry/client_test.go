@@ -1,0 +1,112 @@
+package registry
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+)
+
+// freeze asks for a blob and does not read the answer.
+func freeze(t *testing.T, s *testServer, blob digest.Digest) net.Conn {
+	t.Helper()
+	connection, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(s.URL, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = connection.(*net.TCPConn).SetReadBuffer(4 << 10)
+	request := "GET " + strings.TrimPrefix(s.blob(blob.String()), s.URL) + " HTTP/1.1\r\nHost: cache\r\n\r\n"
+	if _, err := io.WriteString(connection, request); err != nil {
+		t.Fatal(err)
+	}
+	return connection
+}
+
+// TestFrozenClients: clients that do not read cost no memory worth mentioning, hold up nobody, and
+// are cut. A blob that they began to pull is stored.
+func TestFrozenClients(t *testing.T) {
+	for name, warm := range map[string]bool{"stored": true, "on its way": false} {
+		t.Run(name, func(t *testing.T) {
+			u := newTestUpstream(t, false)
+			image := u.push(t, "v1", 1, 16<<20)
+			cache := newTestServer(t, u, t.TempDir())
+			if warm {
+				pullAll(t, cache, image)
+				cache.await(t, 2)
+			}
+			before := heap()
+			var frozen []net.Conn
+			for blob := range image.content {
+				for range 50 {
+					frozen = append(frozen, freeze(t, cache, blob))
+				}
+			}
+			start := time.Now()
+			var nodes sync.WaitGroup
+			for range 20 {
+				nodes.Go(func() { cache.pullAsANode(t, u, image) })
+			}
+			nodes.Wait()
+			t.Logf("20 nodes: %s", time.Since(start))
+			cache.await(t, 2)
+			if grown := heap() - before; grown > 32<<20 {
+				t.Errorf("50 frozen clients cost %d MiB", grown>>20)
+			}
+			await(t, "the frozen clients are cut", func() bool { return cache.running.Load() == 0 })
+			for _, connection := range frozen {
+				_ = connection.Close()
+			}
+		})
+	}
+}
+
+func heap() int64 {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapInuse + stats.StackInuse)
+}
+
+// TestOtherUpstream: a node that still has the address of a deleted cache may reach this one, and
+// goes on to its own upstream.
+func TestOtherUpstream(t *testing.T) {
+	u := newTestUpstream(t, false)
+	image := u.push(t, "v1", 1, 1000)
+	cache := newTestServer(t, u, t.TempDir())
+	for query, want := range map[string]int{"": 200, "?ns=upstream.example": 200, "?ns=other.example": 404} {
+		if a := getFrom(t, http.MethodGet, cache.manifest(image.tag)+query); a.status != want {
+			t.Errorf("%q: %d, want %d", query, a.status, want)
+		}
+	}
+}
+
+// TestRefusals: what a cache does not serve.
+func TestRefusals(t *testing.T) {
+	u := newTestUpstream(t, false)
+	u.push(t, "v1", 1, 1000)
+	cache := newTestServer(t, u, t.TempDir())
+	for _, test := range []struct {
+		method, path string
+		want         int
+	}{
+		{http.MethodGet, "/v2/", 200},
+		{http.MethodGet, "/v2/_catalog", 405},
+		{http.MethodGet, "/v2/" + repositoryName + "/tags/list", 405},
+		{http.MethodPost, "/v2/" + repositoryName + "/blobs/uploads/", 405},
+		{http.MethodDelete, "/v2/" + repositoryName + "/manifests/v1", 405},
+		{http.MethodGet, "/v2/" + repositoryName + "/manifests/nope", 404},
+		{http.MethodHead, "/v2/" + repositoryName + "/manifests/nope", 404},
+		{http.MethodGet, "/v2/" + repositoryName + "/blobs/" + digest.FromString("nope").String(), 404},
+		{http.MethodHead, "/v2/" + repositoryName + "/blobs/" + digest.FromString("nope").String(), 404},
+	} {
+		if a := getFrom(t, test.method, cache.URL+test.path); a.status != test.want {
+			t.Errorf("%s %s: %d, want %d: %s", test.method, test.path, a.status, test.want, a.body)
+		}
+	}
+}

@@ -1,0 +1,155 @@
+package registry
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"reflect"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/distribution/distribution/v3/configuration"
+	"go.yaml.in/yaml/v3"
+)
+
+// Config is a configuration file of distribution v3 with the keys that a cache uses, and the
+// section cache, which a stock image ignores.
+type Config struct {
+	Version configuration.Version
+	Log     struct {
+		Level  string
+		Fields map[string]string
+	}
+	Storage struct {
+		Filesystem struct{ RootDirectory string }
+		Delete     struct{ Enabled bool }         // for a stock image
+		Tag        struct{ ConcurrencyLimit int } // for a stock image
+	}
+	HTTP   httpKeys
+	Health struct{ StorageDriver configuration.StorageDriver }
+	Proxy  struct {
+		RemoteURL, Username, Password string
+		TTL                           *time.Duration
+	}
+	Cache cacheKeys
+}
+
+type httpKeys struct {
+	Addr         string
+	DrainTimeout time.Duration
+	Headers      map[string][]string
+	TLS          struct{ Certificate, Key string }
+	Debug        configuration.Debug
+}
+
+type cacheKeys struct {
+	// Upstream is the name of the upstream in references of images, such as docker.io. A request for
+	// another one (containerd's parameter ns) is refused.
+	Upstream string
+	// Limit bounds the stored bytes. 0 means the size of the volume.
+	Limit int64
+	// Peers is <host>:<port>, where the host resolves to the addresses of all replicas.
+	Peers string
+	// Owned says that the volume is that of a cache, whatever is on it.
+	Owned bool
+	// ClientTimeout is how long a client may take to read one MiB.
+	ClientTimeout time.Duration
+}
+
+// Load reads a configuration file. Environment variables of the form REGISTRY_PROXY_REMOTEURL
+// override it. An error names the key and what is allowed.
+func Load(name string) (*Config, error) {
+	content, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("reading the configuration: %w", err)
+	}
+	c := &Config{}
+	decoder := yaml.NewDecoder(bytes.NewReader(content))
+	decoder.KnownFields(true)
+	if err := decoder.Decode(c); err != nil {
+		return nil, fmt.Errorf("configuration %s: %w", name, withAllowedKeys(err))
+	}
+	parser := configuration.NewParser("registry", []configuration.VersionedParseInfo{{
+		Version: configuration.CurrentVersion, ParseAs: reflect.TypeFor[Config](),
+		ConversionFunc: func(c any) (any, error) { return c, nil },
+	}})
+	err = parser.Parse(content, c)
+	if err == nil {
+		err = c.check()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("configuration %s: %w", name, err)
+	}
+	return c.withDefaults(), nil
+}
+
+// withDefaults sets the defaults of distribution, and for the drain timeout one below the 30 s
+// after which Kubernetes kills a container.
+func (c *Config) withDefaults() *Config {
+	c.Storage.Filesystem.RootDirectory = cmp.Or(c.Storage.Filesystem.RootDirectory, "/var/lib/registry")
+	c.HTTP.DrainTimeout = cmp.Or(c.HTTP.DrainTimeout, 25*time.Second)
+	c.HTTP.Debug.Prometheus.Path = cmp.Or(c.HTTP.Debug.Prometheus.Path, "/metrics")
+	c.Cache.ClientTimeout = cmp.Or(c.Cache.ClientTimeout, time.Minute)
+	c.Proxy.TTL = cmp.Or(c.Proxy.TTL, new(7*24*time.Hour))
+	return c
+}
+
+func (c *Config) check() error {
+	remote, err := url.Parse(c.Proxy.RemoteURL)
+	if err != nil || remote.Scheme != "http" && remote.Scheme != "https" || remote.Host == "" ||
+		remote.User != nil || strings.Trim(remote.Path, "/") != "" || remote.RawQuery != "" {
+		return errors.New("proxy.remoteurl must have the form http[s]://<host>[:<port>]") // without a secret in it
+	}
+	if (c.HTTP.TLS.Certificate == "") != (c.HTTP.TLS.Key == "") {
+		return errors.New("http.tls.certificate and http.tls.key must be set together")
+	}
+	if ttl := c.Proxy.TTL; ttl != nil && *ttl < 0 {
+		return fmt.Errorf("proxy.ttl is %s, must not be negative", ttl)
+	}
+	if c.Cache.Limit < 0 {
+		return fmt.Errorf("cache.limit is %d bytes, must not be negative", c.Cache.Limit)
+	}
+	if c.Cache.ClientTimeout < 0 || c.HTTP.DrainTimeout < 0 {
+		return fmt.Errorf("cache.clienttimeout is %s and http.draintimeout %s: a timeout must not be negative", c.Cache.ClientTimeout, c.HTTP.DrainTimeout)
+	}
+	if _, _, err := net.SplitHostPort(c.Cache.Peers); err != nil && c.Cache.Peers != "" {
+		return fmt.Errorf("cache.peers must have the form <host>:<port>: %w", err)
+	}
+	return nil
+}
+
+var unknownKey = regexp.MustCompile(`(line \d+): field (\S+) not found in type (.+)`)
+
+// withAllowedKeys says which keys are allowed instead of an unknown one.
+func withAllowedKeys(err error) error {
+	kinds, ok := errors.AsType[*yaml.TypeError](err)
+	if !ok {
+		return err
+	}
+	m := unknownKey.FindStringSubmatch(kinds.Errors[0])
+	if m == nil {
+		return errors.New(kinds.Errors[0])
+	}
+	allowed := strings.Join(keysOf(reflect.TypeFor[Config](), m[3]), ", ")
+	return fmt.Errorf("%s: unknown key %s, allowed are %s", m[1], m[2], allowed)
+}
+
+// keysOf returns the keys of the type with this name at or below t.
+func keysOf(t reflect.Type, name string) (keys []string) {
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	for field := range t.Fields() {
+		if t.String() == name {
+			keys = append(keys, strings.ToLower(field.Name))
+		} else if keys == nil {
+			keys = keysOf(field.Type, name)
+		}
+	}
+	return keys
+}

@@ -1,0 +1,7 @@
+// Package registry serves a pull-through cache for one upstream: distribution's HTTP layer and
+// configuration format, with a pull-through of its own.
+//
+// A request passes namespace (what distribution asks for), cache (what happens to it), and then
+// store (the volume) or fetch (a download shared by all clients), which asks peer (other replicas)
+// and upstream. index knows what is stored, and chooses what is evicted.
+package registry

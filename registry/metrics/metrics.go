@@ -1,0 +1,66 @@
+package metrics
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
+
+// Registry has the metrics of this package. The default one has those of distribution.
+var Registry = prometheus.NewRegistry()
+
+// Requests of clients. A type is blob or manifest.
+var (
+	Requests = counters("registry_proxy_requests_total", "Requests for blobs and manifests.", "type")
+	Hits     = counters("registry_proxy_hits_total", "Requests that were served from the volume.", "type")
+	Misses   = counters("registry_proxy_misses_total", "Requests that needed the upstream.", "type")
+	Pushed   = counters("registry_proxy_pushed_bytes_total", "Bytes that were sent to clients.", "type")
+	Shared   = counters("registry_proxy_coalesced_requests_total", "Requests that shared the upstream's answer to another request.", "type")
+	Stale    = counter("registry_proxy_stale_answers_total", "Tags that were served as last confirmed, because the upstream was away.")
+)
+
+// Requests to the upstream.
+var (
+	Pulled   = counters("registry_proxy_pulled_bytes_total", "Bytes that the upstream has sent.", "type")
+	Upstream = counters("registry_proxy_upstream_requests_total", "Requests to the upstream, its token server and redirect targets, by status code; "+
+		"code is error for a request without an answer, and canceled for one that was given up.", "code")
+	Latency = promauto.With(Registry).NewHistogram(prometheus.HistogramOpts{
+		Name: "registry_proxy_upstream_header_seconds", Help: "Time until the header of an answer of the upstream has arrived.",
+		Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
+	})
+	Peer        = counter("registry_proxy_replica_answers_total", "Objects and tags that another replica had.")
+	BreakerOpen = gauge("registry_proxy_upstream_breaker_open", "1 while the upstream counts as away: requests get an answer from the volume or an error at once.")
+	Resumed     = counter("registry_proxy_resumed_downloads_total", "Downloads that continued after a break or a restart.")
+	Replaced    = counter("registry_proxy_replaced_downloads_total", "Downloads that began again because an earlier one had failed or could not be joined.")
+	Unstored    = counters("registry_proxy_unstored_requests_total", "Downloads that were served without being stored, as on a full volume.", "type")
+)
+
+// The volume.
+var (
+	Damaged = counter("registry_storage_damaged_blobs_total", "Stored blobs and manifests whose content did not match their digest: "+
+		"removed, and fetched again.")
+	Evicted = counters("registry_storage_evicted_bytes_total", "Bytes that were evicted, by reason: ttl or space.", "reason")
+	Blobs   = gauge("registry_storage_blobs", "Stored blobs and manifests.")
+	Bytes   = gauge("registry_storage_bytes", "Bytes of stored blobs and manifests.")
+	Free    = gauge("registry_storage_free_bytes", "Bytes that the volume has left.")
+	Inodes  = gauge("registry_storage_free_inodes", "Files that the volume has room for; 0 if its file system has no limit.")
+)
+
+func init() {
+	for _, kind := range []string{"blob", "manifest"} {
+		for _, vector := range []*prometheus.CounterVec{Requests, Hits, Misses, Pushed, Pulled, Shared, Unstored} {
+			vector.WithLabelValues(kind)
+		}
+	}
+}
+
+func counters(name, help string, labels ...string) *prometheus.CounterVec {
+	return promauto.With(Registry).NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+}
+
+func counter(name, help string) prometheus.Counter {
+	return promauto.With(Registry).NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+}
+
+func gauge(name, help string) prometheus.Gauge {
+	return promauto.With(Registry).NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+}

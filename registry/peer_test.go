@@ -1,0 +1,117 @@
+package registry
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gardener-extensions/registry-cache/registry/cache"
+	"github.com/gardener-extensions/registry-cache/registry/fetch"
+	"github.com/gardener-extensions/registry-cache/registry/peer"
+)
+
+// replica is what a cache takes for its other replica: a real one, or one with a fault.
+type replica struct {
+	address string
+	asked   atomic.Int64
+}
+
+// newReplica serves on an address of its own, as a pod does.
+func newReplica(t *testing.T, handler http.Handler) *replica {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.2:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &replica{address: listener.Addr().String()}
+	server := &http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		r.asked.Add(1)
+		handler.ServeHTTP(w, request)
+	})}
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(func() { _ = server.Close() })
+	return r
+}
+
+// withReplica starts a cache that has the replica. Its own address is another one.
+func withReplica(t *testing.T, u *testUpstream, r *replica) *testServer {
+	t.Helper()
+	host, _, _ := strings.Cut(r.address, ":")
+	return newServerWith(t, u, t.TempDir(), func(o *cache.Options, next fetch.Upstream) {
+		peers := peer.New(next, peer.Options{
+			Address: "replicas:" + r.address[len(host)+1:],
+			Lookup:  func(context.Context, string) ([]string, error) { return []string{host, "127.0.0.1"}, nil },
+			Own: func() ([]net.Addr, error) {
+				return []net.Addr{&net.IPNet{IP: net.IPv4(127, 0, 0, 1), Mask: net.CIDRMask(8, 32)}}, nil
+			},
+		})
+		o.Upstream, o.Replicas = peers, peers.Only()
+	})
+}
+
+// TestReplica: what one replica has stored is not asked for at the upstream, tags only in an
+// outage.
+func TestReplica(t *testing.T) {
+	u := newTestUpstream(t, false)
+	image := u.push(t, "v1", 3, 200<<10)
+	first := newTestServer(t, u, t.TempDir())
+	pullAll(t, first, image)
+	first.await(t, 4)
+	r := newReplica(t, first.Config.Handler)
+	second := withReplica(t, u, r)
+	u.forget()
+	pullAll(t, second, image)
+	if got := u.asked("GET "); got > 1 { // of the tag, whose content is not known by digest
+		t.Errorf("the upstream was asked %d times", got)
+	}
+	second.await(t, 4)
+
+	third := withReplica(t, u, r)
+	first.age(t)
+	u.breakWith(t, fault{answer: status(503)})
+	pullAll(t, third, image)
+	if a := getFrom(t, http.MethodGet, third.manifest(image.tag)); a.header.Get("Warning") == "" {
+		t.Errorf("a tag that only a replica knows: %d without a warning", a.status)
+	}
+	if a := getFrom(t, http.MethodGet, third.manifest("v9")); a.status != http.StatusServiceUnavailable && a.status != http.StatusBadGateway {
+		t.Errorf("a tag that nobody knows: %d", a.status)
+	}
+}
+
+// TestBadReplica: a replica that is lost, slow or wrong costs half a second, once.
+func TestBadReplica(t *testing.T) {
+	t.Parallel()
+	for name, bad := range map[string]http.HandlerFunc{
+		"hangs":      func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+		"cuts":       func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		"error":      func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) },
+		"wrong":      func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 200<<10)) },
+		"wrong size": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("x")) },
+		"stalls": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Length", "204800")
+			_, _ = w.Write(make([]byte, 1000))
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u := newTestUpstream(t, false)
+			image := u.push(t, "v1", 3, 200<<10)
+			r := newReplica(t, bad)
+			second := withReplica(t, u, r)
+			start := time.Now()
+			pullAll(t, second, image)
+			if took := time.Since(start); took > time.Second {
+				t.Errorf("the pull took %s", took)
+			}
+			if r.asked.Load() == 0 {
+				t.Error("the replica was not asked: this proves nothing")
+			}
+		})
+	}
+}

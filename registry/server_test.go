@@ -1,0 +1,113 @@
+package registry
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/gardener-extensions/registry-cache/registry/cache"
+	"github.com/gardener-extensions/registry-cache/registry/fetch"
+	"github.com/gardener-extensions/registry-cache/registry/store"
+)
+
+// testServer is a cache without its process: several can run at the same time.
+type testServer struct {
+	*httptest.Server
+	volume  string
+	stop    func()
+	running atomic.Int32 // requests
+}
+
+// blob and manifest return URLs.
+func (s *testServer) blob(of string) string { return s.URL + "/v2/" + repositoryName + "/blobs/" + of }
+func (s *testServer) manifest(of string) string {
+	return s.URL + "/v2/" + repositoryName + "/manifests/" + of
+}
+
+// newTestServer starts a cache of the upstream on a volume, which may be that of an earlier cache.
+func newTestServer(t *testing.T, u *testUpstream, volume string) *testServer {
+	t.Helper()
+	return newServerWith(t, u, volume, func(*cache.Options, fetch.Upstream) {})
+}
+
+// newServerWith lets change set options that have no key in the configuration.
+func newServerWith(t *testing.T, u *testUpstream, volume string, change func(*cache.Options, fetch.Upstream)) *testServer {
+	t.Helper()
+	config := (&Config{Cache: cacheKeys{Upstream: "upstream.example", ClientTimeout: 2 * time.Second}}).withDefaults()
+	config.Storage.Filesystem.RootDirectory = volume
+	config.Proxy.RemoteURL, config.Proxy.TTL = u.URL, new(time.Hour)
+	if u.credential != "" {
+		config.Proxy.Username, config.Proxy.Password = "robot", u.credential
+	}
+	s, err := store.New(volume, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	options, err := options(ctx, config, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change(&options, options.Upstream)
+	c := cache.New(options)
+	handler, err := newHandler(ctx, config, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	evicting := make(chan struct{})
+	go func() { c.Run(ctx); close(evicting) }()
+	server := &testServer{volume: volume}
+	server.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		server.running.Add(1)
+		defer server.running.Add(-1)
+		handler.ServeHTTP(w, r)
+	}))
+	server.stop = sync.OnceFunc(func() {
+		server.CloseClientConnections()
+		server.Close()
+		c.Close()
+		cancel()
+		<-evicting
+		_ = s.Close()
+	})
+	t.Cleanup(server.stop)
+	return server
+}
+
+// TestMain drops the logs.
+func TestMain(m *testing.M) {
+	logrus.SetOutput(io.Discard)
+	slog.SetDefault(slog.New(slog.DiscardHandler))
+	os.Exit(m.Run())
+}
+
+// stored returns the number of blobs on the volume.
+func (s *testServer) stored(t *testing.T) int {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(s.volume, "docker/registry/v2/blobs/sha256/*/*/data"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(files)
+}
+
+// await waits until the condition holds, at most 20 s.
+func await(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 20*time.Second, true,
+		func(context.Context) (bool, error) { return condition(), nil })
+	if err != nil {
+		t.Fatalf("not within 20 s: %s", what)
+	}
+}

@@ -1,0 +1,122 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+)
+
+// Blob is a stored blob, or the part of one that has arrived.
+type Blob struct {
+	Size    int64
+	Used    time.Time
+	Partial bool
+	Links   []Link
+	Tags    []TagName
+}
+
+// Contents is what is stored on a volume.
+type Contents struct {
+	Blobs map[digest.Digest]*Blob
+	Tags  map[TagName]time.Time // when the upstream last confirmed them
+}
+
+// Contents lists what is stored. It reads no blob, and removes the uploads of a stock image.
+func (s *Store) Contents(ctx context.Context) (Contents, error) {
+	found := Contents{map[digest.Digest]*Blob{}, map[TagName]time.Time{}}
+	var failed []error
+	for _, top := range []string{layout, partials} {
+		failed = append(failed, fs.WalkDir(s.root.FS(), top, func(name string, entry fs.DirEntry, err error) error {
+			switch {
+			case errors.Is(err, fs.ErrNotExist): // an empty volume, or removed during the walk
+			case context.Cause(ctx) != nil:
+				return context.Cause(ctx)
+			case err != nil: // what can be read counts
+				failed = append(failed, err)
+			case entry.IsDir() && entry.Name() == "_uploads":
+				failed = append(failed, s.removeUpTo(name, repositories))
+				return fs.SkipDir
+			case !entry.IsDir():
+				failed = append(failed, s.add(found, name, entry))
+			}
+			return nil
+		}))
+	}
+	if err := errors.Join(failed...); err != nil {
+		return found, fmt.Errorf("listing what is stored: %w", err)
+	}
+	return found, nil
+}
+
+func (s *Store) add(found Contents, name string, entry fs.DirEntry) error {
+	info, err := entry.Info()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if m := blobPath.FindStringSubmatch(name); m != nil {
+		if at := found.blob(m[1], m[2]); at != nil {
+			at.Size, at.Used, at.Partial = info.Size(), accessed(info), false
+		}
+	} else if m := partialPath.FindStringSubmatch(name); m != nil {
+		if at := found.blob(m[1], m[2]); at != nil && at.Size == 0 {
+			at.Size, at.Used, at.Partial = info.Size(), info.ModTime(), true
+		}
+	} else if m := linkPath.FindStringSubmatch(name); m != nil {
+		if at := found.blob(m[3], m[4]); at != nil {
+			at.Links = append(at.Links, Link{m[1], m[2] == revisions})
+		}
+	} else if m := tagPath.FindStringSubmatch(name); m != nil {
+		tag := TagName{m[1], m[2]}
+		if to, err := s.Tag(tag); err == nil {
+			at := found.blob(to.Algorithm().String(), to.Encoded())
+			at.Tags = append(at.Tags, tag)
+		}
+		found.Tags[tag] = info.ModTime()
+	}
+	return nil
+}
+
+// blob returns the entry of a blob. A link without a blob gets one, too, so that it is evicted.
+func (c Contents) blob(algorithm, hex string) *Blob {
+	blob, ok := digestOf(algorithm, hex)
+	if ok && c.Blobs[blob] == nil {
+		c.Blobs[blob] = &Blob{}
+	}
+	return c.Blobs[blob]
+}
+
+// accessed returns when a file was last read, or when it was written if that is later.
+func accessed(info fs.FileInfo) time.Time {
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		if access := time.Unix(stat.Atim.Unix()); access.After(info.ModTime()) {
+			return access
+		}
+	}
+	return info.ModTime()
+}
+
+// Space is what a volume has left.
+type Space struct {
+	Bytes, FreeBytes   int64
+	Inodes, FreeInodes int64 // both are 0 for a file system without a limit of inodes
+}
+
+// Space returns what the volume has left for unprivileged users.
+func (s *Store) Space() (Space, error) {
+	var stat syscall.Statfs_t
+	if err := syscall.Statfs(s.root.Name(), &stat); err != nil {
+		return Space{}, fmt.Errorf("reading the size of the volume: %w", err)
+	}
+	return Space{
+		Bytes: int64(stat.Blocks) * stat.Bsize, FreeBytes: int64(stat.Bavail) * stat.Bsize,
+		Inodes: int64(stat.Files), FreeInodes: int64(stat.Ffree),
+	}, nil
+}

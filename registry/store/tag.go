@@ -1,0 +1,49 @@
+package store
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+)
+
+// TagName names a tag of a repository.
+type TagName struct{ Repository, Tag string }
+
+// Tag returns the manifest to which a tag refers, or ErrNotStored, also for a damaged tag.
+func (s *Store) Tag(t TagName) (digest.Digest, error) {
+	content, err := s.root.ReadFile(currentFile(t))
+	if err != nil {
+		return "", fmt.Errorf("reading tag %s: %w", t, err)
+	}
+	blob, err := digest.Parse(string(content))
+	if err != nil {
+		return "", fmt.Errorf("tag %s is damaged: %w: %w", t, ErrNotStored, err)
+	}
+	return blob, nil
+}
+
+// SetTag stores a tag, and when the upstream has confirmed to what it refers.
+func (s *Store) SetTag(t TagName, to digest.Digest, confirmed time.Time) error {
+	err := s.writeLink(currentFile(t), to)
+	if err == nil {
+		err = s.writeLink(indexFile(t, to), to)
+	}
+	if err == nil {
+		err = s.root.Chtimes(currentFile(t), confirmed, confirmed)
+	}
+	if err != nil {
+		return fmt.Errorf("storing tag %s: %w", t, err)
+	}
+	return nil
+}
+
+// RemoveTag removes a tag, if it is stored, and the folders that are empty then.
+func (s *Store) RemoveTag(t TagName) error {
+	if err := s.removeUpTo(tagDir(t), repositories); err != nil {
+		return fmt.Errorf("removing tag %s: %w", t, err)
+	}
+	return nil
+}
+
+func (t TagName) String() string { return t.Repository + ":" + t.Tag }

@@ -1,0 +1,128 @@
+package registry
+
+import (
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// mount returns a folder with a small file system of its own.
+func mount(t *testing.T, options string) string {
+	t.Helper()
+	folder := t.TempDir()
+	if err := unix.Mount("registry-test", folder, "tmpfs", 0, options); err != nil {
+		t.Skipf("a small volume needs privileges: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(folder, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return folder
+}
+
+// TestUnusableVolume: whatever is wrong with the volume, no pull fails, and the upstream sends no
+// object twice at the same time. The cache stores again when the volume is repaired.
+func TestUnusableVolume(t *testing.T) {
+	for name, test := range map[string]struct {
+		options string
+		spoil   func(t *testing.T, volume string) (repair func())
+	}{
+		"full": {"size=24m", func(t *testing.T, volume string) func() {
+			t.Helper()
+			filler := filepath.Join(volume, "filler")
+			if err := os.WriteFile(filler, make([]byte, 23<<20), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			return func() { _ = os.Remove(filler) }
+		}},
+		"full during the pull": {"size=40m", func(t *testing.T, volume string) func() {
+			t.Helper()
+			filler := filepath.Join(volume, "filler")
+			go func() {
+				for range 40 {
+					<-time.After(5 * time.Millisecond)
+					file, err := os.OpenFile(filler, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+					if err == nil {
+						_, _ = file.Write(make([]byte, 1<<20))
+						_ = file.Close()
+					}
+				}
+			}()
+			return func() { _ = os.Remove(filler) }
+		}},
+		"out of inodes": {"size=64m,nr_inodes=200", func(t *testing.T, volume string) func() {
+			t.Helper()
+			folder := filepath.Join(volume, "filler")
+			err := os.Mkdir(folder, 0o700)
+			for n := 0; err == nil; n++ {
+				err = os.WriteFile(filepath.Join(folder, time.Now().String()), nil, 0o600)
+			}
+			if !errors.Is(err, syscall.ENOSPC) {
+				t.Fatal(err)
+			}
+			return func() { _ = os.RemoveAll(folder) }
+		}},
+		"read-only": {"size=64m", func(t *testing.T, volume string) func() {
+			t.Helper()
+			remount := func(flags uintptr) {
+				await(t, "the volume is mounted again", func() bool { // not while a file is open for writing
+					return unix.Mount("", volume, "", unix.MS_REMOUNT|flags, "") == nil
+				})
+			}
+			remount(unix.MS_RDONLY)
+			return func() { remount(0) }
+		}},
+		"its folders are gone": {"size=64m", func(t *testing.T, volume string) func() {
+			t.Helper()
+			for _, folder := range []string{"docker", "registry-cache"} {
+				if err := os.RemoveAll(filepath.Join(volume, folder)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return func() {}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			volume := mount(t, test.options)
+			u := newTestUpstream(t, false)
+			before, image, after := u.push(t, "v1", 1, 100<<10), u.push(t, "v2", 2, 8<<20), u.push(t, "v3", 1, 100<<10)
+			cache := newTestServer(t, u, volume)
+			cache.pullAsANode(t, u, before)
+			cache.await(t, 2)
+			u.forget()
+			repair := test.spoil(t, volume)
+			for range 3 {
+				var nodes sync.WaitGroup
+				for range 16 {
+					nodes.Go(func() { cache.pullAsANode(t, u, image) })
+				}
+				nodes.Go(func() { cache.pullAsANode(t, u, before) })
+				nodes.Wait()
+			}
+			u.mu.Lock()
+			most := u.most
+			u.mu.Unlock()
+			if u.asked("GET /v2/"+repositoryName+"/blobs/") == 0 {
+				t.Error("the cache asked for nothing: this proves nothing")
+			}
+			if most > 1 {
+				t.Errorf("the upstream sent an object %d times at the same time", most)
+			}
+			repair()
+			await(t, "the cache stores again", func() bool {
+				cache.pullAsANode(t, u, after)
+				u.forget()
+				cache.pullAsANode(t, u, after)
+				return u.asked(http.MethodGet+" /v2/"+repositoryName) == 0 && u.direct.Load() == 0
+			})
+		})
+	}
+}
