@@ -157,6 +157,12 @@ func cachesDashboard() dashboard {
 			query{perUpstreamAnd("code", "registry_http_requests_total", `,handler=~"blob|manifest"`), each + " {{code}}"}),
 		timeseries("Answers of upstreams", "By HTTP status code; \"error\" means no response. A stock distribution image has no such metric.", unitRate,
 			query{perUpstreamAnd("code", "registry_proxy_upstream_requests_total", ""), each + " {{code}}"}),
+		timeseries("Upstream away", "1 while the cache counts its upstream as away: it serves what is stored. "+
+			"Stale: tags that it served as last confirmed, per second.", unitNumber,
+			query{"max by (upstream_host) (registry_proxy_upstream_breaker_open{" + chosen + "})", each},
+			query{perUpstream("registry_proxy_stale_answers_total", ""), each + " stale"}),
+		timeseries("Evictions", "Bytes that were evicted because their TTL ended (ttl) or the volume had no room (space).", unitBytes,
+			query{perUpstreamAnd("reason", "registry_storage_evicted_bytes_total", ""), each + " {{reason}}"}),
 		timeseries("Volumes", "Used share of each volume.", unitRatio,
 			query{"1 - kubelet_volume_stats_available_bytes{" + volumes + "} / kubelet_volume_stats_capacity_bytes{" + volumes + "}",
 				"{{persistentvolumeclaim}}"}),

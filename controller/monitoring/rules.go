@@ -28,6 +28,8 @@ const (
 	// <volume>-<StatefulSet>-<ordinal>.
 	volumes = `job="kube-kubelet",type="shoot",namespace="kube-system",persistentvolumeclaim=~"cache-volume-registry-.+"`
 
+	freeInodes = "100 * kubelet_volume_stats_inodes_free{" + volumes + "} / kubelet_volume_stats_inodes{" + volumes + "}"
+
 	free = "100 * kubelet_volume_stats_available_bytes{" + volumes + "} / kubelet_volume_stats_capacity_bytes{" + volumes + "}"
 
 	// failures selects requests to the upstream that fail even for existing content: no response,
@@ -92,14 +94,20 @@ func alertsOfAllCaches() []monitoringv1.Rule {
 			free+" < 5",
 			"Volume of a registry cache full",
 			`Only {{ printf "%0.2f" $value }}% of the volume {{ $labels.persistentvolumeclaim }} of a registry cache are free. `+
-				"Blobs that do not fit are fetched from the upstream for each node; with a stock distribution image, such pulls fail. "+
-				"Increase volume.size of the cache, or reduce garbageCollection.ttl."),
-		alert("RegistryCacheVolumeFullInFourDays", "warning", "1h",
-			"("+free+" < 15) and predict_linear(kubelet_volume_stats_available_bytes{"+volumes+"}[6h], 4 * 24 * 3600) <= 0",
-			"Volume of a registry cache full in four days",
-			"At the rate of the last six hours, the volume {{ $labels.persistentvolumeclaim }} of a registry cache will be full within four "+
-				`days. {{ printf "%0.2f" $value }}% of it are free now. Increase volume.size of the cache, or reduce garbageCollection.ttl.`),
-		// With a stock distribution image, which lacks the metric, this alert never fires.
+				"The cache evicts images to keep more free: something else uses the volume, or one image needs more. "+
+				"Content that does not fit is not stored; with a stock distribution image, such pulls fail. Increase volume.size of the cache."),
+		alert("RegistryCacheVolumeOutOfInodes", "warning", "1h",
+			freeInodes+" < 5",
+			"Volume of a registry cache has no room for files",
+			`Only {{ printf "%0.2f" $value }}% of the inodes of the volume {{ $labels.persistentvolumeclaim }} of a registry cache are free. `+
+				"Content that does not fit is not stored. Increase volume.size of the cache, or use a file system with more inodes."),
+		// With a stock distribution image, which lacks the metric, this alert and the next never fire.
+		alert("RegistryCacheVolumeTooSmall", "info", "6h",
+			sumByUpstream("increase(registry_storage_evicted_bytes_total{"+job+`,reason="space"}[1d])`)+" > "+
+				sumByUpstream("avg_over_time(registry_storage_bytes{"+job+"}[1d])")+" > 0",
+			"Volume of a registry cache too small",
+			"In one day the registry cache for {{ $labels.upstream_host }} has evicted {{ $value | humanize1024 }}B for lack of space, "+
+				"more than its volume stores. Images are fetched again although their TTL has not ended. Increase volume.size of the cache."),
 		alert("RegistryCacheUpstreamErrors", "warning", "15m",
 			tooMany("registry_proxy_upstream_requests_total", failures, job),
 			"Upstream of a registry cache fails",
@@ -160,10 +168,22 @@ var scraped = []string{
 	"registry_proxy_misses_total",
 	"registry_proxy_pulled_bytes_total",
 	"registry_proxy_pushed_bytes_total",
+	"registry_proxy_replaced_downloads_total",
+	"registry_proxy_replica_answers_total",
 	"registry_proxy_requests_total",
+	"registry_proxy_resumed_downloads_total",
+	"registry_proxy_stale_answers_total",
 	"registry_proxy_unstored_requests_total",
+	"registry_proxy_upstream_breaker_open",
+	"registry_proxy_upstream_header_seconds_count",
+	"registry_proxy_upstream_header_seconds_sum",
 	"registry_proxy_upstream_requests_total",
+	"registry_storage_blobs",
+	"registry_storage_bytes",
 	"registry_storage_damaged_blobs_total",
+	"registry_storage_evicted_bytes_total",
+	"registry_storage_free_bytes",
+	"registry_storage_free_inodes",
 }
 
 // scrapeConfig makes the shoot's Prometheus scrape every pod of every cache through the API server
