@@ -31,6 +31,8 @@ const (
 	Stuck = "kind/fieldbugs/shoots/stuck.yaml"
 	// ShortTTL has a cache for alpha with a TTL of 30 s.
 	ShortTTL = "kind/fieldbugs/shoots/short-ttl.yaml"
+	// OneMinuteTTL has a cache for alpha with a TTL of a minute.
+	OneMinuteTTL = "kind/fieldbugs/shoots/one-minute-ttl.yaml"
 	// HTTPS has caches with http.tls.
 	HTTPS = "kind/fieldbugs/shoots/https.yaml"
 	// Names has difficult names of upstreams.
@@ -77,6 +79,7 @@ func All() []Bug {
 		warmHit(), cacheRefuses(), blackHole(), cacheHangs(), damagedBlobs(), upstreamOutage(), outageRestart(), extensionDisabled(), removeOne(), diskFull(),
 		sharedLayer(), freesDisk(), crashState(), thunderingHerd(), rateLimit(), credentials(), tlsFlip(), caRotated(), caDamaged(),
 		nodeJoins(), stuckCache(), serviceRecreated(), upstreamNames(), hibernatedDiskLost(), transfer(),
+		downloadBreaks(), frozenClients(), wakeUpStorm(), recycledAddress(),
 	}
 }
 

@@ -24,27 +24,28 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// TestAwaitCollected checks that awaitCollected fails if a shared object is missing at first, or if
-// another object is missing at the end.
+// TestAwaitCollected checks that awaitCollected fails if an object of the first image is missing at
+// first, or if one of the second is missing at the end.
 func TestAwaitCollected(t *testing.T) {
-	const claim = "the shared layers are deleted when the first image expires"
-	shared, own := []pull.Object{{Digest: "sha256:5555"}}, []pull.Object{{Digest: "sha256:0000"}}
+	const deleted, stays = "the rest of the first image is deleted when its TTL ends", "the second image stays, with the shared layers"
+	rest, second := []pull.Object{{Digest: "sha256:5555"}}, []pull.Object{{Digest: "sha256:0000"}}
 	for name, test := range map[string]struct {
-		before, after, own string // what find prints
-		bound              time.Duration
-		claim, holds       bool
+		before, after, second string // what find prints
+		bound                 time.Duration
+		claim                 string // or empty: an error
+		holds                 bool
 	}{
-		"they are deleted":         {"5\n", "", "0\n", time.Hour, true, true},
-		"they stay":                {"5\n", "5\n", "0\n", time.Second / 4, true, false},
-		"they never existed":       {"", "", "0\n", time.Hour, false, false},
-		"the second image expired": {"5\n", "", "", time.Hour, false, false},
-		"there are too many files": {"5\n6\n", "", "0\n", time.Hour, false, false},
+		"it is deleted":            {"5\n", "", "0\n", time.Hour, stays, true},
+		"it stays":                 {"5\n", "5\n", "0\n", time.Second / 4, deleted, false},
+		"it never existed":         {"", "", "0\n", time.Hour, "", false},
+		"the second image expired": {"5\n", "", "", time.Hour, stays, false},
+		"there are too many files": {"5\n6\n", "", "0\n", time.Hour, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			looks := 0
 			r := rigOf(func(line string) string {
 				if strings.Contains(line, "0000") {
-					return test.own
+					return test.second
 				}
 				looks++
 				if looks == 1 {
@@ -52,9 +53,9 @@ func TestAwaitCollected(t *testing.T) {
 				}
 				return test.after
 			})
-			err := r.awaitCollected(t.Context(), volume{"worker", "/var/cache"}, shared, own, test.bound)
-			if test.claim {
-				wantClaim(t, r, err, claim, test.holds)
+			err := r.awaitCollected(t.Context(), volume{"worker", "/var/cache"}, rest, second, test.bound)
+			if test.claim != "" {
+				wantClaim(t, r, err, test.claim, test.holds)
 			} else if err == nil || !strings.Contains(err.Error(), "want 1") {
 				t.Errorf("%v, want that this proves nothing", err)
 			}

@@ -22,7 +22,7 @@ func TestCompletedNames(t *testing.T) {
 		"fault add cache/alpha stop ":       "",
 		"reproduce s1":                      "s1 s10 s11 s12 s13 s14 s15 s16 s17 s18 s19",
 		"reproduce service-rec":             "service-recreated",
-		"reproduce s22 s2":                  "s2 s20 s21 s23 s24 s25",
+		"reproduce s22 s2":                  "s2 s20 s21 s23 s24 s25 s26 s27 s28 s29",
 		"exec se":                           "seed-control-plane",
 		"exec worker w":                     "",
 		"shell ":                            "worker worker2 control-plane seed-control-plane",

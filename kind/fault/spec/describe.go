@@ -33,6 +33,8 @@ func (f Fault) Effect() string {
 		return "answers with wrong content to " + f.requests()
 	case Credentials:
 		return "requires credentials for " + f.requests()
+	case Token:
+		return "requires a bearer token"
 	}
 	return cmp.Or(effects[f.Kind], f.shape().means, string(f.Kind))
 }

@@ -96,6 +96,8 @@ func (d injection) wrap(next http.Handler) http.Handler {
 		return d.noted(http.HandlerFunc(d.answer))
 	case spec.Credentials:
 		return d.requireCredentials(next)
+	case spec.Token:
+		return requireToken(next)
 	case spec.Latency, spec.Hang:
 		return d.noted(d.delay(next))
 	case spec.Slow, spec.Reset, spec.Truncate, spec.WrongBytes:
