@@ -22,8 +22,8 @@ unexport $(IGNORED)
 given = $(if $(filter $(1),$(IGNORED)),,$($(1)))
 # The time for each fuzz test of `make fuzz`.
 FUZZTIME ?= 1m
-# ARGS are flags of `make bench-controller`, `make nodeless` and `make dev`, the target of `make
-# debug`, and the names of planted bugs for `make e2e-mutants`.
+# ARGS are flags of `make bench-controller`, `make bench-cache`, `make nodeless` and `make dev`, the
+# target of `make debug`, and the names of planted bugs for `make e2e-mutants`.
 ARGS ?=
 # The Skaffold command of `make dev`: dev, run, render or delete.
 VERB ?= dev
@@ -90,6 +90,10 @@ fuzz: ## Run each fuzz test for FUZZTIME=1m; failing inputs are written to testd
 .PHONY: bench-controller
 bench-controller: bin/bench-controller ## Measure the extension on a seed with up to 3,000 Shoots (ARGS=--quick, ARGS=--shoots=10,100)
 	@exec ./bin/bench-controller $(ARGS)
+
+.PHONY: bench-cache
+bench-cache: bin/bench-cache ## Compare the cache with stock distribution, nginx and no cache, 15 min (ARGS=--quick, ARGS='--write docs')
+	@exec ./bin/bench-cache $(ARGS)
 
 ##@ The testbed
 
@@ -163,6 +167,10 @@ field-bugs: ## Generate docs/field-bugs.md with the results of the last reproduc
 	@results=$(CURDIR)/_artifacts/field-bugs.json; [ -e "$$results" ] || results=; \
 	FIELD_BUGS=$$results UPDATE_GOLDEN=1 go test -run '^TestPage$$' ./kind/fieldbugs
 
+.PHONY: bench-cache-page
+bench-cache-page: bin/bench-cache ## Generate docs/benchmarks.md and its plots from docs/benchmarks/cache.json
+	@./bin/bench-cache --from docs/benchmarks/cache.json --write docs >/dev/null
+
 .PHONY: tools
 tools: ## Install shellcheck as a Debian package, and build golangci-lint and promtool
 	.ci/setup
@@ -200,7 +208,7 @@ $(KUBECTL): kind/nodeimage/modules/kubernetes/go.mod kind/nodeimage/modules/kube
 		-o ../../../../$@ k8s.io/kubernetes/cmd/kubectl
 
 # Phony, because Go's build cache determines what must be rebuilt.
-.PHONY: bin/e2e.test bin/nodeless.test bin/survival.test bin/testbed bin/bench-controller
+.PHONY: bin/e2e.test bin/nodeless.test bin/survival.test bin/testbed bin/bench-controller bin/bench-cache
 bin/e2e.test:
 	@[ -e $@ ] || echo "building the scenarios; the first build takes some minutes" >&2
 	@go test -c -tags e2e -o $@ ./e2e
@@ -213,3 +221,5 @@ bin/testbed:
 	@go build -o $@ ./cmd/testbed
 bin/bench-controller:
 	@go build -o $@ ./cmd/bench-controller
+bin/bench-cache:
+	@go build -o $@ ./cmd/bench-cache

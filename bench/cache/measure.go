@@ -1,0 +1,128 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gardener-extensions/registry-cache/bench/cache/contender"
+	"github.com/gardener-extensions/registry-cache/bench/cache/upstream"
+	"github.com/gardener-extensions/registry-cache/kind/progress"
+)
+
+const (
+	rounds, roundsQuick = 3, 1
+	rowTimeout          = 5 * time.Minute
+)
+
+// Options configure a run.
+type Options struct {
+	Programs contender.Programs
+	Versions map[string]string // of the programs
+	Folder   string            // for volumes, configurations and logs
+	Quick    bool
+	Progress *progress.Recorder
+}
+
+// Measure measures all rows and faults. All processes are stopped at the end, even if ctx is
+// canceled.
+func Measure(ctx context.Context, o Options) (report Report, err error) {
+	b := &bench{Options: o, rows: allRows, rounds: rounds, blobs: map[int64][]upstream.Blob{}}
+	if o.Quick {
+		b.rows, b.rounds = quickRows, roundsQuick
+	}
+	report = Report{Date: time.Now().UTC().Format(time.DateOnly), Versions: maps.Clone(o.Versions), Rounds: b.rounds}
+	if report.Machine, err = ReadMachine(); err != nil {
+		return report, err
+	}
+	if report.LoadBefore, err = loadAverage(); err != nil {
+		return report, err
+	}
+	defer func() {
+		if b.registry != nil {
+			err = errors.Join(err, b.registry.Stop())
+		}
+		err = errors.Join(err, os.RemoveAll(filepath.Join(o.Folder, "upstream")))
+	}()
+	if err := o.Progress.Step(ctx, "upstream", b.startUpstream); err != nil {
+		return report, err
+	}
+	for _, row := range b.rows {
+		measured := Measured{Row: row}
+		if err := o.Progress.Step(ctx, row.Name(), func(ctx context.Context) (err error) {
+			measured.Results, err = b.measure(ctx, row)
+			return err
+		}); err != nil {
+			return report, fmt.Errorf("%s: %w", row.Name(), err)
+		}
+		report.Rows = append(report.Rows, measured)
+	}
+	if report.Faults, err = b.faults(ctx); err != nil {
+		return report, err
+	}
+	report.Goals = Judge(report.Rows, report.Machine.SHA256PerGB)
+	report.LoadAfter, err = loadAverage()
+	return report, err
+}
+
+type bench struct {
+	Options
+	rows   []Row
+	rounds int
+
+	registry *upstream.Registry
+	blobs    map[int64][]upstream.Blob // by size
+	small    upstream.Blob             // makes a new process ready, not measured
+	tag      upstream.Blob
+}
+
+func (b *bench) startUpstream(ctx context.Context) (err error) {
+	if b.registry, err = upstream.StartRegistry(ctx, b.Programs[contender.Stock], b.Folder); err != nil {
+		return err
+	}
+	if b.small, err = b.registry.Push(ctx, smallBlob); err != nil {
+		return err
+	}
+	b.tag, err = b.registry.PushImage(ctx, "latest")
+	return err
+}
+
+// blobsOf returns n different blobs of this size. All rows and contenders share them, because each
+// measurement starts with an empty volume.
+func (b *bench) blobsOf(ctx context.Context, size int64, n int) ([]upstream.Blob, error) {
+	for len(b.blobs[size]) < n {
+		blob, err := b.registry.Push(ctx, size)
+		if err != nil {
+			return nil, err
+		}
+		b.blobs[size] = append(b.blobs[size], blob)
+	}
+	return b.blobs[size][:n], nil
+}
+
+// measure lets the contenders take turns. Each round starts with another one.
+func (b *bench) measure(ctx context.Context, row Row) (map[string]Result, error) {
+	ctx, cancel := progress.Within(ctx, rowTimeout*time.Duration(b.rounds), "the row did not finish")
+	defer cancel()
+	all := map[string][]Result{}
+	for round := range b.rounds {
+		for i := range contender.Names {
+			name := contender.Names[(i+round)%len(contender.Names)]
+			result, err := b.once(ctx, row, name)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+			all[name] = append(all[name], result)
+		}
+	}
+	results := map[string]Result{}
+	for _, name := range contender.Names {
+		results[name] = median(all[name])
+		progress.Note(ctx, "%s %.0f MB/s", name, results[name].Throughput/MB)
+	}
+	return results, nil
+}

@@ -1,0 +1,134 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/gardener-extensions/registry-cache/bench/cache/contender"
+	"github.com/gardener-extensions/registry-cache/bench/cache/load"
+	"github.com/gardener-extensions/registry-cache/bench/cache/upstream"
+)
+
+const (
+	smallBlob    = MB
+	fillInterval = 50 * time.Millisecond
+	fillTimeout  = time.Minute
+)
+
+// stage is a contender on an empty volume, with a line of its own.
+type stage struct {
+	line   *upstream.Line
+	runs   *contender.Instance
+	volume string
+}
+
+// open starts a contender and downloads one small blob, so that it has done everything once.
+func (b *bench) open(ctx context.Context, name string, line upstream.Conditions, prepare func(volume string) error) (s *stage, err error) {
+	s = &stage{volume: filepath.Join(b.Folder, "volumes", name)}
+	if err := errors.Join(s.clear(), os.MkdirAll(s.volume, 0o755), prepare(s.volume)); err != nil {
+		return nil, fmt.Errorf("preparing an empty volume: %w", err)
+	}
+	if s.line, err = upstream.Open(b.registry.URL, line); err != nil {
+		return nil, err
+	}
+	s.runs, err = contender.Start(ctx, name, b.Programs, contender.Site{Upstream: s.line.URL, Volume: s.volume, Folder: b.Folder})
+	if err == nil {
+		answers, _ := load.Run(ctx, 1, s.targets(b.small))
+		err = answers[0].Err
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	return s, nil
+}
+
+func (s *stage) close() (err error) {
+	if s.runs != nil {
+		err = s.runs.Stop()
+	}
+	return errors.Join(err, s.line.Close(), s.clear())
+}
+
+// clear removes the volume, also the file system of a fault that an interrupted run left.
+func (s *stage) clear() error {
+	_ = unix.Unmount(s.volume, unix.MNT_DETACH) // EINVAL or ENOENT if there is none
+	return os.RemoveAll(s.volume)
+}
+
+func (s *stage) targets(blobs ...upstream.Blob) []load.Target {
+	var targets []load.Target
+	for _, blob := range blobs {
+		targets = append(targets, load.Target{URL: s.runs.URL + blob.Path, Size: blob.Size})
+	}
+	return targets
+}
+
+// fill downloads until the upstream is not asked anymore: a cache may store a blob after it
+// answered.
+func (s *stage) fill(ctx context.Context, blob upstream.Blob) error {
+	err := wait.PollUntilContextTimeout(ctx, fillInterval, fillTimeout, true, func(ctx context.Context) (bool, error) {
+		before := s.line.Traffic().Requests
+		answers, _ := load.Run(ctx, 1, s.targets(blob))
+		return s.line.Traffic().Requests == before, answers[0].Err
+	})
+	if err != nil {
+		return fmt.Errorf("the contender has not stored a blob of %s within %s: %w", Size(blob.Size), fillTimeout, err)
+	}
+	return nil
+}
+
+// once measures one contender once.
+func (b *bench) once(ctx context.Context, row Row, name string) (r Result, err error) {
+	blobs, err := b.blobsOf(ctx, row.Size, row.different())
+	if err != nil {
+		return r, err
+	}
+	s, err := b.open(ctx, name, upstream.Conditions{Delay: row.Delay, Rate: row.Rate}, unprepared)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	targets := s.targets(blobs...)
+	if row.State == Warm {
+		if name != contender.Direct {
+			err = s.fill(ctx, blobs[0])
+		}
+		for len(targets) < row.Blobs {
+			targets = append(targets, targets[0])
+		}
+	}
+	if err != nil {
+		return r, err
+	}
+	return s.measure(ctx, row.Clients, targets)
+}
+
+// measure runs the clients and returns what they, the contender and the line measured.
+func (s *stage) measure(ctx context.Context, clients int, targets []load.Target) (r Result, err error) {
+	if err := s.runs.ResetPeak(); err != nil {
+		return r, err
+	}
+	idle, err := s.runs.Usage()
+	if err != nil {
+		return r, err
+	}
+	before := s.line.Traffic()
+	answers, took := load.Run(ctx, clients, targets)
+	after, err := s.runs.Usage()
+	if err != nil {
+		return r, err
+	}
+	r, bytes := summary(answers, took)
+	r.CPUPerGB = (after.CPU - idle.CPU).Seconds() / max(float64(bytes), 1) * GB
+	r.Peak = float64(after.Peak)
+	traffic := s.line.Traffic().Since(before)
+	r.UpstreamRequests, r.UpstreamBytes = float64(traffic.Requests), float64(traffic.Bytes)
+	return r, context.Cause(ctx)
+}
