@@ -90,39 +90,42 @@ func TestUnusableVolume(t *testing.T) {
 			return func() {}
 		}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			volume := mount(t, test.options)
-			u := newTestUpstream(t, false)
-			before, image, after := u.push(t, "v1", 1, 100<<10), u.push(t, "v2", 2, 8<<20), u.push(t, "v3", 1, 100<<10)
-			cache := newTestServer(t, u, volume)
-			cache.pullAsANode(t, u, before)
-			cache.await(t, 2)
-			u.forget()
-			repair := test.spoil(t, volume)
-			for range 3 {
-				var nodes sync.WaitGroup
-				for range 16 {
-					nodes.Go(func() { cache.pullAsANode(t, u, image) })
-				}
-				nodes.Go(func() { cache.pullAsANode(t, u, before) })
-				nodes.Wait()
-			}
-			u.mu.Lock()
-			most := u.most
-			u.mu.Unlock()
-			if u.asked("GET /v2/"+repositoryName+"/blobs/") == 0 {
-				t.Error("the cache asked for nothing: this proves nothing")
-			}
-			if most > 1 {
-				t.Errorf("the upstream sent an object %d times at the same time", most)
-			}
-			repair()
-			await(t, "the cache stores again", func() bool {
-				cache.pullAsANode(t, u, after)
-				u.forget()
-				cache.pullAsANode(t, u, after)
-				return u.asked(http.MethodGet+" /v2/"+repositoryName) == 0 && u.direct.Load() == 0
-			})
-		})
+		t.Run(name, func(t *testing.T) { useUnusable(t, mount(t, test.options), test.spoil) })
 	}
+}
+
+// useUnusable pulls from a cache whose volume becomes unusable and is repaired.
+func useUnusable(t *testing.T, volume string, spoil func(t *testing.T, volume string) (repair func())) {
+	t.Helper()
+	u := newTestUpstream(t, false)
+	before, image, after := u.push(t, "v1", 1, 100<<10), u.push(t, "v2", 2, 8<<20), u.push(t, "v3", 1, 100<<10)
+	cache := newTestServer(t, u, volume)
+	cache.pullAsANode(t, u, before)
+	cache.await(t, 2)
+	u.forget()
+	repair := spoil(t, volume)
+	for range 3 {
+		var nodes sync.WaitGroup
+		for range 16 {
+			nodes.Go(func() { cache.pullAsANode(t, u, image) })
+		}
+		nodes.Go(func() { cache.pullAsANode(t, u, before) })
+		nodes.Wait()
+	}
+	u.mu.Lock()
+	most := u.most
+	u.mu.Unlock()
+	if u.asked("GET /v2/"+repositoryName+"/blobs/") == 0 {
+		t.Error("the cache asked for nothing: this proves nothing")
+	}
+	if most > 1 {
+		t.Errorf("the upstream sent an object %d times at the same time", most)
+	}
+	repair()
+	await(t, "the cache stores again", func() bool {
+		cache.pullAsANode(t, u, after)
+		u.forget()
+		cache.pullAsANode(t, u, after)
+		return u.asked(http.MethodGet+" /v2/"+repositoryName) == 0 && u.direct.Load() == 0
+	})
 }

@@ -75,10 +75,13 @@ const (
 
 // Blob is a blob to serve: a stored file, or a flight.
 type Blob struct {
-	From   From
-	Size   int64
-	File   *os.File // or nil
-	flight *fetch.Flight
+	From From
+	Size int64
+	File *os.File // or nil
+	// Unreadable says that the disk fails to read File: another request gets the blob from the
+	// upstream.
+	Unreadable func()
+	flight     *fetch.Flight
 }
 
 // Close ends the use of the blob.
@@ -101,7 +104,8 @@ func (b *Blob) Copy(ctx context.Context, w io.Writer, offset, end int64) error {
 // It waits at most upstream.Patience for the upstream.
 func (c *Cache) Blob(ctx context.Context, repository string, blob digest.Digest) (*Blob, error) {
 	if file, size, err := c.open(ctx, store.Link{Repository: repository}, blob); err == nil {
-		return &Blob{From: FromVolume, Size: size, File: file}, nil
+		unreadable := func() { c.options.Store.Distrust(blob) }
+		return &Blob{From: FromVolume, Size: size, File: file, Unreadable: unreadable}, nil
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, upstream.Patience, upstream.ErrLate)
 	defer cancel()

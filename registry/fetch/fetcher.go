@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/opencontainers/go-digest"
@@ -15,6 +16,9 @@ import (
 
 // abandoned is how long a flight continues without a client. What has arrived stays on the volume.
 const abandoned = 30 * time.Second
+
+// withoutDisk is how long flights avoid a disk that failed to read what it had written.
+const withoutDisk = 10 * time.Second
 
 // Upstream is implemented by upstream.Client.
 type Upstream interface {
@@ -45,6 +49,8 @@ type Fetcher struct {
 	Store    *store.Store
 	Upstream Upstream
 	Volume   Volume
+
+	unreadable atomic.Int64 // when the disk failed to read a flight, in ns
 
 	mu      sync.Mutex
 	flights map[digest.Digest]*Flight

@@ -3,9 +3,11 @@ package fetch
 import (
 	"cmp"
 	"context"
+	"errors"
 	"io"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/opencontainers/go-digest"
@@ -21,16 +23,17 @@ type Flight struct {
 	begun chan struct{} // closed when clients can read the first bytes
 	over  chan struct{} // closed when nothing is written or removed any more
 
-	mu      sync.Mutex
-	changed *sync.Cond
-	size    int64 // -1 until it is known
-	shown   int64 // how many bytes clients may read
-	inFile  int64 // how many of the first bytes the file has
-	memory  *memory
-	err     error
-	clients int
-	readers map[*reader]struct{} // of clients that read
-	leaving *time.Timer          // ends a flight without clients
+	mu         sync.Mutex
+	changed    *sync.Cond
+	size       int64 // -1 until it is known
+	shown      int64 // how many bytes clients may read
+	inFile     int64 // how many of the first bytes the file has
+	unreadable bool  // the disk failed to read the file
+	memory     *memory
+	err        error
+	clients    int
+	readers    map[*reader]struct{} // of clients that read
+	leaving    *time.Timer          // ends a flight without clients
 }
 
 func newFlight(f *Fetcher, repository string, blob digest.Digest, cancel context.CancelCauseFunc) *Flight {
@@ -55,7 +58,7 @@ func (f *Flight) Size() int64 {
 func (f *Flight) enter() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.err != nil || f.memory != nil && f.memory.begin > f.inFile {
+	if f.err != nil || f.unreadable || f.memory != nil && f.memory.begin > f.inFile {
 		return false
 	}
 	f.clients++
@@ -108,6 +111,12 @@ type reader struct {
 
 // copyFile copies from a file of the reader's own, so that the kernel can send it without a copy.
 func (f *Flight) copyFile(w io.Writer, r *reader, n int64) (_ int64, err error) {
+	defer func() {
+		if errors.Is(err, syscall.EIO) {
+			f.update(func() { f.unreadable = true })
+			f.fetcher.unreadable.Store(time.Now().UnixNano())
+		}
+	}()
 	if r.file == nil {
 		if r.file, err = f.fetcher.Store.OpenPartial(f.blob); err != nil {
 			return 0, cmp.Or(f.failure(), err) // the file of damaged content is removed

@@ -103,6 +103,9 @@ func (w *writer) withoutReplica() error {
 
 // resume continues with what the volume has of the blob.
 func (w *writer) resume() (err error) {
+	if since := time.Since(time.Unix(0, w.fetcher.unreadable.Load())); since < withoutDisk {
+		return fmt.Errorf("the disk failed to read a blob %s ago", since.Round(time.Second))
+	}
 	if w.partial, err = w.fetcher.Store.Partial(w.blob); err != nil {
 		return err
 	}

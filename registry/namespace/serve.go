@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/opencontainers/go-digest"
@@ -25,6 +26,10 @@ func serve(ctx context.Context, e *exchange, blob digest.Digest, found *cache.Bl
 		content = &arriving{ctx: ctx, exchange: e, blob: found}
 	}
 	http.ServeContent(e.writer, e.request, "", time.Time{}, content)
+	if errors.Is(e.writer.failed, syscall.EIO) && found.File != nil {
+		e.err = e.writer.failed
+		found.Unreadable()
+	}
 }
 
 // arriving is a blob on its way. An error of it cuts the answer: net/http has promised more bytes.
@@ -89,6 +94,7 @@ type writer struct {
 	patience time.Duration // how long a portion may take
 	status   int
 	written  int64
+	failed   error // of ReadFrom
 }
 
 // Unwrap serves http.ResponseController.
@@ -122,7 +128,7 @@ func (w *writer) ReadFrom(from io.Reader) (total int64, err error) {
 	for limited.N > 0 {
 		w.extend()
 		n, err := io.Copy(w.ResponseWriter, &io.LimitedReader{R: limited.R, N: min(limited.N, portion)})
-		w.written, total, limited.N = w.written+n, total+n, limited.N-n
+		w.written, total, limited.N, w.failed = w.written+n, total+n, limited.N-n, err
 		if err != nil || n == 0 {
 			return total, err
 		}

@@ -54,6 +54,9 @@ func (s *Store) check(ctx context.Context, blob digest.Digest, info fs.FileInfo)
 	return nil
 }
 
+// Distrust lets the next Open compare content and digest again, as after an error of the disk.
+func (s *Store) Distrust(blob digest.Digest) { s.checks.passed.Delete(blob) }
+
 // compare reads the file of a blob, and removes the blob if it is damaged.
 func (s *Store) compare(blob digest.Digest) error {
 	file, info, err := s.open(blob)

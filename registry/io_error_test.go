@@ -1,0 +1,114 @@
+package registry
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+)
+
+// failingDisk is a file system over a folder. Reads and writes can fail with EIO. Files can be
+// opened: the kernel has what that needs in memory.
+type failingDisk struct {
+	fuse.RawFileSystem
+	noReads, noWrites atomic.Bool
+}
+
+// mountFailingDisk mounts a disk that does not fail yet.
+func mountFailingDisk(t *testing.T) (*failingDisk, string) {
+	t.Helper()
+	below, err := fs.NewLoopbackRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	short := time.Millisecond // so that the kernel asks the disk again
+	disk := &failingDisk{RawFileSystem: fs.NewNodeFS(below, &fs.Options{EntryTimeout: &short, AttrTimeout: &short})}
+	volume := t.TempDir()
+	options := &fuse.MountOptions{DirectMountStrict: true, DisabledCapabilities: fuse.CAP_PASSTHROUGH} // no way past disk
+	server, err := fuse.NewServer(disk, volume, options)
+	if err != nil {
+		t.Skipf("a failing disk needs privileges and FUSE: %v", err)
+	}
+	go server.Serve()
+	if err := server.WaitMount(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Unmount(); err != nil {
+			t.Error(err)
+		}
+	})
+	return disk, volume
+}
+
+func unless(fails *atomic.Bool, do func() fuse.Status) fuse.Status {
+	if fails.Load() {
+		return fuse.EIO
+	}
+	return do()
+}
+
+// Create implements fuse.RawFileSystem.
+func (d *failingDisk) Create(cancel <-chan struct{}, in *fuse.CreateIn, name string, out *fuse.CreateOut) fuse.Status {
+	return unless(&d.noWrites, func() fuse.Status { return d.RawFileSystem.Create(cancel, in, name, out) })
+}
+
+// Mkdir implements fuse.RawFileSystem.
+func (d *failingDisk) Mkdir(cancel <-chan struct{}, in *fuse.MkdirIn, name string, out *fuse.EntryOut) fuse.Status {
+	return unless(&d.noWrites, func() fuse.Status { return d.RawFileSystem.Mkdir(cancel, in, name, out) })
+}
+
+// Read implements fuse.RawFileSystem.
+func (d *failingDisk) Read(cancel <-chan struct{}, in *fuse.ReadIn, to []byte) (r fuse.ReadResult, s fuse.Status) {
+	s = unless(&d.noReads, func() (s fuse.Status) { r, s = d.RawFileSystem.Read(cancel, in, to); return s })
+	return r, s
+}
+
+// Write implements fuse.RawFileSystem.
+func (d *failingDisk) Write(cancel <-chan struct{}, in *fuse.WriteIn, data []byte) (n uint32, s fuse.Status) {
+	s = unless(&d.noWrites, func() (s fuse.Status) { n, s = d.RawFileSystem.Write(cancel, in, data); return s })
+	return n, s
+}
+
+// Fsync implements fuse.RawFileSystem.
+func (d *failingDisk) Fsync(cancel <-chan struct{}, in *fuse.FsyncIn) fuse.Status {
+	return unless(&d.noWrites, func() fuse.Status { return d.RawFileSystem.Fsync(cancel, in) })
+}
+
+// Rename implements fuse.RawFileSystem.
+func (d *failingDisk) Rename(cancel <-chan struct{}, in *fuse.RenameIn, from, to string) fuse.Status {
+	return unless(&d.noWrites, func() fuse.Status { return d.RawFileSystem.Rename(cancel, in, from, to) })
+}
+
+// Unlink implements fuse.RawFileSystem.
+func (d *failingDisk) Unlink(cancel <-chan struct{}, in *fuse.InHeader, name string) fuse.Status {
+	return unless(&d.noWrites, func() fuse.Status { return d.RawFileSystem.Unlink(cancel, in, name) })
+}
+
+// TestFailingDisk is TestUnusableVolume for a disk that answers EIO.
+func TestFailingDisk(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		after         time.Duration
+		reads, writes bool
+	}{
+		"fails":                 {0, true, true},
+		"fails during the pull": {20 * time.Millisecond, true, true},
+		"cannot be read":        {20 * time.Millisecond, true, false},
+		"cannot be written":     {20 * time.Millisecond, false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			disk, volume := mountFailingDisk(t)
+			useUnusable(t, volume, func(*testing.T, string) func() {
+				failing := time.AfterFunc(test.after, func() {
+					disk.noReads.Store(test.reads)
+					disk.noWrites.Store(test.writes)
+				})
+				return func() { failing.Stop(); disk.noReads.Store(false); disk.noWrites.Store(false) }
+			})
+		})
+	}
+}
