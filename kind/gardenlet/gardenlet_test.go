@@ -265,7 +265,7 @@ func (m *fakeMachine) Exec(_ context.Context, argv ...string) (string, error) {
 	switch {
 	case argv[0] == "test":
 		m.calls = append(m.calls, "configured?")
-		if m.asked++; m.asked == 1 {
+		if m.asked++; m.asked <= 2 {
 			return "", errors.New("no such file")
 		}
 	case slices.Contains(argv, "kubelet.service"):
@@ -308,7 +308,7 @@ func TestWorkers(t *testing.T) {
 	g.Machines = []Machine{machine}
 	o := prepared(t, g, Shoot())
 	steps := o.tasks()
-	if err := flow.Sequential(steps.deployOperatingSystemConfig, steps.deployWorker, steps.waitUntilWorkerReady)(t.Context()); err != nil {
+	if err := flow.Sequential(steps.deployExtensions, steps.deployOperatingSystemConfig, steps.deployWorker, steps.waitUntilWorkerReady)(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	poolNode := &corev1.Node{}
@@ -323,7 +323,7 @@ func TestWorkers(t *testing.T) {
 			t.Errorf("label %s is %q, want %q", label, got, want)
 		}
 	}
-	machine.requireCalls(t, "configured?", "stop kubelet", "restart", "configured?", "start kubelet")
+	machine.requireCalls(t, "configured?", "stop kubelet", "configured?", "restart", "configured?", "start kubelet")
 	if err := steps.deployWorker(t.Context()); err != nil {
 		t.Fatal(err)
 	}

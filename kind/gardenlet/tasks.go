@@ -83,7 +83,7 @@ func (o *shootOperation) tasks() tasks {
 		waitUntilShootManagedResourcesDeleted: o.WaitUntilShootManagedResourcesDeleted,
 
 		deployExtensionsBeforeKAPI:  o.DeployExtensionsBeforeKubeAPIServer,
-		deployExtensions:            o.DeployExtensionsAfterKubeAPIServer,
+		deployExtensions:            flow.Sequential(machines.hold, o.DeployExtensionsAfterKubeAPIServer),
 		deployExtensionsAfterWorker: o.DeployExtensionsAfterWorker,
 
 		deployOperatingSystemConfig: o.DeployOperatingSystemConfig,

@@ -59,15 +59,25 @@ func (w workers) deploy(ctx context.Context) error {
 	})
 }
 
-// configure installs gardener-node-agent on a node that it has never configured. For the same
-// reason as in start, the kubelet is stopped until the operating system config is applied.
+// hold stops the kubelets of machines that gardener-node-agent has never configured. kind started
+// them, but no pod of the shoot may start there before configure, for the same reason as in start.
+func (w workers) hold(ctx context.Context) error {
+	return w.forEach(ctx, func(ctx context.Context, machine Machine) error {
+		if (gardener.NodeAgent{}).Applied(ctx, machine) == nil {
+			return nil
+		}
+		_, err := machine.Exec(ctx, "systemctl", "stop", "kubelet.service")
+		return err
+	})
+}
+
+// configure installs gardener-node-agent on a machine that was held, and starts the kubelet.
 func (w workers) configure(ctx context.Context, machine Machine, agent gardener.NodeAgent) error {
-	if _, err := machine.Exec(ctx, "systemctl", "stop", "kubelet.service"); err != nil {
+	if err := agent.Configure(ctx, machine); err != nil {
 		return err
 	}
-	failed := agent.Configure(ctx, machine)
 	_, err := machine.Exec(ctx, "systemctl", "start", "kubelet.service")
-	return errors.Join(failed, err)
+	return err
 }
 
 // start starts the machine. As on a real machine, gardener-node-agent applies the operating system
