@@ -32,7 +32,7 @@ const (
 type Options struct {
 	Store    *store.Store
 	Upstream fetch.Upstream
-	// Credentials says that the upstream knows who asks. If it refuses them, that is an outage.
+	// Credentials says that the cache has credentials: a 401 or 403 counts as an outage then.
 	Credentials bool
 	// TTL is how long a blob is kept after its last use, and a tag after its last confirmation. 0
 	// keeps them until space is needed.
@@ -50,7 +50,8 @@ type Cache struct {
 	index    *index.Index
 	fetcher  *fetch.Fetcher
 	asking   singleflight.Group // requests to the upstream, apart from flights
-	reserved atomic.Int64
+	reserved atomic.Int64 // bytes of files that arrive
+	awaited  atomic.Int64 // those that the files do not have yet
 	requests chan roomRequest
 	now      func() time.Time
 }
@@ -138,7 +139,7 @@ func ask[T any](
 ) (T, error) {
 	var none T
 	key := repository + object
-	if err := c.options.Upstream.Away(ctx, repository); err != nil {
+	if err := c.options.Upstream.Away(ctx, repository, path); err != nil {
 		return none, err
 	}
 	shared := c.asking.DoChan(kind+" "+key, func() (any, error) {

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/opencontainers/go-digest"
 
+	"github.com/gardener-extensions/registry-cache/registry/fetch"
 	"github.com/gardener-extensions/registry-cache/registry/metrics"
 	"github.com/gardener-extensions/registry-cache/registry/store"
 )
@@ -20,8 +22,8 @@ const (
 	grace = 10 * time.Minute
 	// rest is the pause between two batches of an eviction for which nobody waits.
 	rest = 10 * time.Millisecond
-	// reserve is the part of the volume, in percent, that stays free. The cache tidies up to twice of
-	// it, so that a download seldom waits for an eviction.
+	// reserve is the part of the volume, in percent, that stays free. In the background the cache
+	// evicts until twice as much is free, so that a download seldom waits for an eviction.
 	reserve = 5
 	// roomPatience is how long a download waits for an eviction before it passes the volume.
 	roomPatience = 100 * time.Millisecond
@@ -33,18 +35,38 @@ type roomRequest struct {
 	more  chan bool
 }
 
+// room is reserved for a file. The volume says itself how much of it the file has taken.
+type room struct {
+	cache         *Cache
+	size, awaited int64
+}
+
+// Wrote implements fetch.Room.
+func (r *room) Wrote(bytes int64) {
+	r.awaited -= bytes
+	r.cache.awaited.Add(-bytes)
+}
+
+// Release implements fetch.Room.
+func (r *room) Release() {
+	r.Wrote(r.awaited)
+	r.cache.reserved.Add(-r.size)
+}
+
 // Reserve implements fetch.Volume.
-func (c *Cache) Reserve(bytes int64) (release func(), ok bool) {
+func (c *Cache) Reserve(bytes int64) (_ fetch.Room, ok bool) {
 	timeout := time.After(roomPatience)
 	if !c.canFit(bytes, reserve) {
 		return nil, false
 	}
 	for {
+		room := &room{c, bytes, bytes}
 		c.reserved.Add(bytes)
+		c.awaited.Add(bytes)
 		if space, files := c.short(0, reserve); space <= 0 && files <= 0 {
-			return func() { c.reserved.Add(-bytes) }, true
+			return room, true
 		}
-		c.reserved.Add(-bytes)
+		room.Release()
 		r := roomRequest{bytes, make(chan bool, 1)}
 		select {
 		case c.requests <- r:
@@ -62,19 +84,22 @@ func (c *Cache) Reserve(bytes int64) (release func(), ok bool) {
 	}
 }
 
-// canFit reports whether a file of this size would fit, and this part of the volume, in percent,
-// would be free, if all that is stored went. Others may use the volume, too.
+// canFit reports whether a file of this size would fit beside those that arrive, and this part of
+// the volume, in percent, would be free, if all that is stored went. Others may use the volume, too.
 func (c *Cache) canFit(bytes, percent int64) bool {
 	space, err := c.options.Store.Space()
 	_, stored := c.index.Size()
-	return err == nil && bytes <= space.FreeBytes+stored-space.Bytes*percent/100 && (c.options.Limit == 0 || bytes <= c.options.Limit)
+	return err == nil && bytes+c.awaited.Load() <= space.FreeBytes+stored-space.Bytes*percent/100 &&
+		(c.options.Limit == 0 || bytes+c.reserved.Load() <= c.options.Limit)
 }
 
 // Run lists what is stored, and evicts until ctx ends.
 func (c *Cache) Run(ctx context.Context) {
-	listed := make(chan struct{})
+	// Before all is listed, the index has only what was used since the start, the last to go.
+	listed, done := make(chan struct{}), atomic.Bool{}
 	go func() {
 		defer close(listed)
+		defer done.Store(true)
 		found, err := c.options.Store.Contents(ctx)
 		if err != nil {
 			slog.Error("what is stored is only partly known", "error", err)
@@ -92,9 +117,12 @@ func (c *Cache) Run(ctx context.Context) {
 			<-listed
 			return
 		case r := <-c.requests:
-			r.more <- c.evict(r.bytes, reserve)
+			r.more <- done.Load() && c.evict(r.bytes, reserve)
 		case <-next:
 			next = time.After(interval)
+			if !done.Load() {
+				continue
+			}
 			if c.canFit(0, 2*reserve) && c.evict(0, 2*reserve) || c.now().Sub(started) >= spared && c.expire() {
 				next = time.After(rest)
 			}
@@ -109,19 +137,18 @@ func (c *Cache) evict(bytes, percent int64) bool {
 }
 
 // short returns how many bytes and files must go before a file of this size fits and this part of
-// the volume, in percent, stays free. With a limit more than the reserve need not stay free.
+// the volume, in percent, stays free. With a limit only the reserve stays free.
 func (c *Cache) short(bytes, percent int64) (short int64, files int) {
 	space, err := c.options.Store.Space()
 	if err != nil {
 		slog.Error("the volume does not say what it has left", "error", err)
 		return 0, 0
 	}
-	bytes += c.reserved.Load()
 	if c.options.Limit > 0 {
 		_, stored := c.index.Size()
-		short, percent = stored+bytes-c.options.Limit, reserve
+		short, percent = stored+bytes+c.reserved.Load()-c.options.Limit, reserve
 	}
-	short = max(short, bytes+space.Bytes*percent/100-space.FreeBytes)
+	short = max(short, bytes+c.awaited.Load()+space.Bytes*percent/100-space.FreeBytes)
 	return short, int(space.Inodes*reserve/100 - space.FreeInodes)
 }
 

@@ -66,6 +66,9 @@ func (c *Cache) stored(ctx context.Context, repository string, blob digest.Diges
 		return Manifest{}, fmt.Errorf("%s has %d bytes, a manifest at most %d", blob, size, largestManifest)
 	}
 	content, err := io.ReadAll(file)
+	if err == nil && blob.Algorithm().FromBytes(content) != blob { // its check may take longer than Open waits
+		err = &fetch.DamagedError{Blob: blob.String()}
+	}
 	return Manifest{From: FromVolume, Digest: blob, MediaType: mediaTypeOf(content), Content: content}, err
 }
 
@@ -106,12 +109,12 @@ func (c *Cache) download(ctx context.Context, from fetch.Upstream, repository, r
 
 // keep stores a manifest.
 func (c *Cache) keep(repository string, m Manifest) error {
-	release, ok := c.Reserve(int64(len(m.Content)))
+	room, ok := c.Reserve(int64(len(m.Content)))
 	if !ok {
 		metrics.Unstored.WithLabelValues("manifest").Inc()
 		return errors.New("the volume has no room")
 	}
-	defer release()
+	defer room.Release()
 	if err := c.options.Store.Write(m.Digest, m.Content); err != nil {
 		return err
 	}

@@ -28,20 +28,30 @@ const (
 
 // checks remembers which files have the content of their digest.
 type checks struct {
-	passed  sync.Map // of version, by digest
-	running singleflight.Group
-	slots   chan struct{}
+	passed     sync.Map // of version, by digest
+	distrusted sync.Map // digests of files that the disk failed to read
+	running    singleflight.Group
+	slots      chan struct{}
+}
+
+// pass records that a file has the content of its digest.
+func (c *checks) pass(blob digest.Digest, info fs.FileInfo) {
+	c.passed.Store(blob, version{info.Size(), info.ModTime().UnixNano()})
+	c.distrusted.Delete(blob)
+}
+
+func (c *checks) hasPassed(blob digest.Digest, info fs.FileInfo) bool {
+	passed, ok := c.passed.Load(blob)
+	return ok && passed == version{info.Size(), info.ModTime().UnixNano()}
 }
 
 // version tells a file from one that has replaced it.
 type version struct{ size, modified int64 }
 
-func versionOf(info fs.FileInfo) version { return version{info.Size(), info.ModTime().UnixNano()} }
-
 // check waits at most checkPatience until the file has been compared with its digest, unless that
-// has been done. It returns ErrNotStored only if the blob is known to be damaged or unreadable.
+// has been done. It returns an error only if the blob is known to be damaged or unreadable.
 func (s *Store) check(ctx context.Context, blob digest.Digest, info fs.FileInfo) error {
-	if passed, ok := s.checks.passed.Load(blob); ok && passed == versionOf(info) {
+	if s.checks.hasPassed(blob, info) {
 		return nil
 	}
 	done := s.checks.running.DoChan(blob.String(), func() (any, error) { return nil, s.compare(blob) })
@@ -51,11 +61,18 @@ func (s *Store) check(ctx context.Context, blob digest.Digest, info fs.FileInfo)
 	case <-time.After(checkPatience):
 	case <-ctx.Done():
 	}
+	if _, unreadable := s.checks.distrusted.Load(blob); unreadable {
+		return fmt.Errorf("the disk failed to read blob %s before", blob)
+	}
 	return nil
 }
 
-// Distrust lets the next Open compare content and digest again, as after an error of the disk.
-func (s *Store) Distrust(blob digest.Digest) { s.checks.passed.Delete(blob) }
+// Distrust says that the disk failed to read a blob. Open returns an error until the whole blob was
+// read again, or is replaced.
+func (s *Store) Distrust(blob digest.Digest) {
+	s.checks.distrusted.Store(blob, true)
+	s.checks.passed.Delete(blob)
+}
 
 // compare reads the file of a blob, and removes the blob if it is damaged.
 func (s *Store) compare(blob digest.Digest) error {
@@ -70,11 +87,12 @@ func (s *Store) compare(blob digest.Digest) error {
 	}
 	verifier := blob.Verifier()
 	if _, err = io.Copy(verifier, file); err != nil { // the disk may be able to read it later
+		s.Distrust(blob)
 		slog.Warn("a stored blob cannot be read, and is fetched again", "blob", blob, "error", err)
-		return fmt.Errorf("reading blob %s: %w: %w", blob, ErrNotStored, err)
+		return fmt.Errorf("reading blob %s: %w", blob, err)
 	}
 	if verifier.Verified() {
-		s.checks.passed.Store(blob, versionOf(info))
+		s.checks.pass(blob, info)
 		return nil
 	}
 	metrics.Damaged.Inc()

@@ -31,7 +31,7 @@ func (s *Store) Contents(ctx context.Context) (Contents, error) {
 	found := Contents{map[digest.Digest]*Blob{}, map[TagName]time.Time{}}
 	var failed []error
 	for _, top := range []string{layout, partials} {
-		failed = append(failed, fs.WalkDir(s.root.FS(), top, func(name string, entry fs.DirEntry, err error) error {
+		err := fs.WalkDir(s.root.FS(), top, func(name string, entry fs.DirEntry, err error) error {
 			switch {
 			case errors.Is(err, fs.ErrNotExist): // an empty volume, or removed during the walk
 			case context.Cause(ctx) != nil:
@@ -45,7 +45,8 @@ func (s *Store) Contents(ctx context.Context) (Contents, error) {
 				failed = append(failed, s.add(found, name, entry))
 			}
 			return nil
-		}))
+		})
+		failed = append(failed, err)
 	}
 	if err := errors.Join(failed...); err != nil {
 		return found, fmt.Errorf("listing what is stored: %w", err)

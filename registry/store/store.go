@@ -119,7 +119,7 @@ func (s *Store) Write(blob digest.Digest, content []byte) error {
 		return fmt.Errorf("storing blob %s: %w", blob, err)
 	}
 	if info, err := s.root.Stat(blobFile(blob)); err == nil {
-		s.checks.passed.Store(blob, versionOf(info))
+		s.checks.pass(blob, info)
 	}
 	return nil
 }
