@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"math/rand/v2"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 type failingDisk struct {
 	fuse.RawFileSystem
 	noReads, noWrites atomic.Bool
+	good              uint64 // bytes of each file that can be read all the same, slowly
 }
 
 // mountFailingDisk mounts a disk that does not fail yet.
@@ -62,6 +64,10 @@ func (d *failingDisk) Mkdir(cancel <-chan struct{}, in *fuse.MkdirIn, name strin
 
 // Read implements fuse.RawFileSystem.
 func (d *failingDisk) Read(cancel <-chan struct{}, in *fuse.ReadIn, to []byte) (r fuse.ReadResult, s fuse.Status) {
+	if in.Offset+uint64(len(to)) <= d.good {
+		<-time.After(4 * time.Millisecond) // the disk is slow
+		return d.RawFileSystem.Read(cancel, in, to)
+	}
 	s = unless(&d.noReads, func() (s fuse.Status) { r, s = d.RawFileSystem.Read(cancel, in, to); return s })
 	return r, s
 }
@@ -110,5 +116,28 @@ func TestFailingDisk(t *testing.T) {
 				return func() { failing.Stop(); disk.noReads.Store(false); disk.noWrites.Store(false) }
 			})
 		})
+	}
+}
+
+// TestBadSector checks that a blob is fetched again if the disk cannot read its end, although the
+// check of its content takes longer than a client waits.
+func TestBadSector(t *testing.T) {
+	t.Parallel()
+	disk, volume := mountFailingDisk(t)
+	u := newTestUpstream(t, false)
+	content := make([]byte, 64<<20)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(content)
+	blob := u.pushBlob(t, content)
+	cache := newTestServer(t, u, volume)
+	if err := pullBlob(t.Context(), blob, u.URL, cache.URL); err != nil {
+		t.Fatal(err)
+	}
+	cache.await(t, 1)
+	disk.good = 48 << 20
+	disk.noReads.Store(true)
+	for range 2 {
+		if err := pullBlob(t.Context(), blob, u.URL, cache.URL); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -93,3 +93,46 @@ func TestRanges(t *testing.T) {
 		cache.await(t, 1)
 	}
 }
+
+// TestRangeAhead checks that a client that continues far beyond what has arrived is sent to the
+// upstream at once.
+func TestRangeAhead(t *testing.T) {
+	t.Parallel()
+	u := newTestUpstream(t, false)
+	blob := u.pushBlob(t, make([]byte, 80<<20))
+	upstream := u.Config.Handler
+	held := make(chan struct{})
+	u.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		upstream.ServeHTTP(&heldWriter{w, 1 << 20, held}, r)
+	})
+	defer close(held)
+	cache := newTestServer(t, u, t.TempDir())
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, cache.blob(blob.Digest.String()), http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Range", "bytes=80000000-")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _ = response.Body.Close(); response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") == "" {
+		t.Errorf("%d, header %v", response.StatusCode, response.Header)
+	}
+}
+
+// heldWriter sends some bytes, and waits.
+type heldWriter struct {
+	http.ResponseWriter
+	left int
+	over <-chan struct{}
+}
+
+// Write implements http.ResponseWriter.
+func (w *heldWriter) Write(p []byte) (int, error) {
+	if w.left -= len(p); w.left < 0 {
+		_ = http.NewResponseController(w.ResponseWriter).Flush()
+		<-w.over
+	}
+	return w.ResponseWriter.Write(p)
+}

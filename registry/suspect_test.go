@@ -40,6 +40,46 @@ func TestOneBadObject(t *testing.T) {
 	}
 }
 
+// TestBadBlob checks that a blob that fails does not make the tags of its repository stale.
+func TestBadBlob(t *testing.T) {
+	t.Parallel()
+	u := newTestUpstream(t, false)
+	u.push(t, "v1", 1, 1000)
+	cache := newTestServer(t, u, t.TempDir())
+	bad := u.pushBlob(t, []byte("bad blob"))
+	defer u.breakWith(t, only(bad.Digest.String(), fault{answer: status(http.StatusInternalServerError)}))()
+	for range 3 {
+		if a := getFrom(t, http.MethodGet, cache.blob(bad.Digest.String())); a.status < 500 {
+			t.Errorf("the bad blob: %d", a.status)
+		}
+		pushed := u.push(t, "v1", 1, 1000)
+		await(t, "the tag is that of the upstream", func() bool { // the last answer counts for a second
+			a := getFrom(t, http.MethodHead, cache.manifest("v1"))
+			if a.header.Get("Warning") != "" {
+				t.Fatal("the tag is stale")
+			}
+			return a.header.Get("Docker-Content-Digest") == pushed.manifest.String()
+		})
+	}
+}
+
+// TestRefusedToken checks that a token server that refuses a repository is no outage.
+func TestRefusedToken(t *testing.T) {
+	t.Parallel()
+	u := newTestUpstream(t, true)
+	u.push(t, "v1", 1, 1000)
+	cache := newTestServer(t, u, t.TempDir()) // without credentials
+	u.credential = "secret"
+	undo := u.breakWith(t, only("/v2/library/", fault{answer: hang}))
+	if a := getFrom(t, http.MethodGet, cache.manifest("v1")); a.status != http.StatusGatewayTimeout {
+		t.Errorf("while the upstream hangs: %d", a.status)
+	}
+	undo()
+	await(t, "the refusal is passed on", func() bool {
+		return getFrom(t, http.MethodGet, cache.manifest("v1")).status == http.StatusBadGateway
+	})
+}
+
 // TestSlowHeader checks that a blob whose header takes longer than a client waits is stored all the
 // same, and that other objects are served meanwhile.
 func TestSlowHeader(t *testing.T) {

@@ -50,8 +50,8 @@ type Cache struct {
 	index    *index.Index
 	fetcher  *fetch.Fetcher
 	asking   singleflight.Group // requests to the upstream, apart from flights
-	reserved atomic.Int64 // bytes of files that arrive
-	awaited  atomic.Int64 // those that the files do not have yet
+	reserved atomic.Int64       // bytes of files that arrive
+	awaited  atomic.Int64       // those that the files do not have yet
 	requests chan roomRequest
 	now      func() time.Time
 }
@@ -96,6 +96,14 @@ func (b *Blob) Close() error {
 	return nil
 }
 
+// Arrived returns how many bytes of the blob can be served now.
+func (b *Blob) Arrived() int64 {
+	if b.flight == nil {
+		return b.Size
+	}
+	return b.flight.Arrived()
+}
+
 // Copy copies a part of a blob that is on its way.
 func (b *Blob) Copy(ctx context.Context, w io.Writer, offset, end int64) error {
 	return b.flight.Copy(ctx, w, offset, end)
@@ -122,8 +130,9 @@ func (c *Cache) Stat(ctx context.Context, repository string, blob digest.Digest)
 	if file, size, err := c.open(ctx, store.Link{Repository: repository}, blob); err == nil {
 		return &Blob{From: FromVolume, Size: size}, file.Close()
 	}
-	size, err := ask(ctx, c, "blob", repository, "@"+blob.String(), func(ctx context.Context) (int64, error) {
-		response, err := c.request(ctx, http.MethodHead, repository, "blobs/"+blob.String())
+	path := "blobs/" + blob.String()
+	size, err := ask(ctx, c, "blob", repository, path, func(ctx context.Context) (int64, error) {
+		response, err := c.request(ctx, http.MethodHead, repository, path)
 		if err != nil {
 			return 0, err
 		}
@@ -133,16 +142,16 @@ func (c *Cache) Stat(ctx context.Context, repository string, blob digest.Digest)
 }
 
 // ask shares one call of do between all who ask for the same at the same time, and waits at most
-// upstream.Patience for it. The call goes on for those who come later.
+// upstream.Patience for it. The call goes on, and stores its answer for those who come later.
 func ask[T any](
-	ctx context.Context, c *Cache, kind, repository, object string, do func(context.Context) (T, error),
+	ctx context.Context, c *Cache, kind, repository, path string, do func(context.Context) (T, error),
 ) (T, error) {
 	var none T
-	key := repository + object
+	key := repository + "/" + path
 	if err := c.options.Upstream.Away(ctx, repository, path); err != nil {
 		return none, err
 	}
-	shared := c.asking.DoChan(kind+" "+key, func() (any, error) {
+	shared := c.asking.DoChan(key, func() (any, error) {
 		ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), background, upstream.ErrLate)
 		defer cancel()
 		return do(ctx)
@@ -157,6 +166,7 @@ func ask[T any](
 		value, _ := got.Val.(T)
 		return value, got.Err
 	case <-waiting.Done():
+		c.asking.Forget(key) // the next client that may ask does not wait for a request that hangs
 		return none, fmt.Errorf("asking the upstream for %s: %w", key, context.Cause(waiting))
 	}
 }

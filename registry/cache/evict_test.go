@@ -29,7 +29,7 @@ type objects struct {
 }
 
 // Away implements fetch.Upstream.
-func (o *objects) Away(context.Context, string) error { return nil }
+func (o *objects) Away(context.Context, string, string) error { return nil }
 
 // Do implements fetch.Upstream.
 func (o *objects) Do(_ context.Context, _, _, path string, _ http.Header) (*http.Response, error) {

@@ -47,7 +47,7 @@ func (c *Cache) Manifest(ctx context.Context, repository string, blob digest.Dig
 	if m, err := c.stored(ctx, repository, blob); err == nil {
 		return m, nil
 	}
-	return ask(ctx, c, "manifest", repository, "@"+blob.String(), func(ctx context.Context) (Manifest, error) {
+	return ask(ctx, c, "manifest", repository, "manifests/"+blob.String(), func(ctx context.Context) (Manifest, error) {
 		if m, err := c.stored(ctx, repository, blob); err == nil { // since the client looked for it
 			return m, nil
 		}

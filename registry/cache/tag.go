@@ -20,7 +20,9 @@ const fresh = time.Second
 
 // Tag returns the manifest of a tag: what the upstream says now, or said last if it is away.
 func (c *Cache) Tag(ctx context.Context, t store.TagName) (Manifest, error) {
-	m, err := ask(ctx, c, "manifest", t.Repository, ":"+t.Tag, func(ctx context.Context) (Manifest, error) { return c.resolve(ctx, t) })
+	m, err := ask(ctx, c, "manifest", t.Repository, "manifests/"+t.Tag, func(ctx context.Context) (Manifest, error) {
+		return c.resolve(ctx, t)
+	})
 	if err == nil || c.refused(t, err) {
 		return m, err
 	}

@@ -17,13 +17,13 @@ import (
 // abandoned is how long a flight continues without a client. What has arrived stays on the volume.
 const abandoned = 30 * time.Second
 
-// withoutDisk is how long flights avoid a disk that failed to read what it had written.
+// withoutDisk is how long new flights keep blobs in memory only after the disk failed to read one.
 const withoutDisk = 10 * time.Second
 
 // Upstream is implemented by upstream.Client.
 type Upstream interface {
-	// Away returns an error if a request for something of the repository would fail at once.
-	Away(ctx context.Context, repository string) error
+	// Away returns an error if a request for a path below the repository would fail at once.
+	Away(ctx context.Context, repository, path string) error
 	Do(ctx context.Context, method, repository, path string, header http.Header) (*http.Response, error)
 }
 
@@ -35,13 +35,20 @@ type Replica interface {
 
 // Volume makes room and learns what is stored. Package cache implements it with the index.
 type Volume interface {
-	// Reserve reports whether the volume has room for these bytes, and evicts for it. release is
-	// called when the file has them, or will not get them.
-	Reserve(bytes int64) (release func(), ok bool)
+	// Reserve reports whether the volume has room for these bytes, and evicts for it.
+	Reserve(bytes int64) (Room, bool)
 	// Stored is called when a blob is stored.
 	Stored(repository string, blob digest.Digest, size int64)
-	// Left is called when a flight has ended and only a part of the blob has arrived.
+	// Left is called when a flight has ended, and what has arrived stays on the volume.
 	Left(blob digest.Digest, size int64)
+}
+
+// Room is what Reserve has reserved.
+type Room interface {
+	// Wrote says that the file has these bytes now.
+	Wrote(bytes int64)
+	// Release is called when the file is stored or does not grow any more.
+	Release()
 }
 
 // Fetcher fetches blobs. Its methods may be called at the same time.
@@ -53,9 +60,10 @@ type Fetcher struct {
 	unreadable atomic.Int64 // when the disk failed to read a flight, in ns
 
 	mu      sync.Mutex
-	flights map[digest.Digest]*Flight
+	flights map[digest.Digest]*Flight // that clients can join
+	running map[*Flight]struct{}
 	closed  bool
-	running sync.WaitGroup
+	ended   sync.WaitGroup
 }
 
 // Join returns the flight of a blob, which it starts if there is none, once the first bytes have
@@ -83,7 +91,7 @@ func (f *Fetcher) Join(ctx context.Context, repository string, blob digest.Diges
 func (f *Fetcher) join(ctx context.Context, repository string, blob digest.Digest) (*Flight, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	away := f.Upstream.Away(ctx, repository)
+	away := f.Upstream.Away(ctx, repository, "blobs/"+blob.String())
 	if f.closed {
 		away = errClosed
 	}
@@ -95,16 +103,19 @@ func (f *Fetcher) join(ctx context.Context, repository string, blob digest.Diges
 	if away != nil {
 		return nil, away
 	}
+	if earlier != nil && earlier.hasPassed() {
+		return nil, ErrOutOfReach
+	}
 	if earlier != nil {
 		metrics.Replaced.Inc()
 	}
 	if f.flights == nil {
-		f.flights = map[digest.Digest]*Flight{}
+		f.flights, f.running = map[digest.Digest]*Flight{}, map[*Flight]struct{}{}
 	}
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	flight := newFlight(f, repository, blob, cancel)
-	f.flights[blob] = flight
-	f.running.Go(func() {
+	f.flights[blob], f.running[flight] = flight, struct{}{}
+	f.ended.Go(func() {
 		if earlier != nil {
 			<-earlier.over // a file has one writer
 		}
@@ -112,6 +123,7 @@ func (f *Fetcher) join(ctx context.Context, repository string, blob digest.Diges
 		cancel(nil)
 		f.mu.Lock()
 		defer f.mu.Unlock()
+		delete(f.running, flight)
 		if f.flights[blob] == flight {
 			delete(f.flights, blob)
 		}
@@ -135,11 +147,14 @@ func (f *Fetcher) Drop(blob digest.Digest) error {
 func (f *Fetcher) Close() {
 	f.mu.Lock()
 	f.closed = true
-	for _, flight := range f.flights {
+	for flight := range f.running {
 		flight.cancel(errClosed)
 	}
 	f.mu.Unlock()
-	f.running.Wait()
+	f.ended.Wait()
 }
+
+// ErrOutOfReach says that the wanted bytes of a blob on its way have passed, or arrive much later.
+var ErrOutOfReach = errors.New("these bytes of the blob have passed, or arrive later: ask the upstream")
 
 var errClosed = errors.New("the cache stops")

@@ -29,6 +29,7 @@ type Flight struct {
 	shown      int64 // how many bytes clients may read
 	inFile     int64 // how many of the first bytes the file has
 	unreadable bool  // the disk failed to read the file
+	abandoned  bool
 	memory     *memory
 	err        error
 	clients    int
@@ -42,7 +43,7 @@ func newFlight(f *Fetcher, repository string, blob digest.Digest, cancel context
 		begun: make(chan struct{}), over: make(chan struct{}), readers: map[*reader]struct{}{},
 	}
 	flight.changed = sync.NewCond(&flight.mu)
-	flight.leaving = time.AfterFunc(abandoned, func() { cancel(errAbandoned) })
+	flight.leaving = time.AfterFunc(abandoned, flight.abandon)
 	flight.leaving.Stop()
 	return flight
 }
@@ -58,12 +59,35 @@ func (f *Flight) Size() int64 {
 func (f *Flight) enter() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.err != nil || f.unreadable || f.memory != nil && f.memory.begin > f.inFile {
+	if f.err != nil || f.abandoned || f.unreadable || f.memory != nil && f.memory.begin > f.inFile {
 		return false
 	}
 	f.clients++
 	f.leaving.Stop()
 	return true
+}
+
+// hasPassed reports whether the flight goes on, but memory has no longer the first bytes.
+func (f *Flight) hasPassed() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.err == nil && f.memory != nil && f.memory.begin > f.inFile
+}
+
+// abandon ends a flight for which no client waits.
+func (f *Flight) abandon() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.abandoned = f.clients == 0; f.abandoned {
+		f.cancel(errAbandoned)
+	}
+}
+
+// Arrived returns how many bytes clients can read now.
+func (f *Flight) Arrived() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.shown
 }
 
 // Leave is the end of a client's part. A flight that stays without clients ends after a while.
@@ -188,4 +212,11 @@ func (f *Flight) failure() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.err
+}
+
+// isUnreadable reports whether the disk failed to read what has arrived.
+func (f *Flight) isUnreadable() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.unreadable
 }

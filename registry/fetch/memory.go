@@ -59,8 +59,8 @@ func (f *Flight) remember(ctx context.Context, p []byte) error {
 	return nil
 }
 
-// slowest returns the offset of the slowest client that can still be served. Some may not have
-// begun to read: the download waits once for these.
+// slowest returns the offset of the slowest client that can still be served. While nothing has been
+// dropped, clients that have joined but do not read yet count as being at the start.
 func (f *Flight) slowest() int64 {
 	m := f.memory
 	complete := m.begin == m.start

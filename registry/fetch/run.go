@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/gardener-extensions/registry-cache/registry/metrics"
@@ -26,11 +27,11 @@ const (
 
 var errAbandoned = errors.New("no client waits for the blob any more")
 
-// writer is the part of a flight that only its own goroutine uses.
+// writer is the state that is private to the goroutine of a flight. It needs no lock.
 type writer struct {
 	*Flight
 	partial *os.File // or nil, if the volume does not take the blob
-	release func()
+	room    Room     // or nil
 	hash    hash.Hash
 	have    int64
 	hashed  int64   // less than have after a restart: what is there is hashed at the end
@@ -38,7 +39,7 @@ type writer struct {
 }
 
 func (f *Flight) run(ctx context.Context) {
-	w := &writer{Flight: f, hash: f.blob.Algorithm().Hash(), release: func() {}}
+	w := &writer{Flight: f, hash: f.blob.Algorithm().Hash()}
 	if w.landed(ctx) {
 		close(w.over)
 		return
@@ -47,11 +48,18 @@ func (f *Flight) run(ctx context.Context) {
 		slog.Warn("the volume does not take a blob", "blob", w.blob, "error", err)
 	}
 	err := w.fetch(ctx)
-	stored := err == nil && w.memory == nil && w.store()
-	w.release()
+	stored := err == nil && w.memory == nil && !w.isUnreadable() && w.store()
+	w.leaveRoom()
 	w.update(func() { w.err = err })
 	w.leave(stored)
 	close(w.over) // a flight that follows may write the file now
+}
+
+func (w *writer) leaveRoom() {
+	if w.room != nil {
+		w.room.Release()
+		w.room = nil
+	}
 }
 
 // leave keeps what has arrived of a blob for the next flight, unless it is of no use.
@@ -60,7 +68,8 @@ func (w *writer) leave(stored bool) {
 		return
 	}
 	_, damaged := errors.AsType[*DamagedError](w.err)
-	if !stored && w.memory == nil && w.have > 0 && !damaged {
+	useless := damaged || w.isUnreadable() || errors.Is(w.err, syscall.EIO)
+	if !stored && w.memory == nil && w.have > 0 && !useless {
 		w.fetcher.Volume.Left(w.blob, w.have)
 	} else if !stored {
 		_ = w.fetcher.Store.DropPartial(w.blob)
@@ -95,8 +104,7 @@ func (w *writer) withoutReplica() error {
 	if err := w.restart(); err != nil {
 		return err
 	}
-	w.release()
-	w.release = func() {}
+	w.leaveRoom()
 	w.update(func() { w.size, w.inFile, w.memory = -1, 0, nil })
 	return nil
 }
@@ -227,6 +235,9 @@ func (w *writer) accept(response *http.Response) (int64, error) {
 		metrics.Resumed.Inc()
 		return size, nil
 	case http.StatusRequestedRangeNotSatisfiable:
+		if response.Header.Get("Content-Range") == fmt.Sprintf("bytes */%d", w.have) {
+			return w.have, nil // all has arrived before
+		}
 		return 0, errors.Join(errors.New("the upstream's blob is shorter than what has arrived"), w.restart())
 	default:
 		return 0, &upstream.StatusError{Status: response.StatusCode}
@@ -234,16 +245,16 @@ func (w *writer) accept(response *http.Response) (int64, error) {
 }
 
 // place chooses where the rest of the blob goes.
-func (w *writer) place(size int64) (err error) {
-	var ok bool
+func (w *writer) place(size int64) error {
 	w.show(size, min(w.have, max(size-1, 0)), w.have)
 	if w.partial == nil {
 		return w.passThrough(errors.New("its file cannot be written"))
 	}
-	if w.release, ok = w.fetcher.Volume.Reserve(size - w.have); !ok {
-		w.release = func() {}
+	room, ok := w.fetcher.Volume.Reserve(size - w.have)
+	if !ok {
 		return w.passThrough(errors.New("the volume has no room"))
 	}
+	w.room = room
 	return nil
 }
 
@@ -251,6 +262,7 @@ func (w *writer) place(size int64) (err error) {
 func (w *writer) passThrough(why error) error {
 	slog.Warn("a blob is served without being stored", "blob", w.blob, "error", why)
 	metrics.Unstored.WithLabelValues("blob").Inc()
+	w.leaveRoom()
 	w.update(func() { w.memory = &memory{start: w.have, begin: w.have, end: w.have} })
 	if w.hashed < w.have {
 		return w.catchUp()
@@ -268,6 +280,7 @@ func (w *writer) write(ctx context.Context, p []byte) error {
 			}
 		} else {
 			inFile += int64(len(p))
+			w.room.Wrote(int64(len(p)))
 		}
 	}
 	if w.memory != nil {
@@ -281,7 +294,7 @@ func (w *writer) write(ctx context.Context, p []byte) error {
 	}
 	w.have += int64(len(p))
 	shown := min(w.have, w.size-1)
-	if w.replica != nil && w.size <= held {
+	if w.replica != nil && w.size <= held && w.memory == nil {
 		shown = w.shown
 	}
 	w.show(w.size, shown, inFile)

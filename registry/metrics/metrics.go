@@ -28,10 +28,11 @@ var (
 		Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
 	})
 	Peer        = counter("registry_proxy_replica_answers_total", "Objects and tags that another replica had.")
-	BreakerOpen = gauge("registry_proxy_upstream_breaker_open", "1 while the upstream counts as away: requests get an answer from the volume or an error at once.")
-	Resumed     = counter("registry_proxy_resumed_downloads_total", "Downloads that continued after a break or a restart.")
-	Replaced    = counter("registry_proxy_replaced_downloads_total", "Downloads that began again because an earlier one had failed or could not be joined.")
-	Unstored    = counters("registry_proxy_unstored_requests_total", "Downloads that were served without being stored, as on a full volume.", "type")
+	BreakerOpen = gauge("registry_proxy_upstream_breaker_open", "Open breakers, of the upstream or of repositories without a token: "+
+		"requests get an answer from the volume or an error at once.")
+	Resumed  = counter("registry_proxy_resumed_downloads_total", "Downloads that continued after a break or a restart.")
+	Replaced = counter("registry_proxy_replaced_downloads_total", "Downloads that began again because an earlier one had failed or could not be joined.")
+	Unstored = counters("registry_proxy_unstored_requests_total", "Downloads that were served without being stored, as on a full volume.", "type")
 )
 
 // The volume.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/distribution/distribution/v3/registry/api/errcode"
 
+	"github.com/gardener-extensions/registry-cache/registry/fetch"
 	"github.com/gardener-extensions/registry-cache/registry/peer"
 	"github.com/gardener-extensions/registry-cache/registry/upstream"
 )
@@ -43,6 +44,8 @@ func answer(ctx context.Context, err error, unknown errcode.ErrorCode) error {
 		code, wait = away, open.RetryAfter
 	case answered && status.Status == http.StatusNotFound:
 		return unknown.WithDetail(err.Error())
+	case errors.Is(err, fetch.ErrOutOfReach):
+		code = away
 	case answered:
 		wait = max(wait, status.RetryAfter)
 	case errors.Is(err, upstream.ErrLate), errors.Is(err, context.DeadlineExceeded):

@@ -15,6 +15,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/gardener-extensions/registry-cache/registry/cache"
+	"github.com/gardener-extensions/registry-cache/registry/fetch"
 	"github.com/gardener-extensions/registry-cache/registry/store"
 )
 
@@ -151,8 +152,11 @@ func (b *blobs) Stat(ctx context.Context, blob digest.Digest) (v1.Descriptor, er
 }
 
 // ServeBlob implements distribution.BlobServer.
-func (b *blobs) ServeBlob(ctx context.Context, _ http.ResponseWriter, _ *http.Request, blob digest.Digest) error {
+func (b *blobs) ServeBlob(ctx context.Context, _ http.ResponseWriter, r *http.Request, blob digest.Digest) error {
 	defer func() { _ = b.found.Close() }()
+	if startsAfter(r.Header.Get("Range"), b.found.Arrived()+longestLead) {
+		return answer(ctx, fetch.ErrOutOfReach, errcode.ErrorCodeBlobUnknown)
+	}
 	serve(ctx, of(ctx), blob, b.found)
 	return nil
 }

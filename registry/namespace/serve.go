@@ -3,6 +3,7 @@ package namespace
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -30,6 +31,17 @@ func serve(ctx context.Context, e *exchange, blob digest.Digest, found *cache.Bl
 		e.err = e.writer.failed
 		found.Unreadable()
 	}
+}
+
+// longestLead is how far a range may start beyond what has arrived of a blob. A client would wait
+// for the header until then.
+const longestLead = 64 << 20
+
+// startsAfter reports whether the first range of a request starts after the offset.
+func startsAfter(ranges string, offset int64) bool {
+	var start int64
+	n, _ := fmt.Sscanf(ranges, "bytes=%d-", &start) // none for the last bytes: "bytes=-5"
+	return n == 1 && start > offset
 }
 
 // arriving is a blob on its way. An error of it cuts the answer: net/http has promised more bytes.
@@ -66,7 +78,7 @@ func (a *arriving) Read(p []byte) (int, error) {
 	return len(into.bytes), err
 }
 
-// buffer appends to bytes. It has no ReadFrom, which would need more capacity than the bytes.
+// buffer appends to bytes. bytes.Buffer would not do: its ReadFrom allocates, and p would get nothing.
 type buffer struct{ bytes []byte }
 
 // Write implements io.Writer.

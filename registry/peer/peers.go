@@ -22,8 +22,8 @@ import (
 const Header = "X-Registry-Cache-Peer"
 
 const (
-	// patience is how long replicas together may take for the header of an answer, and one for each
-	// part of it.
+	// patience bounds the wait for the header of an answer, from all replicas together, and then each
+	// read of the body.
 	patience = 500 * time.Millisecond
 	// resting is how long a replica that failed is not asked again, and how long addresses are kept.
 	resting = 10 * time.Second
@@ -82,8 +82,8 @@ func New(next fetch.Upstream, o Options) *Peers {
 
 type fromReplica struct{}
 
-// Answering returns the context of a request that may come from a replica: it is answered from the
-// volume, and causes no other request.
+// Answering returns the context of a request that may come from a replica: it is answered with what
+// this replica has, and causes no other request.
 func Answering(ctx context.Context, header http.Header) context.Context {
 	if header.Get(Header) == "" {
 		return ctx
@@ -96,7 +96,7 @@ var ErrNotHere = errors.New("the replica does not have it")
 
 // Away implements fetch.Upstream and does not wait. While there are replicas to ask, or while it is
 // not known whether there are, a request can succeed.
-func (p *Peers) Away(ctx context.Context, repository string) error {
+func (p *Peers) Away(ctx context.Context, repository, path string) error {
 	if ctx.Value(fromReplica{}) != nil {
 		return ErrNotHere
 	}
@@ -106,7 +106,7 @@ func (p *Peers) Away(ctx context.Context, repository string) error {
 	if canSucceed {
 		return nil
 	}
-	return p.Upstream.Away(ctx, repository)
+	return p.Upstream.Away(ctx, repository, path)
 }
 
 // Do implements fetch.Upstream. Replicas are asked for content by digest only, because the upstream
@@ -137,10 +137,13 @@ func (o only) Do(ctx context.Context, method, repository, path string, header ht
 
 // ask returns the answer of the first replica that has the object, or nil when none answers within
 // patience.
-func (p *Peers) ask(ctx context.Context, method, repository, path string, header http.Header) *http.Response {
-	ctx, cancel := context.WithCancel(ctx)
+func (p *Peers) ask(client context.Context, method, repository, path string, header http.Header) *http.Response {
+	ctx, cancel := context.WithCancel(client)
 	patient := time.AfterFunc(patience, cancel)
 	for _, address := range p.others(ctx) {
+		if ctx.Err() != nil {
+			break
+		}
 		request, err := http.NewRequestWithContext(ctx, method, p.url(address, repository, path), http.NoBody)
 		if err != nil {
 			break
@@ -148,6 +151,9 @@ func (p *Peers) ask(ctx context.Context, method, repository, path string, header
 		maps.Copy(request.Header, header)
 		request.Header.Set(Header, "1")
 		response, err := p.http.Do(request)
+		if err != nil && client.Err() != nil {
+			break
+		}
 		if err != nil {
 			p.rest(address)
 			continue

@@ -75,17 +75,18 @@ func withoutCredentials(request *http.Request, earlier []*http.Request) error {
 	return nil
 }
 
-// Away returns an *AwayError while the upstream or the repository is away.
-func (c *Client) Away(_ context.Context, repository string) error {
-	return c.breakers.check(repository)
+// Away returns an *AwayError while the upstream, the repository or the path below it is away.
+func (c *Client) Away(_ context.Context, repository, path string) error {
+	return c.breakers.check(repository, path)
 }
 
 // Do sends a request for a path below the repository, such as "manifests/v1", and returns the
 // answer when its header is there, after 30 seconds at most. An answer of the classes 2xx to 4xx is
-// no error, except 408 and 429. While the upstream is away the error is an *AwayError at once. The
+// no error, except 408 and 429. If the token server refuses a token, the error is a *StatusError with
+// 401 or 403. While the upstream is away the error is an *AwayError at once. The
 // body must be closed; it ends with an error when the next byte takes longer than 10 seconds.
 func (c *Client) Do(ctx context.Context, method, repository, path string, header http.Header) (*http.Response, error) {
-	if err := c.breakers.check(repository); err != nil {
+	if err := c.breakers.check(repository, path); err != nil {
 		return nil, err
 	}
 	late := func(request *http.Request, cancel context.CancelCauseFunc) {
@@ -106,7 +107,7 @@ func (c *Client) Do(ctx context.Context, method, repository, path string, header
 		c.breakers.failed(repository, path, header, err)
 		return nil, err
 	}
-	c.breakers.succeeded(repository)
+	c.breakers.succeeded(repository, path)
 	return response, nil
 }
 
@@ -156,7 +157,11 @@ func (c *Client) probe(ctx context.Context, repository, path string, accept http
 		method, path = http.MethodGet, "/"
 	}
 	response, err := c.send(ctx, method, repository, path, accept, func(*http.Request, context.CancelCauseFunc) {})
-	if err = failure(response, err); err != nil {
+	err = failure(response, err)
+	if refused, ok := errors.AsType[*StatusError](err); ok && !refused.Away() {
+		return nil // the token server answers
+	}
+	if err != nil {
 		return err
 	}
 	return response.Body.Close()

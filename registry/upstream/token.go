@@ -20,6 +20,14 @@ const mostTokens = 1000
 
 type repositoryKey struct{}
 
+// tokenError says that there is no token for a repository.
+type tokenError struct{ cause error }
+
+// Error implements error.
+func (e *tokenError) Error() string { return "getting a token: " + e.cause.Error() }
+
+func (e *tokenError) Unwrap() error { return e.cause }
+
 // tokens is a transport that authenticates as the upstream demands. It asks for a token when the
 // upstream refuses a request of a repository: once for all requests of that time.
 type tokens struct {
@@ -56,7 +64,7 @@ func (t *tokens) RoundTrip(request *http.Request) (*http.Response, error) {
 		return response, nil
 	}
 	if err = errors.Join(err, response.Body.Close()); err != nil {
-		return nil, err
+		return nil, &tokenError{err}
 	}
 	return t.authorized(request, now)
 }

@@ -25,6 +25,8 @@ func newTransport(roots *x509.CertPool) *http.Transport {
 		MaxIdleConnsPerHost: 32,
 		IdleConnTimeout:     time.Minute,
 		DisableCompression:  true, // layers are compressed, and a digest is that of what is sent
+		// A connection that a load balancer forgot would be used until TCP gives up, 15 minutes later.
+		HTTP2: &http.HTTP2Config{SendPingTimeout: 2 * time.Second, PingTimeout: time.Second},
 	}
 }
 

@@ -1,0 +1,68 @@
+package cache
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/gardener-extensions/registry-cache/registry/store"
+)
+
+// run evicts in the background until the end of the test.
+func (c *testCache) run(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { c.Run(ctx); close(done) }()
+	t.Cleanup(func() { cancel(); <-done })
+}
+
+// TestReserve checks that nothing is evicted for a download that has its place already, and nothing
+// for one that cannot fit beside it.
+func TestReserve(t *testing.T) {
+	for name, test := range map[string]struct {
+		limit, first, second int64
+		want                 bool
+	}{
+		"room for both":          {0, 30 << 20, 2000, true},
+		"no room for the second": {0, 30 << 20, 31 << 20, false},
+		"limit":                  {56 << 20, 30 << 20, 31 << 20, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			folder := t.TempDir()
+			if err := unix.Mount("cache-test", folder, "tmpfs", 0, "size=64m"); err != nil {
+				t.Skipf("a small volume needs privileges: %v", err)
+			}
+			t.Cleanup(func() { _ = unix.Unmount(folder, unix.MNT_DETACH) })
+			s, err := store.New(folder, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, upstream, _ := newTestCache(t, Options{Store: s, Limit: test.limit})
+			c.run(t)
+			for n := range uint64(20) { // 20 MiB
+				c.pull(t, upstream, "library/app", n, 1<<20)
+			}
+			c.settle()
+			_, before := c.index.Size()
+			room, ok := c.Reserve(test.first)
+			if !ok {
+				t.Fatal("the first file gets no room")
+			}
+			defer room.Release()
+			if err := os.WriteFile(filepath.Join(folder, "file"), make([]byte, test.first), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			room.Wrote(test.first)
+			if _, ok := c.Reserve(test.second); ok != test.want {
+				t.Errorf("room for the second: %t", ok)
+			}
+			if _, after := c.index.Size(); after != before {
+				t.Errorf("%d of %d bytes are left", after, before)
+			}
+		})
+	}
+}

@@ -1,0 +1,91 @@
+package upstream
+
+import (
+	"context"
+	"crypto/x509"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// TestForgottenConnection checks that a connection whose packets are lost, as when a load balancer
+// forgets it, is replaced. Such a connection is not reset.
+func TestForgottenConnection(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	defer server.Close()
+	balancer := &balancer{to: server.Listener.Addr().String()}
+	address := balancer.start(t)
+	roots := x509.NewCertPool()
+	roots.AddCert(server.Certificate())
+	client, err := New(t.Context(), Options{URL: &url.URL{Scheme: "https", Host: address}, Roots: roots})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func() error {
+		ctx, cancel := context.WithTimeout(t.Context(), Patience)
+		defer cancel()
+		response, err := client.Do(ctx, http.MethodGet, "library/app", "manifests/v1", nil)
+		if err != nil {
+			return err
+		}
+		return response.Body.Close()
+	}
+	if err := ask(); err != nil {
+		t.Fatal(err)
+	}
+	balancer.epoch.Add(1)
+	for end := time.Now().Add(15 * time.Second); ask() != nil; {
+		if time.Now().After(end) {
+			t.Fatal("the upstream is away, but only for this client")
+		}
+	}
+}
+
+// balancer forwards connections, and loses the packets of those from before epoch has changed.
+type balancer struct {
+	to    string
+	epoch atomic.Int32
+}
+
+func (b *balancer) start(t *testing.T) (address string) {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			server, err := new(net.Dialer).DialContext(t.Context(), "tcp", b.to)
+			if err != nil {
+				return
+			}
+			t.Cleanup(func() { _, _ = client.Close(), server.Close() })
+			go b.forward(client, server)
+			go b.forward(server, client)
+		}
+	}()
+	return listener.Addr().String()
+}
+
+func (b *balancer) forward(to io.Writer, from io.Reader) {
+	epoch, packet := b.epoch.Load(), make([]byte, 32<<10)
+	for {
+		n, err := from.Read(packet)
+		if err != nil || b.epoch.Load() != epoch {
+			return
+		}
+		_, _ = to.Write(packet[:n])
+	}
+}
