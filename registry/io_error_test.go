@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"context"
 	"math/rand/v2"
 	"sync/atomic"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // failingDisk is a file system over a folder. Reads and writes can fail with EIO. Files can be
@@ -37,9 +39,11 @@ func mountFailingDisk(t *testing.T) (*failingDisk, string) {
 	if err := server.WaitMount(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := server.Unmount(); err != nil {
-			t.Error(err)
+	t.Cleanup(func() { // a check of a blob may still read
+		err := wait.PollUntilContextTimeout(context.Background(), 10*time.Millisecond, 20*time.Second, true,
+			func(context.Context) (bool, error) { return server.Unmount() == nil, nil })
+		if err != nil {
+			t.Errorf("not within 20 s: %s is unmounted", volume)
 		}
 	})
 	return disk, volume

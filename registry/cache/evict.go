@@ -85,7 +85,8 @@ func (c *Cache) Reserve(bytes int64) (_ fetch.Room, ok bool) {
 }
 
 // canFit reports whether a file of this size would fit beside those that arrive, and this part of
-// the volume, in percent, would be free, if all that is stored went. Others may use the volume, too.
+// the volume, in percent, would be free, if all that is stored went. Others may use the volume,
+// too.
 func (c *Cache) canFit(bytes, percent int64) bool {
 	space, err := c.options.Store.Space()
 	_, stored := c.index.Size()

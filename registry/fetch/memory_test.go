@@ -49,8 +49,8 @@ func TestReplicaWithoutVolume(t *testing.T) {
 	}
 }
 
-// TestPassed checks that a client that comes when the first bytes have passed gets an error at once,
-// and that Close ends the flight.
+// TestPassed checks that a client that comes when the first bytes have passed gets an error at
+// once, and that Close ends the flight.
 func TestPassed(t *testing.T) {
 	u := newUpstream(t, 20<<20)
 	handler, sent, over := u.Config.Handler, make(chan struct{}), make(chan struct{})

@@ -78,7 +78,8 @@ func (a *arriving) Read(p []byte) (int, error) {
 	return len(into.bytes), err
 }
 
-// buffer appends to bytes. bytes.Buffer would not do: its ReadFrom allocates, and p would get nothing.
+// buffer appends to bytes. bytes.Buffer would not do: its ReadFrom allocates, and p would get
+// nothing.
 type buffer struct{ bytes []byte }
 
 // Write implements io.Writer.

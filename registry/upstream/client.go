@@ -82,9 +82,9 @@ func (c *Client) Away(_ context.Context, repository, path string) error {
 
 // Do sends a request for a path below the repository, such as "manifests/v1", and returns the
 // answer when its header is there, after 30 seconds at most. An answer of the classes 2xx to 4xx is
-// no error, except 408 and 429. If the token server refuses a token, the error is a *StatusError with
-// 401 or 403. While the upstream is away the error is an *AwayError at once. The
-// body must be closed; it ends with an error when the next byte takes longer than 10 seconds.
+// no error, except 408 and 429. If the token server refuses a token, the error is a *StatusError
+// with 401 or 403. While the upstream is away the error is an *AwayError at once. The body must be
+// closed; it ends with an error when the next byte takes longer than 10 seconds.
 func (c *Client) Do(ctx context.Context, method, repository, path string, header http.Header) (*http.Response, error) {
 	if err := c.breakers.check(repository, path); err != nil {
 		return nil, err
