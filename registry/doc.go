@@ -2,6 +2,7 @@
 // configuration format, with a pull-through of its own.
 //
 // A request passes namespace (what distribution asks for), cache (what happens to it), and then
-// store (the volume) or fetch (a download shared by all clients), which asks peer (other replicas)
-// and upstream. index knows what is stored, and chooses what is evicted.
+// store (the volume), fetch (the download of a blob, shared by all clients) or, for a manifest,
+// peer (other replicas) and upstream, which fetch asks, too. index knows what is stored, and
+// chooses what is evicted.
 package registry

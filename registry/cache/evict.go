@@ -112,6 +112,7 @@ func (c *Cache) Run(ctx context.Context) {
 		interval, spared = min(every, max(ttl/10, time.Second)), min(grace, ttl)
 	}
 	next := time.After(interval)
+	c.measure()
 	for {
 		select {
 		case <-ctx.Done():

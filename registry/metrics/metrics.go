@@ -20,7 +20,7 @@ var (
 
 // Requests to the upstream.
 var (
-	Pulled   = counters("registry_proxy_pulled_bytes_total", "Bytes that the upstream has sent.", "type")
+	Pulled   = counters("registry_proxy_pulled_bytes_total", "Bytes that the upstream or another replica has sent.", "type")
 	Upstream = counters("registry_proxy_upstream_requests_total", "Requests to the upstream, its token server and redirect targets, by status code; "+
 		"code is error for a request without an answer, and canceled for one that was given up.", "code")
 	Latency = promauto.With(Registry).NewHistogram(prometheus.HistogramOpts{
