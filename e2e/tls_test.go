@@ -137,7 +137,7 @@ func proveRestored(ctx context.Context, p *rig.Run, damage damage) {
 		p.Join(ctx, node.pull, "an image of alpha is pulled on "+node.worker.Name(), rig.PullTimeout)
 		journal, err := node.worker.Exec(ctx, "journalctl", "--unit", nodeconfig.UnitName, "--output", "cat", "--since", "@"+node.since)
 		p.Check(err)
-		if !strings.Contains(journal, rig.HostsPath(rig.Alpha)+" is lost or changed, restoring it") {
+		if !strings.Contains(journal, rig.HostsPath(rig.Alpha)+" was lost or changed, restored it") {
 			p.Fatalf("the journal of %s does not report it:\n%s", node.worker.Name(), journal)
 		}
 	}

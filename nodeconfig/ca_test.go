@@ -14,8 +14,6 @@ import (
 	"net/http/httptest"
 	"testing"
 	"time"
-
-	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
 // testCA signs certificates for servers on this machine.
@@ -43,7 +41,7 @@ func newTestCA(t *testing.T, name string) *testCA {
 func (a *testCA) server(t *testing.T, handler http.Handler) *httptest.Server {
 	t.Helper()
 	server := httptest.NewUnstartedServer(handler)
-	server.TLS = &tls.Config{Certificates: []tls.Certificate{a.certificateFor(t)}}
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{*a.certificateFor(t, valid)}}
 	server.Config.ErrorLog = discard
 	server.StartTLS()
 	t.Cleanup(server.Close)
@@ -51,17 +49,20 @@ func (a *testCA) server(t *testing.T, handler http.Handler) *httptest.Server {
 	return server
 }
 
-func (a *testCA) certificateFor(t *testing.T) tls.Certificate {
+// How long a certificate is still valid.
+const valid, expired = time.Hour, -time.Minute
+
+func (a *testCA) certificateFor(t *testing.T, left time.Duration) *tls.Certificate {
 	t.Helper()
 	key := newKey(t)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(time.Now().UnixNano()),
-		NotBefore:    time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		NotBefore:    time.Now().Add(-time.Hour), NotAfter: time.Now().Add(left),
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
 	_, certificate := sign(t, template, a.certificate, &key.PublicKey, a.key)
-	return tls.Certificate{Certificate: [][]byte{certificate.Raw}, PrivateKey: key}
+	return &tls.Certificate{Certificate: [][]byte{certificate.Raw}, PrivateKey: key}
 }
 
 func newKey(t *testing.T) *ecdsa.PrivateKey {
@@ -84,13 +85,4 @@ func sign(t *testing.T, template, parent *x509.Certificate, public *ecdsa.Public
 		t.Fatal(err)
 	}
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), certificate
-}
-
-// newTLSCache returns a cache with HTTPS, whose EndpointCA is ca.
-func newTLSCache(t *testing.T, upstream string, signer *testCA, ca []byte, handler http.HandlerFunc) *cache {
-	t.Helper()
-	c := &cache{}
-	server := signer.server(t, c.serve(t, handler))
-	c.Registry = nodeconfig.Registry{Upstream: upstream, Endpoint: server.URL, UpstreamURL: "https://" + upstream, EndpointCA: ca}
-	return c
 }

@@ -1,69 +1,74 @@
 #!/bin/bash
-# Tells containerd to pull through the registry caches of this cluster. Needs bash, curl, grep and coreutils.
+# Makes containerd pull through the registry caches of this cluster while they answer. Needs
+# bash 4.4, curl 7.64, coreutils and systemctl.
 #
-# Each argument is <upstream_host>,<endpoint>,<upstream_url>[,<endpoint_ca>[,<upstream_ca>]]; together they are the full
-# set. The last two are certificates: each one DER in base64, with dots between them.
-# The script removes our hosts.toml of every other upstream. For each upstream it waits in the background until the cache
-# answers, then writes hosts.toml. Until then containerd pulls directly. Then it watches its files and restores one that
-# is lost or changed. A hosts.toml without our mark is never touched.
-# The script always exits with 0: a cache that never comes up must not make the node look unhealthy.
+# Each argument is <upstream_host>,<endpoint>,<upstream_url>[,<endpoint_ca>[,<upstream_ca>]].
+# Together they are the full set. The last two are certificates: DER in base64, joined by dots.
 #
-# With the only argument --stopped, which systemd calls it by after each stop of the unit, it removes all of our files if the
-# unit is disabled.
+# One loop asks all caches for ever, and brings each hosts.toml to what it must be now: a mirror
+# while the cache answers, otherwise one for direct pulls, or none. It removes our hosts.toml of
+# every other upstream, and never touches one without our mark.
 set -o nounset -o pipefail
-set -o monitor # each background job is a process group, so that a signal ends it with all its children
 umask 0022
 export LC_ALL=C
 
-# For tests; the defaults hold on nodes. Intervals and timeouts are in seconds.
+# Tests change these.
 certs_dir=${CERTS_DIR:-/etc/containerd/certs.d}
-probe_interval=${PROBE_INTERVAL:-3}            # between two probes of an endpoint at first
-probe_steady_for=${PROBE_STEADY_FOR:-60}       # after that the interval is doubled for each probe
-probe_interval_max=${PROBE_INTERVAL_MAX:-60}   # but not beyond this
-probe_connect_timeout=${PROBE_CONNECT_TIMEOUT:-2}
-probe_timeout=${PROBE_TIMEOUT:-5}
-give_up_after=${GIVE_UP_AFTER:-86400}
-watch_interval=${WATCH_INTERVAL:-5}            # between two looks at the files; 0: do not watch
+run_dir=${RUN_DIR:-/run/configure-containerd-registries} # the unit's RuntimeDirectory
+probe_interval=${PROBE_INTERVAL:-5000}                   # in ms, or up to a tenth less
+probe_again=${PROBE_AGAIN:-300}                          # in ms, while a change is likely
+probe_timeout=${PROBE_TIMEOUT:-1.5}                      # in s
 
-readonly unit=configure-containerd-registries.service
+declare -rA needed=([direct]=2 [mirror]=3) # answers in a row that change the state
 readonly mark='# managed by gardener-extension-registry-cache'
 readonly host_pattern='([a-z0-9]([a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])(:[0-9]+)?'
 readonly url_pattern="https?://$host_pattern"
 readonly ca_line='ca = "hosts.toml"' # a relative path is one beside hosts.toml: the file itself
-readonly ca_pattern='(MI[A-Za-z0-9+/]+=?=?(\.MI[A-Za-z0-9+/]+=?=?)*)?' # DER of a certificate begins like that
-readonly toml_pattern=$'(^|\n)[ \t]*(\\[|[A-Za-z0-9_."\'-]+[ \t]*=)' # a table or a key: TOML says nothing without
-readonly over=3 # exit status of a job that has ended for good
+readonly ca_pattern='(MI[A-Za-z0-9+/]+=?=?(\.MI[A-Za-z0-9+/]+=?=?)*)?' # DER of certificates
+readonly toml_pattern=$'(^|\n)[ \t]*(\\[|[A-Za-z0-9_."\'-]+[ \t]*=)'   # a table or a key
+
+# What is known of each upstream, by its place among the arguments.
+hosts=() endpoints=()
+mirrors=() directs=() # hosts.toml with and without the cache; an empty one needs no file
+answers=() reasons=() # of the last probe: HTTP status and curl's error; the same in words
+states=() doubts=()   # new, mirror or direct; how many answers in a row say the other
+seen=()               # hosts.toml when it was last right
+routes=()             # what hosts.toml is: mirror, direct, foreign, or stuck if it cannot be right
+declare -A problems=()            # by upstream: what log_once says
+declare -A inputs=([requests]='') # of curl: files in run_dir
 
 log() {
   printf '%s\n' "$*" >&2
 }
 
+log_once() { # upstream problem (empty: it is over)
+  [[ -z $2 || $2 == "${problems[$1]-}" ]] || log "$1: $2"
+  problems[$1]=$2
+}
+
 pem() { # certificates...
   local certificate
-  local -a all
-  IFS=. read -r -a all <<<"$1.$2"
-  for certificate in "${all[@]}"; do
-    [[ -z $certificate ]] ||
-      printf -- '-----BEGIN CERTIFICATE-----\n%s\n-----END CERTIFICATE-----\n' "$(fold -w 64 <<<"$certificate")"
+  for certificate in ${1//./ } ${2//./ }; do
+    printf -- '-----BEGIN CERTIFICATE-----\n%s\n-----END CERTIFICATE-----\n' \
+      "$(printf '%s\n' "$certificate" | fold -w 64)"
   done
 }
 
-# containerd fails a pull if it cannot read the file that "ca" names. So that is hosts.toml itself, which cannot get lost
-# alone, and the certificates come before the first "ca": the file does not parse without them, however it is cut off.
+# containerd fails a pull if it cannot read the file that "ca" names. So that is hosts.toml itself,
+# which cannot get lost alone. The certificates come before the first "ca": a truncated file that
+# parses has them.
 hosts_toml() { # endpoint (empty for direct pulls) upstream_url endpoint_ca upstream_ca
   printf '%s\n' "$mark" '# Do not edit: this file goes away with the registry cache.'
   if [[ -n $3$4 ]]; then
-    printf '%s\n' '# What "ca" below refers to: containerd reads the certificates from this very file.' \
+    printf '%s\n' \
+      '# What "ca" below refers to: containerd reads the certificates from this very file.' \
       "certificates = '''" "$(pem "$3" "$4")" "'''"
   fi
   printf '%s\n' "server = \"$2\"" ${4:+"$ca_line"}
   if [[ -n $1 ]]; then
-    printf '%s\n' '' "[host.\"$1\"]" '  capabilities = ["pull", "resolve"]' '  dial_timeout = "1s"' ${3:+"  $ca_line"}
+    printf '%s\n' '' "[host.\"$1\"]" '  capabilities = ["pull", "resolve"]' \
+      '  dial_timeout = "1s"' ${3:+"  $ca_line"}
   fi
-}
-
-exists() { # file
-  [[ -e $1 || -L $1 ]]
 }
 
 is_ours() { # file
@@ -74,131 +79,56 @@ is_ours() { # file
 }
 
 is_foreign() { # file
-  exists "$1" && ! is_ours "$1"
+  [[ -e $1 || -L $1 ]] && ! is_ours "$1"
 }
 
 is_right() { # file content
   local content=''
   [[ -f $1 && -n $2 ]] || return
-  IFS= read -r -d '' content 2>/dev/null <"$1"
+  IFS= read -r -d '' content 2>/dev/null <"$1" && return 1 # it has a zero byte
   [[ $content == "$2"$'\n' ]]
 }
 
-mirrors_to() { # file endpoint
-  is_ours "$1" && grep --quiet --fixed-strings --line-regexp -e "[host.\"$2\"]" -- "$1"
+# Removes one of our files, and its directory if that is empty: an empty directory would hide the
+# node owner's configuration in certs.d/_default.
+remove() { # file
+  rm -f -- "$1" && { rmdir -- "${1%/*}" 2>/dev/null || true; }
 }
 
-# Removes one of our files, and its directory if nothing else is in it: an empty directory would hide the
-# configuration that the node's owner may have in certs.d/_default.
-remove() { # file
-  rm -f -- "$1"
-  rmdir -- "${1%/*}" 2>/dev/null || true
+# Removes what is left of a file that was ours. It has no mark, but no key or table either, so
+# containerd reads nothing in it.
+remove_remains() { # file
+  local content=''
+  is_foreign "$1" && [[ -f $1 ]] || return 0
+  IFS= read -r -d '' content 2>/dev/null <"$1"
+  [[ $content =~ $toml_pattern ]] || rm -f -- "$1" 2>/dev/null
 }
 
 remove_temporary_files() {
   rm -f -- "$certs_dir"/.configure-containerd-registries.*
 }
 
-# Removes the files of ours whose upstream is not among hosts: the clean-up of a removed upstream may have missed a node.
-remove_stale_files() { # hosts...
-  local file host
+# Removes our files of upstreams that are not among hosts: their clean-up may have missed a node.
+remove_stale_files() {
+  local file host problem
   for file in "$certs_dir"/*/hosts.toml; do
     host=${file%/hosts.toml}
     host=${host##*/}
-    if [[ " $* " != *" $host "* ]] && is_ours "$file"; then
-      log "$host: it has no cache any more, removing $file"
-      remove "$file"
+    if [[ " ${hosts[*]-} " != *" $host "* ]] && is_ours "$file"; then
+      problem=$(remove "$file" 2>&1) && problem="removed $file"
+      log_once "$host" "it has no cache any more, ${problem//$'\n'/ }"
     fi
   done
-}
-
-# gardener-node-agent disables a unit, stops it and removes it, when it is in the OperatingSystemConfig no more: this is the
-# last that runs of us then. The unit stays enabled in a restart, in the stop by the cleaner, and while the node goes down.
-# Whatever else systemctl says, or if it cannot tell, the files stay.
-remove_files_if_disabled() {
-  if [[ $(systemctl is-enabled "$unit" 2>/dev/null) == disabled ]]; then
-    remove_temporary_files
-    remove_stale_files
-  fi
-}
-
-# Succeeds if the endpoint answers with 200: any other answer comes from something that does not serve. It is trusted if
-# containerd would trust it with this hosts.toml. Otherwise sets problem, which stays the same for the same kind of
-# failure, and details.
-probe() { # endpoint hosts_toml
-  local status=0
-  local -a trust=()
-  [[ $2 != *$'\n'"  $ca_line"* ]] || trust=(--cacert /dev/stdin)
-  details=$(curl --disable --silent --show-error --globoff --noproxy '*' --output /dev/null --write-out '%{http_code}' \
-    --connect-timeout "$probe_connect_timeout" --max-time "$probe_timeout" "${trust[@]}" "$1/v2/" 2>&1 <<<"$2") || status=$?
-  details=${details//$'\n'/ }
-  if ((status != 0)); then
-    problem="curl exit status $status"
-    return 1
-  fi
-  problem="HTTP status $details"
-  [[ $details == 200 ]]
-}
-
-# Sleeps between two tries. interval is doubled for each once steady_until has passed.
-pause() {
-  sleep "$interval"
-  if ((SECONDS >= steady_until)); then
-    interval=$((interval * 2 < probe_interval_max ? interval * 2 : probe_interval_max))
-  fi
-}
-
-wait_until_ready() { # host endpoint hosts_toml direct_toml
-  local interval=$probe_interval problem='' details='' known_problem=''
-  local steady_until=$((SECONDS + probe_steady_for)) deadline=$((SECONDS + give_up_after))
-  until probe "$2" "$3"; do
-    still_good "$certs_dir/$1/hosts.toml" "$2" || pull_directly "$1" "$4"
-    if ((SECONDS >= deadline)); then
-      log "$1: giving up on $2 after $give_up_after s ($problem); pulls stay direct until this unit is restarted"
-      return 1
-    fi
-    if [[ $problem != "$known_problem" ]]; then
-      log "$1: waiting for $2: $problem ($details)"
-      known_problem=$problem
-    fi
-    pause
-  done
-}
-
-# Tells whether pulls may go on by a file that is to be replaced: by its certificates the endpoint is still trusted, as
-# while authorities are rotated. Any other one goes: if it is damaged, containerd may fail pulls for it.
-still_good() { # file endpoint
-  local content='' problem details
-  [[ $2 == https:* ]] && mirrors_to "$1" "$2" || return
-  IFS= read -r -d '' content <"$1"
-  [[ ${content//"$ca_line"/} != *'ca = '* ]] && probe "$2" "$content"
-}
-
-# Removes what is left of a file that was ours: without our mark, but nobody's configuration either, as containerd would
-# read nothing in it.
-remove_remains() { # file
-  local content=''
-  is_foreign "$1" && [[ -f $1 ]] || return 0
-  IFS= read -r -d '' content <"$1"
-  [[ $content =~ $toml_pattern ]] || rm -f -- "$1"
-}
-
-# Takes the mirror out of the way until it can be trusted. An upstream with certificates of its own keeps them.
-pull_directly() { # host direct_toml
-  local file="$certs_dir/$1/hosts.toml"
-  is_right "$file" "$2" && return
-  if [[ -z $2 ]] || ! write_atomically "$file" "$2" 2>/dev/null; then
-    ! is_ours "$file" || remove "$file"
-  fi
 }
 
 # Writes a file so that containerd sees all of it or nothing, also after a crash of the node.
 write_atomically() { # file content
   local temp
+  printf 'cannot write %s: ' "$1"
   mkdir -p -- "$certs_dir" || return
   temp=$(mktemp -- "$certs_dir/.configure-containerd-registries.XXXXXXXXXX") || return
-  if printf '%s\n' "$2" >"$temp" && chmod 0644 -- "$temp" && sync -- "$temp" && mkdir -p -- "${1%/*}" &&
-    ! is_foreign "$1" && mv -f -T -- "$temp" "$1"; then
+  if printf '%s\n' "$2" >"$temp" && chmod 0644 -- "$temp" && sync -- "$temp" &&
+    mkdir -p -- "${1%/*}" && ! is_foreign "$1" && mv -f -T -- "$temp" "$1"; then
     sync -- "${1%/*}"
     return 0
   fi
@@ -206,128 +136,158 @@ write_atomically() { # file content
   return 1
 }
 
-configure() { # host endpoint hosts_toml direct_toml
-  local file="$certs_dir/$1/hosts.toml" details interval=$probe_interval said=no begun=no
-  local steady_until=$((SECONDS + probe_steady_for)) deadline=$((SECONDS + give_up_after))
-  while true; do
-    [[ $begun == no ]] || remove_remains "$file"
-    begun=yes
-    if is_foreign "$file"; then
-      log "$1: $file is not ours, leaving it alone"
-      return "$over"
-    fi
-    if is_right "$file" "$3"; then
-      log "$1: pulls go through $2"
-      return 0
-    fi
-    if ! mirrors_to "$file" "$2"; then
-      ! exists "$file" || is_right "$file" "$4" || log "$1: the cache has moved to $2, pulls are direct until it answers"
-      pull_directly "$1" "$4"
-    fi
-    wait_until_ready "$1" "$2" "$3" "$4" || return "$over"
-    if details=$(write_atomically "$file" "$3" 2>&1) || is_foreign "$file"; then
-      continue
-    fi
-    if ((SECONDS >= deadline)); then
-      log "$1: giving up on writing $file after $give_up_after s ($details); pulls stay direct until this unit is restarted"
-      return "$over"
-    fi
-    if [[ $said == no ]]; then
-      log "$1: cannot write $file, trying again: ${details//$'\n'/ }"
-      said=yes
-    fi
-    pause
-  done
-}
-
-# Looks at a file that was right. Bash alone does that: no process is started for it.
-notice() { # host hosts_toml
-  local file="$certs_dir/$1/hosts.toml"
-  is_right "$file" "$2" && return
-  remove_remains "$file"
-  log "$1: $file is lost or changed, restoring it"
-  return 1
-}
-
-# Starts a job for each file that is not right any more, as long as there is one to look at.
-watch() {
-  local i status
-  while ((${#pids[@]} > 0)); do
-    sleep "$watch_interval" &
-    wait "$!" 2>/dev/null # unlike a sleep in the foreground, a signal ends it at once
-    for i in "${!pids[@]}"; do
-      if [[ -n ${pids[i]} ]]; then
-        kill -0 "${pids[i]}" 2>/dev/null && continue
-        status=0
-        wait "${pids[i]}" 2>/dev/null || status=$?
-        pids[i]=''
-        if ((status == over)); then
-          unset "pids[i]"
-          continue
-        fi
-      fi
-      if ! notice "${hosts[i]}" "${files[i]}"; then
-        configure "${hosts[i]}" "${endpoints[i]}" "${files[i]}" "${direct_files[i]}" &
-        pids[i]=$!
-      fi
-    done
-  done
-}
-
-# shellcheck disable=SC2317 # the trap calls it
-stop() {
-  local -a groups
-  mapfile -t groups < <(jobs -p)
-  {
-    ((${#groups[@]} == 0)) || kill -KILL -- "${groups[@]/#/-}"
-    wait
-  } 2>/dev/null
-  remove_temporary_files
-  exit 0
-}
-
-# Splits an argument into host, endpoint, upstream_url, endpoint_ca and upstream_ca, if it is one.
-parse() { # argument
-  local rest="$1,," field # what is not given is empty
+add() { # argument
+  local host endpoint upstream_url endpoint_ca upstream_ca field i=${#hosts[@]}
+  local rest="$1,," # what is not given is empty
   for field in host endpoint upstream_url endpoint_ca upstream_ca; do
     printf -v "$field" '%s' "${rest%%,*}"
     rest=${rest#*,}
   done
-  [[ $host,$endpoint,$upstream_url =~ ^$host_pattern,$url_pattern,$url_pattern$ && ${rest:-,} == , &&
-    $endpoint_ca =~ ^$ca_pattern$ && $upstream_ca =~ ^$ca_pattern$ ]] || return
+  if [[ ! $host,$endpoint,$upstream_url =~ ^$host_pattern,$url_pattern,$url_pattern$ ||
+    ! $endpoint_ca =~ ^$ca_pattern$ || ! $upstream_ca =~ ^$ca_pattern$ || ${rest:-,} != , ||
+    " ${hosts[*]-} " == *" $host "* ]]; then
+    log "ignoring the argument $(printf '%q' "$1"): its upstream has one already, or it is not" \
+      '<upstream_host>,<endpoint>,<upstream_url>[,<ca>[,<ca>]]'
+    return
+  fi
   [[ $endpoint == https:* ]] || endpoint_ca=''
   [[ $upstream_url == https:* ]] || upstream_ca=''
+  hosts[i]=$host endpoints[i]=$endpoint states[i]=new doubts[i]=0 seen[i]=''
+  mirrors[i]=$(hosts_toml "$endpoint" "$upstream_url" "$endpoint_ca" "$upstream_ca")
+  directs[i]=''
+  if [[ -n $upstream_ca || $upstream_url != "https://$host" ]]; then # else containerd guesses it
+    directs[i]=$(hosts_toml '' "$upstream_url" '' "$upstream_ca")
+  fi
+  inputs[requests]+=${inputs[requests]:+$'next\n'}"url = \"$endpoint/v2/\"
+write-out = \"$i %{http_code} %{errormsg}\\n\"
+output = /dev/null
+max-time = $probe_timeout
+noproxy = \"*\"
+globoff
+"
+  if [[ -n $endpoint_ca ]]; then
+    inputs[requests]+="cacert = \"$run_dir/$i.pem\""$'\n'
+    inputs[$i.pem]=${mirrors[i]} # curl finds the certificates in the text, like containerd
+  fi
+}
+
+# Asks all caches, with one process. Only an answer by a server that containerd would trust counts.
+# Before version 7.66 curl asks one after the other, before 7.75 it tells no errors.
+probe() {
+  local i answer
+  answers=()
+  {
+    [[ -d $run_dir ]] || mkdir -p -- "$run_dir"
+    for i in "${!inputs[@]}"; do
+      is_right "$run_dir/$i" "${inputs[$i]}" || printf '%s\n' "${inputs[$i]}" >"$run_dir/$i"
+    done
+    : >"$run_dir/answers" || return
+    curl --disable ${parallel:+--parallel} --config "$run_dir/requests" >"$run_dir/answers" &
+  } 2>/dev/null
+  wait "$!"
+  while read -r i answer; do
+    [[ ! $i =~ ^(0|[1-9][0-9]*)$ ]] || answers[i]=${answer//[![:print:]]/}
+  done <"$run_dir/answers"
+}
+
+# Chooses between mirror and direct.
+judge() { # i
+  local i=$1 answer=${answers[$1]:-000} says=direct
+  case $answer in
+    200) says=mirror reasons[i]=answers ;;
+    000*) reasons[i]="does not answer ($answer)" ;;
+    *) reasons[i]="answers $answer" ;;
+  esac
+  # A restart of the unit must not make a difference.
+  if [[ ${states[i]} == new ]] && is_right "$certs_dir/${hosts[i]}/hosts.toml" "${mirrors[i]}"; then
+    states[i]=mirror
+  fi
+  if [[ ${states[i]} == "$says" ]]; then
+    doubts[i]=0
+  elif ((++doubts[i] >= needed[$says])) || [[ ${states[i]} == new ]]; then
+    states[i]=$says doubts[i]=0
+    log "${hosts[i]}: $says: ${endpoints[i]} ${reasons[i]}"
+  fi
+}
+
+# Brings hosts.toml to what the state says.
+apply() { # i
+  local i=$1 host=${hosts[$1]} wanted=${mirrors[$1]} problem='' file
+  file="$certs_dir/$host/hosts.toml" routes[i]=${states[i]}
+  [[ ${states[i]} == mirror ]] || wanted=${directs[i]}
+  [[ -z ${seen[i]} ]] || remove_remains "$file"
+  if is_foreign "$file"; then
+    routes[i]=foreign problem="$file is not ours, leaving it alone"
+  elif is_right "$file" "$wanted"; then
+    seen[i]=$wanted
+  elif [[ -z $wanted ]]; then
+    seen[i]=''
+    ! is_ours "$file" || problem=$(remove "$file" 2>&1) || routes[i]=stuck
+  elif ((doubts[i] == 0)); then
+    if problem=$(write_atomically "$file" "$wanted" 2>&1); then
+      [[ ${seen[i]} != "$wanted" ]] || log "$host: $file was lost or changed, restored it"
+      seen[i]=$wanted problem=''
+    else
+      routes[i]=stuck
+      is_right "$file" "${directs[i]}" || ! is_ours "$file" || remove "$file" 2>/dev/null
+    fi
+  fi
+  log_once "$host" "${problem//$'\n'/ }"
+}
+
+# Writes one line for each upstream. The age of the file says that the loop is alive.
+report() {
+  local i
+  for i in "${!hosts[@]}"; do
+    printf '%s %s %s\n' "${hosts[i]}" "${routes[i]}" \
+      "${problems[${hosts[i]}]:-${endpoints[i]} ${reasons[i]}}"
+  done >"$run_dir/.state" && mv -f -- "$run_dir/.state" "$run_dir/state"
+}
+
+# Sleeps until the next probe. A change that is likely is confirmed soon.
+pause() {
+  local seconds ms=$((probe_interval * (900 + RANDOM % 101) / 1000))
+  [[ ${doubts[*]} != *[1-9]* ]] || ms=$probe_again
+  printf -v seconds '%d.%03d' $((ms / 1000)) $((ms % 1000))
+  sleep "$seconds" &
+  wait "$!" # unlike a sleep in the foreground, a signal ends it at once
+}
+
+# shellcheck disable=SC2046,SC2317 # the trap calls it
+stop() {
+  kill $(jobs -p) 2>/dev/null
+  wait 2>/dev/null
+  remove_temporary_files
+  exit 0
 }
 
 main() {
-  local argument host endpoint upstream_url endpoint_ca upstream_ca i
-  local -a hosts=() endpoints=() files=() direct_files=() pids=()
+  local argument i parallel=''
   if [[ $* == --stopped ]]; then
-    remove_files_if_disabled
+    # systemd calls this after each stop of the unit. The unit is disabled only when it has left the
+    # OperatingSystemConfig: gardener-node-agent removes it then, and nothing of ours runs any more.
+    if [[ $(systemctl is-enabled configure-containerd-registries.service) == disabled ]]; then
+      remove_temporary_files
+      remove_stale_files
+    fi
     exit 0
   fi
-  for argument in "$@"; do
-    if ! parse "$argument"; then
-      log "ignoring the argument $(printf '%q' "$argument"): it is not <upstream_host>,<endpoint>,<upstream_url>[,<ca>[,<ca>]]"
-      continue
-    fi
-    hosts+=("$host")
-    endpoints+=("$endpoint")
-    files+=("$(hosts_toml "$endpoint" "$upstream_url" "$endpoint_ca" "$upstream_ca")")
-    direct_files+=("${upstream_ca:+$(hosts_toml '' "$upstream_url" '' "$upstream_ca")}")
-  done
-
   trap stop TERM INT HUP
   mkdir -p -- "$certs_dir"
   remove_temporary_files
-  remove_stale_files "${hosts[@]}"
-  for i in "${!hosts[@]}"; do
-    configure "${hosts[i]}" "${endpoints[i]}" "${files[i]}" "${direct_files[i]}" &
-    pids[i]=$!
+  for argument in "$@"; do
+    add "$argument"
   done
-  [[ $watch_interval == 0 ]] || watch
-  wait 2>/dev/null # bash reports jobs that systemd ends
-  exit 0
+  ! curl --disable --parallel --version >/dev/null 2>&1 || parallel=yes
+  while remove_stale_files && ((${#hosts[@]} > 0)); do
+    probe
+    for i in "${!hosts[@]}"; do
+      judge "$i"
+      apply "$i"
+    done
+    report 2>/dev/null || log_once "$run_dir" 'cannot write the state file'
+    pause
+  done
 }
 
 main "$@"

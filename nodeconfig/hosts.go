@@ -30,8 +30,8 @@ func HostsPath(upstream string) string {
 }
 
 // HostsTOML returns the hosts.toml that the script writes for r. Without an Endpoint the file is
-// for direct pulls. The script writes such a file if the cache does not answer and the upstream has
-// its own CA bundle.
+// for direct pulls. The script writes such a file if the cache does not answer, and containerd
+// would not find the upstream without it.
 //
 // containerd fails a pull if it cannot read the file that "ca" names. So "ca" names hosts.toml
 // itself. The certificates come before the first "ca", so a truncated file that has a "ca" also has

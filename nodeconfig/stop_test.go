@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -12,28 +13,63 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-func TestScriptEndsAtOnceOnTERM(t *testing.T) {
-	n := newNode(t)
-	n.env = append(n.env, "PROBE_INTERVAL=1000", "PROBE_TIMEOUT=1000")
-	asked := make(chan struct{})
-	hanging := newCache(t, "alpha.test", func(w http.ResponseWriter, r *http.Request) {
-		close(asked)
-		hang(w, r)
-	})
-	refused := nodeconfig.Registry{Upstream: "beta.test", Endpoint: "http://127.0.0.1:1", UpstreamURL: "https://beta.test"}
-	p := n.start(t, arguments(hanging.Registry, refused)...)
-	<-asked
-	p.expect("beta.test: waiting for http://127.0.0.1:1: curl exit status 7")
-	temp := filepath.Join(n.certs, ".configure-containerd-registries.abc")
-	if err := os.WriteFile(temp, nil, 0o600); err != nil {
-		t.Fatal(err)
+// The cleaner stops the unit before it removes files, and systemd gives the script 10 s to end.
+func TestScriptEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT) // a shell may have made us ignore it, and so the script
+	for name, ask := range map[string]http.HandlerFunc{"while it sleeps": ready, "while it asks": hang} {
+		for _, with := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
+			t.Run(name+" by "+with.String(), func(t *testing.T) {
+				t.Parallel()
+				n := newNode(t)
+				n.env = append(n.env, "PROBE_INTERVAL=1000000", "PROBE_TIMEOUT=1000")
+				c := newCache(t, "alpha.test", nil, ask)
+				p := n.startFor(t, c.Registry)
+				if name == "while it sleeps" {
+					p.state("alpha.test", "mirror", "")
+				} else {
+					p.until("it asks", func() bool { return c.requests.Load() > 0 })
+				}
+				must(t, os.WriteFile(filepath.Join(n.certs, ".configure-containerd-registries.abc"), nil, 0o600))
+				p.signal(with)
+				if log := p.wait(); strings.Contains(log, "Terminated") {
+					t.Errorf("bash logs that a process was ended:\n%s", log)
+				}
+				if err := syscall.Kill(-p.cmd.Process.Pid, 0); err == nil {
+					t.Error("a child is left")
+				}
+				if _, err := os.Stat(n.path("alpha.test")); (err == nil) != (name == "while it sleeps") {
+					t.Errorf("hosts.toml: %v", err)
+				}
+				if left, _ := filepath.Glob(n.certs + "/.*"); len(left) > 0 {
+					t.Errorf("temporary files are left: %s", left)
+				}
+			})
+		}
 	}
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
+}
+
+func TestScriptIgnoresArgumentsThatAreNone(t *testing.T) {
+	n, good := newNode(t), newCache(t, "good.test", nil, ready)
+	end, tls := ","+good.Endpoint+",https://c", "a.test,https://10.0.0.1:5000,https://a.test,"
+	bad := []string{
+		"", "a", ",,", "a.test,http://b", "a.test,http://b,https://c,d", "../x" + end, ".." + end, "a/b" + end, "a*" + end, "a b" + end,
+		"A.test" + end, "$(touch x)" + end, "a.test" + end + "\"", "a.test" + end + "\nx", "a.test" + end + "\n", "a.test,file:///etc/passwd,https://c",
+		"a.test," + good.Endpoint + "/path,https://c", "a.test,-o/x,https://c", "good.test" + end, // an upstream that has one
 	}
-	if log := p.wait(); strings.Contains(log, "Killed") { // wait returns when no child is left, long before PROBE_TIMEOUT
-		t.Errorf("bash logs that a job was killed:\n%s", log)
+	for _, certificates := range []string{
+		"x", "MI'", "MI\"", "MI$(touch x)", "MI\nMI", "MIIB.", ".MIIB", "MIIB..MIIB", "MI=I", ",x", ",MIIB,", ",MIIB,x", "MIIB,MIIB,MIIB",
+	} {
+		bad = append(bad, tls+certificates)
 	}
+	p := n.start(t, append([]string{good.Argument()}, bad...)...)
+	p.state("good.test", "mirror", good.Endpoint)
+	n.expectKind(t, good.Registry, "mirror")
+	if log := p.stop(); strings.Count(log, "ignoring the argument") != len(bad) {
+		t.Errorf("not %d arguments are ignored:\n%s", len(bad), log)
+	}
+	n.expectEntries(t, "good.test")
+	n.start(t, bad[:3]...).wait() // none is left, so there is nothing to do
 	n.expectEntries(t)
 }
 
@@ -54,7 +90,7 @@ func TestStoppedUnitTakesItsFilesAlongIfItIsDisabled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newNode(t)
-			n.standIn(t, "systemctl", fmt.Sprintf("[[ $* == 'is-enabled %s' ]] || exit 2\n%s", nodeconfig.UnitName, test.systemctl))
+			n.tool(t, "systemctl", fmt.Sprintf("[[ $* == 'is-enabled %s' ]] || exit 2\n%s", nodeconfig.UnitName, test.systemctl))
 			n.write(t, managed.Upstream, nodeconfig.HostsTOML(managed))
 			n.write(t, "unmanaged.test", unmanaged)
 			if err := os.WriteFile(filepath.Join(n.certs, temporary), nil, 0o600); err != nil {

@@ -108,8 +108,8 @@ var script string
 
 // Script returns the script that runs on a node. It needs only bash and curl. Its arguments
 // (Registry.Argument) are the full set of registries: it removes the extension's hosts.toml of
-// every other upstream. For each argument it waits in the background for the endpoint, and writes
-// the hosts.toml as soon as GET <endpoint>/v2/ returns 200. It always exits with 0.
+// every other upstream. One loop asks all endpoints for ever: while GET <endpoint>/v2/ returns 200,
+// the upstream has a mirror, otherwise pulls are direct. StateFile tells which.
 func Script() string {
 	return script
 }

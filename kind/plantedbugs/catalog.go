@@ -34,8 +34,8 @@ func All() []Mutant {
 		},
 		{
 			Name: "not-atomic", File: "nodeconfig/configure-containerd-registries.sh", Scenarios: []string{"hosts-file"},
-			Line:        `! is_foreign "$1" && mv -f -T -- "$temp" "$1"; then`,
-			Replacement: `! is_foreign "$1" && cat -- "$temp" >"$1" && rm -f -- "$temp"; then`,
+			Line:        `mkdir -p -- "${1%/*}" && ! is_foreign "$1" && mv -f -T -- "$temp" "$1"; then`,
+			Replacement: `mkdir -p -- "${1%/*}" && ! is_foreign "$1" && cat -- "$temp" >"$1" && rm -f -- "$temp"; then`,
 			Bug:         "hosts.toml is written in place: containerd can read a partial file",
 			Words:       `a changed file is replaced atomically: hosts.toml was written in place`,
 		},
@@ -48,9 +48,8 @@ func All() []Mutant {
 		},
 		{
 			Name: "no-dial-timeout", File: "nodeconfig/configure-containerd-registries.sh", Scenarios: []string{"cache-down"},
-			Line: `printf '%s\n' '' "[host.\"$1\"]" '  capabilities = ["pull", "resolve"]' '  dial_timeout = "1s"' ` +
-				`${3:+"  $ca_line"}`,
-			Replacement: `printf '%s\n' '' "[host.\"$1\"]" '  capabilities = ["pull", "resolve"]' ${3:+"  $ca_line"}`,
+			Line:        `'  dial_timeout = "1s"' ${3:+"  $ca_line"}`,
+			Replacement: `${3:+"  $ca_line"}`,
 			Bug:         "each request to a cache whose packets are dropped takes 30 s (containerd#4861)",
 			Words:       `a pull past a cache that drops packets is about as quick: `,
 		},

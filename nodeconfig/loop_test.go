@@ -1,0 +1,280 @@
+package nodeconfig_test
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gardener-extensions/registry-cache/nodeconfig"
+)
+
+// TestLoopChoosesBetweenMirrorAndDirect lets a cache answer each probe well (+), with 503 (-), or
+// with 503 after the loss of hosts.toml (!). With each request it looks at the file that the probes
+// before have led to: mirror (M), direct (D), none (.) or another (x).
+func TestLoopChoosesBetweenMirrorAndDirect(t *testing.T) {
+	t.Parallel()
+	upstreamCA := newTestCA(t, "upstream").PEM
+	same := func(r nodeconfig.Registry) string { return nodeconfig.HostsTOML(r) }
+	elsewhere := func(r nodeconfig.Registry) string {
+		r.Endpoint = "http://10.0.0.1:5000"
+		return nodeconfig.HostsTOML(r)
+	}
+	direct := func(r nodeconfig.Registry) string { r.Endpoint = ""; return nodeconfig.HostsTOML(r) }
+	for name, test := range map[string]struct {
+		before         func(r nodeconfig.Registry) string // hosts.toml at the start
+		ca             []byte
+		url            string
+		answers, files string
+	}{
+		"new, the first answer suffices":         {nil, nil, "", "+", ".M"},
+		"new, three answers after a failure":     {nil, nil, "", "-+++", "....M"},
+		"not after two":                          {nil, nil, "", "-++-++-+++", "..........M"},
+		"one failure":                            {nil, nil, "", "+-+-+", ".MMMMM"},
+		"two failures":                           {nil, nil, "", "+--", ".MM."},
+		"back":                                   {nil, nil, "", "+--+++--", ".MM...MM."},
+		"a right file, the cache answers":        {same, nil, "", "++", "MMM"},
+		"a right file, the cache is away":        {same, nil, "", "-+-+", "MMMMM"},
+		"a right file, the cache stays away":     {same, nil, "", "--+++", "MM...M"},
+		"another endpoint, the cache answers":    {elsewhere, nil, "", "+", "xM"},
+		"another endpoint, the cache is away":    {elsewhere, nil, "", "-", "x."},
+		"lost, the cache answers again":          {nil, nil, "", "+!+", ".M.M"},
+		"lost, the cache stays away":             {nil, nil, "", "+!-+", ".M..."},
+		"upstream with a CA":                     {nil, upstreamCA, "", "-+++--", ".DDDMMD"},
+		"upstream with a CA, direct already":     {direct, upstreamCA, "", "-+++", "DDDDM"},
+		"upstream with a CA, other endpoint":     {elsewhere, upstreamCA, "", "-+++", "xDDDM"},
+		"upstream without HTTPS":                 {nil, nil, "http://alpha.test", "-+++--", ".DDDMMD"},
+		"upstream elsewhere":                     {direct, nil, "https://alpha.example.com", "-", "DD"},
+		"upstream with a CA, the file gets lost": {nil, upstreamCA, "", "-!-", ".DDD"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n, done, files := newNode(t), make(chan struct{}), ""
+			var c *cache
+			c = newCache(t, "alpha.test", nil, func(w http.ResponseWriter, _ *http.Request) {
+				if len(files) > len(test.answers) {
+					return
+				}
+				files += map[string]string{"mirror": "M", "direct": "D", "none": ".", "other": "x"}[n.kind(c.Registry)]
+				if len(files) > len(test.answers) {
+					close(done)
+					return
+				}
+				if now := test.answers[len(files)-1]; now != '+' {
+					w.WriteHeader(http.StatusServiceUnavailable)
+					if now == '!' {
+						_ = os.Remove(n.path("alpha.test"))
+					}
+				}
+			})
+			c.UpstreamCA, c.UpstreamURL = test.ca, cmp.Or(test.url, c.UpstreamURL)
+			if test.before != nil {
+				n.write(t, "alpha.test", test.before(c.Registry))
+			}
+			p := n.startFor(t, c.Registry)
+			p.until("as many probes", func() bool {
+				select {
+				case <-done:
+					return true
+				default:
+					return false
+				}
+			})
+			if log := p.stop(); files != test.files {
+				t.Errorf("answers %s lead to %s, want %s; it logged:\n%s", test.answers, files, test.files, log)
+			}
+		})
+	}
+}
+
+// TestLoopSuspendsACacheThatFails: whatever is wrong, pulls are direct until it is over.
+func TestLoopSuspendsACacheThatFails(t *testing.T) {
+	t.Parallel()
+	ca, other := newTestCA(t, "cache"), newTestCA(t, "other")
+	handler := func(handler http.HandlerFunc) func(*cache) { return func(c *cache) { c.become(handler) } }
+	for name, test := range map[string]struct {
+		fail   func(c *cache)
+		reason string
+	}{
+		"503":        {handler(answer(503)), "answers 503"},
+		"500":        {handler(answer(500)), "answers 500"},
+		"429":        {handler(answer(429)), "answers 429"},
+		"401":        {handler(answer(401)), "answers 401"},
+		"204":        {handler(answer(204)), "answers 204"},
+		"redirected": {handler(http.RedirectHandler("/v2/", http.StatusFound).ServeHTTP), "answers 302"},
+		"hangs":      {handler(hang), "does not answer (000 "},
+		"hangs later": {handler(func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(http.StatusOK)
+			_ = http.NewResponseController(w).Flush()
+			hang(w, r)
+		}), "answers 200 "},
+		"refused": {func(c *cache) { c.server.Close() }, "does not answer (000 "},
+		"wrong certificate": {func(c *cache) { c.certificate.Store(other.certificateFor(t, valid)) },
+			"does not answer (000 SSL certificate problem"},
+		"expired certificate": {func(c *cache) { c.certificate.Store(ca.certificateFor(t, expired)) },
+			"does not answer (000 SSL certificate problem: certificate has expired)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := newNode(t)
+			n.env = append(n.env, "PROBE_TIMEOUT=1")
+			c, beside := newCache(t, "alpha.test", ca, ready), newCache(t, "beta.test", nil, ready)
+			right := c.certificate.Load()
+			p := n.startFor(t, c.Registry, beside.Registry)
+			p.state("alpha.test", "mirror", c.Endpoint+" answers")
+			n.expectKind(t, c.Registry, "mirror")
+			test.fail(c)
+			p.state("alpha.test", "direct", c.Endpoint+" "+test.reason)
+			n.expectKind(t, c.Registry, "none")
+			p.state("beta.test", "mirror", "")
+			if name == "refused" {
+				return
+			}
+			c.become(ready)
+			c.certificate.Store(right)
+			p.state("alpha.test", "mirror", c.Endpoint+" answers")
+			n.expectKind(t, c.Registry, "mirror")
+			log := p.stop()
+			for _, line := range []string{": mirror: ", ": direct: "} {
+				if !strings.Contains(log, "alpha.test"+line+c.Endpoint) {
+					t.Errorf("the log does not say %q:\n%s", line, log)
+				}
+			}
+		})
+	}
+}
+
+// All caches are asked at once: each answers only when all are asked.
+func TestLoopAsksAllCachesWithOneProcess(t *testing.T) {
+	n := newNode(t)
+	n.env = append(n.env, "PROBE_INTERVAL=1000000")
+	n.tool(t, "curl", `echo "$*" >>"${0%/*}/asked"; exec "$real" "$@"`)
+	var asked atomic.Int32
+	all := make(chan struct{})
+	var registries []nodeconfig.Registry
+	for i := range 20 {
+		registries = append(registries, newCache(t, fmt.Sprintf("%d.test", i), nil, func(_ http.ResponseWriter, r *http.Request) {
+			if asked.Add(1) == 20 {
+				close(all)
+			}
+			select {
+			case <-all:
+			case <-r.Context().Done():
+			}
+		}).Registry)
+	}
+	p := n.startFor(t, registries...)
+	for _, r := range registries {
+		p.state(r.Upstream, "mirror", "")
+		n.expectKind(t, r, "mirror")
+	}
+	calls, err := os.ReadFile(filepath.Join(n.tools, "asked"))
+	if got := strings.Count(string(calls), "--config"); got != 1 {
+		t.Errorf("20 caches are asked by %d processes: %s, %v", got, calls, err)
+	}
+}
+
+// curl before 7.66 asks one cache after the other, and before 7.75 it tells no errors.
+func TestLoopNeedsNoNewCurl(t *testing.T) {
+	n := newNode(t)
+	n.env = append(n.env, "PROBE_TIMEOUT=1")
+	n.tool(t, "curl", `[[ $* == *--parallel* ]] && exit 2
+[[ $1 == --disable && $2 == --config ]] || exit 2
+sed 's/ %{errormsg}//' "$3" | exec "$real" --disable --config -`)
+	good, hanging := newCache(t, "alpha.test", newTestCA(t, "cache"), ready), newCache(t, "beta.test", nil, hang)
+	p := n.startFor(t, hanging.Registry, good.Registry)
+	p.state("alpha.test", "mirror", "")
+	p.state("beta.test", "direct", hanging.Endpoint+" does not answer (000)")
+	good.become(answer(500))
+	p.state("alpha.test", "direct", "answers 500")
+}
+
+func TestLoopIgnoresTheProxyOfTheNode(t *testing.T) {
+	n := newNode(t)
+	n.env = append(n.env, "http_proxy=http://127.0.0.1:1", "all_proxy=http://127.0.0.1:1")
+	n.startFor(t, newCache(t, "alpha.test", nil, ready).Registry).state("alpha.test", "mirror", "")
+}
+
+func TestStateFile(t *testing.T) {
+	n := newNode(t)
+	alpha, v6 := newCache(t, "alpha.test", nil, ready), newCache(t, "[2001:db8::1]:5000", nil, answer(503))
+	n.write(t, "beta.test", unmanaged)
+	p := n.startFor(t, v6.Registry, alpha.Registry,
+		nodeconfig.Registry{Upstream: "beta.test", Endpoint: "http://[::1]:1", UpstreamURL: "https://[::1]:5000"})
+	p.rounds(3)
+	content, err := os.ReadFile(filepath.Join(n.run, "state"))
+	want := "[2001:db8::1]:5000 direct " + v6.Endpoint + " answers 503\n" + "alpha.test mirror " + alpha.Endpoint + " answers\n" +
+		"beta.test foreign " + n.path("beta.test") + " is not ours, leaving it alone\n"
+	if string(content) != want {
+		t.Errorf("got %v\n%swant\n%s", err, content, want)
+	}
+	must(t, os.RemoveAll(n.run), os.WriteFile(n.run, nil, 0o600)) // in doubt pulls are direct
+	p.expect("alpha.test: direct: ")
+	must(t, os.Remove(n.run))
+	p.rounds(3)
+	p.state("alpha.test", "mirror", "")
+}
+
+// TestBounds holds what docs/node.md says, with another cache that hangs in each round. A failure
+// that begins after an answer is noticed by the next two probes, a recovery by the next three.
+func TestBounds(t *testing.T) {
+	value := func(name string, unit time.Duration) time.Duration {
+		found := regexp.MustCompile(`(?m)^` + name + `=\$\{[A-Z_]+:-([0-9.]+)\}`).FindStringSubmatch(nodeconfig.Script())
+		if found == nil {
+			t.Fatalf("the script has no %s", name)
+		}
+		number, err := strconv.ParseFloat(found[1], 64)
+		must(t, err)
+		return time.Duration(number * float64(unit))
+	}
+	interval, again := value("probe_interval", time.Millisecond), value("probe_again", time.Millisecond)
+	probe := value("probe_timeout", time.Second)
+	if failure := probe + interval + probe + again + probe; failure >= 10*time.Second {
+		t.Errorf("pulls are direct %s after a failure", failure)
+	}
+	if recovery := probe + interval + probe + 2*(again+probe); recovery >= 12*time.Second {
+		t.Errorf("pulls go through the cache %s after its recovery", recovery)
+	}
+}
+
+// Certificates: what hosts.toml has, and that curl verifies by it.
+func TestLoopWritesCertificates(t *testing.T) {
+	t.Parallel()
+	ca, other := newTestCA(t, "cache"), newTestCA(t, "other")
+	for name, test := range map[string]struct {
+		ca     *testCA
+		change func(r *nodeconfig.Registry)
+		want   string
+	}{
+		"of the cache":               {ca, func(*nodeconfig.Registry) {}, "mirror"},
+		"of an old and a new one":    {ca, func(r *nodeconfig.Registry) { r.EndpointCA = slices.Concat(other.PEM, ca.PEM) }, "mirror"},
+		"of the upstream too":        {ca, func(r *nodeconfig.Registry) { r.UpstreamCA = slices.Concat(other.PEM, other.PEM) }, "mirror"},
+		"of an upstream by HTTP":     {ca, func(r *nodeconfig.Registry) { r.UpstreamURL, r.UpstreamCA = "http://alpha.test", other.PEM }, "mirror"},
+		"of 60 CAs":                  {ca, func(r *nodeconfig.Registry) { r.UpstreamCA = []byte(strings.Repeat(string(other.PEM), 60)) }, "mirror"},
+		"ignored of a cache by HTTP": {nil, func(r *nodeconfig.Registry) { r.EndpointCA = ca.PEM }, "mirror"},
+		"of another CA":              {ca, func(r *nodeconfig.Registry) { r.EndpointCA = other.PEM }, "none"},
+		"none":                       {ca, func(r *nodeconfig.Registry) { r.EndpointCA = nil }, "none"},
+		"HTTPS expected": {nil, func(r *nodeconfig.Registry) {
+			r.Endpoint, r.EndpointCA = strings.Replace(r.Endpoint, "http", "https", 1), ca.PEM
+		}, "none"},
+		"HTTP expected": {ca, func(r *nodeconfig.Registry) { r.Endpoint = strings.Replace(r.Endpoint, "https", "http", 1) }, "none"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := newNode(t)
+			c := newCache(t, "alpha.test", test.ca, ready)
+			test.change(&c.Registry)
+			p := n.startFor(t, c.Registry)
+			p.rounds(1)
+			n.expectKind(t, c.Registry, test.want)
+		})
+	}
+}
