@@ -1,7 +1,8 @@
 // Package nodeconfig defines all files that the extension writes on a node: the script and the
 // systemd unit that make containerd pull through the caches, and the hosts.toml files that the
-// script writes. Package nodeconfig/cleaner removes them.
+// script writes. Package nodeconfig/cleaner removes them. ParseState reads what the script reports.
 //
-// Script, Unit and HostsTOML are pure functions. The script needs only bash and curl. The package
-// must not import Kubernetes or Gardener. How the files get to the node is up to other packages.
+// Script, Unit, HostsTOML and ParseState are pure functions. The script needs only bash and curl.
+// The package must not import Kubernetes or Gardener. How the files get to the node is up to other
+// packages.
 package nodeconfig

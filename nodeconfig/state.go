@@ -1,0 +1,57 @@
+package nodeconfig
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	// RunDir is the unit's RuntimeDirectory: systemd creates it, and removes it with the unit.
+	RunDir = "/run/configure-containerd-registries"
+	// StateFile has one line for each upstream of the script. The loop writes it in each round, even
+	// if nothing changes.
+	StateFile = RunDir + "/state"
+	// StateMaxAge is the age of StateFile from which on the loop counts as dead. A round takes 7
+	// seconds, or longer for a curl that asks one cache after the other.
+	StateMaxAge = 30 * time.Second
+)
+
+// Route says how a node pulls from an upstream.
+type Route string
+
+// The routes.
+const (
+	Mirror  Route = "mirror"
+	Direct  Route = "direct"
+	Foreign Route = "foreign" // as a hosts.toml says that the extension did not write
+	Stuck   Route = "stuck"   // the script cannot write or remove hosts.toml
+)
+
+// State is what the script says of one upstream.
+type State struct {
+	Upstream string `json:"upstream"`
+	Route    Route  `json:"route"`
+	// Reason is the endpoint and its last answer, or why hosts.toml is not what it must be.
+	Reason string `json:"reason"`
+}
+
+func (s State) String() string { return string(s.Route) + ": " + s.Reason }
+
+// ParseState parses the content of StateFile. A line is "<upstream> <route> <reason>".
+func ParseState(text string) ([]State, error) {
+	var states []State
+	for line := range strings.Lines(text) {
+		words := strings.SplitN(strings.TrimSuffix(line, "\n"), " ", 3)
+		if len(words) < 3 || words[0] == "" || words[2] == "" {
+			return nil, fmt.Errorf("line %q of the state is not <upstream> <route> <reason>", line)
+		}
+		state := State{Upstream: words[0], Route: Route(words[1]), Reason: words[2]}
+		if !slices.Contains([]Route{Mirror, Direct, Foreign, Stuck}, state.Route) {
+			return nil, fmt.Errorf("unknown route %q in line %q of the state", state.Route, line)
+		}
+		states = append(states, state)
+	}
+	return states, nil
+}
