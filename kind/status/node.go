@@ -15,6 +15,7 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/hostsfile"
+	"github.com/gardener-extensions/registry-cache/kind/nodestate"
 	"github.com/gardener-extensions/registry-cache/kind/readiness"
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
@@ -29,6 +30,8 @@ type Node struct {
 	Units []Unit `json:"units,omitempty"`
 	// Mirrors are the effective hosts.toml files, ordered by upstream.
 	Mirrors []hostsfile.Mirror `json:"mirrors,omitempty"`
+	// Caches are what the script says of its upstreams.
+	Caches  []nodeconfig.State `json:"caches,omitempty"`
 	Problem string             `json:"problem,omitempty"`
 }
 
@@ -97,6 +100,23 @@ func (n *Node) read(ctx context.Context, machine *cluster.Node, units []string) 
 			return err
 		}
 		n.Mirrors = append(n.Mirrors, hostsfile.Parse(path.Base(path.Dir(file)), content))
+	}
+	return n.readState(ctx, machine)
+}
+
+// readState adds what the script says. A loop that is dead is a problem.
+func (n *Node) readState(ctx context.Context, machine *cluster.Node) error {
+	text, err := machine.Exec(ctx, nodestate.Command()...)
+	if err != nil {
+		return err
+	}
+	state, err := nodestate.Parse(text)
+	if err != nil {
+		return err
+	}
+	n.Caches = state.Upstream
+	if dead := state.Dead(); dead != "" {
+		n.Problem = nodeconfig.UnitName + ": " + dead
 	}
 	return nil
 }

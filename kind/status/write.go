@@ -15,6 +15,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 	"github.com/gardener-extensions/registry-cache/kind/hostsfile"
+	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
 // Write prints the status as tables.
@@ -120,6 +121,7 @@ func (s *Shoot) writeNodes(w io.Writer) {
 		for _, mirror := range node.Mirrors {
 			fmt.Fprintf(w, "      hosts.toml of %s\t%s\n", mirror.Upstream, route(mirror))
 		}
+		node.writeCaches(w, "cache of ")
 	}
 }
 
@@ -188,6 +190,16 @@ func (s *Testbed) writeClusters(w io.Writer) {
 			for _, mirror := range node.Mirrors {
 				fmt.Fprintf(w, "      %s\t%s\n", mirror.Upstream, route(mirror))
 			}
+			node.writeCaches(w, "")
+		}
+	}
+}
+
+// writeCaches prints why pulls do not go through a cache.
+func (n Node) writeCaches(w io.Writer, prefix string) {
+	for _, state := range n.Caches {
+		if state.Route != nodeconfig.Mirror {
+			fmt.Fprintf(w, "      %s%s\t%s\n", prefix, state.Upstream, state)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/internal/golden"
 	"github.com/gardener-extensions/registry-cache/kind/hostsfile"
+	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
 func TestStatusWrite(t *testing.T) {
@@ -25,6 +26,9 @@ func TestStatusWrite(t *testing.T) {
 					{Name: "registry-cache-shoot-worker", Ready: true, Mirrors: []hostsfile.Mirror{
 						{Upstream: "alpha.upstream.test", Hosts: []string{"http://10.96.0.7:5000"}, Server: "http://alpha.upstream.test", Managed: true},
 						{Upstream: "other.test", Hosts: []string{"http://127.0.0.1:1"}, Server: "https://other.test"},
+					}, Caches: []nodeconfig.State{
+						{Upstream: "alpha.upstream.test", Route: nodeconfig.Mirror, Reason: "http://10.96.0.7:5000 answers"},
+						{Upstream: "beta.upstream.test", Route: nodeconfig.Direct, Reason: "http://10.96.0.8:5000 answers 503"},
 					}},
 					{Name: "registry-cache-shoot-worker2", Problem: "the node does not run"},
 				}},

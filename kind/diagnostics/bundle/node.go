@@ -10,6 +10,7 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/kind/hostsfile"
 	"github.com/gardener-extensions/registry-cache/kind/logline"
+	"github.com/gardener-extensions/registry-cache/kind/nodestate"
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
@@ -17,6 +18,7 @@ import (
 const (
 	UnitsFile    = "units.txt"
 	CertsFile    = "certs.d.txt"
+	CachesFile   = "caches.txt"
 	ScriptUnit   = "configure-containerd-registries.service"
 	ProbeFile    = "probe.txt"
 	DiskFile     = "disk.txt"
@@ -42,6 +44,8 @@ type Node struct {
 	Config *Config
 	// Registries are the registries in the unit file ScriptUnit; nil without that file.
 	Registries []nodeconfig.Registry
+	// State is what the script says of its upstreams. It is empty without CachesFile.
+	State nodestate.State
 	// Probes are the results for the hosts in the hosts.toml files.
 	Probes []Probe
 	// Routes maps destinations to lines of `ip route`.
@@ -113,6 +117,9 @@ func readNode(files fs.FS, name string) Node {
 	n.Config = parseConfig(text(files, n.File(ConfigFile)))
 	if registries, err := nodeconfig.ParseUnit(text(files, n.File(ScriptUnit))); err == nil {
 		n.Registries = registries
+	}
+	if state, err := nodestate.Parse(text(files, n.File(CachesFile))); err == nil {
+		n.State = state
 	}
 	for _, route := range Parse(files, n.File(RouteFile), parseRoute) {
 		n.Routes[route[0]] = route[1]

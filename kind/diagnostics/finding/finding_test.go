@@ -134,10 +134,17 @@ func TestFind(t *testing.T) {
 		{"a Service that is gone", func(o *objects) { o.service = nil }, []string{"! The cache of alpha.upstream.test has no Service"}},
 		{"no hosts.toml", func(o *objects) {
 			o.files[in+"certs.d.txt"] = "/etc/containerd/certs.d:\ntotal 0\n"
-			o.files[in+"journal/configure-containerd-registries.log"] = "2026-01-02T03:04:04.0+0000 w configure.sh[1]: " + host + ": waiting for " + endpoint + ": HTTP status 404\n"
+			o.files[in+"journal/configure-containerd-registries.log"] = "2026-01-02T03:04:04.0+0000 w configure.sh[1]: " + host + ": direct: " + endpoint + " answers 404\n"
 		}, []string{
-			"! " + worker + " has no hosts.toml for alpha.upstream.test", "the unit waits for " + endpoint,
-			"last message of the script: 03:04:04 alpha.upstream.test: waiting for " + endpoint + ": HTTP status 404",
+			"! " + worker + " has no hosts.toml for alpha.upstream.test", "the unit has the endpoint " + endpoint,
+			"last message of the script: 03:04:04 alpha.upstream.test: direct: " + endpoint + " answers 404",
+		}},
+		{"an upstream that is direct", func(o *objects) {
+			o.files[in+"certs.d.txt"] = "/etc/containerd/certs.d:\ntotal 0\n"
+			o.files[in+"caches.txt"] = "30\n" + host + " direct " + endpoint + " answers 503\n"
+		}, []string{"! " + worker + " has no hosts.toml for alpha.upstream.test", "state of the script: direct: " + endpoint + " answers 503"}},
+		{"a loop that is dead", func(o *objects) { o.files[in+"caches.txt"] = "31\n" + host + " mirror " + endpoint + " answers\n" }, []string{
+			"! The unit configure-containerd-registries.service on " + worker + " is active, but its loop is dead: the last round was 31s ago",
 		}},
 		{"a hosts.toml and no unit", func(o *objects) {
 			o.files[in+"units.txt"] = strings.Replace(o.files[in+"units.txt"], "loaded", "not-found", 1)

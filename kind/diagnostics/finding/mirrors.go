@@ -28,6 +28,10 @@ func mirrors(b *bundle.Bundle) (all []Finding) {
 		for _, mirror := range node.Mirrors {
 			all = append(all, hostsFile(b, node, mirror)...)
 		}
+		if dead := node.State.Dead(); dead != "" && node.Units[bundle.ScriptUnit].Active == "active" {
+			all = append(all, problem(node.JournalFile("configure-containerd-registries"), "see the journal, and restart the unit on the node",
+				"The unit %s on %s is active, but %s: nobody notices a cache that stops answering.", bundle.ScriptUnit, node.Name, dead))
+		}
 	}
 	return all
 }
@@ -42,12 +46,16 @@ func absent(b *bundle.Bundle, node bundle.Node, cached bundle.Cached) Finding {
 	case !known:
 		found = found.with(bundle.ScriptUnit + " does not have this upstream: see the OperatingSystemConfig and the journal of gardener-node-agent")
 	default:
-		found = found.with("the unit waits for " + registry.Endpoint)
+		found = found.with("the unit has the endpoint " + registry.Endpoint)
 	}
-	return found.with(lastMessage(b, node, cached.Upstream)...)
+	return found.with(said(b, node, cached.Upstream)...)
 }
 
-func lastMessage(b *bundle.Bundle, node bundle.Node, upstream string) (last []string) {
+// said returns what the script says of an upstream: its state, or its last message.
+func said(b *bundle.Bundle, node bundle.Node, upstream string) (last []string) {
+	if state := node.State.Of(upstream); state != "" {
+		return []string{"state of the script: " + state}
+	}
 	for _, line := range b.Journal(node, "configure-containerd-registries") {
 		if strings.HasPrefix(line.Message, upstream+":") {
 			last = []string{"last message of the script: " + line.Time.Format(time.TimeOnly) + " " + line.Message}
@@ -128,7 +136,7 @@ func content(b *bundle.Bundle, node bundle.Node, mirror hostsfile.Mirror, file, 
 		differs = problem(file, "fix the cache or the network between it and the node; the script then adds it within seconds",
 			"The %s has no cache: the script got no answer from %s.", name, registry.Endpoint)
 	}
-	return []Finding{differs.with(lastMessage(b, node, mirror.Upstream)...)}
+	return []Finding{differs.with(said(b, node, mirror.Upstream)...)}
 }
 
 // same compares texts without their surrounding white space, which `tail -v` adds.
