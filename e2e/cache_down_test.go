@@ -18,6 +18,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
+	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
 // cacheDown proves that nodes pull from the upstream, with little delay, if a cache is down or does
@@ -33,17 +34,52 @@ func cacheDown() rig.Scenario {
 			p.Evidence("direct pull %s", rig.Seconds(direct))
 		}),
 
+		rig.Prove("alpha's cache is scaled to 0", stopCache(rig.Alpha)),
+		rig.Prove("nodes notice that it is down, and pull directly", func(ctx context.Context, p *rig.Run) {
+			start := time.Now()
+			p.AwaitDirect(ctx, rig.Alpha)
+			noticed := time.Since(start)
+			img := p.Push(ctx, rig.Alpha)
+			took := p.TimedPull(ctx, p.Worker(0), img)
+			if took > direct+maxExtra {
+				p.Fatalf("the pull took %s and %s direct, want at most %s more", rig.Seconds(took), rig.Seconds(direct), rig.Seconds(maxExtra))
+			}
+			p.Evidence("noticed within %s, then a pull %s, upstream: %s", rig.Seconds(noticed), rig.Seconds(took), p.FetchedOnce(ctx, img, accesslog.AskerNode))
+		}),
+		rig.Prove("nodes notice that it is back, and ask it again", func(ctx context.Context, p *rig.Run) {
+			p.Check(scale(ctx, p, p.Services(ctx)[rig.Alpha], 1))
+			start := time.Now()
+			p.AwaitMirrors(ctx, rig.Alpha, rig.Beta)
+			img := p.Push(ctx, rig.Alpha)
+			back := time.Since(start)
+			if back > maxReturn {
+				p.Fatalf("noticed after %s, want at most %s", rig.Seconds(back), maxReturn)
+			}
+			p.Pull(ctx, p.Worker(0), img)
+			p.Evidence("noticed within %s, then upstream: %s", rig.Seconds(back), p.FetchedOnce(ctx, img, accesslog.AskerCache))
+		}),
+
 		rig.Prove("a pull past a cache that drops packets is about as quick", func(ctx context.Context, p *rig.Run) {
+			// Without its loop the node cannot notice. containerd's own timeout remains.
+			p.Afterwards(ctx, func(ctx context.Context) error {
+				_, err := p.Worker(0).Exec(ctx, "systemctl", "start", nodeconfig.UnitName)
+				return err
+			})
+			_, err := p.Worker(0).Exec(ctx, "systemctl", "stop", nodeconfig.UnitName)
+			p.Check(err)
 			p.Break(ctx, "cache/beta", spec.Blackhole)
 			provePastCache(ctx, p, rig.Beta, direct, "cache unreachable")
 		}),
-
-		rig.Prove("alpha's cache is scaled to 0", stopCache(rig.Alpha)),
-		rig.Prove("a pull past a cache that is down is about as quick", func(ctx context.Context, p *rig.Run) {
-			provePastCache(ctx, p, rig.Alpha, direct, "cache scaled to 0")
-		}),
 	)
 }
+
+const (
+	// maxExtra is how much longer than a direct pull one may take when nodes have noticed that a cache
+	// fails.
+	maxExtra = time.Second
+	// maxReturn bounds the time until nodes ask a cache that is back.
+	maxReturn = 15 * time.Second
+)
 
 // pullsPastCache is the maximum number of measured pulls that bypass a cache. One quick pull is
 // enough, because other load can only slow pulls down. Without the dial_timeout in hosts.toml, each

@@ -52,7 +52,14 @@ func privateCA() rig.Scenario {
 
 		rig.Prove("its cache is scaled to 0", stopCache(rig.Private)),
 		rig.Prove("nodes trust it when its cache is down", func(ctx context.Context, p *rig.Run) {
-			provePastCache(ctx, p, rig.Private, 0, "cache scaled to 0")
+			worker := p.Worker(0)
+			p.Await(ctx, "hosts.toml has the CA, but no mirror", rig.NoticedTimeout, func(ctx context.Context) (bool, string, error) {
+				hosts := p.Hosts(ctx, worker, rig.Private)
+				return strings.Contains(hosts, "certificates") && !strings.Contains(hosts, "[host."), hosts, nil
+			})
+			img := p.Push(ctx, rig.Private)
+			took := p.Pull(ctx, worker, img)
+			p.Evidence("cache scaled to 0: pull %s, upstream: %s", rig.Seconds(took), p.FetchedOnce(ctx, img, accesslog.AskerNode))
 		}),
 	)
 }

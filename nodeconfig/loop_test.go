@@ -223,6 +223,14 @@ func TestStateFile(t *testing.T) {
 	p.state("alpha.test", "mirror", "")
 }
 
+func TestLoopAsksAgainSoonAfterAFailure(t *testing.T) {
+	n := newNode(t)
+	n.env = append(n.env, "PROBE_INTERVAL=1000000")
+	c := newCache(t, "alpha.test", nil, answer(503))
+	n.write(t, "alpha.test", nodeconfig.HostsTOML(c.Registry))
+	n.startFor(t, c.Registry).state("alpha.test", "direct", "answers 503")
+}
+
 // TestBounds holds what docs/node.md says, with another cache that hangs in each round. A failure
 // that begins after an answer is noticed by the next two probes, a recovery by the next three.
 func TestBounds(t *testing.T) {

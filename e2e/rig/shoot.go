@@ -208,6 +208,22 @@ func (p *Run) AwaitMirrors(ctx context.Context, hosts ...string) {
 		}))
 }
 
+// NoticedTimeout bounds the time from the failure of a cache until every worker pulls directly.
+const NoticedTimeout = 10 * time.Second
+
+// AwaitDirect waits until no worker has a mirror of the upstream any more, because its cache fails.
+func (p *Run) AwaitDirect(ctx context.Context, host string) {
+	p.Helper()
+	p.Check(AwaitEvery(ctx, NodeInterval, "no worker asks the cache of "+host, NoticedTimeout, func(ctx context.Context) (bool, string, error) {
+		for _, worker := range p.Workers() {
+			if wrong, err := wrongMirror(ctx, worker, []string{host}, nil); wrong != "" || err != nil {
+				return false, wrong, err
+			}
+		}
+		return true, "", nil
+	}))
+}
+
 // wrongMirror returns a text about the worker's first hosts.toml with a wrong endpoint, or "".
 func wrongMirror(ctx context.Context, worker *cluster.Node, hosts []string, endpoints map[string]string) (string, error) {
 	contents, err := readHosts(ctx, worker, hosts)

@@ -18,7 +18,7 @@ func cacheRefuses() Bug {
 		Reports:     []string{"containerd#4531", "k3s#9728"},
 		Symptom:     "Pulls fail while the cache is down.",
 		Fault:       "cache/alpha refuse",
-		Expectation: "The pull succeeds without the cache, at most 3 s slower than a direct one.",
+		Expectation: "The pull succeeds without the cache, at most 3 s slower than a direct one. " + noticedExpectation,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			direct, err := r.directPull(ctx)
 			if err != nil {
@@ -27,7 +27,10 @@ func cacheRefuses() Bug {
 			if err := r.Break(ctx, "cache/alpha", spec.Refuse); err != nil {
 				return err
 			}
-			return r.pullPast(ctx, direct+more)
+			if err := r.pullPast(ctx, direct+more); err != nil {
+				return err
+			}
+			return r.requireNoticed(ctx)
 		},
 	}
 }
@@ -41,8 +44,8 @@ func (r *Rig) directPull(ctx context.Context) (time.Duration, error) {
 	return Slowest(report), report.Err()
 }
 
-// pullPast requires that a pull from alpha tries the cache first, and then succeeds without the
-// cache within the bound.
+// pullPast requires that a pull from alpha succeeds without the cache within the bound. The node may
+// not have noticed yet that the cache fails.
 func (r *Rig) pullPast(ctx context.Context, bound time.Duration, flags ...string) error {
 	img, err := r.Push(ctx, "alpha", flags...)
 	if err != nil {
@@ -50,9 +53,6 @@ func (r *Rig) pullPast(ctx context.Context, bound time.Duration, flags ...string
 	}
 	report, err := r.requirePull(ctx, img.Reference, "the pull succeeds without the cache")
 	if err != nil {
-		return err
-	}
-	if err := r.Require("the node asked the cache first", report.Total.Fallbacks == 1, "%d fallbacks", report.Total.Fallbacks); err != nil {
 		return err
 	}
 	return r.Within("the pull without the cache", Slowest(report), bound)
@@ -70,43 +70,37 @@ func blackHole() Bug {
 		Reports:     []string{"containerd#4861", "containerd#10660", "containerd#11106", "gardener#10050"},
 		Symptom:     "A pull takes minutes: each part of an image waits 30 s for the cache.",
 		Fault:       "cache/alpha blackhole",
-		Expectation: "The pull succeeds within 1 s for each part of the image plus 5 s.",
+		Expectation: "The pull succeeds within 1 s for each part of the image plus 5 s. " + noticedExpectation,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			if err := r.Break(ctx, "cache/alpha", spec.Blackhole); err != nil {
 				return err
 			}
-			return r.pullPast(ctx, objects*dialTimeout+more, "--layers", "5")
+			if err := r.pullPast(ctx, objects*dialTimeout+more, "--layers", "5"); err != nil {
+				return err
+			}
+			return r.requireNoticed(ctx)
 		},
 	}
 }
 
 func cacheHangs() Bug {
-	const bound = 45 * time.Second
 	return Bug{
 		ID: "s4", Slug: "cache-hangs", Title: "a cache hangs",
 		Reports:     []string{"containerd#10624", "containerd#11650"},
 		Symptom:     "A pull fails after five minutes without a request to the upstream.",
 		Fault:       "cache/alpha stop",
-		Expectation: "The pull succeeds within 45 s: containerd waits once, 30 s for the cache. Later pulls use the cache again.",
-		Bound:       5 * time.Minute,
+		Expectation: noticedExpectation + " Later pulls use the cache again.",
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			if err := r.Break(ctx, "cache/alpha", spec.Stop); err != nil {
 				return err
 			}
-			_, report, err := r.pushAndPull(ctx, "alpha")
-			if err != nil {
-				return err
-			}
-			if err := r.Succeeded("the pull succeeds", report); err != nil {
-				return err
-			}
-			if err := r.Within("the pull while the cache hangs", Slowest(report), bound); err != nil {
+			if err := r.requireNoticed(ctx); err != nil {
 				return err
 			}
 			if err := r.DeleteFaults(ctx); err != nil {
 				return err
 			}
-			_, err = r.requireCached(ctx, "after the fault, pulls go through the cache")
+			_, err := r.requireCached(ctx, "after the fault, pulls go through the cache")
 			return err
 		},
 	}

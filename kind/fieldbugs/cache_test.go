@@ -32,6 +32,9 @@ func TestRequireHit(t *testing.T) {
 			test.report.Total.Failed, test.report.Total.Fallbacks = test.failed, test.fallbacks
 			var line string
 			r := rigOf(func(typed string) string {
+				if typed == "shoot get --json" {
+					return readyShoot
+				}
 				line = typed
 				answer, _ := json.Marshal(test.report)
 				return string(answer)

@@ -1,7 +1,11 @@
 package plantedbugs
 
+import "slices"
+
 // All returns the planted bugs. The bugs that cost the most to recover from come last.
-func All() []Mutant {
+func All() []Mutant { return slices.Concat(webhookAndTestbed(), nodes(), controller()) }
+
+func webhookAndTestbed() []Mutant {
 	return []Mutant{
 		{
 			Name: "other-purpose", File: "webhook/operatingsystemconfig/handler.go", Scenarios: []string{"webhook-scope"},
@@ -32,6 +36,11 @@ func All() []Mutant {
 			Bug:         "the testbed counts objects from the store of a cache as fetched from the upstream",
 			Words:       `served by "cache miss", want "cache hit"`,
 		},
+	}
+}
+
+func nodes() []Mutant {
+	return []Mutant{
 		{
 			Name: "not-atomic", File: "nodeconfig/configure-containerd-registries.sh", Scenarios: []string{"hosts-file"},
 			Line:        `mkdir -p -- "${1%/*}" && ! is_foreign "$1" && mv -f -T -- "$temp" "$1"; then`,
@@ -53,6 +62,25 @@ func All() []Mutant {
 			Bug:         "each request to a cache whose packets are dropped takes 30 s (containerd#4861)",
 			Words:       `a pull past a cache that drops packets is about as quick: `,
 		},
+		{
+			Name: "never-direct", File: "nodeconfig/configure-containerd-registries.sh", Scenarios: []string{"cache-down"},
+			Line:        `declare -rA needed=([direct]=2 [mirror]=3) # answers in a row that change the state`,
+			Replacement: `declare -rA needed=([direct]=999999 [mirror]=3)`,
+			Bug:         "nodes go on asking a cache that fails: each request of a pull waits for it",
+			Words:       `nodes notice that it is down, and pull directly: `,
+		},
+		{
+			Name: "never-mirror", File: "nodeconfig/configure-containerd-registries.sh", Scenarios: []string{"cache-down"},
+			Line:        `declare -rA needed=([direct]=2 [mirror]=3) # answers in a row that change the state`,
+			Replacement: `declare -rA needed=([direct]=2 [mirror]=999999)`,
+			Bug:         "nodes never ask a cache again that failed once",
+			Words:       `nodes notice that it is back, and ask it again: `,
+		},
+	}
+}
+
+func controller() []Mutant {
+	return []Mutant{
 		{
 			Name: "volume-lost", File: "controller/volume/grow.go", Scenarios: []string{"grow-volume"},
 			Line:        `case claim.Status.Phase == corev1.ClaimBound:`,
