@@ -50,7 +50,7 @@ type timing struct {
 	// restart.
 	notReady time.Duration
 	// stuck is the age of the cleaner after which ready nodes that it cannot clean are also skipped.
-	// The first attempt, limited by cleaned, ends earlier and so never skips a ready node.
+	// The loop on such a node notices that the cache is gone.
 	stuck time.Duration
 	// deleted limits the wait until ManagedResources that are removed together are gone.
 	deleted time.Duration
@@ -80,7 +80,7 @@ func NewActuator(seed client.Client, shootClient ShootClient, images charts.Imag
 			cleaned:    3 * time.Minute,
 			reported:   10 * time.Second,
 			notReady:   time.Minute,
-			stuck:      10 * time.Minute,
+			stuck:      time.Minute,
 			deleted:    2 * time.Minute,
 			applied:    3 * time.Second,
 			firstCheck: 500 * time.Millisecond,

@@ -51,7 +51,7 @@ func (a *Actuator) clean(ctx context.Context, log logr.Logger, namespace string,
 	cleaningSeconds.Observe(time.Since(started).Seconds())
 	nodesSkipped.Add(float64(len(skipped)))
 	if len(skipped) > 0 {
-		log.Info("Skipped nodes that the cleaner cannot run on; they may keep the mirror of a removed cache", "nodes", skipped)
+		log.Info("Skipped nodes that the cleaner cannot run on; they must notice that a removed cache does not answer", "nodes", skipped)
 	}
 	_, err = a.requestDeletion(ctx, namespace, cleanerName)
 	return skipped, err
@@ -117,7 +117,7 @@ func (a *Actuator) awaitCleaned(ctx context.Context, namespace string) ([]string
 // ready nodes.
 func (a *Actuator) maySkip(rollout cleaner.Rollout, age, elapsed time.Duration) bool {
 	notReady := elapsed >= a.waits.notReady || !rollout.NotReadySince.IsZero() && a.clock.Since(rollout.NotReadySince) >= a.waits.notReady
-	stuck := age >= a.waits.stuck && elapsed >= a.waits.notReady
+	stuck := age >= a.waits.stuck
 	return (len(rollout.NotReady) == 0 || notReady) && (len(rollout.Unfinished) == 0 || stuck)
 }
 
@@ -174,6 +174,6 @@ func nodesCleaned(clock clock.Clock, ex *extensionsv1alpha1.Extension, skipped [
 			"The last clean-up of removed caches reached every node.")
 	}
 	return v1beta1helper.UpdatedConditionWithClock(clock, condition, gardencorev1beta1.ConditionFalse, "NodesSkipped",
-		fmt.Sprintf("The last clean-up of removed caches skipped nodes: %s. Until gardener-node-agent applies the next "+
-			"OperatingSystemConfig there, or the nodes are replaced, they try the removed cache before the upstream.", cleaner.Named(skipped)))
+		fmt.Sprintf("The last clean-up of removed caches skipped nodes: %s. They pull directly as soon as they notice that the "+
+			"removed cache does not answer.", cleaner.Named(skipped)))
 }

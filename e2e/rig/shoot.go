@@ -216,8 +216,12 @@ func (p *Run) AwaitDirect(ctx context.Context, host string) {
 	p.Helper()
 	p.Check(AwaitEvery(ctx, NodeInterval, "no worker asks the cache of "+host, NoticedTimeout, func(ctx context.Context) (bool, string, error) {
 		for _, worker := range p.Workers() {
-			if wrong, err := wrongMirror(ctx, worker, []string{host}, nil); wrong != "" || err != nil {
-				return false, wrong, err
+			contents, err := readHosts(ctx, worker, []string{host})
+			if err != nil {
+				return false, "", err
+			}
+			if strings.Contains(contents[0], "[host.") {
+				return false, worker.Name() + ": " + contents[0], nil
 			}
 		}
 		return true, "", nil

@@ -32,7 +32,6 @@ func nodeJoins() Bug {
 			if err != nil {
 				return err
 			}
-			hasMirror := func(address string) bool { return address != "" }
 			if err := r.Apply(ctx, TwoCaches); err != nil {
 				return err
 			}

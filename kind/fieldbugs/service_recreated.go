@@ -68,6 +68,8 @@ func (r *Rig) awaitMirrors(ctx context.Context, upstream string, bound time.Dura
 	})
 }
 
+func hasMirror(address string) bool { return address != "" }
+
 // mirrorsFit reports whether there are workers and fits is true for the first mirror of each.
 func mirrorsFit(nodes []status.Node, upstream string, fits func(address string) bool) (ok bool, state string) {
 	var seen []string

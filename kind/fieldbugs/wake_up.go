@@ -53,7 +53,7 @@ func hibernatedDiskLost() Bug {
 			if err != nil {
 				return err
 			}
-			if err := r.awaitMirrors(ctx, "beta", bound, func(address string) bool { return address != "" }); err != nil {
+			if err := r.awaitMirrors(ctx, "beta", bound, hasMirror); err != nil {
 				return err
 			}
 			if _, err := r.newImage(ctx, "beta"); err != nil {
@@ -108,7 +108,7 @@ func wakeUpStorm() Bug {
 			}); err != nil {
 				return err
 			}
-			if err := r.awaitMirrors(ctx, "alpha", awake, func(address string) bool { return address != "" }); err != nil {
+			if err := r.awaitMirrors(ctx, "alpha", awake, hasMirror); err != nil {
 				return err
 			}
 			report, err := r.requireHit(ctx, img.Reference, "the image is still a hit")
