@@ -76,15 +76,18 @@ func (a *Actuator) awaitCleaned(ctx context.Context, namespace string) ([]string
 	}
 	var skipped []string
 	var unfinished error
+	var applied time.Time // the cleaner of this attempt
 	started := time.Now()
 	check := func(patient bool) bool {
 		var rollout cleaner.Rollout
-		var age time.Duration
-		if rollout, age, unfinished = a.rollout(ctx, shoot, namespace, patient); unfinished != nil {
+		if rollout, unfinished = a.rollout(ctx, shoot, namespace, patient); unfinished != nil {
 			return false
 		}
+		if applied.IsZero() {
+			applied = time.Now()
+		}
 		skipped, unfinished = rollout.Unclean(), rollout.Err()
-		return unfinished == nil || a.maySkip(rollout, age, time.Since(started))
+		return unfinished == nil || a.maySkip(rollout, time.Since(started), time.Since(applied))
 	}
 	// The requests use ctx: with the context of the poll, its timeout would hide the unclean nodes.
 	limited, cancel := context.WithTimeout(ctx, a.waits.cleaned)
@@ -113,11 +116,11 @@ func (a *Actuator) awaitCleaned(ctx context.Context, namespace string) ([]string
 }
 
 // maySkip returns whether the clean-up may end although some nodes are not clean. It may skip nodes
-// that have not been ready for a while. If the cleaner has reached a certain age, it may also skip
-// ready nodes.
-func (a *Actuator) maySkip(rollout cleaner.Rollout, age, elapsed time.Duration) bool {
+// that have not been ready for a while. If the cleaner has run long enough, it may also skip ready
+// nodes.
+func (a *Actuator) maySkip(rollout cleaner.Rollout, elapsed, applied time.Duration) bool {
 	notReady := elapsed >= a.waits.notReady || !rollout.NotReadySince.IsZero() && a.clock.Since(rollout.NotReadySince) >= a.waits.notReady
-	stuck := age >= a.waits.stuck
+	stuck := applied >= a.waits.stuck
 	return (len(rollout.NotReady) == 0 || notReady) && (len(rollout.Unfinished) == 0 || stuck)
 }
 
@@ -130,40 +133,37 @@ func backoff(interval time.Duration) wait.DelayFunc {
 // DaemonSet's own status is slower: it reports a pod as ready some seconds after its node is clean.
 const smallShoot = 20
 
-// rollout returns the state of the cleaner's rollout and the age of the cleaner. If patient is set
-// and the shoot is not small, rollout reads the nodes and pods, perhaps thousands, only after the
-// DaemonSet reports that it is done. Before that, it returns the progress as an error.
+// rollout returns the state of the cleaner's rollout. If patient is set and the shoot is not small,
+// rollout reads the nodes and pods, perhaps thousands, only after the DaemonSet reports that it is
+// done. Before that, it returns the progress as an error.
 func (a *Actuator) rollout(
 	ctx context.Context, shoot client.Client, namespace string, patient bool,
-) (none cleaner.Rollout, age time.Duration, err error) {
+) (none cleaner.Rollout, err error) {
 	mr, err := a.managedResource(ctx, namespace, cleanerName)
 	if err != nil {
-		return none, 0, err
+		return none, err
 	}
 	// A new task changes the ManagedResource's generation, because its Secret's name has a hash.
 	if err := health.CheckManagedResourceApplied(mr); err != nil {
-		return none, 0, err
+		return none, err
 	}
 	set := &appsv1.DaemonSet{}
 	if err := shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: v1alpha3.CleanerDaemonSet}, set); err != nil {
-		return none, 0, fmt.Errorf("reading DaemonSet %s in the shoot: %w", v1alpha3.CleanerDaemonSet, err)
+		return none, fmt.Errorf("reading DaemonSet %s in the shoot: %w", v1alpha3.CleanerDaemonSet, err)
 	}
 	isSmall := set.Status.ObservedGeneration >= set.Generation && set.Status.DesiredNumberScheduled <= smallShoot
 	if err := cleaner.Reported(set); patient && !isSmall && err != nil {
-		return none, 0, err
+		return none, err
 	}
 	nodes := &corev1.NodeList{}
 	if err := shoot.List(ctx, nodes); err != nil {
-		return none, 0, fmt.Errorf("listing the nodes of the shoot: %w", err)
+		return none, fmt.Errorf("listing the nodes of the shoot: %w", err)
 	}
 	pods := &corev1.PodList{}
 	if err := shoot.List(ctx, pods, client.InNamespace(metav1.NamespaceSystem), client.MatchingLabels(cleaner.Labels())); err != nil {
-		return none, 0, fmt.Errorf("listing the pods of DaemonSet %s in the shoot: %w", v1alpha3.CleanerDaemonSet, err)
+		return none, fmt.Errorf("listing the pods of DaemonSet %s in the shoot: %w", v1alpha3.CleanerDaemonSet, err)
 	}
-	if created := mr.CreationTimestamp; !created.IsZero() {
-		age = a.clock.Since(created.Time)
-	}
-	return cleaner.RolloutOf(set, pods.Items, nodes.Items), age, nil
+	return cleaner.RolloutOf(set, pods.Items, nodes.Items), nil
 }
 
 // nodesCleaned returns the condition after a clean-up. The skipped nodes are given with reasons.

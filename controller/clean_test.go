@@ -165,26 +165,30 @@ func TestBrokenNodeGetsTime(t *testing.T) {
 	}
 }
 
-// TestStuckNodeIsSkipped checks that a later attempt skips a ready node that cannot start the
-// cleaner.
+// TestStuckNodeIsSkipped checks that an attempt skips a ready node that cannot start the cleaner, but
+// not at once, however old the cleaner of an earlier attempt is.
 func TestStuckNodeIsSkipped(t *testing.T) {
 	for name, test := range map[string]struct {
-		age   time.Duration
+		stuck time.Duration
 		fails bool
-	}{"in the first minutes": {9 * time.Minute, true}, "later": {11 * time.Minute, false}} {
+	}{"too early": {time.Hour, true}, "later": {50 * time.Millisecond, false}} {
 		t.Run(name, func(t *testing.T) {
 			before := managedResource(cleanerName)
-			before.CreationTimestamp = metav1.NewTime(time.Now().Add(-test.age))
+			before.CreationTimestamp = metav1.NewTime(time.Now().Add(-2 * time.Hour))
 			l := newLandscape(t, newExtension([]string{beta}, []string{alpha, beta}), cluster(), before)
-			l.actuator.waits.stuck = 10 * time.Minute
+			l.actuator.waits.stuck = test.stuck
 			l.noCleaner = "ImagePullBackOff"
 			const want = "worker-1 (pod registry-cleaner-worker-1: ImagePullBackOff)"
+			start := time.Now()
 			err := l.reconcile(t)
 			if test.fails {
 				if err == nil || !strings.Contains(err.Error(), want) {
 					t.Errorf("error = %v, want it to contain %q", err, want)
 				}
 				return
+			}
+			if took := time.Since(start); took < test.stuck {
+				t.Errorf("skipped after %s", took)
 			}
 			condition := v1beta1helper.GetCondition(l.extension(t).Status.Conditions, v1alpha3.ConditionNodesCleaned)
 			if err != nil || condition == nil || condition.Status != gardencorev1beta1.ConditionFalse || !strings.Contains(condition.Message, want) {

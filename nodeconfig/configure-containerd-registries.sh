@@ -155,9 +155,10 @@ add() { # argument
   hosts[i]=$host endpoints[i]=$endpoint states[i]=new doubts[i]=0 seen[i]=''
   mirrors[i]=$(hosts_toml "$endpoint" "$upstream_url" "$endpoint_ca" "$upstream_ca")
   directs[i]=''
-  if [[ -n $upstream_ca || $upstream_url != "https://$host" ]]; then # else containerd guesses it
-    directs[i]=$(hosts_toml '' "$upstream_url" '' "$upstream_ca")
-  fi
+  case ${upstream_ca:+private}$host,$upstream_url in
+    "$host,https://$host" | docker.io,https://registry-1.docker.io) ;; # containerd knows the URL
+    *) directs[i]=$(hosts_toml '' "$upstream_url" '' "$upstream_ca") ;;
+  esac
   inputs[requests]+=${inputs[requests]:+$'next\n'}"url = \"$endpoint/v2/\"
 write-out = \"$i %{http_code} %{errormsg}\\n\"
 output = /dev/null
@@ -229,7 +230,11 @@ apply() { # i
       seen[i]=$wanted problem=''
     else
       routes[i]=stuck
-      is_right "$file" "${directs[i]}" || ! is_ours "$file" || remove "$file" 2>/dev/null
+      # A slow pull is better than none: without a file containerd guesses the URL of the upstream.
+      if is_ours "$file" && ! is_right "$file" "${directs[i]}" &&
+        { [[ -z ${directs[i]} ]] || ! is_right "$file" "${mirrors[i]}"; }; then
+        remove "$file" 2>/dev/null
+      fi
     fi
   fi
   log_once "$host" "${problem//$'\n'/ }"
@@ -262,7 +267,7 @@ stop() {
 }
 
 main() {
-  local argument i parallel=''
+  local argument i parallel='' later
   if [[ $* == --stopped ]]; then
     # systemd calls this after each stop of the unit. The unit is disabled only when it has left the
     # OperatingSystemConfig: gardener-node-agent removes it then, and nothing of ours runs any more.
@@ -279,10 +284,16 @@ main() {
     add "$argument"
   done
   ! curl --disable --parallel --version >/dev/null 2>&1 || parallel=yes
-  while remove_stale_files && ((${#hosts[@]} > 0)); do
-    probe
+  while true; do
+    remove_stale_files
+    ((${#hosts[@]} == 0)) || probe
+    later=()
     for i in "${!hosts[@]}"; do
       judge "$i"
+      # On a busy disk a write takes long. What only needs a removal does not wait for it.
+      if [[ ${states[i]} == direct && -z ${directs[i]} ]]; then apply "$i"; else later+=("$i"); fi
+    done
+    for i in "${later[@]}"; do
       apply "$i"
     done
     report 2>/dev/null || log_once "$run_dir" 'cannot write the state file'

@@ -140,7 +140,9 @@ func TestLoopRemovesStaleFiles(t *testing.T) {
 			t.Errorf("the log does not say %q once:\n%s", want, log)
 		}
 	}
-	n.start(t).wait() // without arguments
+	p = n.start(t) // without arguments
+	p.rounds(1)
+	p.stop()
 	n.expectEntries(t, "unmanaged.test", "with-more.test")
 }
 
@@ -176,6 +178,33 @@ func TestLoopWritesOnceItCan(t *testing.T) {
 			}
 		})
 	}
+}
+
+// On a full disk a mirror stays if direct pulls need its file: without one containerd guesses the URL
+// and the CAs of the upstream, and pulls fail.
+func TestLoopKeepsWhatDirectPullsNeed(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]string{"https://alpha.test": "none", "http://alpha.test": "mirror"} {
+		t.Run(url, func(t *testing.T) {
+			t.Parallel()
+			n, c := newNode(t), newCache(t, "alpha.test", nil, ready)
+			c.UpstreamURL = url
+			p := n.startFor(t, c.Registry)
+			p.state("alpha.test", "mirror", "")
+			n.tool(t, "mktemp", `echo "No space left on device" >&2; exit 1`)
+			c.become(answer(503))
+			p.until("the loop notices", func() bool { return c.requests.Load() > 0 && n.kind(c.Registry) == want })
+			p.rounds(4)
+			n.expectKind(t, c.Registry, want)
+		})
+	}
+}
+
+func TestDockerHubNeedsNoFileForDirectPulls(t *testing.T) {
+	n, c := newNode(t), newCache(t, "docker.io", nil, answer(503))
+	c.UpstreamURL = "https://registry-1.docker.io"
+	n.startFor(t, c.Registry).state("docker.io", "direct", "answers 503")
+	n.expectEntries(t)
 }
 
 func TestLoopRemovesOnceItCan(t *testing.T) {

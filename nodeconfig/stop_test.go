@@ -69,7 +69,9 @@ func TestScriptIgnoresArgumentsThatAreNone(t *testing.T) {
 		t.Errorf("not %d arguments are ignored:\n%s", len(bad), log)
 	}
 	n.expectEntries(t, "good.test")
-	n.start(t, bad[:3]...).wait() // none is left, so there is nothing to do
+	p = n.start(t, bad[:3]...) // none is left: the loop only removes files
+	p.rounds(1)
+	p.stop()
 	n.expectEntries(t)
 }
 

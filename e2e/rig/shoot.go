@@ -208,8 +208,9 @@ func (p *Run) AwaitMirrors(ctx context.Context, hosts ...string) {
 		}))
 }
 
-// NoticedTimeout bounds the time from the failure of a cache until every worker pulls directly.
-const NoticedTimeout = 10 * time.Second
+// NoticedTimeout bounds the time from the failure of a cache until every worker pulls directly: ten
+// seconds, and two to look at the workers.
+const NoticedTimeout = 12 * time.Second
 
 // AwaitDirect waits until no worker has a mirror of the upstream any more, because its cache fails.
 func (p *Run) AwaitDirect(ctx context.Context, host string) {

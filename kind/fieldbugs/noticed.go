@@ -6,9 +6,9 @@ import (
 )
 
 const (
-	// noticedBound limits the time until nodes stop asking a cache that fails: two probes, 5 s apart
-	// at most, and the timeout of both.
-	noticedBound = 10 * time.Second
+	// noticedBound limits the time until nodes stop asking a cache that fails: ten seconds
+	// (docs/node.md), and two to look at the nodes.
+	noticedBound = 12 * time.Second
 	// maxExtra is how much longer than a direct pull one may take when nodes have noticed.
 	maxExtra = time.Second
 )
