@@ -49,8 +49,8 @@ type timing struct {
 	// notReady is how long a node must be not ready before it is skipped. A shorter outage may be a
 	// restart.
 	notReady time.Duration
-	// stuck is how long an attempt waits for ready nodes that the cleaner cannot clean, before it skips
-	// them. The loop on such a node notices that the cache is gone.
+	// stuck is how long an attempt waits for ready nodes that the cleaner cannot clean, before it
+	// skips them. The loop on such a node notices that the cache is gone.
 	stuck time.Duration
 	// deleted limits the wait until ManagedResources that are removed together are gone.
 	deleted time.Duration

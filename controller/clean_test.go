@@ -165,8 +165,8 @@ func TestBrokenNodeGetsTime(t *testing.T) {
 	}
 }
 
-// TestStuckNodeIsSkipped checks that an attempt skips a ready node that cannot start the cleaner, but
-// not at once, however old the cleaner of an earlier attempt is.
+// TestStuckNodeIsSkipped checks that an attempt skips a ready node that cannot start the cleaner,
+// but not at once, however old the cleaner of an earlier attempt is.
 func TestStuckNodeIsSkipped(t *testing.T) {
 	for name, test := range map[string]struct {
 		stuck time.Duration

@@ -180,8 +180,8 @@ func TestLoopWritesOnceItCan(t *testing.T) {
 	}
 }
 
-// On a full disk a mirror stays if direct pulls need its file: without one containerd guesses the URL
-// and the CAs of the upstream, and pulls fail.
+// On a full disk a mirror stays if direct pulls need its file: without one containerd guesses the
+// URL and the CAs of the upstream, and pulls fail.
 func TestLoopKeepsWhatDirectPullsNeed(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[string]string{"https://alpha.test": "none", "http://alpha.test": "mirror"} {

@@ -144,8 +144,8 @@ func (r *Rig) requireStores(ctx context.Context, claim string) error {
 	return err
 }
 
-// requireHit requires that all blobs of a pull on worker2 come from the store of the cache. It waits
-// until the nodes have noticed that a restarted cache answers again.
+// requireHit requires that all blobs of a pull on worker2 come from the store of the cache. It
+// waits until the nodes have noticed that a restarted cache answers again.
 func (r *Rig) requireHit(ctx context.Context, reference, claim string) (*pull.Report, error) {
 	upstream, _, _ := strings.Cut(reference, ".")
 	if err := r.awaitMirrors(ctx, upstream, runningBound, hasMirror); err != nil {

@@ -44,8 +44,8 @@ func (r *Rig) directPull(ctx context.Context) (time.Duration, error) {
 	return Slowest(report), report.Err()
 }
 
-// pullPast requires that a pull from alpha succeeds without the cache within the bound. The node may
-// not have noticed yet that the cache fails.
+// pullPast requires that a pull from alpha succeeds without the cache within the bound. The node
+// may not have noticed yet that the cache fails.
 func (r *Rig) pullPast(ctx context.Context, bound time.Duration, flags ...string) error {
 	img, err := r.Push(ctx, "alpha", flags...)
 	if err != nil {

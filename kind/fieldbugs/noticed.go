@@ -15,8 +15,8 @@ const (
 
 const noticedExpectation = "Within 10 s nodes stop asking the cache. Then a pull takes at most 1 s longer than a direct one."
 
-// requireNoticed requires that nodes stop asking alpha's cache, and that a pull of five layers takes
-// at most maxExtra longer then than one from an upstream without a cache.
+// requireNoticed requires that nodes stop asking alpha's cache, and that a pull of five layers
+// takes at most maxExtra longer then than one from an upstream without a cache.
 func (r *Rig) requireNoticed(ctx context.Context) error {
 	err := r.Soon(ctx, "nodes stop asking the cache", noticedBound, func(ctx context.Context) (bool, string, error) {
 		status, err := r.Shoot(ctx)
