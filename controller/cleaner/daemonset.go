@@ -78,7 +78,7 @@ func podSpec(task Task, image string) corev1.PodSpec {
 		PriorityClassName:             "system-node-critical", // also starts on a node that is short of disk, memory or pod slots
 		AutomountServiceAccountToken:  ptr.To(false),
 		EnableServiceLinks:            ptr.To(false),
-		TerminationGracePeriodSeconds: ptr.To[int64](45), // a clean-up that has begun must start the unit again
+		TerminationGracePeriodSeconds: ptr.To[int64](5),
 		// Tainted, cordoned and dedicated nodes pull images like any other node.
 		Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
 		SecurityContext: &corev1.PodSecurityContext{
