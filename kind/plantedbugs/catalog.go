@@ -74,7 +74,7 @@ func nodes() []Mutant {
 			Line:        `declare -rA needed=([direct]=2 [mirror]=3) # answers in a row that change the state`,
 			Replacement: `declare -rA needed=([direct]=2 [mirror]=999999)`,
 			Bug:         "nodes never ask a cache again that failed once",
-			Words:       `nodes notice that it is back, and ask it again: `,
+			Words:       `every worker has a hosts.toml for each of`, // in the first step, if a cache has just restarted
 		},
 	}
 }
