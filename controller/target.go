@@ -53,7 +53,12 @@ func (a *Actuator) read(ctx context.Context, ex *extensionsv1alpha1.Extension) (
 	if v1beta1helper.IsWorkerless(cluster.Shoot) {
 		return nil, configurationProblem(errWorkerless)
 	}
-	secrets, invalid, err := reference.Resolve(ctx, a.client, ex.Namespace, cluster.Shoot.Spec.Resources, config)
+	var secrets map[string]cache.Secrets
+	var invalid field.ErrorList
+	err = a.await(ctx, func() (err error) {
+		secrets, invalid, err = reference.Resolve(ctx, a.client, ex.Namespace, cluster.Shoot.Spec.Resources, config)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

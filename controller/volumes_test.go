@@ -113,7 +113,6 @@ func TestInterruptionBeforeRemoval(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, w := newRunningLandscape(t, sized("20Gi"))
-			l.setLongWaits()
 			l.reconciled(t)
 			requests := w.requests
 			if err := remove(l); err != nil {
@@ -129,7 +128,6 @@ func TestInterruptionBeforeRemoval(t *testing.T) {
 					_ = l.actuator.Reconcile(ctx, logr.Discard(), l.extension(t)) // no error if a poll repeats the lost request
 					cancel()
 					w.fail = nil
-					l.setLongWaits()
 					if err := remove(l); err != nil {
 						t.Errorf("%s: the removal fails: %v", what, err)
 					} else if got := l.summary(t); got != want {

@@ -2,6 +2,7 @@ package volume
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -174,7 +175,7 @@ func release(ctx context.Context, shoot client.Client, set *appsv1.StatefulSet) 
 		return client.IgnoreNotFound(last) == nil && (last != nil || now.UID != set.UID), nil
 	})
 	if err != nil {
-		return fmt.Errorf("StatefulSet %s in the shoot still exists after %s: %w", set.Name, GoneWithin, err)
+		return fmt.Errorf("StatefulSet %s in the shoot still exists after %s: %w", set.Name, GoneWithin, errors.Join(last, err))
 	}
 	return nil
 }
