@@ -8,8 +8,6 @@ import (
 	"net/http"
 	"sync"
 	"time"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 const (
@@ -21,21 +19,19 @@ const (
 	requestTimeout = 8 * time.Second
 )
 
-// noAnswer is the error of a request that a shoot did not answer in time.
-type noAnswer struct{ after time.Duration }
+// NoAnswerError is the error of a request that a shoot did not answer in time, so that an immediate
+// retry would block as long again. A refused connection is another error.
+type NoAnswerError struct{ After time.Duration }
 
-func (e *noAnswer) Error() string {
-	return fmt.Sprintf("no answer for %s", e.after.Round(time.Second/10))
+func (e *NoAnswerError) Error() string {
+	return fmt.Sprintf("no answer for %s", e.After.Round(time.Second/10))
 }
 
 // Timeout makes the url.Error that contains e a timeout.
-func (e *noAnswer) Timeout() bool { return true }
+func (e *NoAnswerError) Timeout() bool { return true }
 
-// NoAnswer returns whether a shoot did not answer a request in time, so that an immediate retry
-// would block as long again. A refused connection does not count.
-func NoAnswer(err error) bool {
-	return errors.As(err, new(*noAnswer)) || apierrors.IsTimeout(err)
-}
+// IsNoAnswer returns whether the error contains a NoAnswerError.
+func IsNoAnswer(err error) bool { return errors.As(err, new(*NoAnswerError)) }
 
 // answers is how a shoot answered so far.
 type answers struct {
@@ -87,7 +83,7 @@ type transport struct {
 	shoot *answers
 }
 
-// RoundTrip fails with noAnswer if the shoot does not answer within its limit, or before the
+// RoundTrip fails with NoAnswerError if the shoot does not answer within its limit, or before the
 // deadline of the request.
 func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	started := time.Now()
@@ -95,7 +91,7 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	tooLate := func() { cancel(errTooLate) }
 	explain := func(err error) error {
 		if cause := context.Cause(ctx); errors.Is(cause, errTooLate) || errors.Is(cause, context.DeadlineExceeded) {
-			return &noAnswer{time.Since(started)}
+			return &NoAnswerError{time.Since(started)}
 		}
 		return err
 	}
@@ -105,7 +101,7 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err != nil {
 		err = explain(err)
 		cancel(nil)
-		if NoAnswer(err) {
+		if IsNoAnswer(err) {
 			t.shoot.record(false)
 		}
 		return nil, err

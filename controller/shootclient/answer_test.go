@@ -79,7 +79,7 @@ func TestHangingShootGetsMoreTime(t *testing.T) {
 				for _, state := range test.shoot {
 					s.hangs = state == 'H'
 					started := time.Now()
-					if err := c.List(t.Context(), &corev1.NodeList{}); NoAnswer(err) != s.hangs {
+					if err := c.List(t.Context(), &corev1.NodeList{}); IsNoAnswer(err) != s.hangs {
 						t.Fatalf("error = %v", err)
 					}
 					took = append(took, time.Since(started)/time.Second)
@@ -106,8 +106,8 @@ func TestNoAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				err := newShootClient(t, &test.shoot).List(t.Context(), &corev1.NodeList{})
-				if err == nil || NoAnswer(fmt.Errorf("listing: %w", err)) != test.want || !strings.Contains(err.Error(), test.says) {
-					t.Errorf("error = %v, no answer: %t", err, NoAnswer(err))
+				if err == nil || IsNoAnswer(fmt.Errorf("listing: %w", err)) != test.want || !strings.Contains(err.Error(), test.says) {
+					t.Errorf("error = %v, no answer: %t", err, IsNoAnswer(err))
 				}
 			})
 		})
@@ -125,12 +125,12 @@ func TestDeadlineOfTheAttempt(t *testing.T) {
 		s.hangs = true
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
-		if err := c.List(ctx, &corev1.NodeList{}); !NoAnswer(err) || !strings.Contains(err.Error(), "no answer for 3s") {
+		if err := c.List(ctx, &corev1.NodeList{}); !IsNoAnswer(err) || !strings.Contains(err.Error(), "no answer for 3s") {
 			t.Errorf("error = %v", err)
 		}
 		canceled, stop := context.WithCancel(t.Context())
 		stop()
-		if err := c.List(canceled, &corev1.NodeList{}); err == nil || NoAnswer(err) {
+		if err := c.List(canceled, &corev1.NodeList{}); err == nil || IsNoAnswer(err) {
 			t.Errorf("an attempt that was canceled: %v", err)
 		}
 	})
