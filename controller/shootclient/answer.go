@@ -11,12 +11,13 @@ import (
 )
 
 const (
-	// firstAnswer limits a request to a shoot that has not answered the last one, or none yet. It
-	// doubles with each request that gets no answer, up to requestTimeout.
+	// firstAnswer is the least time that a shoot has to answer.
 	firstAnswer = time.Second
-	// requestTimeout limits the answer of a shoot that has answered before, and the time to read it.
-	// It is shorter than an attempt of the controller.
+	// requestTimeout limits the answer of a shoot that has just answered, and the time to read it. It
+	// is shorter than an attempt of the controller.
 	requestTimeout = 8 * time.Second
+	// fresh is how long an answer shows that a shoot answers.
+	fresh = 10 * time.Second
 )
 
 // NoAnswerError is the error of a request that a shoot did not answer in time, so that an immediate
@@ -35,9 +36,11 @@ func IsNoAnswer(err error) bool { return errors.As(err, new(*NoAnswerError)) }
 
 // answers is how a shoot answered so far.
 type answers struct {
-	mu       sync.Mutex
-	answered bool // the last request
-	missed   int  // requests without an answer since the last answer
+	mu   sync.Mutex
+	last time.Time // of the last answer, zero if the last request got none
+	// first limits the next request if there is no fresh answer. It is twice the time that this took
+	// last, or twice the last limit if there was no answer.
+	first time.Duration
 }
 
 // answersOf returns the answers of the shoot, also to clients that were dropped.
@@ -55,26 +58,21 @@ func (c *Clients) answersOf(namespace string) *answers {
 func (a *answers) limit() time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.answered {
+	if time.Since(a.last) < fresh {
 		return requestTimeout
 	}
-	limit := firstAnswer
-	for range a.missed {
-		limit = min(2*limit, requestTimeout)
-	}
-	return limit
+	return min(max(a.first, firstAnswer), requestTimeout)
 }
 
-func (a *answers) record(answered bool) {
+func (a *answers) record(answered bool, took time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	switch {
-	case answered:
-		a.missed = 0
-	case !a.answered && a.missed < 8:
-		a.missed++
+	if time.Since(a.last) >= fresh {
+		a.first = 2 * took
 	}
-	a.answered = answered
+	if a.last = (time.Time{}); answered {
+		a.last = time.Now()
+	}
 }
 
 // transport limits the requests to a shoot.
@@ -102,11 +100,11 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		err = explain(err)
 		cancel(nil)
 		if IsNoAnswer(err) {
-			t.shoot.record(false)
+			t.shoot.record(false, time.Since(started))
 		}
 		return nil, err
 	}
-	t.shoot.record(true)
+	t.shoot.record(true, time.Since(started))
 	timer = time.AfterFunc(requestTimeout, tooLate)
 	response.Body = &body{ReadCloser: response.Body, explain: explain, end: func() { timer.Stop(); cancel(nil) }}
 	return response, nil
