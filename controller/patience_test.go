@@ -89,6 +89,7 @@ func TestWaitsBlockNoWorker(t *testing.T) {
 	addGamma := func(c *v1alpha3.RegistryConfig) {
 		c.Caches = append(c.Caches, v1alpha3.RegistryCache{Upstream: "gamma.upstream.test"})
 	}
+	const noService = "no service in the shoot for upstream gamma.upstream.test: ManagedResource extension-registry-cache cannot be applied"
 	for name, test := range map[string]struct {
 		config func(*v1alpha3.RegistryConfig)
 		stall  func(*testing.T, *landscape)
@@ -114,10 +115,10 @@ func TestWaitsBlockNoWorker(t *testing.T) {
 			func(_ *testing.T, l *landscape) { l.finalizer = "test/stays" }, "ManagedResource extension-registry-cleaner is still being deleted", retry.InProgress,
 		},
 		"objects that cannot be applied": {
-			addGamma, func(_ *testing.T, l *landscape) { l.applyError = "exceeded quota" }, "exceeded quota", retry.Failed,
+			addGamma, func(_ *testing.T, l *landscape) { l.applyError = "exceeded quota" }, noService, retry.Failed,
 		},
 		"objects that perhaps could not be applied before the change": {
-			addGamma, func(_ *testing.T, l *landscape) { l.applyError, l.behind = "exceeded quota", true }, "exceeded quota", retry.Failed,
+			addGamma, func(_ *testing.T, l *landscape) { l.applyError, l.behind = "exceeded quota", true }, noService, retry.Failed,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -61,6 +61,5 @@ func (s patientStatus) waits(ex *extensionsv1alpha1.Extension) bool {
 	if operation == nil || operation.State != gardencorev1beta1.LastOperationStateError || ex.Status.LastError == nil {
 		return false
 	}
-	since := s.retries.WaitingSince(client.ObjectKeyFromObject(ex))
-	return !since.IsZero() && time.Since(since) < errorAfter
+	return time.Since(s.retries.WaitingSince(client.ObjectKeyFromObject(ex))) < errorAfter
 }
