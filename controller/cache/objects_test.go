@@ -87,8 +87,8 @@ func renderings() map[string]rendering {
 	}
 }
 
-// render sets the defaults of the cache and returns its objects. Without http the cache serves plain
-// HTTP here, so that only the renderings with TLS need a certificate.
+// render sets the defaults of the cache and returns its objects. Without http the cache serves
+// plain HTTP here, so that only the renderings with TLS need a certificate.
 func (r rendering) render(t *testing.T) []client.Object {
 	t.Helper()
 	config := &v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{*r.cache.DeepCopy()}}
