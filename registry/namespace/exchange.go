@@ -71,7 +71,7 @@ func (e *exchange) completed(ctx context.Context, took time.Duration) {
 	if e.err == nil {
 		level := slog.LevelInfo
 		if e.request.URL.Path == "/v2/" && e.writer.status == http.StatusOK {
-			level = slog.LevelDebug // every node asks this every five seconds
+			level = slog.LevelDebug // every node asks this every six seconds
 		}
 		slog.Log(ctx, level, "response completed", line...)
 		return

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestProbesAreNotLogged: each node asks for /v2/ every five seconds, which would hide the pulls.
+// TestProbesAreNotLogged: each node asks for /v2/ every six seconds, which would hide the pulls.
 func TestProbesAreNotLogged(t *testing.T) {
 	before := slog.Default()
 	t.Cleanup(func() { slog.SetDefault(before) })
