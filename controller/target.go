@@ -11,7 +11,6 @@ import (
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
@@ -23,11 +22,9 @@ import (
 type target struct {
 	ex      *extensionsv1alpha1.Extension
 	cluster *extensionscontroller.Cluster
-	before  record // of earlier reconciliations
-	// config is the providerConfig with defaults. A volume that cannot grow has the previous size.
-	config  *v1alpha3.RegistryConfig
+	before  record                   // of earlier reconciliations
+	config  *v1alpha3.RegistryConfig // the providerConfig with defaults
 	secrets map[string]cache.Secrets // referenced Secrets and certificates, by upstream
-	refused field.ErrorList          // errors for fields that could not be applied
 	isNew   bool                     // false once caches are known to be deployed
 	cleaned bool                     // a cleaner has run and its deletion was requested
 	shoot   client.Client            // nil until Actuator.shoot sets it
@@ -83,7 +80,7 @@ func (t *target) tlsCaches() []v1alpha3.RegistryCache {
 // record returns the record to write after everything is deployed.
 func (t *target) record(status *v1alpha3.RegistryStatus) record {
 	applied := t.config
-	if t.hibernationEnabled() || len(t.refused) > 0 {
+	if t.hibernationEnabled() {
 		applied = t.withPreviousServiceNames()
 	}
 	return record{status: status, applied: applied, cleanUps: t.before.cleanUps}
