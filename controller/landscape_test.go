@@ -62,6 +62,8 @@ type landscape struct {
 	noCleaner string
 	// applyError, if set, is the reason why the caches cannot be applied.
 	applyError string
+	// progressing, if set, is since when the caches are rolled out.
+	progressing time.Time
 	// finalizer, if set, is added to every ManagedResource that is written.
 	finalizer string
 	// behind, if set, keeps observedGeneration unchanged when a ManagedResource is written.
@@ -87,18 +89,15 @@ func newLandscape(t *testing.T, objects ...client.Object) *landscape {
 	l.actuator = NewActuator(l.seed,
 		func(context.Context, string) (client.Client, error) { return l.shoot, nil },
 		charts.Images{RegistryCache: "cache:v1", RegistryCleaner: "cleaner:v1"})
-	const short = 200 * time.Millisecond
-	l.actuator.waits = timing{
-		interval: time.Millisecond, firstCheck: time.Millisecond,
-		cleaned: short, reported: short / 20, notReady: short / 5, stuck: time.Hour, deleted: short,
-		applied: short / 5, endpoints: short, rolledOut: short / 5,
-	}
+	w := &l.actuator.waits
+	w.limit, w.patience, w.interval = time.Minute, 50*time.Millisecond, time.Millisecond
 	return l
 }
 
 func (l *landscape) interceptors() interceptor.Funcs {
 	return interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+			obj.SetCreationTimestamp(metav1.Now())
 			if err := c.Create(ctx, obj, opts...); err != nil {
 				return err
 			}
@@ -175,7 +174,11 @@ func (l *landscape) onWrite(ctx context.Context, c client.Client, obj client.Obj
 			return err
 		}
 	}
-	mr.Status = resourcesv1alpha1.ManagedResourceStatus{Conditions: []gardencorev1beta1.Condition{applied}}
+	progressing := gardencorev1beta1.Condition{Type: resourcesv1alpha1.ResourcesProgressing, Status: gardencorev1beta1.ConditionFalse}
+	if !l.progressing.IsZero() {
+		progressing.Status, progressing.LastTransitionTime = gardencorev1beta1.ConditionTrue, metav1.NewTime(l.progressing)
+	}
+	mr.Status = resourcesv1alpha1.ManagedResourceStatus{Conditions: []gardencorev1beta1.Condition{applied, progressing}}
 	if !l.behind {
 		mr.Status.ObservedGeneration = mr.Generation
 	}

@@ -235,7 +235,7 @@ func TestReconcileWithoutEndpoint(t *testing.T) {
 func TestReconcileGivesUpEarly(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{alpha}, nil), cluster())
 	l.applyError = "exceeded quota"
-	l.actuator.waits.endpoints = 10 * time.Minute
+	l.actuator.waits.patience = 10 * time.Minute
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	err := l.actuator.Reconcile(ctx, logr.Discard(), l.extension(t))
