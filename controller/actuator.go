@@ -172,7 +172,7 @@ func AddToManager(ctx context.Context, mgr manager.Manager, options Options) err
 	}
 	actuator := NewActuator(live, shootclient.New(live).For, options.Images)
 	options.Controller.RateLimiter = actuator.retries
-	return extension.Add(mgr, extension.AddArgs{
+	return extension.Add(patientManager{mgr, actuator.retries}, extension.AddArgs{
 		Actuator:                  actuator,
 		Name:                      v1alpha3.ExtensionType,
 		FinalizerSuffix:           v1alpha3.ExtensionType,

@@ -73,7 +73,8 @@ func (a *Actuator) endpoints(ctx context.Context, shoot client.Client, t *target
 		return nil, err
 	}
 	problem := notApplied(mr)
-	if outdated := mr.Status.ObservedGeneration != mr.Generation; outdated && someNew {
+	failed := errors.Is(problem, errNotApplicable)
+	if outdated := mr.Status.ObservedGeneration != mr.Generation; outdated && someNew && !failed {
 		return nil, problem
 	}
 	services, err := listServices(ctx, shoot)
@@ -84,7 +85,7 @@ func (a *Actuator) endpoints(ctx context.Context, shoot client.Client, t *target
 	if len(missing) > 0 {
 		return nil, fmt.Errorf("no service in the shoot for upstream %s: %w", strings.Join(missing, ", "), problem)
 	}
-	if errors.Is(problem, errNotApplicable) {
+	if failed {
 		return nil, problem
 	}
 	return found, nil

@@ -71,7 +71,7 @@ func (a *Actuator) run(ctx context.Context, ex *extensionsv1alpha1.Extension, op
 
 func kindOf(err error) retry.Kind {
 	switch {
-	case shootclient.NoAnswer(err):
+	case shootclient.IsNoAnswer(err):
 		return retry.Unanswered
 	case retry.IsWaiting(err) && !errors.Is(err, errNotApplicable):
 		return retry.InProgress

@@ -9,13 +9,13 @@ import (
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/controller/retry"
+	"github.com/gardener-extensions/registry-cache/controller/shootclient"
 )
 
 var request = reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: v1alpha3.ExtensionType}}
@@ -43,7 +43,7 @@ func (w *wire) hang(from int) {
 			return nil
 		}
 		<-ctx.Done()
-		return apierrors.NewTimeoutError("no answer", 0)
+		return &shootclient.NoAnswerError{}
 	}
 }
 
@@ -89,6 +89,7 @@ func TestWaitsBlockNoWorker(t *testing.T) {
 	addGamma := func(c *v1alpha3.RegistryConfig) {
 		c.Caches = append(c.Caches, v1alpha3.RegistryCache{Upstream: "gamma.upstream.test"})
 	}
+	const noService = "no service in the shoot for upstream gamma.upstream.test: ManagedResource extension-registry-cache cannot be applied"
 	for name, test := range map[string]struct {
 		config func(*v1alpha3.RegistryConfig)
 		stall  func(*testing.T, *landscape)
@@ -114,7 +115,10 @@ func TestWaitsBlockNoWorker(t *testing.T) {
 			func(_ *testing.T, l *landscape) { l.finalizer = "test/stays" }, "ManagedResource extension-registry-cleaner is still being deleted", retry.InProgress,
 		},
 		"objects that cannot be applied": {
-			addGamma, func(_ *testing.T, l *landscape) { l.applyError = "exceeded quota" }, "exceeded quota", retry.Failed,
+			addGamma, func(_ *testing.T, l *landscape) { l.applyError = "exceeded quota" }, noService, retry.Failed,
+		},
+		"objects that perhaps could not be applied before the change": {
+			addGamma, func(_ *testing.T, l *landscape) { l.applyError, l.behind = "exceeded quota", true }, noService, retry.Failed,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

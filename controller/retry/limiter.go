@@ -39,6 +39,7 @@ type Limiter struct {
 type failure struct {
 	attempt Attempt
 	kind    Kind
+	since   time.Time // of the first failure of this kind in a row
 }
 
 var _ workqueue.TypedRateLimiter[reconcile.Request] = &Limiter{}
@@ -68,11 +69,25 @@ func (l *Limiter) IsFirst(object types.NamespacedName, attempt Attempt) bool {
 func (l *Limiter) Fail(object types.NamespacedName, attempt Attempt, kind Kind) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := failure{attempt, kind}
-	if last, failed := l.failures[object]; failed && last != now {
+	last, failed := l.failures[object]
+	if failed && last.attempt == attempt && last.kind == kind {
+		return
+	}
+	if failed {
 		l.delays[last.kind].Forget(reconcile.Request{NamespacedName: object})
 	}
-	l.failures[object] = now
+	l.failures[object] = failure{attempt, kind, time.Now()}
+}
+
+// WaitingSince returns since when the operation on the object waits for something in progress, or
+// the zero time.
+func (l *Limiter) WaitingSince(object types.NamespacedName) time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if last := l.failures[object]; last.kind == InProgress {
+		return last.since
+	}
+	return time.Time{}
 }
 
 // Succeed forgets the failure of the last attempt.

@@ -8,40 +8,39 @@ import (
 	"net/http"
 	"sync"
 	"time"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 const (
-	// firstAnswer limits a request to a shoot that has not answered the last one, or none yet. It
-	// doubles with each request that gets no answer, up to requestTimeout.
+	// firstAnswer is the least time that a shoot has to answer.
 	firstAnswer = time.Second
-	// requestTimeout limits the answer of a shoot that has answered before, and the time to read it.
-	// It is shorter than an attempt of the controller.
+	// requestTimeout limits the answer of a shoot that has just answered, and the time to read it. It
+	// is shorter than an attempt of the controller.
 	requestTimeout = 8 * time.Second
+	// fresh is how long an answer shows that a shoot answers.
+	fresh = 10 * time.Second
 )
 
-// noAnswer is the error of a request that a shoot did not answer in time.
-type noAnswer struct{ after time.Duration }
+// NoAnswerError is the error of a request that a shoot did not answer in time, so that an immediate
+// retry would block as long again. A refused connection is another error.
+type NoAnswerError struct{ After time.Duration }
 
-func (e *noAnswer) Error() string {
-	return fmt.Sprintf("no answer for %s", e.after.Round(time.Second/10))
+func (e *NoAnswerError) Error() string {
+	return fmt.Sprintf("no answer for %s", e.After.Round(time.Second/10))
 }
 
 // Timeout makes the url.Error that contains e a timeout.
-func (e *noAnswer) Timeout() bool { return true }
+func (e *NoAnswerError) Timeout() bool { return true }
 
-// NoAnswer returns whether a shoot did not answer a request in time, so that an immediate retry
-// would block as long again. A refused connection does not count.
-func NoAnswer(err error) bool {
-	return errors.As(err, new(*noAnswer)) || apierrors.IsTimeout(err)
-}
+// IsNoAnswer returns whether the error contains a NoAnswerError.
+func IsNoAnswer(err error) bool { return errors.As(err, new(*NoAnswerError)) }
 
 // answers is how a shoot answered so far.
 type answers struct {
-	mu       sync.Mutex
-	answered bool // the last request
-	missed   int  // requests without an answer since the last answer
+	mu   sync.Mutex
+	last time.Time // of the last answer, zero if the last request got none
+	// first limits the next request if there is no fresh answer. It is twice the time that this took
+	// last, or twice the last limit if there was no answer.
+	first time.Duration
 }
 
 // answersOf returns the answers of the shoot, also to clients that were dropped.
@@ -59,26 +58,21 @@ func (c *Clients) answersOf(namespace string) *answers {
 func (a *answers) limit() time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.answered {
+	if time.Since(a.last) < fresh {
 		return requestTimeout
 	}
-	limit := firstAnswer
-	for range a.missed {
-		limit = min(2*limit, requestTimeout)
-	}
-	return limit
+	return min(max(a.first, firstAnswer), requestTimeout)
 }
 
-func (a *answers) record(answered bool) {
+func (a *answers) record(answered bool, took time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	switch {
-	case answered:
-		a.missed = 0
-	case !a.answered && a.missed < 8:
-		a.missed++
+	if time.Since(a.last) >= fresh {
+		a.first = 2 * took
 	}
-	a.answered = answered
+	if a.last = (time.Time{}); answered {
+		a.last = time.Now()
+	}
 }
 
 // transport limits the requests to a shoot.
@@ -87,7 +81,7 @@ type transport struct {
 	shoot *answers
 }
 
-// RoundTrip fails with noAnswer if the shoot does not answer within its limit, or before the
+// RoundTrip fails with NoAnswerError if the shoot does not answer within its limit, or before the
 // deadline of the request.
 func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	started := time.Now()
@@ -95,7 +89,7 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	tooLate := func() { cancel(errTooLate) }
 	explain := func(err error) error {
 		if cause := context.Cause(ctx); errors.Is(cause, errTooLate) || errors.Is(cause, context.DeadlineExceeded) {
-			return &noAnswer{time.Since(started)}
+			return &NoAnswerError{time.Since(started)}
 		}
 		return err
 	}
@@ -105,12 +99,12 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err != nil {
 		err = explain(err)
 		cancel(nil)
-		if NoAnswer(err) {
-			t.shoot.record(false)
+		if IsNoAnswer(err) {
+			t.shoot.record(false, time.Since(started))
 		}
 		return nil, err
 	}
-	t.shoot.record(true)
+	t.shoot.record(true, time.Since(started))
 	timer = time.AfterFunc(requestTimeout, tooLate)
 	response.Body = &body{ReadCloser: response.Body, explain: explain, end: func() { timer.Stop(); cancel(nil) }}
 	return response, nil

@@ -19,14 +19,15 @@ import (
 
 // shoot is a shoot's API server that can hang.
 type shoot struct {
-	hangs     bool // before the answer
-	hangsLate bool // after the header of the answer
+	delay     time.Duration // before the answer
+	hangsLate bool          // after the header of the answer
 	err       error
 }
 
 func (s *shoot) RoundTrip(request *http.Request) (*http.Response, error) {
-	if s.hangs {
-		<-request.Context().Done()
+	select {
+	case <-time.After(s.delay):
+	case <-request.Context().Done():
 		return nil, request.Context().Err()
 	}
 	if s.err != nil {
@@ -60,29 +61,29 @@ func newShootClient(t *testing.T, s *shoot) client.Client {
 	return c
 }
 
-// TestHangingShootGetsMoreTime checks how long each request to a shoot takes that answers (A) or
-// hangs (H).
+// TestHangingShootGetsMoreTime checks how many seconds each request takes, if the shoot answers
+// after some seconds. The requests are a minute apart.
 func TestHangingShootGetsMoreTime(t *testing.T) {
-	for name, test := range map[string]struct {
-		shoot string
-		took  []time.Duration
-	}{
-		"never answers":   {"HHHHHH", []time.Duration{1, 2, 4, 8, 8, 8}},
-		"answers later":   {"HHAHHA", []time.Duration{1, 2, 0, 8, 1, 0}},
-		"stops to answer": {"AAHHHH", []time.Duration{0, 0, 8, 1, 2, 4}},
+	const never = time.Hour / time.Second
+	for name, test := range map[string]struct{ answers, took []time.Duration }{
+		"never answers":   {[]time.Duration{never, never, never, never, never}, []time.Duration{1, 2, 4, 8, 8}},
+		"answers later":   {[]time.Duration{never, never, 0, never}, []time.Duration{1, 2, 0, 1}},
+		"stops to answer": {[]time.Duration{0, 0, never, never}, []time.Duration{0, 0, 1, 2}},
+		"is always slow":  {[]time.Duration{3, 3, 3, 3, 3}, []time.Duration{1, 2, 3, 3, 3}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &shoot{}
 				c := newShootClient(t, s)
 				var took []time.Duration
-				for _, state := range test.shoot {
-					s.hangs = state == 'H'
+				for i := range test.answers {
+					s.delay = test.answers[i] * time.Second
 					started := time.Now()
-					if err := c.List(t.Context(), &corev1.NodeList{}); NoAnswer(err) != s.hangs {
+					if err := c.List(t.Context(), &corev1.NodeList{}); IsNoAnswer(err) != (test.took[i] < test.answers[i]) {
 						t.Fatalf("error = %v", err)
 					}
 					took = append(took, time.Since(started)/time.Second)
+					<-time.After(time.Minute)
 				}
 				if !slices.Equal(took, test.took) {
 					t.Errorf("the requests took %d seconds, want %d", took, test.took)
@@ -99,15 +100,15 @@ func TestNoAnswer(t *testing.T) {
 		says  string
 		want  bool
 	}{
-		"hangs":                {shoot{hangs: true}, "no answer for 1s", true},
+		"hangs":                {shoot{delay: time.Hour}, "no answer for 1s", true},
 		"hangs in the content": {shoot{hangsLate: true}, "no answer for 8s", true},
 		"refuses connections":  {shoot{err: errors.New("connection refused")}, "connection refused", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				err := newShootClient(t, &test.shoot).List(t.Context(), &corev1.NodeList{})
-				if err == nil || NoAnswer(fmt.Errorf("listing: %w", err)) != test.want || !strings.Contains(err.Error(), test.says) {
-					t.Errorf("error = %v, no answer: %t", err, NoAnswer(err))
+				if err == nil || IsNoAnswer(fmt.Errorf("listing: %w", err)) != test.want || !strings.Contains(err.Error(), test.says) {
+					t.Errorf("error = %v, no answer: %t", err, IsNoAnswer(err))
 				}
 			})
 		})
@@ -122,15 +123,15 @@ func TestDeadlineOfTheAttempt(t *testing.T) {
 		if err := c.List(t.Context(), &corev1.NodeList{}); err != nil {
 			t.Fatal(err)
 		}
-		s.hangs = true
+		s.delay = time.Hour
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
-		if err := c.List(ctx, &corev1.NodeList{}); !NoAnswer(err) || !strings.Contains(err.Error(), "no answer for 3s") {
+		if err := c.List(ctx, &corev1.NodeList{}); !IsNoAnswer(err) || !strings.Contains(err.Error(), "no answer for 3s") {
 			t.Errorf("error = %v", err)
 		}
 		canceled, stop := context.WithCancel(t.Context())
 		stop()
-		if err := c.List(canceled, &corev1.NodeList{}); err == nil || NoAnswer(err) {
+		if err := c.List(canceled, &corev1.NodeList{}); err == nil || IsNoAnswer(err) {
 			t.Errorf("an attempt that was canceled: %v", err)
 		}
 	})

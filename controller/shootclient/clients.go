@@ -85,8 +85,8 @@ func newClients(seed client.Reader, size int) *Clients {
 // For returns the client for the shoot whose control plane runs in the namespace of the seed. On
 // each call it reads the kubeconfig from the Secret gardener-internal or, if there is none,
 // gardener. This takes one or two requests to the seed and none to the shoot. For does not check
-// whether the shoot answers. A request of the client fails with NoAnswer after 8 seconds, or sooner
-// if the shoot did not answer before.
+// whether the shoot answers. A request of the client fails with NoAnswerError after 8 seconds, or
+// sooner if the shoot did not answer before.
 func (c *Clients) For(ctx context.Context, namespace string) (client.Client, error) {
 	secret, err := c.secret(ctx, namespace)
 	if err != nil {
