@@ -15,9 +15,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// AwaitCondition waits until the Extension's condition CachesHealthy has the status, and its message
-// begins with the text and has all of the words. It proves that what the condition reports fails no operation: the last one succeeded, and
-// the condition has no error code.
+// AwaitCondition waits until the Extension's condition CachesHealthy has the status, and its
+// message begins with the text and has all of the words. It proves that what the condition reports
+// fails no operation: the last one succeeded, and the condition has no error code.
 func (p *Run) AwaitCondition(ctx context.Context, want gardencorev1beta1.ConditionStatus, begins string, words ...string) {
 	p.Helper()
 	p.Await(ctx, fmt.Sprintf("condition %s is %s", v1alpha3.ConditionCachesHealthy, want), time.Minute, func(ctx context.Context) (bool, string, error) {
