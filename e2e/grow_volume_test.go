@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -60,6 +61,13 @@ func growVolume() rig.Scenario {
 			p.Evidence("not allowed: Succeeded, nothing changed, still a hit")
 		}),
 
+		rig.Prove("a condition says so", func(ctx context.Context, p *rig.Run) {
+			claim := claimOf(ctx, p, rig.Gamma)
+			p.AwaitCondition(ctx, gardencorev1beta1.ConditionFalse, "cache of "+rig.Gamma+": PersistentVolumeClaim "+claim.Namespace+"/"+claim.Name,
+				"cannot grow from "+ungrown+" to "+grown, fmt.Sprintf("StorageClass %q", *claim.Spec.StorageClassName))
+			p.Evidence("condition CachesHealthy: the claim, the upstream and the reason")
+		}),
+
 		rig.Prove("the volume grows for a StorageClass with expansion, and nothing restarts", func(ctx context.Context, p *rig.Run) {
 			class := *claimOf(ctx, p, rig.Gamma).Spec.StorageClassName
 			p.Afterwards(ctx, func(ctx context.Context) error { return allowExpansion(ctx, p, class, false) })
@@ -69,7 +77,8 @@ func growVolume() rig.Scenario {
 				p.Fatalf("after the growth the sizes are %+v, want a claim of %s", sizes, grown)
 			}
 			p.Unchanged(ctx, p.Session.Shoot, before)
-			p.Evidence("allowed: the claim asks for %s, same StatefulSet, pod and volume", grown)
+			p.AwaitCondition(ctx, gardencorev1beta1.ConditionTrue, "")
+			p.Evidence("allowed: the claim asks for %s, same StatefulSet, pod and volume, condition True", grown)
 		}),
 
 		rig.Prove("a smaller size has no effect", func(ctx context.Context, p *rig.Run) {
