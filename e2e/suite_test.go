@@ -71,7 +71,7 @@ func onShoot() []rig.Scenario {
 func onShootInLane() []rig.Scenario {
 	all := onShoot()
 	if lane == fieldbugs.Full {
-		all = append(all, hostsFile(), pullReport(), innerLoop())
+		all = append(all, hostsFile(), pullReport(), innerLoop(), failover())
 	}
 	return append(all, fieldBugs(lane)...)
 }
