@@ -153,7 +153,7 @@ func TestMatchServices(t *testing.T) {
 		"IPv6":                     {[]corev1.Service{serviceOf(alpha, "2a05::1"), two}, []string{"http://[2a05::1]:5000", endpointTwo}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			config := &v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{{Upstream: alpha}, {Upstream: beta}}}
+			config := &v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{{Upstream: alpha, HTTP: &v1alpha3.HTTP{}}, {Upstream: beta, HTTP: &v1alpha3.HTTP{}}}}
 			v1alpha3.SetDefaults(config)
 			found, missing := matchServices(test.services, &target{config: config})
 			var endpoints []string

@@ -243,11 +243,11 @@ func upstreamsOf(ex *extensionsv1alpha1.Extension) []string {
 }
 
 // newExtension returns an Extension that configures caches for the wanted upstreams. Its status
-// lists the running upstreams. If running is nil, there is no status.
+// lists the running upstreams. If running is nil, there is no status. The caches serve plain HTTP.
 func newExtension(wanted, running []string) *extensionsv1alpha1.Extension {
 	config := v1alpha3.RegistryConfig{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha3.SchemeGroupVersion.String(), Kind: "RegistryConfig"}}
 	for _, upstream := range wanted {
-		config.Caches = append(config.Caches, v1alpha3.RegistryCache{Upstream: upstream})
+		config.Caches = append(config.Caches, v1alpha3.RegistryCache{Upstream: upstream, HTTP: &v1alpha3.HTTP{}})
 	}
 	ex := rawExtension(encode(config))
 	if running != nil {

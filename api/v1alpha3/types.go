@@ -104,7 +104,8 @@ type Proxy struct {
 
 // HTTP configures how a cache serves nodes.
 type HTTP struct {
-	// TLS makes the cache serve HTTPS with a certificate that nodes trust. Defaults to false.
+	// TLS makes the cache serve HTTPS with a certificate that nodes trust. Defaults to true if http is
+	// not set, and to false in "http: {}".
 	// +optional
 	TLS bool `json:"tls,omitempty"`
 }
