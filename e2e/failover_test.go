@@ -45,6 +45,9 @@ func proveFailover(ctx context.Context, p *rig.Run, f cacheFailure) {
 	}
 	f.end(ctx, p)
 	elapse(ctx, p, time.Now().Add(maxReturn))
+	if f.evicts {
+		stored = storeForEach(ctx, p, f.host)
+	}
 	for i, worker := range p.Workers() {
 		if f.spares(ctx, p, worker) {
 			p.TimedPull(ctx, worker, stored[i])

@@ -26,6 +26,8 @@ type cacheFailure struct {
 	begin func(ctx context.Context, p *rig.Run)
 	// end returns when the cause is gone: what remains is for the nodes to notice.
 	end func(ctx context.Context, p *rig.Run)
+	// evicts means that the cache discards content to make room.
+	evicts bool
 	// asker fetches images from the upstream during the failure.
 	asker accesslog.Asker
 	// spares tells whether the worker can pull during the failure.
@@ -67,7 +69,7 @@ func failures() []cacheFailure {
 			spares: everyWorker,
 		}
 		if one.kind == spec.DiskFull {
-			f.asker = accesslog.AskerCache // it serves what it cannot store
+			f.asker, f.evicts = accesslog.AskerCache, true // it serves what it cannot store
 		}
 		all = append(all, f)
 	}
