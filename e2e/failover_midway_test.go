@@ -6,6 +6,7 @@ import (
 	"context"
 	"time"
 
+	results "github.com/gardener-extensions/registry-cache/e2e/failover"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
@@ -65,6 +66,9 @@ func proveMidway(ctx context.Context, p *rig.Run, f cacheFailure, direct time.Du
 		p.Errorf("the pull failed: %v", pull.Err)
 	case took > direct+midwayExtra:
 		p.Errorf("the pull took %s, direct %s, want at most %s more", rig.Seconds(took), rig.Seconds(direct), midwayExtra)
+	}
+	if pull.Err == nil {
+		record(ctx, p, worker, results.Result{Failure: f.name, MidwayDirect: direct.Seconds(), Midway: took.Seconds()})
 	}
 	p.Evidence("%s: %s", f.name, rig.Seconds(took))
 }

@@ -5,9 +5,11 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
+	results "github.com/gardener-extensions/registry-cache/e2e/failover"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
@@ -82,9 +84,23 @@ func proveAsQuick(ctx context.Context, p *rig.Run, f cacheFailure, worker *clust
 		p.FetchedOnce(ctx, img, f.asker)
 		all = append(all, fmt.Sprintf("%s (direct %s)", rig.Seconds(took), rig.Seconds(direct)))
 		if took <= direct+maxExtra {
+			record(ctx, p, worker, results.Result{Failure: f.name, Direct: direct.Seconds(), Took: took.Seconds()})
 			return worker.Name() + " " + strings.Join(all, ", then ")
 		}
 	}
 	p.Fatalf("pulls on %s took %s, want at most %s more than direct ones", worker.Name(), strings.Join(all, ", "), maxExtra)
 	return ""
+}
+
+// failoverFile contains the results. `make failover-page` writes them to docs/failover.md.
+const failoverFile = "failover.json"
+
+func record(ctx context.Context, p *rig.Run, worker *cluster.Node, result results.Result) {
+	p.Helper()
+	out, err := worker.Exec(ctx, "containerd", "--version") // containerd github.com/containerd/containerd/v2 v2.3.4
+	p.Check(err)
+	if words := strings.Fields(out); len(words) > 2 {
+		result.Containerd = words[2]
+	}
+	p.Check(results.Record(filepath.Join(rig.Artifacts, failoverFile), result))
 }

@@ -50,7 +50,7 @@ func TestServe(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := ""
+			var got string
 			if response, err := client.Do(request); err != nil {
 				got = err.Error()
 			} else {
