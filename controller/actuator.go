@@ -72,11 +72,6 @@ func (a *Actuator) delete(ctx context.Context, log logr.Logger, ex *extensionsv1
 		if err != nil {
 			return err
 		}
-		if r, err := recordOf(ex); err == nil { // an undecodable status names no upstream
-			if err := a.removeOrphans(ctx, ex.Namespace, r.upstreams()); err != nil {
-				return err
-			}
-		}
 		// A retry does not clean the nodes again, even if deleting the caches takes long.
 		if err := a.clearRecord(ctx, ex, nodesCleaned(a.clock, ex, skipped)); err != nil {
 			return err

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener/gardener/pkg/utils/managedresources"
@@ -46,69 +45,52 @@ func (l *landscape) applyCaches(ctx context.Context, seed client.Client) error {
 	return l.prune(ctx, names, services)
 }
 
-// applySet creates a StatefulSet, its claim and its pod. Like gardener-resource-manager, it does
-// not change the claim templates of an existing StatefulSet.
+// applySet creates or scales a StatefulSet. Like gardener-resource-manager, it does not change the
+// claim templates of an existing StatefulSet.
 func (l *landscape) applySet(ctx context.Context, set *appsv1.StatefulSet) error {
-	l.nextUID++
-	set.UID = types.UID(fmt.Sprintf("set-%d", l.nextUID))
-	if err := l.shoot.Create(ctx, set); client.IgnoreAlreadyExists(err) != nil {
+	replicas := set.Spec.Replicas
+	if err := l.shoot.Create(ctx, set.DeepCopy()); client.IgnoreAlreadyExists(err) != nil {
 		return err
 	}
-	template := set.Spec.VolumeClaimTemplates[0]
-	claim := &corev1.PersistentVolumeClaim{
-		ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: template.Name + "-" + set.Name + "-0", Labels: set.Spec.Selector.MatchLabels},
-		Spec:       template.Spec,
-		Status:     corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound},
-	}
-	claim.Spec.StorageClassName = &l.storageClass
-	if err := l.shoot.Create(ctx, claim); client.IgnoreAlreadyExists(err) != nil {
-		return err
-	}
-	return l.runPod(ctx, set)
-}
-
-// runPod acts as the StatefulSet controller: it creates the pod, or adopts an existing one.
-func (l *landscape) runPod(ctx context.Context, set *appsv1.StatefulSet) error {
 	if err := l.shoot.Get(ctx, client.ObjectKeyFromObject(set), set); err != nil {
 		return err
 	}
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: set.Name + "-0", Labels: set.Spec.Selector.MatchLabels}}
-	pod.Spec.NodeName = "worker-1"
-	if err := l.shoot.Create(ctx, pod); client.IgnoreAlreadyExists(err) != nil {
+	set.Spec.Replicas = replicas
+	if err := l.shoot.Update(ctx, set); err != nil {
 		return err
 	}
-	if err := l.shoot.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
-		return err
-	}
-	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}
-	return l.shoot.Update(ctx, pod)
+	return l.runPods(ctx, set)
 }
 
-// deleteInShoot deletes the object, and acts as the garbage collector for the pods of a
-// StatefulSet.
-func deleteInShoot(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
-	if err := c.Delete(ctx, obj, opts...); err != nil {
-		return err
+// runPods acts as the StatefulSet controller: it creates claims and pods, and deletes pods that are
+// too many.
+func (l *landscape) runPods(ctx context.Context, set *appsv1.StatefulSet) error {
+	for ordinal := range int32(2) {
+		template, name := set.Spec.VolumeClaimTemplates[0], fmt.Sprintf("%s-%d", set.Name, ordinal)
+		meta := metav1.ObjectMeta{Namespace: set.Namespace, Name: name, Labels: set.Spec.Selector.MatchLabels}
+		pod := &corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{NodeName: "worker-1"}}
+		if ordinal >= *set.Spec.Replicas {
+			if err := l.shoot.Delete(ctx, pod); client.IgnoreNotFound(err) != nil {
+				return err
+			}
+			continue
+		}
+		meta.Name = template.Name + "-" + name
+		status := corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound}
+		for _, object := range []client.Object{&corev1.PersistentVolumeClaim{ObjectMeta: meta, Spec: template.Spec, Status: status}, pod} {
+			if err := l.shoot.Create(ctx, object); client.IgnoreAlreadyExists(err) != nil {
+				return err
+			}
+		}
 	}
-	if _, isSet := obj.(*appsv1.StatefulSet); !isSet {
-		return nil
-	}
-	pod := &corev1.Pod{}
-	if err := c.Get(ctx, client.ObjectKey{Namespace: obj.GetNamespace(), Name: obj.GetName() + "-0"}, pod); err != nil {
-		return client.IgnoreNotFound(err)
-	}
-	if policy := (&client.DeleteOptions{}).ApplyOptions(opts).PropagationPolicy; policy == nil || *policy != metav1.DeletePropagationOrphan {
-		return c.Delete(ctx, pod)
-	}
-	pod.OwnerReferences = nil
-	return c.Update(ctx, pod)
+	return nil
 }
 
-// prune deletes what the ManagedResource no longer contains: StatefulSets with their claims, and
-// Services.
+// prune deletes what the ManagedResource no longer contains: StatefulSets with their claims and
+// pods, and Services.
 func (l *landscape) prune(ctx context.Context, keptSets, keptServices []string) error {
-	services, sets, claims := &corev1.ServiceList{}, &appsv1.StatefulSetList{}, &corev1.PersistentVolumeClaimList{}
-	for _, list := range []client.ObjectList{services, sets, claims} {
+	services, sets, claims, pods := &corev1.ServiceList{}, &appsv1.StatefulSetList{}, &corev1.PersistentVolumeClaimList{}, &corev1.PodList{}
+	for _, list := range []client.ObjectList{services, sets, claims, pods} {
 		if err := l.shoot.List(ctx, list, client.HasLabels{v1alpha3.LabelUpstreamHost}); err != nil {
 			return err
 		}
@@ -130,6 +112,11 @@ func (l *landscape) prune(ctx context.Context, keptSets, keptServices []string) 
 				removed = append(removed, &claims.Items[j])
 			}
 		}
+		for j := range pods.Items {
+			if pods.Items[j].Labels["app"] == set.Name {
+				removed = append(removed, &pods.Items[j])
+			}
+		}
 	}
 	for _, object := range removed {
 		if err := l.shoot.Delete(ctx, object); err != nil {
@@ -140,9 +127,16 @@ func (l *landscape) prune(ctx context.Context, keptSets, keptServices []string) 
 }
 
 // patchInShoot rejects what the admission of the shoot's API server rejects.
-func patchInShoot(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
-	if claim, ok := obj.(*corev1.PersistentVolumeClaim); ok && claim.Status.Phase != corev1.ClaimBound {
-		return apierrors.NewForbidden(corev1.Resource("persistentvolumeclaims"), claim.Name, errors.New("only bound persistent volume claims can be expanded"))
+func (l *landscape) patchInShoot(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	claim, ok := obj.(*corev1.PersistentVolumeClaim)
+	refuse := func(why string) error {
+		return apierrors.NewForbidden(corev1.Resource("persistentvolumeclaims"), claim.Name, errors.New(why))
+	}
+	switch {
+	case ok && claim.Status.Phase != corev1.ClaimBound:
+		return refuse("only bound persistent volume claims can be expanded")
+	case ok && l.fixed:
+		return refuse("only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize")
 	}
 	return c.Patch(ctx, obj, patch, opts...)
 }

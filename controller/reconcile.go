@@ -11,15 +11,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/controller/certificate"
 	"github.com/gardener-extensions/registry-cache/controller/cleaner"
 )
 
 // Reconcile deploys what the providerConfig configures. To remove a cache, it cleans the nodes,
 // removes the cache from the status, and then deletes its objects. In this order no ready node
-// keeps the mirror of a removed cache. An invalid providerConfig or reference changes nothing. A
-// volume that cannot grow is reported after everything else is done.
+// keeps the mirror of a removed cache. An invalid providerConfig or reference changes nothing.
 func (a *Actuator) Reconcile(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
 	return a.run(ctx, ex, "reconcile", func(ctx context.Context) error { return a.reconcile(ctx, log, ex) })
 }
@@ -41,9 +39,6 @@ func (a *Actuator) reconcile(ctx context.Context, log logr.Logger, ex *extension
 		}
 	}
 	caches.WithLabelValues(ex.Namespace).Set(float64(len(t.config.Caches)))
-	if len(t.refused) > 0 {
-		return configurationProblem(t.refused.ToAggregate())
-	}
 	return nil
 }
 
@@ -71,9 +66,6 @@ func (a *Actuator) cleanRemoved(ctx context.Context, log logr.Logger, t *target)
 		}
 		t.cleaned = true
 		conditions = append(conditions, nodesCleaned(a.clock, t.ex, skipped))
-		if err := a.removeOrphans(ctx, t.ex.Namespace, removed); err != nil {
-			return err
-		}
 	} else if err := a.removeFrom(ctx, log, t.cluster, cleanerName); err != nil {
 		return err
 	}
@@ -98,15 +90,12 @@ func (a *Actuator) countCleanUp(ctx context.Context, t *target) error {
 
 // deploy deploys the caches and their monitoring, and writes the endpoints to the status.
 func (a *Actuator) deploy(ctx context.Context, log logr.Logger, t *target) error {
-	replaced, err := a.growVolumes(ctx, log, t)
-	if err != nil {
-		return err
-	}
+	fresh := t.isNew
 	certificates, err := a.certificates(ctx, log, t)
 	if err != nil {
 		return err
 	}
-	if err := a.deployObjects(ctx, t, replaced); t.isNew && apierrors.IsAlreadyExists(err) {
+	if err := a.deployObjects(ctx, t); t.isNew && apierrors.IsAlreadyExists(err) {
 		// An earlier attempt was interrupted, so read what it left in the shoot.
 		t.isNew = false
 		return a.deploy(ctx, log, t)
@@ -117,14 +106,13 @@ func (a *Actuator) deploy(ctx context.Context, log logr.Logger, t *target) error
 		log.Info("Not waiting for endpoints, because the shoot is hibernated")
 		return a.write(ctx, t.ex, t.record(t.before.retained(t.config).status))
 	}
-	if err := a.replaceStranded(ctx, log, t); err != nil {
-		return err
+	if !fresh { // caches that were just created have no volumes yet
+		if err := a.adaptVolumes(ctx, log, t); err != nil {
+			return err
+		}
 	}
 	endpoints, err := a.endpointsOf(ctx, t, certificates)
 	if err != nil {
-		return err
-	}
-	if err := a.awaitReplaced(ctx, t.ex.Namespace, replaced); err != nil {
 		return err
 	}
 	if err := a.awaitCertificates(ctx, log, t, certificates); err != nil {
@@ -136,7 +124,7 @@ func (a *Actuator) deploy(ctx context.Context, log logr.Logger, t *target) error
 	return a.write(ctx, t.ex, t.record(newStatus(endpoints, certificates.bundle())))
 }
 
-func (a *Actuator) deployObjects(ctx context.Context, t *target, replaced []v1alpha3.RegistryCache) error {
+func (a *Actuator) deployObjects(ctx context.Context, t *target) error {
 	if err := a.deployCaches(ctx, t); err != nil {
 		return err
 	}
@@ -144,12 +132,7 @@ func (a *Actuator) deployObjects(ctx context.Context, t *target, replaced []v1al
 		return err
 	}
 	t.isNew = false
-	if len(replaced) == 0 {
-		return nil
-	}
-	// gardener-resource-manager would recreate the StatefulSets of an unchanged ManagedResource only
-	// after an hour.
-	return a.requestReconciliation(ctx, t.ex.Namespace, cachesName)
+	return nil
 }
 
 func (a *Actuator) pruneCertificates(ctx context.Context, log logr.Logger, t *target, c *certificates) error {
@@ -182,7 +165,7 @@ var (
 
 	volumesGrown = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "registry_cache_extension_volumes_grown_total",
-		Help: "Caches whose volumes were requested to grow.",
+		Help: "Claims of caches whose growth was requested.",
 	})
 
 	volumesStranded = prometheus.NewCounter(prometheus.CounterOpts{

@@ -23,11 +23,9 @@ import (
 type target struct {
 	ex      *extensionsv1alpha1.Extension
 	cluster *extensionscontroller.Cluster
-	before  record // of earlier reconciliations
-	// config is the providerConfig with defaults. A volume that cannot grow has the previous size.
-	config  *v1alpha3.RegistryConfig
+	before  record                   // of earlier reconciliations
+	config  *v1alpha3.RegistryConfig // the providerConfig with defaults
 	secrets map[string]cache.Secrets // referenced Secrets and certificates, by upstream
-	refused field.ErrorList          // errors for fields that could not be applied
 	isNew   bool                     // false once caches are known to be deployed
 	cleaned bool                     // a cleaner has run and its deletion was requested
 	shoot   client.Client            // nil until Actuator.shoot sets it
@@ -88,7 +86,7 @@ func (t *target) tlsCaches() []v1alpha3.RegistryCache {
 // record returns the record to write after everything is deployed.
 func (t *target) record(status *v1alpha3.RegistryStatus) record {
 	applied := t.config
-	if t.hibernationEnabled() || len(t.refused) > 0 {
+	if t.hibernationEnabled() {
 		applied = t.withPreviousServiceNames()
 	}
 	return record{status: status, applied: applied, cleanUps: t.before.cleanUps}

@@ -2,6 +2,7 @@ package cache
 
 import (
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
+	versionutils "github.com/gardener/gardener/pkg/utils/version"
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -21,15 +22,22 @@ import (
 // (pkg/utils/kubernetes.GetReplicaCount).
 const availableReplicas int32 = 2
 
+// Replicas returns the number of replicas of the cache, each with its own volume.
+func Replicas(cache v1alpha3.RegistryCache) int32 {
+	if isHighlyAvailable(cache) {
+		return availableReplicas
+	}
+	return 1
+}
+
 func isHighlyAvailable(cache v1alpha3.RegistryCache) bool {
 	return cache.HighAvailability != nil && cache.HighAvailability.Enabled
 }
 
-// makeAvailable adds a second replica and a label, and spreads both replicas over nodes and zones.
+// makeAvailable adds a label, and spreads the replicas over nodes and zones.
 // Because of the label, the webhook of gardener-resource-manager makes the spread over the zones of
 // the workers mandatory. Without the webhook, the soft constraints below still apply.
 func makeAvailable(set *appsv1.StatefulSet) {
-	set.Spec.Replicas = ptr.To(availableReplicas)
 	set.Labels[resourcesv1alpha1.HighAvailabilityConfigType] = resourcesv1alpha1.HighAvailabilityConfigTypeServer
 	for _, topology := range []string{corev1.LabelHostname, corev1.LabelTopologyZone} {
 		set.Spec.Template.Spec.TopologySpreadConstraints = append(set.Spec.Template.Spec.TopologySpreadConstraints,
@@ -103,10 +111,20 @@ func requests() corev1.ResourceList {
 	}
 }
 
+// updateMode returns how new requests reach a running pod: without a restart, if the shoot's
+// version resizes pods in place by default. In older versions, or if the version is empty, the pod
+// is recreated.
+func updateMode(kubernetesVersion string) vpaautoscalingv1.UpdateMode {
+	if versionutils.ConstraintK8sGreaterEqual133.CheckVersion(kubernetesVersion) {
+		return vpaautoscalingv1.UpdateModeInPlaceOrRecreate
+	}
+	return vpaautoscalingv1.UpdateModeRecreate
+}
+
 // verticalPodAutoscaler adapts the resource requests of the cache to its usage. It sets no upper
 // bound: a cache that needs more memory than the bound would be killed during pulls
 // (gardener-extension-registry-cache#395).
-func verticalPodAutoscaler(cache v1alpha3.RegistryCache) *vpaautoscalingv1.VerticalPodAutoscaler {
+func verticalPodAutoscaler(cache v1alpha3.RegistryCache, kubernetesVersion string) *vpaautoscalingv1.VerticalPodAutoscaler {
 	return &vpaautoscalingv1.VerticalPodAutoscaler{
 		ObjectMeta: objectMeta(cache.Upstream),
 		Spec: vpaautoscalingv1.VerticalPodAutoscalerSpec{
@@ -115,7 +133,7 @@ func verticalPodAutoscaler(cache v1alpha3.RegistryCache) *vpaautoscalingv1.Verti
 				Kind:       "StatefulSet",
 				Name:       v1alpha3.Name(cache.Upstream),
 			},
-			UpdatePolicy: &vpaautoscalingv1.PodUpdatePolicy{UpdateMode: ptr.To(vpaautoscalingv1.UpdateModeRecreate)},
+			UpdatePolicy: &vpaautoscalingv1.PodUpdatePolicy{UpdateMode: new(updateMode(kubernetesVersion))},
 			ResourcePolicy: &vpaautoscalingv1.PodResourcePolicy{
 				ContainerPolicies: []vpaautoscalingv1.ContainerResourcePolicy{{
 					ContainerName:    containerName,

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	vpaautoscalingv1 "k8s.io/autoscaler/vertical-pod-autoscaler/pkg/apis/autoscaling.k8s.io/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -87,10 +88,14 @@ func renderings() map[string]rendering {
 	}
 }
 
-// render sets the defaults of the cache and returns its objects.
+// render sets the defaults of the cache and returns its objects. Without http the cache serves
+// plain HTTP here, so that only the renderings with TLS need a certificate.
 func (r rendering) render(t *testing.T) []client.Object {
 	t.Helper()
 	config := &v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{*r.cache.DeepCopy()}}
+	if config.Caches[0].HTTP == nil {
+		config.Caches[0].HTTP = &v1alpha3.HTTP{}
+	}
 	v1alpha3.SetDefaults(config)
 	if errs := v1alpha3.Validate(config); len(errs) > 0 {
 		t.Fatalf("invalid config: %v", errs)
@@ -192,5 +197,17 @@ func TestObjectsRejectsIncompleteInput(t *testing.T) {
 	}
 	if _, err := Objects(config.Caches[0], Shoot{Image: "a", KubernetesVersion: "latest"}, Secrets{}); err == nil || !strings.Contains(err.Error(), `"latest"`) {
 		t.Errorf("error for an invalid version = %v", err)
+	}
+}
+
+// TestUpdateMode: API servers before Kubernetes 1.33 do not resize running pods by default.
+func TestUpdateMode(t *testing.T) {
+	for version, want := range map[string]vpaautoscalingv1.UpdateMode{
+		"": vpaautoscalingv1.UpdateModeRecreate, "1.32.9": vpaautoscalingv1.UpdateModeRecreate,
+		"1.33.0": vpaautoscalingv1.UpdateModeInPlaceOrRecreate, "v1.34.1": vpaautoscalingv1.UpdateModeInPlaceOrRecreate,
+	} {
+		if got := updateMode(version); got != want {
+			t.Errorf("version %q: %s, want %s", version, got, want)
+		}
 	}
 }

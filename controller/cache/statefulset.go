@@ -41,7 +41,7 @@ func statefulSet(cache v1alpha3.RegistryCache, shoot Shoot, mounted []mountedObj
 		ObjectMeta: meta,
 		Spec: appsv1.StatefulSetSpec{
 			ServiceName: v1alpha3.Name(cache.Upstream),
-			Replicas:    ptr.To[int32](1),
+			Replicas:    ptr.To(Replicas(cache)),
 			// The default, OrderedReady, never replaces a pod that is not ready. A pod that cannot start
 			// because of its image or volume would stay, even after a fix (kubernetes#67250).
 			PodManagementPolicy:  appsv1.ParallelPodManagement,

@@ -128,7 +128,11 @@ func (i Pushed) Reference() string {
 }
 
 func push(ctx context.Context, p *Run, host string) (Pushed, error) {
-	random, err := image.Random(p.Session.pause, imageLayers, imageLayerSize)
+	return pushLayers(ctx, p, host, imageLayers, imageLayerSize)
+}
+
+func pushLayers(ctx context.Context, p *Run, host string, layers int, bytes int64) (Pushed, error) {
+	random, err := image.Random(p.Session.pause, layers, bytes)
 	if err != nil {
 		return Pushed{}, err
 	}
@@ -176,6 +180,12 @@ func Requests(ctx context.Context, p *Run, img Pushed) (accesslog.Records, error
 func (p *Run) Push(ctx context.Context, host string) Pushed {
 	p.Helper()
 	return must(push(ctx, p, host))(p)
+}
+
+// PushLayers is like Push, with another number and size of layers.
+func (p *Run) PushLayers(ctx context.Context, host string, layers int, bytes int64) Pushed {
+	p.Helper()
+	return must(pushLayers(ctx, p, host, layers, bytes))(p)
 }
 
 // Requests is like the function Requests, but fails the scenario after an error.
