@@ -14,7 +14,7 @@ export GOFLAGS := -trimpath -buildvcs=false
 # line, because their names are general: a variable that is exported for another program must not
 # change a run. `note-ignored` prints the ignored variables.
 export NODE_IMAGE
-SETTINGS := RUN KEEP LANE CONFIG MATRIX MUTANT REPLACE PROFILE
+SETTINGS := RUN KEEP LANE CONFIG MATRIX MUTANT REPLACE PROFILE SOAK SEED
 IGNORED := $(strip $(foreach name,$(SETTINGS),$(if $(filter environment%,$(origin $(name))),$(name))))
 export $(filter-out $(IGNORED),$(SETTINGS))
 unexport $(IGNORED)
@@ -126,6 +126,11 @@ failover: bin/e2e.test ## Compare pulls during and after each failure of a cache
 failover-midway: bin/e2e.test ## Let a cache fail during pulls, in each way (KEEP=1)
 	$(note-ignored)
 	@RUN='^failover-midway$$' exec ./bin/e2e.test -test.timeout=60m
+
+.PHONY: soak
+soak: bin/e2e.test ## Let caches fail at random while each worker pulls every five seconds (SOAK=30m, SEED=n, KEEP=1)
+	$(note-ignored)
+	@RUN='^soak$$' exec ./bin/e2e.test -test.timeout=8h
 
 .PHONY: e2e-mutants
 e2e-mutants: bin/testbed ## Plant ten bugs, one after another, and check that scenarios fail. The testbed is kept. (ARGS=cleaner-skipped plants only this bug)

@@ -92,6 +92,22 @@ echo $((${EPOCHREALTIME/[.,]/} - start))`, img.Reference(), fmt.Sprintf("%.0fs",
 	return time.Duration(microseconds) * time.Microsecond, nil
 }
 
+// PushAndPull pushes a new image and returns how long the worker takes to pull it. Like the kubelet
+// it repeats a pull that containerd gives up, once, and the time of both counts.
+func PushAndPull(ctx context.Context, p *Run, worker *cluster.Node, host string, layers int, bytes int64) (time.Duration, error) {
+	img, err := pushLayers(ctx, p, host, layers, bytes)
+	if err != nil {
+		return 0, err
+	}
+	start := time.Now()
+	took, err := TimedPull(ctx, worker, img)
+	if err == nil || ctx.Err() != nil {
+		return took, err
+	}
+	_, err = TimedPull(ctx, worker, img)
+	return time.Since(start), err
+}
+
 // TimedPull is like the function TimedPull, but fails the scenario after an error.
 func (p *Run) TimedPull(ctx context.Context, worker *cluster.Node, img Pushed) time.Duration {
 	p.Helper()
