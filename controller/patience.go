@@ -32,8 +32,6 @@ type timing struct {
 	skipped time.Duration
 	// rolledOut is how long nodes keep the previous CA while caches lack their new certificate.
 	rolledOut time.Duration
-	// replaced limits the wait for a StatefulSet with a bigger volume.
-	replaced time.Duration
 }
 
 func defaultTiming() timing {
@@ -44,7 +42,6 @@ func defaultTiming() timing {
 		reported:  10 * time.Second,
 		skipped:   time.Minute,
 		rolledOut: 30 * time.Second,
-		replaced:  5 * time.Second,
 	}
 }
 
