@@ -114,6 +114,8 @@ func run(t *testing.T, seed client.WithWatch, shoots func(context.Context, strin
 		case event := <-written.ResultChan():
 			return event.Object.(*extensionsv1alpha1.Extension).Status.Conditions
 		case <-time.After(50 * time.Millisecond):
+		case <-ctx.Done():
+			t.Fatal("the controller has written no conditions within a minute")
 		}
 	}
 }
