@@ -183,7 +183,7 @@ field-bugs: ## Generate docs/field-bugs.md with the results of the last reproduc
 
 .PHONY: failover-page
 failover-page: ## Generate docs/failover.md and its plot with the results of the last `make failover` and `make failover-midway`
-	@FAILOVER=$(CURDIR)/_artifacts/failover.json UPDATE_GOLDEN=1 go test -count=1 -run '^TestPage$$' ./e2e/failover
+	@FAILOVER="$(wildcard $(CURDIR)/_artifacts/failover.json $(CURDIR)/_artifacts/*/failover.json)" UPDATE_GOLDEN=1 go test -count=1 -run '^TestPage$$' ./e2e/failover
 
 .PHONY: bench-cache-page
 bench-cache-page: bin/bench-cache ## Generate docs/benchmarks.md and its plots from docs/benchmarks/cache.json

@@ -54,7 +54,7 @@ func proveSoak(ctx context.Context, p *rig.Run) {
 			return pullUntil(ctx, p, worker, until, func(more time.Duration) { mu.Lock(); extra = append(extra, more); mu.Unlock() })
 		}))
 	}
-	begun := failAtRandom(ctx, p, rand.New(rand.NewPCG(seed, 0)), until) //nolint:gosec // a test wants to repeat it
+	begun := failAtRandom(ctx, p, rand.New(rand.NewPCG(seed, 0)), until)
 	for _, puller := range pullers {
 		<-puller.Ended
 		p.Check(puller.Err)
