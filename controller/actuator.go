@@ -118,7 +118,7 @@ func (a *Actuator) Delete(ctx context.Context, log logr.Logger, ex *extensionsv1
 			return err
 		}
 	}
-	if err := a.removeFrom(ctx, log, cluster, cleanerName, monitoringName, cachesName); err != nil {
+	if err := a.removeFrom(ctx, log, cluster, cleanerName, monitoringName, cachesName, servicesName); err != nil {
 		return err
 	}
 	caches.DeleteLabelValues(ex.Namespace)
@@ -129,7 +129,7 @@ func (a *Actuator) Delete(ctx context.Context, log logr.Logger, ex *extensionsv1
 // gardenlet drops what remains.
 func (a *Actuator) ForceDelete(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
 	var errs []error
-	for _, name := range []string{cleanerName, monitoringName, cachesName} {
+	for _, name := range []string{cleanerName, monitoringName, cachesName, servicesName} {
 		_, err := a.requestDeletion(ctx, ex.Namespace, name)
 		errs = append(errs, err)
 	}
@@ -148,11 +148,13 @@ func (a *Actuator) Restore(ctx context.Context, log logr.Logger, ex *extensionsv
 // The Extension's status.state has the upstreams whose files the cleaner removes, so the next seed
 // cleans the nodes.
 func (a *Actuator) Migrate(ctx context.Context, _ logr.Logger, ex *extensionsv1alpha1.Extension) error {
-	if err := managedresources.SetKeepObjects(ctx, a.client, ex.Namespace, cachesName, true); err != nil {
-		return fmt.Errorf("keeping the objects of ManagedResource %s: %w", cachesName, err)
+	for _, name := range []string{cachesName, servicesName} {
+		if err := managedresources.SetKeepObjects(ctx, a.client, ex.Namespace, name, true); err != nil {
+			return fmt.Errorf("keeping the objects of ManagedResource %s: %w", name, err)
+		}
 	}
 	caches.DeleteLabelValues(ex.Namespace)
-	return a.remove(ctx, ex.Namespace, cleanerName, monitoringName, cachesName)
+	return a.remove(ctx, ex.Namespace, cleanerName, monitoringName, cachesName, servicesName)
 }
 
 // refresh reads the Extension again: the copy from the manager's cache may be outdated.

@@ -155,7 +155,7 @@ func TestMatchServices(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			config := &v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{{Upstream: alpha}, {Upstream: beta}}}
 			v1alpha3.SetDefaults(config)
-			found, missing := matchServices(test.services, &target{config: config})
+			found, missing := matchServices(test.services, &target{config: config, identities: v1alpha3.Identify(config.Caches, nil)})
 			var endpoints []string
 			for _, status := range found {
 				endpoints = append(endpoints, status.Endpoint)
@@ -270,7 +270,7 @@ func TestTLSKeepsRunningCache(t *testing.T) {
 	if err := l.shoot.Delete(t.Context(), service); err != nil {
 		t.Fatal(err)
 	}
-	l.resync(t, cachesName)
+	l.resync(t, servicesName)
 	if err := l.reconcile(t); err != nil {
 		t.Fatal(err)
 	}

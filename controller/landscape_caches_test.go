@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -12,47 +11,42 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/gardener/gardener/pkg/utils/managedresources"
-
-	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// applyCaches acts as gardener-resource-manager for Services and StatefulSets, and as the
-// controller that creates the claims.
-func (l *landscape) applyCaches(ctx context.Context, seed client.Client) error {
-	objects, err := managedresources.GetObjects(ctx, seed, namespace, cachesName)
-	if err != nil {
-		return err
-	}
-	var names, services []string
-	for _, object := range objects {
-		switch object := object.(type) {
-		case *corev1.Service:
-			l.nextIP++
-			object.Spec.ClusterIP = fmt.Sprintf("10.0.0.%d", l.nextIP)
-			err = client.IgnoreAlreadyExists(l.shoot.Create(ctx, object))
-			services = append(services, object.Name)
-		case *appsv1.StatefulSet:
-			err = l.applySet(ctx, object)
-			names = append(names, object.Name)
-		default:
-			continue
-		}
-		if err != nil {
+// runShoot acts as the controllers of the shoot, and as the part of its API server that assigns
+// cluster IPs and UIDs.
+func (l *landscape) runShoot(ctx context.Context) error {
+	services, sets := &corev1.ServiceList{}, &appsv1.StatefulSetList{}
+	for _, list := range []client.ObjectList{services, sets} {
+		if err := l.shoot.List(ctx, list); err != nil {
 			return err
 		}
 	}
-	return l.prune(ctx, names, services)
+	for i := range services.Items {
+		if service := &services.Items[i]; service.Spec.ClusterIP == "" {
+			l.nextIP++
+			service.Spec.ClusterIP = fmt.Sprintf("10.0.0.%d", l.nextIP)
+			if err := l.shoot.Update(ctx, service); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range sets.Items {
+		if err := l.runSet(ctx, &sets.Items[i]); err != nil {
+			return err
+		}
+	}
+	return l.runCleaner(ctx)
 }
 
-// applySet creates a StatefulSet, its claim and its pod. Like gardener-resource-manager, it does
-// not change the claim templates of an existing StatefulSet.
-func (l *landscape) applySet(ctx context.Context, set *appsv1.StatefulSet) error {
-	l.nextUID++
-	set.UID = types.UID(fmt.Sprintf("set-%d", l.nextUID))
-	if err := l.shoot.Create(ctx, set); client.IgnoreAlreadyExists(err) != nil {
-		return err
+// runSet creates the claim and the pod of a StatefulSet.
+func (l *landscape) runSet(ctx context.Context, set *appsv1.StatefulSet) error {
+	if set.UID == "" {
+		l.nextUID++
+		set.UID = types.UID(fmt.Sprintf("set-%d", l.nextUID))
+		if err := l.shoot.Update(ctx, set); err != nil {
+			return err
+		}
 	}
 	template := set.Spec.VolumeClaimTemplates[0]
 	claim := &corev1.PersistentVolumeClaim{
@@ -69,9 +63,6 @@ func (l *landscape) applySet(ctx context.Context, set *appsv1.StatefulSet) error
 
 // runPod acts as the StatefulSet controller: it creates the pod, or adopts an existing one.
 func (l *landscape) runPod(ctx context.Context, set *appsv1.StatefulSet) error {
-	if err := l.shoot.Get(ctx, client.ObjectKeyFromObject(set), set); err != nil {
-		return err
-	}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: set.Name + "-0", Labels: set.Spec.Selector.MatchLabels}}
 	pod.Spec.NodeName = "worker-1"
 	if err := l.shoot.Create(ctx, pod); client.IgnoreAlreadyExists(err) != nil {
@@ -90,7 +81,7 @@ func deleteInShoot(ctx context.Context, c client.WithWatch, obj client.Object, o
 	if err := c.Delete(ctx, obj, opts...); err != nil {
 		return err
 	}
-	if _, isSet := obj.(*appsv1.StatefulSet); !isSet {
+	if _, isSet := obj.(*appsv1.StatefulSet); !isSet && obj.GetObjectKind().GroupVersionKind().Kind != "StatefulSet" {
 		return nil
 	}
 	pod := &corev1.Pod{}
@@ -102,41 +93,6 @@ func deleteInShoot(ctx context.Context, c client.WithWatch, obj client.Object, o
 	}
 	pod.OwnerReferences = nil
 	return c.Update(ctx, pod)
-}
-
-// prune deletes what the ManagedResource no longer contains: StatefulSets with their claims, and
-// Services.
-func (l *landscape) prune(ctx context.Context, keptSets, keptServices []string) error {
-	services, sets, claims := &corev1.ServiceList{}, &appsv1.StatefulSetList{}, &corev1.PersistentVolumeClaimList{}
-	for _, list := range []client.ObjectList{services, sets, claims} {
-		if err := l.shoot.List(ctx, list, client.HasLabels{v1alpha3.LabelUpstreamHost}); err != nil {
-			return err
-		}
-	}
-	var removed []client.Object
-	for i := range services.Items {
-		if !slices.Contains(keptServices, services.Items[i].Name) {
-			removed = append(removed, &services.Items[i])
-		}
-	}
-	for i := range sets.Items {
-		set := &sets.Items[i]
-		if slices.Contains(keptSets, set.Name) {
-			continue
-		}
-		removed = append(removed, set)
-		for j := range claims.Items {
-			if claims.Items[j].Labels["app"] == set.Name {
-				removed = append(removed, &claims.Items[j])
-			}
-		}
-	}
-	for _, object := range removed {
-		if err := l.shoot.Delete(ctx, object); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // patchInShoot rejects what the admission of the shoot's API server rejects.

@@ -73,7 +73,13 @@ func (a *Actuator) cleanRemoved(ctx context.Context, log logr.Logger, t *target)
 	} else if err := a.removeFrom(ctx, log, t.cluster, cleanerName); err != nil {
 		return err
 	}
-	return a.write(ctx, t.ex, t.before.retained(t.config), conditions...)
+	kept := t.before.retained(t.config)
+	if len(t.misplaced) == 0 { // a retry must find the misplaced Services again
+		// A name that a new cache did not get because of a removed one stays another name, although a
+		// retry no longer knows the removed one.
+		kept.running = t.identities
+	}
+	return a.write(ctx, t.ex, kept, conditions...)
 }
 
 // countCleanUp counts a clean-up in the status before it starts. The webhook writes the number into
@@ -98,15 +104,16 @@ func (a *Actuator) deploy(ctx context.Context, log logr.Logger, t *target) error
 	if err != nil {
 		return err
 	}
-	certificates, err := a.certificates(ctx, log, t)
-	if err != nil {
-		return err
-	}
-	if err := a.deployObjects(ctx, t, replaced); t.isNew && apierrors.IsAlreadyExists(err) {
+	certificates, err := a.deployObjects(ctx, log, t, replaced)
+	if t.isNew && apierrors.IsAlreadyExists(err) {
 		// An earlier attempt was interrupted, so read what it left in the shoot.
 		t.isNew = false
+		if err := a.identify(ctx, t); err != nil {
+			return err
+		}
 		return a.deploy(ctx, log, t)
-	} else if err != nil {
+	}
+	if err != nil {
 		return err
 	}
 	if t.hibernationEnabled() {
@@ -132,20 +139,29 @@ func (a *Actuator) deploy(ctx context.Context, log logr.Logger, t *target) error
 	return a.write(ctx, t.ex, t.record(newStatus(endpoints, certificates.bundle())))
 }
 
-func (a *Actuator) deployObjects(ctx context.Context, t *target, replaced []v1alpha3.RegistryCache) error {
+// deployObjects writes all ManagedResources. The Services are first: certificates need their
+// addresses.
+func (a *Actuator) deployObjects(ctx context.Context, log logr.Logger, t *target, replaced []v1alpha3.RegistryCache) (*certificates, error) {
+	if err := a.deployServices(ctx, t); err != nil {
+		return nil, err
+	}
+	certificates, err := a.certificates(ctx, log, t)
+	if err != nil {
+		return nil, err
+	}
 	if err := a.deployCaches(ctx, t); err != nil {
-		return err
+		return nil, err
 	}
 	if err := a.deployMonitoring(ctx, t); err != nil {
-		return err
+		return nil, err
 	}
 	t.isNew = false
 	if len(replaced) == 0 {
-		return nil
+		return certificates, nil
 	}
 	// gardener-resource-manager would recreate the StatefulSets of an unchanged ManagedResource only
 	// after an hour.
-	return a.requestReconciliation(ctx, t.ex.Namespace, cachesName)
+	return certificates, a.requestReconciliation(ctx, t.ex.Namespace, cachesName)
 }
 
 func (a *Actuator) pruneCertificates(ctx context.Context, log logr.Logger, t *target, c *certificates) error {

@@ -30,14 +30,14 @@ func TestReconcile(t *testing.T) {
 	}{
 		"first": {
 			wanted:    []string{alpha, beta},
-			log:       []string{"apply extension-registry-cache", "status [alpha.upstream.test beta.upstream.test]"},
+			log:       []string{"apply extension-registry-cache-services", "apply extension-registry-cache", "status [alpha.upstream.test beta.upstream.test]"},
 			upstreams: []string{alpha, beta},
 		},
 		"upstream removed": {
 			wanted: []string{beta}, running: []string{alpha, beta},
 			log: []string{
 				"status [alpha.upstream.test beta.upstream.test]", "apply extension-registry-cleaner", "delete extension-registry-cleaner", "status [beta.upstream.test]",
-				"apply extension-registry-cache", "status [beta.upstream.test]",
+				"apply extension-registry-cache-services", "apply extension-registry-cache", "status [beta.upstream.test]",
 			},
 			upstreams: []string{beta},
 		},
@@ -45,14 +45,14 @@ func TestReconcile(t *testing.T) {
 			wanted: []string{beta}, running: []string{alpha},
 			log: []string{
 				"status [alpha.upstream.test]", "apply extension-registry-cleaner", "delete extension-registry-cleaner", "status []",
-				"apply extension-registry-cache", "status [beta.upstream.test]",
+				"apply extension-registry-cache-services", "apply extension-registry-cache", "status [beta.upstream.test]",
 			},
 			upstreams: []string{beta},
 		},
 		"removal reverted while the cleaner ran": {
 			wanted: []string{alpha}, running: []string{alpha},
 			leftover:  []client.Object{managedResource(cleanerName)},
-			log:       []string{"delete extension-registry-cleaner", "apply extension-registry-cache", "status [alpha.upstream.test]"},
+			log:       []string{"delete extension-registry-cleaner", "apply extension-registry-cache-services", "apply extension-registry-cache", "status [alpha.upstream.test]"},
 			upstreams: []string{alpha},
 		},
 		"upstream removed while hibernation starts": {
@@ -60,21 +60,21 @@ func TestReconcile(t *testing.T) {
 			shoot: []func(*gardencorev1beta1.Shoot){hibernating},
 			log: []string{
 				"status [alpha.upstream.test beta.upstream.test]", "apply extension-registry-cleaner", "delete extension-registry-cleaner", "status [beta.upstream.test]",
-				"apply extension-registry-cache", "status [beta.upstream.test]",
+				"apply extension-registry-cache-services", "apply extension-registry-cache", "status [beta.upstream.test]",
 			},
 			upstreams: []string{beta},
 		},
 		"upstream removed while hibernated": {
 			wanted: []string{beta}, running: []string{alpha, beta},
 			shoot:     []func(*gardencorev1beta1.Shoot){hibernated},
-			log:       []string{"status [beta.upstream.test]", "apply extension-registry-cache", "status [beta.upstream.test]"},
+			log:       []string{"status [beta.upstream.test]", "apply extension-registry-cache-services", "apply extension-registry-cache", "status [beta.upstream.test]"},
 			upstreams: []string{beta},
 		},
 		"upstream removed while the shoot is deleted": {
 			wanted: []string{beta}, running: []string{alpha, beta},
 			shoot: []func(*gardencorev1beta1.Shoot){deleting},
 			log: []string{
-				"status [beta.upstream.test]", "apply extension-registry-cache", "status [beta.upstream.test]",
+				"status [beta.upstream.test]", "apply extension-registry-cache-services", "apply extension-registry-cache", "status [beta.upstream.test]",
 			},
 			upstreams: []string{beta},
 		},
@@ -250,7 +250,7 @@ func TestReconcileReportsApplyErrors(t *testing.T) {
 	if err := l.reconcile(t); err != nil {
 		t.Fatal(err)
 	}
-	l.applyError = "updates to statefulset spec are forbidden"
+	l.applyError = "updates to services are forbidden"
 	ex := l.extension(t)
 	ex.Spec.ProviderConfig.Raw = []byte(strings.Replace(string(ex.Spec.ProviderConfig.Raw), `"upstream"`, `"remoteURL":"https://other.test","upstream"`, 1))
 	if err := l.seed.Update(t.Context(), ex); err != nil {
