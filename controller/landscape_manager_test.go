@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	extensionscontroller "github.com/gardener/gardener/extensions/pkg/controller"
@@ -66,7 +65,7 @@ func (l *landscape) newManager() *managedresource.Reconciler {
 // shoot. A canceled context stops neither.
 func (l *landscape) manage(ctx context.Context, name string) error {
 	ctx = logf.IntoContext(context.WithoutCancel(ctx), logr.Discard())
-	for pending := true; pending; {
+	for attempt, pending := 0, true; pending && attempt < 5; attempt++ { // an object with a finalizer stays
 		result, err := l.manager.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: namespace, Name: name}})
 		if err != nil && l.applyError == "" {
 			return err
@@ -160,18 +159,4 @@ func (l *landscape) catchUp(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// objectsOf returns the kinds and names of the shoot's objects in a ManagedResource.
-func (l *landscape) objectsOf(ctx context.Context, name string) ([]string, error) {
-	mr := &resourcesv1alpha1.ManagedResource{}
-	if err := l.unwatched.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, mr); err != nil {
-		return nil, err
-	}
-	var objects []string
-	for _, reference := range mr.Status.Resources {
-		objects = append(objects, reference.Kind+" "+reference.Name)
-	}
-	slices.Sort(objects)
-	return objects, nil
 }

@@ -73,13 +73,7 @@ func (a *Actuator) cleanRemoved(ctx context.Context, log logr.Logger, t *target)
 	} else if err := a.removeFrom(ctx, log, t.cluster, cleanerName); err != nil {
 		return err
 	}
-	kept := t.before.retained(t.config)
-	if len(t.misplaced) == 0 { // a retry must find the misplaced Services again
-		// A name that a new cache did not get because of a removed one stays another name, although a
-		// retry no longer knows the removed one.
-		kept.running = t.identities
-	}
-	return a.write(ctx, t.ex, kept, conditions...)
+	return a.write(ctx, t.ex, t.before.retained(t.config), conditions...)
 }
 
 // countCleanUp counts a clean-up in the status before it starts. The webhook writes the number into
