@@ -64,8 +64,8 @@ func addFirst(upstream string) func(*v1alpha3.RegistryConfig) {
 	}
 }
 
-// TestCollidingNames: a cache never gets the name of another one, which may have left its volume. It
-// keeps its own name when the other one is gone.
+// TestCollidingNames: a cache never gets the name of another one, which may have left its volume.
+// It keeps its own name when the other one is gone.
 func TestCollidingNames(t *testing.T) {
 	const dashed, hashed = "registry-a-b-c", "registry-a-b-c-ab8bb"
 	remove := func(c *v1alpha3.RegistryConfig) { c.Caches = c.Caches[:1] }
@@ -123,8 +123,8 @@ func TestUnrecordedNames(t *testing.T) {
 	}
 }
 
-// TestReplacedAfterInterruption: a cache does not get the name of the cache that it replaces, whenever
-// the replacement is interrupted.
+// TestReplacedAfterInterruption: a cache does not get the name of the cache that it replaces,
+// whenever the replacement is interrupted.
 func TestReplacedAfterInterruption(t *testing.T) {
 	replace := func(c *v1alpha3.RegistryConfig) { c.Caches = []v1alpha3.RegistryCache{{Upstream: "a.b-c"}} }
 	prepare := func() (*landscape, *wire) {
