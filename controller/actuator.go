@@ -62,8 +62,6 @@ type timing struct {
 	firstCheck time.Duration
 	// endpoints limits the wait for the Services.
 	endpoints time.Duration
-	// replaced limits the wait for a StatefulSet with a bigger volume.
-	replaced time.Duration
 	// rolledOut is how long nodes keep the previous CA while caches lack their new certificate.
 	rolledOut time.Duration
 }
@@ -85,7 +83,6 @@ func NewActuator(seed client.Client, shootClient ShootClient, images charts.Imag
 			applied:    3 * time.Second,
 			firstCheck: 500 * time.Millisecond,
 			endpoints:  15 * time.Second,
-			replaced:   15 * time.Second,
 			rolledOut:  30 * time.Second,
 		},
 	}
@@ -107,11 +104,6 @@ func (a *Actuator) Delete(ctx context.Context, log logr.Logger, ex *extensionsv1
 		skipped, err := a.clean(ctx, log, ex.Namespace, cleaner.Task{All: true})
 		if err != nil {
 			return err
-		}
-		if r, err := recordOf(ex); err == nil { // an undecodable status names no upstream
-			if err := a.removeOrphans(ctx, ex.Namespace, r.upstreams()); err != nil {
-				return err
-			}
 		}
 		// A retry does not clean the nodes again, even if deleting the caches takes long.
 		if err := a.clearRecord(ctx, ex, nodesCleaned(a.clock, ex, skipped)); err != nil {

@@ -3,13 +3,10 @@ package controller
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/url"
 	"slices"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
-	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
-	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 	"github.com/gardener/gardener/pkg/utils/kubernetes/health"
 	"github.com/gardener/gardener/pkg/utils/managedresources"
 	"github.com/gardener/gardener/pkg/utils/managedresources/builder"
@@ -90,18 +87,6 @@ func (a *Actuator) deployMonitoring(ctx context.Context, t *target) error {
 	})
 }
 
-// requestReconciliation makes gardener-resource-manager reconcile an unchanged ManagedResource.
-func (a *Actuator) requestReconciliation(ctx context.Context, namespace, name string) error {
-	mr := &resourcesv1alpha1.ManagedResource{}
-	mr.Namespace, mr.Name = namespace, name
-	patch := client.MergeFrom(mr.DeepCopy())
-	mr.Annotations = map[string]string{v1beta1constants.GardenerOperation: v1beta1constants.GardenerOperationReconcile}
-	if err := a.client.Patch(ctx, mr, patch); err != nil {
-		return fmt.Errorf("requesting the reconciliation of ManagedResource %s: %w", name, err)
-	}
-	return nil
-}
-
 // previousServices returns the previous Services of caches with a new Service name. A node uses the
 // previous address for minutes, until gardener-node-agent applies the next OperatingSystemConfig.
 // Without the previous Service, requests would time out. The next reconciliation deletes it.
@@ -123,8 +108,7 @@ func (t *target) previousServices(shoot cache.Shoot) ([]client.Object, error) {
 }
 
 // withPreviousServiceNames returns the config with the last deployed Service names. The status
-// records this config while nodes may still use these Services: in a hibernated shoot, and if the
-// reconciliation fails and is retried.
+// records this config while nodes may still use these Services: in a hibernated shoot.
 func (t *target) withPreviousServiceNames() *v1alpha3.RegistryConfig {
 	config := t.config.DeepCopy()
 	for i := range config.Caches {

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/gardener-extensions/registry-cache/controller/reference"
-	"github.com/gardener-extensions/registry-cache/controller/volume"
 )
 
 func TestDelete(t *testing.T) {
@@ -188,7 +187,7 @@ func TestRestoreReconciles(t *testing.T) {
 func TestTimeouts(t *testing.T) {
 	w := NewActuator(nil, nil, newLandscape(t).actuator.images).waits
 	deleted := 3 * w.deleted // for an earlier cleaner, the new cleaner and the monitoring
-	reconcile := reference.Patience + w.cleaned + deleted + volume.GoneWithin + 2*w.endpoints + w.replaced + w.rolledOut
+	reconcile := reference.Patience + w.cleaned + deleted + 2*w.endpoints + w.rolledOut
 	remove := w.cleaned + 3*w.deleted
 	if longest := max(reconcile, remove); longest >= ReconciliationTimeout {
 		t.Errorf("the waits sum up to %s, the timeout is %s", longest, ReconciliationTimeout)

@@ -3,6 +3,7 @@ package controller
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"net"
 	"net/url"
 	"slices"
@@ -15,8 +16,6 @@ import (
 	"github.com/gardener/gardener/pkg/utils/managedresources"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -96,18 +95,17 @@ func TestServiceRenameWhileHibernated(t *testing.T) {
 // TestServiceRenameThatFails checks that a failed attempt keeps the previous Service. The retry
 // follows immediately, before nodes use the new Service.
 func TestServiceRenameThatFails(t *testing.T) {
-	l := newLandscape(t, newExtension([]string{alpha, beta}, nil), cluster())
-	l.storageClass = "fixed"
-	if err := l.shoot.Create(t.Context(), &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "fixed"}}); err != nil {
-		t.Fatal(err)
+	l, w := newRunningLandscape(t, renamed(ptr.To("new")))
+	w.fail = func(number int, done bool) error {
+		if !done && w.requests[number-1] == "shoot read *v1.PersistentVolumeClaimList" {
+			return errLost
+		}
+		return nil
 	}
-	l.reconciled(t)
-	l.configure(t, renamed(ptr.To("new")))
-	l.configure(t, func(c *v1alpha3.RegistryConfig) {
-		c.Caches[1].Volume = &v1alpha3.Volume{Size: ptr.To(resource.MustParse("20Gi"))}
-	})
 	for range 3 {
-		assertConfigurationError(t, l.reconcile(t), "caches[1].volume.size")
+		if err := l.reconcile(t); !errors.Is(err, errLost) {
+			t.Errorf("error = %v", err)
+		}
 	}
 	names := l.services(t)
 	if want := []string{v1alpha3.Name(alpha), "registry-new"}; slices.ContainsFunc(want, func(n string) bool { return names[n] == "" }) {
@@ -153,7 +151,7 @@ func TestMatchServices(t *testing.T) {
 		"IPv6":                     {[]corev1.Service{serviceOf(alpha, "2a05::1"), two}, []string{"http://[2a05::1]:5000", endpointTwo}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			config := &v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{{Upstream: alpha}, {Upstream: beta}}}
+			config := &v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{{Upstream: alpha, HTTP: &v1alpha3.HTTP{}}, {Upstream: beta, HTTP: &v1alpha3.HTTP{}}}}
 			v1alpha3.SetDefaults(config)
 			found, missing := matchServices(test.services, &target{config: config, identities: v1alpha3.Identify(config.Caches, nil)})
 			var endpoints []string

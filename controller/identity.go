@@ -17,9 +17,9 @@ import (
 // identify sets the identities of the configured caches. An interrupted attempt and an early
 // version have not recorded them, so identify reads them from the ManagedResources.
 func (a *Actuator) identify(ctx context.Context, t *target) error {
-	t.running = t.before.running
-	recorded := func(c v1alpha3.RegistryCache) bool { _, ok := t.running.Of(c.Upstream); return ok }
-	if !t.isNew && slices.IndexFunc(t.config.Caches, func(c v1alpha3.RegistryCache) bool { return !recorded(c) }) >= 0 {
+	running := t.before.running
+	unrecorded := func(c v1alpha3.RegistryCache) bool { _, ok := running.Of(c.Upstream); return !ok }
+	if !t.isNew && slices.ContainsFunc(t.config.Caches, unrecorded) {
 		services, err := a.deployedServices(ctx, t.ex.Namespace, servicesName)
 		if err != nil {
 			return err
@@ -27,9 +27,9 @@ func (a *Actuator) identify(ctx context.Context, t *target) error {
 		if t.misplaced, err = a.deployedServices(ctx, t.ex.Namespace, cachesName); err != nil {
 			return err
 		}
-		t.running = withServices(t.running, slices.Concat(services, t.misplaced))
+		running = withServices(running, slices.Concat(services, t.misplaced))
 	}
-	t.identities = v1alpha3.Identify(t.config.Caches, t.running)
+	t.identities = v1alpha3.Identify(t.config.Caches, running)
 	for i := range t.identities {
 		if id := &t.identities[i]; id.Address == "" {
 			id.Address = hostOf(t.before.endpoint(id.Upstream))

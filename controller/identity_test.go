@@ -60,7 +60,7 @@ func (l *landscape) names(t *testing.T) map[string]string {
 
 func addFirst(upstream string) func(*v1alpha3.RegistryConfig) {
 	return func(c *v1alpha3.RegistryConfig) {
-		c.Caches = slices.Insert(c.Caches, 0, v1alpha3.RegistryCache{Upstream: upstream})
+		c.Caches = slices.Insert(c.Caches, 0, v1alpha3.RegistryCache{Upstream: upstream, HTTP: &v1alpha3.HTTP{}})
 	}
 }
 
@@ -126,7 +126,9 @@ func TestUnrecordedNames(t *testing.T) {
 // TestReplacedAfterInterruption: a cache does not get the name of the cache that it replaces,
 // whenever the replacement is interrupted.
 func TestReplacedAfterInterruption(t *testing.T) {
-	replace := func(c *v1alpha3.RegistryConfig) { c.Caches = []v1alpha3.RegistryCache{{Upstream: "a.b-c"}} }
+	replace := func(c *v1alpha3.RegistryConfig) {
+		c.Caches = []v1alpha3.RegistryCache{{Upstream: "a.b-c", HTTP: &v1alpha3.HTTP{}}}
+	}
 	prepare := func() (*landscape, *wire) {
 		l := newLandscape(t, newExtension([]string{"a-b.c"}, nil), cluster())
 		l.reconciled(t)
@@ -158,7 +160,7 @@ func TestUpgrade(t *testing.T) {
 	const upstream = "old.test:5000"
 	old := v1alpha3.Identity{Upstream: upstream, Name: "registry-old-test-5000--01234567", HostLabel: "old.test_5000"}
 	l := newLandscape(t, newExtension([]string{alpha, upstream}, []string{upstream}), cluster())
-	config := &v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{{Upstream: upstream}}}
+	config := &v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{{Upstream: upstream, HTTP: &v1alpha3.HTTP{}}}}
 	v1alpha3.SetDefaults(config)
 	deployed, err := cache.Objects(config.Caches[0], old, cache.Shoot{Image: "old"}, cache.Secrets{})
 	if err != nil {

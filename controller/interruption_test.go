@@ -14,9 +14,7 @@ import (
 	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -88,6 +86,9 @@ var changes = map[string]change{
 	"a volume grows": reconciling(func(c *v1alpha3.RegistryConfig) {
 		c.Caches[0].Volume = &v1alpha3.Volume{Size: ptr.To(resource.MustParse("20Gi"))}
 	}),
+	"a cache becomes highly available": reconciling(func(c *v1alpha3.RegistryConfig) {
+		c.Caches[0].HighAvailability = &v1alpha3.HighAvailability{Enabled: true}
+	}),
 	"TLS is turned on": reconciling(func(c *v1alpha3.RegistryConfig) { c.Caches[0].HTTP = &v1alpha3.HTTP{TLS: true} }),
 	"all at once": reconciling(func(c *v1alpha3.RegistryConfig) {
 		c.Caches = append(c.Caches[1:], v1alpha3.RegistryCache{Upstream: "gamma.upstream.test", HTTP: &v1alpha3.HTTP{TLS: true}})
@@ -105,7 +106,6 @@ var changes = map[string]change{
 func newRunningLandscape(t *testing.T, config func(*v1alpha3.RegistryConfig)) (*landscape, *wire) {
 	t.Helper()
 	l := newLandscape(t, newExtension([]string{alpha, beta}, nil), cluster())
-	l.allowGrowth(t)
 	short := l.actuator.waits
 	l.setLongWaits()
 	if err := l.reconcile(t); err != nil {
@@ -121,17 +121,7 @@ func newRunningLandscape(t *testing.T, config func(*v1alpha3.RegistryConfig)) (*
 // setLongWaits sets long timeouts for operations that must succeed on a busy machine.
 func (l *landscape) setLongWaits() {
 	w := &l.actuator.waits
-	w.cleaned, w.deleted, w.endpoints, w.replaced = time.Minute, time.Minute, time.Minute, time.Minute
-}
-
-// allowGrowth gives the claims a StorageClass that allows expansion.
-func (l *landscape) allowGrowth(t *testing.T) {
-	t.Helper()
-	l.storageClass = "growable"
-	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: l.storageClass}, AllowVolumeExpansion: ptr.To(true)}
-	if err := l.shoot.Create(t.Context(), class); err != nil {
-		t.Fatal(err)
-	}
+	w.cleaned, w.deleted, w.endpoints = time.Minute, time.Minute, time.Minute
 }
 
 // configure changes the providerConfig, as a user does.
@@ -220,7 +210,7 @@ func (l *landscape) summary(t *testing.T) string {
 		lines = append(lines, fmt.Sprintf("claim %s of %s", claim.Name, request.String()))
 	}
 	for _, pod := range pods.Items {
-		lines = append(lines, fmt.Sprintf("pod %s, owned by %d", pod.Name, len(pod.OwnerReferences)))
+		lines = append(lines, "pod "+pod.Name)
 	}
 	for _, daemon := range daemons.Items {
 		lines = append(lines, "DaemonSet "+daemon.Name)

@@ -4,17 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
 // runShoot acts as the controllers of the shoot, and as the part of its API server that assigns
-// cluster IPs and UIDs.
+// cluster IPs.
 func (l *landscape) runShoot(ctx context.Context) error {
 	services, sets := &corev1.ServiceList{}, &appsv1.StatefulSetList{}
 	for _, list := range []client.ObjectList{services, sets} {
@@ -32,73 +34,69 @@ func (l *landscape) runShoot(ctx context.Context) error {
 		}
 	}
 	for i := range sets.Items {
-		if err := l.runSet(ctx, &sets.Items[i]); err != nil {
+		if err := l.runPods(ctx, &sets.Items[i]); err != nil {
 			return err
 		}
+	}
+	if err := l.collectPods(ctx, sets.Items); err != nil {
+		return err
 	}
 	return l.runCleaner(ctx)
 }
 
-// runSet creates the claim and the pod of a StatefulSet.
-func (l *landscape) runSet(ctx context.Context, set *appsv1.StatefulSet) error {
-	if set.UID == "" {
-		l.nextUID++
-		set.UID = types.UID(fmt.Sprintf("set-%d", l.nextUID))
-		if err := l.shoot.Update(ctx, set); err != nil {
-			return err
+// runPods acts as the StatefulSet controller: it creates claims and pods, and deletes pods that are
+// too many.
+func (l *landscape) runPods(ctx context.Context, set *appsv1.StatefulSet) error {
+	for ordinal := range int32(2) {
+		template, name := set.Spec.VolumeClaimTemplates[0], fmt.Sprintf("%s-%d", set.Name, ordinal)
+		meta := metav1.ObjectMeta{Namespace: set.Namespace, Name: name, Labels: set.Spec.Selector.MatchLabels}
+		pod := &corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{NodeName: "worker-1"}}
+		if ordinal >= *set.Spec.Replicas {
+			if err := l.shoot.Delete(ctx, pod); client.IgnoreNotFound(err) != nil {
+				return err
+			}
+			continue
+		}
+		meta.Name = template.Name + "-" + name
+		status := corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound}
+		for _, object := range []client.Object{&corev1.PersistentVolumeClaim{ObjectMeta: meta, Spec: template.Spec, Status: status}, pod} {
+			if err := l.shoot.Create(ctx, object); client.IgnoreAlreadyExists(err) != nil {
+				return err
+			}
 		}
 	}
-	template := set.Spec.VolumeClaimTemplates[0]
-	claim := &corev1.PersistentVolumeClaim{
-		ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: template.Name + "-" + set.Name + "-0", Labels: set.Spec.Selector.MatchLabels},
-		Spec:       template.Spec,
-		Status:     corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound},
-	}
-	claim.Spec.StorageClassName = &l.storageClass
-	if err := l.shoot.Create(ctx, claim); client.IgnoreAlreadyExists(err) != nil {
-		return err
-	}
-	return l.runPod(ctx, set)
+	return nil
 }
 
-// runPod acts as the StatefulSet controller: it creates the pod, or adopts an existing one.
-func (l *landscape) runPod(ctx context.Context, set *appsv1.StatefulSet) error {
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: set.Name + "-0", Labels: set.Spec.Selector.MatchLabels}}
-	pod.Spec.NodeName = "worker-1"
-	if err := l.shoot.Create(ctx, pod); client.IgnoreAlreadyExists(err) != nil {
+// collectPods acts as the garbage collector: it deletes the pods of StatefulSets that are gone.
+func (l *landscape) collectPods(ctx context.Context, sets []appsv1.StatefulSet) error {
+	pods := &corev1.PodList{}
+	if err := l.shoot.List(ctx, pods, client.HasLabels{v1alpha3.LabelUpstreamHost}); err != nil {
 		return err
 	}
-	if err := l.shoot.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
-		return err
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		owned := func(set appsv1.StatefulSet) bool { return set.Name == pod.Labels[v1alpha3.LabelApp] }
+		if !slices.ContainsFunc(sets, owned) {
+			if err := l.shoot.Delete(ctx, pod); err != nil {
+				return err
+			}
+		}
 	}
-	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}
-	return l.shoot.Update(ctx, pod)
-}
-
-// deleteInShoot deletes the object, and acts as the garbage collector for the pods of a
-// StatefulSet.
-func deleteInShoot(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
-	if err := c.Delete(ctx, obj, opts...); err != nil {
-		return err
-	}
-	if _, isSet := obj.(*appsv1.StatefulSet); !isSet && obj.GetObjectKind().GroupVersionKind().Kind != "StatefulSet" {
-		return nil
-	}
-	pod := &corev1.Pod{}
-	if err := c.Get(ctx, client.ObjectKey{Namespace: obj.GetNamespace(), Name: obj.GetName() + "-0"}, pod); err != nil {
-		return client.IgnoreNotFound(err)
-	}
-	if policy := (&client.DeleteOptions{}).ApplyOptions(opts).PropagationPolicy; policy == nil || *policy != metav1.DeletePropagationOrphan {
-		return c.Delete(ctx, pod)
-	}
-	pod.OwnerReferences = nil
-	return c.Update(ctx, pod)
+	return nil
 }
 
 // patchInShoot rejects what the admission of the shoot's API server rejects.
-func patchInShoot(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
-	if claim, ok := obj.(*corev1.PersistentVolumeClaim); ok && claim.Status.Phase != corev1.ClaimBound {
-		return apierrors.NewForbidden(corev1.Resource("persistentvolumeclaims"), claim.Name, errors.New("only bound persistent volume claims can be expanded"))
+func (l *landscape) patchInShoot(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	claim, ok := obj.(*corev1.PersistentVolumeClaim)
+	refuse := func(why string) error {
+		return apierrors.NewForbidden(corev1.Resource("persistentvolumeclaims"), claim.Name, errors.New(why))
+	}
+	switch {
+	case ok && claim.Status.Phase != corev1.ClaimBound:
+		return refuse("only bound persistent volume claims can be expanded")
+	case ok && l.fixed:
+		return refuse("only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize")
 	}
 	return c.Patch(ctx, obj, patch, opts...)
 }

@@ -43,6 +43,7 @@ func (l *landscape) newManager() *managedresource.Reconciler {
 			if err := quota(obj); err != nil {
 				return err
 			}
+			obj.SetCreationTimestamp(metav1.Now())
 			return c.Create(ctx, obj, opts...)
 		},
 		Update: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.UpdateOption) error {

@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -44,7 +43,7 @@ var scheme = runtime.NewScheme()
 
 func TestMain(m *testing.M) {
 	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, appsv1.AddToScheme, storagev1.AddToScheme, networkingv1.AddToScheme, policyv1.AddToScheme, autoscalingv1.AddToScheme,
+		corev1.AddToScheme, appsv1.AddToScheme, networkingv1.AddToScheme, policyv1.AddToScheme, autoscalingv1.AddToScheme,
 		extensionsv1alpha1.AddToScheme, resourcesv1alpha1.AddToScheme,
 	} {
 		utilruntime.Must(add(scheme))
@@ -73,15 +72,16 @@ type landscape struct {
 	behind bool
 	// missed are the ManagedResources that were written while the shoot was hibernated.
 	missed map[string]bool
-	// storageClass is the StorageClass of the claims.
-	storageClass    string
-	nextIP, nextUID int
+	// fixed makes the shoot refuse to expand claims.
+	fixed  bool
+	nextIP int
 }
 
 func newLandscape(t *testing.T, objects ...client.Object) *landscape {
 	t.Helper()
-	l := &landscape{missed: map[string]bool{}, shoot: fake.NewClientBuilder().WithScheme(scheme).WithObjects(worker("worker-1", true)).
-		WithInterceptorFuncs(interceptor.Funcs{Patch: patchInShoot, Delete: deleteInShoot}).Build()}
+	l := &landscape{missed: map[string]bool{}}
+	l.shoot = fake.NewClientBuilder().WithScheme(scheme).WithObjects(worker("worker-1", true)).
+		WithInterceptorFuncs(interceptor.Funcs{Patch: l.patchInShoot}).Build()
 	l.unwatched = fake.NewClientBuilder().
 		WithScheme(scheme).
 		WithStatusSubresource(&extensionsv1alpha1.Extension{}, &resourcesv1alpha1.ManagedResource{}).
@@ -96,7 +96,7 @@ func newLandscape(t *testing.T, objects ...client.Object) *landscape {
 	l.actuator.waits = timing{
 		interval: time.Millisecond, firstCheck: time.Millisecond,
 		cleaned: short, reported: short / 20, notReady: short / 5, stuck: time.Hour, deleted: short,
-		applied: short / 5, endpoints: short, replaced: short, rolledOut: short / 5,
+		applied: short / 5, endpoints: short, rolledOut: short / 5,
 	}
 	return l
 }
@@ -215,11 +215,11 @@ func upstreamsOf(ex *extensionsv1alpha1.Extension) []string {
 }
 
 // newExtension returns an Extension that configures caches for the wanted upstreams. Its status
-// lists the running upstreams. If running is nil, there is no status.
+// lists the running upstreams. If running is nil, there is no status. The caches serve plain HTTP.
 func newExtension(wanted, running []string) *extensionsv1alpha1.Extension {
 	config := v1alpha3.RegistryConfig{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha3.SchemeGroupVersion.String(), Kind: "RegistryConfig"}}
 	for _, upstream := range wanted {
-		config.Caches = append(config.Caches, v1alpha3.RegistryCache{Upstream: upstream})
+		config.Caches = append(config.Caches, v1alpha3.RegistryCache{Upstream: upstream, HTTP: &v1alpha3.HTTP{}})
 	}
 	ex := rawExtension(encode(config))
 	if running != nil {

@@ -11,9 +11,7 @@ import (
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	"github.com/go-logr/logr"
-	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -41,55 +39,11 @@ func assertConfigurationError(t *testing.T, err error, says ...string) {
 	}
 }
 
-func TestVolumeGrows(t *testing.T) {
-	l, w := newRunningLandscape(t, sized("20Gi"))
-	if err := l.reconcile(t); err != nil {
-		t.Fatal(err)
-	}
-	const claim, set = "claim cache-volume-registry-alpha-upstream-test-0 of 20Gi", "StatefulSet registry-alpha-upstream-test of 20Gi"
-	for _, want := range []string{claim, set, "applied alpha.upstream.test of 20Gi", "claim cache-volume-registry-beta-upstream-test-0 of 10Gi"} {
-		if got := l.summary(t); !strings.Contains(got, want) {
-			t.Errorf("%q is not in\n%s", want, got)
-		}
-	}
-	grown, deleted := slices.Index(w.requests, "shoot write *v1.PersistentVolumeClaim"), slices.Index(w.requests, "shoot write *v1.StatefulSet")
-	if written := slices.Index(w.requests, "seed write ManagedResource"); grown < 0 || grown > deleted || deleted > written {
-		t.Errorf("claim, StatefulSet and ManagedResource are written at %d, %d and %d:\n%s", grown, deleted, written, strings.Join(w.requests, "\n"))
-	}
-}
-
-// TestVolumeThatCannotGrow checks that all other changes are made and the size can be reverted.
-func TestVolumeThatCannotGrow(t *testing.T) {
-	l := newLandscape(t, newExtension([]string{alpha, beta}, nil), cluster())
-	l.storageClass = "fixed"
-	if err := l.shoot.Create(t.Context(), &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "fixed"}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.reconcile(t); err != nil {
-		t.Fatal(err)
-	}
-	before := l.summary(t)
-	l.configure(t, sized("20Gi"))
-	l.configure(t, func(c *v1alpha3.RegistryConfig) {
-		c.Caches = append(c.Caches, v1alpha3.RegistryCache{Upstream: "gamma.upstream.test"})
-	})
-	assertConfigurationError(t, l.reconcile(t), "caches[0].volume.size", `"fixed"`, "kube-system/cache-volume-registry-alpha-upstream-test-0", "allowVolumeExpansion",
-		v1alpha3.VolumeCannotGrow+" from 10Gi to 20Gi")
-	if got := l.summary(t); !strings.Contains(got, "applied alpha.upstream.test of 10Gi") || !strings.Contains(got, "gamma.upstream.test by http") {
-		t.Errorf("the result is\n%s", got)
-	}
-	l.configure(t, func(c *v1alpha3.RegistryConfig) { c.Caches = c.Caches[:2]; c.Caches[0].Volume = nil })
-	if err := l.reconcile(t); err != nil {
-		t.Errorf("going back: %v", err)
-	}
-	if got := strings.Replace(l.summary(t), "\ncondition NodesCleaned True", "", 1); got != before {
-		t.Errorf("the result is\n%s\nwant\n%s", got, before)
-	}
-}
-
 func TestRejectedUpdate(t *testing.T) {
-	l, w := newRunningLandscape(t, sized("5Gi"))
-	assertConfigurationError(t, l.reconcile(t), "caches[0].volume.size")
+	l, w := newRunningLandscape(t, func(c *v1alpha3.RegistryConfig) {
+		c.Caches[0].Volume = &v1alpha3.Volume{StorageClassName: ptr.To("other")}
+	})
+	assertConfigurationError(t, l.reconcile(t), "caches[0].volume.storageClassName")
 	if len(w.writes()) > 0 {
 		t.Errorf("something was written: %q", w.writes())
 	}
@@ -151,9 +105,10 @@ func TestHibernation(t *testing.T) {
 	if err := l.reconcile(t); err != nil || !slices.Equal(upstreamsOf(l.extension(t)), []string{alpha}) {
 		t.Errorf("while hibernated, status has %v, error %v", upstreamsOf(l.extension(t)), err)
 	}
-	if got := l.summary(t); !strings.Contains(got, "applied alpha.upstream.test of 10Gi") {
-		t.Errorf("a volume grew in a hibernated shoot:\n%s", got)
-	}
+	l.assertSizes(t, "while hibernated", map[string]string{"-0": "10Gi"})
+	l.changeShoot(t)
+	l.reconciled(t)
+	l.assertSizes(t, "after waking up", map[string]string{"-0": "20Gi"})
 }
 
 func TestMonitoring(t *testing.T) {
@@ -301,7 +256,7 @@ func TestRequests(t *testing.T) {
 			if got := w.writes(); len(got) > 0 {
 				t.Errorf("a reconciliation without a change writes %q", got)
 			}
-			if len(w.requests) > 12 {
+			if len(w.requests) > 13 {
 				t.Errorf("a reconciliation without a change takes %d requests:\n%s", len(w.requests), strings.Join(w.requests, "\n"))
 			}
 			if w.accesses != 2 {

@@ -11,15 +11,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/controller/certificate"
 	"github.com/gardener-extensions/registry-cache/controller/cleaner"
 )
 
 // Reconcile deploys what the providerConfig configures. To remove a cache, it cleans the nodes,
 // removes the cache from the status, and then deletes its objects. In this order no ready node
-// keeps the mirror of a removed cache. An invalid providerConfig or reference changes nothing. A
-// volume that cannot grow is reported after everything else is done.
+// keeps the mirror of a removed cache. An invalid providerConfig or reference changes nothing.
 func (a *Actuator) Reconcile(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
 	t, err := a.read(ctx, ex)
 	if err != nil {
@@ -37,9 +35,6 @@ func (a *Actuator) Reconcile(ctx context.Context, log logr.Logger, ex *extension
 		}
 	}
 	caches.WithLabelValues(ex.Namespace).Set(float64(len(t.config.Caches)))
-	if len(t.refused) > 0 {
-		return configurationProblem(t.refused.ToAggregate())
-	}
 	return nil
 }
 
@@ -67,9 +62,6 @@ func (a *Actuator) cleanRemoved(ctx context.Context, log logr.Logger, t *target)
 		}
 		t.cleaned = true
 		conditions = append(conditions, nodesCleaned(a.clock, t.ex, skipped))
-		if err := a.removeOrphans(ctx, t.ex.Namespace, removed); err != nil {
-			return err
-		}
 	} else if err := a.removeFrom(ctx, log, t.cluster, cleanerName); err != nil {
 		return err
 	}
@@ -94,11 +86,8 @@ func (a *Actuator) countCleanUp(ctx context.Context, t *target) error {
 
 // deploy deploys the caches and their monitoring, and writes the endpoints to the status.
 func (a *Actuator) deploy(ctx context.Context, log logr.Logger, t *target) error {
-	replaced, err := a.growVolumes(ctx, log, t)
-	if err != nil {
-		return err
-	}
-	certificates, err := a.deployObjects(ctx, log, t, replaced)
+	fresh := t.isNew
+	certificates, err := a.deployObjects(ctx, log, t)
 	if t.isNew && apierrors.IsAlreadyExists(err) {
 		// An earlier attempt was interrupted, so read what it left in the shoot.
 		t.isNew = false
@@ -114,14 +103,13 @@ func (a *Actuator) deploy(ctx context.Context, log logr.Logger, t *target) error
 		log.Info("Not waiting for endpoints, because the shoot is hibernated")
 		return a.write(ctx, t.ex, t.record(t.before.retained(t.config).status))
 	}
-	if err := a.replaceStranded(ctx, log, t); err != nil {
-		return err
+	if !fresh { // caches that were just created have no volumes yet
+		if err := a.adaptVolumes(ctx, log, t); err != nil {
+			return err
+		}
 	}
 	endpoints, err := a.endpointsOf(ctx, t, certificates)
 	if err != nil {
-		return err
-	}
-	if err := a.awaitReplaced(ctx, t.ex.Namespace, replaced); err != nil {
 		return err
 	}
 	if err := a.awaitCertificates(ctx, log, t, certificates); err != nil {
@@ -135,7 +123,7 @@ func (a *Actuator) deploy(ctx context.Context, log logr.Logger, t *target) error
 
 // deployObjects writes all ManagedResources. The Services are first: certificates need their
 // addresses.
-func (a *Actuator) deployObjects(ctx context.Context, log logr.Logger, t *target, replaced []v1alpha3.RegistryCache) (*certificates, error) {
+func (a *Actuator) deployObjects(ctx context.Context, log logr.Logger, t *target) (*certificates, error) {
 	if err := a.deployServices(ctx, t); err != nil {
 		return nil, err
 	}
@@ -150,12 +138,7 @@ func (a *Actuator) deployObjects(ctx context.Context, log logr.Logger, t *target
 		return nil, err
 	}
 	t.isNew = false
-	if len(replaced) == 0 {
-		return certificates, nil
-	}
-	// gardener-resource-manager would recreate the StatefulSets of an unchanged ManagedResource only
-	// after an hour.
-	return certificates, a.requestReconciliation(ctx, t.ex.Namespace, cachesName)
+	return certificates, nil
 }
 
 func (a *Actuator) pruneCertificates(ctx context.Context, log logr.Logger, t *target, c *certificates) error {
@@ -188,7 +171,7 @@ var (
 
 	volumesGrown = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "registry_cache_extension_volumes_grown_total",
-		Help: "Caches whose volumes were requested to grow.",
+		Help: "Claims of caches whose growth was requested.",
 	})
 
 	volumesStranded = prometheus.NewCounter(prometheus.CounterOpts{

@@ -12,7 +12,6 @@ import (
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
@@ -24,15 +23,12 @@ import (
 type target struct {
 	ex      *extensionsv1alpha1.Extension
 	cluster *extensionscontroller.Cluster
-	before  record // of earlier reconciliations
-	// config is the providerConfig with defaults. A volume that cannot grow has the previous size.
-	config *v1alpha3.RegistryConfig
+	before  record                   // of earlier reconciliations
+	config  *v1alpha3.RegistryConfig // the providerConfig with defaults
 	// identities are those of the configured caches, in their order.
 	identities v1alpha3.Identities
-	running    v1alpha3.Identities      // of all deployed caches, also of those to remove
 	misplaced  []*corev1.Service        // deployed together with the caches, by an early version
 	secrets    map[string]cache.Secrets // referenced Secrets and certificates, by upstream
-	refused    field.ErrorList          // errors for fields that could not be applied
 	isNew      bool                     // false once caches are known to be deployed
 	cleaned    bool                     // a cleaner has run and its deletion was requested
 	shoot      client.Client            // nil until Actuator.shoot sets it
@@ -86,7 +82,7 @@ func (a *Actuator) shoot(ctx context.Context, t *target) (client.Client, error) 
 // record returns the record to write after everything is deployed.
 func (t *target) record(status *v1alpha3.RegistryStatus) record {
 	applied := t.config
-	if t.hibernationEnabled() || len(t.refused) > 0 {
+	if t.hibernationEnabled() {
 		applied = t.withPreviousServiceNames()
 	}
 	return record{status: status, applied: applied, cleanUps: t.before.cleanUps, running: t.identities}

@@ -1,18 +1,14 @@
 package controller
 
 import (
-	"context"
 	"errors"
-	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/go-logr/logr"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,124 +16,151 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// alphaClaim makes the changes to the claim of alpha's cache and returns the claim.
-func (l *landscape) alphaClaim(t *testing.T, changes ...func(*corev1.PersistentVolumeClaim)) *corev1.PersistentVolumeClaim {
+// inPhase sets the phase of the claim of alpha's cache.
+func (l *landscape) inPhase(t *testing.T, phase corev1.PersistentVolumeClaimPhase) {
 	t.Helper()
 	claim := &corev1.PersistentVolumeClaim{}
 	key := client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: "cache-volume-" + v1alpha3.Name(alpha) + "-0"}
 	if err := l.shoot.Get(t.Context(), key, claim); err != nil {
 		t.Fatal(err)
 	}
-	for _, change := range changes {
-		change(claim)
-		if err := l.shoot.Update(t.Context(), claim); err != nil {
-			t.Fatal(err)
-		}
-		if err := l.shoot.Status().Update(t.Context(), claim); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return claim
-}
-
-func asksFor(size string) func(*corev1.PersistentVolumeClaim) {
-	return func(c *corev1.PersistentVolumeClaim) {
-		c.Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse(size)
-	}
-}
-
-// TestManuallyGrownClaim enlarges a claim to 15Gi by hand. The Shoot then asks for 20Gi, which
-// fails, and again for its old 10Gi. This is not rejected, although 10Gi is less than the claim
-// has.
-func TestManuallyGrownClaim(t *testing.T) {
-	l := newLandscape(t, newExtension([]string{alpha}, nil), cluster())
-	l.storageClass = "fixed"
-	if err := l.shoot.Create(t.Context(), &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "fixed"}}); err != nil {
+	claim.Status.Phase = phase
+	if err := l.shoot.Status().Update(t.Context(), claim); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.reconcile(t); err != nil {
+}
+
+// claimSizes maps the claims of alpha's cache to what they request.
+func (l *landscape) claimSizes(t *testing.T) map[string]string {
+	t.Helper()
+	claims, sizes := &corev1.PersistentVolumeClaimList{}, map[string]string{}
+	if err := l.shoot.List(t.Context(), claims, client.MatchingLabels{v1alpha3.LabelUpstreamHost: v1alpha3.HostLabel(alpha)}); err != nil {
 		t.Fatal(err)
 	}
-	l.alphaClaim(t, asksFor("15Gi"))
-	l.configure(t, sized("20Gi"))
-	assertConfigurationError(t, l.reconcile(t), "caches[0].volume.size", v1alpha3.VolumeCannotGrow+" from 15Gi to 20Gi")
-	l.configure(t, sized("10Gi"))
-	if err := l.reconcile(t); err != nil {
-		t.Errorf("going back: %v", err)
+	for _, claim := range claims.Items {
+		size := claim.Spec.Resources.Requests[corev1.ResourceStorage]
+		sizes[strings.TrimPrefix(claim.Name, "cache-volume-"+v1alpha3.Name(alpha))] = size.String()
+	}
+	return sizes
+}
+
+func (l *landscape) assertSizes(t *testing.T, when string, want map[string]string) {
+	t.Helper()
+	if got := l.claimSizes(t); !maps.Equal(got, want) {
+		t.Errorf("%s, the claims are %v, want %v", when, got, want)
 	}
 }
 
-// TestUnboundClaim checks that a cache without a volume gets one of the new size.
-func TestUnboundClaim(t *testing.T) {
-	l, _ := newRunningLandscape(t, sized("20Gi"))
-	l.alphaClaim(t, func(c *corev1.PersistentVolumeClaim) { c.Status.Phase = corev1.ClaimPending })
-	if err := l.reconcile(t); err != nil {
+func (l *landscape) setOfAlpha(t *testing.T) *appsv1.StatefulSet {
+	t.Helper()
+	set := &appsv1.StatefulSet{}
+	if err := l.shoot.Get(t.Context(), client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: v1alpha3.Name(alpha)}, set); err != nil {
 		t.Fatal(err)
 	}
-	request := l.alphaClaim(t).Spec.Resources.Requests[corev1.ResourceStorage]
-	if request.String() != "20Gi" {
-		t.Errorf("the claim asks for %s", request.String())
-	}
+	return set
 }
 
-// TestGrowthBeyondTheQuota checks that all other changes are made, and that the error contains the
-// API server's error.
-func TestGrowthBeyondTheQuota(t *testing.T) {
+// TestVolumeGrows checks that a claim grows, and that nobody touches the StatefulSet.
+func TestVolumeGrows(t *testing.T) {
 	l, w := newRunningLandscape(t, sized("20Gi"))
-	l.configure(t, func(c *v1alpha3.RegistryConfig) {
-		c.Caches = append(c.Caches, v1alpha3.RegistryCache{Upstream: "gamma.upstream.test"})
-	})
-	quota := apierrors.NewForbidden(corev1.Resource("persistentvolumeclaims"), "c", errors.New("exceeded quota: storage"))
+	l.reconciled(t)
+	l.assertSizes(t, "after the growth", map[string]string{"-0": "20Gi"})
+	if got := l.summary(t); !strings.Contains(got, "applied alpha.upstream.test of 20Gi") || !strings.Contains(got, "claim cache-volume-registry-beta-upstream-test-0 of 10Gi") {
+		t.Errorf("the result is\n%s", got)
+	}
+	if slices.Contains(w.requests, "shoot write *v1.StatefulSet") {
+		t.Errorf("the StatefulSet was written:\n%s", strings.Join(w.requests, "\n"))
+	}
+	if request := l.setOfAlpha(t).Spec.VolumeClaimTemplates[0].Spec.Resources.Requests[corev1.ResourceStorage]; request.String() != "10Gi" {
+		t.Errorf("gardener-resource-manager has changed the template to %s", request.String())
+	}
+}
+
+// TestVolumeThatKeepsItsSize checks that a volume that cannot grow fails nothing: all other changes
+// are made, and the volume grows once it can. Any size can follow.
+func TestVolumeThatKeepsItsSize(t *testing.T) {
+	for name, test := range map[string]struct {
+		fixed bool
+		phase corev1.PersistentVolumeClaimPhase
+	}{
+		"the StorageClass does not allow it": {true, corev1.ClaimBound},
+		"it is not bound yet":                {false, corev1.ClaimPending},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, _ := newRunningLandscape(t, sized("20Gi"))
+			l.fixed = test.fixed
+			l.inPhase(t, test.phase)
+			l.configure(t, func(c *v1alpha3.RegistryConfig) {
+				c.Caches = append(c.Caches, v1alpha3.RegistryCache{Upstream: "gamma.upstream.test"})
+			})
+			l.reconciled(t)
+			l.assertSizes(t, "at first", map[string]string{"-0": "10Gi"})
+			if got := l.summary(t); !strings.Contains(got, "gamma.upstream.test by http") {
+				t.Errorf("the result is\n%s", got)
+			}
+			l.configure(t, sized("5Gi"))
+			l.reconciled(t)
+			l.configure(t, sized("15Gi"))
+			l.fixed = false
+			l.inPhase(t, corev1.ClaimBound)
+			l.reconciled(t)
+			l.assertSizes(t, "after the fix", map[string]string{"-0": "15Gi"})
+		})
+	}
+}
+
+// TestSmallerSize checks that a volume keeps its size if less is configured.
+func TestSmallerSize(t *testing.T) {
+	l, w := newRunningLandscape(t, sized("5Gi"))
+	l.reconciled(t)
+	l.assertSizes(t, "with 5Gi", map[string]string{"-0": "10Gi"})
+	if slices.Contains(w.requests, "shoot write *v1.PersistentVolumeClaim") {
+		t.Errorf("the claim was written:\n%s", strings.Join(w.requests, "\n"))
+	}
+}
+
+// TestLaterClaims checks that a claim that the StatefulSet creates with its old size grows too, and
+// that the claim of the second replica goes with the replica.
+func TestLaterClaims(t *testing.T) {
+	replicated := func(enabled bool) func(*v1alpha3.RegistryConfig) {
+		return func(c *v1alpha3.RegistryConfig) {
+			c.Caches[0].HighAvailability = &v1alpha3.HighAvailability{Enabled: enabled}
+		}
+	}
+	l, _ := newRunningLandscape(t, sized("20Gi"))
+	l.reconciled(t)
+	l.configure(t, replicated(true))
+	l.reconciled(t)
+	l.reconciled(t)
+	l.assertSizes(t, "with two replicas", map[string]string{"-0": "20Gi", "-1": "20Gi"})
+	l.changeShoot(t, hibernated)
+	l.configure(t, replicated(false))
+	l.reconciled(t)
+	l.assertSizes(t, "while hibernated", map[string]string{"-0": "20Gi", "-1": "20Gi"})
+	l.changeShoot(t)
+	l.reconciled(t)
+	l.assertSizes(t, "with one replica", map[string]string{"-0": "20Gi"})
+	set := l.setOfAlpha(t)
+	set.Spec.Replicas = ptr.To[int32](0)
+	if err := l.shoot.Update(t.Context(), set); err != nil {
+		t.Fatal(err)
+	}
+	l.reconciled(t)
+	l.assertSizes(t, "scaled to 0", map[string]string{"-0": "20Gi"})
+}
+
+// TestGrowthWithoutAnswer checks that any other error of the shoot fails the attempt, so that it is
+// retried.
+func TestGrowthWithoutAnswer(t *testing.T) {
+	l, w := newRunningLandscape(t, sized("20Gi"))
 	w.fail = func(number int, done bool) error {
 		if !done && w.requests[number-1] == "shoot write *v1.PersistentVolumeClaim" {
-			return quota
+			return errLost
 		}
 		return nil
 	}
-	assertConfigurationError(t, l.reconcile(t), "caches[0].volume.size", "exceeded quota: storage", v1alpha3.VolumeCannotGrow+" from 10Gi to 20Gi")
-	if got := l.summary(t); !strings.Contains(got, "applied alpha.upstream.test of 10Gi") || !strings.Contains(got, "gamma.upstream.test by http") {
-		t.Errorf("the result is\n%s", got)
-	}
-}
-
-// TestInterruptionBeforeRemoval interrupts a growth at every point in every way, and then removes
-// the cache or disables the extension. The result must be the same as after an uninterrupted
-// growth.
-func TestInterruptionBeforeRemoval(t *testing.T) {
-	for name, remove := range map[string]func(*landscape) error{
-		"removed": func(l *landscape) error {
-			l.configure(t, func(c *v1alpha3.RegistryConfig) { c.Caches = c.Caches[1:] })
-			return l.reconcile(t)
-		},
-		"disabled": func(l *landscape) error { return l.delete(t) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			l, w := newRunningLandscape(t, sized("20Gi"))
-			l.setLongWaits()
-			l.reconciled(t)
-			requests := w.requests
-			if err := remove(l); err != nil {
-				t.Fatal(err)
-			}
-			want := l.summary(t)
-			for _, at := range points(requests) {
-				for how, arm := range breakAt(at, requests[at-1]) {
-					what := fmt.Sprintf("%s at request %d, %s", how, at, requests[at-1])
-					l, w := newRunningLandscape(t, sized("20Gi"))
-					ctx, cancel := context.WithCancel(t.Context())
-					arm(w, cancel)
-					_ = l.actuator.Reconcile(ctx, logr.Discard(), l.extension(t)) // no error if a poll repeats the lost request
-					cancel()
-					w.fail = nil
-					l.setLongWaits()
-					if err := remove(l); err != nil {
-						t.Errorf("%s: the removal fails: %v", what, err)
-					} else if got := l.summary(t); got != want {
-						t.Errorf("%s: the result is\n%s\nwant\n%s", what, got, want)
-					}
-				}
-			}
-		})
+	if err := l.reconcile(t); !errors.Is(err, errLost) {
+		t.Errorf("error = %v", err)
 	}
 }
 

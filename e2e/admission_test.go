@@ -37,7 +37,7 @@ func admission() rig.Scenario {
 		rig.Prove("the charts install the admission, and it registers its webhook", garden.install),
 		rig.Prove("mistakes in labeled Shoots are refused with the path of the field", garden.refusesMistakes),
 		rig.Prove("every example is accepted", garden.acceptsExamples),
-		rig.Prove("a volume cannot shrink, unless its growth was refused", garden.comparesVolumes),
+		rig.Prove("the size of a volume can change, its StorageClass cannot", garden.comparesVolumes),
 		rig.Prove("a bad Secret is refused, also if only spec.resources changes", garden.readsSecrets),
 		rig.Prove("a missing Secret blocks no unrelated change", garden.letsUnrelatedPass),
 		rig.Prove("a Shoot in deletion is not blocked", garden.letsDelete),
@@ -82,17 +82,11 @@ func (g *gardenStandIn) acceptsExamples(ctx context.Context, p *rig.Run) {
 func (g *gardenStandIn) comparesVolumes(ctx context.Context, p *rig.Run) {
 	shoot := g.shoot(p, "volume", withVolume("20Gi"))
 	p.Check(g.Create(ctx, shoot))
-	requireDenial(p, "a smaller volume", g.update(ctx, p, shoot, withVolume("10Gi")), admissionConfig+"caches[0].volume.size", "20Gi")
+	moved := withCache(func(cache *v1alpha3.RegistryCache) { cache.Volume = &v1alpha3.Volume{StorageClassName: ptr.To("other")} })
+	requireDenial(p, "another StorageClass", g.update(ctx, p, shoot, moved), admissionConfig+"caches[0].volume.storageClassName", "other")
 	p.Check(g.update(ctx, p, shoot, withVolume("30Gi")))
-	// gardenlet copies this error from the Extension. The scenario grow-volume proves that the
-	// Extension reports it.
-	shoot.Status.LastErrors = []gardencorev1beta1.LastError{{
-		Description: "caches[0].volume.size: Forbidden: " + v1alpha3.VolumeCannotGrow,
-		Codes:       []gardencorev1beta1.ErrorCode{gardencorev1beta1.ErrorConfigurationProblem},
-	}}
-	p.Check(g.Status().Update(ctx, shoot))
-	p.Check(g.update(ctx, p, shoot, withVolume("20Gi")))
-	p.Evidence("volumes: can grow, cannot shrink, a refused growth can be reverted")
+	p.Check(g.update(ctx, p, shoot, withVolume("10Gi")))
+	p.Evidence("volumes: any size, but no other StorageClass")
 }
 
 func (g *gardenStandIn) readsSecrets(ctx context.Context, p *rig.Run) {

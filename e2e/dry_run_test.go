@@ -172,7 +172,7 @@ func dryRunCaches(p *rig.Run) []dryRunCache {
 		if c.CABundleSecretReferenceName != nil {
 			secrets.CABundle = ca.PEM()
 		}
-		if c.HTTP != nil {
+		if c.HTTP.TLS {
 			secrets.Certificate = &cache.Certificate{Certificate: pair.Certificate, PrivateKey: pair.Key}
 		}
 		cases = append(cases, dryRunCache{c, secrets})

@@ -23,7 +23,7 @@ import (
 )
 
 // highAvailability proves that a cache with two instances serves while a node is drained, and that
-// the second instance is removed when it is no longer configured.
+// the second instance is removed with its volume when it is no longer configured.
 func highAvailability() rig.Scenario {
 	var pods []corev1.Pod
 	cache := operate.CacheOf(rig.Alpha)
@@ -59,12 +59,17 @@ func highAvailability() rig.Scenario {
 			p.Evidence("drained: %s", cachedEverywhere(ctx, p, rig.Alpha))
 		}),
 
-		rig.Prove("without high availability one instance serves, and there is no budget", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("without high availability one instance serves, and there is no budget and no second volume", func(ctx context.Context, p *rig.Run) {
 			p.Check(rig.UncordonWorkers(ctx, p))
 			rig.Cached(rig.Alpha, rig.Beta)(ctx, p)
 			p.Await(ctx, "alpha has one instance", 30*time.Second, func(ctx context.Context) (bool, string, error) {
 				now, err := cachePods(ctx, p, rig.Alpha)
 				return len(now) == 1, placement(now), err
+			})
+			claim := claimOfPod(pods[1])
+			p.Await(ctx, "the second volume is deleted", 30*time.Second, func(ctx context.Context) (bool, string, error) {
+				err := p.Session.Shoot.Get(ctx, client.ObjectKeyFromObject(claim), claim)
+				return apierrors.IsNotFound(err), claim.Name + " exists", client.IgnoreNotFound(err)
 			})
 			p.Gone(ctx, p.Session.Shoot, budgetOf(pods[0]))
 			p.Evidence("switched off: %s", cachedEverywhere(ctx, p, rig.Alpha))
@@ -125,6 +130,11 @@ func placement(pods []corev1.Pod) string {
 		fmt.Fprintf(&text, " %s (%s) on %q", pod.Name, pod.Status.Phase, pod.Spec.NodeName)
 	}
 	return text.String()
+}
+
+// claimOfPod returns the volume claim of a cache's pod, with only namespace and name.
+func claimOfPod(pod corev1.Pod) *corev1.PersistentVolumeClaim {
+	return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: "cache-volume-" + pod.Name}}
 }
 
 // budgetOf returns the PodDisruptionBudget of the pod's cache, with only namespace and name.

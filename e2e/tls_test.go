@@ -59,7 +59,7 @@ func tlsCache(host string) v1alpha3.RegistryCache {
 // damaged hosts.toml.
 func tlsOn() rig.Scenario {
 	steps := []rig.Step{
-		rig.Prove("alpha is cached over HTTPS, beta is not", rig.Configured(tlsCache(rig.Alpha), operate.CacheOf(rig.Beta))),
+		rig.Prove("alpha and beta are cached over HTTPS", rig.Configured(tlsCache(rig.Alpha), operate.CacheOf(rig.Beta))),
 		rig.Prove("only clients with the CA from hosts.toml trust the cache", func(ctx context.Context, p *rig.Run) {
 			endpoint := p.Endpoints(ctx)[rig.Alpha]
 			if !strings.HasPrefix(endpoint, "https://") {

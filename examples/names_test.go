@@ -23,7 +23,7 @@ func TestExamplesShowWhatTheirNamesSay(t *testing.T) {
 		"outbound-proxy": func(c v1alpha3.RegistryCache) bool {
 			return c.Proxy != nil && c.Proxy.HTTPSProxy != nil && c.Proxy.NoProxy != nil
 		},
-		"tls":               func(c v1alpha3.RegistryCache) bool { return c.HTTP != nil && c.HTTP.TLS },
+		"plain-http":        func(c v1alpha3.RegistryCache) bool { return c.HTTP != nil && !c.HTTP.TLS },
 		"high-availability": func(c v1alpha3.RegistryCache) bool { return c.HighAvailability != nil && c.HighAvailability.Enabled },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -63,8 +63,8 @@ func TestEveryField(t *testing.T) {
 	if *cache.RemoteURL != *want.RemoteURL || cache.Volume.Size.Cmp(*want.Volume.Size) != 0 || *cache.GarbageCollection != *want.GarbageCollection {
 		t.Errorf("the defaults are %+v, the example shows %+v", want, cache)
 	}
-	if cache.HTTP.TLS || cache.HighAvailability.Enabled {
-		t.Error("TLS and high availability are off by default, the example shows something else")
+	if *cache.HTTP != *want.HTTP || cache.HighAvailability.Enabled {
+		t.Error("TLS is on and high availability is off by default, the example shows something else")
 	}
 }
 

@@ -15,7 +15,7 @@ export LC_ALL=C
 # Tests change these.
 certs_dir=${CERTS_DIR:-/etc/containerd/certs.d}
 run_dir=${RUN_DIR:-/run/configure-containerd-registries} # the unit's RuntimeDirectory
-probe_interval=${PROBE_INTERVAL:-5000}                   # in ms, or up to a tenth less
+probe_interval=${PROBE_INTERVAL:-6500}                   # in ms from start to start, or 8 % less
 probe_again=${PROBE_AGAIN:-300}                          # in ms, while a change is likely
 probe_timeout=${PROBE_TIMEOUT:-1.5}                      # in s
 
@@ -35,7 +35,8 @@ states=() doubts=()   # new, mirror or direct; how many answers in a row say the
 seen=()               # hosts.toml when it was last right
 routes=()             # what hosts.toml is: mirror, direct, foreign, or stuck if it cannot be right
 declare -A problems=()            # by upstream: what log_once says
-declare -A inputs=([requests]='') # of curl: files in run_dir
+requests=()                       # curl's configuration, by place
+declare -A inputs=()              # of curl: files in run_dir
 
 log() {
   printf '%s\n' "$*" >&2
@@ -159,7 +160,7 @@ add() { # argument
     "$host,https://$host" | docker.io,https://registry-1.docker.io) ;; # containerd knows the URL
     *) directs[i]=$(hosts_toml '' "$upstream_url" '' "$upstream_ca") ;;
   esac
-  inputs[requests]+=${inputs[requests]:+$'next\n'}"url = \"$endpoint/v2/\"
+  requests[i]="url = \"$endpoint/v2/\"
 write-out = \"$i %{http_code} %{errormsg}\\n\"
 output = /dev/null
 max-time = $probe_timeout
@@ -167,23 +168,28 @@ noproxy = \"*\"
 globoff
 "
   if [[ -n $endpoint_ca ]]; then
-    inputs[requests]+="cacert = \"$run_dir/$i.pem\""$'\n'
+    requests[i]+="cacert = \"$run_dir/$i.pem\""$'\n'
     inputs[$i.pem]=${mirrors[i]} # curl finds the certificates in the text, like containerd
   fi
 }
 
-# Asks all caches, with one process. Only an answer by a server that containerd would trust counts.
+# Asks caches, with one process. Only an answer by a server that containerd would trust counts.
 # Before version 7.66 curl asks one after the other, before 7.75 it tells no errors.
-probe() {
-  local i answer
-  answers=()
+probe() { # i...
+  local i answer limit=$((${probe_timeout%.*} + 2))
+  [[ -n $parallel ]] || limit=$((limit * $#))
+  answers=() inputs[requests]=''
+  for i in "$@"; do
+    inputs[requests]+=${inputs[requests]:+$'next\n'}${requests[i]}
+  done
   {
     [[ -d $run_dir ]] || mkdir -p -- "$run_dir"
     for i in "${!inputs[@]}"; do
       is_right "$run_dir/$i" "${inputs[$i]}" || printf '%s\n' "${inputs[$i]}" >"$run_dir/$i"
     done
     : >"$run_dir/answers" || return
-    curl --disable ${parallel:+--parallel} --config "$run_dir/requests" >"$run_dir/answers" &
+    timeout --foreground --kill-after=1 "$limit" \
+      curl --disable ${parallel:+--parallel} --config "$run_dir/requests" >"$run_dir/answers" &
   } 2>/dev/null
   wait "$!"
   while read -r i answer; do
@@ -249,12 +255,37 @@ report() {
   done >"$run_dir/.state" && mv -f -- "$run_dir/.state" "$run_dir/state"
 }
 
-# Sleeps until the next probe. A change that is likely is confirmed soon.
-pause() {
-  local seconds ms=$((probe_interval * (900 + RANDOM % 101) / 1000))
-  [[ ${doubts[*]} != *[1-9]* ]] || ms=$probe_again
-  printf -v seconds '%d.%03d' $((ms / 1000)) $((ms % 1000))
-  sleep "$seconds" &
+# Asks caches, and brings their files to what they must be now.
+round() { # i...
+  local i later=()
+  (($# == 0)) || probe "$@"
+  for i in "$@"; do
+    judge "$i"
+    # On a busy disk a write takes long. What only needs a removal does not wait for it.
+    if [[ ${states[i]} == direct && -z ${directs[i]} ]]; then apply "$i"; else later+=("$i"); fi
+  done
+  for i in "${later[@]}"; do
+    apply "$i"
+  done
+  report 2>/dev/null || log_once "$run_dir" 'cannot write the state file'
+}
+
+# Asks those again soon that are likely to change, at most twice: a third answer decides.
+confirm() {
+  local i doubtful
+  while true; do
+    doubtful=()
+    for i in "${!doubts[@]}"; do
+      ((doubts[i] == 0)) || doubtful+=("$i")
+    done
+    ((${#doubtful[@]} > 0)) || return
+    pause "$probe_again"
+    round "${doubtful[@]}"
+  done
+}
+
+pause() { # ms
+  sleep "$(($1 > 0 ? $1 : 0))e-3" &
   wait "$!" # unlike a sleep in the foreground, a signal ends it at once
 }
 
@@ -267,7 +298,7 @@ stop() {
 }
 
 main() {
-  local argument i parallel='' later
+  local argument parallel='' now due
   if [[ $* == --stopped ]]; then
     # systemd calls this after each stop of the unit. The unit is disabled only when it has left the
     # OperatingSystemConfig: gardener-node-agent removes it then, and nothing of ours runs any more.
@@ -285,19 +316,13 @@ main() {
   done
   ! curl --disable --parallel --version >/dev/null 2>&1 || parallel=yes
   while true; do
+    read -r now _ </proc/uptime # in s, with two decimals
+    due=$((10#${now/./}0 + probe_interval * (920 + RANDOM % 81) / 1000))
     remove_stale_files
-    ((${#hosts[@]} == 0)) || probe
-    later=()
-    for i in "${!hosts[@]}"; do
-      judge "$i"
-      # On a busy disk a write takes long. What only needs a removal does not wait for it.
-      if [[ ${states[i]} == direct && -z ${directs[i]} ]]; then apply "$i"; else later+=("$i"); fi
-    done
-    for i in "${later[@]}"; do
-      apply "$i"
-    done
-    report 2>/dev/null || log_once "$run_dir" 'cannot write the state file'
-    pause
+    round "${!hosts[@]}"
+    confirm
+    read -r now _ </proc/uptime
+    pause $((due - 10#${now/./}0))
   done
 }
 

@@ -223,16 +223,59 @@ func TestStateFile(t *testing.T) {
 	p.state("alpha.test", "mirror", "")
 }
 
+// The others are not asked meanwhile.
 func TestLoopAsksAgainSoonAfterAFailure(t *testing.T) {
 	n := newNode(t)
 	n.env = append(n.env, "PROBE_INTERVAL=1000000")
-	c := newCache(t, "alpha.test", nil, answer(503))
+	c, beside := newCache(t, "alpha.test", nil, answer(503)), newCache(t, "beta.test", nil, ready)
 	n.write(t, "alpha.test", nodeconfig.HostsTOML(c.Registry))
-	n.startFor(t, c.Registry).state("alpha.test", "direct", "answers 503")
+	p := n.startFor(t, beside.Registry, c.Registry)
+	p.state("alpha.test", "direct", "answers 503")
+	p.state("beta.test", "mirror", "")
+	if asked := beside.requests.Load(); asked != 1 {
+		t.Errorf("the cache that answers is asked %d times", asked)
+	}
 }
 
-// TestBounds holds what docs/node.md says, with another cache that hangs in each round. A failure
-// that begins after an answer is noticed by the next two probes, a recovery by the next three.
+// A round takes as long with a cache that hangs. Other load can only lengthen the time between
+// two rounds, so the shortest one counts.
+func TestLoopIsNotDelayedByACacheThatHangs(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	n.env = append(n.env, "PROBE_INTERVAL=1500", "PROBE_TIMEOUT=1")
+	last, shortest, asked := time.Time{}, time.Hour, atomic.Int32{}
+	c := newCache(t, "alpha.test", nil, func(http.ResponseWriter, *http.Request) {
+		if now := time.Now(); asked.Add(1) > 1 { // one at a time
+			last, shortest = now, min(shortest, now.Sub(last))
+		} else {
+			last = now
+		}
+	})
+	p := n.startFor(t, c.Registry, newCache(t, "beta.test", nil, hang).Registry)
+	p.until("five rounds", func() bool { return asked.Load() >= 5 })
+	p.stop()
+	if shortest > 2*time.Second {
+		t.Errorf("the loop asks every %s, want 1.5 s", shortest)
+	}
+}
+
+func TestLoopEndsACurlThatHangs(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	n.env = append(n.env, "PROBE_TIMEOUT=0.5")
+	n.tool(t, "curl", `[[ $* != *--version* ]] || exit 0
+trap '' TERM
+exec sleep 1000`)
+	c := newCache(t, "alpha.test", nil, ready)
+	p := n.startFor(t, c.Registry)
+	p.state("alpha.test", "direct", "does not answer (000)")
+	n.repair(t, "curl")
+	p.state("alpha.test", "mirror", "")
+}
+
+// TestBounds holds what docs/node.md says. A failure that begins after an answer is noticed by the
+// next probe and the one that confirms it, a recovery by the next three. Rounds begin at fixed
+// times, so caches that hang change nothing as long as all probes fit in between.
 func TestBounds(t *testing.T) {
 	value := func(name string, unit time.Duration) time.Duration {
 		found := regexp.MustCompile(`(?m)^` + name + `=\$\{[A-Z_]+:-([0-9.]+)\}`).FindStringSubmatch(nodeconfig.Script())
@@ -245,11 +288,15 @@ func TestBounds(t *testing.T) {
 	}
 	interval, again := value("probe_interval", time.Millisecond), value("probe_again", time.Millisecond)
 	probe := value("probe_timeout", time.Second)
-	if failure := probe + interval + probe + again + probe; failure >= 10*time.Second {
+	if failure := interval + probe + again + probe; failure >= 10*time.Second {
 		t.Errorf("pulls are direct %s after a failure", failure)
 	}
-	if recovery := probe + interval + probe + 2*(again+probe); recovery >= 12*time.Second {
+	recovery := interval + probe + 2*(again+probe)
+	if recovery >= 12*time.Second {
 		t.Errorf("pulls go through the cache %s after its recovery", recovery)
+	}
+	if probes := recovery - interval; probes >= interval*92/100 {
+		t.Errorf("the probes of a round take %s and delay the next one", probes)
 	}
 }
 

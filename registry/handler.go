@@ -44,7 +44,8 @@ func newHandler(ctx context.Context, config *Config, c *cache.Cache) (_ http.Han
 	if config.Health.StorageDriver.Enabled { // once in a process
 		app.RegisterHealthChecks()
 	}
-	return namespace.Handler(config.Cache.ClientTimeout, onlyPulls(config.Cache.Upstream, health.Handler(app))), nil
+	logged := namespace.Handler(config.Cache.ClientTimeout, onlyPulls(config.Cache.Upstream, health.Handler(app)))
+	return answerProbes(config.HTTP.Headers, logged), nil
 }
 
 // onlyPulls refuses what a cache does not serve. For another registry the answer is 404, so that

@@ -27,7 +27,9 @@ func defaultRemoteURL(upstream string) string {
 
 // SetDefaults sets every optional field of config that is nil, except volume.storageClassName: nil
 // stands for the Shoot's default StorageClass. It also removes the trailing slash of URLs.
-// Afterwards RemoteURL, Volume.Size and GarbageCollection of every cache are not nil.
+// Afterwards RemoteURL, Volume.Size, GarbageCollection and HTTP of every cache are not nil. As in
+// gardener-extension-registry-cache, a parent that is set keeps the zero values of its fields:
+// "http: {}" is plain HTTP, and "garbageCollection: {}" keeps content forever.
 func SetDefaults(config *RegistryConfig) {
 	for i := range config.Caches {
 		cache := &config.Caches[i]
@@ -47,6 +49,9 @@ func SetDefaults(config *RegistryConfig) {
 		}
 		if cache.GarbageCollection == nil {
 			cache.GarbageCollection = &GarbageCollection{TTL: metav1.Duration{Duration: DefaultTTL}}
+		}
+		if cache.HTTP == nil {
+			cache.HTTP = &HTTP{TLS: true}
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package v1alpha3_test
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -46,6 +47,45 @@ func TestSetDefaults(t *testing.T) {
 			}
 			if test.cache.Volume != nil && cache.Volume.StorageClassName != test.cache.Volume.StorageClassName {
 				t.Error("the storage class is changed")
+			}
+		})
+	}
+}
+
+// TestTLSIsTheDefault: only a missing http stands for TLS, as in gardener-extension-registry-cache.
+func TestTLSIsTheDefault(t *testing.T) {
+	for name, test := range map[string]struct {
+		cache string
+		want  bool
+	}{
+		"no http":    {`{"upstream":"a.test"}`, true},
+		"http null":  {`{"upstream":"a.test","http":null}`, true},
+		"empty http": {`{"upstream":"a.test","http":{}}`, false},
+		"on":         {`{"upstream":"a.test","http":{"tls":true}}`, true},
+		"off":        {`{"upstream":"a.test","http":{"tls":false}}`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config, err := v1alpha3.DecodeConfig([]byte(
+				`{"apiVersion":"registry.extensions.gardener.cloud/v1alpha3","kind":"RegistryConfig","caches":[` + test.cache + `]}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			v1alpha3.SetDefaults(config)
+			if got := config.Caches[0].HTTP.TLS; got != test.want {
+				t.Errorf("http.tls = %t, want %t", got, test.want)
+			}
+			// status.state has the config with its defaults, and must mean the same when it is read.
+			stored, err := json.Marshal(config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := v1alpha3.DecodeConfig(stored)
+			if err != nil {
+				t.Fatal(err)
+			}
+			v1alpha3.SetDefaults(again)
+			if got := again.Caches[0].HTTP.TLS; got != test.want {
+				t.Errorf("stored and read again: http.tls = %t, want %t", got, test.want)
 			}
 		})
 	}

@@ -66,7 +66,7 @@ type RegistryCache struct {
 // Volume configures the persistent volume of a cache.
 type Volume struct {
 	// Size is the capacity of the volume. Defaults to 10Gi. It can be increased later if the
-	// StorageClass allows that. It can never be decreased.
+	// StorageClass allows that. A volume never shrinks: a smaller size has no effect on it.
 	// +optional
 	Size *resource.Quantity `json:"size,omitempty"`
 	// StorageClassName is the name of the StorageClass of the volume. Defaults to the Shoot's default
@@ -104,7 +104,8 @@ type Proxy struct {
 
 // HTTP configures how a cache serves nodes.
 type HTTP struct {
-	// TLS makes the cache serve HTTPS with a certificate that nodes trust. Defaults to false.
+	// TLS makes the cache serve HTTPS with a certificate that nodes trust. Defaults to true if http is
+	// not set, and to false in "http: {}".
 	// +optional
 	TLS bool `json:"tls,omitempty"`
 }

@@ -8,9 +8,10 @@ import (
 )
 
 // ValidateUpdate does what Validate does, and also checks changes to the caches that the old config
-// already has. The volume of such a cache cannot shrink, and cannot move to another StorageClass.
-// Both configs may be with or without defaults. An upstream that is not in old is new and can be
-// configured freely. If old is nil, ValidateUpdate only calls Validate.
+// already has. The volume of such a cache cannot move to another StorageClass. Its size may change:
+// a bigger one takes effect if the Shoot allows it, a smaller one has no effect. Both configs may
+// be with or without defaults. An upstream that is not in old is new and can be configured freely.
+// If old is nil, ValidateUpdate only calls Validate.
 func ValidateUpdate(config, old *RegistryConfig) field.ErrorList {
 	errs := Validate(config)
 	if old == nil {
@@ -40,10 +41,6 @@ func ValidateUpdate(config, old *RegistryConfig) field.ErrorList {
 // validateCacheUpdate compares caches with defaults.
 func validateCacheUpdate(cache, was *RegistryCache, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if now, then := cache.Volume.Size, was.Volume.Size; now.Cmp(*then) < 0 {
-		errs = append(errs, field.Invalid(path.Child("volume", "size"), now.String(),
-			fmt.Sprintf("must not be less than the volume's current %s, because volumes cannot shrink; %s", then.String(), recreate)))
-	}
 	// Nil is the default StorageClass of the Shoot. Validate rejects "" as a name.
 	if now, then := ptr.Deref(cache.Volume.StorageClassName, ""), ptr.Deref(was.Volume.StorageClassName, ""); now != then {
 		errs = append(errs, field.Invalid(path.Child("volume", "storageClassName"), now,
@@ -55,11 +52,6 @@ func validateCacheUpdate(cache, was *RegistryCache, path *field.Path) field.Erro
 	}
 	return errs
 }
-
-// VolumeCannotGrow is the beginning of the error that the controller reports if a StorageClass does
-// not allow a volume to grow. Only the controller can find this out, because it can read the shoot.
-// If the Shoot's status contains this text, the admission knows that the volume kept its size.
-const VolumeCannotGrow = "the volume cannot grow"
 
 // recreate is the advice for fields that cannot be changed.
 const recreate = "to change it, remove the cache from the Shoot and add it again in a later update; it then starts empty"

@@ -41,7 +41,7 @@ const (
 )
 
 const providerConfig = `{"apiVersion":"registry.extensions.gardener.cloud/v1alpha3","kind":"RegistryConfig","caches":[` +
-	`{"upstream":"docker.io","volume":{"size":"20Gi"}},{"upstream":"ghcr.io","volume":{"size":"20Gi"}}]}`
+	`{"upstream":"docker.io","volume":{"size":"20Gi"},"http":{}},{"upstream":"ghcr.io","volume":{"size":"20Gi"},"http":{}}]}`
 
 // Namespace returns the name of the i-th shoot's namespace.
 func Namespace(i int) string { return fmt.Sprintf("%ss%04d", namespacePrefix, i) }

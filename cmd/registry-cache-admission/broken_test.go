@@ -85,7 +85,6 @@ func TestValidateNamesTheField(t *testing.T) {
 // TestValidateNamesTheFieldOfAnUpdate expects one line with its path for each forbidden update.
 func TestValidateNamesTheFieldOfAnUpdate(t *testing.T) {
 	for name, test := range map[string]struct{ old, caches, field string }{
-		"size shrinks":       {`[{upstream: a.test, volume: {size: 20Gi}}]`, `[{upstream: a.test}]`, "caches[0].volume.size"},
 		"class changes":      {`[{upstream: a.test, volume: {storageClassName: a}}]`, `[{upstream: a.test, volume: {storageClassName: b}}]`, "caches[0].volume.storageClassName"},
 		"class is taken off": {`[{upstream: a.test, volume: {storageClassName: a}}]`, `[{upstream: a.test}]`, "caches[0].volume.storageClassName"},
 		"collection again":   {`[{upstream: a.test, garbageCollection: {ttl: 0s}}]`, `[{upstream: a.test}]`, "caches[0].garbageCollection.ttl"},

@@ -19,23 +19,23 @@ func moveTo(namespace, documents string) string {
 // TestValidateFindsTheOldShootWithoutANamespace: two Shoots of one name match even if only one of
 // them names its namespace: kubectl prints it, but files under version control often have none.
 func TestValidateFindsTheOldShootWithoutANamespace(t *testing.T) {
-	small, large := shootNamed("a", `[{upstream: a.test, volume: {size: 5Gi}}]`), shootNamed("a", `[{upstream: a.test, volume: {size: 20Gi}}]`)
-	const shrinks = "spec.extensions[1].providerConfig.caches[0].volume.size: "
+	slow, fast := shootNamed("a", `[{upstream: a.test, volume: {storageClassName: slow}}]`), shootNamed("a", `[{upstream: a.test, volume: {storageClassName: fast}}]`)
+	const moved = "spec.extensions[1].providerConfig.caches[0].volume.storageClassName: "
 	for name, test := range map[string]struct {
 		shoot, old string
 		code       int
 		out, notes string
 	}{
-		"neither has one":           {moveTo("", small), moveTo("", large), program.ExitFailed, shrinks, "✗ Shoot a: 1 mistake"},
-		"the old one has one":       {moveTo("", small), large, program.ExitFailed, shrinks, "✗ Shoot garden-dev/a: 1 mistake"},
-		"the new one has one":       {small, moveTo("", large), program.ExitFailed, shrinks, "✗ Shoot garden-dev/a: 1 mistake"},
-		"both are others":           {small, moveTo("other", large), program.ExitFine, "", "Shoot garden-dev/a is not in"},
-		"its own among others":      {small, moveTo("other", small) + "---\n" + moveTo("", small) + "---\n" + large, program.ExitFailed, shrinks, ""},
-		"two to choose from":        {moveTo("", small), large + "---\n" + moveTo("other", large), program.ExitUsage, "", "old.yaml: garden-dev/a and other/a match: set the missing metadata.namespace"},
-		"one of two without":        {moveTo("", small), moveTo("", large) + "---\n" + large, program.ExitUsage, "", "old.yaml: a and garden-dev/a match: set"},
-		"twice the same":            {small, large + "---\n" + large, program.ExitFailed, shrinks, ""},
-		"twice, but different ones": {small, large + "---\n" + small, program.ExitUsage, "", "checking Shoot garden-dev/a: looking for it in "},
-		"nothing after a good one":  {shootNamed("b", bad) + "---\n" + moveTo("", small), large + "---\n" + moveTo("other", large), program.ExitUsage, "", "checking Shoot a: "},
+		"neither has one":           {moveTo("", slow), moveTo("", fast), program.ExitFailed, moved, "✗ Shoot a: 1 mistake"},
+		"the old one has one":       {moveTo("", slow), fast, program.ExitFailed, moved, "✗ Shoot garden-dev/a: 1 mistake"},
+		"the new one has one":       {slow, moveTo("", fast), program.ExitFailed, moved, "✗ Shoot garden-dev/a: 1 mistake"},
+		"both are others":           {slow, moveTo("other", fast), program.ExitFine, "", "Shoot garden-dev/a is not in"},
+		"its own among others":      {slow, moveTo("other", slow) + "---\n" + moveTo("", slow) + "---\n" + fast, program.ExitFailed, moved, ""},
+		"two to choose from":        {moveTo("", slow), fast + "---\n" + moveTo("other", fast), program.ExitUsage, "", "old.yaml: garden-dev/a and other/a match: set the missing metadata.namespace"},
+		"one of two without":        {moveTo("", slow), moveTo("", fast) + "---\n" + fast, program.ExitUsage, "", "old.yaml: a and garden-dev/a match: set"},
+		"twice the same":            {slow, fast + "---\n" + fast, program.ExitFailed, moved, ""},
+		"twice, but different ones": {slow, fast + "---\n" + slow, program.ExitUsage, "", "checking Shoot garden-dev/a: looking for it in "},
+		"nothing after a good one":  {shootNamed("b", bad) + "---\n" + moveTo("", slow), fast + "---\n" + moveTo("other", fast), program.ExitUsage, "", "checking Shoot a: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, out, notes := validate(t, test.shoot, "-f", "-", "--old", write(t, "old.yaml", test.old))

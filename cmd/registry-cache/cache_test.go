@@ -269,7 +269,7 @@ func get(ctx context.Context, t *testing.T, url string) (body string, status int
 
 // freeAddress returns an address for a cache that is started later, possibly more than once.
 // Another process may get the port in the meantime, but probably not on this loopback address.
-func freeAddress(t *testing.T) string {
+func freeAddress(t testing.TB) string {
 	t.Helper()
 	host := fmt.Sprintf("127.%d.%d.%d", 1+rand.N(254), rand.N(256), 1+rand.N(254))
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", net.JoinHostPort(host, "0"))

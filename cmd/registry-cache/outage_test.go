@@ -85,7 +85,7 @@ func cacheOf(t *testing.T, o *outage, credentials bool) (cache *servedCache, con
 	return cache, writeConfig(t, config)
 }
 
-func (s *servedCache) start(t *testing.T, config string) *child {
+func (s *servedCache) start(t testing.TB, config string) *child {
 	t.Helper()
 	c := startChild(t, "serve", config)
 	c.expect(t, "cache listening on "+strings.TrimPrefix(s.url, "http://"))

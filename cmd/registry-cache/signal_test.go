@@ -44,7 +44,7 @@ type child struct {
 // lifetime limits how long a child runs, so that a missing log line does not block a test.
 const lifetime = 3 * patience
 
-func startChild(t *testing.T, args ...string) *child {
+func startChild(t testing.TB, args ...string) *child {
 	t.Helper()
 	started := time.Now()
 	ctx, cancel := context.WithTimeout(t.Context(), lifetime)
@@ -63,7 +63,7 @@ func startChild(t *testing.T, args ...string) *child {
 }
 
 // expect returns the first log line that contains the text.
-func (c *child) expect(t *testing.T, text string) string {
+func (c *child) expect(t testing.TB, text string) string {
 	t.Helper()
 	var log []string
 	for c.log.Scan() {
@@ -110,7 +110,7 @@ func (c *child) drain() {
 	}()
 }
 
-func writeConfig(t *testing.T, content string) string {
+func writeConfig(t testing.TB, content string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.yml")
 	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {

@@ -21,15 +21,22 @@ import (
 // (pkg/utils/kubernetes.GetReplicaCount).
 const availableReplicas int32 = 2
 
+// Replicas returns the number of replicas of the cache, each with its own volume.
+func Replicas(cache v1alpha3.RegistryCache) int32 {
+	if isHighlyAvailable(cache) {
+		return availableReplicas
+	}
+	return 1
+}
+
 func isHighlyAvailable(cache v1alpha3.RegistryCache) bool {
 	return cache.HighAvailability != nil && cache.HighAvailability.Enabled
 }
 
-// makeAvailable adds a second replica and a label, and spreads both replicas over nodes and zones.
+// makeAvailable adds a label, and spreads the replicas over nodes and zones.
 // Because of the label, the webhook of gardener-resource-manager makes the spread over the zones of
 // the workers mandatory. Without the webhook, the soft constraints below still apply.
 func makeAvailable(set *appsv1.StatefulSet) {
-	set.Spec.Replicas = ptr.To(availableReplicas)
 	set.Labels[resourcesv1alpha1.HighAvailabilityConfigType] = resourcesv1alpha1.HighAvailabilityConfigTypeServer
 	for _, topology := range []string{corev1.LabelHostname, corev1.LabelTopologyZone} {
 		set.Spec.Template.Spec.TopologySpreadConstraints = append(set.Spec.Template.Spec.TopologySpreadConstraints,

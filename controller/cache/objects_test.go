@@ -86,10 +86,14 @@ func renderings() map[string]rendering {
 	}
 }
 
-// render sets the defaults of the cache and returns all its objects.
+// render sets the defaults of the cache and returns all its objects. Without http the cache serves
+// plain HTTP here, so that only the renderings with TLS need a certificate.
 func (r rendering) render(t *testing.T) []client.Object {
 	t.Helper()
 	config := &v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{*r.cache.DeepCopy()}}
+	if config.Caches[0].HTTP == nil {
+		config.Caches[0].HTTP = &v1alpha3.HTTP{}
+	}
 	v1alpha3.SetDefaults(config)
 	if errs := v1alpha3.Validate(config); len(errs) > 0 {
 		t.Fatalf("invalid config: %v", errs)

@@ -41,7 +41,7 @@ func statefulSet(cache v1alpha3.RegistryCache, id v1alpha3.Identity, shoot Shoot
 		Spec: appsv1.StatefulSetSpec{
 			// serviceName stays empty, as in gardener-extension-registry-cache: nobody needs the DNS names
 			// of single pods, and it is immutable.
-			Replicas: ptr.To[int32](1),
+			Replicas: ptr.To(Replicas(cache)),
 			// The default, OrderedReady, never replaces a pod that is not ready. A pod that cannot start
 			// because of its image or volume would stay, even after a fix (kubernetes#67250).
 			PodManagementPolicy:  appsv1.ParallelPodManagement,

@@ -1,7 +1,7 @@
-// Package volume grows the claims of a cache's StatefulSet, and replaces volumes on the disks of
-// deleted nodes. Kubernetes does neither, because claim templates are immutable and such volumes
-// stay bound. In the shoot it changes only claims with the labels of a cache, their pods and
-// StatefulSets.
+// Package volume does with the claims of caches what Kubernetes does not: it grows them, because
+// claim templates are immutable; it deletes those of replicas that a cache no longer has; and it
+// replaces volumes on the disks of deleted nodes, which would stay bound. In the shoot it changes
+// only claims with the labels of a cache, and their pods.
 //
-// The caller decides on the size and deploys the StatefulSets.
+// The caller decides when, and deploys the StatefulSets.
 package volume

@@ -71,7 +71,7 @@ func waitingPods(pods []corev1.Pod, caches []v1alpha3.RegistryCache) []waitingPo
 			continue
 		}
 		for _, c := range caches {
-			if owner.Name == v1alpha3.Name(c.Upstream) {
+			if pod.Labels[v1alpha3.LabelUpstreamHost] == v1alpha3.HostLabel(c.Upstream) {
 				waiting = append(waiting, waitingPod{pod, c.Upstream})
 			}
 		}

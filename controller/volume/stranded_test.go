@@ -27,14 +27,14 @@ func podOn(upstream, node string) *corev1.Pod {
 		Spec: corev1.PodSpec{NodeName: node, Volumes: []corev1.Volume{
 			{Name: "config"},
 			{Name: "cache-volume", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{
-				ClaimName: claim(upstream, "0", "10Gi", "local").Name,
+				ClaimName: claim(upstream, "0", "10Gi").Name,
 			}}},
 		}},
 	}
 }
 
 func bound(upstream string) *corev1.PersistentVolumeClaim {
-	c := claim(upstream, "0", "10Gi", "local")
+	c := claim(upstream, "0", "10Gi")
 	c.UID, c.Spec.VolumeName = types.UID("claim of "+upstream), "volume-of-"+upstream
 	return c
 }
@@ -101,7 +101,7 @@ func TestReplaceStranded(t *testing.T) {
 		"no workers":                     {objects: []client.Object{node("there", "", corev1.ConditionTrue), pod, bound(alpha), volumeOn(alpha, gone)}},
 		"the pod has a node":             {objects: []client.Object{there, podOn(alpha, "there"), bound(alpha), volumeOn(alpha, gone)}},
 		"the pod is being deleted":       {objects: []client.Object{there, changed(terminating, func() { terminating.DeletionTimestamp, terminating.Finalizers = ptr.To(metav1.Now()), []string{"x/y"} }), bound(alpha), volumeOn(alpha, gone)}},
-		"the pod has another owner":      {objects: []client.Object{there, changed(otherOwner, func() { otherOwner.OwnerReferences[0].Name = "other" }), bound(alpha), volumeOn(alpha, gone)}},
+		"the pod has another owner":      {objects: []client.Object{there, changed(otherOwner, func() { otherOwner.OwnerReferences[0].Kind = "Job" }), bound(alpha), volumeOn(alpha, gone)}},
 		"the claim has other labels":     {objects: []client.Object{there, pod, changed(otherLabel, func() { otherLabel.Labels = nil }), volumeOn(alpha, gone)}},
 		"the volume is of another claim": {objects: []client.Object{there, pod, bound(alpha), changed(reused, func() { reused.Spec.ClaimRef.UID = "other" })}},
 		"not bound":                      {objects: []client.Object{there, pod, changed(unbound, func() { unbound.Spec.VolumeName = "" }), volumeOn(alpha, gone)}},
@@ -129,7 +129,7 @@ func TestReplaceStrandedAfterInterruption(t *testing.T) {
 	going := bound(alpha)
 	going.DeletionTimestamp, going.Finalizers = ptr.To(metav1.Now()), []string{"kubernetes.io/pvc-protection"}
 	shoot := deletions(&writes, fake.NewClientBuilder().WithObjects(node("there", "local", corev1.ConditionTrue), podOn(alpha, ""), going, volumeOn(alpha, term(host("gone")))).Build())
-	deleted, err := ReplaceStranded(t.Context(), shoot, []v1alpha3.RegistryCache{*wanted("10Gi")})
+	deleted, err := ReplaceStranded(t.Context(), shoot, []v1alpha3.RegistryCache{wanted("10Gi", false)})
 	if err != nil || !slices.Equal(writes, []string{"claim", "pod"}) || deleted[0].Upstream != alpha || deleted[0].Claim != going.Namespace+"/"+going.Name {
 		t.Errorf("deleted %q, reported %v, error %v", writes, deleted, err)
 	}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
+	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
@@ -62,7 +63,11 @@ func proveEndpoints(ctx context.Context, p *rig.Run, hosts ...string) {
 		p.Fatalf("%d endpoints and %d Services, want %d of each: %v", len(endpoints), len(services), len(hosts), endpoints)
 	}
 	for _, host := range hosts {
-		if want := fmt.Sprintf("http://%s:5000", services[host].Spec.ClusterIP); endpoints[host] != want {
+		scheme := "http"
+		if cache := operate.CacheOf(host); cache.HTTP == nil {
+			scheme = "https" // the default
+		}
+		if want := fmt.Sprintf("%s://%s:5000", scheme, services[host].Spec.ClusterIP); endpoints[host] != want {
 			p.Errorf("endpoint of %s is %s, want %s", host, endpoints[host], want)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 // configuredCache is a cache in a Shoot's manifest.
 type configuredCache struct {
 	Upstream string `json:"upstream"`
-	HTTP     struct {
+	HTTP     *struct {
 		TLS bool `json:"tls"`
 	} `json:"http"`
 }
@@ -70,7 +70,7 @@ func TestHardNames(t *testing.T) {
 func TestSchemes(t *testing.T) {
 	for shoot, want := range map[string]bool{HTTPS: true, TwoCaches: false} {
 		for _, cache := range configured(t, shoot) {
-			if got := cache.HTTP.TLS; got != want {
+			if got := cache.HTTP == nil || cache.HTTP.TLS; got != want {
 				t.Errorf("%s: tls of %s is %t, want %t", shoot, cache.Upstream, got, want)
 			}
 		}

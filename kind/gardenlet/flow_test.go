@@ -44,6 +44,7 @@ func (j *journal) tasks() tasks {
 		deployNamespace:                       j.task("deployNamespace"),
 		deleteNamespace:                       j.task("deleteNamespace"),
 		waitUntilNamespaceDeleted:             j.task("waitUntilNamespaceDeleted"),
+		restoreSecrets:                        j.task("restoreSecrets"),
 		deployReferencedResources:             j.task("deployReferencedResources"),
 		destroyReferencedResources:            j.task("destroyReferencedResources"),
 		deployResourceManager:                 j.task("deployResourceManager"),
@@ -222,7 +223,7 @@ func tasksOf(t *testing.T, newGraph func(tasks) *flow.Graph, change func(*tasks)
 
 func TestReconcileOrder(t *testing.T) {
 	checkOrder(t, reconcileGraph, unchanged,
-		`deployNamespace deployReferencedResources deployResourceManager waitUntilResourceManagerReady deployShootAccess
+		`deployNamespace restoreSecrets deployReferencedResources deployResourceManager waitUntilResourceManagerReady deployShootAccess
 		 deployExtensions waitUntilExtensionsReady deployOperatingSystemConfig waitUntilOperatingSystemConfigReady
 		 deployNodeAgentResources waitUntilWorkerReady waitUntilOperatingSystemConfigApplied`,
 		`waitUntilOperatingSystemConfigReady deployWorker waitUntilWorkerReady`,

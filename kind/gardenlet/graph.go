@@ -33,7 +33,8 @@ func reconcileGraph(t tasks) *flow.Graph {
 	g := newGraph("Shoot cluster reconciliation")
 	running, hibernating := g.unless(t.hibernated), g.unless(!t.hibernated)
 	namespace := g.deploy("Deploying Shoot namespace in Seed", t.deployNamespace)
-	referenced := g.deploy("Deploying referenced resources", t.deployReferencedResources, namespace)
+	secrets := g.deploy("Initializing secrets management", t.restoreSecrets, namespace)
+	referenced := g.deploy("Deploying referenced resources", t.deployReferencedResources, secrets)
 	beforeKAPI := running.deploy("Deploying extension resources before kube-apiserver", t.deployExtensionsBeforeKAPI, referenced)
 	beforeKAPIReady := running.wait("Waiting until extension resources handled before kube-apiserver are ready",
 		t.extensions.WaitBeforeKubeAPIServer, beforeKAPI)

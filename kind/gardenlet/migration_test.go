@@ -9,6 +9,7 @@ import (
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -63,6 +64,9 @@ func TestMigrationAcrossProcesses(t *testing.T) {
 	check(g.Seed.Client().Create(ctx, extension))
 	extension.Status.State = &runtime.RawExtension{Raw: []byte(`{"saved":true}`)}
 	check(g.Seed.Client().Status().Update(ctx, extension))
+	ca := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "ca", Labels: map[string]string{"persist": "true"}},
+		Data: map[string][]byte{"ca.crt": []byte("a certificate")}}
+	check(g.Seed.Client().Create(ctx, ca))
 
 	check(g.StoreForMigration(ctx, shoot))
 	expect("about to leave", StagePresent)
@@ -79,6 +83,12 @@ func TestMigrationAcrossProcesses(t *testing.T) {
 	states := o.Shoot.GetShootState().Spec.Extensions
 	if len(states) != 1 || !strings.Contains(string(states[0].State.Raw), "saved") {
 		t.Errorf("the state of the extension is lost: %+v", states)
+	}
+	check(client.IgnoreNotFound(g.Seed.Client().Delete(ctx, ca)))
+	check(o.tasks().restoreSecrets(ctx))
+	check(g.Seed.Client().Get(ctx, client.ObjectKeyFromObject(ca), ca))
+	if got := string(ca.Data["ca.crt"]); got != "a certificate" {
+		t.Errorf("the restored CA is %q", got)
 	}
 	check(o.finish(ctx, errors.New("it fails")))
 	shoot = expect("not restored", StageRestoring)

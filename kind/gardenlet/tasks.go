@@ -35,7 +35,7 @@ type tasks struct {
 	configs    operatingsystemconfig.Interface
 
 	deployNamespace, deleteNamespace, waitUntilNamespaceDeleted                      flow.TaskFn
-	deployReferencedResources, destroyReferencedResources                            flow.TaskFn
+	restoreSecrets, deployReferencedResources, destroyReferencedResources            flow.TaskFn
 	deployResourceManager, waitUntilResourceManagerReady, destroyResourceManager     flow.TaskFn
 	deployShootAccess, deleteCluster                                                 flow.TaskFn
 	deployExtensionsBeforeKAPI, deployExtensions, deployExtensionsAfterWorker        flow.TaskFn
@@ -66,6 +66,7 @@ func (o *shootOperation) tasks() tasks {
 		deployNamespace:               o.DeployControlPlaneNamespace,
 		deleteNamespace:               o.DeleteSeedNamespace,
 		waitUntilNamespaceDeleted:     o.waitUntilNamespaceDeleted,
+		restoreSecrets:                o.restoreSecrets,
 		deployReferencedResources:     o.DeployReferencedResources,
 		destroyReferencedResources:    o.DestroyReferencedResources,
 		deployShootAccess:             o.deployShootAccess,

@@ -196,10 +196,18 @@ func ShootWithCaches(hosts ...string) (*gardencorev1beta1.Shoot, error) {
 	return ShootWithConfig(config)
 }
 
+// httpsCache is the upstream whose cache serves HTTPS, the default. The others serve plain HTTP, so
+// that the testbed has caches of each kind.
+const httpsCache = "beta.upstream.test"
+
 // CacheOf returns the config of a cache that pulls from an upstream of the testbed over plain HTTP.
 func CacheOf(host string) v1alpha3.RegistryCache {
 	remoteURL := "http://" + host
-	return v1alpha3.RegistryCache{Upstream: host, RemoteURL: &remoteURL}
+	cache := v1alpha3.RegistryCache{Upstream: host, RemoteURL: &remoteURL}
+	if host != httpsCache {
+		cache.HTTP = &v1alpha3.HTTP{}
+	}
+	return cache
 }
 
 // ShootWithConfig returns the testbed's Shoot with the config, which is neither defaulted nor

@@ -82,11 +82,11 @@ func nodes() []Mutant {
 func controller() []Mutant {
 	return []Mutant{
 		{
-			Name: "volume-lost", File: "controller/volume/grow.go", Scenarios: []string{"grow-volume"},
-			Line:        `case claim.Status.Phase == corev1.ClaimBound:`,
-			Replacement: `case claim.Status.Phase != corev1.ClaimBound:`,
+			Name: "volume-lost", File: "controller/volume/claim.go", Scenarios: []string{"grow-volume"},
+			Line:        `if err := shoot.Patch(ctx, grown, client.MergeFrom(c.PersistentVolumeClaim), options...); err != nil {`,
+			Replacement: `if err := shoot.Delete(ctx, grown); err != nil {`,
 			Bug:         "a volume is deleted instead of resized, with all content of the cache",
-			Words:       `a StorageClass without expansion refuses it: waited up to`,
+			Words:       `a StorageClass without expansion changes nothing: the claim of gamma`,
 		},
 		{
 			Name: "cleaner-skipped", File: "controller/reconcile.go", Scenarios: []string{"remove-upstream"},

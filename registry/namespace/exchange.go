@@ -69,11 +69,7 @@ func (e *exchange) completed(ctx context.Context, took time.Duration) {
 		"http.response.duration", took, "from", string(e.from),
 	}
 	if e.err == nil {
-		level := slog.LevelInfo
-		if e.request.URL.Path == "/v2/" && e.writer.status == http.StatusOK {
-			level = slog.LevelDebug // every node asks this every five seconds
-		}
-		slog.Log(ctx, level, "response completed", line...)
+		slog.InfoContext(ctx, "response completed", line...)
 		return
 	}
 	slog.ErrorContext(ctx, "response completed with error", append(line, "err.message", e.err.Error())...)

@@ -3,14 +3,11 @@ package shoot
 import (
 	"bytes"
 	"maps"
-	"regexp"
 	"slices"
-	"strconv"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/utils/ptr"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
@@ -68,42 +65,4 @@ func referencedNames(shoot *gardencorev1beta1.Shoot) []string {
 		names = append(names, reference.Name)
 	}
 	return names
-}
-
-// failedGrowth matches the controller's error for a volume that cannot grow. It captures the
-// cache's index.
-var failedGrowth = regexp.MustCompile(`caches\[([0-9]+)\]\.volume\.size: Forbidden: ` + v1alpha3.VolumeCannotGrow)
-
-// cachesThatCannotGrow returns the indices of the caches whose last reconciliation failed because
-// the volume cannot grow. For them, the Shoot's spec has a size that the volume does not have, and
-// the owner must be able to go back to the previous size.
-func cachesThatCannotGrow(shoot *gardencorev1beta1.Shoot) []int {
-	var indices []int
-	for _, lastError := range shoot.Status.LastErrors {
-		if !slices.Contains(lastError.Codes, gardencorev1beta1.ErrorConfigurationProblem) {
-			continue
-		}
-		for _, match := range failedGrowth.FindAllStringSubmatch(lastError.Description, -1) {
-			if index, err := strconv.Atoi(match[1]); err == nil {
-				indices = append(indices, index)
-			}
-		}
-	}
-	return indices
-}
-
-// copySizes returns a copy of the old config in which the caches with these indices have the sizes
-// of the new config. The controller rejects sizes below the real size of the volume.
-func copySizes(config, before *v1alpha3.RegistryConfig, indices []int) *v1alpha3.RegistryConfig {
-	before = before.DeepCopy()
-	v1alpha3.SetDefaults(before)
-	for i := range before.Caches {
-		was := &before.Caches[i]
-		for _, now := range config.Caches {
-			if now.Upstream == was.Upstream && slices.Contains(indices, i) {
-				was.Volume.Size = ptr.Deref(now.Volume, v1alpha3.Volume{}).Size
-			}
-		}
-	}
-	return before
 }

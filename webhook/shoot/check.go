@@ -52,11 +52,7 @@ func checkConfig(ctx context.Context, shoot, old *gardencorev1beta1.Shoot, path 
 	if err != nil {
 		return prefixPaths(path, v1alpha3.DecodeErrors(err))
 	}
-	before := appliedConfig(old)
-	if before != nil {
-		before = copySizes(config, before, cachesThatCannotGrow(old))
-	}
-	errs := prefixPaths(path, v1alpha3.ValidateUpdate(config, before))
+	errs := prefixPaths(path, v1alpha3.ValidateUpdate(config, appliedConfig(old)))
 	return append(errs, checkReferences(ctx, shoot, config, path, secrets)...)
 }
 

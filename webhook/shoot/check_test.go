@@ -89,25 +89,10 @@ const (
 	wrong    = `{"upstream":"A.test"}`
 	tenGi    = `{"upstream":"a.test","volume":{"size":"10Gi"}}`
 	fiveGi   = `{"upstream":"a.test","volume":{"size":"5Gi"}}`
-	elevenGi = `{"upstream":"a.test","volume":{"size":"11Gi"}}`
+	slow     = `{"upstream":"a.test","volume":{"storageClassName":"slow"}}`
+	fast     = `{"upstream":"a.test","volume":{"storageClassName":"fast"}}`
 	disabled = true
-
-	smallB = `{"upstream":"b.test","volume":{"size":"5Gi"}}`
-	largeB = `{"upstream":"b.test","volume":{"size":"10Gi"}}`
-
-	otherClass = `{"upstream":"a.test","volume":{"size":"5Gi","storageClassName":"other"}}`
-	// cannotGrow is the text that gardenlet writes to the Shoot for the controller's error, see
-	// TestVolumeThatCannotGrow in package controller.
-	cannotGrow  = `Error reconciling Extension: caches[0].volume.size: Forbidden: the volume cannot grow from 5Gi to 10Gi: StorageClass "x"`
-	cannotGrowB = `caches[1].volume.size: Forbidden: the volume cannot grow from 5Gi to 10Gi: StorageClass "x"`
 )
-
-// failedWith returns the Shoot after an operation that failed with the error.
-func failedWith(s *gardencorev1beta1.Shoot, code gardencorev1beta1.ErrorCode, description string) *gardencorev1beta1.Shoot {
-	return edited(s, func(s *gardencorev1beta1.Shoot) {
-		s.Status.LastErrors = []gardencorev1beta1.LastError{{Description: "other"}, {Description: description, Codes: []gardencorev1beta1.ErrorCode{code}}}
-	})
-}
 
 func disable(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[1].Disabled = new(disabled) }
 func remove(s *gardencorev1beta1.Shoot)  { s.Spec.Extensions = s.Spec.Extensions[:1] }
@@ -146,18 +131,10 @@ func TestCheck(t *testing.T) {
 		"becomes disabled":               {edited(withConfig(wrong), disable), withConfig(wrong), ""},
 		"extension is added":             {withConfig(wrong), edited(withConfig(wrong), remove), configPath + ".caches[0].upstream"},
 		"extension is removed":           {edited(withConfig(wrong), remove), withConfig(wrong), ""},
-		"volume shrinks":                 {withConfig(fiveGi), withConfig(tenGi), configPath + ".caches[0].volume.size: Invalid value: \"5Gi\": must not be less"},
-		"growth failed":                  {withConfig(fiveGi), failedWith(withConfig(tenGi), gardencorev1beta1.ErrorConfigurationProblem, "task failed: "+cannotGrow), ""},
-		"growth to the default failed":   {withConfig(fiveGi), failedWith(withConfig(plain), gardencorev1beta1.ErrorConfigurationProblem, cannotGrow), ""},
-		"growth of another cache failed": {withConfig(plain + "," + smallB), failedWith(withConfig(elevenGi+","+largeB), gardencorev1beta1.ErrorConfigurationProblem, cannotGrow), configPath + ".caches[1].volume.size"},
-		"growth of both failed":          {withConfig(smallB + "," + plain), failedWith(withConfig(elevenGi+","+largeB), gardencorev1beta1.ErrorConfigurationProblem, "["+cannotGrow+", "+cannotGrowB+"]"), ""},
-		"growth of unknown cache failed": {withConfig(fiveGi), failedWith(withConfig(tenGi), gardencorev1beta1.ErrorConfigurationProblem, "caches[99999999999999999999].volume.size: Forbidden: the volume cannot grow"), configPath + ".caches[0].volume.size"},
-		"back to the default":            {withConfig(plain), failedWith(withConfig(elevenGi), gardencorev1beta1.ErrorConfigurationProblem, cannotGrow), ""},
-		"growth failed, new class":       {withConfig(otherClass), failedWith(withConfig(tenGi), gardencorev1beta1.ErrorConfigurationProblem, cannotGrow), configPath + ".caches[0].volume.storageClassName"},
-		"something else failed":          {withConfig(fiveGi), failedWith(withConfig(tenGi), gardencorev1beta1.ErrorConfigurationProblem, "caches[0].upstream: Invalid value"), configPath + ".caches[0].volume.size"},
-		"growth failed, other code":      {withConfig(fiveGi), failedWith(withConfig(tenGi), gardencorev1beta1.ErrorInfraQuotaExceeded, cannotGrow), configPath + ".caches[0].volume.size"},
-		"volume, was disabled":           {withConfig(fiveGi), edited(withConfig(tenGi), disable), ""},
-		"volume, was undecodable":        {withConfig(fiveGi), edited(withConfig(tenGi), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[1].ProviderConfig.Raw[0] = '[' }), ""},
+		"volume shrinks":                 {withConfig(fiveGi), withConfig(tenGi), ""},
+		"class changes":                  {withConfig(slow), withConfig(fast), configPath + ".caches[0].volume.storageClassName: Invalid value"},
+		"class, was disabled":            {withConfig(slow), edited(withConfig(fast), disable), ""},
+		"class, was undecodable":         {withConfig(slow), edited(withConfig(fast), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[1].ProviderConfig.Raw[0] = '[' }), ""},
 		"workers are removed":            {edited(withConfig(plain), workerless), withConfig(plain), "spec.extensions[1].type: Forbidden"},
 		"never had workers":              {edited(withConfig(plain), workerless), edited(withConfig(plain), workerless), ""},
 		"reference without entry":        {withConfig(private), nil, configPath + ".caches[0].secretReferenceName: Invalid value: \"creds\": must be the name of an entry of spec.resources"},
@@ -176,7 +153,7 @@ func TestCheck(t *testing.T) {
 			refersTo(withConfig(private), "Secret", "absent"), ""},
 		"formatting and Secret change": {edited(refersTo(respelled(private), "Secret", "mutable"), unrelated),
 			refersTo(withConfig(private), "Secret", "good"), configPath + ".caches[0].secretReferenceName"},
-		"formatting and a field change": {respelled(fiveGi), withConfig(tenGi), configPath + ".caches[0].volume.size"},
+		"formatting and a field change": {respelled(slow), withConfig(fast), configPath + ".caches[0].volume.storageClassName"},
 		"a size in another unit meanwhile": {refersTo(withConfig(`{"upstream":"a.test","secretReferenceName":"creds","volume":{"size":"10240Mi"}}`), "Secret", "absent"),
 			refersTo(withConfig(`{"upstream":"a.test","secretReferenceName":"creds","volume":{"size":"10Gi"}}`), "Secret", "absent"), ""},
 		"same invalid JSON": {edited(withConfig(plain), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[1].ProviderConfig.Raw = []byte("{"); unrelated(s) }),

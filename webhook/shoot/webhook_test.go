@@ -84,7 +84,7 @@ func TestWebhook(t *testing.T) {
 		"valid":             {refersTo(withConfig(private), "Secret", "good"), nil, ""},
 		"invalid":           {withConfig(wrong), nil, configPath + ".caches[0].upstream"},
 		"absent":            {refersTo(withConfig(private), "Secret", "absent"), nil, "garden-dev/absent, which does not exist"},
-		"shrinks":           {withConfig(fiveGi), withConfig(tenGi), "must not be less"},
+		"class changes":     {withConfig(slow), withConfig(fast), "cannot be changed from"},
 		"unrelated":         {edited(withConfig(wrong), unrelated), withConfig(wrong), ""},
 		"without extension": {edited(withConfig(wrong), remove), nil, ""},
 	} {

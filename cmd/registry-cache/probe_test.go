@@ -1,0 +1,93 @@
+package main
+
+import (
+	"crypto/tls"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gardener/gardener/pkg/utils/secrets"
+	"github.com/prometheus/procfs"
+)
+
+// probesPerSecond are those of 500 nodes, whose loops ask every 6 to 6.5 s.
+const probesPerSecond = 500 / 6.25
+
+// BenchmarkProbe measures the CPU time of the cache for a node's probe, GET /v2/ on a connection of
+// its own: curl ends after each.
+func BenchmarkProbe(b *testing.B) {
+	for _, scheme := range []string{"http", "https"} {
+		b.Run(scheme, func(b *testing.B) {
+			cache := &servedCache{url: "http://" + freeAddress(b), debugURL: "http://" + freeAddress(b), storage: b.TempDir(), log: &syncBuffer{}}
+			config := cache.config("https://upstream.test")
+			if scheme == "https" {
+				certificate, key := certificateOfGardener(b)
+				config = strings.Replace(config, "http:\n", "http:\n  tls: {certificate: "+certificate+", key: "+key+"}\n", 1)
+			}
+			process, err := procfs.NewProc(cache.start(b, writeConfig(b, config)).cmd.Process.Pid)
+			if err != nil {
+				b.Fatal(err)
+			}
+			client := &http.Client{Transport: &http.Transport{
+				DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // the server's time counts
+			}}
+			used := cpuTime(b, process)
+			for b.Loop() {
+				probe(b, client, scheme+strings.TrimPrefix(cache.url, "http")+"/v2/")
+			}
+			each := (cpuTime(b, process) - used) / time.Duration(b.N)
+			b.ReportMetric(float64(each.Microseconds()), "cpu-µs/op")
+			b.ReportMetric(100*probesPerSecond*each.Seconds(), "%core/500-nodes")
+		})
+	}
+}
+
+func probe(b *testing.B, client *http.Client, url string) {
+	b.Helper()
+	request, err := http.NewRequestWithContext(b.Context(), http.MethodGet, url, http.NoBody)
+	if err != nil {
+		b.Fatal(err)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		b.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, response.Body)
+	_ = response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		b.Fatalf("status %d", response.StatusCode)
+	}
+}
+
+func cpuTime(b *testing.B, process procfs.Proc) time.Duration {
+	b.Helper()
+	stat, err := process.Stat()
+	if err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(stat.CPUTime() * float64(time.Second))
+}
+
+// certificateOfGardener writes a certificate and a key as the controller makes them.
+func certificateOfGardener(b *testing.B) (certificate, key string) {
+	b.Helper()
+	ca, err := (&secrets.CertificateSecretConfig{Name: "ca", CertType: secrets.CACert}).GenerateCertificate()
+	if err != nil {
+		b.Fatal(err)
+	}
+	server, err := (&secrets.CertificateSecretConfig{Name: "server", CertType: secrets.ServerCert, SigningCA: ca}).GenerateCertificate()
+	if err != nil {
+		b.Fatal(err)
+	}
+	certificate, key = filepath.Join(b.TempDir(), "tls.crt"), filepath.Join(b.TempDir(), "tls.key")
+	for file, content := range map[string][]byte{certificate: server.CertificatePEM, key: server.PrivateKeyPEM} {
+		if err := os.WriteFile(file, content, 0o600); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return certificate, key
+}

@@ -1,0 +1,98 @@
+package volume
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/controller/cache"
+)
+
+// Claim is the claim of one replica of a cache. The cache has defaults.
+type Claim struct {
+	*corev1.PersistentVolumeClaim
+	Cache *v1alpha3.RegistryCache
+}
+
+// Claims returns the claims of the caches in one request to the shoot. It leaves out claims that
+// are being deleted: they belong to an earlier cache of the upstream. The StatefulSet controller
+// gives claims the labels of the pods.
+func Claims(ctx context.Context, shoot client.Reader, caches []v1alpha3.RegistryCache) ([]Claim, error) {
+	list := &corev1.PersistentVolumeClaimList{}
+	if err := shoot.List(ctx, list, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost}); err != nil {
+		return nil, fmt.Errorf("listing the claims of the caches in the shoot: %w", err)
+	}
+	var claims []Claim
+	for i := range list.Items {
+		claim := &list.Items[i]
+		of := slices.IndexFunc(caches, func(c v1alpha3.RegistryCache) bool {
+			return claim.Labels[v1alpha3.LabelUpstreamHost] == v1alpha3.HostLabel(c.Upstream)
+		})
+		if of >= 0 && claim.DeletionTimestamp == nil {
+			claims = append(claims, Claim{claim, &caches[of]})
+		}
+	}
+	return claims, nil
+}
+
+// Requested returns the size that the claim requests. The size of the volume may differ from it.
+func (c Claim) Requested() resource.Quantity {
+	return c.Spec.Resources.Requests[corev1.ResourceStorage]
+}
+
+// TooSmall returns whether the claim requests less than the cache is configured with.
+func (c Claim) TooSmall() bool {
+	request := c.Requested()
+	return request.Cmp(*c.Cache.Volume.Size) < 0
+}
+
+// Bound returns whether the claim has a volume. The shoot's API server grows only such a claim.
+func (c Claim) Bound() bool { return c.Status.Phase == corev1.ClaimBound }
+
+// Surplus returns whether the cache has fewer replicas than the claim's ordinal needs. The number
+// of replicas is the configured one: a cache that is scaled to zero keeps its content.
+func (c Claim) Surplus() bool {
+	ordinal, err := strconv.Atoi(c.Name[strings.LastIndex(c.Name, "-")+1:])
+	return err == nil && ordinal >= int(cache.Replicas(*c.Cache))
+}
+
+// Grow requests the configured size. The storage provider grows the volume while the cache serves.
+// If the error satisfies Refused, this claim cannot grow. The StatefulSet stays as it is: its claim
+// templates are immutable, so a claim that it creates later is too small until the next Grow.
+func (c Claim) Grow(ctx context.Context, shoot client.Writer, options ...client.PatchOption) error {
+	grown := c.DeepCopy()
+	grown.Spec.Resources.Requests[corev1.ResourceStorage] = *c.Cache.Volume.Size
+	if err := shoot.Patch(ctx, grown, client.MergeFrom(c.PersistentVolumeClaim), options...); err != nil {
+		return fmt.Errorf("growing claim %s in the shoot to %s: %w", c.Name, c.Cache.Volume.Size.String(), err)
+	}
+	return nil
+}
+
+// Refused returns whether the shoot's API server rejected a growth: the StorageClass does not allow
+// it, or a quota or another admission plugin is against it. Someone must fix the cause.
+func Refused(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err)
+}
+
+// Delete deletes the claim. Kubernetes keeps it until no pod uses it (pvc-protection).
+func (c Claim) Delete(ctx context.Context, shoot client.Writer) error {
+	if err := deleteExactly(ctx, shoot, c.PersistentVolumeClaim); err != nil {
+		return fmt.Errorf("deleting claim %s of a removed replica in the shoot: %w", c.Name, err)
+	}
+	return nil
+}
+
+// deleteExactly deletes this object, but not a new one of the same name.
+func deleteExactly(ctx context.Context, shoot client.Writer, object client.Object) error {
+	uid := object.GetUID()
+	return client.IgnoreNotFound(shoot.Delete(ctx, object, client.Preconditions{UID: &uid}))
+}
