@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
@@ -144,7 +145,7 @@ func (r *measurement) startExtension(ctx context.Context) error {
 	}
 	r.process, err = extension.Start(ctx, extension.Options{
 		Program:    r.Extension,
-		Arguments:  r.arguments,
+		Arguments:  append(slices.Clone(r.arguments), "--health-check-period=0s"), // its requests come at any time
 		Kubeconfig: kubeconfig,
 		Namespace:  landscape.ExtensionNamespace,
 		Folder:     r.folder,

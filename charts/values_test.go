@@ -17,6 +17,7 @@ func TestValuesSchema(t *testing.T) {
 		"log level":        {"logLevel: verbose", "logLevel"},
 		"log format":       {"logFormat: xml", "logFormat"},
 		"no reconciles":    {"controllers: {concurrentSyncs: 0}", "concurrentSyncs"},
+		"period":           {"controllers: {healthCheckPeriod: 2 minutes}", "healthCheckPeriod"},
 		"port":             {"metricsPort: 70000", "metricsPort"},
 		"probes":           {"livenessProbe: {failureThreshold: 0}", "failureThreshold"},
 		"requests":         {"clientConnection: {qps: 0}", "qps"},

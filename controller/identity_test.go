@@ -19,6 +19,11 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/cache"
 )
 
+// idOf returns the identity of an upstream's cache if no other cache has the same name.
+func idOf(upstream string) v1alpha3.Identity {
+	return v1alpha3.Identify([]v1alpha3.RegistryCache{{Upstream: upstream}}, nil)[0]
+}
+
 // objectsIn returns the kinds and names of the objects in a ManagedResource, without the hash of
 // their content.
 func (l *landscape) objectsIn(t *testing.T, name string) []string {

@@ -15,8 +15,6 @@ import (
 
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
-
-	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
 // TestReconcile checks all writes to the seed, in order.
@@ -109,7 +107,7 @@ func TestReconcileReportsServices(t *testing.T) {
 	}
 	for _, got := range status.status.Caches {
 		service := &corev1.Service{}
-		if err := l.shoot.Get(t.Context(), client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: v1alpha3.Name(got.Upstream)}, service); err != nil {
+		if err := l.shoot.Get(t.Context(), client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: idOf(got.Upstream).Name}, service); err != nil {
 			t.Fatal(err)
 		}
 		if want := "http://" + service.Spec.ClusterIP + ":5000"; got.Endpoint != want {

@@ -44,6 +44,16 @@ func (i Identities) Of(upstream string) (Identity, bool) {
 	return i[at], true
 }
 
+// Owner returns the upstream of the cache whose objects have these labels, or an empty string.
+func (i Identities) Owner(labels map[string]string) string {
+	for _, known := range i {
+		if known.Name == labels[LabelApp] && known.HostLabel == labels[LabelUpstreamHost] {
+			return known.Upstream
+		}
+	}
+	return ""
+}
+
 // Identify returns one identity per cache, in the order of the caches. A running cache keeps its
 // identity. A new cache gets the names that gardener-extension-registry-cache gives it: "docker.io"
 // gives "registry-docker-io". If another cache has this name, it is shortened and ends in a hash.
@@ -95,9 +105,3 @@ func newIdentity(upstream string, digits int) Identity {
 	}
 	return Identity{Upstream: upstream, HostLabel: label, Name: namePrefix + strings.ReplaceAll(strings.ToLower(label), ".", "-")}
 }
-
-// Name returns the name that Identify gives a new cache if no other cache has it.
-func Name(upstream string) string { return newIdentity(upstream, 0).Name }
-
-// HostLabel returns the label that belongs to Name.
-func HostLabel(upstream string) string { return newIdentity(upstream, 0).HostLabel }

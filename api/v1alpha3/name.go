@@ -37,6 +37,10 @@ const (
 	// ConditionNodesCleaned is the type of the Extension's condition that reports whether the last
 	// clean-up reached every node. Before the first clean-up, there is no such condition.
 	ConditionNodesCleaned = "NodesCleaned"
+
+	// ConditionCachesHealthy is the type of the Extension's condition that reports what is wrong with
+	// single caches.
+	ConditionCachesHealthy = "CachesHealthy"
 )
 
 // State is the content of status.state of an Extension. When Gardener migrates a control plane, it

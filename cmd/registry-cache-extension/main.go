@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	extensionscontroller "github.com/gardener/gardener/extensions/pkg/controller"
 	controllercmd "github.com/gardener/gardener/extensions/pkg/controller/cmd"
@@ -27,6 +28,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/charts"
 	"github.com/gardener-extensions/registry-cache/controller"
+	"github.com/gardener-extensions/registry-cache/controller/health"
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/webhook/operatingsystemconfig"
 )
@@ -144,7 +146,10 @@ func addControllers(ctx context.Context, mgr manager.Manager, options *options, 
 	}); err != nil {
 		return fmt.Errorf("adding the controller to the manager: %w", err)
 	}
-	return nil
+	return health.AddToManager(mgr, health.Options{
+		Period:           options.health.period,
+		ExtensionClasses: options.general.Completed().ExtensionClasses,
+	})
 }
 
 const identity = "gardener-extension-" + v1alpha3.ExtensionType
@@ -157,6 +162,7 @@ type options struct {
 	manager    *controllercmd.ManagerOptions
 	controller *controllercmd.ControllerOptions
 	reconciler *controllercmd.ReconcilerOptions
+	health     *healthChecks
 	heartbeat  *heartbeatcmd.Options
 	webhook    *webhookcmd.AddToManagerOptions
 
@@ -177,6 +183,7 @@ func newOptions() *options {
 		},
 		controller: &controllercmd.ControllerOptions{MaxConcurrentReconciles: 10},
 		reconciler: &controllercmd.ReconcilerOptions{},
+		health:     &healthChecks{period: 2 * time.Minute},
 		heartbeat: &heartbeatcmd.Options{
 			ExtensionName:        identity,
 			RenewIntervalSeconds: 30,
@@ -191,7 +198,7 @@ func newOptions() *options {
 		webhookcmd.NewSwitchOptions(webhookcmd.Switch(operatingsystemconfig.Name, operatingsystemconfig.New)),
 	)
 	o.all = controllercmd.NewOptionAggregator(
-		o.general, o.rest, o.limits, o.manager, o.controller, o.reconciler,
+		o.general, o.rest, o.limits, o.manager, o.controller, o.reconciler, o.health,
 		controllercmd.PrefixOption("heartbeat-", o.heartbeat),
 		o.webhook,
 	)

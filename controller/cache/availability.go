@@ -2,6 +2,7 @@ package cache
 
 import (
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
+	versionutils "github.com/gardener/gardener/pkg/utils/version"
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -110,10 +111,20 @@ func requests() corev1.ResourceList {
 	}
 }
 
+// updateMode returns how new requests reach a running pod: without a restart, if the shoot's
+// version resizes pods in place by default. In older versions, or if the version is empty, the pod
+// is recreated.
+func updateMode(kubernetesVersion string) vpaautoscalingv1.UpdateMode {
+	if versionutils.ConstraintK8sGreaterEqual133.CheckVersion(kubernetesVersion) {
+		return vpaautoscalingv1.UpdateModeInPlaceOrRecreate
+	}
+	return vpaautoscalingv1.UpdateModeRecreate
+}
+
 // verticalPodAutoscaler adapts the resource requests of the cache to its usage. It sets no upper
 // bound: a cache that needs more memory than the bound would be killed during pulls
 // (gardener-extension-registry-cache#395).
-func verticalPodAutoscaler(id v1alpha3.Identity) *vpaautoscalingv1.VerticalPodAutoscaler {
+func verticalPodAutoscaler(id v1alpha3.Identity, kubernetesVersion string) *vpaautoscalingv1.VerticalPodAutoscaler {
 	return &vpaautoscalingv1.VerticalPodAutoscaler{
 		ObjectMeta: objectMeta(id),
 		Spec: vpaautoscalingv1.VerticalPodAutoscalerSpec{
@@ -122,7 +133,7 @@ func verticalPodAutoscaler(id v1alpha3.Identity) *vpaautoscalingv1.VerticalPodAu
 				Kind:       "StatefulSet",
 				Name:       id.Name,
 			},
-			UpdatePolicy: &vpaautoscalingv1.PodUpdatePolicy{UpdateMode: ptr.To(vpaautoscalingv1.UpdateModeRecreate)},
+			UpdatePolicy: &vpaautoscalingv1.PodUpdatePolicy{UpdateMode: new(updateMode(kubernetesVersion))},
 			ResourcePolicy: &vpaautoscalingv1.PodResourcePolicy{
 				ContainerPolicies: []vpaautoscalingv1.ContainerResourcePolicy{{
 					ContainerName:    containerName,

@@ -21,7 +21,7 @@ type Shoot struct {
 	// Image is the reference of the registry image. It is required.
 	Image string
 	// KubernetesVersion is the version of the shoot's API server, such as "1.34.2". If empty, Services
-	// have no topology-aware routing.
+	// have no topology-aware routing, and pods are not resized in place.
 	KubernetesVersion string
 	// Networks are the CIDRs of the shoot's pods, services and nodes. A cache reaches them without a
 	// proxy.
@@ -77,7 +77,7 @@ func Objects(cache v1alpha3.RegistryCache, id v1alpha3.Identity, shoot Shoot, se
 		objects = append(objects, podDisruptionBudget(id))
 	}
 	if shoot.VerticalPodAutoscaler {
-		objects = append(objects, verticalPodAutoscaler(id))
+		objects = append(objects, verticalPodAutoscaler(id, shoot.KubernetesVersion))
 	}
 	return objects, nil
 }

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	vpaautoscalingv1 "k8s.io/autoscaler/vertical-pod-autoscaler/pkg/apis/autoscaling.k8s.io/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -208,5 +209,17 @@ func TestObjectsRejectsIncompleteInput(t *testing.T) {
 	}
 	if _, err := Services(config.Caches[0], complete.identity(), Shoot{KubernetesVersion: "latest"}); err == nil || !strings.Contains(err.Error(), `"latest"`) {
 		t.Errorf("error for an invalid version = %v", err)
+	}
+}
+
+// TestUpdateMode: API servers before Kubernetes 1.33 do not resize running pods by default.
+func TestUpdateMode(t *testing.T) {
+	for version, want := range map[string]vpaautoscalingv1.UpdateMode{
+		"": vpaautoscalingv1.UpdateModeRecreate, "1.32.9": vpaautoscalingv1.UpdateModeRecreate,
+		"1.33.0": vpaautoscalingv1.UpdateModeInPlaceOrRecreate, "v1.34.1": vpaautoscalingv1.UpdateModeInPlaceOrRecreate,
+	} {
+		if got := updateMode(version); got != want {
+			t.Errorf("version %q: %s, want %s", version, got, want)
+		}
 	}
 }

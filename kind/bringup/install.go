@@ -62,6 +62,7 @@ func UseCacheImage(ctx context.Context, t *kind.Testbed, cache image.Built) erro
 func InstallStopped(ctx context.Context, t *kind.Testbed, chart fs.FS) error {
 	values := chartValues(t, CacheImage(t))
 	values["replicaCount"] = 0
+	delete(values, "controllers") // the older chart may not know the value
 	return install(ctx, t, chart, values)
 }
 
@@ -81,10 +82,12 @@ func install(ctx context.Context, t *kind.Testbed, chart fs.FS, values map[strin
 	return extension.Wait(ctx, seed.Client())
 }
 
-// chartValues returns what an operator sets in the ControllerDeployment to use other images.
+// chartValues returns what an operator sets in the ControllerDeployment to use other images, and
+// makes the extension check caches often enough for tests.
 func chartValues(t *kind.Testbed, cache image.Built) map[string]any {
 	return map[string]any{
-		"image": map[string]any{"ref": t.Images[kind.ImageExtension].Ref},
+		"image":       map[string]any{"ref": t.Images[kind.ImageExtension].Ref},
+		"controllers": map[string]any{"healthCheckPeriod": "10s"},
 		"imageVectorOverwrite": map[string]any{"images": []any{
 			map[string]any{"name": charts.ImageRegistryCache, "ref": cache.Ref},
 			map[string]any{"name": charts.ImageRegistryCleaner, "ref": CacheImage(t).Ref},

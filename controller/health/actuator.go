@@ -1,0 +1,105 @@
+package health
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	extensionscontroller "github.com/gardener/gardener/extensions/pkg/controller"
+	"github.com/gardener/gardener/extensions/pkg/controller/healthcheck"
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+)
+
+const (
+	// timeout limits the check of one shoot, so that shoots that hang do not delay others much.
+	timeout = 5 * time.Second
+	// patience is how long problems that may pass are reported as Progressing. A cache may need
+	// minutes to start: its volume is provisioned, its image pulled, its store opened.
+	patience = 5 * time.Minute
+)
+
+// actuator checks the caches of one shoot at a time. The library writes the conditions, also those
+// of hibernated shoots.
+type actuator struct {
+	seed   client.Reader
+	shoots func(ctx context.Context, namespace string) (client.Client, error)
+}
+
+var _ healthcheck.HealthCheckActuator = &actuator{}
+
+// ExecuteHealthCheckFunctions implements healthcheck.HealthCheckActuator. It returns no results, so
+// the conditions stay as they are, if nothing is deployed or the shoot is being deleted or wakes
+// up.
+func (a *actuator) ExecuteHealthCheckFunctions(ctx context.Context, _ logr.Logger, key types.NamespacedName) (*[]healthcheck.Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	caches, running, err := a.caches(ctx, key)
+	if err != nil || len(caches) == 0 {
+		return &[]healthcheck.Result{}, err
+	}
+	shoot, err := a.shoots(ctx, key.Namespace)
+	if err != nil {
+		return unknown(err), nil
+	}
+	problems, err := check(ctx, shoot, caches, running)
+	if err != nil {
+		return unknown(err), nil
+	}
+	return resultsOf(problems), nil
+}
+
+// caches returns the caches that were last deployed and their identities, or none if they are not to
+// be checked.
+func (a *actuator) caches(ctx context.Context, key types.NamespacedName) ([]v1alpha3.RegistryCache, v1alpha3.Identities, error) {
+	ex := &extensionsv1alpha1.Extension{}
+	if err := a.seed.Get(ctx, key, ex); err != nil {
+		return nil, nil, fmt.Errorf("reading Extension %s: %w", key, err)
+	}
+	state, err := v1alpha3.DecodeState(ex.Status.State)
+	if err != nil || state.RegistryConfig == nil {
+		return nil, nil, err
+	}
+	cluster, err := extensionscontroller.GetCluster(ctx, a.seed, key.Namespace)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading Cluster %s: %w", key.Namespace, err)
+	}
+	if cluster.Shoot == nil || cluster.Shoot.DeletionTimestamp != nil || cluster.Shoot.Status.IsHibernated {
+		return nil, nil, nil
+	}
+	v1alpha3.SetDefaults(state.RegistryConfig)
+	return state.Caches, v1alpha3.Identify(state.Caches, state.Running), nil
+}
+
+// resultsOf returns the results for both conditions. No problem has an error code: gardenlet would
+// not retry what it takes for a mistake of the owner.
+func resultsOf(problems []problem) *[]healthcheck.Result {
+	var results []healthcheck.Result
+	for _, condition := range conditions {
+		result := healthcheck.Result{HealthConditionType: condition, Status: gardencorev1beta1.ConditionTrue, SuccessfulChecks: 1}
+		if len(problems) > 0 {
+			result = healthcheck.Result{HealthConditionType: condition, Status: gardencorev1beta1.ConditionFalse, Detail: new(describe(problems))}
+			if slices.ContainsFunc(problems, func(p problem) bool { return p.lasting }) {
+				result.UnsuccessfulChecks = 1
+			} else {
+				result.ProgressingChecks, result.ProgressingThreshold = 1, new(patience)
+			}
+		}
+		results = append(results, result)
+	}
+	return &results
+}
+
+// unknown returns the result for a shoot that cannot be read. SystemComponentsHealthy stays as it
+// is: gardenlet itself reports an API server that does not answer.
+func unknown(err error) *[]healthcheck.Result {
+	return &[]healthcheck.Result{{
+		HealthConditionType: v1alpha3.ConditionCachesHealthy, Status: gardencorev1beta1.ConditionFalse, FailedChecks: 1, Detail: new(err.Error()),
+	}}
+}
