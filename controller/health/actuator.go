@@ -55,8 +55,8 @@ func (a *actuator) ExecuteHealthCheckFunctions(ctx context.Context, _ logr.Logge
 	return resultsOf(problems), nil
 }
 
-// caches returns the caches that were last deployed and their identities, or none if they are not to
-// be checked.
+// caches returns the caches that were last deployed and their identities, or none if they are not
+// to be checked.
 func (a *actuator) caches(ctx context.Context, key types.NamespacedName) ([]v1alpha3.RegistryCache, v1alpha3.Identities, error) {
 	ex := &extensionsv1alpha1.Extension{}
 	if err := a.seed.Get(ctx, key, ex); err != nil {
