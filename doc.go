@@ -5,7 +5,7 @@
 //   - api/v1alpha3: RegistryConfig and RegistryStatus, configuration and status in a Shoot.
 //   - nodeconfig: the files on a node (script, unit, hosts.toml), and their clean-up.
 //   - controller: the Extension actuator. Packages below it render the objects that it deploys,
-//     and limit the workers that wait for Shoots that do not answer (bulkhead).
+//     and decide when a failed operation is tried again (retry).
 //   - webhook: the mutator of OperatingSystemConfigs, and the validator of Shoots.
 //   - charts, examples: Helm charts, image versions, manifests for an operator, example Shoots.
 //   - cmd/registry-cache-extension: controller and webhook, on the seed.

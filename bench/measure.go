@@ -31,6 +31,7 @@ type Options struct {
 	Extension       string // path of the binary
 	Folder          string // for the logs: each run has a subfolder, named after its number of shoots
 	WebhookRequests int    // reviews in each of the two webhook steps
+	Workers         int    // of the controller; 0 is the chart's number
 	Progress        *progress.Recorder
 }
 
@@ -142,6 +143,9 @@ func (r *measurement) startExtension(ctx context.Context) error {
 		"system:serviceaccounts", "system:serviceaccounts:"+landscape.ExtensionNamespace)
 	if err != nil {
 		return err
+	}
+	if r.Workers > 0 {
+		r.arguments = append(r.arguments, fmt.Sprintf("--max-concurrent-reconciles=%d", r.Workers))
 	}
 	r.process, err = extension.Start(ctx, extension.Options{
 		Program:    r.Extension,

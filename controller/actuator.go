@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	extensionscontroller "github.com/gardener/gardener/extensions/pkg/controller"
 	"github.com/gardener/gardener/extensions/pkg/controller/extension"
@@ -20,51 +19,25 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/charts"
-	"github.com/gardener-extensions/registry-cache/controller/bulkhead"
 	"github.com/gardener-extensions/registry-cache/controller/certificate"
 	"github.com/gardener-extensions/registry-cache/controller/cleaner"
+	"github.com/gardener-extensions/registry-cache/controller/retry"
 	"github.com/gardener-extensions/registry-cache/controller/shootclient"
 )
 
 // Actuator reconciles Extensions of type registry-cache. Every method may fail or be interrupted at
-// any point. Calling it again is safe.
+// any point. Calling it again is safe. No method takes longer than 9 seconds. If something is still
+// in progress, its error says so, and a later call continues.
 type Actuator struct {
 	client      client.Client
 	shootClient ShootClient
 	images      charts.Images
 	clock       clock.Clock
 	waits       timing
+	retries     *retry.Limiter
 }
 
 var _ extension.Actuator = &Actuator{}
-
-// timing contains the interval of polls and the limits of all waits of the actuator.
-type timing struct {
-	interval time.Duration // of polls
-	// cleaned limits the wait until all nodes are cleaned.
-	cleaned time.Duration
-	// reported is how long the actuator relies only on the status of the cleaner's DaemonSet. After
-	// that, it also lists nodes and pods from time to time.
-	reported time.Duration
-	// notReady is how long a node must be not ready before it is skipped. A shorter outage may be a
-	// restart.
-	notReady time.Duration
-	// stuck is how long an attempt waits for ready nodes that the cleaner cannot clean, before it
-	// skips them. The loop on such a node notices that the cache is gone.
-	stuck time.Duration
-	// deleted limits the wait until ManagedResources that are removed together are gone.
-	deleted time.Duration
-	// applied is how long the actuator ignores a report that the caches cannot be applied, because the
-	// report may be about an earlier state. After that, the reconciliation fails with the reported
-	// error and is retried.
-	applied time.Duration
-	// firstCheck is the delay before the first check whether the Services of new caches exist.
-	firstCheck time.Duration
-	// endpoints limits the wait for the Services.
-	endpoints time.Duration
-	// rolledOut is how long nodes keep the previous CA while caches lack their new certificate.
-	rolledOut time.Duration
-}
 
 // NewActuator returns an Actuator. The client for the seed must not use the manager's cache.
 func NewActuator(seed client.Client, shootClient ShootClient, images charts.Images) *Actuator {
@@ -73,18 +46,8 @@ func NewActuator(seed client.Client, shootClient ShootClient, images charts.Imag
 		shootClient: shootClient,
 		images:      images,
 		clock:       clock.RealClock{},
-		waits: timing{
-			interval:   time.Second,
-			cleaned:    3 * time.Minute,
-			reported:   10 * time.Second,
-			notReady:   time.Minute,
-			stuck:      time.Minute,
-			deleted:    2 * time.Minute,
-			applied:    3 * time.Second,
-			firstCheck: 500 * time.Millisecond,
-			endpoints:  15 * time.Second,
-			rolledOut:  30 * time.Second,
-		},
+		waits:       defaultTiming(),
+		retries:     retry.NewLimiter(),
 	}
 }
 
@@ -92,6 +55,10 @@ func NewActuator(seed client.Client, shootClient ShootClient, images charts.Imag
 // unless the shoot is being deleted or hibernated. In a hibernated shoot, the objects disappear
 // when the shoot wakes up. An undecodable status does not block the deletion.
 func (a *Actuator) Delete(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
+	return a.run(ctx, ex, "delete", func(ctx context.Context) error { return a.delete(ctx, log, ex) })
+}
+
+func (a *Actuator) delete(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
 	if err := a.refresh(ctx, ex); err != nil {
 		return client.IgnoreNotFound(err)
 	}
@@ -120,6 +87,10 @@ func (a *Actuator) Delete(ctx context.Context, log logr.Logger, ex *extensionsv1
 // ForceDelete requests the deletion of everything, waits for nothing and returns all errors.
 // gardenlet drops what remains.
 func (a *Actuator) ForceDelete(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
+	return a.run(ctx, ex, "force-delete", func(ctx context.Context) error { return a.forceDelete(ctx, log, ex) })
+}
+
+func (a *Actuator) forceDelete(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
 	var errs []error
 	for _, name := range []string{cleanerName, monitoringName, cachesName, servicesName} {
 		_, err := a.requestDeletion(ctx, ex.Namespace, name)
@@ -129,10 +100,10 @@ func (a *Actuator) ForceDelete(ctx context.Context, log logr.Logger, ex *extensi
 	return errors.Join(append(errs, certificate.Remove(ctx, log, a.clock, a.client, ex.Namespace))...)
 }
 
-// Restore calls Reconcile. In the new seed, gardenlet has already restored the state and the
-// certificates, so Reconcile adopts everything in the shoot.
+// Restore does the same as Reconcile. In the new seed, gardenlet has already restored the state and
+// the certificates, so it adopts everything in the shoot.
 func (a *Actuator) Restore(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
-	return a.Reconcile(ctx, log, ex)
+	return a.run(ctx, ex, "restore", func(ctx context.Context) error { return a.reconcile(ctx, log, ex) })
 }
 
 // Migrate releases the caches with their content, so that another seed can adopt them. gardenlet
@@ -140,6 +111,10 @@ func (a *Actuator) Restore(ctx context.Context, log logr.Logger, ex *extensionsv
 // The Extension's status.state has the upstreams whose files the cleaner removes, so the next seed
 // cleans the nodes.
 func (a *Actuator) Migrate(ctx context.Context, _ logr.Logger, ex *extensionsv1alpha1.Extension) error {
+	return a.run(ctx, ex, "migrate", func(ctx context.Context) error { return a.migrate(ctx, ex) })
+}
+
+func (a *Actuator) migrate(ctx context.Context, ex *extensionsv1alpha1.Extension) error {
 	for _, name := range []string{cachesName, servicesName} {
 		if err := managedresources.SetKeepObjects(ctx, a.client, ex.Namespace, name, true); err != nil {
 			return fmt.Errorf("keeping the objects of ManagedResource %s: %w", name, err)
@@ -175,13 +150,9 @@ func nodesToClean(cluster *extensionscontroller.Cluster) bool {
 	return cluster.Shoot.DeletionTimestamp == nil && !extensionscontroller.IsHibernated(cluster)
 }
 
-// ReconciliationTimeout limits one Reconcile or Delete. The default of the extension library, 3
-// minutes, can be too short to clean the nodes.
-const ReconciliationTimeout = 11 * time.Minute
-
 // Options are the settings of the controller.
 type Options struct {
-	Controller controller.Options // its ReconciliationTimeout defaults to the constant of this package
+	Controller controller.Options // its RateLimiter is replaced
 	// IgnoreOperationAnnotation: changes are reconciled even without gardenlet's annotation.
 	IgnoreOperationAnnotation bool
 	ExtensionClasses          []extensionsv1alpha1.ExtensionClass // default: shoot
@@ -201,11 +172,10 @@ func AddToManager(ctx context.Context, mgr manager.Manager, options Options) err
 	if err != nil {
 		return fmt.Errorf("creating the client of the actuator: %w", err)
 	}
-	if options.Controller.ReconciliationTimeout == 0 {
-		options.Controller.ReconciliationTimeout = ReconciliationTimeout
-	}
-	return extension.Add(mgr, extension.AddArgs{
-		Actuator:                  bulkhead.New(NewActuator(live, shootclient.New(live).For, options.Images), options.Controller.MaxConcurrentReconciles),
+	actuator := NewActuator(live, shootclient.New(live).For, options.Images)
+	options.Controller.RateLimiter = actuator.retries
+	return extension.Add(patientManager{mgr, actuator.retries}, extension.AddArgs{
+		Actuator:                  actuator,
 		Name:                      v1alpha3.ExtensionType,
 		FinalizerSuffix:           v1alpha3.ExtensionType,
 		ControllerOptions:         options.Controller,

@@ -2,16 +2,17 @@ package controller
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"net/url"
 	"slices"
 
+	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 	"github.com/gardener/gardener/pkg/utils/kubernetes/health"
 	"github.com/gardener/gardener/pkg/utils/managedresources"
 	"github.com/gardener/gardener/pkg/utils/managedresources/builder"
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/cache"
 	"github.com/gardener-extensions/registry-cache/controller/certificate"
 	"github.com/gardener-extensions/registry-cache/controller/monitoring"
+	"github.com/gardener-extensions/registry-cache/controller/retry"
 )
 
 // writer returns the client that writes ManagedResources.
@@ -207,37 +209,31 @@ func (a *Actuator) findAddresses(ctx context.Context, t *target) error {
 
 // awaitCertificates waits until the caches serve with the new certificates, if the CA bundle is
 // about to change: a node that drops the old CA too early would pull from the upstream. The pods
-// restart for the new certificates. A timeout is not an error, so that a cache that never becomes
-// ready does not block the reconciliation.
+// restart for the new certificates. A cache that never becomes ready does not block the
+// reconciliation for long.
 func (a *Actuator) awaitCertificates(ctx context.Context, log logr.Logger, t *target, c *certificates) error {
 	if c.ca == nil || t.before.status == nil || t.before.status.CABundle == nil || *t.before.status.CABundle == string(c.bundle()) {
 		return nil
 	}
-	var pending error
-	err := wait.PollUntilContextTimeout(ctx, a.waits.interval, a.waits.rolledOut, true, func(context.Context) (bool, error) {
-		pending = a.rolledOut(ctx, t.ex.Namespace)
-		return pending == nil, nil
+	return a.await(ctx, func() error {
+		mr, err := a.managedResource(ctx, t.ex.Namespace, cachesName)
+		if err != nil {
+			return err
+		}
+		if err := health.CheckManagedResourceApplied(mr); err != nil {
+			return retry.Waiting(err)
+		}
+		pending := health.CheckManagedResourceProgressing(mr)
+		if pending == nil {
+			return nil
+		}
+		progressing := v1beta1helper.GetCondition(mr.Status.Conditions, resourcesv1alpha1.ResourcesProgressing)
+		if progressing != nil && a.clock.Since(progressing.LastTransitionTime.Time) >= a.waits.rolledOut {
+			log.Info("Not all caches serve with their new certificate yet; until they do, nodes pull from the upstream", "reason", pending)
+			return nil
+		}
+		return retry.Waiting(fmt.Errorf("the caches do not serve with their new certificates yet: %w", pending))
 	})
-	if err == nil {
-		return nil
-	}
-	if ctx.Err() != nil {
-		return errors.Join(pending, ctx.Err())
-	}
-	log.Info("Not all caches serve with their new certificate yet; until they do, nodes pull from the upstream", "reason", pending)
-	return nil
-}
-
-// rolledOut returns nil if all pods match the ManagedResource with the caches.
-func (a *Actuator) rolledOut(ctx context.Context, namespace string) error {
-	mr, err := a.managedResource(ctx, namespace, cachesName)
-	if err != nil {
-		return err
-	}
-	if err := health.CheckManagedResourceApplied(mr); err != nil {
-		return err
-	}
-	return health.CheckManagedResourceProgressing(mr)
 }
 
 // hostOf returns the host of an endpoint, or an empty string.

@@ -2,13 +2,13 @@ package controller
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 	"github.com/gardener/gardener/pkg/utils/kubernetes/health"
 	"github.com/gardener/gardener/pkg/utils/managedresources"
 	"github.com/gardener/gardener/pkg/utils/managedresources/builder"
@@ -16,13 +16,12 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/controller/cleaner"
-	"github.com/gardener-extensions/registry-cache/controller/shootclient"
+	"github.com/gardener-extensions/registry-cache/controller/retry"
 )
 
 // clean runs the cleaner until all nodes are clean or skipped, and requests its deletion. The
@@ -37,18 +36,20 @@ func (a *Actuator) clean(ctx context.Context, log logr.Logger, namespace string,
 	if err := a.awaitEarlierCleaner(ctx, namespace); err != nil {
 		return nil, err
 	}
-	started := time.Now()
 	err = apply(ctx, a.client, namespace, cleanerName, shootEncoder, []client.Object{set}, func(c client.Client) *builder.ManagedResource {
 		return managedresources.NewForShoot(c, namespace, cleanerName, origin, false)
 	})
 	if err != nil {
 		return nil, err
 	}
-	skipped, err := a.awaitCleaned(ctx, namespace)
+	rollout, err := a.awaitCleaned(ctx, namespace)
 	if err != nil {
 		return nil, err
 	}
-	cleaningSeconds.Observe(time.Since(started).Seconds())
+	skipped := rollout.Unclean()
+	if !rollout.Started.IsZero() {
+		cleaningSeconds.Observe(a.clock.Since(rollout.Started).Seconds())
+	}
 	nodesSkipped.Add(float64(len(skipped)))
 	if len(skipped) > 0 {
 		log.Info("Skipped nodes that the cleaner cannot run on; they must notice that a removed cache does not answer", "nodes", skipped)
@@ -67,93 +68,54 @@ func (a *Actuator) awaitEarlierCleaner(ctx context.Context, namespace string) er
 	return a.remove(ctx, namespace, cleanerName)
 }
 
-// awaitCleaned waits until all nodes are clean or may be skipped, and returns the skipped ones. The
-// error names the nodes that are not clean.
-func (a *Actuator) awaitCleaned(ctx context.Context, namespace string) ([]string, error) {
+// awaitCleaned waits until all nodes are clean or may be skipped. The error names the nodes that
+// are not clean.
+func (a *Actuator) awaitCleaned(ctx context.Context, namespace string) (rollout cleaner.Rollout, err error) {
 	shoot, err := a.shootClient(ctx, namespace)
 	if err != nil {
-		return nil, err
+		return rollout, err
 	}
-	var skipped []string
-	var unfinished error
-	var applied time.Time // the cleaner of this attempt
-	started := time.Now()
-	check := func(patient bool) bool {
-		var rollout cleaner.Rollout
-		if rollout, unfinished = a.rollout(ctx, shoot, namespace, patient); unfinished != nil {
-			return false
+	err = a.await(ctx, func() (err error) {
+		if rollout, err = a.rollout(ctx, shoot, namespace); err != nil || rollout.Err() == nil || a.maySkip(rollout) {
+			return err
 		}
-		if applied.IsZero() {
-			applied = time.Now()
-		}
-		skipped, unfinished = rollout.Unclean(), rollout.Err()
-		return unfinished == nil || a.maySkip(rollout, time.Since(started), time.Since(applied))
-	}
-	// The requests use ctx: with the context of the poll, its timeout would hide the unclean nodes.
-	limited, cancel := context.WithTimeout(ctx, a.waits.cleaned)
-	defer cancel()
-	fullCheckAt := a.waits.reported
-	err = backoff(a.waits.interval).Until(limited, true, true, func(context.Context) (bool, error) {
-		elapsed := time.Since(started)
-		patient := elapsed < fullCheckAt
-		if !patient { // check(false) lists all nodes and pods, which is too much for each poll
-			fullCheckAt = elapsed + min(elapsed, 2*a.waits.reported)
-		}
-		done := check(patient)
-		if shootclient.NoAnswer(unfinished) {
-			return false, unfinished
-		}
-		return done, nil
+		return retry.Waiting(fmt.Errorf("%w; look at DaemonSet %s in the shoot", rollout.Err(), v1alpha3.CleanerDaemonSet))
 	})
-	if shootclient.NoAnswer(unfinished) {
-		return nil, unfinished
-	}
-	if err != nil && (ctx.Err() != nil || !check(false)) {
-		return nil, fmt.Errorf("the nodes were not cleaned within %s; look at DaemonSet %s in the shoot: %w",
-			a.waits.cleaned, v1alpha3.CleanerDaemonSet, errors.Join(unfinished, err))
-	}
-	return skipped, nil
+	return rollout, err
 }
 
 // maySkip returns whether the clean-up may end although some nodes are not clean. It may skip nodes
-// that have not been ready for a while. If the cleaner has run long enough, it may also skip ready
-// nodes.
-func (a *Actuator) maySkip(rollout cleaner.Rollout, elapsed, applied time.Duration) bool {
-	notReady := elapsed >= a.waits.notReady || !rollout.NotReadySince.IsZero() && a.clock.Since(rollout.NotReadySince) >= a.waits.notReady
-	stuck := applied >= a.waits.stuck
-	return (len(rollout.NotReady) == 0 || notReady) && (len(rollout.Unfinished) == 0 || stuck)
+// that have not been ready for a while, and any node when the cleaner has run long enough. Earlier
+// attempts count.
+func (a *Actuator) maySkip(rollout cleaner.Rollout) bool {
+	longAgo := func(t time.Time) bool { return !t.IsZero() && a.clock.Since(t) >= a.waits.skipped }
+	return longAgo(rollout.Started) || len(rollout.Unfinished) == 0 && longAgo(rollout.NotReadySince)
 }
 
-// backoff slows down a long poll: the interval grows to at most five times its initial value.
-func backoff(interval time.Duration) wait.DelayFunc {
-	return wait.Backoff{Duration: interval, Factor: 1.2, Steps: 100, Cap: 5 * interval}.DelayFunc()
-}
-
-// smallShoot is the number of nodes up to which every poll reads the nodes and pods. The
+// smallShoot is the number of nodes up to which every look reads the nodes and pods. The
 // DaemonSet's own status is slower: it reports a pod as ready some seconds after its node is clean.
 const smallShoot = 20
 
-// rollout returns the state of the cleaner's rollout. If patient is set and the shoot is not small,
-// rollout reads the nodes and pods, perhaps thousands, only after the DaemonSet reports that it is
-// done. Before that, it returns the progress as an error.
-func (a *Actuator) rollout(
-	ctx context.Context, shoot client.Client, namespace string, patient bool,
-) (none cleaner.Rollout, err error) {
+// rollout returns the state of the cleaner's rollout. If the shoot is not small and the cleaner is
+// new, rollout reads the nodes and pods, perhaps thousands, only after the DaemonSet reports that
+// it is done. Before that, it returns the progress as an error.
+func (a *Actuator) rollout(ctx context.Context, shoot client.Client, namespace string) (none cleaner.Rollout, err error) {
 	mr, err := a.managedResource(ctx, namespace, cleanerName)
 	if err != nil {
 		return none, err
 	}
 	// A new task changes the ManagedResource's generation, because its Secret's name has a hash.
 	if err := health.CheckManagedResourceApplied(mr); err != nil {
-		return none, err
+		return none, retry.Waiting(err)
 	}
 	set := &appsv1.DaemonSet{}
 	if err := shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: v1alpha3.CleanerDaemonSet}, set); err != nil {
 		return none, fmt.Errorf("reading DaemonSet %s in the shoot: %w", v1alpha3.CleanerDaemonSet, err)
 	}
 	isSmall := set.Status.ObservedGeneration >= set.Generation && set.Status.DesiredNumberScheduled <= smallShoot
-	if err := cleaner.Reported(set); patient && !isSmall && err != nil {
-		return none, err
+	isNew := isPatient(ctx, 0) || a.clock.Since(set.CreationTimestamp.Time) < a.waits.reported
+	if err := cleaner.Reported(set); isNew && !isSmall && err != nil {
+		return none, retry.Waiting(err)
 	}
 	nodes := &corev1.NodeList{}
 	if err := shoot.List(ctx, nodes); err != nil {
@@ -163,7 +125,24 @@ func (a *Actuator) rollout(
 	if err := shoot.List(ctx, pods, client.InNamespace(metav1.NamespaceSystem), client.MatchingLabels(cleaner.Labels())); err != nil {
 		return none, fmt.Errorf("listing the pods of DaemonSet %s in the shoot: %w", v1alpha3.CleanerDaemonSet, err)
 	}
-	return cleaner.RolloutOf(set, pods.Items, nodes.Items), nil
+	rollout := cleaner.RolloutOf(set, pods.Items, nodes.Items)
+	if rollout.Started.IsZero() && rollout.Err() != nil {
+		rollout.Started, err = a.written(ctx, mr)
+	}
+	return rollout, err
+}
+
+// written returns when the content of the ManagedResource was written. If no pod of the cleaner can
+// be created, the cleaner counts as running from then on.
+func (a *Actuator) written(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (time.Time, error) {
+	if len(mr.Spec.SecretRefs) == 0 {
+		return time.Time{}, nil
+	}
+	secret := &corev1.Secret{}
+	if err := a.client.Get(ctx, client.ObjectKey{Namespace: mr.Namespace, Name: mr.Spec.SecretRefs[0].Name}, secret); err != nil {
+		return time.Time{}, fmt.Errorf("reading the Secret of ManagedResource %s: %w", mr.Name, err)
+	}
+	return secret.CreationTimestamp.Time, nil
 }
 
 // nodesCleaned returns the condition after a clean-up. The skipped nodes are given with reasons.

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
-	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	appsv1 "k8s.io/api/apps/v1"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/controller/cleaner"
+	"github.com/gardener-extensions/registry-cache/controller/retry"
 )
 
 func worker(name string, ready bool) *corev1.Node {
@@ -32,6 +32,9 @@ func worker(name string, ready bool) *corev1.Node {
 		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status}}},
 	}
 }
+
+// noPod is the reason of a cleaner whose pods cannot be created.
+const noPod = "FailedCreate"
 
 // runCleaner acts as DaemonSet controller, garbage collector and kubelets.
 func (l *landscape) runCleaner(ctx context.Context) error {
@@ -54,6 +57,9 @@ func (l *landscape) runCleaner(ctx context.Context) error {
 	}
 	set.Status = appsv1.DaemonSetStatus{}
 	for _, node := range nodes.Items {
+		if l.noCleaner == noPod {
+			continue
+		}
 		pod := l.cleanerPod(set, node.Name)
 		set.Status.DesiredNumberScheduled++
 		set.Status.UpdatedNumberScheduled++
@@ -76,10 +82,11 @@ func (l *landscape) cleanerPod(set *appsv1.DaemonSet, node string) *corev1.Pod {
 	}
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:            v1alpha3.CleanerDaemonSet + "-" + node,
-			Namespace:       set.Namespace,
-			Labels:          set.Spec.Template.Labels,
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("DaemonSet"))},
+			Name:              v1alpha3.CleanerDaemonSet + "-" + node,
+			Namespace:         set.Namespace,
+			Labels:            set.Spec.Template.Labels,
+			CreationTimestamp: metav1.Now(),
+			OwnerReferences:   []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("DaemonSet"))},
 		},
 		Spec:   *set.Spec.Template.Spec.DeepCopy(),
 		Status: corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{{Name: "clean", State: state}}},
@@ -101,6 +108,7 @@ func TestBrokenNodeIsSkipped(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLandscape(t, newExtension([]string{beta}, []string{alpha, beta}), cluster(), managedResource(cachesName))
+			l.actuator.waits.skipped = 0
 			if err := l.shoot.Create(t.Context(), worker("broken", false)); err != nil {
 				t.Fatal(err)
 			}
@@ -128,10 +136,9 @@ func TestBrokenNodeGetsTime(t *testing.T) {
 	for name, test := range map[string]struct {
 		quiet  time.Duration
 		waited bool
-	}{"just now": {0, true}, "a while ago": {50 * time.Minute, true}, "long ago": {70 * time.Minute, false}} {
+	}{"just now": {0, true}, "a while ago": {50 * time.Second, true}, "long ago": {70 * time.Second, false}} {
 		t.Run(name, func(t *testing.T) {
 			l := newLandscape(t, newExtension([]string{beta}, []string{alpha, beta}), cluster())
-			l.actuator.waits.notReady = time.Hour
 			for _, node := range []*corev1.Node{worker("down", false), worker("broken", false)} {
 				node.CreationTimestamp = metav1.NewTime(time.Now().Add(-200 * time.Hour))
 				node.Status.Conditions[0].LastTransitionTime = metav1.NewTime(time.Now().Add(-100 * time.Hour))
@@ -153,35 +160,33 @@ func TestBrokenNodeGetsTime(t *testing.T) {
 	}
 }
 
-// TestStuckNodeIsSkipped checks that an attempt skips a ready node that cannot start the cleaner,
-// but not at once, however old the cleaner of an earlier attempt is.
+// TestStuckNodeIsSkipped checks that a ready node that cannot start the cleaner is skipped a minute
+// after the cleaner started. Attempts share this minute, also if no pod can be created.
 func TestStuckNodeIsSkipped(t *testing.T) {
-	for name, test := range map[string]struct {
-		stuck time.Duration
-		fails bool
-	}{"too early": {time.Hour, true}, "later": {50 * time.Millisecond, false}} {
+	for name, test := range map[string]struct{ reason, want string }{
+		"no image": {"ImagePullBackOff", "worker-1 (pod registry-cleaner-worker-1: ImagePullBackOff)"},
+		"no pod":   {noPod, "worker-1 (no cleaner pod yet)"},
+	} {
 		t.Run(name, func(t *testing.T) {
-			before := managedResource(cleanerName)
-			before.CreationTimestamp = metav1.NewTime(time.Now().Add(-2 * time.Hour))
-			l := newLandscape(t, newExtension([]string{beta}, []string{alpha, beta}), cluster(), before)
-			l.actuator.waits.stuck = test.stuck
-			l.noCleaner = "ImagePullBackOff"
-			const want = "worker-1 (pod registry-cleaner-worker-1: ImagePullBackOff)"
-			start := time.Now()
-			err := l.reconcile(t)
-			if test.fails {
-				if err == nil || !strings.Contains(err.Error(), want) {
-					t.Errorf("error = %v, want it to contain %q", err, want)
+			synctest.Test(t, func(t *testing.T) {
+				l := newLandscape(t, newExtension([]string{beta}, []string{alpha, beta}), cluster())
+				l.actuator.waits = defaultTiming()
+				l.noCleaner = test.reason
+				started := time.Now()
+				for l.actuator.clock.Since(started) < time.Minute {
+					if err := l.reconcile(t); err == nil || !strings.Contains(err.Error(), test.want) {
+						t.Fatalf("after %s: error = %v, want it to contain %q", time.Since(started), err, test.want)
+					}
+					<-time.After(l.delay(t, retry.InProgress))
 				}
-				return
-			}
-			if took := time.Since(start); took < test.stuck {
-				t.Errorf("skipped after %s", took)
-			}
-			condition := v1beta1helper.GetCondition(l.extension(t).Status.Conditions, v1alpha3.ConditionNodesCleaned)
-			if err != nil || condition == nil || condition.Status != gardencorev1beta1.ConditionFalse || !strings.Contains(condition.Message, want) {
-				t.Errorf("error %v, condition %+v", err, condition)
-			}
+				if err := l.reconcile(t); err != nil {
+					t.Fatal(err)
+				}
+				condition := v1beta1helper.GetCondition(l.extension(t).Status.Conditions, v1alpha3.ConditionNodesCleaned)
+				if took := time.Since(started); took > 70*time.Second || condition == nil || !strings.Contains(condition.Message, test.want) {
+					t.Errorf("after %s: condition %+v", took, condition)
+				}
+			})
 		})
 	}
 }
@@ -192,6 +197,7 @@ func TestCleaningReadsLittle(t *testing.T) { synctest.Test(t, testCleaningReadsL
 
 func testCleaningReadsLittle(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{beta}, []string{alpha, beta}), cluster())
+	l.actuator.waits = defaultTiming()
 	for i := range smallShoot { // plus worker-1
 		if err := l.shoot.Create(t.Context(), worker(fmt.Sprint("more-", i), true)); err != nil {
 			t.Fatal(err)
@@ -199,27 +205,20 @@ func testCleaningReadsLittle(t *testing.T) {
 	}
 	w := l.tap()
 	l.noCleaner = "ContainerCreating"
-	l.actuator.waits.cleaned = 2 * time.Second
-	l.actuator.waits.reported = l.actuator.waits.cleaned / 5
-	if err := l.reconcile(t); err == nil {
-		t.Fatal("no error although nothing was cleaned")
-	}
-	var lists, gets int
-	for _, request := range w.requests {
-		switch request {
-		case "shoot read *v1.NodeList":
-			lists++
-		case "shoot read *v1.DaemonSet":
-			gets++
+	for started := time.Now(); time.Since(started) < 40*time.Second; <-time.After(l.delay(t, retry.InProgress)) {
+		if err := l.reconcile(t); err == nil {
+			t.Fatal("no error although nothing was cleaned")
 		}
 	}
-	// The nodes are listed after one, two and four fifths of the time limit, and at its end.
-	if lists != 4 {
+	count := func(request string) int {
+		return len(slices.DeleteFunc(slices.Clone(w.requests), func(r string) bool { return r != request }))
+	}
+	// The first attempt ends after 5 seconds. Attempts follow after 1, 2, 4, 8, 10 and 10 seconds.
+	if lists := count("shoot read *v1.NodeList"); lists != 4 {
 		t.Errorf("the nodes were listed %d times, want 4", lists)
 	}
-	// Without a backoff, the DaemonSet would be read every millisecond.
-	if most := int(l.actuator.waits.cleaned / l.actuator.waits.interval / 3); gets < 2 || gets > most {
-		t.Errorf("the DaemonSet was read %d times, want at most %d", gets, most)
+	if gets := count("shoot read *v1.DaemonSet"); gets < 8 || gets > 14 {
+		t.Errorf("the DaemonSet was read %d times", gets)
 	}
 }
 

@@ -13,8 +13,6 @@ import (
 	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-
-	"github.com/gardener-extensions/registry-cache/controller/reference"
 )
 
 func TestDelete(t *testing.T) {
@@ -183,23 +181,12 @@ func TestRestoreReconciles(t *testing.T) {
 	}
 }
 
-// TestTimeouts checks that one reconciliation has time for all its waits.
-func TestTimeouts(t *testing.T) {
-	w := NewActuator(nil, nil, newLandscape(t).actuator.images).waits
-	deleted := 3 * w.deleted // for an earlier cleaner, the new cleaner and the monitoring
-	reconcile := reference.Patience + w.cleaned + deleted + 2*w.endpoints + w.rolledOut
-	remove := w.cleaned + 3*w.deleted
-	if longest := max(reconcile, remove); longest >= ReconciliationTimeout {
-		t.Errorf("the waits sum up to %s, the timeout is %s", longest, ReconciliationTimeout)
-	}
-}
-
 // TestDisableWhileHibernated checks that the deletion does not wait for objects that nothing
 // removes before the shoot wakes up.
 func TestDisableWhileHibernated(t *testing.T) {
 	l, _ := newRunningLandscape(t, nil)
 	l.changeShoot(t, hibernated)
-	l.actuator.waits.deleted = 10 * time.Minute
+	l.actuator.waits.patience = 10 * time.Minute
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := l.actuator.Delete(ctx, logr.Discard(), l.extension(t)); err != nil {

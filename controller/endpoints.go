@@ -8,19 +8,17 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/controller/cache"
-	"github.com/gardener-extensions/registry-cache/controller/shootclient"
+	"github.com/gardener-extensions/registry-cache/controller/retry"
 )
 
 // endpointsOf returns the endpoints of all configured caches in their order. If the cluster IP of
@@ -57,29 +55,14 @@ func (a *Actuator) awaitEndpoints(ctx context.Context, t *target) ([]v1alpha3.Re
 	}
 	someNew := slices.ContainsFunc(t.config.Caches, func(c v1alpha3.RegistryCache) bool { return t.before.endpoint(c.Upstream) == "" })
 	if someNew { // the caches were just written and are not applied yet
-		select {
-		case <-time.After(a.waits.firstCheck):
-		case <-ctx.Done():
-			return nil, fmt.Errorf("waiting for the services of the caches in the shoot: %w", ctx.Err())
-		}
+		pauseFor(ctx, a.firstPause())
 	}
 	var endpoints []v1alpha3.RegistryCacheStatus
-	var pending error
-	started := time.Now()
-	// The requests do not use the context of the poll. Otherwise the last request would fail with
-	// "client rate limiter Wait returned an error: context deadline exceeded" and hide what is
-	// missing.
-	err = wait.PollUntilContextTimeout(ctx, a.waits.interval, a.waits.endpoints, true, func(context.Context) (bool, error) {
-		endpoints, pending = a.endpoints(ctx, shoot, t, someNew)
-		if errors.Is(pending, errNotApplicable) && time.Since(started) >= a.waits.applied || shootclient.NoAnswer(pending) {
-			return false, pending
-		}
-		return pending == nil, nil
+	err = a.await(ctx, func() (err error) {
+		endpoints, err = a.endpoints(ctx, shoot, t, someNew)
+		return err
 	})
-	if err != nil {
-		return nil, errors.Join(pending, ctx.Err())
-	}
-	return endpoints, nil
+	return endpoints, err
 }
 
 // endpoints is awaitEndpoints without waiting. Its error names what is missing.
@@ -90,7 +73,7 @@ func (a *Actuator) endpoints(ctx context.Context, shoot client.Client, t *target
 	}
 	problem := notApplied(mr)
 	failed := errors.Is(problem, errNotApplicable)
-	if outdated := someNew && mr.Status.ObservedGeneration != mr.Generation; outdated && !failed {
+	if outdated := mr.Status.ObservedGeneration != mr.Generation; outdated && someNew && !failed {
 		return nil, problem
 	}
 	services, err := listServices(ctx, shoot)
@@ -156,20 +139,29 @@ func clusterIP(services []corev1.Service, c *v1alpha3.RegistryCache, id v1alpha3
 	return ""
 }
 
-// errNotApplicable means that waiting is useless, because someone must fix the cause first.
+// errNotApplicable means that gardener-resource-manager has failed, because someone must fix the
+// cause first.
 var errNotApplicable = errors.New("cannot be applied to the shoot")
 
-// notApplied returns why the objects of the ManagedResource may be missing in the shoot.
+// notApplied returns why the objects of the ManagedResource may be missing in the shoot. A failure
+// may be about an earlier state, because gardener-resource-manager observes only generations that
+// it has applied.
 func notApplied(mr *resourcesv1alpha1.ManagedResource) error {
 	applied := v1beta1helper.GetCondition(mr.Status.Conditions, resourcesv1alpha1.ResourcesApplied)
+	outdated := mr.Status.ObservedGeneration != mr.Generation
+	var err error
 	switch {
-	case applied != nil && applied.Status == gardencorev1beta1.ConditionFalse:
-		return fmt.Errorf("ManagedResource %s %w: %s: %s", mr.Name, errNotApplicable, applied.Reason, applied.Message)
-	case applied != nil && applied.Status != gardencorev1beta1.ConditionTrue:
-		return fmt.Errorf("ManagedResource %s: %s: %s", mr.Name, applied.Reason, applied.Message)
-	case applied == nil || mr.Status.ObservedGeneration != mr.Generation:
-		return fmt.Errorf("ManagedResource %s has not been reconciled by gardener-resource-manager yet", mr.Name)
+	case applied == nil || outdated && applied.Status == gardencorev1beta1.ConditionTrue:
+		err = fmt.Errorf("ManagedResource %s has not been reconciled by gardener-resource-manager yet", mr.Name)
+	case applied.Status == gardencorev1beta1.ConditionTrue:
+		err = fmt.Errorf("ManagedResource %s is applied, but the Service is missing, being deleted or has no cluster IP", mr.Name)
+	case applied.Status == gardencorev1beta1.ConditionFalse:
+		err = fmt.Errorf("ManagedResource %s %w: %s: %s", mr.Name, errNotApplicable, applied.Reason, applied.Message)
+		if !outdated {
+			return err
+		}
 	default:
-		return fmt.Errorf("ManagedResource %s is applied, but the Service is missing, being deleted or has no cluster IP", mr.Name)
+		err = fmt.Errorf("ManagedResource %s: %s: %s", mr.Name, applied.Reason, applied.Message)
 	}
+	return retry.Waiting(err)
 }

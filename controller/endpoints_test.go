@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
@@ -21,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/controller/retry"
 )
 
 // services returns the cluster IPs of the Services in the shoot, by name.
@@ -282,6 +284,37 @@ func TestTLSKeepsRunningCache(t *testing.T) {
 	}
 }
 
+func rotating(phase gardencorev1beta1.CredentialsRotationPhase) func(*gardencorev1beta1.Shoot) {
+	return func(shoot *gardencorev1beta1.Shoot) {
+		shoot.Status.Credentials = &gardencorev1beta1.ShootCredentials{Rotation: &gardencorev1beta1.ShootCredentialsRotation{
+			CertificateAuthorities: &gardencorev1beta1.CARotation{Phase: phase, LastInitiationTime: &metav1.Time{Time: time.Unix(1, 0)}},
+		}}
+	}
+}
+
+// TestRotationWaitsForTheCaches checks that nodes get the new CA when the caches use it, or 30
+// seconds after a rollout began that does not end.
+func TestRotationWaitsForTheCaches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLandscape(t, newExtension([]string{alpha}, nil), cluster())
+		l.configure(t, withTLS(true))
+		l.reconciled(t)
+		l.actuator.waits = defaultTiming()
+		l.changeShoot(t, rotating(gardencorev1beta1.RotationPreparing))
+		l.reconciled(t)
+		l.changeShoot(t, rotating(gardencorev1beta1.RotationCompleting))
+		l.progressing = time.Now()
+		for time.Since(l.progressing) < 30*time.Second {
+			if err := l.reconcile(t); err == nil || !strings.Contains(err.Error(), "do not serve with their new certificates yet") {
+				t.Fatalf("after %s: error = %v", time.Since(l.progressing), err)
+			}
+			<-time.After(l.delay(t, retry.InProgress))
+		}
+		l.reconciled(t)
+		l.assertTrusted(t)
+	})
+}
+
 // TestRotation checks that nodes trust the cache in each phase of a CA rotation.
 func TestRotation(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{alpha}, nil), cluster())
@@ -290,11 +323,7 @@ func TestRotation(t *testing.T) {
 		"", gardencorev1beta1.RotationPreparing, gardencorev1beta1.RotationCompleting, gardencorev1beta1.RotationCompleted,
 	} {
 		if phase != "" {
-			l.changeShoot(t, func(shoot *gardencorev1beta1.Shoot) {
-				shoot.Status.Credentials = &gardencorev1beta1.ShootCredentials{Rotation: &gardencorev1beta1.ShootCredentialsRotation{
-					CertificateAuthorities: &gardencorev1beta1.CARotation{Phase: phase, LastInitiationTime: &metav1.Time{Time: time.Unix(1, 0)}},
-				}}
-			})
+			l.changeShoot(t, rotating(phase))
 		}
 		if err := l.reconcile(t); err != nil {
 			t.Fatal(err)

@@ -150,7 +150,6 @@ func TestReplacedAfterInterruption(t *testing.T) {
 			_ = l.actuator.Reconcile(ctx, logr.Discard(), l.extension(t)) // no error if a poll repeats the lost request
 			cancel()
 			w.fail = nil
-			l.setLongWaits()
 			l.reconciled(t)
 			if got := l.names(t)["a.b-c"]; got != "registry-a-b-c-ab8bb" {
 				t.Errorf("%s at request %d, %s: the name is %s", how, at, w.requests[at-1], got)

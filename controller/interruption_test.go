@@ -3,11 +3,9 @@ package controller
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
@@ -17,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/controller/cache"
@@ -106,22 +103,13 @@ var changes = map[string]change{
 func newRunningLandscape(t *testing.T, config func(*v1alpha3.RegistryConfig)) (*landscape, *wire) {
 	t.Helper()
 	l := newLandscape(t, newExtension([]string{alpha, beta}, nil), cluster())
-	short := l.actuator.waits
-	l.setLongWaits()
 	if err := l.reconcile(t); err != nil {
 		t.Fatal(err)
 	}
-	l.actuator.waits = short
 	if config != nil {
 		l.configure(t, config)
 	}
 	return l, l.tap()
-}
-
-// setLongWaits sets long timeouts for operations that must succeed on a busy machine.
-func (l *landscape) setLongWaits() {
-	w := &l.actuator.waits
-	w.cleaned, w.deleted, w.endpoints = time.Minute, time.Minute, time.Minute
 }
 
 // configure changes the providerConfig, as a user does.
@@ -145,7 +133,6 @@ func TestInterruption(t *testing.T) {
 	for name, change := range changes {
 		t.Run(name, func(t *testing.T) {
 			l, w := newRunningLandscape(t, change.config)
-			l.setLongWaits()
 			if err := change.act(l.actuator, t.Context(), l.extension(t)); err != nil {
 				t.Fatal(err)
 			}
@@ -167,7 +154,6 @@ func interrupt(t *testing.T, change change, what, want string, arm func(*wire, c
 	arm(w, cancel)
 	_ = change.act(l.actuator, ctx, l.extension(t)) // no error if a poll repeats the lost request
 	w.fail = nil
-	l.setLongWaits()
 	if err := change.act(l.actuator, t.Context(), l.extension(t)); err != nil {
 		t.Errorf("%s: the retry fails: %v", what, err)
 		return
@@ -242,49 +228,4 @@ func (l *landscape) recorded(t *testing.T) []string {
 		lines = append(lines, fmt.Sprintf("condition %s %s", condition.Type, condition.Status))
 	}
 	return lines
-}
-
-// hangShoot makes all requests to the shoot end with the timeout error of a real client, and counts
-// them.
-func (l *landscape) hangShoot(requests *int) {
-	noAnswer := func() error {
-		*requests++
-		return &url.Error{Op: "Get", URL: "https://shoot.test", Err: context.DeadlineExceeded}
-	}
-	l.actuator.shootClient = func(context.Context, string) (client.Client, error) {
-		return interceptor.NewClient(l.shoot, interceptor.Funcs{
-			Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
-				return noAnswer()
-			},
-			List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
-				return noAnswer()
-			},
-		}), nil
-	}
-}
-
-// TestHangingShootIsAskedOnce checks that an attempt ends with the first request that times out.
-// Each further request would take the client's timeout of 10 seconds.
-func TestHangingShootIsAskedOnce(t *testing.T) {
-	for name, test := range map[string]struct{ wanted, running []string }{
-		"for endpoints":           {[]string{alpha}, []string{alpha}},
-		"for endpoints, first":    {[]string{alpha}, nil},
-		"while nodes are cleaned": {[]string{alpha}, []string{alpha, beta}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			l := newLandscape(t, newExtension(test.wanted, test.running), cluster())
-			l.actuator.waits.endpoints, l.actuator.waits.cleaned = time.Hour, time.Hour
-			var requests int
-			l.hangShoot(&requests)
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			defer cancel()
-			err := l.actuator.Reconcile(ctx, logr.Discard(), l.extension(t))
-			if ctx.Err() != nil || requests != 1 {
-				t.Errorf("it took %d requests, until %v", requests, ctx.Err())
-			}
-			if err == nil || !strings.Contains(err.Error(), "shoot.test") || strings.Contains(err.Error(), "not cleaned within") {
-				t.Errorf("error = %v", err)
-			}
-		})
-	}
 }

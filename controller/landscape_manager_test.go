@@ -6,6 +6,8 @@ import (
 	"time"
 
 	extensionscontroller "github.com/gardener/gardener/extensions/pkg/controller"
+	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 	"github.com/gardener/gardener/pkg/extensions"
@@ -76,14 +78,23 @@ func (l *landscape) manage(ctx context.Context, name string) error {
 		}
 		pending = result.RequeueAfter == deletionPending
 	}
-	if !l.behind {
-		return nil
-	}
+	return l.reportRollout(ctx, name)
+}
+
+// reportRollout acts as the health controller of gardener-resource-manager.
+func (l *landscape) reportRollout(ctx context.Context, name string) error {
 	mr := &resourcesv1alpha1.ManagedResource{}
 	if err := l.unwatched.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, mr); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	mr.Status.ObservedGeneration--
+	progressing := gardencorev1beta1.Condition{Type: resourcesv1alpha1.ResourcesProgressing, Status: gardencorev1beta1.ConditionFalse}
+	if !l.progressing.IsZero() {
+		progressing.Status, progressing.LastTransitionTime = gardencorev1beta1.ConditionTrue, metav1.NewTime(l.progressing)
+	}
+	mr.Status.Conditions = v1beta1helper.MergeConditions(mr.Status.Conditions, progressing)
+	if l.behind {
+		mr.Status.ObservedGeneration--
+	}
 	return l.unwatched.Status().Update(ctx, mr)
 }
 

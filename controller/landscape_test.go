@@ -66,6 +66,8 @@ type landscape struct {
 	noCleaner string
 	// applyError, if set, is the reason why the Services cannot be applied.
 	applyError string
+	// progressing, if set, is since when the caches are rolled out.
+	progressing time.Time
 	// finalizer, if set, is added to every ManagedResource that is written.
 	finalizer string
 	// behind, if set, makes observedGeneration of a written ManagedResource that of an earlier one.
@@ -92,18 +94,15 @@ func newLandscape(t *testing.T, objects ...client.Object) *landscape {
 	l.actuator = NewActuator(l.seed,
 		func(context.Context, string) (client.Client, error) { return l.shoot, nil },
 		charts.Images{RegistryCache: "cache:v1", RegistryCleaner: "cleaner:v1"})
-	const short = 200 * time.Millisecond
-	l.actuator.waits = timing{
-		interval: time.Millisecond, firstCheck: time.Millisecond,
-		cleaned: short, reported: short / 20, notReady: short / 5, stuck: time.Hour, deleted: short,
-		applied: short / 5, endpoints: short, rolledOut: short / 5,
-	}
+	w := &l.actuator.waits
+	w.limit, w.patience, w.interval = time.Minute, 50*time.Millisecond, time.Millisecond
 	return l
 }
 
 func (l *landscape) interceptors() interceptor.Funcs {
 	return interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+			obj.SetCreationTimestamp(metav1.Now())
 			if mr, ok := obj.(*resourcesv1alpha1.ManagedResource); ok {
 				mr.Generation = 1
 			}

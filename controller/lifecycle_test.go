@@ -129,6 +129,7 @@ func TestMonitoring(t *testing.T) {
 // again after a complete clean-up.
 func TestNodesCleaned(t *testing.T) {
 	l, _ := newRunningLandscape(t, func(c *v1alpha3.RegistryConfig) { c.Caches = c.Caches[1:] })
+	l.actuator.waits.skipped = 0
 	broken := worker("broken", false)
 	if err := l.shoot.Create(t.Context(), broken); err != nil {
 		t.Fatal(err)
@@ -162,6 +163,8 @@ type wire struct {
 	// fail, if set, is called before and after each request, and the actuator gets its error. The
 	// first request has the number 1.
 	fail func(number int, done bool) error
+	// block, if set, is called before each request and may block it.
+	block func(ctx context.Context, number int, text string) error
 }
 
 var errLost = errors.New("connection lost")
@@ -186,6 +189,11 @@ func (w *wire) request(ctx context.Context, text string, object any, do func() e
 	number := len(w.requests)
 	if err := ctx.Err(); err != nil {
 		return err
+	}
+	if w.block != nil {
+		if err := w.block(ctx, number, text); err != nil {
+			return err
+		}
 	}
 	if w.fail != nil {
 		if err := w.fail(number, false); err != nil {

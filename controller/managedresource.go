@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/andybalholm/brotli"
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
@@ -20,10 +19,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/runtime/serializer/json"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/controller/retry"
 )
 
 const (
@@ -89,8 +88,8 @@ func (a *Actuator) managedResource(ctx context.Context, namespace, name string) 
 	return mr, nil
 }
 
-// remove deletes ManagedResources and waits until they and their objects are gone, with one timeout
-// for all. For a ManagedResource that does not exist it sends one request.
+// remove deletes ManagedResources and waits until they and their objects are gone. For a
+// ManagedResource that does not exist it sends one request.
 func (a *Actuator) remove(ctx context.Context, namespace string, names ...string) error {
 	var waitFor []string
 	for _, name := range names {
@@ -102,37 +101,27 @@ func (a *Actuator) remove(ctx context.Context, namespace string, names ...string
 			waitFor = append(waitFor, name)
 		}
 	}
-	var remaining error
-	err := wait.PollUntilContextTimeout(ctx, a.waits.interval, a.waits.deleted, true, func(context.Context) (bool, error) {
-		waitFor, remaining = a.remaining(ctx, namespace, waitFor)
-		return len(waitFor) == 0 && remaining == nil, nil
+	return a.await(ctx, func() error {
+		var remaining []error
+		for _, name := range waitFor {
+			remaining = append(remaining, a.remains(ctx, namespace, name))
+		}
+		return errors.Join(remaining...)
 	})
-	if err != nil {
-		return fmt.Errorf("ManagedResource %s was not deleted within %s: %w", strings.Join(waitFor, ", "), a.waits.deleted, errors.Join(remaining, err))
-	}
-	return nil
 }
 
-// remaining returns which of the ManagedResources still exist, and why.
-func (a *Actuator) remaining(ctx context.Context, namespace string, names []string) ([]string, error) {
-	var left []string
-	var why []error
-	for _, name := range names {
-		mr, err := a.managedResource(ctx, namespace, name)
-		if apierrors.IsNotFound(err) {
-			continue
-		}
-		left = append(left, name)
-		if err != nil {
-			why = append(why, err)
-			continue
-		}
-		applied := v1beta1helper.GetCondition(mr.Status.Conditions, resourcesv1alpha1.ResourcesApplied)
-		if applied != nil && applied.Status != gardencorev1beta1.ConditionTrue {
-			why = append(why, fmt.Errorf("ManagedResource %s: %s: %s", name, applied.Reason, applied.Message))
-		}
+// remains returns nil if the ManagedResource is gone, or says why it is not.
+func (a *Actuator) remains(ctx context.Context, namespace, name string) error {
+	mr, err := a.managedResource(ctx, namespace, name)
+	if err != nil {
+		return client.IgnoreNotFound(err)
 	}
-	return left, errors.Join(why...)
+	var reason string
+	applied := v1beta1helper.GetCondition(mr.Status.Conditions, resourcesv1alpha1.ResourcesApplied)
+	if applied != nil && applied.Status != gardencorev1beta1.ConditionTrue {
+		reason = fmt.Sprintf(": %s: %s", applied.Reason, applied.Message)
+	}
+	return retry.Waiting(fmt.Errorf("ManagedResource %s is still being deleted%s", name, reason))
 }
 
 // requestDeletion requests the deletion of the ManagedResource and its Secrets. All of them stay

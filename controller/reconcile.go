@@ -19,6 +19,10 @@ import (
 // removes the cache from the status, and then deletes its objects. In this order no ready node
 // keeps the mirror of a removed cache. An invalid providerConfig or reference changes nothing.
 func (a *Actuator) Reconcile(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
+	return a.run(ctx, ex, "reconcile", func(ctx context.Context) error { return a.reconcile(ctx, log, ex) })
+}
+
+func (a *Actuator) reconcile(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
 	t, err := a.read(ctx, ex)
 	if err != nil {
 		return err

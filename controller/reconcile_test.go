@@ -1,13 +1,10 @@
 package controller
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -225,20 +222,6 @@ func TestReconcileWithoutEndpoint(t *testing.T) {
 	}
 	if got := l.extension(t).Status.ProviderStatus; got != nil {
 		t.Errorf("status = %s", got.Raw)
-	}
-}
-
-// TestReconcileGivesUpEarly: if gardener-resource-manager cannot apply the objects, a
-// reconciliation must not wait long, because it occupies a worker.
-func TestReconcileGivesUpEarly(t *testing.T) {
-	l := newLandscape(t, newExtension([]string{alpha}, nil), cluster())
-	l.applyError = "exceeded quota"
-	l.actuator.waits.endpoints = 10 * time.Minute
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	err := l.actuator.Reconcile(ctx, logr.Discard(), l.extension(t))
-	if err == nil || ctx.Err() != nil || !strings.Contains(err.Error(), l.applyError) {
-		t.Errorf("error = %v, want %q before a minute", err, l.applyError)
 	}
 }
 

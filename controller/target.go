@@ -12,6 +12,7 @@ import (
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
@@ -56,7 +57,12 @@ func (a *Actuator) read(ctx context.Context, ex *extensionsv1alpha1.Extension) (
 	if v1beta1helper.IsWorkerless(cluster.Shoot) {
 		return nil, configurationProblem(errWorkerless)
 	}
-	secrets, invalid, err := reference.Resolve(ctx, a.client, ex.Namespace, cluster.Shoot.Spec.Resources, config)
+	var secrets map[string]cache.Secrets
+	var invalid field.ErrorList
+	err = a.await(ctx, func() (err error) {
+		secrets, invalid, err = reference.Resolve(ctx, a.client, ex.Namespace, cluster.Shoot.Spec.Resources, config)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -36,6 +36,7 @@ type options struct {
 	shoots       []int
 	quick        bool
 	json, strict bool
+	workers      int
 	extension    string
 	folder       string
 	previous     []string
@@ -60,6 +61,7 @@ func newCommand(streams program.Streams) *cobra.Command {
 	flags.BoolVar(&o.json, "json", false, "print JSON instead of Markdown")
 	flags.StringSliceVar(&o.previous, "previous", nil, "files with the JSON output of earlier calls; their results come first in the report")
 	flags.BoolVar(&o.strict, "strict", false, "exit with 1 if a goal is missed")
+	flags.IntVar(&o.workers, "workers", 0, "workers of the controller (default: those of the chart)")
 	flags.StringVar(&o.extension, "extension", "", "path of the binary of the extension (default: build "+extensionPackage+")")
 	flags.StringVar(&o.folder, "folder", filepath.Join("_artifacts", "bench-controller"), "folder for logs")
 	return cmd
@@ -148,7 +150,7 @@ func readRuns(files []string) ([]bench.Run, error) {
 }
 
 func (o *options) prepare(ctx context.Context, recorder *progress.Recorder) (bench.Options, error) {
-	settings := bench.Options{Extension: o.extension, Folder: o.folder, WebhookRequests: webhookRequests, Progress: recorder}
+	settings := bench.Options{Extension: o.extension, Folder: o.folder, WebhookRequests: webhookRequests, Workers: o.workers, Progress: recorder}
 	if o.quick {
 		settings.WebhookRequests = webhookRequestsQuick
 	}

@@ -4,22 +4,8 @@ import (
 	"testing"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
-	"github.com/gardener-extensions/registry-cache/controller"
 	"github.com/gardener-extensions/registry-cache/examples"
 )
-
-// TestGardenletWaitsLongEnough: if gardenlet timed out before the controller, the controller's
-// error would never reach the Shoot.
-func TestGardenletWaitsLongEnough(t *testing.T) {
-	registration, err := examples.ControllerRegistration()
-	if err != nil {
-		t.Fatal(err)
-	}
-	timeout := registration.Spec.Resources[0].ReconcileTimeout
-	if timeout == nil || timeout.Duration <= controller.ReconciliationTimeout {
-		t.Errorf("reconcileTimeout = %v, want more than the controller's %s", timeout, controller.ReconciliationTimeout)
-	}
-}
 
 // TestRegisteredType: the controller must handle the registered type.
 func TestRegisteredType(t *testing.T) {

@@ -23,13 +23,16 @@ type Rollout struct {
 	// NotReadySince is when the last of the nodes in NotReady became unready, by the shoot's clock. It
 	// is zero if there is no such node, or if one of them may never have been ready.
 	NotReadySince time.Time
+	// Started is when the first of the DaemonSet's pods with the current task was created, by the
+	// shoot's clock. It is zero if there is none.
+	Started time.Time
 }
 
 // RolloutOf evaluates all nodes of the shoot and the pods with the DaemonSet's labels. A node is
 // clean when the init container of one of the DaemonSet's pods has succeeded there with the current
 // task. A clean node that is no longer ready is still clean.
 func RolloutOf(set *appsv1.DaemonSet, pods []corev1.Pod, nodes []corev1.Node) Rollout {
-	var r Rollout
+	r := Rollout{Started: started(set, pods)}
 	var since []time.Time
 	for i := range nodes {
 		reason := unclean(set, pods, nodes[i].Name)
@@ -89,7 +92,7 @@ func unclean(set *appsv1.DaemonSet, pods []corev1.Pod, node string) string {
 	reason := "no cleaner pod yet"
 	for i := range pods {
 		pod := &pods[i]
-		if pod.Spec.NodeName != node || !metav1.IsControlledBy(pod, set) || !slices.Equal(taskOf(&pod.Spec), taskOf(&set.Spec.Template.Spec)) {
+		if pod.Spec.NodeName != node || !hasTask(pod, set) {
 			continue
 		}
 		state := stateOf(pod)
@@ -99,6 +102,21 @@ func unclean(set *appsv1.DaemonSet, pods []corev1.Pod, node string) string {
 		reason = fmt.Sprintf("pod %s: %s", pod.Name, state)
 	}
 	return reason
+}
+
+// hasTask returns whether the pod belongs to the DaemonSet and has its current task.
+func hasTask(pod *corev1.Pod, set *appsv1.DaemonSet) bool {
+	return metav1.IsControlledBy(pod, set) && slices.Equal(taskOf(&pod.Spec), taskOf(&set.Spec.Template.Spec))
+}
+
+func started(set *appsv1.DaemonSet, pods []corev1.Pod) time.Time {
+	var first time.Time
+	for i := range pods {
+		if created := pods[i].CreationTimestamp.Time; hasTask(&pods[i], set) && (first.IsZero() || created.Before(first)) {
+			first = created
+		}
+	}
+	return first
 }
 
 // taskOf returns the command line of the init container, which identifies the task.

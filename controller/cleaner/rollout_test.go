@@ -3,6 +3,7 @@ package cleaner
 import (
 	"slices"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -86,6 +87,31 @@ func TestRolloutOf(t *testing.T) {
 			got := RolloutOf(set, test.pods, test.nodes)
 			if !slices.Equal(got.Unfinished, test.unfinished) || !slices.Equal(got.NotReady, test.notReady) {
 				t.Errorf("got %+v, want unfinished %q, not ready %q", got, test.unfinished, test.notReady)
+			}
+		})
+	}
+}
+
+// TestStarted checks that only pods with the current task count.
+func TestStarted(t *testing.T) {
+	set := setFor(t, "now", "a.test", "b.test")
+	created := func(seconds int64, of *appsv1.DaemonSet) corev1.Pod {
+		pod := podOn("one", of)
+		pod.CreationTimestamp = metav1.Unix(seconds, 0)
+		return pod
+	}
+	oldTask := created(1, setFor(t, "now", "a.test"))
+	for name, test := range map[string]struct {
+		pods []corev1.Pod
+		want time.Time
+	}{
+		"no pods":          {nil, time.Time{}},
+		"of another task":  {[]corev1.Pod{oldTask}, time.Time{}},
+		"the first counts": {[]corev1.Pod{oldTask, created(5, set), created(3, set), created(4, set)}, time.Unix(3, 0)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := RolloutOf(set, test.pods, nil).Started; !got.Equal(test.want) {
+				t.Errorf("got %s, want %s", got, test.want)
 			}
 		})
 	}

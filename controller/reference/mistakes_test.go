@@ -11,6 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/gardener-extensions/registry-cache/controller/retry"
 )
 
 func TestMistakes(t *testing.T) {
@@ -21,15 +23,11 @@ func TestMistakes(t *testing.T) {
 	}{
 		"no entry":         {nil, login(nil), `caches[1].secretReferenceName: Invalid value: "login": must be the name of an entry of spec.resources`},
 		"not a Secret":     {resources("ConfigMap"), login(nil), `caches[1].secretReferenceName: Invalid value: "login": must refer to a Secret of apiVersion v1, but the entry refers to a ConfigMap of apiVersion v1`},
-		"no secret":        {resources("Secret"), nil, `caches[1].secretReferenceName: Invalid value: "login": refers to the Secret login-v1, which does not exist`},
 		"not immutable":    {resources("Secret"), login(func(s *corev1.Secret) { s.Immutable = nil }), "must be immutable"},
 		"without password": {resources("Secret"), login(func(s *corev1.Secret) { delete(s.Data, "password") }), "password"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			seed := fake.NewFakeClient()
-			if test.secret != nil {
-				seed = fake.NewFakeClient(test.secret)
-			}
+			seed := fake.NewFakeClient(test.secret)
 			got, mistakes, err := Resolve(t.Context(), seed, namespace, test.resources, config())
 			if err != nil || got != nil {
 				t.Fatal(got, err)
@@ -41,6 +39,14 @@ func TestMistakes(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestMissingIsNoMistake: gardenlet copies the Secret, perhaps a moment later.
+func TestMissingIsNoMistake(t *testing.T) {
+	_, mistakes, err := Resolve(t.Context(), fake.NewFakeClient(), namespace, resources("Secret"), config())
+	if !retry.IsWaiting(err) || len(mistakes) > 0 || !strings.Contains(err.Error(), "Secret login-v1") {
+		t.Errorf("mistakes %v, error %v", mistakes, err)
 	}
 }
 

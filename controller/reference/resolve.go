@@ -3,7 +3,6 @@ package reference
 import (
 	"context"
 	"fmt"
-	"time"
 
 	extensionscontroller "github.com/gardener/gardener/extensions/pkg/controller"
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
@@ -12,36 +11,39 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/controller/cache"
+	"github.com/gardener-extensions/registry-cache/controller/retry"
 )
 
 // Resolve returns the Secrets to which the config refers, by upstream. The argument resources is
 // the Shoot's spec.resources. Each Secret is read once, directly from the shoot's namespace. The
 // ErrorList contains what the owner of the Shoot must fix: entries that are missing or do not refer
-// to a Secret, and Secrets that are missing or have invalid content. The error reports a failed
-// read. At most one of the two is not nil.
+// to a Secret, and Secrets with invalid content. The error reports a failed read or a missing
+// Secret. At most one of the two is not nil.
 //
-// Resolve waits up to Patience for a missing Secret. When a Shoot refers to another Secret,
-// gardener-resource-manager deletes the old copy, retries after 5 seconds, and only then creates
-// the new one (v1.147.1, managedresource controller: "Deletion is still pending"). By then
-// gardenlet has already triggered the extension, and an error would be retried with the backoff of
-// earlier errors.
+// A missing Secret is waited for. When a Shoot refers to another Secret, gardener-resource-manager
+// deletes the old copy, retries after 5 seconds, and only then creates the new one (v1.147.1,
+// managedresource controller: "Deletion is still pending"). By then gardenlet has already triggered
+// the extension.
 func Resolve(
 	ctx context.Context, seed client.Client, namespace string,
 	resources []gardencorev1beta1.NamedResourceReference, config *v1alpha3.RegistryConfig,
 ) (map[string]cache.Secrets, field.ErrorList, error) {
 	resolved := map[string]cache.Secrets{}
 	read := map[string]*corev1.Secret{}
-	deadline := time.Now().Add(patience)
 	var mistakes field.ErrorList
+	var missing error
 	for _, reference := range v1alpha3.References(config) {
 		secret := read[reference.Name]
 		if secret == nil {
-			found, invalid, err := secretOf(ctx, seed, namespace, resources, reference, deadline)
+			found, invalid, err := secretOf(ctx, seed, namespace, resources, reference)
+			if retry.IsWaiting(err) {
+				missing = err
+				continue
+			}
 			if err != nil {
 				return nil, nil, err
 			}
@@ -64,6 +66,9 @@ func Resolve(
 	if mistakes = append(mistakes, v1alpha3.ValidateCABundles(config, bundles)...); len(mistakes) > 0 {
 		return nil, mistakes, nil
 	}
+	if missing != nil {
+		return nil, nil, missing
+	}
 	return resolved, nil, nil
 }
 
@@ -80,10 +85,10 @@ func add(secrets *cache.Secrets, kind v1alpha3.ReferenceKind, secret *corev1.Sec
 }
 
 // secretOf returns the Secret of a reference, or the mistakes in the reference's entry of
-// spec.resources. It waits until the deadline for a missing Secret.
+// spec.resources.
 func secretOf(
 	ctx context.Context, seed client.Client, namespace string,
-	resources []gardencorev1beta1.NamedResourceReference, reference v1alpha3.Reference, deadline time.Time,
+	resources []gardencorev1beta1.NamedResourceReference, reference v1alpha3.Reference,
 ) (*corev1.Secret, field.ErrorList, error) {
 	var to autoscalingv1.CrossVersionObjectReference
 	if entry := v1beta1helper.GetResourceByName(resources, reference.Name); entry != nil {
@@ -93,25 +98,12 @@ func secretOf(
 		return nil, mistakes, nil
 	}
 	secret := &corev1.Secret{}
-	bounded, cancel := context.WithDeadline(ctx, deadline)
-	defer cancel()
-	var err error // of the last request, which does not use the context of the poll
-	_ = wait.PollUntilContextCancel(bounded, interval, true, func(context.Context) (bool, error) {
-		err = extensionscontroller.GetObjectByReference(ctx, seed, &to, namespace, secret)
-		return !apierrors.IsNotFound(err), nil
-	})
+	err := extensionscontroller.GetObjectByReference(ctx, seed, &to, namespace, secret)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, reference.Missing("", to.Name), nil
+		return nil, nil, retry.Waiting(fmt.Errorf("gardenlet has not copied the Secret %s, to which %s refers, to the seed yet", to.Name, reference.Path))
 	case err != nil:
 		return nil, nil, fmt.Errorf("reading the Secret that %s refers to: %w", reference.Path, err)
 	}
 	return secret, nil, nil
 }
-
-// Patience is how long Resolve waits for all missing Secrets together.
-const Patience = 15 * time.Second
-
-const interval = 500 * time.Millisecond
-
-var patience = Patience // shorter in tests

@@ -2,14 +2,11 @@ package reference
 
 import (
 	"context"
-	"os"
 	"testing"
-	"time"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -71,33 +68,5 @@ func TestResolve(t *testing.T) {
 	}
 	if reads != 1 {
 		t.Errorf("the Secret was read %d times, want once", reads)
-	}
-}
-
-// TestMain disables the wait for missing Secrets.
-func TestMain(m *testing.M) {
-	patience = 0
-	os.Exit(m.Run())
-}
-
-// TestResolveWaitsForASecret: the copy of a Secret appears after the extension was triggered.
-func TestResolveWaitsForASecret(t *testing.T) {
-	patience = 10 * time.Second
-	defer func() { patience = 0 }()
-	seed := interceptor.NewClient(fake.NewFakeClient(login(nil)), interceptor.Funcs{Get: absentTwice()})
-	resolved, mistakes, err := Resolve(t.Context(), seed, namespace, resources("Secret"), config())
-	if err != nil || len(mistakes) != 0 || len(resolved) == 0 {
-		t.Errorf("resolved %v, mistakes %v, error %v", resolved, mistakes, err)
-	}
-}
-
-// absentTwice returns a Get function that fails with NotFound twice and then reads the object.
-func absentTwice() func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
-	reads := 0
-	return func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
-		if reads++; reads <= 2 {
-			return apierrors.NewNotFound(corev1.Resource("secrets"), key.Name)
-		}
-		return c.Get(ctx, key, object, options...)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"time"
 
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
 	"github.com/gardener/gardener/pkg/client/kubernetes"
@@ -28,8 +27,8 @@ const (
 	// is far more than the number of workers, so a shoot keeps its client for the next
 	// reconciliation.
 	maxClients = 200
-	// requestTimeout limits one request to the API server of a shoot.
-	requestTimeout = 10 * time.Second
+	// maxKnown limits the shoots of which it is known how long they take to answer.
+	maxKnown = 5000
 )
 
 // lookups counts client lookups by result: "hit", or "miss" if a client had to be created.
@@ -47,8 +46,7 @@ type Clients struct {
 	seed    client.Reader
 	mapper  meta.RESTMapper
 	clients *lru.Cache
-	// timeout limits each request to a shoot.
-	timeout time.Duration
+	answers *lru.Cache // how long each shoot takes to answer, by namespace
 }
 
 // entry is a client and the identity of the Secret that it was created from.
@@ -74,7 +72,7 @@ func newClients(seed client.Reader, size int) *Clients {
 	return &Clients{
 		seed:    seed,
 		mapper:  newMapper(),
-		timeout: requestTimeout,
+		answers: lru.New(maxKnown),
 		clients: lru.NewWithEvictionFunc(size, func(_ lru.Key, value any) {
 			if dropped, ok := value.(*entry); ok {
 				// http.Client.CloseIdleConnections ignores a transport that client-go has wrapped.
@@ -86,8 +84,9 @@ func newClients(seed client.Reader, size int) *Clients {
 
 // For returns the client for the shoot whose control plane runs in the namespace of the seed. On
 // each call it reads the kubeconfig from the Secret gardener-internal or, if there is none,
-// gardener. This takes one or two requests to the seed and none to the shoot. A request of the
-// client times out after 10 seconds. For does not check whether the shoot answers.
+// gardener. This takes one or two requests to the seed and none to the shoot. For does not check
+// whether the shoot answers. A request of the client fails with NoAnswerError after 8 seconds, or
+// sooner if the shoot did not answer before.
 func (c *Clients) For(ctx context.Context, namespace string) (client.Client, error) {
 	secret, err := c.secret(ctx, namespace)
 	if err != nil {
@@ -100,7 +99,7 @@ func (c *Clients) For(ctx context.Context, namespace string) (client.Client, err
 		return known.client, nil
 	}
 	lookups.WithLabelValues("miss").Inc()
-	created, err := c.create(secret)
+	created, err := c.create(namespace, secret)
 	if err != nil {
 		return nil, fmt.Errorf("creating a client for shoot %s from Secret %s: %w", namespace, secret.Name, err)
 	}
@@ -108,12 +107,6 @@ func (c *Clients) For(ctx context.Context, namespace string) (client.Client, err
 	c.Forget(namespace)
 	c.clients.Add(namespace, created)
 	return created.client, nil
-}
-
-// NoAnswer returns whether a request timed out, which means that an immediate retry would take as
-// long again. A refused connection does not count.
-func NoAnswer(err error) bool {
-	return utilnet.IsTimeout(err) || apierrors.IsTimeout(err)
 }
 
 // Forget drops the client for the shoot, if there is one. Running requests of the client continue.
@@ -135,13 +128,15 @@ func (c *Clients) secret(ctx context.Context, namespace string) (*corev1.Secret,
 	return secret, err
 }
 
-func (c *Clients) create(secret *corev1.Secret) (*entry, error) {
+func (c *Clients) create(namespace string, secret *corev1.Secret) (*entry, error) {
 	config, err := kubernetes.RESTConfigFromKubeconfig(secret.Data[secrets.DataKeyKubeconfig],
 		kubernetes.AuthTokenFile, kubernetes.AuthClientKey, kubernetes.AuthClientCertificate)
 	if err != nil {
 		return nil, err
 	}
-	config.Timeout = c.timeout
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return &transport{next: next, shoot: c.answersOf(namespace)}
+	})
 	config.QPS = -1 // no client-side limit: the API server of the shoot has priority and fairness
 	connection, err := rest.HTTPClientFor(config)
 	if err != nil {

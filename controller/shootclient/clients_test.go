@@ -181,35 +181,3 @@ func TestErrorsNameTheShoot(t *testing.T) {
 		}
 	}
 }
-
-// TestNoAnswer: if the shoot hangs, a request fails after the timeout. If the port is closed, the
-// request fails at once.
-func TestNoAnswer(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }() // the kernel accepts connections on behalf of the listener
-	gone := httptest.NewServer(http.NotFoundHandler())
-	gone.Close()
-	for name, test := range map[string]struct {
-		server   string
-		timeout  time.Duration
-		noAnswer bool
-	}{
-		"hangs": {"http://" + listener.Addr().String(), 50 * time.Millisecond, true},
-		"gone":  {gone.URL, time.Minute, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := New(fake.NewFakeClient(access("one", "gardener", test.server)))
-			c.timeout = test.timeout
-			err := mustGet(t, c, "one").List(t.Context(), &corev1.NodeList{})
-			if err == nil || NoAnswer(fmt.Errorf("listing: %w", err)) != test.noAnswer {
-				t.Errorf("error = %v, no answer: %t", err, NoAnswer(err))
-			}
-		})
-	}
-	if c := New(nil); c.timeout != requestTimeout {
-		t.Errorf("requests may take %s", c.timeout)
-	}
-}

@@ -1,0 +1,117 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/gardener-extensions/registry-cache/controller/retry"
+	"github.com/gardener-extensions/registry-cache/controller/shootclient"
+)
+
+// timing contains the limits of one attempt of an operation, and how long the actuator waits for
+// what may never happen. No wait blocks a worker for longer than an attempt: the next attempt goes
+// on, and reads from objects since when it waits.
+type timing struct {
+	// limit ends an attempt. The requests of the extension library are not included.
+	limit time.Duration
+	// patience is how long the first attempt may wait in total, so that a quick shoot needs no second
+	// one. Later attempts look once.
+	patience time.Duration
+	// interval is the longest pause between two looks of an attempt.
+	interval time.Duration
+	// reported is the age of a cleaner up to which the actuator relies on the status of its DaemonSet,
+	// if the shoot is not small.
+	reported time.Duration
+	// skipped is how long the cleaner must have run, or a node must be not ready, before the node is
+	// skipped. The loop on such a node notices that the cache is gone.
+	skipped time.Duration
+	// rolledOut is how long nodes keep the previous CA while caches lack their new certificate.
+	rolledOut time.Duration
+	// replaced limits the wait for a StatefulSet with a bigger volume.
+	replaced time.Duration
+}
+
+func defaultTiming() timing {
+	return timing{
+		limit:     9 * time.Second,
+		patience:  5 * time.Second,
+		interval:  time.Second,
+		reported:  10 * time.Second,
+		skipped:   time.Minute,
+		rolledOut: 30 * time.Second,
+		replaced:  5 * time.Second,
+	}
+}
+
+// run is one attempt of an operation on the Extension. It ends within the limit, and remembers how
+// the attempt failed, which determines when the next one follows.
+func (a *Actuator) run(ctx context.Context, ex *extensionsv1alpha1.Extension, operation string, do func(context.Context) error) error {
+	object, attempt := client.ObjectKeyFromObject(ex), retry.Attempt{Generation: ex.Generation, Operation: operation}
+	limited, cancel := context.WithTimeout(ctx, a.waits.limit)
+	defer cancel()
+	if a.retries.IsFirst(object, attempt) {
+		limited = context.WithValue(limited, patienceKey{}, time.Now().Add(a.waits.patience))
+	}
+	err := do(limited)
+	if err == nil {
+		a.retries.Succeed(object)
+		return nil
+	}
+	if limited.Err() != nil && ctx.Err() == nil {
+		err = retry.Waiting(fmt.Errorf("not finished within %s, the next attempt continues: %w", a.waits.limit, err))
+	}
+	a.retries.Fail(object, attempt, kindOf(err))
+	return err
+}
+
+func kindOf(err error) retry.Kind {
+	switch {
+	case shootclient.IsNoAnswer(err):
+		return retry.Unanswered
+	case retry.IsWaiting(err) && !errors.Is(err, errNotApplicable):
+		return retry.InProgress
+	default:
+		return retry.Failed
+	}
+}
+
+// patienceKey is the key of the time up to which an attempt may wait. There is none after the first
+// attempt.
+type patienceKey struct{}
+
+// await looks until the error says nothing to wait for, or the patience of the attempt is over. It
+// returns the last error.
+func (a *Actuator) await(ctx context.Context, look func() error) error {
+	for pause := a.firstPause(); ; pause = min(2*pause, a.waits.interval) {
+		err := look()
+		if !retry.IsWaiting(err) || !pauseFor(ctx, pause) {
+			return err
+		}
+	}
+}
+
+// firstPause is the time in which gardener-resource-manager usually applies a few objects.
+func (a *Actuator) firstPause() time.Duration { return a.waits.interval / 4 }
+
+// pauseFor returns false if the attempt may not wait that long.
+func pauseFor(ctx context.Context, pause time.Duration) bool {
+	if !isPatient(ctx, pause) {
+		return false
+	}
+	select {
+	case <-time.After(pause):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func isPatient(ctx context.Context, pause time.Duration) bool {
+	until, first := ctx.Value(patienceKey{}).(time.Time)
+	return first && time.Until(until) >= pause
+}

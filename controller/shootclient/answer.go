@@ -1,0 +1,137 @@
+package shootclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+)
+
+const (
+	// firstAnswer is the least time that a shoot has to answer.
+	firstAnswer = time.Second
+	// requestTimeout limits the answer of a shoot that has just answered, and the time to read it. It
+	// is shorter than an attempt of the controller.
+	requestTimeout = 8 * time.Second
+	// fresh is how long an answer shows that a shoot answers.
+	fresh = 10 * time.Second
+)
+
+// NoAnswerError is the error of a request that a shoot did not answer in time, so that an immediate
+// retry would block as long again. A refused connection is another error.
+type NoAnswerError struct{ After time.Duration }
+
+func (e *NoAnswerError) Error() string {
+	return fmt.Sprintf("no answer for %s", e.After.Round(time.Second/10))
+}
+
+// Timeout makes the url.Error that contains e a timeout.
+func (e *NoAnswerError) Timeout() bool { return true }
+
+// IsNoAnswer returns whether the error contains a NoAnswerError.
+func IsNoAnswer(err error) bool { return errors.As(err, new(*NoAnswerError)) }
+
+// answers is how a shoot answered so far.
+type answers struct {
+	mu   sync.Mutex
+	last time.Time // of the last answer, zero if the last request got none
+	// first limits the next request if there is no fresh answer. It is twice the time that this took
+	// last, or twice the last limit if there was no answer.
+	first time.Duration
+}
+
+// answersOf returns the answers of the shoot, also to clients that were dropped.
+func (c *Clients) answersOf(namespace string) *answers {
+	value, _ := c.answers.Get(namespace)
+	if known, ok := value.(*answers); ok {
+		return known
+	}
+	shoot := &answers{}
+	c.answers.Add(namespace, shoot)
+	return shoot
+}
+
+// limit returns how long the next request may take.
+func (a *answers) limit() time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if time.Since(a.last) < fresh {
+		return requestTimeout
+	}
+	return min(max(a.first, firstAnswer), requestTimeout)
+}
+
+func (a *answers) record(answered bool, took time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if time.Since(a.last) >= fresh {
+		a.first = 2 * took
+	}
+	if a.last = (time.Time{}); answered {
+		a.last = time.Now()
+	}
+}
+
+// transport limits the requests to a shoot.
+type transport struct {
+	next  http.RoundTripper
+	shoot *answers
+}
+
+// RoundTrip fails with NoAnswerError if the shoot does not answer within its limit, or before the
+// deadline of the request.
+func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
+	started := time.Now()
+	ctx, cancel := context.WithCancelCause(request.Context())
+	tooLate := func() { cancel(errTooLate) }
+	explain := func(err error) error {
+		if cause := context.Cause(ctx); errors.Is(cause, errTooLate) || errors.Is(cause, context.DeadlineExceeded) {
+			return &NoAnswerError{time.Since(started)}
+		}
+		return err
+	}
+	timer := time.AfterFunc(t.shoot.limit(), tooLate)
+	response, err := t.next.RoundTrip(request.WithContext(ctx))
+	timer.Stop()
+	if err != nil {
+		err = explain(err)
+		cancel(nil)
+		if IsNoAnswer(err) {
+			t.shoot.record(false, time.Since(started))
+		}
+		return nil, err
+	}
+	t.shoot.record(true, time.Since(started))
+	timer = time.AfterFunc(requestTimeout, tooLate)
+	response.Body = &body{ReadCloser: response.Body, explain: explain, end: func() { timer.Stop(); cancel(nil) }}
+	return response, nil
+}
+
+// errTooLate ends a request that takes too long.
+var errTooLate = errors.New("too late")
+
+// WrappedRoundTripper lets client-go find the connections.
+func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }
+
+// body is the body of an answer.
+type body struct {
+	io.ReadCloser
+	explain func(error) error
+	end     func()
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = b.explain(err)
+	}
+	return n, err
+}
+
+func (b *body) Close() error {
+	defer b.end()
+	return b.ReadCloser.Close()
+}
