@@ -14,7 +14,7 @@ export GOFLAGS := -trimpath -buildvcs=false
 # line, because their names are general: a variable that is exported for another program must not
 # change a run. `note-ignored` prints the ignored variables.
 export NODE_IMAGE
-SETTINGS := RUN KEEP LANE CONFIG MATRIX MUTANT REPLACE PROFILE
+SETTINGS := RUN KEEP LANE CONFIG MATRIX MUTANT REPLACE PROFILE SOAK SEED
 IGNORED := $(strip $(foreach name,$(SETTINGS),$(if $(filter environment%,$(origin $(name))),$(name))))
 export $(filter-out $(IGNORED),$(SETTINGS))
 unexport $(IGNORED)
@@ -118,6 +118,20 @@ e2e-matrix: bin/e2e.test bin/testbed ## Run scenarios on testbeds that differ fr
 	$(note-ignored)
 	@exec e2e/matrix/run
 
+.PHONY: failover failover-midway
+failover: bin/e2e.test ## Compare pulls during and after each failure of a cache with direct ones (KEEP=1)
+	$(note-ignored)
+	@RUN='^failover$$' exec ./bin/e2e.test -test.timeout=60m
+
+failover-midway: bin/e2e.test ## Let a cache fail during pulls, in each way (KEEP=1)
+	$(note-ignored)
+	@RUN='^failover-midway$$' exec ./bin/e2e.test -test.timeout=60m
+
+.PHONY: soak
+soak: bin/e2e.test ## Let caches fail at random while each worker pulls every five seconds (SOAK=30m, SEED=n, KEEP=1)
+	$(note-ignored)
+	@RUN='^soak$$' exec ./bin/e2e.test -test.timeout=8h
+
 .PHONY: e2e-mutants
 e2e-mutants: bin/testbed ## Plant ten bugs, one after another, and check that scenarios fail. The testbed is kept. (ARGS=cleaner-skipped plants only this bug)
 	$(note-ignored)
@@ -166,6 +180,10 @@ golden: ## Rewrite the golden files; review the diff afterwards
 field-bugs: ## Generate docs/field-bugs.md with the results of the last reproduction of all field bugs
 	@results=$(CURDIR)/_artifacts/field-bugs.json; [ -e "$$results" ] || results=; \
 	FIELD_BUGS=$$results UPDATE_GOLDEN=1 go test -run '^TestPage$$' ./kind/fieldbugs
+
+.PHONY: failover-page
+failover-page: ## Generate docs/failover.md and its plot with the results of the last `make failover` and `make failover-midway`
+	@FAILOVER=$(CURDIR)/_artifacts/failover.json UPDATE_GOLDEN=1 go test -count=1 -run '^TestPage$$' ./e2e/failover
 
 .PHONY: bench-cache-page
 bench-cache-page: bin/bench-cache ## Generate docs/benchmarks.md and its plots from docs/benchmarks/cache.json

@@ -82,7 +82,9 @@ func (g *gardenStandIn) acceptsExamples(ctx context.Context, p *rig.Run) {
 func (g *gardenStandIn) comparesVolumes(ctx context.Context, p *rig.Run) {
 	shoot := g.shoot(p, "volume", withVolume("20Gi"))
 	p.Check(g.Create(ctx, shoot))
-	moved := withCache(func(cache *v1alpha3.RegistryCache) { cache.Volume = &v1alpha3.Volume{StorageClassName: ptr.To("other")} })
+	moved := withCache(func(cache *v1alpha3.RegistryCache) {
+		cache.Volume = &v1alpha3.Volume{StorageClassName: ptr.To("other")}
+	})
 	requireDenial(p, "another StorageClass", g.update(ctx, p, shoot, moved), admissionConfig+"caches[0].volume.storageClassName", "other")
 	p.Check(g.update(ctx, p, shoot, withVolume("30Gi")))
 	p.Check(g.update(ctx, p, shoot, withVolume("10Gi")))

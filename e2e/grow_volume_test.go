@@ -5,10 +5,7 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"strings"
-	"time"
 
-	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -66,7 +63,7 @@ func growVolume() rig.Scenario {
 
 		rig.Prove("a condition says so", func(ctx context.Context, p *rig.Run) {
 			claim := claimOf(ctx, p, rig.Gamma)
-			awaitCondition(ctx, p, gardencorev1beta1.ConditionFalse, "cache of "+rig.Gamma, claim.Namespace+"/"+claim.Name,
+			p.AwaitCondition(ctx, gardencorev1beta1.ConditionFalse, "cache of "+rig.Gamma+": PersistentVolumeClaim "+claim.Namespace+"/"+claim.Name,
 				"cannot grow from "+ungrown+" to "+grown, fmt.Sprintf("StorageClass %q", *claim.Spec.StorageClassName))
 			p.Evidence("condition CachesHealthy: the claim, the upstream and the reason")
 		}),
@@ -80,7 +77,7 @@ func growVolume() rig.Scenario {
 				p.Fatalf("after the growth the sizes are %+v, want a claim of %s", sizes, grown)
 			}
 			p.Unchanged(ctx, p.Session.Shoot, before)
-			awaitCondition(ctx, p, gardencorev1beta1.ConditionTrue)
+			p.AwaitCondition(ctx, gardencorev1beta1.ConditionTrue, "")
 			p.Evidence("allowed: the claim asks for %s, same StatefulSet, pod and volume, condition True", grown)
 		}),
 
@@ -137,28 +134,6 @@ func claimOf(ctx context.Context, p *rig.Run, host string) *corev1.PersistentVol
 		p.Fatalf("the claim of %s is being deleted", host)
 	}
 	return claim
-}
-
-// awaitCondition waits until the condition CachesHealthy has the status, and all of the words, and
-// checks that the last operation succeeded.
-func awaitCondition(ctx context.Context, p *rig.Run, want gardencorev1beta1.ConditionStatus, words ...string) {
-	p.Helper()
-	p.Await(ctx, fmt.Sprintf("condition %s is %s", v1alpha3.ConditionCachesHealthy, want), time.Minute, func(ctx context.Context) (bool, string, error) {
-		extension, err := rig.GetExtension(ctx, p)
-		if err != nil {
-			return false, "", err
-		}
-		condition := v1beta1helper.GetCondition(extension.Status.Conditions, v1alpha3.ConditionCachesHealthy)
-		if condition == nil || condition.Status != want || len(condition.Codes) > 0 {
-			return false, fmt.Sprintf("%+v", condition), nil
-		}
-		for _, word := range words {
-			if !strings.Contains(condition.Message, word) {
-				return false, fmt.Sprintf("message %q lacks %q", condition.Message, word), nil
-			}
-		}
-		return rig.StateOf(extension) == gardencorev1beta1.LastOperationStateSucceeded, string(rig.StateOf(extension)), nil
-	})
 }
 
 func allowExpansion(ctx context.Context, p *rig.Run, class string, allowed bool) error {

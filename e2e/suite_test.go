@@ -67,11 +67,15 @@ func onShoot() []rig.Scenario {
 	}
 }
 
-// onShootInLane returns onShoot, followed by the scenarios and field bugs of the lane.
+// onShootInLane returns onShoot, followed by the scenarios and field bugs of the lane, and with RUN
+// by those that take too long for a lane.
 func onShootInLane() []rig.Scenario {
 	all := onShoot()
 	if lane == fieldbugs.Full {
-		all = append(all, hostsFile(), pullReport(), innerLoop())
+		all = append(all, hostsFile(), pullReport(), innerLoop(), failover())
+	}
+	if os.Getenv("RUN") != "" {
+		all = append(all, failoverMidway(), soak())
 	}
 	return append(all, fieldBugs(lane)...)
 }

@@ -214,6 +214,8 @@ judge() { # i
   elif ((++doubts[i] >= needed[$says])) || [[ ${states[i]} == new ]]; then
     states[i]=$says doubts[i]=0
     log "${hosts[i]}: $says: ${endpoints[i]} ${reasons[i]}"
+    # containerd waits minutes for the rest of an answer. If iproute2 is there, let it fail now.
+    [[ $says$answer != direct000* ]] || ss --kill dst "${endpoints[i]#*//}" >/dev/null 2>&1
   fi
 }
 

@@ -259,6 +259,29 @@ func TestLoopIsNotDelayedByACacheThatHangs(t *testing.T) {
 	}
 }
 
+// TestLoopResetsConnections: pulls that wait for a cache that does not answer fail at once, so that
+// they are tried again. Others may go on.
+func TestLoopResetsConnections(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	n.env = append(n.env, "PROBE_TIMEOUT=1")
+	n.tool(t, "ss", `echo "$*" >>"${0%/*}/reset"; exit 1`)
+	busy, silent := newCache(t, "alpha.test", nil, ready), newCache(t, "beta.test", nil, ready)
+	p := n.startFor(t, busy.Registry, silent.Registry)
+	p.state("alpha.test", "mirror", "")
+	p.state("beta.test", "mirror", "")
+	busy.become(answer(503))
+	silent.become(hang)
+	p.state("alpha.test", "direct", "")
+	p.state("beta.test", "direct", "")
+	p.rounds(3)
+	p.stop()
+	calls, err := os.ReadFile(filepath.Join(n.tools, "reset"))
+	if want := "--kill dst " + strings.TrimPrefix(silent.Endpoint, "http://") + "\n"; string(calls) != want {
+		t.Errorf("got %q, %v, want %q", calls, err, want)
+	}
+}
+
 func TestLoopEndsACurlThatHangs(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)

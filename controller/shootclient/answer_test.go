@@ -64,25 +64,25 @@ func newShootClient(t *testing.T, s *shoot) client.Client {
 // TestHangingShootGetsMoreTime checks how many seconds each request takes, if the shoot answers
 // after some seconds. The requests are a minute apart.
 func TestHangingShootGetsMoreTime(t *testing.T) {
-	const never = time.Hour / time.Second
-	for name, test := range map[string]struct{ answers, took []time.Duration }{
-		"never answers":   {[]time.Duration{never, never, never, never, never}, []time.Duration{1, 2, 4, 8, 8}},
-		"answers later":   {[]time.Duration{never, never, 0, never}, []time.Duration{1, 2, 0, 1}},
-		"stops to answer": {[]time.Duration{0, 0, never, never}, []time.Duration{0, 0, 1, 2}},
-		"is always slow":  {[]time.Duration{3, 3, 3, 3, 3}, []time.Duration{1, 2, 3, 3, 3}},
+	const never = 3600
+	for name, test := range map[string]struct{ answers, took []int }{
+		"never answers":   {[]int{never, never, never, never, never}, []int{1, 2, 4, 8, 8}},
+		"answers later":   {[]int{never, never, 0, never}, []int{1, 2, 0, 1}},
+		"stops to answer": {[]int{0, 0, never, never}, []int{0, 0, 1, 2}},
+		"is always slow":  {[]int{3, 3, 3, 3, 3}, []int{1, 2, 3, 3, 3}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &shoot{}
 				c := newShootClient(t, s)
-				var took []time.Duration
+				var took []int
 				for i := range test.answers {
-					s.delay = test.answers[i] * time.Second
+					s.delay = time.Duration(test.answers[i]) * time.Second
 					started := time.Now()
 					if err := c.List(t.Context(), &corev1.NodeList{}); IsNoAnswer(err) != (test.took[i] < test.answers[i]) {
 						t.Fatalf("error = %v", err)
 					}
-					took = append(took, time.Since(started)/time.Second)
+					took = append(took, int(time.Since(started)/time.Second))
 					<-time.After(time.Minute)
 				}
 				if !slices.Equal(took, test.took) {

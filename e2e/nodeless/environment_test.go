@@ -166,7 +166,7 @@ func (e *environment) startSeed(ctx context.Context, fail func(error)) error {
 		return err
 	}
 	process, err := extension.Start(ctx, extension.Options{
-		Program: e.programs[extensionName], Arguments: arguments, Kubeconfig: kubeconfig,
+		Program: e.programs[extensionName], Arguments: append(arguments, "--health-check-period=1s"), Kubeconfig: kubeconfig,
 		Namespace: landscape.ExtensionNamespace, Folder: e.folder,
 	})
 	if err != nil {

@@ -49,6 +49,7 @@ func scenarios() []rig.Scenario {
 		badReference(),
 		endpointNotReady(),
 		forceDelete(),
+		growVolume(),
 		twoShoots(),
 		workerless(),
 	}

@@ -22,7 +22,13 @@ import (
 // Break injects a fault (kind/fault), which lasts until the scenario ends or ClearFaults is called.
 func (p *Run) Break(ctx context.Context, target string, kind spec.Kind) {
 	p.Helper()
-	wanted, err := spec.New(target, string(kind), nil)
+	p.BreakWith(ctx, target, kind, nil)
+}
+
+// BreakWith is like Break, for a fault with options.
+func (p *Run) BreakWith(ctx context.Context, target string, kind spec.Kind, options map[string][]string) {
+	p.Helper()
+	wanted, err := spec.New(target, string(kind), options)
 	p.Check(err)
 	p.Afterwards(ctx, func(ctx context.Context) error { return ClearFaults(ctx, p) })
 	_, err = fault.Add(ctx, p.Session.Testbed, wanted)

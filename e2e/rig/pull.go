@@ -92,6 +92,22 @@ echo $((${EPOCHREALTIME/[.,]/} - start))`, img.Reference(), fmt.Sprintf("%.0fs",
 	return time.Duration(microseconds) * time.Microsecond, nil
 }
 
+// PushAndPull pushes a new image and returns how long the worker takes to pull it. Like the kubelet
+// it repeats a pull that containerd gives up, once, and the time of both counts.
+func PushAndPull(ctx context.Context, p *Run, worker *cluster.Node, host string, layers int, bytes int64) (time.Duration, error) {
+	img, err := pushLayers(ctx, p, host, layers, bytes)
+	if err != nil {
+		return 0, err
+	}
+	start := time.Now()
+	took, err := TimedPull(ctx, worker, img)
+	if err == nil || ctx.Err() != nil {
+		return took, err
+	}
+	_, err = TimedPull(ctx, worker, img)
+	return time.Since(start), err
+}
+
 // TimedPull is like the function TimedPull, but fails the scenario after an error.
 func (p *Run) TimedPull(ctx context.Context, worker *cluster.Node, img Pushed) time.Duration {
 	p.Helper()
@@ -128,7 +144,11 @@ func (i Pushed) Reference() string {
 }
 
 func push(ctx context.Context, p *Run, host string) (Pushed, error) {
-	random, err := image.Random(p.Session.pause, imageLayers, imageLayerSize)
+	return pushLayers(ctx, p, host, imageLayers, imageLayerSize)
+}
+
+func pushLayers(ctx context.Context, p *Run, host string, layers int, bytes int64) (Pushed, error) {
+	random, err := image.Random(p.Session.pause, layers, bytes)
 	if err != nil {
 		return Pushed{}, err
 	}
@@ -176,6 +196,12 @@ func Requests(ctx context.Context, p *Run, img Pushed) (accesslog.Records, error
 func (p *Run) Push(ctx context.Context, host string) Pushed {
 	p.Helper()
 	return must(push(ctx, p, host))(p)
+}
+
+// PushLayers is like Push, with another number and size of layers.
+func (p *Run) PushLayers(ctx context.Context, host string, layers int, bytes int64) Pushed {
+	p.Helper()
+	return must(pushLayers(ctx, p, host, layers, bytes))(p)
 }
 
 // Requests is like the function Requests, but fails the scenario after an error.

@@ -99,7 +99,8 @@ func (p *Run) end(ctx context.Context, took time.Duration) {
 	reportMissing(p.Result.Name, p.Missing)
 }
 
-// scenarioTimeout bounds one scenario. The waits in it have shorter timeouts and clearer messages.
+// scenarioTimeout bounds a scenario, unless it has another timeout. The waits in it have shorter
+// timeouts and clearer messages.
 const scenarioTimeout = 6 * time.Minute
 
 // Step proves one claim of a scenario. The name of the step is the claim.
@@ -110,15 +111,24 @@ type Step struct {
 
 // Scenario is a behavior, proven in steps.
 type Scenario struct {
-	name  string
-	steps []Step
+	name    string
+	steps   []Step
+	timeout time.Duration
+}
+
+// Within returns the scenario with another timeout.
+func (s Scenario) Within(timeout time.Duration) Scenario {
+	s.timeout = timeout
+	return s
 }
 
 // Name is the name that RUN matches.
 func (s Scenario) Name() string { return s.name }
 
 // New returns a scenario with these steps.
-func New(name string, steps ...Step) Scenario { return Scenario{name, steps} }
+func New(name string, steps ...Step) Scenario {
+	return Scenario{name, steps, scenarioTimeout}
+}
 
 // Features returns the scenarios as features of e2e-framework.
 func (s *Session) Features(all ...Scenario) []features.Feature {
@@ -145,8 +155,8 @@ func (s *Session) feature(one Scenario) features.Feature {
 		p.Result.Started = time.Now()
 		t.Cleanup(func() { p.end(outer, time.Since(p.Result.Started)) })
 		outer, p.Scenario = ctx, t
-		ctx, cancel = context.WithTimeoutCause(ctx, scenarioTimeout,
-			fmt.Errorf("scenario %s took longer than %s", name, scenarioTimeout))
+		ctx, cancel = context.WithTimeoutCause(ctx, one.timeout,
+			fmt.Errorf("scenario %s took longer than %s", name, one.timeout))
 		return ctx
 	})
 	for _, step := range one.steps {

@@ -120,7 +120,7 @@ func startClusters(ctx context.Context, t *kind.Testbed) (err error) {
 			return inOrder(ctx, t, step("seed cluster", startSeed), step("images on the seed", loadSeed), step("gardener in the seed", installSeed))
 		},
 		func(ctx context.Context, t *kind.Testbed) error {
-			return inOrder(ctx, t, step("shoot cluster", startShoot), step("images on the shoot", loadShoot))
+			return inOrder(ctx, t, step("shoot cluster", startShoot), installOldContainerd, step("images on the shoot", loadShoot))
 		},
 		step("upstream registries", startUpstreams),
 	}, func(ctx context.Context, part part) error { return part(ctx, t) })

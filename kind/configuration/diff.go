@@ -47,6 +47,7 @@ func Diff(from, to *Testbed) []Change {
 	compare(RebuildsShoot, "shoot.featureGates", gates(a.FeatureGates), gates(b.FeatureGates))
 	compare(Live, "shoot.containerd.pull", string(a.Containerd.Pull), string(b.Containerd.Pull))
 	compare(Live, "shoot.containerd.configPath", a.Containerd.ConfigPath, b.Containerd.ConfigPath)
+	compare(Live, "shoot.containerd.oldWorker", fmt.Sprint(a.Containerd.OldWorker), fmt.Sprint(b.Containerd.OldWorker))
 	compare(Live, "shoot.manifest", a.Manifest, b.Manifest)
 	all := func(Upstream) bool { return true }
 	compare(Live, "upstreams", strings.Join(from.upstreams(all), ", "), strings.Join(to.upstreams(all), ", "))

@@ -45,6 +45,8 @@ var injections = map[roleAndKind]prepare{
 	{spec.Upstream, spec.Blackhole}:   filterAddresses(nodescript.Drop),
 	{spec.Upstream, spec.DNS}:         rejectDNS,
 
+	{spec.Cache, spec.Status}:          replaceCache,
+	{spec.Cache, spec.ExpiredTLS}:      replaceCache,
 	{spec.Cache, spec.Refuse}:          filterAddresses(nodescript.Reject),
 	{spec.Cache, spec.Blackhole}:       filterAddresses(nodescript.Drop),
 	{spec.Cache, spec.Stop}:            onNodesOfPods(nodescript.StopPods, podName),

@@ -99,7 +99,7 @@ func HasParts(o Options) (bool, error) {
 // Callers must not change the files: they belong to the build cache. Later builds remove
 // files that were not used for two weeks.
 func Programs(ctx context.Context, o Options, names ...string) (map[string]string, error) {
-	src, plan, err := o.plan(ctx)
+	src, plan, err := o.plan(ctx, oldContainerdProgram)
 	if err != nil {
 		return nil, err
 	}
@@ -131,8 +131,8 @@ func Programs(ctx context.Context, o Options, names ...string) (map[string]strin
 	return paths, nil
 }
 
-// plan returns the sources of the image and the parts to build.
-func (o Options) plan(ctx context.Context) (source, plan, error) {
+// plan returns the sources of the image and the parts to build: those of the image, and more.
+func (o Options) plan(ctx context.Context, more ...compilation) (source, plan, error) {
 	src, err := locate(ctx, o.Repository)
 	if err != nil {
 		return source{}, plan{}, err
@@ -141,7 +141,7 @@ func (o Options) plan(ctx context.Context) (source, plan, error) {
 	if err != nil {
 		return source{}, plan{}, err
 	}
-	p, err := newPlan(in)
+	p, err := newPlan(in, more...)
 	if err != nil {
 		return source{}, plan{}, fmt.Errorf("planning the node image: %w", err)
 	}

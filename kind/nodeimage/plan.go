@@ -24,9 +24,9 @@ type plannedCompilation struct {
 	entry string
 }
 
-func newPlan(in inputs) (plan, error) {
+func newPlan(in inputs, more ...compilation) (plan, error) {
 	p := plan{ref: repository + ":" + in.hash(), toolchain: in[inputToolchain]}
-	for _, c := range compilations {
+	for _, c := range slices.Concat(compilations, more) {
 		goMod := inputModules + c.module + "/go.mod"
 		pinned, err := pinnedVersions(goMod, []byte(in[goMod]))
 		if err != nil {

@@ -64,6 +64,17 @@ var containerdPrograms = compilation{
 	},
 }
 
+// OldContainerd is the name for Programs of a containerd that does not know dial_timeout, which
+// came with 2.0.7 and 2.1. The node image does not contain it.
+const OldContainerd = "containerd-2.0"
+
+var oldContainerdProgram = compilation{
+	name:     OldContainerd,
+	module:   OldContainerd,
+	programs: []program{{pkg: "github.com/containerd/containerd/v2/cmd/containerd", name: OldContainerd}},
+	stamps:   []stamp{{"github.com/containerd/containerd/v2/version.Version", "github.com/containerd/containerd/v2", whole}},
+}
+
 var runcProgram = compilation{
 	name:     "runc",
 	module:   "containerd",

@@ -16,6 +16,7 @@
 #   port NUMBER                        rejects connections to a TCP port of the node from elsewhere
 #   delay PROGRAM TIME PORT SERVICES   redirects connections to an API server from elsewhere to PROGRAM, which delays
 #                                      answers by TIME. PORT is the server's, SERVICES are IP addresses with port 443.
+#   answer PROGRAM STATUS ADDRESSES    redirects the node's connections to port 5000 of ADDRESSES to PROGRAM
 #   stop PODS                          stops (SIGSTOP) the processes of pods, each NAMESPACE/NAME
 #   unit NAME                          stops a systemd unit
 #   full VOLUMES                       fills volumes of pods of kube-system, each POD=PATH
@@ -175,6 +176,36 @@ end_delay() {
   rm -f -- "${2%% *}"
 }
 holds_delay() { filtered "$1" && systemctl is-active --quiet "testbed-delay-$1.service"; }
+
+# answer_port is the port of the program that answers for a cache. Open connections, which would
+# bypass it, are reset.
+answer_port=6441
+
+begin_answer() {
+  local id=$1 program status addresses address family redirects=''
+  read -r program status addresses <<<"$2"
+  systemd-run --quiet --collect --unit "testbed-answer-$id" --property Type=notify "$program" ":$answer_port" "$status"
+  for address in $addresses; do
+    family=ip
+    if [[ $address == *:* ]]; then family=ip6; fi
+    redirects+="$family daddr $address tcp dport 5000 redirect to :$answer_port; "
+  done
+  nft -f - <<TABLE
+table inet testbed-fault-$id {
+  chain output { type nat hook output priority -110; $redirects}
+}
+TABLE
+  for address in $addresses; do
+    ss --kill --no-header dst "$address" dport = :5000 >/dev/null 2>&1 || true # fails for other families
+  done
+}
+
+end_answer() {
+  unfilter "$1"
+  systemctl stop "testbed-answer-$1.service" 2>/dev/null || true # may not have started
+  rm -f -- "${2%% *}" "${2%% *}.pem"
+}
+holds_answer() { filtered "$1" && systemctl is-active --quiet "testbed-answer-$1.service"; }
 
 # processes prints the first process of each container of a pod on this node.
 processes() {

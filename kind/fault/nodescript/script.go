@@ -31,10 +31,12 @@ const (
 	RejectDNS    Method = "question" // the result of DNSQuestion
 	RejectPort   Method = "port"     // a TCP port of the node
 	DelayAnswers Method = "delay"    // the result of DelayArgument
-	StopPods     Method = "stop"     // pods as <namespace>/<name>
-	StopUnit     Method = "unit"     // the name of a systemd unit
-	FillVolumes  Method = "full"     // volumes as <pod in kube-system>=<path in the container>
-	LoseMachine  Method = "loss"     // the labels of the Node as JSON, see ArgumentFile
+	// AnswerForCache has the result of AnswerArgument.
+	AnswerForCache Method = "answer"
+	StopPods       Method = "stop" // pods as <namespace>/<name>
+	StopUnit       Method = "unit" // the name of a systemd unit
+	FillVolumes    Method = "full" // volumes as <pod in kube-system>=<path in the container>
+	LoseMachine    Method = "loss" // the labels of the Node as JSON, see ArgumentFile
 )
 
 // ArgumentFile returns the path of the file with the argument of a fault on a node.
@@ -55,6 +57,12 @@ func Begin(f spec.Fault, method Method, argument string) ([]string, error) {
 // Service (port 443).
 func DelayArgument(program string, delay time.Duration, port string, services []string) string {
 	return strings.Join(append([]string{program, delay.String(), port}, services...), " ")
+}
+
+// AnswerArgument returns the argument of AnswerForCache: the path of testbed-answer on the node (a
+// file that is deleted with the fault), the status, and the IP addresses of the cache (port 5000).
+func AnswerArgument(program string, status int, addresses []string) string {
+	return strings.Join(append([]string{program, strconv.Itoa(status)}, addresses...), " ")
 }
 
 // Check returns the arguments with which Script checks whether the node can apply the method.

@@ -84,7 +84,9 @@ func (f Fault) EndsOnlyByCommand() bool { return f.shape().endsOnlyByCommand }
 func (f Fault) OneShot() bool { return f.shape().oneShot }
 
 // AppliedByUpstream reports whether the upstream itself applies the fault to its answers.
-func (f Fault) AppliedByUpstream() bool { return f.shape().on != "" || f.shape().kind == ExpiredTLS }
+func (f Fault) AppliedByUpstream() bool {
+	return f.shape().on != "" || f.Target.Role == Upstream && f.Kind == ExpiredTLS
+}
 
 type shape struct {
 	role              Role
@@ -129,6 +131,8 @@ var shapes = []shape{
 		role: Upstream, kind: ExpiredTLS,
 		means: "answers new HTTPS connections with a certificate that expired an hour ago; names and CA stay the same",
 	},
+	{role: Cache, kind: Status, takes: []string{"status"}, needs: "status", means: "answers everything that the shoot's nodes ask with --status"},
+	{role: Cache, kind: ExpiredTLS, means: "shows the shoot's nodes a certificate of its CA that has expired"},
 	{role: Cache, kind: Refuse, means: "refuses connections of the shoot's nodes, and resets open ones"},
 	{role: Cache, kind: Blackhole, means: "is unreachable for the shoot's nodes: packets to its Service are dropped"},
 	{

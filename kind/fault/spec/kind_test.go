@@ -18,7 +18,7 @@ func TestKinds(t *testing.T) {
 			}
 		}
 	}
-	if got := Kinds(Cache); !slices.Contains(got, DiskFull) || slices.Contains(got, Status) {
+	if got := Kinds(Cache); !slices.Contains(got, DiskFull) || slices.Contains(got, Hang) {
 		t.Errorf("a cache has %q", got)
 	}
 	if got := Kinds("pod"); got != nil {

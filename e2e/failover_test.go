@@ -1,0 +1,106 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	results "github.com/gardener-extensions/registry-cache/e2e/failover"
+	"github.com/gardener-extensions/registry-cache/e2e/rig"
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
+)
+
+const (
+	// noticedAfter is how long a failure is present until a pull may take no longer because of it.
+	noticedAfter = 10 * time.Second
+	// failoverLayers and failoverLayerBytes are the shape of all images that failover compares.
+	failoverLayers, failoverLayerBytes = 5, 1 << 20
+	failoverTimeout                    = 20 * time.Minute
+)
+
+// failover proves, for each way in which a cache fails, that a pull takes about as long as a direct
+// one once nodes have noticed, and that the first pull after the recovery is a hit.
+func failover() rig.Scenario {
+	steps := []rig.Step{cachesThatFail()}
+	for _, f := range failures() {
+		steps = append(steps, rig.Prove(f.name, func(ctx context.Context, p *rig.Run) { proveFailover(ctx, p, f) }))
+	}
+	return rig.New("failover", steps...).Within(failoverTimeout)
+}
+
+func proveFailover(ctx context.Context, p *rig.Run, f cacheFailure) {
+	p.Helper()
+	awaitCachesServe(ctx, p)
+	stored := storeForEach(ctx, p, f.host)
+	f.begin(ctx, p)
+	elapse(ctx, p, time.Now().Add(noticedAfter))
+	var evidence []string
+	for _, worker := range p.Workers() {
+		if f.spares(ctx, p, worker) {
+			evidence = append(evidence, proveAsQuick(ctx, p, f, worker))
+		}
+	}
+	f.end(ctx, p)
+	elapse(ctx, p, time.Now().Add(maxReturn))
+	if f.evicts {
+		stored = storeForEach(ctx, p, f.host)
+	}
+	for i, worker := range p.Workers() {
+		if f.spares(ctx, p, worker) {
+			p.TimedPull(ctx, worker, stored[i])
+			p.FetchedOnce(ctx, stored[i], accesslog.AskerCache) // before the failure
+		}
+	}
+	p.Evidence("%s: %s; a hit %s after it", f.name, strings.Join(evidence, ", "), maxReturn)
+}
+
+// storeForEach stores an image in the cache for each worker, which only another worker has pulled.
+func storeForEach(ctx context.Context, p *rig.Run, host string) (stored []rig.Pushed) {
+	p.Helper()
+	workers := p.Workers()
+	for i := range workers {
+		img := p.Push(ctx, host)
+		p.TimedPull(ctx, workers[(i+1)%len(workers)], img)
+		p.FetchedOnce(ctx, img, accesslog.AskerCache)
+		stored = append(stored, img)
+	}
+	return stored
+}
+
+// proveAsQuick compares pulls during the failure with direct pulls right before. One pull that is
+// quick enough suffices, because other load can only slow pulls down.
+func proveAsQuick(ctx context.Context, p *rig.Run, f cacheFailure, worker *cluster.Node) string {
+	p.Helper()
+	var all []string
+	for range pullsPastCache {
+		direct := p.TimedPull(ctx, worker, p.PushLayers(ctx, rig.Gamma, failoverLayers, failoverLayerBytes))
+		img := p.PushLayers(ctx, f.host, failoverLayers, failoverLayerBytes)
+		took := p.TimedPull(ctx, worker, img)
+		p.FetchedOnce(ctx, img, f.asker)
+		all = append(all, fmt.Sprintf("%s (direct %s)", rig.Seconds(took), rig.Seconds(direct)))
+		if took <= direct+maxExtra {
+			record(ctx, p, worker, results.Result{Failure: f.name, Direct: direct.Seconds(), Took: took.Seconds()})
+			return worker.Name() + " " + strings.Join(all, ", then ")
+		}
+	}
+	p.Fatalf("pulls on %s took %s, want at most %s more than direct ones", worker.Name(), strings.Join(all, ", "), maxExtra)
+	return ""
+}
+
+// failoverFile contains the results. `make failover-page` writes them to docs/failover.md.
+const failoverFile = "failover.json"
+
+func record(ctx context.Context, p *rig.Run, worker *cluster.Node, result results.Result) {
+	p.Helper()
+	out, err := worker.Exec(ctx, "containerd", "--version") // containerd github.com/containerd/containerd/v2 v2.3.4
+	p.Check(err)
+	if words := strings.Fields(out); len(words) > 2 {
+		result.Containerd = words[2]
+	}
+	p.Check(results.Record(filepath.Join(rig.Artifacts, failoverFile), result))
+}

@@ -1,0 +1,162 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/e2e/rig"
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
+	"github.com/gardener-extensions/registry-cache/kind/operate"
+	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
+)
+
+// cacheFailure is a way in which a cache fails.
+type cacheFailure struct {
+	name  string
+	host  string // the upstream of the cache
+	begin func(ctx context.Context, p *rig.Run)
+	// end returns when the cause is gone: what remains is for the nodes to notice.
+	end func(ctx context.Context, p *rig.Run)
+	// evicts means that the cache discards content to make room.
+	evicts bool
+	// asker fetches images from the upstream during the failure.
+	asker accesslog.Asker
+	// spares tells whether the worker can pull during the failure.
+	spares func(ctx context.Context, p *rig.Run, worker *cluster.Node) bool
+}
+
+// httpCache is like tlsCache, with HTTP.
+func httpCache(host string) v1alpha3.RegistryCache {
+	cache := operate.CacheOf(host)
+	cache.HTTP = &v1alpha3.HTTP{}
+	return cache
+}
+
+// cachesThatFail configures the caches of failures: alpha speaks HTTP, beta HTTPS.
+func cachesThatFail() rig.Step {
+	return rig.Prove("alpha is cached over HTTP, beta over HTTPS", rig.Configured(httpCache(rig.Alpha), tlsCache(rig.Beta)))
+}
+
+// failures lists how caches fail. Those without a fault of their own come first.
+func failures() []cacheFailure {
+	all := []cacheFailure{scaledToZero(), serviceDeleted(), serviceRecreated()}
+	for _, one := range []struct {
+		name, target string
+		kind         spec.Kind
+		option       map[string][]string
+	}{
+		{"packets are dropped", "cache/alpha", spec.Blackhole, nil},
+		{"the process is stopped", "cache/alpha", spec.Stop, nil},
+		{"500 to everything", "cache/alpha", spec.Status, map[string][]string{"status": {"500"}}},
+		{"503 to everything", "cache/beta", spec.Status, map[string][]string{"status": {"503"}}},
+		{"429 to everything", "cache/alpha", spec.Status, map[string][]string{"status": {"429"}}},
+		{"the certificate has expired", "cache/beta", spec.ExpiredTLS, nil},
+		{"the disk is full", "cache/alpha", spec.DiskFull, nil},
+	} {
+		f := cacheFailure{
+			name: one.name, host: strings.TrimPrefix(one.target, "cache/") + ".upstream.test", asker: accesslog.AskerNode,
+			begin:  func(ctx context.Context, p *rig.Run) { p.BreakWith(ctx, one.target, one.kind, one.option) },
+			end:    clearFaults,
+			spares: everyWorker,
+		}
+		if one.kind == spec.DiskFull {
+			f.asker, f.evicts = accesslog.AskerCache, true // it serves what it cannot store
+		}
+		all = append(all, f)
+	}
+	return append(all, nodeGone())
+}
+
+func clearFaults(ctx context.Context, p *rig.Run) { p.Check(rig.ClearFaults(ctx, p)) }
+
+func everyWorker(context.Context, *rig.Run, *cluster.Node) bool { return true }
+
+func scaledToZero() cacheFailure {
+	return cacheFailure{
+		name: "scaled to 0", host: rig.Alpha, asker: accesslog.AskerNode, spares: everyWorker,
+		begin: stopCache(rig.Alpha),
+		end: func(ctx context.Context, p *rig.Run) {
+			p.Check(scale(ctx, p, p.Services(ctx)[rig.Alpha], 1))
+			p.Check(rig.IgnoreCaches(ctx, p, false))
+		},
+	}
+}
+
+// serviceDeleted deletes the Service without anybody who recreates it. It comes back with its
+// address.
+func serviceDeleted() cacheFailure {
+	var service corev1.Service
+	return cacheFailure{
+		name: "the Service is deleted", host: rig.Alpha, asker: accesslog.AskerNode, spares: everyWorker,
+		begin: func(ctx context.Context, p *rig.Run) {
+			service = p.Services(ctx)[rig.Alpha]
+			p.Afterwards(ctx, func(ctx context.Context) error { return rig.IgnoreCaches(ctx, p, false) })
+			p.Check(rig.IgnoreCaches(ctx, p, true))
+			p.Check(p.Session.Shoot.Delete(ctx, service.DeepCopy()))
+		},
+		end: func(ctx context.Context, p *rig.Run) {
+			service.ObjectMeta = metav1.ObjectMeta{
+				Namespace: service.Namespace, Name: service.Name, Labels: service.Labels, Annotations: service.Annotations,
+			}
+			p.Check(p.Session.Shoot.Create(ctx, &service))
+			p.Check(rig.IgnoreCaches(ctx, p, false))
+		},
+	}
+}
+
+// serviceRecreated ends with the reconciliation that tells nodes the new address.
+func serviceRecreated() cacheFailure {
+	return cacheFailure{
+		name: "the Service is recreated", host: rig.Alpha, asker: accesslog.AskerNode, spares: everyWorker,
+		begin: func(ctx context.Context, p *rig.Run) { p.Break(ctx, "cache/alpha", spec.RecreateService) },
+		end: func(ctx context.Context, p *rig.Run) {
+			p.Check(rig.ReconcileConfig(ctx, p, httpCache(rig.Alpha), tlsCache(rig.Beta)))
+		},
+	}
+}
+
+// nodeGone ends when the machine is back and the cache runs again.
+func nodeGone() cacheFailure {
+	var lost string
+	return cacheFailure{
+		name: "its node is gone", host: rig.Alpha, asker: accesslog.AskerNode,
+		spares: func(_ context.Context, _ *rig.Run, worker *cluster.Node) bool { return worker.Name() != lost },
+		begin: func(ctx context.Context, p *rig.Run) {
+			lost = podOf(ctx, p, rig.Alpha).Spec.NodeName
+			p.Break(ctx, "node/"+lost, spec.Loss)
+		},
+		end: func(ctx context.Context, p *rig.Run) {
+			clearFaults(ctx, p)
+			service := p.Services(ctx)[rig.Alpha]
+			p.Await(ctx, "the cache runs again", 2*time.Minute, func(ctx context.Context) (bool, string, error) {
+				ready, err := readyEndpoints(ctx, p, service)
+				return ready > 0, fmt.Sprintf("%d ready endpoints", ready), err
+			})
+		},
+	}
+}
+
+// awaitCachesServe makes sure that nothing of an earlier failure is left.
+func awaitCachesServe(ctx context.Context, p *rig.Run) {
+	p.Helper()
+	p.AwaitMirrors(ctx, rig.Alpha, rig.Beta)
+}
+
+// elapse waits for a time that a claim names.
+func elapse(ctx context.Context, p *rig.Run, until time.Time) {
+	p.Helper()
+	select {
+	case <-time.After(time.Until(until)):
+	case <-ctx.Done():
+		p.Check(context.Cause(ctx))
+	}
+}

@@ -1,0 +1,119 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/gardener-extensions/registry-cache/e2e/rig"
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
+)
+
+const (
+	soakDefault  = 30 * time.Minute
+	soakInterval = 5 * time.Second
+	// soakExtra is how much longer than a direct pull 99 of 100 pulls may take.
+	soakExtra = 3 * time.Second
+	// A failure lasts 10 to 60 s, the next one comes after 30 to 90 s.
+	soakLasts, soakLastsMore, soakRests, soakRestsMore = 10 * time.Second, 50 * time.Second, 30 * time.Second, time.Minute
+)
+
+// soak lets caches fail at random while each worker pulls: SOAK says for how long, SEED repeats a
+// sequence of failures.
+func soak() rig.Scenario {
+	return rig.New("soak", cachesThatFail(), rig.Prove("no pull fails, and hardly one is slow", proveSoak)).Within(6 * time.Hour)
+}
+
+func proveSoak(ctx context.Context, p *rig.Run) {
+	lasts, seed := soakDefault, rand.Uint64()
+	var err error
+	if text := os.Getenv("SOAK"); text != "" {
+		lasts, err = time.ParseDuration(text)
+		p.Check(err)
+	}
+	if text := os.Getenv("SEED"); text != "" {
+		seed, err = strconv.ParseUint(text, 10, 64)
+		p.Check(err)
+	}
+	awaitCachesServe(ctx, p)
+	until := time.Now().Add(lasts)
+	var (
+		mu    sync.Mutex
+		extra []time.Duration
+	)
+	var pullers []*rig.Background
+	for _, worker := range p.Workers() {
+		pullers = append(pullers, p.Background(ctx, func(ctx context.Context) error {
+			return pullUntil(ctx, p, worker, until, func(more time.Duration) { mu.Lock(); extra = append(extra, more); mu.Unlock() })
+		}))
+	}
+	begun := failAtRandom(ctx, p, rand.New(rand.NewPCG(seed, 0)), until) //nolint:gosec // a test wants to repeat it
+	for _, puller := range pullers {
+		<-puller.Ended
+		p.Check(puller.Err)
+	}
+	slices.Sort(extra)
+	p.Evidence("seed %d: %d failures, %d pulls, p50 %s, p99 %s, slowest %s more than direct", seed, begun, len(extra),
+		rig.Seconds(percentile(extra, 50)), rig.Seconds(percentile(extra, 99)), rig.Seconds(percentile(extra, 100)))
+	if slow := percentile(extra, 99); slow > soakExtra {
+		p.Fatalf("with seed %d, one in a hundred pulls takes %s longer than a direct one, want %s", seed, rig.Seconds(slow), soakExtra)
+	}
+}
+
+// failAtRandom lets one cache after the other fail, and returns how often. The workers stay, since
+// each has to pull.
+func failAtRandom(ctx context.Context, p *rig.Run, random *rand.Rand, until time.Time) (begun int) {
+	p.Helper()
+	all := slices.DeleteFunc(failures(), func(f cacheFailure) bool { return f.name == nodeGone().name })
+	for {
+		rests := soakRests + time.Duration(random.Int64N(int64(soakRestsMore)))
+		stays := soakLasts + time.Duration(random.Int64N(int64(soakLastsMore)))
+		f := all[random.IntN(len(all))]
+		if time.Now().Add(rests + stays).After(until) {
+			return begun
+		}
+		elapse(ctx, p, time.Now().Add(rests))
+		f.begin(ctx, p)
+		elapse(ctx, p, time.Now().Add(stays))
+		f.end(ctx, p)
+		begun++
+	}
+}
+
+// pullUntil pulls new images of alpha and beta in turn, each beside a direct pull, and passes the
+// extra time.
+func pullUntil(ctx context.Context, p *rig.Run, worker *cluster.Node, until time.Time, pulled func(extra time.Duration)) error {
+	for i := 0; time.Now().Before(until); i++ {
+		next := time.Now().Add(soakInterval)
+		direct, err := rig.PushAndPull(ctx, p, worker, rig.Gamma, failoverLayers, failoverLayerBytes)
+		if err != nil {
+			return fmt.Errorf("direct pull on %s: %w", worker.Name(), err)
+		}
+		took, err := rig.PushAndPull(ctx, p, worker, []string{rig.Alpha, rig.Beta}[i%2], failoverLayers, failoverLayerBytes)
+		if err != nil {
+			return fmt.Errorf("pull on %s: %w", worker.Name(), err)
+		}
+		pulled(took - direct)
+		select {
+		case <-time.After(time.Until(next)):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// percentile returns the value that so many percent of the sorted values do not exceed.
+func percentile(sorted []time.Duration, percent int) time.Duration {
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[min(len(sorted)*percent/100, len(sorted)-1)]
+}
