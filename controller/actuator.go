@@ -77,7 +77,7 @@ func (a *Actuator) delete(ctx context.Context, log logr.Logger, ex *extensionsv1
 			return err
 		}
 	}
-	if err := a.removeFrom(ctx, log, cluster, cleanerName, monitoringName, cachesName); err != nil {
+	if err := a.removeFrom(ctx, log, cluster, cleanerName, monitoringName, cachesName, servicesName); err != nil {
 		return err
 	}
 	caches.DeleteLabelValues(ex.Namespace)
@@ -92,7 +92,7 @@ func (a *Actuator) ForceDelete(ctx context.Context, log logr.Logger, ex *extensi
 
 func (a *Actuator) forceDelete(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
 	var errs []error
-	for _, name := range []string{cleanerName, monitoringName, cachesName} {
+	for _, name := range []string{cleanerName, monitoringName, cachesName, servicesName} {
 		_, err := a.requestDeletion(ctx, ex.Namespace, name)
 		errs = append(errs, err)
 	}
@@ -115,11 +115,13 @@ func (a *Actuator) Migrate(ctx context.Context, _ logr.Logger, ex *extensionsv1a
 }
 
 func (a *Actuator) migrate(ctx context.Context, ex *extensionsv1alpha1.Extension) error {
-	if err := managedresources.SetKeepObjects(ctx, a.client, ex.Namespace, cachesName, true); err != nil {
-		return fmt.Errorf("keeping the objects of ManagedResource %s: %w", cachesName, err)
+	for _, name := range []string{cachesName, servicesName} {
+		if err := managedresources.SetKeepObjects(ctx, a.client, ex.Namespace, name, true); err != nil {
+			return fmt.Errorf("keeping the objects of ManagedResource %s: %w", name, err)
+		}
 	}
 	caches.DeleteLabelValues(ex.Namespace)
-	return a.remove(ctx, ex.Namespace, cleanerName, monitoringName, cachesName)
+	return a.remove(ctx, ex.Namespace, cleanerName, monitoringName, cachesName, servicesName)
 }
 
 // refresh reads the Extension again: the copy from the manager's cache may be outdated.

@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/url"
 	"slices"
 
@@ -14,7 +13,6 @@ import (
 	"github.com/gardener/gardener/pkg/utils/managedresources"
 	"github.com/gardener/gardener/pkg/utils/managedresources/builder"
 	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -33,22 +31,41 @@ func (a *Actuator) writer(t *target) client.Client {
 	return a.client
 }
 
-// deployCaches writes the ManagedResource of all caches. Volumes of removed caches are deleted.
-func (a *Actuator) deployCaches(ctx context.Context, t *target) error {
+// deployServices writes the ManagedResource with the Services of all caches. A ManagedResource is
+// applied only after all that it no longer contains is gone. That takes as long as a pod or volume
+// of a removed cache needs, so these are in another ManagedResource.
+func (a *Actuator) deployServices(ctx context.Context, t *target) error {
 	shoot := shootOf(t.cluster.Shoot, a.images.RegistryCache)
 	var objects []client.Object
-	for _, c := range t.config.Caches {
-		cacheObjects, err := cache.Objects(c, shoot, t.secrets[c.Upstream])
+	for i, c := range t.config.Caches {
+		services, err := cache.Services(c, t.identities[i], shoot)
 		if err != nil {
 			return err
 		}
-		objects = append(objects, cacheObjects...)
+		objects = append(objects, services...)
 	}
 	previous, err := t.previousServices(shoot)
 	if err != nil {
 		return err
 	}
 	objects = append(objects, previous...)
+	return apply(ctx, a.writer(t), t.ex.Namespace, servicesName, shootEncoder, objects, func(c client.Client) *builder.ManagedResource {
+		return managedresources.NewForShoot(c, t.ex.Namespace, servicesName, origin, false)
+	})
+}
+
+// deployCaches writes the ManagedResource with everything else of the caches. Volumes of removed
+// caches are deleted.
+func (a *Actuator) deployCaches(ctx context.Context, t *target) error {
+	shoot := shootOf(t.cluster.Shoot, a.images.RegistryCache)
+	objects := t.released()
+	for i, c := range t.config.Caches {
+		cacheObjects, err := cache.Objects(c, t.identities[i], shoot, t.secrets[c.Upstream])
+		if err != nil {
+			return err
+		}
+		objects = append(objects, cacheObjects...)
+	}
 	return apply(ctx, a.writer(t), t.ex.Namespace, cachesName, shootEncoder, objects, func(c client.Client) *builder.ManagedResource {
 		return managedresources.NewForShoot(c, t.ex.Namespace, cachesName, origin, false).DeletePersistentVolumeClaims(true)
 	})
@@ -63,7 +80,7 @@ func (a *Actuator) deployMonitoring(ctx context.Context, t *target) error {
 		}
 		return a.remove(ctx, t.ex.Namespace, monitoringName)
 	}
-	objects, err := monitoring.Objects(t.ex.Namespace, t.config)
+	objects, err := monitoring.Objects(t.ex.Namespace, t.config, t.identities)
 	if err != nil {
 		return err
 	}
@@ -77,13 +94,13 @@ func (a *Actuator) deployMonitoring(ctx context.Context, t *target) error {
 // Without the previous Service, requests would time out. The next reconciliation deletes it.
 func (t *target) previousServices(shoot cache.Shoot) ([]client.Object, error) {
 	var services []client.Object
-	for _, c := range t.config.Caches {
-		was := t.before.deployed(c.Upstream)
-		if was == nil || v1alpha3.ServiceName(was) == v1alpha3.ServiceName(&c) {
+	for i, c := range t.config.Caches {
+		was, id := t.before.deployed(c.Upstream), t.identities[i]
+		if was == nil || id.ServiceName(was) == id.ServiceName(&c) {
 			continue
 		}
 		c.ServiceNameSuffix = was.ServiceNameSuffix
-		service, err := cache.Service(c, shoot)
+		service, err := cache.Service(c, id, shoot)
 		if err != nil {
 			return nil, err
 		}
@@ -117,38 +134,35 @@ func (c *certificates) bundle() []byte {
 	return c.ca.Bundle
 }
 
-// certificates issues a certificate for every HTTPS cache whose cluster IP is known. If the IP is
-// not known yet, only the Service of the cache is deployed at first.
+// certificates issues a certificate for every HTTPS cache. In a hibernated shoot, the address of a
+// new cache is unknown. Its certificate is for the names of its Service until the shoot wakes up.
 func (a *Actuator) certificates(ctx context.Context, log logr.Logger, t *target) (*certificates, error) {
-	secure := t.tlsCaches()
-	if len(secure) == 0 {
+	if !slices.ContainsFunc(t.config.Caches, cache.ServesTLS) {
 		return &certificates{}, nil
 	}
 	ca, err := certificate.Load(ctx, log, a.clock, a.client, t.cluster)
 	if err != nil {
 		return nil, err
 	}
-	c := &certificates{ca: ca, addresses: map[string]string{}}
-	addresses, err := a.knownAddresses(ctx, t, secure)
-	if err != nil {
+	if err := a.findAddresses(ctx, t); err != nil {
 		return nil, err
 	}
-	return c, c.issue(ctx, t, addresses)
+	c := &certificates{ca: ca, addresses: map[string]string{}}
+	return c, c.issue(ctx, t)
 }
 
-// issue issues certificates and stores them in the target. addresses maps each upstream to the IP
-// address of its Service.
-func (c *certificates) issue(ctx context.Context, t *target, addresses map[string]string) error {
-	for _, this := range t.tlsCaches() {
-		address := net.ParseIP(addresses[this.Upstream])
-		if address == nil {
+// issue issues certificates for the known addresses and stores them in the target.
+func (c *certificates) issue(ctx context.Context, t *target) error {
+	for i := range t.config.Caches {
+		this, id := &t.config.Caches[i], t.identities[i]
+		if !cache.ServesTLS(*this) {
 			continue
 		}
-		issued, err := c.ca.Issue(ctx, &this, address)
+		issued, err := c.ca.Issue(ctx, this, id)
 		if err != nil {
 			return err
 		}
-		c.addresses[this.Upstream] = addresses[this.Upstream]
+		c.addresses[this.Upstream] = id.Address
 		secrets := t.secrets[this.Upstream]
 		secrets.Certificate = issued
 		t.secrets[this.Upstream] = secrets
@@ -156,37 +170,41 @@ func (c *certificates) issue(ctx context.Context, t *target, addresses map[strin
 	return nil
 }
 
-// covers returns whether every HTTPS cache has a certificate for its endpoint.
-func (c *certificates) covers(t *target, addresses map[string]string) bool {
-	return !slices.ContainsFunc(t.tlsCaches(), func(this v1alpha3.RegistryCache) bool {
-		return c.addresses[this.Upstream] == "" || c.addresses[this.Upstream] != addresses[this.Upstream]
-	})
+// covers returns whether every HTTPS cache has a certificate for its address.
+func (c *certificates) covers(t *target) bool {
+	for upstream, address := range c.addresses {
+		if id, _ := t.identities.Of(upstream); id.Address != address {
+			return false
+		}
+	}
+	return true
 }
 
-// knownAddresses maps upstreams to cluster IPs. Without a cluster IP, it uses the host of the last
-// reported endpoint, so that the cache keeps its StatefulSet while its Service is missing.
-func (a *Actuator) knownAddresses(ctx context.Context, t *target, caches []v1alpha3.RegistryCache) (map[string]string, error) {
-	if t.isNew {
-		return nil, nil
+// findAddresses updates the addresses of the caches, and waits for those that were never known. A
+// cache whose Service is missing keeps its last address, and so its certificate and its pods.
+func (a *Actuator) findAddresses(ctx context.Context, t *target) error {
+	if t.hibernationEnabled() {
+		return nil
 	}
-	var services []corev1.Service
-	if !t.hibernationEnabled() {
+	if !t.isNew {
 		shoot, err := a.shoot(ctx, t)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if services, err = listServices(ctx, shoot); err != nil {
-			return nil, err
+		services, err := listServices(ctx, shoot)
+		if err != nil {
+			return err
+		}
+		matchServices(services, t)
+	}
+	for i := range t.config.Caches {
+		if cache.ServesTLS(t.config.Caches[i]) && t.identities[i].Address == "" {
+			var err error
+			t.endpoints, err = a.awaitEndpoints(ctx, t)
+			return err
 		}
 	}
-	addresses := map[string]string{}
-	for i := range caches {
-		upstream := caches[i].Upstream
-		if addresses[upstream] = clusterIP(services, &caches[i]); addresses[upstream] == "" {
-			addresses[upstream] = hostOf(t.before.endpoint(upstream))
-		}
-	}
-	return addresses, nil
+	return nil
 }
 
 // awaitCertificates waits until the caches serve with the new certificates, if the CA bundle is

@@ -10,13 +10,11 @@ import (
 	"time"
 
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
-	"github.com/gardener/gardener/pkg/utils/managedresources"
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
@@ -38,27 +36,26 @@ func worker(name string, ready bool) *corev1.Node {
 // noPod is the reason of a cleaner whose pods cannot be created.
 const noPod = "FailedCreate"
 
-// runCleaner acts as gardener-resource-manager, DaemonSet controller and kubelets.
-func (l *landscape) runCleaner(ctx context.Context, seed client.Client) error {
-	if err := l.stopCleaner(ctx); err != nil {
+// runCleaner acts as DaemonSet controller, garbage collector and kubelets.
+func (l *landscape) runCleaner(ctx context.Context) error {
+	inKubeSystem := client.InNamespace(metav1.NamespaceSystem)
+	if err := l.shoot.DeleteAllOf(ctx, &corev1.Pod{}, inKubeSystem, client.MatchingLabels(cleaner.Labels())); err != nil {
 		return err
 	}
-	objects, err := managedresources.GetObjects(ctx, seed, namespace, cleanerName)
-	if err != nil || len(objects) == 0 {
-		return err
+	set, nodes := &appsv1.DaemonSet{}, &corev1.NodeList{}
+	if err := l.shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: v1alpha3.CleanerDaemonSet}, set); err != nil {
+		return client.IgnoreNotFound(err)
 	}
-	set, ok := objects[0].(*appsv1.DaemonSet)
-	if !ok {
-		return fmt.Errorf("the cleaner is a %T", objects[0])
-	}
-	set.UID, set.CreationTimestamp = types.UID(v1alpha3.CleanerDaemonSet), metav1.Now()
-	if err := l.shoot.Create(ctx, set); err != nil {
-		return err
-	}
-	nodes := &corev1.NodeList{}
 	if err := l.shoot.List(ctx, nodes); err != nil {
 		return err
 	}
+	if set.UID == "" {
+		set.UID = v1alpha3.CleanerDaemonSet
+		if err := l.shoot.Update(ctx, set); err != nil {
+			return err
+		}
+	}
+	set.Status = appsv1.DaemonSetStatus{}
 	for _, node := range nodes.Items {
 		if l.noCleaner == noPod {
 			continue
@@ -96,15 +93,6 @@ func (l *landscape) cleanerPod(set *appsv1.DaemonSet, node string) *corev1.Pod {
 	}
 	pod.Spec.NodeName = node
 	return pod
-}
-
-// stopCleaner deletes the cleaner's DaemonSet and pods, as when its ManagedResource is deleted.
-func (l *landscape) stopCleaner(ctx context.Context) error {
-	inKubeSystem := client.InNamespace(metav1.NamespaceSystem)
-	if err := l.shoot.DeleteAllOf(ctx, &corev1.Pod{}, inKubeSystem, client.MatchingLabels(cleaner.Labels())); err != nil {
-		return err
-	}
-	return l.shoot.DeleteAllOf(ctx, &appsv1.DaemonSet{}, inKubeSystem)
 }
 
 // TestBrokenNodeIsSkipped checks that a node that is not ready is skipped, and that the log names

@@ -7,17 +7,12 @@ import (
 	"testing"
 	"time"
 
-	extensionscontroller "github.com/gardener/gardener/extensions/pkg/controller"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
-	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
-	"github.com/gardener/gardener/pkg/extensions"
 	"github.com/gardener/gardener/pkg/utils/managedresources"
 	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 func TestDelete(t *testing.T) {
@@ -29,41 +24,41 @@ func TestDelete(t *testing.T) {
 	}{
 		"disabled": {
 			running: []string{alpha, beta},
-			before:  []string{cachesName},
+			before:  []string{servicesName, cachesName},
 			log: []string{
 				"apply extension-registry-cleaner", "delete extension-registry-cleaner", "status []",
-				"delete extension-registry-cache",
+				"delete extension-registry-cache", "delete extension-registry-cache-services",
 			},
 		},
 		"disabled before any cache had an endpoint": {
-			before: []string{cachesName},
-			log:    []string{"delete extension-registry-cache"},
+			before: []string{servicesName, cachesName},
+			log:    []string{"delete extension-registry-cache", "delete extension-registry-cache-services"},
 		},
 		"disabled when no cache was left": {
 			running: []string{},
-			before:  []string{cachesName},
+			before:  []string{servicesName, cachesName},
 			log: []string{
 				"apply extension-registry-cleaner", "delete extension-registry-cleaner", "status []",
-				"delete extension-registry-cache",
+				"delete extension-registry-cache", "delete extension-registry-cache-services",
 			},
 		},
 		"shoot deleted": {
 			running: []string{alpha, beta},
 			shoot:   []func(*gardencorev1beta1.Shoot){deleting},
-			before:  []string{cachesName},
-			log:     []string{"delete extension-registry-cache"},
+			before:  []string{servicesName, cachesName},
+			log:     []string{"delete extension-registry-cache", "delete extension-registry-cache-services"},
 		},
 		"shoot deleted while the cleaner ran": {
 			running: []string{alpha, beta},
 			shoot:   []func(*gardencorev1beta1.Shoot){deleting},
-			before:  []string{cachesName, cleanerName},
-			log:     []string{"delete extension-registry-cleaner", "delete extension-registry-cache"},
+			before:  []string{servicesName, cachesName, cleanerName},
+			log:     []string{"delete extension-registry-cleaner", "delete extension-registry-cache", "delete extension-registry-cache-services"},
 		},
 		"shoot deleted while hibernated": {
 			running: []string{alpha},
 			shoot:   []func(*gardencorev1beta1.Shoot){hibernated, deleting},
-			before:  []string{cachesName},
-			log:     []string{"delete extension-registry-cache"},
+			before:  []string{servicesName, cachesName},
+			log:     []string{"delete extension-registry-cache", "delete extension-registry-cache-services"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -80,7 +75,7 @@ func TestDelete(t *testing.T) {
 			if !slices.Equal(l.log, test.log) {
 				t.Errorf("writes:\n  %s\nwant:\n  %s", strings.Join(l.log, "\n  "), strings.Join(test.log, "\n  "))
 			}
-			for _, name := range []string{cleanerName, cachesName} {
+			for _, name := range []string{cleanerName, cachesName, servicesName} {
 				if l.exists(t, name) {
 					t.Errorf("ManagedResource %s is still there", name)
 				}
@@ -153,22 +148,23 @@ func TestDeleteWithUndecodableStatus(t *testing.T) {
 // TestForceDeleteWaitsForNothing checks that ForceDelete succeeds while ManagedResources remain.
 func TestForceDeleteWaitsForNothing(t *testing.T) {
 	ex := newExtension([]string{alpha}, []string{alpha})
-	l := newLandscape(t, ex, managedResource(cachesName, "test/stays"), managedResource(cleanerName, "test/stays"))
+	l := newLandscape(t, ex, managedResource(servicesName, "test/stays"), managedResource(cachesName, "test/stays"), managedResource(cleanerName, "test/stays"))
 	if err := l.actuator.ForceDelete(t.Context(), logr.Discard(), ex); err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"delete extension-registry-cleaner", "delete extension-registry-cache"}; !slices.Equal(l.log, want) {
+	if want := []string{"delete extension-registry-cleaner", "delete extension-registry-cache", "delete extension-registry-cache-services"}; !slices.Equal(l.log, want) {
 		t.Errorf("writes = %v, want %v", l.log, want)
 	}
 }
 
 func TestMigrateKeepsTheCaches(t *testing.T) {
 	ex := newExtension([]string{alpha}, []string{alpha})
-	l := newLandscape(t, ex, cluster(), managedResource(cachesName), managedResource(cleanerName))
+	l := newLandscape(t, ex, cluster(), managedResource(servicesName), managedResource(cachesName), managedResource(cleanerName))
 	if err := l.actuator.Migrate(t.Context(), logr.Discard(), ex); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"patch extension-registry-cache keepObjects=true", "delete extension-registry-cleaner", "delete extension-registry-cache"}
+	want := []string{"patch extension-registry-cache keepObjects=true", "patch extension-registry-cache-services keepObjects=true",
+		"delete extension-registry-cleaner", "delete extension-registry-cache", "delete extension-registry-cache-services"}
 	if !slices.Equal(l.log, want) {
 		t.Errorf("writes = %v, want %v", l.log, want)
 	}
@@ -185,69 +181,6 @@ func TestRestoreReconciles(t *testing.T) {
 	}
 }
 
-// managerFinalizer is the finalizer that gardener-resource-manager removes when the objects are
-// gone.
-const managerFinalizer = "resources.gardener.cloud/gardener-resource-manager"
-
-// ignores returns whether no gardener-resource-manager handles the ManagedResource. gardenlet
-// scales down the gardener-resource-manager of a hibernated shoot, but not the seed's.
-func (l *landscape) ignores(ctx context.Context, seed client.Client, name string) bool {
-	cluster := &extensionsv1alpha1.Cluster{}
-	if err := seed.Get(ctx, client.ObjectKey{Name: namespace}, cluster); err != nil || name == monitoringName {
-		return false
-	}
-	shoot, err := extensions.ShootFromCluster(cluster)
-	return err == nil && shoot.DeletionTimestamp == nil && extensionscontroller.IsHibernated(&extensionscontroller.Cluster{Shoot: shoot})
-}
-
-// onDelete acts as gardener-resource-manager when a ManagedResource is deleted.
-func (l *landscape) onDelete(ctx context.Context, seed client.Client, mr *resourcesv1alpha1.ManagedResource, opts ...client.DeleteOption) error {
-	if err := seed.Get(ctx, client.ObjectKeyFromObject(mr), mr); err != nil {
-		return err
-	}
-	if l.ignores(ctx, seed, mr.Name) {
-		mr.Finalizers = append(mr.Finalizers, managerFinalizer)
-		if err := seed.Update(ctx, mr); err != nil {
-			return err
-		}
-	} else if mr.Name == cleanerName {
-		if err := l.stopCleaner(ctx); err != nil {
-			return err
-		}
-	} else if mr.Name == cachesName && !ptr.Deref(mr.Spec.KeepObjects, false) {
-		if err := l.prune(ctx, nil, nil); err != nil {
-			return err
-		}
-	}
-	return seed.Delete(ctx, mr, opts...)
-}
-
-// catchUp handles the ManagedResources that were ignored during the hibernation.
-func (l *landscape) catchUp(ctx context.Context) error {
-	mrs := &resourcesv1alpha1.ManagedResourceList{}
-	if err := l.seed.List(ctx, mrs); err != nil {
-		return err
-	}
-	for i := range mrs.Items {
-		mr := &mrs.Items[i]
-		ignored := mr.DeletionTimestamp != nil || l.missed[mr.Name]
-		if !ignored || l.ignores(ctx, l.seed, mr.Name) {
-			continue
-		}
-		if mr.DeletionTimestamp == nil {
-			if err := l.onWrite(ctx, l.seed, mr); err != nil {
-				return err
-			}
-			continue
-		}
-		mr.Finalizers = slices.DeleteFunc(mr.Finalizers, func(f string) bool { return f == managerFinalizer })
-		if err := l.seed.Update(ctx, mr); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // TestDisableWhileHibernated checks that the deletion does not wait for objects that nothing
 // removes before the shoot wakes up.
 func TestDisableWhileHibernated(t *testing.T) {
@@ -259,12 +192,14 @@ func TestDisableWhileHibernated(t *testing.T) {
 	if err := l.actuator.Delete(ctx, logr.Discard(), l.extension(t)); err != nil {
 		t.Fatal(err)
 	}
-	mr, err := l.actuator.managedResource(t.Context(), namespace, cachesName)
-	if err != nil || mr.DeletionTimestamp == nil || l.exists(t, monitoringName) {
-		t.Errorf("ManagedResource %v, error %v; that of the seed is there: %t", mr, err, l.exists(t, monitoringName))
+	for _, name := range []string{cachesName, servicesName} {
+		mr, err := l.actuator.managedResource(t.Context(), namespace, name)
+		if err != nil || mr.DeletionTimestamp == nil || l.exists(t, monitoringName) {
+			t.Errorf("ManagedResource %v, error %v; that of the seed is there: %t", mr, err, l.exists(t, monitoringName))
+		}
 	}
 	l.changeShoot(t)
-	if l.exists(t, cachesName) {
+	if l.exists(t, cachesName) || l.exists(t, servicesName) || len(l.services(t)) > 0 {
 		t.Error("after waking up, the caches still exist")
 	}
 }
@@ -273,7 +208,7 @@ func TestDisableWhileHibernated(t *testing.T) {
 func TestHibernationWithCleaner(t *testing.T) {
 	l, _ := newRunningLandscape(t, nil)
 	l.changeShoot(t, hibernated)
-	if err := l.seed.Create(t.Context(), managedResource(cleanerName)); err != nil {
+	if err := l.seed.Create(t.Context(), managedResource(cleanerName, managerFinalizer)); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.reconcile(t); err != nil || !l.exists(t, cleanerName) {

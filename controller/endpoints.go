@@ -22,21 +22,20 @@ import (
 )
 
 // endpointsOf returns the endpoints of all configured caches in their order. If the cluster IP of
-// an HTTPS cache has changed or was unknown, a certificate for the new IP is issued and deployed.
+// an HTTPS cache has changed, a certificate for the new IP is issued and deployed.
 func (a *Actuator) endpointsOf(ctx context.Context, t *target, issued *certificates) ([]v1alpha3.RegistryCacheStatus, error) {
+	if t.endpoints != nil {
+		return t.endpoints, nil
+	}
 	for range 2 {
 		endpoints, err := a.awaitEndpoints(ctx, t)
 		if err != nil {
 			return nil, err
 		}
-		addresses := map[string]string{}
-		for _, endpoint := range endpoints {
-			addresses[endpoint.Upstream] = hostOf(endpoint.Endpoint)
-		}
-		if issued.covers(t, addresses) {
+		if issued.covers(t) {
 			return endpoints, nil
 		}
-		if err := issued.issue(ctx, t, addresses); err != nil {
+		if err := issued.issue(ctx, t); err != nil {
 			return nil, err
 		}
 		if err := a.deployCaches(ctx, t); err != nil {
@@ -47,8 +46,8 @@ func (a *Actuator) endpointsOf(ctx context.Context, t *target, issued *certifica
 }
 
 // awaitEndpoints waits for the Services of all configured caches. The error names missing upstreams
-// and the reason. If a cache is new, gardener-resource-manager must first apply the current state:
-// it may still delete the Service of an earlier cache of the same upstream.
+// and the reason. If a cache is new, gardener-resource-manager must first apply the current
+// Services: it may still delete the Service of an earlier cache of the same upstream.
 func (a *Actuator) awaitEndpoints(ctx context.Context, t *target) ([]v1alpha3.RegistryCacheStatus, error) {
 	shoot, err := a.shoot(ctx, t)
 	if err != nil {
@@ -68,7 +67,7 @@ func (a *Actuator) awaitEndpoints(ctx context.Context, t *target) ([]v1alpha3.Re
 
 // endpoints is awaitEndpoints without waiting. Its error names what is missing.
 func (a *Actuator) endpoints(ctx context.Context, shoot client.Client, t *target, someNew bool) ([]v1alpha3.RegistryCacheStatus, error) {
-	mr, err := a.managedResource(ctx, t.ex.Namespace, cachesName)
+	mr, err := a.managedResource(ctx, t.ex.Namespace, servicesName)
 	if err != nil {
 		return nil, err
 	}
@@ -99,16 +98,18 @@ func listServices(ctx context.Context, shoot client.Client) ([]corev1.Service, e
 	return services.Items, nil
 }
 
-// matchServices finds the Service of each cache, in the order of the config. It ignores a Service
-// that has another name or upstream, is being deleted, or has no cluster IP.
+// matchServices finds the Service of each cache, in the order of the config, and updates the
+// addresses of the caches. It ignores a Service that has another name or upstream, is being
+// deleted, or has no cluster IP.
 func matchServices(services []corev1.Service, t *target) (found []v1alpha3.RegistryCacheStatus, missing []string) {
 	for i := range t.config.Caches {
 		c := &t.config.Caches[i]
-		ip := clusterIP(services, c)
+		ip := clusterIP(services, c, t.identities[i])
 		if ip == "" {
 			missing = append(missing, c.Upstream)
 			continue
 		}
+		t.identities[i].Address = ip
 		status := v1alpha3.RegistryCacheStatus{Upstream: c.Upstream, Endpoint: endpointURL(c, ip), RemoteURL: *c.RemoteURL}
 		if bundle := t.secrets[c.Upstream].CABundle; len(bundle) > 0 {
 			status.UpstreamCABundle = new(string(bundle))
@@ -126,10 +127,10 @@ func endpointURL(c *v1alpha3.RegistryCache, ip string) string {
 	return scheme + "://" + net.JoinHostPort(ip, strconv.Itoa(v1alpha3.CachePort))
 }
 
-func clusterIP(services []corev1.Service, c *v1alpha3.RegistryCache) string {
+func clusterIP(services []corev1.Service, c *v1alpha3.RegistryCache, id v1alpha3.Identity) string {
 	for _, service := range services {
-		matches := service.Name == v1alpha3.ServiceName(c) &&
-			service.Labels[v1alpha3.LabelUpstreamHost] == v1alpha3.HostLabel(c.Upstream) &&
+		matches := service.Name == id.ServiceName(c) &&
+			service.Labels[v1alpha3.LabelUpstreamHost] == id.HostLabel &&
 			service.Annotations[v1alpha3.AnnotationUpstream] == c.Upstream
 		if matches && service.DeletionTimestamp == nil && service.Spec.ClusterIP != corev1.ClusterIPNone {
 			return service.Spec.ClusterIP

@@ -53,28 +53,28 @@ func (l *landscape) reconciled(t *testing.T) {
 // TestServiceRename checks that the previous address works until the next reconciliation.
 func TestServiceRename(t *testing.T) {
 	l, _ := newRunningLandscape(t, renamed(ptr.To("new")))
-	previous := l.services(t)[v1alpha3.Name(alpha)]
+	previous := l.services(t)[idOf(alpha).Name]
 	l.reconciled(t)
 	services := l.services(t)
-	if services[v1alpha3.Name(alpha)] != previous || services["registry-new"] == "" {
-		t.Errorf("after the change the Services are %v, want %s at %s too", services, v1alpha3.Name(alpha), previous)
+	if services[idOf(alpha).Name] != previous || services["registry-new"] == "" {
+		t.Errorf("after the change the Services are %v, want %s at %s too", services, idOf(alpha).Name, previous)
 	}
 	r, err := recordOf(l.extension(t))
 	if err != nil || r.endpoint(alpha) != "http://"+services["registry-new"]+":5000" {
 		t.Errorf("the endpoint is %s, the Services are %v, error %v", r.endpoint(alpha), services, err)
 	}
-	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: v1alpha3.Name(alpha)}}
-	if err := l.shoot.Get(t.Context(), client.ObjectKeyFromObject(service), service); err != nil || service.Spec.Selector["app"] != v1alpha3.Name(alpha) {
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: idOf(alpha).Name}}
+	if err := l.shoot.Get(t.Context(), client.ObjectKeyFromObject(service), service); err != nil || service.Spec.Selector["app"] != idOf(alpha).Name {
 		t.Errorf("the old Service selects %v, error %v", service.Spec.Selector, err)
 	}
 	l.reconciled(t)
-	if services := l.services(t); services[v1alpha3.Name(alpha)] != "" || services["registry-new"] == "" {
+	if services := l.services(t); services[idOf(alpha).Name] != "" || services["registry-new"] == "" {
 		t.Errorf("after the next reconciliation the Services are %v", services)
 	}
 	l.configure(t, renamed(nil))
 	l.reconciled(t)
 	l.reconciled(t)
-	if services := l.services(t); services[v1alpha3.Name(alpha)] == "" || services["registry-new"] != "" {
+	if services := l.services(t); services[idOf(alpha).Name] == "" || services["registry-new"] != "" {
 		t.Errorf("after renaming it back, the Services are %v", services)
 	}
 }
@@ -88,7 +88,7 @@ func TestServiceRenameWhileHibernated(t *testing.T) {
 	l.changeShoot(t)
 	for _, want := range []bool{true, false} {
 		l.reconciled(t)
-		if services := l.services(t); (services[v1alpha3.Name(alpha)] != "") != want || services["registry-new"] == "" {
+		if services := l.services(t); (services[idOf(alpha).Name] != "") != want || services["registry-new"] == "" {
 			t.Errorf("after waking up, the Services are %v, want the old one: %t", services, want)
 		}
 	}
@@ -110,7 +110,7 @@ func TestServiceRenameThatFails(t *testing.T) {
 		}
 	}
 	names := l.services(t)
-	if want := []string{v1alpha3.Name(alpha), "registry-new"}; slices.ContainsFunc(want, func(n string) bool { return names[n] == "" }) {
+	if want := []string{idOf(alpha).Name, "registry-new"}; slices.ContainsFunc(want, func(n string) bool { return names[n] == "" }) {
 		t.Errorf("the Services are %v", names)
 	}
 }
@@ -118,8 +118,8 @@ func TestServiceRenameThatFails(t *testing.T) {
 func serviceOf(upstream, ip string, changes ...func(*corev1.Service)) corev1.Service {
 	service := corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:        v1alpha3.Name(upstream),
-			Labels:      map[string]string{v1alpha3.LabelUpstreamHost: v1alpha3.HostLabel(upstream)},
+			Name:        idOf(upstream).Name,
+			Labels:      map[string]string{v1alpha3.LabelApp: idOf(upstream).Name, v1alpha3.LabelUpstreamHost: idOf(upstream).HostLabel},
 			Annotations: map[string]string{v1alpha3.AnnotationUpstream: upstream},
 		},
 		Spec: corev1.ServiceSpec{ClusterIP: ip},
@@ -155,7 +155,7 @@ func TestMatchServices(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			config := &v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{{Upstream: alpha, HTTP: &v1alpha3.HTTP{}}, {Upstream: beta, HTTP: &v1alpha3.HTTP{}}}}
 			v1alpha3.SetDefaults(config)
-			found, missing := matchServices(test.services, &target{config: config})
+			found, missing := matchServices(test.services, &target{config: config, identities: v1alpha3.Identify(config.Caches, nil)})
 			var endpoints []string
 			for _, status := range found {
 				endpoints = append(endpoints, status.Endpoint)
@@ -260,7 +260,7 @@ func TestTLSKeepsRunningCache(t *testing.T) {
 	if err := l.reconcile(t); err != nil {
 		t.Fatal(err)
 	}
-	key := client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: v1alpha3.Name(alpha)}
+	key := client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: idOf(alpha).Name}
 	set, service := &appsv1.StatefulSet{}, &corev1.Service{}
 	for _, object := range []client.Object{set, service} {
 		if err := l.shoot.Get(t.Context(), key, object); err != nil {
@@ -270,7 +270,7 @@ func TestTLSKeepsRunningCache(t *testing.T) {
 	if err := l.shoot.Delete(t.Context(), service); err != nil {
 		t.Fatal(err)
 	}
-	l.resync(t, cachesName)
+	l.resync(t, servicesName)
 	if err := l.reconcile(t); err != nil {
 		t.Fatal(err)
 	}

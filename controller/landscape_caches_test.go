@@ -12,54 +12,36 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/gardener/gardener/pkg/utils/managedresources"
-
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// applyCaches acts as gardener-resource-manager for Services and StatefulSets, and as the
-// controller that creates the claims.
-func (l *landscape) applyCaches(ctx context.Context, seed client.Client) error {
-	objects, err := managedresources.GetObjects(ctx, seed, namespace, cachesName)
-	if err != nil {
-		return err
-	}
-	var names, services []string
-	for _, object := range objects {
-		switch object := object.(type) {
-		case *corev1.Service:
-			l.nextIP++
-			object.Spec.ClusterIP = fmt.Sprintf("10.0.0.%d", l.nextIP)
-			err = client.IgnoreAlreadyExists(l.shoot.Create(ctx, object))
-			services = append(services, object.Name)
-		case *appsv1.StatefulSet:
-			err = l.applySet(ctx, object)
-			names = append(names, object.Name)
-		default:
-			continue
-		}
-		if err != nil {
+// runShoot acts as the controllers of the shoot, and as the part of its API server that assigns
+// cluster IPs.
+func (l *landscape) runShoot(ctx context.Context) error {
+	services, sets := &corev1.ServiceList{}, &appsv1.StatefulSetList{}
+	for _, list := range []client.ObjectList{services, sets} {
+		if err := l.shoot.List(ctx, list); err != nil {
 			return err
 		}
 	}
-	return l.prune(ctx, names, services)
-}
-
-// applySet creates or scales a StatefulSet. Like gardener-resource-manager, it does not change the
-// claim templates of an existing StatefulSet.
-func (l *landscape) applySet(ctx context.Context, set *appsv1.StatefulSet) error {
-	replicas := set.Spec.Replicas
-	if err := l.shoot.Create(ctx, set.DeepCopy()); client.IgnoreAlreadyExists(err) != nil {
+	for i := range services.Items {
+		if service := &services.Items[i]; service.Spec.ClusterIP == "" {
+			l.nextIP++
+			service.Spec.ClusterIP = fmt.Sprintf("10.0.0.%d", l.nextIP)
+			if err := l.shoot.Update(ctx, service); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range sets.Items {
+		if err := l.runPods(ctx, &sets.Items[i]); err != nil {
+			return err
+		}
+	}
+	if err := l.collectPods(ctx, sets.Items); err != nil {
 		return err
 	}
-	if err := l.shoot.Get(ctx, client.ObjectKeyFromObject(set), set); err != nil {
-		return err
-	}
-	set.Spec.Replicas = replicas
-	if err := l.shoot.Update(ctx, set); err != nil {
-		return err
-	}
-	return l.runPods(ctx, set)
+	return l.runCleaner(ctx)
 }
 
 // runPods acts as the StatefulSet controller: it creates claims and pods, and deletes pods that are
@@ -86,41 +68,19 @@ func (l *landscape) runPods(ctx context.Context, set *appsv1.StatefulSet) error 
 	return nil
 }
 
-// prune deletes what the ManagedResource no longer contains: StatefulSets with their claims and
-// pods, and Services.
-func (l *landscape) prune(ctx context.Context, keptSets, keptServices []string) error {
-	services, sets, claims, pods := &corev1.ServiceList{}, &appsv1.StatefulSetList{}, &corev1.PersistentVolumeClaimList{}, &corev1.PodList{}
-	for _, list := range []client.ObjectList{services, sets, claims, pods} {
-		if err := l.shoot.List(ctx, list, client.HasLabels{v1alpha3.LabelUpstreamHost}); err != nil {
-			return err
-		}
+// collectPods acts as the garbage collector: it deletes the pods of StatefulSets that are gone.
+func (l *landscape) collectPods(ctx context.Context, sets []appsv1.StatefulSet) error {
+	pods := &corev1.PodList{}
+	if err := l.shoot.List(ctx, pods, client.HasLabels{v1alpha3.LabelUpstreamHost}); err != nil {
+		return err
 	}
-	var removed []client.Object
-	for i := range services.Items {
-		if !slices.Contains(keptServices, services.Items[i].Name) {
-			removed = append(removed, &services.Items[i])
-		}
-	}
-	for i := range sets.Items {
-		set := &sets.Items[i]
-		if slices.Contains(keptSets, set.Name) {
-			continue
-		}
-		removed = append(removed, set)
-		for j := range claims.Items {
-			if claims.Items[j].Labels["app"] == set.Name {
-				removed = append(removed, &claims.Items[j])
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		owned := func(set appsv1.StatefulSet) bool { return set.Name == pod.Labels[v1alpha3.LabelApp] }
+		if !slices.ContainsFunc(sets, owned) {
+			if err := l.shoot.Delete(ctx, pod); err != nil {
+				return err
 			}
-		}
-		for j := range pods.Items {
-			if pods.Items[j].Labels["app"] == set.Name {
-				removed = append(removed, &pods.Items[j])
-			}
-		}
-	}
-	for _, object := range removed {
-		if err := l.shoot.Delete(ctx, object); err != nil {
-			return err
 		}
 	}
 	return nil

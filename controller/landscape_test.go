@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -23,6 +24,7 @@ import (
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
+	"github.com/gardener/gardener/pkg/resourcemanager/controller/managedresource"
 	"github.com/gardener/gardener/pkg/utils/secrets"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
@@ -41,7 +43,7 @@ var scheme = runtime.NewScheme()
 
 func TestMain(m *testing.M) {
 	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, appsv1.AddToScheme, networkingv1.AddToScheme, policyv1.AddToScheme,
+		corev1.AddToScheme, appsv1.AddToScheme, networkingv1.AddToScheme, policyv1.AddToScheme, autoscalingv1.AddToScheme,
 		extensionsv1alpha1.AddToScheme, resourcesv1alpha1.AddToScheme,
 	} {
 		utilruntime.Must(add(scheme))
@@ -50,23 +52,25 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// landscape is a seed and a shoot with fake clients. It acts as gardener-resource-manager whenever
-// a ManagedResource is written and the shoot is not hibernated: it applies the Services to the
-// shoot, assigns cluster IPs, runs the cleaner on ready nodes, and reports the conditions. The
-// field log contains the writes to the seed, in order.
+// landscape is a seed and a shoot with fake clients. Whenever a ManagedResource is written and the
+// shoot is not hibernated, it runs the reconciler of gardener-resource-manager, and acts as the
+// controllers of the shoot: it assigns cluster IPs and runs the cleaner on ready nodes. The field
+// log contains the writes to the seed, in order.
 type landscape struct {
 	seed, shoot client.WithWatch
+	unwatched   client.WithWatch // the seed for gardener-resource-manager, which the log ignores
+	manager     *managedresource.Reconciler
 	actuator    *Actuator
 	log         []string
 	// noCleaner, if set, is the reason why the cleaner cannot start on any node.
 	noCleaner string
-	// applyError, if set, is the reason why the caches cannot be applied.
+	// applyError, if set, is the reason why the Services cannot be applied.
 	applyError string
 	// progressing, if set, is since when the caches are rolled out.
 	progressing time.Time
 	// finalizer, if set, is added to every ManagedResource that is written.
 	finalizer string
-	// behind, if set, keeps observedGeneration unchanged when a ManagedResource is written.
+	// behind, if set, makes observedGeneration of a written ManagedResource that of an earlier one.
 	behind bool
 	// missed are the ManagedResources that were written while the shoot was hibernated.
 	missed map[string]bool
@@ -80,12 +84,13 @@ func newLandscape(t *testing.T, objects ...client.Object) *landscape {
 	l := &landscape{missed: map[string]bool{}}
 	l.shoot = fake.NewClientBuilder().WithScheme(scheme).WithObjects(worker("worker-1", true)).
 		WithInterceptorFuncs(interceptor.Funcs{Patch: l.patchInShoot}).Build()
-	l.seed = fake.NewClientBuilder().
+	l.unwatched = fake.NewClientBuilder().
 		WithScheme(scheme).
 		WithStatusSubresource(&extensionsv1alpha1.Extension{}, &resourcesv1alpha1.ManagedResource{}).
 		WithObjects(objects...).
-		WithInterceptorFuncs(l.interceptors()).
 		Build()
+	l.seed = interceptor.NewClient(l.unwatched, l.interceptors())
+	l.manager = l.newManager()
 	l.actuator = NewActuator(l.seed,
 		func(context.Context, string) (client.Client, error) { return l.shoot, nil },
 		charts.Images{RegistryCache: "cache:v1", RegistryCleaner: "cleaner:v1"})
@@ -98,16 +103,22 @@ func (l *landscape) interceptors() interceptor.Funcs {
 	return interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
 			obj.SetCreationTimestamp(metav1.Now())
+			if mr, ok := obj.(*resourcesv1alpha1.ManagedResource); ok {
+				mr.Generation = 1
+			}
 			if err := c.Create(ctx, obj, opts...); err != nil {
 				return err
 			}
-			return l.onWrite(ctx, c, obj)
+			return l.onWrite(ctx, obj)
 		},
 		Update: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.UpdateOption) error {
+			if err := countGeneration(ctx, c, obj); err != nil {
+				return err
+			}
 			if err := c.Update(ctx, obj, opts...); err != nil {
 				return err
 			}
-			return l.onWrite(ctx, c, obj)
+			return l.onWrite(ctx, obj)
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
 			mr, ok := obj.(*resourcesv1alpha1.ManagedResource)
@@ -115,7 +126,7 @@ func (l *landscape) interceptors() interceptor.Funcs {
 				return c.Delete(ctx, obj, opts...)
 			}
 			l.note("delete", mr.Name)
-			return l.onDelete(ctx, c, mr, opts...)
+			return l.onDelete(ctx, mr, opts...)
 		},
 		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
 			if mr, ok := obj.(*resourcesv1alpha1.ManagedResource); ok && mr.Spec.KeepObjects != nil {
@@ -124,7 +135,7 @@ func (l *landscape) interceptors() interceptor.Funcs {
 			if err := c.Patch(ctx, obj, patch, opts...); err != nil || obj.GetAnnotations()["gardener.cloud/operation"] == "" {
 				return err
 			}
-			return l.onWrite(ctx, c, obj)
+			return l.onWrite(ctx, obj)
 		},
 		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
 			if ex, ok := obj.(*extensionsv1alpha1.Extension); ok {
@@ -142,49 +153,6 @@ func (l *landscape) note(verb, name string) {
 	}
 }
 
-// onWrite acts as gardener-resource-manager when a ManagedResource is written.
-func (l *landscape) onWrite(ctx context.Context, c client.Client, obj client.Object) error {
-	mr, ok := obj.(*resourcesv1alpha1.ManagedResource)
-	if !ok || mr.DeletionTimestamp != nil {
-		return nil
-	}
-	l.note("apply", mr.Name)
-	if l.missed[mr.Name] = l.ignores(ctx, c, mr.Name); l.missed[mr.Name] {
-		return nil
-	}
-	if l.finalizer != "" {
-		mr.Finalizers = []string{l.finalizer}
-	}
-	if l.behind {
-		mr.Generation++
-	}
-	if err := c.Update(ctx, mr); err != nil {
-		return err
-	}
-	applied := gardencorev1beta1.Condition{Type: resourcesv1alpha1.ResourcesApplied, Status: gardencorev1beta1.ConditionTrue}
-	switch {
-	case mr.Name == cachesName && l.applyError != "":
-		applied.Status, applied.Reason, applied.Message = gardencorev1beta1.ConditionFalse, resourcesv1alpha1.ConditionApplyFailed, l.applyError
-	case mr.Name == cachesName:
-		if err := l.applyCaches(ctx, c); err != nil {
-			return err
-		}
-	case mr.Name == cleanerName:
-		if err := l.runCleaner(ctx, c); err != nil {
-			return err
-		}
-	}
-	progressing := gardencorev1beta1.Condition{Type: resourcesv1alpha1.ResourcesProgressing, Status: gardencorev1beta1.ConditionFalse}
-	if !l.progressing.IsZero() {
-		progressing.Status, progressing.LastTransitionTime = gardencorev1beta1.ConditionTrue, metav1.NewTime(l.progressing)
-	}
-	mr.Status = resourcesv1alpha1.ManagedResourceStatus{Conditions: []gardencorev1beta1.Condition{applied, progressing}}
-	if !l.behind {
-		mr.Status.ObservedGeneration = mr.Generation
-	}
-	return c.Status().Update(ctx, mr)
-}
-
 // resync acts as gardener-resource-manager for an unchanged ManagedResource.
 func (l *landscape) resync(t *testing.T, name string) {
 	t.Helper()
@@ -192,7 +160,7 @@ func (l *landscape) resync(t *testing.T, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.onWrite(t.Context(), l.seed, mr); err != nil {
+	if err := l.onWrite(t.Context(), mr); err != nil {
 		t.Fatal(err)
 	}
 }

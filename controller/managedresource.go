@@ -26,8 +26,9 @@ import (
 )
 
 const (
-	cachesName  = v1alpha3.ManagedResourceCaches
-	cleanerName = v1alpha3.ManagedResourceCleaner
+	servicesName = v1alpha3.ManagedResourceServices
+	cachesName   = v1alpha3.ManagedResourceCaches
+	cleanerName  = v1alpha3.ManagedResourceCleaner
 	// monitoringName is the ManagedResource for the shoot's Prometheus and Plutono, applied to the
 	// seed.
 	monitoringName = "extension-registry-cache-monitoring"

@@ -89,7 +89,7 @@ func TestWaitsBlockNoWorker(t *testing.T) {
 	addGamma := func(c *v1alpha3.RegistryConfig) {
 		c.Caches = append(c.Caches, v1alpha3.RegistryCache{Upstream: "gamma.upstream.test"})
 	}
-	const noService = "no service in the shoot for upstream gamma.upstream.test: ManagedResource extension-registry-cache cannot be applied"
+	const noService = "no service in the shoot for upstream gamma.upstream.test: ManagedResource extension-registry-cache-services cannot be applied"
 	for name, test := range map[string]struct {
 		config func(*v1alpha3.RegistryConfig)
 		stall  func(*testing.T, *landscape)
@@ -116,9 +116,6 @@ func TestWaitsBlockNoWorker(t *testing.T) {
 		},
 		"objects that cannot be applied": {
 			addGamma, func(_ *testing.T, l *landscape) { l.applyError = "exceeded quota" }, noService, retry.Failed,
-		},
-		"objects that perhaps could not be applied before the change": {
-			addGamma, func(_ *testing.T, l *landscape) { l.applyError, l.behind = "exceeded quota", true }, noService, retry.Failed,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -91,15 +91,16 @@ func (a *Actuator) countCleanUp(ctx context.Context, t *target) error {
 // deploy deploys the caches and their monitoring, and writes the endpoints to the status.
 func (a *Actuator) deploy(ctx context.Context, log logr.Logger, t *target) error {
 	fresh := t.isNew
-	certificates, err := a.certificates(ctx, log, t)
-	if err != nil {
-		return err
-	}
-	if err := a.deployObjects(ctx, t); t.isNew && apierrors.IsAlreadyExists(err) {
+	certificates, err := a.deployObjects(ctx, log, t)
+	if t.isNew && apierrors.IsAlreadyExists(err) {
 		// An earlier attempt was interrupted, so read what it left in the shoot.
 		t.isNew = false
+		if err := a.identify(ctx, t); err != nil {
+			return err
+		}
 		return a.deploy(ctx, log, t)
-	} else if err != nil {
+	}
+	if err != nil {
 		return err
 	}
 	if t.hibernationEnabled() {
@@ -124,15 +125,24 @@ func (a *Actuator) deploy(ctx context.Context, log logr.Logger, t *target) error
 	return a.write(ctx, t.ex, t.record(newStatus(endpoints, certificates.bundle())))
 }
 
-func (a *Actuator) deployObjects(ctx context.Context, t *target) error {
+// deployObjects writes all ManagedResources. The Services are first: certificates need their
+// addresses.
+func (a *Actuator) deployObjects(ctx context.Context, log logr.Logger, t *target) (*certificates, error) {
+	if err := a.deployServices(ctx, t); err != nil {
+		return nil, err
+	}
+	certificates, err := a.certificates(ctx, log, t)
+	if err != nil {
+		return nil, err
+	}
 	if err := a.deployCaches(ctx, t); err != nil {
-		return err
+		return nil, err
 	}
 	if err := a.deployMonitoring(ctx, t); err != nil {
-		return err
+		return nil, err
 	}
 	t.isNew = false
-	return nil
+	return certificates, nil
 }
 
 func (a *Actuator) pruneCertificates(ctx context.Context, log logr.Logger, t *target, c *certificates) error {

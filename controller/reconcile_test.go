@@ -1,13 +1,10 @@
 package controller
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -15,8 +12,6 @@ import (
 
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
-
-	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
 // TestReconcile checks all writes to the seed, in order.
@@ -30,14 +25,14 @@ func TestReconcile(t *testing.T) {
 	}{
 		"first": {
 			wanted:    []string{alpha, beta},
-			log:       []string{"apply extension-registry-cache", "status [alpha.upstream.test beta.upstream.test]"},
+			log:       []string{"apply extension-registry-cache-services", "apply extension-registry-cache", "status [alpha.upstream.test beta.upstream.test]"},
 			upstreams: []string{alpha, beta},
 		},
 		"upstream removed": {
 			wanted: []string{beta}, running: []string{alpha, beta},
 			log: []string{
 				"status [alpha.upstream.test beta.upstream.test]", "apply extension-registry-cleaner", "delete extension-registry-cleaner", "status [beta.upstream.test]",
-				"apply extension-registry-cache", "status [beta.upstream.test]",
+				"apply extension-registry-cache-services", "apply extension-registry-cache", "status [beta.upstream.test]",
 			},
 			upstreams: []string{beta},
 		},
@@ -45,14 +40,14 @@ func TestReconcile(t *testing.T) {
 			wanted: []string{beta}, running: []string{alpha},
 			log: []string{
 				"status [alpha.upstream.test]", "apply extension-registry-cleaner", "delete extension-registry-cleaner", "status []",
-				"apply extension-registry-cache", "status [beta.upstream.test]",
+				"apply extension-registry-cache-services", "apply extension-registry-cache", "status [beta.upstream.test]",
 			},
 			upstreams: []string{beta},
 		},
 		"removal reverted while the cleaner ran": {
 			wanted: []string{alpha}, running: []string{alpha},
 			leftover:  []client.Object{managedResource(cleanerName)},
-			log:       []string{"delete extension-registry-cleaner", "apply extension-registry-cache", "status [alpha.upstream.test]"},
+			log:       []string{"delete extension-registry-cleaner", "apply extension-registry-cache-services", "apply extension-registry-cache", "status [alpha.upstream.test]"},
 			upstreams: []string{alpha},
 		},
 		"upstream removed while hibernation starts": {
@@ -60,21 +55,21 @@ func TestReconcile(t *testing.T) {
 			shoot: []func(*gardencorev1beta1.Shoot){hibernating},
 			log: []string{
 				"status [alpha.upstream.test beta.upstream.test]", "apply extension-registry-cleaner", "delete extension-registry-cleaner", "status [beta.upstream.test]",
-				"apply extension-registry-cache", "status [beta.upstream.test]",
+				"apply extension-registry-cache-services", "apply extension-registry-cache", "status [beta.upstream.test]",
 			},
 			upstreams: []string{beta},
 		},
 		"upstream removed while hibernated": {
 			wanted: []string{beta}, running: []string{alpha, beta},
 			shoot:     []func(*gardencorev1beta1.Shoot){hibernated},
-			log:       []string{"status [beta.upstream.test]", "apply extension-registry-cache", "status [beta.upstream.test]"},
+			log:       []string{"status [beta.upstream.test]", "apply extension-registry-cache-services", "apply extension-registry-cache", "status [beta.upstream.test]"},
 			upstreams: []string{beta},
 		},
 		"upstream removed while the shoot is deleted": {
 			wanted: []string{beta}, running: []string{alpha, beta},
 			shoot: []func(*gardencorev1beta1.Shoot){deleting},
 			log: []string{
-				"status [beta.upstream.test]", "apply extension-registry-cache", "status [beta.upstream.test]",
+				"status [beta.upstream.test]", "apply extension-registry-cache-services", "apply extension-registry-cache", "status [beta.upstream.test]",
 			},
 			upstreams: []string{beta},
 		},
@@ -109,7 +104,7 @@ func TestReconcileReportsServices(t *testing.T) {
 	}
 	for _, got := range status.status.Caches {
 		service := &corev1.Service{}
-		if err := l.shoot.Get(t.Context(), client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: v1alpha3.Name(got.Upstream)}, service); err != nil {
+		if err := l.shoot.Get(t.Context(), client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: idOf(got.Upstream).Name}, service); err != nil {
 			t.Fatal(err)
 		}
 		if want := "http://" + service.Spec.ClusterIP + ":5000"; got.Endpoint != want {
@@ -230,27 +225,13 @@ func TestReconcileWithoutEndpoint(t *testing.T) {
 	}
 }
 
-// TestReconcileGivesUpEarly: if gardener-resource-manager cannot apply the objects, a
-// reconciliation must not wait long, because it occupies a worker.
-func TestReconcileGivesUpEarly(t *testing.T) {
-	l := newLandscape(t, newExtension([]string{alpha}, nil), cluster())
-	l.applyError = "exceeded quota"
-	l.actuator.waits.patience = 10 * time.Minute
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	err := l.actuator.Reconcile(ctx, logr.Discard(), l.extension(t))
-	if err == nil || ctx.Err() != nil || !strings.Contains(err.Error(), l.applyError) {
-		t.Errorf("error = %v, want %q before a minute", err, l.applyError)
-	}
-}
-
 // TestReconcileReportsApplyErrors checks that an apply error is reported even if endpoints exist.
 func TestReconcileReportsApplyErrors(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{alpha}, nil), cluster())
 	if err := l.reconcile(t); err != nil {
 		t.Fatal(err)
 	}
-	l.applyError = "updates to statefulset spec are forbidden"
+	l.applyError = "updates to services are forbidden"
 	ex := l.extension(t)
 	ex.Spec.ProviderConfig.Raw = []byte(strings.Replace(string(ex.Spec.ProviderConfig.Raw), `"upstream"`, `"remoteURL":"https://other.test","upstream"`, 1))
 	if err := l.seed.Update(t.Context(), ex); err != nil {

@@ -27,14 +27,16 @@ type record struct {
 	applied *v1alpha3.RegistryConfig
 	// cleanUps counts how many clean-ups have been started. It is from status.state.
 	cleanUps int64
+	// running are the identities of the deployed caches, from status.state.
+	running v1alpha3.Identities
 }
 
 // state returns the content of status.state, nil if there is nothing to keep.
 func (r record) state() *v1alpha3.State {
-	if r.applied == nil && r.cleanUps == 0 {
+	if r.applied == nil && r.cleanUps == 0 && len(r.running) == 0 {
 		return nil
 	}
-	s := &v1alpha3.State{RegistryConfig: r.applied.DeepCopy(), CleanUps: r.cleanUps}
+	s := &v1alpha3.State{RegistryConfig: r.applied.DeepCopy(), CleanUps: r.cleanUps, Running: r.running}
 	if s.RegistryConfig != nil {
 		s.TypeMeta = typeMeta("RegistryConfig")
 	}
@@ -56,7 +58,7 @@ func recordOf(ex *extensionsv1alpha1.Extension) (record, error) {
 	if err != nil {
 		return record{}, fmt.Errorf("status.state of Extension %s: %w", client.ObjectKeyFromObject(ex), err)
 	}
-	r.applied, r.cleanUps = state.RegistryConfig, state.CleanUps
+	r.applied, r.cleanUps, r.running = state.RegistryConfig, state.CleanUps, state.Running
 	return r, nil
 }
 
@@ -103,6 +105,7 @@ func (r record) retained(config *v1alpha3.RegistryConfig) record {
 			return find(config.Caches, c.Upstream) == nil
 		})
 	}
+	kept.running = slices.DeleteFunc(slices.Clone(r.running), func(id v1alpha3.Identity) bool { return find(config.Caches, id.Upstream) == nil })
 	return kept
 }
 

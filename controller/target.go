@@ -10,6 +10,7 @@ import (
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,10 +26,15 @@ type target struct {
 	cluster *extensionscontroller.Cluster
 	before  record                   // of earlier reconciliations
 	config  *v1alpha3.RegistryConfig // the providerConfig with defaults
-	secrets map[string]cache.Secrets // referenced Secrets and certificates, by upstream
-	isNew   bool                     // false once caches are known to be deployed
-	cleaned bool                     // a cleaner has run and its deletion was requested
-	shoot   client.Client            // nil until Actuator.shoot sets it
+	// identities are those of the configured caches, in their order.
+	identities v1alpha3.Identities
+	misplaced  []*corev1.Service        // deployed together with the caches, by an early version
+	secrets    map[string]cache.Secrets // referenced Secrets and certificates, by upstream
+	isNew      bool                     // false once caches are known to be deployed
+	cleaned    bool                     // a cleaner has run and its deletion was requested
+	shoot      client.Client            // nil until Actuator.shoot sets it
+	// endpoints are those of the configured caches, if they had to be known early.
+	endpoints []v1alpha3.RegistryCacheStatus
 }
 
 // read reads and validates everything that a reconciliation needs, and writes nothing.
@@ -63,7 +69,8 @@ func (a *Actuator) read(ctx context.Context, ex *extensionsv1alpha1.Extension) (
 	if len(invalid) > 0 {
 		return nil, configurationProblem(invalid.ToAggregate())
 	}
-	return &target{ex: ex, cluster: cluster, before: before, config: config, secrets: secrets, isNew: before.empty()}, nil
+	t := &target{ex: ex, cluster: cluster, before: before, config: config, secrets: secrets, isNew: before.empty()}
+	return t, a.identify(ctx, t)
 }
 
 // shoot returns the client for the shoot. It requests the client once per reconciliation.
@@ -78,18 +85,13 @@ func (a *Actuator) shoot(ctx context.Context, t *target) (client.Client, error) 
 	return t.shoot, nil
 }
 
-// tlsCaches returns the caches that serve HTTPS.
-func (t *target) tlsCaches() []v1alpha3.RegistryCache {
-	return slices.DeleteFunc(slices.Clone(t.config.Caches), func(c v1alpha3.RegistryCache) bool { return !cache.ServesTLS(c) })
-}
-
 // record returns the record to write after everything is deployed.
 func (t *target) record(status *v1alpha3.RegistryStatus) record {
 	applied := t.config
 	if t.hibernationEnabled() {
 		applied = t.withPreviousServiceNames()
 	}
-	return record{status: status, applied: applied, cleanUps: t.before.cleanUps}
+	return record{status: status, applied: applied, cleanUps: t.before.cleanUps, running: t.identities}
 }
 
 // shootOf returns the properties of the shoot that matter to the objects of caches.

@@ -16,7 +16,7 @@ func (a *Actuator) adaptVolumes(ctx context.Context, log logr.Logger, t *target)
 	if err != nil {
 		return err
 	}
-	claims, err := volume.Claims(ctx, shoot, t.config.Caches)
+	claims, err := volume.Claims(ctx, shoot, t.config.Caches, t.identities)
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func (a *Actuator) adaptVolumes(ctx context.Context, log logr.Logger, t *target)
 			volumesGrown.Inc()
 		}
 	}
-	stranded, err := volume.ReplaceStranded(ctx, shoot, t.config.Caches)
+	stranded, err := volume.ReplaceStranded(ctx, shoot, t.identities)
 	for _, s := range stranded {
 		log.Info("Deleted the claim of a cache, because its volume is bound to nodes that no longer exist; the cache starts empty",
 			"upstream", s.Upstream, "persistentVolumeClaim", s.Claim, "persistentVolume", s.Volume)

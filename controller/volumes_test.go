@@ -20,7 +20,7 @@ import (
 func (l *landscape) inPhase(t *testing.T, phase corev1.PersistentVolumeClaimPhase) {
 	t.Helper()
 	claim := &corev1.PersistentVolumeClaim{}
-	key := client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: "cache-volume-" + v1alpha3.Name(alpha) + "-0"}
+	key := client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: "cache-volume-" + idOf(alpha).Name + "-0"}
 	if err := l.shoot.Get(t.Context(), key, claim); err != nil {
 		t.Fatal(err)
 	}
@@ -34,12 +34,12 @@ func (l *landscape) inPhase(t *testing.T, phase corev1.PersistentVolumeClaimPhas
 func (l *landscape) claimSizes(t *testing.T) map[string]string {
 	t.Helper()
 	claims, sizes := &corev1.PersistentVolumeClaimList{}, map[string]string{}
-	if err := l.shoot.List(t.Context(), claims, client.MatchingLabels{v1alpha3.LabelUpstreamHost: v1alpha3.HostLabel(alpha)}); err != nil {
+	if err := l.shoot.List(t.Context(), claims, client.MatchingLabels{v1alpha3.LabelUpstreamHost: idOf(alpha).HostLabel}); err != nil {
 		t.Fatal(err)
 	}
 	for _, claim := range claims.Items {
 		size := claim.Spec.Resources.Requests[corev1.ResourceStorage]
-		sizes[strings.TrimPrefix(claim.Name, "cache-volume-"+v1alpha3.Name(alpha))] = size.String()
+		sizes[strings.TrimPrefix(claim.Name, "cache-volume-"+idOf(alpha).Name)] = size.String()
 	}
 	return sizes
 }
@@ -54,7 +54,7 @@ func (l *landscape) assertSizes(t *testing.T, when string, want map[string]strin
 func (l *landscape) setOfAlpha(t *testing.T) *appsv1.StatefulSet {
 	t.Helper()
 	set := &appsv1.StatefulSet{}
-	if err := l.shoot.Get(t.Context(), client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: v1alpha3.Name(alpha)}, set); err != nil {
+	if err := l.shoot.Get(t.Context(), client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: idOf(alpha).Name}, set); err != nil {
 		t.Fatal(err)
 	}
 	return set
@@ -72,7 +72,7 @@ func TestVolumeGrows(t *testing.T) {
 		t.Errorf("the StatefulSet was written:\n%s", strings.Join(w.requests, "\n"))
 	}
 	if request := l.setOfAlpha(t).Spec.VolumeClaimTemplates[0].Spec.Resources.Requests[corev1.ResourceStorage]; request.String() != "10Gi" {
-		t.Errorf("the fake gardener-resource-manager has changed the template to %s", request.String())
+		t.Errorf("gardener-resource-manager has changed the template to %s", request.String())
 	}
 }
 
@@ -168,7 +168,7 @@ func TestGrowthWithoutAnswer(t *testing.T) {
 // a pending one.
 func (l *landscape) strand(t *testing.T) (claim, pod client.Object) {
 	t.Helper()
-	name := v1alpha3.Name(alpha)
+	name := idOf(alpha).Name
 	bound := &corev1.PersistentVolumeClaim{}
 	if err := l.shoot.Get(t.Context(), client.ObjectKey{Namespace: "kube-system", Name: "cache-volume-" + name + "-0"}, bound); err != nil {
 		t.Fatal(err)
@@ -189,7 +189,7 @@ func (l *landscape) strand(t *testing.T) (claim, pod client.Object) {
 	}
 	waiting := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: bound.Namespace, Name: name + "-0", Labels: map[string]string{v1alpha3.LabelUpstreamHost: v1alpha3.HostLabel(alpha)},
+			Namespace: bound.Namespace, Name: name + "-0", Labels: map[string]string{v1alpha3.LabelApp: idOf(alpha).Name, v1alpha3.LabelUpstreamHost: idOf(alpha).HostLabel},
 			OwnerReferences: []metav1.OwnerReference{{Kind: "StatefulSet", Name: name, Controller: ptr.To(true)}},
 		},
 		Spec: corev1.PodSpec{Volumes: []corev1.Volume{{VolumeSource: corev1.VolumeSource{

@@ -55,8 +55,9 @@ func disableExtension() rig.Scenario {
 			removed.order.ProveClaimsGone(ctx, p)
 			meta := metav1.ObjectMeta{Namespace: rig.ShootNamespace, Name: v1alpha3.ExtensionType}
 			p.Gone(ctx, p.Session.Seed, &extensionsv1alpha1.Extension{ObjectMeta: meta})
-			meta.Name = v1alpha3.ManagedResourceCaches
-			p.Gone(ctx, p.Session.Seed, &resourcesv1alpha1.ManagedResource{ObjectMeta: meta})
+			for _, meta.Name = range []string{v1alpha3.ManagedResourceCaches, v1alpha3.ManagedResourceServices} {
+				p.Gone(ctx, p.Session.Seed, &resourcesv1alpha1.ManagedResource{ObjectMeta: meta})
+			}
 			p.Evidence("Extension gone")
 		}),
 

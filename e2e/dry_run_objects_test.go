@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/yaml"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/charts"
 	"github.com/gardener-extensions/registry-cache/controller/cache"
 	"github.com/gardener-extensions/registry-cache/controller/cleaner"
@@ -118,9 +119,12 @@ func shootObjects(p *rig.Run) (objects []rendered) {
 		Networks: []string{"100.64.0.0/12", "fd00:10:64::/56"}, VerticalPodAutoscaler: true,
 	}
 	for _, c := range dryRunCaches(p) {
-		these, err := cache.Objects(c.cache, environment, c.secrets)
+		id := v1alpha3.Identify([]v1alpha3.RegistryCache{c.cache}, nil)[0]
+		these, err := cache.Objects(c.cache, id, environment, c.secrets)
 		p.Check(err)
-		objects = appendTyped(p, objects, c.cache.Upstream, p.Session.Shoot.Scheme(), these...)
+		services, err := cache.Services(c.cache, id, environment)
+		p.Check(err)
+		objects = appendTyped(p, objects, c.cache.Upstream, p.Session.Shoot.Scheme(), append(these, services...)...)
 	}
 	for _, task := range []cleaner.Task{{All: true}, {Upstreams: []string{"docker.io", "[2001:db8::1]:5000"}}} {
 		set, err := cleaner.DaemonSet(task, "registry.example/registry-cache:v1")
@@ -133,7 +137,7 @@ func shootObjects(p *rig.Run) (objects []rendered) {
 func monitoringObjects(p *rig.Run) []rendered {
 	p.Helper()
 	config := dryRunConfig(p)
-	objects, err := monitoring.Objects(rig.ShootNamespace, config)
+	objects, err := monitoring.Objects(rig.ShootNamespace, config, v1alpha3.Identify(config.Caches, nil))
 	p.Check(err)
 	return appendTyped(p, nil, "monitoring", p.Session.Seed.Scheme(), objects...)
 }

@@ -74,7 +74,7 @@ func checkDefaults(t *testing.T, config *v1alpha3.RegistryConfig) {
 }
 
 func checkValid(t *testing.T, config *v1alpha3.RegistryConfig) {
-	services := map[string]bool{}
+	services, identities := map[string]bool{}, v1alpha3.Identify(config.Caches, nil)
 	for i := range config.Caches {
 		cache := &config.Caches[i]
 		if strings.ContainsAny(cache.Upstream, special+"/") || strings.ContainsAny(*cache.RemoteURL, special) {
@@ -83,7 +83,7 @@ func checkValid(t *testing.T, config *v1alpha3.RegistryConfig) {
 		if cache.Volume.Size.Sign() <= 0 || cache.GarbageCollection.TTL.Duration < 0 {
 			t.Errorf("size %s, ttl %s are accepted", cache.Volume.Size, cache.GarbageCollection.TTL.Duration)
 		}
-		service := v1alpha3.ServiceName(cache)
+		service := identities[i].ServiceName(cache)
 		if reasons := validation.IsDNS1035Label(service); len(reasons) > 0 || services[service] {
 			t.Errorf("service name %q is accepted: %v", service, reasons)
 		}

@@ -1,79 +1,15 @@
 package v1alpha3
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"regexp"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-const (
-	namePrefix = "registry-"
-	hashLength = 8
-
-	// maxNameLength is the maximum length of a StatefulSet's name. Kubernetes derives label values of
-	// up to 63 characters from it: controller-revision-hash=<name>-<hash of up to 10 characters>.
-	maxNameLength = validation.DNS1123LabelMaxLength - len("-") - 10
-)
-
-// plainHost matches hosts whose dots can be replaced with dashes without a name collision.
-var plainHost = regexp.MustCompile(`^[a-z0-9]+(\.[a-z0-9]+)*$`)
-
-var notDNSLabel = regexp.MustCompile(`[^a-z0-9]`)
-
-var notLabelValue = regexp.MustCompile(`[^A-Za-z0-9._-]`)
-
-// Name returns the name of the StatefulSet of an upstream's cache. The Service has the same name by
-// default. The name is a DNS label of at most 52 characters and unique per upstream. "docker.io"
-// gives "registry-docker-io". If the host has a dash or a port, or is too long, the name ends in
-// two dashes and a hash. A name without a hash has no two dashes in a row, so the two forms never
-// collide.
-func Name(upstream string) string {
-	label := notDNSLabel.ReplaceAllString(strings.ToLower(upstream), "-")
-	if name := namePrefix + label; plainHost.MatchString(upstream) && len(name) <= maxNameLength {
-		return name
-	}
-	return withHash(namePrefix+label, "--", upstream, maxNameLength)
-}
-
-// HostLabel returns the value of the label LabelUpstreamHost: a valid label value that is unique
-// per upstream. It is the upstream with ":" replaced by "_", a character that no host contains. If
-// this is not a valid label value, HostLabel sanitizes and shortens it, and appends a hash of the
-// upstream.
-func HostLabel(upstream string) string {
-	value := strings.ReplaceAll(upstream, ":", "_")
-	if len(validation.IsValidLabelValue(value)) == 0 {
-		return value
-	}
-	return withHash(notLabelValue.ReplaceAllString(upstream, "_"), "_", upstream, validation.LabelValueMaxLength)
-}
-
-// withHash returns s, separator and a hash of key. If this would exceed limit, it shortens s.
-func withHash(s, separator, key string, limit int) string {
-	sum := sha256.Sum256([]byte(key))
-	hash := hex.EncodeToString(sum[:])[:hashLength]
-	if room := limit - len(separator) - hashLength; len(s) > room {
-		s = s[:room]
-	}
-	return strings.Trim(s, "-._") + separator + hash
-}
-
 // MaxServiceNameSuffixLength is the longest suffix with which the Service's name is a DNS label.
 const MaxServiceNameSuffixLength = validation.DNS1123LabelMaxLength - len(namePrefix)
-
-// ServiceName returns the name of the cache's Service: "registry-<serviceNameSuffix>" if the suffix
-// is set, otherwise Name(upstream).
-func ServiceName(cache *RegistryCache) string {
-	if cache.ServiceNameSuffix != nil {
-		return namePrefix + *cache.ServiceNameSuffix
-	}
-	return Name(cache.Upstream)
-}
 
 // These names and ports must not change: objects in running Shoots contain them, and several
 // packages, the testbed and operators rely on them.
@@ -81,11 +17,15 @@ const (
 	// ExtensionType is the type of the Extension resources, and the name that gardenlet gives them.
 	ExtensionType = "registry-cache"
 
-	ManagedResourceCaches  = "extension-registry-cache"   // the objects of all caches
-	ManagedResourceCleaner = "extension-registry-cleaner" // the CleanerDaemonSet
-	CleanerDaemonSet       = "registry-cleaner"           // cleans the nodes of a Shoot
+	// A new cache never waits until a removed one is gone, because the Services are in a
+	// ManagedResource of their own.
+	ManagedResourceServices = "extension-registry-cache-services" // the Services of all caches
+	ManagedResourceCaches   = "extension-registry-cache"          // all other objects of the caches
+	ManagedResourceCleaner  = "extension-registry-cleaner"        // the CleanerDaemonSet
+	CleanerDaemonSet        = "registry-cleaner"                  // cleans the nodes of a Shoot
 
-	LabelUpstreamHost   = "upstream-host" // on every object of a cache, with the value HostLabel(upstream)
+	LabelApp            = "app"           // on every object of a cache, with the value Identity.Name
+	LabelUpstreamHost   = "upstream-host" // on every object of a cache, with the value Identity.HostLabel
 	AnnotationUpstream  = "upstream"      // on a cache's Service
 	AnnotationRemoteURL = "remote-url"    // on a cache's Service
 
@@ -110,6 +50,8 @@ type State struct {
 	*RegistryConfig `json:",inline"`
 	// CleanUps counts how many clean-ups of the nodes have been started.
 	CleanUps int64 `json:"cleanUps,omitempty"`
+	// Running are the identities of the deployed caches. A state of an early version has none.
+	Running Identities `json:"running,omitempty"`
 }
 
 // DecodeState decodes status.state of an Extension and sets the defaults of its config. For nil it

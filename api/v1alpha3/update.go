@@ -22,16 +22,18 @@ func ValidateUpdate(config, old *RegistryConfig) field.ErrorList {
 	SetDefaults(old)
 	before := map[string]*RegistryCache{}
 	services := map[string]string{}
+	running := Identify(old.Caches, nil)
 	for i := range old.Caches {
 		before[old.Caches[i].Upstream] = &old.Caches[i]
-		services[ServiceName(&old.Caches[i])] = old.Caches[i].Upstream
+		services[running[i].ServiceName(&old.Caches[i])] = old.Caches[i].Upstream
 	}
+	identities := Identify(config.Caches, running)
 	for i := range config.Caches {
 		cache, path := &config.Caches[i], field.NewPath("caches").Index(i)
 		if was, ok := before[cache.Upstream]; ok {
 			errs = append(errs, validateCacheUpdate(cache, was, path)...)
 		}
-		errs = append(errs, validateServiceTakeover(cache, services, path)...)
+		errs = append(errs, validateServiceTakeover(cache, identities[i].ServiceName(cache), services, path)...)
 	}
 	return errs
 }
@@ -54,16 +56,17 @@ func validateCacheUpdate(cache, was *RegistryCache, path *field.Path) field.Erro
 // recreate is the advice for fields that cannot be changed.
 const recreate = "to change it, remove the cache from the Shoot and add it again in a later update; it then starts empty"
 
-// validateServiceTakeover rejects the name of a Service if another upstream's Service has it in the
-// old config. A node that still has the old configuration would pull through the wrong cache.
-func validateServiceTakeover(cache *RegistryCache, services map[string]string, path *field.Path) field.ErrorList {
-	owner, taken := services[ServiceName(cache)]
+// validateServiceTakeover rejects the name of a cache's Service if another upstream's Service has
+// it in the old config. A node that still has the old configuration would pull through the wrong
+// cache.
+func validateServiceTakeover(cache *RegistryCache, name string, services map[string]string, path *field.Path) field.ErrorList {
+	owner, taken := services[name]
 	if !taken || owner == cache.Upstream {
 		return nil
 	}
 	if cache.ServiceNameSuffix == nil {
 		return field.ErrorList{field.Forbidden(path.Child("upstream"), fmt.Sprintf(
-			"its Service would be named %s, but the Service of %s has this name; rename that one in an earlier update", ServiceName(cache), owner))}
+			"its Service would be named %s, but the Service of %s has this name; rename that one in an earlier update", name, owner))}
 	}
 	return field.ErrorList{field.Invalid(path.Child("serviceNameSuffix"), *cache.ServiceNameSuffix, fmt.Sprintf(
 		"the Service of %s has this name; rename that one in an earlier update", owner))}

@@ -175,15 +175,16 @@ func registryOf(cache *RegistryCache) string {
 // from one cache to another, and nodes would pull through the wrong cache.
 func validateUniqueServices(caches []RegistryCache, path *field.Path) field.ErrorList {
 	owners := map[string]string{}
-	for i := range caches {
-		owners[Name(caches[i].Upstream)] = caches[i].Upstream
+	identities := Identify(caches, nil)
+	for _, id := range identities {
+		owners[id.Name] = id.Upstream
 	}
 	var errs field.ErrorList
 	for i := range caches {
 		if caches[i].ServiceNameSuffix == nil {
 			continue
 		}
-		name := ServiceName(&caches[i])
+		name := identities[i].ServiceName(&caches[i])
 		if owner, taken := owners[name]; taken && owner != caches[i].Upstream {
 			duplicate := field.Duplicate(path.Index(i).Child("serviceNameSuffix"), *caches[i].ServiceNameSuffix)
 			duplicate.Detail = fmt.Sprintf("the Service %s belongs to the cache of %s", name, owner)

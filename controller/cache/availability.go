@@ -60,19 +60,19 @@ func makeAvailable(set *appsv1.StatefulSet) {
 
 // peersName is the name of the Service by which the replicas find each other. Names of caches begin
 // with registry-, so none is equal.
-func peersName(upstream string) string { return "peers-" + v1alpha3.Name(upstream) }
+func peersName(id v1alpha3.Identity) string { return "peers-" + id.Name }
 
 // peersService resolves to the addresses of all replicas that are ready. It lacks the label
 // upstream-host, which marks the Service that nodes pull from.
-func peersService(cache v1alpha3.RegistryCache) *corev1.Service {
+func peersService(id v1alpha3.Identity) *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: peersName(cache.Upstream), Namespace: metav1.NamespaceSystem,
-			Labels: map[string]string{"app": v1alpha3.Name(cache.Upstream)},
+			Name: peersName(id), Namespace: metav1.NamespaceSystem,
+			Labels: map[string]string{v1alpha3.LabelApp: id.Name},
 		},
 		Spec: corev1.ServiceSpec{
 			ClusterIP: corev1.ClusterIPNone,
-			Selector:  labels(cache.Upstream),
+			Selector:  labels(id),
 			Ports:     []corev1.ServicePort{servicePort(portName, v1alpha3.CachePort, portName)},
 		},
 	}
@@ -93,12 +93,12 @@ func reachPeers(policy *networkingv1.NetworkPolicy) {
 
 // podDisruptionBudget keeps one replica running while nodes are drained. Pods that are not ready
 // serve no requests, so they never block a drain.
-func podDisruptionBudget(cache v1alpha3.RegistryCache) *policyv1.PodDisruptionBudget {
+func podDisruptionBudget(id v1alpha3.Identity) *policyv1.PodDisruptionBudget {
 	return &policyv1.PodDisruptionBudget{
-		ObjectMeta: objectMeta(cache.Upstream),
+		ObjectMeta: objectMeta(id),
 		Spec: policyv1.PodDisruptionBudgetSpec{
 			MaxUnavailable:             ptr.To(intstr.FromInt32(1)),
-			Selector:                   &metav1.LabelSelector{MatchLabels: labels(cache.Upstream)},
+			Selector:                   &metav1.LabelSelector{MatchLabels: labels(id)},
 			UnhealthyPodEvictionPolicy: ptr.To(policyv1.AlwaysAllow),
 		},
 	}
@@ -124,14 +124,14 @@ func updateMode(kubernetesVersion string) vpaautoscalingv1.UpdateMode {
 // verticalPodAutoscaler adapts the resource requests of the cache to its usage. It sets no upper
 // bound: a cache that needs more memory than the bound would be killed during pulls
 // (gardener-extension-registry-cache#395).
-func verticalPodAutoscaler(cache v1alpha3.RegistryCache, kubernetesVersion string) *vpaautoscalingv1.VerticalPodAutoscaler {
+func verticalPodAutoscaler(id v1alpha3.Identity, kubernetesVersion string) *vpaautoscalingv1.VerticalPodAutoscaler {
 	return &vpaautoscalingv1.VerticalPodAutoscaler{
-		ObjectMeta: objectMeta(cache.Upstream),
+		ObjectMeta: objectMeta(id),
 		Spec: vpaautoscalingv1.VerticalPodAutoscalerSpec{
 			TargetRef: &autoscalingv1.CrossVersionObjectReference{
 				APIVersion: appsv1.SchemeGroupVersion.String(),
 				Kind:       "StatefulSet",
-				Name:       v1alpha3.Name(cache.Upstream),
+				Name:       id.Name,
 			},
 			UpdatePolicy: &vpaautoscalingv1.PodUpdatePolicy{UpdateMode: new(updateMode(kubernetesVersion))},
 			ResourcePolicy: &vpaautoscalingv1.PodResourcePolicy{

@@ -87,7 +87,7 @@ func (b binary) MarshalYAML() (any, error) {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!binary", Value: base64.StdEncoding.EncodeToString(b)}, nil
 }
 
-func newRegistryConfig(cache v1alpha3.RegistryCache, credentials *Credentials) registryConfig {
+func newRegistryConfig(cache v1alpha3.RegistryCache, id v1alpha3.Identity, credentials *Credentials) registryConfig {
 	config := registryConfig{
 		Version: "0.1",
 		Log:     logConfig{Level: "info", Fields: map[string]string{"service": "registry", "upstream": cache.Upstream}},
@@ -110,7 +110,7 @@ func newRegistryConfig(cache v1alpha3.RegistryCache, credentials *Credentials) r
 		Cache:  ownConfig{Upstream: cache.Upstream, Owned: true},
 	}
 	if isHighlyAvailable(cache) {
-		config.Cache.Peers = fmt.Sprintf("%s.%s.svc:%d", peersName(cache.Upstream), metav1.NamespaceSystem, v1alpha3.CachePort)
+		config.Cache.Peers = fmt.Sprintf("%s.%s.svc:%d", peersName(id), metav1.NamespaceSystem, v1alpha3.CachePort)
 	}
 	if credentials != nil {
 		config.Proxy.Username, config.Proxy.Password = credentials.Username, credentials.Password
@@ -156,8 +156,8 @@ type mountedObject struct {
 // mountedObjects returns the configuration, the certificate (with http.tls) and the CA bundle (if
 // there is one). The name of each object ends in a hash of its content. So each change, from a TTL
 // to the certificate, changes the pod template and restarts the pod.
-func mountedObjects(cache v1alpha3.RegistryCache, secrets Secrets) ([]mountedObject, error) {
-	config, err := newRegistryConfig(cache, secrets.Credentials).render()
+func mountedObjects(cache v1alpha3.RegistryCache, id v1alpha3.Identity, secrets Secrets) ([]mountedObject, error) {
+	config, err := newRegistryConfig(cache, id, secrets.Credentials).render()
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +180,7 @@ func mountedObjects(cache v1alpha3.RegistryCache, secrets Secrets) ([]mountedObj
 		}})
 	}
 	for _, m := range mounted {
-		meta := objectMeta(cache.Upstream)
+		meta := objectMeta(id)
 		m.object.SetName(meta.Name + "-" + m.volume)
 		m.object.SetNamespace(meta.Namespace)
 		m.object.SetLabels(meta.Labels)

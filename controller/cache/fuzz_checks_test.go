@@ -56,7 +56,7 @@ func checkObject(t *testing.T, object client.Object) {
 }
 
 // checkCache compares the objects of a cache with its configuration.
-func checkCache(t *testing.T, c v1alpha3.RegistryCache, objects []client.Object, username, password []byte) {
+func checkCache(t *testing.T, c v1alpha3.RegistryCache, id v1alpha3.Identity, objects []client.Object, username, password []byte) {
 	t.Helper()
 	for _, object := range objects {
 		switch object := object.(type) {
@@ -64,7 +64,7 @@ func checkCache(t *testing.T, c v1alpha3.RegistryCache, objects []client.Object,
 			if object.Spec.ClusterIP == corev1.ClusterIPNone {
 				continue // by which replicas find each other
 			}
-			if object.Name != v1alpha3.ServiceName(&c) || object.Annotations[v1alpha3.AnnotationUpstream] != c.Upstream ||
+			if object.Name != id.ServiceName(&c) || object.Annotations[v1alpha3.AnnotationUpstream] != c.Upstream ||
 				object.Annotations[v1alpha3.AnnotationRemoteURL] != *c.RemoteURL {
 				t.Errorf("%s: service %s, annotations %v", c.Upstream, object.Name, object.Annotations)
 			}

@@ -35,12 +35,17 @@ func FuzzRender(f *testing.F) {
 			return
 		}
 		bundle = validBundle(bundle)
-		names := map[string]bool{}
-		for _, c := range config.Caches {
-			objects, err := cache.Objects(c, fuzzedShoot, fuzzedSecrets(c, username, password, bundle))
+		names, identities := map[string]bool{}, v1alpha3.Identify(config.Caches, nil)
+		for i, c := range config.Caches {
+			objects, err := cache.Objects(c, identities[i], fuzzedShoot, fuzzedSecrets(c, username, password, bundle))
 			if err != nil {
 				t.Fatalf("%s: %v", c.Upstream, err)
 			}
+			services, err := cache.Services(c, identities[i], fuzzedShoot)
+			if err != nil {
+				t.Fatalf("%s: %v", c.Upstream, err)
+			}
+			objects = append(objects, services...)
 			for _, object := range objects {
 				checkObject(t, object)
 				if id := fmt.Sprintf("%T/%s", object, object.GetName()); names[id] {
@@ -49,7 +54,7 @@ func FuzzRender(f *testing.F) {
 					names[id] = true
 				}
 			}
-			checkCache(t, c, objects, username, password)
+			checkCache(t, c, identities[i], objects, username, password)
 		}
 		checkNode(t, config, bundle)
 	})

@@ -48,29 +48,23 @@ type Credentials struct{ Username, Password []byte }
 // Certificate holds a server certificate with its intermediate CAs, and its key, both as PEM.
 type Certificate struct{ Certificate, PrivateKey []byte }
 
-// Objects returns the objects for one upstream, all in the namespace kube-system. The cache must be
-// defaulted and valid (v1alpha3.SetDefaults and v1alpha3.Validate). For a cache with http.tls but
-// without a certificate it returns the Service only, because the certificate needs the Service's
-// cluster IP.
-func Objects(cache v1alpha3.RegistryCache, shoot Shoot, secrets Secrets) ([]client.Object, error) {
+// Objects returns the objects for one upstream except its Services, all in the namespace
+// kube-system. The cache must be defaulted and valid (v1alpha3.SetDefaults and v1alpha3.Validate).
+func Objects(cache v1alpha3.RegistryCache, id v1alpha3.Identity, shoot Shoot, secrets Secrets) ([]client.Object, error) {
 	if cache.RemoteURL == nil || cache.Volume == nil || cache.Volume.Size == nil || cache.GarbageCollection == nil {
 		return nil, fmt.Errorf("cache of upstream %q has no defaults: call v1alpha3.SetDefaults first", cache.Upstream)
 	}
 	if shoot.Image == "" {
 		return nil, errors.New("registry image is required")
 	}
-	service, err := Service(cache, shoot)
-	if err != nil {
-		return nil, err
-	}
 	if ServesTLS(cache) && secrets.Certificate == nil {
-		return []client.Object{service}, nil
+		return nil, fmt.Errorf("cache of upstream %q has no certificate", cache.Upstream)
 	}
-	mounted, err := mountedObjects(cache, secrets)
+	mounted, err := mountedObjects(cache, id, secrets)
 	if err != nil {
 		return nil, err
 	}
-	set, err := statefulSet(cache, shoot, mounted)
+	set, err := statefulSet(cache, id, shoot, mounted)
 	if err != nil {
 		return nil, err
 	}
@@ -78,14 +72,26 @@ func Objects(cache v1alpha3.RegistryCache, shoot Shoot, secrets Secrets) ([]clie
 	for _, m := range mounted {
 		objects = append(objects, m.object)
 	}
-	objects = append(objects, service, set, networkPolicy(cache))
+	objects = append(objects, set, networkPolicy(cache, id))
 	if isHighlyAvailable(cache) {
-		objects = append(objects, podDisruptionBudget(cache), peersService(cache))
+		objects = append(objects, podDisruptionBudget(id))
 	}
 	if shoot.VerticalPodAutoscaler {
-		objects = append(objects, verticalPodAutoscaler(cache, shoot.KubernetesVersion))
+		objects = append(objects, verticalPodAutoscaler(id, shoot.KubernetesVersion))
 	}
 	return objects, nil
+}
+
+// Services returns the Services for one upstream. The requirements are those of Objects.
+func Services(cache v1alpha3.RegistryCache, id v1alpha3.Identity, shoot Shoot) ([]client.Object, error) {
+	service, err := Service(cache, id, shoot)
+	if err != nil {
+		return nil, err
+	}
+	if isHighlyAvailable(cache) {
+		return []client.Object{service, peersService(id)}, nil
+	}
+	return []client.Object{service}, nil
 }
 
 // ServesTLS returns whether nodes pull from the cache over HTTPS.
@@ -93,27 +99,28 @@ func ServesTLS(cache v1alpha3.RegistryCache) bool {
 	return cache.HTTP != nil && cache.HTTP.TLS
 }
 
-// labels returns the labels of all objects of the upstream's cache. They also select its pods.
-func labels(upstream string) map[string]string {
-	return map[string]string{"app": v1alpha3.Name(upstream), v1alpha3.LabelUpstreamHost: v1alpha3.HostLabel(upstream)}
+// labels returns the labels of all objects of a cache. They also select its pods.
+func labels(id v1alpha3.Identity) map[string]string {
+	return map[string]string{v1alpha3.LabelApp: id.Name, v1alpha3.LabelUpstreamHost: id.HostLabel}
 }
 
-func objectMeta(upstream string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Name: v1alpha3.Name(upstream), Namespace: metav1.NamespaceSystem, Labels: labels(upstream)}
+func objectMeta(id v1alpha3.Identity) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: id.Name, Namespace: metav1.NamespaceSystem, Labels: labels(id)}
 }
 
 const (
 	portName = "registry-cache"
 
-	// MetricsPortName is the name of the Service port by which the shoot's Prometheus finds the pods.
-	MetricsPortName = "metrics"
+	// DebugPortName is the name of the port of Service and pod by which the shoot's Prometheus finds
+	// the metrics.
+	DebugPortName = "debug"
 )
 
-// Service returns the Service that Objects returns for the cache. Its cluster IP is the endpoint
-// that nodes pull from. The Service routes a node to a replica in the same zone, if possible.
-func Service(cache v1alpha3.RegistryCache, shoot Shoot) (*corev1.Service, error) {
-	meta := objectMeta(cache.Upstream)
-	meta.Name = v1alpha3.ServiceName(&cache)
+// Service returns the Service whose cluster IP is the endpoint that nodes pull from. The Service
+// routes a node to a replica in the same zone, if possible.
+func Service(cache v1alpha3.RegistryCache, id v1alpha3.Identity, shoot Shoot) (*corev1.Service, error) {
+	meta := objectMeta(id)
+	meta.Name = id.ServiceName(&cache)
 	meta.Annotations = map[string]string{
 		v1alpha3.AnnotationUpstream:  cache.Upstream,
 		v1alpha3.AnnotationRemoteURL: *cache.RemoteURL,
@@ -122,10 +129,10 @@ func Service(cache v1alpha3.RegistryCache, shoot Shoot) (*corev1.Service, error)
 		ObjectMeta: meta,
 		Spec: corev1.ServiceSpec{
 			Type:     corev1.ServiceTypeClusterIP,
-			Selector: labels(cache.Upstream),
+			Selector: labels(id),
 			Ports: []corev1.ServicePort{
 				servicePort(portName, v1alpha3.CachePort, portName),
-				servicePort(MetricsPortName, v1alpha3.CacheDebugPort, debugPortName),
+				servicePort(DebugPortName, v1alpha3.CacheDebugPort, DebugPortName),
 			},
 		},
 	}
@@ -148,12 +155,12 @@ func servicePort(name string, port int32, target string) corev1.ServicePort {
 // Gardener denies all traffic in kube-system, even between a node and a pod of another node
 // (NetworkPolicy gardener.cloud--deny-all). This policy does not open the metrics port. A policy of
 // Gardener opens it for the control plane and selects the pods by a label.
-func networkPolicy(cache v1alpha3.RegistryCache) *networkingv1.NetworkPolicy {
+func networkPolicy(cache v1alpha3.RegistryCache, id v1alpha3.Identity) *networkingv1.NetworkPolicy {
 	port, protocol := intstr.FromInt32(v1alpha3.CachePort), corev1.ProtocolTCP
 	policy := &networkingv1.NetworkPolicy{
-		ObjectMeta: objectMeta(cache.Upstream),
+		ObjectMeta: objectMeta(id),
 		Spec: networkingv1.NetworkPolicySpec{
-			PodSelector: metav1.LabelSelector{MatchLabels: labels(cache.Upstream)},
+			PodSelector: metav1.LabelSelector{MatchLabels: labels(id)},
 			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
 			Ingress: []networkingv1.NetworkPolicyIngressRule{{
 				Ports: []networkingv1.NetworkPolicyPort{{Port: &port, Protocol: &protocol}},

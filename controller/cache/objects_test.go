@@ -72,7 +72,6 @@ func renderings() map[string]rendering {
 		"ca-bundle":           {v1alpha3.RegistryCache{Upstream: upstream}, shoot, Secrets{CABundle: caBundle}},
 		"proxy":               {v1alpha3.RegistryCache{Upstream: upstream, Proxy: proxy}, shoot, Secrets{}},
 		"tls":                 {v1alpha3.RegistryCache{Upstream: upstream, HTTP: tls}, shoot, Secrets{Certificate: certificate}},
-		"tls-no-certificate":  {v1alpha3.RegistryCache{Upstream: upstream, HTTP: tls}, shoot, Secrets{}},
 		"high-availability":   {v1alpha3.RegistryCache{Upstream: upstream, HighAvailability: &v1alpha3.HighAvailability{Enabled: true}}, shoot, Secrets{}},
 		"service-name-suffix": {v1alpha3.RegistryCache{Upstream: upstream, ServiceNameSuffix: ptr.To("hub")}, shoot, Secrets{}},
 		"autoscaler":          {v1alpha3.RegistryCache{Upstream: upstream}, withAutoscaler, Secrets{}},
@@ -88,7 +87,7 @@ func renderings() map[string]rendering {
 	}
 }
 
-// render sets the defaults of the cache and returns its objects. Without http the cache serves
+// render sets the defaults of the cache and returns all its objects. Without http the cache serves
 // plain HTTP here, so that only the renderings with TLS need a certificate.
 func (r rendering) render(t *testing.T) []client.Object {
 	t.Helper()
@@ -100,11 +99,19 @@ func (r rendering) render(t *testing.T) []client.Object {
 	if errs := v1alpha3.Validate(config); len(errs) > 0 {
 		t.Fatalf("invalid config: %v", errs)
 	}
-	objects, err := Objects(config.Caches[0], r.shoot, r.secrets)
+	objects, err := Objects(config.Caches[0], r.identity(), r.shoot, r.secrets)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return objects
+	services, err := Services(config.Caches[0], r.identity(), r.shoot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(services, objects...)
+}
+
+func (r rendering) identity() v1alpha3.Identity {
+	return v1alpha3.Identify([]v1alpha3.RegistryCache{r.cache}, nil)[0]
 }
 
 // get returns the only object of type T.
@@ -168,7 +175,7 @@ func TestObjectsDecodeStrictly(t *testing.T) {
 				if object.GetNamespace() != metav1.NamespaceSystem {
 					t.Errorf("%T is in namespace %q", object, object.GetNamespace())
 				}
-				want := v1alpha3.HostLabel(rendering.cache.Upstream)
+				want := rendering.identity().HostLabel
 				if service, ok := object.(*corev1.Service); ok && service.Spec.ClusterIP == corev1.ClusterIPNone {
 					want = "" // the label marks the Service that nodes pull from
 				}
@@ -188,14 +195,19 @@ func TestObjectsDecodeStrictly(t *testing.T) {
 func TestObjectsRejectsIncompleteInput(t *testing.T) {
 	complete := renderings()["docker.io"]
 	config := &v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{complete.cache}}
-	if _, err := Objects(config.Caches[0], shoot, Secrets{}); err == nil {
+	if _, err := Objects(config.Caches[0], complete.identity(), shoot, Secrets{}); err == nil {
 		t.Error("no error for a cache without defaults")
 	}
 	v1alpha3.SetDefaults(config)
-	if _, err := Objects(config.Caches[0], Shoot{}, Secrets{}); err == nil {
+	if _, err := Objects(config.Caches[0], complete.identity(), Shoot{}, Secrets{}); err == nil {
 		t.Error("no error for an empty image")
 	}
-	if _, err := Objects(config.Caches[0], Shoot{Image: "a", KubernetesVersion: "latest"}, Secrets{}); err == nil || !strings.Contains(err.Error(), `"latest"`) {
+	secure := config.Caches[0]
+	secure.HTTP = &v1alpha3.HTTP{TLS: true}
+	if _, err := Objects(secure, complete.identity(), shoot, Secrets{}); err == nil {
+		t.Error("no error for a cache with TLS and without a certificate")
+	}
+	if _, err := Services(config.Caches[0], complete.identity(), Shoot{KubernetesVersion: "latest"}); err == nil || !strings.Contains(err.Error(), `"latest"`) {
 		t.Errorf("error for an invalid version = %v", err)
 	}
 }

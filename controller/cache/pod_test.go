@@ -27,9 +27,6 @@ func TestPodsAreRestricted(t *testing.T) {
 	}
 	restricted := podsecurity.LevelVersion{Level: podsecurity.LevelRestricted, Version: podsecurity.LatestVersion()}
 	for name, rendering := range renderings() {
-		if name == "tls-no-certificate" {
-			continue
-		}
 		t.Run(name, func(t *testing.T) {
 			template := rendering.statefulSet(t).Spec.Template
 			for _, result := range evaluator.EvaluatePod(restricted, &template.ObjectMeta, &template.Spec) {
@@ -105,23 +102,22 @@ func mapValues(m map[string]string) []string {
 }
 
 // TestUpgradeKeepsTheVolume: these fields of a StatefulSet are immutable, or determine the name and
-// owner of the volume. They must stay as they were in the first version.
+// owner of the volume. They must stay as they are in gardener-extension-registry-cache.
 func TestUpgradeKeepsTheVolume(t *testing.T) {
 	for name, rendering := range renderings() {
-		if name == "tls-no-certificate" {
-			continue
-		}
 		t.Run(name, func(t *testing.T) {
-			set, own := rendering.statefulSet(t), v1alpha3.Name(rendering.cache.Upstream)
-			host := v1alpha3.HostLabel(rendering.cache.Upstream)
-			if set.Name != own || set.Spec.ServiceName != own {
-				t.Errorf("the StatefulSet is %s with the service name %s, want %s", set.Name, set.Spec.ServiceName, own)
+			set, id := rendering.statefulSet(t), rendering.identity()
+			if set.Name != id.Name || set.Spec.ServiceName != "" {
+				t.Errorf("the StatefulSet is %s with the service name %q, want %s without one", set.Name, set.Spec.ServiceName, id.Name)
 			}
-			if got := set.Spec.Selector.MatchLabels; len(got) != 2 || got["app"] != own || got[v1alpha3.LabelUpstreamHost] != host {
+			if got := set.Spec.Selector.MatchLabels; len(got) != 2 || got["app"] != id.Name || got["upstream-host"] != id.HostLabel {
 				t.Errorf("the selector is %v", got)
 			}
 			if len(set.Spec.VolumeClaimTemplates) != 1 || set.Spec.VolumeClaimTemplates[0].Name != "cache-volume" {
 				t.Errorf("the claim templates are %v", set.Spec.VolumeClaimTemplates)
+			}
+			if mount := set.Spec.Template.Spec.Containers[0].VolumeMounts[0]; mount.Name != "cache-volume" || mount.MountPath != "/var/lib/registry" {
+				t.Errorf("the volume is mounted as %v", mount)
 			}
 			security := set.Spec.Template.Spec.SecurityContext
 			if *security.FSGroup != 65532 || *security.RunAsUser != 65532 || *security.FSGroupChangePolicy != corev1.FSGroupChangeOnRootMismatch {
@@ -138,9 +134,6 @@ func TestUpgradeKeepsTheVolume(t *testing.T) {
 // open to everybody.
 func TestWhoReachesThePods(t *testing.T) {
 	for name, rendering := range renderings() {
-		if name == "tls-no-certificate" {
-			continue
-		}
 		t.Run(name, func(t *testing.T) {
 			objects := rendering.render(t)
 			pods := selectors.Set(get[*appsv1.StatefulSet](t, objects).Spec.Template.Labels)

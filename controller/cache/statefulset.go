@@ -2,7 +2,6 @@ package cache
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -29,29 +28,30 @@ const (
 )
 
 // statefulSet returns the StatefulSet whose pods serve the upstream.
-func statefulSet(cache v1alpha3.RegistryCache, shoot Shoot, mounted []mountedObject) (*appsv1.StatefulSet, error) {
-	meta := objectMeta(cache.Upstream)
+func statefulSet(cache v1alpha3.RegistryCache, id v1alpha3.Identity, shoot Shoot, mounted []mountedObject) (*appsv1.StatefulSet, error) {
+	meta := objectMeta(id)
 	meta.Annotations = map[string]string{
 		resourcesv1alpha1.FinalizeDeletionAfter: finalizeDeletionAfter,
-		// podManagementPolicy is immutable, so a StatefulSet of an earlier version is replaced. The
-		// new StatefulSet uses the same claims.
+		// podManagementPolicy and serviceName are immutable, so a StatefulSet of an earlier version is
+		// replaced. The new StatefulSet uses the same claims.
 		resourcesv1alpha1.DeleteOnInvalidUpdate: "true",
 	}
 	set := &appsv1.StatefulSet{
 		ObjectMeta: meta,
 		Spec: appsv1.StatefulSetSpec{
-			ServiceName: v1alpha3.Name(cache.Upstream),
-			Replicas:    ptr.To(Replicas(cache)),
+			// serviceName stays empty, as in gardener-extension-registry-cache: nobody needs the DNS names
+			// of single pods, and it is immutable.
+			Replicas: ptr.To(Replicas(cache)),
 			// The default, OrderedReady, never replaces a pod that is not ready. A pod that cannot start
 			// because of its image or volume would stay, even after a fix (kubernetes#67250).
 			PodManagementPolicy:  appsv1.ParallelPodManagement,
 			RevisionHistoryLimit: ptr.To[int32](2),
-			Selector:             &metav1.LabelSelector{MatchLabels: labels(cache.Upstream)},
+			Selector:             &metav1.LabelSelector{MatchLabels: labels(id)},
 			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: podLabels(cache.Upstream)},
+				ObjectMeta: metav1.ObjectMeta{Labels: podLabels(id)},
 				Spec:       podSpec(cache, shoot, mounted),
 			},
-			VolumeClaimTemplates: []corev1.PersistentVolumeClaim{volumeClaim(cache)},
+			VolumeClaimTemplates: []corev1.PersistentVolumeClaim{volumeClaim(cache, id)},
 		},
 	}
 	if isHighlyAvailable(cache) {
@@ -68,17 +68,17 @@ func statefulSet(cache v1alpha3.RegistryCache, shoot Shoot, mounted []mountedObj
 // podLabels adds the labels that Gardener's network policies in kube-system select. These policies
 // let the pod reach DNS and its upstream, and let the shoot's Prometheus reach the pod's metrics
 // through the API server proxy.
-func podLabels(upstream string) map[string]string {
-	result := maps.Clone(labels(upstream))
+func podLabels(id v1alpha3.Identity) map[string]string {
+	result := labels(id)
 	result[v1beta1constants.LabelNetworkPolicyToDNS] = v1beta1constants.LabelNetworkPolicyAllowed
 	result[v1beta1constants.LabelNetworkPolicyToPublicNetworks] = v1beta1constants.LabelNetworkPolicyAllowed
 	result[v1beta1constants.LabelNetworkPolicyShootFromSeed] = v1beta1constants.LabelNetworkPolicyAllowed
 	return result
 }
 
-func volumeClaim(cache v1alpha3.RegistryCache) corev1.PersistentVolumeClaim {
+func volumeClaim(cache v1alpha3.RegistryCache, id v1alpha3.Identity) corev1.PersistentVolumeClaim {
 	return corev1.PersistentVolumeClaim{
-		ObjectMeta: metav1.ObjectMeta{Name: volumeName, Labels: labels(cache.Upstream)},
+		ObjectMeta: metav1.ObjectMeta{Name: volumeName, Labels: labels(id)},
 		Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 			StorageClassName: cache.Volume.StorageClassName,
@@ -90,9 +90,8 @@ func volumeClaim(cache v1alpha3.RegistryCache) corev1.PersistentVolumeClaim {
 }
 
 const (
-	containerName   = "registry"
+	containerName   = "registry-cache"
 	volumeMountPath = "/var/lib/registry"
-	debugPortName   = "debug"
 
 	// nonRoot is the user and group of the registry process. The group owns the volume.
 	nonRoot int64 = 65532
@@ -132,7 +131,7 @@ func container(image string, environment []corev1.EnvVar, mounts []corev1.Volume
 		Env:             environment,
 		Ports: []corev1.ContainerPort{
 			{Name: portName, ContainerPort: v1alpha3.CachePort, Protocol: corev1.ProtocolTCP},
-			{Name: debugPortName, ContainerPort: v1alpha3.CacheDebugPort, Protocol: corev1.ProtocolTCP},
+			{Name: DebugPortName, ContainerPort: v1alpha3.CacheDebugPort, Protocol: corev1.ProtocolTCP},
 		},
 		Resources:      corev1.ResourceRequirements{Requests: requests()},
 		StartupProbe:   healthProbe(1, 120),
@@ -152,7 +151,7 @@ func healthProbe(periodSeconds, failureThreshold int32) *corev1.Probe {
 	return &corev1.Probe{
 		ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
 			Path: "/debug/health",
-			Port: intstr.FromString(debugPortName),
+			Port: intstr.FromString(DebugPortName),
 		}},
 		PeriodSeconds:    periodSeconds,
 		TimeoutSeconds:   3,

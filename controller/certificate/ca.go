@@ -23,7 +23,10 @@ import (
 )
 
 const (
-	// caName is the name of the CA among the Secrets of the shoot's namespace.
+	// caName is the name of the CA among the Secrets of the shoot's namespace. Name and identity
+	// are those of gardener-extension-registry-cache, so its CA stays in the bundle and signs until
+	// a rotation. Our own CA is valid for 10 years, because only a rotation of the Shoot's CAs
+	// renews it.
 	caName = "ca-extension-registry-cache"
 	// identity distinguishes the Secrets of this secrets manager from others in the namespace.
 	identity = "extension-registry-cache"
@@ -67,17 +70,20 @@ func Load(ctx context.Context, log logr.Logger, clock clock.Clock, seed client.C
 	return &CA{manager: m, Bundle: bundle.Data[secrets.DataKeyCertificateBundle]}, nil
 }
 
-// Issue returns the certificate of the cache for its cluster IP and the DNS names of its Service.
-// It issues a new one only if the IP, a name or the CA has changed, or half of the validity is
-// over.
-func (a *CA) Issue(ctx context.Context, c *v1alpha3.RegistryCache, clusterIP net.IP) (*cache.Certificate, error) {
-	name := v1alpha3.Name(c.Upstream)
+// Issue returns the certificate of the cache for its address and the DNS names of its Service, or
+// only for the names if the address is unknown. It issues a new one only if the address, a name or
+// the CA has changed, or half of the validity is over.
+func (a *CA) Issue(ctx context.Context, c *v1alpha3.RegistryCache, id v1alpha3.Identity) (*cache.Certificate, error) {
+	var addresses []net.IP
+	if address := net.ParseIP(id.Address); address != nil {
+		addresses = []net.IP{address}
+	}
 	secret, err := a.manager.Generate(ctx, &secrets.CertificateSecretConfig{
-		Name:                        name + "-tls",
-		CommonName:                  name,
+		Name:                        id.Name + "-tls",
+		CommonName:                  id.Name,
 		CertType:                    secrets.ServerCert,
-		DNSNames:                    kubernetesutils.DNSNamesForService(v1alpha3.ServiceName(c), metav1.NamespaceSystem),
-		IPAddresses:                 []net.IP{clusterIP},
+		DNSNames:                    kubernetesutils.DNSNamesForService(id.ServiceName(c), metav1.NamespaceSystem),
+		IPAddresses:                 addresses,
 		Validity:                    ptr.To(validity),
 		SkipPublishingCACertificate: true,
 	},

@@ -4,15 +4,21 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"net"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	extensionscontroller "github.com/gardener/gardener/extensions/pkg/controller"
+	"github.com/gardener/gardener/extensions/pkg/util/secret/manager"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	"github.com/gardener/gardener/pkg/utils/secrets"
+	secretsmanager "github.com/gardener/gardener/pkg/utils/secrets/manager"
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
@@ -23,7 +29,7 @@ import (
 const namespace = "shoot--local--local"
 
 var (
-	alpha = &v1alpha3.RegistryCache{Upstream: "alpha.upstream.test"}
+	alpha = v1alpha3.RegistryCache{Upstream: "alpha.upstream.test"}
 	ip    = net.ParseIP("10.0.0.7")
 )
 
@@ -46,7 +52,9 @@ func reconcile(t *testing.T, seed client.Client, now clock.Clock, cluster *exten
 	if err != nil {
 		t.Fatal(err)
 	}
-	issued, err := ca.Issue(t.Context(), alpha, ip)
+	id := v1alpha3.Identify([]v1alpha3.RegistryCache{alpha}, nil)[0]
+	id.Address = ip.String()
+	issued, err := ca.Issue(t.Context(), &alpha, id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,6 +93,61 @@ func TestIssue(t *testing.T) {
 	again, same := reconcile(t, seed, clock.RealClock{}, shoot("", time.Time{}))
 	if string(again) != string(bundle) || string(same.Certificate) != string(issued.Certificate) {
 		t.Error("a second reconciliation issued another certificate")
+	}
+}
+
+// TestIssueWithoutAddress: in a hibernated shoot, the address of a cache may be unknown.
+func TestIssueWithoutAddress(t *testing.T) {
+	ca, err := Load(t.Context(), logr.Discard(), clock.RealClock{}, fake.NewFakeClient(), shoot("", time.Time{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	issued, err := ca.Issue(t.Context(), &alpha, v1alpha3.Identify([]v1alpha3.RegistryCache{alpha}, nil)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !trusts(t, ca.Bundle, issued, "registry-alpha-upstream-test.kube-system.svc") {
+		t.Error("the certificate is not valid for the Service")
+	}
+}
+
+// TestSecretNames: gardener-extension-registry-cache has Secrets of the same names and identity.
+func TestSecretNames(t *testing.T) {
+	seed := fake.NewFakeClient()
+	reconcile(t, seed, clock.RealClock{}, shoot("", time.Time{}))
+	var names []string
+	for _, secret := range secretsIn(t, seed) {
+		if secret.Labels["manager-identity"] != "extension-registry-cache" {
+			t.Errorf("%s has the labels %v", secret.Name, secret.Labels)
+		}
+		names = append(names, secret.Name)
+	}
+	slices.Sort(names)
+	want := []string{"ca-extension-registry-cache-", "ca-extension-registry-cache-bundle-", "registry-alpha-upstream-test-tls-"}
+	if !slices.EqualFunc(names, want, strings.HasPrefix) {
+		t.Errorf("got %v, want %v", names, want)
+	}
+}
+
+// TestTakeover: nodes that trust the CA of gardener-extension-registry-cache trust the certificates
+// that this extension issues instead.
+func TestTakeover(t *testing.T) {
+	seed, cluster := fake.NewFakeClient(), shoot("", time.Time{})
+	theirs := []manager.SecretConfigWithOptions{{
+		Config: &secrets.CertificateSecretConfig{Name: caName, CommonName: caName, CertType: secrets.CACert, Validity: ptr.To(730 * 24 * time.Hour)},
+	}}
+	m, err := manager.SecretsManagerForCluster(t.Context(), logr.Discard(), clock.RealClock{}, seed, cluster, identity, theirs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Generate(t.Context(), theirs[0].Config, secretsmanager.Persist()); err != nil {
+		t.Fatal(err)
+	}
+	bundle, _ := m.Get(caName)
+	for range 2 {
+		if _, issued := reconcile(t, seed, clock.RealClock{}, cluster); !trusts(t, bundle.Data[secrets.DataKeyCertificateBundle], issued, ip.String()) {
+			t.Error("nodes do not trust the new certificate")
+		}
 	}
 }
 

@@ -40,7 +40,7 @@ var _ healthcheck.HealthCheckActuator = &actuator{}
 func (a *actuator) ExecuteHealthCheckFunctions(ctx context.Context, _ logr.Logger, key types.NamespacedName) (*[]healthcheck.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	caches, err := a.caches(ctx, key)
+	caches, running, err := a.caches(ctx, key)
 	if err != nil || len(caches) == 0 {
 		return &[]healthcheck.Result{}, err
 	}
@@ -48,32 +48,33 @@ func (a *actuator) ExecuteHealthCheckFunctions(ctx context.Context, _ logr.Logge
 	if err != nil {
 		return unknown(err), nil
 	}
-	problems, err := check(ctx, shoot, caches)
+	problems, err := check(ctx, shoot, caches, running)
 	if err != nil {
 		return unknown(err), nil
 	}
 	return resultsOf(problems), nil
 }
 
-// caches returns the caches that were last deployed, or none if they are not to be checked.
-func (a *actuator) caches(ctx context.Context, key types.NamespacedName) ([]v1alpha3.RegistryCache, error) {
+// caches returns the caches that were last deployed and their identities, or none if they are not
+// to be checked.
+func (a *actuator) caches(ctx context.Context, key types.NamespacedName) ([]v1alpha3.RegistryCache, v1alpha3.Identities, error) {
 	ex := &extensionsv1alpha1.Extension{}
 	if err := a.seed.Get(ctx, key, ex); err != nil {
-		return nil, fmt.Errorf("reading Extension %s: %w", key, err)
+		return nil, nil, fmt.Errorf("reading Extension %s: %w", key, err)
 	}
 	state, err := v1alpha3.DecodeState(ex.Status.State)
 	if err != nil || state.RegistryConfig == nil {
-		return nil, err
+		return nil, nil, err
 	}
 	cluster, err := extensionscontroller.GetCluster(ctx, a.seed, key.Namespace)
 	if err != nil {
-		return nil, fmt.Errorf("reading Cluster %s: %w", key.Namespace, err)
+		return nil, nil, fmt.Errorf("reading Cluster %s: %w", key.Namespace, err)
 	}
 	if cluster.Shoot == nil || cluster.Shoot.DeletionTimestamp != nil || cluster.Shoot.Status.IsHibernated {
-		return nil, nil
+		return nil, nil, nil
 	}
 	v1alpha3.SetDefaults(state.RegistryConfig)
-	return state.RegistryConfig.Caches, nil
+	return state.Caches, v1alpha3.Identify(state.Caches, state.Running), nil
 }
 
 // resultsOf returns the results for both conditions. No problem has an error code: gardenlet would

@@ -14,8 +14,8 @@ import (
 
 // check returns what is wrong with the caches, in their order. It sends the shoot two requests, and
 // one more for each claim that is too small.
-func check(ctx context.Context, shoot client.Client, caches []v1alpha3.RegistryCache) ([]problem, error) {
-	claims, err := volume.Claims(ctx, shoot, caches)
+func check(ctx context.Context, shoot client.Client, caches []v1alpha3.RegistryCache, identities v1alpha3.Identities) ([]problem, error) {
+	claims, err := volume.Claims(ctx, shoot, caches, identities)
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +30,7 @@ func check(ctx context.Context, shoot client.Client, caches []v1alpha3.RegistryC
 			return nil, err
 		}
 		problems = append(problems, found...)
-		problems = append(problems, podProblems(caches[i], podsOf(caches[i], pods.Items))...)
+		problems = append(problems, podProblems(caches[i], podsOf(caches[i], identities, pods.Items))...)
 	}
 	return problems, nil
 }
@@ -57,10 +57,10 @@ func claimProblems(ctx context.Context, shoot client.Client, c *v1alpha3.Registr
 	return problems, nil
 }
 
-func podsOf(c v1alpha3.RegistryCache, pods []corev1.Pod) []corev1.Pod {
+func podsOf(c v1alpha3.RegistryCache, identities v1alpha3.Identities, pods []corev1.Pod) []corev1.Pod {
 	var own []corev1.Pod
 	for _, pod := range pods {
-		if pod.DeletionTimestamp == nil && pod.Labels[v1alpha3.LabelUpstreamHost] == v1alpha3.HostLabel(c.Upstream) {
+		if pod.DeletionTimestamp == nil && identities.Owner(pod.Labels) == c.Upstream {
 			own = append(own, pod)
 		}
 	}

@@ -24,6 +24,11 @@ const (
 	beta  = "beta.upstream.test"
 )
 
+// idOf returns the identity of an upstream's cache if no other cache has the same name.
+func idOf(upstream string) v1alpha3.Identity {
+	return v1alpha3.Identify([]v1alpha3.RegistryCache{{Upstream: upstream}}, nil)[0]
+}
+
 // cacheOf returns a cache of 20Gi with the number of replicas, 1 or 2.
 func cacheOf(upstream string, replicas int) v1alpha3.RegistryCache {
 	return v1alpha3.RegistryCache{
@@ -34,8 +39,8 @@ func cacheOf(upstream string, replicas int) v1alpha3.RegistryCache {
 
 func metaOf(upstream, name string, ordinal int) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
-		Namespace: "kube-system", Name: fmt.Sprintf("%s%s-%d", name, v1alpha3.Name(upstream), ordinal),
-		Labels: map[string]string{v1alpha3.LabelUpstreamHost: v1alpha3.HostLabel(upstream)},
+		Namespace: "kube-system", Name: fmt.Sprintf("%s%s-%d", name, idOf(upstream).Name, ordinal),
+		Labels: map[string]string{v1alpha3.LabelApp: idOf(upstream).Name, v1alpha3.LabelUpstreamHost: idOf(upstream).HostLabel},
 	}
 }
 
@@ -133,7 +138,7 @@ func TestCheck(t *testing.T) {
 		"resize goes on":     {1, nil, []client.Object{claim(alpha, 0, unresized(corev1.PersistentVolumeClaimResizing)), pod(alpha, 0)}, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			problems, err := check(t.Context(), shootWith(test.refusal, test.objects...), []v1alpha3.RegistryCache{cacheOf(alpha, test.replicas)})
+			problems, err := check(t.Context(), shootWith(test.refusal, test.objects...), []v1alpha3.RegistryCache{cacheOf(alpha, test.replicas)}, v1alpha3.Identities{idOf(alpha)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -155,11 +160,11 @@ func TestCheck(t *testing.T) {
 func TestCheckWithoutAnswer(t *testing.T) {
 	busy := apierrors.NewTooManyRequestsError("later")
 	shoot := shootWith(busy, claim(alpha, 0, small))
-	if problems, err := check(t.Context(), shoot, []v1alpha3.RegistryCache{cacheOf(alpha, 1)}); !errors.Is(err, busy) {
+	if problems, err := check(t.Context(), shoot, []v1alpha3.RegistryCache{cacheOf(alpha, 1)}, v1alpha3.Identities{idOf(alpha)}); !errors.Is(err, busy) {
 		t.Errorf("problems %v, error %v", problems, err)
 	}
 	shoot = shootWith(nil, claim(alpha, 0, small), pod(alpha, 0))
-	if _, err := check(t.Context(), shoot, []v1alpha3.RegistryCache{cacheOf(alpha, 1)}); err != nil {
+	if _, err := check(t.Context(), shoot, []v1alpha3.RegistryCache{cacheOf(alpha, 1)}, v1alpha3.Identities{idOf(alpha)}); err != nil {
 		t.Fatal(err)
 	}
 	after := claim(alpha, 0)
@@ -176,7 +181,7 @@ func TestDescribeIsBounded(t *testing.T) {
 	for i := range 50 {
 		caches = append(caches, cacheOf(fmt.Sprintf("r%d.test", i), 1))
 	}
-	problems, err := check(t.Context(), shootWith(nil), caches)
+	problems, err := check(t.Context(), shootWith(nil), caches, v1alpha3.Identify(caches, nil))
 	if err != nil || len(problems) != 50 {
 		t.Fatalf("%d problems, error %v", len(problems), err)
 	}

@@ -23,11 +23,11 @@ func TestScrapedPods(t *testing.T) {
 		}
 	}
 	for target, want := range map[string]bool{
-		"registry-docker-io;metrics":        true,
-		"registry-example;metrics":          true,
+		"registry-docker-io;debug":          true,
+		"registry-example;debug":            true,
 		"registry-docker-io;registry-cache": false, // the registry port has no metrics
-		"registry-docker-io-2;metrics":      false,
-		"registry-quay-io;metrics":          false,
+		"registry-docker-io-2;debug":        false,
+		"registry-quay-io;debug":            false,
 		"registry-docker-io;":               false,
 	} {
 		if got := keep.MatchString(target); got != want {

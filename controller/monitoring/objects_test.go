@@ -27,7 +27,7 @@ func config() *v1alpha3.RegistryConfig {
 
 func rendered(t *testing.T) []client.Object {
 	t.Helper()
-	objects, err := Objects(namespace, config())
+	objects, err := Objects(namespace, config(), v1alpha3.Identify(config().Caches, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestObjectsDecodeStrictly(t *testing.T) {
 
 func TestObjectsRejectsNoCaches(t *testing.T) {
 	for _, config := range []*v1alpha3.RegistryConfig{nil, {}} {
-		if _, err := Objects(namespace, config); err == nil {
+		if _, err := Objects(namespace, config, nil); err == nil {
 			t.Errorf("no error for %v", config)
 		}
 	}

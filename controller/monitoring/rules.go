@@ -42,15 +42,15 @@ const (
 
 // prometheusRule returns the alerts. Their labels are those of Gardener's alert routing: visibility
 // "owner" sends an alert to the owner of the Shoot.
-func prometheusRule(namespace string, caches []v1alpha3.RegistryCache) *monitoringv1.PrometheusRule {
+func prometheusRule(namespace string, identities v1alpha3.Identities) *monitoringv1.PrometheusRule {
 	rules := []monitoringv1.Rule{{
 		// The hit ratio of blobs, from 0 to 1. While nothing is pulled, there is no value.
 		Record: hitRatio,
 		Expr: intstr.FromString(sumByUpstream("rate(registry_proxy_hits_total{"+blobs+"}[6h])") + " / (" +
 			sumByUpstream("rate(registry_proxy_requests_total{"+blobs+"}[6h])") + " > 0)"),
 	}}
-	for _, cache := range caches {
-		rules = append(rules, unavailable(cache))
+	for _, id := range identities {
+		rules = append(rules, unavailable(id))
 	}
 	rules = append(rules, alertsOfAllCaches()...)
 	return &monitoringv1.PrometheusRule{
@@ -77,14 +77,13 @@ func sumByUpstream(expression string) string {
 
 // unavailable returns the rule for one cache. One rule for all caches is impossible, because a
 // cache without pods has no series.
-func unavailable(cache v1alpha3.RegistryCache) monitoringv1.Rule {
-	host := v1alpha3.HostLabel(cache.Upstream)
+func unavailable(id v1alpha3.Identity) monitoringv1.Rule {
 	rule := alert("RegistryCacheUnavailable", "warning", "15m",
-		fmt.Sprintf("absent(up{%s,%s=%q} == 1)", job, labelUpstream, host),
+		fmt.Sprintf("absent(up{%s,%s=%q} == 1)", job, labelUpstream, id.HostLabel),
 		"Registry cache unavailable",
 		fmt.Sprintf("The registry cache for %s has not run for 15 minutes. Until it does, nodes pull images from the upstream. "+
-			"Check the pods and volume claims of StatefulSet %s in the namespace kube-system.", cache.Upstream, v1alpha3.Name(cache.Upstream)))
-	rule.Labels[labelUpstream] = host
+			"Check the pods and volume claims of StatefulSet %s in the namespace kube-system.", id.Upstream, id.Name))
+	rule.Labels[labelUpstream] = id.HostLabel
 	return rule
 }
 
@@ -143,10 +142,11 @@ const (
 	labelUpstream = "upstream_host"
 )
 
-// Objects returns the monitoring objects for the caches of a valid config, in the namespace of a
-// shoot's control plane: a ScrapeConfig and a PrometheusRule for the shoot's Prometheus, and a
-// ConfigMap with a dashboard. Gardener's kubernetes.SeedScheme contains their kinds.
-func Objects(namespace string, config *v1alpha3.RegistryConfig) ([]client.Object, error) {
+// Objects returns the monitoring objects for the caches of a valid config and their identities, in
+// the namespace of a shoot's control plane: a ScrapeConfig and a PrometheusRule for the shoot's
+// Prometheus, and a ConfigMap with a dashboard. Gardener's kubernetes.SeedScheme contains their
+// kinds.
+func Objects(namespace string, config *v1alpha3.RegistryConfig, identities v1alpha3.Identities) ([]client.Object, error) {
 	if config == nil || len(config.Caches) == 0 {
 		return nil, errors.New("no caches to monitor")
 	}
@@ -154,7 +154,7 @@ func Objects(namespace string, config *v1alpha3.RegistryConfig) ([]client.Object
 	if err != nil {
 		return nil, fmt.Errorf("rendering the dashboard: %w", err)
 	}
-	return []client.Object{scrapeConfig(namespace, config.Caches), prometheusRule(namespace, config.Caches), dashboard}, nil
+	return []client.Object{scrapeConfig(namespace, config.Caches, identities), prometheusRule(namespace, identities), dashboard}, nil
 }
 
 // scraped contains the metrics for alerts, for the dashboard and for people who debug a cache.
@@ -190,17 +190,17 @@ var scraped = []string{
 // proxy, as Gardener does for its components in a shoot. Prometheus discovers the pods by
 // Endpoints: only Endpoints carry the Service label upstream-host, which identifies the cache
 // (gardener-extension-registry-cache#459).
-func scrapeConfig(namespace string, caches []v1alpha3.RegistryCache) *monitoringv1alpha1.ScrapeConfig {
+func scrapeConfig(namespace string, caches []v1alpha3.RegistryCache, identities v1alpha3.Identities) *monitoringv1alpha1.ScrapeConfig {
 	services := make([]string, 0, len(caches))
 	for i := range caches {
-		services = append(services, v1alpha3.ServiceName(&caches[i]))
+		services = append(services, identities[i].ServiceName(&caches[i]))
 	}
 	return &monitoringv1alpha1.ScrapeConfig{
 		ObjectMeta: monitoringutils.ConfigObjectMeta(name, namespace, shoot.Label),
 		Spec: shoot.ClusterComponentScrapeConfigSpec(name, shoot.KubernetesServiceDiscoveryConfig{
 			Role:             monitoringv1alpha1.KubernetesRoleEndpoint,
 			ServiceName:      "(" + strings.Join(services, "|") + ")", // a regular expression; the names are DNS labels
-			EndpointPortName: cache.MetricsPortName,
+			EndpointPortName: cache.DebugPortName,
 		}, scraped...),
 	}
 }

@@ -26,7 +26,7 @@ type Claim struct {
 // Claims returns the claims of the caches in one request to the shoot. It leaves out claims that
 // are being deleted: they belong to an earlier cache of the upstream. The StatefulSet controller
 // gives claims the labels of the pods.
-func Claims(ctx context.Context, shoot client.Reader, caches []v1alpha3.RegistryCache) ([]Claim, error) {
+func Claims(ctx context.Context, shoot client.Reader, caches []v1alpha3.RegistryCache, identities v1alpha3.Identities) ([]Claim, error) {
 	list := &corev1.PersistentVolumeClaimList{}
 	if err := shoot.List(ctx, list, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost}); err != nil {
 		return nil, fmt.Errorf("listing the claims of the caches in the shoot: %w", err)
@@ -34,9 +34,8 @@ func Claims(ctx context.Context, shoot client.Reader, caches []v1alpha3.Registry
 	var claims []Claim
 	for i := range list.Items {
 		claim := &list.Items[i]
-		of := slices.IndexFunc(caches, func(c v1alpha3.RegistryCache) bool {
-			return claim.Labels[v1alpha3.LabelUpstreamHost] == v1alpha3.HostLabel(c.Upstream)
-		})
+		upstream := identities.Owner(claim.Labels)
+		of := slices.IndexFunc(caches, func(c v1alpha3.RegistryCache) bool { return c.Upstream == upstream })
 		if of >= 0 && claim.DeletionTimestamp == nil {
 			claims = append(claims, Claim{claim, &caches[of]})
 		}

@@ -20,12 +20,17 @@ import (
 
 const alpha = "alpha.upstream.test"
 
+// idOf returns the identity of an upstream's cache if no other cache has the same name.
+func idOf(upstream string) v1alpha3.Identity {
+	return v1alpha3.Identify([]v1alpha3.RegistryCache{{Upstream: upstream}}, nil)[0]
+}
+
 // claim returns a bound claim of one replica.
 func claim(upstream, ordinal, size string) *corev1.PersistentVolumeClaim {
 	return &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "kube-system", Name: "cache-volume-" + v1alpha3.Name(upstream) + "-" + ordinal, UID: "uid",
-			Labels: map[string]string{v1alpha3.LabelUpstreamHost: v1alpha3.HostLabel(upstream)},
+			Namespace: "kube-system", Name: "cache-volume-" + idOf(upstream).Name + "-" + ordinal, UID: "uid",
+			Labels: map[string]string{v1alpha3.LabelApp: idOf(upstream).Name, v1alpha3.LabelUpstreamHost: idOf(upstream).HostLabel},
 		},
 		Spec: corev1.PersistentVolumeClaimSpec{
 			StorageClassName: ptr.To("local"),
@@ -49,7 +54,7 @@ func TestClaims(t *testing.T) {
 	unlabeled := claim(alpha, "2", "10Gi")
 	unlabeled.Labels = nil
 	shoot := fake.NewClientBuilder().WithObjects(claim(alpha, "0", "10Gi"), other, leaving, unlabeled).Build()
-	claims, err := Claims(t.Context(), shoot, []v1alpha3.RegistryCache{wanted("20Gi", false)})
+	claims, err := Claims(t.Context(), shoot, []v1alpha3.RegistryCache{wanted("20Gi", false)}, v1alpha3.Identities{idOf(alpha), idOf("beta.upstream.test")})
 	if err != nil || len(claims) != 1 || claims[0].Name != "cache-volume-registry-alpha-upstream-test-0" || claims[0].Cache.Upstream != alpha {
 		t.Errorf("claims %v, error %v", claims, err)
 	}

@@ -29,12 +29,12 @@ type Stranded struct {
 // needs a single request if no pod is pending. It does nothing until at least one worker node is
 // ready: while a shoot wakes up, machines may still come back. The PersistentVolume is left to its
 // provisioner.
-func ReplaceStranded(ctx context.Context, shoot client.Client, caches []v1alpha3.RegistryCache) ([]Stranded, error) {
+func ReplaceStranded(ctx context.Context, shoot client.Client, identities v1alpha3.Identities) ([]Stranded, error) {
 	pods := &corev1.PodList{}
 	if err := shoot.List(ctx, pods, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost}); err != nil {
 		return nil, fmt.Errorf("listing the pods of the caches in the shoot: %w", err)
 	}
-	waiting := waitingPods(pods.Items, caches)
+	waiting := waitingPods(pods.Items, identities)
 	if len(waiting) == 0 {
 		return nil, nil
 	}
@@ -47,7 +47,7 @@ func ReplaceStranded(ctx context.Context, shoot client.Client, caches []v1alpha3
 	}
 	var deleted []Stranded
 	for _, pod := range waiting {
-		ofPod, err := replaceStrandedOf(ctx, shoot, pod, nodes.Items)
+		ofPod, err := replaceStrandedOf(ctx, shoot, pod, identities, nodes.Items)
 		deleted = append(deleted, ofPod...)
 		if err != nil {
 			return deleted, err
@@ -62,7 +62,7 @@ type waitingPod struct {
 	upstream string
 }
 
-func waitingPods(pods []corev1.Pod, caches []v1alpha3.RegistryCache) []waitingPod {
+func waitingPods(pods []corev1.Pod, identities v1alpha3.Identities) []waitingPod {
 	var waiting []waitingPod
 	for i := range pods {
 		pod := &pods[i]
@@ -70,16 +70,16 @@ func waitingPods(pods []corev1.Pod, caches []v1alpha3.RegistryCache) []waitingPo
 		if pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil || owner == nil || owner.Kind != "StatefulSet" {
 			continue
 		}
-		for _, c := range caches {
-			if pod.Labels[v1alpha3.LabelUpstreamHost] == v1alpha3.HostLabel(c.Upstream) {
-				waiting = append(waiting, waitingPod{pod, c.Upstream})
-			}
+		if upstream := identities.Owner(pod.Labels); upstream != "" {
+			waiting = append(waiting, waitingPod{pod, upstream})
 		}
 	}
 	return waiting
 }
 
-func replaceStrandedOf(ctx context.Context, shoot client.Client, pod waitingPod, nodes []corev1.Node) ([]Stranded, error) {
+func replaceStrandedOf(
+	ctx context.Context, shoot client.Client, pod waitingPod, identities v1alpha3.Identities, nodes []corev1.Node,
+) ([]Stranded, error) {
 	var deleted []Stranded
 	for _, v := range pod.Spec.Volumes {
 		if v.PersistentVolumeClaim == nil {
@@ -89,7 +89,7 @@ func replaceStrandedOf(ctx context.Context, shoot client.Client, pod waitingPod,
 		if err != nil {
 			return nil, err
 		}
-		if volume == nil || claim.Labels[v1alpha3.LabelUpstreamHost] != v1alpha3.HostLabel(pod.upstream) || !stranded(volume, nodes) {
+		if volume == nil || identities.Owner(claim.Labels) != pod.upstream || !stranded(volume, nodes) {
 			continue
 		}
 		if err := deleteExactly(ctx, shoot, claim); err != nil {

@@ -20,9 +20,9 @@ import (
 func podOn(upstream, node string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "kube-system", Name: v1alpha3.Name(upstream) + "-0", UID: "pod",
-			Labels:          map[string]string{v1alpha3.LabelUpstreamHost: v1alpha3.HostLabel(upstream)},
-			OwnerReferences: []metav1.OwnerReference{{Kind: "StatefulSet", Name: v1alpha3.Name(upstream), Controller: ptr.To(true)}},
+			Namespace: "kube-system", Name: idOf(upstream).Name + "-0", UID: "pod",
+			Labels:          map[string]string{v1alpha3.LabelApp: idOf(upstream).Name, v1alpha3.LabelUpstreamHost: idOf(upstream).HostLabel},
+			OwnerReferences: []metav1.OwnerReference{{Kind: "StatefulSet", Name: idOf(upstream).Name, Controller: ptr.To(true)}},
 		},
 		Spec: corev1.PodSpec{NodeName: node, Volumes: []corev1.Volume{
 			{Name: "config"},
@@ -111,7 +111,7 @@ func TestReplaceStranded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var writes []string
 			shoot := deletions(&writes, fake.NewClientBuilder().WithObjects(test.objects...).Build())
-			deleted, err := ReplaceStranded(t.Context(), shoot, []v1alpha3.RegistryCache{{Upstream: alpha}, {Upstream: beta}})
+			deleted, err := ReplaceStranded(t.Context(), shoot, v1alpha3.Identities{idOf(alpha), idOf(beta)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -129,7 +129,7 @@ func TestReplaceStrandedAfterInterruption(t *testing.T) {
 	going := bound(alpha)
 	going.DeletionTimestamp, going.Finalizers = ptr.To(metav1.Now()), []string{"kubernetes.io/pvc-protection"}
 	shoot := deletions(&writes, fake.NewClientBuilder().WithObjects(node("there", "local", corev1.ConditionTrue), podOn(alpha, ""), going, volumeOn(alpha, term(host("gone")))).Build())
-	deleted, err := ReplaceStranded(t.Context(), shoot, []v1alpha3.RegistryCache{wanted("10Gi", false)})
+	deleted, err := ReplaceStranded(t.Context(), shoot, v1alpha3.Identities{idOf(alpha)})
 	if err != nil || !slices.Equal(writes, []string{"claim", "pod"}) || deleted[0].Upstream != alpha || deleted[0].Claim != going.Namespace+"/"+going.Name {
 		t.Errorf("deleted %q, reported %v, error %v", writes, deleted, err)
 	}

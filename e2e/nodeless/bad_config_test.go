@@ -64,7 +64,7 @@ func shootWith(p *rig.Run, config []byte) *gardencorev1beta1.Shoot {
 func proveNeverCreated(ctx context.Context, p *rig.Run, resources *timeline.Recording) {
 	p.Helper()
 	events := rig.RaiseFence(ctx, p, resources, p.Session.Seed, rig.ResourceFence(p.Session.Namespace()))
-	for _, name := range []string{v1alpha3.ManagedResourceCaches, v1alpha3.ManagedResourceCleaner} {
+	for _, name := range []string{v1alpha3.ManagedResourceCaches, v1alpha3.ManagedResourceServices, v1alpha3.ManagedResourceCleaner} {
 		if event, found := timeline.First(events, timeline.Named(name)); found {
 			p.Fatalf("ManagedResource %s was created: %s", name, event.Type)
 		}

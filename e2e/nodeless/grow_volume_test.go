@@ -86,7 +86,7 @@ func setOf(ctx context.Context, p *rig.Run) *appsv1.StatefulSet {
 	return &sets.Items[0]
 }
 
-var ofAlpha = []client.ListOption{client.InNamespace(metav1.NamespaceSystem), client.MatchingLabels{v1alpha3.LabelUpstreamHost: v1alpha3.HostLabel(rig.Alpha)}}
+var ofAlpha = []client.ListOption{client.InNamespace(metav1.NamespaceSystem), client.MatchingLabels{v1alpha3.LabelUpstreamHost: rig.Alpha}}
 
 // bind acts as the controller that binds claims.
 func bind(ctx context.Context, p *rig.Run) {

@@ -30,9 +30,11 @@ func workerless() rig.Scenario {
 		}),
 
 		rig.Prove("nothing was deployed for the shoot", func(ctx context.Context, p *rig.Run) {
-			resource := &resourcesv1alpha1.ManagedResource{}
-			resource.Namespace, resource.Name = p.Session.Namespace(), v1alpha3.ManagedResourceCaches
-			p.Gone(ctx, p.Session.Seed, resource)
+			for _, name := range []string{v1alpha3.ManagedResourceCaches, v1alpha3.ManagedResourceServices} {
+				resource := &resourcesv1alpha1.ManagedResource{}
+				resource.Namespace, resource.Name = p.Session.Namespace(), name
+				p.Gone(ctx, p.Session.Seed, resource)
+			}
 			p.NothingDeployed(ctx)
 		}),
 

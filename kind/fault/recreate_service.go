@@ -104,7 +104,7 @@ func (r *recreatedService) awaitRecreated(ctx context.Context) error {
 }
 
 func (r *recreatedService) triggerReconcile(ctx context.Context) error {
-	resource := &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: v1alpha3.ManagedResourceCaches}}
+	resource := &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: v1alpha3.ManagedResourceServices}}
 	patch := client.MergeFrom(resource.DeepCopy())
 	metav1.SetMetaDataAnnotation(&resource.ObjectMeta, v1beta1constants.GardenerOperation, v1beta1constants.GardenerOperationReconcile)
 	if err := r.seed.Patch(ctx, resource, patch); err != nil {

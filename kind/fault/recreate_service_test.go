@@ -45,7 +45,7 @@ func recreating(t *testing.T, addresses ...string) *recreatedService {
 		addresses = addresses[1:]
 		return shoot.Create(ctx, cacheService("uid of "+ip+strings.Repeat("'", len(addresses)), ip))
 	}
-	resource := &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot", Name: v1alpha3.ManagedResourceCaches}}
+	resource := &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot", Name: v1alpha3.ManagedResourceServices}}
 	seed := fake.NewClientBuilder().WithScheme(kubernetes.SeedScheme).WithObjects(resource).
 		WithInterceptorFuncs(interceptor.Funcs{Patch: reconcile}).Build()
 	return &recreatedService{namespace: "shoot", seed: seed, shoot: shoot, service: previous}

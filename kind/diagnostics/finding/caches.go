@@ -28,7 +28,7 @@ func caches(b *bundle.Bundle) []Finding {
 		if !exists {
 			all = append(all, problem(b.Shoot.ObjectsFile("services"),
 				"check gardener-resource-manager, which recreates it from the ManagedResource "+
-					v1alpha3.ManagedResourceCaches+"; the timeline can show what deleted it",
+					v1alpha3.ManagedResourceServices+"; the timeline can show what deleted it",
 				"The cache of %s has no Service, although the Extension's status has its endpoint %s.", cached.Upstream, cached.Endpoint))
 			continue
 		}

@@ -1,0 +1,107 @@
+package v1alpha3
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Identity distinguishes the objects of one cache from those of all other caches in a Shoot. It
+// must not change while the cache runs: Kubernetes finds a volume only by the name of its
+// StatefulSet, and cannot change the labels that a StatefulSet selects.
+type Identity struct {
+	// Upstream is RegistryCache.Upstream.
+	Upstream string `json:"upstream"`
+	// Name is the name of the StatefulSet, the label LabelApp, and a part of all other names. It is
+	// a DNS label of at most 52 characters.
+	Name string `json:"name"`
+	// HostLabel is the value of the label LabelUpstreamHost.
+	HostLabel string `json:"hostLabel"`
+	// Address is the last known cluster IP of the cache's Service, empty if unknown.
+	Address string `json:"address,omitempty"`
+}
+
+// ServiceName returns the name of the Service that nodes pull from: "registry-<serviceNameSuffix>"
+// if the cache has a suffix, otherwise Name.
+func (i Identity) ServiceName(cache *RegistryCache) string {
+	if cache.ServiceNameSuffix != nil {
+		return namePrefix + *cache.ServiceNameSuffix
+	}
+	return i.Name
+}
+
+// Identities are the identities of the caches of one Shoot.
+type Identities []Identity
+
+// Of returns the identity of the upstream's cache, and whether there is one.
+func (i Identities) Of(upstream string) (Identity, bool) {
+	at := slices.IndexFunc(i, func(known Identity) bool { return known.Upstream == upstream })
+	if at < 0 {
+		return Identity{}, false
+	}
+	return i[at], true
+}
+
+// Owner returns the upstream of the cache whose objects have these labels, or an empty string.
+func (i Identities) Owner(labels map[string]string) string {
+	for _, known := range i {
+		if known.Name == labels[LabelApp] && known.HostLabel == labels[LabelUpstreamHost] {
+			return known.Upstream
+		}
+	}
+	return ""
+}
+
+// Identify returns one identity per cache, in the order of the caches. A running cache keeps its
+// identity. A new cache gets the names that gardener-extension-registry-cache gives it: "docker.io"
+// gives "registry-docker-io". If another cache has this name, it is shortened and ends in a hash.
+// Even the name of a running cache that is about to be removed is taken: a new cache of the same
+// name would get its volume.
+func Identify(caches []RegistryCache, running Identities) Identities {
+	owners := map[string]string{}
+	for _, known := range running {
+		owners[known.Name] = known.Upstream
+	}
+	result := make(Identities, 0, len(caches))
+	for i := range caches {
+		upstream := caches[i].Upstream
+		id, found := running.Of(upstream)
+		for digits := 0; !found; digits = max(digits+1, hashLength) {
+			id = newIdentity(upstream, digits)
+			owner, taken := owners[id.Name]
+			found = !taken || owner == upstream
+		}
+		owners[id.Name] = upstream
+		result = append(result, id)
+	}
+	return result
+}
+
+const (
+	namePrefix = "registry-"
+
+	// maxLabelLength keeps the name of the StatefulSet short enough for the label values of up to 63
+	// characters that Kubernetes derives from it: controller-revision-hash=<name>-<hash of up to 10
+	// characters>.
+	maxLabelLength = 43
+	// hashLength is the minimum number of hexadecimal digits of a hash.
+	hashLength = 5
+)
+
+var notLabelValue = regexp.MustCompile(`[^A-Za-z0-9._-]`)
+
+// newIdentity returns the identity with a hash of so many digits. With 0, only a name that would be
+// too long has a hash.
+func newIdentity(upstream string, digits int) Identity {
+	label := strings.Trim(notLabelValue.ReplaceAllString(upstream, "-"), "-._")
+	if len(label) > maxLabelLength {
+		digits = max(digits, hashLength)
+	}
+	if digits > 0 {
+		sum := sha256.Sum256([]byte(upstream))
+		label = label[:min(len(label), maxLabelLength-1-digits)] + "-" + hex.EncodeToString(sum[:])[:digits]
+	}
+	return Identity{Upstream: upstream, HostLabel: label, Name: namePrefix + strings.ReplaceAll(strings.ToLower(label), ".", "-")}
+}
