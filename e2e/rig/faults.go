@@ -49,17 +49,20 @@ func StateOf(extension *extensionsv1alpha1.Extension) gardencorev1beta1.LastOper
 	return extension.Status.LastOperation.State
 }
 
-// IgnoreCaches sets or removes the annotation "ignore" on the caches' ManagedResource.
+// IgnoreCaches sets or removes the annotation "ignore" on the ManagedResources with the objects of
+// the caches and with their Services.
 func IgnoreCaches(ctx context.Context, p *Run, ignore bool) error {
-	resource := &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: p.Session.Namespace(), Name: v1alpha3.ManagedResourceCaches}}
 	value := "null"
 	if ignore {
 		value = `"true"`
 	}
 	patch := client.RawPatch(client.Merge.Type(),
 		fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, resourcesv1alpha1.Ignore, value))
-	if err := p.Session.Seed.Patch(ctx, resource, patch); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("annotate the caches' ManagedResource: %w", err)
+	for _, name := range []string{v1alpha3.ManagedResourceCaches, v1alpha3.ManagedResourceServices} {
+		resource := &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: p.Session.Namespace(), Name: name}}
+		if err := p.Session.Seed.Patch(ctx, resource, patch); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("annotate ManagedResource %s: %w", name, err)
+		}
 	}
 	return nil
 }
