@@ -27,22 +27,14 @@ func (a *Actuator) endpointsOf(ctx context.Context, t *target, issued *certifica
 	if t.endpoints != nil {
 		return t.endpoints, nil
 	}
-	for range 2 {
-		endpoints, err := a.awaitEndpoints(ctx, t)
-		if err != nil {
-			return nil, err
-		}
-		if issued.covers(t) {
-			return endpoints, nil
-		}
-		if err := issued.issue(ctx, t); err != nil {
-			return nil, err
-		}
-		if err := a.deployCaches(ctx, t); err != nil {
-			return nil, err
-		}
+	endpoints, err := a.awaitEndpoints(ctx, t)
+	if err != nil || issued.covers(t) {
+		return endpoints, err
 	}
-	return nil, errors.New("the cluster IP of a cache changed while its certificate was issued")
+	if err := issued.issue(ctx, t); err != nil {
+		return nil, err
+	}
+	return endpoints, a.deployCaches(ctx, t)
 }
 
 // awaitEndpoints waits for the Services of all configured caches. The error names missing upstreams

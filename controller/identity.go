@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
-	"github.com/gardener/gardener/pkg/client/kubernetes"
 	"github.com/gardener/gardener/pkg/utils/managedresources"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -14,20 +12,17 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// identify sets the identities of the configured caches. An interrupted attempt and an early
-// version have not recorded them, so identify reads them from the ManagedResources.
+// identify sets the identities of the configured caches. An interrupted attempt has not recorded
+// them, so identify reads them from the ManagedResource with the Services.
 func (a *Actuator) identify(ctx context.Context, t *target) error {
 	running := t.before.running
 	unrecorded := func(c v1alpha3.RegistryCache) bool { _, ok := running.Of(c.Upstream); return !ok }
 	if !t.isNew && slices.ContainsFunc(t.config.Caches, unrecorded) {
-		services, err := a.deployedServices(ctx, t.ex.Namespace, servicesName)
+		services, err := a.deployedServices(ctx, t.ex.Namespace)
 		if err != nil {
 			return err
 		}
-		if t.misplaced, err = a.deployedServices(ctx, t.ex.Namespace, cachesName); err != nil {
-			return err
-		}
-		running = withServices(running, slices.Concat(services, t.misplaced))
+		running = withServices(running, services)
 	}
 	t.identities = v1alpha3.Identify(t.config.Caches, running)
 	for i := range t.identities {
@@ -53,39 +48,17 @@ func withServices(running v1alpha3.Identities, services []*corev1.Service) v1alp
 	return running
 }
 
-// deployedServices returns the Services in a ManagedResource, none if it does not exist.
-func (a *Actuator) deployedServices(ctx context.Context, namespace, name string) ([]*corev1.Service, error) {
-	mr, err := a.managedResource(ctx, namespace, name)
-	if err != nil {
-		return nil, client.IgnoreNotFound(err)
+// deployedServices returns the Services of the caches, none if they were never deployed.
+func (a *Actuator) deployedServices(ctx context.Context, namespace string) ([]*corev1.Service, error) {
+	objects, err := managedresources.GetObjects(ctx, a.client, namespace, servicesName)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("reading the Services of the caches: %w", err)
 	}
 	var services []*corev1.Service
-	for _, reference := range mr.Spec.SecretRefs {
-		secret := &corev1.Secret{}
-		if err := a.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: reference.Name}, secret); err != nil {
-			return nil, fmt.Errorf("reading Secret %s of ManagedResource %s: %w", reference.Name, name, err)
-		}
-		objects, err := managedresources.ExtractObjectsFromSecret(kubernetes.ShootCodec.UniversalDeserializer(), secret)
-		if err != nil {
-			return nil, fmt.Errorf("decoding Secret %s of ManagedResource %s: %w", reference.Name, name, err)
-		}
-		for _, object := range objects {
-			if service, ok := object.(*corev1.Service); ok {
-				services = append(services, service)
-			}
+	for _, object := range objects {
+		if service, ok := object.(*corev1.Service); ok {
+			services = append(services, service)
 		}
 	}
 	return services, nil
-}
-
-// released returns the Services that an early version deployed together with the caches. If they
-// simply left that ManagedResource, gardener-resource-manager would delete them, and the caches
-// would get new addresses. With this annotation it only forgets them.
-func (t *target) released() []client.Object {
-	var objects []client.Object
-	for _, service := range t.misplaced {
-		service.Annotations = map[string]string{resourcesv1alpha1.Mode: resourcesv1alpha1.ModeIgnore}
-		objects = append(objects, service)
-	}
-	return objects
 }

@@ -10,7 +10,6 @@ import (
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -28,7 +27,6 @@ type target struct {
 	config  *v1alpha3.RegistryConfig // the providerConfig with defaults
 	// identities are those of the configured caches, in their order.
 	identities v1alpha3.Identities
-	misplaced  []*corev1.Service        // deployed together with the caches, by an early version
 	secrets    map[string]cache.Secrets // referenced Secrets and certificates, by upstream
 	isNew      bool                     // false once caches are known to be deployed
 	cleaned    bool                     // a cleaner has run and its deletion was requested
