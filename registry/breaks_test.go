@@ -86,17 +86,19 @@ func TestBreaks(t *testing.T) {
 	for worker := range uint64(workers) {
 		t.Run(fmt.Sprint(worker), func(t *testing.T) {
 			t.Parallel()
-			u := newTestUpstream(t, false)
-			cache := newTestServer(t, u, t.TempDir())
 			for seed := worker; seed < *seeds; seed += workers {
-				cache.survives(t, u, seed)
+				// Each has a cache of its own: a download that goes on after its pull would take the
+				// fates of the next one.
+				t.Run(fmt.Sprint(seed), func(t *testing.T) { survives(t, seed) })
 			}
 		})
 	}
 }
 
-func (s *testServer) survives(t *testing.T, u *testUpstream, seed uint64) {
+func survives(t *testing.T, seed uint64) {
 	t.Helper()
+	u := newTestUpstream(t, false)
+	cache := newTestServer(t, u, t.TempDir())
 	random := rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8), byte(seed >> 16)})
 	content := make([]byte, 1+random.Uint64()%(600<<10))
 	_, _ = random.Read(content)
@@ -106,7 +108,7 @@ func (s *testServer) survives(t *testing.T, u *testUpstream, seed uint64) {
 	undo()
 	u.forget()
 	undo = u.breakWith(t, (&fates{next: plan}).fault())
-	through := pullBlob(t.Context(), blob, u.URL, s.URL)
+	through := pullBlob(t.Context(), blob, u.URL, cache.URL)
 	undo()
 	if direct == nil && through != nil {
 		t.Errorf("seed %d: direct it succeeds, through the cache: %v; %v of %d", seed, through, plan, len(content))

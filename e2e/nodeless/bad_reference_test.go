@@ -41,6 +41,7 @@ func badReference() rig.Scenario {
 	cache := v1alpha3.RegistryCache{
 		Upstream: rig.Private, RemoteURL: ptr.To("https://" + rig.Private),
 		SecretReferenceName: ptr.To("first"), CABundleSecretReferenceName: ptr.To("ca"),
+		HTTP: &v1alpha3.HTTP{},
 	}
 	caches := []v1alpha3.RegistryCache{operate.CacheOf(rig.Alpha), operate.CacheOf(rig.Beta), cache}
 	var before string
