@@ -6,9 +6,7 @@ import (
 	"net/url"
 	"slices"
 
-	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
-	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 	"github.com/gardener/gardener/pkg/utils/kubernetes/health"
 	"github.com/gardener/gardener/pkg/utils/managedresources"
 	"github.com/gardener/gardener/pkg/utils/managedresources/builder"
@@ -220,15 +218,18 @@ func (a *Actuator) awaitCertificates(ctx context.Context, log logr.Logger, t *ta
 		if err != nil {
 			return err
 		}
-		if err := health.CheckManagedResourceApplied(mr); err != nil {
-			return retry.Waiting(err)
+		pending := health.CheckManagedResourceApplied(mr)
+		if pending == nil {
+			pending = health.CheckManagedResourceProgressing(mr)
 		}
-		pending := health.CheckManagedResourceProgressing(mr)
 		if pending == nil {
 			return nil
 		}
-		progressing := v1beta1helper.GetCondition(mr.Status.Conditions, resourcesv1alpha1.ResourcesProgressing)
-		if progressing != nil && a.clock.Since(progressing.LastTransitionTime.Time) >= a.waits.rolledOut {
+		written, err := a.written(ctx, mr)
+		if err != nil {
+			return err
+		}
+		if a.clock.Since(written) >= a.waits.rolledOut {
 			log.Info("Not all caches serve with their new certificate yet; until they do, nodes pull from the upstream", "reason", pending)
 			return nil
 		}

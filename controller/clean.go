@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -106,10 +107,13 @@ func (a *Actuator) rollout(ctx context.Context, shoot client.Client, namespace s
 	}
 	// A new task changes the ManagedResource's generation, because its Secret's name has a hash.
 	if err := health.CheckManagedResourceApplied(mr); err != nil {
-		return none, retry.Waiting(err)
+		if written, failed := a.written(ctx, mr); failed != nil || a.clock.Since(written) < a.waits.skipped {
+			return none, errors.Join(failed, retry.Waiting(err))
+		} // a policy may forbid the cleaner
 	}
 	set := &appsv1.DaemonSet{}
-	if err := shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: v1alpha3.CleanerDaemonSet}, set); err != nil {
+	err = shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: v1alpha3.CleanerDaemonSet}, set)
+	if client.IgnoreNotFound(err) != nil {
 		return none, fmt.Errorf("reading DaemonSet %s in the shoot: %w", v1alpha3.CleanerDaemonSet, err)
 	}
 	isSmall := set.Status.ObservedGeneration >= set.Generation && set.Status.DesiredNumberScheduled <= smallShoot

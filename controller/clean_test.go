@@ -191,6 +191,28 @@ func TestStuckNodeIsSkipped(t *testing.T) {
 	}
 }
 
+// TestForbiddenCleanerIsSkipped checks that a cleaner that the shoot refuses, such as by a policy,
+// blocks a removal for a minute only.
+func TestForbiddenCleanerIsSkipped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLandscape(t, newExtension([]string{beta}, []string{alpha, beta}), cluster())
+		l.actuator.waits = defaultTiming()
+		l.applyError, l.refusedKind = "a policy forbids hostPath", "DaemonSet"
+		started := time.Now()
+		for time.Since(started) < time.Minute {
+			if err := l.reconcile(t); err == nil {
+				t.Fatalf("after %s: no error although no node is clean", time.Since(started))
+			}
+			<-time.After(l.delay(t, retry.InProgress))
+		}
+		l.reconciled(t)
+		condition := v1beta1helper.GetCondition(l.extension(t).Status.Conditions, v1alpha3.ConditionNodesCleaned)
+		if condition == nil || !strings.Contains(condition.Message, "worker-1 (no cleaner pod yet)") {
+			t.Errorf("condition %+v", condition)
+		}
+	})
+}
+
 // TestCleaningReadsLittle limits the reads of nodes and pods, of which a shoot may have a thousand
 // each.
 func TestCleaningReadsLittle(t *testing.T) { synctest.Test(t, testCleaningReadsLittle) }

@@ -76,9 +76,6 @@ func (a *Actuator) endpoints(ctx context.Context, shoot client.Client, t *target
 	if len(missing) > 0 {
 		return nil, fmt.Errorf("no service in the shoot for upstream %s: %w", strings.Join(missing, ", "), problem)
 	}
-	if failed {
-		return nil, problem
-	}
 	return found, nil
 }
 

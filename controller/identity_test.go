@@ -156,6 +156,33 @@ func TestReplacedAfterInterruption(t *testing.T) {
 	}
 }
 
+// TestNamesOfLeavingCaches: a removed cache keeps its name until its objects are deleted, also if
+// another cache is added in between.
+func TestNamesOfLeavingCaches(t *testing.T) {
+	l := newLandscape(t, newExtension([]string{alpha, "a-b.c"}, nil), cluster())
+	l.reconciled(t)
+	l.configure(t, func(c *v1alpha3.RegistryConfig) { c.Caches = c.Caches[:1] })
+	w, written := l.tap(), 0
+	w.fail = func(number int, _ bool) error {
+		if w.requests[number-1] == "seed write ManagedResource" && !slices.Contains(upstreamsOf(l.extension(t)), "a-b.c") {
+			written++
+		}
+		if written > 1 { // the Services are written, the other objects are not
+			return errLost
+		}
+		return nil
+	}
+	if err := l.reconcile(t); err == nil {
+		t.Fatal("no error although the objects were not written")
+	}
+	w.fail = nil
+	l.configure(t, addFirst("a.b-c"))
+	l.reconciled(t)
+	if got := l.names(t)["a.b-c"]; got != "registry-a-b-c-ab8bb" {
+		t.Errorf("the name is %s", got)
+	}
+}
+
 // TestNewCacheDoesNotWait: a new cache has its endpoint although a removed one cannot be deleted
 // yet.
 func TestNewCacheDoesNotWait(t *testing.T) {

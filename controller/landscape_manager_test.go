@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -35,7 +36,7 @@ const (
 // newManager returns the reconciler of the shoot's gardener-resource-manager.
 func (l *landscape) newManager() *managedresource.Reconciler {
 	quota := func(object client.Object) error {
-		if service := object.GetObjectKind().GroupVersionKind().Kind == "Service"; service && l.applyError != "" {
+		if l.applyError != "" && object.GetObjectKind().GroupVersionKind().Kind == cmp.Or(l.refusedKind, "Service") {
 			return errors.New(l.applyError)
 		}
 		return nil

@@ -64,8 +64,8 @@ type landscape struct {
 	log         []string
 	// noCleaner, if set, is the reason why the cleaner cannot start on any node.
 	noCleaner string
-	// applyError, if set, is the reason why the Services cannot be applied.
-	applyError string
+	// applyError, if set, is the reason why the objects of refusedKind cannot be applied.
+	applyError, refusedKind string
 	// progressing, if set, is since when the caches are rolled out.
 	progressing time.Time
 	// finalizer, if set, is added to every ManagedResource that is written.

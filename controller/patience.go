@@ -56,8 +56,7 @@ func (a *Actuator) run(ctx context.Context, ex *extensionsv1alpha1.Extension, op
 	}
 	err := do(limited)
 	if err == nil {
-		a.retries.Succeed(object)
-		return nil
+		return nil // the workqueue forgets earlier failures
 	}
 	if limited.Err() != nil && ctx.Err() == nil {
 		err = retry.Waiting(fmt.Errorf("not finished within %s, the next attempt continues: %w", a.waits.limit, err))

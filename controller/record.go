@@ -90,9 +90,10 @@ func (r record) removed(config *v1alpha3.RegistryConfig) []string {
 	return slices.DeleteFunc(r.upstreams(), func(upstream string) bool { return find(config.Caches, upstream) != nil })
 }
 
-// retained returns the record with only those upstreams that are in config.
+// retained returns the record with only those upstreams that are in config. It keeps the names of
+// the others: their objects are not deleted yet.
 func (r record) retained(config *v1alpha3.RegistryConfig) record {
-	kept := record{cleanUps: r.cleanUps}
+	kept := record{cleanUps: r.cleanUps, running: r.running}
 	if r.status != nil {
 		kept.status = r.status.DeepCopy()
 		kept.status.Caches = slices.DeleteFunc(kept.status.Caches, func(c v1alpha3.RegistryCacheStatus) bool {
@@ -105,7 +106,6 @@ func (r record) retained(config *v1alpha3.RegistryConfig) record {
 			return find(config.Caches, c.Upstream) == nil
 		})
 	}
-	kept.running = slices.DeleteFunc(slices.Clone(r.running), func(id v1alpha3.Identity) bool { return find(config.Caches, id.Upstream) == nil })
 	return kept
 }
 

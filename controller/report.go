@@ -13,9 +13,10 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/retry"
 )
 
-// errorAfter is how long an operation that waits is reported as in progress. gardenlet fails the
-// Shoot's operation if it sees an error 30 seconds after it has triggered the extension, but waits
-// three minutes for an operation in progress. So the error must appear before that.
+// errorAfter is how long an operation that waits, also for an answer, is reported as in progress.
+// gardenlet fails the Shoot's operation if it sees an error 30 seconds after it has triggered the
+// extension, but waits three minutes for an operation in progress. So the error must appear before
+// that.
 const errorAfter = 2 * time.Minute
 
 // patientManager is a manager whose client reports an operation that waits as in progress, not as

@@ -29,7 +29,8 @@ func TestWaitIsNoError(t *testing.T) {
 		"waits for a minute":  {retry.InProgress, 70 * time.Second, gardencorev1beta1.LastOperationStateProcessing, false},
 		"waits for too long":  {retry.InProgress, 2 * time.Minute, gardencorev1beta1.LastOperationStateError, true},
 		"failed":              {retry.Failed, 0, gardencorev1beta1.LastOperationStateError, true},
-		"gets no answer":      {retry.Unanswered, 0, gardencorev1beta1.LastOperationStateError, true},
+		"gets no answer":      {retry.Unanswered, 0, gardencorev1beta1.LastOperationStateProcessing, false},
+		"never gets one":      {retry.Unanswered, 2 * time.Minute, gardencorev1beta1.LastOperationStateError, true},
 		"had failed for long": {retry.Failed, time.Hour, gardencorev1beta1.LastOperationStateError, true},
 	} {
 		t.Run(name, func(t *testing.T) {

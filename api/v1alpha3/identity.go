@@ -101,7 +101,7 @@ func newIdentity(upstream string, digits int) Identity {
 	}
 	if digits > 0 {
 		sum := sha256.Sum256([]byte(upstream))
-		label = label[:min(len(label), maxLabelLength-1-digits)] + "-" + hex.EncodeToString(sum[:])[:digits]
+		label = label[:min(len(label), max(0, maxLabelLength-1-digits))] + "-" + hex.EncodeToString(sum[:])[:digits]
 	}
 	return Identity{Upstream: upstream, HostLabel: label, Name: namePrefix + strings.ReplaceAll(strings.ToLower(label), ".", "-")}
 }

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"time"
 
-	extensionscontroller "github.com/gardener/gardener/extensions/pkg/controller"
 	"github.com/gardener/gardener/extensions/pkg/controller/healthcheck"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	"github.com/gardener/gardener/pkg/extensions"
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -66,11 +66,11 @@ func (a *actuator) caches(ctx context.Context, key types.NamespacedName) ([]v1al
 	if err != nil || state.RegistryConfig == nil {
 		return nil, nil, err
 	}
-	cluster, err := extensionscontroller.GetCluster(ctx, a.seed, key.Namespace)
+	shoot, err := extensions.GetShoot(ctx, a.seed, key.Namespace)
 	if err != nil {
-		return nil, nil, fmt.Errorf("reading Cluster %s: %w", key.Namespace, err)
+		return nil, nil, fmt.Errorf("reading the Shoot of Cluster %s: %w", key.Namespace, err)
 	}
-	if cluster.Shoot == nil || cluster.Shoot.DeletionTimestamp != nil || cluster.Shoot.Status.IsHibernated {
+	if shoot == nil || shoot.DeletionTimestamp != nil || shoot.Status.IsHibernated {
 		return nil, nil, nil
 	}
 	v1alpha3.SetDefaults(state.RegistryConfig)

@@ -79,20 +79,15 @@ func (l *Limiter) Fail(object types.NamespacedName, attempt Attempt, kind Kind) 
 	l.failures[object] = failure{attempt, kind, time.Now()}
 }
 
-// WaitingSince returns since when the operation on the object waits for something in progress, or
-// the zero time.
+// WaitingSince returns since when the operation on the object waits for something in progress or
+// for an answer, or the zero time.
 func (l *Limiter) WaitingSince(object types.NamespacedName) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if last := l.failures[object]; last.kind == InProgress {
+	if last := l.failures[object]; last.kind != Failed {
 		return last.since
 	}
 	return time.Time{}
-}
-
-// Succeed forgets the failure of the last attempt.
-func (l *Limiter) Succeed(object types.NamespacedName) {
-	l.Forget(reconcile.Request{NamespacedName: object})
 }
 
 // When returns the delay of the next attempt. The workqueue calls it after each failure.

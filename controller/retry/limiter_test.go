@@ -45,11 +45,10 @@ func TestDelays(t *testing.T) {
 func TestDelaysStartAgain(t *testing.T) {
 	first := Attempt{Generation: 1, Operation: "reconcile"}
 	for name, change := range map[string]func(*Limiter){
-		"success":            func(l *Limiter) { l.Succeed(object) },
-		"the Extension left": func(l *Limiter) { l.Forget(request) },
-		"another kind":       func(l *Limiter) { l.Fail(object, first, Unanswered) },
-		"new generation":     func(l *Limiter) { l.Fail(object, Attempt{2, "reconcile"}, InProgress) },
-		"new operation":      func(l *Limiter) { l.Fail(object, Attempt{1, "delete"}, InProgress) },
+		"success":        func(l *Limiter) { l.Forget(request) },
+		"another kind":   func(l *Limiter) { l.Fail(object, first, Unanswered) },
+		"new generation": func(l *Limiter) { l.Fail(object, Attempt{2, "reconcile"}, InProgress) },
+		"new operation":  func(l *Limiter) { l.Fail(object, Attempt{1, "delete"}, InProgress) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := NewLimiter()
@@ -79,7 +78,7 @@ func TestIsFirst(t *testing.T) {
 	assert(reconcile, false)
 	assert(Attempt{1, "delete"}, true)
 	assert(Attempt{2, "reconcile"}, true)
-	l.Succeed(object)
+	l.Forget(request)
 	assert(reconcile, true)
 }
 

@@ -77,9 +77,10 @@ func (c Claim) Grow(ctx context.Context, shoot client.Writer, options ...client.
 }
 
 // Refused returns whether the shoot's API server rejected a growth: the StorageClass does not allow
-// it, or a quota or another admission plugin is against it. Someone must fix the cause.
+// it, or a quota or another admission plugin is against it. Someone must fix the cause. A webhook
+// that gives no code is answered with 400, one that does not run with 500.
 func Refused(err error) bool {
-	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err)
+	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsInternalError(err)
 }
 
 // Delete deletes the claim. Kubernetes keeps it until no pod uses it (pvc-protection).

@@ -97,6 +97,8 @@ func TestGrow(t *testing.T) {
 		"tried":               {options: []client.PatchOption{client.DryRunAll}, want: "10Gi"},
 		"no expansion, quota": {answer: apierrors.NewForbidden(resourceOf, "c", errors.New("exceeded quota: storage")), want: "10Gi", refused: true},
 		"invalid":             {answer: apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim").GroupKind(), "c", nil), want: "10Gi", refused: true},
+		"denied by a webhook": {answer: apierrors.NewBadRequest("denied"), want: "10Gi", refused: true},
+		"no webhook runs":     {answer: apierrors.NewInternalError(errors.New("failed calling webhook")), want: "10Gi", refused: true},
 		"too busy":            {answer: apierrors.NewTooManyRequestsError("later"), want: "10Gi"},
 	} {
 		t.Run(name, func(t *testing.T) {
