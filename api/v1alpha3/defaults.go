@@ -29,7 +29,7 @@ func defaultRemoteURL(upstream string) string {
 // stands for the Shoot's default StorageClass. It also removes the trailing slash of URLs.
 // Afterwards RemoteURL, Volume.Size, GarbageCollection and HTTP of every cache are not nil. As in
 // gardener-extension-registry-cache, a parent that is set keeps the zero values of its fields:
-// "http: {}" is plain HTTP, and "garbageCollection: {}" keeps content forever.
+// "http: {}" is plain HTTP, and "garbageCollection: {}" keeps content until the volume needs space.
 func SetDefaults(config *RegistryConfig) {
 	for i := range config.Caches {
 		cache := &config.Caches[i]
