@@ -77,7 +77,7 @@ func (a *Actuator) delete(ctx context.Context, log logr.Logger, ex *extensionsv1
 			return err
 		}
 	}
-	if err := a.removeFrom(ctx, log, cluster, cleanerName, monitoringName, cachesName, servicesName); err != nil {
+	if err := a.removeFrom(ctx, cluster, cleanerName, monitoringName, cachesName, servicesName); err != nil {
 		return err
 	}
 	caches.DeleteLabelValues(ex.Namespace)

@@ -12,6 +12,7 @@ import (
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
+	"github.com/gardener/gardener/pkg/utils/kubernetes/health"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -136,21 +137,18 @@ var errNotApplicable = errors.New("cannot be applied to the shoot")
 // may be about an earlier state, because gardener-resource-manager observes only generations that
 // it has applied.
 func notApplied(mr *resourcesv1alpha1.ManagedResource) error {
+	err := health.CheckManagedResourceApplied(mr)
 	applied := v1beta1helper.GetCondition(mr.Status.Conditions, resourcesv1alpha1.ResourcesApplied)
-	outdated := mr.Status.ObservedGeneration != mr.Generation
-	var err error
 	switch {
-	case applied == nil || outdated && applied.Status == gardencorev1beta1.ConditionTrue:
-		err = fmt.Errorf("ManagedResource %s has not been reconciled by gardener-resource-manager yet", mr.Name)
-	case applied.Status == gardencorev1beta1.ConditionTrue:
-		err = fmt.Errorf("ManagedResource %s is applied, but the Service is missing, being deleted or has no cluster IP", mr.Name)
-	case applied.Status == gardencorev1beta1.ConditionFalse:
+	case applied != nil && applied.Status == gardencorev1beta1.ConditionFalse:
 		err = fmt.Errorf("ManagedResource %s %w: %s: %s", mr.Name, errNotApplicable, applied.Reason, applied.Message)
-		if !outdated {
+		if mr.Status.ObservedGeneration == mr.Generation {
 			return err
 		}
+	case err == nil:
+		err = fmt.Errorf("ManagedResource %s is applied, but the Service is missing, being deleted or has no cluster IP", mr.Name)
 	default:
-		err = fmt.Errorf("ManagedResource %s: %s: %s", mr.Name, applied.Reason, applied.Message)
+		err = fmt.Errorf("waiting for gardener-resource-manager: %w", err)
 	}
 	return retry.Waiting(err)
 }

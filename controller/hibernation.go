@@ -4,7 +4,6 @@ import (
 	"context"
 
 	extensionscontroller "github.com/gardener/gardener/extensions/pkg/controller"
-	"github.com/go-logr/logr"
 )
 
 // hibernationEnabled returns whether the Shoot's spec enables hibernation. If so, the shoot's API
@@ -15,28 +14,19 @@ func (t *target) hibernationEnabled() bool {
 
 // removeFrom is like remove, but does not wait for the objects in a hibernated shoot, which are
 // deleted when it wakes up. A wait would keep the Extension until then, and block a new one.
-func (a *Actuator) removeFrom(ctx context.Context, log logr.Logger, cluster *extensionscontroller.Cluster, names ...string) error {
+func (a *Actuator) removeFrom(ctx context.Context, cluster *extensionscontroller.Cluster, names ...string) error {
 	namespace := cluster.ObjectMeta.Name
 	// Hibernation stops gardener-resource-manager. A shoot that is being deleted wakes up first.
 	if !extensionscontroller.IsHibernated(cluster) || cluster.Shoot.DeletionTimestamp != nil {
 		return a.remove(ctx, namespace, names...)
 	}
-	var inSeed, later []string
+	var inSeed []string
 	for _, name := range names {
 		if name == monitoringName {
 			inSeed = append(inSeed, name)
-			continue
-		}
-		found, err := a.requestDeletion(ctx, namespace, name)
-		if err != nil {
+		} else if _, err := a.requestDeletion(ctx, namespace, name); err != nil {
 			return err
 		}
-		if found {
-			later = append(later, name)
-		}
-	}
-	if len(later) > 0 {
-		log.Info("Not waiting for objects in a hibernated shoot; they are deleted when it wakes up", "managedResources", later)
 	}
 	return a.remove(ctx, namespace, inSeed...)
 }

@@ -108,7 +108,7 @@ func TestWaitsBlockNoWorker(t *testing.T) {
 			"the Secret login-v1, to which caches[0].secretReferenceName refers", retry.InProgress,
 		},
 		"gardener-resource-manager": {
-			addGamma, func(_ *testing.T, l *landscape) { l.behind = true }, "has not been reconciled by gardener-resource-manager yet", retry.InProgress,
+			addGamma, func(_ *testing.T, l *landscape) { l.behind = true }, "waiting for gardener-resource-manager", retry.InProgress,
 		},
 		"the deletion of a cleaner": {
 			func(c *v1alpha3.RegistryConfig) { c.Caches = c.Caches[:1] },

@@ -52,7 +52,7 @@ func (a *Actuator) cleanRemoved(ctx context.Context, log logr.Logger, t *target)
 		if t.isNew {
 			return nil // nothing was ever deployed
 		}
-		return a.removeFrom(ctx, log, t.cluster, cleanerName)
+		return a.removeFrom(ctx, t.cluster, cleanerName)
 	}
 	var conditions []gardencorev1beta1.Condition
 	if nodesToClean(t.cluster) {
@@ -66,7 +66,7 @@ func (a *Actuator) cleanRemoved(ctx context.Context, log logr.Logger, t *target)
 		}
 		t.cleaned = true
 		conditions = append(conditions, nodesCleaned(a.clock, t.ex, skipped))
-	} else if err := a.removeFrom(ctx, log, t.cluster, cleanerName); err != nil {
+	} else if err := a.removeFrom(ctx, t.cluster, cleanerName); err != nil {
 		return err
 	}
 	return a.write(ctx, t.ex, t.before.retained(t.config), conditions...)

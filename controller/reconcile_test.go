@@ -184,7 +184,7 @@ func TestReconcileIgnoresPreviousService(t *testing.T) {
 			l := newLandscape(t, newExtension([]string{alpha, beta}, test.running), cluster())
 			l.behind = true
 			err := l.reconcile(t)
-			if failed := err != nil && strings.Contains(err.Error(), "not been reconciled"); failed != test.fails {
+			if failed := err != nil && strings.Contains(err.Error(), "waiting for gardener-resource-manager"); failed != test.fails {
 				t.Errorf("error = %v", err)
 			}
 		})
