@@ -26,12 +26,14 @@ readonly url_pattern="https?://$host_pattern"
 readonly ca_line='ca = "hosts.toml"' # a relative path is one beside hosts.toml: the file itself
 readonly ca_pattern='(MI[A-Za-z0-9+/]+=?=?(\.MI[A-Za-z0-9+/]+=?=?)*)?' # DER of certificates
 readonly toml_pattern=$'(^|\n)[ \t]*(\\[|[A-Za-z0-9_."\'-]+[ \t]*=)'   # a table or a key
+readonly silent_pattern='^direct000($|.*(timed out|timeout))' # no curl before 7.75 says more
 
 # What is known of each upstream, by its place among the arguments.
 hosts=() endpoints=()
 mirrors=() directs=() # hosts.toml with and without the cache; an empty one needs no file
 answers=() reasons=() # of the last probe: HTTP status and curl's error; the same in words
 states=() doubts=()   # new, mirror or direct; how many answers in a row say the other
+doubtful=()           # whose state may change
 seen=()               # hosts.toml when it was last right
 routes=()             # what hosts.toml is: mirror, direct, foreign, or stuck if it cannot be right
 declare -A problems=()            # by upstream: what log_once says
@@ -214,8 +216,9 @@ judge() { # i
   elif ((++doubts[i] >= needed[$says])) || [[ ${states[i]} == new ]]; then
     states[i]=$says doubts[i]=0
     log "${hosts[i]}: $says: ${endpoints[i]} ${reasons[i]}"
-    # containerd waits minutes for the rest of an answer. If iproute2 is there, let it fail now.
-    [[ $says$answer != direct000* ]] || ss --kill dst "${endpoints[i]#*//}" >/dev/null 2>&1
+    # containerd waits minutes for the rest of an answer. If iproute2 is there, let it fail now. A
+    # cache that refuses connections may be stopping: it ends the answers that it has begun.
+    [[ ! $says$answer =~ $silent_pattern ]] || ss --kill dst "${endpoints[i]#*//}" >/dev/null 2>&1
   fi
 }
 
@@ -260,9 +263,11 @@ report() {
 # Asks caches, and brings their files to what they must be now.
 round() { # i...
   local i later=()
+  doubtful=()
   (($# == 0)) || probe "$@"
   for i in "$@"; do
     judge "$i"
+    ((doubts[i] == 0)) || doubtful+=("$i")
     # On a busy disk a write takes long. What only needs a removal does not wait for it.
     if [[ ${states[i]} == direct && -z ${directs[i]} ]]; then apply "$i"; else later+=("$i"); fi
   done
@@ -270,20 +275,6 @@ round() { # i...
     apply "$i"
   done
   report 2>/dev/null || log_once "$run_dir" 'cannot write the state file'
-}
-
-# Asks those again soon that are likely to change, at most twice: a third answer decides.
-confirm() {
-  local i doubtful
-  while true; do
-    doubtful=()
-    for i in "${!doubts[@]}"; do
-      ((doubts[i] == 0)) || doubtful+=("$i")
-    done
-    ((${#doubtful[@]} > 0)) || return
-    pause "$probe_again"
-    round "${doubtful[@]}"
-  done
 }
 
 pause() { # ms
@@ -322,7 +313,10 @@ main() {
     due=$((10#${now/./}0 + probe_interval * (920 + RANDOM % 81) / 1000))
     remove_stale_files
     round "${!hosts[@]}"
-    confirm
+    while ((${#doubtful[@]} > 0)); do # at most twice: a third answer decides
+      pause "$probe_again"
+      round "${doubtful[@]}"
+    done
     read -r now _ </proc/uptime
     pause $((due - 10#${now/./}0))
   done

@@ -266,14 +266,21 @@ func TestLoopResetsConnections(t *testing.T) {
 	n := newNode(t)
 	n.env = append(n.env, "PROBE_TIMEOUT=1")
 	n.tool(t, "ss", `echo "$*" >>"${0%/*}/reset"; exit 1`)
+	ca := newTestCA(t, "old")
 	busy, silent := newCache(t, "alpha.test", nil, ready), newCache(t, "beta.test", nil, ready)
-	p := n.startFor(t, busy.Registry, silent.Registry)
-	p.state("alpha.test", "mirror", "")
-	p.state("beta.test", "mirror", "")
+	stopping, expired := newCache(t, "gamma.test", nil, ready), newCache(t, "delta.test", ca, ready)
+	caches := []*cache{busy, silent, stopping, expired}
+	p := n.startFor(t, busy.Registry, silent.Registry, stopping.Registry, expired.Registry)
+	for _, c := range caches {
+		p.state(c.Upstream, "mirror", "")
+	}
 	busy.become(answer(503))
 	silent.become(hang)
-	p.state("alpha.test", "direct", "")
-	p.state("beta.test", "direct", "")
+	stopping.server.Close()
+	expired.certificate.Store(newTestCA(t, "new").certificateFor(t, valid))
+	for _, c := range caches {
+		p.state(c.Upstream, "direct", "")
+	}
 	p.rounds(3)
 	p.stop()
 	calls, err := os.ReadFile(filepath.Join(n.tools, "reset"))
