@@ -106,10 +106,11 @@ const (
 //go:embed configure-containerd-registries.sh
 var script string
 
-// Script returns the script that runs on a node. It needs only bash and curl. Its arguments
-// (Registry.Argument) are the full set of registries: it removes the extension's hosts.toml of
-// every other upstream. One loop asks all endpoints for ever: while GET <endpoint>/v2/ returns 200,
-// the upstream has a mirror, otherwise pulls are direct. StateFile tells which.
+// Script returns the script that runs on a node. It needs bash, curl, coreutils and systemctl, and
+// uses ss if it is there. Its arguments (Registry.Argument) are the full set of registries: it
+// removes the extension's hosts.toml of every other upstream. One loop asks all endpoints for ever:
+// while GET <endpoint>/v2/ returns 200, the upstream has a mirror, otherwise pulls are direct.
+// StateFile tells which.
 func Script() string {
 	return script
 }
