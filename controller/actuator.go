@@ -55,49 +55,45 @@ func NewActuator(seed client.Client, shootClient ShootClient, images charts.Imag
 // unless the shoot is being deleted or hibernated. In a hibernated shoot, the objects disappear
 // when the shoot wakes up. An undecodable status does not block the deletion.
 func (a *Actuator) Delete(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
-	return a.run(ctx, ex, "delete", func(ctx context.Context) error { return a.delete(ctx, log, ex) })
-}
-
-func (a *Actuator) delete(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
-	if err := a.refresh(ctx, ex); err != nil {
-		return client.IgnoreNotFound(err)
-	}
-	cluster, err := a.cluster(ctx, ex.Namespace)
-	if err != nil {
-		return err
-	}
-	if mayBeOnNodes := ex.Status.ProviderStatus != nil || ex.Status.State != nil; mayBeOnNodes && nodesToClean(cluster) {
-		log.Info("Removing the configuration of all upstreams from the nodes")
-		skipped, err := a.clean(ctx, log, ex.Namespace, cleaner.Task{All: true})
+	return a.run(ctx, ex, "delete", func(ctx context.Context) error {
+		if err := a.refresh(ctx, ex); err != nil {
+			return client.IgnoreNotFound(err)
+		}
+		cluster, err := a.cluster(ctx, ex.Namespace)
 		if err != nil {
 			return err
 		}
-		// A retry does not clean the nodes again, even if deleting the caches takes long.
-		if err := a.clearRecord(ctx, ex, nodesCleaned(a.clock, ex, skipped)); err != nil {
+		if mayBeOnNodes := ex.Status.ProviderStatus != nil || ex.Status.State != nil; mayBeOnNodes && nodesToClean(cluster) {
+			log.Info("Removing the configuration of all upstreams from the nodes")
+			skipped, err := a.clean(ctx, log, ex.Namespace, cleaner.Task{All: true})
+			if err != nil {
+				return err
+			}
+			// A retry does not clean the nodes again, even if deleting the caches takes long.
+			if err := a.clearRecord(ctx, ex, nodesCleaned(a.clock, ex, skipped)); err != nil {
+				return err
+			}
+		}
+		if err := a.removeFrom(ctx, cluster, cleanerName, monitoringName, cachesName, servicesName); err != nil {
 			return err
 		}
-	}
-	if err := a.removeFrom(ctx, cluster, cleanerName, monitoringName, cachesName, servicesName); err != nil {
-		return err
-	}
-	caches.DeleteLabelValues(ex.Namespace)
-	return certificate.Remove(ctx, log, a.clock, a.client, ex.Namespace)
+		caches.DeleteLabelValues(ex.Namespace)
+		return certificate.Remove(ctx, log, a.clock, a.client, ex.Namespace)
+	})
 }
 
 // ForceDelete requests the deletion of everything, waits for nothing and returns all errors.
 // gardenlet drops what remains.
 func (a *Actuator) ForceDelete(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
-	return a.run(ctx, ex, "force-delete", func(ctx context.Context) error { return a.forceDelete(ctx, log, ex) })
-}
-
-func (a *Actuator) forceDelete(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
-	var errs []error
-	for _, name := range []string{cleanerName, monitoringName, cachesName, servicesName} {
-		_, err := a.requestDeletion(ctx, ex.Namespace, name)
-		errs = append(errs, err)
-	}
-	caches.DeleteLabelValues(ex.Namespace)
-	return errors.Join(append(errs, certificate.Remove(ctx, log, a.clock, a.client, ex.Namespace))...)
+	return a.run(ctx, ex, "force-delete", func(ctx context.Context) error {
+		var errs []error
+		for _, name := range []string{cleanerName, monitoringName, cachesName, servicesName} {
+			_, err := a.requestDeletion(ctx, ex.Namespace, name)
+			errs = append(errs, err)
+		}
+		caches.DeleteLabelValues(ex.Namespace)
+		return errors.Join(append(errs, certificate.Remove(ctx, log, a.clock, a.client, ex.Namespace))...)
+	})
 }
 
 // Restore does the same as Reconcile. In the new seed, gardenlet has already restored the state and
@@ -111,17 +107,15 @@ func (a *Actuator) Restore(ctx context.Context, log logr.Logger, ex *extensionsv
 // The Extension's status.state has the upstreams whose files the cleaner removes, so the next seed
 // cleans the nodes.
 func (a *Actuator) Migrate(ctx context.Context, _ logr.Logger, ex *extensionsv1alpha1.Extension) error {
-	return a.run(ctx, ex, "migrate", func(ctx context.Context) error { return a.migrate(ctx, ex) })
-}
-
-func (a *Actuator) migrate(ctx context.Context, ex *extensionsv1alpha1.Extension) error {
-	for _, name := range []string{cachesName, servicesName} {
-		if err := managedresources.SetKeepObjects(ctx, a.client, ex.Namespace, name, true); err != nil {
-			return fmt.Errorf("keeping the objects of ManagedResource %s: %w", name, err)
+	return a.run(ctx, ex, "migrate", func(ctx context.Context) error {
+		for _, name := range []string{cachesName, servicesName} {
+			if err := managedresources.SetKeepObjects(ctx, a.client, ex.Namespace, name, true); err != nil {
+				return fmt.Errorf("keeping the objects of ManagedResource %s: %w", name, err)
+			}
 		}
-	}
-	caches.DeleteLabelValues(ex.Namespace)
-	return a.remove(ctx, ex.Namespace, cleanerName, monitoringName, cachesName, servicesName)
+		caches.DeleteLabelValues(ex.Namespace)
+		return a.remove(ctx, ex.Namespace, cleanerName, monitoringName, cachesName, servicesName)
+	})
 }
 
 // refresh reads the Extension again: the copy from the manager's cache may be outdated.

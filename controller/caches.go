@@ -92,13 +92,12 @@ func (a *Actuator) deployMonitoring(ctx context.Context, t *target) error {
 // Without the previous Service, requests would time out. The next reconciliation deletes it.
 func (t *target) previousServices(shoot cache.Shoot) ([]client.Object, error) {
 	var services []client.Object
-	for i, c := range t.config.Caches {
-		was, id := t.before.deployed(c.Upstream), t.identities[i]
-		if was == nil || id.ServiceName(was) == id.ServiceName(&c) {
+	for i, was := range t.withPreviousServiceNames().Caches {
+		id := t.identities[i]
+		if id.ServiceName(&was) == id.ServiceName(&t.config.Caches[i]) {
 			continue
 		}
-		c.ServiceNameSuffix = was.ServiceNameSuffix
-		service, err := cache.Service(c, id, shoot)
+		service, err := cache.Service(was, id, shoot)
 		if err != nil {
 			return nil, err
 		}

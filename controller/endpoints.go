@@ -48,7 +48,7 @@ func (a *Actuator) awaitEndpoints(ctx context.Context, t *target) ([]v1alpha3.Re
 	}
 	someNew := slices.ContainsFunc(t.config.Caches, func(c v1alpha3.RegistryCache) bool { return t.before.endpoint(c.Upstream) == "" })
 	if someNew { // the caches were just written and are not applied yet
-		pauseFor(ctx, a.firstPause())
+		pauseFor(ctx, a.waits.interval/4)
 	}
 	var endpoints []v1alpha3.RegistryCacheStatus
 	err = a.await(ctx, func() (err error) {
@@ -65,8 +65,7 @@ func (a *Actuator) endpoints(ctx context.Context, shoot client.Client, t *target
 		return nil, err
 	}
 	problem := notApplied(mr)
-	failed := errors.Is(problem, errNotApplicable)
-	if outdated := mr.Status.ObservedGeneration != mr.Generation; outdated && someNew && !failed {
+	if someNew && mr.Status.ObservedGeneration != mr.Generation && !errors.Is(problem, errNotApplicable) {
 		return nil, problem
 	}
 	services, err := listServices(ctx, shoot)

@@ -83,16 +83,13 @@ type patienceKey struct{}
 // await looks until the error says nothing to wait for, or the patience of the attempt is over. It
 // returns the last error.
 func (a *Actuator) await(ctx context.Context, look func() error) error {
-	for pause := a.firstPause(); ; pause = min(2*pause, a.waits.interval) {
+	for pause := a.waits.interval / 4; ; pause = min(2*pause, a.waits.interval) {
 		err := look()
 		if !retry.IsWaiting(err) || !pauseFor(ctx, pause) {
 			return err
 		}
 	}
 }
-
-// firstPause is the time in which gardener-resource-manager usually applies a few objects.
-func (a *Actuator) firstPause() time.Duration { return a.waits.interval / 4 }
 
 // pauseFor returns false if the attempt may not wait that long.
 func pauseFor(ctx context.Context, pause time.Duration) bool {
