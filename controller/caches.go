@@ -56,7 +56,7 @@ func (a *Actuator) deployServices(ctx context.Context, t *target) error {
 // caches are deleted.
 func (a *Actuator) deployCaches(ctx context.Context, t *target) error {
 	shoot := shootOf(t.cluster.Shoot, a.images.RegistryCache)
-	var objects []client.Object
+	objects := slices.Clone(t.released)
 	for i, c := range t.config.Caches {
 		cacheObjects, err := cache.Objects(c, t.identities[i], shoot, t.secrets[c.Upstream])
 		if err != nil {

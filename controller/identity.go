@@ -5,23 +5,23 @@ import (
 	"fmt"
 	"slices"
 
+	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 	"github.com/gardener/gardener/pkg/utils/managedresources"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// identify sets the identities of the configured caches. An interrupted attempt has not recorded
-// them, so identify reads them from the ManagedResource with the Services.
+// identify sets the identities of the configured caches. An interrupted attempt and an early version
+// have not recorded them, so identify reads them from what is deployed.
 func (a *Actuator) identify(ctx context.Context, t *target) error {
 	running := t.before.running
 	unrecorded := func(c v1alpha3.RegistryCache) bool { _, ok := running.Of(c.Upstream); return !ok }
 	if !t.isNew && slices.ContainsFunc(t.config.Caches, unrecorded) {
-		services, err := managedresources.GetObjects(ctx, a.client, t.ex.Namespace, servicesName)
-		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("reading the Services of the caches: %w", err)
+		var err error
+		if running, err = a.deployedIdentities(ctx, t); err != nil {
+			return err
 		}
-		running = withServices(running, services)
 	}
 	t.identities = v1alpha3.Identify(t.config.Caches, running)
 	for i := range t.identities {
@@ -32,17 +32,31 @@ func (a *Actuator) identify(ctx context.Context, t *target) error {
 	return nil
 }
 
-// withServices adds the identities of caches that have a Service, by the labels of the Services.
-func withServices(running v1alpha3.Identities, services []client.Object) v1alpha3.Identities {
-	running = slices.Clone(running)
-	for _, service := range services {
-		upstream, labels := service.GetAnnotations()[v1alpha3.AnnotationUpstream], service.GetLabels()
-		if _, known := running.Of(upstream); known || upstream == "" {
-			continue
+// deployedIdentities adds the identities of caches with a Service to the recorded ones. An early
+// version deployed Services together with the caches. If they simply left that ManagedResource,
+// gardener-resource-manager would delete them, and the caches would get new addresses. With the
+// annotation it only forgets them.
+func (a *Actuator) deployedIdentities(ctx context.Context, t *target) (v1alpha3.Identities, error) {
+	running := slices.Clone(t.before.running)
+	for _, name := range []string{servicesName, cachesName} {
+		objects, err := managedresources.GetObjects(ctx, a.client, t.ex.Namespace, name)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("reading the Services of the caches: %w", err)
 		}
-		running = append(running, v1alpha3.Identity{
-			Upstream: upstream, Name: labels[v1alpha3.LabelApp], HostLabel: labels[v1alpha3.LabelUpstreamHost],
-		})
+		for _, object := range objects {
+			upstream, labels := object.GetAnnotations()[v1alpha3.AnnotationUpstream], object.GetLabels()
+			if upstream == "" { // no Service that nodes pull from
+				continue
+			}
+			if name == cachesName {
+				object.SetAnnotations(map[string]string{resourcesv1alpha1.Mode: resourcesv1alpha1.ModeIgnore})
+				t.released = append(t.released, object)
+			}
+			if _, known := running.Of(upstream); !known {
+				id := v1alpha3.Identity{Upstream: upstream, Name: labels[v1alpha3.LabelApp], HostLabel: labels[v1alpha3.LabelUpstreamHost]}
+				running = append(running, id)
+			}
+		}
 	}
-	return running
+	return running, nil
 }

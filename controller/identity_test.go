@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gardener/gardener/pkg/utils/managedresources"
+	"github.com/gardener/gardener/pkg/utils/managedresources/builder"
 	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/controller/cache"
 )
 
 // idOf returns the identity of an upstream's cache if no other cache has the same name.
@@ -153,6 +155,43 @@ func TestReplacedAfterInterruption(t *testing.T) {
 				t.Errorf("%s at request %d, %s: the name is %s", how, at, w.requests[at-1], got)
 			}
 		}
+	}
+}
+
+// TestUpgrade: an early version gave caches other names and had their Services in the same
+// ManagedResource. The caches keep their names, volumes and addresses.
+func TestUpgrade(t *testing.T) {
+	const upstream = "old.test:5000"
+	old := v1alpha3.Identity{Upstream: upstream, Name: "registry-old-test-5000--01234567", HostLabel: "old.test_5000"}
+	l := newLandscape(t, newExtension([]string{alpha, upstream}, []string{upstream}), cluster())
+	config := &v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{{Upstream: upstream, HTTP: &v1alpha3.HTTP{}}}}
+	v1alpha3.SetDefaults(config)
+	deployed, err := cache.Objects(config.Caches[0], old, cache.Shoot{Image: "old"}, cache.Secrets{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	services, err := cache.Services(config.Caches[0], old, cache.Shoot{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = apply(t.Context(), l.seed, namespace, cachesName, shootEncoder, append(services, deployed...), func(c client.Client) *builder.ManagedResource {
+		return managedresources.NewForShoot(c, namespace, cachesName, origin, false).DeletePersistentVolumeClaims(true)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := l.services(t)[old.Name]
+	for range 2 {
+		l.reconciled(t)
+		if got := l.names(t); got[upstream] != old.Name || got[alpha] != "registry-alpha-upstream-test" {
+			t.Errorf("the names are %v", got)
+		}
+		if now := l.services(t)[old.Name]; now != before {
+			t.Errorf("the address was %s and is %s", before, now)
+		}
+	}
+	if in := l.objectsIn(t, cachesName); slices.ContainsFunc(in, func(o string) bool { return strings.Contains(o, "Service") }) {
+		t.Errorf("the Services still are in ManagedResource %s: %v", cachesName, in)
 	}
 }
 

@@ -28,6 +28,7 @@ type target struct {
 	// identities are those of the configured caches, in their order.
 	identities v1alpha3.Identities
 	secrets    map[string]cache.Secrets // referenced Secrets and certificates, by upstream
+	released   []client.Object          // Services of an early version, see deployedIdentities
 	isNew      bool                     // false once caches are known to be deployed
 	cleaned    bool                     // a cleaner has run and its deletion was requested
 	shoot      client.Client            // nil until Actuator.shoot sets it
