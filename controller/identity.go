@@ -12,8 +12,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// identify sets the identities of the configured caches. An interrupted attempt and an early version
-// have not recorded them, so identify reads them from what is deployed.
+// identify sets the identities of the configured caches. An interrupted attempt and an early
+// version have not recorded them, so identify reads them from what is deployed.
 func (a *Actuator) identify(ctx context.Context, t *target) error {
 	running := t.before.running
 	unrecorded := func(c v1alpha3.RegistryCache) bool { _, ok := running.Of(c.Upstream); return !ok }
