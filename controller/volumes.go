@@ -23,6 +23,7 @@ func (a *Actuator) adaptVolumes(ctx context.Context, log logr.Logger, t *target)
 	for _, claim := range claims {
 		log := log.WithValues("upstream", claim.Cache.Upstream, "persistentVolumeClaim", claim.Name)
 		switch {
+		case claim.DeletionTimestamp != nil: // of an earlier cache of the upstream, perhaps
 		case claim.Surplus():
 			if err := claim.Delete(ctx, shoot); err != nil {
 				return err
@@ -41,10 +42,10 @@ func (a *Actuator) adaptVolumes(ctx context.Context, log logr.Logger, t *target)
 			volumesGrown.Inc()
 		}
 	}
-	stranded, err := volume.ReplaceStranded(ctx, shoot, t.identities)
-	for _, s := range stranded {
+	stranded, err := volume.ReplaceStranded(ctx, shoot, claims)
+	for _, claim := range stranded {
 		log.Info("Deleted the claim of a cache, because its volume is bound to nodes that no longer exist; the cache starts empty",
-			"upstream", s.Upstream, "persistentVolumeClaim", s.Claim, "persistentVolume", s.Volume)
+			"upstream", claim.Cache.Upstream, "persistentVolumeClaim", claim.Name, "persistentVolume", claim.Spec.VolumeName)
 		volumesStranded.Inc()
 	}
 	return err

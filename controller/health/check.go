@@ -37,11 +37,12 @@ func check(ctx context.Context, shoot client.Client, caches []v1alpha3.RegistryC
 
 // claimProblems returns what is wrong with the claims of the cache. To find out whether a claim can
 // grow, it tries without effect (dry run): only the API server knows all StorageClasses, quotas and
-// webhooks. The claim of a replica that the cache no longer has does not matter.
+// webhooks. A claim that is being deleted, or of a replica that the cache no longer has, does not
+// matter.
 func claimProblems(ctx context.Context, shoot client.Client, c *v1alpha3.RegistryCache, claims []volume.Claim) ([]problem, error) {
 	var problems []problem
 	for _, claim := range claims {
-		if claim.Cache != c || claim.Surplus() {
+		if claim.Cache != c || claim.Surplus() || claim.DeletionTimestamp != nil {
 			continue
 		}
 		var refused error

@@ -60,6 +60,10 @@ func small(c *corev1.PersistentVolumeClaim) {
 	c.Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse("10Gi")
 }
 
+func removed(c *corev1.PersistentVolumeClaim) {
+	c.DeletionTimestamp, c.Finalizers = ptr.To(metav1.Now()), []string{"a/b"}
+}
+
 func unbound(c *corev1.PersistentVolumeClaim) { c.Status.Phase = corev1.ClaimPending }
 
 func unresized(kind corev1.PersistentVolumeClaimConditionType) func(c *corev1.PersistentVolumeClaim) {
@@ -124,6 +128,7 @@ func TestCheck(t *testing.T) {
 		"of another cache":   {1, fixed, []client.Object{claim(beta, 0, small, unbound), pod(beta, 0, unready), claim(alpha, 0), pod(alpha, 0)}, "", false},
 		"a previous pod":     {1, nil, []client.Object{claim(alpha, 0), pod(alpha, 0), pod(alpha, 1, leaving)}, "", false},
 		"a removed replica":  {1, fixed, []client.Object{claim(alpha, 0), claim(alpha, 1, small), pod(alpha, 0)}, "", false},
+		"a removed claim":    {1, fixed, []client.Object{claim(alpha, 0, small, removed), pod(alpha, 0)}, "", false},
 		"never deployed":     {1, nil, nil, "it has 0 of 1 pods", false},
 		"a pod is missing":   {2, nil, []client.Object{claim(alpha, 0), pod(alpha, 0)}, "it has 1 of 2 pods", false},
 		"not ready":          {1, nil, []client.Object{claim(alpha, 0), pod(alpha, 0, unready)}, "pod kube-system/registry-alpha-upstream-test-0 is not ready: ", false},

@@ -23,9 +23,8 @@ type Claim struct {
 	Cache *v1alpha3.RegistryCache
 }
 
-// Claims returns the claims of the caches in one request to the shoot. It leaves out claims that
-// are being deleted: they belong to an earlier cache of the upstream. The StatefulSet controller
-// gives claims the labels of the pods.
+// Claims returns the claims of the caches in one request to the shoot, also those that are being
+// deleted. The StatefulSet controller gives claims the labels of the pods.
 func Claims(ctx context.Context, shoot client.Reader, caches []v1alpha3.RegistryCache, identities v1alpha3.Identities) ([]Claim, error) {
 	list := &corev1.PersistentVolumeClaimList{}
 	if err := shoot.List(ctx, list, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost}); err != nil {
@@ -36,7 +35,7 @@ func Claims(ctx context.Context, shoot client.Reader, caches []v1alpha3.Registry
 		claim := &list.Items[i]
 		upstream := identities.Owner(claim.Labels)
 		of := slices.IndexFunc(caches, func(c v1alpha3.RegistryCache) bool { return c.Upstream == upstream })
-		if of >= 0 && claim.DeletionTimestamp == nil {
+		if of >= 0 {
 			claims = append(claims, Claim{claim, &caches[of]})
 		}
 	}

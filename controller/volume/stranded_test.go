@@ -111,7 +111,7 @@ func TestReplaceStranded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var writes []string
 			shoot := deletions(&writes, fake.NewClientBuilder().WithObjects(test.objects...).Build())
-			deleted, err := ReplaceStranded(t.Context(), shoot, v1alpha3.Identities{idOf(alpha), idOf(beta)})
+			deleted, err := replaceStranded(t, shoot, alpha, beta)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -129,10 +129,23 @@ func TestReplaceStrandedAfterInterruption(t *testing.T) {
 	going := bound(alpha)
 	going.DeletionTimestamp, going.Finalizers = ptr.To(metav1.Now()), []string{"kubernetes.io/pvc-protection"}
 	shoot := deletions(&writes, fake.NewClientBuilder().WithObjects(node("there", "local", corev1.ConditionTrue), podOn(alpha, ""), going, volumeOn(alpha, term(host("gone")))).Build())
-	deleted, err := ReplaceStranded(t.Context(), shoot, v1alpha3.Identities{idOf(alpha)})
-	if err != nil || !slices.Equal(writes, []string{"claim", "pod"}) || deleted[0].Upstream != alpha || deleted[0].Claim != going.Namespace+"/"+going.Name {
+	deleted, err := replaceStranded(t, shoot, alpha)
+	if err != nil || !slices.Equal(writes, []string{"claim", "pod"}) || deleted[0].Cache.Upstream != alpha || deleted[0].Name != going.Name {
 		t.Errorf("deleted %q, reported %v, error %v", writes, deleted, err)
 	}
+}
+
+func replaceStranded(t *testing.T, shoot client.Client, upstreams ...string) ([]Claim, error) {
+	t.Helper()
+	var caches []v1alpha3.RegistryCache
+	for _, upstream := range upstreams {
+		caches = append(caches, v1alpha3.RegistryCache{Upstream: upstream})
+	}
+	claims, err := Claims(t.Context(), shoot, caches, v1alpha3.Identify(caches, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ReplaceStranded(t.Context(), shoot, claims)
 }
 
 // deletions returns a shoot that records deletions. Each deletion must name the object's UID.
