@@ -10,8 +10,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gardener/gardener/pkg/utils/secrets"
+	extensions "github.com/gardener/gardener/extensions/pkg/controller"
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	"github.com/go-logr/logr"
 	"github.com/prometheus/procfs"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/controller/certificate"
 )
 
 // probesPerSecond are those of 500 nodes, whose loops ask every 6 to 6.5 s.
@@ -25,7 +33,7 @@ func BenchmarkProbe(b *testing.B) {
 			cache := &servedCache{url: "http://" + freeAddress(b), debugURL: "http://" + freeAddress(b), storage: b.TempDir(), log: &syncBuffer{}}
 			config := cache.config("https://upstream.test")
 			if scheme == "https" {
-				certificate, key := certificateOfGardener(b)
+				certificate, key := certificateOfCache(b)
 				config = strings.Replace(config, "http:\n", "http:\n  tls: {certificate: "+certificate+", key: "+key+"}\n", 1)
 			}
 			process, err := procfs.NewProc(cache.start(b, writeConfig(b, config)).cmd.Process.Pid)
@@ -72,22 +80,24 @@ func cpuTime(b *testing.B, process procfs.Proc) time.Duration {
 	return time.Duration(stat.CPUTime() * float64(time.Second))
 }
 
-// certificateOfGardener writes a certificate and a key as the controller makes them.
-func certificateOfGardener(b *testing.B) (certificate, key string) {
+// certificateOfCache writes a certificate and a key as the controller makes them.
+func certificateOfCache(b *testing.B) (certificateFile, keyFile string) {
 	b.Helper()
-	ca, err := (&secrets.CertificateSecretConfig{Name: "ca", CertType: secrets.CACert}).GenerateCertificate()
+	cluster := &extensions.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "shoot"}, Shoot: &gardencorev1beta1.Shoot{}}
+	ca, err := certificate.Load(b.Context(), logr.Discard(), clock.RealClock{}, fake.NewFakeClient(), cluster)
 	if err != nil {
 		b.Fatal(err)
 	}
-	server, err := (&secrets.CertificateSecretConfig{Name: "server", CertType: secrets.ServerCert, SigningCA: ca}).GenerateCertificate()
+	c := v1alpha3.RegistryCache{Upstream: "upstream.test"}
+	issued, err := ca.Issue(b.Context(), &c, v1alpha3.Identify([]v1alpha3.RegistryCache{c}, nil)[0])
 	if err != nil {
 		b.Fatal(err)
 	}
-	certificate, key = filepath.Join(b.TempDir(), "tls.crt"), filepath.Join(b.TempDir(), "tls.key")
-	for file, content := range map[string][]byte{certificate: server.CertificatePEM, key: server.PrivateKeyPEM} {
+	certificateFile, keyFile = filepath.Join(b.TempDir(), "tls.crt"), filepath.Join(b.TempDir(), "tls.key")
+	for file, content := range map[string][]byte{certificateFile: issued.Certificate, keyFile: issued.PrivateKey} {
 		if err := os.WriteFile(file, content, 0o600); err != nil {
 			b.Fatal(err)
 		}
 	}
-	return certificate, key
+	return certificateFile, keyFile
 }
