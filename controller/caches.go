@@ -47,9 +47,7 @@ func (a *Actuator) deployServices(ctx context.Context, t *target) error {
 		return err
 	}
 	objects = append(objects, previous...)
-	return apply(ctx, a.writer(t), t.ex.Namespace, servicesName, shootEncoder, objects, func(c client.Client) *builder.ManagedResource {
-		return managedresources.NewForShoot(c, t.ex.Namespace, servicesName, origin, false)
-	})
+	return applyToShoot(ctx, a.writer(t), t.ex.Namespace, servicesName, objects)
 }
 
 // deployCaches writes the ManagedResource with everything else of the caches. Volumes of removed
@@ -64,9 +62,7 @@ func (a *Actuator) deployCaches(ctx context.Context, t *target) error {
 		}
 		objects = append(objects, cacheObjects...)
 	}
-	return apply(ctx, a.writer(t), t.ex.Namespace, cachesName, shootEncoder, objects, func(c client.Client) *builder.ManagedResource {
-		return managedresources.NewForShoot(c, t.ex.Namespace, cachesName, origin, false).DeletePersistentVolumeClaims(true)
-	})
+	return applyToShoot(ctx, a.writer(t), t.ex.Namespace, cachesName, objects)
 }
 
 // deployMonitoring writes the ManagedResource for the shoot's Prometheus and Plutono. Shoots of

@@ -11,8 +11,6 @@ import (
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 	"github.com/gardener/gardener/pkg/utils/kubernetes/health"
-	"github.com/gardener/gardener/pkg/utils/managedresources"
-	"github.com/gardener/gardener/pkg/utils/managedresources/builder"
 	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -37,10 +35,7 @@ func (a *Actuator) clean(ctx context.Context, log logr.Logger, namespace string,
 	if err := a.awaitEarlierCleaner(ctx, namespace); err != nil {
 		return nil, err
 	}
-	err = apply(ctx, a.client, namespace, cleanerName, shootEncoder, []client.Object{set}, func(c client.Client) *builder.ManagedResource {
-		return managedresources.NewForShoot(c, namespace, cleanerName, origin, false)
-	})
-	if err != nil {
+	if err := applyToShoot(ctx, a.client, namespace, cleanerName, []client.Object{set}); err != nil {
 		return nil, err
 	}
 	rollout, err := a.awaitCleaned(ctx, namespace)

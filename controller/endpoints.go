@@ -39,7 +39,7 @@ func (a *Actuator) endpointsOf(ctx context.Context, t *target, issued *certifica
 }
 
 // awaitEndpoints waits for the Services of all configured caches. The error names missing upstreams
-// and the reason. If a cache is new, gardener-resource-manager must first apply the current
+// and the reason. If a cache is added, gardener-resource-manager must first apply the current
 // Services: it may still delete the Service of an earlier cache of the same upstream.
 func (a *Actuator) awaitEndpoints(ctx context.Context, t *target) ([]v1alpha3.RegistryCacheStatus, error) {
 	shoot, err := a.shoot(ctx, t)
@@ -60,23 +60,28 @@ func (a *Actuator) awaitEndpoints(ctx context.Context, t *target) ([]v1alpha3.Re
 
 // endpoints is awaitEndpoints without waiting. Its error names what is missing.
 func (a *Actuator) endpoints(ctx context.Context, shoot client.Client, t *target, someNew bool) ([]v1alpha3.RegistryCacheStatus, error) {
-	mr, err := a.managedResource(ctx, t.ex.Namespace, servicesName)
-	if err != nil {
-		return nil, err
-	}
-	problem := notApplied(mr)
-	if someNew && mr.Status.ObservedGeneration != mr.Generation && !errors.Is(problem, errNotApplicable) {
-		return nil, problem
+	if someNew && !t.isNew {
+		mr, err := a.managedResource(ctx, t.ex.Namespace, servicesName)
+		if err != nil {
+			return nil, err
+		}
+		if problem := notApplied(mr); mr.Status.ObservedGeneration != mr.Generation && !errors.Is(problem, errNotApplicable) {
+			return nil, problem
+		}
 	}
 	services, err := listServices(ctx, shoot)
 	if err != nil {
 		return nil, err
 	}
 	found, missing := matchServices(services, t)
-	if len(missing) > 0 {
-		return nil, fmt.Errorf("no service in the shoot for upstream %s: %w", strings.Join(missing, ", "), problem)
+	if len(missing) == 0 {
+		return found, nil
 	}
-	return found, nil
+	mr, err := a.managedResource(ctx, t.ex.Namespace, servicesName)
+	if err != nil {
+		return nil, err
+	}
+	return nil, fmt.Errorf("no service in the shoot for upstream %s: %w", strings.Join(missing, ", "), notApplied(mr))
 }
 
 func listServices(ctx context.Context, shoot client.Client) ([]corev1.Service, error) {

@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/andybalholm/brotli"
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 	"github.com/gardener/gardener/pkg/client/kubernetes"
+	"github.com/gardener/gardener/pkg/utils/kubernetes/health"
 	"github.com/gardener/gardener/pkg/utils/managedresources"
 	"github.com/gardener/gardener/pkg/utils/managedresources/builder"
 	corev1 "k8s.io/api/core/v1"
@@ -36,6 +38,13 @@ const (
 	origin = "registry-cache"
 )
 
+// applyToShoot is apply for objects in the shoot. The volumes of removed caches are deleted.
+func applyToShoot(ctx context.Context, c client.Client, namespace, name string, objects []client.Object) error {
+	return apply(ctx, c, namespace, name, shootEncoder, objects, func(c client.Client) *builder.ManagedResource {
+		return managedresources.NewForShoot(c, namespace, name, origin, false).DeletePersistentVolumeClaims(name == cachesName)
+	})
+}
+
 // apply writes a ManagedResource and its Secret unless they are up to date. The argument kind is a
 // function that returns the other settings of the ManagedResource. With a createOnly client, apply
 // fails with AlreadyExists if the ManagedResource or the Secret exists.
@@ -48,10 +57,7 @@ func apply(
 		return err
 	}
 	secretName, secret := managedresources.NewSecret(c, namespace, name, data, true)
-	if err := secret.Reconcile(ctx); err != nil {
-		return fmt.Errorf("writing the Secret of ManagedResource %s: %w", name, err)
-	}
-	if err := kind(skipSecretCheck{c, secretName}).WithSecretRef(secretName).Reconcile(ctx); err != nil {
+	if err := kind(secretFirst{c, secretName, secret}).WithSecretRef(secretName).Reconcile(ctx); err != nil {
 		return fmt.Errorf("writing ManagedResource %s: %w", name, err)
 	}
 	return nil
@@ -65,19 +71,29 @@ func (createOnly) Get(_ context.Context, key client.ObjectKey, _ client.Object, 
 	return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
 }
 
-// skipSecretCheck is a client whose Get returns NotFound for one Secret, without a request.
-// Gardener's library reads a ManagedResource's Secrets to check that they are marked for the
-// garbage collector. The Secret that was just written is marked.
-type skipSecretCheck struct {
+// secretFirst is a client that writes the Secret of a ManagedResource after it has read the
+// ManagedResource. It sends no request for the Secret of a ManagedResource that was applied with
+// it: the name of the Secret has a hash of its content.
+type secretFirst struct {
 	client.Client
-	secret string
+	name   string
+	secret *builder.Secret
 }
 
-func (m skipSecretCheck) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
-	if _, ok := object.(*corev1.Secret); ok && key.Name == m.secret {
+func (s secretFirst) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	mr, ok := object.(*resourcesv1alpha1.ManagedResource)
+	if !ok { // the library would mark the previous Secret for the garbage collector, as it is already
 		return apierrors.NewNotFound(corev1.Resource("secrets"), key.Name)
 	}
-	return m.Client.Get(ctx, key, object, options...)
+	err := s.Client.Get(ctx, key, mr, options...)
+	refers := slices.ContainsFunc(mr.Spec.SecretRefs, func(ref corev1.LocalObjectReference) bool { return ref.Name == s.name })
+	if client.IgnoreNotFound(err) != nil || refers && health.CheckManagedResourceApplied(mr) == nil {
+		return err
+	}
+	if failed := s.secret.Reconcile(ctx); failed != nil {
+		return fmt.Errorf("writing its Secret: %w", failed)
+	}
+	return err
 }
 
 func (a *Actuator) managedResource(ctx context.Context, namespace, name string) (*resourcesv1alpha1.ManagedResource, error) {

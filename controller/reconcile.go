@@ -90,7 +90,6 @@ func (a *Actuator) countCleanUp(ctx context.Context, t *target) error {
 
 // deploy deploys the caches and their monitoring, and writes the endpoints to the status.
 func (a *Actuator) deploy(ctx context.Context, log logr.Logger, t *target) error {
-	fresh := t.isNew
 	certificates, err := a.deployObjects(ctx, log, t)
 	if t.isNew && apierrors.IsAlreadyExists(err) {
 		// An earlier attempt was interrupted, so read what it left in the shoot.
@@ -107,7 +106,7 @@ func (a *Actuator) deploy(ctx context.Context, log logr.Logger, t *target) error
 		log.Info("Not waiting for endpoints, because the shoot is hibernated")
 		return a.write(ctx, t.ex, t.record(t.before.retained(t.config).status))
 	}
-	if !fresh { // caches that were just created have no volumes yet
+	if !t.isNew { // caches that were just created have no volumes yet
 		if err := a.adaptVolumes(ctx, log, t); err != nil {
 			return err
 		}
@@ -138,11 +137,7 @@ func (a *Actuator) deployObjects(ctx context.Context, log logr.Logger, t *target
 	if err := a.deployCaches(ctx, t); err != nil {
 		return nil, err
 	}
-	if err := a.deployMonitoring(ctx, t); err != nil {
-		return nil, err
-	}
-	t.isNew = false
-	return certificates, nil
+	return certificates, a.deployMonitoring(ctx, t)
 }
 
 func (a *Actuator) pruneCertificates(ctx context.Context, log logr.Logger, t *target, c *certificates) error {
