@@ -45,7 +45,7 @@ func (a *Actuator) read(ctx context.Context, ex *extensionsv1alpha1.Extension) (
 	if err != nil {
 		return nil, err
 	}
-	config, err := decodeConfig(ex, before.applied)
+	config, err := decodeConfig(ex, before)
 	if err != nil {
 		return nil, err
 	}
@@ -124,10 +124,10 @@ func networksOf(shoot *gardencorev1beta1.Shoot) []string {
 var errWorkerless = errors.New("the Shoot has no workers, so no node can run a cache or pull through it; " +
 	"remove the extension from the Shoot, or add a worker pool")
 
-// decodeConfig returns the providerConfig, valid and with defaults. The last applied config, if not
-// nil, limits which changes are valid. Errors have field paths and the code
+// decodeConfig returns the providerConfig, valid and with defaults. The config that was last
+// applied, if any, limits which changes are valid. Errors have field paths and the code
 // ERR_CONFIGURATION_PROBLEM, by which Gardener shows them to the Shoot's owner.
-func decodeConfig(ex *extensionsv1alpha1.Extension, applied *v1alpha3.RegistryConfig) (*v1alpha3.RegistryConfig, error) {
+func decodeConfig(ex *extensionsv1alpha1.Extension, before record) (*v1alpha3.RegistryConfig, error) {
 	var raw []byte
 	if ex.Spec.ProviderConfig != nil {
 		raw = ex.Spec.ProviderConfig.Raw
@@ -137,7 +137,7 @@ func decodeConfig(ex *extensionsv1alpha1.Extension, applied *v1alpha3.RegistryCo
 		return nil, configurationProblem(err)
 	}
 	v1alpha3.SetDefaults(config)
-	if errs := v1alpha3.ValidateUpdate(config, applied); len(errs) > 0 {
+	if errs := v1alpha3.ValidateUpdate(config, before.applied, before.running); len(errs) > 0 {
 		return nil, configurationProblem(errs.ToAggregate())
 	}
 	return config, nil

@@ -43,7 +43,7 @@ func FuzzConfig(f *testing.F) {
 		if (len(before) == 0) != (len(after) == 0) {
 			t.Fatalf("defaults change the result: before %v, after %v", before, after)
 		}
-		if errs := v1alpha3.ValidateUpdate(config, config); len(errs) < len(after) {
+		if errs := v1alpha3.ValidateUpdate(config, config, nil); len(errs) < len(after) {
 			t.Fatalf("ValidateUpdate finds %v, Validate %v", errs, after)
 		} else if len(after) == 0 && len(errs) > 0 {
 			t.Fatalf("an unchanged config is rejected: %v", errs)

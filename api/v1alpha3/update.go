@@ -2,6 +2,7 @@ package v1alpha3
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
@@ -11,8 +12,9 @@ import (
 // already has. The volume of such a cache cannot move to another StorageClass. Its size may change:
 // a bigger one takes effect if the Shoot allows it, a smaller one has no effect. Both configs may
 // be with or without defaults. An upstream that is not in old is new and can be configured freely.
-// If old is nil, ValidateUpdate only calls Validate.
-func ValidateUpdate(config, old *RegistryConfig) field.ErrorList {
+// The names of Services follow from the recorded identities, if there are any, and otherwise from
+// the old config. If old is nil, ValidateUpdate only calls Validate.
+func ValidateUpdate(config, old *RegistryConfig, recorded Identities) field.ErrorList {
 	errs := Validate(config)
 	if old == nil {
 		return errs
@@ -22,12 +24,12 @@ func ValidateUpdate(config, old *RegistryConfig) field.ErrorList {
 	SetDefaults(old)
 	before := map[string]*RegistryCache{}
 	services := map[string]string{}
-	running := Identify(old.Caches, nil)
+	running := Identify(old.Caches, recorded)
 	for i := range old.Caches {
 		before[old.Caches[i].Upstream] = &old.Caches[i]
 		services[running[i].ServiceName(&old.Caches[i])] = old.Caches[i].Upstream
 	}
-	identities := Identify(config.Caches, running)
+	identities := Identify(config.Caches, slices.Concat(running, recorded))
 	for i := range config.Caches {
 		cache, path := &config.Caches[i], field.NewPath("caches").Index(i)
 		if was, ok := before[cache.Upstream]; ok {

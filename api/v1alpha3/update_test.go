@@ -71,7 +71,7 @@ func TestValidateUpdate(t *testing.T) {
 				if defaulted.old {
 					v1alpha3.SetDefaults(old)
 				}
-				errs := v1alpha3.ValidateUpdate(config, old)
+				errs := v1alpha3.ValidateUpdate(config, old, nil)
 				if (len(errs) == 0) != (test.want == "") || len(errs) > 1 {
 					t.Errorf("defaulted %+v: got %v, want %q", defaulted, errs, test.want)
 				} else if len(errs) == 1 && !strings.Contains(errs[0].Error(), test.want) {
@@ -83,7 +83,23 @@ func TestValidateUpdate(t *testing.T) {
 }
 
 func TestValidateUpdateWithoutOldIsValidate(t *testing.T) {
-	if errs := v1alpha3.ValidateUpdate(&v1alpha3.RegistryConfig{}, nil); len(errs) != 1 || errs[0].Field != "caches" {
+	if errs := v1alpha3.ValidateUpdate(&v1alpha3.RegistryConfig{}, nil, nil); len(errs) != 1 || errs[0].Field != "caches" {
 		t.Errorf("got %v", errs)
+	}
+}
+
+// TestValidateUpdateWithRecordedNames: a.b was removed, so the cache of a-b keeps its longer name,
+// which no other cache may take.
+func TestValidateUpdateWithRecordedNames(t *testing.T) {
+	first, second := v1alpha3.RegistryCache{Upstream: "a.b"}, v1alpha3.RegistryCache{Upstream: "a-b"}
+	recorded := v1alpha3.Identify([]v1alpha3.RegistryCache{first, second}, nil)[1:]
+	hash := strings.TrimPrefix(recorded[0].Name, "registry-")
+	old := &v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{second}}
+	config := &v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{second, {Upstream: "c.d", ServiceNameSuffix: &hash}}}
+	if errs := v1alpha3.ValidateUpdate(config, old, nil); len(errs) > 0 {
+		t.Error(errs)
+	}
+	if errs := v1alpha3.ValidateUpdate(config, old, recorded); len(errs) != 1 || errs[0].Field != "caches[1].serviceNameSuffix" {
+		t.Error(errs)
 	}
 }

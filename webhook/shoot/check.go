@@ -52,7 +52,7 @@ func checkConfig(ctx context.Context, shoot, old *gardencorev1beta1.Shoot, path 
 	if err != nil {
 		return prefixPaths(path, v1alpha3.DecodeErrors(err))
 	}
-	errs := prefixPaths(path, v1alpha3.ValidateUpdate(config, appliedConfig(old)))
+	errs := prefixPaths(path, v1alpha3.ValidateUpdate(config, appliedConfig(old), nil))
 	return append(errs, checkReferences(ctx, shoot, config, path, secrets)...)
 }
 
