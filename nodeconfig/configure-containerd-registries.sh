@@ -70,7 +70,7 @@ hosts_toml() { # endpoint (empty for direct pulls) upstream_url endpoint_ca upst
   printf '%s\n' "server = \"$2\"" ${4:+"$ca_line"}
   if [[ -n $1 ]]; then
     printf '%s\n' '' "[host.\"$1\"]" '  capabilities = ["pull", "resolve"]' \
-      '  dial_timeout = "1s"' ${3:+"  $ca_line"}
+      '  dial_timeout = "500ms"' ${3:+"  $ca_line"}
   fi
 }
 

@@ -37,7 +37,7 @@ func TestHostsTOML(t *testing.T) {
 		}
 		want := hostsFile{
 			Server: registry.UpstreamURL,
-			Host:   map[string]host{registry.Endpoint: {Capabilities: []string{"pull", "resolve"}, DialTimeout: "1s"}},
+			Host:   map[string]host{registry.Endpoint: {Capabilities: []string{"pull", "resolve"}, DialTimeout: "500ms"}},
 		}
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("got %+v, want %+v", got, want)

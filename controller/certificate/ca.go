@@ -112,8 +112,8 @@ func (a *CA) Issue(ctx context.Context, c *v1alpha3.RegistryCache, id v1alpha3.I
 	}, nil
 }
 
-// ellipticConfig replaces the RSA key of a certificate of Gardener's library by one for ECDSA. Every
-// probe of a node is a TLS handshake. With RSA, it costs the cache ten times as much.
+// ellipticConfig replaces the RSA key of a certificate of Gardener's library by one for ECDSA:
+// every probe of a node is a TLS handshake, which takes the cache a multiple of the time with RSA.
 type ellipticConfig struct {
 	*secrets.CertificateSecretConfig
 }

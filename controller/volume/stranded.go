@@ -80,8 +80,8 @@ func (c Claim) stranded(ctx context.Context, shoot client.Reader, nodes []corev1
 	return volume.Spec.ClaimRef != nil && volume.Spec.ClaimRef.UID == c.UID && limitedToOthers(volume, nodes), nil
 }
 
-// limitedToOthers returns whether the volume is limited to nodes by name and none of them exists. The
-// terms of an affinity are alternatives. Other requirements of a term, such as a zone, do not
+// limitedToOthers returns whether the volume is limited to nodes by name and none of them exists.
+// The terms of an affinity are alternatives. Other requirements of a term, such as a zone, do not
 // matter: a future node may meet them.
 func limitedToOthers(volume *corev1.PersistentVolume, nodes []corev1.Node) bool {
 	affinity := volume.Spec.NodeAffinity

@@ -63,14 +63,14 @@ func blackHole() Bug {
 		layers = 5
 		// The objects are the manifest by tag and by digest, the config, the layer with the program, and
 		// the other layers. Each request waits for dial_timeout before the node asks the upstream.
-		objects, dialTimeout, more = 4 + layers, time.Second, 5 * time.Second
+		objects, dialTimeout, more = 4 + layers, 500 * time.Millisecond, 5 * time.Second
 	)
 	return Bug{
 		ID: "s3", Slug: "cache-drops-packets", Title: "a cache drops packets",
 		Reports:     []string{"containerd#4861", "containerd#10660", "containerd#11106", "gardener#10050"},
 		Symptom:     "A pull takes minutes: each part of an image waits 30 s for the cache.",
 		Fault:       "cache/alpha blackhole",
-		Expectation: "The pull succeeds within 1 s for each part of the image plus 5 s. " + noticedExpectation,
+		Expectation: "The pull succeeds within 0.5 s for each part of the image plus 5 s. " + noticedExpectation,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			if err := r.Break(ctx, "cache/alpha", spec.Blackhole); err != nil {
 				return err

@@ -57,7 +57,7 @@ func nodes() []Mutant {
 		},
 		{
 			Name: "no-dial-timeout", File: "nodeconfig/configure-containerd-registries.sh", Scenarios: []string{"cache-down"},
-			Line:        `'  dial_timeout = "1s"' ${3:+"  $ca_line"}`,
+			Line:        `'  dial_timeout = "500ms"' ${3:+"  $ca_line"}`,
 			Replacement: `${3:+"  $ca_line"}`,
 			Bug:         "each request to a cache whose packets are dropped takes 30 s (containerd#4861)",
 			Words:       `a pull past a cache that drops packets is about as quick: `,

@@ -159,8 +159,8 @@ func TestFind(t *testing.T) {
 			"last message of the script: 03:04:04 alpha.upstream.test: done",
 		}},
 		{"a hosts.toml that was cut off", func(o *objects) {
-			o.files[in+"certs.d.txt"] = strings.Replace(o.files[in+"certs.d.txt"], "  dial_timeout = \"1s\"\n", "", 1)
-		}, []string{`line 7 is missing, want "  dial_timeout = \"1s\""`}},
+			o.files[in+"certs.d.txt"] = strings.Replace(o.files[in+"certs.d.txt"], "  dial_timeout = \"500ms\"\n", "", 1)
+		}, []string{`line 7 is missing, want "  dial_timeout = \"500ms\""`}},
 		{"a hosts.toml for direct pulls", func(o *objects) {
 			text, _, _ := strings.Cut(o.files[in+"certs.d.txt"], "\n[host.")
 			o.files[in+"certs.d.txt"] = text
