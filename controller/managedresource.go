@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/andybalholm/brotli"
+	extensionscontroller "github.com/gardener/gardener/extensions/pkg/controller"
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
@@ -124,6 +125,25 @@ func (a *Actuator) remove(ctx context.Context, namespace string, names ...string
 		}
 		return errors.Join(remaining...)
 	})
+}
+
+// removeFrom is like remove, but does not wait for the objects in a hibernated shoot, which are
+// deleted when it wakes up. A wait would keep the Extension until then, and block a new one.
+func (a *Actuator) removeFrom(ctx context.Context, cluster *extensionscontroller.Cluster, names ...string) error {
+	namespace := cluster.ObjectMeta.Name
+	// Hibernation stops gardener-resource-manager. A shoot that is being deleted wakes up first.
+	if !extensionscontroller.IsHibernated(cluster) || cluster.Shoot.DeletionTimestamp != nil {
+		return a.remove(ctx, namespace, names...)
+	}
+	var inSeed []string
+	for _, name := range names {
+		if name == monitoringName {
+			inSeed = append(inSeed, name)
+		} else if _, err := a.requestDeletion(ctx, namespace, name); err != nil {
+			return err
+		}
+	}
+	return a.remove(ctx, namespace, inSeed...)
 }
 
 // remains returns nil if the ManagedResource is gone, or says why it is not.

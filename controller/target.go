@@ -84,6 +84,12 @@ func (a *Actuator) shoot(ctx context.Context, t *target) (client.Client, error) 
 	return t.shoot, nil
 }
 
+// hibernationEnabled returns whether the Shoot's spec enables hibernation. If so, the shoot's API
+// server is stopped or will stop soon.
+func (t *target) hibernationEnabled() bool {
+	return extensionscontroller.IsHibernationEnabled(t.cluster)
+}
+
 // record returns the record to write after everything is deployed.
 func (t *target) record(status *v1alpha3.RegistryStatus) record {
 	applied := t.config

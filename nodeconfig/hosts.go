@@ -18,9 +18,8 @@ const (
 	// or deleted.
 	Marker = "# managed by gardener-extension-registry-cache"
 	// DialTimeout limits how long containerd waits for a connection to a cache before it tries the
-	// upstream, once for each manifest and blob. A pull of five layers that begins before the node
-	// notices that packets are lost takes some 3 s longer. containerd < 2.1 always uses its default,
-	// 30 s.
+	// upstream, for each manifest and blob. Until a node notices that packets are lost, a pull of five
+	// layers takes 3 s longer. containerd < 2.1 always uses its default, 30 s.
 	DialTimeout = "500ms"
 	// TempPattern matches the script's temporary files, which are directly in CertsDir.
 	TempPattern = ".configure-containerd-registries.*"

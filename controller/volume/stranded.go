@@ -29,23 +29,15 @@ func ReplaceStranded(ctx context.Context, shoot client.Client, claims []Claim) (
 		return nil, fmt.Errorf("listing the pods of the caches in the shoot: %w", err)
 	}
 	var deleted []Claim
-	var nodes *corev1.NodeList
 	for _, claim := range claims {
 		i := slices.IndexFunc(pods.Items, claim.blocks)
 		if i < 0 {
 			continue
 		}
-		if nodes == nil {
-			nodes = &corev1.NodeList{}
-			if err := shoot.List(ctx, nodes); err != nil {
-				return nil, fmt.Errorf("listing the nodes of the shoot: %w", err)
-			}
-		}
-		stranded, err := claim.stranded(ctx, shoot, nodes.Items)
-		if err != nil {
+		switch stranded, err := claim.stranded(ctx, shoot); {
+		case err != nil:
 			return deleted, err
-		}
-		if !stranded {
+		case !stranded:
 			continue
 		}
 		if err := deleteExactly(ctx, shoot, claim.PersistentVolumeClaim); err != nil {
@@ -69,15 +61,19 @@ func (c Claim) blocks(pod corev1.Pod) bool {
 }
 
 // stranded returns whether the claim is bound to a volume that no node can have.
-func (c Claim) stranded(ctx context.Context, shoot client.Reader, nodes []corev1.Node) (bool, error) {
-	if c.Spec.VolumeName == "" || !slices.ContainsFunc(nodes, isReadyWorker) {
+func (c Claim) stranded(ctx context.Context, shoot client.Reader) (bool, error) {
+	nodes := &corev1.NodeList{}
+	if err := shoot.List(ctx, nodes); err != nil {
+		return false, fmt.Errorf("listing the nodes of the shoot: %w", err)
+	}
+	if c.Spec.VolumeName == "" || !slices.ContainsFunc(nodes.Items, isReadyWorker) {
 		return false, nil
 	}
 	volume := &corev1.PersistentVolume{}
 	if err := shoot.Get(ctx, client.ObjectKey{Name: c.Spec.VolumeName}, volume); client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("reading the volume of claim %s in the shoot: %w", c.Name, err)
 	}
-	return volume.Spec.ClaimRef != nil && volume.Spec.ClaimRef.UID == c.UID && limitedToOthers(volume, nodes), nil
+	return volume.Spec.ClaimRef != nil && volume.Spec.ClaimRef.UID == c.UID && limitedToOthers(volume, nodes.Items), nil
 }
 
 // limitedToOthers returns whether the volume is limited to nodes by name and none of them exists.
