@@ -118,7 +118,7 @@ e2e-matrix: bin/e2e.test bin/testbed ## Run scenarios on testbeds that differ fr
 	$(note-ignored)
 	@exec e2e/matrix/run
 
-.PHONY: failover failover-midway
+.PHONY: failover failover-midway failover-old
 failover: bin/e2e.test ## Compare pulls during and after each failure of a cache with direct ones (KEEP=1)
 	$(note-ignored)
 	@RUN='^failover$$' exec ./bin/e2e.test -test.timeout=60m
@@ -126,6 +126,10 @@ failover: bin/e2e.test ## Compare pulls during and after each failure of a cache
 failover-midway: bin/e2e.test ## Let a cache fail during pulls, in each way (KEEP=1)
 	$(note-ignored)
 	@RUN='^failover-midway$$' exec ./bin/e2e.test -test.timeout=60m
+
+failover-old: bin/e2e.test ## Let a cache fail in each way while nodes have the configuration that Gardener writes (KEEP=1)
+	$(note-ignored)
+	@RUN='^failover-old$$' exec ./bin/e2e.test -test.timeout=60m
 
 .PHONY: soak
 soak: bin/e2e.test ## Let caches fail at random while each worker pulls every five seconds (SOAK=30m, SEED=n, KEEP=1)
@@ -182,7 +186,7 @@ field-bugs: ## Generate docs/field-bugs.md with the results of the last reproduc
 	FIELD_BUGS=$$results UPDATE_GOLDEN=1 go test -run '^TestPage$$' ./kind/fieldbugs
 
 .PHONY: failover-page
-failover-page: ## Generate docs/failover.md and its plot with the results of the last `make failover` and `make failover-midway`
+failover-page: ## Generate docs/failover.md and its plot with the results of the last `make failover`, `make failover-midway`, `make failover-old`
 	@FAILOVER="$(wildcard $(CURDIR)/_artifacts/failover.json $(CURDIR)/_artifacts/*/failover.json)" UPDATE_GOLDEN=1 go test -count=1 -run '^TestPage$$' ./e2e/failover
 
 .PHONY: bench-cache-page

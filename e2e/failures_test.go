@@ -46,6 +46,8 @@ func cachesThatFail() rig.Step {
 	return rig.Prove("alpha is cached over HTTP, beta over HTTPS", rig.Configured(httpCache(rig.Alpha), tlsCache(rig.Beta)))
 }
 
+const packetsDropped = "packets are dropped"
+
 // failures lists how caches fail. Those without a fault of their own come first.
 func failures() []cacheFailure {
 	all := []cacheFailure{scaledToZero(), serviceDeleted(), serviceRecreated()}
@@ -54,7 +56,7 @@ func failures() []cacheFailure {
 		kind         spec.Kind
 		option       map[string][]string
 	}{
-		{"packets are dropped", "cache/alpha", spec.Blackhole, nil},
+		{packetsDropped, "cache/alpha", spec.Blackhole, nil},
 		{"the process is stopped", "cache/alpha", spec.Stop, nil},
 		{"500 to everything", "cache/alpha", spec.Status, map[string][]string{"status": {"500"}}},
 		{"503 to everything", "cache/beta", spec.Status, map[string][]string{"status": {"503"}}},

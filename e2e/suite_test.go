@@ -75,7 +75,7 @@ func onShootInLane() []rig.Scenario {
 		all = append(all, hostsFile(), pullReport(), innerLoop(), failover())
 	}
 	if os.Getenv("RUN") != "" {
-		all = append(all, failoverMidway(), soak())
+		all = append(all, failoverMidway(), failoverOld(), soak())
 	}
 	return append(all, fieldBugs(lane)...)
 }

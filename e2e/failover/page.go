@@ -20,14 +20,14 @@ func Page(all []Result) string {
 	for _, version := range versions {
 		fmt.Fprintf(&page, " containerd %s | direct |", version)
 	}
-	page.WriteString("\n| --- |" + strings.Repeat(" --- | --- |", len(versions)) + "\n")
+	page.WriteString(" old configuration |\n| --- |" + strings.Repeat(" --- | --- |", len(versions)) + " --- |\n")
 	for _, name := range failuresOf(all) {
 		fmt.Fprintf(&page, "| %s |", name)
 		for _, version := range versions {
 			r := find(all, name, version)
 			fmt.Fprintf(&page, " %s | %s |", seconds(r.Took), seconds(r.Direct))
 		}
-		page.WriteString("\n")
+		fmt.Fprintf(&page, " %s |\n", seconds(oldOf(all, name)))
 	}
 	page.WriteString("\n![Seconds of a pull under each failure](images/failover.svg)\n")
 	page.WriteString("\n## The failure begins in the middle of a pull\n\n| failure | containerd | pull | direct |\n| --- | --- | --- | --- |\n")
@@ -40,8 +40,11 @@ func Page(all []Result) string {
 }
 
 func seconds(s float64) string {
-	if s == 0 {
+	switch {
+	case s == 0:
 		return "not measured"
+	case s >= OldLimit.Seconds():
+		return fmt.Sprintf("more than %.0f s", OldLimit.Seconds())
 	}
 	return fmt.Sprintf("%.2f s", s)
 }
@@ -64,6 +67,16 @@ func failuresOf(all []Result) (names []string) {
 		}
 	}
 	return names
+}
+
+// oldOf returns how long a pull takes with the old configuration, for any version of containerd.
+func oldOf(all []Result, name string) float64 {
+	for _, r := range all {
+		if r.Failure == name && r.Old > 0 {
+			return r.Old
+		}
+	}
+	return 0
 }
 
 func find(all []Result, name, version string) Result {

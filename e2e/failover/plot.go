@@ -2,6 +2,7 @@ package failover
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"image/color"
 	"slices"
@@ -15,52 +16,64 @@ import (
 )
 
 const (
-	barWidth  = 7
 	rowHeight = 34
-	margin    = 90 // for title, axis and legend
+	margin    = 110 // for title, axis and legend
 	plotWidth = 780
-	// legendRoom widens the axis, so that no bar reaches the legend.
-	legendRoom = 1.4
+	radius    = 5
+	// shortest and longest are the ends of the axis, in seconds.
+	shortest, longest = 0.1, 300
 )
 
-var palette = []color.Color{
-	color.RGBA{R: 0x00, G: 0x72, B: 0xb2, A: 0xff}, color.RGBA{R: 0xe6, G: 0x9f, B: 0x00, A: 0xff}, color.RGBA{R: 0x00, G: 0x9e, B: 0x73, A: 0xff},
-}
+var (
+	palette = []color.Color{
+		color.RGBA{R: 0x00, G: 0x72, B: 0xb2, A: 0xff}, color.RGBA{R: 0x00, G: 0x9e, B: 0x73, A: 0xff}, color.RGBA{R: 0xcc, G: 0x79, B: 0xa7, A: 0xff},
+	}
+	oldColor    = color.RGBA{R: 0xd5, G: 0x5e, B: 0x00, A: 0xff}
+	directColor = color.Gray{Y: 0x88}
+)
 
-// Plot renders the times of pulls as an SVG with one row for each failure.
+// Plot renders the times of pulls on a logarithmic axis, as an SVG with one row for each failure.
 func Plot(all []Result) ([]byte, error) {
 	plot.DefaultFont = font.Font{Typeface: "Liberation", Variant: "Sans"}
 	picture := plot.New()
-	picture.Title.Text, picture.BackgroundColor, picture.X.Min = "Seconds of a pull", color.White, 0
+	picture.Title.Text, picture.BackgroundColor = "Seconds of a pull", color.White
+	picture.Add(plotter.NewGrid())
 	names, versions := failuresOf(all), versionsOf(all)
 	slices.Reverse(names) // the axis goes upwards
-	add := func(place int, title string, color color.Color, value func(name string) float64) error {
-		values := plotter.Values{}
-		for _, name := range names {
-			values = append(values, value(name))
+	add := func(title string, style draw.GlyphStyle, value func(name string) float64) error {
+		var points plotter.XYs
+		for row, name := range names {
+			if seconds := value(name); seconds > 0 {
+				points = append(points, plotter.XY{X: seconds, Y: float64(row)})
+			}
 		}
-		bars, err := plotter.NewBarChart(values, vg.Points(barWidth))
+		if len(points) == 0 {
+			return nil
+		}
+		scatter, err := plotter.NewScatter(points)
 		if err != nil {
-			return fmt.Errorf("bars of %s: %w", title, err)
+			return fmt.Errorf("points of %s: %w", title, err)
 		}
-		bars.Horizontal, bars.Color, bars.LineStyle = true, color, draw.LineStyle{}
-		bars.Offset = vg.Points(barWidth * (float64(len(versions))/2 - float64(place)))
-		picture.Add(bars)
-		picture.Legend.Add(title, bars)
+		scatter.GlyphStyle = style
+		picture.Add(scatter)
+		picture.Legend.Add(title, scatter)
 		return nil
 	}
-	for i, version := range versions {
-		err := add(i, "containerd "+version, palette[i%len(palette)], func(name string) float64 { return find(all, name, version).Took })
-		if err != nil {
-			return nil, err
-		}
+	glyph := func(color color.Color, shape draw.GlyphDrawer) draw.GlyphStyle {
+		return draw.GlyphStyle{Color: color, Radius: vg.Points(radius), Shape: shape}
 	}
-	err := add(len(versions), "direct", color.Gray{Y: 0xaa}, func(name string) float64 { return find(all, name, versions[0]).Direct })
+	err := add("direct", glyph(directColor, draw.RingGlyph{}), func(name string) float64 { return find(all, name, versions[0]).Direct })
+	for i, version := range versions {
+		err = errors.Join(err, add("containerd "+version, glyph(palette[i%len(palette)], draw.CircleGlyph{}), func(name string) float64 {
+			return find(all, name, version).Took
+		}))
+	}
+	err = errors.Join(err, add("old configuration", glyph(oldColor, draw.PyramidGlyph{}), func(name string) float64 { return oldOf(all, name) }))
 	if err != nil {
 		return nil, err
 	}
 	picture.NominalY(names...)
-	picture.X.Max *= legendRoom
+	picture.X.Min, picture.X.Max, picture.X.Scale, picture.X.Tick.Marker = shortest, longest, plot.LogScale{}, plot.LogTicks{Prec: -1}
 	writer, err := picture.WriterTo(vg.Points(plotWidth), vg.Points(float64(rowHeight*len(names)+margin)), "svg")
 	if err != nil {
 		return nil, fmt.Errorf("rendering: %w", err)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 )
 
 // Result is one failure as a version of containerd sees it. Times are in seconds.
@@ -20,7 +21,13 @@ type Result struct {
 	// MidwayDirect and Midway are the times of slow pulls during which the failure begins.
 	MidwayDirect float64 `json:"midwayDirect,omitempty"`
 	Midway       float64 `json:"midway,omitempty"`
+	// Old is the time of a pull as in Took, with the configuration that Gardener writes. A pull that
+	// fails or takes too long has OldLimit.
+	Old float64 `json:"old,omitempty"`
 }
+
+// OldLimit is the time after which a pull with the old configuration is given up.
+const OldLimit = 90 * time.Second
 
 // Merge returns the results with later ones added, which replace the times that they have.
 func Merge(all []Result, later ...Result) []Result {
@@ -33,6 +40,9 @@ func Merge(all []Result, later ...Result) []Result {
 		}
 		if one.Took > 0 {
 			all[at].Direct, all[at].Took = one.Direct, one.Took
+		}
+		if one.Old > 0 {
+			all[at].Old = one.Old
 		}
 		if one.Midway > 0 {
 			all[at].MidwayDirect, all[at].Midway = one.MidwayDirect, one.Midway

@@ -1,0 +1,70 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	results "github.com/gardener-extensions/registry-cache/e2e/failover"
+	"github.com/gardener-extensions/registry-cache/e2e/rig"
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/nodeconfig"
+)
+
+const (
+	// waitsAtLeast is how long a pull with the old configuration waits if packets are dropped: one
+	// connection of containerd.
+	waitsAtLeast       = 30 * time.Second
+	failoverOldTimeout = 40 * time.Minute
+)
+
+// failoverOld measures the same failures with the configuration that Gardener writes from
+// criConfig.containerd.registries: a mirror that stays, without dial_timeout.
+func failoverOld() rig.Scenario {
+	steps := []rig.Step{cachesThatFail()}
+	for _, f := range failures() {
+		steps = append(steps, rig.Prove(f.name, func(ctx context.Context, p *rig.Run) { measureOld(ctx, p, f) }))
+	}
+	return rig.New("failover-old", steps...).Within(failoverOldTimeout)
+}
+
+func measureOld(ctx context.Context, p *rig.Run, f cacheFailure) {
+	p.Helper()
+	awaitCachesServe(ctx, p)
+	worker := workerBeside(ctx, p, f.host)
+	restore := useOldHosts(ctx, p, worker, f.host)
+	f.begin(ctx, p)
+	elapse(ctx, p, time.Now().Add(noticedAfter))
+	direct := p.TimedPull(ctx, worker, p.PushLayers(ctx, rig.Gamma, failoverLayers, failoverLayerBytes))
+	took, err := rig.TimedPull(ctx, worker, p.PushLayers(ctx, f.host, failoverLayers, failoverLayerBytes))
+	if err != nil {
+		took = results.OldLimit
+	}
+	f.end(ctx, p)
+	p.Check(restore(ctx))
+	if f.name == packetsDropped && took < waitsAtLeast {
+		p.Fatalf("the pull took %s, so it did not wait for the cache, and this measures something else", rig.Seconds(took))
+	}
+	record(ctx, p, worker, results.Result{Failure: f.name, Old: took.Seconds()})
+	p.Evidence("%s: %s (direct %s)", f.name, rig.Seconds(took), rig.Seconds(direct))
+}
+
+// useOldHosts replaces hosts.toml on the worker by one without our mark, which the script leaves
+// alone, and without dial_timeout. The function that it returns removes this file.
+func useOldHosts(ctx context.Context, p *rig.Run, worker *cluster.Node, host string) (restore func(context.Context) error) {
+	p.Helper()
+	path := rig.HostsPath(host)
+	lines := slices.DeleteFunc(strings.Split(p.Hosts(ctx, worker, host), "\n"), func(line string) bool {
+		return line == nodeconfig.Marker || strings.Contains(line, "dial_timeout")
+	})
+	restore = func(ctx context.Context) error {
+		_, err := worker.Exec(ctx, "rm", "-f", path)
+		return err
+	}
+	p.Afterwards(ctx, restore)
+	p.Check(worker.WriteFile(ctx, path, 0o644, []byte(strings.Join(lines, "\n"))))
+	return restore
+}
