@@ -17,8 +17,9 @@ const (
 	// The timeout of one pass is passTimeout plus extensionTimeout for each shoot.
 	passTimeout      = 3 * time.Minute
 	extensionTimeout = 2 * time.Second
-	// brokenTimeout bounds the time until the extension reports an unreachable shoot.
-	brokenTimeout = 2 * time.Minute
+	// brokenTimeout bounds the time until the extension reports an unreachable shoot. For two minutes
+	// it reports that it waits, and the attempt after that may come 80 s later.
+	brokenTimeout = 4 * time.Minute
 	// hanging and refusing are the indices of the two broken shoots.
 	hanging, refusing = 0, 1
 	// maxOthers limits how many other shoots are reconciled together with the broken ones. More
