@@ -117,14 +117,8 @@ func (t *target) withPreviousServiceNames() *v1alpha3.RegistryConfig {
 // certificates describes the certificates of the caches that serve HTTPS.
 type certificates struct {
 	ca        *certificate.CA   // nil if no cache serves HTTPS
+	bundle    []byte            // of the CA
 	addresses map[string]string // cluster IPs of the issued certificates, by upstream
-}
-
-func (c *certificates) bundle() []byte {
-	if c.ca == nil {
-		return nil
-	}
-	return c.ca.Bundle
 }
 
 // certificates issues a certificate for every HTTPS cache. In a hibernated shoot, the address of a
@@ -140,7 +134,7 @@ func (a *Actuator) certificates(ctx context.Context, log logr.Logger, t *target)
 	if err := a.findAddresses(ctx, t); err != nil {
 		return nil, err
 	}
-	c := &certificates{ca: ca, addresses: map[string]string{}}
+	c := &certificates{ca: ca, bundle: ca.Bundle, addresses: map[string]string{}}
 	return c, c.issue(ctx, t)
 }
 
@@ -205,7 +199,7 @@ func (a *Actuator) findAddresses(ctx context.Context, t *target) error {
 // restart for the new certificates. A cache that never becomes ready does not block the
 // reconciliation for long.
 func (a *Actuator) awaitCertificates(ctx context.Context, log logr.Logger, t *target, c *certificates) error {
-	if c.ca == nil || t.before.status == nil || t.before.status.CABundle == nil || *t.before.status.CABundle == string(c.bundle()) {
+	if c.ca == nil || t.before.status == nil || t.before.status.CABundle == nil || *t.before.status.CABundle == string(c.bundle) {
 		return nil
 	}
 	return a.await(ctx, func() error {

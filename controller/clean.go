@@ -32,10 +32,9 @@ func (a *Actuator) clean(ctx context.Context, log logr.Logger, namespace string,
 	if err != nil {
 		return nil, err
 	}
-	if err := a.awaitEarlierCleaner(ctx, namespace); err != nil {
-		return nil, err
-	}
-	if err := applyToShoot(ctx, a.client, namespace, cleanerName, []client.Object{set}); err != nil {
+	// An earlier cleaner that is being deleted would not run a new task.
+	err = a.await(ctx, func() error { return applyToShoot(ctx, a.client, namespace, cleanerName, []client.Object{set}) })
+	if err != nil {
 		return nil, err
 	}
 	rollout, err := a.awaitCleaned(ctx, namespace)
@@ -52,16 +51,6 @@ func (a *Actuator) clean(ctx context.Context, log logr.Logger, namespace string,
 	}
 	_, err = a.requestDeletion(ctx, namespace, cleanerName)
 	return skipped, err
-}
-
-// awaitEarlierCleaner waits until a cleaner that is being deleted is gone: it would not run a new
-// task.
-func (a *Actuator) awaitEarlierCleaner(ctx context.Context, namespace string) error {
-	mr, err := a.managedResource(ctx, namespace, cleanerName)
-	if err != nil || mr.DeletionTimestamp == nil {
-		return client.IgnoreNotFound(err)
-	}
-	return a.remove(ctx, namespace, cleanerName)
 }
 
 // awaitCleaned waits until all nodes are clean or may be skipped. The error names the nodes that

@@ -13,6 +13,8 @@ import (
 	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/gardener-extensions/registry-cache/controller/retry"
 )
 
 func TestDelete(t *testing.T) {
@@ -201,6 +203,43 @@ func TestDisableWhileHibernated(t *testing.T) {
 	l.changeShoot(t)
 	if l.exists(t, cachesName) || l.exists(t, servicesName) || len(l.services(t)) > 0 {
 		t.Error("after waking up, the caches still exist")
+	}
+}
+
+// TestEnabledAgainWhileHibernated: what is being deleted since before is not written, because it
+// would be lost.
+func TestEnabledAgainWhileHibernated(t *testing.T) {
+	l, _ := newRunningLandscape(t, nil)
+	l.changeShoot(t, hibernated)
+	if err := l.delete(t); err != nil {
+		t.Fatal(err)
+	}
+	ex := l.extension(t)
+	ex.Status = extensionsv1alpha1.ExtensionStatus{}
+	if err := l.seed.Status().Update(t.Context(), ex); err != nil {
+		t.Fatal(err)
+	}
+	l.reconciled(t)
+	withFinalizers := func(change func([]string) []string) {
+		t.Helper()
+		mr, err := l.actuator.managedResource(t.Context(), namespace, cachesName)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mr.Finalizers = change(mr.Finalizers)
+		if err := l.unwatched.Update(t.Context(), mr); err != nil {
+			t.Fatal(err)
+		}
+	}
+	withFinalizers(func(now []string) []string { return append(now, "a/b") })
+	l.changeShoot(t)
+	if err := l.reconcile(t); !retry.IsWaiting(err) {
+		t.Errorf("while it is being deleted: %v", err)
+	}
+	withFinalizers(func([]string) []string { return nil })
+	l.reconciled(t)
+	if mr, err := l.actuator.managedResource(t.Context(), namespace, cachesName); err != nil || mr.DeletionTimestamp != nil {
+		t.Errorf("ManagedResource %v, error %v", mr, err)
 	}
 }
 

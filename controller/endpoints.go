@@ -35,6 +35,7 @@ func (a *Actuator) endpointsOf(ctx context.Context, t *target, issued *certifica
 	if err := issued.issue(ctx, t); err != nil {
 		return nil, err
 	}
+	t.isNew = false // the caches are deployed already
 	return endpoints, a.deployCaches(ctx, t)
 }
 

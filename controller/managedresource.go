@@ -74,7 +74,8 @@ func (createOnly) Get(_ context.Context, key client.ObjectKey, _ client.Object, 
 
 // secretFirst is a client that writes the Secret of a ManagedResource after it has read the
 // ManagedResource. It sends no request for the Secret of a ManagedResource that was applied with
-// it: the name of the Secret has a hash of its content.
+// it: the name of the Secret has a hash of its content. It rejects a ManagedResource that is being
+// deleted, because what is written now would be lost with it.
 type secretFirst struct {
 	client.Client
 	name   string
@@ -83,10 +84,13 @@ type secretFirst struct {
 
 func (s secretFirst) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 	mr, ok := object.(*resourcesv1alpha1.ManagedResource)
-	if !ok { // the library would mark the previous Secret for the garbage collector, as it is already
+	if !ok { // the library would mark the previous Secret for the garbage collector, but NewSecret has
 		return apierrors.NewNotFound(corev1.Resource("secrets"), key.Name)
 	}
 	err := s.Client.Get(ctx, key, mr, options...)
+	if err == nil && mr.DeletionTimestamp != nil {
+		return retry.Waiting(errors.New("it is still being deleted"))
+	}
 	refers := slices.ContainsFunc(mr.Spec.SecretRefs, func(ref corev1.LocalObjectReference) bool { return ref.Name == s.name })
 	if client.IgnoreNotFound(err) != nil || refers && health.CheckManagedResourceApplied(mr) == nil {
 		return err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/controller/certificate"
 	"github.com/gardener-extensions/registry-cache/controller/cleaner"
+	"github.com/gardener-extensions/registry-cache/controller/retry"
 )
 
 // Reconcile deploys what the providerConfig configures. To remove a cache, it cleans the nodes,
@@ -99,10 +100,10 @@ func (a *Actuator) deploy(ctx context.Context, log logr.Logger, t *target) error
 		}
 		return a.deploy(ctx, log, t)
 	}
-	if err != nil {
+	if err != nil && !(t.hibernationEnabled() && retry.IsWaiting(err)) {
 		return err
 	}
-	if t.hibernationEnabled() {
+	if t.hibernationEnabled() { // a ManagedResource that is being deleted is waited for after waking up
 		log.Info("Not waiting for endpoints, because the shoot is hibernated")
 		return a.write(ctx, t.ex, t.record(t.before.retained(t.config).status))
 	}
@@ -121,7 +122,7 @@ func (a *Actuator) deploy(ctx context.Context, log logr.Logger, t *target) error
 	if err := a.pruneCertificates(ctx, log, t, certificates); err != nil {
 		return err
 	}
-	return a.write(ctx, t.ex, t.record(newStatus(endpoints, certificates.bundle())))
+	return a.write(ctx, t.ex, t.record(newStatus(endpoints, certificates.bundle)))
 }
 
 // deployObjects writes all ManagedResources. The Services are first: certificates need their

@@ -29,7 +29,7 @@ type target struct {
 	identities v1alpha3.Identities
 	secrets    map[string]cache.Secrets // referenced Secrets and certificates, by upstream
 	released   []client.Object          // Services of an early version, see deployedIdentities
-	isNew      bool                     // false once caches are known to be deployed
+	isNew      bool                     // no earlier attempt has deployed anything
 	cleaned    bool                     // a cleaner has run and its deletion was requested
 	shoot      client.Client            // nil until Actuator.shoot sets it
 	// endpoints are those of the configured caches, if they had to be known early.

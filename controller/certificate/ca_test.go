@@ -3,6 +3,7 @@ package certificate
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
 	"net"
 	"slices"
 	"strings"
@@ -89,6 +90,9 @@ func TestIssue(t *testing.T) {
 	}
 	if trusts(t, bundle, issued, "10.0.0.8") {
 		t.Error("the certificate is valid for an address that it should not have")
+	}
+	if block, _ := pem.Decode(issued.PrivateKey); block == nil || block.Type != "EC PRIVATE KEY" {
+		t.Error("the key is not for ECDSA, so each handshake takes long")
 	}
 	again, same := reconcile(t, seed, clock.RealClock{}, shoot("", time.Time{}))
 	if string(again) != string(bundle) || string(same.Certificate) != string(issued.Certificate) {

@@ -104,14 +104,9 @@ func (c *Clients) For(ctx context.Context, namespace string) (client.Client, err
 		return nil, fmt.Errorf("creating a client for shoot %s from Secret %s: %w", namespace, secret.Name, err)
 	}
 	created.secret = id
-	c.Forget(namespace)
+	c.clients.Remove(namespace) // running requests continue
 	c.clients.Add(namespace, created)
 	return created.client, nil
-}
-
-// Forget drops the client for the shoot, if there is one. Running requests of the client continue.
-func (c *Clients) Forget(namespace string) {
-	c.clients.Remove(namespace)
 }
 
 // secret returns the Secret with the kubeconfig. Like util.NewClientForShoot of Gardener's

@@ -67,9 +67,9 @@ func TestClientsAreReused(t *testing.T) {
 	if mustGet(t, c, "two") == first {
 		t.Error("two shoots share a client")
 	}
-	c.Forget("one")
+	c.clients.Remove("one")
 	if mustGet(t, c, "one") == first {
-		t.Error("the client was not forgotten")
+		t.Error("the client was not dropped")
 	}
 }
 
@@ -122,7 +122,7 @@ func TestClientsAreBounded(t *testing.T) {
 	}
 }
 
-// TestConnectionsGoWithTheirClient checks that Forget closes the connection of the client, with
+// TestConnectionsGoWithTheirClient checks that a dropped client closes its connection, with
 // HTTP/2 over a real socket.
 func TestConnectionsGoWithTheirClient(t *testing.T) {
 	closed := make(chan struct{}, 1)
@@ -149,7 +149,7 @@ func TestConnectionsGoWithTheirClient(t *testing.T) {
 		t.Error("the connection was not kept")
 	default:
 	}
-	c.Forget("one")
+	c.clients.Remove("one")
 	select {
 	case <-closed:
 	case <-time.After(30 * time.Second):

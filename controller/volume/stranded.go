@@ -28,13 +28,24 @@ func ReplaceStranded(ctx context.Context, shoot client.Client, claims []Claim) (
 	if err := shoot.List(ctx, pods, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost}); err != nil {
 		return nil, fmt.Errorf("listing the pods of the caches in the shoot: %w", err)
 	}
+	blocking := func(c Claim) int { return slices.IndexFunc(pods.Items, c.blocks) }
+	if !slices.ContainsFunc(claims, func(c Claim) bool { return blocking(c) >= 0 }) {
+		return nil, nil
+	}
+	nodes := &corev1.NodeList{}
+	if err := shoot.List(ctx, nodes); err != nil {
+		return nil, fmt.Errorf("listing the nodes of the shoot: %w", err)
+	}
+	if !slices.ContainsFunc(nodes.Items, isReadyWorker) {
+		return nil, nil
+	}
 	var deleted []Claim
 	for _, claim := range claims {
-		i := slices.IndexFunc(pods.Items, claim.blocks)
+		i := blocking(claim)
 		if i < 0 {
 			continue
 		}
-		switch stranded, err := claim.stranded(ctx, shoot); {
+		switch stranded, err := claim.stranded(ctx, shoot, nodes.Items); {
 		case err != nil:
 			return deleted, err
 		case !stranded:
@@ -51,29 +62,22 @@ func ReplaceStranded(ctx context.Context, shoot client.Client, claims []Claim) (
 	return deleted, nil
 }
 
-// blocks returns whether the pod of a StatefulSet has this claim and no node yet.
+// blocks returns whether the claim has a volume and a pod of a StatefulSet with it has no node yet.
 func (c Claim) blocks(pod corev1.Pod) bool {
 	owner := metav1.GetControllerOf(&pod)
-	return pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && owner != nil && owner.Kind == "StatefulSet" &&
+	return c.Spec.VolumeName != "" && pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && owner != nil && owner.Kind == "StatefulSet" &&
 		slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
 			return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == c.Name
 		})
 }
 
-// stranded returns whether the claim is bound to a volume that no node can have.
-func (c Claim) stranded(ctx context.Context, shoot client.Reader) (bool, error) {
-	nodes := &corev1.NodeList{}
-	if err := shoot.List(ctx, nodes); err != nil {
-		return false, fmt.Errorf("listing the nodes of the shoot: %w", err)
-	}
-	if c.Spec.VolumeName == "" || !slices.ContainsFunc(nodes.Items, isReadyWorker) {
-		return false, nil
-	}
+// stranded returns whether no node can have the volume of the claim.
+func (c Claim) stranded(ctx context.Context, shoot client.Reader, nodes []corev1.Node) (bool, error) {
 	volume := &corev1.PersistentVolume{}
 	if err := shoot.Get(ctx, client.ObjectKey{Name: c.Spec.VolumeName}, volume); client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("reading the volume of claim %s in the shoot: %w", c.Name, err)
 	}
-	return volume.Spec.ClaimRef != nil && volume.Spec.ClaimRef.UID == c.UID && limitedToOthers(volume, nodes.Items), nil
+	return volume.Spec.ClaimRef != nil && volume.Spec.ClaimRef.UID == c.UID && limitedToOthers(volume, nodes), nil
 }
 
 // limitedToOthers returns whether the volume is limited to nodes by name and none of them exists.

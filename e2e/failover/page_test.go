@@ -37,11 +37,17 @@ func TestPage(t *testing.T) {
 
 func TestMerge(t *testing.T) {
 	before := []Result{{Failure: "a", Containerd: "v2.3.4", Direct: 1, Took: 2}}
-	got := Merge(before, Result{Failure: "a", Containerd: "v2.3.4", MidwayDirect: 20, Midway: 30}, Result{Failure: "a", Containerd: "v2.0.5", Took: 3})
+	got := Merge(Merge(before, Result{Failure: "a", Containerd: "v2.3.4", Old: 90}), Result{Failure: "a", Containerd: "v2.3.4", MidwayDirect: 20, Midway: 30}, Result{Failure: "a", Containerd: "v2.0.5", Took: 3})
 	want := []Result{
-		{Failure: "a", Containerd: "v2.3.4", Direct: 1, Took: 2, MidwayDirect: 20, Midway: 30}, {Failure: "a", Containerd: "v2.0.5", Took: 3},
+		{Failure: "a", Containerd: "v2.3.4", Direct: 1, Took: 2, MidwayDirect: 20, Midway: 30, Old: 90}, {Failure: "a", Containerd: "v2.0.5", Took: 3},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v", got)
+	}
+	if page := Page(got); !strings.Contains(page, "| a | 2.00 s | 1.00 s | 3.00 s | not measured | more than 90 s |") {
+		t.Errorf("got %s", page)
+	}
+	if _, err := Plot(got); err != nil {
+		t.Error(err)
 	}
 }

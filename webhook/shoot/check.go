@@ -52,6 +52,8 @@ func checkConfig(ctx context.Context, shoot, old *gardencorev1beta1.Shoot, path 
 	if err != nil {
 		return prefixPaths(path, v1alpha3.DecodeErrors(err))
 	}
+	// The recorded identities are on the seed. So only the controller finds a suffix that equals the
+	// name of a cache with a hash that it no longer needs.
 	errs := prefixPaths(path, v1alpha3.ValidateUpdate(config, appliedConfig(old), nil))
 	return append(errs, checkReferences(ctx, shoot, config, path, secrets)...)
 }
