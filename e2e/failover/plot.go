@@ -20,6 +20,8 @@ const (
 	margin    = 110 // for title, axis and legend
 	plotWidth = 780
 	radius    = 5
+	// legendRows is the room above the rows for the legend.
+	legendRows, legendPadding = 1.5, 3
 	// shortest and longest are the ends of the axis, in seconds.
 	shortest, longest = 0.1, 300
 )
@@ -56,7 +58,7 @@ func Plot(all []Result) ([]byte, error) {
 		}
 		scatter.GlyphStyle = style
 		picture.Add(scatter)
-		picture.Legend.Add(title, scatter)
+		picture.Legend.Add(title+"  ", scatter) // fonts differ in width
 		return nil
 	}
 	glyph := func(color color.Color, shape draw.GlyphDrawer) draw.GlyphStyle {
@@ -74,6 +76,8 @@ func Plot(all []Result) ([]byte, error) {
 	}
 	picture.NominalY(names...)
 	picture.X.Min, picture.X.Max, picture.X.Scale, picture.X.Tick.Marker = shortest, longest, plot.LogScale{}, plot.LogTicks{Prec: -1}
+	picture.Legend.Top, picture.Legend.Padding = true, vg.Points(legendPadding)
+	picture.Y.Min, picture.Y.Max = -1, float64(len(names))+legendRows
 	writer, err := picture.WriterTo(vg.Points(plotWidth), vg.Points(float64(rowHeight*len(names)+margin)), "svg")
 	if err != nil {
 		return nil, fmt.Errorf("rendering: %w", err)
