@@ -100,7 +100,7 @@ func (a *Actuator) deploy(ctx context.Context, log logr.Logger, t *target) error
 		}
 		return a.deploy(ctx, log, t)
 	}
-	if err != nil && !(t.hibernationEnabled() && retry.IsWaiting(err)) {
+	if err != nil && (!t.hibernationEnabled() || !retry.IsWaiting(err)) {
 		return err
 	}
 	if t.hibernationEnabled() { // a ManagedResource that is being deleted is waited for after waking up

@@ -1,7 +1,12 @@
 package main
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
 	"io"
 	"net/http"
 	"os"
@@ -10,16 +15,8 @@ import (
 	"testing"
 	"time"
 
-	extensions "github.com/gardener/gardener/extensions/pkg/controller"
-	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
-	"github.com/go-logr/logr"
 	"github.com/prometheus/procfs"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-
-	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
-	"github.com/gardener-extensions/registry-cache/controller/certificate"
+	"k8s.io/client-go/util/keyutil"
 )
 
 // probesPerSecond are those of 500 nodes, whose loops ask every 6 to 6.5 s.
@@ -80,21 +77,24 @@ func cpuTime(b *testing.B, process procfs.Proc) time.Duration {
 	return time.Duration(stat.CPUTime() * float64(time.Second))
 }
 
-// certificateOfCache writes a certificate and a key as the controller makes them.
+// certificateOfCache writes a certificate with a key as those of the controller: ECDSA, P-256.
 func certificateOfCache(b *testing.B) (certificateFile, keyFile string) {
 	b.Helper()
-	cluster := &extensions.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "shoot"}, Shoot: &gardencorev1beta1.Shoot{}}
-	ca, err := certificate.Load(b.Context(), logr.Discard(), clock.RealClock{}, fake.NewFakeClient(), cluster)
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		b.Fatal(err)
 	}
-	c := v1alpha3.RegistryCache{Upstream: "upstream.test"}
-	issued, err := ca.Issue(b.Context(), &c, v1alpha3.Identify([]v1alpha3.RegistryCache{c}, nil)[0])
+	template := &x509.Certificate{NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		b.Fatal(err)
+	}
+	encodedKey, err := keyutil.MarshalPrivateKeyToPEM(key)
 	if err != nil {
 		b.Fatal(err)
 	}
 	certificateFile, keyFile = filepath.Join(b.TempDir(), "tls.crt"), filepath.Join(b.TempDir(), "tls.key")
-	for file, content := range map[string][]byte{certificateFile: issued.Certificate, keyFile: issued.PrivateKey} {
+	for file, content := range map[string][]byte{certificateFile: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), keyFile: encodedKey} {
 		if err := os.WriteFile(file, content, 0o600); err != nil {
 			b.Fatal(err)
 		}
