@@ -165,7 +165,7 @@ var (
 	})
 
 	nodesSkipped = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "registry_cache_extension_nodes_passed_over_total",
+		Name: "registry_cache_extension_nodes_skipped_total",
 		Help: "Nodes that a clean-up skipped because the cleaner could not run there.",
 	})
 

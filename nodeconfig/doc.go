@@ -2,7 +2,7 @@
 // systemd unit that make containerd pull through the caches, and the hosts.toml files that the
 // script writes. Package nodeconfig/cleaner removes them. ParseState reads what the script reports.
 //
-// Script, Unit, HostsTOML and ParseState are pure functions. The script needs only bash and curl.
-// The package must not import Kubernetes or Gardener. How the files get to the node is up to other
-// packages.
+// Script, Unit, HostsTOML and ParseState are pure functions. The script says what it needs on a
+// node. The package must not import Kubernetes or Gardener. How the files get to the node is up to
+// other packages.
 package nodeconfig

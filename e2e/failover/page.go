@@ -16,7 +16,7 @@ func Page(all []Result) string {
 	var page strings.Builder
 	page.WriteString(introduction)
 	versions := versionsOf(all)
-	page.WriteString("\n## The failure is present for 10 seconds\n\n| failure |")
+	page.WriteString("\n## Ten seconds after the failure began\n\n| failure |")
 	for _, version := range versions {
 		fmt.Fprintf(&page, " containerd %s | direct |", version)
 	}
