@@ -24,11 +24,7 @@ const (
 // failoverOld measures the same failures with the configuration that Gardener writes from
 // criConfig.containerd.registries: a mirror that stays, without dial_timeout.
 func failoverOld() rig.Scenario {
-	steps := []rig.Step{cachesThatFail()}
-	for _, f := range failures() {
-		steps = append(steps, rig.Prove(f.name, func(ctx context.Context, p *rig.Run) { measureOld(ctx, p, f) }))
-	}
-	return rig.New("failover-old", steps...).Within(failoverOldTimeout)
+	return rig.New("failover-old", eachFailure(measureOld)...).Within(failoverOldTimeout)
 }
 
 func measureOld(ctx context.Context, p *rig.Run, f cacheFailure) {

@@ -26,11 +26,7 @@ const (
 // failover proves, for each way in which a cache fails, that a pull takes about as long as a direct
 // one once nodes have noticed, and that the first pull after the recovery is a hit.
 func failover() rig.Scenario {
-	steps := []rig.Step{cachesThatFail()}
-	for _, f := range failures() {
-		steps = append(steps, rig.Prove(f.name, func(ctx context.Context, p *rig.Run) { proveFailover(ctx, p, f) }))
-	}
-	return rig.New("failover", steps...).Within(failoverTimeout)
+	return rig.New("failover", eachFailure(proveFailover)...).Within(failoverTimeout)
 }
 
 func proveFailover(ctx context.Context, p *rig.Run, f cacheFailure) {

@@ -78,6 +78,15 @@ func failures() []cacheFailure {
 	return append(all, nodeGone())
 }
 
+// eachFailure returns a step for each failure, after one that configures the caches.
+func eachFailure(prove func(ctx context.Context, p *rig.Run, f cacheFailure)) []rig.Step {
+	steps := []rig.Step{cachesThatFail()}
+	for _, f := range failures() {
+		steps = append(steps, rig.Prove(f.name, func(ctx context.Context, p *rig.Run) { prove(ctx, p, f) }))
+	}
+	return steps
+}
+
 func clearFaults(ctx context.Context, p *rig.Run) { p.Check(rig.ClearFaults(ctx, p)) }
 
 func everyWorker(context.Context, *rig.Run, *cluster.Node) bool { return true }

@@ -22,7 +22,7 @@ type Result struct {
 	MidwayDirect float64 `json:"midwayDirect,omitempty"`
 	Midway       float64 `json:"midway,omitempty"`
 	// Old is the time of a pull as in Took, with the configuration that Gardener writes. A pull that
-	// fails or takes too long has OldLimit.
+	// takes too long has OldLimit.
 	Old float64 `json:"old,omitempty"`
 }
 
