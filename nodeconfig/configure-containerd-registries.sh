@@ -37,7 +37,7 @@ doubtful=()           # whose state may change
 seen=()               # hosts.toml when it was last right
 routes=()             # what hosts.toml is: mirror, direct, foreign, or stuck if it cannot be right
 declare -A problems=()            # by upstream: what log_once says
-requests=()                       # curl's configuration, by place
+requests=() plains=()             # curl's configuration, by place; the same without TLS
 declare -A inputs=()              # of curl: files in run_dir
 
 log() {
@@ -169,20 +169,24 @@ max-time = $probe_timeout
 noproxy = \"*\"
 globoff
 "
+  plains[i]=${requests[i]/https:/http:}
   if [[ -n $endpoint_ca ]]; then
     requests[i]+="cacert = \"$run_dir/$i.pem\""$'\n'
     inputs[$i.pem]=${mirrors[i]} # curl finds the certificates in the text, like containerd
   fi
 }
 
-# Asks caches, with one process. Only an answer by a server that containerd would trust counts.
+# Asks caches, with one process. Only an answer by a server that containerd would trust counts. While
+# that answers, 39 of 40 rounds ask it without TLS, as a handshake costs it seven times as much.
 # Before version 7.66 curl asks one after the other, before 7.75 it tells no errors.
 probe() { # i...
-  local i answer limit=$((${probe_timeout%.*} + 2))
+  local i request answer limit=$((${probe_timeout%.*} + 2))
   [[ -n $parallel ]] || limit=$((limit * $#))
   answers=() inputs[requests]=''
   for i in "$@"; do
-    inputs[requests]+=${inputs[requests]:+$'next\n'}${requests[i]}
+    request=${requests[i]}
+    ((rounds % 40 == 0 || doubts[i] > 0)) || [[ ${states[i]} != mirror ]] || request=${plains[i]}
+    inputs[requests]+=${inputs[requests]:+$'next\n'}$request
   done
   {
     [[ -d $run_dir ]] || mkdir -p -- "$run_dir"
@@ -199,7 +203,6 @@ probe() { # i...
   done <"$run_dir/answers"
 }
 
-# Chooses between mirror and direct.
 judge() { # i
   local i=$1 answer=${answers[$1]:-000} says=direct
   case $answer in
@@ -207,6 +210,7 @@ judge() { # i
     000*) reasons[i]="does not answer ($answer)" ;;
     *) reasons[i]="answers $answer" ;;
   esac
+  [[ $answer != 400* ]] || plains[i]=${requests[i]} # a stock registry needs TLS, and logs that
   # A restart of the unit must not make a difference.
   if [[ ${states[i]} == new ]] && is_right "$certs_dir/${hosts[i]}/hosts.toml" "${mirrors[i]}"; then
     states[i]=mirror
@@ -214,11 +218,8 @@ judge() { # i
   if [[ ${states[i]} == "$says" ]]; then
     doubts[i]=0
   elif ((++doubts[i] >= needed[$says])) || [[ ${states[i]} == new ]]; then
-    states[i]=$says doubts[i]=0
+    states[i]=$says doubts[i]=0 plains[i]=${requests[i]/https:/http:}
     log "${hosts[i]}: $says: ${endpoints[i]} ${reasons[i]}"
-    # containerd waits minutes for the rest of an answer. If iproute2 is there, let it fail now. A
-    # cache that refuses connections may be stopping: it ends the answers that it has begun.
-    [[ ! $says$answer =~ $silent_pattern ]] || ss --kill dst "${endpoints[i]#*//}" >/dev/null 2>&1
   fi
 }
 
@@ -260,7 +261,6 @@ report() {
   done >"$run_dir/.state" && mv -f -- "$run_dir/.state" "$run_dir/state"
 }
 
-# Asks caches, and brings their files to what they must be now.
 round() { # i...
   local i later=()
   doubtful=()
@@ -274,6 +274,11 @@ round() { # i...
   for i in "${later[@]}"; do
     apply "$i"
   done
+  # containerd waits minutes for an answer. If iproute2 is there, let it fail now that its next
+  # request may be direct. A cache that refuses connections may be stopping: it ends its answers.
+  for i in "$@"; do
+    [[ ! ${states[i]}${answers[i]-000} =~ $silent_pattern ]] || ss --kill dst "${endpoints[i]#*//}"
+  done >/dev/null 2>&1
   report 2>/dev/null || log_once "$run_dir" 'cannot write the state file'
 }
 
@@ -291,7 +296,7 @@ stop() {
 }
 
 main() {
-  local argument parallel='' now due
+  local argument parallel='' now due rounds=$RANDOM
   if [[ $* == --stopped ]]; then
     # systemd calls this after each stop of the unit. The unit is disabled only when it has left the
     # OperatingSystemConfig: gardener-node-agent removes it then, and nothing of ours runs any more.
@@ -312,6 +317,7 @@ main() {
     read -r now _ </proc/uptime # in s, with two decimals
     due=$((10#${now/./}0 + probe_interval * (920 + RANDOM % 81) / 1000))
     remove_stale_files
+    ((++rounds))
     round "${!hosts[@]}"
     while ((${#doubtful[@]} > 0)); do # at most twice: a third answer decides
       pause "$probe_again"

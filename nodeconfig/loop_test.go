@@ -265,7 +265,8 @@ func TestLoopResetsConnections(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
 	n.env = append(n.env, "PROBE_TIMEOUT=1")
-	n.tool(t, "ss", `echo "$*" >>"${0%/*}/reset"; exit 1`)
+	n.tool(t, "ss", `[[ ! -e "$CERTS_DIR/beta.test" ]] || echo "hosts.toml is still there" >>"${0%/*}/reset"
+echo "$*" >>"${0%/*}/reset"; exit 1`)
 	ca := newTestCA(t, "old")
 	busy, silent := newCache(t, "alpha.test", nil, ready), newCache(t, "beta.test", nil, ready)
 	stopping, expired := newCache(t, "gamma.test", nil, ready), newCache(t, "delta.test", ca, ready)
@@ -284,8 +285,44 @@ func TestLoopResetsConnections(t *testing.T) {
 	p.rounds(3)
 	p.stop()
 	calls, err := os.ReadFile(filepath.Join(n.tools, "reset"))
-	if want := "--kill dst " + strings.TrimPrefix(silent.Endpoint, "http://") + "\n"; string(calls) != want {
-		t.Errorf("got %q, %v, want %q", calls, err, want)
+	want := "--kill dst " + strings.TrimPrefix(silent.Endpoint, "http://") + "\n"
+	if count := strings.Count(string(calls), want); count < 3 || string(calls) != strings.Repeat(want, count) {
+		t.Errorf("got %q, %v, want %q in each round", calls, err, want)
+	}
+}
+
+// TestLoopAsksWithoutTLS: a handshake costs a cache much more than an answer, so only one of 40
+// rounds has one, and every probe that may change the state. A stock registry needs it always.
+func TestLoopAsksWithoutTLS(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		plain, secure string // the answers
+		asked         string // by HTTP (h) or HTTPS (S): a pattern
+	}{
+		"healthy":                {"200", "200", `^Sh{0,39}(Sh{39})+S`},
+		"a stock registry":       {"400", "200", `^S{1,2}hS+$`},
+		"an expired certificate": {"200", "000", `^SS+$`},
+		"cannot serve":           {"503", "200", `^S{1,2}(hS)+S?h`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := newNode(t)
+			n.env = append(n.env, "PROBE_INTERVAL=1", "PROBE_AGAIN=1", "PLAIN="+test.plain, "SECURE="+test.secure)
+			n.tool(t, "curl", `[[ $* != *--version* ]] || exit 0
+if grep -q '"https:' "$RUN_DIR/requests"; then asked=S status=$SECURE; else asked=h status=$PLAIN; fi
+printf "$asked" >>"${0%/*}/asked"
+echo "0 $status "`)
+			asked := func() string {
+				content, _ := os.ReadFile(filepath.Join(n.tools, "asked"))
+				return string(content)
+			}
+			p := n.startFor(t, nodeconfig.Registry{Upstream: "alpha.test", Endpoint: "https://10.4.12.9:5000", UpstreamURL: "https://alpha.test"})
+			p.until("100 probes", func() bool { return len(asked()) >= 100 })
+			p.stop()
+			if !regexp.MustCompile(test.asked).MatchString(asked()) {
+				t.Errorf("the script asks %s, want %s", asked(), test.asked)
+			}
+		})
 	}
 }
 

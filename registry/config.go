@@ -3,6 +3,7 @@ package registry
 import (
 	"bytes"
 	"cmp"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -121,6 +122,19 @@ func (c *Config) check() error {
 		return fmt.Errorf("cache.peers must have the form <host>:<port>: %w", err)
 	}
 	return nil
+}
+
+// certificate returns that of the server, or nil without TLS.
+func (c *Config) certificate() (*tls.Certificate, error) {
+	files := c.HTTP.TLS
+	if files.Certificate == "" {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	pair, err := tls.LoadX509KeyPair(files.Certificate, files.Key)
+	if err != nil {
+		return nil, fmt.Errorf("http.tls: %w", err)
+	}
+	return &pair, nil
 }
 
 var unknownKey = regexp.MustCompile(`(line \d+): field (\S+) not found in type (.+)`)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/registry/cache"
 	"github.com/gardener-extensions/registry-cache/registry/namespace"
+	"github.com/gardener-extensions/registry-cache/registry/probe"
 )
 
 // newHandler returns distribution's HTTP layer, in read-only mode and without its own pull-through.
@@ -45,7 +46,7 @@ func newHandler(ctx context.Context, config *Config, c *cache.Cache) (_ http.Han
 		app.RegisterHealthChecks()
 	}
 	logged := namespace.Handler(config.Cache.ClientTimeout, onlyPulls(config.Cache.Upstream, health.Handler(app)))
-	return answerProbes(config.HTTP.Headers, logged), nil
+	return probe.Handler(config.HTTP.Headers, logged), nil
 }
 
 // onlyPulls refuses what a cache does not serve. For another registry the answer is 404, so that

@@ -15,6 +15,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/registry/cache"
 	"github.com/gardener-extensions/registry-cache/registry/fetch"
 	"github.com/gardener-extensions/registry-cache/registry/peer"
+	"github.com/gardener-extensions/registry-cache/registry/probe"
 	"github.com/gardener-extensions/registry-cache/registry/store"
 	"github.com/gardener-extensions/registry-cache/registry/upstream"
 )
@@ -81,12 +82,8 @@ func options(ctx context.Context, config *Config, volume *store.Store) (o cache.
 	up, others := fetch.Upstream(client), fetch.Upstream(nil)
 	if config.Cache.Peers != "" {
 		replicas := peer.Options{Address: config.Cache.Peers, Namespace: config.Cache.Upstream}
-		if files := config.HTTP.TLS; files.Certificate != "" {
-			certificate, err := tls.LoadX509KeyPair(files.Certificate, files.Key)
-			if err != nil {
-				return o, fmt.Errorf("http.tls: %w", err)
-			}
-			replicas.Certificate = &certificate
+		if replicas.Certificate, err = config.certificate(); err != nil {
+			return o, err
 		}
 		peers := peer.New(client, replicas)
 		up, others = peers, peers.Only()
@@ -114,13 +111,19 @@ func serve(ctx context.Context, config *Config, handler http.Handler) error {
 		defer func() { _ = debug.Close() }()
 		go func() { ended <- debug.Serve(listener) }()
 	}
+	certificate, err := config.certificate()
+	if err != nil {
+		return &StartError{err}
+	}
 	listener, err := listen(ctx, "cache", config.HTTP.Addr)
 	if err != nil {
 		return err
 	}
+	listener = probe.Listen(listener, config.HTTP.Headers, certificate)
 	go func() {
-		if files := config.HTTP.TLS; files.Certificate != "" {
-			ended <- main.ServeTLS(listener, files.Certificate, files.Key)
+		if certificate != nil {
+			main.TLSConfig = &tls.Config{Certificates: []tls.Certificate{*certificate}, MinVersion: tls.VersionTLS12}
+			ended <- main.ServeTLS(listener, "", "")
 		} else {
 			ended <- main.Serve(listener)
 		}

@@ -25,11 +25,13 @@ const probesPerSecond = 500 / 6.25
 // BenchmarkProbe measures the CPU time of the cache for a node's probe, GET /v2/ on a connection of
 // its own: curl ends after each.
 func BenchmarkProbe(b *testing.B) {
-	for _, scheme := range []string{"http", "https"} {
-		b.Run(scheme, func(b *testing.B) {
+	for _, test := range []struct{ name, server, client string }{
+		{"http", "http", "http"}, {"https", "https", "https"}, {"https-without-handshake", "https", "http"},
+	} {
+		b.Run(test.name, func(b *testing.B) {
 			cache := &servedCache{url: "http://" + freeAddress(b), debugURL: "http://" + freeAddress(b), storage: b.TempDir(), log: &syncBuffer{}}
 			config := cache.config("https://upstream.test")
-			if scheme == "https" {
+			if test.server == "https" {
 				certificate, key := certificateOfCache(b)
 				config = strings.Replace(config, "http:\n", "http:\n  tls: {certificate: "+certificate+", key: "+key+"}\n", 1)
 			}
@@ -42,7 +44,7 @@ func BenchmarkProbe(b *testing.B) {
 			}}
 			used := cpuTime(b, process)
 			for b.Loop() {
-				probe(b, client, scheme+strings.TrimPrefix(cache.url, "http")+"/v2/")
+				probe(b, client, test.client+strings.TrimPrefix(cache.url, "http")+"/v2/")
 			}
 			each := (cpuTime(b, process) - used) / time.Duration(b.N)
 			b.ReportMetric(float64(each.Microseconds()), "cpu-µs/op")
