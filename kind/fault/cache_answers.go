@@ -117,14 +117,15 @@ func (a cacheAnswers) certificate(ctx context.Context) ([]byte, error) {
 	return slices.Concat(issued.CertificatePEM, issued.PrivateKeyPEM), nil
 }
 
-// speaksHTTPS asks the cache over HTTP: a server that speaks HTTPS answers 400.
+// speaksHTTPS asks the cache over HTTP: on a port for HTTPS only probes of nodes get another answer
+// than 400.
 func (a cacheAnswers) speaksHTTPS(ctx context.Context) (bool, error) {
 	var node *cluster.Node
 	for node = range a.arguments {
 		break
 	}
 	out, err := node.Exec(ctx, "curl", "--silent", "--max-time", "5", "--output", "/dev/null", "--write-out", "%{http_code}",
-		"http://"+net.JoinHostPort(a.addresses[0], "5000")+"/v2/")
+		"http://"+net.JoinHostPort(a.addresses[0], "5000")+"/")
 	if err != nil {
 		return false, fmt.Errorf("ask %s: %w", a.fault.Target, err)
 	}
