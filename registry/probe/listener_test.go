@@ -32,7 +32,7 @@ func init() { health.Register("listener", checks) }
 // serve starts a server that answers 418 behind the listener, and returns its address.
 func serve(t *testing.T, certificate *tls.Certificate) string {
 	t.Helper()
-	tcp, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it does not wait
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func send(t *testing.T, conn net.Conn, request string) (int, http.Header) {
 
 func dial(t *testing.T, address string) net.Conn {
 	t.Helper()
-	conn, err := net.Dial("tcp", address) //nolint:noctx // it does not wait
+	conn, err := net.Dial("tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestTLS(t *testing.T) {
 
 // TestPart: nothing is read of a request that comes in parts.
 func TestPart(t *testing.T) {
-	tcp, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it does not wait
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func TestPart(t *testing.T) {
 
 // TestSilentClients: a connection without a request holds up no other, and none is left after Close.
 func TestSilentClients(t *testing.T) {
-	tcp, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it does not wait
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
