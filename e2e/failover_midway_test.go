@@ -50,7 +50,10 @@ func proveMidway(ctx context.Context, p *rig.Run, f cacheFailure, direct time.Du
 	p.Helper()
 	awaitCachesServe(ctx, p)
 	slowDown(ctx, p)
-	worker, img := workerBeside(ctx, p, f.host), p.PushLayers(ctx, f.host, failoverLayers, midwayLayerBytes)
+	worker, img := p.Workers()[len(p.Workers())-1], p.PushLayers(ctx, f.host, failoverLayers, midwayLayerBytes)
+	if f.name == nodeGone().name {
+		worker = workerBeside(ctx, p, f.host)
+	}
 	var took time.Duration
 	pull := p.Background(ctx, func(ctx context.Context) (err error) {
 		took, err = rig.RunPod(ctx, p, worker, img)
