@@ -6,9 +6,12 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/pem"
 	"io"
+	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,28 +32,41 @@ func BenchmarkProbe(b *testing.B) {
 		{"http", "http", "http"}, {"https", "https", "https"}, {"https-without-handshake", "https", "http"},
 	} {
 		b.Run(test.name, func(b *testing.B) {
-			cache := &servedCache{url: "http://" + freeAddress(b), debugURL: "http://" + freeAddress(b), storage: b.TempDir(), log: &syncBuffer{}}
-			config := cache.config("https://upstream.test")
-			if test.server == "https" {
-				certificate, key := certificateOfCache(b)
-				config = strings.Replace(config, "http:\n", "http:\n  tls: {certificate: "+certificate+", key: "+key+"}\n", 1)
-			}
-			process, err := procfs.NewProc(cache.start(b, writeConfig(b, config)).cmd.Process.Pid)
-			if err != nil {
-				b.Fatal(err)
-			}
+			address, _, process := startCache(b, test.server)
 			client := &http.Client{Transport: &http.Transport{
 				DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // the server's time counts
 			}}
 			used := cpuTime(b, process)
 			for b.Loop() {
-				probe(b, client, test.client+strings.TrimPrefix(cache.url, "http")+"/v2/")
+				probe(b, client, test.client+"://"+address+"/v2/")
 			}
 			each := (cpuTime(b, process) - used) / time.Duration(b.N)
 			b.ReportMetric(float64(each.Microseconds()), "cpu-µs/op")
 			b.ReportMetric(100*probesPerSecond*each.Seconds(), "%core/500-nodes")
 		})
 	}
+}
+
+// startCache starts a cache of an upstream that is away, and returns its address, the certificate
+// that nodes must trust, if the scheme is https, and its process.
+func startCache(b *testing.B, scheme string) (address string, ca []byte, process procfs.Proc) {
+	b.Helper()
+	address = freeAddress(b)
+	cache := &servedCache{url: "http://" + address, debugURL: "http://" + freeAddress(b), storage: b.TempDir(), log: &syncBuffer{}}
+	config := cache.config("https://upstream.test")
+	if scheme == "https" {
+		certificate, key := certificateOfCache(b, address)
+		config = strings.Replace(config, "http:\n", "http:\n  tls: {certificate: "+certificate+", key: "+key+"}\n", 1)
+		var err error
+		if ca, err = os.ReadFile(certificate); err != nil {
+			b.Fatal(err)
+		}
+	}
+	process, err := procfs.NewProc(cache.start(b, writeConfig(b, config)).cmd.Process.Pid)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return address, ca, process
 }
 
 func probe(b *testing.B, client *http.Client, url string) {
@@ -80,13 +96,16 @@ func cpuTime(b *testing.B, process procfs.Proc) time.Duration {
 }
 
 // certificateOfCache writes a certificate with a key as those of the controller: ECDSA, P-256.
-func certificateOfCache(b *testing.B) (certificateFile, keyFile string) {
+func certificateOfCache(b *testing.B, address string) (certificateFile, keyFile string) {
 	b.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		b.Fatal(err)
 	}
-	template := &x509.Certificate{NotAfter: time.Now().Add(time.Hour)}
+	template := &x509.Certificate{
+		NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{netip.MustParseAddrPort(address).Addr().AsSlice()},
+		Subject: pkix.Name{CommonName: "cache"}, BasicConstraintsValid: true, IsCA: true, // curl trusts it as its own CA
+	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		b.Fatal(err)
