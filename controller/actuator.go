@@ -28,6 +28,9 @@ import (
 // Actuator reconciles Extensions of type registry-cache. Every method may fail or be interrupted at
 // any point. Calling it again is safe. No method takes longer than 9 seconds. If something is still
 // in progress, its error says so, and a later call continues.
+//
+// The copy of the Extension in the manager's cache may be outdated. The methods need not read it
+// again: the library has just written its status, and got the current Extension as the answer.
 type Actuator struct {
 	client      client.Client
 	shootClient ShootClient
@@ -56,9 +59,6 @@ func NewActuator(seed client.Client, shootClient ShootClient, images charts.Imag
 // when the shoot wakes up. An undecodable status does not block the deletion.
 func (a *Actuator) Delete(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
 	return a.run(ctx, ex, "delete", func(ctx context.Context) error {
-		if err := a.refresh(ctx, ex); err != nil {
-			return client.IgnoreNotFound(err)
-		}
 		cluster, err := a.cluster(ctx, ex.Namespace)
 		if err != nil {
 			return err
@@ -116,14 +116,6 @@ func (a *Actuator) Migrate(ctx context.Context, _ logr.Logger, ex *extensionsv1a
 		caches.DeleteLabelValues(ex.Namespace)
 		return a.remove(ctx, ex.Namespace, cleanerName, monitoringName, cachesName, servicesName)
 	})
-}
-
-// refresh reads the Extension again: the copy from the manager's cache may be outdated.
-func (a *Actuator) refresh(ctx context.Context, ex *extensionsv1alpha1.Extension) error {
-	if err := a.client.Get(ctx, client.ObjectKeyFromObject(ex), ex); err != nil {
-		return fmt.Errorf("reading Extension %s: %w", client.ObjectKeyFromObject(ex), err)
-	}
-	return nil
 }
 
 // cluster returns a Cluster with only its name and Shoot: the CloudProfile can have 200 KiB.

@@ -183,19 +183,14 @@ func (l *landscape) exists(t *testing.T, name string) bool {
 	return err == nil
 }
 
-// reconcile passes the actuator an Extension without providerStatus, as from an outdated informer.
 func (l *landscape) reconcile(t *testing.T) error {
 	t.Helper()
-	ex := l.extension(t)
-	ex.Status.ProviderStatus = nil
-	return l.actuator.Reconcile(t.Context(), logr.Discard(), ex)
+	return l.actuator.Reconcile(t.Context(), logr.Discard(), l.extension(t))
 }
 
 func (l *landscape) delete(t *testing.T) error {
 	t.Helper()
-	ex := l.extension(t)
-	ex.Status.ProviderStatus = nil
-	return l.actuator.Delete(t.Context(), logr.Discard(), ex)
+	return l.actuator.Delete(t.Context(), logr.Discard(), l.extension(t))
 }
 
 func upstreamsOf(ex *extensionsv1alpha1.Extension) []string {

@@ -38,9 +38,6 @@ type target struct {
 
 // read reads and validates everything that a reconciliation needs, and writes nothing.
 func (a *Actuator) read(ctx context.Context, ex *extensionsv1alpha1.Extension) (*target, error) {
-	if err := a.refresh(ctx, ex); err != nil {
-		return nil, err
-	}
 	before, err := recordOf(ex)
 	if err != nil {
 		return nil, err
