@@ -67,27 +67,22 @@ func (r record) empty() bool {
 	return r.status == nil && r.applied == nil
 }
 
-// upstreams returns the upstreams whose configuration may be on nodes, in a stable order.
-func (r record) upstreams() []string {
-	var upstreams []string
+// removed returns the upstreams whose configuration may be on nodes, but that are not in config.
+func (r record) removed(config *v1alpha3.RegistryConfig) []string {
+	var removed []string
 	if r.status != nil {
 		for _, c := range r.status.Caches {
-			upstreams = append(upstreams, c.Upstream)
+			removed = append(removed, c.Upstream)
 		}
 	}
 	if r.applied != nil {
 		for _, c := range r.applied.Caches {
-			if !slices.Contains(upstreams, c.Upstream) {
-				upstreams = append(upstreams, c.Upstream)
-			}
+			removed = append(removed, c.Upstream)
 		}
 	}
-	return upstreams
-}
-
-// removed returns the upstreams whose configuration may be on nodes, but that are not in config.
-func (r record) removed(config *v1alpha3.RegistryConfig) []string {
-	return slices.DeleteFunc(r.upstreams(), func(upstream string) bool { return find(config.Caches, upstream) != nil })
+	removed = slices.DeleteFunc(removed, func(upstream string) bool { return find(config.Caches, upstream) != nil })
+	slices.Sort(removed)
+	return slices.Compact(removed)
 }
 
 // retained returns the record with only those upstreams that are in config. It keeps the names of
