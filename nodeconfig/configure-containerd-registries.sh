@@ -34,15 +34,13 @@ mirrors=() directs=() # hosts.toml with and without the cache; an empty one need
 answers=() reasons=() # of the last probe: HTTP status and curl's error; the same in words
 states=() doubts=()   # new, mirror or direct; how many answers in a row say the other
 doubtful=()           # whose state may change
+tls_only=() resets=() # refuses requests without TLS; in how many rounds connections may be reset
 seen=()               # hosts.toml when it was last right
 routes=()             # what hosts.toml is: mirror, direct, foreign, or stuck if it cannot be right
-declare -A problems=()            # by upstream: what log_once says
-requests=() plains=()             # curl's configuration, by place; the same without TLS
-declare -A inputs=()              # of curl: files in run_dir
+requests=()                       # curl's configuration
+declare -A inputs=() problems=()  # files of curl in run_dir; by upstream: what log_once says
 
-log() {
-  printf '%s\n' "$*" >&2
-}
+log() { printf '%s\n' "$*" >&2; }
 
 log_once() { # upstream problem (empty: it is over)
   [[ -z $2 || $2 == "${problems[$1]-}" ]] || log "$1: $2"
@@ -68,10 +66,8 @@ hosts_toml() { # endpoint (empty for direct pulls) upstream_url endpoint_ca upst
       "certificates = '''" "$(pem "$3" "$4")" "'''"
   fi
   printf '%s\n' "server = \"$2\"" ${4:+"$ca_line"}
-  if [[ -n $1 ]]; then
-    printf '%s\n' '' "[host.\"$1\"]" '  capabilities = ["pull", "resolve"]' \
-      '  dial_timeout = "500ms"' ${3:+"  $ca_line"}
-  fi
+  [[ -z $1 ]] || printf '%s\n' '' "[host.\"$1\"]" '  capabilities = ["pull", "resolve"]' \
+    '  dial_timeout = "500ms"' ${3:+"  $ca_line"}
 }
 
 is_ours() { # file
@@ -107,9 +103,7 @@ remove_remains() { # file
   [[ $content =~ $toml_pattern ]] || rm -f -- "$1" 2>/dev/null
 }
 
-remove_temporary_files() {
-  rm -f -- "$certs_dir"/.configure-containerd-registries.*
-}
+remove_temporary_files() { rm -f -- "$certs_dir"/.configure-containerd-registries.*; }
 
 # Removes our files of upstreams that are not among hosts: their clean-up may have missed a node.
 remove_stale_files() {
@@ -155,7 +149,7 @@ add() { # argument
   fi
   [[ $endpoint == https:* ]] || endpoint_ca=''
   [[ $upstream_url == https:* ]] || upstream_ca=''
-  hosts[i]=$host endpoints[i]=$endpoint states[i]=new doubts[i]=0 seen[i]=''
+  hosts[i]=$host endpoints[i]=$endpoint states[i]=new doubts[i]=0 seen[i]='' tls_only[i]=''
   mirrors[i]=$(hosts_toml "$endpoint" "$upstream_url" "$endpoint_ca" "$upstream_ca")
   directs[i]=''
   case ${upstream_ca:+private}$host,$upstream_url in
@@ -169,15 +163,14 @@ max-time = $probe_timeout
 noproxy = \"*\"
 globoff
 "
-  plains[i]=${requests[i]/https:/http:}
   if [[ -n $endpoint_ca ]]; then
     requests[i]+="cacert = \"$run_dir/$i.pem\""$'\n'
     inputs[$i.pem]=${mirrors[i]} # curl finds the certificates in the text, like containerd
   fi
 }
 
-# Asks caches, with one process. Only an answer by a server that containerd would trust counts. While
-# that answers, 39 of 40 rounds ask it without TLS, as a handshake costs it seven times as much.
+# Asks caches, with one process. No state changes without an answer by a server that containerd
+# would trust. A TLS handshake costs a cache much, so 39 of 40 rounds ask healthy ones without.
 # Before version 7.66 curl asks one after the other, before 7.75 it tells no errors.
 probe() { # i...
   local i request answer limit=$((${probe_timeout%.*} + 2))
@@ -185,7 +178,11 @@ probe() { # i...
   answers=() inputs[requests]=''
   for i in "$@"; do
     request=${requests[i]}
-    ((rounds % 40 == 0 || doubts[i] > 0)) || [[ ${states[i]} != mirror ]] || request=${plains[i]}
+    if ((rounds % 40 == 0)); then
+      tls_only[i]=''
+    elif [[ ${states[i]}${doubts[i]}${tls_only[i]} == mirror0 ]]; then
+      request=${request/https:/http:}
+    fi
     inputs[requests]+=${inputs[requests]:+$'next\n'}$request
   done
   {
@@ -210,7 +207,7 @@ judge() { # i
     000*) reasons[i]="does not answer ($answer)" ;;
     *) reasons[i]="answers $answer" ;;
   esac
-  [[ $answer != 400* ]] || plains[i]=${requests[i]} # a stock registry needs TLS, and logs that
+  [[ $answer != 400* ]] || tls_only[i]=yes
   # A restart of the unit must not make a difference.
   if [[ ${states[i]} == new ]] && is_right "$certs_dir/${hosts[i]}/hosts.toml" "${mirrors[i]}"; then
     states[i]=mirror
@@ -218,7 +215,7 @@ judge() { # i
   if [[ ${states[i]} == "$says" ]]; then
     doubts[i]=0
   elif ((++doubts[i] >= needed[$says])) || [[ ${states[i]} == new ]]; then
-    states[i]=$says doubts[i]=0 plains[i]=${requests[i]/https:/http:}
+    states[i]=$says doubts[i]=0 resets[i]=10
     log "${hosts[i]}: $says: ${endpoints[i]} ${reasons[i]}"
   fi
 }
@@ -262,7 +259,7 @@ report() {
 }
 
 round() { # i...
-  local i later=()
+  local i later=() filter=()
   doubtful=()
   (($# == 0)) || probe "$@"
   for i in "$@"; do
@@ -274,11 +271,13 @@ round() { # i...
   for i in "${later[@]}"; do
     apply "$i"
   done
-  # containerd waits minutes for an answer. If iproute2 is there, let it fail now that its next
-  # request may be direct. A cache that refuses connections may be stopping: it ends its answers.
+  # A pull that waits for the cache goes past it now. One that refuses connections may be stopping:
+  # it ends its answers.
   for i in "$@"; do
-    [[ ! ${states[i]}${answers[i]-000} =~ $silent_pattern ]] || ss --kill dst "${endpoints[i]#*//}"
-  done >/dev/null 2>&1
+    [[ ! ${routes[i]}${answers[i]-} =~ $silent_pattern ]] || ((resets[i]-- < 1)) ||
+      filter+=(${filter:+or} dst "${endpoints[i]#*//}")
+  done
+  ((${#filter[@]} == 0)) || ss --kill "${filter[@]}" >/dev/null 2>&1 # of iproute2, if it is there
   report 2>/dev/null || log_once "$run_dir" 'cannot write the state file'
 }
 

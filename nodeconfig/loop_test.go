@@ -259,8 +259,8 @@ func TestLoopIsNotDelayedByACacheThatHangs(t *testing.T) {
 	}
 }
 
-// TestLoopResetsConnections: pulls that wait for a cache that does not answer fail at once, so that
-// they are tried again. Others may go on.
+// TestLoopResetsConnections: pulls that wait for a cache that does not answer fail, in ten rounds.
+// hosts.toml has changed by then, so that they go past the cache. Others may go on.
 func TestLoopResetsConnections(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -268,59 +268,81 @@ func TestLoopResetsConnections(t *testing.T) {
 	n.tool(t, "ss", `[[ ! -e "$CERTS_DIR/beta.test" ]] || echo "hosts.toml is still there" >>"${0%/*}/reset"
 echo "$*" >>"${0%/*}/reset"; exit 1`)
 	ca := newTestCA(t, "old")
-	busy, silent := newCache(t, "alpha.test", nil, ready), newCache(t, "beta.test", nil, ready)
-	stopping, expired := newCache(t, "gamma.test", nil, ready), newCache(t, "delta.test", ca, ready)
-	caches := []*cache{busy, silent, stopping, expired}
-	p := n.startFor(t, busy.Registry, silent.Registry, stopping.Registry, expired.Registry)
+	busy, stopping := newCache(t, "alpha.test", nil, ready), newCache(t, "gamma.test", nil, ready)
+	silent, also := newCache(t, "beta.test", nil, ready), newCache(t, "epsilon.test", nil, ready)
+	foreign, expired := newCache(t, "zeta.test", nil, ready), newCache(t, "delta.test", ca, ready)
+	caches := []*cache{busy, silent, also, stopping, expired}
+	n.write(t, "zeta.test", unmanaged)
+	p := n.startFor(t, busy.Registry, silent.Registry, also.Registry, stopping.Registry, expired.Registry, foreign.Registry)
 	for _, c := range caches {
 		p.state(c.Upstream, "mirror", "")
 	}
 	busy.become(answer(503))
 	silent.become(hang)
+	also.become(hang)
+	foreign.become(hang)
 	stopping.server.Close()
 	expired.certificate.Store(newTestCA(t, "new").certificateFor(t, valid))
 	for _, c := range caches {
 		p.state(c.Upstream, "direct", "")
 	}
-	p.rounds(3)
+	p.rounds(12)
 	p.stop()
 	calls, err := os.ReadFile(filepath.Join(n.tools, "reset"))
-	want := "--kill dst " + strings.TrimPrefix(silent.Endpoint, "http://") + "\n"
-	if count := strings.Count(string(calls), want); count < 3 || string(calls) != strings.Repeat(want, count) {
-		t.Errorf("got %q, %v, want %q in each round", calls, err, want)
+	for _, c := range append(caches, foreign) {
+		want := map[string]int{"beta.test": 10, "epsilon.test": 10}[c.Upstream]
+		if count := strings.Count(string(calls), "dst "+strings.TrimPrefix(c.Endpoint, "http://")); count != want {
+			t.Errorf("connections to %s were reset %d times, want %d", c.Upstream, count, want)
+		}
+	}
+	if line := regexp.MustCompile(`^(--kill dst \S+( or dst \S+)?\n)+$`); !line.Match(calls) {
+		t.Errorf("ss was called with %s, %v", calls, err)
 	}
 }
 
 // TestLoopAsksWithoutTLS: a handshake costs a cache much more than an answer, so only one of 40
-// rounds has one, and every probe that may change the state. A stock registry needs it always.
+// rounds has one, and every probe that may change the state. A stock registry needs it always. The
+// pattern is how a cache is asked: by HTTP (h) or HTTPS (S).
 func TestLoopAsksWithoutTLS(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		plain, secure string // the answers
-		asked         string // by HTTP (h) or HTTPS (S): a pattern
+		first, then [2]string // the answers to HTTP and HTTPS, then those after 20 probes
+		state, asks string
 	}{
-		"healthy":                {"200", "200", `^Sh{0,39}(Sh{39})+S`},
-		"a stock registry":       {"400", "200", `^S{1,2}hS+$`},
-		"an expired certificate": {"200", "000", `^SS+$`},
-		"cannot serve":           {"503", "200", `^S{1,2}(hS)+S?h`},
+		"healthy":            {[2]string{"200", "200"}, [2]string{"200", "200"}, "mirror", `^Sh{0,39}(Sh{39})+Sh*$`},
+		"TLS begins to fail": {[2]string{"200", "200"}, [2]string{"200", "000"}, "direct", `^S[Sh]{0,60}SS{20}`},
+		"cannot serve":       {[2]string{"200", "200"}, [2]string{"400", "503"}, "direct", `^S[Sh]*hSS{20}`},
+		"only HTTP fails":    {[2]string{"200", "200"}, [2]string{"000", "200"}, "mirror", `^S[Sh]*(hS){15}`},
+		"a stock registry":   {[2]string{"400", "200"}, [2]string{"400", "200"}, "mirror", `^SS?(hS{1,41})+h?$`},
+		"a new registry":     {[2]string{"400", "200"}, [2]string{"200", "200"}, "mirror", `^SS?(hS{1,41})+h{30}`},
+		"an old certificate": {[2]string{"200", "000"}, [2]string{"200", "000"}, "direct", `^S+$`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			n := newNode(t)
-			n.env = append(n.env, "PROBE_INTERVAL=1", "PROBE_AGAIN=1", "PLAIN="+test.plain, "SECURE="+test.secure)
+			n.env = append(n.env, "PROBE_INTERVAL=1", "PROBE_AGAIN=1")
 			n.tool(t, "curl", `[[ $* != *--version* ]] || exit 0
-if grep -q '"https:' "$RUN_DIR/requests"; then asked=S status=$SECURE; else asked=h status=$PLAIN; fi
+read -r plain secure <"${0%/*}/answers"
+if grep -q '"https:' "$RUN_DIR/requests"; then asked=S answer=$secure; else asked=h answer=$plain; fi
 printf "$asked" >>"${0%/*}/asked"
-echo "0 $status "`)
+echo "0 $answer "`)
+			answers := func(of [2]string) {
+				file := filepath.Join(n.tools, "answers")
+				must(t, os.WriteFile(file+".new", []byte(of[0]+" "+of[1]+"\n"), 0o600), os.Rename(file+".new", file))
+			}
 			asked := func() string {
 				content, _ := os.ReadFile(filepath.Join(n.tools, "asked"))
 				return string(content)
 			}
+			answers(test.first)
 			p := n.startFor(t, nodeconfig.Registry{Upstream: "alpha.test", Endpoint: "https://10.4.12.9:5000", UpstreamURL: "https://alpha.test"})
-			p.until("100 probes", func() bool { return len(asked()) >= 100 })
+			p.until("20 probes", func() bool { return len(asked()) >= 20 })
+			answers(test.then)
+			p.until("100 more", func() bool { return len(asked()) >= 120 })
+			p.state("alpha.test", test.state, "")
 			p.stop()
-			if !regexp.MustCompile(test.asked).MatchString(asked()) {
-				t.Errorf("the script asks %s, want %s", asked(), test.asked)
+			if !regexp.MustCompile(test.asks).MatchString(asked()) {
+				t.Errorf("the script asks %s, want %s", asked(), test.asks)
 			}
 		})
 	}

@@ -48,7 +48,11 @@ func Serve(ctx context.Context, config *Config, log io.Writer) (err error) {
 	defer func() { _ = volume.Close() }()
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	options, err := options(background, config, volume)
+	certificate, err := config.certificate()
+	if err != nil {
+		return &StartError{err}
+	}
+	options, err := options(background, config, volume, certificate)
 	if err != nil {
 		return &StartError{err}
 	}
@@ -61,10 +65,10 @@ func Serve(ctx context.Context, config *Config, log io.Writer) (err error) {
 	evicting := make(chan struct{})
 	go func() { c.Run(background); close(evicting) }()
 	defer func() { stop(); <-evicting }()
-	return serve(ctx, config, handler)
+	return serve(ctx, config, handler, certificate)
 }
 
-func options(ctx context.Context, config *Config, volume *store.Store) (o cache.Options, err error) {
+func options(ctx context.Context, config *Config, volume *store.Store, certificate *tls.Certificate) (o cache.Options, err error) {
 	remote, err := url.Parse(config.Proxy.RemoteURL)
 	if err != nil {
 		return o, errors.New("proxy.remoteurl is no URL") // the cause would repeat a password in it
@@ -81,10 +85,7 @@ func options(ctx context.Context, config *Config, volume *store.Store) (o cache.
 	}
 	up, others := fetch.Upstream(client), fetch.Upstream(nil)
 	if config.Cache.Peers != "" {
-		replicas := peer.Options{Address: config.Cache.Peers, Namespace: config.Cache.Upstream}
-		if replicas.Certificate, err = config.certificate(); err != nil {
-			return o, err
-		}
+		replicas := peer.Options{Address: config.Cache.Peers, Namespace: config.Cache.Upstream, Certificate: certificate}
 		peers := peer.New(client, replicas)
 		up, others = peers, peers.Only()
 	}
@@ -98,8 +99,8 @@ const (
 	idleTimeout       = 2 * time.Minute
 )
 
-// serve runs the server for clients and the debug server.
-func serve(ctx context.Context, config *Config, handler http.Handler) error {
+// serve runs the server for clients, with TLS if there is a certificate, and the debug server.
+func serve(ctx context.Context, config *Config, handler http.Handler, certificate *tls.Certificate) error {
 	ended := make(chan error, 2)
 	main := &http.Server{Handler: handler, ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout}
 	if address := config.HTTP.Debug.Addr; address != "" {
@@ -110,10 +111,6 @@ func serve(ctx context.Context, config *Config, handler http.Handler) error {
 		}
 		defer func() { _ = debug.Close() }()
 		go func() { ended <- debug.Serve(listener) }()
-	}
-	certificate, err := config.certificate()
-	if err != nil {
-		return &StartError{err}
 	}
 	listener, err := listen(ctx, "cache", config.HTTP.Addr)
 	if err != nil {

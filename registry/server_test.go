@@ -55,7 +55,7 @@ func newServerWith(t *testing.T, u *testUpstream, volume string, change func(*ca
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	options, err := options(ctx, config, s)
+	options, err := options(ctx, config, s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

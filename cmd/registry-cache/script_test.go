@@ -64,12 +64,12 @@ func startScript(b *testing.B, endpoint string, ca []byte) *node {
 			Upstream: upstream, Endpoint: endpoint, UpstreamURL: "https://" + upstream, EndpointCA: ca,
 		}.Argument())
 	}
-	cmd := exec.Command("bash", arguments...) //nolint:noctx // it ends with SIGTERM, and with it its children
+	cmd := exec.Command("bash", arguments...)
 	cmd.Env = append(os.Environ(), "CERTS_DIR="+b.TempDir(), "RUN_DIR="+run)
 	if err := cmd.Start(); err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(func() {
+	b.Cleanup(func() { // with a signal that it can catch: its children end, too
 		_ = cmd.Process.Signal(os.Interrupt)
 		_ = cmd.Wait()
 	})

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	maxRequest  = 512 // bytes; curl sends less than 100
-	requestTime = 10 * time.Second
+	maxRequest  = 512                     // bytes; curl sends less than 100
+	requestTime = 1500 * time.Millisecond // a node waits no longer for the answer
 )
 
 // listener answers probes on the connections that it accepts.
@@ -37,11 +37,12 @@ type accepted struct {
 
 // Listen takes over a listener for TCP. It answers a connection that begins with GET /v2/ in plain
 // HTTP, also on a port for TLS: with a handshake the answer would cost seven times as much CPU time
-// (BenchmarkProbe in cmd/registry-cache). Accept returns all other connections, with nothing read.
+// (BenchmarkProbe in cmd/registry-cache). The answer is Handler's, without a date, and ends the
+// connection. Accept returns all other connections, with nothing read.
 //
 // It answers only while the cache can serve: no health check of distribution fails, and the
 // certificate, which is nil on a port without TLS, has not expired. The headers are http.headers of
-// the configuration. Close also closes connections that nobody has accepted.
+// the configuration. Close also closes connections that nobody has accepted, within 1.5 s.
 func Listen(on net.Listener, headers http.Header, certificate *tls.Certificate) net.Listener {
 	var answer bytes.Buffer
 	response := http.Response{
@@ -102,7 +103,7 @@ func (l *listener) Close() error {
 func (l *listener) answered(conn net.Conn) bool {
 	request := make([]byte, maxRequest)
 	request = request[:peek(conn, request)]
-	if !isProbe(request) || len(health.CheckStatus(l.closed)) > 0 ||
+	if !isProbe(request) || l.closed.Err() != nil || len(health.CheckStatus(l.closed)) > 0 ||
 		l.certificate != nil && time.Now().After(l.certificate.Leaf.NotAfter) {
 		return false
 	}

@@ -2,6 +2,7 @@ package probe_test
 
 import (
 	"bufio"
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -14,6 +15,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -21,6 +23,8 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/registry/probe"
 )
+
+const patience = 20 * time.Second
 
 const request = "GET /v2/ HTTP/1.1\r\nHost: 10.4.12.9:5000\r\nUser-Agent: curl/7.88.1\r\nAccept: */*\r\n\r\n"
 
@@ -50,10 +54,11 @@ func serve(t *testing.T, certificate *tls.Certificate) string {
 		ended <- server.ServeTLS(listener, "", "")
 	}()
 	t.Cleanup(func() {
-		if err := server.Shutdown(t.Context()); err != nil && t.Context().Err() == nil {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if err := server.Shutdown(ctx); err != nil {
 			t.Error(err)
 		}
-		_ = server.Close()
 		if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
 			t.Error(err)
 		}
@@ -82,7 +87,7 @@ func certificate(t *testing.T, notAfter time.Time) *tls.Certificate {
 // send writes a request, and returns the status and the headers of the answer.
 func send(t *testing.T, conn net.Conn, request string) (int, http.Header) {
 	t.Helper()
-	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(patience))
 	if _, err := io.WriteString(conn, request); err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +153,7 @@ func TestListener(t *testing.T) {
 	}
 }
 
-// TestTLS: whoever speaks TLS gets to the server, also for a probe.
+// TestTLS: the server gets what begins with a handshake, also a probe.
 func TestTLS(t *testing.T) {
 	address := serve(t, certificate(t, time.Now().Add(time.Hour)))
 	conn := tls.Client(dial(t, address), &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // it is self-signed
@@ -157,26 +162,39 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// TestPart: nothing is read of a request that comes in parts.
-func TestPart(t *testing.T) {
+// listen returns a listener without a server.
+func listen(t *testing.T) (listener net.Listener, address string) {
+	t.Helper()
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener := probe.Listen(tcp, nil, nil)
-	defer func() { _ = listener.Close() }()
-	client := dial(t, tcp.Addr().String())
-	if _, err := io.WriteString(client, request[:30]); err != nil {
-		t.Fatal(err)
-	}
+	listener = probe.Listen(tcp, nil, nil)
+	t.Cleanup(func() { _ = listener.Close() })
+	return listener, tcp.Addr().String()
+}
+
+func accept(t *testing.T, listener net.Listener) net.Conn {
+	t.Helper()
 	conn, err := listener.Accept()
 	if err != nil {
 		t.Fatal(err)
 	}
+	return conn
+}
+
+// TestPart: nothing is read of a request that comes in parts.
+func TestPart(t *testing.T) {
+	listener, address := listen(t)
+	client := dial(t, address)
+	if _, err := io.WriteString(client, request[:30]); err != nil {
+		t.Fatal(err)
+	}
+	conn := accept(t, listener)
 	if _, err := io.WriteString(client, request[30:]); err != nil {
 		t.Fatal(err)
 	}
-	_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second))
+	_ = conn.SetReadDeadline(time.Now().Add(patience))
 	got := make([]byte, len(request))
 	if _, err := io.ReadFull(conn, got); err != nil || string(got) != request {
 		t.Errorf("the server reads %q, %v", got, err)
@@ -184,18 +202,32 @@ func TestPart(t *testing.T) {
 	_ = conn.Close()
 }
 
-// TestSilentClients: a connection without a request holds up no other, and none is left after Close.
+// TestSilentClients: a connection without a request holds up no other. The server gets it after a
+// while, without a deadline.
 func TestSilentClients(t *testing.T) {
-	tcp, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
+	listener, address := listen(t)
+	silent := dial(t, address)
+	if status, _ := send(t, dial(t, address), request); status != http.StatusOK {
+		t.Errorf("the answer is %d", status)
+	}
+	conn := accept(t, listener)
+	defer func() { _ = conn.Close() }()
+	if _, err := io.WriteString(silent, "G"); err != nil {
 		t.Fatal(err)
 	}
-	listener := probe.Listen(tcp, nil, nil)
-	silent, waiting := dial(t, tcp.Addr().String()), dial(t, tcp.Addr().String())
+	if _, err := conn.Read(make([]byte, 1)); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestClose: nothing is answered or left open after Close.
+func TestClose(t *testing.T) {
+	listener, address := listen(t)
+	silent, waiting := dial(t, address), dial(t, address)
 	if _, err := io.WriteString(waiting, "HEAD /v2/ HTTP/1.1\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
-	if status, _ := send(t, dial(t, tcp.Addr().String()), request); status != http.StatusOK {
+	if status, _ := send(t, dial(t, address), request); status != http.StatusOK { // the others are known, too
 		t.Errorf("the answer is %d", status)
 	}
 	if err := listener.Close(); err != nil {
@@ -204,13 +236,53 @@ func TestSilentClients(t *testing.T) {
 	if _, err := listener.Accept(); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("after Close, Accept returns %v", err)
 	}
-	if _, err := io.WriteString(silent, "GET"); err != nil { // otherwise it waits ten seconds
+	if _, err := io.WriteString(silent, request); err != nil {
 		t.Fatal(err)
 	}
 	for _, conn := range []net.Conn{silent, waiting} {
-		_ = conn.SetReadDeadline(time.Now().Add(5 * time.Second))
-		if _, err := conn.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Errorf("a connection is still open: %v", err)
+		_ = conn.SetReadDeadline(time.Now().Add(patience))
+		if n, err := conn.Read(make([]byte, 1)); n > 0 || errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("a connection is still open: %d bytes, %v", n, err)
 		}
+	}
+}
+
+// failing is a listener that fails before it accepts a connection. It is one of a pipe, not of TCP.
+type failing struct {
+	net.Listener
+	errors []error
+	conn   net.Conn
+}
+
+func (f *failing) Accept() (net.Conn, error) {
+	if len(f.errors) > 0 {
+		err := f.errors[0]
+		f.errors = f.errors[1:]
+		return nil, err
+	}
+	if conn := f.conn; conn != nil {
+		f.conn = nil
+		return conn, nil
+	}
+	return f.Listener.Accept()
+}
+
+// TestErrors: the server gets the errors, and connections after them.
+func TestErrors(t *testing.T) {
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, client := net.Pipe()
+	defer func() { _ = client.Close() }()
+	listener := probe.Listen(&failing{tcp, []error{syscall.EMFILE, syscall.EMFILE}, conn}, nil, nil)
+	defer func() { _ = listener.Close() }()
+	for range 2 {
+		if _, err := listener.Accept(); !errors.Is(err, syscall.EMFILE) {
+			t.Errorf("Accept returns %v", err)
+		}
+	}
+	if got := accept(t, listener); got != conn {
+		t.Errorf("Accept returns %v", got)
 	}
 }
