@@ -26,7 +26,7 @@ readonly url_pattern="https?://$host_pattern"
 readonly ca_line='ca = "hosts.toml"' # a relative path is one beside hosts.toml: the file itself
 readonly ca_pattern='(MI[A-Za-z0-9+/]+=?=?(\.MI[A-Za-z0-9+/]+=?=?)*)?' # DER of certificates
 readonly toml_pattern=$'(^|\n)[ \t]*(\\[|[A-Za-z0-9_."\'-]+[ \t]*=)'   # a table or a key
-readonly silent_pattern='^direct000($|.*(timed out|timeout))' # no curl before 7.75 says more
+readonly silent_pattern='^direct000($|.*(timed out|[Tt]imeout))' # no curl before 7.75 says more
 
 # What is known of each upstream, by its place among the arguments.
 hosts=() endpoints=()
