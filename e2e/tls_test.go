@@ -66,9 +66,11 @@ func tlsOn() rig.Scenario {
 				p.Fatalf("the endpoint of alpha is %s", endpoint)
 			}
 			for _, worker := range p.Workers() {
-				p.Check(asks(ctx, worker, "200", endpoint, "--cacert", rig.HostsPath(rig.Alpha)))
-				p.Check(asks(ctx, worker, "exit status 60", endpoint))
-				p.Check(asks(ctx, worker, "400", strings.Replace(endpoint, "https", "http", 1)))
+				p.Check(asks(ctx, worker, "200", endpoint+"/v2/", "--cacert", rig.HostsPath(rig.Alpha)))
+				p.Check(asks(ctx, worker, "exit status 60", endpoint+"/v2/"))
+				withoutTLS := strings.Replace(endpoint, "https", "http", 1)
+				p.Check(asks(ctx, worker, "200", withoutTLS+"/v2/")) // the script's probe, and nothing else
+				p.Check(asks(ctx, worker, "400", withoutTLS+"/v2/library/app/manifests/v1"))
 			}
 			p.Evidence("endpoint %s, trusted by hosts.toml only", endpoint)
 		}),
@@ -92,14 +94,14 @@ func tlsOn() rig.Scenario {
 
 // asks runs curl on a node. It returns an error unless the HTTP status or curl's error contains the
 // wanted text.
-func asks(ctx context.Context, worker *cluster.Node, want, endpoint string, arguments ...string) error {
+func asks(ctx context.Context, worker *cluster.Node, want, url string, arguments ...string) error {
 	argv := append([]string{"curl", "--silent", "--max-time", "10", "--output", "/dev/null", "--write-out", "%{http_code}"}, arguments...)
-	out, err := worker.Exec(ctx, append(argv, endpoint+"/v2/")...)
+	out, err := worker.Exec(ctx, append(argv, url)...)
 	if err != nil {
 		out = err.Error()
 	}
 	if !strings.Contains(out, want) {
-		return fmt.Errorf("%s got %q from %s with %v, want %s", worker.Name(), out, endpoint, arguments, want)
+		return fmt.Errorf("%s got %q from %s with %v, want %s", worker.Name(), out, url, arguments, want)
 	}
 	return nil
 }
