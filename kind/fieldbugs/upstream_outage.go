@@ -131,6 +131,10 @@ func thunderingHerd() Bug {
 			if err := r.Break(ctx, "upstream/alpha", spec.Slow, "--rate", "4Mi"); err != nil {
 				return err
 			}
+			// Nodes pull directly for a moment when a cache restarts, as it may have before.
+			if err := r.awaitMirrors(ctx, "alpha", mirrorsTimeout, hasMirror); err != nil {
+				return err
+			}
 			report, err := r.requirePull(ctx, img.Reference, "all pulls succeed", "--all", "--parallel", "2")
 			if err != nil {
 				return err
