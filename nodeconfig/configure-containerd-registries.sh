@@ -169,8 +169,8 @@ globoff
   fi
 }
 
-# Asks caches, with one process. No state changes without an answer by a server that containerd
-# would trust. A TLS handshake costs a cache much, so 39 of 40 rounds ask healthy ones without.
+# Asks caches, with one process, over HTTPS as containerd would trust them. A TLS handshake costs a
+# cache much, so 39 of 40 rounds ask healthy ones without. No state changes by such a probe alone.
 # Before version 7.66 curl asks one after the other, before 7.75 it tells no errors.
 probe() { # i...
   local i request answer limit=$((${probe_timeout%.*} + 2))
