@@ -4,6 +4,8 @@ package e2e
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
 	results "github.com/gardener-extensions/registry-cache/e2e/failover"
@@ -46,45 +48,62 @@ func slowDown(ctx context.Context, p *rig.Run) {
 	}
 }
 
+// midwayPull is a pull on a worker whose cache fails meanwhile.
+type midwayPull struct {
+	*rig.Background
+	worker *cluster.Node
+	took   time.Duration // valid after the end
+}
+
 func proveMidway(ctx context.Context, p *rig.Run, f cacheFailure, direct time.Duration) {
 	p.Helper()
 	awaitCachesServe(ctx, p)
 	slowDown(ctx, p)
-	worker, img := p.Workers()[len(p.Workers())-1], p.PushLayers(ctx, f.host, failoverLayers, midwayLayerBytes)
-	if f.name == nodeGone().name {
-		worker = workerBeside(ctx, p, f.host)
-	}
-	var took time.Duration
-	pull := p.Background(ctx, func(ctx context.Context) (err error) {
-		took, err = rig.RunPod(ctx, p, worker, img)
-		return err
-	})
+	pulls := startPulls(ctx, p, f.host)
 	elapse(ctx, p, time.Now().Add(failsAfter))
 	f.begin(ctx, p)
-	<-pull.Ended
+	var evidence []string
+	for _, pull := range pulls {
+		if !f.spares(ctx, p, pull.worker) {
+			pull.End()
+			continue
+		}
+		<-pull.Ended
+		evidence = append(evidence, fmt.Sprintf("%s %s", pull.worker.Name(), rig.Seconds(pull.took)))
+	}
 	f.end(ctx, p)
 	clearFaults(ctx, p)
-	switch {
-	case pull.Err != nil:
-		p.Errorf("the pull failed: %v", pull.Err)
-	case took > direct+midwayExtra:
-		p.Errorf("the pull took %s, direct %s, want at most %s more", rig.Seconds(took), rig.Seconds(direct), midwayExtra)
-	}
-	if pull.Err == nil {
-		record(ctx, p, worker, results.Result{Failure: f.name, MidwayDirect: direct.Seconds(), Midway: took.Seconds()})
-	}
-	p.Evidence("%s: %s", f.name, rig.Seconds(took))
-}
-
-// workerBeside returns a worker on which the cache does not run.
-func workerBeside(ctx context.Context, p *rig.Run, host string) *cluster.Node {
-	p.Helper()
-	own := podOf(ctx, p, host).Spec.NodeName
-	for _, worker := range p.Workers() {
-		if worker.Name() != own {
-			return worker
+	for _, pull := range pulls {
+		if f.spares(ctx, p, pull.worker) {
+			pull.prove(ctx, p, f, direct)
 		}
 	}
-	p.Fatalf("the shoot has no worker beside %s", own)
-	return nil
+	p.Evidence("%s: %s", f.name, strings.Join(evidence, ", "))
+}
+
+// startPulls pulls an image of its own on each worker.
+func startPulls(ctx context.Context, p *rig.Run, host string) (pulls []*midwayPull) {
+	p.Helper()
+	for _, worker := range p.Workers() {
+		img, pull := p.PushLayers(ctx, host, failoverLayers, midwayLayerBytes), &midwayPull{worker: worker}
+		pull.Background = p.Background(ctx, func(ctx context.Context) (err error) {
+			pull.took, err = rig.RunPod(ctx, p, worker, img)
+			return err
+		})
+		pulls = append(pulls, pull)
+	}
+	return pulls
+}
+
+func (pull *midwayPull) prove(ctx context.Context, p *rig.Run, f cacheFailure, direct time.Duration) {
+	p.Helper()
+	if pull.Err != nil {
+		p.Errorf("the pull failed: %v", pull.Err)
+		return
+	}
+	if pull.took > direct+midwayExtra {
+		p.Errorf("the pull on %s took %s, direct %s, want at most %s more",
+			pull.worker.Name(), rig.Seconds(pull.took), rig.Seconds(direct), midwayExtra)
+	}
+	record(ctx, p, pull.worker, results.Result{Failure: f.name, MidwayDirect: direct.Seconds(), Midway: pull.took.Seconds()})
 }

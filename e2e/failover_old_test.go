@@ -67,3 +67,16 @@ func useOldHosts(ctx context.Context, p *rig.Run, worker *cluster.Node, host str
 	p.Check(worker.WriteFile(ctx, path, 0o644, []byte(strings.Join(lines, "\n"))))
 	return restore
 }
+
+// workerBeside returns a worker on which the cache does not run.
+func workerBeside(ctx context.Context, p *rig.Run, host string) *cluster.Node {
+	p.Helper()
+	own := podOf(ctx, p, host).Spec.NodeName
+	for _, worker := range p.Workers() {
+		if worker.Name() != own {
+			return worker
+		}
+	}
+	p.Fatalf("the shoot has no worker beside %s", own)
+	return nil
+}

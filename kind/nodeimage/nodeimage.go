@@ -99,7 +99,7 @@ func HasParts(o Options) (bool, error) {
 // Callers must not change the files: they belong to the build cache. Later builds remove
 // files that were not used for two weeks.
 func Programs(ctx context.Context, o Options, names ...string) (map[string]string, error) {
-	src, plan, err := o.plan(ctx, oldContainerdProgram)
+	src, plan, err := o.plan(ctx, oldContainerdPrograms)
 	if err != nil {
 		return nil, err
 	}

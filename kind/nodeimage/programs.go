@@ -64,15 +64,22 @@ var containerdPrograms = compilation{
 	},
 }
 
-// OldContainerd is the name for Programs of a containerd that does not know dial_timeout, which
-// came with 2.0.7 and 2.1. The node image does not contain it.
-const OldContainerd = "containerd-2.0"
+// The names for Programs of a containerd that does not know dial_timeout, which came with 2.0.7 and
+// 2.1, and of its shim: containerd 2.0 does not understand the answer of the shim of 2.3. The node
+// image does not contain them.
+const (
+	OldContainerd = "containerd-2.0"
+	OldShim       = "containerd-shim-runc-v2-2.0"
+)
 
-var oldContainerdProgram = compilation{
-	name:     OldContainerd,
-	module:   OldContainerd,
-	programs: []program{{pkg: "github.com/containerd/containerd/v2/cmd/containerd", name: OldContainerd}},
-	stamps:   []stamp{{"github.com/containerd/containerd/v2/version.Version", "github.com/containerd/containerd/v2", whole}},
+var oldContainerdPrograms = compilation{
+	name:   OldContainerd,
+	module: OldContainerd,
+	programs: []program{
+		{pkg: "github.com/containerd/containerd/v2/cmd/containerd", name: OldContainerd},
+		{pkg: "github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2", name: OldShim},
+	},
+	stamps: []stamp{{"github.com/containerd/containerd/v2/version.Version", "github.com/containerd/containerd/v2", whole}},
 }
 
 var runcProgram = compilation{

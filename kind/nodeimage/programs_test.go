@@ -59,7 +59,7 @@ func TestLinkerFlags(t *testing.T) {
 // files.
 func TestProgramsAreToolsOfTheirModule(t *testing.T) {
 	built := map[string][]string{}
-	for _, c := range append(slices.Clone(compilations), oldContainerdProgram) {
+	for _, c := range append(slices.Clone(compilations), oldContainerdPrograms) {
 		for _, p := range c.programs {
 			if strings.HasPrefix(p.pkg, "./") {
 				if _, err := os.Stat(filepath.Join("modules", c.module, p.pkg, "main.go")); err != nil {

@@ -2,7 +2,10 @@ module github.com/gardener-extensions/registry-cache/kind/nodeimage/modules/cont
 
 go 1.26.3
 
-tool github.com/containerd/containerd/v2/cmd/containerd
+tool (
+	github.com/containerd/containerd/v2/cmd/containerd
+	github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2
+)
 
 require (
 	dario.cat/mergo v1.0.1 // indirect
