@@ -27,8 +27,9 @@ const referenceHead = `<!-- Generated from api/v1alpha3/types.go by "make genera
 
 # API: registry.extensions.gardener.cloud/v1alpha3
 
-A Shoot has a ` + "`RegistryConfig`" + ` in ` + "`spec.extensions[].providerConfig`" + `. The extension writes a ` + "`RegistryStatus`" + ` to
-` + "`status.providerStatus`" + ` of the Extension resource. Unknown fields are rejected. [usage.md](usage.md) explains the fields by example.
+A Shoot has a ` + "`RegistryConfig`" + ` in ` + "`spec.extensions[].providerConfig`" + `. The extension writes a
+` + "`RegistryStatus`" + ` to ` + "`status.providerStatus`" + ` of the Extension resource. Unknown fields are rejected.
+[usage.md](usage.md) explains the fields by example.
 `
 
 func reference(file *ast.File) string {
@@ -40,7 +41,7 @@ func reference(file *ast.File) string {
 			continue
 		}
 		spec := general.Specs[0].(*ast.TypeSpec)
-		fmt.Fprintf(&out, "\n## %s\n\n%s\n\n| field | type | |\n| --- | --- | --- |\n", spec.Name.Name, sentences(general.Doc))
+		fmt.Fprintf(&out, "\n## %s\n\n%s\n\n| field | type | |\n| --- | --- | --- |\n", spec.Name.Name, strings.Join(linesOf(general.Doc), "\n"))
 		for _, field := range spec.Type.(*ast.StructType).Fields.List {
 			if len(field.Names) > 0 {
 				out.WriteString(row(field))
@@ -57,7 +58,7 @@ func row(field *ast.Field) string {
 	if !strings.Contains(options, "omitempty") {
 		required = "Required. "
 	}
-	text := strings.ReplaceAll(required+sentences(field.Doc), "|", `\|`)
+	text := strings.ReplaceAll(required+strings.Join(linesOf(field.Doc), " "), "|", `\|`)
 	return fmt.Sprintf("| `%s` | %s | %s |\n", name, typeText(field.Type), text)
 }
 
@@ -82,14 +83,15 @@ func typeText(expression ast.Expr) string {
 	}
 }
 
-// sentences returns a doc comment as one line, without markers such as +optional.
-func sentences(comment *ast.CommentGroup) string {
+// linesOf returns the lines of a doc comment, without markers such as +optional.
+func linesOf(comment *ast.CommentGroup) []string {
+	// Unescaped angle brackets would be HTML.
+	escape := strings.NewReplacer("<", "&lt;", ">", "&gt;")
 	var lines []string
 	for line := range strings.Lines(comment.Text()) {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "+") {
-			lines = append(lines, line)
+			lines = append(lines, escape.Replace(line))
 		}
 	}
-	// Unescaped angle brackets would be HTML.
-	return strings.NewReplacer("<", "&lt;", ">", "&gt;").Replace(strings.Join(lines, " "))
+	return lines
 }

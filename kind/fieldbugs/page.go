@@ -23,17 +23,17 @@ testbed, ` + "`bin/testbed reproduce service-recreated`" + ` or ` + "`bin/testbe
 | fixed | a known failure no longer occurs; the run fails until the mark is removed |
 
 The commands in each section are those of the last run, in bash. To repeat them, work in the root of
-the repository, let ` + "`testbed`" + ` be ` + "`bin/testbed`" + `, and start and end with ` + "`testbed fault delete`" + `. Every bug
-starts with the following commands. A section that starts with another ` + "`testbed shoot apply`" + ` uses
-that Shoot instead.
+the repository, let ` + "`testbed`" + ` be ` + "`bin/testbed`" + `, and start and end with ` + "`testbed fault delete`" + `. Every
+bug starts with the following commands. A section that starts with another ` + "`testbed shoot apply`" + `
+uses that Shoot instead.
 
 %s
 
 Repeat the commands below an ` + "`# until`" + ` until the condition is true. Image digests are read with jq.
 
 Times are of one run on two cores, with everything on one machine. Only the bounds are promised. The
-table has the time that came closest to its bound. ` + "`bin/testbed reproduce`" + ` also prints the evidence for
-each other claim.
+table has the time that came closest to its bound. ` + "`bin/testbed reproduce`" + ` also prints the evidence
+for each other claim.
 
 `
 
@@ -111,22 +111,27 @@ func faultOf(bug Bug) string {
 
 func section(bug Bug, result *Result) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "## %s\n\n`%s` (%s)\n\n", bug.ID, bug.Slug, strings.Join(bug.Reports, ", "))
-	fmt.Fprintf(&text, "- Symptom: %s\n- Fault: %s\n- Expectation: %s\n", bug.Symptom, faultOf(bug), bug.Expectation)
+	write := func(format string, args ...any) { text.WriteString(wrap(fmt.Sprintf(format, args...))) }
+	fmt.Fprintf(&text, "## %s\n\n", bug.ID)
+	write("`%s` (%s)", bug.Slug, strings.Join(bug.Reports, ", "))
+	text.WriteString("\n")
+	write("- Symptom: %s", bug.Symptom)
+	write("- Fault: %s", faultOf(bug))
+	write("- Expectation: %s", bug.Expectation)
 	if bug.Known != nil {
-		fmt.Fprintf(&text, "- Known failure: %q: %s\n", bug.Known.Claim, bug.Known.Because)
+		write("- Known failure: %q: %s", bug.Known.Claim, bug.Known.Because)
 	}
 	if result == nil {
-		text.WriteString("- Not run yet.\n")
+		write("- Not run yet.")
 		return text.String()
 	}
-	fmt.Fprintf(&text, "- Result: %s (%s)", result.Verdict, result.Day)
+	reason := ""
 	if result.Reason != "" && bug.Known == nil {
-		fmt.Fprintf(&text, ": %s", result.Reason)
+		reason = ": " + result.Reason
 	}
-	text.WriteString("\n")
+	write("- Result: %s (%s)%s", result.Verdict, result.Day, reason)
 	for _, figure := range result.Figures {
-		fmt.Fprintf(&text, "  - %s: %s\n", figure.Name, figure)
+		write("  - %s: %s", figure.Name, figure)
 	}
 	fmt.Fprintf(&text, "\n%s\n", fenced(shorten(result.Commands)))
 	return text.String()

@@ -20,8 +20,8 @@ const introduction = "# Benchmarks of the cache\n\n" +
 All run on one machine and share its CPUs. Each measurement starts a process on an empty volume and
 downloads one small blob first. The contenders take turns, and each round starts with another one.
 The values are medians of all rounds. "Warm" means that the blob is stored, "cold" that it is not,
-and "herd" that many clients ask at once for one that is not. The delay applies to every request, also
-on a reused connection.
+and "herd" that many clients ask at once for one that is not. The delay applies to every request,
+also on a reused connection.
 
 CPU is user and system time of the contender's processes, for each GB that clients got. Memory is
 the sum of the peaks of their resident memory. Ours and stock compare what they store with its
@@ -29,8 +29,8 @@ digest, nginx does not: SHA-256 alone takes more than half a CPU second for each
 
 Goals that are missed have these reasons. Warm, a CPU profile of 2,000 requests for 10 MB shows 89 %
 of the server's time in sendfile, in the kernel, and 0.3 ms for each request in Go: distribution's
-handlers, the log and metrics. nginx's workers, one for each CPU, wait less often for a socket. Cold,
-one goroutine reads, hashes and writes a blob, which matters only where the upstream is faster than
-one core hashes: over a line the time is that of a direct download.
+handlers, the log and metrics. nginx's workers, one for each CPU, wait less often for a socket.
+Cold, one goroutine reads, hashes and writes a blob, which matters only where the upstream is faster
+than one core hashes: over a line the time is that of a direct download.
 
 `

@@ -13,7 +13,7 @@ import (
 // Markdown renders machine, goals, rows and faults.
 func Markdown(r cache.Report) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "## Machine\n\n%s: %d CPUs (%s), %.0f GiB, Linux %s, %s. Load average before: %.1f, after: %.1f.\nRounds: %d.",
+	fmt.Fprintf(&b, "## Machine\n\n%s: %d CPUs (%s), %.0f GiB,\nLinux %s, %s. Load average before: %.1f, after: %.1f.\nRounds: %d.",
 		r.Date, r.Machine.CPUs, r.Machine.Model, float64(r.Machine.MemoryBytes)/(1<<30), r.Machine.Kernel, r.Machine.Go,
 		r.LoadBefore, r.LoadAfter, r.Rounds)
 	for _, name := range slices.Sorted(maps.Keys(r.Versions)) {
