@@ -109,7 +109,7 @@ e2e-profile: ## Run `make e2e` and print the CPU time of phases, scenarios and p
 e2e e2e-profile: bin/e2e.test $(if $(if $(call given,RUN),$(findstring inner,$(call given,RUN)),$(filter full,$(call given,LANE))),$(INNER_LOOP))
 
 .PHONY: e2e-all
-e2e-all: bin/e2e.test $(INNER_LOOP) ## Create a testbed, run all scenarios but those of failover-* and soak, all field bugs (docs/field-bugs.md) and `make e2e-matrix`, remove the testbed (KEEP=1 keeps it)
+e2e-all: bin/e2e.test $(INNER_LOOP) ## Create a testbed, run all scenarios but failover-old and soak, all field bugs (docs/field-bugs.md) and `make e2e-matrix`, remove the testbed (KEEP=1 keeps it)
 	$(note-ignored)
 	@exec tools/e2e-all
 

@@ -15,28 +15,37 @@ var introduction string
 func Page(all []Result) string {
 	var page strings.Builder
 	page.WriteString(introduction)
-	versions := versionsOf(all)
-	page.WriteString("\n## Ten seconds after the failure began\n\n| failure |")
-	for _, version := range versions {
-		fmt.Fprintf(&page, " containerd %s | direct |", version)
-	}
-	page.WriteString(" old configuration |\n| --- |" + strings.Repeat(" --- | --- |", len(versions)) + " --- |\n")
-	for _, name := range failuresOf(all) {
-		fmt.Fprintf(&page, "| %s |", name)
-		for _, version := range versions {
-			r := find(all, name, version)
-			fmt.Fprintf(&page, " %s | %s |", seconds(r.Took), seconds(r.Direct))
-		}
-		fmt.Fprintf(&page, " %s |\n", seconds(oldOf(all, name)))
-	}
+	page.WriteString("\n## Ten seconds after the failure began\n\n")
+	page.WriteString(table(all, " old configuration |", func(r Result) (pull, direct float64) { return r.Took, r.Direct }))
 	page.WriteString("\n![Seconds of a pull under each failure](images/failover.svg)\n")
-	page.WriteString("\n## The failure begins in the middle of a pull\n\n| failure | containerd | pull | direct |\n| --- | --- | --- | --- |\n")
-	for _, r := range all {
-		if r.Midway > 0 {
-			fmt.Fprintf(&page, "| %s | %s | %s | %s |\n", r.Failure, r.Containerd, seconds(r.Midway), seconds(r.MidwayDirect))
-		}
-	}
+	page.WriteString("\n## The failure begins in the middle of a pull\n\n")
+	page.WriteString(table(all, "", func(r Result) (pull, direct float64) { return r.Midway, r.MidwayDirect }))
 	return page.String()
+}
+
+// table has a row for each failure, two columns for each version, and one for the old configuration
+// if it has a title.
+func table(all []Result, oldTitle string, times func(Result) (pull, direct float64)) string {
+	var header, rows strings.Builder
+	header.WriteString("| failure |")
+	versions := versionsOf(all)
+	for _, version := range versions {
+		fmt.Fprintf(&header, " containerd %s | direct |", version)
+	}
+	header.WriteString(oldTitle)
+	for _, name := range failuresOf(all) {
+		fmt.Fprintf(&rows, "| %s |", name)
+		for _, version := range versions {
+			pull, direct := times(find(all, name, version))
+			fmt.Fprintf(&rows, " %s | %s |", seconds(pull), seconds(direct))
+		}
+		if oldTitle != "" {
+			fmt.Fprintf(&rows, " %s |", seconds(oldOf(all, name)))
+		}
+		rows.WriteString("\n")
+	}
+	columns := strings.Count(header.String(), "|") - 1
+	return header.String() + "\n|" + strings.Repeat(" --- |", columns) + "\n" + rows.String()
 }
 
 func seconds(s float64) string {
