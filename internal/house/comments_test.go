@@ -7,8 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// maxCommentWidth is the limit for a line that contains only a comment. A tab counts as one column.
-const maxCommentWidth = 100
+// maxWidth is the limit for a line that contains only a comment, and for a line of prose in a
+// document. A tab counts as one column.
+const maxWidth = 100
 
 // exempt lists path prefixes of files whose comments may be wide: generated code,
 // and the modules of the node image (each change makes the image build take minutes).
@@ -28,8 +29,8 @@ func wideComments(t tree) []string {
 				n := strings.Count(f.text[:c.Pos()-1], "\n")
 				directive := strings.HasPrefix(c.Text, "//go:") || strings.HasPrefix(c.Text, "//nolint")
 				ownLine := strings.HasPrefix(strings.TrimLeft(lines[n], "\t"), "//")
-				if ownLine && !directive && !strings.Contains(c.Text, "://") && utf8.RuneCountInString(lines[n]) > maxCommentWidth {
-					problems = append(problems, fmt.Sprintf("%s:%d: comment is wider than %d columns", f.path, n+1, maxCommentWidth))
+				if ownLine && !directive && !strings.Contains(c.Text, "://") && utf8.RuneCountInString(lines[n]) > maxWidth {
+					problems = append(problems, fmt.Sprintf("%s:%d: comment is wider than %d columns", f.path, n+1, maxWidth))
 				}
 			}
 		}

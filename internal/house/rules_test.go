@@ -23,6 +23,7 @@ var rules = []struct {
 	{"layers", missingLayers},
 	{"package comments", packageComments},
 	{"comment widths", wideComments},
+	{"prose widths", wideProse},
 	{"file sizes", fileSizes},
 	{"no next job", noNextJob},
 	{"no leftovers", noLeftovers},
