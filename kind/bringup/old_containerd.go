@@ -12,27 +12,28 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-// containerdPrograms are the programs of containerd on a node, with the names for
-// nodeimage.Programs of those of containerd 2.0.
-var containerdPrograms = map[string]string{
+// replacedPrograms maps the path of each program of containerd on a node to the name of its build
+// of containerd 2.0 for nodeimage.Programs.
+var replacedPrograms = map[string]string{
 	"/usr/local/bin/containerd":              nodeimage.OldContainerd,
 	"/usr/local/bin/containerd-shim-runc-v2": nodeimage.OldShim,
 }
 
-// restoreContainerd ends replaceContainerd for the programs $@. Both keep containers running.
+// restoreContainerd undoes replaceContainerd for the programs $@. Like it, it keeps containers
+// running. After an interruption it starts again.
 const restoreContainerd = `
-restored=
+rm -f -- "${@/%/.new}"
+[[ -e $1.original ]] || exit 0
 for program in "$@"; do
-  [[ -e $program.original ]] || continue
-  mv -fT -- "$program.original" "$program"
-  restored=yes
+  cp -- "$program.original" "$program.new"
+  mv -fT -- "$program.new" "$program"
 done
-[[ -z $restored ]] || systemctl restart containerd.service`
+systemctl restart containerd.service
+rm -f -- "${@/%/.original}"`
 
 // replaceContainerd replaces the programs $@ by the files beside them that end in .new. It restarts
-// containerd if one of them differs.
+// containerd unless the first program already runs.
 const replaceContainerd = `
-replaced=
 for program in "$@"; do
   if cmp -s -- "$program.new" "$program"; then
     rm -f -- "$program.new"
@@ -40,14 +41,14 @@ for program in "$@"; do
   fi
   [[ -e $program.original ]] || cp -- "$program" "$program.original"
   mv -fT -- "$program.new" "$program"
-  replaced=yes
 done
-[[ -z $replaced ]] || systemctl restart containerd.service`
+running=$(systemctl show --property=MainPID --value containerd.service)
+[[ /proc/$running/exe -ef $1 ]] || systemctl restart containerd.service`
 
 // installOldContainerd makes the last worker run containerd 2.0, if the configuration says so.
 func installOldContainerd(ctx context.Context, t *kind.Testbed) error {
 	workers := t.Shoot.Workers()
-	worker, paths := workers[len(workers)-1], slices.Sorted(maps.Keys(containerdPrograms))
+	worker, paths := workers[len(workers)-1], slices.Sorted(maps.Keys(replacedPrograms))
 	if !t.Config.Shoot.Containerd.OldWorker {
 		if _, err := worker.Script(ctx, restoreContainerd, paths...); err != nil {
 			return fmt.Errorf("restore containerd of %s: %w", worker.Name(), err)
@@ -60,12 +61,12 @@ func installOldContainerd(ctx context.Context, t *kind.Testbed) error {
 		return err
 	}
 	for _, path := range paths {
-		content, err := os.ReadFile(programs[containerdPrograms[path]])
+		content, err := os.ReadFile(programs[replacedPrograms[path]])
 		if err != nil {
-			return fmt.Errorf("read a program of containerd: %w", err)
+			return fmt.Errorf("read %s: %w", replacedPrograms[path], err)
 		}
 		if err := worker.WriteFile(ctx, path+".new", 0o755, content); err != nil {
-			return err
+			return fmt.Errorf("install %s: %w", replacedPrograms[path], err)
 		}
 	}
 	if _, err := worker.Script(ctx, replaceContainerd, paths...); err != nil {

@@ -64,9 +64,9 @@ var containerdPrograms = compilation{
 	},
 }
 
-// The names for Programs of a containerd that does not know dial_timeout, which came with 2.0.7 and
-// 2.1, and of its shim: containerd 2.0 does not understand the answer of the shim of 2.3. The node
-// image does not contain them.
+// OldContainerd and OldShim are names for Programs. This containerd does not know dial_timeout,
+// which was added in 2.0.7 and 2.1. It needs its own shim, because it cannot parse the bootstrap
+// response of the shim of 2.3 (containerd/containerd#13763). The node image contains neither.
 const (
 	OldContainerd = "containerd-2.0"
 	OldShim       = "containerd-shim-runc-v2-2.0"

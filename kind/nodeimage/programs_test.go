@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/semver"
 
 	"github.com/gardener-extensions/registry-cache/kind/nodeimage/kindbase"
 )
@@ -95,6 +96,19 @@ func goMod(t *testing.T, module string) *modfile.File {
 		t.Fatal(err)
 	}
 	return file
+}
+
+// TestOldContainerd keeps the old containerd below the first version with dial_timeout.
+func TestOldContainerd(t *testing.T) {
+	for _, required := range goMod(t, OldContainerd).Require {
+		if required.Mod.Path == "github.com/containerd/containerd/v2" {
+			if semver.Compare(required.Mod.Version, "v2.0.7") >= 0 {
+				t.Errorf("%s knows dial_timeout", required.Mod)
+			}
+			return
+		}
+	}
+	t.Error("containerd is not pinned")
 }
 
 // TestConstantsEqualPins keeps exported versions in sync with the pinned ones.
