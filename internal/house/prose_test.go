@@ -11,8 +11,8 @@ import (
 )
 
 var (
-	// notWrapped matches headings, rows of tables, images and HTML.
-	notWrapped = regexp.MustCompile(`^\s*(#+ |\||!\[|<)`)
+	// notWrapped matches headings, rows of tables, and lines that are an image or HTML.
+	notWrapped = regexp.MustCompile(`^\s*(#+ |\||!\[.*\)$|<.*>$)`)
 	// listItem matches the beginning of an item of a list.
 	listItem = regexp.MustCompile(`^\s*([-*+]|\d+\.) +`)
 	// oneWord matches a line that cannot wrap: one word or one link, also as an item of a list.
@@ -33,8 +33,9 @@ func wideProse(t tree) []string {
 	return problems
 }
 
-// wideLines returns the numbers of the lines of prose that are too wide and can wrap. Code is no
-// prose: fenced, or indented by four spaces after an empty line, but not below an item of a list.
+// wideLines returns the numbers of the lines of prose that are too wide and can wrap. Code is not
+// prose. It is fenced by ``` or indented by four spaces after an empty line. Below an item of a
+// list, indented lines are prose.
 func wideLines(markdown string) []int {
 	var wide []int
 	var fenced, code, list bool
@@ -74,7 +75,7 @@ func TestWideLines(t *testing.T) {
 		"indented, no code":   {"a\n    " + wide, []int{2}},
 		"heading":             {"## " + wide, nil},
 		"number, no heading":  {"#1 " + wide, []int{1}},
-		"row, image, HTML":    {"| " + wide + "![a](" + word + ") " + wide + "<!-- " + wide, nil},
+		"row, image, HTML":    {"| " + wide + "![a](" + word + ")\n<!-- a " + word + " -->\n![a](b) " + wide, []int{4}},
 		"one word":            {word + "x\n- " + word + "\n", nil},
 		"one link":            {"1. [a b](" + word + ").\n[a b](" + word + ")\n", nil},
 		"a link and one word": {"[a b](" + word + ") a\n", []int{1}},

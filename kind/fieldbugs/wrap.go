@@ -9,11 +9,12 @@ import (
 // pageWidth is the number of columns at which prose of the page wraps.
 const pageWidth = 100
 
-// word matches what stays on one line: a word, or a number with its unit.
-var word = regexp.MustCompile(`[0-9.]+ (s|MiB)\b\S*|\S+`)
+// word matches what stays on one line: words with code of up to 60 columns in them, a number with
+// its unit, or a word.
+var word = regexp.MustCompile("[^\\s`]*`[^`]{1,60}`[^\\s`]*|[0-9.]+ (s|MiB)\\b\\S*|\\S+")
 
-// wrap breaks a paragraph or an item of a list between words. All lines of an item are indented as
-// its text. A word that is wider than the page gets a line of its own.
+// wrap breaks a paragraph or an item of a list between words. The second and later lines of an item
+// are indented like its text. A word that is wider than the page gets a line of its own.
 func wrap(text string) string {
 	prose := strings.TrimLeft(text, " -")
 	marker := text[:len(text)-len(prose)]
