@@ -1,11 +1,12 @@
 package failover
 
 import (
-	"cmp"
 	_ "embed"
 	"fmt"
 	"slices"
 	"strings"
+
+	"golang.org/x/mod/semver"
 )
 
 //go:embed introduction.txt
@@ -16,15 +17,15 @@ func Page(all []Result) string {
 	var page strings.Builder
 	page.WriteString(introduction)
 	page.WriteString("\n## Ten seconds after the failure began\n\n")
-	page.WriteString(table(all, " old configuration |", func(r Result) (pull, direct float64) { return r.Took, r.Direct }))
+	page.WriteString(table(all, "old configuration", func(r Result) (pull, direct float64) { return r.Took, r.Direct }))
 	page.WriteString("\n![Seconds of a pull under each failure](images/failover.svg)\n")
 	page.WriteString("\n## The failure begins in the middle of a pull\n\n")
 	page.WriteString(table(all, "", func(r Result) (pull, direct float64) { return r.Midway, r.MidwayDirect }))
 	return page.String()
 }
 
-// table has a row for each failure, two columns for each version, and one for the old configuration
-// if it has a title.
+// table has a row for each failure and two columns for each version. The last column, that of the
+// old configuration, is left out if it has no title.
 func table(all []Result, oldTitle string, times func(Result) (pull, direct float64)) string {
 	var header, rows strings.Builder
 	header.WriteString("| failure |")
@@ -32,7 +33,9 @@ func table(all []Result, oldTitle string, times func(Result) (pull, direct float
 	for _, version := range versions {
 		fmt.Fprintf(&header, " containerd %s | direct |", version)
 	}
-	header.WriteString(oldTitle)
+	if oldTitle != "" {
+		fmt.Fprintf(&header, " %s |", oldTitle)
+	}
 	for _, name := range failuresOf(all) {
 		fmt.Fprintf(&rows, "| %s |", name)
 		for _, version := range versions {
@@ -65,7 +68,7 @@ func versionsOf(all []Result) (versions []string) {
 			versions = append(versions, r.Containerd)
 		}
 	}
-	slices.SortFunc(versions, func(a, b string) int { return cmp.Compare(b, a) })
+	slices.SortFunc(versions, func(a, b string) int { return semver.Compare(b, a) })
 	return versions
 }
 

@@ -18,7 +18,8 @@ type Result struct {
 	// Direct and Took are the times of pulls 10 s after the beginning of the failure.
 	Direct float64 `json:"direct,omitempty"`
 	Took   float64 `json:"took,omitempty"`
-	// MidwayDirect and Midway are the times of slow pulls during which the failure begins.
+	// Midway is the time of a slow pull during which the failure begins, MidwayDirect that of a direct
+	// one.
 	MidwayDirect float64 `json:"midwayDirect,omitempty"`
 	Midway       float64 `json:"midway,omitempty"`
 	// Old is the time of a pull as in Took, with the configuration that Gardener writes. A pull that
