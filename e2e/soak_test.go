@@ -45,13 +45,22 @@ func proveSoak(ctx context.Context, p *rig.Run) {
 	awaitCachesServe(ctx, p)
 	until := time.Now().Add(lasts)
 	var (
-		mu    sync.Mutex
-		extra []time.Duration
+		mu       sync.Mutex
+		extra    []time.Duration
+		repeated int
 	)
+	pulled := func(more time.Duration, again bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		extra = append(extra, more)
+		if again {
+			repeated++
+		}
+	}
 	var pullers []*rig.Background
 	for _, worker := range p.Workers() {
 		pullers = append(pullers, p.Background(ctx, func(ctx context.Context) error {
-			return pullUntil(ctx, p, worker, until, func(more time.Duration) { mu.Lock(); extra = append(extra, more); mu.Unlock() })
+			return pullUntil(ctx, p, worker, until, pulled)
 		}))
 	}
 	begun := failAtRandom(ctx, p, rand.New(rand.NewPCG(seed, 0)), until)
@@ -60,8 +69,8 @@ func proveSoak(ctx context.Context, p *rig.Run) {
 		p.Check(puller.Err)
 	}
 	slices.Sort(extra)
-	p.Evidence("seed %d: %d failures, %d pulls, p50 %s, p99 %s, slowest %s more than direct", seed, begun, len(extra),
-		rig.Seconds(percentile(extra, 50)), rig.Seconds(percentile(extra, 99)), rig.Seconds(percentile(extra, 100)))
+	p.Evidence("seed %d: %d failures, %d pulls, %d of them repeated, p50 %s, p99 %s, slowest %s more than direct", seed, begun,
+		len(extra), repeated, rig.Seconds(percentile(extra, 50)), rig.Seconds(percentile(extra, 99)), rig.Seconds(percentile(extra, 100)))
 	if slow := percentile(extra, 99); slow > soakExtra {
 		p.Fatalf("with seed %d, one in a hundred pulls takes %s longer than a direct one, want %s", seed, rig.Seconds(slow), soakExtra)
 	}
@@ -88,19 +97,21 @@ func failAtRandom(ctx context.Context, p *rig.Run, random *rand.Rand, until time
 }
 
 // pullUntil pulls new images of alpha and beta in turn, each beside a direct pull, and passes the
-// extra time.
-func pullUntil(ctx context.Context, p *rig.Run, worker *cluster.Node, until time.Time, pulled func(extra time.Duration)) error {
+// extra time, and whether the pull was repeated.
+func pullUntil(
+	ctx context.Context, p *rig.Run, worker *cluster.Node, until time.Time, pulled func(extra time.Duration, repeated bool),
+) error {
 	for i := 0; time.Now().Before(until); i++ {
 		next := time.Now().Add(soakInterval)
-		direct, err := rig.PushAndPull(ctx, p, worker, rig.Gamma, failoverLayers, failoverLayerBytes)
+		direct, _, err := rig.PushAndPull(ctx, p, worker, rig.Gamma, failoverLayers, failoverLayerBytes)
 		if err != nil {
 			return fmt.Errorf("direct pull on %s: %w", worker.Name(), err)
 		}
-		took, err := rig.PushAndPull(ctx, p, worker, []string{rig.Alpha, rig.Beta}[i%2], failoverLayers, failoverLayerBytes)
+		took, repeated, err := rig.PushAndPull(ctx, p, worker, []string{rig.Alpha, rig.Beta}[i%2], failoverLayers, failoverLayerBytes)
 		if err != nil {
 			return fmt.Errorf("pull on %s: %w", worker.Name(), err)
 		}
-		pulled(took - direct)
+		pulled(took-direct, repeated)
 		select {
 		case <-time.After(time.Until(next)):
 		case <-ctx.Done():

@@ -94,18 +94,20 @@ echo $((${EPOCHREALTIME/[.,]/} - start))`, img.Reference(), fmt.Sprintf("%.0fs",
 
 // PushAndPull pushes a new image and returns how long the worker takes to pull it. Like the kubelet
 // it repeats a pull that containerd gives up, once, and the time of both counts.
-func PushAndPull(ctx context.Context, p *Run, worker *cluster.Node, host string, layers int, bytes int64) (time.Duration, error) {
+func PushAndPull(
+	ctx context.Context, p *Run, worker *cluster.Node, host string, layers int, bytes int64,
+) (took time.Duration, repeated bool, err error) {
 	img, err := pushLayers(ctx, p, host, layers, bytes)
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	start := time.Now()
-	took, err := TimedPull(ctx, worker, img)
+	took, err = TimedPull(ctx, worker, img)
 	if err == nil || ctx.Err() != nil {
-		return took, err
+		return took, false, err
 	}
 	_, err = TimedPull(ctx, worker, img)
-	return time.Since(start), err
+	return time.Since(start), true, err
 }
 
 // TimedPull is like the function TimedPull, but fails the scenario after an error.
