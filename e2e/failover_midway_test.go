@@ -18,8 +18,9 @@ import (
 )
 
 const (
-	// Upstreams send each answer so slowly that a pull takes more than 30 s. The cache fails after
-	// failsAfter; the slowest failure to begin, the loss of a node, takes some 15 s.
+	// Upstreams send each answer so slowly that a pull takes more than 30 s. The failure is caused
+	// after failsAfter. The pull must still run when that is done, which takes seconds for a lost
+	// node.
 	midwayRate, midwayLayerBytes = "256Ki", 4 << 20
 	failsAfter                   = 5 * time.Second
 	// midwayExtra bounds the extra time of a pull during which the cache fails.
