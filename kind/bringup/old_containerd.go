@@ -25,6 +25,7 @@ const restoreContainerd = `
 rm -f -- "${@/%/.new}"
 [[ -e $1.original ]] || exit 0
 for program in "$@"; do
+  [[ -e $program.original ]] || continue # replaceContainerd was interrupted
   cp -- "$program.original" "$program.new"
   mv -fT -- "$program.new" "$program"
 done

@@ -65,7 +65,7 @@ func TestOldContainerd(t *testing.T) {
 	n := newFakeNode(t)
 	sleep, err := os.ReadFile("/bin/sleep")
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	expect := func(what, script, containerd, shim string, restarts int) {
 		t.Helper()
@@ -92,4 +92,6 @@ func TestOldContainerd(t *testing.T) {
 	n.write(t, "shim.new", "left by a failed run")
 	expect("restored", restoreContainerd, "new", "new", 3)
 	expect("restored before", restoreContainerd, "new", "new", 3)
+	n.write(t, "containerd.original", "newer")
+	expect("interrupted between two programs", restoreContainerd, "newer", "new", 4)
 }
