@@ -1,0 +1,127 @@
+package registry_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"net"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/net/dns/dnsmessage"
+)
+
+// names are the addresses of names for all of this process, instead of those of the DNS.
+var names sync.Map // of []string
+
+func init() {
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		return &nameServer{}, nil
+	}}
+}
+
+// named gives an address names, also several addresses to one name, in this order.
+func named(t *testing.T, name string, addresses ...string) {
+	t.Helper()
+	if _, taken := names.LoadOrStore(name, addresses); taken {
+		t.Fatal(name + " is taken")
+	}
+}
+
+// nameServer answers a question of net.Resolver at once. It needs no goroutine.
+type nameServer struct{ answers bytes.Buffer }
+
+// Write implements net.Conn: a question, with its length before it.
+func (s *nameServer) Write(p []byte) (int, error) {
+	var m dnsmessage.Message
+	if err := m.Unpack(p[2:]); err != nil {
+		return 0, err
+	}
+	question := m.Questions[0]
+	m.Response, m.RecursionAvailable, m.Additionals = true, true, nil
+	found, ok := names.Load(strings.TrimSuffix(question.Name.String(), "."))
+	if !ok {
+		m.RCode = dnsmessage.RCodeNameError
+	} else if question.Type == dnsmessage.TypeA {
+		for _, address := range found.([]string) {
+			m.Answers = append(m.Answers, dnsmessage.Resource{
+				Header: dnsmessage.ResourceHeader{Name: question.Name, Class: dnsmessage.ClassINET, TTL: 60},
+				Body:   &dnsmessage.AResource{A: [4]byte(net.ParseIP(address).To4())},
+			})
+		}
+	}
+	packed, err := m.Pack()
+	if err != nil {
+		return 0, err
+	}
+	_ = binary.Write(&s.answers, binary.BigEndian, uint16(len(packed))) // #nosec G115 -- it is short
+	_, _ = s.answers.Write(packed)
+	return len(p), nil
+}
+
+// Read implements net.Conn.
+func (s *nameServer) Read(p []byte) (int, error) { return s.answers.Read(p) }
+
+// Close implements net.Conn.
+func (s *nameServer) Close() error { return nil }
+
+// LocalAddr implements net.Conn.
+func (s *nameServer) LocalAddr() net.Addr { return &net.TCPAddr{} }
+
+// RemoteAddr implements net.Conn.
+func (s *nameServer) RemoteAddr() net.Addr { return &net.TCPAddr{} }
+
+// SetDeadline implements net.Conn.
+func (s *nameServer) SetDeadline(time.Time) error { return nil }
+
+// SetReadDeadline implements net.Conn.
+func (s *nameServer) SetReadDeadline(time.Time) error { return nil }
+
+// SetWriteDeadline implements net.Conn.
+func (s *nameServer) SetWriteDeadline(time.Time) error { return nil }
+
+// swallow makes an address one that does not answer: the kernel drops new connections of a socket
+// whose backlog is full.
+func swallow(t *testing.T, address string, port int) {
+	t.Helper()
+	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Close(socket) })
+	at := &net.TCPAddr{IP: net.ParseIP(address), Port: port}
+	if err := syscall.Bind(socket, &syscall.SockaddrInet4{Port: port, Addr: [4]byte(at.IP.To4())}); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Listen(socket, 0); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		connection, err := net.DialTimeout("tcp", at.String(), 100*time.Millisecond)
+		if err != nil {
+			return
+		}
+		t.Cleanup(func() { _ = connection.Close() })
+	}
+}
+
+// TestDeadAddress: if one of two addresses of the upstream does not answer, the other one is tried
+// soon (registries.md 8).
+func TestDeadAddress(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t)
+	port := o.Listener.Addr().(*net.TCPAddr).Port
+	swallow(t, "127.0.0.9", port)
+	named(t, "registry.addresses.example", "127.0.0.9", "127.0.0.1")
+	p := start(t, strings.Replace(o.URL, "127.0.0.1", "registry.addresses.example", 1), t.TempDir())
+	pushed := o.push("v1", 1000)
+	if a := get(t, p.tag("v1")); a.status != 200 || a.digest() != pushed.manifest.String() || a.took > time.Second {
+		t.Errorf("the manifest: %s", a)
+	}
+	if a := get(t, p.blob(pushed.layer.String())); !a.is(pushed.content) || a.took > time.Second {
+		t.Errorf("the layer: %s", a)
+	}
+}
