@@ -1,0 +1,254 @@
+package registry_test
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gardener-extensions/registry-cache/registry"
+)
+
+// sends answers GETs with the content, as it is.
+func sends(length int, content []byte) func(http.ResponseWriter, *http.Request) bool {
+	return func(w http.ResponseWriter, r *http.Request) bool {
+		if length >= 0 {
+			w.Header().Set("Content-Length", fmt.Sprint(length))
+		}
+		w.WriteHeader(http.StatusOK)
+		if flush(w); r.Method == http.MethodGet {
+			_, _ = w.Write(content)
+		}
+		return true
+	}
+}
+
+func flush(w http.ResponseWriter) { _ = http.NewResponseController(w).Flush() }
+
+// TestChunkedBlob: a blob whose length the upstream does not say is served and stored: the digest
+// decides (registries.md 4, review 12).
+func TestChunkedBlob(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t)
+	content := noise(1 << 20)
+	blob := o.pushBlob(app, content)
+	damaged := o.pushBlob(app, noise(1<<20))
+	o.when(blob.String(), sends(-1, content))
+	o.when(damaged.String(), sends(-1, noise(1<<20)))
+	p := start(t, o.URL, t.TempDir())
+	if a := head(t, p.blob(blob.String())); a.status != http.StatusOK && a.status != http.StatusBadGateway {
+		t.Errorf("HEAD: %s", a)
+	}
+	if a := get(t, p.blob(blob.String())); !a.is(content) {
+		t.Errorf("GET: %s", a)
+	}
+	if !within(t, 2*time.Second, func() bool { return p.has(blob) }) {
+		t.Error("the blob is not stored")
+	}
+	before := o.requests("GET ")
+	if a := get(t, p.blob(blob.String())); !a.is(content) || a.length != int64(len(content)) {
+		t.Errorf("the second GET: %s, length %d", a, a.length)
+	}
+	if n := o.requests("GET ") - before; n > 0 || before != 1 {
+		t.Errorf("the upstream was asked %d times for the first GET, and %d times for the second one", before, n)
+	}
+	if a := get(t, p.blob(damaged.String())); a.status == http.StatusOK && a.err == nil {
+		t.Errorf("damaged content is complete: %s", a)
+	}
+}
+
+// TestEmptyBody: an answer without a body is not the content of a blob (review 3a).
+func TestEmptyBody(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t)
+	blob := o.pushBlob(app, noise(1000))
+	o.when("GET /v2/"+app+"/blobs/"+blob.String(), sends(0, nil))
+	p := start(t, o.URL, t.TempDir())
+	for range 2 {
+		if a := get(t, p.blob(blob.String())); a.status != http.StatusBadGateway {
+			t.Errorf("%s, want 502", a)
+		}
+	}
+	empty := o.pushBlob(app, nil)
+	if a := get(t, p.blob(empty.String())); !a.is(nil) {
+		t.Errorf("a blob that is empty: %s", a)
+	}
+}
+
+// TestDamagedRange: a part of a blob does not end complete with bytes of the cache that nobody has
+// checked (review 3b).
+func TestDamagedRange(t *testing.T) {
+	t.Parallel()
+	for name, whole := range map[string]func(http.ResponseWriter, *http.Request) bool{
+		"complete": sends(1<<20, make([]byte, 1<<20)),
+		"hangs": func(w http.ResponseWriter, r *http.Request) bool {
+			sends(1<<20, make([]byte, 600<<10))(w, r)
+			flush(w)
+			<-r.Context().Done()
+			return true
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := newOrigin(t)
+			content := noise(1 << 20)
+			blob := o.pushBlob(app, content)
+			o.when("GET /v2/"+app+"/blobs/", func(w http.ResponseWriter, r *http.Request) bool {
+				return r.Header.Get("Range") == "" && whole(w, r)
+			})
+			p := start(t, o.URL, t.TempDir())
+			for range 2 {
+				a := get(t, p.blob(blob.String()), "Range", "bytes=0-524287")
+				if a.status == http.StatusPartialContent && a.err == nil && !bytes.Equal(a.body, content[:512<<10]) {
+					t.Errorf("complete with wrong bytes: %.80s", a)
+				} else if a.status != http.StatusPartialContent || a.err != nil {
+					t.Errorf("the upstream has this range: %.200s", a)
+				}
+			}
+		})
+	}
+}
+
+// TestTinyProgress: an upstream that breaks off after each byte is not asked as fast as it can
+// answer (review 13).
+func TestTinyProgress(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t)
+	content := noise(1 << 20)
+	blob := o.pushBlob(app, content)
+	o.when("GET /v2/"+app+"/blobs/", func(w http.ResponseWriter, r *http.Request) bool {
+		var first int
+		status, length := http.StatusOK, len(content)
+		if n, _ := fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-", &first); n == 1 {
+			status, length = http.StatusPartialContent, len(content)-first
+			w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", first, len(content)-1, len(content)))
+		}
+		w.Header().Set("Content-Length", fmt.Sprint(length))
+		w.WriteHeader(status)
+		_, _ = w.Write(content[first : first+1])
+		flush(w)
+		panic(http.ErrAbortHandler)
+	})
+	p := start(t, o.URL, t.TempDir())
+	begin := time.Now()
+	go ask(t.Context(), http.MethodGet, p.blob(blob.String()))
+	within(t, 2*time.Second, func() bool { return o.requests("/blobs/") > 1000 })
+	if n := o.requests("/blobs/"); n > 15 || n == 0 {
+		t.Errorf("the upstream was asked %d times within %s for one blob", n, time.Since(begin))
+	}
+}
+
+// partialFile returns where the volume has what has arrived of a blob.
+func partialFile(volume, hex string) string {
+	return filepath.Join(volume, "registry-cache/partial/sha256", hex)
+}
+
+// TestLongPartial: a partial file that is longer than the blob is replaced, also if the upstream
+// does not know ranges (review 14).
+func TestLongPartial(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t)
+	content := noise(1 << 20)
+	blob := o.pushBlob(app, content)
+	o.when("GET /v2/"+app+"/blobs/", sends(len(content), content))
+	volume := t.TempDir()
+	partial := partialFile(volume, blob.Encoded())
+	if err := os.MkdirAll(filepath.Dir(partial), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(partial, make([]byte, len(content)+1), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, o.URL, volume)
+	if a := get(t, p.blob(blob.String())); !a.is(content) {
+		t.Errorf("%.200s", a)
+	}
+	if !within(t, 2*time.Second, func() bool { return p.has(blob) }) {
+		t.Error("the blob is not stored")
+	}
+}
+
+// TestTricklingConnection: a connection that trickles is replaced (review 17).
+func TestTricklingConnection(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t)
+	content := noise(1 << 20)
+	blob := o.pushBlob(app, content)
+	first := make(chan struct{}, 1)
+	first <- struct{}{}
+	o.when("GET /v2/"+app+"/blobs/", func(w http.ResponseWriter, r *http.Request) bool {
+		select {
+		case <-first:
+		default:
+			return false
+		}
+		w.Header().Set("Content-Length", fmt.Sprint(len(content)))
+		for i := range content {
+			_, _ = w.Write(content[i : i+1])
+			flush(w)
+			select {
+			case <-r.Context().Done():
+				return true
+			case <-time.After(time.Second):
+			}
+		}
+		return true
+	})
+	p := start(t, o.URL, t.TempDir())
+	begin := time.Now()
+	response, err := http.Get(p.blob(blob.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	defer time.AfterFunc(20*time.Second, func() { _ = response.Body.Close() }).Stop()
+	var got bytes.Buffer
+	if _, err = got.ReadFrom(response.Body); err != nil || !bytes.Equal(got.Bytes(), content) {
+		t.Errorf("%d bytes after %s: %v; the upstream was asked %d times", got.Len(), time.Since(begin), err, o.requests("/blobs/"))
+	}
+}
+
+// TestUncheckedPartial: bytes of a replica that nobody has checked are not served after a restart
+// (review 4).
+func TestUncheckedPartial(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t)
+	content := noise(1 << 20)
+	blob := o.pushBlob(app, content)
+	dripped := make(chan struct{}, 1)
+	replica := serveOn(t, "127.0.0.2:0", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", fmt.Sprint(len(content)))
+		_, _ = w.Write(make([]byte, 512<<10))
+		for range 50 {
+			flush(w)
+			select {
+			case dripped <- struct{}{}:
+			default:
+			}
+			select {
+			case <-r.Context().Done():
+				return
+			case <-time.After(200 * time.Millisecond):
+			}
+			_, _ = w.Write([]byte("x"))
+		}
+	}))
+	volume := t.TempDir()
+	p := start(t, o.URL, volume, func(c *registry.Config) { c.Cache.Peers = strings.TrimPrefix(replica.URL, "http://") })
+	go ask(t.Context(), http.MethodGet, p.blob(blob.String()))
+	<-dripped
+	within(t, 500*time.Millisecond, func() bool { return p.has(blob) }) // time to write what has arrived
+	p.stop()
+	p = start(t, o.URL, volume)
+	a := get(t, p.blob(blob.String()))
+	if a.status != http.StatusOK || !bytes.HasPrefix(content, a.body) {
+		t.Errorf("wrong bytes, of a replica before the restart: %.80s", a)
+	}
+	if a.err != nil {
+		t.Errorf("the answer is not complete: %.80s", a)
+	}
+}

@@ -1,0 +1,210 @@
+package registry_test
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/gardener-extensions/registry-cache/registry"
+)
+
+// slowDisk is a file system over a folder, which can hang, be slow to sync, or be of another size.
+type slowDisk struct {
+	fuse.RawFileSystem
+	hanging atomic.Bool
+	over    chan struct{}
+	sync    time.Duration
+	size    func(*fuse.StatfsOut)
+}
+
+// mountSlowDisk mounts a disk that does not hang yet.
+func mountSlowDisk(t *testing.T, disk *slowDisk) (volume string) {
+	t.Helper()
+	below, err := fs.NewLoopbackRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	short := time.Millisecond // so that the kernel asks the disk again
+	disk.RawFileSystem = fs.NewNodeFS(below, &fs.Options{EntryTimeout: &short, AttrTimeout: &short})
+	disk.over, volume = make(chan struct{}), t.TempDir()
+	server, err := fuse.NewServer(disk, volume, &fuse.MountOptions{DirectMountStrict: true, DisabledCapabilities: fuse.CAP_PASSTHROUGH})
+	if err != nil {
+		t.Skipf("a hanging disk needs privileges and FUSE: %v", err)
+	}
+	go server.Serve()
+	if err := server.WaitMount(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		err := wait.PollUntilContextTimeout(context.Background(), 10*time.Millisecond, 20*time.Second, true,
+			func(context.Context) (bool, error) { return server.Unmount() == nil, nil })
+		if err != nil {
+			t.Errorf("not within 20 s: %s is unmounted", volume)
+		}
+	})
+	return volume
+}
+
+func (d *slowDisk) hang() {
+	if d.hanging.Load() {
+		<-d.over
+	}
+}
+
+// Lookup implements fuse.RawFileSystem.
+func (d *slowDisk) Lookup(cancel <-chan struct{}, in *fuse.InHeader, name string, out *fuse.EntryOut) fuse.Status {
+	d.hang()
+	return d.RawFileSystem.Lookup(cancel, in, name, out)
+}
+
+// Open implements fuse.RawFileSystem.
+func (d *slowDisk) Open(cancel <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
+	d.hang()
+	return d.RawFileSystem.Open(cancel, in, out)
+}
+
+// Create implements fuse.RawFileSystem.
+func (d *slowDisk) Create(cancel <-chan struct{}, in *fuse.CreateIn, name string, out *fuse.CreateOut) fuse.Status {
+	d.hang()
+	return d.RawFileSystem.Create(cancel, in, name, out)
+}
+
+// Mkdir implements fuse.RawFileSystem.
+func (d *slowDisk) Mkdir(cancel <-chan struct{}, in *fuse.MkdirIn, name string, out *fuse.EntryOut) fuse.Status {
+	d.hang()
+	return d.RawFileSystem.Mkdir(cancel, in, name, out)
+}
+
+// Read implements fuse.RawFileSystem.
+func (d *slowDisk) Read(cancel <-chan struct{}, in *fuse.ReadIn, to []byte) (fuse.ReadResult, fuse.Status) {
+	d.hang()
+	return d.RawFileSystem.Read(cancel, in, to)
+}
+
+// Write implements fuse.RawFileSystem.
+func (d *slowDisk) Write(cancel <-chan struct{}, in *fuse.WriteIn, data []byte) (uint32, fuse.Status) {
+	d.hang()
+	return d.RawFileSystem.Write(cancel, in, data)
+}
+
+// Rename implements fuse.RawFileSystem.
+func (d *slowDisk) Rename(cancel <-chan struct{}, in *fuse.RenameIn, from, to string) fuse.Status {
+	d.hang()
+	return d.RawFileSystem.Rename(cancel, in, from, to)
+}
+
+// Fsync implements fuse.RawFileSystem.
+func (d *slowDisk) Fsync(cancel <-chan struct{}, in *fuse.FsyncIn) fuse.Status {
+	d.hang()
+	if d.sync > 0 {
+		<-time.After(d.sync)
+	}
+	return d.RawFileSystem.Fsync(cancel, in)
+}
+
+// StatFs implements fuse.RawFileSystem.
+func (d *slowDisk) StatFs(cancel <-chan struct{}, in *fuse.InHeader, out *fuse.StatfsOut) fuse.Status {
+	d.hang()
+	s := d.RawFileSystem.StatFs(cancel, in, out)
+	if d.size != nil {
+		d.size(out)
+	}
+	return s
+}
+
+// TestHangingDisk: no request waits for a disk that hangs without a bound, and the cache says that
+// it is unhealthy (review 9).
+func TestHangingDisk(t *testing.T) {
+	t.Parallel()
+	disk := &slowDisk{}
+	o := newOrigin(t)
+	p := start(t, o.URL, mountSlowDisk(t, disk), func(c *registry.Config) {
+		c.Health.StorageDriver.Enabled, c.Health.StorageDriver.Interval, c.Health.StorageDriver.Threshold = true, time.Second, 1
+	})
+	defer close(disk.over)
+	stored, unseen := o.push("v1", 100<<10), o.push("v2", 100<<10)
+	for _, url := range []string{p.tag("v1"), p.blob(stored.layer.String())} {
+		if a := get(t, url); a.status != 200 {
+			t.Fatalf("before: %s", a)
+		}
+	}
+	await(t, "the layer is stored", func() bool { return p.has(stored.layer) })
+	if a := get(t, p.debug+"/debug/health"); a.status != 200 {
+		t.Errorf("the health before: %s", a)
+	}
+	disk.hanging.Store(true)
+	begin := time.Now()
+	var clients sync.WaitGroup
+	for what, test := range map[string]struct {
+		url     string
+		content []byte
+	}{
+		"a stored manifest": {p.tag(stored.manifest.String()), nil},
+		"a stored tag":      {p.tag("v1"), nil},
+		"a stored blob":     {p.blob(stored.layer.String()), stored.content},
+		"a new tag":         {p.tag("v2"), nil},
+		"a new blob":        {p.blob(unseen.layer.String()), unseen.content},
+	} {
+		clients.Go(func() {
+			a := get(t, test.url)
+			if a.status != 200 || a.err != nil || a.took > 3*time.Second || test.content != nil && !a.is(test.content) {
+				t.Errorf("%s: %.200s", what, a)
+			}
+		})
+	}
+	for _, url := range []string{p.url + "/v2/", p.debug + "/debug/health"} {
+		clients.Go(func() {
+			var a answer
+			if !within(t, time.Until(begin.Add(clientPatience)), func() bool { a = get(t, url); return a.status == http.StatusServiceUnavailable }) {
+				t.Errorf("%s after %s: %s, want 503", url, time.Since(begin), a)
+			}
+		})
+	}
+	clients.Wait()
+}
+
+// TestSlowDisk: an answer does not wait until the disk has it (review 15).
+func TestSlowDisk(t *testing.T) {
+	t.Parallel()
+	disk := &slowDisk{sync: 500 * time.Millisecond}
+	o := newOrigin(t)
+	pushed := o.push("v1", 1000)
+	p := start(t, o.URL, mountSlowDisk(t, disk))
+	if a := get(t, p.tag("v1")); a.status != 200 || a.took > time.Second {
+		t.Errorf("a tag: %s", a)
+	}
+	if a := get(t, p.blob(pushed.layer.String())); !a.is(pushed.content) || a.took > time.Second {
+		t.Errorf("a blob: %s", a)
+	}
+	await(t, "the manifest is stored", func() bool { return p.has(pushed.manifest) })
+}
+
+// TestBoundlessDisk: arithmetic does not overflow on a file system that says that 8 EiB are free
+// (registries.md 12: Amazon EFS).
+func TestBoundlessDisk(t *testing.T) {
+	t.Parallel()
+	disk := &slowDisk{size: func(out *fuse.StatfsOut) {
+		out.Bsize, out.Frsize = 1<<20, 1<<20
+		out.Blocks, out.Bfree, out.Bavail = 1<<43-1, 1<<43-1, 1<<43-1
+		out.Files, out.Ffree = 0, 0
+	}}
+	o := newOrigin(t)
+	p := start(t, o.URL, mountSlowDisk(t, disk))
+	for i := range 4 {
+		content := noise(1 << 20)
+		blob := o.pushBlob(app, content)
+		if a := get(t, p.blob(blob.String())); !a.is(content) {
+			t.Errorf("blob %d: %.100s", i, a)
+		}
+		if !within(t, 2*time.Second, func() bool { return p.has(blob) }) {
+			t.Errorf("blob %d is not stored", i)
+		}
+	}
+}

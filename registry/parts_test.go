@@ -1,0 +1,79 @@
+package registry_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// stalling is an upstream whose whole answers about a blob stall, and whose ranges come at once.
+func stalling(t *testing.T, size int) (o *origin, url string, content []byte) {
+	t.Helper()
+	o = newOrigin(t)
+	content = noise(size)
+	blob := o.pushBlob(app, content)
+	o.when("GET /v2/"+app+"/blobs/", func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Header.Get("Range") != "" {
+			return false
+		}
+		w.Header().Set("Content-Length", fmt.Sprint(size))
+		_, _ = w.Write(content[:1<<20])
+		flush(w)
+		<-r.Context().Done()
+		return true
+	})
+	return o, start(t, o.URL, t.TempDir()).blob(blob.String()), content
+}
+
+// TestManyParts: parts of a layer that is not stored are all answered, wherever they begin
+// (registries.md 9).
+func TestManyParts(t *testing.T) {
+	t.Parallel()
+	const parts, size = 20, 80 << 20
+	_, url, content := stalling(t, size)
+	var clients sync.WaitGroup
+	for i := range parts {
+		clients.Go(func() {
+			first := i * size / parts
+			end := first + size/parts
+			a := get(t, url, "Range", fmt.Sprintf("bytes=%d-%d", first, end-1))
+			if a.status != http.StatusPartialContent || a.err != nil || sha256.Sum256(a.body) != sha256.Sum256(content[first:end]) {
+				t.Errorf("from %d: %.100s", first, a)
+			}
+		})
+	}
+	clients.Wait()
+}
+
+// TestPartsFarAhead: parts whose start only the size tells, or that are not the first ones, are
+// answered in time, too (review 22).
+func TestPartsFarAhead(t *testing.T) {
+	t.Parallel()
+	const size = 80 << 20
+	_, url, content := stalling(t, size)
+	if a := get(t, url, "Range", "bytes=-5"); a.status != http.StatusPartialContent || a.err != nil || !bytes.Equal(a.body, content[size-5:]) {
+		t.Errorf("the last 5 bytes: %.200s", a)
+	}
+	a := get(t, url, "Range", "bytes=0-0,80000000-80000009")
+	kind, parameters, _ := mime.ParseMediaType(a.header.Get("Content-Type"))
+	if a.status != http.StatusPartialContent || a.err != nil || !strings.HasPrefix(kind, "multipart/") {
+		t.Fatalf("two parts: %.200s", a)
+	}
+	got := multipart.NewReader(bytes.NewReader(a.body), parameters["boundary"])
+	for _, want := range [][]byte{content[:1], content[80000000:80000010]} {
+		part, err := got.NextPart()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytesOf, err := io.ReadAll(part); err != nil || !bytes.Equal(bytesOf, want) {
+			t.Errorf("a part of two has %d bytes, want %d, error %v", len(bytesOf), len(want), err)
+		}
+	}
+}
