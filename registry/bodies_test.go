@@ -243,6 +243,13 @@ func TestUncheckedPartial(t *testing.T) {
 	<-dripped
 	within(t, 500*time.Millisecond, func() bool { return p.has(blob) }) // time to write what has arrived
 	p.stop()
+	o.when("GET /v2/"+app+"/blobs/", func(w http.ResponseWriter, r *http.Request) bool {
+		o.mu.Lock()
+		found := o.objects[r.URL.Path]
+		o.mu.Unlock()
+		http.ServeContent(&slowWriter{w}, r, "", time.Time{}, bytes.NewReader(found.content))
+		return true
+	})
 	p = start(t, o.URL, volume)
 	a := get(t, p.blob(blob.String()))
 	if a.status != http.StatusOK || !bytes.HasPrefix(content, a.body) {
@@ -251,4 +258,14 @@ func TestUncheckedPartial(t *testing.T) {
 	if a.err != nil {
 		t.Errorf("the answer is not complete: %.80s", a)
 	}
+}
+
+// slowWriter is a slow line.
+type slowWriter struct{ http.ResponseWriter }
+
+// Write implements http.ResponseWriter.
+func (w *slowWriter) Write(p []byte) (int, error) {
+	flush(w.ResponseWriter)
+	<-time.After(20 * time.Millisecond)
+	return w.ResponseWriter.Write(p)
 }

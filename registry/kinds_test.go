@@ -121,6 +121,7 @@ func TestMediaType(t *testing.T) {
 						a := ask(t.Context(), method, p.tag(reference))
 						if a.status != 200 || a.header.Get("Content-Type") != test.kind {
 							t.Errorf("%s, %s %s: %s, Content-Type %q, want %q", state, method, reference, a, a.header.Get("Content-Type"), test.kind)
+							return
 						}
 					}
 				}

@@ -43,7 +43,7 @@ func TestRefused(t *testing.T) {
 				_, _ = io.WriteString(w, `{"errors":[{"code":"DENIED","message":"our policy says no","detail":{"x":"a detail"}}],"more":"a detail"}`)
 				return true
 			}
-			for _, part := range []string{"/v1", "/v2", unseen.layer.String()} {
+			for _, part := range []string{"/manifests/v1", "/manifests/v2", unseen.layer.String()} {
 				o.when(part, refuses)
 			}
 			for _, url := range []string{p.tag("v2"), p.tag("v1"), p.blob(unseen.layer.String())} {
@@ -90,7 +90,7 @@ func TestRefusedDocument(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := newOrigin(t)
-			o.when("/v1", func(w http.ResponseWriter, _ *http.Request) bool {
+			o.when("/manifests/v1", func(w http.ResponseWriter, _ *http.Request) bool {
 				w.Header().Set("Content-Type", test.kind)
 				w.WriteHeader(http.StatusForbidden)
 				_, _ = io.WriteString(w, test.body)
