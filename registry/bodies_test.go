@@ -2,6 +2,7 @@ package registry_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"net/http"
 	"os"
@@ -199,13 +200,18 @@ func TestTricklingConnection(t *testing.T) {
 		return true
 	})
 	p := start(t, o.URL, t.TempDir())
-	begin := time.Now()
-	response, err := http.Get(p.blob(blob.String()))
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.blob(blob.String()), http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}
+	begin := time.Now()
+	response, err := http.DefaultTransport.RoundTrip(request)
+	if err != nil {
+		t.Fatalf("after %s: %v; the upstream was asked %d times", time.Since(begin), err, o.requests("/blobs/"))
+	}
 	defer func() { _ = response.Body.Close() }()
-	defer time.AfterFunc(20*time.Second, func() { _ = response.Body.Close() }).Stop()
 	var got bytes.Buffer
 	if _, err = got.ReadFrom(response.Body); err != nil || !bytes.Equal(got.Bytes(), content) {
 		t.Errorf("%d bytes after %s: %v; the upstream was asked %d times", got.Len(), time.Since(begin), err, o.requests("/blobs/"))

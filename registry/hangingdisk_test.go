@@ -187,24 +187,29 @@ func TestSlowDisk(t *testing.T) {
 }
 
 // TestBoundlessDisk: arithmetic does not overflow on a file system that says that 8 EiB are free
-// (registries.md 12: Amazon EFS).
+// (registries.md 12).
 func TestBoundlessDisk(t *testing.T) {
 	t.Parallel()
-	disk := &slowDisk{size: func(out *fuse.StatfsOut) {
-		out.Bsize, out.Frsize = 1<<20, 1<<20
-		out.Blocks, out.Bfree, out.Bavail = 1<<43-1, 1<<43-1, 1<<43-1
-		out.Files, out.Ffree = 0, 0
-	}}
-	o := newOrigin(t)
-	p := start(t, o.URL, mountSlowDisk(t, disk))
-	for i := range 4 {
-		content := noise(1 << 20)
-		blob := o.pushBlob(app, content)
-		if a := get(t, p.blob(blob.String())); !a.is(content) {
-			t.Errorf("blob %d: %.100s", i, a)
-		}
-		if !within(t, 2*time.Second, func() bool { return p.has(blob) }) {
-			t.Errorf("blob %d is not stored", i)
-		}
+	for name, blocks := range map[string]uint64{"8 EiB": 1 << 43, "Amazon EFS": 1<<43 - 1, "16 EiB": 1<<44 - 1} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			disk := &slowDisk{size: func(out *fuse.StatfsOut) {
+				out.Bsize, out.Frsize = 1<<20, 1<<20
+				out.Blocks, out.Bfree, out.Bavail = blocks, blocks, blocks
+				out.Files, out.Ffree = 0, 0
+			}}
+			o := newOrigin(t)
+			p := start(t, o.URL, mountSlowDisk(t, disk))
+			for i := range 4 {
+				content := noise(1 << 20)
+				blob := o.pushBlob(app, content)
+				if a := get(t, p.blob(blob.String())); !a.is(content) {
+					t.Errorf("blob %d: %.100s", i, a)
+				}
+				if !within(t, 2*time.Second, func() bool { return p.has(blob) }) {
+					t.Fatalf("blob %d is not stored", i)
+				}
+			}
+		})
 	}
 }
