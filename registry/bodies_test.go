@@ -2,6 +2,7 @@ package registry_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"fmt"
 	"net/http"
@@ -59,6 +60,34 @@ func TestChunkedBlob(t *testing.T) {
 	}
 	if a := get(t, p.blob(damaged.String())); a.status == http.StatusOK && a.err == nil {
 		t.Errorf("damaged content is complete: %s", a)
+	}
+}
+
+// TestEncodedBlob: the digest decides what an encoding means for which nobody has asked
+// (registries.md, held already).
+func TestEncodedBlob(t *testing.T) {
+	t.Parallel()
+	content := noise(100 << 10)
+	var packed bytes.Buffer
+	writer := gzip.NewWriter(&packed)
+	_, _ = writer.Write(content)
+	_ = writer.Close()
+	for name, want := range map[string][]byte{"of what is sent": packed.Bytes(), "of what is meant": content} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := newOrigin(t)
+			blob := o.pushBlob(app, want)
+			o.when("GET /v2/"+app+"/blobs/", func(w http.ResponseWriter, r *http.Request) bool {
+				w.Header().Set("Content-Encoding", "gzip")
+				return sends(packed.Len(), packed.Bytes())(w, r)
+			})
+			p := start(t, o.URL, t.TempDir())
+			for _, state := range []string{"cold", "warm"} {
+				if a := get(t, p.blob(blob.String())); !a.is(want) || a.header.Get("Content-Encoding") != "" {
+					t.Errorf("%s: %.200s, Content-Encoding %q", state, a, a.header.Get("Content-Encoding"))
+				}
+			}
+		})
 	}
 }
 

@@ -106,7 +106,8 @@ func (o *origin) withTokens(s *tokens) *tokens {
 	return s
 }
 
-// TestExpiredToken: a token that is refused, with whatever status, is replaced once (registries.md 1).
+// TestExpiredToken: a token that is refused, with whatever status, is replaced once
+// (registries.md 1).
 func TestExpiredToken(t *testing.T) {
 	t.Parallel()
 	for name, refuses := range map[string]func(http.ResponseWriter){
@@ -219,7 +220,8 @@ func TestRefusingTokenServer(t *testing.T) {
 	}
 }
 
-// TestSecretOfTokenServer: nothing of a token server's answer reaches a client or the log (review 21).
+// TestSecretOfTokenServer: nothing of a token server's answer reaches a client or the log
+// (review 21).
 func TestSecretOfTokenServer(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
