@@ -118,10 +118,10 @@ func TestDeadAddress(t *testing.T) {
 	named(t, "registry.addresses.example", "127.0.0.9", "127.0.0.1")
 	p := start(t, strings.Replace(o.URL, "127.0.0.1", "registry.addresses.example", 1), t.TempDir())
 	pushed := o.push("v1", 1000)
-	if a := get(t, p.tag("v1")); a.status != 200 || a.digest() != pushed.manifest.String() || a.took > time.Second {
+	if a := get(t, p.tag("v1")); a.status != 200 || a.digest() != pushed.manifest.String() || a.took > 1400*time.Millisecond {
 		t.Errorf("the manifest: %s", a)
 	}
-	if a := get(t, p.blob(pushed.layer.String())); !a.is(pushed.content) || a.took > time.Second {
+	if a := get(t, p.blob(pushed.layer.String())); !a.is(pushed.content) || a.took > 1400*time.Millisecond {
 		t.Errorf("the layer: %s", a)
 	}
 }

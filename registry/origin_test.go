@@ -308,7 +308,7 @@ func (a answer) digest() string { return a.header.Get("Docker-Content-Digest") }
 func (a answer) stale() bool    { return a.header.Get("Warning") != "" }
 
 // clientPatience is more than any answer may take.
-const clientPatience = 6 * time.Second
+const clientPatience = 10 * time.Second
 
 func get(t *testing.T, url string, header ...string) answer {
 	t.Helper()
