@@ -143,10 +143,8 @@ func TestTagIndex(t *testing.T) {
 		blob := o.pushManifest("latest", v1.MediaTypeImageManifest, fmt.Sprintf(
 			`{"schemaVersion":2,"mediaType":%q,"config":%s,"layers":[],"annotations":{"n":"%5000d"}}`, v1.MediaTypeImageManifest, emptyConfig, i))
 		p := start(t, o.URL, volume)
-		await(t, "the manifest is stored", func() bool {
-			get(t, p.tag("latest"))
-			return p.has(blob) && len(indexed(volume)) == i+1
-		})
+		get(t, p.tag("latest"))
+		await(t, "the manifest is stored", func() bool { return p.has(blob) })
 		p.stop()
 	}
 	large := o.pushBlob(app, noise(90<<10))

@@ -3,10 +3,12 @@ package registry
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"reflect"
@@ -135,6 +137,23 @@ func (c *Config) certificate() (*tls.Certificate, error) {
 		return nil, fmt.Errorf("http.tls: %w", err)
 	}
 	return &pair, nil
+}
+
+// credentials returns those for the upstream, or nil.
+func (c *Config) credentials() func(context.Context) (username, password string, err error) {
+	if c.Proxy.Username == "" {
+		return nil
+	}
+	return func(context.Context) (string, string, error) { return c.Proxy.Username, c.Proxy.Password, nil }
+}
+
+// headers returns those of all answers.
+func (c *Config) headers() http.Header {
+	headers := http.Header{"Docker-Distribution-Api-Version": {"registry/2.0"}}
+	for name, values := range c.HTTP.Headers {
+		headers[http.CanonicalHeaderKey(name)] = values
+	}
+	return headers
 }
 
 var unknownKey = regexp.MustCompile(`(line \d+): field (\S+) not found in type (.+)`)

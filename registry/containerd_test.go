@@ -29,11 +29,11 @@ func containerd(upstream string, mirrors ...string) remotes.Resolver {
 	})
 }
 
-func reference(tag string) string { return "upstream.example/" + repositoryName + ":" + tag }
+func nameOf(tag string) string { return "upstream.example/" + repositoryName + ":" + tag }
 
 // pullBlob pulls a blob as containerd does, and checks its content.
 func pullBlob(ctx context.Context, blob v1.Descriptor, upstream string, mirrors ...string) error {
-	fetcher, err := containerd(upstream, mirrors...).Fetcher(ctx, reference("v1"))
+	fetcher, err := containerd(upstream, mirrors...).Fetcher(ctx, nameOf("v1"))
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func download(ctx context.Context, from remotes.Fetcher, blob v1.Descriptor) err
 func (s *testServer) pullAsANode(t *testing.T, u *testUpstream, image testImage) {
 	t.Helper()
 	resolver := containerd(u.URL, s.URL)
-	name, manifest, err := resolver.Resolve(t.Context(), reference(image.tag))
+	name, manifest, err := resolver.Resolve(t.Context(), nameOf(image.tag))
 	if err != nil || manifest.Digest != image.manifest {
 		t.Errorf("resolving %s: %s, %v", image.tag, manifest.Digest, err)
 		return

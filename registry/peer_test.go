@@ -9,25 +9,23 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gardener-extensions/registry-cache/registry/cache"
-	"github.com/gardener-extensions/registry-cache/registry/fetch"
-	"github.com/gardener-extensions/registry-cache/registry/peer"
+	"github.com/gardener-extensions/registry-cache/registry/replica"
 )
 
 // replica is what a cache takes for its other replica: a real one, or one with a fault.
-type replica struct {
+type fakeReplica struct {
 	address string
 	asked   atomic.Int64
 }
 
 // newReplica serves on an address of its own, as a pod does.
-func newReplica(t *testing.T, handler http.Handler) *replica {
+func newReplica(t *testing.T, handler http.Handler) *fakeReplica {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.2:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &replica{address: listener.Addr().String()}
+	r := &fakeReplica{address: listener.Addr().String()}
 	server := &http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		r.asked.Add(1)
 		handler.ServeHTTP(w, request)
@@ -38,18 +36,15 @@ func newReplica(t *testing.T, handler http.Handler) *replica {
 }
 
 // withReplica starts a cache that has the replica. Its own address is another one.
-func withReplica(t *testing.T, u *testUpstream, r *replica) *testServer {
+func withReplica(t *testing.T, u *testUpstream, r *fakeReplica) *testServer {
 	t.Helper()
 	host, _, _ := strings.Cut(r.address, ":")
-	return newServerWith(t, u, t.TempDir(), func(o *cache.Options, next fetch.Upstream) {
-		peers := peer.New(next, peer.Options{
-			Address: "replicas:" + r.address[len(host)+1:],
-			Lookup:  func(context.Context, string) ([]string, error) { return []string{host, "127.0.0.1"}, nil },
-			Own: func() ([]net.Addr, error) {
-				return []net.Addr{&net.IPNet{IP: net.IPv4(127, 0, 0, 1), Mask: net.CIDRMask(8, 32)}}, nil
-			},
-		})
-		o.Upstream, o.Replicas = peers, peers.Only()
+	return newServerWith(t, u, t.TempDir(), &replica.Options{
+		Address: "replicas:" + r.address[len(host)+1:],
+		Lookup:  func(context.Context, string) ([]string, error) { return []string{host, "127.0.0.1"}, nil },
+		Own: func() ([]net.Addr, error) {
+			return []net.Addr{&net.IPNet{IP: net.IPv4(127, 0, 0, 1), Mask: net.CIDRMask(8, 32)}}, nil
+		},
 	})
 }
 

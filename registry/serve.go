@@ -1,3 +1,9 @@
+// Package registry serves a pull-through cache for one upstream: the pull part of the OCI
+// distribution-spec, with distribution's configuration format and storage layout.
+//
+// This package has the configuration, the ports, and what clients get. Package cache decides where an
+// answer comes from: store (the volume), replica (other replicas) or upstream. index knows what is
+// stored, and chooses what is evicted. ecr gets credentials for Amazon ECR.
 package registry
 
 import (
@@ -10,12 +16,11 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"sync"
 	"time"
 
 	"github.com/gardener-extensions/registry-cache/registry/cache"
-	"github.com/gardener-extensions/registry-cache/registry/fetch"
-	"github.com/gardener-extensions/registry-cache/registry/peer"
-	"github.com/gardener-extensions/registry-cache/registry/probe"
+	"github.com/gardener-extensions/registry-cache/registry/replica"
 	"github.com/gardener-extensions/registry-cache/registry/store"
 	"github.com/gardener-extensions/registry-cache/registry/upstream"
 )
@@ -38,60 +43,92 @@ func (e *StartError) EnvironmentError() {}
 // cache's.
 func Serve(ctx context.Context, config *Config, log io.Writer) (err error) {
 	startLog(config, log)
-	volume, err := store.New(config.Storage.Filesystem.RootDirectory, config.Cache.Owned)
+	certificate, err := config.certificate()
+	if err != nil {
+		return &StartError{err}
+	}
+	i, err := open(context.WithoutCancel(ctx), config, nil)
 	if _, refused := errors.AsType[*store.NotCacheError](err); refused {
 		return fmt.Errorf("storage.filesystem.rootdirectory: %w", err)
 	}
 	if err != nil {
 		return &StartError{err}
 	}
-	defer func() { _ = volume.Close() }()
-	background, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
-	certificate, err := config.certificate()
-	if err != nil {
-		return &StartError{err}
-	}
-	options, err := options(background, config, volume, certificate)
-	if err != nil {
-		return &StartError{err}
-	}
-	c := cache.New(options)
-	defer c.Close()
-	handler, err := newHandler(background, config, c)
-	if err != nil {
-		return &StartError{err}
-	}
-	evicting := make(chan struct{})
-	go func() { c.Run(background); close(evicting) }()
-	defer func() { stop(); <-evicting }()
-	return serve(ctx, config, handler, certificate)
+	defer i.close()
+	return serve(ctx, config, i, certificate)
 }
 
-func options(ctx context.Context, config *Config, volume *store.Store, certificate *tls.Certificate) (o cache.Options, err error) {
+// startLog lets this process log to the writer.
+func startLog(config *Config, to io.Writer) {
+	level := slog.LevelInfo
+	_ = level.UnmarshalText([]byte(config.Log.Level)) // info for a level of distribution that is unknown here
+	logger := slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: level}))
+	for key, value := range config.Log.Fields {
+		logger = logger.With(key, value)
+	}
+	slog.SetDefault(logger)
+}
+
+// instance is a cache without its ports.
+type instance struct {
+	http.Handler
+	volume *store.Store
+	cache  *cache.Cache
+	stop   context.CancelFunc
+	ended  sync.WaitGroup
+}
+
+// open returns a cache on its volume. It connects to the upstream with dial, which may be nil.
+func open(ctx context.Context, config *Config, dial upstream.Dial) (*instance, error) {
+	certificate, err := config.certificate()
+	if err != nil {
+		return nil, err
+	}
+	var replicas *replica.Options
+	if config.Cache.Peers != "" {
+		replicas = &replica.Options{Address: config.Cache.Peers, Namespace: config.Cache.Upstream, Certificate: certificate}
+	}
+	return openWith(ctx, config, dial, replicas)
+}
+
+func openWith(ctx context.Context, config *Config, dial upstream.Dial, others *replica.Options) (*instance, error) {
 	remote, err := url.Parse(config.Proxy.RemoteURL)
 	if err != nil {
-		return o, errors.New("proxy.remoteurl is no URL") // the cause would repeat a password in it
+		return nil, errors.New("proxy.remoteurl is no URL") // the cause would repeat a password in it
 	}
 	roots, err := trustedCAs()
 	if err != nil {
-		return o, err
+		return nil, err
 	}
-	client, err := upstream.New(ctx, upstream.Options{
-		URL: remote, Username: config.Proxy.Username, Password: config.Proxy.Password, Roots: roots,
+	var replicas *replica.Replicas
+	if others != nil {
+		replicas = replica.New(*others)
+	}
+	i := &instance{}
+	if i.volume, err = store.New(config.Storage.Filesystem.RootDirectory, config.Cache.Owned); err != nil {
+		return nil, err
+	}
+	ctx, i.stop = context.WithCancel(ctx)
+	i.cache = cache.New(cache.Options{
+		Store: i.volume, Replicas: replicas, TTL: *config.Proxy.TTL, Limit: config.Cache.Limit,
+		Upstream: upstream.New(ctx, upstream.Options{URL: remote, Credentials: config.credentials(), Roots: roots, Dial: dial}),
 	})
-	if err != nil {
-		return o, err
+	health := &health{works: i.volume.Works}
+	i.Handler = &handler{
+		cache: i.cache, upstream: config.Cache.Upstream, headers: config.headers(), patience: config.Cache.ClientTimeout,
+		healthy: health.disk, works: i.volume.Works,
 	}
-	up, others := fetch.Upstream(client), fetch.Upstream(nil)
-	if config.Cache.Peers != "" {
-		replicas := peer.Options{Address: config.Cache.Peers, Namespace: config.Cache.Upstream, Certificate: certificate}
-		peers := peer.New(client, replicas)
-		up, others = peers, peers.Only()
-	}
-	return cache.Options{
-		Store: volume, Upstream: up, Replicas: others, Credentials: config.Proxy.Username != "", TTL: *config.Proxy.TTL, Limit: config.Cache.Limit,
-	}, nil
+	i.ended.Go(func() { i.cache.Run(ctx) })
+	i.ended.Go(func() { i.volume.Watch(ctx) })
+	return i, nil
+}
+
+// close ends all downloads. What has arrived stays on the volume.
+func (i *instance) close() {
+	i.cache.Close()
+	i.stop()
+	i.ended.Wait()
+	_ = i.volume.Close()
 }
 
 const (
@@ -100,11 +137,15 @@ const (
 )
 
 // serve runs the server for clients, with TLS if there is a certificate, and the debug server.
-func serve(ctx context.Context, config *Config, handler http.Handler, certificate *tls.Certificate) error {
+func serve(ctx context.Context, config *Config, i *instance, certificate *tls.Certificate) error {
 	ended := make(chan error, 2)
-	main := &http.Server{Handler: handler, ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout}
+	listener, err := listen(ctx, "cache", config.HTTP.Addr)
+	if err != nil {
+		return err
+	}
 	if address := config.HTTP.Debug.Addr; address != "" {
-		debug := &http.Server{Handler: debugHandler(config), ReadHeaderTimeout: readHeaderTimeout}
+		health := &health{works: i.volume.Works, certificate: certificate, address: listener.Addr().String()}
+		debug := &http.Server{Handler: debugHandler(config, health), ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout}
 		listener, err := listen(ctx, "debug server", address)
 		if err != nil {
 			return err
@@ -112,11 +153,11 @@ func serve(ctx context.Context, config *Config, handler http.Handler, certificat
 		defer func() { _ = debug.Close() }()
 		go func() { ended <- debug.Serve(listener) }()
 	}
-	listener, err := listen(ctx, "cache", config.HTTP.Addr)
-	if err != nil {
-		return err
+	main := &http.Server{
+		Handler: i, ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, ConnContext: withConnection,
+		MaxHeaderBytes: 64 << 10,
+		ErrorLog:       slog.NewLogLogger(slog.Default().Handler(), slog.LevelDebug), // of clients, such as failed handshakes
 	}
-	listener = probe.Listen(listener, config.HTTP.Headers, certificate)
 	go func() {
 		if certificate != nil {
 			main.TLSConfig = &tls.Config{Certificates: []tls.Certificate{*certificate}, MinVersion: tls.VersionTLS12}

@@ -2,7 +2,6 @@ package registry
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -13,12 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sirupsen/logrus"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/gardener-extensions/registry-cache/registry/cache"
-	"github.com/gardener-extensions/registry-cache/registry/fetch"
-	"github.com/gardener-extensions/registry-cache/registry/store"
+	"github.com/gardener-extensions/registry-cache/registry/replica"
 )
 
 // testServer is a cache without its process: several can run at the same time.
@@ -38,11 +34,11 @@ func (s *testServer) manifest(of string) string {
 // newTestServer starts a cache of the upstream on a volume, which may be that of an earlier cache.
 func newTestServer(t *testing.T, u *testUpstream, volume string) *testServer {
 	t.Helper()
-	return newServerWith(t, u, volume, func(*cache.Options, fetch.Upstream) {})
+	return newServerWith(t, u, volume, nil)
 }
 
-// newServerWith lets change set options that have no key in the configuration.
-func newServerWith(t *testing.T, u *testUpstream, volume string, change func(*cache.Options, fetch.Upstream)) *testServer {
+// newServerWith starts a cache with replicas, which have no such key in the configuration.
+func newServerWith(t *testing.T, u *testUpstream, volume string, replicas *replica.Options) *testServer {
 	t.Helper()
 	config := (&Config{Cache: cacheKeys{Upstream: "upstream.example", ClientTimeout: 2 * time.Second}}).withDefaults()
 	config.Storage.Filesystem.RootDirectory = volume
@@ -50,36 +46,20 @@ func newServerWith(t *testing.T, u *testUpstream, volume string, change func(*ca
 	if u.credential != "" {
 		config.Proxy.Username, config.Proxy.Password = "robot", u.credential
 	}
-	s, err := store.New(volume, false)
+	cache, err := openWith(t.Context(), config, nil, replicas)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	options, err := options(ctx, config, s, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	change(&options, options.Upstream)
-	c := cache.New(options)
-	handler, err := newHandler(ctx, config, c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	evicting := make(chan struct{})
-	go func() { c.Run(ctx); close(evicting) }()
 	server := &testServer{volume: volume}
 	server.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		server.running.Add(1)
 		defer server.running.Add(-1)
-		handler.ServeHTTP(w, r)
+		cache.ServeHTTP(w, r)
 	}))
 	server.stop = sync.OnceFunc(func() {
 		server.CloseClientConnections()
 		server.Close()
-		c.Close()
-		cancel()
-		<-evicting
-		_ = s.Close()
+		cache.close()
 	})
 	t.Cleanup(server.stop)
 	return server
@@ -87,7 +67,6 @@ func newServerWith(t *testing.T, u *testUpstream, volume string, change func(*ca
 
 // TestMain drops the logs.
 func TestMain(m *testing.M) {
-	logrus.SetOutput(io.Discard)
 	slog.SetDefault(slog.New(slog.DiscardHandler))
 	os.Exit(m.Run())
 }

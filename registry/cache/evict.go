@@ -9,7 +9,6 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
-	"github.com/gardener-extensions/registry-cache/registry/fetch"
 	"github.com/gardener-extensions/registry-cache/registry/metrics"
 	"github.com/gardener-extensions/registry-cache/registry/store"
 )
@@ -25,6 +24,8 @@ const (
 	// reserve is the part of the volume, in percent, that stays free. In the background the cache
 	// evicts until twice as much is free, so that a download seldom waits for an eviction.
 	reserve = 5
+	// lastWait is how long the end of Run waits for the end of the list.
+	lastWait = time.Second
 	// roomPatience is how long a download waits for an eviction before it passes the volume.
 	roomPatience = 100 * time.Millisecond
 )
@@ -41,57 +42,79 @@ type room struct {
 	size, awaited int64
 }
 
-// Wrote implements fetch.Room.
-func (r *room) Wrote(bytes int64) {
+// wrote says that the file has these bytes now.
+func (r *room) wrote(bytes int64) {
+	bytes = min(bytes, r.awaited)
 	r.awaited -= bytes
 	r.cache.awaited.Add(-bytes)
 }
 
-// Release implements fetch.Room.
-func (r *room) Release() {
-	r.Wrote(r.awaited)
+// release is called when the file is stored or does not grow any more.
+func (r *room) release() {
+	r.wrote(r.awaited)
 	r.cache.reserved.Add(-r.size)
+	r.size = 0
 }
 
-// Reserve implements fetch.Volume.
-func (c *Cache) Reserve(bytes int64) (_ fetch.Room, ok bool) {
-	timeout := time.After(roomPatience)
-	if !c.canFit(bytes, reserve) {
-		return nil, false
+// reserve reports whether the volume has room for these bytes, and evicts for it.
+func (c *Cache) reserve(bytes int64) (*room, bool) {
+	r := &room{cache: c}
+	return r, r.add(bytes)
+}
+
+// add makes the room larger, if the volume has so much.
+func (r *room) add(bytes int64) bool {
+	c, timeout := r.cache, time.After(roomPatience)
+	if bytes < 0 || !c.canFit(bytes, reserve) {
+		return false
+	}
+	take := func(sign int64) {
+		r.size, r.awaited = r.size+sign*bytes, r.awaited+sign*bytes
+		c.reserved.Add(sign * bytes)
+		c.awaited.Add(sign * bytes)
 	}
 	for {
-		room := &room{c, bytes, bytes}
-		c.reserved.Add(bytes)
-		c.awaited.Add(bytes)
+		take(1)
 		if space, files := c.short(0, reserve); space <= 0 && files <= 0 {
-			return room, true
+			return true
 		}
-		room.Release()
-		r := roomRequest{bytes, make(chan bool, 1)}
+		take(-1)
+		request := roomRequest{bytes, make(chan bool, 1)}
 		select {
-		case c.requests <- r:
+		case c.requests <- request:
 		case <-timeout:
-			return nil, false
+			return false
 		}
 		select {
-		case more := <-r.more:
+		case more := <-request.more:
 			if !more {
-				return nil, false
+				return false
 			}
 		case <-timeout:
-			return nil, false
+			return false
 		}
 	}
+}
+
+// capacity is what the cache may use: the volume, or less with a limit. On a file system that others
+// use, too, what they leave is all that is free.
+func (c *Cache) capacity() (store.Space, error) {
+	space, err := c.options.Store.Space()
+	if limit := c.options.Limit; err == nil && limit > 0 && limit < space.Bytes {
+		_, stored := c.index.Size()
+		space.FreeBytes = min(space.FreeBytes, limit-stored-c.reserved.Load()+c.awaited.Load())
+		space.Inodes /= space.Bytes / limit
+		space.Bytes = limit
+	}
+	return space, err
 }
 
 // canFit reports whether a file of this size would fit beside those that arrive, and this part of
-// the volume, in percent, would be free, if all that is stored went. Others may use the volume,
-// too.
+// the volume, in percent, would be free, if all that is stored went.
 func (c *Cache) canFit(bytes, percent int64) bool {
-	space, err := c.options.Store.Space()
+	space, err := c.capacity()
 	_, stored := c.index.Size()
-	return err == nil && bytes+c.awaited.Load() <= space.FreeBytes+stored-space.Bytes*percent/100 &&
-		(c.options.Limit == 0 || bytes+c.reserved.Load() <= c.options.Limit)
+	return err == nil && bytes+c.awaited.Load() <= space.FreeBytes+stored-space.Bytes*percent/100
 }
 
 // Run lists what is stored, and evicts until ctx ends.
@@ -105,7 +128,7 @@ func (c *Cache) Run(ctx context.Context) {
 		if err != nil {
 			slog.Error("what is stored is only partly known", "error", err)
 		}
-		c.index.Merge(found)
+		c.index.Merge(found, c.now())
 	}()
 	started, interval, spared := c.now(), every, grace
 	if ttl := c.options.TTL; ttl > 0 {
@@ -116,7 +139,10 @@ func (c *Cache) Run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
-			<-listed
+			select {
+			case <-listed:
+			case <-time.After(lastWait): // the disk hangs
+			}
 			return
 		case r := <-c.requests:
 			r.more <- done.Load() && c.evict(r.bytes, reserve)
@@ -139,18 +165,14 @@ func (c *Cache) evict(bytes, percent int64) bool {
 }
 
 // short returns how many bytes and files must go before a file of this size fits and this part of
-// the volume, in percent, stays free. With a limit only the reserve stays free.
+// the volume, in percent, stays free.
 func (c *Cache) short(bytes, percent int64) (short int64, files int) {
-	space, err := c.options.Store.Space()
+	space, err := c.capacity()
 	if err != nil {
 		slog.Error("the volume does not say what it has left", "error", err)
 		return 0, 0
 	}
-	if c.options.Limit > 0 {
-		_, stored := c.index.Size()
-		short, percent = stored+bytes+c.reserved.Load()-c.options.Limit, reserve
-	}
-	short = max(short, bytes+c.awaited.Load()+space.Bytes*percent/100-space.FreeBytes)
+	short = bytes + c.awaited.Load() + space.Bytes*percent/100 - space.FreeBytes
 	return short, int(space.Inodes*reserve/100 - space.FreeInodes)
 }
 
@@ -164,7 +186,6 @@ func (c *Cache) expire() bool {
 	for _, tag := range c.index.ExpiredTags(since) {
 		if err := c.options.Store.RemoveTag(tag); err != nil {
 			slog.Warn("an expired tag stays", "error", err)
-			c.index.Confirm(tag, "", since)
 			continue
 		}
 		removed = true
@@ -179,7 +200,7 @@ func (c *Cache) remove(victims map[digest.Digest]store.Blob, reason string) (rem
 	for blob, stored := range victims {
 		err := c.options.Store.Remove(blob, stored)
 		if stored.Partial {
-			err = errors.Join(err, c.fetcher.Drop(blob))
+			err = errors.Join(err, c.drop(blob))
 		}
 		if err != nil {
 			failed = append(failed, err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -18,8 +19,8 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sys/unix"
 
-	"github.com/gardener-extensions/registry-cache/registry/fetch"
 	"github.com/gardener-extensions/registry-cache/registry/store"
+	"github.com/gardener-extensions/registry-cache/registry/upstream"
 )
 
 // objects is an upstream that has every object that was added.
@@ -28,16 +29,16 @@ type objects struct {
 	content map[string][]byte // by path below the repository
 }
 
-// Away implements fetch.Upstream.
-func (o *objects) Away(context.Context, string, string) error { return nil }
+// Away implements Upstream.
+func (o *objects) Away(string, string) error { return nil }
 
-// Do implements fetch.Upstream.
+// Do implements Upstream.
 func (o *objects) Do(_ context.Context, _, _, path string, _ http.Header) (*http.Response, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	content, ok := o.content[path]
 	if !ok {
-		return &http.Response{StatusCode: http.StatusNotFound, Body: http.NoBody}, nil
+		return nil, &upstream.RefusedError{Status: http.StatusNotFound}
 	}
 	return &http.Response{
 		StatusCode: http.StatusOK, ContentLength: int64(len(content)), Body: io.NopCloser(bytes.NewReader(content)),
@@ -77,7 +78,7 @@ func (c *clock) forward(d time.Duration) {
 func newTestCache(t *testing.T, o Options) (*testCache, *objects, *clock) {
 	t.Helper()
 	folder := ""
-	upstream, now := &objects{content: map[string][]byte{}}, &clock{now: time.Now()}
+	registry, now := &objects{content: map[string][]byte{}}, &clock{now: time.Now()}
 	if o.Store == nil {
 		var err error
 		folder = t.TempDir()
@@ -89,11 +90,11 @@ func newTestCache(t *testing.T, o Options) (*testCache, *objects, *clock) {
 		}
 		t.Cleanup(func() { _ = o.Store.Close() })
 	}
-	o.Upstream = upstream
+	o.Upstream = registry
 	c := &testCache{New(o), folder}
 	c.now = now.get
 	t.Cleanup(c.Close)
-	return c, upstream, now
+	return c, registry, now
 }
 
 // testCache is a cache with its volume.
@@ -104,8 +105,7 @@ type testCache struct {
 
 // settle waits until all downloads have ended.
 func (c *testCache) settle() {
-	c.fetcher.Close()
-	c.fetcher = &fetch.Fetcher{Store: c.options.Store, Upstream: c.options.Upstream, Volume: c}
+	c.ended.Wait()
 }
 
 // pull pulls an image with one layer. The number makes its content.
@@ -115,11 +115,11 @@ func (c *testCache) pull(t *testing.T, upstream *objects, repository string, num
 	binary.LittleEndian.PutUint64(content, number)
 	layer := upstream.add("", content)
 	tag := fmt.Sprintf("v%d", number)
-	upstream.add("manifests/"+tag, fmt.Appendf(nil, `{"mediaType":%q,"layers":[{"digest":%q}]}`, v1.MediaTypeImageManifest, layer))
-	if _, err := c.Tag(t.Context(), store.TagName{Repository: repository, Tag: tag}); err != nil {
+	upstream.add("manifests/"+tag, fmt.Appendf(nil, `{"schemaVersion":2,"mediaType":%q,"layers":[{"digest":%q}]}`, v1.MediaTypeImageManifest, layer))
+	if _, err := c.Tag(t.Context(), Query{Repository: repository}, tag); err != nil {
 		t.Fatal(err)
 	}
-	blob, err := c.Blob(t.Context(), repository, layer)
+	blob, err := c.Blob(t.Context(), Query{Repository: repository}, layer)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func (c *testCache) pull(t *testing.T, upstream *objects, repository string, num
 	if blob.File != nil {
 		return
 	}
-	if err := blob.Copy(t.Context(), io.Discard, 0, blob.Size); err != nil {
+	if err := blob.Copy(t.Context(), io.Discard); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -136,10 +136,16 @@ func (c *testCache) pull(t *testing.T, upstream *objects, repository string, num
 func (c *testCache) files(t *testing.T) (n int, size int64) {
 	t.Helper()
 	err := filepath.WalkDir(c.folder, func(_ string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) { // evicted during the walk
+			return nil
+		}
 		if err != nil {
 			return err
 		}
 		info, err := entry.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
 		if err == nil && !entry.IsDir() {
 			size += info.Size()
 		}
@@ -211,7 +217,7 @@ func (c *testCache) requireStored(t *testing.T, number uint64, size int) {
 	t.Helper()
 	content := make([]byte, size)
 	binary.LittleEndian.PutUint64(content, number)
-	blob, err := c.Blob(t.Context(), "library/app", digest.FromBytes(content))
+	blob, err := c.Blob(t.Context(), Query{Repository: "library/app"}, digest.FromBytes(content))
 	if err != nil || blob.From != FromVolume {
 		t.Fatalf("a blob in use was evicted: %v", err)
 	}
@@ -224,9 +230,10 @@ func TestEvictionHoldsUpNobody(t *testing.T) {
 	const ttl = time.Hour
 	c, upstream, now := newTestCache(t, Options{TTL: ttl})
 	for number := range uint64(10_000) {
-		content := binary.LittleEndian.AppendUint64(nil, number)
-		if err := c.keep("library/app", Manifest{Digest: digest.FromBytes(content), Content: content}); err != nil {
-			t.Fatal(err)
+		content := fmt.Appendf(nil, `{"schemaVersion":2,"mediaType":%q,"number":%d}`, v1.MediaTypeImageManifest, number)
+		m := Manifest{Digest: digest.FromBytes(content), MediaType: v1.MediaTypeImageManifest, Content: content}
+		if !c.keep("library/app", m) {
+			t.Fatal("a manifest is not stored")
 		}
 	}
 	now.forward(2 * ttl)
@@ -266,9 +273,10 @@ func TestWakeUp(t *testing.T) {
 	const ttl, overdue = 24 * time.Hour, 20_000
 	c, upstream, now := newTestCache(t, Options{TTL: ttl})
 	for number := range uint64(overdue) {
-		content := binary.LittleEndian.AppendUint64(nil, number)
-		if err := c.keep("library/app", Manifest{Digest: digest.FromBytes(content), Content: content}); err != nil {
-			t.Fatal(err)
+		content := fmt.Appendf(nil, `{"schemaVersion":2,"mediaType":%q,"number":%d}`, v1.MediaTypeImageManifest, number)
+		m := Manifest{Digest: digest.FromBytes(content), MediaType: v1.MediaTypeImageManifest, Content: content}
+		if !c.keep("library/app", m) {
+			t.Fatal("a manifest is not stored")
 		}
 	}
 	c.pull(t, upstream, "library/needed", overdue+1, 100)
@@ -280,11 +288,11 @@ func TestWakeUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	woken.index.Merge(found)
+	woken.index.Merge(found, later.get())
 	start := time.Now()
 	content := make([]byte, 100)
 	binary.LittleEndian.PutUint64(content, overdue+1)
-	blob, err := woken.Blob(t.Context(), "library/needed", digest.FromBytes(content))
+	blob, err := woken.Blob(t.Context(), Query{Repository: "library/needed"}, digest.FromBytes(content))
 	if err != nil || blob.From != FromVolume || time.Since(start) > 300*time.Millisecond {
 		t.Fatalf("what a node asks for after the start: %v after %s", err, time.Since(start))
 	}
@@ -297,7 +305,7 @@ func TestWakeUp(t *testing.T) {
 	if len(upstream.content) != 0 {
 		t.Error("unexpected objects")
 	}
-	if file, _, err := woken.options.Store.Open(t.Context(), digest.FromBytes(content)); err != nil {
+	if file, err := woken.options.Store.Open(digest.FromBytes(content)); err != nil {
 		t.Error(err)
 	} else {
 		_ = file.Close()

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,133 +10,197 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/gardener-extensions/registry-cache/registry/fetch"
 	"github.com/gardener-extensions/registry-cache/registry/metrics"
 	"github.com/gardener-extensions/registry-cache/registry/store"
 )
 
-// largestManifest bounds a manifest, as in distribution.
-const largestManifest = 4 << 20
+const (
+	// largestManifest bounds a manifest, as in distribution.
+	largestManifest = 4 << 20
+	// manifestTime bounds the body of a manifest.
+	manifestTime = 30 * time.Second
+
+	dockerManifest = "application/vnd.docker.distribution.manifest.v2+json"
+	dockerList     = "application/vnd.docker.distribution.manifest.list.v2+json"
+	dockerSchema1  = "application/vnd.docker.distribution.manifest.v1+json"
+	dockerSigned   = "application/vnd.docker.distribution.manifest.v1+prettyjws"
+)
 
 // accepted are the media types of manifests that every client may get.
 var accepted = http.Header{"Accept": {strings.Join([]string{
-	v1.MediaTypeImageManifest, v1.MediaTypeImageIndex,
-	"application/vnd.docker.distribution.manifest.v2+json", "application/vnd.docker.distribution.manifest.list.v2+json", "*/*",
+	v1.MediaTypeImageManifest, v1.MediaTypeImageIndex, dockerManifest, dockerList, "*/*",
 }, ", ")}}
 
 // Manifest is a manifest or an index.
 type Manifest struct {
 	From      From
 	Digest    digest.Digest
-	MediaType string
+	MediaType string // as the upstream says, or empty
 	Content   []byte
-	unstored  bool
-}
-
-// is reports whether this is the digest of the content, with any algorithm.
-func (m Manifest) is(said string) bool {
-	parsed, err := digest.Parse(said)
-	return err == nil && parsed.Algorithm().FromBytes(m.Content) == parsed
 }
 
 // Manifest returns a manifest by its digest. It waits at most upstream.Patience for the upstream.
-func (c *Cache) Manifest(ctx context.Context, repository string, blob digest.Digest) (Manifest, error) {
-	if m, err := c.stored(ctx, repository, blob); err == nil {
+func (c *Cache) Manifest(ctx context.Context, q Query, blob digest.Digest) (Manifest, error) {
+	if m, err := c.storedManifest(q.Repository, blob); err == nil {
 		return m, nil
 	}
-	return ask(ctx, c, "manifest", repository, "manifests/"+blob.String(), func(ctx context.Context) (Manifest, error) {
-		if m, err := c.stored(ctx, repository, blob); err == nil { // since the client looked for it
+	if q.Stored {
+		return Manifest{}, ErrNotHere
+	}
+	path := "manifests/" + blob.String()
+	return ask(ctx, c, "manifest", http.MethodGet, q.Repository, path, func(ctx context.Context) (Manifest, error) {
+		if m, err := c.storedManifest(q.Repository, blob); err == nil { // since the client looked for it
 			return m, nil
 		}
-		return c.download(ctx, c.options.Upstream, repository, blob.String())
+		var m Manifest
+		take := func(response *http.Response) (err error) {
+			m, err = read(response, blob)
+			return err
+		}
+		if !c.options.Replicas.Get(ctx, q.Repository, path, accepted, take) {
+			if err := c.manifest(ctx, q.Repository, path, take); err != nil {
+				return Manifest{}, err
+			}
+		}
+		c.soon(func() { c.keep(q.Repository, m) })
+		return m, nil
 	})
 }
 
-// stored reads a manifest from the volume.
-func (c *Cache) stored(ctx context.Context, repository string, blob digest.Digest) (Manifest, error) {
-	file, size, err := c.open(ctx, store.Link{Repository: repository, Manifest: true}, blob)
+// storedManifest reads a manifest from the volume.
+func (c *Cache) storedManifest(repository string, blob digest.Digest) (Manifest, error) {
+	file, err := c.open(store.Link{Repository: repository, Manifest: true}, blob)
 	if err != nil {
 		return Manifest{}, err
 	}
 	defer func() { _ = file.Close() }()
-	if size > largestManifest {
-		return Manifest{}, fmt.Errorf("%s has %d bytes, a manifest at most %d", blob, size, largestManifest)
+	if file.Size > largestManifest {
+		return Manifest{}, fmt.Errorf("%s has %d bytes, a manifest at most %d", blob, file.Size, largestManifest)
 	}
 	content, err := io.ReadAll(file)
-	if err == nil && blob.Algorithm().FromBytes(content) != blob { // its check may take longer than Open waits
-		err = &fetch.DamagedError{Blob: blob.String()}
-	}
-	return Manifest{From: FromVolume, Digest: blob, MediaType: mediaTypeOf(content), Content: content}, err
-}
-
-// download gets a manifest from the upstream, by tag or digest, and stores it. A manifest that the
-// volume does not take is returned all the same.
-func (c *Cache) download(ctx context.Context, from fetch.Upstream, repository, reference string) (Manifest, error) {
-	response, err := request(ctx, from, http.MethodGet, repository, "manifests/"+reference)
 	if err != nil {
 		return Manifest{}, err
 	}
-	defer func() { _ = response.Body.Close() }()
-	content, err := io.ReadAll(io.LimitReader(response.Body, largestManifest+1))
-	if err != nil {
-		return Manifest{}, err
-	}
-	if len(content) > largestManifest {
-		return Manifest{}, fmt.Errorf("manifest %s:%s has more than %d bytes", repository, reference, largestManifest)
-	}
-	metrics.Pulled.WithLabelValues("manifest").Add(float64(len(content)))
-	m := Manifest{From: FromUpstream, Digest: digest.FromBytes(content), MediaType: response.Header.Get("Content-Type"), Content: content}
-	if wanted, err := digest.Parse(reference); err == nil {
-		if m.Digest = wanted; wanted.Algorithm().FromBytes(content) != wanted {
-			if replica, ok := response.Body.(fetch.Replica); ok {
-				replica.Wrong() // and is not asked again soon
-				return c.download(ctx, from, repository, reference)
-			}
-			return Manifest{}, &fetch.DamagedError{Blob: reference}
+	if !file.Checked {
+		if err := c.options.Store.Check(blob, file.File); err != nil {
+			return Manifest{}, err
 		}
-	} else if said := response.Header.Get("Docker-Content-Digest"); !json.Valid(content) || said != "" && !m.is(said) {
-		return Manifest{}, fmt.Errorf("the upstream's answer for %s:%s is no manifest, or not that with its digest %s", repository, reference, said)
+		c.used(blob, file.Size)
 	}
-	if err := c.keep(repository, m); err != nil {
-		slog.Warn("a manifest is not stored", "repository", repository, "blob", m.Digest, "error", err)
-		m.unstored = true
+	m := Manifest{From: FromVolume, Digest: blob, MediaType: typeOf(content), Content: content}
+	if m.MediaType == "" || blob.Algorithm().FromBytes(content) != blob {
+		return Manifest{}, fmt.Errorf("%s is no manifest: %w", blob, ErrNotHere)
 	}
 	return m, nil
 }
 
-// keep stores a manifest.
-func (c *Cache) keep(repository string, m Manifest) error {
-	room, ok := c.Reserve(int64(len(m.Content)))
-	if !ok {
-		metrics.Unstored.WithLabelValues("manifest").Inc()
-		return errors.New("the volume has no room")
-	}
-	defer room.Release()
-	if err := c.options.Store.Write(m.Digest, m.Content); err != nil {
+// manifest gets a manifest from the upstream.
+func (c *Cache) manifest(ctx context.Context, repository, path string, take func(*http.Response) error) error {
+	ctx, cancel := context.WithTimeout(ctx, manifestTime)
+	defer cancel()
+	response, err := c.options.Upstream.Do(ctx, http.MethodGet, repository, path, accepted)
+	if err != nil {
 		return err
 	}
-	c.used(store.Link{Repository: repository, Manifest: true}, m.Digest, int64(len(m.Content)))
-	return nil
+	defer func() { _ = response.Body.Close() }()
+	return take(response)
 }
 
-// mediaTypeOf returns the media type of a stored manifest. An OCI manifest need not name its own
-// (image-spec, manifest.md); then an index is known by its list.
-func mediaTypeOf(content []byte) string {
-	var m struct {
-		MediaType string `json:"mediaType"`
-		Manifests []any  `json:"manifests"`
+// errNoManifest says that the upstream answered with something else.
+var errNoManifest = errors.New("the upstream's answer is no manifest, or not that of its digest")
+
+// read reads a manifest and checks it: with its digest, or, for a tag, with what the upstream says
+// its digest is.
+func read(response *http.Response, wanted digest.Digest) (Manifest, error) {
+	content, err := io.ReadAll(io.LimitReader(response.Body, largestManifest+1))
+	if err != nil {
+		return Manifest{}, fmt.Errorf("reading a manifest: %w", err)
 	}
-	_ = json.Unmarshal(content, &m)
+	metrics.Pulled.WithLabelValues("manifest").Add(float64(len(content)))
+	mediaType, _, _ := strings.Cut(response.Header.Get("Content-Type"), ";")
+	m := Manifest{From: FromUpstream, Digest: wanted, MediaType: strings.TrimSpace(mediaType), Content: content}
+	if m.Digest == "" {
+		m.Digest = digest.FromBytes(content)
+		if said := response.Header.Get("Docker-Content-Digest"); said != "" {
+			m.Digest = digest.Digest(said)
+		}
+	}
+	if !m.isRight() && response.Header.Get("Content-Encoding") != "" {
+		if decoded, err := decoder(response.Header.Get("Content-Encoding"), bytes.NewReader(content)); err == nil {
+			m.Content, _ = io.ReadAll(io.LimitReader(decoded, largestManifest+1))
+		}
+	}
 	switch {
-	case m.MediaType != "":
+	case len(m.Content) > largestManifest:
+		return Manifest{}, fmt.Errorf("a manifest has more than %d bytes", largestManifest)
+	case wanted != "" && !m.isRight():
+		return Manifest{}, fmt.Errorf("manifest %s: %w", wanted, errDamaged)
+	case wanted == "" && (!m.isRight() || typeOf(m.Content) == ""):
+		return Manifest{}, errNoManifest
+	}
+	return m, nil
+}
+
+// isRight reports whether the content has the digest.
+func (m Manifest) isRight() bool {
+	return m.Digest.Validate() == nil && m.Digest.Algorithm().FromBytes(m.Content) == m.Digest
+}
+
+// isStorable reports whether the content alone tells the media type: a client gets the same later.
+func (m Manifest) isStorable() bool { return m.MediaType != "" && m.MediaType == typeOf(m.Content) }
+
+// keep stores a manifest, and reports whether it has. Without it clients have the answer all the same.
+func (c *Cache) keep(repository string, m Manifest) bool {
+	if !m.isStorable() {
+		return false
+	}
+	room, ok := c.reserve(int64(len(m.Content)))
+	defer room.release()
+	err := errors.New("the volume has no room")
+	if ok {
+		err = c.options.Store.Write(m.Digest, m.Content)
+	}
+	if err != nil {
+		metrics.Unstored.WithLabelValues("manifest").Inc()
+		slog.Warn("a manifest is not stored", "repository", repository, "blob", m.Digest, "error", err)
+		return false
+	}
+	c.stored(store.Link{Repository: repository, Manifest: true}, m.Digest, int64(len(m.Content)))
+	return true
+}
+
+// typeOf returns the media type of a manifest, or an empty string for another content. An OCI manifest
+// need not name its own (image-spec, manifest.md); then an index is known by its list.
+func typeOf(content []byte) string {
+	var m struct {
+		SchemaVersion int             `json:"schemaVersion"`
+		MediaType     string          `json:"mediaType"`
+		Manifests     []any           `json:"manifests"`
+		Layers        []any           `json:"layers"`
+		Config        *map[string]any `json:"config"`
+		FSLayers      []any           `json:"fsLayers"`
+		Signatures    []any           `json:"signatures"`
+	}
+	if json.Unmarshal(content, &m) != nil {
+		return ""
+	}
+	switch {
+	case m.MediaType != "" && (m.SchemaVersion == 2 || m.SchemaVersion == 0 && strings.Contains(m.MediaType, "artifact")):
 		return m.MediaType
-	case m.Manifests != nil:
+	case m.SchemaVersion == 2 && m.Manifests != nil:
 		return v1.MediaTypeImageIndex
-	default:
+	case m.SchemaVersion == 2 && m.Config != nil && m.Layers != nil:
 		return v1.MediaTypeImageManifest
+	case m.SchemaVersion == 1 && m.FSLayers != nil && m.Signatures != nil:
+		return dockerSigned
+	case m.SchemaVersion == 1 && m.FSLayers != nil:
+		return dockerSchema1
+	default:
+		return ""
 	}
 }

@@ -48,16 +48,16 @@ func TestReserve(t *testing.T) {
 			}
 			c.settle()
 			_, before := c.index.Size()
-			room, ok := c.Reserve(test.first)
+			room, ok := c.reserve(test.first)
 			if !ok {
 				t.Fatal("the first file gets no room")
 			}
-			defer room.Release()
+			defer room.release()
 			if err := os.WriteFile(filepath.Join(folder, "file"), make([]byte, test.first), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			room.Wrote(test.first)
-			if _, ok := c.Reserve(test.second); ok != test.want {
+			room.wrote(test.first)
+			if _, ok := c.reserve(test.second); ok != test.want {
 				t.Errorf("room for the second: %t", ok)
 			}
 			if _, after := c.index.Size(); after != before {

@@ -18,84 +18,98 @@ import (
 // same time share it.
 const fresh = time.Second
 
-// Tag returns the manifest of a tag: what the upstream says now, or said last if it is away.
-func (c *Cache) Tag(ctx context.Context, t store.TagName) (Manifest, error) {
-	m, err := ask(ctx, c, "manifest", t.Repository, "manifests/"+t.Tag, func(ctx context.Context) (Manifest, error) {
+// Tag returns the manifest of a tag: what the upstream says now, or said last if it is away. A refusal
+// is what it says now.
+func (c *Cache) Tag(ctx context.Context, q Query, tag string) (Manifest, error) {
+	t := store.TagName{Repository: q.Repository, Tag: tag}
+	if q.Stored {
+		return c.last(t)
+	}
+	m, err := ask(ctx, c, "manifest", http.MethodGet, q.Repository, "manifests/"+tag, func(ctx context.Context) (Manifest, error) {
 		return c.resolve(ctx, t)
 	})
-	if err == nil || c.refused(t, err) {
+	if err == nil || errors.Is(err, context.Canceled) {
 		return m, err
 	}
-	last, missing := c.last(ctx, t)
-	if missing != nil && c.options.Replicas != nil {
-		last, missing = c.download(ctx, c.options.Replicas, t.Repository, t.Tag)
+	if refused, ok := errors.AsType[*upstream.RefusedError](err); ok {
+		if refused.Status == http.StatusNotFound {
+			c.forget(t)
+		}
+		return m, err
 	}
+	last, missing := c.last(t)
 	if missing != nil {
-		return Manifest{}, err
+		found := c.options.Replicas.Get(ctx, q.Repository, "manifests/"+tag, accepted, func(response *http.Response) (err error) {
+			last, err = read(response, "")
+			return err
+		})
+		if !found {
+			return Manifest{}, err
+		}
 	}
 	metrics.Stale.Inc()
 	last.From = FromStale
 	return last, nil
 }
 
-// refused reports whether the upstream says that the tag is not there, or not for everybody.
-// Credentials that the upstream refuses may be accepted again.
-func (c *Cache) refused(t store.TagName, err error) bool {
-	refused, ok := errors.AsType[*upstream.StatusError](err)
-	if !ok {
-		return false
+// forget removes a tag that the upstream does not have any more.
+func (c *Cache) forget(t store.TagName) {
+	c.index.ForgetTag(t)
+	if err := c.options.Store.RemoveTag(t); err != nil {
+		slog.Warn("a tag that the upstream does not have any more stays on the volume", "error", err)
 	}
-	switch refused.Status {
-	case http.StatusNotFound:
-		if err := c.options.Store.RemoveTag(t); err != nil {
-			slog.Warn("a tag that the upstream does not have any more stays on the volume", "error", err)
-		}
-		return true
-	case http.StatusUnauthorized, http.StatusForbidden:
-		return !c.options.Credentials
-	}
-	return false
 }
 
 // resolve asks the upstream, unless it has just been asked. If the volume has what the tag referred
 // to, a HEAD request is enough to learn that this has not changed.
 func (c *Cache) resolve(ctx context.Context, t store.TagName) (Manifest, error) {
-	if last, err := c.last(ctx, t); err == nil {
-		if c.now().Sub(c.index.Confirmed(t)) < fresh {
+	path := "manifests/" + t.Tag
+	if last, err := c.last(t); err == nil {
+		if c.index.Fresh(t, c.now(), fresh) {
 			return last, nil
 		}
-		response, err := c.request(ctx, http.MethodHead, t.Repository, "manifests/"+t.Tag)
-		if err != nil {
+		response, err := c.options.Upstream.Do(ctx, http.MethodHead, t.Repository, path, accepted)
+		if err == nil {
+			_ = response.Body.Close()
+			if response.Header.Get("Docker-Content-Digest") == last.Digest.String() {
+				c.soon(func() { c.confirm(t, last.Digest) })
+				return last, nil
+			}
+		} else if upstream.Unanswered(err) {
 			return Manifest{}, err
 		}
-		if err := response.Body.Close(); err != nil {
-			return Manifest{}, err
-		}
-		if response.Header.Get("Docker-Content-Digest") == last.Digest.String() {
-			c.confirm(t, last.Digest)
-			return last, nil
-		}
 	}
-	m, err := c.download(ctx, c.options.Upstream, t.Repository, t.Tag)
-	if err == nil && !m.unstored {
-		c.confirm(t, m.Digest)
+	var m Manifest
+	err := c.manifest(ctx, t.Repository, path, func(response *http.Response) (err error) {
+		m, err = read(response, "")
+		return err
+	})
+	if err != nil {
+		return Manifest{}, err
 	}
-	return m, err
+	c.soon(func() {
+		if c.keep(t.Repository, m) {
+			c.confirm(t, m.Digest)
+		}
+	})
+	return m, nil
 }
 
 // last returns the manifest to which the tag referred when the upstream was last asked.
-func (c *Cache) last(ctx context.Context, t store.TagName) (Manifest, error) {
+func (c *Cache) last(t store.TagName) (Manifest, error) {
 	known, err := c.options.Store.Tag(t)
 	if err != nil {
 		return Manifest{}, err
 	}
-	return c.stored(ctx, t.Repository, known)
+	return c.storedManifest(t.Repository, known)
 }
 
-func (c *Cache) confirm(t store.TagName, blob digest.Digest) {
+func (c *Cache) confirm(t store.TagName, to digest.Digest) {
 	now := c.now()
-	c.index.Confirm(t, blob, now)
-	if err := c.options.Store.SetTag(t, blob, now); err != nil {
+	if !c.index.Confirm(t, to, now) {
+		return // its manifest has so many tags that nobody needs this one in an outage
+	}
+	if err := c.options.Store.SetTag(t, to, now); err != nil {
 		slog.Warn("a tag is not stored", "error", err)
 	}
 }

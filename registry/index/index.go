@@ -14,17 +14,32 @@ import (
 	"github.com/gardener-extensions/registry-cache/registry/store"
 )
 
+const (
+	// mostLinks bounds the repositories of which the index, and the volume, know that they have a blob.
+	mostLinks = 64
+	// mostTags bounds the tags of a manifest. Others are not stored.
+	mostTags = 64
+)
+
 // Index is what is stored. Its methods may be called at the same time.
 type Index struct {
-	mu    sync.Mutex
-	blobs *simplelru.LRU[digest.Digest, *store.Blob]
-	bytes int64
-	tags  map[store.TagName]time.Time
+	mu     sync.Mutex
+	blobs  *simplelru.LRU[digest.Digest, *store.Blob]
+	bytes  int64
+	tags   map[store.TagName]tag // at most mostTags for each blob
+	listed bool                  // Merge has been called
+}
+
+// tag is what the upstream has said about a tag.
+type tag struct {
+	to        digest.Digest
+	confirmed time.Time
+	here      bool // by this process, so that the time is monotonic
 }
 
 // New returns an empty index.
 func New() *Index {
-	i := &Index{tags: map[store.TagName]time.Time{}}
+	i := &Index{tags: map[store.TagName]tag{}}
 	i.blobs = i.newList()
 	return i
 }
@@ -36,8 +51,13 @@ func (i *Index) newList() *simplelru.LRU[digest.Digest, *store.Blob] {
 	return list
 }
 
-// Merge adds what a walk of the volume has found. What the index has already is newer, and stays.
-func (i *Index) Merge(found store.Contents) {
+// Merge adds what a walk of the volume has found. What the index has already is newer, and stays. A
+// time after now comes from another clock, and counts as now.
+func (i *Index) Merge(found store.Contents, now time.Time) {
+	for _, at := range found.Blobs {
+		at.Used = earlier(at.Used, now)
+		at.Links, at.Tags = at.Links[:min(len(at.Links), mostLinks)], nil
+	}
 	oldest := slices.SortedFunc(maps.Keys(found.Blobs), func(a, b digest.Digest) int {
 		return cmp.Or(found.Blobs[a].Used.Compare(found.Blobs[b].Used), cmp.Compare(a, b))
 	})
@@ -53,16 +73,23 @@ func (i *Index) Merge(found store.Contents) {
 	for _, blob := range i.blobs.Keys() {
 		known, _ := i.blobs.Peek(blob)
 		if at := found.Blobs[blob]; at != nil {
-			known.Links, known.Tags = union(known.Links, at.Links), union(known.Tags, at.Tags)
+			known.Links = union(known.Links, at.Links)
 		}
 		merged.Add(blob, known)
 	}
-	i.blobs = merged
-	for tag, confirmed := range found.Tags {
-		if _, known := i.tags[tag]; !known {
-			i.tags[tag] = confirmed
+	i.blobs, i.listed = merged, true
+	for name, at := range found.Tags {
+		if _, known := i.tags[name]; !known {
+			i.setTag(name, tag{to: at.To, confirmed: earlier(at.Confirmed, now)})
 		}
 	}
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
 
 func union[E comparable](list, more []E) []E {
@@ -74,18 +101,35 @@ func union[E comparable](list, more []E) []E {
 	return list
 }
 
-// Use records that a stored blob of this size is used by a repository. It returns whether the link
-// is new, and when the blob was used before.
-func (i *Index) Use(
-	blob digest.Digest, size int64, l store.Link, now time.Time,
-) (newLink bool, before time.Time) {
+// Use records that a stored blob of this size is used, and returns when it was used before.
+func (i *Index) Use(blob digest.Digest, size int64, now time.Time) (before time.Time) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	at := i.touch(blob, size)
 	before, at.Used, at.Partial = at.Used, now, false
-	links := len(at.Links)
-	at.Links = union(at.Links, []store.Link{l})
-	return len(at.Links) > links, before
+	return before
+}
+
+// Link records that the upstream has a stored blob in a repository, and returns whether that is new.
+// It records at most mostLinks for a blob.
+func (i *Index) Link(blob digest.Digest, l store.Link) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	at, ok := i.blobs.Peek(blob)
+	if !ok || len(at.Links) >= mostLinks || slices.Contains(at.Links, l) {
+		return false
+	}
+	at.Links = append(at.Links, l)
+	return true
+}
+
+// Is reports whether the upstream has called the blob a manifest, or a blob, in any repository. listed
+// says that the index knows all that is stored.
+func (i *Index) Is(blob digest.Digest, manifest bool) (confirmed, listed bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	at, ok := i.blobs.Peek(blob)
+	return ok && slices.ContainsFunc(at.Links, func(l store.Link) bool { return l.Manifest == manifest }), i.listed
 }
 
 // Left records that this much of a blob has arrived, and the download has ended.
@@ -108,31 +152,70 @@ func (i *Index) touch(blob digest.Digest, size int64) *store.Blob {
 	return at
 }
 
-// Confirm records that the upstream has confirmed what a tag refers to.
-func (i *Index) Confirm(tag store.TagName, blob digest.Digest, now time.Time) {
+// Confirm records that the upstream says now to what a tag refers. It returns false if the manifest has
+// mostTags already: then the tag must not be stored.
+func (i *Index) Confirm(name store.TagName, to digest.Digest, now time.Time) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.tags[tag] = now
-	if at, ok := i.blobs.Peek(blob); ok {
-		at.Tags = union(at.Tags, []store.TagName{tag})
+	return i.setTag(name, tag{to, now, true})
+}
+
+func (i *Index) setTag(name store.TagName, to tag) bool {
+	if i.tags[name].to != to.to {
+		i.forgetTag(name)
 	}
+	at, ok := i.blobs.Peek(to.to)
+	if !ok {
+		at = &store.Blob{}
+		i.blobs.Add(to.to, at)
+	}
+	if !slices.Contains(at.Tags, name) {
+		if len(at.Tags) >= mostTags {
+			return false
+		}
+		at.Tags = append(at.Tags, name)
+	}
+	i.tags[name] = to
+	return true
 }
 
-// Confirmed returns when the upstream last confirmed a tag, or the zero time.
-func (i *Index) Confirmed(tag store.TagName) time.Time {
+// Fresh reports whether this process has confirmed a tag within the time.
+func (i *Index) Fresh(name store.TagName, now time.Time, within time.Duration) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return i.tags[tag]
+	at, ok := i.tags[name]
+	return ok && at.here && now.Sub(at.confirmed) < within
 }
 
-// Forget removes a blob that was not stored at the time. What has arrived of it stays, and so does
-// a blob that was stored meanwhile.
+// ForgetTag removes a tag.
+func (i *Index) ForgetTag(name store.TagName) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.forgetTag(name)
+}
+
+func (i *Index) forgetTag(name store.TagName) {
+	if at, ok := i.blobs.Peek(i.tags[name].to); ok {
+		at.Tags = slices.DeleteFunc(at.Tags, func(one store.TagName) bool { return one == name })
+	}
+	delete(i.tags, name)
+}
+
+// Forget records that a blob was not stored at the time. What has arrived of it stays, and so does a
+// blob that was stored meanwhile. Its links and tags are still there, so the entry stays with them.
 func (i *Index) Forget(blob digest.Digest, at time.Time) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if known, ok := i.blobs.Peek(blob); ok && !known.Partial && known.Used.Before(at) {
-		i.blobs.Remove(blob)
+	known, ok := i.blobs.Peek(blob)
+	if !ok || known.Partial || !known.Used.Before(at) {
+		return
 	}
+	if len(known.Links)+len(known.Tags) == 0 {
+		i.blobs.Remove(blob)
+		return
+	}
+	i.bytes -= known.Size
+	known.Size = 0
 }
 
 // Restore adds a blob that was removed from the index, but not from the volume, as the last one to
@@ -143,6 +226,9 @@ func (i *Index) Restore(blob digest.Digest, stored store.Blob) {
 	if !i.blobs.Contains(blob) {
 		i.blobs.Add(blob, &stored)
 		i.bytes += stored.Size
+		for _, name := range stored.Tags {
+			i.tags[name] = tag{to: blob, confirmed: stored.Used}
+		}
 	}
 }
 
@@ -183,6 +269,9 @@ func (i *Index) take(wanted func(*store.Blob) bool) map[digest.Digest]store.Blob
 			break
 		}
 		victims[blob] = *at
+		for _, name := range at.Tags {
+			delete(i.tags, name)
+		}
 		i.blobs.Remove(blob)
 	}
 	return victims
@@ -193,13 +282,10 @@ func (i *Index) ExpiredTags(since time.Time) []store.TagName {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	var expired []store.TagName
-	for tag, confirmed := range i.tags {
-		if confirmed.Before(since) {
-			expired = append(expired, tag)
-			delete(i.tags, tag)
-		}
-		if len(expired) == batch {
-			break
+	for name, at := range i.tags {
+		if len(expired) < batch && at.confirmed.Before(since) {
+			expired = append(expired, name)
+			i.forgetTag(name)
 		}
 	}
 	return expired

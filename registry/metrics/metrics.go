@@ -5,8 +5,16 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// Registry has the metrics of this package. The default one has those of distribution.
+// Registry has the metrics of this package. The default one has those of the process.
 var Registry = prometheus.NewRegistry()
+
+// Answers to clients. A handler is blob, manifest or base, as in distribution.
+var (
+	Answers  = counters("registry_http_requests_total", "Answers to requests, also of nodes that ask whether the cache answers.", "handler", "method", "code")
+	Duration = promauto.With(Registry).NewSummaryVec(prometheus.SummaryOpts{
+		Name: "registry_http_request_duration_seconds", Help: "Duration of answers.",
+	}, []string{"handler", "method"})
+)
 
 // Requests of clients. A type is blob or manifest.
 var (
@@ -28,11 +36,10 @@ var (
 		Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
 	})
 	Peer        = counter("registry_proxy_replica_answers_total", "Objects and tags that another replica had.")
-	BreakerOpen = gauge("registry_proxy_upstream_breaker_open", "Open breakers, of the upstream or of repositories without a token: "+
+	BreakerOpen = gauge("registry_proxy_upstream_breaker_open", "1 while the upstream is away: "+
 		"requests get an answer from the volume or an error at once.")
 	Resumed  = counter("registry_proxy_resumed_downloads_total", "Downloads that continued after a break or a restart.")
-	Replaced = counter("registry_proxy_replaced_downloads_total", "Downloads that began again because an earlier one had failed or could not be joined.")
-	Unstored = counters("registry_proxy_unstored_requests_total", "Downloads that were served without being stored, as on a full volume.", "type")
+	Unstored = counters("registry_proxy_unstored_requests_total", "Answers that passed through because the volume did not take them, or a part was asked for before the whole had arrived.", "type")
 )
 
 // The volume.

@@ -1,7 +1,7 @@
-// Package store reads and writes the volume of a cache: blobs, links of repositories, and tags, in
-// the layout of distribution v3 (registry/storage/paths.go), so that a stock image can use the
-// volume. What is on its way from the upstream is in a folder that distribution does not know.
+// Package store is the volume of one cache, in distribution's layout, so that a stock image can
+// serve it. It writes what the caller has verified, and knows which files have been compared with
+// their digest since the start.
 //
-// The package knows neither the upstream nor HTTP, and decides nothing: package index decides what
-// is evicted.
+// A call waits at most a second for the disk (ErrSlow). The package knows neither clients nor the
+// upstream.
 package store

@@ -14,38 +14,87 @@ import (
 // Partial opens what has arrived of a blob, or creates an empty file. It survives a restart. Only
 // one caller at a time may have the file of a blob.
 func (s *Store) Partial(blob digest.Digest) (*os.File, error) {
-	name := partialFile(blob)
-	if err := s.root.MkdirAll(path.Dir(name), 0o755); err != nil {
-		return nil, fmt.Errorf("creating the folder of partial blobs: %w", err)
-	}
-	file, err := s.root.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
+	file, err := on(s.disk, func() (*os.File, error) {
+		name := partialFile(blob)
+		if err := s.root.MkdirAll(path.Dir(name), 0o755); err != nil {
+			return nil, err
+		}
+		return s.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("opening partial blob %s: %w", blob, err)
 	}
 	return file, nil
 }
 
-// OpenPartial opens a blob on its way for another reader, also if it has been stored meanwhile.
-func (s *Store) OpenPartial(blob digest.Digest) (*os.File, error) {
-	file, err := s.root.Open(partialFile(blob))
-	if errors.Is(err, fs.ErrNotExist) {
-		file, err = s.root.Open(blobFile(blob))
-	}
-	return file, err
+// Arrived returns how much of a blob Partial has.
+func (s *Store) Arrived(blob digest.Digest) int64 {
+	size, _ := on(s.disk, func() (int64, error) {
+		info, err := s.root.Stat(partialFile(blob))
+		if err != nil {
+			return 0, err
+		}
+		return info.Size(), nil
+	})
+	return size
 }
 
-// Commit makes the file of Partial a stored blob. The caller has verified it. It stays open.
+// Reopen opens a file for another reader, also when it has got another name, or none.
+func (s *Store) Reopen(file *os.File) (*os.File, error) {
+	return on(s.disk, func() (*os.File, error) { return os.Open(fmt.Sprintf("/proc/self/fd/%d", file.Fd())) })
+}
+
+// Temporary is a file that nobody finds before Commit.
+type Temporary struct {
+	*os.File
+	name  string
+	store *Store
+}
+
+// Temporary creates a file for a blob. It does not survive a restart.
+func (s *Store) Temporary() (*Temporary, error) {
+	return on(s.disk, func() (*Temporary, error) {
+		name := temporary + rand.Text()
+		file, err := s.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
+		if err != nil {
+			return nil, fmt.Errorf("creating a file: %w", err)
+		}
+		return &Temporary{file, name, s}, nil
+	})
+}
+
+// Close removes the file, unless it was committed.
+func (t *Temporary) Close() error {
+	return errors.Join(t.File.Close(), t.store.disk.run(func() error {
+		if err := t.store.root.Remove(t.name); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	}))
+}
+
+// Commit makes the file a stored blob. The caller has verified the content.
+func (t *Temporary) Commit(blob digest.Digest) error { return t.store.commit(blob, t.File, t.name) }
+
+// Commit makes the file of Partial a stored blob. The caller has verified the content. The file stays
+// open. Commit waits for the disk without a bound.
 func (s *Store) Commit(blob digest.Digest, partial *os.File) error {
-	if err := partial.Sync(); err != nil {
+	return s.commit(blob, partial, partialFile(blob))
+}
+
+func (s *Store) commit(blob digest.Digest, file *os.File, name string) error {
+	if err := file.Sync(); err != nil {
 		return fmt.Errorf("writing blob %s: %w", blob, err)
 	}
-	if err := s.place(partialFile(blob), blobFile(blob)); err != nil {
+	if err := s.place(name, blobFile(blob)); err != nil {
 		return fmt.Errorf("storing blob %s: %w", blob, err)
 	}
-	if info, err := partial.Stat(); err == nil {
-		s.checks.pass(blob, info)
+	if info, err := file.Stat(); err == nil {
+		s.checked.pass(blob, info)
 	}
-	_ = s.sync(blobDir(blob)) // after a crash the blob may be fetched again
+	if folder, err := s.root.Open(blobDir(blob)); err == nil { // after a crash the blob may be fetched again
+		_, _ = folder.Sync(), folder.Close()
+	}
 	return nil
 }
 
@@ -59,21 +108,13 @@ func (s *Store) DropPartial(blob digest.Digest) error {
 // remove a large file takes long; remove does that.
 func (s *Store) SetPartialAside(blob digest.Digest) (remove func() error, err error) {
 	name := temporary + rand.Text()
-	err = s.root.Rename(partialFile(blob), name)
+	nothing := func() error { return nil }
+	err = s.disk.run(func() error { return s.root.Rename(partialFile(blob), name) })
 	if errors.Is(err, fs.ErrNotExist) {
-		return func() error { return nil }, nil
+		return nothing, nil
 	}
 	if err != nil {
-		return func() error { return nil }, fmt.Errorf("removing partial blob %s: %w", blob, err)
+		return nothing, fmt.Errorf("removing partial blob %s: %w", blob, err)
 	}
 	return func() error { return s.root.Remove(name) }, nil
-}
-
-// sync makes the entries of a folder survive a crash.
-func (s *Store) sync(folder string) error {
-	f, err := s.root.Open(folder)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -18,8 +17,9 @@ var ErrNotStored = fs.ErrNotExist
 
 // Store is the volume of one cache. Its methods may be called at the same time.
 type Store struct {
-	root   *os.Root
-	checks checks
+	root    *os.Root
+	disk    *disk
+	checked checked
 }
 
 // New opens the volume in directory, which must exist. Unless owned is set, it refuses the volume
@@ -29,7 +29,7 @@ func New(directory string, owned bool) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the volume: %w", err)
 	}
-	s := &Store{root: root, checks: checks{slots: make(chan struct{}, checksAtOnce)}}
+	s := &Store{root: root, disk: newDisk()}
 	if !owned && s.has(layout) && !s.has(own) && !s.has(stockState) {
 		_ = root.Close()
 		return nil, &NotCacheError{directory}
@@ -62,35 +62,37 @@ func (s *Store) has(name string) bool {
 // Close closes the volume. Opened blobs stay readable.
 func (s *Store) Close() error { return s.root.Close() }
 
-// Open opens a blob and returns its size. It returns ErrNotStored also for a damaged blob, which it
-// removes: after a start and after each change of the file, Open compares content and digest. A
-// blob that takes longer than checkPatience to read is returned before the end of its check.
-func (s *Store) Open(ctx context.Context, blob digest.Digest) (*os.File, int64, error) {
-	file, info, err := s.open(blob)
-	if err != nil {
-		return nil, 0, fmt.Errorf("opening blob %s: %w", blob, err)
-	}
-	if err := s.check(ctx, blob, info); err != nil {
-		return nil, 0, errors.Join(err, file.Close())
-	}
-	return file, info.Size(), nil
+// File is the file of a stored blob.
+type File struct {
+	*os.File
+	Size int64
+	// Checked says that the content was compared with the digest since the start, and since the last
+	// change of the file.
+	Checked bool
 }
 
-func (s *Store) open(blob digest.Digest) (*os.File, fs.FileInfo, error) {
-	file, err := s.root.Open(blobFile(blob))
+// Open opens a stored blob, or returns ErrNotStored.
+func (s *Store) Open(blob digest.Digest) (*File, error) {
+	file, err := on(s.disk, func() (*File, error) {
+		file, err := s.root.Open(blobFile(blob))
+		if err != nil {
+			return nil, err
+		}
+		info, err := file.Stat()
+		if err != nil {
+			return nil, errors.Join(err, file.Close())
+		}
+		return &File{file, info.Size(), s.checked.has(blob, info)}, nil
+	})
 	if err != nil {
-		return nil, nil, err
+		return nil, fmt.Errorf("opening blob %s: %w", blob, err)
 	}
-	info, err := file.Stat()
-	if err != nil {
-		return nil, nil, errors.Join(err, file.Close())
-	}
-	return file, info, nil
+	return file, nil
 }
 
 // Used records that a blob is used now: the access time of its file survives a restart.
 func (s *Store) Used(blob digest.Digest, now time.Time) error {
-	if err := s.root.Chtimes(blobFile(blob), now, time.Time{}); err != nil {
+	if err := s.disk.run(func() error { return s.root.Chtimes(blobFile(blob), now, time.Time{}) }); err != nil {
 		return fmt.Errorf("recording the use of blob %s: %w", blob, err)
 	}
 	return nil
@@ -104,34 +106,51 @@ type Link struct {
 
 // Link writes the link of a blob, unless it exists and is undamaged. A stock image does not serve a
 // blob of a repository without a link.
-func (s *Store) Link(blob digest.Digest, l Link) error { return s.writeLink(linkFile(blob, l), blob) }
+func (s *Store) Link(blob digest.Digest, l Link) error {
+	return s.disk.run(func() error { return s.writeLink(linkFile(blob, l), blob) })
+}
+
+// Linked reports whether a repository has a link of the blob.
+func (s *Store) Linked(blob digest.Digest, l Link) bool {
+	return s.disk.run(func() error { _, err := s.root.Stat(linkFile(blob, l)); return err }) == nil
+}
 
 func (s *Store) writeLink(file string, blob digest.Digest) error {
 	if content, err := s.root.ReadFile(file); err == nil && string(content) == blob.String() {
 		return nil
 	}
-	return s.write(file, []byte(blob.String()))
+	return s.write(file, []byte(blob.String()), false)
 }
 
-// Write stores a small blob. The caller has verified the content.
+// Write stores a small blob. The caller has verified the content. After a crash the file may be
+// empty: it is compared with its digest before it is served.
 func (s *Store) Write(blob digest.Digest, content []byte) error {
-	if err := s.write(blobFile(blob), content); err != nil {
+	err := s.disk.run(func() error {
+		if err := s.write(blobFile(blob), content, false); err != nil {
+			return err
+		}
+		if info, err := s.root.Stat(blobFile(blob)); err == nil {
+			s.checked.pass(blob, info)
+		}
+		return nil
+	})
+	if err != nil {
 		return fmt.Errorf("storing blob %s: %w", blob, err)
-	}
-	if info, err := s.root.Stat(blobFile(blob)); err == nil {
-		s.checks.pass(blob, info)
 	}
 	return nil
 }
 
-func (s *Store) write(file string, content []byte) error {
+func (s *Store) write(file string, content []byte, sync bool) error {
 	name := temporary + rand.Text()
 	f, err := s.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(content)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+	if sync {
+		err = errors.Join(err, f.Sync())
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
 		err = s.place(name, file)
 	}
 	if err != nil {
@@ -155,19 +174,18 @@ func (s *Store) place(from, to string) (err error) {
 }
 
 // Remove removes a blob with its links and the tags that refer to it, and the folders that are
-// empty then. A blob that is open stays readable. What does not exist is no error.
+// empty then. A blob that is open stays readable. What does not exist is no error. It is called in
+// the background, and waits for the disk without a bound.
 func (s *Store) Remove(blob digest.Digest, of Blob) error {
-	s.checks.passed.Delete(blob)
+	s.checked.forget(blob)
 	var failed []error
 	for _, l := range of.Links {
 		failed = append(failed, s.removeUpTo(path.Dir(linkFile(blob, l)), repositories))
 	}
 	for _, t := range of.Tags {
-		folder := path.Dir(indexFile(t, blob)) // what a tag once referred to
-		if to, err := s.Tag(t); err != nil || to == blob {
-			folder = tagDir(t)
+		if to, err := s.readTag(t); err != nil || to == blob {
+			failed = append(failed, s.removeUpTo(tagDir(t), repositories))
 		}
-		failed = append(failed, s.removeUpTo(folder, repositories))
 	}
 	if err := errors.Join(append(failed, s.removeUpTo(blobDir(blob), blobs))...); err != nil {
 		return fmt.Errorf("removing blob %s: %w", blob, err)

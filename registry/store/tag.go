@@ -12,6 +12,10 @@ type TagName struct{ Repository, Tag string }
 
 // Tag returns the manifest to which a tag refers, or ErrNotStored, also for a damaged tag.
 func (s *Store) Tag(t TagName) (digest.Digest, error) {
+	return on(s.disk, func() (digest.Digest, error) { return s.readTag(t) })
+}
+
+func (s *Store) readTag(t TagName) (digest.Digest, error) {
 	content, err := s.root.ReadFile(currentFile(t))
 	if err != nil {
 		return "", fmt.Errorf("reading tag %s: %w", t, err)
@@ -23,15 +27,15 @@ func (s *Store) Tag(t TagName) (digest.Digest, error) {
 	return blob, nil
 }
 
-// SetTag stores a tag, and when the upstream has confirmed to what it refers.
+// SetTag stores a tag, and when the upstream has confirmed to what it refers. It does not write the
+// list of what a tag once referred to, which nothing reads.
 func (s *Store) SetTag(t TagName, to digest.Digest, confirmed time.Time) error {
-	err := s.writeLink(currentFile(t), to)
-	if err == nil {
-		err = s.writeLink(indexFile(t, to), to)
-	}
-	if err == nil {
-		err = s.root.Chtimes(currentFile(t), confirmed, confirmed)
-	}
+	err := s.disk.run(func() error {
+		if err := s.writeLink(currentFile(t), to); err != nil {
+			return err
+		}
+		return s.root.Chtimes(currentFile(t), confirmed, confirmed)
+	})
 	if err != nil {
 		return fmt.Errorf("storing tag %s: %w", t, err)
 	}
@@ -40,7 +44,7 @@ func (s *Store) SetTag(t TagName, to digest.Digest, confirmed time.Time) error {
 
 // RemoveTag removes a tag, if it is stored, and the folders that are empty then.
 func (s *Store) RemoveTag(t TagName) error {
-	if err := s.removeUpTo(tagDir(t), repositories); err != nil {
+	if err := s.disk.run(func() error { return s.removeUpTo(tagDir(t), repositories) }); err != nil {
 		return fmt.Errorf("removing tag %s: %w", t, err)
 	}
 	return nil

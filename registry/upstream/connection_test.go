@@ -24,10 +24,7 @@ func TestForgottenConnection(t *testing.T) {
 	address := balancer.start(t)
 	roots := x509.NewCertPool()
 	roots.AddCert(server.Certificate())
-	client, err := New(t.Context(), Options{URL: &url.URL{Scheme: "https", Host: address}, Roots: roots})
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := New(t.Context(), Options{URL: &url.URL{Scheme: "https", Host: address}, Roots: roots})
 	ask := func() error {
 		ctx, cancel := context.WithTimeout(t.Context(), Patience)
 		defer cancel()

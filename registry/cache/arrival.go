@@ -1,0 +1,278 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/gardener-extensions/registry-cache/registry/metrics"
+	"github.com/gardener-extensions/registry-cache/registry/store"
+)
+
+const (
+	// abandoned is how long a download continues without a client. What has arrived stays on the volume.
+	abandoned = 30 * time.Second
+	// mostArrivals bounds the blobs that arrive at the same time. Others pass through.
+	mostArrivals = 256
+	// checkPatience is how long the check of a stored blob may take before clients see its first bytes.
+	checkPatience = 300 * time.Millisecond
+	// checksAtOnce is how many stored blobs are read at the same time to compare them with their digest.
+	checksAtOnce = 2
+)
+
+var (
+	errAbandoned = errors.New("no client waits for the blob any more")
+	// errUnstored says that the volume does not take a blob.
+	errUnstored = errors.New("the volume does not take the blob")
+)
+
+// arrival is a blob of which not all bytes are checked: it comes from the upstream, or it is on the
+// volume since before the start. Clients read what is there, but its last byte only after the check.
+type arrival struct {
+	cache  *Cache
+	blob   digest.Digest
+	cancel context.CancelCauseFunc
+	begun  chan struct{} // closed when clients can read the first bytes
+	over   chan struct{} // closed when the blob is stored, or not
+
+	mu      sync.Mutex
+	changed *sync.Cond
+	file    *os.File
+	size    int64 // -1 until it is known
+	have    int64 // bytes in the file
+	hidden  bool  // clients see nothing before the check: the bytes are encoded, or its end is near
+	checked bool
+	ended   bool
+	err     error
+	clients int
+	leaving *time.Timer // ends an arrival without clients
+}
+
+// start registers an arrival, unless there is one, and runs it. It returns nil if it may not run.
+func (c *Cache) start(blob digest.Digest, run func(context.Context, *arrival) error) (a *arrival, isNew bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if a := c.arrivals[blob]; a != nil {
+		return a, false
+	}
+	if c.closed || len(c.arrivals) >= mostArrivals {
+		return nil, false
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	a = &arrival{
+		cache: c, blob: blob, cancel: cancel, begun: make(chan struct{}), over: make(chan struct{}), size: -1,
+	}
+	a.changed = sync.NewCond(&a.mu)
+	a.leaving = time.AfterFunc(abandoned, func() { cancel(errAbandoned) })
+	c.arrivals[blob] = a
+	c.ended.Go(func() {
+		err := run(ctx, a)
+		cancel(nil)
+		a.leaving.Stop()
+		c.mu.Lock()
+		delete(c.arrivals, blob)
+		c.mu.Unlock()
+		a.update(func() {
+			a.err, a.checked, a.ended = err, err == nil, true
+			a.closeUnused()
+		})
+		close(a.over)
+	})
+	return a, true
+}
+
+// check compares a stored blob with its digest, unless that happens already.
+func (c *Cache) check(blob digest.Digest, file *store.File) {
+	_, isNew := c.start(blob, func(_ context.Context, a *arrival) error {
+		a.update(func() { a.file, a.size, a.have, a.hidden = file.File, file.Size, file.Size, true })
+		defer time.AfterFunc(checkPatience, func() { a.update(func() { a.hidden = false }) }).Stop()
+		c.checks <- struct{}{}
+		defer func() { <-c.checks }()
+		err := c.options.Store.Check(blob, file.File)
+		if err != nil && !errors.Is(err, store.ErrNotStored) {
+			c.pass(blob) // the disk cannot read it
+		}
+		return err
+	})
+	if !isNew {
+		_ = file.Close()
+	}
+}
+
+// join returns the arrival of a blob, which starts when the upstream has answered that it has the blob
+// in the repository. The caller must leave it. It is nil for a blob that was stored meanwhile.
+func (c *Cache) join(ctx context.Context, q Query, blob digest.Digest) (*arrival, error) {
+	if a := c.enter(blob); a != nil {
+		metrics.Shared.WithLabelValues("blob").Inc()
+		return a, nil
+	}
+	if q.Stored {
+		return nil, ErrNotHere
+	}
+	if c.passes(blob) {
+		return nil, errUnstored
+	}
+	path := "blobs/" + blob.String()
+	_, err := ask(ctx, c, "blob", http.MethodGet, q.Repository, path, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, c.fetch(ctx, store.Link{Repository: q.Repository}, blob)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c.enter(blob), nil
+}
+
+// enter adds a client to the arrival of a blob, if there is one.
+func (c *Cache) enter(blob digest.Digest) *arrival {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a := c.arrivals[blob]
+	if a != nil {
+		a.update(func() { a.clients++ })
+		a.leaving.Stop()
+	}
+	return a
+}
+
+// wait waits until clients can read the first bytes, or, for a part, all of them.
+func (a *arrival) wait(ctx context.Context, whole bool) error {
+	ready := a.over
+	if whole {
+		ready = a.begun
+	}
+	select {
+	case <-ready:
+	case <-a.over:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.err
+}
+
+// leave ends what enter has begun.
+func (a *arrival) leave() {
+	if a == nil {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.clients--; a.clients == 0 && !a.ended {
+		a.leaving.Reset(abandoned)
+	}
+	a.closeUnused()
+}
+
+func (a *arrival) closeUnused() {
+	if a.ended && a.clients == 0 && a.file != nil {
+		_ = a.file.Close()
+		a.file = nil
+	}
+}
+
+// Size returns the size of the blob, or -1.
+func (a *arrival) Size() int64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.size
+}
+
+// update changes the arrival, and wakes all who wait for that.
+func (a *arrival) update(change func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	change()
+	a.changed.Broadcast()
+	if a.shown() > 0 || a.checked {
+		select {
+		case <-a.begun:
+		default:
+			close(a.begun)
+		}
+	}
+}
+
+// shown returns how many bytes clients may read.
+func (a *arrival) shown() int64 {
+	switch {
+	case a.checked:
+		return a.have
+	case a.hidden:
+		return 0
+	default:
+		return a.have - 1
+	}
+}
+
+// copy copies the blob to a client as it arrives. It ends with the error of the arrival, of w or of
+// ctx.
+func (a *arrival) copy(ctx context.Context, w io.Writer) error {
+	defer context.AfterFunc(ctx, func() { a.update(func() {}) })()
+	a.mu.Lock()
+	file := a.file
+	a.mu.Unlock()
+	file, err := a.cache.options.Store.Reopen(file) // so that the kernel can send it without a copy
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	for offset := int64(0); ; {
+		end, checked, err := a.next(ctx, offset)
+		if err != nil {
+			return err
+		}
+		n, err := io.CopyN(w, file, end-offset)
+		offset += n
+		if errors.Is(err, syscall.EIO) {
+			a.cancel(err)
+			a.cache.pass(a.blob)
+		}
+		if err != nil || checked {
+			return err
+		}
+	}
+}
+
+// next waits for bytes after the offset. It returns where they end, and whether that is the end.
+func (a *arrival) next(ctx context.Context, offset int64) (end int64, checked bool, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for a.shown() <= offset && !a.checked {
+		if a.err != nil {
+			return 0, false, a.err
+		}
+		if err := context.Cause(ctx); err != nil {
+			return 0, false, err
+		}
+		a.changed.Wait()
+	}
+	return a.shown(), a.checked, nil
+}
+
+// drop removes what has arrived of a blob, unless it goes on.
+func (c *Cache) drop(blob digest.Digest) error {
+	c.mu.Lock()
+	if c.arrivals[blob] != nil {
+		c.mu.Unlock()
+		return nil
+	}
+	remove, err := c.options.Store.SetPartialAside(blob)
+	c.mu.Unlock()
+	return errors.Join(err, remove())
+}
+
+// refuse records why the volume does not take a blob.
+func (c *Cache) refuse(blob digest.Digest, why error) error {
+	c.pass(blob)
+	slog.Warn("the volume does not take a blob: it passes through", "blob", blob, "error", why)
+	return errUnstored
+}

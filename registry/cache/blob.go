@@ -1,0 +1,260 @@
+package cache
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"syscall"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/gardener-extensions/registry-cache/registry/metrics"
+	"github.com/gardener-extensions/registry-cache/registry/store"
+	"github.com/gardener-extensions/registry-cache/registry/upstream"
+)
+
+const (
+	// mostPassing bounds the blobs that pass through at the same time. Other clients go to the upstream.
+	mostPassing = 200
+	// mostUnstored bounds the blobs of which is known that the volume does not take them.
+	mostUnstored = 1000
+	// unstoredFor is how long a blob passes through before the volume is tried again.
+	unstoredFor = 10 * time.Second
+)
+
+// ErrBusy says that too many blobs pass through.
+var ErrBusy = errors.New("too many blobs pass through: ask the upstream")
+
+// Blob is a blob to serve: a stored file, one whose bytes are not all checked, or an answer of the
+// upstream.
+type Blob struct {
+	From From
+	Size int64 // -1 if it is not known
+	File *store.File
+	// Answer passes through. Its body is checked, except for a part.
+	Answer  *http.Response
+	arrival *arrival
+	cache   *Cache
+	digest  digest.Digest
+}
+
+// Close ends the use of the blob.
+func (b *Blob) Close() error {
+	switch {
+	case b.arrival != nil:
+		b.arrival.leave()
+	case b.File != nil:
+		return b.File.Close()
+	case b.Answer != nil:
+		<-b.cache.passing
+		return b.Answer.Body.Close()
+	}
+	return nil
+}
+
+// Failed says that sending File failed. If the disk cannot read it, another request gets the blob from
+// the upstream.
+func (b *Blob) Failed(err error) {
+	if errors.Is(err, syscall.EIO) {
+		b.cache.options.Store.Distrust(b.digest)
+		b.cache.pass(b.digest)
+	}
+}
+
+// Copy copies a blob that is not all checked. The last byte comes after the check.
+func (b *Blob) Copy(ctx context.Context, w io.Writer) error { return b.arrival.copy(ctx, w) }
+
+// Blob returns a blob from the volume, on its way from the upstream, or from the upstream itself. The
+// caller must close it. It waits at most upstream.Patience for the upstream.
+func (c *Cache) Blob(ctx context.Context, q Query, blob digest.Digest) (*Blob, error) {
+	file, err := c.open(store.Link{Repository: q.Repository}, blob)
+	if err == nil && file.Checked {
+		return &Blob{From: FromVolume, Size: file.Size, File: file, cache: c, digest: blob}, nil
+	}
+	if err == nil {
+		c.check(blob, file)
+		if found, err := c.arriving(ctx, FromVolume, q, blob); err == nil {
+			return found, nil
+		}
+	}
+	if q.Stored {
+		return &Blob{}, ErrNotHere
+	}
+	var found *Blob
+	if err = c.diskError(err); err == nil {
+		found, err = c.arriving(ctx, FromUpstream, q, blob)
+	}
+	if c.mayPass(err) || err != nil && !isWhole(q.Range) && !isVerdict(err) {
+		found, err = c.passThrough(ctx, q, blob)
+	}
+	if err != nil {
+		return &Blob{From: FromUpstream}, fmt.Errorf("fetching blob %s: %w", blob, err)
+	}
+	return found, nil
+}
+
+// arriving returns a blob of which some bytes are not checked. A request for a part waits until all of
+// them are.
+func (c *Cache) arriving(ctx context.Context, from From, q Query, blob digest.Digest) (*Blob, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, upstream.Patience, upstream.ErrLate)
+	defer cancel()
+	a, err := c.join(ctx, q, blob)
+	if err != nil {
+		return nil, err
+	}
+	whole := isWhole(q.Range) && !q.Stored
+	if a != nil {
+		err = a.wait(ctx, whole)
+	}
+	if file, notStored := c.open(store.Link{Repository: q.Repository}, blob); err == nil && notStored == nil && file.Checked {
+		a.leave()
+		return &Blob{From: from, Size: file.Size, File: file, cache: c, digest: blob}, nil
+	} else if notStored == nil {
+		_ = file.Close()
+	}
+	if err == nil && a != nil && whole {
+		return &Blob{From: from, Size: a.Size(), arrival: a, cache: c, digest: blob}, nil
+	}
+	a.leave()
+	return nil, cmp.Or(err, errUnstored)
+}
+
+// diskError returns an error of opening a file, unless it says that nothing is stored.
+func (c *Cache) diskError(err error) error {
+	if errors.Is(err, store.ErrSlow) || errors.Is(err, store.ErrHangs) {
+		return err
+	}
+	return nil
+}
+
+// mayPass reports whether the volume is the reason of an error.
+func (c *Cache) mayPass(err error) bool {
+	return errors.Is(err, errUnstored) || c.diskError(err) != nil
+}
+
+// isVerdict reports whether an error says what the upstream says about an object.
+func isVerdict(err error) bool {
+	_, refused := errors.AsType[*upstream.RefusedError](err)
+	_, away := errors.AsType[*upstream.AwayError](err)
+	return refused || away
+}
+
+// isWhole reports whether a request reads from the first byte to the last.
+func isWhole(ranges string) bool { return ranges == "" || ranges == "bytes=0-" }
+
+// Stat returns a blob without content. It does not fetch the blob.
+func (c *Cache) Stat(ctx context.Context, q Query, blob digest.Digest) (*Blob, error) {
+	if file, err := c.open(store.Link{Repository: q.Repository}, blob); err == nil {
+		return &Blob{From: FromVolume, Size: file.Size}, file.Close()
+	}
+	if q.Stored {
+		return &Blob{}, ErrNotHere
+	}
+	path := "blobs/" + blob.String()
+	size, err := ask(ctx, c, "blob", http.MethodHead, q.Repository, path, func(ctx context.Context) (int64, error) {
+		response, err := c.options.Upstream.Do(ctx, http.MethodHead, q.Repository, path, nil)
+		if err != nil && !upstream.Unanswered(err) || err == nil && response.ContentLength == 0 {
+			if err == nil {
+				_ = response.Body.Close()
+			}
+			response, err = c.options.Upstream.Do(ctx, http.MethodGet, q.Repository, path, nil) // some answer GET only
+		}
+		if err != nil {
+			return 0, err
+		}
+		return response.ContentLength, response.Body.Close()
+	})
+	return &Blob{From: FromUpstream, Size: size}, err
+}
+
+// pass lets a blob pass through for a time.
+func (c *Cache) pass(blob digest.Digest) { c.unstored.Add(blob, c.now().Add(unstoredFor)) }
+
+func (c *Cache) passes(blob digest.Digest) bool {
+	until, ok := c.unstored.Peek(blob)
+	return ok && c.now().Before(until)
+}
+
+// passThrough asks the upstream for one client.
+func (c *Cache) passThrough(ctx context.Context, q Query, blob digest.Digest) (*Blob, error) {
+	select {
+	case c.passing <- struct{}{}:
+	default:
+		return nil, ErrBusy
+	}
+	header := http.Header{}
+	if q.Range != "" {
+		header.Set("Range", q.Range)
+	}
+	ctx, cancel := context.WithCancelCause(upstream.Passing(context.WithoutCancel(ctx)))
+	late := time.AfterFunc(upstream.Patience, func() { cancel(upstream.ErrLate) })
+	answer, err := c.options.Upstream.Do(ctx, http.MethodGet, q.Repository, "blobs/"+blob.String(), header)
+	if !late.Stop() || err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
+		if answer != nil {
+			_ = answer.Body.Close()
+		}
+		cancel(nil)
+		<-c.passing
+		return nil, err
+	}
+	metrics.Unstored.WithLabelValues("blob").Inc()
+	answer.Body = &passed{ReadCloser: answer.Body, cancel: cancel}
+	if answer.StatusCode == http.StatusOK && answer.Header.Get("Content-Encoding") == "" {
+		answer.Body.(*passed).verifier = blob.Verifier()
+	}
+	return &Blob{From: FromUpstream, Size: answer.ContentLength, Answer: answer, cache: c, digest: blob}, nil
+}
+
+// passed is the body of a blob that passes through. With a verifier it holds back one byte until the
+// digest is checked.
+type passed struct {
+	io.ReadCloser
+	cancel   context.CancelCauseFunc
+	verifier digest.Verifier // or nil, for a part
+	held     []byte
+	err      error
+}
+
+// Read implements io.Reader.
+func (p *passed) Read(buffer []byte) (int, error) {
+	if p.verifier == nil {
+		n, err := p.ReadCloser.Read(buffer)
+		metrics.Pulled.WithLabelValues("blob").Add(float64(n))
+		return n, err
+	}
+	if p.err != nil {
+		return 0, p.err
+	}
+	n, err := p.ReadCloser.Read(buffer[1:])
+	metrics.Pulled.WithLabelValues("blob").Add(float64(n))
+	_, _ = p.verifier.Write(buffer[1 : 1+n])
+	content := buffer[1 : 1+n]
+	if len(p.held) > 0 {
+		buffer[0] = p.held[0]
+		content = buffer[:1+n]
+	}
+	p.err = err
+	switch {
+	case err == nil && len(content) > 0:
+		p.held = append(p.held[:0], content[len(content)-1])
+		content = content[:len(content)-1]
+	case errors.Is(err, io.EOF) && !p.verifier.Verified():
+		p.err, content = errDamaged, nil
+	}
+	return copy(buffer, content), p.err
+}
+
+// Close implements io.Closer.
+func (p *passed) Close() error {
+	defer p.cancel(nil)
+	return p.ReadCloser.Close()
+}
+
+var errDamaged = errors.New("the upstream sent another content than that of the digest")

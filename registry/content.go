@@ -1,0 +1,139 @@
+package registry
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/gardener-extensions/registry-cache/registry/cache"
+)
+
+// sendBlob sends a blob or the part for which the request asks. An error cuts the answer: the header
+// has promised more.
+func (e *exchange) sendBlob(blob digest.Digest, found *cache.Blob) {
+	header := e.writer.Header()
+	header.Set("Etag", strconv.Quote(blob.String()))
+	header.Set("Docker-Content-Digest", blob.String())
+	header.Set("Content-Type", "application/octet-stream")
+	header.Set("Cache-Control", "max-age=31536000")
+	switch {
+	case found.File != nil:
+		http.ServeContent(e.writer, e.Request, "", time.Time{}, found.File.File)
+		if e.err = e.writer.failed; e.err != nil {
+			found.Failed(e.err)
+		}
+		return
+	case e.Method == http.MethodHead:
+		if found.Size >= 0 {
+			header.Set("Content-Length", strconv.FormatInt(found.Size, 10))
+		}
+		return
+	case found.Answer != nil:
+		for _, name := range []string{"Content-Range", "Content-Encoding"} {
+			if value := found.Answer.Header.Get(name); value != "" {
+				header.Set(name, value)
+			}
+		}
+		if kind := found.Answer.Header.Get("Content-Type"); strings.HasPrefix(kind, "multipart/byteranges") {
+			header.Set("Content-Type", kind)
+		}
+		if found.Size >= 0 {
+			header.Set("Content-Length", strconv.FormatInt(found.Size, 10))
+		}
+		e.writer.WriteHeader(found.Answer.StatusCode)
+		_, e.err = io.Copy(struct{ io.Writer }{e.writer}, found.Answer.Body)
+	default:
+		status := http.StatusOK
+		if found.Size >= 0 {
+			header.Set("Content-Length", strconv.FormatInt(found.Size, 10))
+			header.Set("Accept-Ranges", "bytes")
+		}
+		if found.Size > 0 && e.query.Range != "" {
+			status = http.StatusPartialContent
+			header.Set("Content-Range", fmt.Sprintf("bytes 0-%d/%d", found.Size-1, found.Size))
+		}
+		e.writer.WriteHeader(status)
+		_ = http.NewResponseController(e.writer.ResponseWriter).Flush() // the first bytes may be the last for long
+		e.err = found.Copy(e.Context(), e.writer)
+	}
+	if e.err != nil {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// portion is how much of an answer is written with one deadline.
+const portion = 1 << 20
+
+// writer writes an answer in portions with a deadline each, so that a client that does not read
+// holds no file and no connection for ever. It lets the kernel send files without a copy.
+type writer struct {
+	http.ResponseWriter
+	patience time.Duration // how long a portion may take
+	status   int
+	written  int64
+	failed   error // of ReadFrom
+}
+
+// Unwrap serves http.ResponseController.
+func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// WriteHeader implements http.ResponseWriter.
+func (w *writer) WriteHeader(status int) {
+	w.status = status
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (w *writer) Write(p []byte) (int, error) {
+	w.extend()
+	n, err := w.ResponseWriter.Write(p)
+	w.written += int64(n)
+	return n, err
+}
+
+// ReadFrom implements io.ReaderFrom. For an *os.File in an *io.LimitedReader it is sendfile.
+func (w *writer) ReadFrom(from io.Reader) (total int64, err error) {
+	limited, ok := from.(*io.LimitedReader)
+	if !ok {
+		return io.Copy(struct{ io.Writer }{w}, from)
+	}
+	for limited.N > 0 {
+		w.extend()
+		n, err := io.Copy(w.ResponseWriter, &io.LimitedReader{R: limited.R, N: min(limited.N, portion)})
+		w.written, total, limited.N, w.failed = w.written+n, total+n, limited.N-n, err
+		if err != nil || n == 0 {
+			return total, err
+		}
+	}
+	return total, nil
+}
+
+func (w *writer) extend() {
+	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(w.patience))
+}
+
+type connectionKey struct{}
+
+// withConnection is an http.Server's ConnContext.
+func withConnection(ctx context.Context, connection net.Conn) context.Context {
+	return context.WithValue(ctx, connectionKey{}, connection)
+}
+
+// cut ends the answers on the connection of a request also while a write waits for a disk.
+func cut(ctx context.Context) {
+	connection, _ := ctx.Value(connectionKey{}).(net.Conn)
+	if wrapped, ok := connection.(*tls.Conn); ok {
+		connection = wrapped.NetConn()
+	}
+	if tcp, ok := connection.(*net.TCPConn); ok {
+		_ = tcp.CloseWrite()
+	}
+}

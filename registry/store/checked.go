@@ -1,0 +1,79 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"sync"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/gardener-extensions/registry-cache/registry/metrics"
+)
+
+// checked remembers which files have been compared with their digest. It has at most an entry for
+// each file.
+type checked struct {
+	mu    sync.Mutex
+	files map[digest.Digest]version
+}
+
+// version tells a file from one that has replaced it.
+type version struct{ size, modified int64 }
+
+func (c *checked) pass(blob digest.Digest, info fs.FileInfo) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.files == nil {
+		c.files = map[digest.Digest]version{}
+	}
+	c.files[blob] = version{info.Size(), info.ModTime().UnixNano()}
+}
+
+func (c *checked) has(blob digest.Digest, info fs.FileInfo) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	passed, ok := c.files[blob]
+	return ok && passed == version{info.Size(), info.ModTime().UnixNano()}
+}
+
+func (c *checked) forget(blob digest.Digest) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.files, blob)
+}
+
+// Distrust says that the disk failed to read a blob: it counts as not checked.
+func (s *Store) Distrust(blob digest.Digest) { s.checked.forget(blob) }
+
+// Check reads all of a blob's file, which Open has returned as not checked. It removes a blob that is
+// damaged. It waits for the disk without a bound.
+func (s *Store) Check(blob digest.Digest, file *os.File) error {
+	info, err := file.Stat()
+	if err != nil {
+		return fmt.Errorf("checking blob %s: %w", blob, err)
+	}
+	verifier := blob.Verifier()
+	if _, err = io.Copy(verifier, io.NewSectionReader(file, 0, info.Size())); err != nil {
+		slog.Warn("a stored blob cannot be read", "blob", blob, "error", err)
+		return fmt.Errorf("checking blob %s: %w", blob, err) // the disk may be able to read it later
+	}
+	if verifier.Verified() {
+		s.checked.pass(blob, info)
+		return nil
+	}
+	metrics.Damaged.Inc()
+	slog.Warn("a stored blob is damaged: it is removed", "blob", blob)
+	return errors.Join(fmt.Errorf("blob %s is damaged: %w", blob, ErrNotStored), s.removeFile(blob, info))
+}
+
+// removeFile removes the file of a blob, unless another file has replaced it.
+func (s *Store) removeFile(blob digest.Digest, old os.FileInfo) error {
+	if now, err := s.root.Stat(blobFile(blob)); err != nil || !os.SameFile(now, old) {
+		return err
+	}
+	return s.removeUpTo(blobDir(blob), blobs)
+}
