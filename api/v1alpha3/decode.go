@@ -24,6 +24,9 @@ var ErrEmpty = errors.New("is empty")
 // errors that name the field path. apiVersion and kind may be missing. DecodeConfig neither sets
 // defaults nor validates, see SetDefaults and Validate.
 func DecodeConfig(raw []byte) (*RegistryConfig, error) {
+	if errs := checkVersion(raw); len(errs) > 0 {
+		return nil, fmt.Errorf("cannot decode RegistryConfig: %w", errs.ToAggregate())
+	}
 	return decode(raw, strictDecoder, "RegistryConfig", &RegistryConfig{})
 }
 
@@ -54,6 +57,24 @@ func decode[T runtime.Object](raw []byte, decoder runtime.Decoder, kind string, 
 		return none, fmt.Errorf("cannot decode %s: %w", kind, err)
 	}
 	return into, nil
+}
+
+// checkVersion returns an error for a config of 2023, when gardener-extension-registry-cache had
+// other versions with other fields.
+func checkVersion(raw []byte) field.ErrorList {
+	var written struct {
+		APIVersion string `json:"apiVersion"`
+	}
+	if err := yaml.Unmarshal(raw, &written); err != nil {
+		return nil // the decoder says why
+	}
+	group, version, _ := strings.Cut(written.APIVersion, "/")
+	if group != GroupName || version != "v1alpha1" && version != "v1alpha2" {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(field.NewPath("apiVersion"), written.APIVersion, fmt.Sprintf("is no longer supported: "+
+		"write %s, volume.size instead of size, and garbageCollection.ttl (168h, or 0s to turn it off) "+
+		"instead of garbageCollectionEnabled or garbageCollection.enabled", SchemeGroupVersion))}
 }
 
 // quotedField matches an error of the strict decoder, such as: unknown field "caches[0].upstrem".

@@ -100,6 +100,30 @@ func TestDecodeConfigReportsEachPath(t *testing.T) {
 	}
 }
 
+// TestDecodeConfigOf2023: one line says how to write today what the original's first versions had.
+func TestDecodeConfigOf2023(t *testing.T) {
+	const group = "registry.extensions.gardener.cloud/"
+	for _, raw := range []string{
+		`{"apiVersion":"` + group + `v1alpha1","kind":"RegistryConfig","caches":[{"upstream":"docker.io","size":"10Gi","garbageCollectionEnabled":true}]}`,
+		`{"apiVersion":"` + group + `v1alpha1","kind":"RegistryConfig","caches":[{"upstream":"docker.io","size":10,"garbageCollection":{"enabled":true}}]}`,
+		"apiVersion: " + group + "v1alpha2\nkind: RegistryConfig\ncaches:\n- upstream: docker.io\n  garbageCollection: {enabled: false}\n",
+	} {
+		_, err := v1alpha3.DecodeConfig([]byte(raw))
+		errs := v1alpha3.DecodeErrors(err)
+		if len(errs) != 1 || errs[0].Field != "apiVersion" {
+			t.Fatalf("got %v", errs)
+		}
+		for _, want := range []string{group + "v1alpha3", "volume.size", "garbageCollection.ttl", "168h"} {
+			if text := err.Error(); !strings.Contains(text, want) || strings.Contains(text, "\n") || strings.Contains(text, "scheme") {
+				t.Errorf("%q does not say %s in one line", text, want)
+			}
+		}
+	}
+	if _, err := v1alpha3.DecodeConfig([]byte(`{"apiVersion":"other/v1alpha2","kind":"RegistryConfig"}`)); err == nil || strings.Contains(err.Error(), "volume.size") {
+		t.Errorf("another group: %v", err)
+	}
+}
+
 func TestDecodeStatus(t *testing.T) {
 	status, err := v1alpha3.DecodeStatus([]byte(`{"apiVersion":"registry.extensions.gardener.cloud/v1alpha3","kind":"RegistryStatus",` +
 		`"caches":[{"upstream":"docker.io","endpoint":"http://10.0.0.1:5000","remoteURL":"https://registry-1.docker.io","caSecretName":"later"}]}`))

@@ -20,6 +20,11 @@ const (
 	KeyUsername = "username"
 	KeyPassword = "password"
 	KeyCABundle = "bundle.crt"
+	// The keys of a Secret with an access key of AWS. The last two are optional.
+	KeyAccessKeyID     = "accessKeyID"
+	KeySecretAccessKey = "secretAccessKey"
+	KeySessionToken    = "sessionToken"
+	KeyRoleARN         = "roleARN"
 	// MaxCABundleSize is the maximum size of a CA bundle in bytes. Nodes store it in several files.
 	MaxCABundleSize = 64 * 1024
 	// MaxCABundlesSize is the maximum size of all results of CABundle together, in bytes. A Secret
@@ -28,25 +33,12 @@ const (
 	MaxCABundlesSize = 256 * 1024
 )
 
-// ValidateCredentials checks the Secret that RegistryCache.SecretReferenceName refers to. It must
-// be immutable and have exactly the keys "username" and "password", neither of them empty. Values
-// may contain any byte. Errors are reported at path and do not contain the values.
-func ValidateCredentials(secret *corev1.Secret, path *field.Path) field.ErrorList {
-	errs := validateSecret(secret, path, KeyUsername, KeyPassword)
-	for _, key := range []string{KeyUsername, KeyPassword} {
-		if value, ok := secret.Data[key]; ok && len(value) == 0 {
-			errs = append(errs, invalidSecret(secret, path, fmt.Sprintf("has an empty value for the key %q", key)))
-		}
-	}
-	return errs
-}
-
 // ValidateCABundle checks the Secret that RegistryCache.CABundleSecretReferenceName refers to. It
 // must be immutable and have exactly the key "bundle.crt", with at least one PEM certificate and at
 // most MaxCABundleSize bytes. Text between the certificates is allowed, other PEM blocks are not.
 // Errors are reported at path.
 func ValidateCABundle(secret *corev1.Secret, path *field.Path) field.ErrorList {
-	errs := validateSecret(secret, path, KeyCABundle)
+	errs := validateSecret(secret, path, []string{KeyCABundle})
 	bundle, ok := secret.Data[KeyCABundle]
 	if !ok {
 		return errs
@@ -129,16 +121,17 @@ func certificates(bundle []byte) ([]*pem.Block, error) {
 
 // validateSecret checks the requirements for every referenced Secret. The Secret must be immutable:
 // then its content stays as it was checked, and a rotation must refer to another Secret.
-func validateSecret(secret *corev1.Secret, path *field.Path, keys ...string) field.ErrorList {
+func validateSecret(secret *corev1.Secret, path *field.Path, required []string, optional ...string) field.ErrorList {
 	var errs field.ErrorList
 	if secret.Immutable == nil || !*secret.Immutable {
 		errs = append(errs, invalidSecret(secret, path, "must be immutable (immutable: true); to rotate it, refer to a new Secret"))
 	}
-	for _, key := range keys {
+	for _, key := range required {
 		if _, ok := secret.Data[key]; !ok {
 			errs = append(errs, invalidSecret(secret, path, fmt.Sprintf("lacks the key %q", key)))
 		}
 	}
+	keys := slices.Concat(required, optional)
 	for _, key := range slices.Sorted(maps.Keys(secret.Data)) {
 		if !slices.Contains(keys, key) {
 			errs = append(errs, invalidSecret(secret, path,
@@ -161,7 +154,7 @@ func qualified(namespace, name string) string {
 type ReferenceKind string
 
 const (
-	// ReferenceCredentials is for a Secret that ValidateCredentials accepts.
+	// ReferenceCredentials is for a Secret that ValidateCredentials accepts for the upstream.
 	ReferenceCredentials ReferenceKind = "credentials"
 	// ReferenceCABundle is for a Secret that ValidateCABundle accepts.
 	ReferenceCABundle ReferenceKind = "CA bundle"
@@ -221,5 +214,5 @@ func (r Reference) Validate(secret *corev1.Secret) field.ErrorList {
 	if r.Kind == ReferenceCABundle {
 		return ValidateCABundle(secret, r.Path)
 	}
-	return ValidateCredentials(secret, r.Path)
+	return ValidateCredentials(secret, r.Upstream, r.Path)
 }

@@ -38,7 +38,9 @@ type RegistryCache struct {
 	GarbageCollection *GarbageCollection `json:"garbageCollection,omitempty"`
 	// SecretReferenceName is the name of an entry in the Shoot's spec.resources that refers to an
 	// immutable Secret with the keys "username" and "password". The cache authenticates to its
-	// upstream with them. To rotate them, refer to another Secret.
+	// upstream with them. For <account>.dkr.ecr.<region>.amazonaws.com the keys can be "accessKeyID"
+	// and "secretAccessKey", and optionally "sessionToken" and "roleARN": the cache gets the password
+	// from AWS with them, and renews it. To rotate them, refer to another Secret.
 	// +optional
 	SecretReferenceName *string `json:"secretReferenceName,omitempty"`
 	// CABundleSecretReferenceName is the name of an entry in the Shoot's spec.resources that refers
@@ -65,8 +67,9 @@ type RegistryCache struct {
 
 // Volume configures the persistent volume of a cache.
 type Volume struct {
-	// Size is the capacity of the volume. Defaults to 10Gi. It can be increased later if the
-	// StorageClass allows that. A volume never shrinks: a smaller size has no effect on it.
+	// Size is the capacity of the volume, and the most that the cache stores on it. Defaults to 10Gi.
+	// It can be increased later if the StorageClass allows that. A volume never shrinks: with a
+	// smaller size, the cache only stores less.
 	// +optional
 	Size *resource.Quantity `json:"size,omitempty"`
 	// StorageClassName is the name of the StorageClass of the volume. Defaults to the Shoot's default

@@ -67,6 +67,14 @@ func gardenSecret(_ context.Context, key client.ObjectKey) (*corev1.Secret, erro
 		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}, Immutable: &immutable,
 		Data: map[string][]byte{"username": []byte("u"), "password": []byte("p")},
 	}
+	switch key.Name {
+	case "echoed":
+		secret.Data["username"] = []byte("u\n")
+	case "no-json":
+		secret.Data["username"] = []byte("_json_key")
+	case "access-key":
+		secret.Data = map[string][]byte{"accessKeyID": []byte("AKIA"), "secretAccessKey": []byte("s")}
+	}
 	switch {
 	case key.Namespace != "garden-dev" || key.Name == "absent":
 		return nil, apierrors.NewNotFound(corev1.Resource("secrets"), key.Name)
@@ -91,6 +99,7 @@ const (
 	fiveGi   = `{"upstream":"a.test","volume":{"size":"5Gi"}}`
 	slow     = `{"upstream":"a.test","volume":{"storageClassName":"slow"}}`
 	fast     = `{"upstream":"a.test","volume":{"storageClassName":"fast"}}`
+	elastic  = `{"upstream":"123456789012.dkr.ecr.eu-central-1.amazonaws.com","secretReferenceName":"creds"}`
 	disabled = true
 )
 
@@ -143,12 +152,20 @@ func TestCheck(t *testing.T) {
 		"refers to a mutable Secret":     {refersTo(withConfig(private), "Secret", "mutable"), nil, configPath + ".caches[0].secretReferenceName: Invalid value: the Secret garden-dev/mutable must be immutable"},
 		"refers to a missing Secret":     {refersTo(withConfig(private), "Secret", "absent"), nil, configPath + ".caches[0].secretReferenceName: Invalid value: \"creds\": refers to the Secret garden-dev/absent, which does not exist"},
 		"refers to an unreadable Secret": {refersTo(withConfig(private), "Secret", "broken"), nil, configPath + ".caches[0].secretReferenceName: Internal error: the Secret garden-dev/broken cannot be read, try again: etcd leader changed"},
-		"refers to an unknown Secret":    {refersTo(withConfig(private), "Secret", "unknown"), nil, ""},
-		"only the resource changes":      {refersTo(withConfig(private), "Secret", "mutable"), refersTo(withConfig(private), "Secret", "good"), configPath + ".caches[0].secretReferenceName"},
-		"only the resource is removed":   {withConfig(private), refersTo(withConfig(private), "Secret", "good"), configPath + ".caches[0].secretReferenceName"},
-		"rotation":                       {refersTo(withConfig(private), "Secret", "good2"), refersTo(withConfig(private), "Secret", "good"), ""},
-		"Secret invalid meanwhile":       {edited(refersTo(withConfig(private), "Secret", "mutable"), unrelated), refersTo(withConfig(private), "Secret", "mutable"), ""},
-		"Secret unreadable meanwhile":    {edited(refersTo(withConfig(private), "Secret", "broken"), unrelated), refersTo(withConfig(private), "Secret", "broken"), ""},
+		"refers to an echoed Secret":     {refersTo(withConfig(private), "Secret", "echoed"), nil, configPath + ".caches[0].secretReferenceName: Invalid value: the Secret garden-dev/echoed has white space in the value of the key \"username\""},
+		"refers to no JSON key":          {refersTo(withConfig(private), "Secret", "no-json"), nil, configPath + ".caches[0].secretReferenceName: Invalid value: the Secret garden-dev/no-json must have the JSON key of a service account"},
+		"access key for Amazon ECR":      {refersTo(withConfig(elastic), "Secret", "access-key"), nil, ""},
+		"access key for another":         {refersTo(withConfig(private), "Secret", "access-key"), nil, configPath + ".caches[0].secretReferenceName: Invalid value: the Secret garden-dev/access-key has an access key of AWS, but a.test"},
+		"rotation to an echoed Secret":   {refersTo(withConfig(private), "Secret", "echoed"), refersTo(withConfig(private), "Secret", "good"), configPath + ".caches[0].secretReferenceName"},
+		"v1alpha1": {edited(withConfig(""), func(s *gardencorev1beta1.Shoot) {
+			s.Spec.Extensions[1].ProviderConfig.Raw = []byte(`{"apiVersion":"registry.extensions.gardener.cloud/v1alpha1","kind":"RegistryConfig","caches":[{"upstream":"docker.io","size":"10Gi"}]}`)
+		}), nil, configPath + ".apiVersion: Invalid value: \"registry.extensions.gardener.cloud/v1alpha1\": is no longer supported: write registry.extensions.gardener.cloud/v1alpha3, volume.size instead of size"},
+		"refers to an unknown Secret":  {refersTo(withConfig(private), "Secret", "unknown"), nil, ""},
+		"only the resource changes":    {refersTo(withConfig(private), "Secret", "mutable"), refersTo(withConfig(private), "Secret", "good"), configPath + ".caches[0].secretReferenceName"},
+		"only the resource is removed": {withConfig(private), refersTo(withConfig(private), "Secret", "good"), configPath + ".caches[0].secretReferenceName"},
+		"rotation":                     {refersTo(withConfig(private), "Secret", "good2"), refersTo(withConfig(private), "Secret", "good"), ""},
+		"Secret invalid meanwhile":     {edited(refersTo(withConfig(private), "Secret", "mutable"), unrelated), refersTo(withConfig(private), "Secret", "mutable"), ""},
+		"Secret unreadable meanwhile":  {edited(refersTo(withConfig(private), "Secret", "broken"), unrelated), refersTo(withConfig(private), "Secret", "broken"), ""},
 		"only the formatting changes meanwhile": {edited(refersTo(respelled(private), "Secret", "absent"), unrelated),
 			refersTo(withConfig(private), "Secret", "absent"), ""},
 		"formatting and Secret change": {edited(refersTo(respelled(private), "Secret", "mutable"), unrelated),
