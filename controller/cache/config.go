@@ -68,6 +68,17 @@ type ownConfig struct {
 	Peers    string `yaml:"peers,omitempty"`
 	// Owned says that the volume is the cache's, also if a stock image without a TTL has filled it.
 	Owned bool `yaml:"owned"`
+	// Limit is volume.size: a file system can be larger than what was asked for.
+	Limit int64      `yaml:"limit"`
+	ECR   *ecrConfig `yaml:"ecr,omitempty"`
+}
+
+// ecrConfig is an access key for an upstream in Amazon ECR.
+type ecrConfig struct {
+	AccessKeyID     binary `yaml:"accesskeyid"`
+	SecretAccessKey binary `yaml:"secretaccesskey"`
+	SessionToken    binary `yaml:"sessiontoken,omitempty"`
+	RoleARN         binary `yaml:"rolearn,omitempty"`
 }
 
 type proxyConfig struct {
@@ -87,7 +98,7 @@ func (b binary) MarshalYAML() (any, error) {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!binary", Value: base64.StdEncoding.EncodeToString(b)}, nil
 }
 
-func newRegistryConfig(cache v1alpha3.RegistryCache, id v1alpha3.Identity, credentials *Credentials) registryConfig {
+func newRegistryConfig(cache v1alpha3.RegistryCache, id v1alpha3.Identity, secrets Secrets) registryConfig {
 	config := registryConfig{
 		Version: "0.1",
 		Log:     logConfig{Level: "info", Fields: map[string]string{"service": "registry", "upstream": cache.Upstream}},
@@ -112,8 +123,11 @@ func newRegistryConfig(cache v1alpha3.RegistryCache, id v1alpha3.Identity, crede
 	if isHighlyAvailable(cache) {
 		config.Cache.Peers = fmt.Sprintf("%s.%s.svc:%d", peersName(id), metav1.NamespaceSystem, v1alpha3.CachePort)
 	}
-	if credentials != nil {
+	if credentials := secrets.Credentials; credentials != nil {
 		config.Proxy.Username, config.Proxy.Password = credentials.Username, credentials.Password
+	}
+	if key := secrets.AccessKey; key != nil {
+		config.Cache.ECR = &ecrConfig{key.ID, key.Secret, key.SessionToken, key.RoleARN}
 	}
 	if ServesTLS(cache) {
 		config.HTTP.TLS = map[string]string{
@@ -147,7 +161,7 @@ const (
 // readableByGroup is the mode of mounted files. The pod's group owns them.
 const readableByGroup int32 = 0o440
 
-// mountedObject is an immutable Secret or ConfigMap that the pod mounts in dir.
+// mountedObject is a Secret or ConfigMap that the pod mounts in dir.
 type mountedObject struct {
 	volume, dir string
 	object      client.Object
@@ -155,16 +169,23 @@ type mountedObject struct {
 
 // mountedObjects returns the configuration, the certificate (with http.tls) and the CA bundle (if
 // there is one). The name of each object ends in a hash of its content. So each change, from a TTL
-// to the certificate, changes the pod template and restarts the pod.
+// to the certificate, changes the pod template and restarts the pod. The exception is cache.limit:
+// a volume grows while the cache serves. So the hash leaves it out, the Secret is not immutable, and
+// the cache reads the limit again from the file, which kubelet updates.
 func mountedObjects(cache v1alpha3.RegistryCache, id v1alpha3.Identity, secrets Secrets) ([]mountedObject, error) {
-	config, err := newRegistryConfig(cache, id, secrets.Credentials).render()
+	config := newRegistryConfig(cache, id, secrets)
+	config.Cache.Limit = -1 // for any; without a limit, the Secret of an earlier version has this name
+	named, err := config.render()
 	if err != nil {
 		return nil, err
 	}
-	mounted := []mountedObject{{"config", configDir, &corev1.Secret{
-		Type: corev1.SecretTypeOpaque,
-		Data: map[string][]byte{configFile: config},
-	}}}
+	config.Cache.Limit = cache.Volume.Size.Value()
+	content, err := config.render()
+	if err != nil {
+		return nil, err
+	}
+	secret := &corev1.Secret{Type: corev1.SecretTypeOpaque, Data: map[string][]byte{configFile: named}}
+	mounted := []mountedObject{{"config", configDir, secret}}
 	if ServesTLS(cache) {
 		mounted = append(mounted, mountedObject{"tls", certificateDir, &corev1.Secret{
 			Type: corev1.SecretTypeTLS,
@@ -188,6 +209,7 @@ func mountedObjects(cache v1alpha3.RegistryCache, id v1alpha3.Identity, secrets 
 			return nil, fmt.Errorf("naming %s of upstream %s: %w", m.object.GetName(), cache.Upstream, err)
 		}
 	}
+	secret.Data[configFile], secret.Immutable = content, nil
 	return mounted, nil
 }
 

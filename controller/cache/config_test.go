@@ -2,12 +2,18 @@ package cache
 
 import (
 	"bytes"
+	"math"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/distribution/distribution/v3/configuration"
+	"go.yaml.in/yaml/v3"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
@@ -98,5 +104,65 @@ func checkCredentials(t *testing.T, credentials Credentials) {
 	}
 	if got.Proxy.RemoteURL != "https://registry-1.docker.io" {
 		t.Errorf("proxy.remoteurl = %q", got.Proxy.RemoteURL)
+	}
+}
+
+// ownSection is the section cache, as the cache reads it.
+type ownSection struct {
+	Cache struct {
+		Limit int64
+		ECR   struct{ AccessKeyID, SecretAccessKey, SessionToken, RoleARN string }
+	}
+}
+
+func own(t *testing.T, r rendering) (secret *corev1.Secret, section ownSection) {
+	t.Helper()
+	secret = get[*corev1.Secret](t, r.render(t))
+	if err := yaml.Unmarshal(secret.Data[configFile], &section); err != nil {
+		t.Fatal(err)
+	}
+	return secret, section
+}
+
+// TestLimit: the cache stores at most volume.size. A volume that grows changes the file, which
+// kubelet updates, and not the pod.
+func TestLimit(t *testing.T) {
+	r := renderings()["docker.io"]
+	first, section := own(t, r)
+	if section.Cache.Limit != 10<<30 {
+		t.Errorf("by default, cache.limit = %d", section.Cache.Limit)
+	}
+	pod := get[*appsv1.StatefulSet](t, r.render(t)).Spec.Template
+	for size, want := range map[string]int64{"20Gi": 20 << 30, "1500m": 2, "8Ei": math.MaxInt64, "100Ei": math.MaxInt64} {
+		r.cache.Volume = &v1alpha3.Volume{Size: ptr.To(resource.MustParse(size))}
+		secret, section := own(t, r)
+		if section.Cache.Limit != want {
+			t.Errorf("with %s, cache.limit = %d, want %d", size, section.Cache.Limit, want)
+		}
+		if secret.Name != first.Name || ptr.Deref(secret.Immutable, false) {
+			t.Errorf("with %s, the Secret is %s, immutable %v; it was %s", size, secret.Name, secret.Immutable, first.Name)
+		}
+		if !reflect.DeepEqual(get[*appsv1.StatefulSet](t, r.render(t)).Spec.Template, pod) {
+			t.Errorf("with %s, the pod restarts", size)
+		}
+	}
+	r.cache.GarbageCollection = &v1alpha3.GarbageCollection{}
+	if secret, _ := own(t, r); secret.Name == first.Name {
+		t.Error("another TTL does not restart the pod")
+	}
+}
+
+// TestAccessKeyKeepsEveryByte: the configuration is the only object that has the access key.
+func TestAccessKeyKeepsEveryByte(t *testing.T) {
+	r := renderings()["ecr"]
+	for _, value := range awkward {
+		r.secrets.AccessKey = &AccessKey{[]byte(value), []byte(value + "1"), []byte(value + "2"), []byte(value + "3")}
+		_, section := own(t, r)
+		if got := section.Cache.ECR; got.AccessKeyID != value || got.SecretAccessKey != value+"1" || got.SessionToken != value+"2" || got.RoleARN != value+"3" {
+			t.Errorf("the cache reads %+v, want %q", got, value)
+		}
+	}
+	if got := parse(t, renderings()["ecr"]); got.Proxy.Username != "" || got.Proxy.Password != "" {
+		t.Errorf("a stock image sends %+v", got.Proxy)
 	}
 }

@@ -35,6 +35,8 @@ type Shoot struct {
 type Secrets struct {
 	// Credentials authenticate the cache to the upstream. Nil means anonymous.
 	Credentials *Credentials
+	// AccessKey gets the credentials of an upstream in Amazon ECR. It is nil with Credentials.
+	AccessKey *AccessKey
 	// CABundle is a bundle of PEM certificates to trust for the upstream, in addition to public
 	// CAs.
 	CABundle []byte
@@ -44,6 +46,9 @@ type Secrets struct {
 
 // Credentials are a user name and a password for basic authentication. They may contain any byte.
 type Credentials struct{ Username, Password []byte }
+
+// AccessKey is an access key of AWS. SessionToken and RoleARN may be empty.
+type AccessKey struct{ ID, Secret, SessionToken, RoleARN []byte }
 
 // Certificate holds a server certificate with its intermediate CAs, and its key, both as PEM.
 type Certificate struct{ Certificate, PrivateKey []byte }

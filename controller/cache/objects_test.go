@@ -32,6 +32,7 @@ var (
 		Networks:          []string{"100.64.0.0/12", "fd00:10:64::/56", "10.250.0.0/16"},
 	}
 	credentials = &Credentials{Username: []byte("@robot"), Password: []byte("it's \"$#&:\"\r\n\xff")}
+	accessKey   = &AccessKey{ID: []byte("AKIAEXAMPLE"), Secret: []byte("a+/b"), SessionToken: []byte("token"), RoleARN: []byte("arn:aws:iam::123456789012:role/puller")}
 	certificate = &Certificate{Certificate: []byte("a certificate\n"), PrivateKey: []byte("a key\n")}
 	caBundle    = []byte("-----BEGIN CERTIFICATE-----\nYQ==\n-----END CERTIFICATE-----\n")
 )
@@ -69,6 +70,7 @@ func renderings() map[string]rendering {
 			GarbageCollection: &v1alpha3.GarbageCollection{},
 		}, shoot, Secrets{}},
 		"credentials":         {v1alpha3.RegistryCache{Upstream: upstream}, shoot, Secrets{Credentials: credentials}},
+		"ecr":                 {v1alpha3.RegistryCache{Upstream: "123456789012.dkr.ecr.eu-central-1.amazonaws.com"}, shoot, Secrets{AccessKey: accessKey}},
 		"ca-bundle":           {v1alpha3.RegistryCache{Upstream: upstream}, shoot, Secrets{CABundle: caBundle}},
 		"proxy":               {v1alpha3.RegistryCache{Upstream: upstream, Proxy: proxy}, shoot, Secrets{}},
 		"tls":                 {v1alpha3.RegistryCache{Upstream: upstream, HTTP: tls}, shoot, Secrets{Certificate: certificate}},

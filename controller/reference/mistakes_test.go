@@ -25,6 +25,11 @@ func TestMistakes(t *testing.T) {
 		"not a Secret":     {resources("ConfigMap"), login(nil), `caches[1].secretReferenceName: Invalid value: "login": must refer to a Secret of apiVersion v1, but the entry refers to a ConfigMap of apiVersion v1`},
 		"not immutable":    {resources("Secret"), login(func(s *corev1.Secret) { s.Immutable = nil }), "must be immutable"},
 		"without password": {resources("Secret"), login(func(s *corev1.Secret) { delete(s.Data, "password") }), "password"},
+		"echoed":           {resources("Secret"), login(func(s *corev1.Secret) { s.Data["username"] = []byte("u\n") }), "has white space in the value of the key \"username\""},
+		"no JSON":          {resources("Secret"), login(func(s *corev1.Secret) { s.Data["username"] = []byte("_json_key") }), "must have the JSON key of a service account"},
+		"access key": {resources("Secret"), login(func(s *corev1.Secret) {
+			s.Data = map[string][]byte{"accessKeyID": []byte("AKIA"), "secretAccessKey": []byte("s")}
+		}), "has an access key of AWS, but private.test is not"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			seed := fake.NewFakeClient(test.secret)

@@ -70,3 +70,22 @@ func TestResolve(t *testing.T) {
 		t.Errorf("the Secret was read %d times, want once", reads)
 	}
 }
+
+func TestResolveAccessKey(t *testing.T) {
+	const upstream = "123456789012.dkr.ecr.eu-central-1.amazonaws.com"
+	secret := login(func(s *corev1.Secret) {
+		s.Data = map[string][]byte{
+			"accessKeyID": []byte("AKIA"), "secretAccessKey": []byte("s3cr3t"), "sessionToken": []byte("token"), "roleARN": []byte("arn:aws:iam::123456789012:role/r"),
+		}
+	})
+	config := &v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{{Upstream: upstream, SecretReferenceName: ptr.To("login")}}}
+	got, mistakes, err := Resolve(t.Context(), fake.NewFakeClient(secret), namespace, resources("Secret"), config)
+	if err != nil || len(mistakes) > 0 {
+		t.Fatal(mistakes, err)
+	}
+	key := got[upstream].AccessKey
+	if got[upstream].Credentials != nil || key == nil || string(key.ID) != "AKIA" || string(key.Secret) != "s3cr3t" ||
+		string(key.SessionToken) != "token" || string(key.RoleARN) != "arn:aws:iam::123456789012:role/r" {
+		t.Errorf("the access key is %+v", key)
+	}
+}
