@@ -40,6 +40,8 @@ type Config struct {
 		TTL                           *time.Duration
 	}
 	Cache cacheKeys
+
+	file string
 }
 
 type httpKeys struct {
@@ -54,14 +56,22 @@ type cacheKeys struct {
 	// Upstream is the name of the upstream in references of images, such as docker.io. A request for
 	// another one (containerd's parameter ns) is refused.
 	Upstream string
-	// Limit bounds the stored bytes. 0 means the size of the volume.
+	// Limit bounds the stored bytes. 0 means the size of the volume. It may change, see Config.Limit.
 	Limit int64
 	// Peers is <host>:<port>, where the host resolves to the addresses of all replicas.
 	Peers string
 	// Owned says that the volume is that of a cache, whatever is on it.
 	Owned bool
+	// ECR gets the credentials for an upstream in Amazon ECR, instead of proxy.username.
+	ECR ecrKeys
 	// ClientTimeout is how long a client may take to read one MiB.
 	ClientTimeout time.Duration
+}
+
+type ecrKeys struct {
+	AccessKeyID, SecretAccessKey, SessionToken, RoleARN string
+	Region                                              string // that of the upstream's name, if empty
+	Endpoint                                            string // that of AWS, if empty
 }
 
 // Load reads a configuration file. Environment variables of the form REGISTRY_PROXY_REMOTEURL
@@ -88,6 +98,7 @@ func Load(name string) (*Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configuration %s: %w", name, err)
 	}
+	c.file = name
 	return c.withDefaults(), nil
 }
 
@@ -123,7 +134,31 @@ func (c *Config) check() error {
 	if _, _, err := net.SplitHostPort(c.Cache.Peers); err != nil && c.Cache.Peers != "" {
 		return fmt.Errorf("cache.peers must have the form <host>:<port>: %w", err)
 	}
+	return c.Cache.ECR.check(c.Proxy.Username != "")
+}
+
+func (e *ecrKeys) check(hasUsername bool) error {
+	endpoint, err := url.Parse(e.Endpoint)
+	switch {
+	case *e == ecrKeys{}:
+		return nil
+	case e.AccessKeyID == "" || e.SecretAccessKey == "":
+		return errors.New("cache.ecr.accesskeyid and cache.ecr.secretaccesskey must be set together")
+	case hasUsername:
+		return errors.New("cache.ecr and proxy.username exclude each other")
+	case e.Endpoint != "" && (err != nil || endpoint.Host == "" || endpoint.User != nil):
+		return errors.New("cache.ecr.endpoint must have the form http[s]://<host>[:<port>]")
+	}
 	return nil
+}
+
+// Limit returns cache.limit as it stands in the file now: the controller writes it when a volume
+// grows, and does not restart the cache. While the file is wrong, the limit stays what it was.
+func (c *Config) Limit() int64 {
+	if now, err := Load(c.file); err == nil {
+		return now.Cache.Limit
+	}
+	return c.Cache.Limit
 }
 
 // certificate returns that of the server, or nil without TLS.
@@ -178,6 +213,9 @@ func keysOf(t reflect.Type, name string) (keys []string) {
 		return nil
 	}
 	for field := range t.Fields() {
+		if !field.IsExported() {
+			continue
+		}
 		if t.String() == name {
 			keys = append(keys, strings.ToLower(field.Name))
 		} else if keys == nil {
