@@ -18,6 +18,7 @@ run_dir=${RUN_DIR:-/run/configure-containerd-registries} # the unit's RuntimeDir
 probe_interval=${PROBE_INTERVAL:-6500}                   # in ms from start to start, or 8 % less
 probe_again=${PROBE_AGAIN:-300}                          # in ms, while a change is likely
 probe_timeout=${PROBE_TIMEOUT:-1.5}                      # in s
+health_port=${HEALTH_PORT:-5001}                         # of caches, without TLS
 
 declare -rA needed=([direct]=2 [mirror]=3) # answers in a row that change the state
 readonly mark='# managed by gardener-extension-registry-cache'
@@ -34,7 +35,7 @@ mirrors=() directs=() # hosts.toml with and without the cache; an empty one need
 answers=() reasons=() # of the last probe: HTTP status and curl's error; the same in words
 states=() doubts=()   # new, mirror or direct; how many answers in a row say the other
 doubtful=()           # whose state may change
-tls_only=() resets=() # refuses requests without TLS; in how many rounds connections may be reset
+strict=() resets=()   # not by the health port; in how many rounds connections may be reset
 seen=()               # hosts.toml when it was last right
 routes=()             # what hosts.toml is: mirror, direct, foreign, or stuck if it cannot be right
 requests=()                       # curl's configuration
@@ -149,15 +150,14 @@ add() { # argument
   fi
   [[ $endpoint == https:* ]] || endpoint_ca=''
   [[ $upstream_url == https:* ]] || upstream_ca=''
-  hosts[i]=$host endpoints[i]=$endpoint states[i]=new doubts[i]=0 seen[i]='' tls_only[i]=''
+  hosts[i]=$host endpoints[i]=$endpoint states[i]=new doubts[i]=0 seen[i]='' strict[i]=''
   mirrors[i]=$(hosts_toml "$endpoint" "$upstream_url" "$endpoint_ca" "$upstream_ca")
   directs[i]=''
   case ${upstream_ca:+private}$host,$upstream_url in
     "$host,https://$host" | docker.io,https://registry-1.docker.io) ;; # containerd knows the URL
     *) directs[i]=$(hosts_toml '' "$upstream_url" '' "$upstream_ca") ;;
   esac
-  requests[i]="url = \"$endpoint/v2/\"
-write-out = \"$i %{http_code} %{errormsg}\\n\"
+  requests[i]="write-out = \"$i %{http_code} %{errormsg}\\n\"
 output = /dev/null
 max-time = $probe_timeout
 noproxy = \"*\"
@@ -170,20 +170,20 @@ globoff
 }
 
 # Asks caches, with one process, over HTTPS as containerd would trust them. A TLS handshake costs a
-# cache much, so 39 of 40 rounds ask healthy ones without. No state changes by such a probe alone.
-# Before version 7.66 curl asks one after the other, before 7.75 it tells no errors.
+# cache much, so 39 of 40 rounds ask only the health port of a healthy one. If that does not answer
+# 200, the endpoint is asked next, whose answer decides. curl before 7.66 asks one after the other.
 probe() { # i...
-  local i request answer limit=$((${probe_timeout%.*} + 2))
+  local i url answer limit=$((${probe_timeout%.*} + 2))
   [[ -n $parallel ]] || limit=$((limit * $#))
   answers=() inputs[requests]=''
   for i in "$@"; do
-    request=${requests[i]}
+    url=${endpoints[i]}/v2/
     if ((rounds % 40 == 0)); then
-      tls_only[i]=''
-    elif [[ ${states[i]}${doubts[i]}${tls_only[i]} == mirror0 ]]; then
-      request=${request/https:/http:}
+      strict[i]=''
+    elif [[ ${states[i]}${doubts[i]}${strict[i]},$url =~ ^mirror0,https://$host_pattern ]]; then
+      url=http://${BASH_REMATCH[1]}:$health_port/debug/health
     fi
-    inputs[requests]+=${inputs[requests]:+$'next\n'}$request
+    inputs[requests]+="${inputs[requests]:+$'next\n'}url = \"$url\""$'\n'${requests[i]}
   done
   {
     [[ -d $run_dir ]] || mkdir -p -- "$run_dir"
@@ -207,12 +207,12 @@ judge() { # i
     000*) reasons[i]="does not answer ($answer)" ;;
     *) reasons[i]="answers $answer" ;;
   esac
-  [[ $answer != 400* ]] || tls_only[i]=yes
   # A restart of the unit must not make a difference.
   if [[ ${states[i]} == new ]] && is_right "$certs_dir/${hosts[i]}/hosts.toml" "${mirrors[i]}"; then
     states[i]=mirror
   fi
   if [[ ${states[i]} == "$says" ]]; then
+    [[ $says${doubts[i]} != mirror1 ]] || strict[i]=yes # a failed probe was contradicted
     doubts[i]=0
   elif ((++doubts[i] >= needed[$says])) || [[ ${states[i]} == new ]]; then
     states[i]=$says doubts[i]=0 resets[i]=10

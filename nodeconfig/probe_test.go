@@ -1,40 +1,57 @@
 package nodeconfig_test
 
 import (
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// TestLoopAsksWithoutTLS: a handshake costs a cache much more than an answer, so only one of 40
-// rounds has one, and every probe that may change the state. A stock registry needs it always. The
-// pattern is how a cache is asked: by HTTP (h) or HTTPS (S).
-func TestLoopAsksWithoutTLS(t *testing.T) {
+// TestLoopAsksTheHealthPort: a handshake costs a cache much more than an answer, so a healthy one
+// has a handshake in one of 40 rounds. Whatever its health port says, every change of the state is
+// an answer of the endpoint, and a health port that contradicts it is asked once in 40 rounds. The
+// pattern is what the script asks: the health port (h), or the endpoint, by HTTP (p) or HTTPS (S).
+func TestLoopAsksTheHealthPort(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		first, then [2]string // the answers to HTTP and HTTPS, then those after 20 probes
+		endpoint    string
+		first, then [2]string // the answers of health port and endpoint, then those after 20 probes
 		state, asks string
 	}{
-		"healthy":            {[2]string{"200", "200"}, [2]string{"200", "200"}, "mirror", `^Sh{0,39}(Sh{39})+Sh*$`},
-		"TLS begins to fail": {[2]string{"200", "200"}, [2]string{"200", "000"}, "direct", `^S[Sh]{0,60}SS{20}`},
-		"cannot serve":       {[2]string{"200", "200"}, [2]string{"400", "503"}, "direct", `^S[Sh]*hSS{20}`},
-		"only HTTP fails":    {[2]string{"200", "200"}, [2]string{"000", "200"}, "mirror", `^S[Sh]*(hS){15}`},
-		"a stock registry":   {[2]string{"400", "200"}, [2]string{"400", "200"}, "mirror", `^SS?(hS{1,41})+h?$`},
-		"a new registry":     {[2]string{"400", "200"}, [2]string{"200", "200"}, "mirror", `^SS?(hS{1,41})+h{30}`},
-		"an old certificate": {[2]string{"200", "000"}, [2]string{"200", "000"}, "direct", `^S+$`},
+		"healthy":              {v4, [2]string{"200", "200"}, [2]string{"200", "200"}, "mirror", `^Sh{0,39}(Sh{39})+Sh*$`},
+		"by IPv6":              {v6, [2]string{"200", "200"}, [2]string{"200", "200"}, "mirror", `^Sh{0,39}(Sh{39})+Sh*$`},
+		"on the port of HTTPS": {named, [2]string{"200", "200"}, [2]string{"200", "200"}, "mirror", `^Sh{0,39}(Sh{39})+Sh*$`},
+		"by HTTP":              {plain, [2]string{"000", "200"}, [2]string{"000", "200"}, "mirror", `^p+$`},
+		"TLS begins to fail":   {v4, [2]string{"200", "200"}, [2]string{"200", "000"}, "direct", `^S[Sh]{0,60}SS{20}`},
+		"cannot serve":         {v4, [2]string{"200", "200"}, [2]string{"503", "503"}, "direct", `^Sh*S?h*hSS{20}`},
+		"health port is lost":  {v4, [2]string{"200", "200"}, [2]string{"000", "200"}, "mirror", `^S[Sh]*?hS{1,40}(hS{40})+(hS*)?$`},
+		"no such page":         {v4, [2]string{"404", "200"}, [2]string{"404", "200"}, "mirror", `^SS?(hS{1,41})(hS{40})+(hS*)?$`},
+		"upgraded":             {v4, [2]string{"404", "200"}, [2]string{"200", "200"}, "mirror", `^SS?(hS{1,41})+h{30}`},
+		"an old certificate":   {v4, [2]string{"200", "000"}, [2]string{"200", "000"}, "direct", `^S+$`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			n := newNode(t)
-			n.env = append(n.env, "PROBE_INTERVAL=1", "PROBE_AGAIN=1")
+			n.env = append(n.env, "PROBE_INTERVAL=1", "PROBE_AGAIN=1", "HEALTH_PORT=") // the default
 			n.tool(t, "curl", `[[ $* != *--version* ]] || exit 0
-read -r plain secure <"${0%/*}/answers"
-if grep -q '"https:' "$RUN_DIR/requests"; then asked=S answer=$secure; else asked=h answer=$plain; fi
+read -r health endpoint <"${0%/*}/answers"
+case $(grep '^url = ' "$RUN_DIR/requests") in
+  "url = \"http://${ENDPOINT%:5000}:5001/debug/health\"") asked=h answer=$health ;;
+  "url = \"https://$ENDPOINT/v2/\"") asked=S answer=$endpoint ;;
+  "url = \"http://$ENDPOINT/v2/\"") asked=p answer=$endpoint ;;
+  *) asked=x answer=000 ;;
+esac
 printf "$asked" >>"${0%/*}/asked"
 echo "0 $answer "`)
+			n.env = append(n.env, "ENDPOINT="+test.endpoint[strings.LastIndex(test.endpoint, "/")+1:])
 			answers := func(of [2]string) {
 				file := filepath.Join(n.tools, "answers")
 				must(t, os.WriteFile(file+".new", []byte(of[0]+" "+of[1]+"\n"), 0o600), os.Rename(file+".new", file))
@@ -44,7 +61,7 @@ echo "0 $answer "`)
 				return string(content)
 			}
 			answers(test.first)
-			p := n.startFor(t, nodeconfig.Registry{Upstream: "alpha.test", Endpoint: "https://10.4.12.9:5000", UpstreamURL: "https://alpha.test"})
+			p := n.startFor(t, nodeconfig.Registry{Upstream: "alpha.test", Endpoint: test.endpoint, UpstreamURL: "https://alpha.test"})
 			p.until("20 probes", func() bool { return len(asked()) >= 20 })
 			answers(test.then)
 			p.until("100 more", func() bool { return len(asked()) >= 120 })
@@ -56,6 +73,68 @@ echo "0 $answer "`)
 		})
 	}
 }
+
+// TestLoopBelievesTheEndpoint: whatever the health port of a healthy cache answers, nothing changes
+// and no connection is reset. If it is well, a failure of the endpoint is noticed nevertheless.
+func TestLoopBelievesTheEndpoint(t *testing.T) {
+	t.Parallel()
+	ca := newTestCA(t, "cache")
+	for name, answers := range map[string]http.HandlerFunc{
+		"is well": ready, "503": answer(503), "404": answer(404), "204": answer(204), "401": answer(401), "hangs": hang,
+		"redirects": http.RedirectHandler("/", http.StatusFound).ServeHTTP,
+		"is cut off": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "2")
+			w.WriteHeader(http.StatusOK)
+		},
+		"refuses": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n, asked, c := newNode(t), atomic.Int32{}, newCache(t, "alpha.test", ca, ready)
+			n.tool(t, "ss", `echo "$*" >>"${0%/*}/reset"`)
+			n.env = append(n.env, "PROBE_TIMEOUT=1")
+			if answers != nil {
+				n.env = append(n.env, "HEALTH_PORT="+healthPort(t, &asked, answers))
+			}
+			p := n.startFor(t, c.Registry)
+			p.state("alpha.test", "mirror", "")
+			before := c.requests.Load()
+			p.rounds(45)
+			p.state("alpha.test", "mirror", c.Endpoint+" answers")
+			byTLS := c.requests.Load() - before
+			if count := asked.Load(); name == "is well" && (byTLS > 5 || count < 40) ||
+				name != "is well" && (byTLS < 40 || count > 3 || count == 0 && answers != nil) {
+				t.Errorf("the health port is asked %d times and the endpoint %d times in 45 rounds", count, byTLS)
+			}
+			n.expectKind(t, c.Registry, "mirror")
+			c.become(answer(500))
+			p.state("alpha.test", "direct", c.Endpoint+" answers 500")
+			n.expectKind(t, c.Registry, "none")
+			calls, _ := os.ReadFile(filepath.Join(n.tools, "reset"))
+			if log := p.stop(); strings.Count(log, "alpha.test: ") != 2 || len(calls) > 0 {
+				t.Errorf("connections are reset: %s; the log is\n%s", calls, log)
+			}
+		})
+	}
+}
+
+// healthPort starts the health port of a cache, and returns its number.
+func healthPort(t *testing.T, asked *atomic.Int32, handler http.HandlerFunc) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		if r.URL.Path != "/debug/health" || r.Method != http.MethodGet {
+			t.Errorf("the script asks the health port for %s %s", r.Method, r.URL.Path)
+		}
+		handler(w, r)
+	}))
+	t.Cleanup(server.Close)
+	t.Cleanup(server.CloseClientConnections)
+	return strconv.Itoa(server.Listener.Addr().(*net.TCPAddr).Port)
+}
+
+// Endpoints. Those of caches have an IP address and a port, but an argument may have others.
+const v4, v6, named, plain = "https://10.4.12.9:5000", "https://[2001:db8::1]:5000", "https://cache", "http://10.4.12.9:5000"
 
 // curl before 7.66 asks one cache after the other, and before 7.75 it tells no errors.
 func TestLoopNeedsNoNewCurl(t *testing.T) {

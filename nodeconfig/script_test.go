@@ -34,10 +34,11 @@ func newNode(t *testing.T) *node {
 		}
 	}
 	n := &node{certs: filepath.Join(t.TempDir(), "certs.d"), run: filepath.Join(t.TempDir(), "run"), tools: t.TempDir()}
-	// On a busy machine, a slow cache must not look like one that does not answer.
+	// On a busy machine, a slow cache must not look like one that does not answer. No cache has a
+	// health port, unless a test gives it one.
 	n.env = []string{
 		"CERTS_DIR=" + n.certs, "RUN_DIR=" + n.run, "PATH=" + n.tools + ":" + os.Getenv("PATH"),
-		"PROBE_INTERVAL=20", "PROBE_AGAIN=10", "PROBE_TIMEOUT=60",
+		"PROBE_INTERVAL=20", "PROBE_AGAIN=10", "PROBE_TIMEOUT=60", "HEALTH_PORT=1",
 	}
 	return n
 }
