@@ -30,7 +30,7 @@ const (
 	AnnotationRemoteURL = "remote-url"    // on a cache's Service
 
 	// Both the Service and the pod of a cache use these ports. CachePort serves the registry API.
-	// CacheDebugPort serves health and metrics; network policies open it only for the control plane.
+	// CacheDebugPort serves health, which nodes ask for, and metrics, without TLS.
 	CachePort      = 5000
 	CacheDebugPort = 5001
 

@@ -11,6 +11,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
@@ -116,8 +117,8 @@ func objectMeta(id v1alpha3.Identity) metav1.ObjectMeta {
 const (
 	portName = "registry-cache"
 
-	// DebugPortName is the name of the port of Service and pod by which the shoot's Prometheus finds
-	// the metrics.
+	// DebugPortName is the name of the port of Service and pod that nodes ask whether the cache is
+	// healthy. By it the shoot's Prometheus finds the metrics.
 	DebugPortName = "debug"
 )
 
@@ -156,20 +157,22 @@ func servicePort(name string, port int32, target string) corev1.ServicePort {
 	return corev1.ServicePort{Name: name, Port: port, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromString(target)}
 }
 
-// networkPolicy lets the container runtime of every node reach the cache. From Kubernetes 1.33 on,
-// Gardener denies all traffic in kube-system, even between a node and a pod of another node
-// (NetworkPolicy gardener.cloud--deny-all). This policy does not open the metrics port. A policy of
-// Gardener opens it for the control plane and selects the pods by a label.
+// networkPolicy lets the container runtime and the script of every node reach the cache and its
+// health port. From Kubernetes 1.33 on, Gardener denies all traffic in kube-system, even between a
+// node and a pod of another node (NetworkPolicy gardener.cloud--deny-all). No policy can select
+// nodes: their addresses as a pod sees them depend on the network plugin. So both ports are open to
+// pods, too; neither shows a secret.
 func networkPolicy(cache v1alpha3.RegistryCache, id v1alpha3.Identity) *networkingv1.NetworkPolicy {
-	port, protocol := intstr.FromInt32(v1alpha3.CachePort), corev1.ProtocolTCP
+	var ports []networkingv1.NetworkPolicyPort
+	for _, port := range []int32{v1alpha3.CachePort, v1alpha3.CacheDebugPort} {
+		ports = append(ports, networkingv1.NetworkPolicyPort{Port: ptr.To(intstr.FromInt32(port)), Protocol: ptr.To(corev1.ProtocolTCP)})
+	}
 	policy := &networkingv1.NetworkPolicy{
 		ObjectMeta: objectMeta(id),
 		Spec: networkingv1.NetworkPolicySpec{
 			PodSelector: metav1.LabelSelector{MatchLabels: labels(id)},
 			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
-			Ingress: []networkingv1.NetworkPolicyIngressRule{{
-				Ports: []networkingv1.NetworkPolicyPort{{Port: &port, Protocol: &protocol}},
-			}},
+			Ingress:     []networkingv1.NetworkPolicyIngressRule{{Ports: ports}},
 		},
 	}
 	if isHighlyAvailable(cache) {

@@ -130,8 +130,8 @@ func TestUpgradeKeepsTheVolume(t *testing.T) {
 	}
 }
 
-// TestWhoReachesThePods: the policy and the Service select the pods, and only the registry port is
-// open to everybody.
+// TestWhoReachesThePods: the policy and the Service select the pods, and open the registry port and
+// the health port, which nodes ask by the number that the script has.
 func TestWhoReachesThePods(t *testing.T) {
 	for name, rendering := range renderings() {
 		t.Run(name, func(t *testing.T) {
@@ -141,9 +141,16 @@ func TestWhoReachesThePods(t *testing.T) {
 			if !selectors.SelectorFromSet(service.Spec.Selector).Matches(pods) || !selectors.SelectorFromSet(policy.Spec.PodSelector.MatchLabels).Matches(pods) {
 				t.Error("the pods are not selected")
 			}
-			if len(policy.Spec.Ingress) != 1 || len(policy.Spec.Ingress[0].Ports) != 1 ||
-				policy.Spec.Ingress[0].Ports[0].Port.IntVal != v1alpha3.CachePort {
-				t.Errorf("the policy lets in %v", policy.Spec.Ingress)
+			var open, served []int32
+			for _, port := range policy.Spec.Ingress[0].Ports {
+				open = append(open, port.Port.IntVal)
+			}
+			for _, port := range service.Spec.Ports {
+				served = append(served, port.Port)
+			}
+			if want := []int32{5000, 5001}; len(policy.Spec.Ingress) != 1 || len(policy.Spec.Ingress[0].From) != 0 ||
+				!slices.Equal(open, want) || !slices.Equal(served, want) {
+				t.Errorf("the policy lets in %v, and the Service has ports %v", policy.Spec.Ingress, served)
 			}
 			for _, label := range []string{"to-dns", "to-public-networks", "from-seed"} {
 				if pods["networking.gardener.cloud/"+label] != "allowed" {
