@@ -117,7 +117,7 @@ func (a cacheAnswers) certificate(ctx context.Context) ([]byte, error) {
 	return slices.Concat(issued.CertificatePEM, issued.PrivateKeyPEM), nil
 }
 
-// speaksHTTPS asks the cache over HTTP: one that speaks HTTPS answers 400, except to GET /v2/.
+// speaksHTTPS asks the cache over HTTP: one that speaks HTTPS answers 400.
 func (a cacheAnswers) speaksHTTPS(ctx context.Context) (bool, error) {
 	var node *cluster.Node
 	for node = range a.arguments {

@@ -29,6 +29,28 @@ func TestUnresolved(t *testing.T) {
 	n.end(t, "f1")
 }
 
+// TestAnswer: nodes ask a cache with HTTPS by its health port, too. If only port 5000 were
+// redirected, they would notice the fault minutes later.
+func TestAnswer(t *testing.T) {
+	n := newNode(t)
+	f := must(t, "cache/alpha", "status", map[string][]string{"status": {"503"}}).Begin("f1", noon)
+	if err := n.begin(t, f, AnswerForCache, AnswerArgument("/opt/answer", 503, []string{"10.96.0.7", "fd00::7"})); err != nil {
+		t.Fatal(err)
+	}
+	table, _ := os.ReadFile(filepath.Join(n.directory, "table"))
+	for _, want := range []string{
+		"ip daddr 10.96.0.7 tcp dport { 5000, 5001 } redirect to :6441;", "ip6 daddr fd00::7 tcp dport { 5000, 5001 } redirect to :6441;",
+	} {
+		if !strings.Contains(string(table), want) {
+			t.Errorf("table %s, want %q", table, want)
+		}
+	}
+	n.end(t, "f1")
+	if got := n.list(t); len(got) != 0 {
+		t.Errorf("listed %v", got)
+	}
+}
+
 func TestPort(t *testing.T) {
 	n := newNode(t)
 	if err := n.begin(t, must(t, "seed/api", "refuse", nil).Begin("f1", noon), RejectPort, "6443"); err != nil {

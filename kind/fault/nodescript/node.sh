@@ -16,7 +16,7 @@
 #   port NUMBER                        rejects connections to a TCP port of the node from elsewhere
 #   delay PROGRAM TIME PORT SERVICES   redirects connections to an API server from elsewhere to PROGRAM, which delays
 #                                      answers by TIME. PORT is the server's, SERVICES are IP addresses with port 443.
-#   answer PROGRAM STATUS ADDRESSES    redirects the node's connections to port 5000 of ADDRESSES to PROGRAM
+#   answer PROGRAM STATUS ADDRESSES    redirects the node's connections to ports 5000 and 5001 of ADDRESSES to PROGRAM
 #   stop PODS                          stops (SIGSTOP) the processes of pods, each NAMESPACE/NAME
 #   unit NAME                          stops a systemd unit
 #   full VOLUMES                       fills volumes of pods of kube-system, each POD=PATH
@@ -188,7 +188,7 @@ begin_answer() {
   for address in $addresses; do
     family=ip
     if [[ $address == *:* ]]; then family=ip6; fi
-    redirects+="$family daddr $address tcp dport 5000 redirect to :$answer_port; "
+    redirects+="$family daddr $address tcp dport { 5000, 5001 } redirect to :$answer_port; "
   done
   nft -f - <<TABLE
 table inet testbed-fault-$id {

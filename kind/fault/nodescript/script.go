@@ -60,7 +60,8 @@ func DelayArgument(program string, delay time.Duration, port string, services []
 }
 
 // AnswerArgument returns the argument of AnswerForCache: the path of testbed-answer on the node (a
-// file that is deleted with the fault), the status, and the IP addresses of the cache (port 5000).
+// file that is deleted with the fault), the status, and the IP addresses of the cache (ports 5000
+// and 5001).
 func AnswerArgument(program string, status int, addresses []string) string {
 	return strings.Join(append([]string{program, strconv.Itoa(status)}, addresses...), " ")
 }
