@@ -25,20 +25,22 @@ import (
 // probesPerSecond are those of 500 nodes, whose loops ask every 6 to 6.5 s.
 const probesPerSecond = 500 / 6.25
 
-// BenchmarkProbe measures the CPU time of the cache for a node's probe, GET /v2/ on a connection of
-// its own: curl ends after each.
+// BenchmarkProbe measures the CPU time of the cache for a node's probe, on a connection of its own:
+// curl ends after each. A healthy cache with HTTPS is asked by its health port in 39 of 40 rounds.
 func BenchmarkProbe(b *testing.B) {
-	for _, test := range []struct{ name, server, client string }{
-		{"http", "http", "http"}, {"https", "https", "https"}, {"https-without-handshake", "https", "http"},
-	} {
+	for _, test := range []struct{ name, scheme string }{{"http", "http"}, {"https", "https"}, {"health", "https"}} {
 		b.Run(test.name, func(b *testing.B) {
-			address, _, process := startCache(b, test.server)
+			cache, _, process := startCache(b, test.scheme)
+			url := cache.url + "/v2/"
+			if test.name == "health" {
+				url = cache.debugURL + "/debug/health"
+			}
 			client := &http.Client{Transport: &http.Transport{
 				DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // the server's time counts
 			}}
 			used := cpuTime(b, process)
 			for b.Loop() {
-				probe(b, client, test.client+"://"+address+"/v2/")
+				probe(b, client, url)
 			}
 			each := (cpuTime(b, process) - used) / time.Duration(b.N)
 			b.ReportMetric(float64(each.Microseconds()), "cpu-µs/op")
@@ -47,12 +49,14 @@ func BenchmarkProbe(b *testing.B) {
 	}
 }
 
-// startCache starts a cache of an upstream that is away, and returns its address, the certificate
-// that nodes must trust, if the scheme is https, and its process.
-func startCache(b *testing.B, scheme string) (address string, ca []byte, process procfs.Proc) {
+// startCache starts a cache of an upstream that is away, and returns it, the certificate that nodes
+// must trust, if the scheme is https, and its process.
+func startCache(b *testing.B, scheme string) (cache *servedCache, ca []byte, process procfs.Proc) {
 	b.Helper()
-	address = freeAddress(b)
-	cache := &servedCache{url: "http://" + address, debugURL: "http://" + freeAddress(b), storage: b.TempDir(), log: &syncBuffer{}}
+	address := freeAddress(b)
+	host, _, _ := net.SplitHostPort(address)
+	_, healthPort, _ := net.SplitHostPort(freeAddress(b))
+	cache = &servedCache{url: "http://" + address, debugURL: "http://" + net.JoinHostPort(host, healthPort), storage: b.TempDir(), log: &syncBuffer{}}
 	config := cache.config("https://upstream.test")
 	if scheme == "https" {
 		certificate, key := certificateOfCache(b, address)
@@ -66,7 +70,8 @@ func startCache(b *testing.B, scheme string) (address string, ca []byte, process
 	if err != nil {
 		b.Fatal(err)
 	}
-	return address, ca, process
+	cache.url = scheme + "://" + address
+	return cache, ca, process
 }
 
 func probe(b *testing.B, client *http.Client, url string) {

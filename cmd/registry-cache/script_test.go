@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,8 +28,8 @@ const (
 func BenchmarkScript(b *testing.B) {
 	for _, scheme := range []string{"http", "https"} {
 		b.Run(scheme, func(b *testing.B) {
-			address, ca, _ := startCache(b, scheme)
-			n := startScript(b, scheme+"://"+address, ca)
+			cache, ca, _ := startCache(b, scheme)
+			n := startScript(b, cache, ca)
 			n.awaitRounds(b, 1)
 			start, before := time.Now(), n.stat(b)
 			for b.Loop() {
@@ -51,8 +52,12 @@ type node struct {
 	state   string // the file that the script writes in each round
 }
 
-func startScript(b *testing.B, endpoint string, ca []byte) *node {
+func startScript(b *testing.B, cache *servedCache, ca []byte) *node {
 	b.Helper()
+	health, err := url.Parse(cache.debugURL)
+	if err != nil {
+		b.Fatal(err)
+	}
 	script, run := filepath.Join(b.TempDir(), "script.sh"), b.TempDir()
 	if err := os.WriteFile(script, []byte(nodeconfig.Script()), nodeconfig.ScriptMode); err != nil {
 		b.Fatal(err)
@@ -61,11 +66,11 @@ func startScript(b *testing.B, endpoint string, ca []byte) *node {
 	for i := range cachesOfNode {
 		upstream := fmt.Sprintf("%d.upstream.test", i)
 		arguments = append(arguments, nodeconfig.Registry{
-			Upstream: upstream, Endpoint: endpoint, UpstreamURL: "https://" + upstream, EndpointCA: ca,
+			Upstream: upstream, Endpoint: cache.url, UpstreamURL: "https://" + upstream, EndpointCA: ca,
 		}.Argument())
 	}
 	cmd := exec.Command("bash", arguments...)
-	cmd.Env = append(os.Environ(), "CERTS_DIR="+b.TempDir(), "RUN_DIR="+run)
+	cmd.Env = append(os.Environ(), "CERTS_DIR="+b.TempDir(), "RUN_DIR="+run, "HEALTH_PORT="+health.Port())
 	if err := cmd.Start(); err != nil {
 		b.Fatal(err)
 	}
