@@ -5,6 +5,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -69,8 +70,9 @@ func tlsOn() rig.Scenario {
 				p.Check(asks(ctx, worker, "200", endpoint+"/v2/", "--cacert", rig.HostsPath(rig.Alpha)))
 				p.Check(asks(ctx, worker, "exit status 60", endpoint+"/v2/"))
 				withoutTLS := strings.Replace(endpoint, "https", "http", 1)
-				p.Check(asks(ctx, worker, "200", withoutTLS+"/v2/")) // the script's probe, and nothing else
-				p.Check(asks(ctx, worker, "400", withoutTLS+"/v2/library/app/manifests/v1"))
+				p.Check(asks(ctx, worker, "400", withoutTLS+"/v2/"))
+				healthPort := strconv.Itoa(v1alpha3.CacheDebugPort)
+				p.Check(asks(ctx, worker, "200", strings.Replace(withoutTLS, ":5000", ":"+healthPort, 1)+"/debug/health"))
 			}
 			p.Evidence("endpoint %s, trusted by hosts.toml only", endpoint)
 		}),
