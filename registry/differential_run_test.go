@@ -1,0 +1,174 @@
+package registry
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	containerdlog "github.com/containerd/log"
+)
+
+var (
+	diffSchedules = flag.Int("schedules", 0, "how many schedules TestDifferential runs; 0 means those of 20 seconds")
+	diffSeed      = flag.Uint64("seed", 1, "the seed of the first schedule of TestDifferential")
+	diffShrinks   = flag.Int("shrink", 10, "how many failures of a kind TestDifferential makes small")
+)
+
+// diffRun runs a schedule in virtual time, and returns its first fault, or nothing.
+func diffRun(t *testing.T, s diffSchedule) (fault string) {
+	t.Helper()
+	dir, err := os.MkdirTemp(diffDir(), "differential")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	defer func() {
+		if reason := recover(); reason != nil { // of the bubble: all goroutines are blocked
+			fault = cmp.Or(fault, fmt.Sprintf("goroutines: %v", reason))
+		}
+	}()
+	now := time.Now()
+	synctest.Test(t, func(*testing.T) {
+		defer func() {
+			if reason := recover(); reason != nil {
+				fault = fmt.Sprintf("panic: %v", reason)
+			}
+		}()
+		time.Sleep(time.Until(now)) // the bubble begins in 2000, but files have the time of the host
+		w, err := newDiffWorld(s, dir)
+		defer w.close()
+		if err != nil {
+			fault = fmt.Sprintf("start: %v", err)
+			return
+		}
+		w.run()
+		if len(w.faults) > 0 {
+			fault = w.faults[0]
+		}
+	})
+	return fault
+}
+
+// diffDir is in memory if possible: each schedule has a volume.
+func diffDir() string {
+	const memory = "/dev/shm"
+	if info, err := os.Stat(memory); err == nil && info.IsDir() {
+		return memory
+	}
+	return ""
+}
+
+func diffQuiet(t *testing.T) {
+	t.Helper()
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.DiscardHandler))
+	level := containerdlog.GetLevel()
+	if err := containerdlog.SetLevel("panic"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		slog.SetDefault(before)
+		_ = containerdlog.SetLevel(level.String()) // it was one
+	})
+}
+
+// TestDifferential compares containerd's client with the cache in front of an upstream, and without,
+// on random upstreams, contents and orders of events. A failure is made small and printed as a Go
+// literal, for TestDifferentialCases.
+func TestDifferential(t *testing.T) {
+	diffQuiet(t)
+	var next, ran atomic.Int64
+	end := time.Now().Add(20 * time.Second)
+	found := &diffFound{count: map[string]int{}, known: map[string]bool{}}
+	t.Run("schedules", func(t *testing.T) {
+		for worker := range runtime.GOMAXPROCS(0) {
+			t.Run(fmt.Sprintf("worker %d", worker), func(t *testing.T) {
+				t.Parallel()
+				for {
+					i := next.Add(1) - 1
+					if *diffSchedules > 0 && i >= int64(*diffSchedules) || *diffSchedules == 0 && time.Now().After(end) {
+						return
+					}
+					seed := *diffSeed + uint64(i) //nolint:gosec // i is not negative
+					s := diffRandom(seed)
+					if fault := diffRun(t, s); fault != "" {
+						found.add(t, seed, s, fault)
+					}
+					ran.Add(1)
+				}
+			})
+		}
+	})
+	t.Logf("%d schedules, %d failed", ran.Load(), found.failed)
+	found.report(t)
+}
+
+// diffFound collects failures by their kind.
+type diffFound struct {
+	mu     sync.Mutex
+	failed int
+	count  map[string]int
+	known  map[string]bool // by kind and outline
+}
+
+// diffWhat is the kind of a fault: what stands before the first colon.
+func diffWhat(fault string) string { what, _, _ := strings.Cut(fault, ":"); return what }
+
+func (f *diffFound) add(t *testing.T, seed uint64, s diffSchedule, fault string) {
+	t.Helper()
+	what := diffWhat(fault)
+	f.mu.Lock()
+	f.failed++
+	f.count[what]++
+	enough := f.count[what] > *diffShrinks
+	f.mu.Unlock()
+	if enough {
+		return
+	}
+	s = diffShrink(s, func(smaller diffSchedule) bool { return diffWhat(diffRun(t, smaller)) == what })
+	if again := diffRun(t, s); again != "" {
+		fault = again
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if key := what + s.outline(); !f.known[key] {
+		f.known[key] = true
+		t.Errorf("%.600s (seed %d)\n\t%s", fault, seed, s)
+	}
+}
+
+func (f *diffFound) report(t *testing.T) {
+	t.Helper()
+	if f.failed == 0 {
+		return
+	}
+	kinds := []string{}
+	for what, n := range f.count {
+		kinds = append(kinds, fmt.Sprintf("%s %d", what, n))
+	}
+	slices.Sort(kinds)
+	t.Errorf("kinds: %s", strings.Join(kinds, ", "))
+}
+
+// TestDifferentialCases runs failures of TestDifferential that were fixed, and behaviors of known
+// registries.
+func TestDifferentialCases(t *testing.T) {
+	diffQuiet(t)
+	for name, s := range diffCases {
+		t.Run(name, func(t *testing.T) {
+			if fault := diffRun(t, s); fault != "" {
+				t.Errorf("%.900s\n\t%s", fault, s)
+			}
+		})
+	}
+}

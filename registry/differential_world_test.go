@@ -1,0 +1,435 @@
+package registry
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"log"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/net/publicsuffix"
+
+	"github.com/gardener-extensions/registry-cache/internal/registryprofile"
+)
+
+const (
+	diffUser     = "robot"
+	diffPassword = "s3cr3t-0123456789"
+	diffCache    = "cache.cluster.test:5000"
+)
+
+// diffWorld is an upstream as nodes see it, the same as the cache sees it, and the cache.
+type diffWorld struct {
+	diffSchedule
+	host    string // of the upstream
+	library *diffLibrary
+	dir     string // the volume
+	servers []*http.Server
+	nodes   *diffListener // the upstream for nodes
+	behind  *diffListener // the upstream for the cache
+	front   *diffListener // the cache
+
+	mu      sync.Mutex
+	cache   http.Handler
+	end     func()
+	away    string
+	back    chan struct{}
+	faults  []string
+	tokens  map[string]string      // which host gave it to an anonymous client
+	asked   map[string][]time.Time // requests of the cache by method and path
+	trouble map[string]time.Time   // when the cache was last let down, by repository
+	wait    time.Time              // until then the token server wants no request
+	early   int                    // requests before
+	types   map[string]string      // media types that the cache has sent, by repository and reference
+}
+
+// diffListener accepts connections in memory.
+type diffListener struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+	mu     sync.Mutex
+	open   []net.Conn
+}
+
+func newDiffListener() *diffListener {
+	return &diffListener{conns: make(chan net.Conn), closed: make(chan struct{})}
+}
+
+type diffConn struct{ net.Conn }
+
+// LocalAddr implements net.Conn.
+func (diffConn) LocalAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 5000} }
+
+// RemoteAddr implements net.Conn.
+func (diffConn) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(10, 0, 0, 2), Port: 40000} }
+
+func (l *diffListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *diffListener) Close() error   { l.once.Do(func() { close(l.closed) }); return nil }
+func (l *diffListener) Addr() net.Addr { return diffConn{}.LocalAddr() }
+
+func (l *diffListener) dial(ctx context.Context) (net.Conn, error) {
+	near, far := net.Pipe()
+	select {
+	case l.conns <- diffConn{far}:
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.open = append(l.open, far)
+		return diffConn{near}, nil
+	case <-l.closed:
+		return nil, syscall.ECONNREFUSED
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// cut closes all connections.
+func (l *diffListener) cut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range l.open {
+		_ = c.Close()
+	}
+	l.open = nil
+}
+
+func newDiffWorld(s diffSchedule, dir string) (*diffWorld, error) {
+	w := &diffWorld{
+		diffSchedule: s, host: "registry.upstream.test", library: newDiffLibrary(), dir: dir,
+		nodes: newDiffListener(), behind: newDiffListener(), front: newDiffListener(),
+		tokens: map[string]string{}, asked: map[string][]time.Time{}, trouble: map[string]time.Time{}, types: map[string]string{},
+	}
+	if s.IP {
+		w.host = "10.0.0.5"
+	}
+	sites := map[string]string{
+		registryprofile.Port: "http://" + w.host + ":5050", registryprofile.Sibling: "http://auth.upstream.test",
+		registryprofile.Foreign: "http://cdn.elsewhere.example", registryprofile.Private: "http://10.0.0.7",
+	}
+	w.serve(w.nodes, w.outage(s.Profile.Handler(w.library, sites)))
+	w.serve(w.behind, w.watched(w.outage(s.Profile.Handler(w.library, sites))))
+	w.serve(w.front, http.HandlerFunc(w.serveCache))
+	return w, w.start()
+}
+
+func (w *diffWorld) serve(l *diffListener, h http.Handler) {
+	server := &http.Server{Handler: h, ErrorLog: log.New(io.Discard, "", 0), ReadHeaderTimeout: time.Hour}
+	w.servers = append(w.servers, server)
+	go func() { _ = server.Serve(l) }()
+}
+
+// start opens the cache on its volume.
+func (w *diffWorld) start() error {
+	config := &Config{}
+	config.Storage.Filesystem.RootDirectory = w.dir
+	config.Proxy.RemoteURL = "http://" + w.host
+	config.Cache.Upstream, config.Cache.Owned = w.host, true
+	config.Cache.Limit = 64 << 20
+	if w.Login {
+		config.Proxy.Username, config.Proxy.Password = diffUser, diffPassword
+	}
+	handler, end, err := diffOpen(context.Background(), config.withDefaults(), w.dialUpstream)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cache, w.end = handler, end
+	return err
+}
+
+// stop ends the cache, as far as it runs.
+func (w *diffWorld) stop() {
+	w.mu.Lock()
+	end := w.end
+	w.cache, w.end = nil, nil
+	w.mu.Unlock()
+	w.front.cut()
+	if end != nil {
+		end()
+	}
+}
+
+// close ends everything.
+func (w *diffWorld) close() {
+	w.event(diffAction{Do: "back"})
+	w.stop()
+	for _, server := range w.servers {
+		_ = server.Close()
+	}
+	for _, l := range []*diffListener{w.nodes, w.behind, w.front} {
+		l.cut()
+	}
+}
+
+func (w *diffWorld) fault(format string, arguments ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.faults = append(w.faults, fmt.Sprintf(format, arguments...))
+}
+
+func (w *diffWorld) serveCache(rw http.ResponseWriter, r *http.Request) {
+	w.mu.Lock()
+	cache := w.cache
+	w.mu.Unlock()
+	if cache == nil {
+		panic(http.ErrAbortHandler)
+	}
+	defer func() {
+		if reason := recover(); reason != nil {
+			if reason != http.ErrAbortHandler { //nolint:errorlint // as net/http compares it
+				w.fault("panic: %s %s: %v", r.Method, r.URL.Path, reason)
+			}
+			panic(http.ErrAbortHandler)
+		}
+	}()
+	cache.ServeHTTP(rw, r)
+}
+
+// dialUpstream is how the cache connects, dialNode how nodes do.
+func (w *diffWorld) dialUpstream(ctx context.Context, _, address string) (net.Conn, error) {
+	if mode, _ := w.isAway(); mode == "refused" {
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+	}
+	if _, port, err := net.SplitHostPort(address); err != nil || port != "80" && port != "5050" {
+		return nil, fmt.Errorf("dial %s: %w", address, cmp.Or(err, error(syscall.EHOSTUNREACH)))
+	}
+	return w.behind.dial(ctx)
+}
+
+func (w *diffWorld) dialNode(ctx context.Context, network, address string) (net.Conn, error) {
+	if address == diffCache {
+		return w.front.dial(ctx)
+	}
+	if mode, _ := w.isAway(); mode == "refused" {
+		return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
+	}
+	return w.nodes.dial(ctx)
+}
+
+func (w *diffWorld) isAway() (string, chan struct{}) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.away, w.back
+}
+
+// outage lets the upstream be away.
+func (w *diffWorld) outage(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		switch mode, back := w.isAway(); mode {
+		case "refused":
+			panic(http.ErrAbortHandler)
+		case "silent":
+			select {
+			case <-back:
+			case <-r.Context().Done():
+			}
+			panic(http.ErrAbortHandler)
+		case "503":
+			http.Error(rw, `{"errors":[{"code":"UNAVAILABLE"}]}`, http.StatusServiceUnavailable)
+		case "html":
+			http.Error(rw, "<html>bad gateway</html>", http.StatusBadGateway)
+		default:
+			next.ServeHTTP(rw, r)
+		}
+	})
+}
+
+// event lets something happen.
+func (w *diffWorld) event(a diffAction) {
+	switch a.Do {
+	case "away", "back":
+		w.mu.Lock()
+		was := w.away
+		if w.back != nil {
+			close(w.back)
+			w.back = nil
+		}
+		w.away = ""
+		if a.Do == "away" {
+			w.away, w.back = a.Ref, make(chan struct{})
+		}
+		w.mu.Unlock()
+		if a.Ref == "refused" {
+			w.nodes.cut()
+			w.behind.cut()
+		}
+		if was != "" && a.Do == "back" {
+			time.Sleep(90 * time.Second) // until nobody remembers
+		}
+	case "sleep":
+		time.Sleep(time.Duration(a.From) * time.Second)
+	case "move", "untag":
+		w.library.move(a.Repo, a.Ref, a.To)
+		time.Sleep(2 * time.Second) // a tag is fresh for one
+	case "restart", "clock":
+		w.stop()
+		if a.Do == "clock" {
+			w.younger(time.Duration(a.From) * time.Second)
+		}
+		if err := w.start(); err != nil {
+			w.fault("restart: %v", err)
+		}
+	}
+}
+
+// younger changes the times of all files of the volume, as if the clock had been wrong.
+func (w *diffWorld) younger(by time.Duration) {
+	_ = filepath.WalkDir(w.dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		at := time.Now().Add(by)
+		return os.Chtimes(path, at, at)
+	})
+}
+
+// watched is the second oracle: it sees every request of the cache.
+func (w *diffWorld) watched(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		w.leak(r, body)
+		w.hammer(r)
+		token := strings.HasSuffix(r.URL.Path, registryprofile.TokenPath)
+		repository := "token"
+		if name, _, found := strings.Cut(strings.TrimPrefix(r.URL.Path, "/v2/"), "/manifests/"); found {
+			repository = name
+		} else if name, _, found := strings.Cut(strings.TrimPrefix(r.URL.Path, "/v2/"), "/blobs/"); found {
+			repository = name
+		}
+		if i := strings.Index(repository, "/v2/"); i >= 0 { // the target of a redirect
+			repository = repository[i+len("/v2/"):]
+		}
+		seen := &diffSeen{ResponseWriter: rw}
+		done := false
+		defer func() {
+			if !done || seen.status >= 500 || seen.status == http.StatusTooManyRequests || seen.status == http.StatusRequestTimeout {
+				w.mu.Lock()
+				w.trouble[repository] = time.Now()
+				w.mu.Unlock()
+			}
+		}()
+		next.ServeHTTP(seen, r)
+		done = true
+		if token {
+			w.answered(r, seen)
+		}
+	})
+}
+
+// letDown reports whether the cache had reason to think that the repository is away.
+func (w *diffWorld) letDown(repository string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	recent := func(what string) bool { at, is := w.trouble[what]; return is && time.Since(at) < 2*time.Minute }
+	return recent(repository) || recent("token")
+}
+
+type diffSeen struct {
+	http.ResponseWriter
+	status int
+	body   bytes.Buffer
+}
+
+// Unwrap supports http.ResponseController.
+func (s *diffSeen) Unwrap() http.ResponseWriter { return s.ResponseWriter }
+
+// WriteHeader implements http.ResponseWriter.
+func (s *diffSeen) WriteHeader(status int) { s.status = status; s.ResponseWriter.WriteHeader(status) }
+
+// Write implements http.ResponseWriter.
+func (s *diffSeen) Write(p []byte) (int, error) {
+	if s.body.Len() < 1000 {
+		s.body.Write(p)
+	}
+	return s.ResponseWriter.Write(p)
+}
+
+// answered notes what a token server said to the cache.
+func (w *diffWorld) answered(r *http.Request, seen *diffSeen) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if pause, err := time.ParseDuration(seen.Header().Get("Retry-After") + "s"); err == nil && seen.status == http.StatusTooManyRequests {
+		w.wait = time.Now().Add(pause)
+	}
+	var answer struct {
+		Token       string
+		AccessToken string `json:"access_token"`
+	}
+	if json.Unmarshal(seen.body.Bytes(), &answer) == nil && r.Header.Get("Authorization") == "" && r.Method == http.MethodGet {
+		w.tokens[cmp.Or(answer.Token, answer.AccessToken)] = r.Host
+	}
+}
+
+// leak finds credentials on their way to another domain.
+func (w *diffWorld) leak(r *http.Request, body []byte) {
+	host := r.Host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	own := host == w.host || diffDomain(host) == diffDomain(w.host)
+	if own {
+		return
+	}
+	if kind, token, _ := strings.Cut(r.Header.Get("Authorization"), " "); kind != "" {
+		w.mu.Lock()
+		anonymous := kind == "Bearer" && w.tokens[token] == r.Host
+		w.mu.Unlock()
+		if !anonymous {
+			w.fault("leak: Authorization %s to %s", kind, r.Host)
+		}
+	}
+	if text := r.URL.String() + string(body); strings.Contains(text, diffPassword) || strings.Contains(text, url.QueryEscape(diffUser)) {
+		w.fault("leak: credentials in a request to %s", r.Host)
+	}
+}
+
+// diffDomain returns the registrable domain, or the host itself.
+func diffDomain(host string) string {
+	if net.ParseIP(host) != nil {
+		return host
+	}
+	domain, err := publicsuffix.EffectiveTLDPlusOne(host)
+	if err != nil {
+		return host
+	}
+	return domain
+}
+
+// hammer finds requests that come again and again.
+func (w *diffWorld) hammer(r *http.Request) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now, key := time.Now(), r.Method+" "+r.Host+r.URL.Path
+	token := strings.HasSuffix(r.URL.Path, registryprofile.TokenPath) // one a repository, of any number
+	w.asked[key] = append(w.asked[key], now)
+	const most, within = 60, 5 * time.Second
+	if times := w.asked[key]; !token && len(times) == most && now.Sub(times[0]) < within {
+		w.faults = append(w.faults, fmt.Sprintf("hammer: %s %d times in %s", key, most, now.Sub(times[0]).Round(time.Millisecond)))
+	} else if len(times) >= most {
+		w.asked[key] = times[1:]
+	}
+	if token && now.Before(w.wait) {
+		if w.early++; w.early == 8 {
+			w.faults = append(w.faults, "early: the token server is asked again and again before Retry-After")
+		}
+	}
+}
