@@ -40,6 +40,7 @@ var injections = map[roleAndKind]prepare{
 	{spec.Upstream, spec.WrongBytes}:  changeAnswers,
 	{spec.Upstream, spec.Credentials}: changeAnswers,
 	{spec.Upstream, spec.Token}:       changeAnswers,
+	{spec.Upstream, spec.Profile}:     changeAnswers,
 	{spec.Upstream, spec.ExpiredTLS}:  expireCertificate,
 	{spec.Upstream, spec.Refuse}:      filterAddresses(nodescript.Reject),
 	{spec.Upstream, spec.Blackhole}:   filterAddresses(nodescript.Drop),

@@ -34,7 +34,7 @@ func (l launch) container(ports ...uint16) testcontainers.ContainerRequest {
 		Labels:             map[string]string{Label: l.Prefix, l.label: l.Host, configLabel: l.config},
 		ExposedPorts:       exposed,
 		Networks:           []string{l.Network},
-		NetworkAliases:     map[string][]string{l.Network: {l.Host}},
+		NetworkAliases:     map[string][]string{l.Network: l.names()},
 		HostConfigModifier: func(host *container.HostConfig) { restrict(host, l.Network, exposed) },
 		WaitingFor:         wait.ForNop(l.ready.wait).WithStartupTimeout(startTimeout),
 	}

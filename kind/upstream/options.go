@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -38,6 +39,18 @@ func Host(prefix, name string) string {
 	return name + "." + domain
 }
 
+// sitesOf returns more names of an upstream, on which it can serve tokens and content as registries
+// do: a host in its own domain, and one in a domain of somebody else.
+func sitesOf(host string) server.Sites {
+	return server.Sites{Sibling: "site." + host, Foreign: strings.TrimSuffix(host, ".upstream.test") + ".elsewhere.test"}
+}
+
+// names returns all DNS names of an upstream.
+func (o Options) names() []string {
+	sites := sitesOf(o.Host)
+	return append([]string{o.Host, sites.Sibling, sites.Foreign}, o.Aliases...)
+}
+
 const upstreamProgram = "/upstream-registry"
 
 // Binary describes the image of upstreams and proxies for image.Build.
@@ -60,6 +73,7 @@ type Options struct {
 	Prefix string // of the testbed, a DNS label
 	// Host is the DNS name that nodes and caches use. Its first label is part of the container's name.
 	Host    string
+	Aliases []string        // more DNS names of the upstream
 	Network string          // the name of an existing Docker network, usually "kind"
 	CA      *certificate.CA // signs the certificate: the CA that the nodes trust, or a private one
 	// Credentials make this a protected upstream, which requires them from every client; see
@@ -93,6 +107,8 @@ func (o Options) validateContainer() error {
 		return fmt.Errorf("prefix %q: must be a DNS label", o.Prefix)
 	case !dnsName.MatchString(o.Host):
 		return fmt.Errorf("host %q: must be a DNS name", o.Host)
+	case slices.ContainsFunc(o.Aliases, func(alias string) bool { return !dnsName.MatchString(alias) }):
+		return fmt.Errorf("host %s: aliases %q: must be DNS names", o.Host, o.Aliases)
 	case o.Network == "":
 		return fmt.Errorf("host %s: network is empty", o.Host)
 	case o.Image.Image == nil || o.Image.Ref == "":
@@ -111,7 +127,7 @@ func (o Options) containerName() string {
 // read the hash, so it does not cover the Credentials themselves, only whether they are set.
 func (o Options) fingerprint() string {
 	protected := strconv.FormatBool(o.Credentials != nil)
-	return fingerprint(o.Host, o.Network, o.Image.Ref, string(o.CA.PEM()), protected)
+	return fingerprint(o.Host, strings.Join(o.Aliases, " "), o.Network, o.Image.Ref, string(o.CA.PEM()), protected)
 }
 
 func fingerprint(parts ...string) string {

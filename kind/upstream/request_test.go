@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -10,7 +11,7 @@ func TestRequestOfAProtectedUpstream(t *testing.T) {
 	o := options(t)
 	o.Credentials = &Credentials{Username: []byte("robot"), Password: []byte("secret")}
 	r := request(o, []byte("certificate"), []byte("key"))
-	if got := strings.Join(r.Cmd, " "); got != "serve -credentials /var/lib/upstream/credentials.json" {
+	if got := strings.Join(r.Cmd, " "); got != "serve -sibling site.alpha.mine.upstream.test -foreign alpha.mine.elsewhere.test -credentials /var/lib/upstream/credentials.json" {
 		t.Errorf("arguments %q", got)
 	}
 	if text := fmt.Sprintf("%v %v %v", r.Cmd, r.Env, r.Labels); strings.Contains(text, "secret") || strings.Contains(text, "robot") {
@@ -35,12 +36,14 @@ func TestRequestOfAProxy(t *testing.T) {
 
 func TestRequest(t *testing.T) {
 	o := options(t)
+	o.Aliases = []string{"api.example.test"}
 	r := request(o, []byte("certificate"), []byte("key"))
 	if r.Name != "mine-upstream-alpha" || r.Labels["registry-cache.testbed"] != "mine" {
 		t.Errorf("name %q, labels %v", r.Name, r.Labels)
 	}
-	if alias := r.NetworkAliases["kind"]; len(alias) != 1 || alias[0] != o.Host {
-		t.Errorf("aliases %v", r.NetworkAliases)
+	want := []string{"alpha.mine.upstream.test", "site.alpha.mine.upstream.test", "alpha.mine.elsewhere.test", "api.example.test"}
+	if !slices.Equal(r.NetworkAliases["kind"], want) {
+		t.Errorf("aliases %v, want %v", r.NetworkAliases, want)
 	}
 	if err := r.Validate(); err != nil {
 		t.Error(err)

@@ -84,7 +84,7 @@ func (o Options) launch() launch {
 		l.ready.statuses = append(l.ready.statuses, http.StatusUnauthorized)
 	}
 	l.request = func() (testcontainers.ContainerRequest, error) {
-		pair, err := o.CA.Server(o.Host, "localhost")
+		pair, err := o.CA.Server(o.Host, append(o.names()[1:], "localhost")...)
 		if err != nil {
 			return testcontainers.ContainerRequest{}, err
 		}
@@ -152,7 +152,8 @@ func (l launch) run(ctx context.Context, docker client.APIClient) error {
 // Docker copies files as root and the registry does not run as root.
 func request(o Options, certificate, key []byte) testcontainers.ContainerRequest {
 	wanted := o.launch().container(httpPort, httpsPort)
-	wanted.Cmd = []string{"serve"}
+	sites := sitesOf(o.Host)
+	wanted.Cmd = []string{"serve", "-sibling", sites.Sibling, "-foreign", sites.Foreign}
 	if o.Credentials != nil {
 		wanted.Cmd = append(wanted.Cmd, "-credentials", server.CredentialsFile)
 	}

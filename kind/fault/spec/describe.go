@@ -35,6 +35,8 @@ func (f Fault) Effect() string {
 		return "requires credentials for " + f.requests()
 	case Token:
 		return "requires a bearer token"
+	case Profile:
+		return "answers like " + f.Name
 	}
 	return cmp.Or(effects[f.Kind], f.shape().means, string(f.Kind))
 }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/gardener-extensions/registry-cache/internal/registryprofile"
 )
 
 // Fault is a fault of the testbed. New creates one.
@@ -26,7 +28,11 @@ type Fault struct {
 	After       *int64   `json:"after,omitempty"`       // bytes of a body before Reset or Truncate; nil means half
 	Accept      string   `json:"accept,omitempty"`      // hexadecimal SHA-256 of the user:password that Credentials accepts
 	Certificate string   `json:"certificate,omitempty"` // PEM for ExpiredTLS, with the upstream's own key
-	For         Duration `json:"for,omitempty"`         // 0 means until the fault is deleted
+	// Name is that of the profile, and Profile its value, which may be changed before the fault is
+	// added.
+	Name    string                   `json:"name,omitempty"`
+	Profile *registryprofile.Profile `json:"profile,omitempty"`
+	For     Duration                 `json:"for,omitempty"` // 0 means until the fault is deleted
 	// Began and Ends are set by Begin. Ends is zero if For is 0.
 	Began   time.Time `json:"began,omitzero"`
 	Ends    time.Time `json:"ends,omitzero"`
@@ -106,6 +112,9 @@ func Decode(content []byte) ([]Fault, error) {
 	for _, f := range all {
 		if _, err := shapeOf(f.Target.Role, f.Kind); err != nil {
 			return nil, fmt.Errorf("fault %s: %w", f.ID, err)
+		}
+		if f.Kind == Profile && f.Profile == nil {
+			return nil, fmt.Errorf("fault %s: no profile", f.ID)
 		}
 	}
 	return all, nil

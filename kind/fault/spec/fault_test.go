@@ -64,6 +64,7 @@ func TestStored(t *testing.T) {
 	}
 	for name, content := range map[string]string{
 		"no JSON": "x", "no list": "{}", "unknown role": `[{"target":"pod/x","kind":"hang"}]`, "unknown kind": `[{"target":"node/x","kind":"hang"}]`,
+		"no profile": `[{"target":"upstream/x","kind":"profile"}]`,
 	} {
 		if got, err := Decode([]byte(content)); err == nil {
 			t.Errorf("%s is read as %v", name, got)

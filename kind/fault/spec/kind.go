@@ -16,6 +16,7 @@ const (
 	WrongBytes        Kind = "wrong-bytes"
 	Credentials       Kind = "credentials"
 	Token             Kind = "token"
+	Profile           Kind = "profile"
 	Refuse            Kind = "refuse"
 	Blackhole         Kind = "blackhole"
 	DNS               Kind = "dns"
@@ -124,6 +125,7 @@ var shapes = []shape{
 		means: "answers 401 unless a request has the credentials of --accept",
 	},
 	{role: Upstream, kind: Token, means: "requires a bearer token, which its token server gives to every client", on: All},
+	{role: Upstream, kind: Profile, means: "answers like the registry --name", takes: []string{"name"}, needs: "name", on: All},
 	{role: Upstream, kind: Refuse, means: "refuses connections of the shoot's nodes and pods, and resets open ones"},
 	{role: Upstream, kind: Blackhole, means: "is unreachable for the shoot's nodes and pods: their packets are dropped"},
 	{role: Upstream, kind: DNS, means: "has a host name that does not resolve in the shoot's nodes and pods: lookups fail at once"},

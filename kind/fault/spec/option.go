@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -9,6 +10,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/gardener-extensions/registry-cache/internal/registryprofile"
 )
 
 // Option is an option of faults.
@@ -28,6 +31,7 @@ var options = []Option{
 	{Name: "header", Usage: "set a header of the answer: `name=value` (repeatable)", Repeated: true, set: setHeader},
 	{Name: "body", Usage: "`text` of the response body (default: the text of the HTTP status)", set: setBody},
 	{Name: "accept", Usage: "accept only these credentials: `SHA-256` of user:password, as printed by printf %s user:password | sha256sum", set: setAccept},
+	{Name: "name", Usage: "the `registry` that a profile describes: " + list(profileNames()), set: setProfile},
 	{Name: "delay", Usage: "`duration` until the answer begins, for example 2s", set: setDelay},
 	{Name: "rate", Usage: "`bytes` per second of each answer, for example 64Ki", set: setRate},
 	{Name: "after", Usage: "how many `bytes` of the body are sent before the fault, for example 1Mi (default: half of the body)", set: setAfter},
@@ -101,6 +105,17 @@ func setAccept(f *Fault, values []string) error {
 	f.Accept = values[0]
 	return nil
 }
+
+func setProfile(f *Fault, values []string) error {
+	profile, found := registryprofile.Profiles[values[0]]
+	if !found {
+		return usageErrorf("want one of %s", list(profileNames()))
+	}
+	f.Name, f.Profile = values[0], &profile
+	return nil
+}
+
+func profileNames() []string { return slices.Sorted(maps.Keys(registryprofile.Profiles)) }
 
 func setBody(f *Fault, values []string) error {
 	f.Body = values[0]

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/gardener-extensions/registry-cache/internal/registryprofile"
 )
 
 type given = map[string][]string
@@ -14,6 +16,7 @@ type given = map[string][]string
 var sum = strings.Repeat("0a", 32)
 
 func TestNew(t *testing.T) {
+	quay := registryprofile.Profiles["quay"]
 	for _, tc := range []struct {
 		name, target, kind string
 		given              map[string][]string
@@ -32,6 +35,7 @@ func TestNew(t *testing.T) {
 		{"reset", "upstream/a", "reset", nil, Fault{Kind: Reset, On: Blobs}},
 		{"truncate at once", "upstream/a", "truncate", given{"after": {"0"}}, Fault{Kind: Truncate, On: Blobs, After: new(int64)}},
 		{"credentials", "upstream/a", "credentials", given{"accept": {sum}}, Fault{Kind: Credentials, On: All, Accept: sum}},
+		{"profile", "upstream/a", "profile", given{"name": {"quay"}}, Fault{Kind: Profile, On: All, Name: "quay", Profile: &quay}},
 		{"blackhole", "cache/alpha.upstream.test", "blackhole", nil, Fault{Kind: Blackhole}},
 		{"kubelet", "node/worker2", "kubelet-stop", nil, Fault{Kind: KubeletStop}},
 		{"API server", "seed/api", "refuse", given{"for": {"1m"}}, Fault{Kind: Refuse, For: Duration(time.Minute)}},
@@ -73,6 +77,8 @@ func TestUsageErrors(t *testing.T) {
 		{"no rate", "upstream/alpha", "slow", nil, "requires --rate"},
 		{"no credentials", "upstream/alpha", "credentials", nil, "requires --accept"},
 		{"credentials in clear", "upstream/alpha", "credentials", given{"accept": {"user:password"}}, "64 digits"},
+		{"no profile", "upstream/alpha", "profile", nil, "requires --name"},
+		{"unknown profile", "upstream/alpha", "profile", given{"name": {"quai"}}, "want one of acr, artifactory, docker-hub"},
 		{"twice", "upstream/alpha", "hang", given{"for": {"1s", "2s"}}, "--for is given 2 times, want once"},
 		{"no time", "upstream/alpha", "hang", given{"for": {"soon"}}, `--for "soon": want a duration`},
 		{"negative time", "upstream/alpha", "hang", given{"for": {"-1s"}}, "want a duration"},

@@ -12,7 +12,7 @@ func TestShapes(t *testing.T) {
 	for _, option := range Options() {
 		known[option.Name] = true
 	}
-	values := given{"status": {"500"}, "delay": {"1s"}, "rate": {"1"}, "accept": {sum}}
+	values := given{"status": {"500"}, "delay": {"1s"}, "rate": {"1"}, "accept": {sum}, "name": {"quay"}}
 	for _, s := range shapes {
 		for _, name := range s.options() {
 			if !known[name] {

@@ -45,8 +45,10 @@ func readFaults(path string) ([]spec.Fault, error) {
 }
 
 // Faults returns the Middleware that injects the faults in the file at path. A fault ends when it
-// expires or is removed from the file. Faults never affect the testbed's own requests.
-func Faults(path string) Middleware {
+// expires or is removed from the file. Faults never affect the testbed's own requests. Profiles
+// serve the sites, too.
+func Faults(path string, sites Sites) Middleware {
+	running := &profiles{Sites: sites}
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if accesslog.AskerOf(r.UserAgent()) == accesslog.AskerHarness {
@@ -58,16 +60,18 @@ func Faults(path string) Middleware {
 				http.Error(w, err.Error(), http.StatusInternalServerError)
 				return
 			}
-			inject(next, all, path, r).ServeHTTP(w, r)
+			running.keep(all)
+			inject(next, all, injection{path: path, profiles: running}, r).ServeHTTP(w, r)
 		})
 	}
 }
 
 // inject wraps the handler with the faults that match the request. The first one is the outermost.
-func inject(next http.Handler, all []spec.Fault, path string, r *http.Request) http.Handler {
+func inject(next http.Handler, all []spec.Fault, of injection, r *http.Request) http.Handler {
 	for _, f := range slices.Backward(all) {
 		if matches(f, r) {
-			next = injection{f, path}.wrap(next)
+			of.Fault = f
+			next = of.wrap(next)
 		}
 	}
 	return next
@@ -80,7 +84,8 @@ func matches(f spec.Fault, r *http.Request) bool {
 
 type injection struct {
 	spec.Fault
-	path string
+	path     string
+	profiles *profiles
 }
 
 func (d injection) active() bool {
@@ -98,6 +103,8 @@ func (d injection) wrap(next http.Handler) http.Handler {
 		return d.requireCredentials(next)
 	case spec.Token:
 		return requireToken(next)
+	case spec.Profile:
+		return d.noted(d.profiles.wrap(d.Fault, next))
 	case spec.Latency, spec.Hang:
 		return d.noted(d.delay(next))
 	case spec.Slow, spec.Reset, spec.Truncate, spec.WrongBytes:

@@ -32,7 +32,7 @@ type broken struct {
 func startBroken(t *testing.T) *broken {
 	t.Helper()
 	b := &broken{faults: filepath.Join(t.TempDir(), "faults.json"), reached: make(chan string, 100)}
-	b.upstream = start(t, b.tell, Faults(b.faults))
+	b.upstream = start(t, b.tell, Faults(b.faults, Sites{Sibling: "site.alpha.test", Foreign: "alpha.elsewhere.test"}))
 	layers, err := b.push(t, "web:v1").Layers()
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -87,26 +88,31 @@ type Config struct {
 	Storage          string // directory
 	Credentials      string // path of a credentials file; empty: no credentials required
 	Faults           string // path of a faults file; it may be missing
+	Sites            Sites  // other names of the server
 }
 
 // Run serves until ctx ends and then shuts down gracefully. It returns an error if it cannot serve
 // a port. Its only output, to the writer log, is one access record per request.
 func Run(ctx context.Context, config Config, log io.Writer) error {
 	logrus.SetLevel(logrus.WarnLevel) // otherwise distribution logs every request to stderr
-	handler, err := NewHandler(ctx, config.Storage, config.Credentials, log, Faults(config.Faults))
+	handler, err := NewHandler(ctx, config.Storage, config.Credentials, log, Faults(config.Faults, config.Sites))
 	if err != nil {
 		return err
 	}
-	plain := &http.Server{Addr: config.HTTP, Handler: handler, ReadHeaderTimeout: time.Minute, ConnContext: withConnection}
-	secure := &http.Server{
-		Addr: config.HTTPS, Handler: handler, ReadHeaderTimeout: time.Minute, ConnContext: withConnection,
-		TLSConfig: tlsConfig(config.Faults, config.Key),
-	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return Serve(ctx, plain, plain.ListenAndServe) })
-	group.Go(func() error {
-		return Serve(ctx, secure, func() error { return secure.ListenAndServeTLS(config.Certificate, config.Key) })
-	})
+	for _, address := range []string{config.HTTP, ":" + strconv.Itoa(OtherHTTP)} {
+		plain := &http.Server{Addr: address, Handler: handler, ReadHeaderTimeout: time.Minute, ConnContext: withConnection}
+		group.Go(func() error { return Serve(ctx, plain, plain.ListenAndServe) })
+	}
+	for _, address := range []string{config.HTTPS, ":" + strconv.Itoa(OtherHTTPS)} {
+		secure := &http.Server{
+			Addr: address, Handler: handler, ReadHeaderTimeout: time.Minute, ConnContext: withConnection,
+			TLSConfig: tlsConfig(config.Faults, config.Key),
+		}
+		group.Go(func() error {
+			return Serve(ctx, secure, func() error { return secure.ListenAndServeTLS(config.Certificate, config.Key) })
+		})
+	}
 	return group.Wait()
 }
 

@@ -58,6 +58,8 @@ func serve(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	flags.StringVar(&config.Storage, "storage", server.Storage, "directory of the images")
 	flags.StringVar(&config.Credentials, "credentials", "", "file with the required credentials; empty: none required")
 	flags.StringVar(&config.Faults, "faults", server.FaultsFile, "file with the faults to inject; it may be missing")
+	flags.StringVar(&config.Sites.Sibling, "sibling", "", "another name of the server, in the same domain, for profiles")
+	flags.StringVar(&config.Sites.Foreign, "foreign", "", "another name of the server, in another domain, for profiles")
 	_ = flags.Parse(args)
 	return server.Run(ctx, config, os.Stdout)
 }
