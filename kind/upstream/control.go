@@ -13,6 +13,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
+	"github.com/gardener-extensions/registry-cache/kind/upstream/ecr"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/server"
 )
 
@@ -34,6 +35,23 @@ func (r *Registry) SetCredentials(ctx context.Context, first Credentials, more .
 		return fmt.Errorf("credentials of upstream %s: %w", r.host, err)
 	}
 	r.credentials = &first
+	return nil
+}
+
+// ECR is the access key that a private registry of Amazon ECR accepts, and the life of its tokens.
+type ECR = ecr.Access
+
+// SetECR makes the upstream a private registry of Amazon ECR from the next request on, and revokes
+// the tokens of an ECR with other values. The upstream serves the API at
+// api.ecr.<region>.amazonaws.com, which must be one of Options.Aliases. Push needs no token.
+func (r *Registry) SetECR(ctx context.Context, access ECR) error {
+	content, err := access.Encode()
+	if err == nil {
+		err = r.exec(ctx, content, upstreamProgram, "replace-ecr")
+	}
+	if err != nil {
+		return fmt.Errorf("ECR of upstream %s: %w", r.host, err)
+	}
 	return nil
 }
 

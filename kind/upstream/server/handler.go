@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
+	"github.com/gardener-extensions/registry-cache/kind/upstream/ecr"
 )
 
 // Middleware wraps the registry. The access log wraps the middleware, so the records show the
@@ -77,8 +78,9 @@ const (
 	Key         = "/etc/upstream/tls.key"
 	// CredentialsFile is in a folder that the program can write to, see ReplaceCredentials.
 	CredentialsFile = "/var/lib/upstream/credentials.json"
-	// FaultsFile is in the same folder, see ReplaceFaults.
+	// FaultsFile and ECRFile are in the same folder, see ReplaceFaults and ecr.Replace.
 	FaultsFile = "/var/lib/upstream/faults.json"
+	ECRFile    = "/var/lib/upstream/ecr.json"
 )
 
 // Config has the addresses and files of a server.
@@ -89,13 +91,14 @@ type Config struct {
 	Credentials      string // path of a credentials file; empty: no credentials required
 	Faults           string // path of a faults file; it may be missing
 	Sites            Sites  // other names of the server
+	ECR              string // path of a file for ecr.Middleware; it may be missing
 }
 
 // Run serves until ctx ends and then shuts down gracefully. It returns an error if it cannot serve
 // a port. Its only output, to the writer log, is one access record per request.
 func Run(ctx context.Context, config Config, log io.Writer) error {
 	logrus.SetLevel(logrus.WarnLevel) // otherwise distribution logs every request to stderr
-	handler, err := NewHandler(ctx, config.Storage, config.Credentials, log, Faults(config.Faults, config.Sites))
+	handler, err := NewHandler(ctx, config.Storage, config.Credentials, log, ecr.Middleware(config.ECR), Faults(config.Faults, config.Sites))
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,5 @@
-// Command upstream-registry runs in the testbed's upstream containers. It has four subcommands:
-// serve runs a registry, proxy runs an HTTP proxy, and replace-credentials and replace-faults
-// replace files of a running registry. Packages server and outbound do the work.
+// Command upstream-registry runs in the testbed's upstream containers. It has five subcommands:
+// serve runs a registry, proxy runs an HTTP proxy, and replace-credentials, replace-ecr and
+// replace-faults replace files of a running registry. Packages server, ecr and outbound do the
+// work.
 package main

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/gardener-extensions/registry-cache/kind/upstream/ecr"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/outbound"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/server"
 )
@@ -25,7 +26,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return fmt.Errorf("command missing: want serve, proxy, replace-credentials or replace-faults")
+		return fmt.Errorf("command missing: want serve, proxy, replace-credentials, replace-ecr or replace-faults")
 	}
 	flags := flag.NewFlagSet(args[0], flag.ExitOnError)
 	switch args[0] {
@@ -40,12 +41,16 @@ func run(ctx context.Context, args []string) error {
 		path := flags.String("file", server.CredentialsFile, "credentials file to replace with standard input")
 		_ = flags.Parse(args[1:])
 		return server.ReplaceCredentials(*path, os.Stdin)
+	case "replace-ecr":
+		path := flags.String("file", server.ECRFile, "file with the access to ECR to replace with standard input")
+		_ = flags.Parse(args[1:])
+		return ecr.Replace(*path, os.Stdin)
 	case "replace-faults":
 		path := flags.String("file", server.FaultsFile, "faults file to replace with standard input")
 		_ = flags.Parse(args[1:])
 		return server.ReplaceFaults(*path, os.Stdin)
 	default:
-		return fmt.Errorf("unknown command %q: want serve, proxy, replace-credentials or replace-faults", args[0])
+		return fmt.Errorf("unknown command %q: want serve, proxy, replace-credentials, replace-ecr or replace-faults", args[0])
 	}
 }
 
@@ -60,6 +65,7 @@ func serve(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	flags.StringVar(&config.Faults, "faults", server.FaultsFile, "file with the faults to inject; it may be missing")
 	flags.StringVar(&config.Sites.Sibling, "sibling", "", "another name of the server, in the same domain, for profiles")
 	flags.StringVar(&config.Sites.Foreign, "foreign", "", "another name of the server, in another domain, for profiles")
+	flags.StringVar(&config.ECR, "ecr", server.ECRFile, "file with an access to ECR; it may be missing")
 	_ = flags.Parse(args)
 	return server.Run(ctx, config, os.Stdout)
 }
