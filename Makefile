@@ -118,6 +118,11 @@ e2e-matrix: bin/e2e.test bin/testbed ## Run scenarios on testbeds that differ fr
 	$(note-ignored)
 	@exec e2e/matrix/run
 
+.PHONY: e2e-registries
+e2e-registries: bin/e2e.test ## Pull through caches whose upstreams answer like known registries: cold, warm, without a valid token, in an outage (KEEP=1)
+	$(note-ignored)
+	@RUN='^registries' exec ./bin/e2e.test -test.timeout=60m
+
 .PHONY: failover failover-midway failover-old
 failover: bin/e2e.test ## Compare pulls during and after each failure of a cache with direct ones (KEEP=1)
 	$(note-ignored)
@@ -188,6 +193,10 @@ field-bugs: ## Generate docs/field-bugs.md with the results of the last reproduc
 .PHONY: failover-page
 failover-page: ## Update docs/failover.md and its plot with the results in _artifacts
 	@FAILOVER="$(wildcard $(CURDIR)/_artifacts/failover.json $(CURDIR)/_artifacts/*/failover.json)" UPDATE_GOLDEN=1 go test -count=1 -run '^TestPage$$' ./e2e/failover
+
+.PHONY: registries-page
+registries-page: ## Update docs/registries.md with the results of the last `make e2e-registries`
+	@REGISTRIES="$(wildcard $(CURDIR)/_artifacts/registries.json)" UPDATE_GOLDEN=1 go test -count=1 -run '^TestPage$$' ./e2e/registries
 
 .PHONY: bench-cache-page
 bench-cache-page: bin/bench-cache ## Generate docs/benchmarks.md and its plots from docs/benchmarks/cache.json

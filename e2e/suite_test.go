@@ -73,6 +73,7 @@ func onShootInLane() []rig.Scenario {
 	all := onShoot()
 	if lane == fieldbugs.Full {
 		all = append(all, hostsFile(), pullReport(), innerLoop(), failover())
+		all = append(all, registries(), registriesECR(), registriesRealm(), registriesRefused(), registriesRange())
 	}
 	if os.Getenv("RUN") != "" {
 		all = append(all, failoverMidway(), failoverOld(), soak())

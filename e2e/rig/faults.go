@@ -30,8 +30,14 @@ func (p *Run) BreakWith(ctx context.Context, target string, kind spec.Kind, opti
 	p.Helper()
 	wanted, err := spec.New(target, string(kind), options)
 	p.Check(err)
+	p.BreakAs(ctx, wanted)
+}
+
+// BreakAs is like Break, for a fault as a value.
+func (p *Run) BreakAs(ctx context.Context, wanted spec.Fault) {
+	p.Helper()
 	p.Afterwards(ctx, func(ctx context.Context) error { return ClearFaults(ctx, p) })
-	_, err = fault.Add(ctx, p.Session.Testbed, wanted)
+	_, err := fault.Add(ctx, p.Session.Testbed, wanted)
 	p.Check(err)
 }
 

@@ -78,16 +78,21 @@ func PodState(pod *corev1.Pod) string {
 // TimedPull makes the node's container runtime pull the image, with the same CRI request as the
 // kubelet, and returns how long the pull took, measured on the node.
 func TimedPull(ctx context.Context, worker *cluster.Node, img Pushed) (time.Duration, error) {
+	return TimedPullOf(ctx, worker, img.Reference())
+}
+
+// TimedPullOf is like TimedPull, for a reference with a tag or a digest.
+func TimedPullOf(ctx context.Context, worker *cluster.Node, reference string) (time.Duration, error) {
 	out, err := worker.Script(ctx, `
 start=${EPOCHREALTIME/[.,]/}
 timeout "$2" crictl pull "$1" >/dev/null
-echo $((${EPOCHREALTIME/[.,]/} - start))`, img.Reference(), fmt.Sprintf("%.0fs", PullTimeout.Seconds()))
+echo $((${EPOCHREALTIME/[.,]/} - start))`, reference, fmt.Sprintf("%.0fs", PullTimeout.Seconds()))
 	if err != nil {
-		return 0, fmt.Errorf("pull %s: %w", img.Reference(), err)
+		return 0, fmt.Errorf("pull %s: %w", reference, err)
 	}
 	microseconds, err := strconv.ParseInt(strings.TrimSpace(out), 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("time of the pull of %s on %s: %w", img.Reference(), worker.Name(), err)
+		return 0, fmt.Errorf("time of the pull of %s on %s: %w", reference, worker.Name(), err)
 	}
 	return time.Duration(microseconds) * time.Microsecond, nil
 }
@@ -133,16 +138,22 @@ const (
 )
 
 // Pushed is an image in an upstream. The image has random content and is the only one of its
-// repository, so each request for the repository in the upstream's log is for this image.
+// repository, so each request for the repository in the upstream's log is for this image; that is
+// not so after PushBeside.
 type Pushed struct {
-	Host, Repository string
+	Host, Repository, Tag, Digest string
 	// Blobs are the digests that a pull on an empty node must fetch.
 	Blobs []string
 }
 
 // Reference returns the reference of the image with its tag.
 func (i Pushed) Reference() string {
-	return i.Host + "/" + i.Repository + ":latest"
+	return i.Host + "/" + i.Repository + ":" + i.Tag
+}
+
+// ByDigest returns the reference of the image with its digest.
+func (i Pushed) ByDigest() string {
+	return i.Host + "/" + i.Repository + "@" + i.Digest
 }
 
 func push(ctx context.Context, p *Run, host string) (Pushed, error) {
@@ -150,6 +161,13 @@ func push(ctx context.Context, p *Run, host string) (Pushed, error) {
 }
 
 func pushLayers(ctx context.Context, p *Run, host string, layers int, bytes int64) (Pushed, error) {
+	img := Pushed{Host: host, Repository: "e2e/" + strings.ToLower(rand.Text()[:10]), Tag: "latest"}
+	return pushTo(ctx, p, img, layers, bytes)
+}
+
+// pushTo pushes random content to the repository and the tag of img.
+func pushTo(ctx context.Context, p *Run, img Pushed, layers int, bytes int64) (Pushed, error) {
+	img.Blobs = nil
 	random, err := image.Random(p.Session.pause, layers, bytes)
 	if err != nil {
 		return Pushed{}, err
@@ -158,17 +176,18 @@ func pushLayers(ctx context.Context, p *Run, host string, layers int, bytes int6
 	if err != nil {
 		return Pushed{}, err
 	}
-	img := Pushed{Host: host, Repository: "e2e/" + strings.ToLower(rand.Text()[:10])}
 	for _, hash := range hashes {
 		img.Blobs = append(img.Blobs, hash.String())
 	}
-	registry, err := upstreamOf(p, host)
+	registry, err := upstreamOf(p, img.Host)
 	if err != nil {
 		return Pushed{}, err
 	}
-	if _, err := registry.Push(ctx, img.Repository, "latest", random); err != nil {
-		return Pushed{}, fmt.Errorf("push a test image to %s: %w", host, err)
+	digest, err := registry.Push(ctx, img.Repository, img.Tag, random)
+	if err != nil {
+		return Pushed{}, fmt.Errorf("push a test image to %s: %w", img.Host, err)
 	}
+	img.Digest = digest.String()
 	return img, nil
 }
 
@@ -204,6 +223,19 @@ func (p *Run) Push(ctx context.Context, host string) Pushed {
 func (p *Run) PushLayers(ctx context.Context, host string, layers int, bytes int64) Pushed {
 	p.Helper()
 	return must(pushLayers(ctx, p, host, layers, bytes))(p)
+}
+
+// PushBeside pushes another image to the repository of img, with another tag.
+func (p *Run) PushBeside(ctx context.Context, img Pushed, tag string) Pushed {
+	p.Helper()
+	img.Tag = tag
+	return must(pushTo(ctx, p, img, imageLayers, imageLayerSize))(p)
+}
+
+// TimedPullOf is like the function TimedPullOf, but fails the scenario after an error.
+func (p *Run) TimedPullOf(ctx context.Context, worker *cluster.Node, reference string) time.Duration {
+	p.Helper()
+	return must(TimedPullOf(ctx, worker, reference))(p)
 }
 
 // Requests is like the function Requests, but fails the scenario after an error.
