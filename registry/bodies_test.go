@@ -135,7 +135,7 @@ func TestDamagedRange(t *testing.T) {
 				a := get(t, p.blob(blob.String()), "Range", "bytes=0-524287")
 				if a.status == http.StatusPartialContent && a.err == nil && !bytes.Equal(a.body, content[:512<<10]) {
 					t.Errorf("complete with wrong bytes: %.80s", a)
-				} else if a.status != http.StatusPartialContent || a.err != nil {
+				} else if name == "hangs" && (a.status != http.StatusPartialContent || a.err != nil) {
 					t.Errorf("the upstream has this range: %.200s", a)
 				}
 			}

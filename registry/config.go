@@ -18,6 +18,9 @@ import (
 
 	"github.com/distribution/distribution/v3/configuration"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/gardener-extensions/registry-cache/registry/ecr"
+	"github.com/gardener-extensions/registry-cache/registry/upstream"
 )
 
 // Config is a configuration file of distribution v3 with the keys that a cache uses, and the
@@ -174,12 +177,22 @@ func (c *Config) certificate() (*tls.Certificate, error) {
 	return &pair, nil
 }
 
-// credentials returns those for the upstream, or nil.
-func (c *Config) credentials() func(context.Context) (username, password string, err error) {
-	if c.Proxy.Username == "" {
-		return nil
+// credentials sets those for the upstream, which has this URL.
+func (c *Config) credentials(o *upstream.Options) error {
+	switch ecrKeys := c.Cache.ECR; {
+	case ecrKeys.AccessKeyID != "":
+		source, err := ecr.New(ecr.Options{
+			Host: o.URL.Host, Region: ecrKeys.Region, RoleARN: ecrKeys.RoleARN, Endpoint: ecrKeys.Endpoint, Roots: o.Roots,
+			AccessKeyID: ecrKeys.AccessKeyID, SecretAccessKey: ecrKeys.SecretAccessKey, SessionToken: ecrKeys.SessionToken,
+		})
+		if err != nil {
+			return fmt.Errorf("cache.ecr: %w", err)
+		}
+		o.Credentials, o.Refused = source.Credentials, source.Refused
+	case c.Proxy.Username != "" || c.Proxy.Password != "":
+		o.Credentials = func(context.Context) (string, string, error) { return c.Proxy.Username, c.Proxy.Password, nil }
 	}
-	return func(context.Context) (string, string, error) { return c.Proxy.Username, c.Proxy.Password, nil }
+	return nil
 }
 
 // headers returns those of all answers.

@@ -55,6 +55,9 @@ func Serve(ctx context.Context, config *Config, log io.Writer) (err error) {
 		return &StartError{err}
 	}
 	defer i.close()
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	go i.volume.Watch(watching)
 	return serve(ctx, config, i, certificate)
 }
 
@@ -104,14 +107,17 @@ func openWith(ctx context.Context, config *Config, dial upstream.Dial, others *r
 	if others != nil {
 		replicas = replica.New(*others)
 	}
+	asking := upstream.Options{URL: remote, Roots: roots, Dial: dial}
+	if err := config.credentials(&asking); err != nil {
+		return nil, err
+	}
 	i := &instance{}
 	if i.volume, err = store.New(config.Storage.Filesystem.RootDirectory, config.Cache.Owned); err != nil {
 		return nil, err
 	}
 	ctx, i.stop = context.WithCancel(ctx)
 	i.cache = cache.New(cache.Options{
-		Store: i.volume, Replicas: replicas, TTL: *config.Proxy.TTL, Limit: config.Cache.Limit,
-		Upstream: upstream.New(ctx, upstream.Options{URL: remote, Credentials: config.credentials(), Roots: roots, Dial: dial}),
+		Store: i.volume, Upstream: upstream.New(ctx, asking), Replicas: replicas, TTL: *config.Proxy.TTL, Limit: config.Limit,
 	})
 	health := &health{works: i.volume.Works}
 	i.Handler = &handler{
@@ -119,7 +125,6 @@ func openWith(ctx context.Context, config *Config, dial upstream.Dial, others *r
 		healthy: health.disk, works: i.volume.Works,
 	}
 	i.ended.Go(func() { i.cache.Run(ctx) })
-	i.ended.Go(func() { i.volume.Watch(ctx) })
 	return i, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"syscall"
 	"time"
 
@@ -88,7 +89,7 @@ func (c *Cache) Blob(ctx context.Context, q Query, blob digest.Digest) (*Blob, e
 	if err = c.diskError(err); err == nil {
 		found, err = c.arriving(ctx, FromUpstream, q, blob)
 	}
-	if c.mayPass(err) || err != nil && !isWhole(q.Range) && !isVerdict(err) {
+	if c.mayPass(err) || errors.Is(err, upstream.ErrLate) && !isWhole(q.Range) {
 		found, err = c.passThrough(ctx, q, blob)
 	}
 	if err != nil {
@@ -134,13 +135,6 @@ func (c *Cache) diskError(err error) error {
 // mayPass reports whether the volume is the reason of an error.
 func (c *Cache) mayPass(err error) bool {
 	return errors.Is(err, errUnstored) || c.diskError(err) != nil
-}
-
-// isVerdict reports whether an error says what the upstream says about an object.
-func isVerdict(err error) bool {
-	_, refused := errors.AsType[*upstream.RefusedError](err)
-	_, away := errors.AsType[*upstream.AwayError](err)
-	return refused || away
 }
 
 // isWhole reports whether a request reads from the first byte to the last.
@@ -203,6 +197,13 @@ func (c *Cache) passThrough(ctx context.Context, q Query, blob digest.Digest) (*
 		cancel(nil)
 		<-c.passing
 		return nil, err
+	}
+	var first int64
+	if n, _ := fmt.Sscanf(q.Range, "bytes=%d-", &first); n == 1 && answer.StatusCode == http.StatusPartialContent &&
+		!strings.HasPrefix(answer.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-", first)) && !strings.Contains(q.Range, ",") {
+		_ = answer.Body.Close()
+		<-c.passing
+		return nil, fmt.Errorf("the upstream sent range %q for %q: %w", answer.Header.Get("Content-Range"), q.Range, errDamaged)
 	}
 	metrics.Unstored.WithLabelValues("blob").Inc()
 	answer.Body = &passed{ReadCloser: answer.Body, cancel: cancel}

@@ -45,8 +45,8 @@ type Options struct {
 	// TTL is how long a blob is kept after its last use, and a tag after its last confirmation. 0
 	// keeps them until space is needed.
 	TTL time.Duration
-	// Limit bounds the stored bytes. 0 means the size of the volume.
-	Limit int64
+	// Limit returns the bound of the stored bytes, which may change. 0 means the size of the volume.
+	Limit func() int64
 }
 
 // Cache serves the blobs and manifests of one upstream. Its methods may be called at the same time.
@@ -57,6 +57,7 @@ type Cache struct {
 	now     func() time.Time
 
 	requests chan roomRequest
+	limit    atomic.Int64 // of now
 	reserved atomic.Int64 // bytes of files that arrive
 	awaited  atomic.Int64 // those that the files do not have yet
 
@@ -76,6 +77,9 @@ func New(o Options) *Cache {
 		options: o, index: index.New(), now: time.Now, requests: make(chan roomRequest),
 		passing: make(chan struct{}, mostPassing), checks: make(chan struct{}, checksAtOnce),
 		arrivals: map[digest.Digest]*arrival{},
+	}
+	if o.Limit != nil {
+		c.limit.Store(o.Limit())
 	}
 	c.unstored, _ = lru.New[digest.Digest, time.Time](mostUnstored) // fails for a size of 0
 	return c

@@ -32,7 +32,7 @@ const (
 	pause    = 250 * time.Millisecond
 	buffer   = 256 << 10
 	// step is how much room is reserved for a blob whose size the upstream does not tell.
-	step = 64 << 20
+	step = 4 << 20
 )
 
 // errDisk says that the disk failed, and not the upstream.

@@ -100,7 +100,7 @@ func (r *room) add(bytes int64) bool {
 // use, too, what they leave is all that is free.
 func (c *Cache) capacity() (store.Space, error) {
 	space, err := c.options.Store.Space()
-	if limit := c.options.Limit; err == nil && limit > 0 && limit < space.Bytes {
+	if limit := c.limit.Load(); err == nil && limit > 0 && limit < space.Bytes {
 		_, stored := c.index.Size()
 		space.FreeBytes = min(space.FreeBytes, limit-stored-c.reserved.Load()+c.awaited.Load())
 		space.Inodes /= space.Bytes / limit
@@ -148,6 +148,9 @@ func (c *Cache) Run(ctx context.Context) {
 			r.more <- done.Load() && c.evict(r.bytes, reserve)
 		case <-next:
 			next = time.After(interval)
+			if c.options.Limit != nil {
+				c.limit.Store(c.options.Limit())
+			}
 			if !done.Load() {
 				continue
 			}

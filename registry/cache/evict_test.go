@@ -193,7 +193,7 @@ func TestNothingIsLeft(t *testing.T) {
 // is used stays.
 func TestLimit(t *testing.T) {
 	const size, limit = 1 << 20, 10 << 20
-	c, upstream, _ := newTestCache(t, Options{Limit: limit})
+	c, upstream, _ := newTestCache(t, Options{Limit: func() int64 { return limit }})
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { c.Run(ctx); close(done) }()

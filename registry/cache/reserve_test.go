@@ -41,7 +41,7 @@ func TestReserve(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c, upstream, _ := newTestCache(t, Options{Store: s, Limit: test.limit})
+			c, upstream, _ := newTestCache(t, Options{Store: s, Limit: func() int64 { return test.limit }})
 			c.run(t)
 			for n := range uint64(20) { // 20 MiB
 				c.pull(t, upstream, "library/app", n, 1<<20)

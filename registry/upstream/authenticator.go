@@ -3,6 +3,7 @@ package upstream
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -32,6 +33,7 @@ type repositoryKey struct{}
 // authorization answers the challenges of a host for a repository.
 type authorization struct {
 	header       string
+	withheld     bool // the token server got no credentials, although there are some
 	challenge    auth.Challenge
 	got, expires time.Time
 }
@@ -43,6 +45,7 @@ type authenticator struct {
 	wires       http.RoundTripper
 	upstream    *url.URL
 	credentials func(context.Context) (username, password string, err error) // or nil
+	refused     func(password string)                                        // or nil
 	failures    *failures
 
 	asking singleflight.Group
@@ -51,7 +54,9 @@ type authenticator struct {
 
 func newAuthenticator(wires http.RoundTripper, o Options, failures *failures) *authenticator {
 	known, _ := lru.New[string, *authorization](mostTokens) // fails for a size of 0
-	return &authenticator{wires: wires, upstream: o.URL, credentials: o.Credentials, failures: failures, known: known}
+	return &authenticator{
+		wires: wires, upstream: o.URL, credentials: o.Credentials, refused: o.Refused, failures: failures, known: known,
+	}
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -77,6 +82,11 @@ func (a *authenticator) RoundTrip(request *http.Request) (*http.Response, error)
 	if !ok {
 		return response, nil
 	}
+	if used != nil && a.refused != nil {
+		if _, password, basic := (&http.Request{Header: http.Header{"Authorization": {used.header}}}).BasicAuth(); basic {
+			a.refused(password)
+		}
+	}
 	now, err := a.renew(ctx, key, used, challenge)
 	if err != nil {
 		_ = response.Body.Close()
@@ -90,12 +100,20 @@ func (a *authenticator) RoundTrip(request *http.Request) (*http.Response, error)
 }
 
 func (a *authenticator) send(request *http.Request, with *authorization) (*http.Response, error) {
-	if with != nil {
-		request = request.Clone(request.Context())
-		request.Header.Set("Authorization", with.header)
+	if with == nil {
+		return a.wires.RoundTrip(request)
 	}
-	return a.wires.RoundTrip(request)
+	request = request.Clone(request.Context())
+	request.Header.Set("Authorization", with.header)
+	response, err := a.wires.RoundTrip(request)
+	if err == nil && with.withheld && (response.StatusCode == http.StatusUnauthorized || response.StatusCode == http.StatusForbidden) {
+		return nil, errors.Join(&AwayError{noToken: true, cause: errWithheld}, response.Body.Close())
+	}
+	return response, err
 }
+
+// errWithheld says that a client with the same credentials may get what the cache does not.
+var errWithheld = errors.New("the token server is on another site than the upstream, or without TLS: it gets no credentials")
 
 // mayBeRefused reports whether another token may change the answer. public.ecr.aws answers an expired
 // one with 400, others with 403, and some hide with 404 what a token does not allow.
@@ -165,7 +183,9 @@ func (a *authenticator) answer(ctx context.Context, host, repository string, cha
 	if challenge.Scheme == auth.BasicAuth {
 		basic := http.Request{Header: http.Header{}}
 		basic.SetBasicAuth(username, password)
-		return &authorization{basic.Header.Get("Authorization"), challenge, time.Now(), time.Now().Add(settled)}, nil
+		return &authorization{
+			header: basic.Header.Get("Authorization"), challenge: challenge, got: time.Now(), expires: time.Now().Add(settled),
+		}, nil
 	}
 	options, err := auth.GenerateTokenOptions(ctx, of.Host, "", "", challenge)
 	realm, invalid := url.Parse(options.Realm)
@@ -177,15 +197,21 @@ func (a *authenticator) answer(ctx context.Context, host, repository string, cha
 			options.Scopes = append([]string{scope}, options.Scopes...)
 		}
 	}
-	switch {
-	case password == "":
-	case a.trusts(realm):
+	withheld := password != "" && !a.trusts(realm)
+	if withheld {
+		slog.WarnContext(ctx, errWithheld.Error(), "upstream", a.upstream.Host, "token server", realm.Host)
+	} else {
 		options.Username, options.Secret = username, password
-	default:
-		slog.WarnContext(ctx, "the token server is on another site than the upstream, or without TLS: it gets no credentials",
-			"upstream", a.upstream.Host, "token server", realm.Host)
 	}
-	return a.token(ctx, realm, options, challenge)
+	got, err := a.token(ctx, realm, options)
+	if _, refused := errors.AsType[*RefusedError](err); refused && withheld {
+		err = &AwayError{noToken: true, cause: errWithheld}
+	}
+	if err != nil {
+		return nil, err
+	}
+	got.withheld, got.challenge = withheld, challenge
+	return got, nil
 }
 
 // trusts reports whether the credentials may go to a token server: it has the host or the
@@ -204,9 +230,7 @@ func (a *authenticator) trusts(realm *url.URL) bool {
 }
 
 // token asks a token server. Nothing of its answer but the token leaves this function.
-func (a *authenticator) token(
-	ctx context.Context, realm *url.URL, options auth.TokenOptions, challenge auth.Challenge,
-) (*authorization, error) {
+func (a *authenticator) token(ctx context.Context, realm *url.URL, options auth.TokenOptions) (*authorization, error) {
 	server := "token server " + realm.Host
 	if err := a.failures.check(server); err != nil {
 		away, _ := errors.AsType[*AwayError](err)
@@ -229,20 +253,22 @@ func (a *authenticator) token(
 			life -= min(max(time.Since(got.IssuedAt), 0), life)
 		}
 		now := time.Now()
-		return &authorization{"Bearer " + got.Token, challenge, now, now.Add(life * 9 / 10)}, nil
+		return &authorization{header: "Bearer " + got.Token, got: now, expires: now.Add(life * 9 / 10)}, nil
 	}
-	if refused, ok := errors.AsType[*RefusedError](err); ok {
-		if refused.Status != http.StatusForbidden {
-			refused.Status = http.StatusUnauthorized
-		}
+	refused, isRefused := errors.AsType[*RefusedError](err)
+	if isRefused && (refused.Status == http.StatusUnauthorized || refused.Status == http.StatusForbidden) {
 		return nil, refused
 	}
-	away, ok := errors.AsType[*AwayError](err)
-	if !ok {
+	away, isAway := errors.AsType[*AwayError](err)
+	if !isAway {
 		away = &AwayError{cause: errors.New(server + " sent no token")}
-		if cause := context.Cause(ctx); cause != nil {
+		failed, isURL := errors.AsType[*url.Error](err)
+		switch cause := context.Cause(ctx); {
+		case cause != nil:
 			away.cause = cause
-		} else if failed, ok := errors.AsType[*url.Error](err); ok {
+		case isRefused: // for another reason than who asks
+			away.cause = fmt.Errorf("%s answered %d", server, refused.Status)
+		case isURL:
 			away.cause = withoutURL(failed)
 		}
 	}

@@ -34,8 +34,10 @@ type Options struct {
 	URL *url.URL // <scheme>://<host>[:<port>]
 	// Credentials returns the username and password for the upstream. It is nil without credentials.
 	Credentials func(context.Context) (username, password string, err error)
-	Roots       *x509.CertPool
-	Dial        Dial // or nil
+	// Refused is told a password that the upstream has refused. It may be nil.
+	Refused func(password string)
+	Roots   *x509.CertPool
+	Dial    Dial // or nil
 }
 
 // Client asks one upstream. Its methods may be called at the same time.
@@ -142,16 +144,17 @@ func (c *Client) send(ctx context.Context, method, repository, path string, head
 		response.Body = &pacedBody{ReadCloser: response.Body, cancel: cancel, least: least, left: idle}
 		return response, nil
 	}
-	_, refused := errors.AsType[*RefusedError](err)
-	_, away := errors.AsType[*AwayError](err)
-	if !refused && !away {
-		if cause := context.Cause(ctx); cause != nil {
-			err = cause
-		}
-		err = &AwayError{cause: withoutURL(err)}
+	defer cancel(nil)
+	if refused, ok := errors.AsType[*RefusedError](err); ok {
+		return nil, refused
 	}
-	cancel(nil)
-	return nil, err
+	if away, ok := errors.AsType[*AwayError](err); ok {
+		return nil, away
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	return nil, &AwayError{cause: withoutURL(err)}
 }
 
 // root asks for the root of the API, which every registry answers (distribution-spec, end-1).
