@@ -7,10 +7,12 @@ import (
 	"io"
 	"mime"
 	"mime/multipart"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // stalling is an upstream whose whole answers about a blob stall, and whose ranges come at once.
@@ -76,4 +78,45 @@ func TestPartsFarAhead(t *testing.T) {
 			t.Errorf("a part of two has %d bytes, want %d, error %v", len(bytesOf), len(want), err)
 		}
 	}
+}
+
+// TestPartsOfLeavers: clients that reset their connection while parts arrive leave no race behind
+// (review 24e). It can fail only with -race.
+func TestPartsOfLeavers(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t)
+	content := noise(4 << 20)
+	blob := o.pushBlob(app, content)
+	o.when("GET /v2/"+app+"/blobs/", func(w http.ResponseWriter, _ *http.Request) bool {
+		w.Header().Set("Content-Length", fmt.Sprint(len(content)))
+		for i := 0; i < len(content); i += 512 {
+			if _, err := w.Write(content[i : i+512]); err != nil {
+				break
+			}
+			flush(w)
+			<-time.After(3 * time.Millisecond)
+		}
+		return true
+	})
+	url := start(t, o.URL, t.TempDir()).blob(blob.String())
+	go ask(t.Context(), http.MethodGet, url)
+	await(t, "the blob is on its way", func() bool { return o.requests("/blobs/") > 0 })
+	host, path, _ := strings.Cut(strings.TrimPrefix(url, "http://"), "/")
+	var clients sync.WaitGroup
+	for client := range 20 {
+		clients.Go(func() {
+			for i := range 25 {
+				connection, err := new(net.Dialer).DialContext(t.Context(), "tcp", host)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_, _ = io.WriteString(connection, "GET /"+path+" HTTP/1.1\r\nHost: cache\r\nRange: bytes=0-9,20-3000000\r\n\r\n")
+				<-time.After(time.Duration(20+client*i%37) * time.Millisecond)
+				_ = connection.(*net.TCPConn).SetLinger(0) // a reset
+				_ = connection.Close()
+			}
+		})
+	}
+	clients.Wait()
 }
