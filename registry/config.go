@@ -44,7 +44,8 @@ type Config struct {
 	}
 	Cache cacheKeys
 
-	file string
+	file  string
+	limit int64 // in the file when it was read first
 }
 
 type httpKeys struct {
@@ -101,7 +102,7 @@ func Load(name string) (*Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configuration %s: %w", name, err)
 	}
-	c.file = name
+	c.file, c.limit = name, c.Cache.Limit
 	return c.withDefaults(), nil
 }
 
@@ -158,7 +159,7 @@ func (e *ecrKeys) check(hasUsername bool) error {
 // Limit returns cache.limit as it stands in the file now: the controller writes it when a volume
 // grows, and does not restart the cache. While the file is wrong, the limit stays what it was.
 func (c *Config) Limit() int64 {
-	if now, err := Load(c.file); err == nil {
+	if now, err := Load(c.file); err == nil && now.Cache.Limit != c.limit {
 		return now.Cache.Limit
 	}
 	return c.Cache.Limit

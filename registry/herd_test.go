@@ -33,7 +33,7 @@ func TestHerd(t *testing.T) {
 				nodes.Wait()
 				t.Logf("one client %s, %d clients %s", one, clients, time.Since(start))
 				if gets := u.asked("GET /v2/" + repositoryName); gets != layers+1 {
-					t.Errorf("%d GETs of %d objects", gets, layers+1)
+					t.Errorf("%d GETs of %d objects: %v", gets, layers+1, u.requests)
 				}
 				if heads, asked := u.asked("HEAD "), u.asked("token"); heads > 2 || asked > 2 {
 					t.Errorf("%d HEADs and %d tokens, at most 2 wanted", heads, asked)

@@ -26,9 +26,10 @@ func TestOutage(t *testing.T) {
 	t.Parallel()
 	for name, fault := range away {
 		for _, tokens := range []bool{false, true} {
-			// Without tokens the upstream's word counts, and what its token server says does not matter.
-			truth := !tokens && (name == "401" || name == "403" || strings.HasPrefix(name, "token"))
+			// A refusal is no outage. Without tokens it does not matter what the token server says.
+			refused := name == "401" || name == "403" || name == "token server 401"
 			answers := !tokens && strings.HasPrefix(name, "token")
+			truth := refused || answers
 			t.Run(fmt.Sprintf("%s, tokens %t", name, tokens), func(t *testing.T) {
 				t.Parallel()
 				u := newTestUpstream(t, tokens)
@@ -48,7 +49,7 @@ func TestOutage(t *testing.T) {
 						bound = patience
 					}
 					cache.servesStored(t, image, bound, truth)
-					if !answers {
+					if !truth {
 						cache.refuses(t, other, bound)
 					}
 				}

@@ -110,7 +110,7 @@ func (c *Cache) check(blob digest.Digest, file *store.File) {
 // join returns the arrival of a blob, which starts when the upstream has answered that it has the blob
 // in the repository. The caller must leave it. It is nil for a blob that was stored meanwhile.
 func (c *Cache) join(ctx context.Context, q Query, blob digest.Digest) (*arrival, error) {
-	if a := c.enter(blob); a != nil {
+	if a := c.arrivalOf(blob); a != nil {
 		metrics.Shared.WithLabelValues("blob").Inc()
 		return a, nil
 	}
@@ -121,25 +121,43 @@ func (c *Cache) join(ctx context.Context, q Query, blob digest.Digest) (*arrival
 		return nil, errUnstored
 	}
 	path := "blobs/" + blob.String()
-	_, err := ask(ctx, c, "blob", http.MethodGet, q.Repository, path, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, c.fetch(ctx, store.Link{Repository: q.Repository}, blob)
+	a, err := ask(ctx, c, "blob", http.MethodGet, q.Repository, path, func(ctx context.Context) (*arrival, error) {
+		return c.fetch(ctx, store.Link{Repository: q.Repository}, blob)
 	})
-	if err != nil {
+	if err != nil || a == nil {
 		return nil, err
 	}
-	return c.enter(blob), nil
+	a.enter() // it may have ended
+	return a, nil
 }
 
-// enter adds a client to the arrival of a blob, if there is one.
-func (c *Cache) enter(blob digest.Digest) *arrival {
+// arrivalOf returns the arrival of a blob, with one more client, or nil.
+func (c *Cache) arrivalOf(blob digest.Digest) *arrival {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	a := c.arrivals[blob]
 	if a != nil {
-		a.update(func() { a.clients++ })
-		a.leaving.Stop()
+		a.enter()
 	}
 	return a
+}
+
+// enter adds a client.
+func (a *arrival) enter() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.clients++
+	a.leaving.Stop()
+}
+
+// isOpen reports whether copy can read the file.
+func (a *arrival) isOpen() bool {
+	if a == nil {
+		return false
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.file != nil
 }
 
 // wait waits until clients can read the first bytes, or, for a part, all of them.

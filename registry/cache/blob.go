@@ -117,7 +117,7 @@ func (c *Cache) arriving(ctx context.Context, from From, q Query, blob digest.Di
 	} else if notStored == nil {
 		_ = file.Close()
 	}
-	if err == nil && a != nil && whole {
+	if err == nil && whole && a.isOpen() {
 		return &Blob{From: from, Size: a.Size(), arrival: a, cache: c, digest: blob}, nil
 	}
 	a.leave()
@@ -199,7 +199,7 @@ func (c *Cache) passThrough(ctx context.Context, q Query, blob digest.Digest) (*
 		return nil, err
 	}
 	var first int64
-	if n, _ := fmt.Sscanf(q.Range, "bytes=%d-", &first); n == 1 && answer.StatusCode == http.StatusPartialContent &&
+	if n, _ := fmt.Sscanf(q.Range, "bytes=%d-", &first); n == 1 && first >= 0 && answer.StatusCode == http.StatusPartialContent &&
 		!strings.HasPrefix(answer.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-", first)) && !strings.Contains(q.Range, ",") {
 		_ = answer.Body.Close()
 		<-c.passing

@@ -50,13 +50,16 @@ type download struct {
 }
 
 // fetch starts the arrival of a blob when the upstream has answered that it has the blob in the
-// repository. It returns at once if another replica had the blob.
-func (c *Cache) fetch(ctx context.Context, l store.Link, blob digest.Digest) error {
+// repository. It returns nil if the blob is stored, because another replica had it.
+func (c *Cache) fetch(ctx context.Context, l store.Link, blob digest.Digest) (*arrival, error) {
 	if file, err := c.open(l, blob); err == nil { // since the client looked for it
-		return file.Close()
+		return nil, file.Close()
 	}
-	if c.replicate(ctx, l, blob) {
-		return nil
+	c.mu.Lock()
+	a := c.arrivals[blob]
+	c.mu.Unlock()
+	if a != nil || c.replicate(ctx, l, blob) {
+		return a, nil
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	response, err := c.request(ctx, l, blob, c.options.Store.Arrived(blob))
@@ -66,7 +69,7 @@ func (c *Cache) fetch(ctx context.Context, l store.Link, blob digest.Digest) err
 	}
 	if err != nil {
 		cancel(nil)
-		return err
+		return nil, err
 	}
 	d := &download{link: l, response: response, hash: blob.Algorithm().Hash()}
 	a, isNew := c.start(blob, func(running context.Context, a *arrival) error {
@@ -81,9 +84,9 @@ func (c *Cache) fetch(ctx context.Context, l store.Link, blob digest.Digest) err
 		_ = response.Body.Close()
 	}
 	if a == nil {
-		return errUnstored
+		return nil, errUnstored
 	}
-	return nil
+	return a, nil
 }
 
 func (c *Cache) request(ctx context.Context, l store.Link, blob digest.Digest, from int64) (*http.Response, error) {

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/containerd/containerd/v2/core/remotes/docker/auth"
@@ -158,14 +159,15 @@ func (a *authenticator) renew(ctx context.Context, key string, used *authorizati
 		}
 		return now, err
 	})
+	if waits, ok := ctx.Value(waitsForToken{}).(*atomic.Value); ok {
+		waits.Store(key)
+		defer waits.Store("")
+	}
 	select {
 	case got := <-getting:
 		now, _ := got.Val.(*authorization)
 		return now, got.Err
 	case <-ctx.Done():
-		if errors.Is(context.Cause(ctx), ErrLate) {
-			a.asking.Forget(key) // the next request may have more luck
-		}
 		return nil, &AwayError{noToken: true, cause: context.Cause(ctx)}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"sync/atomic"
 	"time"
 )
 
@@ -45,6 +46,7 @@ type Client struct {
 	url      *url.URL
 	http     *http.Client
 	wires    wires
+	tokens   *authenticator
 	failures *failures
 }
 
@@ -57,7 +59,8 @@ func New(ctx context.Context, o Options) *Client {
 	c := &Client{url: o.URL, wires: newWires(o.Roots, o.Dial)}
 	c.failures = newFailures(ctx, c.root)
 	context.AfterFunc(ctx, c.wires.closeIdle)
-	c.http = &http.Client{Transport: newAuthenticator(c.wires, o, c.failures), CheckRedirect: withoutCredentials}
+	c.tokens = newAuthenticator(c.wires, o, c.failures)
+	c.http = &http.Client{Transport: c.tokens, CheckRedirect: withoutCredentials}
 	return c
 }
 
@@ -89,8 +92,15 @@ func (c *Client) Do(ctx context.Context, method, repository, path string, header
 		return nil, err
 	}
 	name := repository + "/" + path
+	forToken := new(atomic.Value)
+	ctx = context.WithValue(ctx, waitsForToken{}, forToken)
 	late := time.AfterFunc(Patience, func() {
-		c.failed(name, &AwayError{cause: ErrLate})
+		if key, _ := forToken.Load().(string); key != "" {
+			c.tokens.asking.Forget(key) // the next request may have more luck
+			c.failed(repository, &AwayError{noToken: true, cause: ErrLate})
+		} else {
+			c.failed(name, &AwayError{cause: ErrLate})
+		}
 		c.wires.closeIdle()
 	})
 	defer late.Stop()
@@ -105,6 +115,7 @@ func (c *Client) Do(ctx context.Context, method, repository, path string, header
 	switch {
 	case !isAway:
 		c.failures.forget(name)
+		c.failures.forget(repository)
 	case away.noToken:
 		c.failed(repository, away)
 	case method != http.MethodHead || !away.answered:
@@ -115,6 +126,9 @@ func (c *Client) Do(ctx context.Context, method, repository, path string, header
 	}
 	return response, nil
 }
+
+// waitsForToken is the key of an *atomic.Value with what the authenticator waits for.
+type waitsForToken struct{}
 
 func (c *Client) failed(name string, away *AwayError) {
 	c.failures.add(name, away)
