@@ -183,7 +183,7 @@ func (c *Config) credentials(o *upstream.Options) error {
 	switch ecrKeys := c.Cache.ECR; {
 	case ecrKeys.AccessKeyID != "":
 		source, err := ecr.New(ecr.Options{
-			Host: o.URL.Host, Region: ecrKeys.Region, RoleARN: ecrKeys.RoleARN, Endpoint: ecrKeys.Endpoint, Roots: o.Roots,
+			Host: cmp.Or(c.Cache.Upstream, o.URL.Host), Region: ecrKeys.Region, RoleARN: ecrKeys.RoleARN, Endpoint: ecrKeys.Endpoint, Roots: o.Roots,
 			AccessKeyID: ecrKeys.AccessKeyID, SecretAccessKey: ecrKeys.SecretAccessKey, SessionToken: ecrKeys.SessionToken,
 		})
 		if err != nil {

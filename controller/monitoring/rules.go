@@ -168,7 +168,6 @@ var scraped = []string{
 	"registry_proxy_misses_total",
 	"registry_proxy_pulled_bytes_total",
 	"registry_proxy_pushed_bytes_total",
-	"registry_proxy_replaced_downloads_total",
 	"registry_proxy_replica_answers_total",
 	"registry_proxy_requests_total",
 	"registry_proxy_resumed_downloads_total",
