@@ -252,7 +252,9 @@ func TestReconcileRejectsInvalidConfig(t *testing.T) {
 		"duplicate upstream":   {head + `"caches":[{"upstream":"a.test"},{"upstream":"a.test"}]}`, "caches[1].upstream"},
 		"upstream with scheme": {head + `"caches":[{"upstream":"https://a.test"}]}`, "caches[0].upstream"},
 		"bad ttl":              {head + `"caches":[{"upstream":"a.test","garbageCollection":{"ttl":"-1h"}}]}`, "caches[0].garbageCollection.ttl"},
-		"ttl of a wrong type":  {head + `"caches":[{"upstream":"a.test","garbageCollection":{"ttl":"often"}}]}`, "caches[0].garbageCollection.ttl"},
+		"a version of 2023": {`{"apiVersion":"registry.extensions.gardener.cloud/v1alpha2","kind":"RegistryConfig","caches":[{"upstream":"a.test"}]}`,
+			"apiVersion: Invalid value: \"registry.extensions.gardener.cloud/v1alpha2\": is no longer supported: write registry.extensions.gardener.cloud/v1alpha3, volume.size"},
+		"ttl of a wrong type": {head + `"caches":[{"upstream":"a.test","garbageCollection":{"ttl":"often"}}]}`, "caches[0].garbageCollection.ttl"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ex := rawExtension([]byte(test.config))

@@ -19,7 +19,10 @@ func TestExamplesShowWhatTheirNamesSay(t *testing.T) {
 			return reflect.DeepEqual(c, v1alpha3.RegistryCache{Upstream: c.Upstream})
 		},
 		"credentials": func(c v1alpha3.RegistryCache) bool { return ptr.Deref(c.SecretReferenceName, "") != "" },
-		"private-ca":  func(c v1alpha3.RegistryCache) bool { return ptr.Deref(c.CABundleSecretReferenceName, "") != "" },
+		"ecr": func(c v1alpha3.RegistryCache) bool {
+			return v1alpha3.IsECR(c.Upstream) && ptr.Deref(c.SecretReferenceName, "") != ""
+		},
+		"private-ca": func(c v1alpha3.RegistryCache) bool { return ptr.Deref(c.CABundleSecretReferenceName, "") != "" },
 		"outbound-proxy": func(c v1alpha3.RegistryCache) bool {
 			return c.Proxy != nil && c.Proxy.HTTPSProxy != nil && c.Proxy.NoProxy != nil
 		},

@@ -170,8 +170,8 @@ type mountedObject struct {
 // mountedObjects returns the configuration, the certificate (with http.tls) and the CA bundle (if
 // there is one). The name of each object ends in a hash of its content. So each change, from a TTL
 // to the certificate, changes the pod template and restarts the pod. The exception is cache.limit:
-// a volume grows while the cache serves. So the hash leaves it out, the Secret is not immutable, and
-// the cache reads the limit again from the file, which kubelet updates.
+// a volume grows while the cache serves. So the hash leaves it out, the Secret is not immutable,
+// and the cache reads the limit again from the file, which kubelet updates.
 func mountedObjects(cache v1alpha3.RegistryCache, id v1alpha3.Identity, secrets Secrets) ([]mountedObject, error) {
 	config := newRegistryConfig(cache, id, secrets)
 	config.Cache.Limit = -1 // for any; without a limit, the Secret of an earlier version has this name
