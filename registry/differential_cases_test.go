@@ -25,11 +25,10 @@ func diffLayer(repository string) diffAction {
 
 // diffOf returns a pull of a known registry, with credentials, before and after its tokens expire.
 func diffOf(name string) diffSchedule {
-	p := registryprofile.Profiles[name]
-	p.Description, p.Source = "", ""
+	p := diffKnown(name)
 	p.Username, p.Password = diffUser, diffPassword
 	return diffSchedule{Profile: p, Login: true, Steps: []diffStep{
-		diffPull, diffEvent("sleep", 90000), diffMove("second"), diffPull,
+		diffPull, diffEvent("sleep", 700), diffMove("second"), diffPull,
 		{{Do: "resolve", Repo: "no/such", Ref: "v1"}, {Do: "fetch", Repo: diffTool, Ref: "layer"}, {Do: "resolve", Repo: diffApp, Ref: "typo"}},
 		{{Do: "away", Ref: "503"}}, diffPull, diffEvent("back", 0), diffMove("image"), diffPull,
 	}}
@@ -44,8 +43,8 @@ func diffAnswering(answers ...registryprofile.Answer) registryprofile.Profile {
 var diffCases = map[string]diffSchedule{
 	"nothing special": {Steps: []diffStep{diffPull, diffMove("second"), diffPull, diffEvent("restart", 0), diffPull}},
 	"expired token is 400 without a challenge": {
-		Profile: registryprofile.Profile{Challenge: "bearer", TokenLife: 3600, Refused: 400, TokenField: "token"},
-		Steps:   []diffStep{diffPull, diffEvent("sleep", 4000), diffMove("second"), diffPull},
+		Profile: registryprofile.Profile{Challenge: "bearer", TokenLife: 300, Refused: 400, TokenField: "token"},
+		Steps:   []diffStep{diffPull, diffEvent("sleep", 400), diffMove("second"), diffPull},
 	},
 	"expired token is 403": {
 		Profile: registryprofile.Profile{Challenge: "bearer", TokenLife: 60, Refused: 403},

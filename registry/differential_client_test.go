@@ -1,6 +1,8 @@
 package registry
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -95,12 +97,20 @@ func (w *diffWorld) resolver(transport *http.Transport, cache bool) remotes.Reso
 	})
 }
 
-// patience is how long a client waits.
-const diffPatience = 5 * time.Minute
+// diffPatience is how long a client waits for an upstream, and then for a cache, which may have
+// waited for that upstream itself.
+const (
+	diffPatience      = time.Minute
+	diffPatienceCache = 5 * time.Minute
+)
 
 // pull does the action by containerd's client.
 func (w *diffWorld) pull(a diffAction, cache bool) (o diffOutcome) {
-	ctx, cancel := context.WithTimeout(context.Background(), diffPatience)
+	patience := diffPatience
+	if cache {
+		patience = diffPatienceCache
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	transport := &http.Transport{DialContext: w.dialNode}
 	defer transport.CloseIdleConnections()
@@ -164,7 +174,7 @@ func (w *diffWorld) check(a diffAction, o *diffOutcome) {
 		}
 	}
 	switch {
-	case is == nil:
+	case is == nil || w.library.tag(a.Ref) && !w.library.was(a.Repo, a.Ref, o.desc.Digest):
 		broken("digest %s of nothing", o.desc.Digest)
 	case o.desc.Size != int64(len(is.content)):
 		broken("size %d, want %d", o.desc.Size, len(is.content))
@@ -184,7 +194,7 @@ func diffUsable(media string) bool {
 // ask sends a request to the cache, as a client that knows nothing else. It leaves after a number of
 // bytes, if that is not negative.
 func (w *diffWorld) ask(method, path string, header http.Header, leave int) (o diffOutcome) {
-	ctx, cancel := context.WithTimeout(context.Background(), diffPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), diffPatienceCache)
 	defer cancel()
 	transport := &http.Transport{DialContext: w.dialNode, DisableCompression: true}
 	defer transport.CloseIdleConnections()
@@ -211,6 +221,12 @@ func (w *diffWorld) ask(method, path string, header http.Header, leave int) (o d
 		return o
 	}
 	o.body, o.err = io.ReadAll(response.Body)
+	if response.Header.Get("Content-Encoding") == "gzip" && o.err == nil && method == http.MethodGet {
+		var content io.Reader
+		if content, o.err = gzip.NewReader(bytes.NewReader(o.body)); o.err == nil {
+			o.body, o.err = io.ReadAll(content)
+		}
+	}
 	if method == http.MethodHead && o.err == nil && response.ContentLength >= 0 {
 		o.header.Set("Content-Length", strconv.FormatInt(response.ContentLength, 10))
 	}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -26,6 +27,7 @@ import (
 //   - While the upstream is away, and as long as the cache has reason to think so, a tag is what it was
 //     once, with a Warning.
 //   - Where the upstream breaks an answer, the cache may do better.
+//   - Credentials stay in the upstream's domain, also where nodes would send them elsewhere.
 //   - Where only HEAD is refused, the cache asks by GET.
 //   - A media type that containerd cannot use may become one that it can.
 
@@ -86,6 +88,19 @@ func (w *diffWorld) oracle(a diffAction) diffOutcome {
 	return w.pull(a, false)
 }
 
+// content does the action without the cache, with all that containerd then reads.
+func (w *diffWorld) content(a diffAction) diffOutcome {
+	o := w.oracle(a)
+	for name, object := range diffObjects() {
+		if o.kind == diffOK && o.desc.Digest == object.digest && len(object.content) > 0 {
+			if read := w.pull(diffAction{Do: "fetch", Repo: a.Repo, Ref: name}, false); read.kind != diffOK {
+				return read
+			}
+		}
+	}
+	return o
+}
+
 // judge compares containerd with the cache and without.
 func (w *diffWorld) judge(a diffAction, direct, through diffOutcome) {
 	byDigest := a.Do != "resolve" || !w.library.tag(a.Ref)
@@ -94,6 +109,7 @@ func (w *diffWorld) judge(a diffAction, direct, through diffOutcome) {
 		w.fault("%s: %s %s/%s: directly %s; through the cache %s", what, a.Do, a.Repo, a.Ref, direct, through)
 	}
 	switch {
+	case direct.kind == diffOK && through.kind != diffOK && w.Profile.Ranges != "" && w.slow(): // nobody can resume
 	case direct.kind == diffOK && through.kind != diffOK:
 		say("fails")
 	case direct.kind == diffOK && a.Do == "resolve":
@@ -110,9 +126,9 @@ func (w *diffWorld) judge(a diffAction, direct, through diffOutcome) {
 		} else if !byDigest && direct.kind != diffBroken && !excused && !w.headOnly() {
 			say("refused, but served")
 		}
-	case direct.kind == diffBroken && through.kind != diffBroken && !excused && !w.headOnly():
+	case direct.kind == diffBroken && through.kind != diffBroken && !excused && !w.headOnly() && !w.loginFails():
 		say("denied, though broken")
-	case direct.kind != diffBroken && direct.kind != through.kind && !excused:
+	case direct.kind != diffBroken && direct.kind != through.kind && !excused && !w.headOnly():
 		say("blames the cache")
 	}
 }
@@ -153,14 +169,15 @@ func (w *diffWorld) judgeAlone(a diffAction, direct, got diffOutcome, method str
 			say("refused, but served alone")
 		}
 	case got.status == http.StatusRequestedRangeNotSatisfiable:
-	case got.status < 500 && direct.kind == diffOK && !w.headOnly():
+	case got.status < 500 && direct.kind == diffOK && !w.headOnly() && !w.loginAbroad():
 		say("denies what exists")
 	case got.status < 500 && direct.kind == diffBroken && !excused && !w.headOnly() && !w.loginFails():
 		say("denies, though broken")
 	}
 }
 
-// loginFails reports whether the failure may be one of the token server, after a refusal.
+// loginFails reports whether the failure may be one of the token server: then the upstream's own
+// answer is its refusal.
 func (w *diffWorld) loginFails() bool { return w.Profile.Challenge != "" }
 
 func (w *diffWorld) current(a diffAction) string {
@@ -305,7 +322,7 @@ func (w *diffWorld) settle(asked []diffAction) {
 	if w.beyond() {
 		return
 	}
-	time.Sleep(2 * time.Minute)
+	time.Sleep(20 * time.Second)
 	for _, a := range asked {
 		if a.Do != "resolve" && a.Do != "fetch" {
 			continue
@@ -313,11 +330,11 @@ func (w *diffWorld) settle(asked []diffAction) {
 		var got, direct diffOutcome
 		for range 4 {
 			a.Alone = true
-			direct, got = w.oracle(a), w.alone(a, http.MethodGet)
+			direct, got = w.content(a), w.alone(a, http.MethodGet)
 			if direct.kind != diffOK || got.status == http.StatusOK && got.header.Get("Warning") == "" {
 				break
 			}
-			time.Sleep(time.Minute)
+			time.Sleep(45 * time.Second)
 		}
 		if direct.kind != diffOK {
 			continue
@@ -332,16 +349,21 @@ func (w *diffWorld) settle(asked []diffAction) {
 	}
 }
 
+// loginAbroad reports whether nodes give credentials to another domain, which a cache does not.
+func (w *diffWorld) loginAbroad() bool {
+	p := w.Profile
+	return (p.Username != "" && !p.Anonymous || p.TokenGet != 0) && slices.ContainsFunc(p.Realms, func(realm string) bool {
+		return realm != registryprofile.Same && realm != registryprofile.Port && (realm != registryprofile.Sibling || w.IP)
+	})
+}
+
 // beyond reports whether the cache need not manage alone what nodes can.
 func (w *diffWorld) beyond() bool {
 	p := w.Profile
-	for _, realm := range p.Realms {
-		near := realm == registryprofile.Same || realm == registryprofile.Port || realm == registryprofile.Sibling && !w.IP
-		if !near && p.Username != "" && !p.Anonymous {
-			return true // credentials stay at home
-		}
+	if w.loginAbroad() {
+		return true
 	}
-	if p.RedirectChallenge == "basic" {
+	if p.RedirectChallenge == "basic" || p.Digest == "wrong" {
 		return true
 	}
 	for _, a := range p.Answers {

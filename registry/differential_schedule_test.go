@@ -55,6 +55,15 @@ const (
 
 func pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
 
+// diffKnown returns the profile of a known registry, whose tokens live ten minutes at most: what a
+// cache does every second in the background happens in virtual time, too.
+func diffKnown(name string) registryprofile.Profile {
+	p := registryprofile.Profiles[name]
+	p.Description, p.Source = "", ""
+	p.TokenLife, p.TokenExpiresIn = min(p.TokenLife, 600), min(p.TokenExpiresIn, 600)
+	return p
+}
+
 // diffRandom returns the schedule of a seed.
 func diffRandom(seed uint64) diffSchedule {
 	r := rand.New(rand.NewPCG(seed, 31)) //nolint:gosec // not for secrets
@@ -67,14 +76,16 @@ func diffRandom(seed uint64) diffSchedule {
 				}
 			}
 		})
-		s.Profile = registryprofile.Profiles[pick(r, names...)]
-		s.Profile.Description, s.Profile.Source = "", ""
+		s.Profile = diffKnown(pick(r, names...))
 	}
 	for range r.IntN(4) {
 		pick(r, diffMutations...)(r, &s.Profile)
 	}
 	if r.IntN(3) == 0 {
 		s.Profile.Username, s.Profile.Password = diffUser, diffPassword
+	}
+	if s.Profile.RedirectChallenge != "" || slices.Contains(s.Profile.RedirectTo, registryprofile.Same) {
+		s.Profile.RedirectSigned = false // a challenge, or credentials of the host, and a signature: nobody does both
 	}
 	for range 2 + r.IntN(5) {
 		s.Steps = append(s.Steps, diffRandomStep(r))
@@ -100,7 +111,7 @@ func diffRandomEvent(r *rand.Rand) diffAction {
 	case 1:
 		return diffAction{Do: "back"}
 	case 2, 3:
-		return diffAction{Do: "sleep", From: pick(r, 3, 70, 400, 4000, 90000)}
+		return diffAction{Do: "sleep", From: pick(r, 3, 70, 400, 700)}
 	case 4:
 		return diffAction{Do: "move", Repo: diffApp, Ref: "v1", To: pick(r, "image", "second", "plain")}
 	case 5:
@@ -202,7 +213,7 @@ var diffMutations = []func(r *rand.Rand, p *registryprofile.Profile){
 	func(r *rand.Rand, p *registryprofile.Profile) {
 		p.Answers = append(p.Answers, registryprofile.Answer{
 			Path:   pick(r, "/manifests/v1$", "/manifests/", "/blobs/", diffBase, diffTool),
-			Status: pick(r, 408, 429, 429, 500, 503), RetryAfter: pick(r, "", "2", "880.092µs", "3600"), Times: pick(r, 0, 1, 2),
+			Status: pick(r, 408, 429, 429, 500, 503), RetryAfter: pick(r, "", "2", "880.092µs", "60"), Times: pick(r, 0, 1, 2),
 			Document: pick(r, "TOOMANYREQUESTS", "html"),
 		})
 	},
@@ -230,8 +241,8 @@ var diffMutations = []func(r *rand.Rand, p *registryprofile.Profile){
 		p.BodyTimes = pick(r, 0, 1)
 	},
 	func(r *rand.Rand, p *registryprofile.Profile) { p.Silence = pick(r, 100, 2000, 20000) },
-	func(r *rand.Rand, p *registryprofile.Profile) { p.Rate = pick(r, 100, 5000) },
-	func(r *rand.Rand, p *registryprofile.Profile) { p.CutAfter = pick(r, 100, 1000, 30000) },
+	func(r *rand.Rand, p *registryprofile.Profile) { p.Rate = pick(r, 100, 5000, 20000) },
+	func(r *rand.Rand, p *registryprofile.Profile) { p.CutAfter = pick(r, 1000, 30000) },
 	func(r *rand.Rand, p *registryprofile.Profile) { p.Damaged = true },
 	func(r *rand.Rand, p *registryprofile.Profile) { p.Chunked = true },
 	func(r *rand.Rand, p *registryprofile.Profile) { p.ZeroLength = true },

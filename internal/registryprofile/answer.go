@@ -40,7 +40,7 @@ func (a *answer) WriteHeader(status int) {
 	if status == http.StatusNotFound && a.h.Missing != 0 {
 		a.refused = true
 		header.Del("Content-Length")
-		if a.h.Missing == http.StatusUnauthorized && a.h.Challenge != "" {
+		if a.h.Missing == http.StatusUnauthorized && a.h.Challenge != "" && a.q.hop == 0 {
 			a.h.challenge(a.ResponseWriter, a.q, a.h.Challenge, "")
 			return
 		}
