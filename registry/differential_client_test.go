@@ -191,8 +191,8 @@ func diffUsable(media string) bool {
 	return false
 }
 
-// ask sends a request to the cache, as a client that knows nothing else. It leaves after a number of
-// bytes, if that is not negative.
+// ask sends a request to the cache, as a client that knows nothing else. It leaves after a number
+// of bytes, if that is not negative.
 func (w *diffWorld) ask(method, path string, header http.Header, leave int) (o diffOutcome) {
 	ctx, cancel := context.WithTimeout(context.Background(), diffPatienceCache)
 	defer cancel()

@@ -18,14 +18,14 @@ import (
 // The rule, which this file applies to each action:
 //
 //	where containerd succeeds directly, it succeeds through the cache, in the same bytes and media
-//	types; where it fails directly, the node sees the upstream's own answer; nothing that the upstream
-//	did not say becomes content; no client can take from another.
+//	types; where it fails directly, the node sees the upstream's own answer; nothing that the
+//	upstream did not say becomes content; no client can take from another.
 //
 // What may differ:
 //
 //   - Content by digest that is stored is served without asking, in every repository.
-//   - While the upstream is away, and as long as the cache has reason to think so, a tag is what it was
-//     once, with a Warning.
+//   - While the upstream is away, and as long as the cache has reason to think so, a tag is what it
+//     was once, with a Warning.
 //   - Where the upstream breaks an answer, the cache may do better.
 //   - Credentials stay in the upstream's domain, also where nodes would send them elsewhere.
 //   - Where only HEAD is refused, the cache asks by GET.
@@ -128,7 +128,7 @@ func (w *diffWorld) judge(a diffAction, direct, through diffOutcome) {
 		}
 	case direct.kind == diffBroken && through.kind != diffBroken && !excused && !w.headOnly() && !w.loginFails():
 		say("denied, though broken")
-	case direct.kind != diffBroken && direct.kind != through.kind && !excused && !w.headOnly():
+	case direct.kind != diffBroken && direct.kind != through.kind && !excused && !w.headOnly() && !w.loginAbroad():
 		say("blames the cache")
 	}
 }
@@ -316,13 +316,14 @@ func (w *diffWorld) flood(a diffAction, object diffObject) {
 	}
 }
 
-// settle checks at the end that the cache manages alone what was asked, after a while and a few tries.
+// settle checks at the end that the cache manages alone what was asked, after a while and a few
+// tries.
 func (w *diffWorld) settle(asked []diffAction) {
 	w.event(diffAction{Do: "back"})
 	if w.beyond() {
 		return
 	}
-	time.Sleep(20 * time.Second)
+	diffSleep(20 * time.Second)
 	for _, a := range asked {
 		if a.Do != "resolve" && a.Do != "fetch" {
 			continue
@@ -334,7 +335,7 @@ func (w *diffWorld) settle(asked []diffAction) {
 			if direct.kind != diffOK || got.status == http.StatusOK && got.header.Get("Warning") == "" {
 				break
 			}
-			time.Sleep(45 * time.Second)
+			diffSleep(45 * time.Second)
 		}
 		if direct.kind != diffOK {
 			continue

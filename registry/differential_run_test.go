@@ -27,7 +27,7 @@ var (
 // diffRun runs a schedule in virtual time, and returns its first fault, or nothing.
 func diffRun(t *testing.T, s diffSchedule) (fault string) {
 	t.Helper()
-	dir, err := os.MkdirTemp(diffDir(), "differential")
+	dir, err := os.MkdirTemp(diffDir(), "differential") //nolint:usetesting // thousands, in memory
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func diffRun(t *testing.T, s diffSchedule) (fault string) {
 				fault = fmt.Sprintf("panic: %v", reason)
 			}
 		}()
-		time.Sleep(time.Until(now)) // the bubble begins in 2000, but files have the time of the host
+		diffSleep(time.Until(now)) // the bubble begins in 2000, but files have the time of the host
 		w, err := newDiffWorld(s, dir)
 		defer w.close()
 		if err != nil {
@@ -58,6 +58,9 @@ func diffRun(t *testing.T, s diffSchedule) (fault string) {
 	})
 	return fault
 }
+
+// diffSleep lets virtual time pass.
+func diffSleep(d time.Duration) { <-time.After(d) }
 
 // diffDir is in memory if possible: each schedule has a volume.
 func diffDir() string {
@@ -82,8 +85,8 @@ func diffQuiet(t *testing.T) {
 	})
 }
 
-// TestDifferential compares containerd's client with the cache in front of an upstream, and without,
-// on random upstreams, contents and orders of events. A failure is made small and printed as a Go
+// TestDifferential compares containerd's client with the cache in front of an upstream, and
+// without, on random upstreams, contents and orders of events. A failure is made small and printed as a Go
 // literal, for TestDifferentialCases.
 func TestDifferential(t *testing.T) {
 	diffQuiet(t)
@@ -99,7 +102,7 @@ func TestDifferential(t *testing.T) {
 					if *diffSchedules > 0 && i >= int64(*diffSchedules) || *diffSchedules == 0 && time.Now().After(end) {
 						return
 					}
-					seed := *diffSeed + uint64(i) //nolint:gosec // i is not negative
+					seed := *diffSeed + uint64(i)
 					s := diffRandom(seed)
 					if fault := diffRun(t, s); fault != "" {
 						found.add(t, seed, s, fault)

@@ -29,8 +29,8 @@ type diffAction struct {
 	// Do is one of
 	//   resolve, fetch, seek (fetch from From on), chunks (fetch in parallel): of containerd, or with
 	//     Alone of a client that knows only the cache;
-	//   span (a range From to To), suffix (the last From bytes), cross (a blob as manifest or the other
-	//     way round), foreign (in a repository that does not have it), flood (HEAD in From invented
+	//   span (a thousand bytes from From on), suffix (the last From bytes), cross (a blob as manifest
+	//     or the other way round), foreign (in a repository that does not have it), flood (HEAD in From invented
 	//     repositories), leave (after From bytes), upload: of a client that knows only the cache;
 	//   away (Ref says how), back, sleep (From seconds), move (the tag Ref to the object To), untag,
 	//     restart, clock (restart, and files From seconds younger): events.
@@ -66,7 +66,7 @@ func diffKnown(name string) registryprofile.Profile {
 
 // diffRandom returns the schedule of a seed.
 func diffRandom(seed uint64) diffSchedule {
-	r := rand.New(rand.NewPCG(seed, 31)) //nolint:gosec // not for secrets
+	r := rand.New(rand.NewPCG(seed, 31))
 	s := diffSchedule{Login: r.IntN(3) == 0, IP: r.IntN(10) == 0}
 	if r.IntN(5) < 2 {
 		names := slices.Sorted(func(yield func(string) bool) {
@@ -195,6 +195,7 @@ var diffMutations = []func(r *rand.Rand, p *registryprofile.Profile){
 	func(r *rand.Rand, p *registryprofile.Profile) { p.Challenge, p.TokenGet = "bearer", 405 },
 	func(r *rand.Rand, p *registryprofile.Profile) {
 		p.Challenge, p.TokenStatus = "bearer", pick(r, 429, 429, 400, 403, 500)
+		p.TokenTimes, p.TokenRetryAfter = 0, ""
 		if p.TokenStatus == 429 || p.TokenStatus == 500 { // a refusal is final, or nodes see another one
 			p.TokenTimes, p.TokenRetryAfter = pick(r, 0, 1), pick(r, "", "30")
 		}

@@ -178,7 +178,7 @@ func (w *diffWorld) close() {
 	for _, l := range []*diffListener{w.nodes, w.behind, w.front} {
 		l.cut()
 	}
-	time.Sleep(time.Minute) // for handlers that pause: time stops when this goroutine ends
+	diffSleep(time.Minute) // for handlers that pause: time stops when this goroutine ends
 }
 
 func (w *diffWorld) fault(format string, arguments ...any) {
@@ -275,13 +275,13 @@ func (w *diffWorld) event(a diffAction) {
 			w.behind.cut()
 		}
 		if was != "" && a.Do == "back" {
-			time.Sleep(40 * time.Second) // until nobody remembers
+			diffSleep(40 * time.Second) // until nobody remembers
 		}
 	case "sleep":
-		time.Sleep(time.Duration(a.From) * time.Second)
+		diffSleep(time.Duration(a.From) * time.Second)
 	case "move", "untag":
 		w.library.move(a.Repo, a.Ref, a.To)
-		time.Sleep(2 * time.Second) // a tag is fresh for one
+		diffSleep(2 * time.Second) // a tag is fresh for one
 	case "restart", "clock":
 		w.stop()
 		if a.Do == "clock" {

@@ -82,7 +82,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case h.answered(w, q, true), !h.authorized(w, q), h.answered(w, q, false), h.redirected(w, q):
 	default:
-		h.serve(w, q)
+		h.serve(w, q) //nolint:contextcheck // it is in q
 	}
 }
 
