@@ -86,8 +86,8 @@ func diffQuiet(t *testing.T) {
 }
 
 // TestDifferential compares containerd's client with the cache in front of an upstream, and
-// without, on random upstreams, contents and orders of events. A failure is made small and printed as a Go
-// literal, for TestDifferentialCases.
+// without, on random upstreams, contents and orders of events. A failure is made small and printed
+// as a Go literal, for TestDifferentialCases.
 func TestDifferential(t *testing.T) {
 	diffQuiet(t)
 	var next, ran atomic.Int64

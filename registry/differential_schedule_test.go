@@ -30,8 +30,9 @@ type diffAction struct {
 	//   resolve, fetch, seek (fetch from From on), chunks (fetch in parallel): of containerd, or with
 	//     Alone of a client that knows only the cache;
 	//   span (a thousand bytes from From on), suffix (the last From bytes), cross (a blob as manifest
-	//     or the other way round), foreign (in a repository that does not have it), flood (HEAD in From invented
-	//     repositories), leave (after From bytes), upload: of a client that knows only the cache;
+	//     or the other way round), foreign (in a repository that does not have it), flood (HEAD in
+	//     From invented repositories), leave (after From bytes), upload: of a client that knows only
+	//     the cache;
 	//   away (Ref says how), back, sleep (From seconds), move (the tag Ref to the object To), untag,
 	//     restart, clock (restart, and files From seconds younger): events.
 	Do    string
