@@ -3,7 +3,7 @@ package plantedbugs
 import "slices"
 
 // All returns the planted bugs. The bugs that cost the most to recover from come last.
-func All() []Mutant { return slices.Concat(webhookAndTestbed(), nodes(), controller()) }
+func All() []Mutant { return slices.Concat(webhookAndTestbed(), nodes(), cache(), controller()) }
 
 func webhookAndTestbed() []Mutant {
 	return []Mutant{
@@ -75,6 +75,32 @@ func nodes() []Mutant {
 			Replacement: `declare -rA needed=([direct]=2 [mirror]=999999)`,
 			Bug:         "nodes never ask a cache again that failed once",
 			Words:       `every worker has a hosts.toml for each of`, // in the first step, if a cache has just restarted
+		},
+	}
+}
+
+func cache() []Mutant {
+	return []Mutant{
+		{
+			Name: "credentials-elsewhere", File: "registry/upstream/authenticator.go", Scenarios: []string{"registries-realm"},
+			Line:        `case a.trusts(realm):`,
+			Replacement: `case realm.Host != "":`,
+			Bug:         "a cache sends its user name and password to any token server that the upstream names (CVE-2026-33540)",
+			Words:       `a token server of another domain gets no credentials: private.elsewhere.test got the credentials`,
+		},
+		{
+			Name: "refused-as-stale", File: "registry/cache/tag.go", Scenarios: []string{"registries-refused"},
+			Line:        `if refused, ok := errors.AsType[*upstream.RefusedError](err); ok {`,
+			Replacement: `if refused, ok := errors.AsType[*upstream.RefusedError](err); ok && refused.Status == http.StatusNotFound {`,
+			Bug:         "a tag that the upstream refuses is served as it was last confirmed",
+			Words:       `a tag that the upstream refuses is refused: waited up to 10s until the cache answers 403`,
+		},
+		{
+			Name: "damaged-range", File: "registry/cache/blob.go", Scenarios: []string{"registries-range"},
+			Line:        `if errors.Is(err, errUnstored) || errors.Is(err, upstream.ErrLate) && !isWhole(q.Range) {`,
+			Replacement: `if err != nil && !isWhole(q.Range) {`,
+			Bug:         "a range of a damaged blob is served as a complete answer",
+			Words:       `no complete answer is damaged: damaged bytes came as a complete answer: 206 0 different`,
 		},
 	}
 }
