@@ -83,8 +83,8 @@ func cache() []Mutant {
 	return []Mutant{
 		{
 			Name: "credentials-elsewhere", File: "registry/upstream/authenticator.go", Scenarios: []string{"registries-realm"},
-			Line:        `case a.trusts(realm):`,
-			Replacement: `case realm.Host != "":`,
+			Line:        `withheld := password != "" && !a.trusts(realm)`,
+			Replacement: `withheld := false`,
 			Bug:         "a cache sends its user name and password to any token server that the upstream names (CVE-2026-33540)",
 			Words:       `a token server of another domain gets no credentials: private.elsewhere.test got the credentials`,
 		},
@@ -97,7 +97,7 @@ func cache() []Mutant {
 		},
 		{
 			Name: "damaged-range", File: "registry/cache/blob.go", Scenarios: []string{"registries-range"},
-			Line:        `if errors.Is(err, errUnstored) || errors.Is(err, upstream.ErrLate) && !isWhole(q.Range) {`,
+			Line:        `if c.mayPass(err) || errors.Is(err, upstream.ErrLate) && !isWhole(q.Range) {`,
 			Replacement: `if err != nil && !isWhole(q.Range) {`,
 			Bug:         "a range of a damaged blob is served as a complete answer",
 			Words:       `no complete answer is damaged: damaged bytes came as a complete answer: 206 0 different`,

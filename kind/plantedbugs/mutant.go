@@ -121,10 +121,10 @@ func AnnotateCaches(mark string) Mutant {
 
 // AnswerMark returns a change for scenario inner-loop: the debug server of caches serves /<mark>.
 func AnswerMark(mark string) Mutant {
-	const line = `mux.Handle("/debug/", http.DefaultServeMux)`
+	const line = `mux := http.NewServeMux()`
 	const answer = `; mux.HandleFunc("/%[1]s", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("%[1]s")) })`
 	return Mutant{
-		Name: "path", File: "registry/debug.go", Line: line, Replacement: line + fmt.Sprintf(answer, mark),
+		Name: "path", File: "registry/health.go", Line: line, Replacement: line + fmt.Sprintf(answer, mark),
 	}
 }
 
