@@ -38,8 +38,8 @@ func (e *exchange) send(status int, document []byte) {
 }
 
 // fail answers why the upstream's object is not served. A refusal is the upstream's own. The other
-// answers make every containerd go on to the upstream: 408 and 429 would make it ask this host again,
-// and 404 would deny what may exist.
+// answers make every containerd go on to the upstream: 408 and 429 would make it ask this host
+// again, and 404 would deny what may exist.
 func (e *exchange) fail(err error, unknown string) {
 	e.err = err
 	refused, isRefused := errors.AsType[*upstream.RefusedError](err)

@@ -87,8 +87,8 @@ func TestBreaks(t *testing.T) {
 		t.Run(fmt.Sprint(worker), func(t *testing.T) {
 			t.Parallel()
 			for seed := worker; seed < *seeds; seed += workers {
-				// Each has a cache of its own: a download that goes on after its pull would take the
-				// fates of the next one.
+				// Each has a cache of its own: a download that goes on after its pull would take
+				// the fates of the next one.
 				t.Run(fmt.Sprint(seed), func(t *testing.T) { survives(t, seed) })
 			}
 		})

@@ -57,10 +57,11 @@ type httpKeys struct {
 }
 
 type cacheKeys struct {
-	// Upstream is the name of the upstream in references of images, such as docker.io. A request for
-	// another one (containerd's parameter ns) is refused.
+	// Upstream is the name of the upstream in references of images, such as docker.io. A request
+	// for another one (containerd's parameter ns) is refused.
 	Upstream string
-	// Limit bounds the stored bytes. 0 means the size of the volume. It may change, see Config.Limit.
+	// Limit bounds the stored bytes. 0 means the size of the volume. It may change, see
+	// Config.Limit.
 	Limit int64
 	// Peers is <host>:<port>, where the host resolves to the addresses of all replicas.
 	Peers string

@@ -62,8 +62,8 @@ func TestConformance(t *testing.T) {
 				"OCI_API_BLOBS_DELETE=false", "OCI_API_MANIFESTS_DELETE=false", "OCI_API_TAGS_DELETE=false",
 				"OCI_RO_DATA_TAGS=image index artifact docker", "OCI_RO_DATA_BLOBS="+strings.Join(blobs, " "),
 				"OCI_RO_DATA_MANIFESTS="+strings.Join(manifests, " "))
-			// The exit code says nothing: with read-only data, the command ends with a panic after its
-			// report (ReportResultsYAML).
+			// The exit code says nothing: with read-only data, the command ends with a panic after
+			// its report (ReportResultsYAML).
 			output, err := command.CombinedOutput()
 			if !strings.Contains(string(output), "OCI Conformance Result: Pass") {
 				t.Errorf("%v\n%s", err, output)

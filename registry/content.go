@@ -16,8 +16,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/registry/cache"
 )
 
-// sendBlob sends a blob or the part for which the request asks. An error cuts the answer: the header
-// has promised more.
+// sendBlob sends a blob or the part for which the request asks. An error cuts the answer: the
+// header has promised more.
 func (e *exchange) sendBlob(blob digest.Digest, found *cache.Blob) {
 	header := e.writer.Header()
 	header.Set("Etag", strconv.Quote(blob.String()))

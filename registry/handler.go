@@ -210,8 +210,8 @@ func (e *exchange) served(from cache.From) {
 	}
 }
 
-// completed counts the answer, and writes the line of the access log. Its message and keys are those
-// of distribution.
+// completed counts the answer, and writes the line of the access log. Its message and keys are
+// those of distribution.
 func (e *exchange) completed(took time.Duration) {
 	handler, method := e.kind, strings.ToLower(e.Method)
 	if method != "get" && method != "head" {

@@ -40,7 +40,8 @@ type health struct {
 // disk returns an error while the disk hangs.
 func (h *health) disk() error { return context.Cause(h.works()) }
 
-// check returns why nodes should not ask this cache, or nil. Many callers share one look at the port.
+// check returns why nodes should not ask this cache, or nil. Many callers share one look at the
+// port.
 func (h *health) check() error {
 	if err := h.disk(); err != nil {
 		return err

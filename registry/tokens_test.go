@@ -211,7 +211,8 @@ func TestRefusingTokenServer(t *testing.T) {
 			t.Errorf("%d: %s", i, a)
 		}
 	}
-	// What the last clients have caused ends. Then it is quiet for as long as a pause between probes.
+	// What the last clients have caused ends. Then it is quiet for as long as a pause between
+	// probes.
 	within(t, 2500*time.Millisecond, func() bool { return false })
 	before, tokensBefore := o.requests("/v2/typo/"), s.asked()
 	within(t, 4*time.Second, func() bool { return o.requests("/v2/typo/") > before+3 })

@@ -28,7 +28,8 @@ func mount(t *testing.T, options string) string {
 	return folder
 }
 
-// TestUnusableVolume: whatever is wrong with the volume, no pull fails. The cache stores again when the volume is repaired.
+// TestUnusableVolume: whatever is wrong with the volume, no pull fails. The cache stores again when
+// the volume is repaired.
 func TestUnusableVolume(t *testing.T) {
 	for name, test := range map[string]struct {
 		options string

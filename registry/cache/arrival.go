@@ -18,13 +18,16 @@ import (
 )
 
 const (
-	// abandoned is how long a download continues without a client. What has arrived stays on the volume.
+	// abandoned is how long a download continues without a client. What has arrived stays on the
+	// volume.
 	abandoned = 30 * time.Second
 	// mostArrivals bounds the blobs that arrive at the same time. Others pass through.
 	mostArrivals = 256
-	// checkPatience is how long the check of a stored blob may take before clients see its first bytes.
+	// checkPatience is how long the check of a stored blob may take before clients see its first
+	// bytes.
 	checkPatience = 300 * time.Millisecond
-	// checksAtOnce is how many stored blobs are read at the same time to compare them with their digest.
+	// checksAtOnce is how many stored blobs are read at the same time to compare them with their
+	// digest.
 	checksAtOnce = 2
 )
 
@@ -35,7 +38,8 @@ var (
 )
 
 // arrival is a blob of which not all bytes are checked: it comes from the upstream, or it is on the
-// volume since before the start. Clients read what is there, but its last byte only after the check.
+// volume since before the start. Clients read what is there, but its last byte only after the
+// check.
 type arrival struct {
 	cache  *Cache
 	blob   digest.Digest
@@ -107,8 +111,8 @@ func (c *Cache) check(blob digest.Digest, file *store.File) {
 	}
 }
 
-// join returns the arrival of a blob, which starts when the upstream has answered that it has the blob
-// in the repository. The caller must leave it. It is nil for a blob that was stored meanwhile.
+// join returns the arrival of a blob, which starts when the upstream has answered that it has the
+// blob in the repository. The caller must leave it. It is nil for a blob that was stored meanwhile.
 func (c *Cache) join(ctx context.Context, q Query, blob digest.Digest) (*arrival, error) {
 	if a := c.arrivalOf(blob); a != nil {
 		metrics.Shared.WithLabelValues("blob").Inc()

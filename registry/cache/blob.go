@@ -19,7 +19,8 @@ import (
 )
 
 const (
-	// mostPassing bounds the blobs that pass through at the same time. Other clients go to the upstream.
+	// mostPassing bounds the blobs that pass through at the same time. Other clients go to the
+	// upstream.
 	mostPassing = 200
 	// mostUnstored bounds the blobs of which is known that the volume does not take them.
 	mostUnstored = 1000
@@ -57,8 +58,8 @@ func (b *Blob) Close() error {
 	return nil
 }
 
-// Failed says that sending File failed. If the disk cannot read it, another request gets the blob from
-// the upstream.
+// Failed says that sending File failed. If the disk cannot read it, another request gets the blob
+// from the upstream.
 func (b *Blob) Failed(err error) {
 	if errors.Is(err, syscall.EIO) {
 		b.cache.options.Store.Distrust(b.digest)
@@ -69,8 +70,8 @@ func (b *Blob) Failed(err error) {
 // Copy copies a blob that is not all checked. The last byte comes after the check.
 func (b *Blob) Copy(ctx context.Context, w io.Writer) error { return b.arrival.copy(ctx, w) }
 
-// Blob returns a blob from the volume, on its way from the upstream, or from the upstream itself. The
-// caller must close it. It waits at most upstream.Patience for the upstream.
+// Blob returns a blob from the volume, on its way from the upstream, or from the upstream itself.
+// The caller must close it. It waits at most upstream.Patience for the upstream.
 func (c *Cache) Blob(ctx context.Context, q Query, blob digest.Digest) (*Blob, error) {
 	file, err := c.open(store.Link{Repository: q.Repository}, blob)
 	if err == nil && file.Checked {
@@ -98,8 +99,8 @@ func (c *Cache) Blob(ctx context.Context, q Query, blob digest.Digest) (*Blob, e
 	return found, nil
 }
 
-// arriving returns a blob of which some bytes are not checked. A request for a part waits until all of
-// them are.
+// arriving returns a blob of which some bytes are not checked. A request for a part waits until all
+// of them are.
 func (c *Cache) arriving(ctx context.Context, from From, q Query, blob digest.Digest) (*Blob, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, upstream.Patience, upstream.ErrLate)
 	defer cancel()
@@ -160,6 +161,9 @@ func (c *Cache) Stat(ctx context.Context, q Query, blob digest.Digest) (*Blob, e
 		if err != nil {
 			return 0, err
 		}
+		if response.Header.Get("Content-Encoding") != "" {
+			response.ContentLength = -1 // that of another form
+		}
 		return response.ContentLength, response.Body.Close()
 	})
 	return &Blob{From: FromUpstream, Size: size}, err
@@ -213,8 +217,8 @@ func (c *Cache) passThrough(ctx context.Context, q Query, blob digest.Digest) (*
 	return &Blob{From: FromUpstream, Size: answer.ContentLength, Answer: answer, cache: c, digest: blob}, nil
 }
 
-// passed is the body of a blob that passes through. With a verifier it holds back one byte until the
-// digest is checked.
+// passed is the body of a blob that passes through. With a verifier it holds back one byte until
+// the digest is checked.
 type passed struct {
 	io.ReadCloser
 	cancel   context.CancelCauseFunc

@@ -1,9 +1,3 @@
-// Package cache decides what happens to a request: what is stored is served from the volume, what
-// is not is fetched from the upstream, and a tag is asked for at the upstream first. When the
-// upstream is away, tags are served as they were last confirmed. docs/cache.md has the states of a
-// blob and of a tag.
-//
-// It composes packages store, index, upstream and replica. It does not know HTTP servers.
 package cache
 
 import (
@@ -45,7 +39,8 @@ type Options struct {
 	// TTL is how long a blob is kept after its last use, and a tag after its last confirmation. 0
 	// keeps them until space is needed.
 	TTL time.Duration
-	// Limit returns the bound of the stored bytes, which may change. 0 means the size of the volume.
+	// Limit returns the bound of the stored bytes, which may change. 0 means the size of the
+	// volume.
 	Limit func() int64
 }
 

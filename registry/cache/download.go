@@ -25,8 +25,8 @@ import (
 )
 
 const (
-	// attempts is how often a download asks the upstream again before it fails, unless an attempt has
-	// brought progress.
+	// attempts is how often a download asks the upstream again before it fails, unless an attempt
+	// has brought progress.
 	attempts = 4
 	progress = 1 << 20
 	pause    = 250 * time.Millisecond
@@ -325,7 +325,8 @@ func (d *download) finish() error {
 	return nil
 }
 
-// decode stores what the file has in another form (Content-Encoding). Clients have seen nothing of it.
+// decode stores what the file has in another form (Content-Encoding). Clients have seen nothing of
+// it.
 func (d *download) decode() error {
 	defer func() { _ = d.cache.options.Store.DropPartial(d.blob) }()
 	decoded, err := decoder(d.encoding, io.NewSectionReader(d.file, 0, d.have))

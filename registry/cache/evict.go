@@ -96,8 +96,8 @@ func (r *room) add(bytes int64) bool {
 	}
 }
 
-// capacity is what the cache may use: the volume, or less with a limit. On a file system that others
-// use, too, what they leave is all that is free.
+// capacity is what the cache may use: the volume, or less with a limit. On a file system that
+// others use, too, what they leave is all that is free.
 func (c *Cache) capacity() (store.Space, error) {
 	space, err := c.options.Store.Space()
 	if limit := c.limit.Load(); err == nil && limit > 0 && limit < space.Bytes {

@@ -125,15 +125,15 @@ func read(response *http.Response, wanted digest.Digest) (Manifest, error) {
 	mediaType, _, _ := strings.Cut(response.Header.Get("Content-Type"), ";")
 	m := Manifest{From: FromUpstream, Digest: wanted, MediaType: strings.TrimSpace(mediaType), Content: content}
 	if m.Digest == "" {
-		m.Digest = digest.FromBytes(content)
-		if said := response.Header.Get("Docker-Content-Digest"); said != "" {
-			m.Digest = digest.Digest(said)
-		}
+		m.Digest = digest.Digest(response.Header.Get("Docker-Content-Digest"))
 	}
-	if !m.isRight() && response.Header.Get("Content-Encoding") != "" {
-		if decoded, err := decoder(response.Header.Get("Content-Encoding"), bytes.NewReader(content)); err == nil {
+	if encoding := response.Header.Get("Content-Encoding"); encoding != "" && !m.isRight() {
+		if decoded, err := decoder(encoding, bytes.NewReader(content)); err == nil {
 			m.Content, _ = io.ReadAll(io.LimitReader(decoded, largestManifest+1))
 		}
+	}
+	if m.Digest == "" {
+		m.Digest = digest.FromBytes(m.Content)
 	}
 	switch {
 	case len(m.Content) > largestManifest:
@@ -154,7 +154,8 @@ func (m Manifest) isRight() bool {
 // isStorable reports whether the content alone tells the media type: a client gets the same later.
 func (m Manifest) isStorable() bool { return m.MediaType != "" && m.MediaType == typeOf(m.Content) }
 
-// keep stores a manifest, and reports whether it has. Without it clients have the answer all the same.
+// keep stores a manifest, and reports whether it has. Without it clients have the answer all the
+// same.
 func (c *Cache) keep(repository string, m Manifest) bool {
 	if !m.isStorable() {
 		return false
@@ -174,8 +175,8 @@ func (c *Cache) keep(repository string, m Manifest) bool {
 	return true
 }
 
-// typeOf returns the media type of a manifest, or an empty string for another content. An OCI manifest
-// need not name its own (image-spec, manifest.md); then an index is known by its list.
+// typeOf returns the media type of a manifest, or an empty string for another content. An OCI
+// manifest need not name its own (image-spec, manifest.md); then an index is known by its list.
 func typeOf(content []byte) string {
 	var m struct {
 		SchemaVersion int             `json:"schemaVersion"`

@@ -18,8 +18,8 @@ import (
 // same time share it.
 const fresh = time.Second
 
-// Tag returns the manifest of a tag: what the upstream says now, or said last if it is away. A refusal
-// is what it says now.
+// Tag returns the manifest of a tag: what the upstream says now, or said last if it is away. A
+// refusal is what it says now.
 func (c *Cache) Tag(ctx context.Context, q Query, tag string) (Manifest, error) {
 	t := store.TagName{Repository: q.Repository, Tag: tag}
 	if q.Stored {

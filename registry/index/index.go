@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	// mostLinks bounds the repositories of which the index, and the volume, know that they have a blob.
+	// mostLinks bounds the repositories of which the index, and the volume, know that they have a
+	// blob.
 	mostLinks = 64
 	// mostTags bounds the tags of a manifest. Others are not stored.
 	mostTags = 64
@@ -110,8 +111,8 @@ func (i *Index) Use(blob digest.Digest, size int64, now time.Time) (before time.
 	return before
 }
 
-// Link records that the upstream has a stored blob in a repository, and returns whether that is new.
-// It records at most mostLinks for a blob.
+// Link records that the upstream has a stored blob in a repository, and returns whether that is
+// new. It records at most mostLinks for a blob.
 func (i *Index) Link(blob digest.Digest, l store.Link) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -123,8 +124,8 @@ func (i *Index) Link(blob digest.Digest, l store.Link) bool {
 	return true
 }
 
-// Is reports whether the upstream has called the blob a manifest, or a blob, in any repository. listed
-// says that the index knows all that is stored.
+// Is reports whether the upstream has called the blob a manifest, or a blob, in any repository.
+// listed says that the index knows all that is stored.
 func (i *Index) Is(blob digest.Digest, manifest bool) (confirmed, listed bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -152,8 +153,8 @@ func (i *Index) touch(blob digest.Digest, size int64) *store.Blob {
 	return at
 }
 
-// Confirm records that the upstream says now to what a tag refers. It returns false if the manifest has
-// mostTags already: then the tag must not be stored.
+// Confirm records that the upstream says now to what a tag refers. It returns false if the manifest
+// has mostTags already: then the tag must not be stored.
 func (i *Index) Confirm(name store.TagName, to digest.Digest, now time.Time) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -201,8 +202,9 @@ func (i *Index) forgetTag(name store.TagName) {
 	delete(i.tags, name)
 }
 
-// Forget records that a blob was not stored at the time. What has arrived of it stays, and so does a
-// blob that was stored meanwhile. Its links and tags are still there, so the entry stays with them.
+// Forget records that a blob was not stored at the time. What has arrived of it stays, and so does
+// a blob that was stored meanwhile. Its links and tags are still there, so the entry stays with
+// them.
 func (i *Index) Forget(blob digest.Digest, at time.Time) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

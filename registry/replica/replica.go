@@ -1,7 +1,3 @@
-// Package replica asks the other replicas of a cache for content by digest. A replica is an upstream
-// that is asked first, with short bounds. What it sends counts only after its digest was checked.
-//
-// The package stores nothing, and does not know the upstream.
 package replica
 
 import (
@@ -25,12 +21,13 @@ import (
 const Header = "X-Registry-Cache-Peer"
 
 const (
-	// patience bounds the wait for the header of an answer, from all replicas together, and for each
-	// part of its body.
+	// patience bounds the wait for the header of an answer, from all replicas together, and for
+	// each part of its body.
 	patience = 500 * time.Millisecond
 	// whole bounds an answer. What takes longer comes from the upstream.
 	whole = time.Second
-	// resting is how long a replica that failed is not asked again, and how long addresses are kept.
+	// resting is how long a replica that failed is not asked again, and how long addresses are
+	// kept.
 	resting = 10 * time.Second
 )
 
@@ -84,9 +81,9 @@ func New(o Options) *Replicas {
 	return &Replicas{options: o, http: &http.Client{Transport: transport}, failed: map[string]time.Time{}}
 }
 
-// Get lets use read the first answer that a replica has for a path below the repository, and reports
-// whether use has accepted one. A replica whose answer use does not accept rests. ctx, and a second,
-// bound all of it.
+// Get lets use read the first answer that a replica has for a path below the repository, and
+// reports whether use has accepted one. A replica whose answer use does not accept rests. ctx, and
+// a second, bound all of it.
 func (r *Replicas) Get(ctx context.Context, repository, path string, header http.Header, use func(*http.Response) error) bool {
 	if r == nil {
 		return false

@@ -49,8 +49,8 @@ func (c *checked) forget(blob digest.Digest) {
 // Distrust says that the disk failed to read a blob: it counts as not checked.
 func (s *Store) Distrust(blob digest.Digest) { s.checked.forget(blob) }
 
-// Check reads all of a blob's file, which Open has returned as not checked. It removes a blob that is
-// damaged. It waits for the disk without a bound.
+// Check reads all of a blob's file, which Open has returned as not checked. It removes a blob that
+// is damaged. It waits for the disk without a bound.
 func (s *Store) Check(blob digest.Digest, file *os.File) error {
 	info, err := file.Stat()
 	if err != nil {

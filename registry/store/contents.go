@@ -135,8 +135,8 @@ func (s *Store) Space() (Space, error) {
 	return spaceOf(stat), nil
 }
 
-// largest is a size that no arithmetic of a cache lets overflow. Some file systems say that they have
-// 8 EiB, which is more than an int64 holds.
+// largest is a size that no arithmetic of a cache lets overflow. Some file systems say that they
+// have 8 EiB, which is more than an int64 holds.
 const largest = math.MaxInt64 / 1024
 
 func spaceOf(stat syscall.Statfs_t) Space {

@@ -119,8 +119,9 @@ func (d *disk) run(do func() error) error {
 	return err
 }
 
-// Watch writes and reads a file every second until ctx ends, so that a hanging disk is known without
-// a request. A disk that refuses to write is no disk that hangs: what is stored can be served.
+// Watch writes and reads a file every second until ctx ends, so that a hanging disk is known
+// without a request. A disk that refuses to write is no disk that hangs: what is stored can be
+// served.
 func (s *Store) Watch(ctx context.Context) {
 	_ = s.disk.run(func() error { return s.write(beatFile, make([]byte, beatBytes), true) })
 	for {

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// layout is the folder of everything that distribution writes. Below it, names that begin with an
-	// underscore cannot be parts of the name of a repository.
+	// layout is the folder of everything that distribution writes. Below it, names that begin with
+	// an underscore cannot be parts of the name of a repository.
 	layout       = "docker/registry/v2"
 	blobs        = layout + "/blobs"
 	repositories = layout + "/repositories"

@@ -76,8 +76,8 @@ func (t *Temporary) Close() error {
 // Commit makes the file a stored blob. The caller has verified the content.
 func (t *Temporary) Commit(blob digest.Digest) error { return t.store.commit(blob, t.File, t.name) }
 
-// Commit makes the file of Partial a stored blob. The caller has verified the content. The file stays
-// open. Commit waits for the disk without a bound.
+// Commit makes the file of Partial a stored blob. The caller has verified the content. The file
+// stays open. Commit waits for the disk without a bound.
 func (s *Store) Commit(blob digest.Digest, partial *os.File) error {
 	return s.commit(blob, partial, partialFile(blob))
 }

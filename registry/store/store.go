@@ -66,8 +66,8 @@ func (s *Store) Close() error { return s.root.Close() }
 type File struct {
 	*os.File
 	Size int64
-	// Checked says that the content was compared with the digest since the start, and since the last
-	// change of the file.
+	// Checked says that the content was compared with the digest since the start, and since the
+	// last change of the file.
 	Checked bool
 }
 

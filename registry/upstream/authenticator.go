@@ -22,7 +22,8 @@ import (
 
 const (
 	mostTokens = 1000
-	// defaultLife is how long a token lives whose life is not told (distribution, token specification).
+	// defaultLife is how long a token lives whose life is not told (distribution, token
+	// specification).
 	defaultLife = time.Minute
 	// settled is the age from which a token may be the reason of any refusal.
 	settled      = time.Minute
@@ -116,8 +117,8 @@ func (a *authenticator) send(request *http.Request, with *authorization) (*http.
 // errWithheld says that a client with the same credentials may get what the cache does not.
 var errWithheld = errors.New("the token server is on another site than the upstream, or without TLS: it gets no credentials")
 
-// mayBeRefused reports whether another token may change the answer. public.ecr.aws answers an expired
-// one with 400, others with 403, and some hide with 404 what a token does not allow.
+// mayBeRefused reports whether another token may change the answer. public.ecr.aws answers an
+// expired one with 400, others with 403, and some hide with 404 what a token does not allow.
 func (a *authorization) mayBeRefused(status int) bool {
 	switch {
 	case status == http.StatusUnauthorized:
@@ -194,10 +195,8 @@ func (a *authenticator) answer(ctx context.Context, host, repository string, cha
 	if err != nil || invalid != nil || realm.Host == "" || realm.Scheme != "http" && realm.Scheme != "https" {
 		return nil, &AwayError{noToken: true, cause: errors.New("the upstream names no token server in its challenge")}
 	}
-	if a.isUpstream(of) {
-		if scope := "repository:" + repository + ":pull"; !slices.Contains(options.Scopes, scope) {
-			options.Scopes = append([]string{scope}, options.Scopes...)
-		}
+	if scope := "repository:" + repository + ":pull"; !slices.Contains(options.Scopes, scope) && (a.isUpstream(of) || options.Scopes == nil) {
+		options.Scopes = append([]string{scope}, options.Scopes...)
 	}
 	withheld := password != "" && !a.trusts(realm)
 	if withheld {

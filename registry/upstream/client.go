@@ -1,12 +1,3 @@
-// Package upstream asks the upstream registry, its token servers, and where they redirect to. Each
-// phase of a request has a bound, and each answer is one of three verdicts: served, refused
-// (RefusedError) or away (AwayError). What is away is remembered, and not asked at once again.
-//
-// Tokens come from containerd's own client (core/remotes/docker/auth). Its authorizer would keep a
-// failed token request for ever, and let all requests wait for the first one's context, so what
-// remembers tokens is ours.
-//
-// The package stores nothing and knows no digest.
 package upstream
 
 import (
@@ -22,7 +13,8 @@ import (
 )
 
 const (
-	// Patience is how long a client of the cache waits for the upstream and its token server together.
+	// Patience is how long a client of the cache waits for the upstream and its token server
+	// together.
 	Patience = 1500 * time.Millisecond
 	// longest is how long they may take: what is later than Patience is there for the next client.
 	longest = 30 * time.Second
@@ -33,7 +25,8 @@ const (
 // Options say which upstream there is.
 type Options struct {
 	URL *url.URL // <scheme>://<host>[:<port>]
-	// Credentials returns the username and password for the upstream. It is nil without credentials.
+	// Credentials returns the username and password for the upstream. It is nil without
+	// credentials.
 	Credentials func(context.Context) (username, password string, err error)
 	// Refused is told a password that the upstream has refused. It may be nil.
 	Refused func(password string)

@@ -12,18 +12,20 @@ import (
 )
 
 const (
-	// objectPause is how long an object that failed is not asked for, unless the upstream asks for more.
+	// objectPause is how long an object that failed is not asked for, unless the upstream asks for
+	// more.
 	objectPause = 2 * time.Second
-	// firstPause and longestPause are the pauses between requests for the root of an upstream that is
-	// away.
+	// firstPause and longestPause are the pauses between requests for the root of an upstream that
+	// is away.
 	firstPause, longestPause = time.Second, 10 * time.Second
 	longestRetryAfter        = time.Minute
 	mostFailures             = 10_000
 )
 
 // failures remembers what does not answer. An object, a repository without a token and a token
-// server are remembered for a time, and nothing asks for them meanwhile. After each failure the root
-// of the API is asked; while it fails, too, the whole upstream is away. docs/cache.md has the table.
+// server are remembered for a time, and nothing asks for them meanwhile. After each failure the
+// root of the API is asked; while it fails, too, the whole upstream is away. docs/cache.md has the
+// table.
 type failures struct {
 	ctx  context.Context //nolint:containedctx // ends the probes
 	root func(context.Context) error

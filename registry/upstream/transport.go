@@ -30,7 +30,8 @@ func newTransport(roots *x509.CertPool, dial Dial) *http.Transport {
 		IdleConnTimeout:        time.Minute,
 		MaxResponseHeaderBytes: 256 << 10,
 		DisableCompression:     true, // layers are compressed, and a digest is that of what is sent
-		// A connection that a load balancer forgot would be used until TCP gives up, 15 minutes later.
+		// A connection that a load balancer forgot would be used until TCP gives up, 15 minutes
+		// later.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: 2 * time.Second, PingTimeout: time.Second},
 	}
 }

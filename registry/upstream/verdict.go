@@ -15,8 +15,8 @@ import (
 // an outage.
 type RefusedError struct {
 	Status int
-	// Document is the upstream's error document, reduced to codes and messages, or nil. It has nothing
-	// of a token server.
+	// Document is the upstream's error document, reduced to codes and messages, or nil. It has
+	// nothing of a token server.
 	Document []byte
 	// ContentRange is that of a 416.
 	ContentRange string
@@ -27,8 +27,8 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("the upstream answered %d %s", e.Status, http.StatusText(e.Status))
 }
 
-// AwayError says that the upstream, or its token server, does not serve an object now: it is silent,
-// or answered 408, 429, 5xx, or what no registry answers.
+// AwayError says that the upstream, or its token server, does not serve an object now: it is
+// silent, or answered 408, 429, 5xx, or what no registry answers.
 type AwayError struct {
 	// RetryAfter is how long the upstream asks to wait, at most a minute, or 0.
 	RetryAfter time.Duration
