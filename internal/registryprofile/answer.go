@@ -40,11 +40,7 @@ func (a *answer) WriteHeader(status int) {
 	if status == http.StatusNotFound && a.h.Missing != 0 {
 		a.refused = true
 		header.Del("Content-Length")
-<<<<<<< HEAD
 		if a.h.Missing == http.StatusUnauthorized && a.h.Challenge != "" && a.q.hop == 0 {
-=======
-		if a.h.Missing == http.StatusUnauthorized && a.h.Challenge != "" {
->>>>>>> 72641402 (Describe the behavior of registries as values)
 			a.h.challenge(a.ResponseWriter, a.q, a.h.Challenge, "")
 			return
 		}

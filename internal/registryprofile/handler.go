@@ -82,11 +82,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case h.answered(w, q, true), !h.authorized(w, q), h.answered(w, q, false), h.redirected(w, q):
 	default:
-<<<<<<< HEAD
 		h.serve(w, q) //nolint:contextcheck // it is in q
-=======
-		h.serve(w, q)
->>>>>>> 72641402 (Describe the behavior of registries as values)
 	}
 }
 

@@ -111,13 +111,8 @@ type Profile struct {
 	Digest string `json:",omitzero"`
 	// ContentType replaces that of the registry; "-" removes it, and "+…" is added to it.
 	ContentType string `json:",omitzero"`
-<<<<<<< HEAD
 	// Ranges says what becomes of a range: honored if empty, ignored, 416, other (206 with what was
 	// not asked for, labeled so), or lies (the same, labeled as asked).
-=======
-	// Ranges says what becomes of a range: honoured if empty, ignored, 416, other (206 with what was
-	// not asked for, labelled so), or lies (the same, labelled as asked).
->>>>>>> 72641402 (Describe the behavior of registries as values)
 	Ranges string `json:",omitzero"`
 }
 

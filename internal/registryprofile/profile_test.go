@@ -125,13 +125,8 @@ func TestFields(t *testing.T) {
 		"token 429":        {Profile{TokenStatus: 429, TokenRetryAfter: "30"}, "GET", "/token", nil, has("Retry-After", "30")},
 		"token anonymous":  {Profile{Username: "u", Anonymous: true}, "GET", "/token", nil, status(200)},
 		"token denied":     {Profile{Username: "u"}, "GET", "/token", nil, status(401)},
-<<<<<<< HEAD
 		"token field":      {Profile{TokenField: "access_token"}, "GET", "/token", nil, func(g got) bool { return string(g.body) == `{"access_token":"t1"}` }},
 		"no token":         {Profile{TokenField: "refresh_token", TokenExpiresIn: 9}, "GET", "/token", nil, func(g got) bool { return string(g.body) == `{"expires_in":9,"refresh_token":"refresh-t1"}` }},
-=======
-		"token field":      {Profile{TokenField: "access_token"}, "GET", "/token", nil, func(g got) bool { return string(g.body) == `{"access_token":"t1"}`+"\n" }},
-		"no token":         {Profile{TokenField: "refresh_token", TokenExpiresIn: 9}, "GET", "/token", nil, func(g got) bool { return string(g.body) == `{"expires_in":9,"refresh_token":"refresh-t1"}`+"\n" }},
->>>>>>> 72641402 (Describe the behavior of registries as values)
 		"token by POST":    {Profile{TokenGet: 405}, "GET", "/token", nil, status(405)},
 		"missing":          {Profile{Missing: 403}, "GET", "/v2/no/manifests/v1", nil, func(g got) bool { return g.status == 403 && bytes.Contains(g.body, []byte("DENIED")) }},
 		"answer":           {Profile{Answers: []Answer{{Method: "GET", Path: "/manifests/", Status: 412, Document: "PRECONDITION"}}}, "GET", tagPath, nil, status(412)},

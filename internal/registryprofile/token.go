@@ -123,16 +123,12 @@ func (h *handler) token(w http.ResponseWriter, q request) {
 	case "html", "empty":
 		document(w, http.StatusOK, h.TokenField)
 	default:
-<<<<<<< HEAD
 		body, err := json.Marshal(h.tokenBody(token))
 		if err != nil {
 			document(w, http.StatusInternalServerError, "UNKNOWN")
 			return
 		}
 		_, _ = w.Write(body) // a client that left needs no answer
-=======
-		_ = json.NewEncoder(w).Encode(h.tokenBody(token))
->>>>>>> 72641402 (Describe the behavior of registries as values)
 	}
 }
 
