@@ -65,7 +65,7 @@ func (e *exchange) fail(err error, unknown string) {
 		e.retry(http.StatusServiceUnavailable, "UNAVAILABLE", away.RetryAfter)
 	case isAway:
 		e.retry(http.StatusBadGateway, "UPSTREAM_FAILED", away.RetryAfter)
-	case errors.Is(err, cache.ErrBusy), errors.Is(err, store.ErrSlow), errors.Is(err, store.ErrHangs):
+	case errors.Is(err, cache.ErrBusy), store.IsSlow(err):
 		e.retry(http.StatusServiceUnavailable, "UNAVAILABLE", leastRetryAfter)
 	default:
 		e.retry(http.StatusBadGateway, "UPSTREAM_FAILED", leastRetryAfter)

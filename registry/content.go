@@ -3,12 +3,14 @@ package registry
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/opencontainers/go-digest"
@@ -27,8 +29,9 @@ func (e *exchange) sendBlob(blob digest.Digest, found *cache.Blob) {
 	switch {
 	case found.File != nil:
 		http.ServeContent(e.writer, e.Request, "", time.Time{}, found.File.File)
-		if e.err = e.writer.failed; e.err != nil {
-			found.Failed(e.err)
+		if errors.Is(e.writer.failed, syscall.EIO) {
+			e.err = e.writer.failed
+			found.Unreadable()
 		}
 		return
 	case e.Method == http.MethodHead:

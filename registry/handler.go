@@ -239,7 +239,7 @@ func (e *exchange) completed(took time.Duration) {
 		return
 	}
 	level := slog.LevelError
-	if errors.Is(e.err, context.Canceled) {
+	if errors.Is(context.Cause(e.Context()), context.Canceled) {
 		level = slog.LevelInfo // the client has gone
 	}
 	slog.Log(e.Context(), level, "response completed with error", append(line, "err.message", e.err.Error())...)

@@ -95,11 +95,16 @@ func (c *Cache) start(blob digest.Digest, run func(context.Context, *arrival) er
 
 // check compares a stored blob with its digest, unless that happens already.
 func (c *Cache) check(blob digest.Digest, file *store.File) {
-	_, isNew := c.start(blob, func(_ context.Context, a *arrival) error {
+	_, isNew := c.start(blob, func(ctx context.Context, a *arrival) error {
+		defer context.AfterFunc(ctx, func() { _ = file.Close() })() // nothing else ends a read
 		a.update(func() { a.file, a.size, a.have, a.hidden = file.File, file.Size, file.Size, true })
 		defer time.AfterFunc(checkPatience, func() { a.update(func() { a.hidden = false }) }).Stop()
-		c.checks <- struct{}{}
-		defer func() { <-c.checks }()
+		select {
+		case c.checks <- struct{}{}:
+			defer func() { <-c.checks }()
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 		err := c.options.Store.Check(blob, file.File)
 		if err != nil && !errors.Is(err, store.ErrNotStored) {
 			c.pass(blob) // the disk cannot read it

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/opencontainers/go-digest"
@@ -58,13 +57,11 @@ func (b *Blob) Close() error {
 	return nil
 }
 
-// Failed says that sending File failed. If the disk cannot read it, another request gets the blob
-// from the upstream.
-func (b *Blob) Failed(err error) {
-	if errors.Is(err, syscall.EIO) {
-		b.cache.options.Store.Distrust(b.digest)
-		b.cache.pass(b.digest)
-	}
+// Unreadable says that the disk cannot read File: other requests get the blob from the upstream for
+// a time.
+func (b *Blob) Unreadable() {
+	b.cache.options.Store.Distrust(b.digest)
+	b.cache.pass(b.digest)
 }
 
 // Copy copies a blob that is not all checked. The last byte comes after the check.
@@ -87,10 +84,10 @@ func (c *Cache) Blob(ctx context.Context, q Query, blob digest.Digest) (*Blob, e
 		return &Blob{}, ErrNotHere
 	}
 	var found *Blob
-	if err = c.diskError(err); err == nil {
+	if !store.IsSlow(err) {
 		found, err = c.arriving(ctx, FromUpstream, q, blob)
 	}
-	if c.mayPass(err) || errors.Is(err, upstream.ErrLate) && !isWhole(q.Range) {
+	if errors.Is(err, errUnstored) || store.IsSlow(err) || errors.Is(err, upstream.ErrLate) && !isWhole(q.Range) {
 		found, err = c.passThrough(ctx, q, blob)
 	}
 	if err != nil {
@@ -123,19 +120,6 @@ func (c *Cache) arriving(ctx context.Context, from From, q Query, blob digest.Di
 	}
 	a.leave()
 	return nil, cmp.Or(err, errUnstored)
-}
-
-// diskError returns an error of opening a file, unless it says that nothing is stored.
-func (c *Cache) diskError(err error) error {
-	if errors.Is(err, store.ErrSlow) || errors.Is(err, store.ErrHangs) {
-		return err
-	}
-	return nil
-}
-
-// mayPass reports whether the volume is the reason of an error.
-func (c *Cache) mayPass(err error) bool {
-	return errors.Is(err, errUnstored) || c.diskError(err) != nil
 }
 
 // isWhole reports whether a request reads from the first byte to the last.
@@ -185,7 +169,7 @@ func (c *Cache) passThrough(ctx context.Context, q Query, blob digest.Digest) (*
 		return nil, ErrBusy
 	}
 	header := http.Header{}
-	if q.Range != "" {
+	if !isWhole(q.Range) {
 		header.Set("Range", q.Range)
 	}
 	ctx, cancel := context.WithCancelCause(upstream.Passing(context.WithoutCancel(ctx)))

@@ -30,6 +30,9 @@ var ErrSlow = fmt.Errorf("the disk did not answer within %s", operation)
 // ErrHangs is the cause of the end of a context of Works.
 var ErrHangs = fmt.Errorf("the disk has not answered for %s", hanging)
 
+// IsSlow reports whether an error says that the disk did not answer.
+func IsSlow(err error) bool { return errors.Is(err, ErrSlow) || errors.Is(err, ErrHangs) }
+
 // disk bounds the wait for operations. It works, or hangs while one of them takes longer than
 // hanging; then other operations fail at once.
 type disk struct {
@@ -64,11 +67,12 @@ func on[T any](d *disk, do func() (T, error)) (T, error) {
 	late := time.NewTimer(operation)
 	defer late.Stop()
 	d.mu.Lock()
-	works := d.works
+	stuck := d.stuck > 0
 	d.mu.Unlock()
-	select {
-	case <-works.Done():
+	if stuck {
 		return none, ErrHangs
+	}
+	select {
 	case d.slots <- struct{}{}:
 	case <-late.C:
 		return none, ErrSlow
