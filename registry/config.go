@@ -45,7 +45,7 @@ type Config struct {
 	Cache cacheKeys
 
 	file  string
-	limit int64 // in the file when it was read first
+	limit int64 // in the file when it was read last
 }
 
 type httpKeys struct {
@@ -158,10 +158,11 @@ func (e *ecrKeys) check(hasUsername bool) error {
 }
 
 // Limit returns cache.limit as it stands in the file now: the controller writes it when a volume
-// grows, and does not restart the cache. While the file is wrong, the limit stays what it was.
+// grows, and does not restart the cache. Only one caller at a time may call it. While the file is
+// wrong, the limit stays what it was.
 func (c *Config) Limit() int64 {
 	if now, err := Load(c.file); err == nil && now.Cache.Limit != c.limit {
-		return now.Cache.Limit
+		c.limit, c.Cache.Limit = now.Cache.Limit, now.Cache.Limit
 	}
 	return c.Cache.Limit
 }

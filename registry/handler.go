@@ -52,11 +52,12 @@ type exchange struct {
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
-	works := h.works()
-	defer context.AfterFunc(works, func() { // nothing else ends a read of a disk that hangs
-		cancel(context.Cause(works))
-		cut(r.Context())
-	})()
+	if works := h.works(); works.Err() == nil {
+		defer context.AfterFunc(works, func() { // nothing else ends a read of a disk that hangs
+			cancel(context.Cause(works))
+			cut(r.Context())
+		})()
+	}
 	e := &exchange{
 		Request: r.WithContext(ctx), writer: &writer{ResponseWriter: w, patience: h.patience, status: http.StatusOK},
 		query: cache.Query{Range: r.Header.Get("Range"), Stored: r.Header.Get(replica.Header) != ""},

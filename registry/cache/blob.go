@@ -74,17 +74,17 @@ func (c *Cache) Blob(ctx context.Context, q Query, blob digest.Digest) (*Blob, e
 	if err == nil && file.Checked {
 		return &Blob{From: FromVolume, Size: file.Size, File: file, cache: c, digest: blob}, nil
 	}
+	var found *Blob
 	if err == nil {
 		c.check(blob, file)
-		if found, err := c.arriving(ctx, FromVolume, q, blob); err == nil {
+		if found, err = c.arriving(ctx, FromVolume, q, blob); err == nil {
 			return found, nil
 		}
 	}
 	if q.Stored {
 		return &Blob{}, ErrNotHere
 	}
-	var found *Blob
-	if !store.IsSlow(err) {
+	if !store.IsSlow(err) && !errors.Is(err, upstream.ErrLate) {
 		found, err = c.arriving(ctx, FromUpstream, q, blob)
 	}
 	if errors.Is(err, errUnstored) || store.IsSlow(err) || errors.Is(err, upstream.ErrLate) && !isWhole(q.Range) {
@@ -186,12 +186,11 @@ func (c *Cache) passThrough(ctx context.Context, q Query, blob digest.Digest) (*
 		<-c.passing
 		return nil, err
 	}
-	var first int64
-	if n, _ := fmt.Sscanf(q.Range, "bytes=%d-", &first); n == 1 && first >= 0 && answer.StatusCode == http.StatusPartialContent &&
-		!strings.HasPrefix(answer.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-", first)) && !strings.Contains(q.Range, ",") {
+	if sent := answer.Header.Get("Content-Range"); answer.StatusCode == http.StatusPartialContent && !answersRange(sent, q.Range) {
 		_ = answer.Body.Close()
+		cancel(nil)
 		<-c.passing
-		return nil, fmt.Errorf("the upstream sent range %q for %q: %w", answer.Header.Get("Content-Range"), q.Range, errDamaged)
+		return nil, fmt.Errorf("the upstream sent range %q for %q: %w", sent, q.Range, errDamaged)
 	}
 	metrics.Unstored.WithLabelValues("blob").Inc()
 	answer.Body = &passed{ReadCloser: answer.Body, cancel: cancel}
@@ -199,6 +198,14 @@ func (c *Cache) passThrough(ctx context.Context, q Query, blob digest.Digest) (*
 		answer.Body.(*passed).verifier = blob.Verifier()
 	}
 	return &Blob{From: FromUpstream, Size: answer.ContentLength, Answer: answer, cache: c, digest: blob}, nil
+}
+
+// answersRange reports whether a part may be the one that was asked for.
+func answersRange(sent, asked string) bool {
+	var first int64
+	n, _ := fmt.Sscanf(asked, "bytes=%d-", &first)
+	return !isWhole(asked) &&
+		(n < 1 || first < 0 || strings.Contains(asked, ",") || strings.HasPrefix(sent, fmt.Sprintf("bytes %d-", first)))
 }
 
 // passed is the body of a blob that passes through. With a verifier it holds back one byte until

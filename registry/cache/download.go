@@ -1,9 +1,6 @@
 package cache
 
 import (
-	"bufio"
-	"compress/flate"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -11,15 +8,13 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"os"
-	"strings"
 	"syscall"
 	"time"
 
-	"github.com/klauspost/compress/zstd"
 	"github.com/opencontainers/go-digest"
 
 	"github.com/gardener-extensions/registry-cache/registry/metrics"
+	"github.com/gardener-extensions/registry-cache/registry/replica"
 	"github.com/gardener-extensions/registry-cache/registry/store"
 	"github.com/gardener-extensions/registry-cache/registry/upstream"
 )
@@ -102,7 +97,7 @@ func (c *Cache) replicate(ctx context.Context, l store.Link, blob digest.Digest)
 	return c.options.Replicas.Get(ctx, l.Repository, "blobs/"+blob.String(), nil, func(response *http.Response) error {
 		room, ok := c.reserve(response.ContentLength)
 		if !ok {
-			return errUnstored
+			return replica.ErrUnused
 		}
 		defer room.release()
 		file, err := c.options.Store.Temporary()
@@ -323,62 +318,4 @@ func (d *download) finish() error {
 	}
 	d.cache.stored(d.link, d.blob, d.size)
 	return nil
-}
-
-// decode stores what the file has in another form (Content-Encoding). Clients have seen nothing of
-// it.
-func (d *download) decode() error {
-	defer func() { _ = d.cache.options.Store.DropPartial(d.blob) }()
-	decoded, err := decoder(d.encoding, io.NewSectionReader(d.file, 0, d.have))
-	if err != nil {
-		return err
-	}
-	into, err := d.cache.options.Store.Temporary()
-	if err != nil {
-		return fmt.Errorf("%w: %w", errDisk, err)
-	}
-	defer func() { _ = into.Close() }()
-	verifier, size := d.blob.Verifier(), int64(0)
-	for part := int64(1); part > 0; size += part {
-		if size+step > d.room.size && !d.room.add(step) {
-			return fmt.Errorf("%w: it has no room", errDisk)
-		}
-		if part, err = io.CopyN(io.MultiWriter(into, verifier), decoded, step); err != nil && err != io.EOF {
-			return fmt.Errorf("decoding blob %s: %w", d.blob, err)
-		}
-	}
-	if !verifier.Verified() {
-		return fmt.Errorf("blob %s: %w", d.blob, errDamaged)
-	}
-	if err := into.Commit(d.blob); err != nil {
-		return fmt.Errorf("%w: %w", errDisk, err)
-	}
-	d.cache.stored(d.link, d.blob, size)
-	file, err := os.Open(fmt.Sprintf("/proc/self/fd/%d", into.Fd()))
-	if err != nil {
-		return fmt.Errorf("%w: %w", errDisk, err)
-	}
-	_ = d.file.Close()
-	d.update(func() { d.file, d.size, d.have, d.hidden, d.checked = file, size, size, false, true })
-	return nil
-}
-
-// decoder knows the codings for which containerd asks.
-func decoder(encoding string, from io.Reader) (io.Reader, error) {
-	switch strings.ToLower(strings.TrimSpace(encoding)) {
-	case "gzip", "x-gzip":
-		return gzip.NewReader(bufio.NewReader(from))
-	case "deflate":
-		return flate.NewReader(from), nil
-	case "zstd":
-		decoded, err := zstd.NewReader(from, zstd.WithDecoderMaxMemory(64<<20), zstd.WithDecoderConcurrency(1))
-		if err != nil {
-			return nil, fmt.Errorf("decoding zstd: %w", err)
-		}
-		return decoded.IOReadCloser(), nil
-	case "identity":
-		return nil, errDamaged // the digest is another one
-	default:
-		return nil, fmt.Errorf("the upstream's Content-Encoding %q is unknown", encoding)
-	}
 }

@@ -52,11 +52,11 @@ func (c *Cache) Tag(ctx context.Context, q Query, tag string) (Manifest, error) 
 	return last, nil
 }
 
-// forget removes a tag that the upstream does not have any more.
+// forget removes a tag that does not refer any more to what is stored.
 func (c *Cache) forget(t store.TagName) {
 	c.index.ForgetTag(t)
 	if err := c.options.Store.RemoveTag(t); err != nil {
-		slog.Warn("a tag that the upstream does not have any more stays on the volume", "error", err)
+		slog.Warn("an old tag stays on the volume", "error", err)
 	}
 }
 
@@ -90,6 +90,8 @@ func (c *Cache) resolve(ctx context.Context, t store.TagName) (Manifest, error) 
 	c.soon(func() {
 		if c.keep(t.Repository, m) {
 			c.confirm(t, m.Digest)
+		} else {
+			c.forget(t) // what is stored is not what the upstream says
 		}
 	})
 	return m, nil
@@ -107,7 +109,8 @@ func (c *Cache) last(t store.TagName) (Manifest, error) {
 func (c *Cache) confirm(t store.TagName, to digest.Digest) {
 	now := c.now()
 	if !c.index.Confirm(t, to, now) {
-		return // its manifest has so many tags that nobody needs this one in an outage
+		c.forget(t) // its manifest has so many tags that nobody needs this one in an outage
+		return
 	}
 	if err := c.options.Store.SetTag(t, to, now); err != nil {
 		slog.Warn("a tag is not stored", "error", err)

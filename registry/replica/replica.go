@@ -111,13 +111,18 @@ func (r *Replicas) Get(ctx context.Context, repository, path string, header http
 				metrics.Peer.Inc()
 				return true
 			}
-			r.rest(address)
+			if !errors.Is(err, ErrUnused) && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				r.rest(address)
+			}
 			return false
 		}
 		_ = response.Body.Close()
 	}
 	return false
 }
+
+// ErrUnused is returned by a use that does not need an answer, whatever it is.
+var ErrUnused = errors.New("the answer of the replica is not used")
 
 // url says which upstream is meant, because the address may belong to another cache by now.
 func (r *Replicas) url(address, repository, path string) string {

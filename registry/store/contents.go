@@ -89,8 +89,11 @@ func (s *Store) add(found Contents, name string, entry fs.DirEntry) error {
 	} else if m := tagPath.FindStringSubmatch(name); m != nil {
 		tag := TagName{m[1], m[2]}
 		to, err := s.readTag(tag)
-		if err != nil {
+		if errors.Is(err, ErrNotStored) {
 			return s.removeUpTo(tagDir(tag), repositories)
+		}
+		if err != nil {
+			return err
 		}
 		found.blob(to.Algorithm().String(), to.Encoded())
 		found.Tags[tag] = Tag{to, info.ModTime()}

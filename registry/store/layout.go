@@ -50,11 +50,6 @@ func linkFile(blob digest.Digest, l Link) string {
 func tagDir(t TagName) string      { return path.Join(repositories, t.Repository, tags, t.Tag) }
 func currentFile(t TagName) string { return tagDir(t) + "/current/link" }
 
-// indexFile is the file by which a tag remembers what it once referred to.
-func indexFile(t TagName, blob digest.Digest) string {
-	return path.Join(tagDir(t), "index", blob.Algorithm().String(), blob.Encoded(), "link")
-}
-
 // The files of a volume that count. A digest is in two groups: algorithm and hexadecimal form.
 var (
 	blobPath    = regexp.MustCompile(`^` + blobs + `/([a-z0-9]+)/[0-9a-f]{2}/([0-9a-f]+)/data$`)

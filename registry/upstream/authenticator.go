@@ -126,7 +126,8 @@ func (a *authorization) mayBeRefused(status int) bool {
 	case a == nil || !isRefusal(status):
 		return false
 	}
-	return status == http.StatusBadRequest || status == http.StatusForbidden || time.Since(a.got) > settled
+	often := a.challenge.Scheme == auth.BearerAuth && (status == http.StatusBadRequest || status == http.StatusForbidden)
+	return often || time.Since(a.got) > settled
 }
 
 // challenge chooses the challenge that can be answered.
@@ -187,7 +188,7 @@ func (a *authenticator) answer(ctx context.Context, host, repository string, cha
 		basic := http.Request{Header: http.Header{}}
 		basic.SetBasicAuth(username, password)
 		return &authorization{
-			header: basic.Header.Get("Authorization"), challenge: challenge, got: time.Now(), expires: time.Now().Add(settled),
+			header: basic.Header.Get("Authorization"), challenge: challenge, got: time.Now(), expires: time.Now().Add(2 * settled),
 		}, nil
 	}
 	options, err := auth.GenerateTokenOptions(ctx, of.Host, "", "", challenge)
