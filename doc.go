@@ -4,6 +4,7 @@
 //
 //   - api/v1alpha3: RegistryConfig and RegistryStatus, configuration and status in a Shoot.
 //   - nodeconfig: the files on a node (script, unit, hosts.toml), and their clean-up.
+//   - registry: the cache. It imports no other package of this repository, and only cmd imports it.
 //   - controller: the Extension actuator. Packages below it render the objects that it deploys,
 //     and decide when a failed operation is tried again (retry).
 //   - webhook: the mutator of OperatingSystemConfigs, and the validator of Shoots.
