@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-var herd = flag.Int("herd", 200, "clients of the largest herd of TestHerd")
+var herd = flag.Int("herd", 100, "clients of the largest herd of TestHerd")
 
 // TestHerd: nodes that pull the same new image at the same time cost the upstream one download.
 func TestHerd(t *testing.T) {
 	const layers = 10
-	for _, clients := range []int{20, 100, *herd} {
+	for _, clients := range []int{20, *herd} {
 		for _, tokens := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%d clients, tokens %t", clients, tokens), func(t *testing.T) {
 				u := newTestUpstream(t, tokens)
