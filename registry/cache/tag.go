@@ -65,7 +65,7 @@ func (c *Cache) forget(t store.TagName) {
 func (c *Cache) resolve(ctx context.Context, t store.TagName) (Manifest, error) {
 	path := "manifests/" + t.Tag
 	if last, err := c.last(t); err == nil {
-		if c.index.Fresh(t, c.now(), fresh) {
+		if c.index.Fresh(t, last.Digest, c.now(), fresh) {
 			return last, nil
 		}
 		response, err := c.options.Upstream.Do(ctx, http.MethodHead, t.Repository, path, accepted)

@@ -180,12 +180,12 @@ func (i *Index) setTag(name store.TagName, to tag) bool {
 	return true
 }
 
-// Fresh reports whether this process has confirmed a tag within the time.
-func (i *Index) Fresh(name store.TagName, now time.Time, within time.Duration) bool {
+// Fresh reports whether this process has confirmed within the time to what a tag refers.
+func (i *Index) Fresh(name store.TagName, to digest.Digest, now time.Time, within time.Duration) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	at, ok := i.tags[name]
-	return ok && at.here && now.Sub(at.confirmed) < within
+	return ok && at.here && at.to == to && now.Sub(at.confirmed) < within
 }
 
 // ForgetTag removes a tag.
