@@ -245,7 +245,7 @@ func (d *download) accept(response *http.Response, have *int64) (int64, error) {
 	}
 	var first, last, size int64
 	text := response.Header.Get("Content-Range")
-	if n, _ := fmt.Sscanf(text, "bytes %d-%d/%d", &first, &last, &size); n < 2 || first != *have {
+	if n, _ := fmt.Sscanf(text, "bytes %d-%d/%d", &first, &last, &size); n < 2 || first != *have || n == 3 && size <= max(first, last) {
 		return 0, d.restart(have, fmt.Errorf("the upstream sent range %q, want one from %d", text, *have))
 	} else if n == 2 {
 		size = -1
