@@ -204,7 +204,7 @@ func (d *download) attempt(ctx context.Context, have *int64) (err error) {
 	if err != nil {
 		return err
 	}
-	if encoding := response.Header.Get("Content-Encoding"); encoding != "" && *have == 0 {
+	if encoding := response.Header.Get("Content-Encoding"); encoding != "" && d.have == 0 {
 		d.encoding = encoding
 	}
 	if err := d.place(size, *have); err != nil {
