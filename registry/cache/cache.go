@@ -124,7 +124,7 @@ func ask[T any](
 		value, _ := got.Val.(T)
 		return value, got.Err
 	case <-waiting.Done():
-		if c.options.Upstream.Away(repository, path) != nil {
+		if errors.Is(context.Cause(waiting), upstream.ErrLate) {
 			c.asking.Forget(key) // the next client that may ask does not wait for a request that hangs
 		}
 		return none, fmt.Errorf("asking the upstream for %s: %w", key, context.Cause(waiting))
