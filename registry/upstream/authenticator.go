@@ -239,7 +239,10 @@ func (a *authenticator) token(ctx context.Context, realm *url.URL, options auth.
 		away.noToken = true
 		return nil, away
 	}
-	client := &http.Client{Transport: tokenWire{a.wires}, CheckRedirect: func(next *http.Request, _ []*http.Request) error {
+	client := &http.Client{Transport: tokenWire{a.wires}, CheckRedirect: func(next *http.Request, earlier []*http.Request) error {
+		if len(earlier) >= redirects {
+			return fmt.Errorf("more than %d redirects", redirects)
+		}
 		if options.Secret != "" && !a.trusts(next.URL) {
 			return errors.New("the token server redirects to another site")
 		}
