@@ -59,6 +59,12 @@ func (w wires) RoundTrip(request *http.Request) (*http.Response, error) {
 		wire = w.passed
 	}
 	response, err := wire.RoundTrip(request)
+	if err == nil && response.StatusCode/100 == 3 {
+		if _, invalid := response.Location(); invalid != nil && !errors.Is(invalid, http.ErrNoLocation) {
+			_ = response.Body.Close() // the error of net/http would repeat it, and it may be signed
+			response, err = nil, errors.New("the target of a redirect is no URL")
+		}
+	}
 	switch {
 	case err == nil:
 		metrics.Upstream.WithLabelValues(strconv.Itoa(response.StatusCode)).Inc()
