@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"math"
 	"net/http"
 	"os"
 	"sync"
@@ -60,14 +61,15 @@ type arrival struct {
 	leaving *time.Timer // ends an arrival without clients
 }
 
-// start registers an arrival, unless there is one, and runs it. It returns nil if it may not run.
-func (c *Cache) start(blob digest.Digest, run func(context.Context, *arrival) error) (a *arrival, isNew bool) {
+// start registers an arrival, unless there is one, and runs it. It returns nil if it may not run: the
+// cache stops, or has this many already.
+func (c *Cache) start(blob digest.Digest, most int, run func(context.Context, *arrival) error) (a *arrival, isNew bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if a := c.arrivals[blob]; a != nil {
 		return a, false
 	}
-	if c.closed || len(c.arrivals) >= mostArrivals {
+	if c.closed || len(c.arrivals) >= most {
 		return nil, false
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -95,7 +97,8 @@ func (c *Cache) start(blob digest.Digest, run func(context.Context, *arrival) er
 
 // check compares a stored blob with its digest, unless that happens already.
 func (c *Cache) check(blob digest.Digest, file *store.File) {
-	_, isNew := c.start(blob, func(ctx context.Context, a *arrival) error {
+	// The upstream may be away, and has no answer for those beyond a bound. Each has a client.
+	_, isNew := c.start(blob, math.MaxInt, func(ctx context.Context, a *arrival) error {
 		defer context.AfterFunc(ctx, func() { _ = file.Close() })() // nothing else ends a read
 		a.update(func() { a.file, a.size, a.have, a.hidden = file.File, file.Size, file.Size, true })
 		defer time.AfterFunc(checkPatience, func() { a.update(func() { a.hidden = false }) }).Stop()
