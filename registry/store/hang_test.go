@@ -1,0 +1,134 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// result is what an operation opens.
+type result struct{ closed atomic.Bool }
+
+// Close implements io.Closer.
+func (r *result) Close() error { r.closed.Store(true); return nil }
+
+// TestHangingDisk checks that nobody waits longer than a second for an operation that does not
+// return, that after three seconds nobody waits at all, and that the disk works again when the
+// operation returns.
+func TestHangingDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &Store{disk: newDisk()}
+		stuck, late, start := make(chan struct{}), &result{}, time.Now()
+		_, err := on(s.disk, func() (*result, error) { <-stuck; return late, nil })
+		if took := time.Since(start); !errors.Is(err, ErrSlow) || took != time.Second {
+			t.Errorf("%v after %s", err, took)
+		}
+		works := s.Works()
+		<-time.After(2*time.Second - 1)
+		if err := s.disk.run(func() error { return nil }); err != nil || works.Err() != nil {
+			t.Errorf("the disk hangs before three seconds are over: %v", err)
+		}
+		<-time.After(1)
+		synctest.Wait()
+		if cause := context.Cause(works); !errors.Is(cause, ErrHangs) {
+			t.Errorf("the disk works after three seconds: %v", cause)
+		}
+		for range 50 {
+			err := s.disk.run(func() error { t.Error("an operation runs on a disk that hangs"); return nil })
+			if !errors.Is(err, ErrHangs) || time.Since(start) != 3*time.Second {
+				t.Errorf("%v after %s", err, time.Since(start))
+				break
+			}
+		}
+		close(stuck)
+		synctest.Wait()
+		if !late.closed.Load() {
+			t.Error("a result for which nobody waits is not closed")
+		}
+		if err := s.disk.run(func() error { return nil }); err != nil || s.Works().Err() != nil {
+			t.Errorf("the disk still hangs: %v", err)
+		}
+		if len(s.disk.slots) != 0 {
+			t.Errorf("%d operations are still counted", len(s.disk.slots))
+		}
+	})
+}
+
+// TestSlowDisk checks that an operation of two seconds does not make the disk hang, and that its
+// result is closed, but not that of an operation in time.
+func TestSlowDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &Store{disk: newDisk()}
+		inTime, late := &result{}, &result{}
+		if got, err := on(s.disk, func() (*result, error) { <-time.After(999 * time.Millisecond); return inTime, nil }); err != nil || got != inTime {
+			t.Errorf("an operation in time: %v", err)
+		}
+		if _, err := on(s.disk, func() (*result, error) { <-time.After(2 * time.Second); return late, nil }); !errors.Is(err, ErrSlow) {
+			t.Errorf("an operation of two seconds: %v", err)
+		}
+		works := s.Works()
+		<-time.After(10 * time.Second)
+		synctest.Wait()
+		if works.Err() != nil || !late.closed.Load() || inTime.closed.Load() {
+			t.Errorf("works: %v, closed: late %t, in time %t", works.Err(), late.closed.Load(), inTime.closed.Load())
+		}
+	})
+}
+
+// TestTwoHangingOperations checks that the disk hangs until both have returned.
+func TestTwoHangingOperations(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &Store{disk: newDisk()}
+		stuck := []chan struct{}{make(chan struct{}), make(chan struct{})}
+		for _, one := range stuck {
+			go func() { _ = s.disk.run(func() error { <-one; return nil }) }()
+		}
+		<-time.After(hanging)
+		synctest.Wait()
+		close(stuck[0])
+		synctest.Wait()
+		if s.Works().Err() == nil {
+			t.Error("the disk works although an operation has not returned")
+		}
+		close(stuck[1])
+		synctest.Wait()
+		if s.Works().Err() != nil {
+			t.Error("the disk hangs although all operations have returned")
+		}
+	})
+}
+
+// TestOperationBound checks that at most 512 operations wait for the disk, and that others fail
+// after a second without starting.
+func TestOperationBound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDisk()
+		stuck := make(chan struct{})
+		var running atomic.Int64
+		for range 600 {
+			go func() {
+				err := d.run(func() error { running.Add(1); <-stuck; return nil })
+				if !errors.Is(err, ErrSlow) {
+					t.Errorf("an operation: %v", err)
+				}
+			}()
+		}
+		synctest.Wait()
+		if n := running.Load(); n != 512 {
+			t.Errorf("%d operations run", n)
+		}
+		<-time.After(operation)
+		synctest.Wait()
+		if n := running.Load(); n != 512 {
+			t.Errorf("%d operations run after those that wait have given up", n)
+		}
+		close(stuck)
+		synctest.Wait()
+		if err := d.run(func() error { return nil }); err != nil {
+			t.Errorf("after all have returned: %v", err)
+		}
+	})
+}
