@@ -221,15 +221,20 @@ func (i *Index) Forget(blob digest.Digest, at time.Time) {
 }
 
 // Restore adds a blob that was removed from the index, but not from the volume, as the last one to
-// be evicted.
+// be evicted. A tag that was confirmed meanwhile stays as it is.
 func (i *Index) Restore(blob digest.Digest, stored store.Blob) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if !i.blobs.Contains(blob) {
-		i.blobs.Add(blob, &stored)
-		i.bytes += stored.Size
-		for _, name := range stored.Tags {
-			i.tags[name] = tag{to: blob, confirmed: stored.Used}
+	if i.blobs.Contains(blob) {
+		return
+	}
+	names := stored.Tags
+	stored.Tags = nil
+	i.blobs.Add(blob, &stored)
+	i.bytes += stored.Size
+	for _, name := range names {
+		if _, known := i.tags[name]; !known {
+			i.setTag(name, tag{to: blob, confirmed: stored.Used})
 		}
 	}
 }

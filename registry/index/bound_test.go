@@ -1,0 +1,116 @@
+package index
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/gardener-extensions/registry-cache/registry/store"
+)
+
+var (
+	blob  = digest.FromString("blob")
+	other = digest.FromString("other blob")
+	noon  = time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+)
+
+// get returns what would be evicted with a blob.
+func (i *Index) get(blob digest.Digest) store.Blob {
+	if at, ok := i.blobs.Peek(blob); ok {
+		return *at
+	}
+	return store.Blob{}
+}
+
+// TestLinkBound checks that a blob has at most 64 links, and each of them once.
+func TestLinkBound(t *testing.T) {
+	i := New()
+	if i.Link(blob, store.Link{Repository: "a"}) {
+		t.Error("a blob that is not stored has got a link")
+	}
+	i.Use(blob, 1, noon)
+	for n := range mostLinks + 1 {
+		if recorded := i.Link(blob, store.Link{Repository: fmt.Sprint(n)}); recorded != (n < 64) {
+			t.Errorf("link %d is recorded: %t", n+1, recorded)
+		}
+	}
+	if i.Link(blob, store.Link{Repository: "0"}) {
+		t.Error("a link that is there is called new")
+	}
+	if links := i.get(blob).Links; len(links) != 64 {
+		t.Errorf("%d links", len(links))
+	}
+}
+
+// TestTagBound checks that a manifest has at most 64 tags, and that those it has can be confirmed
+// again.
+func TestTagBound(t *testing.T) {
+	i := New()
+	name := func(n int) store.TagName { return store.TagName{Repository: "a", Tag: fmt.Sprint(n)} }
+	for n := range mostTags + 1 {
+		if stored := i.Confirm(name(n), blob, noon); stored != (n < 64) {
+			t.Errorf("tag %d is recorded: %t", n+1, stored)
+		}
+	}
+	if !i.Confirm(name(0), blob, noon.Add(time.Minute)) {
+		t.Error("a tag that is there is not confirmed")
+	}
+	if i.Fresh(name(64), noon, time.Minute) || len(i.tags) != 64 || len(i.get(blob).Tags) != 64 {
+		t.Errorf("%d tags, %d of the manifest", len(i.tags), len(i.get(blob).Tags))
+	}
+	i.ForgetTag(name(1))
+	if !i.Confirm(name(64), blob, noon) {
+		t.Error("the place of a tag that is forgotten is not free")
+	}
+}
+
+// TestMergeBound checks that a volume of a stock image, with more links and tags than the bounds,
+// does not break them.
+func TestMergeBound(t *testing.T) {
+	found := store.Contents{Blobs: map[digest.Digest]*store.Blob{blob: {}}, Tags: map[store.TagName]store.Tag{}}
+	for n := range 70 {
+		found.Blobs[blob].Links = append(found.Blobs[blob].Links, store.Link{Repository: fmt.Sprint(n)})
+		found.Tags[store.TagName{Repository: fmt.Sprint(n), Tag: "v1"}] = store.Tag{To: blob}
+	}
+	i := New()
+	i.Merge(found, noon)
+	if at := i.get(blob); len(at.Links) != 64 || len(at.Tags) != 64 || len(i.tags) != 64 {
+		t.Errorf("%d links, %d tags of the manifest, %d tags", len(at.Links), len(at.Tags), len(i.tags))
+	}
+}
+
+// TestExcessBound checks that a call chooses at most a batch, the least recently used first, and
+// what is enough.
+func TestExcessBound(t *testing.T) {
+	i := New()
+	for n := range 3 * batch {
+		i.Use(digest.FromString(fmt.Sprint(n)), 10, noon.Add(time.Duration(n)))
+	}
+	if victims := i.Excess(0, 0); len(victims) != 0 {
+		t.Errorf("%d victims although nothing is short", len(victims))
+	}
+	if _, ok := i.Excess(15, 0)[digest.FromString("1")]; !ok {
+		t.Error("the second oldest blob stays, but 15 bytes are short and each has 10")
+	}
+	if victims := i.Excess(0, 4); len(victims) != 2 { // each has a file in a folder
+		t.Errorf("%d victims for 4 files", len(victims))
+	}
+	if victims := i.Excess(1<<40, 0); len(victims) != batch {
+		t.Errorf("%d victims at once", len(victims))
+	}
+	if blobs, bytes := i.Size(); blobs != 16 || bytes != 160 {
+		t.Errorf("%d blobs with %d bytes are left", blobs, bytes)
+	}
+	if victims := i.Expired(noon.Add(time.Hour)); len(victims) != batch {
+		t.Errorf("%d expired at once", len(victims))
+	}
+	for n := range 3 * batch {
+		i.Confirm(store.TagName{Repository: "a", Tag: fmt.Sprint(n)}, blob, noon)
+	}
+	if tags := i.ExpiredTags(noon.Add(time.Hour)); len(tags) != batch || slices.Contains(i.get(blob).Tags, tags[0]) {
+		t.Errorf("%d tags expired at once, want %d that the manifest has no more", len(tags), batch)
+	}
+}
