@@ -123,7 +123,7 @@ func printable(text string) string {
 // which ghcr.io sends.
 func retryAfter(header http.Header, now time.Time) time.Duration {
 	text := header.Get("Retry-After")
-	if seconds, err := strconv.Atoi(text); err == nil {
+	if seconds, err := strconv.Atoi(text); err == nil || errors.Is(err, strconv.ErrRange) { // then the nearest int
 		return time.Duration(min(max(seconds, 0), 1<<20)) * time.Second
 	}
 	if date, err := http.ParseTime(text); err == nil {
