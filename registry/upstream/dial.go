@@ -15,16 +15,27 @@ const (
 	mostAddresses = 8
 )
 
-// dial connects to the first address of a host that answers. net.Dialer races two families only: in
-// one family a dead address takes the time of all.
+// dial connects to the first address of a host that answers.
 func dial(ctx context.Context, network, address string) (net.Conn, error) {
+	one := &net.Dialer{KeepAlive: 15 * time.Second}
+	return race{net.DefaultResolver.LookupHost, one.DialContext}.dial(ctx, network, address)
+}
+
+// race connects to several addresses of a host. net.Dialer races two families only: in one family a
+// dead address takes the time of all.
+type race struct {
+	lookUp  func(ctx context.Context, host string) ([]string, error)
+	connect Dial // to one address
+}
+
+func (r race) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, err
 	}
-	found, err := net.DefaultResolver.LookupHost(ctx, host)
+	found, err := r.lookUp(ctx, host)
 	if err != nil {
 		return nil, err
 	}
@@ -34,12 +45,11 @@ func dial(ctx context.Context, network, address string) (net.Conn, error) {
 		err  error
 	}
 	results, failed := make(chan result), []error(nil)
-	one := &net.Dialer{KeepAlive: 15 * time.Second}
 	for tried := 0; ; {
 		var next <-chan time.Time
 		if tried < len(found) {
 			go func(address string) {
-				conn, err := one.DialContext(ctx, network, address)
+				conn, err := r.connect(ctx, network, address)
 				select {
 				case results <- result{conn, err}:
 				case <-ctx.Done(): // another address was faster, or nothing in time
