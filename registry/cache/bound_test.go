@@ -1,0 +1,219 @@
+package cache
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/gardener-extensions/registry-cache/registry/store"
+	"github.com/gardener-extensions/registry-cache/registry/upstream"
+)
+
+// answers is an upstream that answers each request with what the function returns, and counts the
+// bodies that are open.
+type answers struct {
+	answer func(header http.Header) (*http.Response, error)
+	open   atomic.Int64
+}
+
+// Away implements Upstream.
+func (a *answers) Away(string, string) error { return nil }
+
+// Do implements Upstream.
+func (a *answers) Do(_ context.Context, _, _, _ string, header http.Header) (*http.Response, error) {
+	response, err := a.answer(header)
+	if err != nil {
+		return nil, err
+	}
+	a.open.Add(1)
+	response.Body = &openBody{response.Body, a}
+	return response, nil
+}
+
+type openBody struct {
+	io.ReadCloser
+	of *answers
+}
+
+// Close implements io.Closer.
+func (b *openBody) Close() error { b.of.open.Add(-1); return b.ReadCloser.Close() }
+
+// respond returns an answer with a size, or -1.
+func respond(status int, header http.Header, size int64, body io.Reader) *http.Response {
+	return &http.Response{StatusCode: status, Header: header, ContentLength: size, Body: io.NopCloser(body)}
+}
+
+// of returns an upstream that has one blob.
+func of(content []byte) *answers {
+	return &answers{answer: func(http.Header) (*http.Response, error) {
+		return respond(http.StatusOK, http.Header{}, int64(len(content)), bytes.NewReader(content)), nil
+	}}
+}
+
+var query = Query{Repository: "library/app"}
+
+// TestArrivalBound checks that at most 256 blobs arrive at the same time, and that another one
+// passes through.
+func TestArrivalBound(t *testing.T) {
+	c, _, _ := newTestCache(t, Options{})
+	content := []byte("content")
+	blob, registry := digest.FromBytes(content), of(content)
+	c.options.Upstream = registry
+	forever := func(ctx context.Context, _ *arrival) error { <-ctx.Done(); return ctx.Err() }
+	first, _ := c.start(digest.FromString("0"), forever)
+	for n := 1; n < 256; n++ {
+		if a, isNew := c.start(digest.FromString(fmt.Sprint(n)), forever); a == nil || !isNew {
+			t.Fatalf("arrival %d does not start", n+1)
+		}
+	}
+	if a, isNew := c.start(blob, forever); a != nil || isNew {
+		t.Error("arrival 257 starts")
+	}
+	if a, isNew := c.start(digest.FromString("0"), forever); a != first || isNew {
+		t.Error("a blob that arrives is not shared when there are 256")
+	}
+	if _, err := c.fetch(t.Context(), store.Link{Repository: "library/app"}, blob); !errors.Is(err, errUnstored) {
+		t.Errorf("arrival 257: %v", err)
+	}
+	if open := registry.open.Load(); open != 0 {
+		t.Errorf("%d answers of the upstream stay open", open)
+	}
+	passed, err := c.Blob(t.Context(), query, blob)
+	if err != nil || passed.Answer == nil {
+		t.Fatalf("blob 257 does not pass through: %v", err)
+	}
+	if got, err := io.ReadAll(passed.Answer.Body); err != nil || !bytes.Equal(got, content) {
+		t.Errorf("blob 257: %q, %v", got, err)
+	}
+	if err := passed.Close(); err != nil || len(c.passing) != 0 || registry.open.Load() != 0 {
+		t.Errorf("closing: %v; %d pass, %d are open", err, len(c.passing), registry.open.Load())
+	}
+	first.cancel(errAbandoned)
+	<-first.over
+	if a, err := c.fetch(t.Context(), store.Link{Repository: "library/app"}, blob); a == nil || err != nil {
+		t.Errorf("when another arrival has ended: %v", err)
+	}
+}
+
+// TestNoArrivalAfterClose checks that Close ends all arrivals, and that no other one starts.
+func TestNoArrivalAfterClose(t *testing.T) {
+	c, _, _ := newTestCache(t, Options{})
+	a, _ := c.start(digest.FromString("0"), func(ctx context.Context, _ *arrival) error { <-ctx.Done(); return context.Cause(ctx) })
+	c.Close()
+	if !errors.Is(a.err, errClosed) || len(c.arrivals) != 0 {
+		t.Errorf("%d arrivals; the first one: %v", len(c.arrivals), a.err)
+	}
+	if a, _ := c.start(digest.FromString("1"), nil); a != nil {
+		t.Error("an arrival starts after Close")
+	}
+}
+
+// TestPassingBound checks that at most 200 blobs pass through at the same time, and that each of
+// them gives its place back.
+func TestPassingBound(t *testing.T) {
+	c, _, _ := newTestCache(t, Options{})
+	content := []byte("content")
+	blob, registry := digest.FromBytes(content), of(content)
+	c.options.Upstream = registry
+	c.pass(blob)
+	var open []*Blob
+	for n := range 200 {
+		passed, err := c.Blob(t.Context(), query, blob)
+		if err != nil || passed.Answer == nil {
+			t.Fatalf("blob %d does not pass through: %v", n+1, err)
+		}
+		open = append(open, passed)
+	}
+	if _, err := c.Blob(t.Context(), query, blob); !errors.Is(err, ErrBusy) {
+		t.Errorf("blob 201: %v", err)
+	}
+	_ = open[0].Close()
+	again, err := c.Blob(t.Context(), query, blob)
+	if err != nil {
+		t.Fatalf("when another one has ended: %v", err)
+	}
+	for _, passed := range append(open[1:], again) {
+		_ = passed.Close()
+	}
+	if len(c.passing) != 0 || registry.open.Load() != 0 {
+		t.Errorf("%d still pass, %d answers are open", len(c.passing), registry.open.Load())
+	}
+}
+
+// TestFailedPassing checks that a blob that the upstream does not send gives its place back, too.
+func TestFailedPassing(t *testing.T) {
+	for name, answer := range map[string]func(http.Header) (*http.Response, error){
+		"refused": func(http.Header) (*http.Response, error) {
+			return nil, &upstream.RefusedError{Status: http.StatusNotFound}
+		},
+		"away": func(http.Header) (*http.Response, error) { return nil, &upstream.AwayError{} },
+		"other range": func(http.Header) (*http.Response, error) {
+			header := http.Header{"Content-Range": {"bytes 0-2/7"}}
+			return respond(http.StatusPartialContent, header, 3, strings.NewReader("con")), nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, _, _ := newTestCache(t, Options{})
+			registry := &answers{answer: answer}
+			c.options.Upstream = registry
+			blob := digest.FromString("content")
+			c.pass(blob)
+			q := query
+			q.Range = "bytes=3-5"
+			if _, err := c.Blob(t.Context(), q, blob); err == nil {
+				t.Error("the blob passes through")
+			}
+			if len(c.passing) != 0 || registry.open.Load() != 0 {
+				t.Errorf("%d still pass, %d answers are open", len(c.passing), registry.open.Load())
+			}
+		})
+	}
+}
+
+// TestUnstoredBound checks that the latest 1000 blobs that the volume does not take are known, for
+// ten seconds.
+func TestUnstoredBound(t *testing.T) {
+	c, _, now := newTestCache(t, Options{})
+	name := func(n int) digest.Digest { return digest.FromString(fmt.Sprint(n)) }
+	for n := range 1001 {
+		c.pass(name(n))
+	}
+	if c.unstored.Len() != 1000 || c.passes(name(0)) || !c.passes(name(1)) || !c.passes(name(1000)) {
+		t.Errorf("%d blobs; 0: %t, 1: %t, 1000: %t", c.unstored.Len(), c.passes(name(0)), c.passes(name(1)), c.passes(name(1000)))
+	}
+	now.forward(unstoredFor - 1)
+	if !c.passes(name(1000)) {
+		t.Error("the volume is tried again before ten seconds are over")
+	}
+	now.forward(1)
+	if c.passes(name(1000)) {
+		t.Error("the volume is not tried again after ten seconds")
+	}
+}
+
+// TestTagBeyondBound checks that nothing is left of a tag on the volume that has moved to a manifest
+// with 64 tags: in an outage its old manifest would be served, and nothing would remove it.
+func TestTagBeyondBound(t *testing.T) {
+	c, _, _ := newTestCache(t, Options{})
+	old, full := digest.FromString("old"), digest.FromString("full")
+	for n := range 64 {
+		c.confirm(store.TagName{Repository: "library/app", Tag: fmt.Sprint(n)}, full)
+	}
+	moving := store.TagName{Repository: "library/app", Tag: "latest"}
+	c.confirm(moving, old)
+	c.confirm(moving, full)
+	if to, err := c.options.Store.Tag(moving); !errors.Is(err, store.ErrNotStored) {
+		t.Errorf("the tag is stored, and refers to %s: %v", to, err)
+	}
+	if to, err := c.options.Store.Tag(store.TagName{Repository: "library/app", Tag: "63"}); err != nil || to != full {
+		t.Errorf("tag 64 refers to %s: %v", to, err)
+	}
+}
