@@ -1,0 +1,159 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestObjectPause checks how long an object that failed is not asked for: two seconds, or as long as
+// the upstream asks for, but at most a minute. Other objects are not concerned.
+func TestObjectPause(t *testing.T) {
+	for asked, want := range map[string]time.Duration{
+		"": 2 * time.Second, "1": 2 * time.Second, "30": 30 * time.Second, "120": time.Minute, "99999999999999999999": time.Minute,
+	} {
+		t.Run(asked, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFailures(t.Context(), nil)
+				answer := &http.Response{StatusCode: http.StatusServiceUnavailable, Header: http.Header{"Retry-After": {asked}}, Body: http.NoBody}
+				away, _ := errors.AsType[*AwayError](verdict(answer))
+				f.add("a/blobs/b", away)
+				<-time.After(want - 1)
+				err := f.check("a/manifests/m", "a/blobs/b")
+				if again, ok := errors.AsType[*AwayError](err); !ok || !again.Remembered || again.RetryAfter != 1 {
+					t.Errorf("a moment before the end: %+v", err)
+				}
+				if err := f.check("a/manifests/m"); err != nil {
+					t.Errorf("another object: %v", err)
+				}
+				<-time.After(1)
+				if err := f.check("a/blobs/b"); err != nil {
+					t.Errorf("after %s: %v", want, err)
+				}
+			})
+		})
+	}
+}
+
+// TestForgottenFailure checks that an object that has answered may be asked for again at once.
+func TestForgottenFailure(t *testing.T) {
+	f := newFailures(t.Context(), nil)
+	f.add("a/blobs/b", &AwayError{cause: ErrLate})
+	f.forget("a/blobs/b")
+	if err := f.check("a/blobs/b"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFailureBound checks that at most 10,000 failures are remembered, the latest ones.
+func TestFailureBound(t *testing.T) {
+	f := newFailures(t.Context(), nil)
+	for n := range 10_001 {
+		f.add(fmt.Sprint(n), &AwayError{cause: ErrLate})
+	}
+	if f.one.Len() != 10_000 || f.check("0") != nil || f.check("1") == nil || f.check("10000") == nil {
+		t.Errorf("%d failures; 0: %v, 1: %v, 10000: %v", f.one.Len(), f.check("0"), f.check("1"), f.check("10000"))
+	}
+}
+
+// TestProbes checks that one probe at a time asks the root, after pauses that grow to ten seconds or
+// to what the upstream asks for, and that the upstream is away until the root answers.
+func TestProbes(t *testing.T) {
+	silent := &AwayError{cause: ErrLate}
+	synctest.Test(t, func(t *testing.T) {
+		start, times := time.Now(), []time.Duration(nil)
+		answers := []error{silent, silent, silent, &AwayError{RetryAfter: 20 * time.Second, cause: ErrLate}, silent, silent, nil, nil}
+		f := newFailures(t.Context(), func(ctx context.Context) error {
+			times = append(times, time.Since(start))
+			select { // it takes its time, so that others would run beside it
+			case <-time.After(time.Second):
+			case <-ctx.Done():
+			}
+			return answers[len(times)-1]
+		})
+		f.suspect()
+		f.suspect()
+		<-time.After(time.Second - 1)
+		if err := f.check("any"); err != nil {
+			t.Errorf("away before the root has failed: %v", err)
+		}
+		<-time.After(1)
+		for second := 1; second < 54; second++ {
+			f.suspect()
+			synctest.Wait()
+			if f.check("any") == nil {
+				t.Errorf("not away after %d seconds", second)
+			}
+			<-time.After(time.Second)
+		}
+		synctest.Wait()
+		if err := f.check("any"); err != nil {
+			t.Errorf("away although the root has answered: %v", err)
+		}
+		want := []time.Duration{0, 2, 5, 10, 31, 42, 53} // a second for each answer
+		if len(times) != len(want) {
+			t.Fatalf("probes at %v", times)
+		}
+		for n := range want {
+			if times[n] != want[n]*time.Second {
+				t.Errorf("probes at %v, want %v seconds", times, want)
+				break
+			}
+		}
+		f.suspect()
+		synctest.Wait()
+		if len(times) != 8 {
+			t.Error("after the end of a probe the next one does not ask")
+		}
+	})
+}
+
+// TestAnswerEndsSilence checks that an upstream whose root was silent is not away any more when it
+// answers anything, and one whose root answers an error is.
+func TestAnswerEndsSilence(t *testing.T) {
+	for name, test := range map[string]struct {
+		cause error
+		away  bool
+	}{
+		"silent": {ErrLate, false},
+		"503":    {errors.New("the upstream answered 503"), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFailures(t.Context(), func(context.Context) error { return &AwayError{cause: test.cause} })
+				f.suspect()
+				synctest.Wait()
+				if f.check("any") == nil {
+					t.Error("the upstream is not away")
+				}
+				f.forget("a/blobs/b")
+				if err := f.check("any"); (err != nil) != test.away {
+					t.Errorf("after an answer: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// TestProbesEnd checks that nothing asks after the end of the client, and that nothing is away then.
+func TestProbesEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		asked := 0
+		f := newFailures(ctx, func(context.Context) error { asked++; return &AwayError{cause: ErrLate} })
+		f.suspect()
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		before := asked
+		f.suspect()
+		<-time.After(time.Hour)
+		if asked != before || f.check("any") != nil {
+			t.Errorf("%d requests, then %d; away: %v", before, asked, f.check("any"))
+		}
+	})
+}

@@ -1,0 +1,73 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// chunks is a body that brings bytes in intervals.
+type chunks struct {
+	ctx   context.Context //nolint:containedctx // as that of a body of net/http
+	size  int
+	every time.Duration
+}
+
+// Read implements io.Reader.
+func (c chunks) Read(p []byte) (int, error) {
+	select {
+	case <-time.After(c.every):
+		return min(c.size, len(p)), nil
+	case <-c.ctx.Done():
+		return 0, context.Cause(c.ctx)
+	}
+}
+
+// Close implements io.Closer.
+func (c chunks) Close() error { return nil }
+
+// TestTrickle checks that a body ends when the upstream brings too little in ten seconds, and does
+// not end because of a slow reader.
+func TestTrickle(t *testing.T) {
+	for name, test := range map[string]struct {
+		size   int
+		every  time.Duration
+		least  int64
+		buffer int
+		reader time.Duration // pause between two reads
+		ends   time.Duration // of the time in which the reader waits, or 0
+	}{
+		"1 KiB a second":                           {1 << 10, time.Second, slowest, 32 << 10, 0, 10 * time.Second},
+		"63 KiB in 10 seconds":                     {7 << 10, 1100 * time.Millisecond, slowest, 32 << 10, 0, 10 * time.Second},
+		"64 KiB in 9 seconds":                      {64 << 10, 9 * time.Second, slowest, 64 << 10, 0, 0},
+		"nothing":                                  {0, time.Hour, slowest, 32 << 10, 0, 10 * time.Second},
+		"nothing, passed":                          {0, time.Hour, 1, 32 << 10, 0, 10 * time.Second},
+		"a byte in 9 seconds, passed":              {1, 9 * time.Second, 1, 32 << 10, 0, 0},
+		"slow reader":                              {32 << 10, time.Millisecond, slowest, 32 << 10, time.Minute, 0},
+		"slow reader with a small buffer":          {32 << 10, time.Millisecond, slowest, 16, time.Minute, 0},
+		"slow reader of an upstream that trickles": {1 << 10, time.Second, slowest, 32 << 10, time.Minute, 10 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancelCause(t.Context())
+				body := &pacedBody{ReadCloser: chunks{ctx, test.size, test.every}, cancel: cancel, least: test.least, left: idle}
+				var waited time.Duration
+				var err error
+				for n := 0; n < 1000 && err == nil; n++ {
+					start := time.Now()
+					_, err = body.Read(make([]byte, test.buffer))
+					waited += time.Since(start)
+					<-time.After(test.reader)
+				}
+				if test.ends == 0 && err != nil || test.ends > 0 && (!errors.Is(err, errTrickles) || waited != test.ends) {
+					t.Errorf("%v after %s", err, waited)
+				}
+				if err := body.Close(); err != nil || ctx.Err() == nil {
+					t.Errorf("closing: %v; the request ends: %t", err, ctx.Err() != nil)
+				}
+			})
+		})
+	}
+}
