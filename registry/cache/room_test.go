@@ -41,37 +41,33 @@ func TestRoomComesBack(t *testing.T) {
 	_, _ = zip.Write(content)
 	_ = zip.Close()
 	encoded := http.Header{"Content-Encoding": {"gzip"}}
-	plain := func(header http.Header, size int64, body []byte) func(http.Header) (*http.Response, error) {
-		return func(http.Header) (*http.Response, error) {
-			return respond(http.StatusOK, header, size, bytes.NewReader(body)), nil
-		}
-	}
-	breaks := func(header http.Header) (*http.Response, error) {
-		if header.Get("Range") != "" {
-			return nil, &upstream.RefusedError{Status: http.StatusForbidden}
-		}
-		return respond(http.StatusOK, http.Header{}, size, bytes.NewReader(content[:100])), nil
-	}
 	for name, test := range map[string]struct {
-		answer func(http.Header) (*http.Response, error)
+		header http.Header
+		size   int64
+		body   []byte
 		limit  int64
 		stored bool
 	}{
-		"success":          {plain(nil, size, content), 0, true},
-		"size not told":    {plain(nil, -1, content), 0, true},
-		"encoded":          {plain(encoded, int64(zipped.Len()), zipped.Bytes()), 0, true},
-		"encoded, no size": {plain(encoded, -1, zipped.Bytes()), 0, true},
-		"damaged":          {plain(nil, size, bytes.ToUpper(content)), 0, false},
-		"damaged encoding": {plain(encoded, 30, zipped.Bytes()[:30]), 0, false},
-		"not encoded":      {plain(encoded, size, bytes.ToUpper(content)), 0, false},
-		"unknown encoding": {plain(http.Header{"Content-Encoding": {"br"}}, 10, zipped.Bytes()[:10]), 0, false},
-		"break":            {breaks, 0, false},
-		"no room":          {plain(nil, size, content), 100, false},
-		"no room, no size": {plain(nil, -1, content), 100, false},
+		"success":          {http.Header{}, size, content, 0, true},
+		"size not told":    {http.Header{}, -1, content, 0, true},
+		"encoded":          {encoded, int64(zipped.Len()), zipped.Bytes(), 0, true},
+		"encoded, no size": {encoded, -1, zipped.Bytes(), 0, true},
+		"damaged":          {http.Header{}, size, bytes.ToUpper(content), 0, false},
+		"damaged encoding": {encoded, 30, zipped.Bytes()[:30], 0, false},
+		"not encoded":      {encoded, size, bytes.ToUpper(content), 0, false},
+		"unknown encoding": {http.Header{"Content-Encoding": {"br"}}, 10, zipped.Bytes()[:10], 0, false},
+		"break":            {http.Header{}, size, content[:100], 0, false},
+		"no room":          {http.Header{}, size, content, 100, false},
+		"no room, no size": {http.Header{}, -1, content, 100, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, _, _ := newTestCache(t, Options{Limit: func() int64 { return test.limit }})
-			registry := &answers{answer: test.answer}
+			registry := &answers{answer: func(header http.Header) (*http.Response, error) {
+				if header.Get("Range") != "" { // after a break
+					return nil, &upstream.RefusedError{Status: http.StatusForbidden}
+				}
+				return respond(http.StatusOK, test.header, test.size, bytes.NewReader(test.body)), nil
+			}}
 			c.options.Upstream = registry
 			blob := digest.FromBytes(content)
 			if found, err := c.Blob(t.Context(), query, blob); err == nil {

@@ -107,13 +107,14 @@ func TestOperationBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDisk()
 		stuck := make(chan struct{})
-		var running atomic.Int64
+		var running, ended atomic.Int64
 		for range 600 {
 			go func() {
 				err := d.run(func() error { running.Add(1); <-stuck; return nil })
 				if !errors.Is(err, ErrSlow) {
 					t.Errorf("an operation: %v", err)
 				}
+				ended.Add(1)
 			}()
 		}
 		synctest.Wait()
@@ -122,8 +123,8 @@ func TestOperationBound(t *testing.T) {
 		}
 		<-time.After(operation)
 		synctest.Wait()
-		if n := running.Load(); n != 512 {
-			t.Errorf("%d operations run after those that wait have given up", n)
+		if running.Load() != 512 || ended.Load() != 600 {
+			t.Errorf("%d operations run, %d callers have given up after a second", running.Load(), ended.Load())
 		}
 		close(stuck)
 		synctest.Wait()
