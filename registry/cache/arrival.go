@@ -61,8 +61,8 @@ type arrival struct {
 	leaving *time.Timer // ends an arrival without clients
 }
 
-// start registers an arrival, unless there is one, and runs it. It returns nil if it may not run: the
-// cache stops, or has this many already.
+// start registers an arrival, unless there is one, and runs it. It returns nil if it may not run:
+// the cache stops, or has this many already.
 func (c *Cache) start(blob digest.Digest, most int, run func(context.Context, *arrival) error) (a *arrival, isNew bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -27,8 +27,8 @@ const (
 	unstoredFor = 10 * time.Second
 )
 
-// ErrBusy says that too many blobs pass through.
-var ErrBusy = errors.New("too many blobs pass through: ask the upstream")
+// ErrBusy says that too many requests to the upstream run.
+var ErrBusy = errors.New("too many requests to the upstream run: ask it directly")
 
 // Blob is a blob to serve: a stored file, one whose bytes are not all checked, or an answer of the
 // upstream.
@@ -128,7 +128,14 @@ func isWhole(ranges string) bool { return ranges == "" || ranges == "bytes=0-" }
 // Stat returns a blob without content. It does not fetch the blob.
 func (c *Cache) Stat(ctx context.Context, q Query, blob digest.Digest) (*Blob, error) {
 	if file, err := c.open(store.Link{Repository: q.Repository}, blob); err == nil {
-		return &Blob{From: FromVolume, Size: file.Size}, file.Close()
+		found := &Blob{From: FromVolume, Size: file.Size}
+		if file.Checked {
+			return found, file.Close()
+		}
+		c.check(blob, file)
+		if whole, err := c.arriving(ctx, FromVolume, q, blob); err == nil {
+			return found, whole.Close()
+		}
 	}
 	if q.Stored {
 		return &Blob{}, ErrNotHere
@@ -172,7 +179,7 @@ func (c *Cache) passThrough(ctx context.Context, q Query, blob digest.Digest) (*
 	if !isWhole(q.Range) {
 		header.Set("Range", q.Range)
 	}
-	ctx, cancel := context.WithCancelCause(upstream.Passing(context.WithoutCancel(ctx)))
+	ctx, cancel := context.WithCancelCause(upstream.Passing(ctx))
 	late := time.AfterFunc(upstream.Patience, func() { cancel(upstream.ErrLate) })
 	answer, err := c.options.Upstream.Do(ctx, http.MethodGet, q.Repository, "blobs/"+blob.String(), header)
 	if !late.Stop() || err != nil {

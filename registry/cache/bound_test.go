@@ -68,16 +68,16 @@ func TestArrivalBound(t *testing.T) {
 	blob, registry := digest.FromBytes(content), of(content)
 	c.options.Upstream = registry
 	forever := func(ctx context.Context, _ *arrival) error { <-ctx.Done(); return ctx.Err() }
-	first, _ := c.start(digest.FromString("0"), forever)
+	first, _ := c.start(digest.FromString("0"), mostArrivals, forever)
 	for n := 1; n < 256; n++ {
-		if a, isNew := c.start(digest.FromString(fmt.Sprint(n)), forever); a == nil || !isNew {
+		if a, isNew := c.start(digest.FromString(fmt.Sprint(n)), mostArrivals, forever); a == nil || !isNew {
 			t.Fatalf("arrival %d does not start", n+1)
 		}
 	}
-	if a, isNew := c.start(blob, forever); a != nil || isNew {
+	if a, isNew := c.start(blob, mostArrivals, forever); a != nil || isNew {
 		t.Error("arrival 257 starts")
 	}
-	if a, isNew := c.start(digest.FromString("0"), forever); a != first || isNew {
+	if a, isNew := c.start(digest.FromString("0"), mostArrivals, forever); a != first || isNew {
 		t.Error("a blob that arrives is not shared when there are 256")
 	}
 	if _, err := c.fetch(t.Context(), store.Link{Repository: "library/app"}, blob); !errors.Is(err, errUnstored) {
@@ -106,12 +106,12 @@ func TestArrivalBound(t *testing.T) {
 // TestNoArrivalAfterClose checks that Close ends all arrivals, and that no other one starts.
 func TestNoArrivalAfterClose(t *testing.T) {
 	c, _, _ := newTestCache(t, Options{})
-	a, _ := c.start(digest.FromString("0"), func(ctx context.Context, _ *arrival) error { <-ctx.Done(); return context.Cause(ctx) })
+	a, _ := c.start(digest.FromString("0"), mostArrivals, func(ctx context.Context, _ *arrival) error { <-ctx.Done(); return context.Cause(ctx) })
 	c.Close()
 	if !errors.Is(a.err, errClosed) || len(c.arrivals) != 0 {
 		t.Errorf("%d arrivals; the first one: %v", len(c.arrivals), a.err)
 	}
-	if a, _ := c.start(digest.FromString("1"), nil); a != nil {
+	if a, _ := c.start(digest.FromString("1"), mostArrivals, nil); a != nil {
 		t.Error("an arrival starts after Close")
 	}
 }
@@ -199,8 +199,9 @@ func TestUnstoredBound(t *testing.T) {
 	}
 }
 
-// TestTagBeyondBound checks that nothing is left of a tag on the volume that has moved to a manifest
-// with 64 tags: in an outage its old manifest would be served, and nothing would remove it.
+// TestTagBeyondBound checks that nothing is left of a tag on the volume that has moved to a
+// manifest with 64 tags: in an outage its old manifest would be served, and nothing would remove
+// it.
 func TestTagBeyondBound(t *testing.T) {
 	c, _, _ := newTestCache(t, Options{})
 	old, full := digest.FromString("old"), digest.FromString("full")

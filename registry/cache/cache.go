@@ -21,6 +21,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/registry/upstream"
 )
 
+// mostRequests bounds the requests to the upstream that clients share. Others go to the upstream.
+const mostRequests = 512
+
 // touchAfter is how old the recorded use of a blob must be before it is recorded again.
 const touchAfter = 5 * time.Minute
 
@@ -60,6 +63,8 @@ type Cache struct {
 	passing  chan struct{}                        // a slot for each blob that passes through
 	checks   chan struct{}                        // a slot for each stored blob that is read
 
+	requesting chan struct{} // a slot for each shared request to the upstream
+
 	mu       sync.Mutex
 	arrivals map[digest.Digest]*arrival
 	closed   bool
@@ -70,7 +75,7 @@ type Cache struct {
 func New(o Options) *Cache {
 	c := &Cache{
 		options: o, index: index.New(), now: time.Now, requests: make(chan roomRequest),
-		passing: make(chan struct{}, mostPassing), checks: make(chan struct{}, checksAtOnce),
+		passing: make(chan struct{}, mostPassing), checks: make(chan struct{}, checksAtOnce), requesting: make(chan struct{}, mostRequests),
 		arrivals: map[digest.Digest]*arrival{},
 	}
 	if o.Limit != nil {
@@ -113,7 +118,15 @@ func ask[T any](
 		return none, err
 	}
 	key := method + " " + repository + "/" + path
-	shared := c.asking.DoChan(key, func() (any, error) { return do(context.WithoutCancel(ctx)) })
+	shared := c.asking.DoChan(key, func() (any, error) {
+		select {
+		case c.requesting <- struct{}{}:
+			defer func() { <-c.requesting }()
+			return do(context.WithoutCancel(ctx))
+		default:
+			return none, ErrBusy
+		}
+	})
 	waiting, cancel := context.WithTimeoutCause(ctx, upstream.Patience, upstream.ErrLate)
 	defer cancel()
 	select {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/x509"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -66,6 +65,7 @@ type Source struct {
 type token struct {
 	username, password string
 	renew, expires     time.Time
+	doubted            bool
 }
 
 // Credentials returns a user name and a password for the registry. It asks AWS if there is no token
@@ -84,7 +84,7 @@ func (s *Source) Credentials(ctx context.Context) (username, password string, er
 		s.refresh(context.WithoutCancel(ctx))
 		return nil, nil
 	})
-	if t.password != "" {
+	if t.password != "" && !t.doubted {
 		return t.username, t.password, nil
 	}
 	select {
@@ -96,14 +96,14 @@ func (s *Source) Credentials(ctx context.Context) (username, password string, er
 	}
 }
 
-// Refused drops a password that the registry has refused, so that the next call of Credentials asks
-// for another one, ten seconds after the last request at the earliest.
+// Refused says that the registry has refused a password. The next call of Credentials waits for
+// another one, ten seconds after the last request at the earliest. Until then the password counts:
+// the registry may refuse something else.
 func (s *Source) Refused(password string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if password != "" && password == s.current.password {
-		s.current = token{}
-		s.failure = errors.New("the registry has refused the token of Amazon ECR, which is renewed every ten seconds at most")
+		s.current.renew, s.current.doubted = time.Time{}, true
 	}
 }
 
@@ -165,5 +165,5 @@ func (s *Source) ask(ctx context.Context) (t token, err error) {
 	if life <= 0 {
 		return t, errUnreadable
 	}
-	return token{username, password, now.Add(life - min(life/10, 5*time.Minute)), now.Add(life)}, nil
+	return token{username, password, now.Add(life - min(life/10, 5*time.Minute)), now.Add(life), false}, nil
 }

@@ -58,7 +58,7 @@ func TestTagBound(t *testing.T) {
 	if !i.Confirm(name(0), blob, noon.Add(time.Minute)) {
 		t.Error("a tag that is there is not confirmed")
 	}
-	if i.Fresh(name(64), noon, time.Minute) || len(i.tags) != 64 || len(i.get(blob).Tags) != 64 {
+	if i.Fresh(name(64), blob, noon, time.Minute) || len(i.tags) != 64 || len(i.get(blob).Tags) != 64 {
 		t.Errorf("%d tags, %d of the manifest", len(i.tags), len(i.get(blob).Tags))
 	}
 	i.ForgetTag(name(1))

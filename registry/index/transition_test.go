@@ -29,7 +29,7 @@ func TestMovedTag(t *testing.T) {
 		t.Errorf("the new manifest has %v", tags)
 	}
 	i.take(func(at *store.Blob) bool { return len(at.Tags) == 0 }) // the old manifest
-	if !i.Fresh(tagV1, noon, time.Second) {
+	if !i.Fresh(tagV1, other, noon, time.Second) {
 		t.Error("the tag went with the manifest to which it once referred")
 	}
 }
@@ -54,11 +54,11 @@ func TestForgottenTag(t *testing.T) {
 func TestFresh(t *testing.T) {
 	i := New()
 	i.Merge(store.Contents{Tags: map[store.TagName]store.Tag{tagV1: {To: blob, Confirmed: noon}}}, noon)
-	if i.Fresh(tagV1, noon, time.Second) {
+	if i.Fresh(tagV1, blob, noon, time.Second) {
 		t.Error("a tag from before the start is fresh")
 	}
 	i.Confirm(tagV1, blob, noon)
-	if !i.Fresh(tagV1, noon.Add(time.Second-1), time.Second) || i.Fresh(tagV1, noon.Add(time.Second), time.Second) {
+	if !i.Fresh(tagV1, blob, noon.Add(time.Second-1), time.Second) || i.Fresh(tagV1, blob, noon.Add(time.Second), time.Second) {
 		t.Error("a tag is not fresh for a second")
 	}
 }
@@ -106,7 +106,7 @@ func TestMergeKeepsWhatIsNewer(t *testing.T) {
 		Tags: map[store.TagName]store.Tag{tagV1: {To: other}},
 	}, noon)
 	at := i.get(blob)
-	if len(at.Links) != 2 || len(at.Tags) != 1 || at.Partial || !i.Fresh(tagV1, noon, time.Second) {
+	if len(at.Links) != 2 || len(at.Tags) != 1 || at.Partial || !i.Fresh(tagV1, blob, noon, time.Second) {
 		t.Errorf("the blob is %+v", at)
 	}
 	if _, bytes := i.Size(); bytes != 17 {

@@ -21,8 +21,8 @@ func newTestStore(t *testing.T) *Store {
 	return s
 }
 
-// TestDamagedTag checks that Contents removes a tag that a crash has left without content, and keeps
-// one that the disk cannot read.
+// TestDamagedTag checks that Contents removes a tag that a crash has left without content, and
+// keeps one that the disk cannot read.
 func TestDamagedTag(t *testing.T) {
 	good := digest.FromString("manifest")
 	for name, test := range map[string]struct {

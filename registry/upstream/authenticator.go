@@ -90,6 +90,9 @@ func (a *authenticator) RoundTrip(request *http.Request) (*http.Response, error)
 		}
 	}
 	now, err := a.renew(ctx, key, used, challenge)
+	if err != nil && used != nil && response.StatusCode != http.StatusUnauthorized {
+		return response, nil // the token may be good, and the refusal the registry's own
+	}
 	if err != nil {
 		_ = response.Body.Close()
 		return nil, err
@@ -108,7 +111,7 @@ func (a *authenticator) send(request *http.Request, with *authorization) (*http.
 	request = request.Clone(request.Context())
 	request.Header.Set("Authorization", with.header)
 	response, err := a.wires.RoundTrip(request)
-	if err == nil && with.withheld && (response.StatusCode == http.StatusUnauthorized || response.StatusCode == http.StatusForbidden) {
+	if err == nil && with.withheld && isRefusal(response.StatusCode) {
 		return nil, errors.Join(&AwayError{noToken: true, cause: errWithheld}, response.Body.Close())
 	}
 	return response, err
@@ -151,7 +154,6 @@ func (a *authenticator) renew(ctx context.Context, key string, used *authorizati
 		if now, _ := a.known.Get(key); now != nil && now != used && time.Now().Before(now.expires) {
 			return now, nil // another request has got it meanwhile
 		}
-		a.known.Remove(key)
 		ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), longest, ErrLate)
 		defer cancel()
 		host, repository, _ := strings.Cut(key, " ")

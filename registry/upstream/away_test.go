@@ -55,8 +55,8 @@ func newPipedClient(t *testing.T, handler http.HandlerFunc) *Client {
 	return New(ctx, Options{URL: &url.URL{Scheme: "http", Host: "registry.example"}, Dial: connections.dial})
 }
 
-// TestRootAnswers checks which answers of the root say that the upstream is away: not those by which
-// a registry asks for a token, or says that it has no root.
+// TestRootAnswers checks which answers of the root say that the upstream is away: not those by
+// which a registry asks for a token, or says that it has no root.
 func TestRootAnswers(t *testing.T) {
 	for status, away := range map[int]bool{
 		200: false, 401: false, 403: false, 404: false, 405: false, 408: true, 429: true, 500: true, 502: true, 503: true, 304: true,
@@ -112,7 +112,7 @@ func TestSilentUpstream(t *testing.T) {
 				t.Error(response.Status, response.Body.Close())
 			}
 		}()
-		<-time.After(2*Patience - 1)
+		<-time.After(2*Patience - beforePatience - 1)
 		if err := c.Away("library/app", "manifests/v1"); !errors.Is(err, ErrLate) {
 			t.Errorf("the object after %s: %v", 2*Patience, err)
 		}

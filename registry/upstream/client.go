@@ -16,6 +16,9 @@ const (
 	// Patience is how long a client of the cache waits for the upstream and its token server
 	// together.
 	Patience = 1500 * time.Millisecond
+	// beforePatience is how long before the end of Patience a late answer is remembered, so that no
+	// other client asks again at the same moment.
+	beforePatience = 50 * time.Millisecond
 	// longest is how long they may take: what is later than Patience is there for the next client.
 	longest = 30 * time.Second
 	// redirects is how many redirects are followed, as in net/http.
@@ -87,7 +90,7 @@ func (c *Client) Do(ctx context.Context, method, repository, path string, header
 	name := repository + "/" + path
 	forToken := new(atomic.Value)
 	ctx = context.WithValue(ctx, waitsForToken{}, forToken)
-	late := time.AfterFunc(Patience, func() {
+	late := time.AfterFunc(Patience-beforePatience, func() {
 		if key, _ := forToken.Load().(string); key != "" {
 			c.tokens.asking.Forget(key) // the next request may have more luck
 			c.failed(repository, &AwayError{noToken: true, cause: ErrLate})

@@ -32,9 +32,10 @@ type failures struct {
 
 	one *lru.Cache[string, failure] // by path, repository or token server
 
-	mu      sync.Mutex
-	away    *failure // of the root
-	probing bool
+	mu       sync.Mutex
+	away     *failure  // of the root
+	answered time.Time // when an object was last served or refused
+	probing  bool
 }
 
 type failure struct {
@@ -74,11 +75,12 @@ func (f *failures) add(name string, away *AwayError) {
 	f.one.Add(name, failure{away, time.Now().Add(max(objectPause, away.RetryAfter))})
 }
 
-// forget is called for what has answered: also the upstream is not silent.
+// forget is called for what has answered: the upstream is not silent.
 func (f *failures) forget(name string) {
 	f.one.Remove(name)
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.answered = time.Now()
 	if f.away != nil && errors.Is(f.away.cause, ErrLate) {
 		f.answers()
 	}
@@ -100,7 +102,8 @@ func (f *failures) probe() {
 		err := f.root(f.ctx)
 		away, isAway := errors.AsType[*AwayError](err)
 		f.mu.Lock()
-		if !isAway || f.ctx.Err() != nil {
+		works := isAway && away.answered && time.Since(f.answered) < longestPause // only the root fails
+		if !isAway || works || f.ctx.Err() != nil {
 			f.answers()
 			f.probing = false
 			f.mu.Unlock()

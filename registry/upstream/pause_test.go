@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestObjectPause checks how long an object that failed is not asked for: two seconds, or as long as
-// the upstream asks for, but at most a minute. Other objects are not concerned.
+// TestObjectPause checks how long an object that failed is not asked for: two seconds, or as long
+// as the upstream asks for, but at most a minute. Other objects are not concerned.
 func TestObjectPause(t *testing.T) {
 	for asked, want := range map[string]time.Duration{
 		"": 2 * time.Second, "1": 2 * time.Second, "30": 30 * time.Second, "120": time.Minute, "99999999999999999999": time.Minute,
@@ -60,8 +60,8 @@ func TestFailureBound(t *testing.T) {
 	}
 }
 
-// TestProbes checks that one probe at a time asks the root, after pauses that grow to ten seconds or
-// to what the upstream asks for, and that the upstream is away until the root answers.
+// TestProbes checks that one probe at a time asks the root, after pauses that grow to ten seconds
+// or to what the upstream asks for, and that the upstream is away until the root answers.
 func TestProbes(t *testing.T) {
 	silent := &AwayError{cause: ErrLate}
 	synctest.Test(t, func(t *testing.T) {
@@ -139,7 +139,8 @@ func TestAnswerEndsSilence(t *testing.T) {
 	}
 }
 
-// TestProbesEnd checks that nothing asks after the end of the client, and that nothing is away then.
+// TestProbesEnd checks that nothing asks after the end of the client, and that nothing is away
+// then.
 func TestProbesEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
