@@ -30,6 +30,7 @@ func TestMediaType(t *testing.T) {
 		"config":                  {`{"architecture":"amd64","config":{"Env":[]},"rootfs":{"type":"layers","diff_ids":[]}}`, ""},
 		"image without config":    {`{"schemaVersion":2,"layers":[]}`, ""},
 		"image, layers are null":  {`{"schemaVersion":2,"config":{},"layers":null}`, ""},
+		"index without version":   {`{"manifests":[]}`, ""},
 		"version only":            {`{"schemaVersion":2}`, ""},
 		"schema 1 without layers": {`{"schemaVersion":1}`, ""},
 		"type without version":    {`{"mediaType":"` + v1.MediaTypeImageManifest + `"}`, ""},

@@ -165,3 +165,25 @@ func TestRoomOfManifest(t *testing.T) {
 		c.requireNoRoom(t, &answers{})
 	}
 }
+
+// TestRoomForWhichNobodyEvicts checks that a file that waits in vain for an eviction has no room
+// reserved, and that a file that gets larger than was told lets no other file get less.
+func TestRoomForWhichNobodyEvicts(t *testing.T) {
+	c, _, _ := newTestCache(t, Options{Limit: func() int64 { return 10_000 }})
+	c.index.Use(digest.FromString("stored"), 9000, c.now())
+	if _, ok := c.reserve(5000); ok {
+		t.Error("5000 bytes have room beside 9000 of 10000")
+	}
+	c.requireNoRoom(t, &answers{})
+	room, ok := c.reserve(100)
+	if !ok {
+		t.Fatal("100 bytes have no room beside 9000 of 10000")
+	}
+	room.wrote(150)
+	if reserved, awaited := c.reserved.Load(), c.awaited.Load(); reserved != 100 || awaited != 0 {
+		t.Errorf("%d bytes are reserved, %d awaited", reserved, awaited)
+	}
+	room.release()
+	room.release()
+	c.requireNoRoom(t, &answers{})
+}

@@ -73,6 +73,7 @@ func TestDocument(t *testing.T) {
 		"no errors":      {`{"errors":[]}`, ""},
 		"null":           {"null", ""},
 		"other JSON":     {`{"message":"not found"}`, ""},
+		"wrong code":     {`{"errors":[{"code":1,"message":"a"}]}`, ""},
 		"wrong type":     {`{"errors":"no"}`, ""},
 		"control":        {message("a\x1b[31mb\r\nc\u202ed\x00"), cleaned("a [31mb  c d ")},
 		"not ASCII":      {message("kein Zugriff für Müller"), cleaned("kein Zugriff für Müller")},

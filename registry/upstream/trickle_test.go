@@ -71,3 +71,24 @@ func TestTrickle(t *testing.T) {
 		})
 	}
 }
+
+// TestTrickleAfterBurst checks that what has arrived fast lets an upstream not trickle later.
+func TestTrickleAfterBurst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		body := &pacedBody{ReadCloser: chunks{ctx, 1 << 20, 0}, cancel: cancel, least: slowest, left: idle}
+		if n, err := body.Read(make([]byte, 1<<20)); n != 1<<20 || err != nil {
+			t.Errorf("%d bytes, %v", n, err)
+		}
+		body.ReadCloser = chunks{ctx, 1, time.Second}
+		var err error
+		start := time.Now()
+		for n := 0; n < 20 && err == nil; n++ {
+			_, err = body.Read(make([]byte, 1))
+		}
+		if took := time.Since(start); !errors.Is(err, errTrickles) || took != 10*time.Second {
+			t.Errorf("%v after %s", err, took)
+		}
+		_ = body.Close()
+	})
+}
