@@ -174,6 +174,9 @@ func TestRoomForWhichNobodyEvicts(t *testing.T) {
 	if _, ok := c.reserve(5000); ok {
 		t.Error("5000 bytes have room beside 9000 of 10000")
 	}
+	if _, ok := c.reserve(-1); ok {
+		t.Error("a file of unknown size has room")
+	}
 	c.requireNoRoom(t, &answers{})
 	room, ok := c.reserve(100)
 	if !ok {
