@@ -20,7 +20,7 @@ type Requirements struct {
 	MemoryBytes uint64  // the total memory of the host, free or not
 	// InotifyInstances and InotifyWatches are the minimum of fs.inotify.max_user_(instances|watches).
 	InotifyInstances, InotifyWatches uint64
-	GoVersion                        string // the oldest Go that builds this module, for example "go1.26.3"
+	GoVersion                        string // the oldest Go that builds this module, for example "go1.26.6"
 }
 
 // Space is free space on a file system.
@@ -34,7 +34,7 @@ type Space struct {
 // scenarios. The disk is left out, because the needed space depends on what already exists. The
 // inotify limits are those in kind's documentation (known issues, "too many open files").
 func Defaults() Requirements {
-	return Requirements{MemoryBytes: 6 * gib, InotifyInstances: 512, InotifyWatches: 524288, GoVersion: "go1.26.3"}
+	return Requirements{MemoryBytes: 6 * gib, InotifyInstances: 512, InotifyWatches: 524288, GoVersion: "go1.26.6"}
 }
 
 // Failure is one failed check.

@@ -20,7 +20,7 @@ func good() Host {
 	return Host{
 		Disk: []Space{{"/var/lib", 20 * gib}, {"/home", 5 * gib}}, Memory: 6 * gib, CgroupVersion: 2,
 		Controllers:      []string{"cpuset", "cpu", "io", "memory", "pids"},
-		InotifyInstances: 512, InotifyWatches: 524288, GoVersion: "go1.26.3",
+		InotifyInstances: 512, InotifyWatches: 524288, GoVersion: "go1.26.6",
 	}
 }
 
@@ -48,8 +48,8 @@ func TestEvaluate(t *testing.T) {
 		{"inotify instances", func(h *Host) { h.InotifyInstances = 128 },
 			"128 inotify instances and 524288 watches, 512 and 524288 needed: |sysctl -w fs.inotify.max_user_instances=512 fs.inotify.max_user_watches=524288"},
 		{"inotify watches", func(h *Host) { h.InotifyWatches = 8192 }, "and 8192 watches,"},
-		{"no go", func(h *Host) { h.GoVersion = "" }, "no go command, go1.26.3 or newer needed: |https://go.dev/dl/"},
-		{"an old go", func(h *Host) { h.GoVersion = "go1.25.9" }, "  go1.25.9, go1.26.3 or newer needed: "},
+		{"no go", func(h *Host) { h.GoVersion = "" }, "no go command, go1.26.6 or newer needed: |https://go.dev/dl/"},
+		{"an old go", func(h *Host) { h.GoVersion = "go1.25.9" }, "  go1.25.9, go1.26.6 or newer needed: "},
 		{"a go before the release", func(h *Host) { h.GoVersion = "go1.26rc1" }, "  go1.26rc1, "},
 	}
 	for _, tc := range tests {
