@@ -29,7 +29,7 @@ func TestWrite(t *testing.T) {
 // TestFine: a notice is not a problem, and a report without problems lists the checks.
 func TestFine(t *testing.T) {
 	report := &Report{}
-	report.Add("this machine", Machine(preflight.Host{Memory: 8 << 30, CgroupVersion: 2, GoVersion: "go1.26.3"}, nil)...)
+	report.Add("this machine", Machine(preflight.Host{Memory: 8 << 30, CgroupVersion: 2, GoVersion: "go1.26.6"}, nil)...)
 	report.Add("testbed", Findings([]finding.Finding{{Problem: "Pulls failed."}})...)
 	var out bytes.Buffer
 	if err := report.Write(&out); err != nil {
