@@ -154,11 +154,11 @@ func (u *testUpstream) asked(prefix string) (n int) {
 }
 
 func (u *testUpstream) forget() {
+	u.serving.Wait() // not with the lock, which the end of a request needs
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	clear(u.requests)
 	u.most = 0
-	u.serving.Wait()
 	u.bytes.Store(0)
 	u.direct.Store(0)
 }
