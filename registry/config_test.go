@@ -58,7 +58,7 @@ func TestLimitFollowsTheFile(t *testing.T) {
 		t.Errorf("the limit is %d", got)
 	}
 	writeConfig(t, name, plainConfig+"cache: {limit: -1}")
-	if got := c.Limit(); got != 1000 {
+	if got := c.Limit(); got != 2000 {
 		t.Errorf("with a wrong file, the limit is %d", got)
 	}
 }

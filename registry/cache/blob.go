@@ -24,7 +24,7 @@ const (
 	// mostUnstored bounds the blobs of which is known that the volume does not take them.
 	mostUnstored = 1000
 	// unstoredFor is how long a blob passes through before the volume is tried again.
-	unstoredFor = 10 * time.Second
+	unstoredFor = time.Second
 )
 
 // ErrBusy says that too many requests to the upstream run.

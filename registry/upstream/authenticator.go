@@ -111,7 +111,7 @@ func (a *authenticator) send(request *http.Request, with *authorization) (*http.
 	request = request.Clone(request.Context())
 	request.Header.Set("Authorization", with.header)
 	response, err := a.wires.RoundTrip(request)
-	if err == nil && with.withheld && isRefusal(response.StatusCode) {
+	if err == nil && with.withheld && (response.StatusCode == http.StatusUnauthorized || response.StatusCode == http.StatusForbidden) {
 		return nil, errors.Join(&AwayError{noToken: true, cause: errWithheld}, response.Body.Close())
 	}
 	return response, err

@@ -14,7 +14,7 @@ import (
 const (
 	// objectPause is how long an object that failed is not asked for, unless the upstream asks for
 	// more.
-	objectPause = 2 * time.Second
+	objectPause = time.Second
 	// firstPause and longestPause are the pauses between requests for the root of an upstream that
 	// is away.
 	firstPause, longestPause = time.Second, 10 * time.Second
