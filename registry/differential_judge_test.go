@@ -200,7 +200,9 @@ func (w *diffWorld) wrong(a diffAction, got diffOutcome, method string) string {
 		}
 	}
 	if method == http.MethodHead {
-		saysSo := func(a registryprofile.Answer) bool { return a.Document != "" && (a.Status == 0 || a.Status == http.StatusOK) }
+		saysSo := func(a registryprofile.Answer) bool {
+			return a.Document != "" && (a.Status == 0 || a.Status == http.StatusOK)
+		}
 		if w.Profile.HeadZeroLength || slices.ContainsFunc(w.Profile.Answers, saysSo) {
 			return "" // the upstream says so
 		}
