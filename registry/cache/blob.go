@@ -209,10 +209,15 @@ func (c *Cache) passThrough(ctx context.Context, q Query, blob digest.Digest) (*
 
 // answersRange reports whether a part may be the one that was asked for.
 func answersRange(sent, asked string) bool {
-	var first int64
-	n, _ := fmt.Sscanf(asked, "bytes=%d-", &first)
-	return !isWhole(asked) &&
-		(n < 1 || first < 0 || strings.Contains(asked, ",") || strings.HasPrefix(sent, fmt.Sprintf("bytes %d-", first)))
+	var first, last, size, wanted int64
+	if isWhole(asked) || strings.Contains(asked, ",") {
+		return !isWhole(asked) // several parts tell their ranges themselves
+	}
+	n, _ := fmt.Sscanf(sent, "bytes %d-%d/%d", &first, &last, &size)
+	if m, _ := fmt.Sscanf(asked, "bytes=%d", &wanted); m == 1 && strings.HasPrefix(asked, "bytes=-") {
+		return n == 3 && first == max(size+wanted, 0)
+	}
+	return n >= 2 && first == wanted
 }
 
 // passed is the body of a blob that passes through. With a verifier it holds back one byte until
