@@ -59,7 +59,7 @@ func (e *exchange) fail(err error, unknown string) {
 		}
 		codes := map[int]string{http.StatusUnauthorized: "UNAUTHORIZED", http.StatusForbidden: "DENIED", http.StatusNotFound: unknown}
 		e.refuse(refused.Status, cmp.Or(codes[refused.Status], "UNSUPPORTED"), err.Error())
-	case errors.Is(err, upstream.ErrLate) && !(isAway && away.Remembered), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, upstream.ErrLate) && (!isAway || !away.Remembered), errors.Is(err, context.DeadlineExceeded):
 		e.retry(http.StatusGatewayTimeout, "UPSTREAM_LATE", leastRetryAfter)
 	case isAway && away.Remembered:
 		e.retry(http.StatusServiceUnavailable, "UNAVAILABLE", away.RetryAfter)

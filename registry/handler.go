@@ -49,6 +49,8 @@ type exchange struct {
 
 // ServeHTTP implements http.Handler. It logs and counts all but the requests of nodes that only ask
 // whether the cache answers, which it counts.
+//
+//nolint:contextcheck // the context of the disk is no context of a request
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)

@@ -42,8 +42,8 @@ func (h *health) disk() error { return context.Cause(h.works()) }
 
 // check returns why nodes should not ask this cache, or nil. Many callers share one look at the
 // port.
-func (h *health) check() error {
-	if err := h.disk(); err != nil {
+func (h *health) check(ctx context.Context) error {
+	if err := h.disk(); err != nil { //nolint:contextcheck // of the disk
 		return err
 	}
 	if h.certificate != nil && time.Now().After(h.certificate.Leaf.NotAfter) {
@@ -52,7 +52,7 @@ func (h *health) check() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if time.Since(h.checked) > healthFor {
-		h.err = answers(h.address)
+		h.err = answers(ctx, h.address)
 		h.checked = time.Now()
 	}
 	return h.err
@@ -60,8 +60,9 @@ func (h *health) check() error {
 
 // answers returns an error if the server at an address does not answer. One with TLS answers plain
 // HTTP with 400, which is enough.
-func answers(address string) error {
-	connection, err := net.DialTimeout("tcp", address, healthTime)
+func answers(ctx context.Context, address string) error {
+	dialer := net.Dialer{Timeout: healthTime}
+	connection, err := dialer.DialContext(context.WithoutCancel(ctx), "tcp", address) // others wait for the result
 	if err == nil {
 		defer func() { _ = connection.Close() }()
 		_ = connection.SetDeadline(time.Now().Add(healthTime))
@@ -80,10 +81,10 @@ func answers(address string) error {
 // image, and metrics.
 func debugHandler(config *Config, h *health) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /debug/health", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("GET /debug/health", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		failed := map[string]string{}
-		if err := h.check(); err != nil {
+		if err := h.check(r.Context()); err != nil {
 			failed["cache"] = err.Error()
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}

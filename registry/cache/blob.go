@@ -76,7 +76,7 @@ func (c *Cache) Blob(ctx context.Context, q Query, blob digest.Digest) (*Blob, e
 	}
 	var found *Blob
 	if err == nil {
-		c.check(blob, file)
+		c.check(blob, file) //nolint:contextcheck // it outlives the request
 		if found, err = c.arriving(ctx, FromVolume, q, blob); err == nil {
 			return found, nil
 		}
@@ -132,7 +132,7 @@ func (c *Cache) Stat(ctx context.Context, q Query, blob digest.Digest) (*Blob, e
 		if file.Checked {
 			return found, file.Close()
 		}
-		c.check(blob, file)
+		c.check(blob, file) //nolint:contextcheck // it outlives the request
 		if whole, err := c.arriving(ctx, FromVolume, q, blob); err == nil {
 			return found, whole.Close()
 		}
@@ -200,10 +200,11 @@ func (c *Cache) passThrough(ctx context.Context, q Query, blob digest.Digest) (*
 		return nil, fmt.Errorf("the upstream sent range %q for %q: %w", sent, q.Range, errDamaged)
 	}
 	metrics.Unstored.WithLabelValues("blob").Inc()
-	answer.Body = &passed{ReadCloser: answer.Body, cancel: cancel}
+	body := &passed{ReadCloser: answer.Body, cancel: cancel}
 	if answer.StatusCode == http.StatusOK && answer.Header.Get("Content-Encoding") == "" {
-		answer.Body.(*passed).verifier = blob.Verifier()
+		body.verifier = blob.Verifier()
 	}
+	answer.Body = body
 	return &Blob{From: FromUpstream, Size: answer.ContentLength, Answer: answer, cache: c, digest: blob}, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"compress/flate"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -30,7 +31,7 @@ func (d *download) decode() error {
 		if size+step > d.room.size && !d.room.add(step) {
 			return fmt.Errorf("%w: it has no room", errDisk)
 		}
-		if part, err = io.CopyN(io.MultiWriter(into, verifier), decoded, step); err != nil && err != io.EOF {
+		if part, err = io.CopyN(io.MultiWriter(into, verifier), decoded, step); err != nil && !errors.Is(err, io.EOF) {
 			return fmt.Errorf("decoding blob %s: %w", d.blob, err)
 		}
 	}

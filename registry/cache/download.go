@@ -67,7 +67,7 @@ func (c *Cache) fetch(ctx context.Context, l store.Link, blob digest.Digest) (*a
 		return nil, err
 	}
 	d := &download{link: l, response: response, hash: blob.Algorithm().Hash()}
-	a, isNew := c.start(blob, mostArrivals, func(running context.Context, a *arrival) error {
+	a, isNew := c.start(blob, mostArrivals, func(running context.Context, a *arrival) error { //nolint:contextcheck // it outlives the request
 		d.arrival = a
 		stop := context.AfterFunc(running, func() { cancel(context.Cause(running)) })
 		defer stop()

@@ -39,7 +39,8 @@ var (
 	BreakerOpen = gauge("registry_proxy_upstream_breaker_open", "1 while the upstream is away: "+
 		"requests get an answer from the volume or an error at once.")
 	Resumed  = counter("registry_proxy_resumed_downloads_total", "Downloads that continued after a break or a restart.")
-	Unstored = counters("registry_proxy_unstored_requests_total", "Answers that passed through because the volume did not take them, or a part was asked for before the whole had arrived.", "type")
+	Unstored = counters("registry_proxy_unstored_requests_total", "Answers that passed through because the volume did not take them, "+
+		"or a part was asked for before the whole had arrived.", "type")
 )
 
 // The volume.

@@ -144,13 +144,13 @@ const largest = math.MaxInt64 / 1024
 
 func spaceOf(stat syscall.Statfs_t) Space {
 	size := func(blocks uint64) int64 {
-		high, low := bits.Mul64(blocks, uint64(max(stat.Bsize, 0))) //nolint:gosec // not negative
+		high, low := bits.Mul64(blocks, uint64(max(stat.Bsize, 0)))
 		if high > 0 || low > largest {
 			return largest
 		}
 		return int64(low)
 	}
-	count := func(inodes uint64) int64 { return int64(min(inodes, largest)) } //nolint:gosec // bounded
+	count := func(inodes uint64) int64 { return int64(min(inodes, largest)) }
 	return Space{
 		Bytes: size(stat.Blocks), FreeBytes: size(stat.Bavail), Inodes: count(stat.Files), FreeInodes: count(stat.Ffree),
 	}
