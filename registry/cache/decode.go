@@ -28,7 +28,7 @@ func (d *download) decode() error {
 	defer func() { _ = into.Close() }()
 	verifier, size := d.blob.Verifier(), int64(0)
 	for part := int64(1); part > 0; size += part {
-		if size+step > d.room.size && !d.room.add(step) {
+		if size+step > d.room.size && !d.room.step() {
 			return fmt.Errorf("%w: it has no room", errDisk)
 		}
 		if part, err = io.CopyN(io.MultiWriter(into, verifier), decoded, step); err != nil && !errors.Is(err, io.EOF) {

@@ -150,6 +150,7 @@ func (d *download) run(ctx, asking context.Context) error {
 		d.cache.index.Left(d.blob, arrived, d.cache.now())
 	} else {
 		_ = d.cache.options.Store.DropPartial(d.blob)
+		d.cache.index.Left(d.blob, 0, d.cache.now())
 	}
 	if disk {
 		return d.cache.refuse(d.blob, err)
@@ -282,7 +283,7 @@ func (d *download) restart(have *int64, reason error) error {
 
 // write adds bytes to the file, and shows them.
 func (d *download) write(p []byte, have *int64) error {
-	if d.size < 0 && *have+int64(len(p)) > d.room.size && !d.room.add(step) {
+	if d.size < 0 && *have+int64(len(p)) > d.room.size && !d.room.step() {
 		return fmt.Errorf("%w: it has no room", errDisk)
 	}
 	if _, err := d.file.Write(p); err != nil {

@@ -24,6 +24,8 @@ const (
 	// reserve is the part of the volume, in percent, that stays free. In the background the cache
 	// evicts until twice as much is free, so that a download seldom waits for an eviction.
 	reserve = 5
+	// unknownShare is the part of the volume that a blob of unknown size may take, as a divisor.
+	unknownShare = 4
 	// lastWait is how long the end of Run waits for the end of the list.
 	lastWait = time.Second
 	// roomPatience is how long a download waits for an eviction before it passes the volume.
@@ -94,6 +96,13 @@ func (r *room) add(bytes int64) bool {
 			return false
 		}
 	}
+}
+
+// step makes the room larger for a blob whose size the upstream does not tell. Such a blob may take a
+// part of the volume only: all that is stored would go for a body without an end.
+func (r *room) step() bool {
+	space, err := r.cache.capacity()
+	return err == nil && r.size+step <= space.Bytes/unknownShare && r.add(step)
 }
 
 // capacity is what the cache may use: the volume, or less with a limit. On a file system that

@@ -2,10 +2,13 @@ package cache
 
 import (
 	"context"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/opencontainers/go-digest"
 	"golang.org/x/sys/unix"
 
 	"github.com/gardener-extensions/registry-cache/registry/store"
@@ -64,5 +67,47 @@ func TestReserve(t *testing.T) {
 				t.Errorf("%d of %d bytes are left", after, before)
 			}
 		})
+	}
+}
+
+// endless is an upstream whose blobs have no length and no end.
+type endless struct{ *objects }
+
+// Do implements Upstream.
+func (endless) Do(context.Context, string, string, string, http.Header) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, ContentLength: -1, Header: http.Header{}, Body: io.NopCloser(zeros{})}, nil
+}
+
+type zeros struct{}
+
+// Read implements io.Reader.
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+// TestEndlessBody checks that a body without an end takes a part of the volume only.
+func TestEndlessBody(t *testing.T) {
+	folder := t.TempDir()
+	if err := unix.Mount("cache-test", folder, "tmpfs", 0, "size=64m"); err != nil {
+		t.Skipf("a small volume needs privileges: %v", err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(folder, unix.MNT_DETACH) })
+	s, err := store.New(folder, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, upstream, _ := newTestCache(t, Options{Store: s})
+	c.run(t)
+	for n := range uint64(20) { // 20 MiB
+		c.pull(t, upstream, "library/app", n, 1<<20)
+	}
+	c.settle()
+	_, before := c.index.Size()
+	c.options.Upstream = endless{upstream}
+	blob := digest.FromString("endless")
+	if _, err := c.fetch(t.Context(), store.Link{Repository: "library/app"}, blob); err != nil {
+		t.Fatal(err)
+	}
+	c.settle()
+	if _, after := c.index.Size(); after < before || !c.passes(blob) {
+		t.Errorf("%d of %d bytes are left, the blob passes: %t", after, before, c.passes(blob))
 	}
 }
