@@ -1,9 +1,11 @@
 package registry
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"strings"
 	"sync"
@@ -11,6 +13,7 @@ import (
 	"time"
 
 	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
 // freeze asks for a blob and does not read the answer.
@@ -108,5 +111,44 @@ func TestRefusals(t *testing.T) {
 		if a := getFrom(t, test.method, cache.URL+test.path); a.status != test.want {
 			t.Errorf("%s %s: %d, want %d: %s", test.method, test.path, a.status, test.want, a.body)
 		}
+	}
+}
+
+// stuck is a client that reads no body before over is closed.
+type stuck struct {
+	http.ResponseWriter
+	over <-chan struct{}
+}
+
+// Write implements http.ResponseWriter.
+func (s stuck) Write(p []byte) (int, error) { <-s.over; return len(p), nil }
+
+// TestLargeManifests: a large manifest is in memory while a client reads it, so their number is
+// bounded. Small ones are served all the same.
+func TestLargeManifests(t *testing.T) {
+	u := newTestUpstream(t, false)
+	small := u.push(t, "v1", 1, 1000)
+	content := fmt.Appendf(nil, `{"schemaVersion":2,"mediaType":%q,"manifests":[],"annotations":{"a":%q}}`,
+		v1.MediaTypeImageIndex, strings.Repeat("a", 100<<10))
+	u.send(t, http.MethodPut, "/v2/"+repositoryName+"/manifests/large", v1.MediaTypeImageIndex, content)
+	cache, over := newTestServer(t, u, t.TempDir()), make(chan struct{})
+	path := strings.TrimPrefix(cache.manifest(digest.FromBytes(content).String()), cache.URL)
+	var clients sync.WaitGroup
+	for range 16 {
+		clients.Go(func() {
+			request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, http.NoBody)
+			cache.Config.Handler.ServeHTTP(stuck{httptest.NewRecorder(), over}, request)
+		})
+	}
+	await(t, "all slots are taken", func() bool {
+		return getFrom(t, http.MethodGet, cache.URL+path).status == http.StatusServiceUnavailable
+	})
+	if a := getFrom(t, http.MethodGet, cache.manifest(small.tag)); a.status != http.StatusOK {
+		t.Errorf("a small manifest: %d", a.status)
+	}
+	close(over)
+	clients.Wait()
+	if a := getFrom(t, http.MethodGet, cache.URL+path); a.status != http.StatusOK || len(a.body) != len(content) {
+		t.Errorf("afterwards: %d, %d bytes", a.status, len(a.body))
 	}
 }

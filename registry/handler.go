@@ -28,7 +28,15 @@ type handler struct {
 	patience time.Duration
 	healthy  func() error
 	works    func() context.Context // ends when the disk hangs
+	large    chan struct{}          // a slot for each large manifest that is sent
 }
+
+const (
+	// largeManifest is the size from which a manifest needs a slot: each is in memory until its client
+	// has read it.
+	largeManifest = 64 << 10
+	mostLarge     = 16
+)
 
 // Paths end in /<kind>/<reference>; what is before it names the repository.
 const (
@@ -178,6 +186,15 @@ func (h *handler) serveManifests(e *exchange, name, object string) {
 	if err != nil {
 		e.fail(err, "MANIFEST_UNKNOWN")
 		return
+	}
+	if len(found.Content) > largeManifest {
+		select {
+		case h.large <- struct{}{}:
+			defer func() { <-h.large }()
+		default:
+			e.fail(cache.ErrBusy, "MANIFEST_UNKNOWN")
+			return
+		}
 	}
 	header := e.writer.Header()
 	if found.From == cache.FromStale {

@@ -116,7 +116,7 @@ func openWith(ctx context.Context, config *Config, dial upstream.Dial, others *r
 	health := &health{works: i.volume.Works}
 	i.Handler = &handler{
 		cache: i.cache, upstream: config.Cache.Upstream, headers: config.headers(), patience: config.Cache.ClientTimeout,
-		healthy: health.disk, works: i.volume.Works,
+		healthy: health.disk, works: i.volume.Works, large: make(chan struct{}, mostLarge),
 	}
 	i.ended.Go(func() { i.cache.Run(ctx) })
 	return i, nil
