@@ -32,8 +32,8 @@ type handler struct {
 }
 
 const (
-	// largeManifest is the size from which a manifest needs a slot: each is in memory until its client
-	// has read it.
+	// largeManifest is the size from which a manifest needs a slot: each is in memory until its
+	// client has read it.
 	largeManifest = 64 << 10
 	mostLarge     = 16
 )

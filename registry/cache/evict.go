@@ -98,8 +98,8 @@ func (r *room) add(bytes int64) bool {
 	}
 }
 
-// step makes the room larger for a blob whose size the upstream does not tell. Such a blob may take a
-// part of the volume only: all that is stored would go for a body without an end.
+// step makes the room larger for a blob whose size the upstream does not tell. Such a blob may take
+// a part of the volume only: all that is stored would go for a body without an end.
 func (r *room) step() bool {
 	space, err := r.cache.capacity()
 	return err == nil && r.size+step <= space.Bytes/unknownShare && r.add(step)
