@@ -120,3 +120,44 @@ func TestPartsOfLeavers(t *testing.T) {
 	}
 	clients.Wait()
 }
+
+// TestRestartedDownload: what has arrived of a blob survives a restart, and only the rest is asked
+// for.
+func TestRestartedDownload(t *testing.T) {
+	t.Parallel()
+	o, volume := newOrigin(t), t.TempDir()
+	content := noise(4 << 20)
+	blob := o.pushBlob(app, content)
+	ranges := make(chan string, 10)
+	o.when("GET /v2/"+app+"/blobs/", func(w http.ResponseWriter, r *http.Request) bool {
+		ranges <- r.Header.Get("Range")
+		if r.Header.Get("Range") != "" {
+			return false
+		}
+		w.Header().Set("Content-Length", fmt.Sprint(len(content)))
+		_, _ = w.Write(content[:1<<20])
+		flush(w)
+		<-r.Context().Done()
+		return true
+	})
+	first := start(t, o.URL, volume)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, first.blob(blob.String()), http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.CopyN(io.Discard, response.Body, 1<<20-1); err != nil {
+		t.Fatal(err)
+	}
+	first.stop()
+	_ = response.Body.Close()
+	if a := get(t, start(t, o.URL, volume).blob(blob.String())); !a.is(content) {
+		t.Errorf("after the restart: %.100s", a)
+	}
+	if whole, rest := <-ranges, <-ranges; whole != "" || rest != "bytes=1048576-" {
+		t.Errorf("the upstream was asked for %q, and then for %q", whole, rest)
+	}
+}
