@@ -121,7 +121,8 @@ func (a *authenticator) send(request *http.Request, with *authorization) (*http.
 var errWithheld = errors.New("the token server is on another site than the upstream, or without TLS: it gets no credentials")
 
 // mayBeRefused reports whether another token may change the answer. public.ecr.aws answers an
-// expired one with 400, others with 403, and some hide with 404 what a token does not allow.
+// expired one with 400, others with 403, as Amazon ECR does for a password, and some hide with 404
+// what a token does not allow.
 func (a *authorization) mayBeRefused(status int) bool {
 	switch {
 	case status == http.StatusUnauthorized:
@@ -129,7 +130,7 @@ func (a *authorization) mayBeRefused(status int) bool {
 	case a == nil || !isRefusal(status):
 		return false
 	}
-	often := a.challenge.Scheme == auth.BearerAuth && (status == http.StatusBadRequest || status == http.StatusForbidden)
+	often := status == http.StatusBadRequest || status == http.StatusForbidden
 	return often || time.Since(a.got) > settled
 }
 
@@ -292,13 +293,13 @@ func fetchToken(ctx context.Context, client *http.Client, options auth.TokenOpti
 	var got *auth.FetchTokenResponse
 	var err error
 	if options.Username != "" || options.Secret == "" {
-		got, err = auth.FetchToken(ctx, client, nil, options)
+		got, err = auth.FetchToken(ctx, client, http.Header{"User-Agent": {userAgent}}, options)
 		refused, ok := errors.AsType[*RefusedError](err)
 		if !ok || options.Secret == "" || refused.Status != http.StatusNotFound && refused.Status != http.StatusMethodNotAllowed {
 			return got, err
 		}
 	}
-	posted, err := auth.FetchTokenWithOAuth(ctx, client, nil, "registry-cache", options)
+	posted, err := auth.FetchTokenWithOAuth(ctx, client, http.Header{"User-Agent": {userAgent}}, "registry-cache", options)
 	if err != nil {
 		return nil, err
 	}

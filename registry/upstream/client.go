@@ -23,6 +23,7 @@ const (
 	longest = 30 * time.Second
 	// redirects is how many redirects are followed, as in net/http.
 	redirects = 10
+	userAgent = "registry-cache/1"
 )
 
 // Options say which upstream there is.
@@ -145,6 +146,7 @@ func (c *Client) send(ctx context.Context, method, repository, path string, head
 		return nil, err
 	}
 	maps.Copy(request.Header, header)
+	request.Header.Set("User-Agent", userAgent)
 	ended := time.AfterFunc(longest, func() { cancel(ErrLate) })
 	response, err := c.http.Do(request)
 	if !ended.Stop() && err == nil {
