@@ -2,6 +2,7 @@ package registryprofile
 
 import (
 	"cmp"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -114,8 +115,7 @@ func (h *handler) token(w http.ResponseWriter, q request) {
 		return
 	}
 	h.mu.Lock()
-	h.serial++
-	token := "t" + strconv.Itoa(h.serial)
+	token := "t" + rand.Text() // no other profile may know it
 	h.tokens[token] = grant{time.Now(), strings.Join(q.Form["scope"], " ")}
 	h.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
