@@ -148,8 +148,11 @@ func registriesRefused() rig.Scenario {
 		rig.Prove("it is served again when the upstream no longer refuses it", func(ctx context.Context, p *rig.Run) {
 			clearFaults(ctx, p)
 			awaitFetches(ctx, p, rig.Alpha)
+			known := len(objects(ctx, p, img, "")) // with those of the node whose pull was refused
 			p.TimedPull(ctx, p.Worker(1), img)
-			p.FetchedOnce(ctx, img, accesslog.AskerCache)
+			if nodes := objects(ctx, p, img, "")[known:].By(accesslog.AskerNode); len(nodes) > 0 {
+				p.Fatalf("a node went past the cache: %s %s, status %d", nodes[0].Method, nodes[0].Path, nodes[0].Status)
+			}
 		}),
 	)
 }
