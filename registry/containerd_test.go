@@ -17,16 +17,20 @@ import (
 
 // containerd returns the client of containerd for the mirrors and, after them, the upstream.
 func containerd(upstream string, mirrors ...string) remotes.Resolver {
-	var hosts []docker.RegistryHost
+	hosts := containerdHosts(upstream, mirrors...)
+	return docker.NewResolver(docker.ResolverOptions{
+		Hosts: func(string) ([]docker.RegistryHost, error) { return hosts, nil },
+	})
+}
+
+func containerdHosts(upstream string, mirrors ...string) (hosts []docker.RegistryHost) {
 	for _, url := range append(mirrors, upstream) {
 		hosts = append(hosts, docker.RegistryHost{
 			Client: http.DefaultClient, Scheme: "http", Host: strings.TrimPrefix(url, "http://"), Path: "/v2",
 			Capabilities: docker.HostCapabilityPull | docker.HostCapabilityResolve, Header: http.Header{directHeader: {"1"}},
 		})
 	}
-	return docker.NewResolver(docker.ResolverOptions{
-		Hosts: func(string) ([]docker.RegistryHost, error) { return hosts, nil },
-	})
+	return hosts
 }
 
 func nameOf(tag string) string { return "upstream.example/" + repositoryName + ":" + tag }

@@ -56,6 +56,13 @@ func (r *lockedRandom) IntN(n int) int {
 	return r.Rand.IntN(n)
 }
 
+// Uint64 returns a number.
+func (r *lockedRandom) Uint64() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.Rand.Uint64()
+}
+
 // TestSoak: many clients pull through a cache whose upstream has all kinds of trouble, on a volume
 // that is too small. No pull fails, no byte is wrong, and nothing grows.
 func TestSoak(t *testing.T) {
