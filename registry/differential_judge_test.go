@@ -128,7 +128,7 @@ func (w *diffWorld) judge(a diffAction, direct, through diffOutcome) {
 		}
 	case direct.kind == diffBroken && through.kind != diffBroken && !excused && !w.headOnly() && !w.loginFails():
 		say("denied, though broken")
-	case direct.kind != diffBroken && direct.kind != through.kind && !excused && !w.headOnly() && !w.loginAbroad():
+	case direct.kind != diffBroken && direct.kind != through.kind && !excused && !w.headOnly() && !w.loginAbroad() && !w.withheld(direct):
 		say("blames the cache")
 	}
 }
@@ -194,6 +194,9 @@ func (w *diffWorld) wrong(a diffAction, got diffOutcome, method string) string {
 			if o.digest.String() == got.header.Get("Docker-Content-Digest") && w.library.was(a.Repo, a.Ref, o.digest) {
 				want = o
 			}
+		}
+		if want.content == nil && w.Profile.Damaged && w.Profile.Digest == "none" {
+			return "" // nobody can tell that it is damaged
 		}
 		if want.content == nil {
 			return "not what the tag ever was"
@@ -356,7 +359,18 @@ func (w *diffWorld) settle(asked []diffAction) {
 // loginAbroad reports whether nodes give credentials to another domain, which a cache does not.
 func (w *diffWorld) loginAbroad() bool {
 	p := w.Profile
-	return (p.Username != "" && !p.Anonymous || p.TokenGet != 0) && slices.ContainsFunc(p.Realms, func(realm string) bool {
+	return (p.Username != "" && !p.Anonymous || p.TokenGet != 0) && w.realmAbroad()
+}
+
+// withheld reports whether the cache cannot know that the refusal is meant for everybody: it has kept
+// the credentials from a token server of another domain.
+func (w *diffWorld) withheld(direct diffOutcome) bool {
+	return w.Login && direct.kind == diffDenied && w.realmAbroad()
+}
+
+// realmAbroad reports whether a token server is in another domain than the upstream.
+func (w *diffWorld) realmAbroad() bool {
+	return slices.ContainsFunc(w.Profile.Realms, func(realm string) bool {
 		return realm != registryprofile.Same && realm != registryprofile.Port && (realm != registryprofile.Sibling || w.IP)
 	})
 }

@@ -157,6 +157,10 @@ func (r *Rig) credentialsSent(ctx context.Context, realm, seenBy string) (int, e
 	if err := r.awaitCache(ctx, "alpha", time.Minute, before); err != nil {
 		return 0, err
 	}
+	// Nodes may have noticed that the cache was away.
+	if err := r.awaitMirrors(ctx, "alpha", mirrorsTimeout, hasMirror); err != nil {
+		return 0, err
+	}
 	if _, err := r.Pull(ctx, img.Reference); err != nil { // the pull fails, but Pull does not
 		return 0, err
 	}
