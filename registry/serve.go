@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"log/slog"
 	"net"
 	"net/http"
@@ -64,6 +65,7 @@ func startLog(config *Config, to io.Writer) {
 		logger = logger.With(key, value)
 	}
 	slog.SetDefault(logger)
+	log.SetOutput(io.Discard) // net/http repeats there what a token server sends behind its answer
 }
 
 // instance is a cache without its ports.

@@ -1,15 +1,22 @@
+// Package upstream asks the upstream registry, its token servers, and where they redirect to. Each
+// phase of a request has a bound, and each answer is one of three verdicts: served, refused
+// (RefusedError) or away (AwayError). What is away is remembered, and not asked at once again.
+//
+// The package stores nothing and knows no digest.
 package upstream
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
 	"sync/atomic"
 	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
 )
 
 const (
@@ -28,13 +35,11 @@ const (
 // Options say which upstream there is.
 type Options struct {
 	URL *url.URL // <scheme>://<host>[:<port>]
-	// Credentials returns the username and password for the upstream. It is nil without
-	// credentials.
-	Credentials func(context.Context) (username, password string, err error)
-	// Refused is told a password that the upstream has refused. It may be nil.
-	Refused func(password string)
-	Roots   *x509.CertPool
-	Dial    Dial // or nil
+	// Credentials returns the username and password for the upstream. It is told a password that
+	// the upstream has refused, if that is why it is called. It is nil without credentials.
+	Credentials func(ctx context.Context, refused string) (username, password string, err error)
+	Roots       *x509.CertPool
+	Dial        Dial // or nil
 }
 
 // Client asks one upstream. Its methods may be called at the same time.
@@ -49,13 +54,11 @@ type Client struct {
 // New returns a client. It sends nothing yet. At the end of ctx it closes idle connections and
 // probes no more.
 func New(ctx context.Context, o Options) *Client {
-	if o.Dial == nil {
-		o.Dial = dial
-	}
-	c := &Client{url: o.URL, wires: newWires(o.Roots, o.Dial)}
+	c := &Client{url: o.URL.JoinPath("/"), wires: newWires(o.Roots, o.Dial)}
 	c.failures = newFailures(ctx, c.root)
 	context.AfterFunc(ctx, c.wires.closeIdle)
-	c.tokens = newAuthenticator(c.wires, o, c.failures)
+	known, _ := lru.New[string, *authorization](mostTokens) // fails for a size of 0
+	c.tokens = &authenticator{wires: c.wires, upstream: o.URL, credentials: o.Credentials, failures: c.failures, known: known}
 	c.http = &http.Client{Transport: c.tokens, CheckRedirect: withoutCredentials}
 	return c
 }
@@ -76,6 +79,14 @@ func (c *Client) Away(repository, path string) error {
 	return c.failures.check(repository+"/"+path, repository)
 }
 
+// object is what the context of a request says about it.
+type object struct {
+	repository string
+	token      atomic.Pointer[string] // the key of the token for which the request waits, or nil
+}
+
+type objectKey struct{}
+
 // Do sends a request for a path below the repository, such as "manifests/v1", and returns the
 // answer, 200 or 206, when its header is there, after 30 seconds at most. Other errors than
 // *RefusedError and *AwayError say that ctx has ended. The body must be closed; it ends with an
@@ -87,25 +98,20 @@ func (c *Client) Do(ctx context.Context, method, repository, path string, header
 	if err := c.Away(repository, path); err != nil {
 		return nil, err
 	}
-	name := repository + "/" + path
-	forToken := new(atomic.Value)
-	ctx = context.WithValue(ctx, waitsForToken{}, forToken)
+	name, o := repository+"/"+path, &object{repository: repository}
 	late := time.AfterFunc(Patience-beforePatience, func() {
-		if key, _ := forToken.Load().(string); key != "" {
-			c.tokens.asking.Forget(key) // the next request may have more luck
-			c.failed(repository, &AwayError{noToken: true, cause: ErrLate})
+		if key := o.token.Load(); key != nil {
+			c.tokens.asking.Forget(*key) // the next request may have more luck
+			c.failed(repository, &AwayError{cause: ErrLate})
 		} else {
 			c.failed(name, &AwayError{cause: ErrLate})
 		}
 		c.wires.closeIdle()
 	})
 	defer late.Stop()
-	response, err := c.send(ctx, method, repository, path, header)
+	response, err := c.send(context.WithValue(ctx, objectKey{}, o), method, repository, path, header)
 	if err != nil && context.Cause(ctx) != nil {
 		return nil, err // the client gave up, which says nothing about the upstream
-	}
-	if err == nil {
-		err = verdict(response)
 	}
 	away, isAway := errors.AsType[*AwayError](err)
 	switch {
@@ -117,41 +123,26 @@ func (c *Client) Do(ctx context.Context, method, repository, path string, header
 	case method != http.MethodHead || !away.answered:
 		c.failed(name, away)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return response, nil
+	return response, err
 }
-
-// waitsForToken is the key of an *atomic.Value with what the authenticator waits for.
-type waitsForToken struct{}
 
 func (c *Client) failed(name string, away *AwayError) {
 	c.failures.add(name, away)
 	c.failures.suspect()
 }
 
-// send gives up when the header is not there after longest. Its error is a verdict, unless ctx has
-// ended.
+// send gives up when the header is not there after longest. Its error is a verdict.
 func (c *Client) send(ctx context.Context, method, repository, path string, header http.Header) (*http.Response, error) {
-	least := int64(slowest)
-	if ctx.Value(passing{}) != nil {
-		least = 1
-	}
-	ctx, cancel := context.WithCancelCause(context.WithValue(ctx, repositoryKey{}, repository))
-	request, err := http.NewRequestWithContext(ctx, method, c.url.JoinPath("v2", repository, path).String(), http.NoBody)
-	if err != nil {
-		cancel(nil)
-		return nil, err
-	}
-	maps.Copy(request.Header, header)
+	ctx, cancel := context.WithCancelCause(ctx)
 	ended := time.AfterFunc(longest, func() { cancel(ErrLate) })
-	response, err := c.http.Do(request)
-	if !ended.Stop() && err == nil {
-		err = errors.Join(ErrLate, response.Body.Close())
-	}
+	defer ended.Stop()
+	request := &http.Request{Method: method, URL: c.url.JoinPath("v2", repository, path), Header: header}
+	response, err := c.http.Do(request.WithContext(ctx))
 	if err == nil {
-		response.Body = &pacedBody{ReadCloser: response.Body, cancel: cancel, least: least, left: idle}
+		response.Body = newPacedBody(ctx, cancel, response.Body)
+		if err = verdict(response); err != nil {
+			return nil, err
+		}
 		return response, nil
 	}
 	defer cancel(nil)
@@ -161,10 +152,7 @@ func (c *Client) send(ctx context.Context, method, repository, path string, head
 	if away, ok := errors.AsType[*AwayError](err); ok {
 		return nil, away
 	}
-	if cause := context.Cause(ctx); cause != nil {
-		err = cause
-	}
-	return nil, &AwayError{cause: withoutURL(err)}
+	return nil, &AwayError{cause: cmp.Or(context.Cause(ctx), errors.Unwrap(err))} // without the URL: it can be signed
 }
 
 // root asks for the root of the API, which every registry answers (distribution-spec, end-1).
@@ -175,16 +163,5 @@ func (c *Client) root(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(verdict(response), response.Body.Close())
-}
-
-// withoutURL drops the URL from an error of net/http, because that of a redirect can be signed.
-func withoutURL(err error) error {
-	if failed, ok := errors.AsType[*url.Error](err); ok {
-		if target, invalid := url.Parse(failed.URL); invalid == nil {
-			return fmt.Errorf("%s %s: %w", failed.Op, target.Host, failed.Err)
-		}
-		return failed.Err
-	}
-	return err
+	return response.Body.Close()
 }

@@ -110,10 +110,8 @@ func (f *failures) probe() {
 			return
 		}
 		pause = max(pause, away.RetryAfter)
-		if f.away == nil {
-			metrics.BreakerOpen.Inc()
-		}
 		f.away = &failure{away, time.Now().Add(pause)}
+		metrics.BreakerOpen.Set(1)
 		f.mu.Unlock()
 		select {
 		case <-time.After(pause):
@@ -123,8 +121,6 @@ func (f *failures) probe() {
 }
 
 func (f *failures) answers() {
-	if f.away != nil {
-		f.away = nil
-		metrics.BreakerOpen.Dec()
-	}
+	f.away = nil
+	metrics.BreakerOpen.Set(0)
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"strconv"
 	"time"
 
@@ -18,8 +19,12 @@ import (
 // Dial connects to an address, as net.Dialer.DialContext.
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-// newTransport returns a transport whose phases have bounds.
+// newTransport returns a transport whose phases have bounds. Without dial it races addresses.
 func newTransport(roots *x509.CertPool, dial Dial) *http.Transport {
+	if dial == nil {
+		one := &net.Dialer{KeepAlive: 15 * time.Second}
+		dial = race{net.DefaultResolver.LookupHost, one.DialContext}.dial
+	}
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
 		DialContext:            dial,
@@ -69,18 +74,53 @@ func (w wires) RoundTrip(request *http.Request) (*http.Response, error) {
 	case err == nil:
 		metrics.Upstream.WithLabelValues(strconv.Itoa(response.StatusCode)).Inc()
 		metrics.Latency.Observe(time.Since(start).Seconds())
+		return response, nil
 	case errors.Is(context.Cause(request.Context()), context.Canceled):
 		metrics.Upstream.WithLabelValues("canceled").Inc()
 	default:
 		metrics.Upstream.WithLabelValues("error").Inc()
 	}
-	return response, err
+	return nil, fmt.Errorf("%s %s: %w", request.Method, request.URL.Host, err) // the rest of a URL can be signed
 }
 
 // closeIdle closes connections that no request uses: one of them may be dead.
 func (w wires) closeIdle() {
 	w.stored.CloseIdleConnections()
 	w.passed.CloseIdleConnections()
+}
+
+// largestToken bounds the answer of a server that grants tokens.
+const largestToken = 1 << 20
+
+// discreet asks servers that grant tokens. Its errors are *AwayError and say why there is no
+// connection, but repeat nothing of an answer: those of net/http repeat what is no HTTP.
+type discreet struct{ http.RoundTripper }
+
+// Discreet returns a transport for a server that grants tokens, with the bounds of an upstream and
+// 1 MiB for an answer. Its errors repeat nothing of an answer. dial may be nil.
+func Discreet(roots *x509.CertPool, dial Dial) http.RoundTripper {
+	return discreet{newTransport(roots, dial)}
+}
+
+// RoundTrip implements http.RoundTripper.
+func (d discreet) RoundTrip(request *http.Request) (*http.Response, error) {
+	connected := request.Response != nil // the address is that of a redirect, which is an answer, too
+	ctx := httptrace.WithClientTrace(request.Context(), &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) { connected = true },
+	})
+	response, err := d.RoundTripper.RoundTrip(request.WithContext(ctx))
+	switch {
+	case err == nil:
+		response.Body = http.MaxBytesReader(nil, response.Body, largestToken)
+		return response, nil
+	case ctx.Err() != nil:
+		err = context.Cause(ctx)
+	case errors.Is(err, io.EOF):
+		err = io.EOF
+	case connected:
+		err = errors.New("its answer cannot be read")
+	}
+	return nil, &AwayError{cause: err}
 }
 
 const (
@@ -101,6 +141,15 @@ type pacedBody struct {
 	got    int64
 }
 
+// newPacedBody expects one byte in a period of what is passed through.
+func newPacedBody(ctx context.Context, cancel context.CancelCauseFunc, body io.ReadCloser) *pacedBody {
+	b := &pacedBody{ReadCloser: body, cancel: cancel, least: slowest, left: idle}
+	if ctx.Value(passing{}) != nil {
+		b.least = 1
+	}
+	return b
+}
+
 // Read implements io.Reader.
 func (b *pacedBody) Read(p []byte) (int, error) {
 	start := time.Now()
@@ -118,4 +167,64 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 func (b *pacedBody) Close() error {
 	b.cancel(nil)
 	return b.ReadCloser.Close()
+}
+
+const (
+	dialTimeout = time.Second
+	// nextAddress is when the next address is tried beside those before it (RFC 8305, 5 and 8).
+	nextAddress   = 250 * time.Millisecond
+	mostAddresses = 8
+)
+
+// race connects to the first address of a host that answers. net.Dialer races two families only: in
+// one family a dead address takes the time of all.
+type race struct {
+	lookUp  func(ctx context.Context, host string) ([]string, error)
+	connect Dial // to one address
+}
+
+func (r race) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	found, err := r.lookUp(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	found = found[:min(len(found), mostAddresses)]
+	won, lost, failed := make(chan net.Conn), make(chan error, len(found)), []error(nil)
+	for tried := 0; tried == 0 || len(failed) < len(found); {
+		var next <-chan time.Time
+		if tried < len(found) {
+			go r.try(ctx, network, net.JoinHostPort(found[tried], port), won, lost)
+			tried++
+			next = time.After(nextAddress)
+		}
+		select {
+		case <-next:
+		case conn := <-won:
+			return conn, nil
+		case err := <-lost:
+			failed = append(failed, err)
+		case <-ctx.Done():
+			return nil, errors.Join(append(failed, fmt.Errorf("connecting to %s: %w", address, ctx.Err()))...)
+		}
+	}
+	return nil, errors.Join(failed...)
+}
+
+func (r race) try(ctx context.Context, network, address string, won chan<- net.Conn, lost chan<- error) {
+	conn, err := r.connect(ctx, network, address)
+	if err != nil {
+		lost <- err
+		return
+	}
+	select {
+	case won <- conn:
+	case <-ctx.Done(): // another address was faster, or nothing in time
+		_ = conn.Close()
+	}
 }

@@ -37,7 +37,6 @@ type AwayError struct {
 
 	answered bool // with a status, so another method may help
 	noToken  bool // the token server is away
-	limited  bool // with 429
 	cause    error
 }
 
@@ -57,17 +56,15 @@ var ErrLate = fmt.Errorf("the upstream did not answer within %s", Patience)
 // verdict returns nil for an answer that serves what was asked for. Otherwise it closes the answer.
 func verdict(response *http.Response) error {
 	status := response.StatusCode
-	switch {
-	case status == http.StatusOK || status == http.StatusPartialContent:
+	if status == http.StatusOK || status == http.StatusPartialContent {
 		return nil
-	case isRefusal(status):
-		refused := &RefusedError{Status: status, Document: document(response.Body), ContentRange: response.Header.Get("Content-Range")}
-		_ = response.Body.Close()
-		return refused
 	}
-	wait := min(retryAfter(response.Header, time.Now()), longestRetryAfter)
+	defer func() { _ = response.Body.Close() }()
+	if isRefusal(status) {
+		return &RefusedError{Status: status, Document: document(response.Body), ContentRange: response.Header.Get("Content-Range")}
+	}
 	cause := fmt.Errorf("the upstream answered %d %s", status, http.StatusText(status))
-	return errors.Join(&AwayError{RetryAfter: wait, answered: true, cause: cause}, response.Body.Close())
+	return &AwayError{RetryAfter: min(retryAfter(response.Header, time.Now()), longestRetryAfter), answered: true, cause: cause}
 }
 
 func isRefusal(status int) bool {
