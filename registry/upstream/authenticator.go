@@ -38,6 +38,9 @@ type authorization struct {
 	got, expires time.Time
 }
 
+// none is what a host gets of which nothing is known.
+var none = &authorization{}
+
 // authenticator is a transport that answers challenges. The credentials go to the upstream and to
 // token servers of its registrable domain only (CVE-2026-33540). Other token servers, and those of
 // hosts to which the upstream redirects, are asked anonymously.
@@ -65,20 +68,21 @@ func (a *authenticator) RoundTrip(request *http.Request) (*http.Response, error)
 	key := request.URL.Scheme + "://" + request.URL.Host + " " + o.repository
 	used, _ := a.known.Get(key)
 	if used != nil && time.Now().After(used.expires) {
-		used, _ = a.renew(ctx, key, used.challenge, nil) // if there is none, the answer tells why
+		used, _ = a.renew(ctx, key, used.challenge, none) // if there is none, the answer tells why
+	}
+	if used == nil {
+		used = none
 	}
 	response, err := a.send(request, used)
 	if err != nil || !used.mayBeRefused(response.StatusCode) {
 		return response, err
 	}
-	challenge, ok := a.challenge(response.Header, request.URL)
-	if !ok && used == nil {
+	challenge := a.challenge(response.Header, request.URL, used.challenge)
+	if challenge.Scheme == 0 {
 		return response, nil
-	} else if !ok {
-		challenge = used.challenge
 	}
 	now, err := a.renew(ctx, key, challenge, used)
-	if used != nil && (err == nil && now.header == used.header || err != nil && response.StatusCode != http.StatusUnauthorized) {
+	if err == nil && now.header == used.header || err != nil && used != none && response.StatusCode != http.StatusUnauthorized {
 		return response, nil // the token may be good, and the refusal the registry's own
 	}
 	_ = response.Body.Close()
@@ -89,11 +93,10 @@ func (a *authenticator) RoundTrip(request *http.Request) (*http.Response, error)
 }
 
 func (a *authenticator) send(request *http.Request, with *authorization) (*http.Response, error) {
-	if with == nil {
-		return a.wires.RoundTrip(request)
+	if with != none {
+		request = request.Clone(request.Context())
+		request.Header.Set("Authorization", with.header)
 	}
-	request = request.Clone(request.Context())
-	request.Header.Set("Authorization", with.header)
 	response, err := a.wires.RoundTrip(request)
 	if err == nil && with.withheld && isDenial(response.StatusCode) {
 		return nil, errors.Join(&AwayError{noToken: true, cause: errWithheld}, response.Body.Close())
@@ -112,29 +115,29 @@ func isDenial(status int) bool {
 // mayBeRefused reports whether another token may change the answer. public.ecr.aws answers an
 // expired one with 400, others with 403, and some hide with 404 what a token does not allow.
 func (a *authorization) mayBeRefused(status int) bool {
-	if a == nil || status == http.StatusUnauthorized {
+	if a == none || status == http.StatusUnauthorized {
 		return status == http.StatusUnauthorized
 	}
 	often := a.challenge.Scheme == auth.BearerAuth && (status == http.StatusBadRequest || status == http.StatusForbidden)
 	return often || isRefusal(status) && time.Since(a.got) > settled
 }
 
-// challenge chooses the challenge that can be answered.
-func (a *authenticator) challenge(header http.Header, of *url.URL) (auth.Challenge, bool) {
+// challenge chooses the challenge that can be answered, by default the last one.
+func (a *authenticator) challenge(header http.Header, of *url.URL, last auth.Challenge) auth.Challenge {
 	for _, one := range auth.ParseAuthHeader(header) {
 		if one.Scheme == auth.BearerAuth || one.Scheme == auth.BasicAuth && a.credentials != nil && a.isUpstream(of) {
-			return one, true
+			return one
 		}
 	}
-	return auth.Challenge{}, false
+	return last
 }
 
 func (a *authenticator) isUpstream(target *url.URL) bool {
 	return target.Scheme == a.upstream.Scheme && target.Host == a.upstream.Host
 }
 
-// renew gets an authorization, once for all who ask at the same time: another one than the refused
-// one, which may be nil. Its errors are *RefusedError and *AwayError.
+// renew gets another authorization than the refused one, once for all who ask at the same time. Its
+// errors are *RefusedError and *AwayError.
 func (a *authenticator) renew(ctx context.Context, key string, challenge auth.Challenge, refused *authorization) (*authorization, error) {
 	getting := a.asking.DoChan(key, func() (any, error) {
 		if now, _ := a.known.Get(key); now != nil && now != refused && time.Now().Before(now.expires) {
@@ -165,13 +168,10 @@ func (a *authenticator) renew(ctx context.Context, key string, challenge auth.Ch
 func (a *authenticator) answer(ctx context.Context, key string, challenge auth.Challenge, refused *authorization) (*authorization, error) {
 	host, repository, _ := strings.Cut(key, " ")
 	of, _ := url.Parse(host)
-	var username, password, wrong string
-	if refused != nil {
-		wrong = refused.password
-	}
+	var username, password string
 	if a.credentials != nil && a.isUpstream(of) {
 		var err error
-		if username, password, err = a.credentials(ctx, wrong); err != nil {
+		if username, password, err = a.credentials(ctx, refused.password); err != nil {
 			return nil, &AwayError{noToken: true, cause: err}
 		}
 	}

@@ -139,11 +139,12 @@ func (c *Client) send(ctx context.Context, method, repository, path string, head
 	request := &http.Request{Method: method, URL: c.url.JoinPath("v2", repository, path), Header: header}
 	response, err := c.http.Do(request.WithContext(ctx))
 	if err == nil {
-		response.Body = newPacedBody(ctx, cancel, response.Body)
-		if err = verdict(response); err != nil {
-			return nil, err
+		body := &pacedBody{ReadCloser: response.Body, cancel: cancel, least: slowest, left: idle}
+		if ctx.Value(passing{}) != nil {
+			body.least = 1
 		}
-		return response, nil
+		response.Body = body
+		return response, verdict(response)
 	}
 	defer cancel(nil)
 	if refused, ok := errors.AsType[*RefusedError](err); ok {

@@ -141,15 +141,6 @@ type pacedBody struct {
 	got    int64
 }
 
-// newPacedBody expects one byte in a period of what is passed through.
-func newPacedBody(ctx context.Context, cancel context.CancelCauseFunc, body io.ReadCloser) *pacedBody {
-	b := &pacedBody{ReadCloser: body, cancel: cancel, least: slowest, left: idle}
-	if ctx.Value(passing{}) != nil {
-		b.least = 1
-	}
-	return b
-}
-
 // Read implements io.Reader.
 func (b *pacedBody) Read(p []byte) (int, error) {
 	start := time.Now()
@@ -186,10 +177,7 @@ type race struct {
 func (r race) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, err
-	}
+	host, port, _ := net.SplitHostPort(address)
 	found, err := r.lookUp(ctx, host)
 	if err != nil {
 		return nil, err
