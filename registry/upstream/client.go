@@ -139,7 +139,7 @@ func (c *Client) send(ctx context.Context, method, repository, path string, head
 	request := &http.Request{Method: method, URL: c.url.JoinPath("v2", repository, path), Header: header}
 	response, err := c.http.Do(request.WithContext(ctx))
 	if err == nil {
-		body := &pacedBody{ReadCloser: response.Body, cancel: cancel, least: slowest, left: idle}
+		body := &pacedBody{ReadCloser: response.Body, cancel: cancel, least: slowest, period: idle, left: idle}
 		if ctx.Value(passing{}) != nil {
 			body.least = 1
 		}

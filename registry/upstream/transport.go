@@ -137,6 +137,7 @@ type pacedBody struct {
 	io.ReadCloser
 	cancel context.CancelCauseFunc
 	least  int64 // bytes in each period
+	period time.Duration
 	left   time.Duration
 	got    int64
 }
@@ -149,7 +150,7 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 	late.Stop()
 	b.left -= time.Since(start)
 	if b.got += int64(n); b.got >= b.least {
-		b.got, b.left = 0, idle
+		b.got, b.left = 0, b.period
 	}
 	return n, err
 }

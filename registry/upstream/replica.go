@@ -1,10 +1,9 @@
-package replica
+package upstream
 
 import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"io"
 	"maps"
 	"net"
 	"net/http"
@@ -17,8 +16,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/registry/metrics"
 )
 
-// Header marks a request of a replica, which is answered with what is stored only.
-const Header = "X-Registry-Cache-Peer"
+// ReplicaHeader marks a request of a replica, which is answered with what is stored only.
+const ReplicaHeader = "X-Registry-Cache-Peer"
 
 const (
 	// patience bounds the wait for the header of an answer, from all replicas together, and for
@@ -31,19 +30,8 @@ const (
 	resting = 10 * time.Second
 )
 
-// Replicas are the other replicas. Its methods may be called at the same time.
-type Replicas struct {
-	options Options
-	http    *http.Client
-
-	mu        sync.Mutex
-	addresses []string // <IP>:<port> of the others
-	looked    time.Time
-	failed    map[string]time.Time
-}
-
-// Options say where the replicas are.
-type Options struct {
+// ReplicaOptions say where the replicas are.
+type ReplicaOptions struct {
 	// Address is <host>:<port>. The host resolves to the addresses of all replicas.
 	Address string
 	// Namespace is the name of the upstream, or empty.
@@ -55,19 +43,36 @@ type Options struct {
 	Own    func() ([]net.Addr, error)
 }
 
-// New returns the replicas. It sends nothing yet.
-func New(o Options) *Replicas {
+// Replicas are the other replicas of a cache: an upstream that is asked first, with short bounds.
+// What it sends counts only after its digest was checked. The methods may be called at the same
+// time.
+type Replicas struct {
+	options  ReplicaOptions
+	root     url.URL // without an address
+	http     *http.Client
+	failures *failures
+
+	mu        sync.Mutex
+	addresses []string // <IP>:<port> of the others
+	looked    time.Time
+}
+
+// NewReplicas returns the replicas. It sends nothing yet.
+func NewReplicas(o ReplicaOptions) *Replicas {
 	if o.Lookup == nil {
-		o.Lookup = net.DefaultResolver.LookupHost
-	}
-	if o.Own == nil {
-		o.Own = net.InterfaceAddrs
+		o.Lookup, o.Own = net.DefaultResolver.LookupHost, net.InterfaceAddrs
 	}
 	transport := &http.Transport{
-		DialContext: (&net.Dialer{Timeout: patience}).DialContext, ResponseHeaderTimeout: patience,
-		TLSHandshakeTimeout: patience, DisableCompression: true, IdleConnTimeout: resting,
+		DialContext: (&net.Dialer{Timeout: patience}).DialContext, TLSHandshakeTimeout: patience,
+		DisableCompression: true, IdleConnTimeout: resting,
+	}
+	r := &Replicas{options: o, http: &http.Client{Transport: transport}, failures: newFailures(context.Background(), nil)}
+	r.root = url.URL{Scheme: "http", Path: "/"}
+	if o.Namespace != "" { // the address may belong to another cache by now
+		r.root.RawQuery = url.Values{"ns": {o.Namespace}}.Encode()
 	}
 	if o.Certificate != nil {
+		r.root.Scheme = "https"
 		transport.TLSClientConfig = &tls.Config{
 			MinVersion: tls.VersionTLS12, InsecureSkipVerify: true, //nolint:gosec // VerifyConnection compares
 			VerifyConnection: func(state tls.ConnectionState) error {
@@ -78,8 +83,11 @@ func New(o Options) *Replicas {
 			},
 		}
 	}
-	return &Replicas{options: o, http: &http.Client{Transport: transport}, failed: map[string]time.Time{}}
+	return r
 }
+
+// ErrUnused is returned by a use that does not need an answer, whatever it is.
+var ErrUnused = errors.New("the answer of the replica is not used")
 
 // Get lets use read the first answer that a replica has for a path below the repository, and
 // reports whether use has accepted one. A replica whose answer use does not accept rests. ctx, and
@@ -88,52 +96,37 @@ func (r *Replicas) Get(ctx context.Context, repository, path string, header http
 	if r == nil {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(ctx, whole)
-	defer cancel()
-	patient := time.AfterFunc(patience, cancel)
+	ctx, stop := context.WithTimeout(ctx, whole)
+	defer stop()
+	ctx, cancel := context.WithCancelCause(ctx)
+	patient := time.AfterFunc(patience, func() { cancel(ErrLate) })
+	defer patient.Stop()
 	for _, address := range r.others(ctx) {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.url(address, repository, path), http.NoBody)
-		if err != nil || ctx.Err() != nil {
-			return false
-		}
+		request := &http.Request{URL: r.root.JoinPath("v2", repository, path), Header: http.Header{ReplicaHeader: {"1"}}}
+		request.URL.Host = address
 		maps.Copy(request.Header, header)
-		request.Header.Set(Header, "1")
-		response, err := r.http.Do(request)
+		response, err := r.http.Do(request.WithContext(ctx))
 		if err != nil {
-			r.rest(address)
+			r.failures.add(address, &AwayError{RetryAfter: resting})
 			continue
 		}
-		if response.StatusCode == http.StatusOK {
-			response.Body = &paced{response.Body, patient}
-			err = use(response)
+		if response.StatusCode != http.StatusOK {
 			_ = response.Body.Close()
-			if err == nil {
-				metrics.Peer.Inc()
-				return true
-			}
-			if !errors.Is(err, ErrUnused) && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				r.rest(address)
-			}
-			return false
+			continue
 		}
+		patient.Stop()
+		response.Body = &pacedBody{ReadCloser: response.Body, cancel: cancel, least: 1, period: patience, left: patience}
+		err = use(response)
+		late := errors.Is(ctx.Err(), context.DeadlineExceeded)
 		_ = response.Body.Close()
+		if err == nil {
+			metrics.Peer.Inc()
+		} else if !late && !errors.Is(err, ErrUnused) {
+			r.failures.add(address, &AwayError{RetryAfter: resting})
+		}
+		return err == nil
 	}
 	return false
-}
-
-// ErrUnused is returned by a use that does not need an answer, whatever it is.
-var ErrUnused = errors.New("the answer of the replica is not used")
-
-// url says which upstream is meant, because the address may belong to another cache by now.
-func (r *Replicas) url(address, repository, path string) string {
-	target := url.URL{Scheme: "http", Host: address, Path: "/v2/" + repository + "/" + path}
-	if r.options.Certificate != nil {
-		target.Scheme = "https"
-	}
-	if r.options.Namespace != "" {
-		target.RawQuery = url.Values{"ns": {r.options.Namespace}}.Encode()
-	}
-	return target.String()
 }
 
 // others returns the addresses of replicas that have not failed lately. One caller at a time looks
@@ -147,15 +140,8 @@ func (r *Replicas) others(ctx context.Context) []string {
 		found := r.lookUp(ctx)
 		r.mu.Lock()
 		r.addresses = found
-		maps.DeleteFunc(r.failed, func(_ string, at time.Time) bool { return time.Since(at) > resting })
 	}
-	var fit []string
-	for _, address := range r.addresses {
-		if time.Since(r.failed[address]) > resting {
-			fit = append(fit, address)
-		}
-	}
-	return fit
+	return slices.DeleteFunc(slices.Clone(r.addresses), func(address string) bool { return r.failures.check(address) != nil })
 }
 
 func (r *Replicas) lookUp(ctx context.Context) (addresses []string) {
@@ -170,23 +156,4 @@ func (r *Replicas) lookUp(ctx context.Context) (addresses []string) {
 		}
 	}
 	return addresses
-}
-
-// rest records that a replica has failed.
-func (r *Replicas) rest(address string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.failed[address] = time.Now()
-}
-
-// paced is a body that ends with an error when its next part takes longer than patience.
-type paced struct {
-	io.ReadCloser
-	patient *time.Timer
-}
-
-// Read implements io.Reader.
-func (p *paced) Read(buffer []byte) (int, error) {
-	p.patient.Reset(patience)
-	return p.ReadCloser.Read(buffer)
 }
