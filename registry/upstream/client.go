@@ -54,9 +54,9 @@ type Client struct {
 // New returns a client. It sends nothing yet. At the end of ctx it closes idle connections and
 // probes no more.
 func New(ctx context.Context, o Options) *Client {
-	c := &Client{url: o.URL.JoinPath("/"), wires: newWires(o.Roots, o.Dial)}
+	c := &Client{url: o.URL.JoinPath("/"), wires: wires{newTransport(o.Roots, o.Dial)}}
 	c.failures = newFailures(ctx, c.root)
-	context.AfterFunc(ctx, c.wires.closeIdle)
+	context.AfterFunc(ctx, c.wires.CloseIdleConnections)
 	known, _ := lru.New[string, *authorization](mostTokens) // fails for a size of 0
 	c.tokens = &authenticator{wires: c.wires, upstream: o.URL, credentials: o.Credentials, failures: c.failures, known: known}
 	c.http = &http.Client{Transport: c.tokens, CheckRedirect: withoutCredentials}
@@ -106,7 +106,7 @@ func (c *Client) Do(ctx context.Context, method, repository, path string, header
 		} else {
 			c.failed(name, &AwayError{cause: ErrLate})
 		}
-		c.wires.closeIdle()
+		c.wires.CloseIdleConnections()
 	})
 	defer late.Stop()
 	response, err := c.send(context.WithValue(ctx, objectKey{}, o), method, repository, path, header)

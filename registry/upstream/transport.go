@@ -19,7 +19,9 @@ import (
 // Dial connects to an address, as net.Dialer.DialContext.
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-// newTransport returns a transport whose phases have bounds. Without dial it races addresses.
+// newTransport returns a transport whose phases have bounds. Without dial it races addresses. As that
+// of containerd it knows HTTP/1.1 only: with HTTP/2 up to 4 MiB of each answer would wait in the
+// memory of this process, and all that is asked at the same time would break with one connection.
 func newTransport(roots *x509.CertPool, dial Dial) *http.Transport {
 	if dial == nil {
 		one := &net.Dialer{KeepAlive: 15 * time.Second}
@@ -30,40 +32,19 @@ func newTransport(roots *x509.CertPool, dial Dial) *http.Transport {
 		DialContext:            dial,
 		TLSClientConfig:        &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout:    time.Second,
-		ForceAttemptHTTP2:      true,
 		MaxIdleConnsPerHost:    32,
 		IdleConnTimeout:        time.Minute,
 		MaxResponseHeaderBytes: 256 << 10,
 		DisableCompression:     true, // layers are compressed, and a digest is that of what is sent
-		// A connection that a load balancer forgot would be used until TCP gives up, 15 minutes
-		// later.
-		HTTP2: &http.HTTP2Config{SendPingTimeout: 2 * time.Second, PingTimeout: time.Second},
 	}
 }
 
-type passing struct{}
-
-// Passing returns the context of a request whose answer a client reads at its own pace.
-func Passing(ctx context.Context) context.Context { return context.WithValue(ctx, passing{}, true) }
-
-// wires sends a request that is passed through with HTTP/1.1: with HTTP/2 up to 4 MiB of each would
-// wait in the memory of this process.
-type wires struct{ stored, passed *http.Transport }
-
-func newWires(roots *x509.CertPool, dial Dial) wires {
-	w := wires{newTransport(roots, dial), newTransport(roots, dial)}
-	w.passed.Protocols = new(http.Protocols)
-	w.passed.Protocols.SetHTTP1(true)
-	return w
-}
+type wires struct{ *http.Transport }
 
 // RoundTrip implements http.RoundTripper. It counts and times requests.
 func (w wires) RoundTrip(request *http.Request) (*http.Response, error) {
-	start, wire := time.Now(), w.stored
-	if request.Context().Value(passing{}) != nil {
-		wire = w.passed
-	}
-	response, err := wire.RoundTrip(request)
+	start := time.Now()
+	response, err := w.Transport.RoundTrip(request)
 	if err == nil && response.StatusCode/100 == 3 {
 		if _, invalid := response.Location(); invalid != nil && !errors.Is(invalid, http.ErrNoLocation) {
 			_ = response.Body.Close() // the error of net/http would repeat it, and it may be signed
@@ -81,12 +62,6 @@ func (w wires) RoundTrip(request *http.Request) (*http.Response, error) {
 		metrics.Upstream.WithLabelValues("error").Inc()
 	}
 	return nil, fmt.Errorf("%s %s: %w", request.Method, request.URL.Host, err) // the rest of a URL can be signed
-}
-
-// closeIdle closes connections that no request uses: one of them may be dead.
-func (w wires) closeIdle() {
-	w.stored.CloseIdleConnections()
-	w.passed.CloseIdleConnections()
 }
 
 // largestToken bounds the answer of a server that grants tokens.
@@ -123,8 +98,13 @@ func (d discreet) RoundTrip(request *http.Request) (*http.Response, error) {
 	return nil, &AwayError{cause: err}
 }
 
+type passing struct{}
+
+// Passing returns the context of a request whose answer a client reads at its own pace.
+func Passing(ctx context.Context) context.Context { return context.WithValue(ctx, passing{}, true) }
+
 const (
-	// idle is the time in which a body must bring slowest bytes, or end.
+	// idle is the time in which a body must bring slowest bytes, or one that passes, or end.
 	idle    = 10 * time.Second
 	slowest = 64 << 10
 )
