@@ -233,7 +233,7 @@ func (a *authenticator) token(ctx context.Context, realm *url.URL, options auth.
 	if err := a.failures.check(server); err != nil {
 		return nil, err
 	}
-	client := &http.Client{Transport: tokenWire{discreet{a.wires}}, CheckRedirect: func(next *http.Request, earlier []*http.Request) error {
+	client := &http.Client{Transport: discreet{a.wires, true}, CheckRedirect: func(next *http.Request, earlier []*http.Request) error {
 		if len(earlier) >= redirects {
 			return &AwayError{cause: fmt.Errorf("more than %d redirects", redirects)}
 		}
@@ -253,14 +253,12 @@ func (a *authenticator) token(ctx context.Context, realm *url.URL, options auth.
 		return nil, &RefusedError{Status: refused.Status}
 	case isRefused: // for another reason than who asks
 		away = &AwayError{cause: errors.New(refused.Error())}
-	case isAway:
-	case ctx.Err() != nil:
-		away = &AwayError{cause: context.Cause(ctx)}
-	default:
-		away = &AwayError{cause: errors.New("it sent no token")}
+	case !isAway:
+		away = &AwayError{cause: cmp.Or(context.Cause(ctx), errors.New("it sent no token"))}
 	}
+	limits := away.RetryAfter > 0 || away.status == http.StatusTooManyRequests
 	away = &AwayError{RetryAfter: away.RetryAfter, noToken: true, cause: fmt.Errorf("%s: %w", server, away.cause)}
-	if away.RetryAfter > 0 {
+	if limits {
 		a.failures.add(server, away)
 	}
 	return nil, away
@@ -281,20 +279,4 @@ func fetchToken(ctx context.Context, client *http.Client, options auth.TokenOpti
 		return nil, err
 	}
 	return &auth.FetchTokenResponse{Token: posted.AccessToken, ExpiresInSeconds: posted.ExpiresInSeconds, IssuedAt: posted.IssuedAt}, nil
-}
-
-// tokenWire turns the answers of token servers into verdicts.
-type tokenWire struct{ http.RoundTripper }
-
-// RoundTrip implements http.RoundTripper.
-func (w tokenWire) RoundTrip(request *http.Request) (*http.Response, error) {
-	response, err := w.RoundTripper.RoundTrip(request)
-	if err != nil || response.StatusCode < 400 {
-		return response, err
-	}
-	err = verdict(response)
-	if away, ok := errors.AsType[*AwayError](err); ok && response.StatusCode == http.StatusTooManyRequests {
-		away.RetryAfter = max(away.RetryAfter, objectPause)
-	}
-	return nil, err
 }

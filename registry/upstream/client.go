@@ -120,7 +120,7 @@ func (c *Client) Do(ctx context.Context, method, repository, path string, header
 		c.failures.forget(repository)
 	case away.noToken:
 		c.failed(repository, away)
-	case method != http.MethodHead || !away.answered:
+	case method != http.MethodHead || away.status == 0:
 		c.failed(name, away)
 	}
 	return response, err

@@ -67,14 +67,18 @@ func (w wires) RoundTrip(request *http.Request) (*http.Response, error) {
 // largestToken bounds the answer of a server that grants tokens.
 const largestToken = 1 << 20
 
-// discreet asks servers that grant tokens. Its errors are *AwayError and say why there is no
-// connection, but repeat nothing of an answer: those of net/http repeat what is no HTTP.
-type discreet struct{ http.RoundTripper }
+// discreet asks servers that grant tokens. Its errors are *AwayError, or *RefusedError if it has
+// verdicts. They say why there is no connection, but repeat nothing of an answer: those of net/http
+// repeat what is no HTTP.
+type discreet struct {
+	http.RoundTripper
+	verdicts bool // are its errors, too
+}
 
 // Discreet returns a transport for a server that grants tokens, with the bounds of an upstream and
 // 1 MiB for an answer. Its errors repeat nothing of an answer. dial may be nil.
 func Discreet(roots *x509.CertPool, dial Dial) http.RoundTripper {
-	return discreet{newTransport(roots, dial)}
+	return discreet{RoundTripper: newTransport(roots, dial)}
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -85,6 +89,8 @@ func (d discreet) RoundTrip(request *http.Request) (*http.Response, error) {
 	})
 	response, err := d.RoundTripper.RoundTrip(request.WithContext(ctx))
 	switch {
+	case err == nil && d.verdicts && response.StatusCode >= 400:
+		return nil, verdict(response)
 	case err == nil:
 		response.Body = http.MaxBytesReader(nil, response.Body, largestToken)
 		return response, nil

@@ -41,9 +41,9 @@ type AwayError struct {
 	// Remembered says that the upstream was not asked this time.
 	Remembered bool
 
-	answered bool // with a status, so another method may help
-	noToken  bool // the token server is away
-	cause    error
+	status  int  // of the answer, if there is one: another method may help
+	noToken bool // the token server is away
+	cause   error
 }
 
 // Error implements error.
@@ -70,7 +70,7 @@ func verdict(response *http.Response) error {
 		return &RefusedError{Status: status, Document: document(response.Body), ContentRange: response.Header.Get("Content-Range")}
 	}
 	cause := fmt.Errorf("the upstream answered %d %s", status, http.StatusText(status))
-	return &AwayError{RetryAfter: min(retryAfter(response.Header, time.Now()), longestRetryAfter), answered: true, cause: cause}
+	return &AwayError{RetryAfter: min(retryAfter(response.Header, time.Now()), longestRetryAfter), status: status, cause: cause}
 }
 
 func isRefusal(status int) bool {
@@ -81,7 +81,7 @@ func isRefusal(status int) bool {
 // reached, or asks to wait.
 func Unanswered(err error) bool {
 	away, ok := errors.AsType[*AwayError](err)
-	return ok && (!away.answered || away.noToken || away.RetryAfter > 0)
+	return ok && (away.status == 0 || away.noToken || away.RetryAfter > 0)
 }
 
 const (
@@ -223,7 +223,7 @@ func (f *failures) probe() {
 		err := f.root(f.ctx)
 		away, isAway := errors.AsType[*AwayError](err)
 		f.mu.Lock()
-		works := isAway && away.answered && time.Since(f.answered) < longestPause // only the root fails
+		works := isAway && away.status > 0 && time.Since(f.answered) < longestPause // only the root fails
 		if !isAway || works || f.ctx.Err() != nil {
 			f.answers()
 			f.probing = false
