@@ -49,16 +49,12 @@ const (
 // Options say which registry there is, and who asks. Endpoint, Region, SessionToken, RoleARN and
 // Roots may be empty.
 type Options struct {
-	// Host is that of the registry, <account>.dkr.ecr.<region>.amazonaws.com.
-	Host string
-	// Region overrides that of Host.
-	Region string
-	// RoleARN is the role to assume with the access key.
-	RoleARN                                    string
+	Host                                       string // of the registry, <account>.dkr.ecr.<region>.amazonaws.com
+	Region                                     string // overrides that of Host
+	RoleARN                                    string // of the role to assume with the access key
 	AccessKeyID, SecretAccessKey, SessionToken string
-	// Endpoint is the URL of the APIs of ECR and STS, by default those of AWS in the region.
-	Endpoint string
-	Roots    *x509.CertPool
+	Endpoint                                   string // URL of the APIs of ECR and STS, by default those of AWS in the region
+	Roots                                      *x509.CertPool
 
 	dial upstream.Dial // for tests
 }
@@ -139,16 +135,15 @@ func (s *Source) Credentials(ctx context.Context, refused string) (username, pas
 		s.refresh(context.WithoutCancel(ctx))
 		return nil, nil
 	})
-	if !t.renew.IsZero() {
-		return t.username, t.password, nil
+	if t.renew.IsZero() { // there is none to use meanwhile
+		select {
+		case <-asked:
+			t, _, err = s.state("")
+		case <-ctx.Done():
+			return "", "", fmt.Errorf("wait for a token of Amazon ECR: %w", context.Cause(ctx))
+		}
 	}
-	select {
-	case <-asked:
-		t, _, err = s.state("")
-		return t.username, t.password, err
-	case <-ctx.Done():
-		return "", "", fmt.Errorf("wait for a token of Amazon ECR: %w", context.Cause(ctx))
-	}
+	return t.username, t.password, err
 }
 
 // state returns the token, or an error if there is none. It returns whether AWS should be asked.
@@ -221,11 +216,7 @@ var (
 // should have been signed, the session token included.
 func reason(err error) error {
 	where := "GetAuthorizationToken"
-	for {
-		operation, ok := errors.AsType[*smithy.OperationError](err)
-		if !ok {
-			break
-		}
+	for operation, ok := errors.AsType[*smithy.OperationError](err); ok; operation, ok = errors.AsType[*smithy.OperationError](err) {
 		where, err = operation.Operation(), operation.Err // the innermost: AssumeRole, if that fails
 	}
 	if answer, ok := errors.AsType[smithy.APIError](err); ok && codes.MatchString(answer.ErrorCode()) {
@@ -234,10 +225,11 @@ func reason(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("AWS does not answer %s within %s", where, timeout)
 	}
+	cause := errUnreadable
 	if failed, ok := errors.AsType[*upstream.AwayError](err); ok {
-		return fmt.Errorf("%s: %w", where, errors.Unwrap(failed))
+		cause = failed.Unwrap()
 	}
-	return fmt.Errorf("%s: %w", where, errUnreadable)
+	return fmt.Errorf("%s: %w", where, cause)
 }
 
 // held returns how long AWS asks to wait, 0 if it does not.

@@ -27,6 +27,8 @@ const (
 	defaultLife = time.Minute
 	// settled is the age from which a token may be the reason of any refusal.
 	settled = time.Minute
+	// redirects is how many redirects are followed, as in net/http.
+	redirects = 10
 )
 
 // authorization answers the challenges of a host for a repository.

@@ -10,7 +10,6 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"sync/atomic"
@@ -28,8 +27,6 @@ const (
 	beforePatience = 50 * time.Millisecond
 	// longest is how long they may take: what is later than Patience is there for the next client.
 	longest = 30 * time.Second
-	// redirects is how many redirects are followed, as in net/http.
-	redirects = 10
 )
 
 // Options say which upstream there is.
@@ -59,19 +56,8 @@ func New(ctx context.Context, o Options) *Client {
 	context.AfterFunc(ctx, c.wires.CloseIdleConnections)
 	known, _ := lru.New[string, *authorization](mostTokens) // fails for a size of 0
 	c.tokens = &authenticator{wires: c.wires, upstream: o.URL, credentials: o.Credentials, failures: c.failures, known: known}
-	c.http = &http.Client{Transport: c.tokens, CheckRedirect: withoutCredentials}
+	c.http = &http.Client{Transport: c.tokens}
 	return c
-}
-
-// withoutCredentials drops the token when a redirect leaves the host, also for a subdomain: a store
-// with signed URLs refuses it.
-func withoutCredentials(request *http.Request, earlier []*http.Request) error {
-	if len(earlier) >= redirects {
-		return fmt.Errorf("more than %d redirects", redirects)
-	}
-	request.Header.Del("Authorization") // the authenticator adds that of the host
-	request.Header.Del("Referer")       // the URL before may be signed
-	return nil
 }
 
 // Away returns an *AwayError while a request for a path below the repository would fail at once.

@@ -137,23 +137,18 @@ func (r *Replicas) others(ctx context.Context) []string {
 	if time.Since(r.looked) > resting {
 		r.looked = time.Now()
 		r.mu.Unlock()
-		found := r.lookUp(ctx)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+		defer cancel()
+		host, port, _ := net.SplitHostPort(r.options.Address)
+		found, _ := r.options.Lookup(ctx, host) // without addresses the upstream is asked
+		own, _ := r.options.Own()
 		r.mu.Lock()
-		r.addresses = found
-	}
-	return slices.DeleteFunc(slices.Clone(r.addresses), func(address string) bool { return r.failures.check(address) != nil })
-}
-
-func (r *Replicas) lookUp(ctx context.Context) (addresses []string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
-	defer cancel()
-	host, port, _ := net.SplitHostPort(r.options.Address)
-	found, _ := r.options.Lookup(ctx, host) // without addresses the upstream is asked
-	own, _ := r.options.Own()
-	for _, ip := range found {
-		if !slices.ContainsFunc(own, func(a net.Addr) bool { return strings.HasPrefix(a.String(), ip+"/") }) {
-			addresses = append(addresses, net.JoinHostPort(ip, port))
+		r.addresses = nil
+		for _, ip := range found {
+			if !slices.ContainsFunc(own, func(a net.Addr) bool { return strings.HasPrefix(a.String(), ip+"/") }) {
+				r.addresses = append(r.addresses, net.JoinHostPort(ip, port))
+			}
 		}
 	}
-	return addresses
+	return slices.DeleteFunc(slices.Clone(r.addresses), func(address string) bool { return r.failures.check(address) != nil })
 }

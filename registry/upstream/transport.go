@@ -43,6 +43,10 @@ type wires struct{ *http.Transport }
 
 // RoundTrip implements http.RoundTripper. It counts and times requests.
 func (w wires) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.Response != nil { // a redirect: the URL before may be signed
+		request = request.Clone(request.Context())
+		request.Header.Del("Referer")
+	}
 	start := time.Now()
 	response, err := w.Transport.RoundTrip(request)
 	if err == nil && response.StatusCode/100 == 3 {
