@@ -22,8 +22,7 @@ import (
 
 const (
 	mostTokens = 1000
-	// defaultLife is how long a token lives whose life is not told (distribution, token
-	// specification).
+	// defaultLife is that of a token whose life is not told (distribution, token specification).
 	defaultLife = time.Minute
 	// settled is the age from which a token may be the reason of any refusal.
 	settled = time.Minute
@@ -72,9 +71,7 @@ func (a *authenticator) RoundTrip(request *http.Request) (*http.Response, error)
 	if used != nil && time.Now().After(used.expires) {
 		used, _ = a.renew(ctx, key, used.challenge, none) // if there is none, the answer tells why
 	}
-	if used == nil {
-		used = none
-	}
+	used = cmp.Or(used, none)
 	response, err := a.send(request, used)
 	if err != nil || !used.mayBeRefused(response.StatusCode) {
 		return response, err

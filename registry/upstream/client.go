@@ -19,8 +19,7 @@ import (
 )
 
 const (
-	// Patience is how long a client of the cache waits for the upstream and its token server
-	// together.
+	// Patience is how long a client of the cache waits for the upstream with its token server.
 	Patience = 1500 * time.Millisecond
 	// beforePatience is how long before the end of Patience a late answer is remembered, so that no
 	// other client asks again at the same moment.
@@ -88,9 +87,9 @@ func (c *Client) Do(ctx context.Context, method, repository, path string, header
 	late := time.AfterFunc(Patience-beforePatience, func() {
 		if key := o.token.Load(); key != nil {
 			c.tokens.asking.Forget(*key) // the next request may have more luck
-			c.failed(repository, &AwayError{cause: ErrLate})
+			c.failures.add(repository, &AwayError{cause: ErrLate})
 		} else {
-			c.failed(name, &AwayError{cause: ErrLate})
+			c.failures.add(name, &AwayError{cause: ErrLate})
 		}
 		c.wires.CloseIdleConnections()
 	})
@@ -102,19 +101,13 @@ func (c *Client) Do(ctx context.Context, method, repository, path string, header
 	away, isAway := errors.AsType[*AwayError](err)
 	switch {
 	case !isAway:
-		c.failures.forget(name)
-		c.failures.forget(repository)
+		c.failures.forget(name, repository)
 	case away.noToken:
-		c.failed(repository, away)
+		c.failures.add(repository, away)
 	case method != http.MethodHead || away.status == 0:
-		c.failed(name, away)
+		c.failures.add(name, away)
 	}
 	return response, err
-}
-
-func (c *Client) failed(name string, away *AwayError) {
-	c.failures.add(name, away)
-	c.failures.suspect()
 }
 
 // send gives up when the header is not there after longest. Its error is a verdict.

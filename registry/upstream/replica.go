@@ -20,32 +20,26 @@ import (
 const ReplicaHeader = "X-Registry-Cache-Peer"
 
 const (
-	// patience bounds the wait for the header of an answer, from all replicas together, and for
-	// each part of its body.
+	// patience bounds the wait for a header, from all replicas together, and each part of a body.
 	patience = 500 * time.Millisecond
 	// whole bounds an answer. What takes longer comes from the upstream.
 	whole = time.Second
-	// resting is how long a replica that failed is not asked again, and how long addresses are
-	// kept.
+	// resting is how long a replica that failed is not asked, and how long addresses are kept.
 	resting = 10 * time.Second
 )
 
 // ReplicaOptions say where the replicas are.
 type ReplicaOptions struct {
-	// Address is <host>:<port>. The host resolves to the addresses of all replicas.
-	Address string
-	// Namespace is the name of the upstream, or empty.
-	Namespace string
-	// Certificate is what all replicas serve with, or nil for HTTP.
-	Certificate *tls.Certificate
+	Address     string           // <host>:<port>. The host resolves to the addresses of all replicas.
+	Namespace   string           // the name of the upstream, or empty
+	Certificate *tls.Certificate // what all replicas serve with, or nil for HTTP
 	// Lookup and Own may be nil; tests replace them.
 	Lookup func(ctx context.Context, host string) ([]string, error)
 	Own    func() ([]net.Addr, error)
 }
 
 // Replicas are the other replicas of a cache: an upstream that is asked first, with short bounds.
-// What it sends counts only after its digest was checked. The methods may be called at the same
-// time.
+// What it sends counts only after its digest was checked. Get may be called at the same time.
 type Replicas struct {
 	options  ReplicaOptions
 	root     url.URL // without an address

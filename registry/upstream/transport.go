@@ -178,7 +178,19 @@ func (r race) dial(ctx context.Context, network, address string) (net.Conn, erro
 	for tried := 0; tried == 0 || len(failed) < len(found); {
 		var next <-chan time.Time
 		if tried < len(found) {
-			go r.try(ctx, network, net.JoinHostPort(found[tried], port), won, lost)
+			one := net.JoinHostPort(found[tried], port)
+			go func() {
+				conn, err := r.connect(ctx, network, one)
+				if err != nil {
+					lost <- err
+					return
+				}
+				select {
+				case won <- conn:
+				case <-ctx.Done(): // another address was faster, or nothing in time
+					_ = conn.Close()
+				}
+			}()
 			tried++
 			next = time.After(nextAddress)
 		}
@@ -193,17 +205,4 @@ func (r race) dial(ctx context.Context, network, address string) (net.Conn, erro
 		}
 	}
 	return nil, errors.Join(failed...)
-}
-
-func (r race) try(ctx context.Context, network, address string, won chan<- net.Conn, lost chan<- error) {
-	conn, err := r.connect(ctx, network, address)
-	if err != nil {
-		lost <- err
-		return
-	}
-	select {
-	case won <- conn:
-	case <-ctx.Done(): // another address was faster, or nothing in time
-		_ = conn.Close()
-	}
 }

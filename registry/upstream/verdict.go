@@ -17,8 +17,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/registry/metrics"
 )
 
-// RefusedError is an answer of the classes 4xx except 408 and 429: the upstream says no. It is not
-// an outage.
+// RefusedError is an answer 4xx except 408 and 429: the upstream says no. It is not an outage.
 type RefusedError struct {
 	Status int
 	// Document is the upstream's error document, reduced to codes and messages, or nil. It has
@@ -137,11 +136,9 @@ func retryAfter(header http.Header, now time.Time) time.Duration {
 }
 
 const (
-	// objectPause is how long an object that failed is not asked for, unless the upstream asks for
-	// more.
+	// objectPause is how long an object that failed is not asked for, at least.
 	objectPause = time.Second
-	// firstPause and longestPause are the pauses between requests for the root of an upstream that
-	// is away.
+	// firstPause and longestPause are those between requests for the root while it is away.
 	firstPause, longestPause = time.Second, 10 * time.Second
 	longestRetryAfter        = time.Minute
 	mostFailures             = 10_000
@@ -191,14 +188,17 @@ func (f *failures) check(names ...string) error {
 	return &again
 }
 
-// add remembers a failure for its pause.
+// add remembers a failure for its pause, and suspects the root.
 func (f *failures) add(name string, away *AwayError) {
 	f.one.Add(name, failure{away, time.Now().Add(max(objectPause, away.RetryAfter))})
+	f.suspect()
 }
 
 // forget is called for what has answered: the upstream is not silent.
-func (f *failures) forget(name string) {
-	f.one.Remove(name)
+func (f *failures) forget(names ...string) {
+	for _, name := range names {
+		f.one.Remove(name)
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.answered = time.Now()
@@ -207,11 +207,11 @@ func (f *failures) forget(name string) {
 	}
 }
 
-// suspect asks the root of the API, unless that happens already.
+// suspect asks the root of the API, if there is one, unless that happens already.
 func (f *failures) suspect() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !f.probing && f.ctx.Err() == nil {
+	if !f.probing && f.root != nil && f.ctx.Err() == nil {
 		f.probing = true
 		go f.probe()
 	}
