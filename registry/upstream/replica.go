@@ -13,6 +13,8 @@ import (
 	"sync"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
+
 	"github.com/gardener-extensions/registry-cache/registry/metrics"
 )
 
@@ -60,7 +62,8 @@ func NewReplicas(o ReplicaOptions) *Replicas {
 		DialContext: (&net.Dialer{Timeout: patience}).DialContext, TLSHandshakeTimeout: patience,
 		DisableCompression: true, IdleConnTimeout: resting,
 	}
-	r := &Replicas{options: o, http: &http.Client{Transport: transport}, failures: newFailures(context.Background(), nil)}
+	failed, _ := lru.New[string, failure](mostFailures) // fails for a size of 0
+	r := &Replicas{options: o, http: &http.Client{Transport: transport}, failures: &failures{one: failed}}
 	r.root = url.URL{Scheme: "http", Path: "/"}
 	if o.Namespace != "" { // the address may belong to another cache by now
 		r.root.RawQuery = url.Values{"ns": {o.Namespace}}.Encode()

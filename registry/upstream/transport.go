@@ -19,8 +19,8 @@ import (
 // Dial connects to an address, as net.Dialer.DialContext.
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-// newTransport returns a transport whose phases have bounds. Without dial it races addresses. As that
-// of containerd it knows HTTP/1.1 only: with HTTP/2 up to 4 MiB of each answer would wait in the
+// newTransport returns a transport whose phases have bounds. Without dial it races addresses. Like
+// containerd's it knows HTTP/1.1 only: with HTTP/2 up to 4 MiB of each answer would wait in the
 // memory of this process, and all that is asked at the same time would break with one connection.
 func newTransport(roots *x509.CertPool, dial Dial) *http.Transport {
 	if dial == nil {
