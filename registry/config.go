@@ -191,9 +191,9 @@ func (c *Config) credentials(o *upstream.Options) error {
 		if err != nil {
 			return fmt.Errorf("cache.ecr: %w", err)
 		}
-		o.Credentials, o.Refused = source.Credentials, source.Refused
+		o.Credentials = source.Credentials
 	case c.Proxy.Username != "" || c.Proxy.Password != "":
-		o.Credentials = func(context.Context) (string, string, error) { return c.Proxy.Username, c.Proxy.Password, nil }
+		o.Credentials = func(context.Context, string) (string, string, error) { return c.Proxy.Username, c.Proxy.Password, nil }
 	}
 	return nil
 }

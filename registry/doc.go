@@ -2,6 +2,6 @@
 // distribution-spec, with distribution's configuration format and storage layout.
 //
 // This package has the configuration, the ports, and what clients get. Package cache decides where
-// an answer comes from: store (the volume), replica (other replicas) or upstream. index knows what
+// an answer comes from: store (the volume) or upstream (also other replicas). index knows what
 // is stored, and chooses what is evicted. ecr gets credentials for Amazon ECR.
 package registry

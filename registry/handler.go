@@ -17,7 +17,7 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/registry/cache"
 	"github.com/gardener-extensions/registry-cache/registry/metrics"
-	"github.com/gardener-extensions/registry-cache/registry/replica"
+	"github.com/gardener-extensions/registry-cache/registry/upstream"
 )
 
 // handler is the pull part of the OCI distribution-spec for one upstream.
@@ -70,7 +70,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	e := &exchange{
 		Request: r.WithContext(ctx), writer: &writer{ResponseWriter: w, patience: h.patience, status: http.StatusOK},
-		query: cache.Query{Range: r.Header.Get("Range"), Stored: r.Header.Get(replica.Header) != ""},
+		query: cache.Query{Range: r.Header.Get("Range"), Stored: r.Header.Get(upstream.ReplicaHeader) != ""},
 	}
 	maps.Copy(w.Header(), h.headers)
 	e.writer.extend()

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gardener-extensions/registry-cache/registry/replica"
+	"github.com/gardener-extensions/registry-cache/registry/upstream"
 )
 
 // replica is what a cache takes for its other replica: a real one, or one with a fault.
@@ -39,7 +39,7 @@ func newReplica(t *testing.T, handler http.Handler) *fakeReplica {
 func withReplica(t *testing.T, u *testUpstream, r *fakeReplica) *testServer {
 	t.Helper()
 	host, _, _ := strings.Cut(r.address, ":")
-	return newServerWith(t, u, t.TempDir(), &replica.Options{
+	return newServerWith(t, u, t.TempDir(), &upstream.ReplicaOptions{
 		Address: "replicas:" + r.address[len(host)+1:],
 		Lookup:  func(context.Context, string) ([]string, error) { return []string{host, "127.0.0.1"}, nil },
 		Own: func() ([]net.Addr, error) {

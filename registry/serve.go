@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"log/slog"
 	"net"
 	"net/http"
@@ -14,7 +15,6 @@ import (
 	"time"
 
 	"github.com/gardener-extensions/registry-cache/registry/cache"
-	"github.com/gardener-extensions/registry-cache/registry/replica"
 	"github.com/gardener-extensions/registry-cache/registry/store"
 	"github.com/gardener-extensions/registry-cache/registry/upstream"
 )
@@ -64,6 +64,7 @@ func startLog(config *Config, to io.Writer) {
 		logger = logger.With(key, value)
 	}
 	slog.SetDefault(logger)
+	log.SetOutput(io.Discard) // net/http repeats there what a token server sends behind its answer
 }
 
 // instance is a cache without its ports.
@@ -81,14 +82,14 @@ func open(ctx context.Context, config *Config, dial upstream.Dial) (*instance, e
 	if err != nil {
 		return nil, err
 	}
-	var replicas *replica.Options
+	var replicas *upstream.ReplicaOptions
 	if config.Cache.Peers != "" {
-		replicas = &replica.Options{Address: config.Cache.Peers, Namespace: config.Cache.Upstream, Certificate: certificate}
+		replicas = &upstream.ReplicaOptions{Address: config.Cache.Peers, Namespace: config.Cache.Upstream, Certificate: certificate}
 	}
 	return openWith(ctx, config, dial, replicas)
 }
 
-func openWith(ctx context.Context, config *Config, dial upstream.Dial, others *replica.Options) (*instance, error) {
+func openWith(ctx context.Context, config *Config, dial upstream.Dial, others *upstream.ReplicaOptions) (*instance, error) {
 	remote, err := url.Parse(config.Proxy.RemoteURL)
 	if err != nil {
 		return nil, errors.New("proxy.remoteurl is no URL") // the cause would repeat a password in it
@@ -97,9 +98,9 @@ func openWith(ctx context.Context, config *Config, dial upstream.Dial, others *r
 	if err != nil {
 		return nil, err
 	}
-	var replicas *replica.Replicas
+	var replicas *upstream.Replicas
 	if others != nil {
-		replicas = replica.New(*others)
+		replicas = upstream.NewReplicas(*others)
 	}
 	asking := upstream.Options{URL: remote, Roots: roots, Dial: dial}
 	if err := config.credentials(&asking); err != nil {

@@ -14,7 +14,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/gardener-extensions/registry-cache/registry/replica"
+	"github.com/gardener-extensions/registry-cache/registry/upstream"
 )
 
 // testServer is a cache without its process: several can run at the same time.
@@ -38,7 +38,7 @@ func newTestServer(t *testing.T, u *testUpstream, volume string) *testServer {
 }
 
 // newServerWith starts a cache with replicas, which have no such key in the configuration.
-func newServerWith(t *testing.T, u *testUpstream, volume string, replicas *replica.Options) *testServer {
+func newServerWith(t *testing.T, u *testUpstream, volume string, replicas *upstream.ReplicaOptions) *testServer {
 	t.Helper()
 	config := (&Config{Cache: cacheKeys{Upstream: "upstream.example", ClientTimeout: 2 * time.Second}}).withDefaults()
 	config.Storage.Filesystem.RootDirectory = volume

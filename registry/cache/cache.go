@@ -16,7 +16,6 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/registry/index"
 	"github.com/gardener-extensions/registry-cache/registry/metrics"
-	"github.com/gardener-extensions/registry-cache/registry/replica"
 	"github.com/gardener-extensions/registry-cache/registry/store"
 	"github.com/gardener-extensions/registry-cache/registry/upstream"
 )
@@ -38,7 +37,7 @@ type Upstream interface {
 type Options struct {
 	Store    *store.Store
 	Upstream Upstream
-	Replicas *replica.Replicas // or nil
+	Replicas *upstream.Replicas // or nil
 	// TTL is how long a blob is kept after its last use, and a tag after its last confirmation. 0
 	// keeps them until space is needed.
 	TTL time.Duration

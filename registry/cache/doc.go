@@ -3,5 +3,5 @@
 // upstream is away, tags are served as they were last confirmed. docs/cache.md has the states of a
 // blob and of a tag.
 //
-// It composes packages store, index, upstream and replica. It does not know HTTP servers.
+// It composes packages store, index and upstream. It does not know HTTP servers.
 package cache

@@ -14,7 +14,6 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/gardener-extensions/registry-cache/registry/metrics"
-	"github.com/gardener-extensions/registry-cache/registry/replica"
 	"github.com/gardener-extensions/registry-cache/registry/store"
 	"github.com/gardener-extensions/registry-cache/registry/upstream"
 )
@@ -97,7 +96,7 @@ func (c *Cache) replicate(ctx context.Context, l store.Link, blob digest.Digest)
 	return c.options.Replicas.Get(ctx, l.Repository, "blobs/"+blob.String(), nil, func(response *http.Response) error {
 		room, ok := c.reserve(response.ContentLength)
 		if !ok {
-			return replica.ErrUnused
+			return upstream.ErrUnused
 		}
 		defer room.release()
 		file, err := c.options.Store.Temporary()

@@ -14,7 +14,6 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/gardener-extensions/registry-cache/registry/replica"
 	"github.com/gardener-extensions/registry-cache/registry/upstream"
 )
 
@@ -134,7 +133,7 @@ func TestRoomOfReplica(t *testing.T) {
 				_, _ = w.Write([]byte(test.sent))
 			}))
 			defer peer.Close()
-			c, _, _ := newTestCache(t, Options{Replicas: replica.New(replica.Options{
+			c, _, _ := newTestCache(t, Options{Replicas: upstream.NewReplicas(upstream.ReplicaOptions{
 				Address: peer.Listener.Addr().String(),
 				Lookup:  func(context.Context, string) ([]string, error) { return []string{"127.0.0.1"}, nil },
 				Own:     func() ([]net.Addr, error) { return nil, nil },

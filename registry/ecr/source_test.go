@@ -19,7 +19,7 @@ import (
 // get returns the password, or the error.
 func get(t *testing.T, s *Source) string {
 	t.Helper()
-	username, password, err := s.Credentials(t.Context())
+	username, password, err := s.Credentials(t.Context(), "")
 	if err != nil {
 		return err.Error()
 	}
@@ -85,7 +85,7 @@ func TestClientThatLeaves(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		gone := errors.New("gone")
 		cancel(gone)
-		if _, _, err := s.Credentials(ctx); !errors.Is(err, gone) {
+		if _, _, err := s.Credentials(ctx, ""); !errors.Is(err, gone) {
 			t.Errorf("the error is %v", err)
 		}
 		synctest.Wait()
@@ -192,16 +192,21 @@ func TestRefusedToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud(t)
 		s := c.source(nil)
-		s.Refused("")
+		refused := func(password, want string) {
+			t.Helper()
+			if _, got, err := s.Credentials(t.Context(), password); got != want || err != nil {
+				t.Errorf("after %q was refused: %q, %v", password, got, err)
+			}
+		}
 		expect(t, c, s, "at first", "token-1", 1)
-		s.Refused("another")
+		refused("another", "token-1")
 		expect(t, c, s, "after another was refused", "token-1", 0)
-		s.Refused("token-1")
+		refused("token-1", "token-1")
 		expect(t, c, s, "at once", "token-1", 0)
 		time.Sleep(refusedPause) //nolint:forbidigo // of the bubble
 		expect(t, c, s, "ten seconds later", "token-2", 1)
 		time.Sleep(time.Hour) //nolint:forbidigo // of the bubble
-		s.Refused("token-2")
+		refused("token-2", "token-3")
 		expect(t, c, s, "an hour later", "token-3", 1)
 	})
 }
@@ -249,24 +254,33 @@ func TestErrorsHaveNoSecret(t *testing.T) {
 		broken http.HandlerFunc
 		want   string
 	}{
-		"no JSON":         {answer(200, session), "the answer has no valid token"},
-		"no token":        {answer(200, `{}`), "the answer has no valid token"},
-		"no base64":       {answer(200, `{"authorizationData":[{"authorizationToken":"`+session+`:","expiresAt":1e9}]}`), "the answer has no valid token"},
-		"no password":     {answer(200, `{"authorizationData":[{"authorizationToken":"QVdTOg==","expiresAt":1e9}]}`), "the answer has no valid token"},
-		"no end":          {answer(200, `{"authorizationData":[{"authorizationToken":"QVdTOng="}]}`), "the answer has no valid token"},
-		"expired":         {answer(200, `{"authorizationData":[{"authorizationToken":"QVdTOng=","expiresAt":900000000}]}`), "the answer has no valid token"},
-		"too much":        {answer(200, `{"x":"`+strings.Repeat("x", mostBytes)+`","authorizationData":[{"authorizationToken":"QVdTOng=","expiresAt":1e9}]}`), "the answer has no valid token"},
-		"no type":         {answer(500, session), "get a token of Amazon ECR in eu-central-1: "},
-		"secret as type":  {answer(400, `{"__type":"`+session+`","message":"`+session+`"}`), "get a token of Amazon ECR in eu-central-1: "},
-		"redirect":        {answer(303, session), "get a token of Amazon ECR in eu-central-1: "},
-		"cut":             {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "GetAuthorizationToken: EOF"},
+		"no JSON":        {answer(200, session), "the answer has no valid token"},
+		"no token":       {answer(200, `{}`), "the answer has no valid token"},
+		"no base64":      {answer(200, `{"authorizationData":[{"authorizationToken":"`+session+`:","expiresAt":1e9}]}`), "the answer has no valid token"},
+		"no password":    {answer(200, `{"authorizationData":[{"authorizationToken":"QVdTOg==","expiresAt":1e9}]}`), "the answer has no valid token"},
+		"no end":         {answer(200, `{"authorizationData":[{"authorizationToken":"QVdTOng="}]}`), "the answer has no valid token"},
+		"expired":        {answer(200, `{"authorizationData":[{"authorizationToken":"QVdTOng=","expiresAt":900000000}]}`), "the answer has no valid token"},
+		"too much":       {answer(200, `{"x":"`+strings.Repeat("x", 1<<20)+`","authorizationData":[{"authorizationToken":"QVdTOng=","expiresAt":1e9}]}`), "the answer has no valid token"},
+		"no type":        {answer(500, session), "get a token of Amazon ECR in eu-central-1: "},
+		"secret as type": {answer(400, `{"__type":"`+session+`","message":"`+session+`"}`), "get a token of Amazon ECR in eu-central-1: "},
+		"redirect":       {answer(303, session), "get a token of Amazon ECR in eu-central-1: "},
+		"cut":            {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "GetAuthorizationToken: EOF"},
+		"no HTTP": {func(w http.ResponseWriter, _ *http.Request) {
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_, _ = conn.Write([]byte("HTTP/1.1 " + session + "\r\n\r\n"))
+			_ = conn.Close()
+		}, "GetAuthorizationToken: its answer cannot be read"},
 		"other signature": {nil, "AWS answers GetAuthorizationToken with InvalidSignatureException"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newCloud(t)
 				c.broken, c.signer = test.broken, assumed
-				_, _, err := c.source(nil).Credentials(t.Context())
+				_, _, err := c.source(nil).Credentials(t.Context(), "")
 				if err == nil || !strings.Contains(err.Error(), test.want) {
 					t.Fatalf("the error is %v", err)
 				}
@@ -307,7 +321,7 @@ func TestEndpoints(t *testing.T) {
 					return nil, errors.New("no route")
 				}})
 			if err == nil {
-				_, _, err = s.Credentials(t.Context())
+				_, _, err = s.Credentials(t.Context(), "")
 			}
 			if asked != test.want || err == nil {
 				t.Errorf("the API is %q, want %q; the error is %v", asked, test.want, err)

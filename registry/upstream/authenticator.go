@@ -1,17 +1,17 @@
 package upstream
 
 import (
+	"cmp"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/containerd/containerd/v2/core/remotes/docker/auth"
@@ -22,96 +22,82 @@ import (
 
 const (
 	mostTokens = 1000
-	// defaultLife is how long a token lives whose life is not told (distribution, token
-	// specification).
+	// defaultLife is that of a token whose life is not told (distribution, token specification).
 	defaultLife = time.Minute
 	// settled is the age from which a token may be the reason of any refusal.
-	settled      = time.Minute
-	largestToken = 1 << 20
+	settled = time.Minute
+	// redirects is how many redirects are followed, as in net/http.
+	redirects = 10
 )
-
-type repositoryKey struct{}
 
 // authorization answers the challenges of a host for a repository.
 type authorization struct {
 	header       string
-	withheld     bool // the token server got no credentials, although there are some
+	password     string // if it is in the header
+	withheld     bool   // the token server got no credentials, although there are some
 	challenge    auth.Challenge
 	got, expires time.Time
 }
 
+// none is what a host gets of which nothing is known.
+var none = &authorization{}
+
 // authenticator is a transport that answers challenges. The credentials go to the upstream and to
 // token servers of its registrable domain only (CVE-2026-33540). Other token servers, and those of
 // hosts to which the upstream redirects, are asked anonymously.
+//
+// Tokens come from containerd's own client (core/remotes/docker/auth). Its authorizer would keep a
+// failed token request for ever, and let all requests wait for the first one's context, so what
+// remembers tokens is ours.
 type authenticator struct {
 	wires       http.RoundTripper
 	upstream    *url.URL
-	credentials func(context.Context) (username, password string, err error) // or nil
-	refused     func(password string)                                        // or nil
+	credentials func(ctx context.Context, refused string) (username, password string, err error) // or nil
 	failures    *failures
 
 	asking singleflight.Group
 	known  *lru.Cache[string, *authorization] // by host and repository
 }
 
-func newAuthenticator(wires http.RoundTripper, o Options, failures *failures) *authenticator {
-	known, _ := lru.New[string, *authorization](mostTokens) // fails for a size of 0
-	return &authenticator{
-		wires: wires, upstream: o.URL, credentials: o.Credentials, refused: o.Refused, failures: failures, known: known,
-	}
-}
-
 // RoundTrip implements http.RoundTripper.
 func (a *authenticator) RoundTrip(request *http.Request) (*http.Response, error) {
 	ctx := request.Context()
-	repository, _ := ctx.Value(repositoryKey{}).(string)
-	if repository == "" { // the root of the API
+	o, ok := ctx.Value(objectKey{}).(*object)
+	if !ok { // the root of the API
 		return a.wires.RoundTrip(request)
 	}
-	key := request.URL.Scheme + "://" + request.URL.Host + " " + repository
+	key := request.URL.Scheme + "://" + request.URL.Host + " " + o.repository
 	used, _ := a.known.Get(key)
 	if used != nil && time.Now().After(used.expires) {
-		used, _ = a.renew(ctx, key, used, used.challenge) // if there is none, the answer tells why
+		used, _ = a.renew(ctx, key, used.challenge, none) // if there is none, the answer tells why
 	}
+	used = cmp.Or(used, none)
 	response, err := a.send(request, used)
 	if err != nil || !used.mayBeRefused(response.StatusCode) {
 		return response, err
 	}
-	challenge, ok := a.challenge(response.Header, request.URL)
-	if !ok && used != nil {
-		challenge, ok = used.challenge, true
-	}
-	if !ok {
+	challenge := a.challenge(response.Header, request.URL, used.challenge)
+	if challenge.Scheme == 0 {
 		return response, nil
 	}
-	if used != nil && a.refused != nil {
-		if _, password, basic := (&http.Request{Header: http.Header{"Authorization": {used.header}}}).BasicAuth(); basic {
-			a.refused(password)
-		}
-	}
-	now, err := a.renew(ctx, key, used, challenge)
-	if err != nil && used != nil && response.StatusCode != http.StatusUnauthorized {
+	now, err := a.renew(ctx, key, challenge, used)
+	if err == nil && now.header == used.header || err != nil && used != none && response.StatusCode != http.StatusUnauthorized {
 		return response, nil // the token may be good, and the refusal the registry's own
 	}
+	_ = response.Body.Close()
 	if err != nil {
-		_ = response.Body.Close()
 		return nil, err
 	}
-	if now == nil || used != nil && now.header == used.header {
-		return response, nil
-	}
-	_ = response.Body.Close()
 	return a.send(request, now)
 }
 
 func (a *authenticator) send(request *http.Request, with *authorization) (*http.Response, error) {
-	if with == nil {
-		return a.wires.RoundTrip(request)
+	if with != none {
+		request = request.Clone(request.Context())
+		request.Header.Set("Authorization", with.header)
 	}
-	request = request.Clone(request.Context())
-	request.Header.Set("Authorization", with.header)
 	response, err := a.wires.RoundTrip(request)
-	if err == nil && with.withheld && (response.StatusCode == http.StatusUnauthorized || response.StatusCode == http.StatusForbidden) {
+	if err == nil && with.withheld && isDenial(response.StatusCode) {
 		return nil, errors.Join(&AwayError{noToken: true, cause: errWithheld}, response.Body.Close())
 	}
 	return response, err
@@ -120,53 +106,54 @@ func (a *authenticator) send(request *http.Request, with *authorization) (*http.
 // errWithheld says that a client with the same credentials may get what the cache does not.
 var errWithheld = errors.New("the token server is on another site than the upstream, or without TLS: it gets no credentials")
 
+// isDenial reports whether an answer depends on who asks.
+func isDenial(status int) bool {
+	return status == http.StatusUnauthorized || status == http.StatusForbidden
+}
+
 // mayBeRefused reports whether another token may change the answer. public.ecr.aws answers an
 // expired one with 400, others with 403, as Amazon ECR does for a password, and some hide with 404
 // what a token does not allow.
 func (a *authorization) mayBeRefused(status int) bool {
-	switch {
-	case status == http.StatusUnauthorized:
-		return true
-	case a == nil || !isRefusal(status):
-		return false
+	if a == none || status == http.StatusUnauthorized {
+		return status == http.StatusUnauthorized
 	}
 	often := status == http.StatusBadRequest || status == http.StatusForbidden
-	return often || time.Since(a.got) > settled
+	return often || isRefusal(status) && time.Since(a.got) > settled
 }
 
-// challenge chooses the challenge that can be answered.
-func (a *authenticator) challenge(header http.Header, of *url.URL) (auth.Challenge, bool) {
+// challenge chooses the challenge that can be answered, by default the last one.
+func (a *authenticator) challenge(header http.Header, of *url.URL, last auth.Challenge) auth.Challenge {
 	for _, one := range auth.ParseAuthHeader(header) {
 		if one.Scheme == auth.BearerAuth || one.Scheme == auth.BasicAuth && a.credentials != nil && a.isUpstream(of) {
-			return one, true
+			return one
 		}
 	}
-	return auth.Challenge{}, false
+	return last
 }
 
 func (a *authenticator) isUpstream(target *url.URL) bool {
 	return target.Scheme == a.upstream.Scheme && target.Host == a.upstream.Host
 }
 
-// renew gets an authorization instead of the used one, once for all who ask at the same time. It is
-// nil if the challenge cannot be answered.
-func (a *authenticator) renew(ctx context.Context, key string, used *authorization, challenge auth.Challenge) (*authorization, error) {
+// renew gets another authorization than the refused one, once for all who ask at the same time. Its
+// errors are *RefusedError and *AwayError.
+func (a *authenticator) renew(ctx context.Context, key string, challenge auth.Challenge, refused *authorization) (*authorization, error) {
 	getting := a.asking.DoChan(key, func() (any, error) {
-		if now, _ := a.known.Get(key); now != nil && now != used && time.Now().Before(now.expires) {
+		if now, _ := a.known.Get(key); now != nil && now != refused && time.Now().Before(now.expires) {
 			return now, nil // another request has got it meanwhile
 		}
 		ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), longest, ErrLate)
 		defer cancel()
-		host, repository, _ := strings.Cut(key, " ")
-		now, err := a.answer(ctx, host, repository, challenge)
-		if err == nil && now != nil {
+		now, err := a.answer(ctx, key, challenge, refused)
+		if err == nil {
 			a.known.Add(key, now)
 		}
 		return now, err
 	})
-	if waits, ok := ctx.Value(waitsForToken{}).(*atomic.Value); ok {
-		waits.Store(key)
-		defer waits.Store("")
+	if o, ok := ctx.Value(objectKey{}).(*object); ok {
+		o.token.Store(&key)
+		defer o.token.Store(nil)
 	}
 	select {
 	case got := <-getting:
@@ -177,22 +164,21 @@ func (a *authenticator) renew(ctx context.Context, key string, used *authorizati
 	}
 }
 
-// answer answers a challenge of a host.
-func (a *authenticator) answer(ctx context.Context, host, repository string, challenge auth.Challenge) (*authorization, error) {
-	var username, password string
-	var err error
+// answer answers a challenge.
+func (a *authenticator) answer(ctx context.Context, key string, challenge auth.Challenge, refused *authorization) (*authorization, error) {
+	host, repository, _ := strings.Cut(key, " ")
 	of, _ := url.Parse(host)
+	var username, password string
 	if a.credentials != nil && a.isUpstream(of) {
-		if username, password, err = a.credentials(ctx); err != nil {
+		var err error
+		if username, password, err = a.credentials(ctx, refused.password); err != nil {
 			return nil, &AwayError{noToken: true, cause: err}
 		}
 	}
 	if challenge.Scheme == auth.BasicAuth {
-		basic := http.Request{Header: http.Header{}}
-		basic.SetBasicAuth(username, password)
-		return &authorization{
-			header: basic.Header.Get("Authorization"), challenge: challenge, got: time.Now(), expires: time.Now().Add(2 * settled),
-		}, nil
+		header := "Basic " + base64.StdEncoding.EncodeToString([]byte(username+":"+password))
+		now := time.Now()
+		return &authorization{header: header, password: password, challenge: challenge, got: now, expires: now.Add(2 * settled)}, nil
 	}
 	options, err := auth.GenerateTokenOptions(ctx, of.Host, "", "", challenge)
 	realm, invalid := url.Parse(options.Realm)
@@ -209,14 +195,20 @@ func (a *authenticator) answer(ctx context.Context, host, repository string, cha
 		options.Username, options.Secret = username, password
 	}
 	got, err := a.token(ctx, realm, options)
-	if _, refused := errors.AsType[*RefusedError](err); refused && withheld {
+	if _, isRefused := errors.AsType[*RefusedError](err); isRefused && withheld {
 		err = &AwayError{noToken: true, cause: errWithheld}
 	}
 	if err != nil {
 		return nil, err
 	}
-	got.withheld, got.challenge = withheld, challenge
-	return got, nil
+	life := cmp.Or(time.Duration(min(max(got.ExpiresInSeconds, 0), 1e9))*time.Second, defaultLife)
+	if !got.IssuedAt.IsZero() { // it may be older, and the clocks may differ
+		life -= min(max(time.Since(got.IssuedAt), 0), life)
+	}
+	now := time.Now()
+	return &authorization{
+		header: "Bearer " + got.Token, withheld: withheld, challenge: challenge, got: now, expires: now.Add(life * 9 / 10),
+	}, nil
 }
 
 // trusts reports whether the credentials may go to a token server: it has the host or the
@@ -234,54 +226,39 @@ func (a *authenticator) trusts(realm *url.URL) bool {
 	return err == nil && otherErr == nil && site == otherSite
 }
 
-// token asks a token server. Nothing of its answer but the token leaves this function.
-func (a *authenticator) token(ctx context.Context, realm *url.URL, options auth.TokenOptions) (*authorization, error) {
+// token asks a token server. Nothing of its answer but the token, the statuses 401 and 403, and how
+// long it asks to wait leaves this function.
+func (a *authenticator) token(ctx context.Context, realm *url.URL, options auth.TokenOptions) (*auth.FetchTokenResponse, error) {
 	server := "token server " + realm.Host
 	if err := a.failures.check(server); err != nil {
-		away, _ := errors.AsType[*AwayError](err)
-		away.noToken = true
-		return nil, away
+		return nil, err
 	}
-	client := &http.Client{Transport: tokenWire{a.wires}, CheckRedirect: func(next *http.Request, earlier []*http.Request) error {
+	client := &http.Client{Transport: discreet{a.wires, true}, CheckRedirect: func(next *http.Request, earlier []*http.Request) error {
 		if len(earlier) >= redirects {
-			return fmt.Errorf("more than %d redirects", redirects)
+			return &AwayError{cause: fmt.Errorf("more than %d redirects", redirects)}
 		}
 		if options.Secret != "" && !a.trusts(next.URL) {
-			return errors.New("the token server redirects to another site")
+			return &AwayError{cause: errors.New("it redirects to another site")}
 		}
 		return nil
 	}}
 	got, err := fetchToken(ctx, client, options)
 	if err == nil {
-		life := time.Duration(got.ExpiresInSeconds) * time.Second
-		if life <= 0 {
-			life = defaultLife
-		}
-		if !got.IssuedAt.IsZero() { // it may be older, and the clocks may differ
-			life -= min(max(time.Since(got.IssuedAt), 0), life)
-		}
-		now := time.Now()
-		return &authorization{header: "Bearer " + got.Token, got: now, expires: now.Add(life * 9 / 10)}, nil
+		return got, nil
 	}
 	refused, isRefused := errors.AsType[*RefusedError](err)
-	if isRefused && (refused.Status == http.StatusUnauthorized || refused.Status == http.StatusForbidden) {
-		return nil, refused
-	}
 	away, isAway := errors.AsType[*AwayError](err)
-	if !isAway {
-		away = &AwayError{cause: errors.New(server + " sent no token")}
-		failed, isURL := errors.AsType[*url.Error](err)
-		switch cause := context.Cause(ctx); {
-		case cause != nil:
-			away.cause = cause
-		case isRefused: // for another reason than who asks
-			away.cause = fmt.Errorf("%s answered %d", server, refused.Status)
-		case isURL:
-			away.cause = withoutURL(failed)
-		}
+	switch {
+	case isRefused && isDenial(refused.Status):
+		return nil, &RefusedError{Status: refused.Status}
+	case isRefused: // for another reason than who asks
+		away = &AwayError{cause: errors.New(refused.Error())}
+	case !isAway:
+		away = &AwayError{cause: cmp.Or(context.Cause(ctx), errors.New("it sent no token"))}
 	}
-	away.noToken = true
-	if away.RetryAfter > 0 || away.limited {
+	limits := away.RetryAfter > 0 || away.status == http.StatusTooManyRequests
+	away = &AwayError{RetryAfter: away.RetryAfter, noToken: true, cause: fmt.Errorf("%s: %w", server, away.cause)}
+	if limits {
 		a.failures.add(server, away)
 	}
 	return nil, away
@@ -290,46 +267,16 @@ func (a *authenticator) token(ctx context.Context, realm *url.URL, options auth.
 // fetchToken asks like containerd: with GET, or with POST for a refresh token and for a server that
 // knows no GET.
 func fetchToken(ctx context.Context, client *http.Client, options auth.TokenOptions) (*auth.FetchTokenResponse, error) {
-	var got *auth.FetchTokenResponse
-	var err error
 	if options.Username != "" || options.Secret == "" {
-		got, err = auth.FetchToken(ctx, client, http.Header{"User-Agent": {userAgent}}, options)
+		got, err := auth.FetchToken(ctx, client, named, options)
 		refused, ok := errors.AsType[*RefusedError](err)
 		if !ok || options.Secret == "" || refused.Status != http.StatusNotFound && refused.Status != http.StatusMethodNotAllowed {
 			return got, err
 		}
 	}
-	posted, err := auth.FetchTokenWithOAuth(ctx, client, http.Header{"User-Agent": {userAgent}}, "registry-cache", options)
+	posted, err := auth.FetchTokenWithOAuth(ctx, client, named, "registry-cache", options)
 	if err != nil {
 		return nil, err
 	}
 	return &auth.FetchTokenResponse{Token: posted.AccessToken, ExpiresInSeconds: posted.ExpiresInSeconds, IssuedAt: posted.IssuedAt}, nil
-}
-
-// tokenWire turns the answers of token servers into verdicts, without their documents.
-type tokenWire struct{ http.RoundTripper }
-
-// RoundTrip implements http.RoundTripper.
-func (w tokenWire) RoundTrip(request *http.Request) (*http.Response, error) {
-	response, err := w.RoundTripper.RoundTrip(request)
-	if err != nil {
-		return nil, err
-	}
-	switch status := response.StatusCode; {
-	case status < 300:
-		response.Body = struct {
-			io.Reader
-			io.Closer
-		}{io.LimitReader(response.Body, largestToken), response.Body}
-		return response, nil
-	case status < 400:
-		return response, nil
-	case isRefusal(status):
-		return nil, errors.Join(&RefusedError{Status: status}, response.Body.Close())
-	}
-	err = verdict(response)
-	away, _ := errors.AsType[*AwayError](err)
-	away.cause = errors.New("token server " + request.URL.Host + ": " + away.cause.Error())
-	away.limited = response.StatusCode == http.StatusTooManyRequests
-	return nil, away
 }

@@ -8,37 +8,51 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 )
 
-// TestForgottenConnection checks that a connection whose packets are lost, as when a load balancer
-// forgets it, is replaced. Such a connection is not reset.
+// TestForgottenConnection checks that connections whose packets are lost, as when a load balancer
+// forgets them, are replaced, all of them at once. Such a connection is not reset.
 func TestForgottenConnection(t *testing.T) {
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	server.EnableHTTP2 = true
-	server.StartTLS()
+	const connections = 30
+	var asked atomic.Int32
+	all := make(chan struct{})
+	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		if asked.Add(1) == connections {
+			close(all)
+		}
+		<-all
+	}))
 	defer server.Close()
 	balancer := &balancer{to: server.Listener.Addr().String()}
 	address := balancer.start(t)
 	roots := x509.NewCertPool()
 	roots.AddCert(server.Certificate())
 	client := New(t.Context(), Options{URL: &url.URL{Scheme: "https", Host: address}, Roots: roots})
-	ask := func() error {
+	ask := func(tag string) error {
 		ctx, cancel := context.WithTimeout(t.Context(), Patience)
 		defer cancel()
-		response, err := client.Do(ctx, http.MethodGet, "library/app", "manifests/v1", nil)
+		response, err := client.Do(ctx, http.MethodGet, "library/app", "manifests/"+tag, nil)
 		if err != nil {
 			return err
 		}
 		return response.Body.Close()
 	}
-	if err := ask(); err != nil {
-		t.Fatal(err)
+	var group sync.WaitGroup
+	for n := range connections {
+		group.Go(func() {
+			if err := ask(strconv.Itoa(n)); err != nil {
+				t.Error(err)
+			}
+		})
 	}
+	group.Wait()
 	balancer.epoch.Add(1)
-	for end := time.Now().Add(15 * time.Second); ask() != nil; {
+	for end := time.Now().Add(15 * time.Second); ask("v1") != nil; {
 		if time.Now().After(end) {
 			t.Fatal("the upstream is away, but only for this client")
 		}

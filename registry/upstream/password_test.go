@@ -42,9 +42,14 @@ func TestChangedPassword(t *testing.T) {
 			password := atomic.Value{}
 			password.Store("first")
 			c := New(t.Context(), Options{
-				URL:         at,
-				Credentials: func(context.Context) (string, string, error) { return "robot", password.Load().(string), nil },
-				Refused:     func(string) { refused.Add(1); password.Store("second") },
+				URL: at,
+				Credentials: func(_ context.Context, no string) (string, string, error) {
+					if no != "" {
+						refused.Add(1)
+						password.Store("second")
+					}
+					return "robot", password.Load().(string), nil
+				},
 			})
 			get := func(object string, want int32) {
 				t.Helper()

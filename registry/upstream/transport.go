@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"strconv"
 	"time"
 
@@ -18,47 +19,36 @@ import (
 // Dial connects to an address, as net.Dialer.DialContext.
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-// newTransport returns a transport whose phases have bounds.
+// newTransport returns a transport whose phases have bounds. Without dial it races addresses. Like
+// containerd's it knows HTTP/1.1 only: with HTTP/2 up to 4 MiB of each answer would wait in the
+// memory of this process, and all that is asked at the same time would break with one connection.
 func newTransport(roots *x509.CertPool, dial Dial) *http.Transport {
+	if dial == nil {
+		one := &net.Dialer{KeepAlive: 15 * time.Second}
+		dial = race{net.DefaultResolver.LookupHost, one.DialContext}.dial
+	}
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
 		DialContext:            dial,
 		TLSClientConfig:        &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout:    time.Second,
-		ForceAttemptHTTP2:      true,
 		MaxIdleConnsPerHost:    32,
 		IdleConnTimeout:        time.Minute,
 		MaxResponseHeaderBytes: 256 << 10,
 		DisableCompression:     true, // layers are compressed, and a digest is that of what is sent
-		// A connection that a load balancer forgot would be used until TCP gives up, 15 minutes
-		// later.
-		HTTP2: &http.HTTP2Config{SendPingTimeout: 2 * time.Second, PingTimeout: time.Second},
 	}
 }
 
-type passing struct{}
-
-// Passing returns the context of a request whose answer a client reads at its own pace.
-func Passing(ctx context.Context) context.Context { return context.WithValue(ctx, passing{}, true) }
-
-// wires sends a request that is passed through with HTTP/1.1: with HTTP/2 up to 4 MiB of each would
-// wait in the memory of this process.
-type wires struct{ stored, passed *http.Transport }
-
-func newWires(roots *x509.CertPool, dial Dial) wires {
-	w := wires{newTransport(roots, dial), newTransport(roots, dial)}
-	w.passed.Protocols = new(http.Protocols)
-	w.passed.Protocols.SetHTTP1(true)
-	return w
-}
+type wires struct{ *http.Transport }
 
 // RoundTrip implements http.RoundTripper. It counts and times requests.
 func (w wires) RoundTrip(request *http.Request) (*http.Response, error) {
-	start, wire := time.Now(), w.stored
-	if request.Context().Value(passing{}) != nil {
-		wire = w.passed
+	if request.Response != nil { // a redirect: the URL before may be signed
+		request = request.Clone(request.Context())
+		request.Header.Del("Referer")
 	}
-	response, err := wire.RoundTrip(request)
+	start := time.Now()
+	response, err := w.Transport.RoundTrip(request)
 	if err == nil && response.StatusCode/100 == 3 {
 		if _, invalid := response.Location(); invalid != nil && !errors.Is(invalid, http.ErrNoLocation) {
 			_ = response.Body.Close() // the error of net/http would repeat it, and it may be signed
@@ -69,22 +59,62 @@ func (w wires) RoundTrip(request *http.Request) (*http.Response, error) {
 	case err == nil:
 		metrics.Upstream.WithLabelValues(strconv.Itoa(response.StatusCode)).Inc()
 		metrics.Latency.Observe(time.Since(start).Seconds())
+		return response, nil
 	case errors.Is(context.Cause(request.Context()), context.Canceled):
 		metrics.Upstream.WithLabelValues("canceled").Inc()
 	default:
 		metrics.Upstream.WithLabelValues("error").Inc()
 	}
-	return response, err
+	return nil, fmt.Errorf("%s %s: %w", request.Method, request.URL.Host, err) // the rest of a URL can be signed
 }
 
-// closeIdle closes connections that no request uses: one of them may be dead.
-func (w wires) closeIdle() {
-	w.stored.CloseIdleConnections()
-	w.passed.CloseIdleConnections()
+// largestToken bounds the answer of a server that grants tokens.
+const largestToken = 1 << 20
+
+// discreet asks servers that grant tokens. Its errors are *AwayError, or *RefusedError if it has
+// verdicts. They say why there is no connection, but repeat nothing of an answer: those of net/http
+// repeat what is no HTTP.
+type discreet struct {
+	http.RoundTripper
+	verdicts bool // are its errors, too
 }
+
+// Discreet returns a transport for a server that grants tokens, with the bounds of an upstream and
+// 1 MiB for an answer. Its errors repeat nothing of an answer. dial may be nil.
+func Discreet(roots *x509.CertPool, dial Dial) http.RoundTripper {
+	return discreet{RoundTripper: newTransport(roots, dial)}
+}
+
+// RoundTrip implements http.RoundTripper.
+func (d discreet) RoundTrip(request *http.Request) (*http.Response, error) {
+	connected := request.Response != nil // the address is that of a redirect, which is an answer, too
+	ctx := httptrace.WithClientTrace(request.Context(), &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) { connected = true },
+	})
+	response, err := d.RoundTripper.RoundTrip(request.WithContext(ctx))
+	switch {
+	case err == nil && d.verdicts && response.StatusCode >= 400:
+		return nil, verdict(response)
+	case err == nil:
+		response.Body = http.MaxBytesReader(nil, response.Body, largestToken)
+		return response, nil
+	case ctx.Err() != nil:
+		err = context.Cause(ctx)
+	case errors.Is(err, io.EOF):
+		err = io.EOF
+	case connected:
+		err = errors.New("its answer cannot be read")
+	}
+	return nil, &AwayError{cause: err}
+}
+
+type passing struct{}
+
+// Passing returns the context of a request whose answer a client reads at its own pace.
+func Passing(ctx context.Context) context.Context { return context.WithValue(ctx, passing{}, true) }
 
 const (
-	// idle is the time in which a body must bring slowest bytes, or end.
+	// idle is the time in which a body must bring slowest bytes, or one that passes, or end.
 	idle    = 10 * time.Second
 	slowest = 64 << 10
 )
@@ -97,6 +127,7 @@ type pacedBody struct {
 	io.ReadCloser
 	cancel context.CancelCauseFunc
 	least  int64 // bytes in each period
+	period time.Duration
 	left   time.Duration
 	got    int64
 }
@@ -109,7 +140,7 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 	late.Stop()
 	b.left -= time.Since(start)
 	if b.got += int64(n); b.got >= b.least {
-		b.got, b.left = 0, idle
+		b.got, b.left = 0, b.period
 	}
 	return n, err
 }
@@ -118,4 +149,60 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 func (b *pacedBody) Close() error {
 	b.cancel(nil)
 	return b.ReadCloser.Close()
+}
+
+const (
+	dialTimeout = time.Second
+	// nextAddress is when the next address is tried beside those before it (RFC 8305, 5 and 8).
+	nextAddress   = 250 * time.Millisecond
+	mostAddresses = 8
+)
+
+// race connects to the first address of a host that answers. net.Dialer races two families only: in
+// one family a dead address takes the time of all.
+type race struct {
+	lookUp  func(ctx context.Context, host string) ([]string, error)
+	connect Dial // to one address
+}
+
+func (r race) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	host, port, _ := net.SplitHostPort(address)
+	found, err := r.lookUp(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	found = found[:min(len(found), mostAddresses)]
+	won, lost, failed := make(chan net.Conn), make(chan error, len(found)), []error(nil)
+	for tried := 0; tried == 0 || len(failed) < len(found); {
+		var next <-chan time.Time
+		if tried < len(found) {
+			one := net.JoinHostPort(found[tried], port)
+			go func() {
+				conn, err := r.connect(ctx, network, one)
+				if err != nil {
+					lost <- err
+					return
+				}
+				select {
+				case won <- conn:
+				case <-ctx.Done(): // another address was faster, or nothing in time
+					_ = conn.Close()
+				}
+			}()
+			tried++
+			next = time.After(nextAddress)
+		}
+		select {
+		case <-next:
+		case conn := <-won:
+			return conn, nil
+		case err := <-lost:
+			failed = append(failed, err)
+		case <-ctx.Done():
+			return nil, errors.Join(append(failed, fmt.Errorf("connecting to %s: %w", address, ctx.Err()))...)
+		}
+	}
+	return nil, errors.Join(failed...)
 }

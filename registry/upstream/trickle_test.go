@@ -52,7 +52,7 @@ func TestTrickle(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancelCause(t.Context())
-				body := &pacedBody{ReadCloser: chunks{ctx, test.size, test.every}, cancel: cancel, least: test.least, left: idle}
+				body := &pacedBody{ReadCloser: chunks{ctx, test.size, test.every}, cancel: cancel, least: test.least, period: idle, left: idle}
 				var waited time.Duration
 				var err error
 				for n := 0; n < 1000 && err == nil; n++ {
@@ -76,7 +76,7 @@ func TestTrickle(t *testing.T) {
 func TestTrickleAfterBurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		body := &pacedBody{ReadCloser: chunks{ctx, 1 << 20, 0}, cancel: cancel, least: slowest, left: idle}
+		body := &pacedBody{ReadCloser: chunks{ctx, 1 << 20, 0}, cancel: cancel, least: slowest, period: idle, left: idle}
 		if n, err := body.Read(make([]byte, 1<<20)); n != 1<<20 || err != nil {
 			t.Errorf("%d bytes, %v", n, err)
 		}

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,11 +9,15 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/gardener-extensions/registry-cache/registry/metrics"
 )
 
-// RefusedError is an answer of the classes 4xx except 408 and 429: the upstream says no. It is not
-// an outage.
+// RefusedError is an answer 4xx except 408 and 429: the upstream says no. It is not an outage.
 type RefusedError struct {
 	Status int
 	// Document is the upstream's error document, reduced to codes and messages, or nil. It has
@@ -35,10 +40,9 @@ type AwayError struct {
 	// Remembered says that the upstream was not asked this time.
 	Remembered bool
 
-	answered bool // with a status, so another method may help
-	noToken  bool // the token server is away
-	limited  bool // with 429
-	cause    error
+	status  int  // of the answer, if there is one: another method may help
+	noToken bool // the token server is away
+	cause   error
 }
 
 // Error implements error.
@@ -57,17 +61,15 @@ var ErrLate = fmt.Errorf("the upstream did not answer within %s", Patience)
 // verdict returns nil for an answer that serves what was asked for. Otherwise it closes the answer.
 func verdict(response *http.Response) error {
 	status := response.StatusCode
-	switch {
-	case status == http.StatusOK || status == http.StatusPartialContent:
+	if status == http.StatusOK || status == http.StatusPartialContent {
 		return nil
-	case isRefusal(status):
-		refused := &RefusedError{Status: status, Document: document(response.Body), ContentRange: response.Header.Get("Content-Range")}
-		_ = response.Body.Close()
-		return refused
 	}
-	wait := min(retryAfter(response.Header, time.Now()), longestRetryAfter)
+	defer func() { _ = response.Body.Close() }()
+	if isRefusal(status) {
+		return &RefusedError{Status: status, Document: document(response.Body), ContentRange: response.Header.Get("Content-Range")}
+	}
 	cause := fmt.Errorf("the upstream answered %d %s", status, http.StatusText(status))
-	return errors.Join(&AwayError{RetryAfter: wait, answered: true, cause: cause}, response.Body.Close())
+	return &AwayError{RetryAfter: min(retryAfter(response.Header, time.Now()), longestRetryAfter), status: status, cause: cause}
 }
 
 func isRefusal(status int) bool {
@@ -78,7 +80,7 @@ func isRefusal(status int) bool {
 // reached, or asks to wait.
 func Unanswered(err error) bool {
 	away, ok := errors.AsType[*AwayError](err)
-	return ok && (!away.answered || away.noToken || away.RetryAfter > 0)
+	return ok && (away.status == 0 || away.noToken || away.RetryAfter > 0)
 }
 
 const (
@@ -90,20 +92,20 @@ const (
 // document reads an error document (distribution-spec, error codes), and returns its codes and
 // messages. A detail may repeat what was sent, so it stays here.
 func document(body io.Reader) []byte {
-	type one struct {
-		Code    string `json:"code"`
-		Message string `json:"message"`
-	}
 	var found struct {
-		Errors []one `json:"errors"`
+		Errors []struct {
+			Code    string `json:"code"`
+			Message string `json:"message"`
+		} `json:"errors"`
 	}
 	content, err := io.ReadAll(io.LimitReader(body, largestDocument))
 	if err != nil || json.Unmarshal(content, &found) != nil || len(found.Errors) == 0 {
 		return nil
 	}
 	found.Errors = found.Errors[:min(len(found.Errors), mostErrors)]
-	for i, e := range found.Errors {
-		found.Errors[i] = one{printable(e.Code), printable(e.Message)}
+	for i := range found.Errors {
+		one := &found.Errors[i]
+		one.Code, one.Message = printable(one.Code), printable(one.Message)
 	}
 	cleaned, _ := json.Marshal(found) //nolint:errchkjson // strings only
 	return cleaned
@@ -129,8 +131,117 @@ func retryAfter(header http.Header, now time.Time) time.Duration {
 	if date, err := http.ParseTime(text); err == nil {
 		return max(date.Sub(now), 0)
 	}
-	if duration, err := time.ParseDuration(text); err == nil {
-		return max(duration, 0)
+	duration, _ := time.ParseDuration(text)
+	return max(duration, 0)
+}
+
+const (
+	// objectPause is how long an object that failed is not asked for, at least.
+	objectPause = time.Second
+	// firstPause and longestPause are those between requests for the root while it is away.
+	firstPause, longestPause = time.Second, 10 * time.Second
+	longestRetryAfter        = time.Minute
+	mostFailures             = 10_000
+)
+
+// failures remembers what does not answer. An object, a repository without a token and a token
+// server are remembered for a time, and nothing asks for them meanwhile. After each failure the
+// root of the API is asked; while it fails, too, the whole upstream is away. docs/cache.md has the
+// table.
+type failures struct {
+	ctx  context.Context //nolint:containedctx // ends the probes
+	root func(context.Context) error
+
+	one *lru.Cache[string, failure] // by path, repository or token server
+
+	mu       sync.Mutex
+	away     failure   // of the root, if there is a cause
+	answered time.Time // when an object was last served or refused
+	probing  bool
+}
+
+type failure struct {
+	cause *AwayError
+	until time.Time
+}
+
+func newFailures(ctx context.Context, root func(context.Context) error) *failures {
+	one, _ := lru.New[string, failure](mostFailures) // fails for a size of 0
+	return &failures{ctx: ctx, root: root, one: one}
+}
+
+// check returns an *AwayError while the upstream or one of these is away.
+func (f *failures) check(names ...string) error {
+	f.mu.Lock()
+	found := f.away
+	f.mu.Unlock()
+	for _, name := range names {
+		if one, ok := f.one.Peek(name); ok && found.cause == nil && time.Now().Before(one.until) {
+			found = one
+		}
 	}
-	return 0
+	if found.cause == nil {
+		return nil
+	}
+	again := *found.cause
+	again.Remembered, again.RetryAfter = true, max(time.Until(found.until), 0)
+	return &again
+}
+
+// add remembers a failure for its pause, and suspects the root.
+func (f *failures) add(name string, away *AwayError) {
+	f.one.Add(name, failure{away, time.Now().Add(max(objectPause, away.RetryAfter))})
+	f.suspect()
+}
+
+// forget is called for what has answered: the upstream is not silent.
+func (f *failures) forget(names ...string) {
+	for _, name := range names {
+		f.one.Remove(name)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.answered = time.Now()
+	if f.away.cause != nil && errors.Is(f.away.cause, ErrLate) {
+		f.answers()
+	}
+}
+
+// suspect asks the root of the API, if there is one, unless that happens already.
+func (f *failures) suspect() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.probing && f.root != nil && f.ctx.Err() == nil {
+		f.probing = true
+		go f.probe()
+	}
+}
+
+// probe asks until the root answers.
+func (f *failures) probe() {
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+		err := f.root(f.ctx)
+		away, isAway := errors.AsType[*AwayError](err)
+		f.mu.Lock()
+		works := isAway && away.status > 0 && time.Since(f.answered) < longestPause // only the root fails
+		if !isAway || works || f.ctx.Err() != nil {
+			f.answers()
+			f.probing = false
+			f.mu.Unlock()
+			return
+		}
+		pause = max(pause, away.RetryAfter)
+		f.away = failure{away, time.Now().Add(pause)}
+		metrics.BreakerOpen.Set(1)
+		f.mu.Unlock()
+		select {
+		case <-time.After(pause):
+		case <-f.ctx.Done():
+		}
+	}
+}
+
+func (f *failures) answers() {
+	f.away = failure{}
+	metrics.BreakerOpen.Set(0)
 }
