@@ -1,3 +1,9 @@
+// Package cache decides what happens to a request: what is stored is served from the volume, what
+// is not is fetched from the upstream, and a tag is asked for at the upstream first. When the
+// upstream is away, tags are served as they were last confirmed. docs/cache.md has the states of a
+// blob and of a tag.
+//
+// It composes packages store, index, upstream and replica. It does not know HTTP servers.
 package cache
 
 import (
@@ -12,6 +18,7 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/opencontainers/go-digest"
+	"golang.org/x/sync/semaphore"
 	"golang.org/x/sync/singleflight"
 
 	"github.com/gardener-extensions/registry-cache/registry/index"
@@ -43,7 +50,7 @@ type Options struct {
 	// keeps them until space is needed.
 	TTL time.Duration
 	// Limit returns the bound of the stored bytes, which may change. 0 means the size of the
-	// volume.
+	// volume. It may be nil.
 	Limit func() int64
 }
 
@@ -54,16 +61,15 @@ type Cache struct {
 	asking  singleflight.Group // requests to the upstream
 	now     func() time.Time
 
-	requests chan roomRequest
-	limit    atomic.Int64 // of now
-	reserved atomic.Int64 // bytes of files that arrive
-	awaited  atomic.Int64 // those that the files do not have yet
+	evictions chan func() // for which a download waits
+	limit     atomic.Int64
+	reserved  atomic.Int64 // bytes of files that arrive
+	awaited   atomic.Int64 // those that the files do not have yet
 
-	unstored *lru.Cache[digest.Digest, time.Time] // until when blobs pass through, because of the volume
-	passing  chan struct{}                        // a slot for each blob that passes through
-	checks   chan struct{}                        // a slot for each stored blob that is read
-
-	requesting chan struct{} // a slot for each shared request to the upstream
+	unstored   *lru.Cache[digest.Digest, time.Time] // until when blobs pass through, because of the volume
+	requesting *semaphore.Weighted                  // shared requests to the upstream
+	passing    *semaphore.Weighted                  // blobs that pass through
+	checks     *semaphore.Weighted                  // stored blobs that are read
 
 	mu       sync.Mutex
 	arrivals map[digest.Digest]*arrival
@@ -73,14 +79,14 @@ type Cache struct {
 
 // New returns a cache. Run evicts in the background.
 func New(o Options) *Cache {
+	if o.Limit == nil {
+		o.Limit = func() int64 { return 0 }
+	}
 	c := &Cache{
-		options: o, index: index.New(), now: time.Now, requests: make(chan roomRequest),
-		passing: make(chan struct{}, mostPassing), checks: make(chan struct{}, checksAtOnce), requesting: make(chan struct{}, mostRequests),
-		arrivals: map[digest.Digest]*arrival{},
+		options: o, index: index.New(), now: time.Now, evictions: make(chan func()), arrivals: map[digest.Digest]*arrival{},
+		requesting: semaphore.NewWeighted(mostRequests), passing: semaphore.NewWeighted(mostPassing), checks: semaphore.NewWeighted(checksAtOnce),
 	}
-	if o.Limit != nil {
-		c.limit.Store(o.Limit())
-	}
+	c.limit.Store(o.Limit())
 	c.unstored, _ = lru.New[digest.Digest, time.Time](mostUnstored) // fails for a size of 0
 	return c
 }
@@ -119,13 +125,11 @@ func ask[T any](
 	}
 	key := method + " " + repository + "/" + path
 	shared := c.asking.DoChan(key, func() (any, error) {
-		select {
-		case c.requesting <- struct{}{}:
-			defer func() { <-c.requesting }()
-			return do(context.WithoutCancel(ctx))
-		default:
+		if !c.requesting.TryAcquire(1) {
 			return none, ErrBusy
 		}
+		defer c.requesting.Release(1)
+		return do(context.WithoutCancel(ctx))
 	})
 	waiting, cancel := context.WithTimeoutCause(ctx, upstream.Patience, upstream.ErrLate)
 	defer cancel()

@@ -57,14 +57,11 @@ func (c *Cache) Manifest(ctx context.Context, q Query, blob digest.Digest) (Mani
 		if m, err := c.storedManifest(q.Repository, blob); err == nil { // since the client looked for it
 			return m, nil
 		}
-		var m Manifest
-		take := func(response *http.Response) (err error) {
-			m, err = read(response, blob)
-			return err
-		}
-		if !c.options.Replicas.Get(ctx, q.Repository, path, accepted, take) {
-			if err := c.manifest(ctx, q.Repository, path, take); err != nil {
-				return Manifest{}, err
+		m, ok := c.replicated(ctx, q.Repository, path, blob)
+		if !ok {
+			var err error
+			if m, err = c.manifest(ctx, q.Repository, path, blob); err != nil {
+				return m, err
 			}
 		}
 		c.soon(func() { c.keep(q.Repository, m) })
@@ -100,15 +97,24 @@ func (c *Cache) storedManifest(repository string, blob digest.Digest) (Manifest,
 }
 
 // manifest gets a manifest from the upstream.
-func (c *Cache) manifest(ctx context.Context, repository, path string, take func(*http.Response) error) error {
+func (c *Cache) manifest(ctx context.Context, repository, path string, wanted digest.Digest) (Manifest, error) {
 	ctx, cancel := context.WithTimeout(ctx, manifestTime)
 	defer cancel()
 	response, err := c.options.Upstream.Do(ctx, http.MethodGet, repository, path, accepted)
 	if err != nil {
-		return err
+		return Manifest{}, err
 	}
 	defer func() { _ = response.Body.Close() }()
-	return take(response)
+	return read(response, wanted)
+}
+
+// replicated gets a manifest from another replica, if one has it.
+func (c *Cache) replicated(ctx context.Context, repository, path string, wanted digest.Digest) (m Manifest, ok bool) {
+	ok = c.options.Replicas.Get(ctx, repository, path, accepted, func(response *http.Response) (err error) {
+		m, err = read(response, wanted)
+		return err
+	})
+	return m, ok
 }
 
 // errNoManifest says that the upstream answered with something else.

@@ -39,11 +39,8 @@ func (c *Cache) Tag(ctx context.Context, q Query, tag string) (Manifest, error) 
 	}
 	last, missing := c.last(t)
 	if missing != nil {
-		found := c.options.Replicas.Get(ctx, q.Repository, "manifests/"+tag, accepted, func(response *http.Response) (err error) {
-			last, err = read(response, "")
-			return err
-		})
-		if !found {
+		var found bool
+		if last, found = c.replicated(ctx, q.Repository, "manifests/"+tag, ""); !found {
 			return Manifest{}, err
 		}
 	}
@@ -52,12 +49,14 @@ func (c *Cache) Tag(ctx context.Context, q Query, tag string) (Manifest, error) 
 	return last, nil
 }
 
-// forget removes a tag that does not refer any more to what is stored.
-func (c *Cache) forget(t store.TagName) {
+// forget removes a tag that does not refer any more to what is stored, and reports whether it has.
+func (c *Cache) forget(t store.TagName) bool {
 	c.index.ForgetTag(t)
-	if err := c.options.Store.RemoveTag(t); err != nil {
+	err := c.options.Store.RemoveTag(t)
+	if err != nil {
 		slog.Warn("an old tag stays on the volume", "error", err)
 	}
+	return err == nil
 }
 
 // resolve asks the upstream, unless it has just been asked. If the volume has what the tag referred
@@ -79,13 +78,9 @@ func (c *Cache) resolve(ctx context.Context, t store.TagName) (Manifest, error) 
 			return Manifest{}, err
 		}
 	}
-	var m Manifest
-	err := c.manifest(ctx, t.Repository, path, func(response *http.Response) (err error) {
-		m, err = read(response, "")
-		return err
-	})
+	m, err := c.manifest(ctx, t.Repository, path, "")
 	if err != nil {
-		return Manifest{}, err
+		return m, err
 	}
 	c.soon(func() {
 		if c.keep(t.Repository, m) {
