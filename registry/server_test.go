@@ -46,7 +46,11 @@ func newServerWith(t *testing.T, u *testUpstream, volume string, replicas *repli
 	if u.credential != "" {
 		config.Proxy.Username, config.Proxy.Password = "robot", u.credential
 	}
-	cache, err := openWith(t.Context(), config, nil, replicas)
+	var others *replica.Replicas
+	if replicas != nil {
+		others = replica.New(*replicas)
+	}
+	cache, err := open(t.Context(), config, nil, others)
 	if err != nil {
 		t.Fatal(err)
 	}
