@@ -244,7 +244,7 @@ const leastRetryAfter = time.Second
 
 // refuse answers with an error document (distribution-spec, error codes).
 func (e *exchange) refuse(status int, code, message string) {
-	content, _ := json.Marshal(map[string]any{"errors": []any{map[string]string{"code": code, "message": message}}})
+	content, _ := json.Marshal(map[string][]map[string]string{"errors": {{"code": code, "message": message}}}) //nolint:errchkjson // strings only
 	e.send(status, content)
 }
 

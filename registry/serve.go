@@ -216,7 +216,7 @@ type health struct {
 // check returns why nodes should not ask this cache, or nil. Many callers share one look at the
 // port.
 func (h *health) check(ctx context.Context) error {
-	if err := context.Cause(h.works()); err != nil {
+	if err := context.Cause(h.works()); err != nil { //nolint:contextcheck // of the disk
 		return err
 	}
 	if h.certificate != nil && time.Now().After(h.certificate.Leaf.NotAfter) {

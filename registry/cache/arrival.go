@@ -3,7 +3,6 @@ package cache
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"math"
@@ -31,15 +30,6 @@ const (
 	// checksAtOnce is how many stored blobs are read at the same time to compare them with their
 	// digest.
 	checksAtOnce = 2
-)
-
-var (
-	errAbandoned = errors.New("no client waits for the blob any more")
-	// errUnstored says that the volume does not take a blob.
-	errUnstored = errors.New("the volume does not take the blob")
-	// errDisk says that the disk failed, and not the upstream.
-	errDisk   = errors.New("the disk failed")
-	errNoRoom = fmt.Errorf("%w: it has no room", errDisk)
 )
 
 // arrival is a blob of which not all bytes are checked: it comes from the upstream, or it is on the

@@ -27,9 +27,6 @@ const (
 	unstoredFor = time.Second
 )
 
-// ErrBusy says that too many requests to the upstream run.
-var ErrBusy = errors.New("too many requests to the upstream run: ask it directly")
-
 // Blob is a blob to serve: a stored file, one whose bytes are not all checked, or an answer of the
 // upstream.
 type Blob struct {
@@ -181,7 +178,7 @@ func (c *Cache) passThrough(ctx context.Context, q Query, blob digest.Digest) (_
 		header.Set("Range", q.Range)
 	}
 	late := time.AfterFunc(upstream.Patience, func() { cancel(upstream.ErrLate) })
-	answer, err := c.options.Upstream.Do(ctx, http.MethodGet, q.Repository, "blobs/"+blob.String(), header)
+	answer, err := c.options.Upstream.Do(ctx, http.MethodGet, q.Repository, "blobs/"+blob.String(), header) //nolint:bodyclose // body closes it
 	if err == nil {
 		body.ReadCloser = answer.Body
 	}
@@ -252,5 +249,3 @@ func (p *passed) Close() error {
 	defer p.end()
 	return p.ReadCloser.Close()
 }
-
-var errDamaged = errors.New("the upstream sent another content than that of the digest")

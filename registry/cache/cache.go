@@ -111,8 +111,20 @@ type Query struct {
 	Stored bool
 }
 
-// ErrNotHere says that an object is not stored.
-var ErrNotHere = errors.New("it is not stored here")
+var (
+	// ErrNotHere says that an object is not stored.
+	ErrNotHere = errors.New("it is not stored here")
+	// ErrBusy says that too many requests to the upstream run.
+	ErrBusy = errors.New("too many requests to the upstream run: ask it directly")
+
+	errAbandoned  = errors.New("no client waits for the blob any more")
+	errClosed     = errors.New("the cache stops")
+	errDamaged    = errors.New("the upstream sent another content than that of the digest")
+	errNoManifest = errors.New("the upstream's answer is no manifest, or not that of its digest")
+	errUnstored   = errors.New("the volume does not take the blob")
+	errDisk       = errors.New("the disk failed") // and not the upstream
+	errNoRoom     = fmt.Errorf("%w: it has no room", errDisk)
+)
 
 // ask shares one call of do between all who ask for the same at the same time, and waits at most
 // upstream.Patience for it. The call goes on, and stores its answer for those who come later.
@@ -212,5 +224,3 @@ func (c *Cache) Close() {
 	c.mu.Unlock()
 	c.ended.Wait()
 }
-
-var errClosed = errors.New("the cache stops")

@@ -114,7 +114,7 @@ func (c *Cache) fetch(ctx context.Context, l store.Link, blob digest.Digest) (*a
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	response, err := c.request(ctx, l, blob, c.options.Store.Arrived(blob))
-	if refused, ok := errors.AsType[*upstream.RefusedError](err); ok && refused.Status == http.StatusRequestedRangeNotSatisfiable {
+	if _, ok := unsatisfiable(err); ok {
 		_ = c.drop(blob)
 		response, err = c.request(ctx, l, blob, 0)
 	}
@@ -131,9 +131,9 @@ func (c *Cache) fetch(ctx context.Context, l store.Link, blob digest.Digest) (*a
 		_ = response.Body.Close()
 	}
 	if a == nil {
-		return nil, errUnstored
+		err = errUnstored
 	}
-	return a, nil
+	return a, err
 }
 
 func (c *Cache) request(ctx context.Context, l store.Link, blob digest.Digest, from int64) (*http.Response, error) {
@@ -142,6 +142,12 @@ func (c *Cache) request(ctx context.Context, l store.Link, blob digest.Digest, f
 		header.Set("Range", fmt.Sprintf("bytes=%d-", from))
 	}
 	return c.options.Upstream.Do(ctx, http.MethodGet, l.Repository, "blobs/"+blob.String(), header)
+}
+
+// unsatisfiable reports whether the upstream has refused a range.
+func unsatisfiable(err error) (*upstream.RefusedError, bool) {
+	refused, ok := errors.AsType[*upstream.RefusedError](err)
+	return refused, ok && refused.Status == http.StatusRequestedRangeNotSatisfiable
 }
 
 // replicate stores a blob that another replica has, and reports whether one has it.
@@ -220,26 +226,19 @@ func (d *download) attempt(ctx context.Context) (err error) {
 	response := d.response
 	if d.response = nil; response == nil {
 		response, err = d.cache.request(ctx, d.link, d.blob, d.length)
-		refused, ok := errors.AsType[*upstream.RefusedError](err)
+		refused, ok := unsatisfiable(err)
 		switch {
-		case ok && refused.Status == http.StatusRequestedRangeNotSatisfiable && refused.ContentRange == fmt.Sprintf("bytes */%d", d.length):
+		case ok && refused.ContentRange == fmt.Sprintf("bytes */%d", d.length):
 			d.update(func() { d.size, d.have = d.length, d.length })
 			return nil // all has arrived before
-		case ok && refused.Status == http.StatusRequestedRangeNotSatisfiable:
+		case ok:
 			return d.restart(errors.New("the upstream's blob is shorter than what has arrived"))
 		case err != nil:
 			return err
 		}
 	}
 	defer func() { _ = response.Body.Close() }()
-	size, err := d.accept(response)
-	if err != nil {
-		return err
-	}
-	if encoding := response.Header.Get("Content-Encoding"); encoding != "" && d.have == 0 {
-		d.encoding = encoding
-	}
-	if err := d.place(size); err != nil {
+	if err := d.accept(response); err != nil {
 		return err
 	}
 	body := io.Reader(response.Body)
@@ -256,32 +255,36 @@ func (d *download) attempt(ctx context.Context) (err error) {
 	return nil
 }
 
-// accept checks that the body continues the file, and returns the size of the blob, or -1.
-func (d *download) accept(response *http.Response) (int64, error) {
+// accept checks that the body continues the file, makes room for the rest of the blob, and shows
+// what the file has.
+func (d *download) accept(response *http.Response) error {
+	size := response.ContentLength
 	if response.StatusCode == http.StatusOK { // an upstream that does not know ranges, if one was asked for
-		if response.ContentLength >= 0 && response.ContentLength < d.length {
+		if size >= 0 && size < d.length {
 			if err := d.restart(nil); err != nil {
-				return 0, err
+				return err
 			}
 		}
-		_, err := io.CopyN(io.Discard, response.Body, d.length)
-		return response.ContentLength, err
+		if _, err := io.CopyN(io.Discard, response.Body, d.length); err != nil {
+			return err
+		}
+	} else {
+		var first, last int64
+		text := response.Header.Get("Content-Range")
+		n, _ := fmt.Sscanf(text, "bytes %d-%d/%d", &first, &last, &size)
+		if n < 2 || first != d.length || n == 3 && size <= max(first, last) {
+			return d.restart(fmt.Errorf("the upstream sent range %q, want one from %d", text, d.length))
+		}
+		if n == 2 {
+			size = -1
+		}
+		metrics.Resumed.Inc()
 	}
-	var first, last, size int64
-	text := response.Header.Get("Content-Range")
-	if n, _ := fmt.Sscanf(text, "bytes %d-%d/%d", &first, &last, &size); n < 2 || first != d.length || n == 3 && size <= max(first, last) {
-		return 0, d.restart(fmt.Errorf("the upstream sent range %q, want one from %d", text, d.length))
-	} else if n == 2 {
-		size = -1
-	}
-	metrics.Resumed.Inc()
-	return size, nil
-}
-
-// place makes room for the rest of the blob, and shows what the file has.
-func (d *download) place(size int64) error {
 	if d.size >= 0 && size >= 0 && size != d.size {
 		return fmt.Errorf("the upstream says that blob %s has %d bytes, and said %d before", d.blob, size, d.size)
+	}
+	if encoding := response.Header.Get("Content-Encoding"); encoding != "" && d.have == 0 {
+		d.encoding = encoding
 	}
 	size = max(size, d.size)
 	if missing := size - d.length - d.room.awaited; missing > 0 && !d.room.add(missing) {
