@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -62,8 +61,7 @@ type cacheKeys struct {
 	// Upstream is the name of the upstream in references of images, such as docker.io. A request
 	// for another one (containerd's parameter ns) is refused.
 	Upstream string
-	// Limit bounds the stored bytes. 0 means the size of the volume. It may change, see
-	// Config.Limit.
+	// Limit bounds the stored bytes. 0 means the size of the volume. See Config.Limit.
 	Limit int64
 	// Peers is <host>:<port>, where the host resolves to the addresses of all replicas.
 	Peers string
@@ -159,19 +157,6 @@ func (c *Config) Limit() int64 {
 		c.limit, c.Cache.Limit = now.Cache.Limit, now.Cache.Limit
 	}
 	return c.Cache.Limit
-}
-
-// certificate returns that of the server, or nil without TLS.
-func (c *Config) certificate() (*tls.Certificate, error) {
-	files := c.HTTP.TLS
-	if files.Certificate == "" {
-		return nil, nil //nolint:nilnil // there is none
-	}
-	pair, err := tls.LoadX509KeyPair(files.Certificate, files.Key)
-	if err != nil {
-		return nil, fmt.Errorf("http.tls: %w", err)
-	}
-	return &pair, nil
 }
 
 // credentials sets those for the upstream, which has this URL.

@@ -44,6 +44,8 @@ const (
 	mostLarge     = 16
 	// base is the kind of a request for /v2/.
 	base = "base"
+	// leastRetryAfter is what Retry-After says when the upstream does not.
+	leastRetryAfter = time.Second
 )
 
 // exchange is a request and its answer.
@@ -87,6 +89,7 @@ func (h *handler) route(e *exchange) {
 	rest, object := path.Split(route) // <name>/<kind>/<object>
 	before, kind := path.Split(strings.TrimSuffix(rest, "/"))
 	name, isNamed := strings.CutSuffix(before, "/")
+	repository, invalid := reference.WithName(name)
 	wanted := e.URL.Query().Get("ns") // containerd: the registry in the reference of the image
 	switch {
 	case !isAPI && e.URL.Path != "/v2":
@@ -101,7 +104,7 @@ func (h *handler) route(e *exchange) {
 		e.refuse(http.StatusMethodNotAllowed, "UNSUPPORTED", "a cache serves blobs and manifests: ask the upstream")
 	case !isNamed || kind != "blobs" && kind != "manifests":
 		e.refuse(http.StatusNotFound, "UNSUPPORTED", "a cache serves blobs and manifests only")
-	case !isValid(name):
+	case invalid != nil || repository.Name() != name:
 		e.refuse(http.StatusBadRequest, "NAME_INVALID", "the name of the repository is invalid")
 	case kind == "blobs":
 		e.kind, e.query.Repository = "blob", name
@@ -110,12 +113,6 @@ func (h *handler) route(e *exchange) {
 		e.kind, e.query.Repository = "manifest", name
 		h.serveManifest(e, object)
 	}
-}
-
-// isValid reports whether a repository may have this name.
-func isValid(name string) bool {
-	named, err := reference.WithName(name)
-	return err == nil && named.Name() == name
 }
 
 func (h *handler) serveBase(e *exchange) {
@@ -238,9 +235,6 @@ func (e *exchange) completed(took time.Duration) {
 	}
 	slog.Log(e.Context(), level, message, line...)
 }
-
-// leastRetryAfter is what Retry-After says when the upstream does not.
-const leastRetryAfter = time.Second
 
 // refuse answers with an error document (distribution-spec, error codes).
 func (e *exchange) refuse(status int, code, message string) {

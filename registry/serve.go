@@ -49,9 +49,13 @@ func (e *StartError) EnvironmentError() {}
 // cache's.
 func Serve(ctx context.Context, config *Config, log io.Writer) (err error) {
 	startLog(config, log)
-	certificate, err := config.certificate()
-	if err != nil {
-		return &StartError{err}
+	var certificate *tls.Certificate
+	if files := config.HTTP.TLS; files.Certificate != "" {
+		pair, err := tls.LoadX509KeyPair(files.Certificate, files.Key)
+		if err != nil {
+			return &StartError{fmt.Errorf("http.tls: %w", err)}
+		}
+		certificate = &pair
 	}
 	var replicas *replica.Replicas
 	if config.Cache.Peers != "" {
@@ -131,6 +135,8 @@ func open(ctx context.Context, config *Config, dial upstream.Dial, replicas *rep
 const (
 	readHeaderTimeout = 10 * time.Second
 	idleTimeout       = 2 * time.Minute
+	// healthTime bounds the wait for the own port, and is how long its answer counts.
+	healthTime = time.Second
 )
 
 // serve runs the server for clients, with TLS if there is a certificate, and the debug server.
@@ -194,13 +200,6 @@ func shutdown(ctx context.Context, server *http.Server, drain time.Duration) err
 	return err
 }
 
-const (
-	// healthFor is how long an answer about the own port counts.
-	healthFor = time.Second
-	// healthTime bounds the wait for the own port.
-	healthTime = time.Second
-)
-
 // health says whether the cache can serve: its disk does not hang, its certificate has not expired,
 // and its port answers.
 type health struct {
@@ -224,7 +223,7 @@ func (h *health) check(ctx context.Context) error {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if time.Since(h.checked) > healthFor {
+	if time.Since(h.checked) > healthTime {
 		h.err = answers(ctx, h.address)
 		h.checked = time.Now()
 	}

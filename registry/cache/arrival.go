@@ -19,16 +19,13 @@ import (
 )
 
 const (
-	// abandoned is how long a download continues without a client. What has arrived stays on the
-	// volume.
+	// abandoned is how long a download continues without a client.
 	abandoned = 30 * time.Second
 	// mostArrivals bounds the blobs that arrive at the same time. Others pass through.
 	mostArrivals = 256
-	// checkPatience is how long the check of a stored blob may take before clients see its first
-	// bytes.
+	// checkPatience is how long clients wait for a check before they see the first bytes.
 	checkPatience = 300 * time.Millisecond
-	// checksAtOnce is how many stored blobs are read at the same time to compare them with their
-	// digest.
+	// checksAtOnce bounds the stored blobs that are read at the same time to check them.
 	checksAtOnce = 2
 )
 

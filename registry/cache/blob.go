@@ -18,8 +18,7 @@ import (
 )
 
 const (
-	// mostPassing bounds the blobs that pass through at the same time. Other clients go to the
-	// upstream.
+	// mostPassing bounds the blobs that pass through. Other clients go to the upstream.
 	mostPassing = 200
 	// mostUnstored bounds the blobs of which is known that the volume does not take them.
 	mostUnstored = 1000

@@ -28,11 +28,15 @@ import (
 	"github.com/gardener-extensions/registry-cache/registry/upstream"
 )
 
-// mostRequests bounds the requests to the upstream that clients share. Others go to the upstream.
-const mostRequests = 512
-
-// touchAfter is how old the recorded use of a blob must be before it is recorded again.
-const touchAfter = 5 * time.Minute
+const (
+	// mostRequests bounds the requests to the upstream that clients share. Others go to the
+	// upstream.
+	mostRequests = 512
+	// touchAfter is how old the recorded use of a blob must be before it is recorded again.
+	touchAfter = 5 * time.Minute
+	// storing is how long an answer waits for what it stores, so that the next request finds it.
+	storing = 100 * time.Millisecond
+)
 
 // Upstream is implemented by upstream.Client.
 type Upstream interface {
@@ -200,9 +204,6 @@ func (c *Cache) stored(l store.Link, blob digest.Digest, size int64) {
 		slog.Warn("a link is not stored", "blob", blob, "repository", l.Repository, "error", err)
 	}
 }
-
-// storing is how long an answer waits for what it stores, so that the next request finds it.
-const storing = 100 * time.Millisecond
 
 // soon calls store, and waits a moment for its end.
 func (c *Cache) soon(store func()) {

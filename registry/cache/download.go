@@ -26,8 +26,7 @@ import (
 )
 
 const (
-	// attempts is how often a download asks the upstream again before it fails, unless an attempt
-	// has brought progress.
+	// attempts is how often a download asks without progress before it fails.
 	attempts = 4
 	progress = 1 << 20
 	pause    = 250 * time.Millisecond
@@ -169,19 +168,15 @@ func (c *Cache) replicate(ctx context.Context, l store.Link, blob digest.Digest)
 
 // run downloads the blob and stores it. It asks again after a break.
 func (d *download) run(ctx context.Context) error {
-	defer func() {
-		if d.response != nil {
-			_ = d.response.Body.Close()
-		}
-	}()
 	file, err := d.cache.options.Store.Partial(d.blob)
-	if err != nil {
-		return d.cache.refuse(d.blob, err)
-	}
-	d.update(func() { d.file = file })
 	d.spool = spool{to: file, room: &room{cache: d.cache}, hash: d.blob.Algorithm().Hash()}
 	defer d.room.release()
-	if d.length, err = file.Seek(0, io.SeekEnd); err != nil {
+	if err == nil {
+		d.update(func() { d.file = file })
+		d.length, err = file.Seek(0, io.SeekEnd)
+	}
+	if err != nil {
+		_ = d.response.Body.Close()
 		return d.cache.refuse(d.blob, err)
 	}
 	if err = d.all(ctx); err == nil {

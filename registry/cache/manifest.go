@@ -63,15 +63,14 @@ func (c *Cache) Manifest(ctx context.Context, q Query, blob digest.Digest) (Mani
 		if m, err := c.storedManifest(q.Repository, blob); err == nil { // since the client looked for it
 			return m, nil
 		}
-		m, ok := c.replicated(ctx, q.Repository, path, blob)
-		if !ok {
-			var err error
-			if m, err = c.manifest(ctx, q.Repository, path, blob); err != nil {
-				return m, err
-			}
+		m, err := c.replicated(ctx, q.Repository, path, blob)
+		if err != nil {
+			m, err = c.manifest(ctx, q.Repository, path, blob)
 		}
-		c.soon(func() { c.keep(q.Repository, m) })
-		return m, nil
+		if err == nil {
+			c.soon(func() { c.keep(q.Repository, m) })
+		}
+		return m, err
 	})
 }
 
@@ -96,10 +95,10 @@ func (c *Cache) Tag(ctx context.Context, q Query, tag string) (Manifest, error) 
 	}
 	last, missing := c.last(t)
 	if missing != nil {
-		var found bool
-		if last, found = c.replicated(ctx, q.Repository, "manifests/"+tag, ""); !found {
-			return Manifest{}, err
-		}
+		last, missing = c.replicated(ctx, q.Repository, "manifests/"+tag, "")
+	}
+	if missing != nil {
+		return Manifest{}, err
 	}
 	metrics.Stale.Inc()
 	last.From = FromStale
@@ -136,17 +135,16 @@ func (c *Cache) resolve(ctx context.Context, t store.TagName) (Manifest, error) 
 		}
 	}
 	m, err := c.manifest(ctx, t.Repository, path, "")
-	if err != nil {
-		return m, err
+	if err == nil {
+		c.soon(func() {
+			if c.keep(t.Repository, m) {
+				c.confirm(t, m.Digest)
+			} else {
+				c.forget(t) // what is stored is not what the upstream says
+			}
+		})
 	}
-	c.soon(func() {
-		if c.keep(t.Repository, m) {
-			c.confirm(t, m.Digest)
-		} else {
-			c.forget(t) // what is stored is not what the upstream says
-		}
-	})
-	return m, nil
+	return m, err
 }
 
 // last returns the manifest to which the tag referred when the upstream was last asked.
@@ -208,13 +206,15 @@ func (c *Cache) manifest(ctx context.Context, repository, path string, wanted di
 	return read(response, wanted)
 }
 
-// replicated gets a manifest from another replica, if one has it.
-func (c *Cache) replicated(ctx context.Context, repository, path string, wanted digest.Digest) (m Manifest, ok bool) {
-	ok = c.options.Replicas.Get(ctx, repository, path, accepted, func(response *http.Response) (err error) {
+// replicated gets a manifest from another replica, or returns ErrNotHere.
+func (c *Cache) replicated(ctx context.Context, repository, path string, wanted digest.Digest) (m Manifest, err error) {
+	if !c.options.Replicas.Get(ctx, repository, path, accepted, func(response *http.Response) (err error) {
 		m, err = read(response, wanted)
 		return err
-	})
-	return m, ok
+	}) {
+		err = ErrNotHere
+	}
+	return m, err
 }
 
 // read reads a manifest and checks it: with its digest, or, for a tag, with what the upstream says

@@ -20,11 +20,12 @@ import (
 )
 
 const (
-	// mostLinks bounds the repositories of which the index, and the volume, know that they have a
-	// blob.
+	// mostLinks bounds the repositories of a blob that the index, and the volume, know.
 	mostLinks = 64
 	// mostTags bounds the tags of a manifest. Others are not stored.
 	mostTags = 64
+	// batch is how much is chosen and removed at once, so that nobody waits long.
+	batch = 10
 )
 
 // Index is what is stored. Its methods may be called at the same time.
@@ -227,9 +228,6 @@ func (i *Index) Size() (blobs int, bytes int64) {
 	defer i.mu.Unlock()
 	return i.blobs.Len(), i.bytes
 }
-
-// batch is how much is chosen and removed at once, so that nobody waits long.
-const batch = 10
 
 // Expired removes and returns up to batch blobs that were not used since the time.
 func (i *Index) Expired(since time.Time) map[digest.Digest]store.Blob {
