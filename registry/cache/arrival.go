@@ -129,8 +129,8 @@ func (c *Cache) arrivalOf(blob digest.Digest) *arrival {
 }
 
 // enter adds a client, which must leave, and waits until it can read the first bytes, or, for a
-// part, until the arrival has ended. It returns the size, or -1, and whether copy can read the file:
-// the arrival may have ended before.
+// part, until the arrival has ended. It returns the size, or -1, and whether copy can read the
+// file: the arrival may have ended before.
 func (a *arrival) enter(ctx context.Context, whole bool) (size int64, isOpen bool, err error) {
 	if a == nil {
 		return 0, false, nil
