@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -18,6 +18,7 @@ import (
 
 	"github.com/distribution/distribution/v3/configuration"
 	"go.yaml.in/yaml/v3"
+	"golang.org/x/crypto/x509roots/fallback/bundle"
 
 	"github.com/gardener-extensions/registry-cache/registry/ecr"
 	"github.com/gardener-extensions/registry-cache/registry/upstream"
@@ -60,8 +61,7 @@ type cacheKeys struct {
 	// Upstream is the name of the upstream in references of images, such as docker.io. A request
 	// for another one (containerd's parameter ns) is refused.
 	Upstream string
-	// Limit bounds the stored bytes. 0 means the size of the volume. It may change, see
-	// Config.Limit.
+	// Limit bounds the stored bytes. 0 means the size of the volume. See Config.Limit.
 	Limit int64
 	// Peers is <host>:<port>, where the host resolves to the addresses of all replicas.
 	Peers string
@@ -89,14 +89,14 @@ func Load(name string) (*Config, error) {
 	c := &Config{}
 	decoder := yaml.NewDecoder(bytes.NewReader(content))
 	decoder.KnownFields(true)
-	if err := decoder.Decode(c); err != nil {
-		return nil, fmt.Errorf("configuration %s: %w", name, withAllowedKeys(err))
-	}
+	err = withAllowedKeys(decoder.Decode(c))
 	parser := configuration.NewParser("registry", []configuration.VersionedParseInfo{{
 		Version: configuration.CurrentVersion, ParseAs: reflect.TypeFor[Config](),
 		ConversionFunc: func(c any) (any, error) { return c, nil },
 	}})
-	err = parser.Parse(content, c)
+	if err == nil { // for the environment variables
+		err = parser.Parse(content, c)
+	}
 	if err == nil {
 		err = c.check()
 	}
@@ -120,38 +120,30 @@ func (c *Config) withDefaults() *Config {
 
 func (c *Config) check() error {
 	remote, err := url.Parse(c.Proxy.RemoteURL)
-	if err != nil || remote.Scheme != "http" && remote.Scheme != "https" || remote.Host == "" ||
-		remote.User != nil || strings.Trim(remote.Path, "/") != "" || remote.RawQuery != "" {
+	isURL := err == nil && (remote.Scheme == "http" || remote.Scheme == "https") && remote.Host != "" &&
+		remote.User == nil && strings.Trim(remote.Path, "/") == "" && remote.RawQuery == ""
+	endpoint, noEndpoint := url.Parse(c.Cache.ECR.Endpoint)
+	_, _, noPeers := net.SplitHostPort(c.Cache.Peers)
+	switch keys := c.Cache.ECR; {
+	case !isURL:
 		return errors.New("proxy.remoteurl must have the form http[s]://<host>[:<port>]") // without a secret in it
-	}
-	if (c.HTTP.TLS.Certificate == "") != (c.HTTP.TLS.Key == "") {
+	case (c.HTTP.TLS.Certificate == "") != (c.HTTP.TLS.Key == ""):
 		return errors.New("http.tls.certificate and http.tls.key must be set together")
-	}
-	if ttl := c.Proxy.TTL; ttl != nil && *ttl < 0 {
-		return fmt.Errorf("proxy.ttl is %s, must not be negative", ttl)
-	}
-	if c.Cache.Limit < 0 {
+	case c.Proxy.TTL != nil && *c.Proxy.TTL < 0:
+		return fmt.Errorf("proxy.ttl is %s, must not be negative", c.Proxy.TTL)
+	case c.Cache.Limit < 0:
 		return fmt.Errorf("cache.limit is %d bytes, must not be negative", c.Cache.Limit)
-	}
-	if c.Cache.ClientTimeout < 0 || c.HTTP.DrainTimeout < 0 {
+	case c.Cache.ClientTimeout < 0 || c.HTTP.DrainTimeout < 0:
 		return fmt.Errorf("cache.clienttimeout is %s and http.draintimeout %s: a timeout must not be negative", c.Cache.ClientTimeout, c.HTTP.DrainTimeout)
-	}
-	if _, _, err := net.SplitHostPort(c.Cache.Peers); err != nil && c.Cache.Peers != "" {
-		return fmt.Errorf("cache.peers must have the form <host>:<port>: %w", err)
-	}
-	return c.Cache.ECR.check(c.Proxy.Username != "")
-}
-
-func (e *ecrKeys) check(hasUsername bool) error {
-	endpoint, err := url.Parse(e.Endpoint)
-	switch {
-	case *e == ecrKeys{}:
+	case noPeers != nil && c.Cache.Peers != "":
+		return fmt.Errorf("cache.peers must have the form <host>:<port>: %w", noPeers)
+	case keys == ecrKeys{}:
 		return nil
-	case e.AccessKeyID == "" || e.SecretAccessKey == "":
+	case keys.AccessKeyID == "" || keys.SecretAccessKey == "":
 		return errors.New("cache.ecr.accesskeyid and cache.ecr.secretaccesskey must be set together")
-	case hasUsername:
+	case c.Proxy.Username != "":
 		return errors.New("cache.ecr and proxy.username exclude each other")
-	case e.Endpoint != "" && (err != nil || endpoint.Host == "" || endpoint.User != nil):
+	case keys.Endpoint != "" && (noEndpoint != nil || endpoint.Host == "" || endpoint.User != nil):
 		return errors.New("cache.ecr.endpoint must have the form http[s]://<host>[:<port>]")
 	}
 	return nil
@@ -165,19 +157,6 @@ func (c *Config) Limit() int64 {
 		c.limit, c.Cache.Limit = now.Cache.Limit, now.Cache.Limit
 	}
 	return c.Cache.Limit
-}
-
-// certificate returns that of the server, or nil without TLS.
-func (c *Config) certificate() (*tls.Certificate, error) {
-	files := c.HTTP.TLS
-	if files.Certificate == "" {
-		return nil, nil //nolint:nilnil // there is none
-	}
-	pair, err := tls.LoadX509KeyPair(files.Certificate, files.Key)
-	if err != nil {
-		return nil, fmt.Errorf("http.tls: %w", err)
-	}
-	return &pair, nil
 }
 
 // credentials sets those for the upstream, which has this URL.
@@ -229,14 +208,36 @@ func keysOf(t reflect.Type, name string) (keys []string) {
 		return nil
 	}
 	for field := range t.Fields() {
-		if !field.IsExported() {
-			continue
-		}
-		if t.String() == name {
+		if t.String() == name && field.IsExported() {
 			keys = append(keys, strings.ToLower(field.Name))
 		} else if keys == nil {
 			keys = keysOf(field.Type, name)
 		}
 	}
 	return keys
+}
+
+// trustedCAs returns the CAs of the system (SSL_CERT_FILE and SSL_CERT_DIR, as crypto/x509 reads
+// them) and the public ones that are built in.
+//
+// Package x509roots/fallback would not do: its list counts only where the system has none, and a
+// private CA of the upstream, in SSL_CERT_DIR, counts for one. Blobs are often at a host with a
+// public certificate.
+func trustedCAs() (*x509.CertPool, error) {
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		return nil, fmt.Errorf("reading the CAs of the system (SSL_CERT_FILE, SSL_CERT_DIR): %w", err)
+	}
+	for root := range bundle.Roots() {
+		certificate, err := x509.ParseCertificate(root.Certificate)
+		if err != nil {
+			return nil, fmt.Errorf("reading a built-in CA: %w", err)
+		}
+		if root.Constraint == nil {
+			pool.AddCert(certificate)
+		} else {
+			pool.AddCertWithConstraint(certificate, root.Constraint)
+		}
+	}
+	return pool, nil
 }

@@ -26,18 +26,19 @@ func (e *exchange) sendBlob(blob digest.Digest, found *cache.Blob) {
 	header.Set("Docker-Content-Digest", blob.String())
 	header.Set("Content-Type", "application/octet-stream")
 	header.Set("Cache-Control", "max-age=31536000")
-	switch {
-	case found.File != nil:
+	if found.File != nil {
 		http.ServeContent(e.writer, e.Request, "", time.Time{}, found.File.File)
 		if errors.Is(e.writer.failed, syscall.EIO) {
 			e.err = e.writer.failed
 			found.Unreadable()
 		}
 		return
+	}
+	if found.Size >= 0 {
+		header.Set("Content-Length", strconv.FormatInt(found.Size, 10))
+	}
+	switch {
 	case e.Method == http.MethodHead:
-		if found.Size >= 0 {
-			header.Set("Content-Length", strconv.FormatInt(found.Size, 10))
-		}
 		return
 	case found.Answer != nil:
 		for _, name := range []string{"Content-Range", "Content-Encoding"} {
@@ -48,15 +49,11 @@ func (e *exchange) sendBlob(blob digest.Digest, found *cache.Blob) {
 		if kind := found.Answer.Header.Get("Content-Type"); strings.HasPrefix(kind, "multipart/byteranges") {
 			header.Set("Content-Type", kind)
 		}
-		if found.Size >= 0 {
-			header.Set("Content-Length", strconv.FormatInt(found.Size, 10))
-		}
 		e.writer.WriteHeader(found.Answer.StatusCode)
 		_, e.err = io.Copy(struct{ io.Writer }{e.writer}, found.Answer.Body)
 	default:
 		status := http.StatusOK
 		if found.Size >= 0 {
-			header.Set("Content-Length", strconv.FormatInt(found.Size, 10))
 			header.Set("Accept-Ranges", "bytes")
 		}
 		if found.Size > 0 && e.query.Range != "" {

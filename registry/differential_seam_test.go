@@ -11,7 +11,7 @@ import (
 func diffOpen(
 	ctx context.Context, config *Config, dial func(ctx context.Context, network, address string) (net.Conn, error),
 ) (http.Handler, func(), error) {
-	cache, err := open(ctx, config, dial)
+	cache, err := open(ctx, config, dial, nil)
 	if err != nil {
 		return nil, nil, err
 	}

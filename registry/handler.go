@@ -1,22 +1,28 @@
 package registry
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"maps"
+	"math"
 	"net/http"
+	"path"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/distribution/reference"
 	"github.com/opencontainers/go-digest"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/gardener-extensions/registry-cache/registry/cache"
 	"github.com/gardener-extensions/registry-cache/registry/metrics"
+	"github.com/gardener-extensions/registry-cache/registry/store"
 	"github.com/gardener-extensions/registry-cache/registry/upstream"
 )
 
@@ -26,9 +32,8 @@ type handler struct {
 	upstream string
 	headers  http.Header // of all answers
 	patience time.Duration
-	healthy  func() error
 	works    func() context.Context // ends when the disk hangs
-	large    chan struct{}          // a slot for each large manifest that is sent
+	large    *semaphore.Weighted    // large manifests that are sent
 }
 
 const (
@@ -36,13 +41,10 @@ const (
 	// client has read it.
 	largeManifest = 64 << 10
 	mostLarge     = 16
-)
-
-// Paths end in /<kind>/<reference>; what is before it names the repository.
-const (
-	base      = "base"
-	blobs     = "blobs"
-	manifests = "manifests"
+	// base is the kind of a request for /v2/.
+	base = "base"
+	// leastRetryAfter is what Retry-After says when the upstream does not.
+	leastRetryAfter = time.Second
 )
 
 // exchange is a request and its answer.
@@ -82,8 +84,11 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // route refuses what a cache does not serve. For another registry the answer is 404, so that
 // containerd goes on: a node that still knows the address of a deleted cache may reach this one.
 func (h *handler) route(e *exchange) {
-	path, isAPI := strings.CutPrefix(e.URL.Path, "/v2/")
-	name, kind, object := split(path)
+	route, isAPI := strings.CutPrefix(e.URL.Path, "/v2/")
+	rest, object := path.Split(route) // <name>/<kind>/<object>
+	before, kind := path.Split(strings.TrimSuffix(rest, "/"))
+	name, isNamed := strings.CutSuffix(before, "/")
+	repository, invalid := reference.WithName(name)
 	wanted := e.URL.Query().Get("ns") // containerd: the registry in the reference of the image
 	switch {
 	case !isAPI && e.URL.Path != "/v2":
@@ -92,60 +97,35 @@ func (h *handler) route(e *exchange) {
 		e.refuse(http.StatusNotFound, "NAME_UNKNOWN", fmt.Sprintf("this is a cache of %s, not of %s", h.upstream, wanted))
 	case e.Method != http.MethodGet && e.Method != http.MethodHead:
 		e.refuse(http.StatusMethodNotAllowed, "UNSUPPORTED", "a cache is read-only")
-	case path == "" || !isAPI:
+	case route == "" || !isAPI:
 		h.serveBase(e)
-	case path == "_catalog" || strings.HasSuffix(path, "/tags/list") || strings.Contains(path, "/blobs/uploads/"):
+	case route == "_catalog" || strings.HasSuffix(route, "/tags/list") || strings.Contains(route, "/blobs/uploads/"):
 		e.refuse(http.StatusMethodNotAllowed, "UNSUPPORTED", "a cache serves blobs and manifests: ask the upstream")
-	case kind == blobs:
-		h.serveBlobs(e, name, object)
-	case kind == manifests:
-		h.serveManifests(e, name, object)
-	default:
+	case !isNamed || kind != "blobs" && kind != "manifests":
 		e.refuse(http.StatusNotFound, "UNSUPPORTED", "a cache serves blobs and manifests only")
+	case invalid != nil || repository.Name() != name:
+		e.refuse(http.StatusBadRequest, "NAME_INVALID", "the name of the repository is invalid")
+	case kind == "blobs":
+		e.kind, e.query.Repository = "blob", name
+		h.serveBlob(e, object)
+	default:
+		e.kind, e.query.Repository = "manifest", name
+		h.serveManifest(e, object)
 	}
-}
-
-// split splits <name>/<kind>/<object>.
-func split(path string) (name, kind, object string) {
-	end := strings.LastIndexByte(path, '/')
-	if end < 0 {
-		return path, "", ""
-	}
-	before := strings.LastIndexByte(path[:end], '/')
-	if before < 0 {
-		return path[:end], "", path[end+1:]
-	}
-	return path[:before], path[before+1 : end], path[end+1:]
 }
 
 func (h *handler) serveBase(e *exchange) {
 	e.kind = base
-	if err := h.healthy(); err != nil {
-		e.err = err
-		e.refuse(http.StatusServiceUnavailable, "UNAVAILABLE", err.Error())
+	if e.err = context.Cause(h.works()); e.err != nil {
+		e.refuse(http.StatusServiceUnavailable, "UNAVAILABLE", e.err.Error())
 		return
 	}
 	e.writer.Header().Set("Content-Type", "application/json")
 	_, _ = io.WriteString(e.writer, "{}")
 }
 
-// named sets the repository of the request, and reports whether its name is valid.
-func (e *exchange) named(kind, name string) bool {
-	e.kind, e.query.Repository = kind, name
-	named, err := reference.WithName(name)
-	if err != nil || named.Name() != name {
-		e.kind = ""
-		e.refuse(http.StatusBadRequest, "NAME_INVALID", "the name of the repository is invalid")
-		return false
-	}
-	return true
-}
-
-func (h *handler) serveBlobs(e *exchange, name, object string) {
+func (h *handler) serveBlob(e *exchange, object string) {
 	blob, err := digest.Parse(object)
-	if !e.named("blob", name) {
-		return
-	}
 	if err != nil {
 		e.refuse(http.StatusBadRequest, "DIGEST_INVALID", err.Error())
 		return
@@ -155,19 +135,14 @@ func (h *handler) serveBlobs(e *exchange, name, object string) {
 		find = h.cache.Stat
 	}
 	found, err := find(e.Context(), e.query, blob)
-	e.served(found.From)
-	if err != nil {
-		e.fail(err, "BLOB_UNKNOWN")
+	if !e.served(found.From, err) {
 		return
 	}
 	defer func() { _ = found.Close() }()
 	e.sendBlob(blob, found)
 }
 
-func (h *handler) serveManifests(e *exchange, name, object string) {
-	if !e.named("manifest", name) {
-		return
-	}
+func (h *handler) serveManifest(e *exchange, object string) {
 	var found cache.Manifest
 	blob, err := digest.Parse(object)
 	switch {
@@ -176,25 +151,21 @@ func (h *handler) serveManifests(e *exchange, name, object string) {
 	case strings.Contains(object, ":"):
 		e.refuse(http.StatusBadRequest, "DIGEST_INVALID", err.Error())
 		return
-	case !reference.TagRegexp.MatchString(object) || len(object) != len(reference.TagRegexp.FindString(object)):
+	case object == "" || reference.TagRegexp.FindString(object) != object:
 		e.refuse(http.StatusNotFound, "MANIFEST_UNKNOWN", "this is no tag")
 		return
 	default:
 		found, err = h.cache.Tag(e.Context(), e.query, object)
 	}
-	e.served(found.From)
-	if err != nil {
-		e.fail(err, "MANIFEST_UNKNOWN")
+	if !e.served(found.From, err) {
 		return
 	}
 	if len(found.Content) > largeManifest {
-		select {
-		case h.large <- struct{}{}:
-			defer func() { <-h.large }()
-		default:
-			e.fail(cache.ErrBusy, "MANIFEST_UNKNOWN")
+		if !h.large.TryAcquire(1) {
+			e.fail(cache.ErrBusy)
 			return
 		}
+		defer h.large.Release(1)
 	}
 	header := e.writer.Header()
 	if found.From == cache.FromStale {
@@ -216,29 +187,29 @@ func (h *handler) serveManifests(e *exchange, name, object string) {
 	}
 }
 
-// served notes from where an object is served.
-func (e *exchange) served(from cache.From) {
+// served notes from where an object is served. After an error it answers, and returns false.
+func (e *exchange) served(from cache.From, err error) bool {
 	e.from = from
-	if e.query.Stored {
-		return // metrics count what nodes ask for
+	if !e.query.Stored { // metrics count what nodes ask for
+		metrics.Requests.WithLabelValues(e.kind).Inc()
+		if from == cache.FromVolume {
+			metrics.Hits.WithLabelValues(e.kind).Inc()
+		} else {
+			metrics.Misses.WithLabelValues(e.kind).Inc()
+		}
 	}
-	metrics.Requests.WithLabelValues(e.kind).Inc()
-	if from == cache.FromVolume {
-		metrics.Hits.WithLabelValues(e.kind).Inc()
-	} else {
-		metrics.Misses.WithLabelValues(e.kind).Inc()
+	if err != nil {
+		e.fail(err)
 	}
+	return err == nil
 }
 
 // completed counts the answer, and writes the line of the access log. Its message and keys are
 // those of distribution.
 func (e *exchange) completed(took time.Duration) {
-	handler, method := e.kind, strings.ToLower(e.Method)
+	handler, method := cmp.Or(e.kind, "other"), strings.ToLower(e.Method)
 	if method != "get" && method != "head" {
 		method = "other" // clients may invent more
-	}
-	if handler == "" {
-		handler = "other"
 	}
 	metrics.Answers.WithLabelValues(handler, method, strconv.Itoa(e.writer.status)).Inc()
 	metrics.Duration.WithLabelValues(handler, method).Observe(took.Seconds())
@@ -254,13 +225,64 @@ func (e *exchange) completed(took time.Duration) {
 		"http.response.status", e.writer.status, "http.response.written", e.writer.written,
 		"http.response.duration", took, "from", string(e.from),
 	}
-	if e.err == nil {
-		slog.InfoContext(e.Context(), "response completed", line...)
+	level, message := slog.LevelInfo, "response completed"
+	if e.err != nil {
+		message, line = "response completed with error", append(line, "err.message", e.err.Error())
+		if !errors.Is(context.Cause(e.Context()), context.Canceled) { // else the client has gone
+			level = slog.LevelError
+		}
+	}
+	slog.Log(e.Context(), level, message, line...)
+}
+
+// refuse answers with an error document (distribution-spec, error codes).
+func (e *exchange) refuse(status int, code, message string) {
+	content, _ := json.Marshal(map[string][]map[string]string{"errors": {{"code": code, "message": message}}}) //nolint:errchkjson // strings only
+	e.send(status, content)
+}
+
+func (e *exchange) send(status int, document []byte) {
+	e.writer.Header().Set("Content-Type", "application/json")
+	e.writer.Header().Set("Content-Length", strconv.Itoa(len(document)))
+	e.writer.WriteHeader(status)
+	if e.Method != http.MethodHead {
+		_, _ = e.writer.Write(document)
+	}
+}
+
+// fail answers why the upstream's object is not served. A refusal is the upstream's own. The other
+// answers make every containerd go on to the upstream: 408 and 429 would make it ask this host
+// again, and 404 would deny what may exist.
+func (e *exchange) fail(err error) {
+	unknown := strings.ToUpper(e.kind) + "_UNKNOWN"
+	if errors.Is(err, cache.ErrNotHere) {
+		e.refuse(http.StatusNotFound, unknown, err.Error()) // another replica asks
 		return
 	}
-	level := slog.LevelError
-	if errors.Is(context.Cause(e.Context()), context.Canceled) {
-		level = slog.LevelInfo // the client has gone
+	if refused, ok := errors.AsType[*upstream.RefusedError](err); ok {
+		if refused.ContentRange != "" {
+			e.writer.Header().Set("Content-Range", refused.ContentRange)
+		}
+		if refused.Document != nil {
+			e.send(refused.Status, refused.Document)
+			return
+		}
+		codes := map[int]string{http.StatusUnauthorized: "UNAUTHORIZED", http.StatusForbidden: "DENIED", http.StatusNotFound: unknown}
+		e.refuse(refused.Status, cmp.Or(codes[refused.Status], "UNSUPPORTED"), err.Error())
+		return
 	}
-	slog.Log(e.Context(), level, "response completed with error", append(line, "err.message", e.err.Error())...)
+	status, code, wait := http.StatusBadGateway, "UPSTREAM_FAILED", leastRetryAfter
+	away, isAway := errors.AsType[*upstream.AwayError](err)
+	if isAway {
+		wait = max(wait, away.RetryAfter)
+	}
+	switch isRemembered := isAway && away.Remembered; {
+	case errors.Is(err, upstream.ErrLate) && !isRemembered, errors.Is(err, context.DeadlineExceeded):
+		status, code = http.StatusGatewayTimeout, "UPSTREAM_LATE"
+	case isRemembered, errors.Is(err, cache.ErrBusy), store.IsSlow(err):
+		status, code = http.StatusServiceUnavailable, "UNAVAILABLE"
+	}
+	e.err = err
+	e.writer.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
+	e.refuse(status, code, err.Error())
 }

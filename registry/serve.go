@@ -1,8 +1,15 @@
+// Package registry serves a pull-through cache for one upstream: the pull part of the OCI
+// distribution-spec, with distribution's configuration format and storage layout.
+//
+// This package has the configuration, the ports, and what clients get. Package cache decides where
+// an answer comes from: store (the volume) or upstream (also other replicas). index knows what
+// is stored, and chooses what is evicted. ecr gets credentials for Amazon ECR.
 package registry
 
 import (
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +21,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"golang.org/x/sync/semaphore"
+
 	"github.com/gardener-extensions/registry-cache/registry/cache"
+	"github.com/gardener-extensions/registry-cache/registry/metrics"
 	"github.com/gardener-extensions/registry-cache/registry/store"
 	"github.com/gardener-extensions/registry-cache/registry/upstream"
 )
@@ -37,11 +49,19 @@ func (e *StartError) EnvironmentError() {}
 // cache's.
 func Serve(ctx context.Context, config *Config, log io.Writer) (err error) {
 	startLog(config, log)
-	certificate, err := config.certificate()
-	if err != nil {
-		return &StartError{err}
+	var certificate *tls.Certificate
+	if files := config.HTTP.TLS; files.Certificate != "" {
+		pair, err := tls.LoadX509KeyPair(files.Certificate, files.Key)
+		if err != nil {
+			return &StartError{fmt.Errorf("http.tls: %w", err)}
+		}
+		certificate = &pair
 	}
-	i, err := open(context.WithoutCancel(ctx), config, nil)
+	var replicas *upstream.Replicas
+	if config.Cache.Peers != "" {
+		replicas = upstream.NewReplicas(upstream.ReplicaOptions{Address: config.Cache.Peers, Namespace: config.Cache.Upstream, Certificate: certificate})
+	}
+	i, err := open(context.WithoutCancel(ctx), config, nil, replicas)
 	if _, refused := errors.AsType[*store.NotCacheError](err); refused {
 		return fmt.Errorf("storage.filesystem.rootdirectory: %w", err)
 	}
@@ -71,69 +91,53 @@ func startLog(config *Config, to io.Writer) {
 type instance struct {
 	http.Handler
 	volume *store.Store
-	cache  *cache.Cache
-	stop   context.CancelFunc
-	ended  sync.WaitGroup
+	close  func() // ends all downloads; what has arrived stays on the volume
 }
 
-// open returns a cache on its volume. It connects to the upstream with dial, which may be nil.
-func open(ctx context.Context, config *Config, dial upstream.Dial) (*instance, error) {
-	certificate, err := config.certificate()
-	if err != nil {
-		return nil, err
-	}
-	var replicas *upstream.ReplicaOptions
-	if config.Cache.Peers != "" {
-		replicas = &upstream.ReplicaOptions{Address: config.Cache.Peers, Namespace: config.Cache.Upstream, Certificate: certificate}
-	}
-	return openWith(ctx, config, dial, replicas)
-}
-
-func openWith(ctx context.Context, config *Config, dial upstream.Dial, others *upstream.ReplicaOptions) (*instance, error) {
+// open returns a cache on its volume. It connects to the upstream with dial. dial and replicas may
+// be nil.
+func open(ctx context.Context, config *Config, dial upstream.Dial, replicas *upstream.Replicas) (*instance, error) {
 	remote, err := url.Parse(config.Proxy.RemoteURL)
 	if err != nil {
 		return nil, errors.New("proxy.remoteurl is no URL") // the cause would repeat a password in it
 	}
-	roots, err := trustedCAs()
-	if err != nil {
+	asking := upstream.Options{URL: remote, Dial: dial}
+	if asking.Roots, err = trustedCAs(); err != nil {
 		return nil, err
 	}
-	var replicas *upstream.Replicas
-	if others != nil {
-		replicas = upstream.NewReplicas(*others)
-	}
-	asking := upstream.Options{URL: remote, Roots: roots, Dial: dial}
 	if err := config.credentials(&asking); err != nil {
 		return nil, err
 	}
-	i := &instance{}
-	if i.volume, err = store.New(config.Storage.Filesystem.RootDirectory, config.Cache.Owned); err != nil {
+	volume, err := store.New(config.Storage.Filesystem.RootDirectory, config.Cache.Owned)
+	if err != nil {
 		return nil, err
 	}
-	ctx, i.stop = context.WithCancel(ctx)
-	i.cache = cache.New(cache.Options{
-		Store: i.volume, Upstream: upstream.New(ctx, asking), Replicas: replicas, TTL: *config.Proxy.TTL, Limit: config.Limit,
+	ctx, stop := context.WithCancel(ctx)
+	c := cache.New(cache.Options{
+		Store: volume, Upstream: upstream.New(ctx, asking), Replicas: replicas, TTL: *config.Proxy.TTL, Limit: config.Limit,
 	})
-	health := &health{works: i.volume.Works}
-	i.Handler = &handler{
-		cache: i.cache, upstream: config.Cache.Upstream, headers: config.headers(), patience: config.Cache.ClientTimeout,
-		healthy: health.disk, works: i.volume.Works, large: make(chan struct{}, mostLarge),
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		c.Run(ctx)
+	}()
+	h := &handler{
+		cache: c, upstream: config.Cache.Upstream, headers: config.headers(), patience: config.Cache.ClientTimeout,
+		works: volume.Works, large: semaphore.NewWeighted(mostLarge),
 	}
-	i.ended.Go(func() { i.cache.Run(ctx) })
-	return i, nil
-}
-
-// close ends all downloads. What has arrived stays on the volume.
-func (i *instance) close() {
-	i.cache.Close()
-	i.stop()
-	i.ended.Wait()
-	_ = i.volume.Close()
+	return &instance{h, volume, func() {
+		c.Close()
+		stop()
+		<-ended
+		_ = volume.Close()
+	}}, nil
 }
 
 const (
 	readHeaderTimeout = 10 * time.Second
 	idleTimeout       = 2 * time.Minute
+	// healthTime bounds the wait for the own port, and is how long its answer counts.
+	healthTime = time.Second
 )
 
 // serve runs the server for clients, with TLS if there is a certificate, and the debug server.
@@ -195,4 +199,73 @@ func shutdown(ctx context.Context, server *http.Server, drain time.Duration) err
 			fmt.Errorf("requests that ran longer than the drain timeout of %s were cut: %w", drain, err), server.Close())
 	}
 	return err
+}
+
+// health says whether the cache can serve: its disk does not hang, its certificate has not expired,
+// and its port answers.
+type health struct {
+	works       func() context.Context
+	certificate *tls.Certificate // or nil
+	address     string           // of the own port
+
+	mu      sync.Mutex
+	checked time.Time
+	err     error
+}
+
+// check returns why nodes should not ask this cache, or nil. Many callers share one look at the
+// port.
+func (h *health) check(ctx context.Context) error {
+	if err := context.Cause(h.works()); err != nil { //nolint:contextcheck // of the disk
+		return err
+	}
+	if h.certificate != nil && time.Now().After(h.certificate.Leaf.NotAfter) {
+		return errors.New("the certificate has expired")
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if time.Since(h.checked) > healthTime {
+		h.err = answers(ctx, h.address)
+		h.checked = time.Now()
+	}
+	return h.err
+}
+
+// answers returns an error if the server at an address does not answer. One with TLS answers plain
+// HTTP with 400, which is enough.
+func answers(ctx context.Context, address string) error {
+	dialer := net.Dialer{Timeout: healthTime}
+	connection, err := dialer.DialContext(context.WithoutCancel(ctx), "tcp", address) // others wait for the result
+	if err == nil {
+		defer func() { _ = connection.Close() }()
+		_ = connection.SetDeadline(time.Now().Add(healthTime))
+		_, err = io.WriteString(connection, "GET /v2/ HTTP/1.0\r\n\r\n")
+	}
+	if err == nil {
+		_, err = connection.Read(make([]byte, 1))
+	}
+	if err != nil {
+		return fmt.Errorf("the cache does not answer on its own port: %w", err)
+	}
+	return nil
+}
+
+// debugHandler answers what nodes, the kubelet and Prometheus ask for: /debug/health, as a stock
+// image, and metrics.
+func debugHandler(config *Config, h *health) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /debug/health", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		failed := map[string]string{}
+		if err := h.check(r.Context()); err != nil {
+			failed["cache"] = err.Error()
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		_ = json.NewEncoder(w).Encode(failed)
+	})
+	if config.HTTP.Debug.Prometheus.Enabled {
+		gatherers := prometheus.Gatherers{prometheus.DefaultGatherer, metrics.Registry}
+		mux.Handle(config.HTTP.Debug.Prometheus.Path, promhttp.HandlerFor(gatherers, promhttp.HandlerOpts{}))
+	}
+	return mux
 }

@@ -46,7 +46,11 @@ func newServerWith(t *testing.T, u *testUpstream, volume string, replicas *upstr
 	if u.credential != "" {
 		config.Proxy.Username, config.Proxy.Password = "robot", u.credential
 	}
-	cache, err := openWith(t.Context(), config, nil, replicas)
+	var others *upstream.Replicas
+	if replicas != nil {
+		others = upstream.NewReplicas(*replicas)
+	}
+	cache, err := open(t.Context(), config, nil, others)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -89,7 +89,7 @@ func cache() []Mutant {
 			Words:       `a token server of another domain gets no credentials: private.elsewhere.test got the credentials`,
 		},
 		{
-			Name: "refused-as-stale", File: "registry/cache/tag.go", Scenarios: []string{"registries-refused"},
+			Name: "refused-as-stale", File: "registry/cache/manifest.go", Scenarios: []string{"registries-refused"},
 			Line:        `if refused, ok := errors.AsType[*upstream.RefusedError](err); ok {`,
 			Replacement: `if refused, ok := errors.AsType[*upstream.RefusedError](err); ok && refused.Status == http.StatusNotFound {`,
 			Bug:         "a tag that the upstream refuses is served as it was last confirmed",

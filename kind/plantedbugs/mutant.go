@@ -124,7 +124,7 @@ func AnswerMark(mark string) Mutant {
 	const line = `mux := http.NewServeMux()`
 	const answer = `; mux.HandleFunc("/%[1]s", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("%[1]s")) })`
 	return Mutant{
-		Name: "path", File: "registry/health.go", Line: line, Replacement: line + fmt.Sprintf(answer, mark),
+		Name: "path", File: "registry/serve.go", Line: line, Replacement: line + fmt.Sprintf(answer, mark),
 	}
 }
 

@@ -19,23 +19,14 @@ import (
 )
 
 const (
-	// abandoned is how long a download continues without a client. What has arrived stays on the
-	// volume.
+	// abandoned is how long a download continues without a client.
 	abandoned = 30 * time.Second
 	// mostArrivals bounds the blobs that arrive at the same time. Others pass through.
 	mostArrivals = 256
-	// checkPatience is how long the check of a stored blob may take before clients see its first
-	// bytes.
+	// checkPatience is how long clients wait for a check before they see the first bytes.
 	checkPatience = 300 * time.Millisecond
-	// checksAtOnce is how many stored blobs are read at the same time to compare them with their
-	// digest.
+	// checksAtOnce bounds the stored blobs that are read at the same time to check them.
 	checksAtOnce = 2
-)
-
-var (
-	errAbandoned = errors.New("no client waits for the blob any more")
-	// errUnstored says that the volume does not take a blob.
-	errUnstored = errors.New("the volume does not take the blob")
 )
 
 // arrival is a blob of which not all bytes are checked: it comes from the upstream, or it is on the
@@ -45,8 +36,6 @@ type arrival struct {
 	cache  *Cache
 	blob   digest.Digest
 	cancel context.CancelCauseFunc
-	begun  chan struct{} // closed when clients can read the first bytes
-	over   chan struct{} // closed when the blob is stored, or not
 
 	mu      sync.Mutex
 	changed *sync.Cond
@@ -55,7 +44,7 @@ type arrival struct {
 	have    int64 // bytes in the file
 	hidden  bool  // clients see nothing before the check: the bytes are encoded, or its end is near
 	checked bool
-	ended   bool
+	ended   bool // the blob is stored, or not
 	err     error
 	clients int
 	leaving *time.Timer // ends an arrival without clients
@@ -73,9 +62,7 @@ func (c *Cache) start(blob digest.Digest, most int, run func(context.Context, *a
 		return nil, false
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
-	a = &arrival{
-		cache: c, blob: blob, cancel: cancel, begun: make(chan struct{}), over: make(chan struct{}), size: -1,
-	}
+	a = &arrival{cache: c, blob: blob, cancel: cancel, size: -1}
 	a.changed = sync.NewCond(&a.mu)
 	a.leaving = time.AfterFunc(abandoned, func() { cancel(errAbandoned) })
 	c.arrivals[blob] = a
@@ -90,7 +77,6 @@ func (c *Cache) start(blob digest.Digest, most int, run func(context.Context, *a
 			a.err, a.checked, a.ended = err, err == nil, true
 			a.closeUnused()
 		})
-		close(a.over)
 	})
 	return a, true
 }
@@ -102,12 +88,10 @@ func (c *Cache) check(blob digest.Digest, file *store.File) {
 		defer context.AfterFunc(ctx, func() { _ = file.Close() })() // nothing else ends a read
 		a.update(func() { a.file, a.size, a.have, a.hidden = file.File, file.Size, file.Size, true })
 		defer time.AfterFunc(checkPatience, func() { a.update(func() { a.hidden = false }) }).Stop()
-		select {
-		case c.checks <- struct{}{}:
-			defer func() { <-c.checks }()
-		case <-ctx.Done():
+		if c.checks.Acquire(ctx, 1) != nil {
 			return context.Cause(ctx)
 		}
+		defer c.checks.Release(1)
 		err := c.options.Store.Check(blob, file.File)
 		if err != nil && !errors.Is(err, store.ErrNotStored) {
 			c.pass(blob) // the disk cannot read it
@@ -120,7 +104,7 @@ func (c *Cache) check(blob digest.Digest, file *store.File) {
 }
 
 // join returns the arrival of a blob, which starts when the upstream has answered that it has the
-// blob in the repository. The caller must leave it. It is nil for a blob that was stored meanwhile.
+// blob in the repository. It is nil for a blob that was stored meanwhile.
 func (c *Cache) join(ctx context.Context, q Query, blob digest.Digest) (*arrival, error) {
 	if a := c.arrivalOf(blob); a != nil {
 		metrics.Shared.WithLabelValues("blob").Inc()
@@ -133,60 +117,44 @@ func (c *Cache) join(ctx context.Context, q Query, blob digest.Digest) (*arrival
 		return nil, errUnstored
 	}
 	path := "blobs/" + blob.String()
-	a, err := ask(ctx, c, "blob", http.MethodGet, q.Repository, path, func(ctx context.Context) (*arrival, error) {
+	return ask(ctx, c, "blob", http.MethodGet, q.Repository, path, func(ctx context.Context) (*arrival, error) {
 		return c.fetch(ctx, store.Link{Repository: q.Repository}, blob)
 	})
-	if err != nil || a == nil {
-		return nil, err
-	}
-	a.enter() // it may have ended
-	return a, nil
 }
 
-// arrivalOf returns the arrival of a blob, with one more client, or nil.
 func (c *Cache) arrivalOf(blob digest.Digest) *arrival {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	a := c.arrivals[blob]
-	if a != nil {
-		a.enter()
-	}
-	return a
+	return c.arrivals[blob]
 }
 
-// enter adds a client.
-func (a *arrival) enter() {
+// enter adds a client, which must leave, and waits until it can read the first bytes, or, for a
+// part, until the arrival has ended. It returns the size, or -1, and whether copy can read the
+// file: the arrival may have ended before.
+func (a *arrival) enter(ctx context.Context, whole bool) (size int64, isOpen bool, err error) {
+	if a == nil {
+		return 0, false, nil
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.clients++
 	a.leaving.Stop()
+	if err := a.await(ctx, func() bool { return whole && (a.shown() > 0 || a.checked) }); err != nil {
+		return 0, false, err
+	}
+	return a.size, a.file != nil, a.err
 }
 
-// isOpen reports whether copy can read the file.
-func (a *arrival) isOpen() bool {
-	if a == nil {
-		return false
+// await waits until something is so, or the arrival has ended. The caller holds the lock.
+func (a *arrival) await(ctx context.Context, ready func() bool) error {
+	defer context.AfterFunc(ctx, func() { a.update(func() {}) })()
+	for !ready() && !a.ended {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		a.changed.Wait()
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.file != nil
-}
-
-// wait waits until clients can read the first bytes, or, for a part, all of them.
-func (a *arrival) wait(ctx context.Context, whole bool) error {
-	ready := a.over
-	if whole {
-		ready = a.begun
-	}
-	select {
-	case <-ready:
-	case <-a.over:
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.err
+	return nil
 }
 
 // leave ends what enter has begun.
@@ -209,26 +177,12 @@ func (a *arrival) closeUnused() {
 	}
 }
 
-// Size returns the size of the blob, or -1.
-func (a *arrival) Size() int64 {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.size
-}
-
 // update changes the arrival, and wakes all who wait for that.
 func (a *arrival) update(change func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	change()
 	a.changed.Broadcast()
-	if a.shown() > 0 || a.checked {
-		select {
-		case <-a.begun:
-		default:
-			close(a.begun)
-		}
-	}
 }
 
 // shown returns how many bytes clients may read.
@@ -246,7 +200,6 @@ func (a *arrival) shown() int64 {
 // copy copies the blob to a client as it arrives. It ends with the error of the arrival, of w or of
 // ctx.
 func (a *arrival) copy(ctx context.Context, w io.Writer) error {
-	defer context.AfterFunc(ctx, func() { a.update(func() {}) })()
 	a.mu.Lock()
 	file := a.file
 	a.mu.Unlock()
@@ -276,16 +229,11 @@ func (a *arrival) copy(ctx context.Context, w io.Writer) error {
 func (a *arrival) next(ctx context.Context, offset int64) (end int64, checked bool, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for a.shown() <= offset && !a.checked {
-		if a.err != nil {
-			return 0, false, a.err
-		}
-		if err := context.Cause(ctx); err != nil {
-			return 0, false, err
-		}
-		a.changed.Wait()
+	err = a.await(ctx, func() bool { return a.shown() > offset || a.checked })
+	if err == nil && a.shown() <= offset {
+		err = a.err
 	}
-	return a.shown(), a.checked, nil
+	return a.shown(), a.checked, err
 }
 
 // drop removes what has arrived of a blob, unless it goes on.

@@ -18,17 +18,13 @@ import (
 )
 
 const (
-	// mostPassing bounds the blobs that pass through at the same time. Other clients go to the
-	// upstream.
+	// mostPassing bounds the blobs that pass through. Other clients go to the upstream.
 	mostPassing = 200
 	// mostUnstored bounds the blobs of which is known that the volume does not take them.
 	mostUnstored = 1000
 	// unstoredFor is how long a blob passes through before the volume is tried again.
 	unstoredFor = time.Second
 )
-
-// ErrBusy says that too many requests to the upstream run.
-var ErrBusy = errors.New("too many requests to the upstream run: ask it directly")
 
 // Blob is a blob to serve: a stored file, one whose bytes are not all checked, or an answer of the
 // upstream.
@@ -51,7 +47,6 @@ func (b *Blob) Close() error {
 	case b.File != nil:
 		return b.File.Close()
 	case b.Answer != nil:
-		<-b.cache.passing
 		return b.Answer.Body.Close()
 	}
 	return nil
@@ -70,16 +65,9 @@ func (b *Blob) Copy(ctx context.Context, w io.Writer) error { return b.arrival.c
 // Blob returns a blob from the volume, on its way from the upstream, or from the upstream itself.
 // The caller must close it. It waits at most upstream.Patience for the upstream.
 func (c *Cache) Blob(ctx context.Context, q Query, blob digest.Digest) (*Blob, error) {
-	file, err := c.open(store.Link{Repository: q.Repository}, blob)
-	if err == nil && file.Checked {
-		return &Blob{From: FromVolume, Size: file.Size, File: file, cache: c, digest: blob}, nil
-	}
-	var found *Blob
+	found, err := c.local(ctx, q, blob)
 	if err == nil {
-		c.check(blob, file) //nolint:contextcheck // it outlives the request
-		if found, err = c.arriving(ctx, FromVolume, q, blob); err == nil {
-			return found, nil
-		}
+		return found, nil
 	}
 	if q.Stored {
 		return &Blob{}, ErrNotHere
@@ -96,6 +84,19 @@ func (c *Cache) Blob(ctx context.Context, q Query, blob digest.Digest) (*Blob, e
 	return found, nil
 }
 
+// local returns a blob that is on the volume.
+func (c *Cache) local(ctx context.Context, q Query, blob digest.Digest) (*Blob, error) {
+	file, err := c.open(store.Link{Repository: q.Repository}, blob)
+	if err != nil {
+		return nil, err
+	}
+	if file.Checked {
+		return &Blob{From: FromVolume, Size: file.Size, File: file, cache: c, digest: blob}, nil
+	}
+	c.check(blob, file) //nolint:contextcheck // it outlives the request
+	return c.arriving(ctx, FromVolume, q, blob)
+}
+
 // arriving returns a blob of which some bytes are not checked. A request for a part waits until all
 // of them are.
 func (c *Cache) arriving(ctx context.Context, from From, q Query, blob digest.Digest) (*Blob, error) {
@@ -106,17 +107,15 @@ func (c *Cache) arriving(ctx context.Context, from From, q Query, blob digest.Di
 		return nil, err
 	}
 	whole := isWhole(q.Range) && !q.Stored
-	if a != nil {
-		err = a.wait(ctx, whole)
-	}
+	size, isOpen, err := a.enter(ctx, whole)
 	if file, notStored := c.open(store.Link{Repository: q.Repository}, blob); err == nil && notStored == nil && file.Checked {
 		a.leave()
 		return &Blob{From: from, Size: file.Size, File: file, cache: c, digest: blob}, nil
 	} else if notStored == nil {
 		_ = file.Close()
 	}
-	if err == nil && whole && a.isOpen() {
-		return &Blob{From: from, Size: a.Size(), arrival: a, cache: c, digest: blob}, nil
+	if err == nil && whole && isOpen {
+		return &Blob{From: from, Size: size, arrival: a, cache: c, digest: blob}, nil
 	}
 	a.leave()
 	return nil, cmp.Or(err, errUnstored)
@@ -127,15 +126,8 @@ func isWhole(ranges string) bool { return ranges == "" || ranges == "bytes=0-" }
 
 // Stat returns a blob without content. It does not fetch the blob.
 func (c *Cache) Stat(ctx context.Context, q Query, blob digest.Digest) (*Blob, error) {
-	if file, err := c.open(store.Link{Repository: q.Repository}, blob); err == nil {
-		found := &Blob{From: FromVolume, Size: file.Size}
-		if file.Checked {
-			return found, file.Close()
-		}
-		c.check(blob, file) //nolint:contextcheck // it outlives the request
-		if whole, err := c.arriving(ctx, FromVolume, q, blob); err == nil {
-			return found, whole.Close()
-		}
+	if found, err := c.local(ctx, q, blob); err == nil {
+		return &Blob{From: FromVolume, Size: found.Size}, found.Close()
 	}
 	if q.Stored {
 		return &Blob{}, ErrNotHere
@@ -169,38 +161,33 @@ func (c *Cache) passes(blob digest.Digest) bool {
 }
 
 // passThrough asks the upstream for one client.
-func (c *Cache) passThrough(ctx context.Context, q Query, blob digest.Digest) (*Blob, error) {
-	select {
-	case c.passing <- struct{}{}:
-	default:
+func (c *Cache) passThrough(ctx context.Context, q Query, blob digest.Digest) (_ *Blob, err error) {
+	if !c.passing.TryAcquire(1) {
 		return nil, ErrBusy
 	}
+	ctx, cancel := context.WithCancelCause(upstream.Passing(ctx))
+	body := &passed{ReadCloser: http.NoBody, end: func() { cancel(nil); c.passing.Release(1) }}
+	defer func() {
+		if err != nil {
+			_ = body.Close()
+		}
+	}()
 	header := http.Header{}
 	if !isWhole(q.Range) {
 		header.Set("Range", q.Range)
 	}
-	ctx, cancel := context.WithCancelCause(upstream.Passing(ctx))
 	late := time.AfterFunc(upstream.Patience, func() { cancel(upstream.ErrLate) })
-	answer, err := c.options.Upstream.Do(ctx, http.MethodGet, q.Repository, "blobs/"+blob.String(), header)
+	answer, err := c.options.Upstream.Do(ctx, http.MethodGet, q.Repository, "blobs/"+blob.String(), header) //nolint:bodyclose // body closes it
+	if err == nil {
+		body.ReadCloser = answer.Body
+	}
 	if !late.Stop() || err != nil {
-		if cause := context.Cause(ctx); cause != nil {
-			err = cause
-		}
-		if answer != nil {
-			_ = answer.Body.Close()
-		}
-		cancel(nil)
-		<-c.passing
-		return nil, err
+		return nil, cmp.Or(context.Cause(ctx), err, upstream.ErrLate)
 	}
 	if sent := answer.Header.Get("Content-Range"); answer.StatusCode == http.StatusPartialContent && !answersRange(sent, q.Range) {
-		_ = answer.Body.Close()
-		cancel(nil)
-		<-c.passing
 		return nil, fmt.Errorf("the upstream sent range %q for %q: %w", sent, q.Range, errDamaged)
 	}
 	metrics.Unstored.WithLabelValues("blob").Inc()
-	body := &passed{ReadCloser: answer.Body, cancel: cancel}
 	if answer.StatusCode == http.StatusOK && answer.Header.Get("Content-Encoding") == "" {
 		body.verifier = blob.Verifier()
 	}
@@ -225,36 +212,32 @@ func answersRange(sent, asked string) bool {
 // the digest is checked.
 type passed struct {
 	io.ReadCloser
-	cancel   context.CancelCauseFunc
+	end      func()
 	verifier digest.Verifier // or nil, for a part
 	held     []byte
 	err      error
 }
 
 // Read implements io.Reader.
-func (p *passed) Read(buffer []byte) (int, error) {
+func (p *passed) Read(buffer []byte) (n int, err error) {
 	if p.verifier == nil {
-		n, err := p.ReadCloser.Read(buffer)
+		n, err = p.ReadCloser.Read(buffer)
 		metrics.Pulled.WithLabelValues("blob").Add(float64(n))
 		return n, err
 	}
 	if p.err != nil {
 		return 0, p.err
 	}
-	n, err := p.ReadCloser.Read(buffer[1:])
+	start := 1 - copy(buffer, p.held)
+	n, p.err = p.ReadCloser.Read(buffer[1:])
 	metrics.Pulled.WithLabelValues("blob").Add(float64(n))
 	_, _ = p.verifier.Write(buffer[1 : 1+n])
-	content := buffer[1 : 1+n]
-	if len(p.held) > 0 {
-		buffer[0] = p.held[0]
-		content = buffer[:1+n]
-	}
-	p.err = err
+	content := buffer[start : 1+n]
 	switch {
-	case err == nil && len(content) > 0:
-		p.held = append(p.held[:0], content[len(content)-1])
-		content = content[:len(content)-1]
-	case errors.Is(err, io.EOF) && !p.verifier.Verified():
+	case p.err == nil && len(content) > 0:
+		last := len(content) - 1
+		p.held, content = append(p.held[:0], content[last]), content[:last]
+	case errors.Is(p.err, io.EOF) && !p.verifier.Verified():
 		p.err, content = errDamaged, nil
 	}
 	return copy(buffer, content), p.err
@@ -262,8 +245,6 @@ func (p *passed) Read(buffer []byte) (int, error) {
 
 // Close implements io.Closer.
 func (p *passed) Close() error {
-	defer p.cancel(nil)
+	defer p.end()
 	return p.ReadCloser.Close()
 }
-
-var errDamaged = errors.New("the upstream sent another content than that of the digest")

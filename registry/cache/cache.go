@@ -1,3 +1,9 @@
+// Package cache decides what happens to a request: what is stored is served from the volume, what
+// is not is fetched from the upstream, and a tag is asked for at the upstream first. When the
+// upstream is away, tags are served as they were last confirmed. docs/cache.md has the states of a
+// blob and of a tag.
+//
+// It composes packages store, index and upstream. It does not know HTTP servers.
 package cache
 
 import (
@@ -12,6 +18,7 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/opencontainers/go-digest"
+	"golang.org/x/sync/semaphore"
 	"golang.org/x/sync/singleflight"
 
 	"github.com/gardener-extensions/registry-cache/registry/index"
@@ -20,11 +27,15 @@ import (
 	"github.com/gardener-extensions/registry-cache/registry/upstream"
 )
 
-// mostRequests bounds the requests to the upstream that clients share. Others go to the upstream.
-const mostRequests = 512
-
-// touchAfter is how old the recorded use of a blob must be before it is recorded again.
-const touchAfter = 5 * time.Minute
+const (
+	// mostRequests bounds the requests to the upstream that clients share. Others go to the
+	// upstream.
+	mostRequests = 512
+	// touchAfter is how old the recorded use of a blob must be before it is recorded again.
+	touchAfter = 5 * time.Minute
+	// storing is how long an answer waits for what it stores, so that the next request finds it.
+	storing = 100 * time.Millisecond
+)
 
 // Upstream is implemented by upstream.Client.
 type Upstream interface {
@@ -42,7 +53,7 @@ type Options struct {
 	// keeps them until space is needed.
 	TTL time.Duration
 	// Limit returns the bound of the stored bytes, which may change. 0 means the size of the
-	// volume.
+	// volume. It may be nil.
 	Limit func() int64
 }
 
@@ -53,16 +64,15 @@ type Cache struct {
 	asking  singleflight.Group // requests to the upstream
 	now     func() time.Time
 
-	requests chan roomRequest
-	limit    atomic.Int64 // of now
-	reserved atomic.Int64 // bytes of files that arrive
-	awaited  atomic.Int64 // those that the files do not have yet
+	evictions chan func() // for which a download waits
+	limit     atomic.Int64
+	reserved  atomic.Int64 // bytes of files that arrive
+	awaited   atomic.Int64 // those that the files do not have yet
 
-	unstored *lru.Cache[digest.Digest, time.Time] // until when blobs pass through, because of the volume
-	passing  chan struct{}                        // a slot for each blob that passes through
-	checks   chan struct{}                        // a slot for each stored blob that is read
-
-	requesting chan struct{} // a slot for each shared request to the upstream
+	unstored   *lru.Cache[digest.Digest, time.Time] // until when blobs pass through, because of the volume
+	requesting *semaphore.Weighted                  // shared requests to the upstream
+	passing    *semaphore.Weighted                  // blobs that pass through
+	checks     *semaphore.Weighted                  // stored blobs that are read
 
 	mu       sync.Mutex
 	arrivals map[digest.Digest]*arrival
@@ -72,14 +82,14 @@ type Cache struct {
 
 // New returns a cache. Run evicts in the background.
 func New(o Options) *Cache {
+	if o.Limit == nil {
+		o.Limit = func() int64 { return 0 }
+	}
 	c := &Cache{
-		options: o, index: index.New(), now: time.Now, requests: make(chan roomRequest),
-		passing: make(chan struct{}, mostPassing), checks: make(chan struct{}, checksAtOnce), requesting: make(chan struct{}, mostRequests),
-		arrivals: map[digest.Digest]*arrival{},
+		options: o, index: index.New(), now: time.Now, evictions: make(chan func()), arrivals: map[digest.Digest]*arrival{},
+		requesting: semaphore.NewWeighted(mostRequests), passing: semaphore.NewWeighted(mostPassing), checks: semaphore.NewWeighted(checksAtOnce),
 	}
-	if o.Limit != nil {
-		c.limit.Store(o.Limit())
-	}
+	c.limit.Store(o.Limit())
 	c.unstored, _ = lru.New[digest.Digest, time.Time](mostUnstored) // fails for a size of 0
 	return c
 }
@@ -104,8 +114,20 @@ type Query struct {
 	Stored bool
 }
 
-// ErrNotHere says that an object is not stored.
-var ErrNotHere = errors.New("it is not stored here")
+var (
+	// ErrNotHere says that an object is not stored.
+	ErrNotHere = errors.New("it is not stored here")
+	// ErrBusy says that too many requests to the upstream run.
+	ErrBusy = errors.New("too many requests to the upstream run: ask it directly")
+
+	errAbandoned  = errors.New("no client waits for the blob any more")
+	errClosed     = errors.New("the cache stops")
+	errDamaged    = errors.New("the upstream sent another content than that of the digest")
+	errNoManifest = errors.New("the upstream's answer is no manifest, or not that of its digest")
+	errUnstored   = errors.New("the volume does not take the blob")
+	errDisk       = errors.New("the disk failed") // and not the upstream
+	errNoRoom     = fmt.Errorf("%w: it has no room", errDisk)
+)
 
 // ask shares one call of do between all who ask for the same at the same time, and waits at most
 // upstream.Patience for it. The call goes on, and stores its answer for those who come later.
@@ -118,13 +140,11 @@ func ask[T any](
 	}
 	key := method + " " + repository + "/" + path
 	shared := c.asking.DoChan(key, func() (any, error) {
-		select {
-		case c.requesting <- struct{}{}:
-			defer func() { <-c.requesting }()
-			return do(context.WithoutCancel(ctx))
-		default:
+		if !c.requesting.TryAcquire(1) {
 			return none, ErrBusy
 		}
+		defer c.requesting.Release(1)
+		return do(context.WithoutCancel(ctx))
 	})
 	waiting, cancel := context.WithTimeoutCause(ctx, upstream.Patience, upstream.ErrLate)
 	defer cancel()
@@ -184,9 +204,6 @@ func (c *Cache) stored(l store.Link, blob digest.Digest, size int64) {
 	}
 }
 
-// storing is how long an answer waits for what it stores, so that the next request finds it.
-const storing = 100 * time.Millisecond
-
 // soon calls store, and waits a moment for its end.
 func (c *Cache) soon(store func()) {
 	done := make(chan struct{})
@@ -207,5 +224,3 @@ func (c *Cache) Close() {
 	c.mu.Unlock()
 	c.ended.Wait()
 }
-
-var errClosed = errors.New("the cache stops")

@@ -1,6 +1,9 @@
 package cache
 
 import (
+	"bufio"
+	"compress/flate"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -8,9 +11,12 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
+	"strings"
 	"syscall"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
 	"github.com/opencontainers/go-digest"
 
 	"github.com/gardener-extensions/registry-cache/registry/metrics"
@@ -19,8 +25,7 @@ import (
 )
 
 const (
-	// attempts is how often a download asks the upstream again before it fails, unless an attempt
-	// has brought progress.
+	// attempts is how often a download asks without progress before it fails.
 	attempts = 4
 	progress = 1 << 20
 	pause    = 250 * time.Millisecond
@@ -29,18 +34,71 @@ const (
 	step = 4 << 20
 )
 
-// errDisk says that the disk failed, and not the upstream.
-var errDisk = errors.New("the disk failed")
-
 // download is the writer of an arrival from the upstream. Only its goroutine uses it.
 type download struct {
 	*arrival
+	spool
 	link     store.Link
 	response *http.Response // that continues the file, or nil
-	room     *room
-	hash     hash.Hash
-	hashed   int64 // of the bytes in the file
 	encoding string
+}
+
+// spool writes the bytes of a blob to a file of the volume.
+type spool struct {
+	to     *os.File
+	room   *room
+	hash   hash.Hash
+	length int64 // of the file
+	hashed int64 // the first bytes of it
+}
+
+// Write implements io.Writer. An error is that of the volume.
+func (s *spool) Write(p []byte) (int, error) {
+	n := int64(len(p))
+	if s.room.awaited < n && !s.room.step(s.length) {
+		return 0, errNoRoom
+	}
+	if _, err := s.to.Write(p); err != nil {
+		return 0, fmt.Errorf("%w: %w", errDisk, err)
+	}
+	s.room.wrote(n)
+	if s.hashed == s.length {
+		_, _ = s.hash.Write(p)
+		s.hashed += n
+	}
+	s.length += n
+	return len(p), nil
+}
+
+// verify returns errDamaged if the file is not the blob.
+func (s *spool) verify(blob digest.Digest) error {
+	if _, err := io.Copy(s.hash, io.NewSectionReader(s.to, s.hashed, s.length-s.hashed)); err != nil { // from before a restart
+		return fmt.Errorf("%w: %w", errDisk, err)
+	}
+	if fmt.Sprintf("%x", s.hash.Sum(nil)) != blob.Encoded() {
+		return fmt.Errorf("blob %s: %w", blob, errDamaged)
+	}
+	return nil
+}
+
+// store stores what it reads, if it is the blob. The caller must close the file.
+func (c *Cache) store(l store.Link, blob digest.Digest, from io.Reader, room *room) (*spool, error) {
+	file, err := c.options.Store.Temporary()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errDisk, err)
+	}
+	s := &spool{to: file.File, room: room, hash: blob.Algorithm().Hash()}
+	if _, err = io.Copy(s, from); err == nil {
+		err = s.verify(blob)
+	}
+	if err == nil {
+		if err = file.Commit(blob); err == nil {
+			c.stored(l, blob, s.length)
+			return s, nil
+		}
+		err = fmt.Errorf("%w: %w", errDisk, err)
+	}
+	return nil, errors.Join(err, file.Close())
 }
 
 // fetch starts the arrival of a blob when the upstream has answered that it has the blob in the
@@ -49,38 +107,31 @@ func (c *Cache) fetch(ctx context.Context, l store.Link, blob digest.Digest) (*a
 	if file, err := c.open(l, blob); err == nil { // since the client looked for it
 		return nil, file.Close()
 	}
-	c.mu.Lock()
-	a := c.arrivals[blob]
-	c.mu.Unlock()
-	if a != nil || c.replicate(ctx, l, blob) {
+	if a := c.arrivalOf(blob); a != nil || c.replicate(ctx, l, blob) {
 		return a, nil
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
+	ctx, cancel := context.WithCancel(ctx)
 	response, err := c.request(ctx, l, blob, c.options.Store.Arrived(blob))
-	if refused, ok := errors.AsType[*upstream.RefusedError](err); ok && refused.Status == http.StatusRequestedRangeNotSatisfiable {
+	if _, ok := unsatisfiable(err); ok {
 		_ = c.drop(blob)
 		response, err = c.request(ctx, l, blob, 0)
 	}
 	if err != nil {
-		cancel(nil)
+		cancel()
 		return nil, err
 	}
-	d := &download{link: l, response: response, hash: blob.Algorithm().Hash()}
 	a, isNew := c.start(blob, mostArrivals, func(running context.Context, a *arrival) error { //nolint:contextcheck // it outlives the request
-		d.arrival = a
-		stop := context.AfterFunc(running, func() { cancel(context.Cause(running)) })
-		defer stop()
-		defer cancel(nil)
-		return d.run(running, ctx)
+		context.AfterFunc(running, cancel)
+		return (&download{arrival: a, link: l, response: response}).run(running)
 	})
 	if !isNew {
-		cancel(nil)
+		cancel()
 		_ = response.Body.Close()
 	}
 	if a == nil {
-		return nil, errUnstored
+		err = errUnstored
 	}
-	return a, nil
+	return a, err
 }
 
 func (c *Cache) request(ctx context.Context, l store.Link, blob digest.Digest, from int64) (*http.Response, error) {
@@ -91,6 +142,12 @@ func (c *Cache) request(ctx context.Context, l store.Link, blob digest.Digest, f
 	return c.options.Upstream.Do(ctx, http.MethodGet, l.Repository, "blobs/"+blob.String(), header)
 }
 
+// unsatisfiable reports whether the upstream has refused a range.
+func unsatisfiable(err error) (*upstream.RefusedError, bool) {
+	refused, ok := errors.AsType[*upstream.RefusedError](err)
+	return refused, ok && refused.Status == http.StatusRequestedRangeNotSatisfiable
+}
+
 // replicate stores a blob that another replica has, and reports whether one has it.
 func (c *Cache) replicate(ctx context.Context, l store.Link, blob digest.Digest) bool {
 	return c.options.Replicas.Get(ctx, l.Repository, "blobs/"+blob.String(), nil, func(response *http.Response) error {
@@ -99,80 +156,55 @@ func (c *Cache) replicate(ctx context.Context, l store.Link, blob digest.Digest)
 			return upstream.ErrUnused
 		}
 		defer room.release()
-		file, err := c.options.Store.Temporary()
+		s, err := c.store(l, blob, io.LimitReader(response.Body, response.ContentLength), room)
 		if err != nil {
 			return err
 		}
-		defer func() { _ = file.Close() }()
-		verifier := blob.Verifier()
-		n, err := io.Copy(io.MultiWriter(file, verifier), io.LimitReader(response.Body, response.ContentLength))
-		if err == nil && !verifier.Verified() {
-			err = errDamaged
-		}
-		if err != nil {
-			return err
-		}
-		metrics.Pulled.WithLabelValues("blob").Add(float64(n))
-		if err := file.Commit(blob); err != nil {
-			return err
-		}
-		c.stored(l, blob, n)
-		return nil
+		metrics.Pulled.WithLabelValues("blob").Add(float64(s.length))
+		return s.to.Close()
 	})
 }
 
-// run downloads the blob and stores it. Requests have the context of asking.
-func (d *download) run(ctx, asking context.Context) error {
-	defer func() {
-		if d.response != nil {
-			_ = d.response.Body.Close()
-		}
-	}()
+// run downloads the blob and stores it. It asks again after a break.
+func (d *download) run(ctx context.Context) error {
 	file, err := d.cache.options.Store.Partial(d.blob)
-	if err != nil {
-		return d.cache.refuse(d.blob, err)
-	}
-	have, err := file.Seek(0, io.SeekEnd)
-	d.mu.Lock()
-	d.file, d.have = file, 0
-	d.mu.Unlock()
-	if err != nil {
-		return d.cache.refuse(d.blob, err)
-	}
-	d.room = &room{cache: d.cache}
+	d.spool = spool{to: file, room: &room{cache: d.cache}, hash: d.blob.Algorithm().Hash()}
 	defer d.room.release()
-	if err = d.all(ctx, asking, have); err == nil {
+	if err == nil {
+		d.update(func() { d.file = file })
+		d.length, err = file.Seek(0, io.SeekEnd)
+	}
+	if err != nil {
+		_ = d.response.Body.Close()
+		return d.cache.refuse(d.blob, err)
+	}
+	if err = d.all(ctx); err == nil {
 		return nil
 	}
-	damaged, disk := errors.Is(err, errDamaged), errors.Is(err, errDisk) || errors.Is(err, syscall.EIO)
-	if arrived := d.cache.options.Store.Arrived(d.blob); arrived > 0 && !damaged && !disk {
-		d.cache.index.Left(d.blob, arrived, d.cache.now())
-	} else {
+	disk := errors.Is(err, errDisk) || errors.Is(err, syscall.EIO)
+	if disk || errors.Is(err, errDamaged) || d.length == 0 {
 		_ = d.cache.options.Store.DropPartial(d.blob)
-		d.cache.index.Left(d.blob, 0, d.cache.now())
 	}
+	d.cache.index.Left(d.blob, d.cache.options.Store.Arrived(d.blob), d.cache.now())
 	if disk {
 		return d.cache.refuse(d.blob, err)
 	}
 	return err
 }
 
-// all downloads what the file, with its first bytes, does not have. It asks again after a break.
-func (d *download) all(ctx, asking context.Context, have int64) error {
+// all downloads what the file, with its first bytes, does not have.
+func (d *download) all(ctx context.Context) error {
 	for failed := 0; ; {
-		before := have
-		err := d.attempt(asking, &have)
+		before := d.length
+		err := d.attempt(ctx)
 		if err == nil {
 			return d.finish()
 		}
-		_, refused := errors.AsType[*upstream.RefusedError](err)
-		if failed++; have-before >= progress {
+		if failed++; d.length-before >= progress {
 			failed = 0
 		}
-		switch {
-		case context.Cause(ctx) != nil:
-			return context.Cause(ctx)
-		case refused, errors.Is(err, errDisk), failed == attempts:
+		_, refused := errors.AsType[*upstream.RefusedError](err)
+		if ctx.Err() == nil && (refused || errors.Is(err, errDisk) || failed == attempts) {
 			return err
 		}
 		select {
@@ -184,131 +216,106 @@ func (d *download) all(ctx, asking context.Context, have int64) error {
 }
 
 // attempt asks for the rest of the blob and reads it.
-func (d *download) attempt(ctx context.Context, have *int64) (err error) {
+func (d *download) attempt(ctx context.Context) (err error) {
 	response := d.response
 	if d.response = nil; response == nil {
-		response, err = d.cache.request(ctx, d.link, d.blob, *have)
-		refused, ok := errors.AsType[*upstream.RefusedError](err)
+		response, err = d.cache.request(ctx, d.link, d.blob, d.length)
+		refused, ok := unsatisfiable(err)
 		switch {
-		case ok && refused.Status == http.StatusRequestedRangeNotSatisfiable && refused.ContentRange == fmt.Sprintf("bytes */%d", *have):
-			d.update(func() { d.size, d.have = *have, *have })
+		case ok && refused.ContentRange == fmt.Sprintf("bytes */%d", d.length):
+			d.update(func() { d.size, d.have = d.length, d.length })
 			return nil // all has arrived before
-		case ok && refused.Status == http.StatusRequestedRangeNotSatisfiable:
-			return d.restart(have, errors.New("the upstream's blob is shorter than what has arrived"))
+		case ok:
+			return d.restart(errors.New("the upstream's blob is shorter than what has arrived"))
 		case err != nil:
 			return err
 		}
 	}
 	defer func() { _ = response.Body.Close() }()
-	size, err := d.accept(response, have)
-	if err != nil {
+	if err := d.accept(response); err != nil {
 		return err
+	}
+	body := io.Reader(response.Body)
+	if d.size >= 0 {
+		body = io.LimitReader(body, d.size-d.length)
+	}
+	if _, err := io.CopyBuffer(d, body, make([]byte, buffer)); err != nil {
+		return err
+	}
+	if d.length < d.size {
+		return io.ErrUnexpectedEOF
+	}
+	d.update(func() { d.size = d.length })
+	return nil
+}
+
+// accept checks that the body continues the file, makes room for the rest of the blob, and shows
+// what the file has.
+func (d *download) accept(response *http.Response) error {
+	size := response.ContentLength
+	if response.StatusCode == http.StatusOK { // an upstream that does not know ranges, if one was asked for
+		if size >= 0 && size < d.length {
+			if err := d.restart(nil); err != nil {
+				return err
+			}
+		}
+		if _, err := io.CopyN(io.Discard, response.Body, d.length); err != nil {
+			return err
+		}
+	} else {
+		var first, last int64
+		text := response.Header.Get("Content-Range")
+		n, _ := fmt.Sscanf(text, "bytes %d-%d/%d", &first, &last, &size)
+		if n < 2 || first != d.length || n == 3 && size <= max(first, last) {
+			return d.restart(fmt.Errorf("the upstream sent range %q, want one from %d", text, d.length))
+		}
+		if n == 2 {
+			size = -1
+		}
+		metrics.Resumed.Inc()
+	}
+	if d.size >= 0 && size >= 0 && size != d.size {
+		return fmt.Errorf("the upstream says that blob %s has %d bytes, and said %d before", d.blob, size, d.size)
 	}
 	if encoding := response.Header.Get("Content-Encoding"); encoding != "" && d.have == 0 {
 		d.encoding = encoding
 	}
-	if err := d.place(size, *have); err != nil {
-		return err
-	}
-	chunk := make([]byte, buffer)
-	for d.size < 0 || *have < d.size {
-		n, err := response.Body.Read(chunk)
-		if d.size >= 0 {
-			n = int(min(int64(n), d.size-*have))
-		}
-		metrics.Pulled.WithLabelValues("blob").Add(float64(n))
-		if err := d.write(chunk[:n], have); err != nil {
-			return err
-		}
-		switch {
-		case err == io.EOF && d.size < 0:
-			d.update(func() { d.size = *have })
-		case err == io.EOF && *have < d.size:
-			return io.ErrUnexpectedEOF
-		case err != nil && err != io.EOF:
-			return err
-		}
-	}
-	return nil
-}
-
-// accept checks that the body continues the file, and returns the size of the blob, or -1.
-func (d *download) accept(response *http.Response, have *int64) (int64, error) {
-	if response.StatusCode == http.StatusOK { // an upstream that does not know ranges, if one was asked for
-		if response.ContentLength >= 0 && response.ContentLength < *have {
-			if err := d.restart(have, nil); err != nil {
-				return 0, err
-			}
-		}
-		_, err := io.CopyN(io.Discard, response.Body, *have)
-		return response.ContentLength, err
-	}
-	var first, last, size int64
-	text := response.Header.Get("Content-Range")
-	if n, _ := fmt.Sscanf(text, "bytes %d-%d/%d", &first, &last, &size); n < 2 || first != *have || n == 3 && size <= max(first, last) {
-		return 0, d.restart(have, fmt.Errorf("the upstream sent range %q, want one from %d", text, *have))
-	} else if n == 2 {
-		size = -1
-	}
-	metrics.Resumed.Inc()
-	return size, nil
-}
-
-// place makes room for the rest of the blob, and shows what the file has.
-func (d *download) place(size, have int64) error {
-	if d.size >= 0 && size >= 0 && size != d.size {
-		return fmt.Errorf("the upstream says that blob %s has %d bytes, and said %d before", d.blob, size, d.size)
-	}
 	size = max(size, d.size)
-	if missing := size - have - d.room.size; missing > 0 && !d.room.add(missing) {
-		return fmt.Errorf("%w: it has no room", errDisk)
+	if missing := size - d.length - d.room.awaited; missing > 0 && !d.room.add(missing) {
+		return errNoRoom
 	}
-	d.update(func() { d.size, d.have, d.hidden = size, have, d.encoding != "" })
+	d.update(func() { d.size, d.have, d.hidden = size, d.length, d.encoding != "" })
 	return nil
 }
 
 // restart drops what has arrived, unless clients have read it. It returns the reason, or why not.
-func (d *download) restart(have *int64, reason error) error {
+func (d *download) restart(reason error) error {
 	if d.have > 0 {
 		return errors.Join(reason, errors.New("clients have read what must be dropped"))
 	}
 	d.hash.Reset()
-	*have, d.hashed = 0, 0
-	if err := d.file.Truncate(0); err != nil {
+	d.room.release()
+	d.length, d.hashed = 0, 0
+	if err := d.to.Truncate(0); err != nil {
 		return fmt.Errorf("%w: %w", errDisk, err)
 	}
 	return reason
 }
 
-// write adds bytes to the file, and shows them.
-func (d *download) write(p []byte, have *int64) error {
-	if d.size < 0 && *have+int64(len(p)) > d.room.size && !d.room.step() {
-		return fmt.Errorf("%w: it has no room", errDisk)
-	}
-	if _, err := d.file.Write(p); err != nil {
-		return fmt.Errorf("%w: %w", errDisk, err)
-	}
-	d.room.wrote(int64(len(p)))
-	if d.hashed == *have {
-		_, _ = d.hash.Write(p)
-		d.hashed += int64(len(p))
-	}
-	*have += int64(len(p))
-	d.update(func() { d.have = *have })
-	return nil
+// Write implements io.Writer. It shows what it has written.
+func (d *download) Write(p []byte) (int, error) {
+	metrics.Pulled.WithLabelValues("blob").Add(float64(len(p)))
+	n, err := d.spool.Write(p)
+	d.update(func() { d.have = d.length })
+	return n, err
 }
 
 // finish checks the digest, shows the last byte, and makes the file a stored blob.
 func (d *download) finish() error {
-	n, err := io.Copy(d.hash, io.NewSectionReader(d.file, d.hashed, d.have-d.hashed)) // from before a restart
-	if d.hashed += n; err != nil {
-		return fmt.Errorf("%w: %w", errDisk, err)
-	}
-	if fmt.Sprintf("%x", d.hash.Sum(nil)) != d.blob.Encoded() {
-		if d.hidden {
-			return d.decode()
-		}
-		return fmt.Errorf("blob %s: %w", d.blob, errDamaged)
+	if err := d.verify(d.blob); errors.Is(err, errDamaged) && d.hidden {
+		return d.decode()
+	} else if err != nil {
+		return err
 	}
 	d.update(func() { d.checked = true })
 	if err := d.cache.options.Store.Commit(d.blob, d.file); err != nil {
@@ -318,4 +325,43 @@ func (d *download) finish() error {
 	}
 	d.cache.stored(d.link, d.blob, d.size)
 	return nil
+}
+
+// decode stores what the file has in another form (Content-Encoding). Clients have seen nothing of
+// it.
+func (d *download) decode() error {
+	defer func() { _ = d.cache.options.Store.DropPartial(d.blob) }()
+	decoded, err := decoder(d.encoding, io.NewSectionReader(d.to, 0, d.length))
+	if err != nil {
+		return err
+	}
+	room := &room{cache: d.cache}
+	defer room.release()
+	s, err := d.cache.store(d.link, d.blob, decoded, room)
+	if err != nil {
+		return fmt.Errorf("decoding: %w", err)
+	}
+	_ = d.file.Close()
+	d.update(func() { d.file, d.size, d.have, d.hidden, d.checked = s.to, s.length, s.length, false, true })
+	return nil
+}
+
+// decoder knows the codings for which containerd asks.
+func decoder(encoding string, from io.Reader) (io.Reader, error) {
+	switch strings.ToLower(strings.TrimSpace(encoding)) {
+	case "gzip", "x-gzip":
+		return gzip.NewReader(bufio.NewReader(from))
+	case "deflate":
+		return flate.NewReader(from), nil
+	case "zstd":
+		decoded, err := zstd.NewReader(from, zstd.WithDecoderMaxMemory(64<<20), zstd.WithDecoderConcurrency(1))
+		if err != nil {
+			return nil, fmt.Errorf("decoding zstd: %w", err)
+		}
+		return decoded.IOReadCloser(), nil
+	case "identity":
+		return nil, errDamaged // the digest is another one
+	default:
+		return nil, fmt.Errorf("the upstream's Content-Encoding %q is unknown", encoding)
+	}
 }

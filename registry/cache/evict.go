@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"github.com/opencontainers/go-digest"
@@ -31,12 +30,6 @@ const (
 	// roomPatience is how long a download waits for an eviction before it passes the volume.
 	roomPatience = 100 * time.Millisecond
 )
-
-// roomRequest asks for room. more says whether something was evicted for it.
-type roomRequest struct {
-	bytes int64
-	more  chan bool
-}
 
 // room is reserved for a file. The volume says itself how much of it the file has taken.
 type room struct {
@@ -66,8 +59,8 @@ func (c *Cache) reserve(bytes int64) (*room, bool) {
 
 // add makes the room larger, if the volume has so much.
 func (r *room) add(bytes int64) bool {
-	c, timeout := r.cache, time.After(roomPatience)
-	if bytes < 0 || !c.canFit(bytes, reserve) {
+	c, timeout, more := r.cache, time.After(roomPatience), make(chan bool, 1)
+	if _, _, err := c.short(bytes, reserve); bytes < 0 || err != nil {
 		return false
 	}
 	take := func(sign int64) {
@@ -75,34 +68,32 @@ func (r *room) add(bytes int64) bool {
 		c.reserved.Add(sign * bytes)
 		c.awaited.Add(sign * bytes)
 	}
-	for {
+	for evicted := true; evicted; {
 		take(1)
-		if space, files := c.short(0, reserve); space <= 0 && files <= 0 {
+		if short, files, err := c.short(0, reserve); err == nil && short <= 0 && files <= 0 {
 			return true
 		}
 		take(-1)
-		request := roomRequest{bytes, make(chan bool, 1)}
 		select {
-		case c.requests <- request:
+		case c.evictions <- func() { more <- c.evict(bytes, reserve) }:
 		case <-timeout:
 			return false
 		}
 		select {
-		case more := <-request.more:
-			if !more {
-				return false
-			}
+		case evicted = <-more:
 		case <-timeout:
 			return false
 		}
 	}
+	return false
 }
 
-// step makes the room larger for a blob whose size the upstream does not tell. Such a blob may take
-// a part of the volume only: all that is stored would go for a body without an end.
-func (r *room) step() bool {
+// step makes the room larger for a file of this size, which will have more bytes than the upstream
+// has told. It may take a part of the volume only: all that is stored would go for a body without
+// an end.
+func (r *room) step(size int64) bool {
 	space, err := r.cache.capacity()
-	return err == nil && r.size+step <= space.Bytes/unknownShare && r.add(step)
+	return err == nil && max(r.size, size)+step <= space.Bytes/unknownShare && r.add(step)
 }
 
 // capacity is what the cache may use: the volume, or less with a limit. On a file system that
@@ -118,21 +109,23 @@ func (c *Cache) capacity() (store.Space, error) {
 	return space, err
 }
 
-// canFit reports whether a file of this size would fit beside those that arrive, and this part of
-// the volume, in percent, would be free, if all that is stored went.
-func (c *Cache) canFit(bytes, percent int64) bool {
+// short returns how many bytes and files must go before a file of this size fits beside those that
+// arrive, and this part of the volume, in percent, stays free. It fails if all that is stored would
+// not be enough.
+func (c *Cache) short(bytes, percent int64) (short int64, files int, err error) {
 	space, err := c.capacity()
-	_, stored := c.index.Size()
-	return err == nil && bytes+c.awaited.Load() <= space.FreeBytes+stored-space.Bytes*percent/100
+	short = c.awaited.Load() + space.Bytes*percent/100 - space.FreeBytes
+	if _, stored := c.index.Size(); err == nil && bytes > stored-short { // a sum could overflow
+		err = errNoRoom
+	}
+	return short + bytes, int(space.Inodes*reserve/100 - space.FreeInodes), err
 }
 
 // Run lists what is stored, and evicts until ctx ends.
 func (c *Cache) Run(ctx context.Context) {
-	// Before all is listed, the index has only what was used since the start, the last to go.
-	listed, done := make(chan struct{}), atomic.Bool{}
+	listed := make(chan struct{})
 	go func() {
 		defer close(listed)
-		defer done.Store(true)
 		found, err := c.options.Store.Contents(ctx)
 		if err != nil {
 			slog.Error("what is stored is only partly known", "error", err)
@@ -153,17 +146,12 @@ func (c *Cache) Run(ctx context.Context) {
 			case <-time.After(lastWait): // the disk hangs
 			}
 			return
-		case r := <-c.requests:
-			r.more <- done.Load() && c.evict(r.bytes, reserve)
+		case evict := <-c.evictions:
+			evict()
 		case <-next:
 			next = time.After(interval)
-			if c.options.Limit != nil {
-				c.limit.Store(c.options.Limit())
-			}
-			if !done.Load() {
-				continue
-			}
-			if c.canFit(0, 2*reserve) && c.evict(0, 2*reserve) || c.now().Sub(started) >= spared && c.expire() {
+			c.limit.Store(c.options.Limit())
+			if c.evict(0, 2*reserve) || c.now().Sub(started) >= spared && c.expire() {
 				next = time.After(rest)
 			}
 			c.measure()
@@ -171,21 +159,13 @@ func (c *Cache) Run(ctx context.Context) {
 	}
 }
 
-// evict removes a batch of blobs if short returns any, and returns whether it has.
+// evict removes a batch of blobs if a file of this size needs that, and returns whether it has.
 func (c *Cache) evict(bytes, percent int64) bool {
-	return c.remove(c.index.Excess(c.short(bytes, percent)), "space")
-}
-
-// short returns how many bytes and files must go before a file of this size fits and this part of
-// the volume, in percent, stays free.
-func (c *Cache) short(bytes, percent int64) (short int64, files int) {
-	space, err := c.capacity()
-	if err != nil {
+	short, files, err := c.short(bytes, percent)
+	if err != nil && !errors.Is(err, errNoRoom) {
 		slog.Error("the volume does not say what it has left", "error", err)
-		return 0, 0
 	}
-	short = bytes + c.awaited.Load() + space.Bytes*percent/100 - space.FreeBytes
-	return short, int(space.Inodes*reserve/100 - space.FreeInodes)
+	return err == nil && c.remove(c.index.Excess(short, files), "space")
 }
 
 // expire removes a batch of what was not used for the TTL, and returns whether there was any.
@@ -196,11 +176,7 @@ func (c *Cache) expire() bool {
 	since := c.now().Add(-c.options.TTL)
 	removed := false
 	for _, tag := range c.index.ExpiredTags(since) {
-		if err := c.options.Store.RemoveTag(tag); err != nil {
-			slog.Warn("an expired tag stays", "error", err)
-			continue
-		}
-		removed = true
+		removed = c.forget(tag) || removed
 	}
 	return c.remove(c.index.Expired(since), "ttl") || removed
 }

@@ -93,6 +93,7 @@ func newTestCache(t *testing.T, o Options) (*testCache, *objects, *clock) {
 	o.Upstream = registry
 	c := &testCache{New(o), folder}
 	c.now = now.get
+	c.index.Merge(store.Contents{}, now.get())
 	t.Cleanup(c.Close)
 	return c, registry, now
 }

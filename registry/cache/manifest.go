@@ -2,6 +2,7 @@ package cache
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/registry/metrics"
 	"github.com/gardener-extensions/registry-cache/registry/store"
+	"github.com/gardener-extensions/registry-cache/registry/upstream"
 )
 
 const (
@@ -24,6 +26,10 @@ const (
 	largestManifest = 4 << 20
 	// manifestTime bounds the body of a manifest.
 	manifestTime = 30 * time.Second
+
+	// fresh is how long the upstream's word about a tag counts: nodes that begin the same pull at the
+	// same time share it.
+	fresh = time.Second
 
 	dockerManifest = "application/vnd.docker.distribution.manifest.v2+json"
 	dockerList     = "application/vnd.docker.distribution.manifest.list.v2+json"
@@ -57,19 +63,108 @@ func (c *Cache) Manifest(ctx context.Context, q Query, blob digest.Digest) (Mani
 		if m, err := c.storedManifest(q.Repository, blob); err == nil { // since the client looked for it
 			return m, nil
 		}
-		var m Manifest
-		take := func(response *http.Response) (err error) {
-			m, err = read(response, blob)
-			return err
+		m, err := c.replicated(ctx, q.Repository, path, blob)
+		if err != nil {
+			m, err = c.manifest(ctx, q.Repository, path, blob)
 		}
-		if !c.options.Replicas.Get(ctx, q.Repository, path, accepted, take) {
-			if err := c.manifest(ctx, q.Repository, path, take); err != nil {
-				return Manifest{}, err
-			}
+		if err == nil {
+			c.soon(func() { c.keep(q.Repository, m) })
 		}
-		c.soon(func() { c.keep(q.Repository, m) })
-		return m, nil
+		return m, err
 	})
+}
+
+// Tag returns the manifest of a tag: what the upstream says now, or said last if it is away. A
+// refusal is what it says now.
+func (c *Cache) Tag(ctx context.Context, q Query, tag string) (Manifest, error) {
+	t := store.TagName{Repository: q.Repository, Tag: tag}
+	if q.Stored {
+		return c.last(t)
+	}
+	m, err := ask(ctx, c, "manifest", http.MethodGet, q.Repository, "manifests/"+tag, func(ctx context.Context) (Manifest, error) {
+		return c.resolve(ctx, t)
+	})
+	if err == nil || errors.Is(err, context.Canceled) {
+		return m, err
+	}
+	if refused, ok := errors.AsType[*upstream.RefusedError](err); ok {
+		if refused.Status == http.StatusNotFound {
+			c.forget(t)
+		}
+		return m, err
+	}
+	last, missing := c.last(t)
+	if missing != nil {
+		last, missing = c.replicated(ctx, q.Repository, "manifests/"+tag, "")
+	}
+	if missing != nil {
+		return Manifest{}, err
+	}
+	metrics.Stale.Inc()
+	last.From = FromStale
+	return last, nil
+}
+
+// forget removes a tag that does not refer any more to what is stored, and reports whether it has.
+func (c *Cache) forget(t store.TagName) bool {
+	c.index.ForgetTag(t)
+	err := c.options.Store.RemoveTag(t)
+	if err != nil {
+		slog.Warn("an old tag stays on the volume", "error", err)
+	}
+	return err == nil
+}
+
+// resolve asks the upstream, unless it has just been asked. If the volume has what the tag referred
+// to, a HEAD request is enough to learn that this has not changed.
+func (c *Cache) resolve(ctx context.Context, t store.TagName) (Manifest, error) {
+	path := "manifests/" + t.Tag
+	if last, err := c.last(t); err == nil {
+		if c.index.Fresh(t, last.Digest, c.now(), fresh) {
+			return last, nil
+		}
+		response, err := c.options.Upstream.Do(ctx, http.MethodHead, t.Repository, path, accepted)
+		if err == nil {
+			_ = response.Body.Close()
+			if response.Header.Get("Docker-Content-Digest") == last.Digest.String() {
+				c.soon(func() { c.confirm(t, last.Digest) })
+				return last, nil
+			}
+		} else if upstream.Unanswered(err) {
+			return Manifest{}, err
+		}
+	}
+	m, err := c.manifest(ctx, t.Repository, path, "")
+	if err == nil {
+		c.soon(func() {
+			if c.keep(t.Repository, m) {
+				c.confirm(t, m.Digest)
+			} else {
+				c.forget(t) // what is stored is not what the upstream says
+			}
+		})
+	}
+	return m, err
+}
+
+// last returns the manifest to which the tag referred when the upstream was last asked.
+func (c *Cache) last(t store.TagName) (Manifest, error) {
+	known, err := c.options.Store.Tag(t)
+	if err != nil {
+		return Manifest{}, err
+	}
+	return c.storedManifest(t.Repository, known)
+}
+
+func (c *Cache) confirm(t store.TagName, to digest.Digest) {
+	now := c.now()
+	if !c.index.Confirm(t, to, now) {
+		c.forget(t) // its manifest has so many tags that nobody needs this one in an outage
+		return
+	}
+	if err := c.options.Store.SetTag(t, to, now); err != nil {
+		slog.Warn("a tag is not stored", "error", err)
+	}
 }
 
 // storedManifest reads a manifest from the volume.
@@ -100,19 +195,27 @@ func (c *Cache) storedManifest(repository string, blob digest.Digest) (Manifest,
 }
 
 // manifest gets a manifest from the upstream.
-func (c *Cache) manifest(ctx context.Context, repository, path string, take func(*http.Response) error) error {
+func (c *Cache) manifest(ctx context.Context, repository, path string, wanted digest.Digest) (Manifest, error) {
 	ctx, cancel := context.WithTimeout(ctx, manifestTime)
 	defer cancel()
 	response, err := c.options.Upstream.Do(ctx, http.MethodGet, repository, path, accepted)
 	if err != nil {
-		return err
+		return Manifest{}, err
 	}
 	defer func() { _ = response.Body.Close() }()
-	return take(response)
+	return read(response, wanted)
 }
 
-// errNoManifest says that the upstream answered with something else.
-var errNoManifest = errors.New("the upstream's answer is no manifest, or not that of its digest")
+// replicated gets a manifest from another replica, or returns ErrNotHere.
+func (c *Cache) replicated(ctx context.Context, repository, path string, wanted digest.Digest) (m Manifest, err error) {
+	if !c.options.Replicas.Get(ctx, repository, path, accepted, func(response *http.Response) (err error) {
+		m, err = read(response, wanted)
+		return err
+	}) {
+		err = ErrNotHere
+	}
+	return m, err
+}
 
 // read reads a manifest and checks it: with its digest, or, for a tag, with what the upstream says
 // its digest is.
@@ -123,18 +226,16 @@ func read(response *http.Response, wanted digest.Digest) (Manifest, error) {
 	}
 	metrics.Pulled.WithLabelValues("manifest").Add(float64(len(content)))
 	mediaType, _, _ := strings.Cut(response.Header.Get("Content-Type"), ";")
-	m := Manifest{From: FromUpstream, Digest: wanted, MediaType: strings.TrimSpace(mediaType), Content: content}
-	if m.Digest == "" {
-		m.Digest = digest.Digest(response.Header.Get("Docker-Content-Digest"))
+	m := Manifest{
+		From: FromUpstream, Digest: cmp.Or(wanted, digest.Digest(response.Header.Get("Docker-Content-Digest"))),
+		MediaType: strings.TrimSpace(mediaType), Content: content,
 	}
 	if encoding := response.Header.Get("Content-Encoding"); encoding != "" && !m.isRight() {
 		if decoded, err := decoder(encoding, bytes.NewReader(content)); err == nil {
 			m.Content, _ = io.ReadAll(io.LimitReader(decoded, largestManifest+1))
 		}
 	}
-	if m.Digest == "" {
-		m.Digest = digest.FromBytes(m.Content)
-	}
+	m.Digest = cmp.Or(m.Digest, digest.FromBytes(m.Content))
 	switch {
 	case len(m.Content) > largestManifest:
 		return Manifest{}, fmt.Errorf("a manifest has more than %d bytes", largestManifest)

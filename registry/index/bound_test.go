@@ -17,6 +17,13 @@ var (
 	noon  = time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 )
 
+// listed returns an index of an empty volume.
+func listed() *Index {
+	i := New()
+	i.Merge(store.Contents{}, noon)
+	return i
+}
+
 // get returns what would be evicted with a blob.
 func (i *Index) get(blob digest.Digest) store.Blob {
 	if at, ok := i.blobs.Peek(blob); ok {
@@ -85,7 +92,7 @@ func TestMergeBound(t *testing.T) {
 // TestExcessBound checks that a call chooses at most a batch, the least recently used first, and
 // what is enough.
 func TestExcessBound(t *testing.T) {
-	i := New()
+	i := listed()
 	for n := range 3 * batch {
 		i.Use(digest.FromString(fmt.Sprint(n)), 10, noon.Add(time.Duration(n)))
 	}
@@ -112,5 +119,24 @@ func TestExcessBound(t *testing.T) {
 	}
 	if tags := i.ExpiredTags(noon.Add(time.Hour)); len(tags) != batch || slices.Contains(i.get(blob).Tags, tags[0]) {
 		t.Errorf("%d tags expired at once, want %d that the manifest has no more", len(tags), batch)
+	}
+}
+
+// TestNothingGoesBeforeMerge checks that nothing is chosen before all that is stored is known: what
+// the index has until then was used last.
+func TestNothingGoesBeforeMerge(t *testing.T) {
+	i := New()
+	i.Use(blob, 1, noon)
+	i.Confirm(store.TagName{Repository: "a", Tag: "v1"}, blob, noon)
+	later := noon.Add(time.Hour)
+	if n := len(i.Excess(1, 1)) + len(i.Expired(later)) + len(i.ExpiredTags(later)); n != 0 {
+		t.Errorf("%d entries go before Merge", n)
+	}
+	i.Merge(store.Contents{}, noon)
+	if tags := i.ExpiredTags(later); len(tags) != 1 {
+		t.Errorf("%d tags expire after Merge", len(tags))
+	}
+	if blobs := i.Expired(later); len(blobs) != 1 {
+		t.Errorf("%d blobs expire after Merge", len(blobs))
 	}
 }

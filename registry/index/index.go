@@ -1,3 +1,8 @@
+// Package index knows what is stored, how large it is and when it was last used, and chooses what
+// is evicted: by TTL and, when space is needed, by least recent use. It is lost with the process
+// and rebuilt from the volume.
+//
+// The index is a value in memory. It knows neither files nor HTTP, and nothing in it waits.
 package index
 
 import (
@@ -15,11 +20,12 @@ import (
 )
 
 const (
-	// mostLinks bounds the repositories of which the index, and the volume, know that they have a
-	// blob.
+	// mostLinks bounds the repositories of a blob that the index, and the volume, know.
 	mostLinks = 64
 	// mostTags bounds the tags of a manifest. Others are not stored.
 	mostTags = 64
+	// batch is how much is chosen and removed at once, so that nobody waits long.
+	batch = 10
 )
 
 // Index is what is stored. Its methods may be called at the same time.
@@ -41,49 +47,40 @@ type tag struct {
 // New returns an empty index.
 func New() *Index {
 	i := &Index{tags: map[store.TagName]tag{}}
-	i.blobs = i.newList()
+	removed := func(_ digest.Digest, at *store.Blob) { i.bytes -= at.Size }
+	i.blobs, _ = simplelru.NewLRU(math.MaxInt, removed) // fails for a size of 0
 	return i
 }
 
-// newList returns a list whose removed entries do not count any more.
-func (i *Index) newList() *simplelru.LRU[digest.Digest, *store.Blob] {
-	removed := func(_ digest.Digest, at *store.Blob) { i.bytes -= at.Size }
-	list, _ := simplelru.NewLRU(math.MaxInt, removed) // fails for a size of 0
-	return list
-}
-
 // Merge adds what a walk of the volume has found. What the index has already is newer, and stays. A
-// time after now comes from another clock, and counts as now.
+// time after now comes from another clock, and counts as now. Before Merge nothing is evicted.
 func (i *Index) Merge(found store.Contents, now time.Time) {
-	for _, at := range found.Blobs {
-		at.Used = earlier(at.Used, now)
-		at.Links, at.Tags = at.Links[:min(len(at.Links), mostLinks)], nil
-	}
 	oldest := slices.SortedFunc(maps.Keys(found.Blobs), func(a, b digest.Digest) int {
 		return cmp.Or(found.Blobs[a].Used.Compare(found.Blobs[b].Used), cmp.Compare(a, b))
 	})
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	merged := i.newList()
+	newest := i.blobs.Keys()
 	for _, blob := range oldest {
-		if at := found.Blobs[blob]; !i.blobs.Contains(blob) {
-			merged.Add(blob, at)
+		at := found.Blobs[blob]
+		at.Used, at.Links, at.Tags = earlier(at.Used, now), at.Links[:min(len(at.Links), mostLinks)], nil
+		if known, ok := i.blobs.Peek(blob); ok {
+			more := slices.DeleteFunc(at.Links, func(l store.Link) bool { return slices.Contains(known.Links, l) })
+			known.Links = append(known.Links, more...)
+		} else {
+			i.blobs.Add(blob, at)
 			i.bytes += at.Size
 		}
 	}
-	for _, blob := range i.blobs.Keys() {
-		known, _ := i.blobs.Peek(blob)
-		if at := found.Blobs[blob]; at != nil {
-			known.Links = union(known.Links, at.Links)
-		}
-		merged.Add(blob, known)
+	for _, blob := range newest {
+		i.blobs.Get(blob)
 	}
-	i.blobs, i.listed = merged, true
 	for name, at := range found.Tags {
 		if _, known := i.tags[name]; !known {
 			i.setTag(name, tag{to: at.To, confirmed: earlier(at.Confirmed, now)})
 		}
 	}
+	i.listed = true
 }
 
 func earlier(a, b time.Time) time.Time {
@@ -93,22 +90,33 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-func union[E comparable](list, more []E) []E {
-	for _, e := range more {
-		if !slices.Contains(list, e) {
-			list = append(list, e)
-		}
-	}
-	return list
-}
-
 // Use records that a stored blob of this size is used, and returns when it was used before.
 func (i *Index) Use(blob digest.Digest, size int64, now time.Time) (before time.Time) {
+	return i.touch(blob, size, now, false)
+}
+
+// Left records that this much of a blob has arrived, and the download has ended.
+func (i *Index) Left(blob digest.Digest, size int64, now time.Time) { i.touch(blob, size, now, true) }
+
+func (i *Index) touch(blob digest.Digest, size int64, now time.Time, partial bool) (before time.Time) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	at := i.touch(blob, size)
-	before, at.Used, at.Partial = at.Used, now, false
+	at := i.entry(blob)
+	i.blobs.Get(blob) // the most recently used one
+	i.bytes += size - at.Size
+	before = at.Used
+	at.Size, at.Used, at.Partial = size, now, partial
 	return before
+}
+
+// entry returns the entry of a blob, which may be new.
+func (i *Index) entry(blob digest.Digest) *store.Blob {
+	at, ok := i.blobs.Peek(blob)
+	if !ok {
+		at = &store.Blob{}
+		i.blobs.Add(blob, at)
+	}
+	return at
 }
 
 // Link records that the upstream has a stored blob in a repository, and returns whether that is
@@ -133,26 +141,6 @@ func (i *Index) Is(blob digest.Digest, manifest bool) (confirmed, listed bool) {
 	return ok && slices.ContainsFunc(at.Links, func(l store.Link) bool { return l.Manifest == manifest }), i.listed
 }
 
-// Left records that this much of a blob has arrived, and the download has ended.
-func (i *Index) Left(blob digest.Digest, size int64, now time.Time) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	at := i.touch(blob, size)
-	at.Used, at.Partial = now, true
-}
-
-// touch returns the entry of a blob as the most recently used one.
-func (i *Index) touch(blob digest.Digest, size int64) *store.Blob {
-	at, ok := i.blobs.Get(blob)
-	if !ok {
-		at = &store.Blob{}
-		i.blobs.Add(blob, at)
-	}
-	i.bytes += size - at.Size
-	at.Size = size
-	return at
-}
-
 // Confirm records that the upstream says now to what a tag refers. It returns false if the manifest
 // has mostTags already: then the tag must not be stored.
 func (i *Index) Confirm(name store.TagName, to digest.Digest, now time.Time) bool {
@@ -165,11 +153,7 @@ func (i *Index) setTag(name store.TagName, to tag) bool {
 	if i.tags[name].to != to.to {
 		i.forgetTag(name)
 	}
-	at, ok := i.blobs.Peek(to.to)
-	if !ok {
-		at = &store.Blob{}
-		i.blobs.Add(to.to, at)
-	}
+	at := i.entry(to.to)
 	if !slices.Contains(at.Tags, name) {
 		if len(at.Tags) >= mostTags {
 			return false
@@ -212,12 +196,11 @@ func (i *Index) Forget(blob digest.Digest, at time.Time) {
 	if !ok || known.Partial || !known.Used.Before(at) {
 		return
 	}
-	if len(known.Links)+len(known.Tags) == 0 {
-		i.blobs.Remove(blob)
-		return
-	}
 	i.bytes -= known.Size
 	known.Size = 0
+	if len(known.Links)+len(known.Tags) == 0 {
+		i.blobs.Remove(blob)
+	}
 }
 
 // Restore adds a blob that was removed from the index, but not from the volume, as the last one to
@@ -246,9 +229,6 @@ func (i *Index) Size() (blobs int, bytes int64) {
 	return i.blobs.Len(), i.bytes
 }
 
-// batch is how much is chosen and removed at once, so that nobody waits long.
-const batch = 10
-
 // Expired removes and returns up to batch blobs that were not used since the time.
 func (i *Index) Expired(since time.Time) map[digest.Digest]store.Blob {
 	return i.take(func(at *store.Blob) bool { return at.Used.Before(since) })
@@ -265,12 +245,13 @@ func (i *Index) Excess(bytes int64, files int) map[digest.Digest]store.Blob {
 	})
 }
 
-// take removes the least recently used entries while the function wanted returns true.
+// take removes the least recently used entries while wanted returns true, and none before all are
+// known.
 func (i *Index) take(wanted func(*store.Blob) bool) map[digest.Digest]store.Blob {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	victims := map[digest.Digest]store.Blob{}
-	for len(victims) < batch {
+	for i.listed && len(victims) < batch {
 		blob, at, ok := i.blobs.GetOldest()
 		if !ok || !wanted(at) {
 			break
@@ -290,7 +271,7 @@ func (i *Index) ExpiredTags(since time.Time) []store.TagName {
 	defer i.mu.Unlock()
 	var expired []store.TagName
 	for name, at := range i.tags {
-		if len(expired) < batch && at.confirmed.Before(since) {
+		if i.listed && len(expired) < batch && at.confirmed.Before(since) {
 			expired = append(expired, name)
 			i.forgetTag(name)
 		}

@@ -14,7 +14,7 @@ var tagV1 = store.TagName{Repository: "library/app", Tag: "v1"}
 
 // TestMovedTag checks that a tag belongs to the manifest to which it refers last, and to no other.
 func TestMovedTag(t *testing.T) {
-	i := New()
+	i := listed()
 	i.Use(blob, 1, noon)
 	i.Use(other, 1, noon)
 	for _, to := range []digest.Digest{blob, other, blob, other} {
@@ -153,7 +153,7 @@ func TestForget(t *testing.T) {
 // TestRestore checks that what could not be removed counts again, and that a tag that was moved
 // meanwhile stays with its new manifest.
 func TestRestore(t *testing.T) {
-	i := New()
+	i := listed()
 	moved := store.TagName{Repository: "library/app", Tag: "latest"}
 	i.Use(blob, 10, noon)
 	i.Confirm(tagV1, blob, noon)
