@@ -68,11 +68,8 @@ func (s *Store) Contents(ctx context.Context) (Contents, error) {
 
 func (s *Store) add(found Contents, name string, entry fs.DirEntry) error {
 	info, err := entry.Info()
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
 	if err != nil {
-		return err
+		return unlessMissing(err)
 	}
 	if m := blobPath.FindStringSubmatch(name); m != nil {
 		if at := found.blob(m[1], m[2]); at != nil {
@@ -128,14 +125,11 @@ type Space struct {
 
 // Space returns what the volume has left for unprivileged users.
 func (s *Store) Space() (Space, error) {
-	stat, err := on(s.disk, func() (stat syscall.Statfs_t, err error) {
-		err = syscall.Statfs(s.root.Name(), &stat)
-		return stat, err
+	return on(s.disk, "reading the size of", s.root.Name(), func() (Space, error) {
+		var stat syscall.Statfs_t
+		err := syscall.Statfs(s.root.Name(), &stat)
+		return spaceOf(stat), err
 	})
-	if err != nil {
-		return Space{}, fmt.Errorf("reading the size of the volume: %w", err)
-	}
-	return spaceOf(stat), nil
 }
 
 // largest is a size that no arithmetic of a cache lets overflow. Some file systems say that they

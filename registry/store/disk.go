@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"sync"
 	"time"
 
@@ -51,75 +52,72 @@ func newDisk() *disk {
 }
 
 // Works returns a context that ends when the disk hangs.
-func (s *Store) Works() context.Context {
-	s.disk.mu.Lock()
-	defer s.disk.mu.Unlock()
-	return s.disk.works
+func (d *disk) Works() context.Context {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.works
 }
 
-// on runs an operation, and waits at most a second for it. A result that comes later is closed.
-func on[T any](d *disk, do func() (T, error)) (T, error) {
+// on runs an operation, and waits at most a second for it. A result that comes later is closed. An
+// error says what the operation was doing, and with what.
+func on[T any](d *disk, doing string, what any, do func() (T, error)) (T, error) {
 	type result struct {
 		value T
 		err   error
 	}
-	var none T
-	late := time.NewTimer(operation)
-	defer late.Stop()
-	d.mu.Lock()
-	stuck := d.stuck > 0
-	d.mu.Unlock()
-	if stuck {
-		return none, ErrHangs
+	done, gone, late := make(chan result), make(chan struct{}), time.After(operation)
+	defer close(gone)
+	failed := func(err error) (none T, _ error) { return none, fmt.Errorf("%s %v: %w", doing, what, err) }
+	if d.Works().Err() != nil {
+		return failed(ErrHangs)
 	}
 	select {
 	case d.slots <- struct{}{}:
-	case <-late.C:
-		return none, ErrSlow
+	case <-late:
+		return failed(ErrSlow)
 	}
-	done := make(chan result, 1)
 	go func() {
+		hangs := time.AfterFunc(hanging, func() { d.count(1) })
 		value, err := do()
-		done <- result{value, err}
+		if !hangs.Stop() {
+			d.count(-1)
+		}
+		select {
+		case done <- result{value, err}:
+			return
+		case <-gone:
+		}
+		if closer, ok := any(value).(io.Closer); ok && err == nil {
+			_ = closer.Close()
+		}
+		<-d.slots
 	}()
 	select {
 	case got := <-done:
 		<-d.slots
-		return got.value, got.err
-	case <-late.C:
+		if got.err != nil {
+			return failed(got.err)
+		}
+		return got.value, nil
+	case <-late:
+		return failed(ErrSlow)
 	}
-	go func() {
-		defer func() { <-d.slots }()
-		hangs := time.NewTimer(hanging - operation)
-		defer hangs.Stop()
-		var got result
-		select {
-		case got = <-done:
-		case <-hangs.C:
-			d.count(1)
-			got = <-done
-			d.count(-1)
-		}
-		if closer, ok := any(got.value).(io.Closer); ok && got.err == nil {
-			_ = closer.Close()
-		}
-	}()
-	return none, ErrSlow
 }
 
+// count adds to the operations that take too long. One that ends just then may be subtracted first.
 func (d *disk) count(more int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.stuck += more; d.stuck > 0 {
 		d.hangs(ErrHangs)
-	} else {
+	} else if d.works.Err() != nil {
 		d.works, d.hangs = context.WithCancelCause(context.Background())
 	}
 }
 
 // run is on for an operation without a result.
-func (d *disk) run(do func() error) error {
-	_, err := on(d, func() (struct{}, error) { return struct{}{}, do() })
+func (d *disk) run(doing string, what any, do func() error) error {
+	_, err := on(d, doing, what, func() (struct{}, error) { return struct{}{}, do() })
 	return err
 }
 
@@ -127,14 +125,21 @@ func (d *disk) run(do func() error) error {
 // without a request. A disk that refuses to write is no disk that hangs: what is stored can be
 // served.
 func (s *Store) Watch(ctx context.Context) {
-	_ = s.disk.run(func() error { return s.write(beatFile, make([]byte, beatBytes), true) })
+	_ = s.run("writing", beatFile, func() error {
+		file, err := s.root.OpenFile(beatFile, os.O_WRONLY|os.O_CREATE|os.O_SYNC, 0o644)
+		if err != nil {
+			return err
+		}
+		_, err = file.Write(make([]byte, beatBytes))
+		return errors.Join(err, file.Close())
+	})
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(beat):
 		}
-		_ = s.disk.run(s.beat)
+		_ = s.run("reading", beatFile, s.beat)
 	}
 }
 
@@ -146,5 +151,5 @@ func (s *Store) beat() error {
 		_, err = io.Copy(io.Discard, file)
 		err = errors.Join(err, file.Close())
 	}
-	return errors.Join(err, s.write(own+"/alive", nil, false))
+	return errors.Join(err, s.write(own+"/alive", nil))
 }

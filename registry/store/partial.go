@@ -14,34 +14,33 @@ import (
 // Partial opens what has arrived of a blob, or creates an empty file. It survives a restart. Only
 // one caller at a time may have the file of a blob.
 func (s *Store) Partial(blob digest.Digest) (*os.File, error) {
-	file, err := on(s.disk, func() (*os.File, error) {
-		name := partialFile(blob)
+	name := partialFile(blob)
+	return on(s.disk, "opening partial blob", blob, func() (*os.File, error) {
 		if err := s.root.MkdirAll(path.Dir(name), 0o755); err != nil {
 			return nil, err
 		}
 		return s.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
 	})
-	if err != nil {
-		return nil, fmt.Errorf("opening partial blob %s: %w", blob, err)
-	}
-	return file, nil
 }
 
 // Arrived returns how much of a blob Partial has.
 func (s *Store) Arrived(blob digest.Digest) int64 {
-	size, _ := on(s.disk, func() (int64, error) {
-		info, err := s.root.Stat(partialFile(blob))
-		if err != nil {
-			return 0, err
-		}
-		return info.Size(), nil
-	})
-	return size
+	info, err := s.stat(partialFile(blob))
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+func (s *Store) stat(file string) (fs.FileInfo, error) {
+	return on(s.disk, "looking for", file, func() (fs.FileInfo, error) { return s.root.Stat(file) })
 }
 
 // Reopen opens a file for another reader, also when it has got another name, or none.
 func (s *Store) Reopen(file *os.File) (*os.File, error) {
-	return on(s.disk, func() (*os.File, error) { return os.Open(fmt.Sprintf("/proc/self/fd/%d", file.Fd())) })
+	return on(s.disk, "reopening", file.Name(), func() (*os.File, error) {
+		return os.Open(fmt.Sprintf("/proc/self/fd/%d", file.Fd()))
+	})
 }
 
 // Temporary is a file that nobody finds before Commit.
@@ -53,24 +52,25 @@ type Temporary struct {
 
 // Temporary creates a file for a blob. It does not survive a restart.
 func (s *Store) Temporary() (*Temporary, error) {
-	return on(s.disk, func() (*Temporary, error) {
-		name := temporary + rand.Text()
+	name := temporary + rand.Text()
+	return on(s.disk, "creating", name, func() (*Temporary, error) {
 		file, err := s.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
-		if err != nil {
-			return nil, fmt.Errorf("creating a file: %w", err)
-		}
-		return &Temporary{file, name, s}, nil
+		return &Temporary{file, name, s}, err
 	})
 }
 
 // Close removes the file, unless it was committed.
 func (t *Temporary) Close() error {
-	return errors.Join(t.File.Close(), t.store.disk.run(func() error {
-		if err := t.store.root.Remove(t.name); !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
+	return errors.Join(t.File.Close(), unlessMissing(t.store.run("removing", t.name, func() error {
+		return t.store.root.Remove(t.name)
+	})))
+}
+
+func unlessMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
-	}))
+	}
+	return err
 }
 
 // Commit makes the file a stored blob. The caller has verified the content.
@@ -83,10 +83,11 @@ func (s *Store) Commit(blob digest.Digest, partial *os.File) error {
 }
 
 func (s *Store) commit(blob digest.Digest, file *os.File, name string) error {
-	if err := file.Sync(); err != nil {
-		return fmt.Errorf("writing blob %s: %w", blob, err)
+	err := file.Sync()
+	if err == nil {
+		err = s.place(name, blobFile(blob))
 	}
-	if err := s.place(name, blobFile(blob)); err != nil {
+	if err != nil {
 		return fmt.Errorf("storing blob %s: %w", blob, err)
 	}
 	if info, err := file.Stat(); err == nil {
@@ -108,13 +109,9 @@ func (s *Store) DropPartial(blob digest.Digest) error {
 // remove a large file takes long; remove does that.
 func (s *Store) SetPartialAside(blob digest.Digest) (remove func() error, err error) {
 	name := temporary + rand.Text()
-	nothing := func() error { return nil }
-	err = s.disk.run(func() error { return s.root.Rename(partialFile(blob), name) })
-	if errors.Is(err, fs.ErrNotExist) {
-		return nothing, nil
-	}
+	err = s.run("removing partial blob", blob, func() error { return s.root.Rename(partialFile(blob), name) })
 	if err != nil {
-		return nothing, fmt.Errorf("removing partial blob %s: %w", blob, err)
+		return func() error { return nil }, unlessMissing(err)
 	}
 	return func() error { return s.root.Remove(name) }, nil
 }

@@ -17,8 +17,8 @@ var ErrNotStored = fs.ErrNotExist
 
 // Store is the volume of one cache. Its methods may be called at the same time.
 type Store struct {
+	*disk
 	root    *os.Root
-	disk    *disk
 	checked checked
 }
 
@@ -29,7 +29,7 @@ func New(directory string, owned bool) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the volume: %w", err)
 	}
-	s := &Store{root: root, disk: newDisk()}
+	s := &Store{disk: newDisk(), root: root}
 	if !owned && s.has(layout) && !s.has(own) && !s.has(stockState) {
 		_ = root.Close()
 		return nil, &NotCacheError{directory}
@@ -73,7 +73,7 @@ type File struct {
 
 // Open opens a stored blob, or returns ErrNotStored.
 func (s *Store) Open(blob digest.Digest) (*File, error) {
-	file, err := on(s.disk, func() (*File, error) {
+	return on(s.disk, "opening blob", blob, func() (*File, error) {
 		file, err := s.root.Open(blobFile(blob))
 		if err != nil {
 			return nil, err
@@ -84,18 +84,13 @@ func (s *Store) Open(blob digest.Digest) (*File, error) {
 		}
 		return &File{file, info.Size(), s.checked.has(blob, info)}, nil
 	})
-	if err != nil {
-		return nil, fmt.Errorf("opening blob %s: %w", blob, err)
-	}
-	return file, nil
 }
 
 // Used records that a blob is used now: the access time of its file survives a restart.
 func (s *Store) Used(blob digest.Digest, now time.Time) error {
-	if err := s.disk.run(func() error { return s.root.Chtimes(blobFile(blob), now, time.Time{}) }); err != nil {
-		return fmt.Errorf("recording the use of blob %s: %w", blob, err)
-	}
-	return nil
+	return s.run("recording the use of blob", blob, func() error {
+		return s.root.Chtimes(blobFile(blob), now, time.Time{})
+	})
 }
 
 // Link is how a repository has a blob.
@@ -107,26 +102,27 @@ type Link struct {
 // Link writes the link of a blob, unless it exists and is undamaged. A stock image does not serve a
 // blob of a repository without a link.
 func (s *Store) Link(blob digest.Digest, l Link) error {
-	return s.disk.run(func() error { return s.writeLink(linkFile(blob, l), blob) })
+	return s.run("linking blob", blob, func() error { return s.writeLink(linkFile(blob, l), blob) })
 }
 
 // Linked reports whether a repository has a link of the blob.
 func (s *Store) Linked(blob digest.Digest, l Link) bool {
-	return s.disk.run(func() error { _, err := s.root.Stat(linkFile(blob, l)); return err }) == nil
+	_, err := s.stat(linkFile(blob, l))
+	return err == nil
 }
 
 func (s *Store) writeLink(file string, blob digest.Digest) error {
 	if content, err := s.root.ReadFile(file); err == nil && string(content) == blob.String() {
 		return nil
 	}
-	return s.write(file, []byte(blob.String()), false)
+	return s.write(file, []byte(blob.String()))
 }
 
 // Write stores a small blob. The caller has verified the content. After a crash the file may be
 // empty: it is compared with its digest before it is served.
 func (s *Store) Write(blob digest.Digest, content []byte) error {
-	err := s.disk.run(func() error {
-		if err := s.write(blobFile(blob), content, false); err != nil {
+	return s.run("storing blob", blob, func() error {
+		if err := s.write(blobFile(blob), content); err != nil {
 			return err
 		}
 		if info, err := s.root.Stat(blobFile(blob)); err == nil {
@@ -134,23 +130,12 @@ func (s *Store) Write(blob digest.Digest, content []byte) error {
 		}
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("storing blob %s: %w", blob, err)
-	}
-	return nil
 }
 
-func (s *Store) write(file string, content []byte, sync bool) error {
+func (s *Store) write(file string, content []byte) error {
 	name := temporary + rand.Text()
-	f, err := s.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	if sync {
-		err = errors.Join(err, f.Sync())
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
+	err := s.root.WriteFile(name, content, 0o644)
+	if err == nil {
 		err = s.place(name, file)
 	}
 	if err != nil {

@@ -12,13 +12,13 @@ type TagName struct{ Repository, Tag string }
 
 // Tag returns the manifest to which a tag refers, or ErrNotStored, also for a damaged tag.
 func (s *Store) Tag(t TagName) (digest.Digest, error) {
-	return on(s.disk, func() (digest.Digest, error) { return s.readTag(t) })
+	return on(s.disk, "reading tag", t, func() (digest.Digest, error) { return s.readTag(t) })
 }
 
 func (s *Store) readTag(t TagName) (digest.Digest, error) {
 	content, err := s.root.ReadFile(currentFile(t))
 	if err != nil {
-		return "", fmt.Errorf("reading tag %s: %w", t, err)
+		return "", err
 	}
 	blob, err := digest.Parse(string(content))
 	if err != nil {
@@ -30,24 +30,17 @@ func (s *Store) readTag(t TagName) (digest.Digest, error) {
 // SetTag stores a tag, and when the upstream has confirmed to what it refers. It does not write the
 // list of what a tag once referred to, which nothing reads.
 func (s *Store) SetTag(t TagName, to digest.Digest, confirmed time.Time) error {
-	err := s.disk.run(func() error {
+	return s.run("storing tag", t, func() error {
 		if err := s.writeLink(currentFile(t), to); err != nil {
 			return err
 		}
 		return s.root.Chtimes(currentFile(t), confirmed, confirmed)
 	})
-	if err != nil {
-		return fmt.Errorf("storing tag %s: %w", t, err)
-	}
-	return nil
 }
 
 // RemoveTag removes a tag, if it is stored, and the folders that are empty then.
 func (s *Store) RemoveTag(t TagName) error {
-	if err := s.disk.run(func() error { return s.removeUpTo(tagDir(t), repositories) }); err != nil {
-		return fmt.Errorf("removing tag %s: %w", t, err)
-	}
-	return nil
+	return s.run("removing tag", t, func() error { return s.removeUpTo(tagDir(t), repositories) })
 }
 
 func (t TagName) String() string { return t.Repository + ":" + t.Tag }
