@@ -7,47 +7,19 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
-	"sync"
 
 	"github.com/opencontainers/go-digest"
 
 	"github.com/gardener-extensions/registry-cache/registry/metrics"
 )
 
-// checked remembers which files have been compared with their digest. It has at most an entry for
-// each file.
-type checked struct {
-	mu    sync.Mutex
-	files map[digest.Digest]version
-}
-
 // version tells a file from one that has replaced it.
 type version struct{ size, modified int64 }
 
-func (c *checked) pass(blob digest.Digest, info fs.FileInfo) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.files == nil {
-		c.files = map[digest.Digest]version{}
-	}
-	c.files[blob] = version{info.Size(), info.ModTime().UnixNano()}
-}
-
-func (c *checked) has(blob digest.Digest, info fs.FileInfo) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	passed, ok := c.files[blob]
-	return ok && passed == version{info.Size(), info.ModTime().UnixNano()}
-}
-
-func (c *checked) forget(blob digest.Digest) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.files, blob)
-}
+func versionOf(info fs.FileInfo) version { return version{info.Size(), info.ModTime().UnixNano()} }
 
 // Distrust says that the disk failed to read a blob: it counts as not checked.
-func (s *Store) Distrust(blob digest.Digest) { s.checked.forget(blob) }
+func (s *Store) Distrust(blob digest.Digest) { s.checked.Delete(blob) }
 
 // Check reads all of a blob's file, which Open has returned as not checked. It removes a blob that
 // is damaged. It waits for the disk without a bound.
@@ -62,7 +34,7 @@ func (s *Store) Check(blob digest.Digest, file *os.File) error {
 		return fmt.Errorf("checking blob %s: %w", blob, err) // the disk may be able to read it later
 	}
 	if verifier.Verified() {
-		s.checked.pass(blob, info)
+		s.checked.Store(blob, versionOf(info))
 		return nil
 	}
 	metrics.Damaged.Inc()

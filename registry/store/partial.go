@@ -91,7 +91,7 @@ func (s *Store) commit(blob digest.Digest, file *os.File, name string) error {
 		return fmt.Errorf("storing blob %s: %w", blob, err)
 	}
 	if info, err := file.Stat(); err == nil {
-		s.checked.pass(blob, info)
+		s.checked.Store(blob, versionOf(info))
 	}
 	if folder, err := s.root.Open(blobDir(blob)); err == nil { // after a crash the blob may be fetched again
 		_, _ = folder.Sync(), folder.Close()

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"sync"
 	"time"
 
 	"github.com/opencontainers/go-digest"
@@ -19,7 +20,7 @@ var ErrNotStored = fs.ErrNotExist
 type Store struct {
 	*disk
 	root    *os.Root
-	checked checked
+	checked sync.Map // versions of files that were compared with their digest; at most one for each file
 }
 
 // New opens the volume in directory, which must exist. Unless owned is set, it refuses the volume
@@ -82,7 +83,8 @@ func (s *Store) Open(blob digest.Digest) (*File, error) {
 		if err != nil {
 			return nil, errors.Join(err, file.Close())
 		}
-		return &File{file, info.Size(), s.checked.has(blob, info)}, nil
+		passed, _ := s.checked.Load(blob)
+		return &File{file, info.Size(), passed == versionOf(info)}, nil
 	})
 }
 
@@ -126,7 +128,7 @@ func (s *Store) Write(blob digest.Digest, content []byte) error {
 			return err
 		}
 		if info, err := s.root.Stat(blobFile(blob)); err == nil {
-			s.checked.pass(blob, info)
+			s.checked.Store(blob, versionOf(info))
 		}
 		return nil
 	})
@@ -162,7 +164,7 @@ func (s *Store) place(from, to string) (err error) {
 // empty then. A blob that is open stays readable. What does not exist is no error. It is called in
 // the background, and waits for the disk without a bound.
 func (s *Store) Remove(blob digest.Digest, of Blob) error {
-	s.checked.forget(blob)
+	s.checked.Delete(blob)
 	var failed []error
 	for _, l := range of.Links {
 		failed = append(failed, s.removeUpTo(path.Dir(linkFile(blob, l)), repositories))
