@@ -39,13 +39,9 @@ func (s *Store) Check(blob digest.Digest, file *os.File) error {
 	}
 	metrics.Damaged.Inc()
 	slog.Warn("a stored blob is damaged: it is removed", "blob", blob)
-	return errors.Join(fmt.Errorf("blob %s is damaged: %w", blob, ErrNotStored), s.removeFile(blob, info))
-}
-
-// removeFile removes the file of a blob, unless another file has replaced it.
-func (s *Store) removeFile(blob digest.Digest, old os.FileInfo) error {
-	if now, err := s.root.Stat(blobFile(blob)); err != nil || !os.SameFile(now, old) {
-		return err
+	now, err := s.root.Stat(blobFile(blob))
+	if err == nil && os.SameFile(now, info) { // no other file has replaced it
+		err = s.removeUpTo(blobDir(blob), blobs)
 	}
-	return s.removeUpTo(blobDir(blob), blobs)
+	return errors.Join(fmt.Errorf("blob %s is damaged: %w", blob, ErrNotStored), err)
 }

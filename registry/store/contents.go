@@ -1,13 +1,13 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"math"
-	"math/bits"
-	"path/filepath"
+	"os"
 	"syscall"
 	"time"
 
@@ -42,8 +42,7 @@ func (s *Store) Contents(ctx context.Context) (Contents, error) {
 	var failed []error
 	for _, top := range []string{layout, partials} {
 		// os.Root would open each folder from the top: five times as slow with 100,000 blobs.
-		err := filepath.WalkDir(filepath.Join(s.root.Name(), top), func(name string, entry fs.DirEntry, err error) error {
-			name, _ = filepath.Rel(s.root.Name(), name)
+		err := fs.WalkDir(os.DirFS(s.root.Name()), top, func(name string, entry fs.DirEntry, err error) error {
 			switch {
 			case errors.Is(err, fs.ErrNotExist): // an empty volume, or removed during the walk
 			case context.Cause(ctx) != nil:
@@ -72,17 +71,15 @@ func (s *Store) add(found Contents, name string, entry fs.DirEntry) error {
 		return unlessMissing(err)
 	}
 	if m := blobPath.FindStringSubmatch(name); m != nil {
-		if at := found.blob(m[1], m[2]); at != nil {
-			at.Size, at.Used, at.Partial = info.Size(), accessed(info), false
-		}
+		at := found.blob(m[1], m[2])
+		at.Size, at.Used, at.Partial = info.Size(), accessed(info), false
 	} else if m := partialPath.FindStringSubmatch(name); m != nil {
-		if at := found.blob(m[1], m[2]); at != nil && at.Size == 0 {
+		if at := found.blob(m[1], m[2]); at.Size == 0 {
 			at.Size, at.Used, at.Partial = info.Size(), info.ModTime(), true
 		}
 	} else if m := linkPath.FindStringSubmatch(name); m != nil {
-		if at := found.blob(m[3], m[4]); at != nil {
-			at.Links = append(at.Links, Link{m[1], m[2] == revisions})
-		}
+		at := found.blob(m[3], m[4])
+		at.Links = append(at.Links, Link{m[1], m[2] == revisions})
 	} else if m := tagPath.FindStringSubmatch(name); m != nil {
 		tag := TagName{m[1], m[2]}
 		to, err := s.readTag(tag)
@@ -98,13 +95,14 @@ func (s *Store) add(found Contents, name string, entry fs.DirEntry) error {
 	return nil
 }
 
-// blob returns the entry of a blob. A link without a blob gets one, too, so that it is evicted.
+// blob returns the entry of a blob. A link without a blob gets one, too, so that it is evicted. An
+// entry of what is no digest is not listed.
 func (c Contents) blob(algorithm, hex string) *Blob {
-	blob, ok := digestOf(algorithm, hex)
-	if ok && c.Blobs[blob] == nil {
+	blob := digest.NewDigestFromEncoded(digest.Algorithm(algorithm), hex)
+	if c.Blobs[blob] == nil && blob.Validate() == nil {
 		c.Blobs[blob] = &Blob{}
 	}
-	return c.Blobs[blob]
+	return cmp.Or(c.Blobs[blob], &Blob{})
 }
 
 // accessed returns when a file was last read, or when it was written if that is later.
@@ -138,11 +136,10 @@ const largest = math.MaxInt64 / 1024
 
 func spaceOf(stat syscall.Statfs_t) Space {
 	size := func(blocks uint64) int64 {
-		high, low := bits.Mul64(blocks, uint64(max(stat.Bsize, 0)))
-		if high > 0 || low > largest {
-			return largest
+		if block := uint64(max(stat.Bsize, 0)); block == 0 || blocks <= largest/block {
+			return int64(blocks * block)
 		}
-		return int64(low)
+		return largest
 	}
 	count := func(inodes uint64) int64 { return int64(min(inodes, largest)) }
 	return Space{

@@ -58,8 +58,3 @@ var (
 		`^` + repositories + `/(.+)/(_layers|_manifests/revisions)/([a-z0-9]+)/([0-9a-f]+)/link$`)
 	tagPath = regexp.MustCompile(`^` + repositories + `/(.+)/_manifests/tags/([^/]+)/current/link$`)
 )
-
-func digestOf(algorithm, hex string) (digest.Digest, bool) {
-	blob := digest.NewDigestFromEncoded(digest.Algorithm(algorithm), hex)
-	return blob, blob.Validate() == nil
-}
