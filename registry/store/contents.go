@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"regexp"
+	"slices"
 	"syscall"
 	"time"
 
@@ -34,6 +36,15 @@ type Tag struct {
 	To        digest.Digest
 	Confirmed time.Time
 }
+
+// The files of a volume that count. A digest is in two groups: algorithm and hexadecimal form.
+var (
+	blobPath    = regexp.MustCompile(`^` + blobs + `/([a-z0-9]+)/[0-9a-f]{2}/([0-9a-f]+)/data$`)
+	partialPath = regexp.MustCompile(`^` + partials + `/([a-z0-9]+)/([0-9a-f]+)$`)
+	linkPath    = regexp.MustCompile(
+		`^` + repositories + `/(.+)/(` + layers + `|` + revisions + `)/([a-z0-9]+)/([0-9a-f]+)/link$`)
+	tagPath = regexp.MustCompile(`^` + repositories + `/(.+)/` + tags + `/([^/]+)/current/link$`)
+)
 
 // Contents lists what is stored. It reads no blob, and removes the uploads of a stock
 // image and damaged tags.
@@ -72,7 +83,9 @@ func (s *Store) add(found Contents, name string, entry fs.DirEntry) error {
 	}
 	if m := blobPath.FindStringSubmatch(name); m != nil {
 		at := found.blob(m[1], m[2])
-		at.Size, at.Used, at.Partial = info.Size(), accessed(info), false
+		stat, _ := info.Sys().(*syscall.Stat_t)
+		readOrWritten := []time.Time{time.Unix(stat.Atim.Unix()), info.ModTime()}
+		at.Size, at.Used, at.Partial = info.Size(), slices.MaxFunc(readOrWritten, time.Time.Compare), false
 	} else if m := partialPath.FindStringSubmatch(name); m != nil {
 		if at := found.blob(m[1], m[2]); at.Size == 0 {
 			at.Size, at.Used, at.Partial = info.Size(), info.ModTime(), true
@@ -105,16 +118,6 @@ func (c Contents) blob(algorithm, hex string) *Blob {
 	return cmp.Or(c.Blobs[blob], &Blob{})
 }
 
-// accessed returns when a file was last read, or when it was written if that is later.
-func accessed(info fs.FileInfo) time.Time {
-	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-		if access := time.Unix(stat.Atim.Unix()); access.After(info.ModTime()) {
-			return access
-		}
-	}
-	return info.ModTime()
-}
-
 // Space is what a volume has left.
 type Space struct {
 	Bytes, FreeBytes   int64
@@ -130,17 +133,12 @@ func (s *Store) Space() (Space, error) {
 	})
 }
 
-// largest is a size that no arithmetic of a cache lets overflow. Some file systems say that they
-// have 8 EiB, which is more than an int64 holds.
+// largest is a size that no arithmetic of a cache lets overflow, and which a float64 has exactly.
+// Some file systems say that they have 8 EiB, which is more than an int64 holds.
 const largest = math.MaxInt64 / 1024
 
 func spaceOf(stat syscall.Statfs_t) Space {
-	size := func(blocks uint64) int64 {
-		if block := uint64(max(stat.Bsize, 0)); block == 0 || blocks <= largest/block {
-			return int64(blocks * block)
-		}
-		return largest
-	}
+	size := func(blocks uint64) int64 { return int64(min(float64(blocks)*float64(max(stat.Bsize, 0)), largest)) }
 	count := func(inodes uint64) int64 { return int64(min(inodes, largest)) }
 	return Space{
 		Bytes: size(stat.Blocks), FreeBytes: size(stat.Bavail), Inodes: count(stat.Files), FreeInodes: count(stat.Ffree),

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"sync"
 	"time"
 
@@ -23,6 +22,7 @@ const (
 	beat      = time.Second
 	beatFile  = own + "/beat"
 	beatBytes = 4096
+	writeOut  = unix.SYNC_FILE_RANGE_WRITE | unix.SYNC_FILE_RANGE_WAIT_AFTER
 )
 
 // ErrSlow says that the disk did not answer in time.
@@ -61,44 +61,40 @@ func (d *disk) Works() context.Context {
 // on runs an operation, and waits at most a second for it. A result that comes later is closed. An
 // error says what the operation was doing, and with what.
 func on[T any](d *disk, doing string, what any, do func() (T, error)) (T, error) {
-	type result struct {
-		value T
-		err   error
-	}
-	done, gone, late := make(chan result), make(chan struct{}), time.After(operation)
-	defer close(gone)
 	failed := func(err error) (none T, _ error) { return none, fmt.Errorf("%s %v: %w", doing, what, err) }
 	if d.Works().Err() != nil {
 		return failed(ErrHangs)
 	}
+	done, gone, late := make(chan struct{}), make(chan struct{}), time.After(operation)
+	defer close(gone)
 	select {
 	case d.slots <- struct{}{}:
 	case <-late:
 		return failed(ErrSlow)
 	}
+	var value T
+	var err error
 	go func() {
+		defer func() { <-d.slots }()
 		hangs := time.AfterFunc(hanging, func() { d.count(1) })
-		value, err := do()
+		value, err = do()
 		if !hangs.Stop() {
 			d.count(-1)
 		}
 		select {
-		case done <- result{value, err}:
-			return
+		case done <- struct{}{}:
 		case <-gone:
+			if closer, ok := any(value).(io.Closer); ok && err == nil {
+				_ = closer.Close()
+			}
 		}
-		if closer, ok := any(value).(io.Closer); ok && err == nil {
-			_ = closer.Close()
-		}
-		<-d.slots
 	}()
 	select {
-	case got := <-done:
-		<-d.slots
-		if got.err != nil {
-			return failed(got.err)
+	case <-done:
+		if err != nil {
+			return failed(err)
 		}
-		return got.value, nil
+		return value, nil
 	case <-late:
 		return failed(ErrSlow)
 	}
@@ -125,14 +121,7 @@ func (d *disk) run(doing string, what any, do func() error) error {
 // without a request. A disk that refuses to write is no disk that hangs: what is stored can be
 // served.
 func (s *Store) Watch(ctx context.Context) {
-	_ = s.run("writing", beatFile, func() error {
-		file, err := s.root.OpenFile(beatFile, os.O_WRONLY|os.O_CREATE|os.O_SYNC, 0o644)
-		if err != nil {
-			return err
-		}
-		_, err = file.Write(make([]byte, beatBytes))
-		return errors.Join(err, file.Close())
-	})
+	_ = s.run("writing", beatFile, func() error { return s.write(beatFile, make([]byte, beatBytes)) })
 	for {
 		select {
 		case <-ctx.Done():
@@ -147,6 +136,7 @@ func (s *Store) Watch(ctx context.Context) {
 func (s *Store) beat() error {
 	file, err := s.root.Open(beatFile)
 	if err == nil {
+		_ = unix.SyncFileRange(int(file.Fd()), 0, beatBytes, writeOut) // what is not written out stays in the cache
 		_ = unix.Fadvise(int(file.Fd()), 0, beatBytes, unix.FADV_DONTNEED)
 		_, err = io.Copy(io.Discard, file)
 		err = errors.Join(err, file.Close())

@@ -51,6 +51,7 @@ func TestHangingDisk(t *testing.T) {
 		if err := s.disk.run("testing", "x", func() error { return nil }); err != nil || s.Works().Err() != nil {
 			t.Errorf("the disk still hangs: %v", err)
 		}
+		synctest.Wait()
 		if len(s.disk.slots) != 0 {
 			t.Errorf("%d operations are still counted", len(s.disk.slots))
 		}

@@ -61,9 +61,8 @@ func (s *Store) Temporary() (*Temporary, error) {
 
 // Close removes the file, unless it was committed.
 func (t *Temporary) Close() error {
-	return errors.Join(t.File.Close(), unlessMissing(t.store.run("removing", t.name, func() error {
-		return t.store.root.Remove(t.name)
-	})))
+	remove := func() error { return unlessMissing(t.store.root.Remove(t.name)) }
+	return errors.Join(t.File.Close(), t.store.run("removing", t.name, remove))
 }
 
 func unlessMissing(err error) error {

@@ -1,16 +1,26 @@
+// Package store is the volume of one cache, in distribution's layout, so that a stock image can
+// serve it. It writes what the caller has verified, and knows which files have been compared with
+// their digest since the start.
+//
+// A call waits at most a second for the disk (ErrSlow). The package knows neither clients nor the
+// upstream.
 package store
 
 import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path"
 	"sync"
 	"time"
 
 	"github.com/opencontainers/go-digest"
+
+	"github.com/gardener-extensions/registry-cache/registry/metrics"
 )
 
 // ErrNotStored says that the volume does not have a blob or tag.
@@ -19,8 +29,10 @@ var ErrNotStored = fs.ErrNotExist
 // Store is the volume of one cache. Its methods may be called at the same time.
 type Store struct {
 	*disk
-	root    *os.Root
-	checked sync.Map // versions of files that were compared with their digest; at most one for each file
+	root *os.Root
+	// checked has the versions of files that have been compared with their digest: at most an entry
+	// for each file.
+	checked sync.Map
 }
 
 // New opens the volume in directory, which must exist. Unless owned is set, it refuses the volume
@@ -95,31 +107,6 @@ func (s *Store) Used(blob digest.Digest, now time.Time) error {
 	})
 }
 
-// Link is how a repository has a blob.
-type Link struct {
-	Repository string
-	Manifest   bool
-}
-
-// Link writes the link of a blob, unless it exists and is undamaged. A stock image does not serve a
-// blob of a repository without a link.
-func (s *Store) Link(blob digest.Digest, l Link) error {
-	return s.run("linking blob", blob, func() error { return s.writeLink(linkFile(blob, l), blob) })
-}
-
-// Linked reports whether a repository has a link of the blob.
-func (s *Store) Linked(blob digest.Digest, l Link) bool {
-	_, err := s.stat(linkFile(blob, l))
-	return err == nil
-}
-
-func (s *Store) writeLink(file string, blob digest.Digest) error {
-	if content, err := s.root.ReadFile(file); err == nil && string(content) == blob.String() {
-		return nil
-	}
-	return s.write(file, []byte(blob.String()))
-}
-
 // Write stores a small blob. The caller has verified the content. After a crash the file may be
 // empty: it is compared with its digest before it is served.
 func (s *Store) Write(blob digest.Digest, content []byte) error {
@@ -189,4 +176,35 @@ func (s *Store) removeUpTo(folder, top string) error {
 		parent = path.Dir(parent)
 	}
 	return nil // the last folder is not empty, or already removed
+}
+
+// versionOf tells a file from one that has replaced it, and from itself before a change.
+func versionOf(info fs.FileInfo) [2]int64 { return [2]int64{info.Size(), info.ModTime().UnixNano()} }
+
+// Distrust says that the disk failed to read a blob: it counts as not checked.
+func (s *Store) Distrust(blob digest.Digest) { s.checked.Delete(blob) }
+
+// Check reads all of a blob's file, which Open has returned as not checked. It removes a blob that
+// is damaged. It waits for the disk without a bound.
+func (s *Store) Check(blob digest.Digest, file *os.File) error {
+	verifier := blob.Verifier()
+	info, err := file.Stat()
+	if err == nil {
+		_, err = io.Copy(verifier, io.NewSectionReader(file, 0, info.Size()))
+	}
+	if err != nil {
+		slog.Warn("a stored blob cannot be read", "blob", blob, "error", err)
+		return fmt.Errorf("checking blob %s: %w", blob, err) // the disk may be able to read it later
+	}
+	if verifier.Verified() {
+		s.checked.Store(blob, versionOf(info))
+		return nil
+	}
+	metrics.Damaged.Inc()
+	slog.Warn("a stored blob is damaged: it is removed", "blob", blob)
+	now, err := s.root.Stat(blobFile(blob))
+	if err == nil && os.SameFile(now, info) { // no other file has replaced it
+		err = s.removeUpTo(blobDir(blob), blobs)
+	}
+	return errors.Join(fmt.Errorf("blob %s is damaged: %w", blob, ErrNotStored), err)
 }
