@@ -23,18 +23,14 @@ const (
 	layout       = "docker/registry/v2"
 	blobs        = layout + "/blobs"
 	repositories = layout + "/repositories"
+	layers       = "_layers"
+	revisions    = "_manifests/revisions"
+	tags         = "_manifests/tags"
+	stockState   = "scheduler-state.json" // of distribution's own pull-through
 	// own is a folder that distribution ignores. It marks the volume as that of a cache.
-	own = "registry-cache"
-	// partials has the blobs on their way.
-	partials = own + "/partial"
-	// temporary begins the names of files that are being written.
-	temporary = own + "/tmp-"
-	// stockState is a file of distribution's own pull-through.
-	stockState = "scheduler-state.json"
-
-	layers    = "_layers"
-	revisions = "_manifests/revisions"
-	tags      = "_manifests/tags"
+	own       = "registry-cache"
+	partials  = own + "/partial" // blobs on their way
+	temporary = own + "/tmp-"    // begins the names of files that are being written
 )
 
 func blobDir(blob digest.Digest) string {
@@ -245,8 +241,5 @@ const largest = math.MaxInt64 / 1024
 
 func spaceOf(stat syscall.Statfs_t) Space {
 	size := func(blocks uint64) int64 { return int64(min(float64(blocks)*float64(max(stat.Bsize, 0)), largest)) }
-	count := func(inodes uint64) int64 { return int64(min(inodes, largest)) }
-	return Space{
-		Bytes: size(stat.Blocks), FreeBytes: size(stat.Bavail), Inodes: count(stat.Files), FreeInodes: count(stat.Ffree),
-	}
+	return Space{size(stat.Blocks), size(stat.Bavail), int64(min(stat.Files, largest)), int64(min(stat.Ffree, largest))}
 }

@@ -12,17 +12,13 @@ import (
 )
 
 const (
-	// operation is how long a caller waits for the disk.
-	operation = time.Second
-	// hanging is how long an operation may run before the disk counts as hanging.
-	hanging = 3 * time.Second
-	// mostOperations bounds the goroutines that wait for the disk.
-	mostOperations = 512
-	// beat is the pause between two operations that only show that the disk works.
-	beat      = time.Second
-	beatFile  = own + "/beat"
-	beatBytes = 4096
-	writeOut  = unix.SYNC_FILE_RANGE_WRITE | unix.SYNC_FILE_RANGE_WAIT_AFTER
+	operation      = time.Second     // for which a caller waits for the disk
+	hanging        = 3 * time.Second // for which an operation may run before the disk counts as hanging
+	mostOperations = 512             // bounds the goroutines that wait for the disk
+	beat           = time.Second     // the pause between two operations that only show that the disk works
+	beatFile       = own + "/beat"
+	beatBytes      = 4096
+	writeOut       = unix.SYNC_FILE_RANGE_WRITE | unix.SYNC_FILE_RANGE_WAIT_AFTER
 )
 
 // ErrSlow says that the disk did not answer in time.
