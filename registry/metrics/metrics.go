@@ -10,14 +10,14 @@ import (
 // Registry has the metrics of this package. The default one has those of the process.
 var Registry = prometheus.NewRegistry()
 
+// What clients get (a handler is blob, manifest or base, as in distribution), what they ask for,
+// what the upstream is asked for, and what the volume has.
 var (
-	// Answers to clients. A handler is blob, manifest or base, as in distribution.
 	Answers  = counters("registry_http_requests_total", "Answers to requests, also of nodes that ask whether the cache answers.", "handler", "method", "code")
 	Duration = promauto.With(Registry).NewSummaryVec(prometheus.SummaryOpts{
 		Name: "registry_http_request_duration_seconds", Help: "Duration of answers.",
 	}, []string{"handler", "method"})
 
-	// Requests of clients.
 	Requests = byType("registry_proxy_requests_total", "Requests for blobs and manifests.")
 	Hits     = byType("registry_proxy_hits_total", "Requests that were served from the volume.")
 	Misses   = byType("registry_proxy_misses_total", "Requests that needed the upstream.")
@@ -25,7 +25,6 @@ var (
 	Shared   = byType("registry_proxy_coalesced_requests_total", "Requests that shared the upstream's answer to another request.")
 	Stale    = counter("registry_proxy_stale_answers_total", "Tags that were served as last confirmed, because the upstream was away.")
 
-	// Requests to the upstream.
 	Pulled   = byType("registry_proxy_pulled_bytes_total", "Bytes that the upstream or another replica has sent.")
 	Upstream = counters("registry_proxy_upstream_requests_total", "Requests to the upstream, its token server and redirect targets, by status code; "+
 		"code is error for a request without an answer, and canceled for one that was given up.", "code")
@@ -40,7 +39,6 @@ var (
 	Unstored = byType("registry_proxy_unstored_requests_total", "Answers that passed through because the volume did not take them, "+
 		"or a part was asked for before the whole had arrived.")
 
-	// The volume.
 	Damaged = counter("registry_storage_damaged_blobs_total", "Stored blobs and manifests whose content did not match their digest: "+
 		"removed, and fetched again.")
 	Evicted = counters("registry_storage_evicted_bytes_total", "Bytes that were evicted, by reason: ttl or space.", "reason")
