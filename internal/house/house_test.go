@@ -36,8 +36,10 @@ func TestRulesFindViolations(t *testing.T) {
 		want       string // part of the only problem; "" if there must be no problem
 	}{
 		{rule: "package comments", name: "sound", files: plant{"kind/x/doc.go": doc, "kind/x/a.go": "package x\n"}},
-		{rule: "package comments", name: "no doc.go", files: plant{"kind/x/a.go": doc}, want: "kind/x has no doc.go"},
-		{rule: "package comments", name: "empty doc.go", files: plant{"kind/x/doc.go": "package x\n"}, want: "no package comment"},
+		{rule: "package comments", name: "in the main file", files: plant{"kind/x/a.go": doc, "kind/x/b.go": "package x\n"}},
+		{rule: "package comments", name: "none", files: plant{"kind/x/doc.go": "package x\n"}, want: "kind/x has package comments in 0 files"},
+		{rule: "package comments", name: "two", files: plant{"kind/x/a.go": doc, "kind/x/b.go": doc}, want: `in 2 files ["a.go" "b.go"]`},
+		{rule: "package comments", name: "directive", files: plant{"kind/x/a.go": "//go:build x\npackage x\n"}, want: "in 0 files"},
 		{rule: "file sizes", name: "sound", files: plant{"kind/x/a.go": doc, "kind/x/b.go": long}},
 		{rule: "file sizes", name: "too long", files: plant{"kind/x/a.go": doc, "kind/x/b.sh": long + "#\n"}, want: "b.sh has 381 lines"},
 		{rule: "file sizes", name: "generated", files: plant{"kind/x/a.go": doc, "kind/x/b.go": generated + " by x. DO NOT EDIT.\n" + long}},

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"path"
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -35,15 +34,18 @@ var rules = []struct {
 	{"index", unlistedDocuments},
 }
 
+// packageComments finds packages without a comment, or with several that go/doc would join.
 func packageComments(t tree) []string {
 	var problems []string
 	for dir, files := range t.packages() {
-		i := slices.IndexFunc(files, func(f file) bool { return path.Base(f.path) == "doc.go" })
-		switch {
-		case i < 0:
-			problems = append(problems, dir+" has no doc.go")
-		case files[i].ast.Doc == nil:
-			problems = append(problems, files[i].path+": no package comment")
+		var commented []string
+		for _, f := range files {
+			if f.ast.Doc.Text() != "" {
+				commented = append(commented, path.Base(f.path))
+			}
+		}
+		if len(commented) != 1 {
+			problems = append(problems, fmt.Sprintf("%s has package comments in %d files %q, want one", dir, len(commented), commented))
 		}
 	}
 	return problems

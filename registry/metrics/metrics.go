@@ -1,3 +1,5 @@
+// Package metrics lists the metrics of a cache. Those with a name of distribution's own
+// pull-through mean the same as there. The package counts nothing itself.
 package metrics
 
 import (
@@ -8,27 +10,22 @@ import (
 // Registry has the metrics of this package. The default one has those of the process.
 var Registry = prometheus.NewRegistry()
 
-// Answers to clients. A handler is blob, manifest or base, as in distribution.
+// What clients get (a handler is blob, manifest or base, as in distribution), what they ask for,
+// what the upstream is asked for, and what the volume has.
 var (
 	Answers  = counters("registry_http_requests_total", "Answers to requests, also of nodes that ask whether the cache answers.", "handler", "method", "code")
 	Duration = promauto.With(Registry).NewSummaryVec(prometheus.SummaryOpts{
 		Name: "registry_http_request_duration_seconds", Help: "Duration of answers.",
 	}, []string{"handler", "method"})
-)
 
-// Requests of clients. A type is blob or manifest.
-var (
-	Requests = counters("registry_proxy_requests_total", "Requests for blobs and manifests.", "type")
-	Hits     = counters("registry_proxy_hits_total", "Requests that were served from the volume.", "type")
-	Misses   = counters("registry_proxy_misses_total", "Requests that needed the upstream.", "type")
-	Pushed   = counters("registry_proxy_pushed_bytes_total", "Bytes that were sent to clients.", "type")
-	Shared   = counters("registry_proxy_coalesced_requests_total", "Requests that shared the upstream's answer to another request.", "type")
+	Requests = byType("registry_proxy_requests_total", "Requests for blobs and manifests.")
+	Hits     = byType("registry_proxy_hits_total", "Requests that were served from the volume.")
+	Misses   = byType("registry_proxy_misses_total", "Requests that needed the upstream.")
+	Pushed   = byType("registry_proxy_pushed_bytes_total", "Bytes that were sent to clients.")
+	Shared   = byType("registry_proxy_coalesced_requests_total", "Requests that shared the upstream's answer to another request.")
 	Stale    = counter("registry_proxy_stale_answers_total", "Tags that were served as last confirmed, because the upstream was away.")
-)
 
-// Requests to the upstream.
-var (
-	Pulled   = counters("registry_proxy_pulled_bytes_total", "Bytes that the upstream or another replica has sent.", "type")
+	Pulled   = byType("registry_proxy_pulled_bytes_total", "Bytes that the upstream or another replica has sent.")
 	Upstream = counters("registry_proxy_upstream_requests_total", "Requests to the upstream, its token server and redirect targets, by status code; "+
 		"code is error for a request without an answer, and canceled for one that was given up.", "code")
 	Latency = promauto.With(Registry).NewHistogram(prometheus.HistogramOpts{
@@ -39,12 +36,9 @@ var (
 	BreakerOpen = gauge("registry_proxy_upstream_breaker_open", "1 while the upstream is away: "+
 		"requests get an answer from the volume or an error at once.")
 	Resumed  = counter("registry_proxy_resumed_downloads_total", "Downloads that continued after a break or a restart.")
-	Unstored = counters("registry_proxy_unstored_requests_total", "Answers that passed through because the volume did not take them, "+
-		"or a part was asked for before the whole had arrived.", "type")
-)
+	Unstored = byType("registry_proxy_unstored_requests_total", "Answers that passed through because the volume did not take them, "+
+		"or a part was asked for before the whole had arrived.")
 
-// The volume.
-var (
 	Damaged = counter("registry_storage_damaged_blobs_total", "Stored blobs and manifests whose content did not match their digest: "+
 		"removed, and fetched again.")
 	Evicted = counters("registry_storage_evicted_bytes_total", "Bytes that were evicted, by reason: ttl or space.", "reason")
@@ -54,12 +48,11 @@ var (
 	Inodes  = gauge("registry_storage_free_inodes", "Files that the volume has room for; 0 if its file system has no limit.")
 )
 
-func init() {
-	for _, kind := range []string{"blob", "manifest"} {
-		for _, vector := range []*prometheus.CounterVec{Requests, Hits, Misses, Pushed, Pulled, Shared, Unstored} {
-			vector.WithLabelValues(kind)
-		}
-	}
+// byType counts for blobs and manifests, from 0.
+func byType(name, help string) *prometheus.CounterVec {
+	vector := counters(name, help, "type")
+	_, _ = vector.WithLabelValues("blob"), vector.WithLabelValues("manifest")
+	return vector
 }
 
 func counters(name, help string, labels ...string) *prometheus.CounterVec {

@@ -1,18 +1,131 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"math"
-	"math/bits"
-	"path/filepath"
+	"os"
+	"path"
+	"regexp"
+	"slices"
 	"syscall"
 	"time"
 
 	"github.com/opencontainers/go-digest"
 )
+
+const (
+	// layout is the folder of everything that distribution writes. Below it, names that begin with
+	// an underscore cannot be parts of the name of a repository.
+	layout       = "docker/registry/v2"
+	blobs        = layout + "/blobs"
+	repositories = layout + "/repositories"
+	layers       = "_layers"
+	revisions    = "_manifests/revisions"
+	tags         = "_manifests/tags"
+	stockState   = "scheduler-state.json" // of distribution's own pull-through
+	// own is a folder that distribution ignores. It marks the volume as that of a cache.
+	own       = "registry-cache"
+	partials  = own + "/partial" // blobs on their way
+	temporary = own + "/tmp-"    // begins the names of files that are being written
+)
+
+func blobDir(blob digest.Digest) string {
+	return path.Join(blobs, blob.Algorithm().String(), blob.Encoded()[:2], blob.Encoded())
+}
+
+func blobFile(blob digest.Digest) string { return blobDir(blob) + "/data" }
+
+func partialFile(blob digest.Digest) string {
+	return path.Join(partials, blob.Algorithm().String(), blob.Encoded())
+}
+
+// linkFile returns the file by which a repository has a blob.
+func linkFile(blob digest.Digest, l Link) string {
+	kind := layers
+	if l.Manifest {
+		kind = revisions
+	}
+	return path.Join(repositories, l.Repository, kind, blob.Algorithm().String(), blob.Encoded(), "link")
+}
+
+func tagDir(t TagName) string      { return path.Join(repositories, t.Repository, tags, t.Tag) }
+func currentFile(t TagName) string { return tagDir(t) + "/current/link" }
+
+// The files of a volume that count. A digest is in two groups: algorithm and hexadecimal form.
+var (
+	blobPath    = regexp.MustCompile(`^` + blobs + `/([a-z0-9]+)/[0-9a-f]{2}/([0-9a-f]+)/data$`)
+	partialPath = regexp.MustCompile(`^` + partials + `/([a-z0-9]+)/([0-9a-f]+)$`)
+	linkPath    = regexp.MustCompile(
+		`^` + repositories + `/(.+)/(` + layers + `|` + revisions + `)/([a-z0-9]+)/([0-9a-f]+)/link$`)
+	tagPath = regexp.MustCompile(`^` + repositories + `/(.+)/` + tags + `/([^/]+)/current/link$`)
+)
+
+// Link is how a repository has a blob.
+type Link struct {
+	Repository string
+	Manifest   bool
+}
+
+// Link writes the link of a blob, unless it exists and is undamaged. A stock image does not serve a
+// blob of a repository without a link.
+func (s *Store) Link(blob digest.Digest, l Link) error {
+	return s.run("linking blob", blob, func() error { return s.writeLink(linkFile(blob, l), blob) })
+}
+
+// Linked reports whether a repository has a link of the blob.
+func (s *Store) Linked(blob digest.Digest, l Link) bool {
+	_, err := s.stat(linkFile(blob, l))
+	return err == nil
+}
+
+func (s *Store) writeLink(file string, blob digest.Digest) error {
+	if content, err := s.root.ReadFile(file); err == nil && string(content) == blob.String() {
+		return nil
+	}
+	return s.write(file, []byte(blob.String()))
+}
+
+// TagName names a tag of a repository.
+type TagName struct{ Repository, Tag string }
+
+// Tag returns the manifest to which a tag refers, or ErrNotStored, also for a damaged tag.
+func (s *Store) Tag(t TagName) (digest.Digest, error) {
+	return on(s.disk, "reading tag", t, func() (digest.Digest, error) { return s.readTag(t) })
+}
+
+func (s *Store) readTag(t TagName) (digest.Digest, error) {
+	content, err := s.root.ReadFile(currentFile(t))
+	if err != nil {
+		return "", err
+	}
+	blob, err := digest.Parse(string(content))
+	if err != nil {
+		return "", fmt.Errorf("tag %s is damaged: %w: %w", t, ErrNotStored, err)
+	}
+	return blob, nil
+}
+
+// SetTag stores a tag, and when the upstream has confirmed to what it refers. It does not write the
+// list of what a tag once referred to, which nothing reads.
+func (s *Store) SetTag(t TagName, to digest.Digest, confirmed time.Time) error {
+	return s.run("storing tag", t, func() error {
+		if err := s.writeLink(currentFile(t), to); err != nil {
+			return err
+		}
+		return s.root.Chtimes(currentFile(t), confirmed, confirmed)
+	})
+}
+
+// RemoveTag removes a tag, if it is stored, and the folders that are empty then.
+func (s *Store) RemoveTag(t TagName) error {
+	return s.run("removing tag", t, func() error { return s.removeUpTo(tagDir(t), repositories) })
+}
+
+func (t TagName) String() string { return t.Repository + ":" + t.Tag }
 
 // Blob is a stored blob, or the part of one that has arrived.
 type Blob struct {
@@ -42,8 +155,7 @@ func (s *Store) Contents(ctx context.Context) (Contents, error) {
 	var failed []error
 	for _, top := range []string{layout, partials} {
 		// os.Root would open each folder from the top: five times as slow with 100,000 blobs.
-		err := filepath.WalkDir(filepath.Join(s.root.Name(), top), func(name string, entry fs.DirEntry, err error) error {
-			name, _ = filepath.Rel(s.root.Name(), name)
+		err := fs.WalkDir(os.DirFS(s.root.Name()), top, func(name string, entry fs.DirEntry, err error) error {
 			switch {
 			case errors.Is(err, fs.ErrNotExist): // an empty volume, or removed during the walk
 			case context.Cause(ctx) != nil:
@@ -68,24 +180,21 @@ func (s *Store) Contents(ctx context.Context) (Contents, error) {
 
 func (s *Store) add(found Contents, name string, entry fs.DirEntry) error {
 	info, err := entry.Info()
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
 	if err != nil {
-		return err
+		return unlessMissing(err)
 	}
 	if m := blobPath.FindStringSubmatch(name); m != nil {
-		if at := found.blob(m[1], m[2]); at != nil {
-			at.Size, at.Used, at.Partial = info.Size(), accessed(info), false
-		}
+		at := found.blob(m[1], m[2])
+		stat, _ := info.Sys().(*syscall.Stat_t)
+		readOrWritten := []time.Time{time.Unix(stat.Atim.Unix()), info.ModTime()}
+		at.Size, at.Used, at.Partial = info.Size(), slices.MaxFunc(readOrWritten, time.Time.Compare), false
 	} else if m := partialPath.FindStringSubmatch(name); m != nil {
-		if at := found.blob(m[1], m[2]); at != nil && at.Size == 0 {
+		if at := found.blob(m[1], m[2]); at.Size == 0 {
 			at.Size, at.Used, at.Partial = info.Size(), info.ModTime(), true
 		}
 	} else if m := linkPath.FindStringSubmatch(name); m != nil {
-		if at := found.blob(m[3], m[4]); at != nil {
-			at.Links = append(at.Links, Link{m[1], m[2] == revisions})
-		}
+		at := found.blob(m[3], m[4])
+		at.Links = append(at.Links, Link{m[1], m[2] == revisions})
 	} else if m := tagPath.FindStringSubmatch(name); m != nil {
 		tag := TagName{m[1], m[2]}
 		to, err := s.readTag(tag)
@@ -101,23 +210,14 @@ func (s *Store) add(found Contents, name string, entry fs.DirEntry) error {
 	return nil
 }
 
-// blob returns the entry of a blob. A link without a blob gets one, too, so that it is evicted.
+// blob returns the entry of a blob. A link without a blob gets one, too, so that it is evicted. An
+// entry of what is no digest is not listed.
 func (c Contents) blob(algorithm, hex string) *Blob {
-	blob, ok := digestOf(algorithm, hex)
-	if ok && c.Blobs[blob] == nil {
+	blob := digest.NewDigestFromEncoded(digest.Algorithm(algorithm), hex)
+	if c.Blobs[blob] == nil && blob.Validate() == nil {
 		c.Blobs[blob] = &Blob{}
 	}
-	return c.Blobs[blob]
-}
-
-// accessed returns when a file was last read, or when it was written if that is later.
-func accessed(info fs.FileInfo) time.Time {
-	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-		if access := time.Unix(stat.Atim.Unix()); access.After(info.ModTime()) {
-			return access
-		}
-	}
-	return info.ModTime()
+	return cmp.Or(c.Blobs[blob], &Blob{})
 }
 
 // Space is what a volume has left.
@@ -128,30 +228,18 @@ type Space struct {
 
 // Space returns what the volume has left for unprivileged users.
 func (s *Store) Space() (Space, error) {
-	stat, err := on(s.disk, func() (stat syscall.Statfs_t, err error) {
-		err = syscall.Statfs(s.root.Name(), &stat)
-		return stat, err
+	return on(s.disk, "reading the size of", s.root.Name(), func() (Space, error) {
+		var stat syscall.Statfs_t
+		err := syscall.Statfs(s.root.Name(), &stat)
+		return spaceOf(stat), err
 	})
-	if err != nil {
-		return Space{}, fmt.Errorf("reading the size of the volume: %w", err)
-	}
-	return spaceOf(stat), nil
 }
 
-// largest is a size that no arithmetic of a cache lets overflow. Some file systems say that they
-// have 8 EiB, which is more than an int64 holds.
+// largest is a size that no arithmetic of a cache lets overflow, and which a float64 has exactly.
+// Some file systems say that they have 8 EiB, which is more than an int64 holds.
 const largest = math.MaxInt64 / 1024
 
 func spaceOf(stat syscall.Statfs_t) Space {
-	size := func(blocks uint64) int64 {
-		high, low := bits.Mul64(blocks, uint64(max(stat.Bsize, 0)))
-		if high > 0 || low > largest {
-			return largest
-		}
-		return int64(low)
-	}
-	count := func(inodes uint64) int64 { return int64(min(inodes, largest)) }
-	return Space{
-		Bytes: size(stat.Blocks), FreeBytes: size(stat.Bavail), Inodes: count(stat.Files), FreeInodes: count(stat.Ffree),
-	}
+	size := func(blocks uint64) int64 { return int64(min(float64(blocks)*float64(max(stat.Bsize, 0)), largest)) }
+	return Space{size(stat.Blocks), size(stat.Bavail), int64(min(stat.Files, largest)), int64(min(stat.Ffree, largest))}
 }

@@ -21,6 +21,7 @@ func TestContentsOfAStockVolume(t *testing.T) {
 		"repositories/b/_uploads/2/startedat":                                        "now",
 		"repositories/c/_layers/sha256/" + blob.Encoded() + "/link":                  blob.String(),
 		"blobs/sha256/" + blob.Encoded()[:2] + "/" + blob.Encoded() + "/data":        "content",
+		"blobs/sha256/ab/abc/data":                                                   "of no digest",
 		"repositories/c/_manifests/tags/v1/current/link":                             blob.String(),
 		"repositories/c/_manifests/revisions/sha256/" + blob.Encoded() + "/link":     blob.String(),
 		"repositories/c/_manifests/tags/v1/index/sha256/" + blob.Encoded() + "/link": blob.String(),
@@ -42,8 +43,8 @@ func TestContentsOfAStockVolume(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if at := found.Blobs[blob]; at == nil || at.Size != int64(len("content")) || len(at.Links) == 0 || len(found.Tags) != 1 {
-		t.Errorf("found %+v and tags %v", at, found.Tags)
+	if at := found.Blobs[blob]; at == nil || at.Size != int64(len("content")) || len(at.Links) == 0 || len(found.Tags) != 1 || len(found.Blobs) != 1 {
+		t.Errorf("found %+v of %d blobs, and tags %v", at, len(found.Blobs), found.Tags)
 	}
 	for _, repository := range []string{"a", "b"} {
 		if _, err := os.Stat(filepath.Join(volume, "docker/registry/v2/repositories", repository, "_uploads")); !os.IsNotExist(err) {

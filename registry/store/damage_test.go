@@ -117,7 +117,7 @@ func TestCheckOfReplacedFile(t *testing.T) {
 	s := newTestStore(t)
 	content := []byte("content")
 	blob := digest.FromBytes(content)
-	if err := s.write(blobFile(blob), []byte("damaged"), false); err != nil {
+	if err := s.write(blobFile(blob), []byte("damaged")); err != nil {
 		t.Fatal(err)
 	}
 	file, err := s.Open(blob)

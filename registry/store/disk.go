@@ -12,16 +12,13 @@ import (
 )
 
 const (
-	// operation is how long a caller waits for the disk.
-	operation = time.Second
-	// hanging is how long an operation may run before the disk counts as hanging.
-	hanging = 3 * time.Second
-	// mostOperations bounds the goroutines that wait for the disk.
-	mostOperations = 512
-	// beat is the pause between two operations that only show that the disk works.
-	beat      = time.Second
-	beatFile  = own + "/beat"
-	beatBytes = 4096
+	operation      = time.Second     // for which a caller waits for the disk
+	hanging        = 3 * time.Second // for which an operation may run before the disk counts as hanging
+	mostOperations = 512             // bounds the goroutines that wait for the disk
+	beat           = time.Second     // the pause between two operations that only show that the disk works
+	beatFile       = own + "/beat"
+	beatBytes      = 4096
+	writeOut       = unix.SYNC_FILE_RANGE_WRITE | unix.SYNC_FILE_RANGE_WAIT_AFTER
 )
 
 // ErrSlow says that the disk did not answer in time.
@@ -51,75 +48,68 @@ func newDisk() *disk {
 }
 
 // Works returns a context that ends when the disk hangs.
-func (s *Store) Works() context.Context {
-	s.disk.mu.Lock()
-	defer s.disk.mu.Unlock()
-	return s.disk.works
+func (d *disk) Works() context.Context {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.works
 }
 
-// on runs an operation, and waits at most a second for it. A result that comes later is closed.
-func on[T any](d *disk, do func() (T, error)) (T, error) {
-	type result struct {
-		value T
-		err   error
+// on runs an operation, and waits at most a second for it. A result that comes later is closed. An
+// error says what the operation was doing, and with what.
+func on[T any](d *disk, doing string, what any, do func() (T, error)) (T, error) {
+	failed := func(err error) (none T, _ error) { return none, fmt.Errorf("%s %v: %w", doing, what, err) }
+	if d.Works().Err() != nil {
+		return failed(ErrHangs)
 	}
-	var none T
-	late := time.NewTimer(operation)
-	defer late.Stop()
-	d.mu.Lock()
-	stuck := d.stuck > 0
-	d.mu.Unlock()
-	if stuck {
-		return none, ErrHangs
-	}
+	done, gone, late := make(chan struct{}), make(chan struct{}), time.After(operation)
+	defer close(gone)
 	select {
 	case d.slots <- struct{}{}:
-	case <-late.C:
-		return none, ErrSlow
+	case <-late:
+		return failed(ErrSlow)
 	}
-	done := make(chan result, 1)
-	go func() {
-		value, err := do()
-		done <- result{value, err}
-	}()
-	select {
-	case got := <-done:
-		<-d.slots
-		return got.value, got.err
-	case <-late.C:
-	}
+	var value T
+	var err error
 	go func() {
 		defer func() { <-d.slots }()
-		hangs := time.NewTimer(hanging - operation)
-		defer hangs.Stop()
-		var got result
-		select {
-		case got = <-done:
-		case <-hangs.C:
-			d.count(1)
-			got = <-done
+		hangs := time.AfterFunc(hanging, func() { d.count(1) })
+		value, err = do()
+		if !hangs.Stop() {
 			d.count(-1)
 		}
-		if closer, ok := any(got.value).(io.Closer); ok && got.err == nil {
-			_ = closer.Close()
+		select {
+		case done <- struct{}{}:
+		case <-gone:
+			if closer, ok := any(value).(io.Closer); ok && err == nil {
+				_ = closer.Close()
+			}
 		}
 	}()
-	return none, ErrSlow
+	select {
+	case <-done:
+		if err != nil {
+			return failed(err)
+		}
+		return value, nil
+	case <-late:
+		return failed(ErrSlow)
+	}
 }
 
+// count adds to the operations that take too long. One that ends just then may be subtracted first.
 func (d *disk) count(more int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.stuck += more; d.stuck > 0 {
 		d.hangs(ErrHangs)
-	} else {
+	} else if d.works.Err() != nil {
 		d.works, d.hangs = context.WithCancelCause(context.Background())
 	}
 }
 
 // run is on for an operation without a result.
-func (d *disk) run(do func() error) error {
-	_, err := on(d, func() (struct{}, error) { return struct{}{}, do() })
+func (d *disk) run(doing string, what any, do func() error) error {
+	_, err := on(d, doing, what, func() (struct{}, error) { return struct{}{}, do() })
 	return err
 }
 
@@ -127,14 +117,14 @@ func (d *disk) run(do func() error) error {
 // without a request. A disk that refuses to write is no disk that hangs: what is stored can be
 // served.
 func (s *Store) Watch(ctx context.Context) {
-	_ = s.disk.run(func() error { return s.write(beatFile, make([]byte, beatBytes), true) })
+	_ = s.run("writing", beatFile, func() error { return s.write(beatFile, make([]byte, beatBytes)) })
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(beat):
 		}
-		_ = s.disk.run(s.beat)
+		_ = s.run("reading", beatFile, s.beat)
 	}
 }
 
@@ -142,9 +132,10 @@ func (s *Store) Watch(ctx context.Context) {
 func (s *Store) beat() error {
 	file, err := s.root.Open(beatFile)
 	if err == nil {
+		_ = unix.SyncFileRange(int(file.Fd()), 0, beatBytes, writeOut) // what is not written out stays in the cache
 		_ = unix.Fadvise(int(file.Fd()), 0, beatBytes, unix.FADV_DONTNEED)
 		_, err = io.Copy(io.Discard, file)
 		err = errors.Join(err, file.Close())
 	}
-	return errors.Join(err, s.write(own+"/alive", nil, false))
+	return errors.Join(err, s.write(own+"/alive", nil))
 }

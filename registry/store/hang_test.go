@@ -22,13 +22,13 @@ func TestHangingDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &Store{disk: newDisk()}
 		stuck, late, start := make(chan struct{}), &result{}, time.Now()
-		_, err := on(s.disk, func() (*result, error) { <-stuck; return late, nil })
+		_, err := on(s.disk, "testing", "x", func() (*result, error) { <-stuck; return late, nil })
 		if took := time.Since(start); !errors.Is(err, ErrSlow) || took != time.Second {
 			t.Errorf("%v after %s", err, took)
 		}
 		works := s.Works()
 		<-time.After(2*time.Second - 1)
-		if err := s.disk.run(func() error { return nil }); err != nil || works.Err() != nil {
+		if err := s.disk.run("testing", "x", func() error { return nil }); err != nil || works.Err() != nil {
 			t.Errorf("the disk hangs before three seconds are over: %v", err)
 		}
 		<-time.After(1)
@@ -37,7 +37,7 @@ func TestHangingDisk(t *testing.T) {
 			t.Errorf("the disk works after three seconds: %v", cause)
 		}
 		for range 50 {
-			err := s.disk.run(func() error { t.Error("an operation runs on a disk that hangs"); return nil })
+			err := s.disk.run("testing", "x", func() error { t.Error("an operation runs on a disk that hangs"); return nil })
 			if !errors.Is(err, ErrHangs) || time.Since(start) != 3*time.Second {
 				t.Errorf("%v after %s", err, time.Since(start))
 				break
@@ -48,9 +48,10 @@ func TestHangingDisk(t *testing.T) {
 		if !late.closed.Load() {
 			t.Error("a result for which nobody waits is not closed")
 		}
-		if err := s.disk.run(func() error { return nil }); err != nil || s.Works().Err() != nil {
+		if err := s.disk.run("testing", "x", func() error { return nil }); err != nil || s.Works().Err() != nil {
 			t.Errorf("the disk still hangs: %v", err)
 		}
+		synctest.Wait()
 		if len(s.disk.slots) != 0 {
 			t.Errorf("%d operations are still counted", len(s.disk.slots))
 		}
@@ -63,10 +64,10 @@ func TestSlowDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &Store{disk: newDisk()}
 		inTime, late := &result{}, &result{}
-		if got, err := on(s.disk, func() (*result, error) { <-time.After(999 * time.Millisecond); return inTime, nil }); err != nil || got != inTime {
+		if got, err := on(s.disk, "testing", "x", func() (*result, error) { <-time.After(999 * time.Millisecond); return inTime, nil }); err != nil || got != inTime {
 			t.Errorf("an operation in time: %v", err)
 		}
-		if _, err := on(s.disk, func() (*result, error) { <-time.After(2 * time.Second); return late, nil }); !errors.Is(err, ErrSlow) {
+		if _, err := on(s.disk, "testing", "x", func() (*result, error) { <-time.After(2 * time.Second); return late, nil }); !errors.Is(err, ErrSlow) {
 			t.Errorf("an operation of two seconds: %v", err)
 		}
 		works := s.Works()
@@ -84,7 +85,7 @@ func TestTwoHangingOperations(t *testing.T) {
 		s := &Store{disk: newDisk()}
 		stuck := []chan struct{}{make(chan struct{}), make(chan struct{})}
 		for _, one := range stuck {
-			go func() { _ = s.disk.run(func() error { <-one; return nil }) }()
+			go func() { _ = s.disk.run("testing", "x", func() error { <-one; return nil }) }()
 		}
 		<-time.After(hanging)
 		synctest.Wait()
@@ -110,7 +111,7 @@ func TestOperationBound(t *testing.T) {
 		var running, ended atomic.Int64
 		for range 600 {
 			go func() {
-				err := d.run(func() error { running.Add(1); <-stuck; return nil })
+				err := d.run("testing", "x", func() error { running.Add(1); <-stuck; return nil })
 				if !errors.Is(err, ErrSlow) {
 					t.Errorf("an operation: %v", err)
 				}
@@ -128,7 +129,7 @@ func TestOperationBound(t *testing.T) {
 		}
 		close(stuck)
 		synctest.Wait()
-		if err := d.run(func() error { return nil }); err != nil {
+		if err := d.run("testing", "x", func() error { return nil }); err != nil {
 			t.Errorf("after all have returned: %v", err)
 		}
 	})
