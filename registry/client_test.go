@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -114,14 +115,21 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// stuck is a client that reads no body before over is closed.
+// stuck is a client that reads no manifest before over is closed.
 type stuck struct {
-	http.ResponseWriter
-	over <-chan struct{}
+	*httptest.ResponseRecorder
+	waiting *atomic.Int64
+	over    <-chan struct{}
 }
 
 // Write implements http.ResponseWriter.
-func (s stuck) Write(p []byte) (int, error) { <-s.over; return len(p), nil }
+func (s stuck) Write(p []byte) (int, error) {
+	if s.Code == http.StatusOK {
+		s.waiting.Add(1)
+		<-s.over
+	}
+	return len(p), nil
+}
 
 // TestLargeManifests: a large manifest is in memory while a client reads it, so their number is
 // bounded. Small ones are served all the same.
@@ -134,19 +142,29 @@ func TestLargeManifests(t *testing.T) {
 	cache, over := newTestServer(t, u, t.TempDir()), make(chan struct{})
 	path := strings.TrimPrefix(cache.manifest(digest.FromBytes(content).String()), cache.URL)
 	var clients sync.WaitGroup
-	for range 16 {
-		clients.Go(func() {
-			request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, http.NoBody)
-			cache.Config.Handler.ServeHTTP(stuck{httptest.NewRecorder(), over}, request)
-		})
-	}
-	await(t, "all slots are taken", func() bool {
-		return getFrom(t, http.MethodGet, cache.URL+path).status == http.StatusServiceUnavailable
+	defer clients.Wait()
+	release := sync.OnceFunc(func() { close(over) })
+	defer release()
+	await(t, "the large manifest is stored", func() bool {
+		return getFrom(t, http.MethodGet, cache.URL+path).status == http.StatusOK
 	})
+	var waiting atomic.Int64
+	for n := range int64(16) {
+		clients.Go(func() {
+			for waiting.Load() == n { // the slot of an answer that has been read may still be taken
+				request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, http.NoBody)
+				cache.Config.Handler.ServeHTTP(stuck{httptest.NewRecorder(), &waiting, over}, request)
+			}
+		})
+		await(t, "the client has a slot", func() bool { return waiting.Load() == n+1 })
+	}
+	if a := getFrom(t, http.MethodGet, cache.URL+path); a.status != http.StatusServiceUnavailable {
+		t.Errorf("beside 16 that are sent: %d", a.status)
+	}
 	if a := getFrom(t, http.MethodGet, cache.manifest(small.tag)); a.status != http.StatusOK {
 		t.Errorf("a small manifest: %d", a.status)
 	}
-	close(over)
+	release()
 	clients.Wait()
 	if a := getFrom(t, http.MethodGet, cache.URL+path); a.status != http.StatusOK || len(a.body) != len(content) {
 		t.Errorf("afterwards: %d, %d bytes", a.status, len(a.body))
