@@ -50,26 +50,15 @@ type rule struct {
 
 func newOrigin(t *testing.T) *origin {
 	t.Helper()
-	return newOriginOn(t, "127.0.0.1:0")
-}
-
-func newOriginOn(t *testing.T, address string) *origin {
-	t.Helper()
 	o := &origin{objects: map[string]object{}}
-	o.Server = serveOn(t, address, o)
+	o.Server = serveOn(t, "127.0.0.1", o)
 	return o
 }
 
 // serveOn starts a server that lets no request go on after the test.
-func serveOn(t *testing.T, address string, handler http.Handler) *httptest.Server {
+func serveOn(t *testing.T, ip string, handler http.Handler) *httptest.Server {
 	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := httptest.NewUnstartedServer(handler)
-	_ = s.Listener.Close()
-	s.Listener = listener
+	s := &httptest.Server{Listener: registry.Listen(t, ip), Config: &http.Server{Handler: handler}} //nolint:gosec // of a test
 	s.Start()
 	t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
 	return s
@@ -236,6 +225,12 @@ func start(t *testing.T, upstream, volume string, changes ...func(*registry.Conf
 	for _, change := range changes {
 		change(config)
 	}
+	if registry.IsVirtual(t) {
+		address, stop := registry.ServeVirtually(t, config, &logs)
+		p.url, p.stop = "http://"+address, stop
+		t.Cleanup(stop)
+		return p
+	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
 	go func() { ended <- registry.Serve(ctx, config, &logs) }()
@@ -247,8 +242,7 @@ func start(t *testing.T, upstream, volume string, changes ...func(*registry.Conf
 			t.Fatal(err)
 		default:
 		}
-		response, err := http.Get(p.url + "/v2/")
-		return err == nil && response.Body.Close() == nil
+		return get(t, p.url+"/v2/").status != 0
 	})
 	return p
 }
@@ -332,7 +326,7 @@ func ask(ctx context.Context, method, url string, header ...string) (a answer) {
 		request.Header.Set(header[i], header[i+1])
 	}
 	begin := time.Now()
-	response, err := http.DefaultTransport.RoundTrip(request)
+	response, err := registry.NewTransport().RoundTrip(request)
 	if a.took = time.Since(begin); err != nil {
 		a.err = err
 		return a
