@@ -83,7 +83,7 @@ func open(ctx context.Context, config *Config, dial upstream.Dial) (*instance, e
 	}
 	var replicas *replica.Options
 	if config.Cache.Peers != "" {
-		replicas = &replica.Options{Address: config.Cache.Peers, Namespace: config.Cache.Upstream, Certificate: certificate}
+		replicas = &replica.Options{Address: config.Cache.Peers, Namespace: config.Cache.Upstream, Certificate: certificate, Dial: dial}
 	}
 	return openWith(ctx, config, dial, replicas)
 }

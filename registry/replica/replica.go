@@ -50,9 +50,10 @@ type Options struct {
 	Namespace string
 	// Certificate is what all replicas serve with, or nil for HTTP.
 	Certificate *tls.Certificate
-	// Lookup and Own may be nil; tests replace them.
+	// Lookup, Own and Dial may be nil; tests replace them.
 	Lookup func(ctx context.Context, host string) ([]string, error)
 	Own    func() ([]net.Addr, error)
+	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // New returns the replicas. It sends nothing yet.
@@ -63,8 +64,11 @@ func New(o Options) *Replicas {
 	if o.Own == nil {
 		o.Own = net.InterfaceAddrs
 	}
+	if o.Dial == nil {
+		o.Dial = (&net.Dialer{Timeout: patience}).DialContext
+	}
 	transport := &http.Transport{
-		DialContext: (&net.Dialer{Timeout: patience}).DialContext, ResponseHeaderTimeout: patience,
+		DialContext: o.Dial, ResponseHeaderTimeout: patience,
 		TLSHandshakeTimeout: patience, DisableCompression: true, IdleConnTimeout: resting,
 	}
 	if o.Certificate != nil {
