@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -72,6 +73,23 @@ func Dial(ctx context.Context, network, address string) (net.Conn, error) {
 // NewTransport returns a transport for either network, of one test.
 func NewTransport() *http.Transport {
 	return &http.Transport{DialContext: Dial, DisableKeepAlives: true}
+}
+
+// newHTTPServer starts a server in the network of the test.
+func newHTTPServer(t *testing.T, handler http.Handler) *httptest.Server {
+	t.Helper()
+	s := &httptest.Server{Listener: Listen(t, "127.0.0.1"), Config: &http.Server{Handler: handler}} //nolint:gosec // of a test
+	s.Start()
+	return s
+}
+
+// clientOf returns a client for the network of the test.
+func clientOf(t *testing.T) *http.Client {
+	t.Helper()
+	if IsVirtual(t) {
+		return &http.Client{Transport: NewTransport()}
+	}
+	return http.DefaultClient
 }
 
 // Virtually runs a test in parallel to others and in virtual time, which passes only while all

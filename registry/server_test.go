@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/gardener-extensions/registry-cache/registry/replica"
+	"github.com/gardener-extensions/registry-cache/registry/upstream"
 )
 
 // testServer is a cache without its process: several can run at the same time.
@@ -46,12 +47,16 @@ func newServerWith(t *testing.T, u *testUpstream, volume string, replicas *repli
 	if u.credential != "" {
 		config.Proxy.Username, config.Proxy.Password = "robot", u.credential
 	}
-	cache, err := openWith(t.Context(), config, nil, replicas)
+	var dial upstream.Dial
+	if IsVirtual(t) {
+		dial = u.connect
+	}
+	cache, err := openWith(t.Context(), config, dial, replicas)
 	if err != nil {
 		t.Fatal(err)
 	}
 	server := &testServer{volume: volume}
-	server.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server.Server = newHTTPServer(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		server.running.Add(1)
 		defer server.running.Add(-1)
 		cache.ServeHTTP(w, r)
@@ -68,6 +73,7 @@ func newServerWith(t *testing.T, u *testUpstream, volume string, replicas *repli
 // TestMain drops the logs.
 func TestMain(m *testing.M) {
 	slog.SetDefault(slog.New(slog.DiscardHandler))
+	go makeApps()
 	os.Exit(m.Run())
 }
 

@@ -85,7 +85,7 @@ func TestSoak(t *testing.T) {
 				if random.IntN(50) == 0 {
 					_ = freeze(t, cache, blob.Digest).Close()
 				}
-				if err := pullBlob(t.Context(), blob, u.URL, cache.URL); err != nil {
+				if err := pullBlob(t, blob, u.URL, cache.URL); err != nil {
 					t.Errorf("after %s: %v", time.Since(begin), err)
 				}
 				pulls.Add(1)
