@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -37,6 +38,16 @@ func (l *memoryListener) Addr() net.Addr { return l.address }
 func (l *memoryListener) Close() error {
 	memory.CompareAndDelete(strconv.Itoa(l.address.Port), l)
 	return l.diffListener.Close()
+}
+
+// InMemory reports whether the server of a URL is in memory.
+func InMemory(of string) bool {
+	target, err := url.Parse(of)
+	if err != nil {
+		return false
+	}
+	port, err := strconv.Atoi(target.Port())
+	return err == nil && port >= memoryPort
 }
 
 // Listen listens on a free port of an IP address: in memory if the test runs virtually.
