@@ -29,8 +29,11 @@ func TestHerd(t *testing.T) {
 					u.forget()
 					start = time.Now()
 					var nodes sync.WaitGroup
-					for range clients {
-						nodes.Go(func() { cache.pullAsANode(t, u, image) })
+					for n := range clients {
+						nodes.Go(func() {
+							<-time.After(time.Duration(n) * 3 * time.Millisecond) // also while others have asked
+							cache.pullAsANode(t, u, image)
+						})
 					}
 					nodes.Wait()
 					t.Logf("one client %s, %d clients %s", one, clients, time.Since(start))
