@@ -67,7 +67,6 @@ func TestChunkedBlob(t *testing.T) {
 // TestEncodedBlob: the digest decides what an encoding means for which nobody has asked
 // (registries.md, held already).
 func TestEncodedBlob(t *testing.T) {
-	t.Parallel()
 	content := noise(100 << 10)
 	var packed bytes.Buffer
 	writer := gzip.NewWriter(&packed)
@@ -115,7 +114,6 @@ func TestEmptyBody(t *testing.T) {
 // TestDamagedRange: a part of a blob does not end complete with bytes of the cache that nobody has
 // checked (review 3b).
 func TestDamagedRange(t *testing.T) {
-	t.Parallel()
 	for name, whole := range map[string]func(http.ResponseWriter, *http.Request) bool{
 		"complete": sends(1<<20, make([]byte, 1<<20)),
 		"hangs": func(w http.ResponseWriter, r *http.Request) bool {

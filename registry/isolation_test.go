@@ -21,7 +21,6 @@ import (
 
 // TestThrottledObject: an object whose upstream asks to wait keeps nobody from others (review 5).
 func TestThrottledObject(t *testing.T) {
-	t.Parallel()
 	for name, test := range map[string]struct{ path, part string }{
 		"429 of a repository":   {"/v2/library/other/manifests/v1", "/other/"},
 		"503 of a repository":   {"/v2/library/other/manifests/v1", "/other/"},
@@ -68,7 +67,6 @@ func TestThrottledObject(t *testing.T) {
 // TestOtherRepository: a client that asks for a blob where it is not does not take it from those
 // who ask where it is (review 6).
 func TestOtherRepository(t *testing.T) {
-	t.Parallel()
 	for _, code := range []int{401, 403, 404, 500} {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
 			registry.Virtually(t, func(t *testing.T) {

@@ -62,7 +62,6 @@ func TestTwoKinds(t *testing.T) {
 // TestNoManifest: an answer that is no manifest changes nothing, whatever its status
 // (registries.md 15).
 func TestNoManifest(t *testing.T) {
-	t.Parallel()
 	for name, test := range map[string]struct{ kind, content string }{
 		"an error document":        {"application/json", `{"errors":[{"code":"TOOMANYREQUESTS","message":"slow down"}]}`},
 		"an error document, typed": {v1.MediaTypeImageManifest, `{"errors":[{"code":"TOOMANYREQUESTS","message":"slow down"}]}`},
@@ -103,7 +102,6 @@ func TestNoManifest(t *testing.T) {
 // TestMediaType: a manifest has the media type that the upstream says, the first time and later, by
 // tag and by digest (review 24f).
 func TestMediaType(t *testing.T) {
-	t.Parallel()
 	const ambiguous = `{"schemaVersion":2,"config":` + emptyConfig + `,"layers":[],"manifests":[]}`
 	for name, test := range map[string]struct{ kind, content string }{
 		"an image that looks like an index": {v1.MediaTypeImageManifest, ambiguous},

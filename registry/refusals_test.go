@@ -25,7 +25,6 @@ func errorOf(body []byte) (code, message string) {
 // TestRefused: what an upstream refuses is refused in its own words, never served as stale, and no
 // outage for others (registries.md 2 and 10).
 func TestRefused(t *testing.T) {
-	t.Parallel()
 	for _, code := range []int{400, 401, 403, 404, 405, 410, 412, 451} {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
 			registry.Virtually(t, func(t *testing.T) {
@@ -81,7 +80,6 @@ func refusedAs(t *testing.T, url string, code int) {
 // TestRefusedDocument: the words of a refusal are bounded, and a page for people is replaced
 // (registries.md 2).
 func TestRefusedDocument(t *testing.T) {
-	t.Parallel()
 	long := strings.Repeat("no", 1<<20)
 	for name, test := range map[string]struct{ kind, body string }{
 		"a page":         {"text/html", "<html><script>alert('no')</script></html>"},
@@ -115,7 +113,6 @@ func TestRefusedDocument(t *testing.T) {
 // TestRefusedHead: an upstream that refuses HEAD, or does not know it, is asked with GET before
 // anything is concluded (registries.md 5).
 func TestRefusedHead(t *testing.T) {
-	t.Parallel()
 	for _, code := range []int{401, 403, 404, 405, 500, 501} {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
 			registry.Virtually(t, func(t *testing.T) {

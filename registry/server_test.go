@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	containerdlog "github.com/containerd/log"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/gardener-extensions/registry-cache/registry/replica"
@@ -70,9 +71,13 @@ func newServerWith(t *testing.T, u *testUpstream, volume string, replicas *repli
 	return server
 }
 
-// TestMain drops the logs.
+// TestMain drops the logs, also those of distribution and of containerd's client: a failed test is
+// not found between thousands of lines.
 func TestMain(m *testing.M) {
 	slog.SetDefault(slog.New(slog.DiscardHandler))
+	if err := containerdlog.SetLevel("panic"); err != nil {
+		panic(err)
+	}
 	go makeApps()
 	os.Exit(m.Run())
 }

@@ -111,7 +111,6 @@ func (o *origin) withTokens(s *tokens) *tokens {
 // TestExpiredToken: a token that is refused, with whatever status, is replaced once
 // (registries.md 1).
 func TestExpiredToken(t *testing.T) {
-	t.Parallel()
 	for name, refuses := range map[string]func(http.ResponseWriter){
 		"400": func(w http.ResponseWriter) {
 			refuse(w, http.StatusBadRequest, "DENIED", "Your Authorization Token is invalid.")
@@ -231,7 +230,6 @@ func TestRefusingTokenServer(t *testing.T) {
 // TestSecretOfTokenServer: nothing of a token server's answer reaches a client or the log
 // (review 21).
 func TestSecretOfTokenServer(t *testing.T) {
-	t.Parallel()
 	for name, test := range map[string]struct {
 		status int
 		body   string
