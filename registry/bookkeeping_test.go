@@ -210,8 +210,8 @@ func TestLinksOfLostBlob(t *testing.T) {
 	})
 }
 
-// TestManyBlobs: 100,000 blobs are listed in seconds of a processor (review 24b). Until then nothing is evicted,
-// so a full volume takes nothing.
+// TestManyBlobs: 100,000 blobs are listed in seconds of a processor (review 24b). Until then
+// nothing is evicted, so a full volume takes nothing.
 func TestManyBlobs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it writes 100,000 files")

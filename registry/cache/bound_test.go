@@ -148,8 +148,9 @@ func TestPassingBound(t *testing.T) {
 	}
 }
 
-// TestUnreadableArrival checks that no other client joins the arrival of a blob that the disk cannot
-// read, as long as its download goes on: containerd gives up after four answers without a byte.
+// TestUnreadableArrival checks that no other client joins the arrival of a blob that the disk
+// cannot read, as long as its download goes on: containerd gives up after four answers without a
+// byte.
 func TestUnreadableArrival(t *testing.T) {
 	c, _, _ := newTestCache(t, Options{})
 	content := []byte("content")
