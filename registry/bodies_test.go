@@ -34,39 +34,39 @@ func flush(w http.ResponseWriter) { _ = http.NewResponseController(w).Flush() }
 // TestChunkedBlob: a blob whose length the upstream does not say is served and stored: the digest
 // decides (registries.md 4, review 12).
 func TestChunkedBlob(t *testing.T) {
-	t.Parallel()
-	o := newOrigin(t)
-	content := noise(1 << 20)
-	blob := o.pushBlob(app, content)
-	damaged := o.pushBlob(app, noise(1<<20))
-	o.when(blob.String(), sends(-1, content))
-	o.when(damaged.String(), sends(-1, noise(1<<20)))
-	p := start(t, o.URL, t.TempDir())
-	if a := head(t, p.blob(blob.String())); a.status != http.StatusOK && a.status != http.StatusBadGateway {
-		t.Errorf("HEAD: %s", a)
-	}
-	if a := get(t, p.blob(blob.String())); !a.is(content) {
-		t.Errorf("GET: %s", a)
-	}
-	if !within(t, 2*time.Second, func() bool { return p.has(blob) }) {
-		t.Error("the blob is not stored")
-	}
-	before := o.requests("GET ")
-	if a := get(t, p.blob(blob.String())); !a.is(content) || a.length != int64(len(content)) {
-		t.Errorf("the second GET: %s, length %d", a, a.length)
-	}
-	if n := o.requests("GET ") - before; n > 0 || before != 1 {
-		t.Errorf("the upstream was asked %d times for the first GET, and %d times for the second one", before, n)
-	}
-	if a := get(t, p.blob(damaged.String())); a.status == http.StatusOK && a.err == nil {
-		t.Errorf("damaged content is complete: %s", a)
-	}
+	registry.Virtually(t, func(t *testing.T) {
+		o := newOrigin(t)
+		content := noise(1 << 20)
+		blob := o.pushBlob(app, content)
+		damaged := o.pushBlob(app, noise(1<<20))
+		o.when(blob.String(), sends(-1, content))
+		o.when(damaged.String(), sends(-1, noise(1<<20)))
+		p := start(t, o.URL, t.TempDir())
+		if a := head(t, p.blob(blob.String())); a.status != http.StatusOK && a.status != http.StatusBadGateway {
+			t.Errorf("HEAD: %s", a)
+		}
+		if a := get(t, p.blob(blob.String())); !a.is(content) {
+			t.Errorf("GET: %s", a)
+		}
+		if !within(t, 2*time.Second, func() bool { return p.has(blob) }) {
+			t.Error("the blob is not stored")
+		}
+		before := o.requests("GET ")
+		if a := get(t, p.blob(blob.String())); !a.is(content) || a.length != int64(len(content)) {
+			t.Errorf("the second GET: %s, length %d", a, a.length)
+		}
+		if n := o.requests("GET ") - before; n > 0 || before != 1 {
+			t.Errorf("the upstream was asked %d times for the first GET, and %d times for the second one", before, n)
+		}
+		if a := get(t, p.blob(damaged.String())); a.status == http.StatusOK && a.err == nil {
+			t.Errorf("damaged content is complete: %s", a)
+		}
+	})
 }
 
 // TestEncodedBlob: the digest decides what an encoding means for which nobody has asked
 // (registries.md, held already).
 func TestEncodedBlob(t *testing.T) {
-	t.Parallel()
 	content := noise(100 << 10)
 	var packed bytes.Buffer
 	writer := gzip.NewWriter(&packed)
@@ -74,45 +74,46 @@ func TestEncodedBlob(t *testing.T) {
 	_ = writer.Close()
 	for name, want := range map[string][]byte{"of what is sent": packed.Bytes(), "of what is meant": content} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			o := newOrigin(t)
-			blob := o.pushBlob(app, want)
-			o.when("GET /v2/"+app+"/blobs/", func(w http.ResponseWriter, r *http.Request) bool {
-				w.Header().Set("Content-Encoding", "gzip")
-				return sends(packed.Len(), packed.Bytes())(w, r)
-			})
-			p := start(t, o.URL, t.TempDir())
-			for _, state := range []string{"cold", "warm"} {
-				if a := get(t, p.blob(blob.String())); !a.is(want) || a.header.Get("Content-Encoding") != "" {
-					t.Errorf("%s: %.200s, Content-Encoding %q", state, a, a.header.Get("Content-Encoding"))
+			registry.Virtually(t, func(t *testing.T) {
+				o := newOrigin(t)
+				blob := o.pushBlob(app, want)
+				o.when("GET /v2/"+app+"/blobs/", func(w http.ResponseWriter, r *http.Request) bool {
+					w.Header().Set("Content-Encoding", "gzip")
+					return sends(packed.Len(), packed.Bytes())(w, r)
+				})
+				p := start(t, o.URL, t.TempDir())
+				for _, state := range []string{"cold", "warm"} {
+					if a := get(t, p.blob(blob.String())); !a.is(want) || a.header.Get("Content-Encoding") != "" {
+						t.Errorf("%s: %.200s, Content-Encoding %q", state, a, a.header.Get("Content-Encoding"))
+					}
 				}
-			}
+			})
 		})
 	}
 }
 
 // TestEmptyBody: an answer without a body is not the content of a blob (review 3a).
 func TestEmptyBody(t *testing.T) {
-	t.Parallel()
-	o := newOrigin(t)
-	blob := o.pushBlob(app, noise(1000))
-	o.when("GET /v2/"+app+"/blobs/"+blob.String(), sends(0, nil))
-	p := start(t, o.URL, t.TempDir())
-	for range 2 {
-		if a := get(t, p.blob(blob.String())); a.status != http.StatusBadGateway {
-			t.Errorf("%s, want 502", a)
+	registry.Virtually(t, func(t *testing.T) {
+		o := newOrigin(t)
+		blob := o.pushBlob(app, noise(1000))
+		o.when("GET /v2/"+app+"/blobs/"+blob.String(), sends(0, nil))
+		p := start(t, o.URL, t.TempDir())
+		for range 2 {
+			if a := get(t, p.blob(blob.String())); a.status != http.StatusBadGateway {
+				t.Errorf("%s, want 502", a)
+			}
 		}
-	}
-	empty := o.pushBlob(app, nil)
-	if a := get(t, p.blob(empty.String())); !a.is(nil) {
-		t.Errorf("a blob that is empty: %s", a)
-	}
+		empty := o.pushBlob(app, nil)
+		if a := get(t, p.blob(empty.String())); !a.is(nil) {
+			t.Errorf("a blob that is empty: %s", a)
+		}
+	})
 }
 
 // TestDamagedRange: a part of a blob does not end complete with bytes of the cache that nobody has
 // checked (review 3b).
 func TestDamagedRange(t *testing.T) {
-	t.Parallel()
 	for name, whole := range map[string]func(http.ResponseWriter, *http.Request) bool{
 		"complete": sends(1<<20, make([]byte, 1<<20)),
 		"hangs": func(w http.ResponseWriter, r *http.Request) bool {
@@ -123,22 +124,23 @@ func TestDamagedRange(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			o := newOrigin(t)
-			content := noise(1 << 20)
-			blob := o.pushBlob(app, content)
-			o.when("GET /v2/"+app+"/blobs/", func(w http.ResponseWriter, r *http.Request) bool {
-				return r.Header.Get("Range") == "" && whole(w, r)
-			})
-			p := start(t, o.URL, t.TempDir())
-			for range 2 {
-				a := get(t, p.blob(blob.String()), "Range", "bytes=0-524287")
-				if a.status == http.StatusPartialContent && a.err == nil && !bytes.Equal(a.body, content[:512<<10]) {
-					t.Errorf("complete with wrong bytes: %.80s", a)
-				} else if name == "hangs" && (a.status != http.StatusPartialContent || a.err != nil) {
-					t.Errorf("the upstream has this range: %.200s", a)
+			registry.Virtually(t, func(t *testing.T) {
+				o := newOrigin(t)
+				content := noise(1 << 20)
+				blob := o.pushBlob(app, content)
+				o.when("GET /v2/"+app+"/blobs/", func(w http.ResponseWriter, r *http.Request) bool {
+					return r.Header.Get("Range") == "" && whole(w, r)
+				})
+				p := start(t, o.URL, t.TempDir())
+				for range 2 {
+					a := get(t, p.blob(blob.String()), "Range", "bytes=0-524287")
+					if a.status == http.StatusPartialContent && a.err == nil && !bytes.Equal(a.body, content[:512<<10]) {
+						t.Errorf("complete with wrong bytes: %.80s", a)
+					} else if name == "hangs" && (a.status != http.StatusPartialContent || a.err != nil) {
+						t.Errorf("the upstream has this range: %.200s", a)
+					}
 				}
-			}
+			})
 		})
 	}
 }
@@ -146,30 +148,31 @@ func TestDamagedRange(t *testing.T) {
 // TestTinyProgress: an upstream that breaks off after each byte is not asked as fast as it can
 // answer (review 13).
 func TestTinyProgress(t *testing.T) {
-	t.Parallel()
-	o := newOrigin(t)
-	content := noise(1 << 20)
-	blob := o.pushBlob(app, content)
-	o.when("GET /v2/"+app+"/blobs/", func(w http.ResponseWriter, r *http.Request) bool {
-		var first int
-		status, length := http.StatusOK, len(content)
-		if n, _ := fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-", &first); n == 1 {
-			status, length = http.StatusPartialContent, len(content)-first
-			w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", first, len(content)-1, len(content)))
+	registry.Virtually(t, func(t *testing.T) {
+		o := newOrigin(t)
+		content := noise(1 << 20)
+		blob := o.pushBlob(app, content)
+		o.when("GET /v2/"+app+"/blobs/", func(w http.ResponseWriter, r *http.Request) bool {
+			var first int
+			status, length := http.StatusOK, len(content)
+			if n, _ := fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-", &first); n == 1 {
+				status, length = http.StatusPartialContent, len(content)-first
+				w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", first, len(content)-1, len(content)))
+			}
+			w.Header().Set("Content-Length", fmt.Sprint(length))
+			w.WriteHeader(status)
+			_, _ = w.Write(content[first : first+1])
+			flush(w)
+			panic(http.ErrAbortHandler)
+		})
+		p := start(t, o.URL, t.TempDir())
+		begin := time.Now()
+		go ask(t.Context(), http.MethodGet, p.blob(blob.String()))
+		within(t, 2*time.Second, func() bool { return o.requests("/blobs/") > 1000 })
+		if n := o.requests("/blobs/"); n > 15 || n == 0 {
+			t.Errorf("the upstream was asked %d times within %s for one blob", n, time.Since(begin))
 		}
-		w.Header().Set("Content-Length", fmt.Sprint(length))
-		w.WriteHeader(status)
-		_, _ = w.Write(content[first : first+1])
-		flush(w)
-		panic(http.ErrAbortHandler)
 	})
-	p := start(t, o.URL, t.TempDir())
-	begin := time.Now()
-	go ask(t.Context(), http.MethodGet, p.blob(blob.String()))
-	within(t, 2*time.Second, func() bool { return o.requests("/blobs/") > 1000 })
-	if n := o.requests("/blobs/"); n > 15 || n == 0 {
-		t.Errorf("the upstream was asked %d times within %s for one blob", n, time.Since(begin))
-	}
 }
 
 // partialFile returns where the volume has what has arrived of a blob.
@@ -180,71 +183,73 @@ func partialFile(volume, hex string) string {
 // TestLongPartial: a partial file that is longer than the blob is replaced, also if the upstream
 // does not know ranges (review 14).
 func TestLongPartial(t *testing.T) {
-	t.Parallel()
-	o := newOrigin(t)
-	content := noise(1 << 20)
-	blob := o.pushBlob(app, content)
-	o.when("GET /v2/"+app+"/blobs/", sends(len(content), content))
-	volume := t.TempDir()
-	partial := partialFile(volume, blob.Encoded())
-	if err := os.MkdirAll(filepath.Dir(partial), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(partial, make([]byte, len(content)+1), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	p := start(t, o.URL, volume)
-	if a := get(t, p.blob(blob.String())); !a.is(content) {
-		t.Errorf("%.200s", a)
-	}
-	if !within(t, 2*time.Second, func() bool { return p.has(blob) }) {
-		t.Error("the blob is not stored")
-	}
+	registry.Virtually(t, func(t *testing.T) {
+		o := newOrigin(t)
+		content := noise(1 << 20)
+		blob := o.pushBlob(app, content)
+		o.when("GET /v2/"+app+"/blobs/", sends(len(content), content))
+		volume := t.TempDir()
+		partial := partialFile(volume, blob.Encoded())
+		if err := os.MkdirAll(filepath.Dir(partial), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(partial, make([]byte, len(content)+1), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		p := start(t, o.URL, volume)
+		if a := get(t, p.blob(blob.String())); !a.is(content) {
+			t.Errorf("%.200s", a)
+		}
+		if !within(t, 2*time.Second, func() bool { return p.has(blob) }) {
+			t.Error("the blob is not stored")
+		}
+	})
 }
 
 // TestTricklingConnection: a connection that trickles is replaced (review 17).
 func TestTricklingConnection(t *testing.T) {
-	t.Parallel()
-	o := newOrigin(t)
-	content := noise(1 << 20)
-	blob := o.pushBlob(app, content)
-	first := make(chan struct{}, 1)
-	first <- struct{}{}
-	o.when("GET /v2/"+app+"/blobs/", func(w http.ResponseWriter, r *http.Request) bool {
-		select {
-		case <-first:
-		default:
-			return false
-		}
-		w.Header().Set("Content-Length", fmt.Sprint(len(content)))
-		for i := range content {
-			_, _ = w.Write(content[i : i+1])
-			flush(w)
+	registry.Virtually(t, func(t *testing.T) {
+		o := newOrigin(t)
+		content := noise(1 << 20)
+		blob := o.pushBlob(app, content)
+		first := make(chan struct{}, 1)
+		first <- struct{}{}
+		o.when("GET /v2/"+app+"/blobs/", func(w http.ResponseWriter, r *http.Request) bool {
 			select {
-			case <-r.Context().Done():
-				return true
-			case <-time.After(time.Second):
+			case <-first:
+			default:
+				return false
 			}
+			w.Header().Set("Content-Length", fmt.Sprint(len(content)))
+			for i := range content {
+				_, _ = w.Write(content[i : i+1])
+				flush(w)
+				select {
+				case <-r.Context().Done():
+					return true
+				case <-time.After(time.Second):
+				}
+			}
+			return true
+		})
+		p := start(t, o.URL, t.TempDir())
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.blob(blob.String()), http.NoBody)
+		if err != nil {
+			t.Fatal(err)
 		}
-		return true
+		begin := time.Now()
+		response, err := registry.NewTransport().RoundTrip(request)
+		if err != nil {
+			t.Fatalf("after %s: %v; the upstream was asked %d times", time.Since(begin), err, o.requests("/blobs/"))
+		}
+		defer func() { _ = response.Body.Close() }()
+		var got bytes.Buffer
+		if _, err = got.ReadFrom(response.Body); err != nil || !bytes.Equal(got.Bytes(), content) {
+			t.Errorf("%d bytes after %s: %v; the upstream was asked %d times", got.Len(), time.Since(begin), err, o.requests("/blobs/"))
+		}
 	})
-	p := start(t, o.URL, t.TempDir())
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.blob(blob.String()), http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	begin := time.Now()
-	response, err := http.DefaultTransport.RoundTrip(request)
-	if err != nil {
-		t.Fatalf("after %s: %v; the upstream was asked %d times", time.Since(begin), err, o.requests("/blobs/"))
-	}
-	defer func() { _ = response.Body.Close() }()
-	var got bytes.Buffer
-	if _, err = got.ReadFrom(response.Body); err != nil || !bytes.Equal(got.Bytes(), content) {
-		t.Errorf("%d bytes after %s: %v; the upstream was asked %d times", got.Len(), time.Since(begin), err, o.requests("/blobs/"))
-	}
 }
 
 // TestUncheckedPartial: bytes of a replica that nobody has checked are not served after a restart
@@ -255,7 +260,7 @@ func TestUncheckedPartial(t *testing.T) {
 	content := noise(1 << 20)
 	blob := o.pushBlob(app, content)
 	dripped := make(chan struct{}, 1)
-	replica := serveOn(t, "127.0.0.2:0", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	replica := serveOn(t, "127.0.0.2", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", fmt.Sprint(len(content)))
 		_, _ = w.Write(make([]byte, 512<<10))
 		for range 50 {

@@ -13,6 +13,8 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sys/unix"
+
+	"github.com/gardener-extensions/registry-cache/registry"
 )
 
 const repositories = "docker/registry/v2/repositories"
@@ -46,80 +48,83 @@ func tmpfs(t *testing.T, options string) string {
 // TestClockBefore: a tag that was confirmed in the future, by another clock, is asked for
 // (review 2).
 func TestClockBefore(t *testing.T) {
-	t.Parallel()
-	o, volume := newOrigin(t), t.TempDir()
-	o.push("v1", 1000)
-	p := start(t, o.URL, volume)
-	get(t, p.tag("v1"))
-	link := filepath.Join(volume, repositories, app, "_manifests/tags/v1/current/link")
-	await(t, "the tag is stored", func() bool { _, err := os.Stat(link); return err == nil })
-	p.stop()
-	future := time.Now().Add(time.Hour)
-	if err := os.Chtimes(link, future, future); err != nil {
-		t.Fatal(err)
-	}
-	moved := o.push("v1", 1000)
-	before := o.requests("")
-	p = start(t, o.URL, volume)
-	if a := get(t, p.tag("v1")); a.digest() != moved.manifest.String() {
-		t.Errorf("%s, digest %s, want %s; the upstream was asked %d times", a, a.digest(), moved.manifest, o.requests("")-before)
-	}
+	registry.Virtually(t, func(t *testing.T) {
+		o, volume := newOrigin(t), t.TempDir()
+		o.push("v1", 1000)
+		p := start(t, o.URL, volume)
+		get(t, p.tag("v1"))
+		link := filepath.Join(volume, repositories, app, "_manifests/tags/v1/current/link")
+		await(t, "the tag is stored", func() bool { _, err := os.Stat(link); return err == nil })
+		p.stop()
+		future := time.Now().Add(time.Hour)
+		if err := os.Chtimes(link, future, future); err != nil {
+			t.Fatal(err)
+		}
+		moved := o.push("v1", 1000)
+		before := o.requests("")
+		p = start(t, o.URL, volume)
+		if a := get(t, p.tag("v1")); a.digest() != moved.manifest.String() {
+			t.Errorf("%s, digest %s, want %s; the upstream was asked %d times", a, a.digest(), moved.manifest, o.requests("")-before)
+		}
+	})
 }
 
 // TestInventedRepositories: a client writes nothing to the volume by asking for stored content in
 // repositories that it invents (review 7).
 func TestInventedRepositories(t *testing.T) {
-	t.Parallel()
-	o := newOrigin(t)
-	pushed := o.push("v1", 1000)
-	p := start(t, o.URL, t.TempDir())
-	for _, url := range []string{p.tag("v1"), p.blob(pushed.layer.String())} {
-		if a := get(t, url); a.status != 200 {
-			t.Fatalf("before: %s", a)
+	registry.Virtually(t, func(t *testing.T) {
+		o := newOrigin(t)
+		pushed := o.push("v1", 1000)
+		p := start(t, o.URL, t.TempDir())
+		for _, url := range []string{p.tag("v1"), p.blob(pushed.layer.String())} {
+			if a := get(t, url); a.status != 200 {
+				t.Fatalf("before: %s", a)
+			}
 		}
-	}
-	await(t, "the image is stored with its links", func() bool {
-		links := strings.Join(files(p.volume, repositories), "\n")
-		return p.has(pushed.manifest) && p.has(pushed.layer) &&
-			strings.Contains(links, pushed.layer.Encoded()+"/link") && strings.Contains(links, "/current/link")
+		await(t, "the image is stored with its links", func() bool {
+			links := strings.Join(files(p.volume, repositories), "\n")
+			return p.has(pushed.manifest) && p.has(pushed.layer) &&
+				strings.Contains(links, pushed.layer.Encoded()+"/link") && strings.Contains(links, "/current/link")
+		})
+		before := files(p.volume, ".")
+		for i := range 20 {
+			invented := fmt.Sprintf("%s/v2/x%d/%sz", p.url, i, strings.Repeat("a/", 50))
+			for _, path := range []string{"/blobs/" + pushed.layer.String(), "/manifests/" + pushed.manifest.String()} {
+				head(t, invented+path)
+				get(t, invented+path)
+			}
+		}
+		if within(t, time.Second, func() bool { return len(files(p.volume, ".")) > len(before)+2 }) {
+			t.Errorf("80 requests in repositories that do not exist: %d files and folders, %d before", len(files(p.volume, ".")), len(before))
+		}
 	})
-	before := files(p.volume, ".")
-	for i := range 20 {
-		invented := fmt.Sprintf("%s/v2/x%d/%sz", p.url, i, strings.Repeat("a/", 50))
-		for _, path := range []string{"/blobs/" + pushed.layer.String(), "/manifests/" + pushed.manifest.String()} {
-			head(t, invented+path)
-			get(t, invented+path)
-		}
-	}
-	if within(t, time.Second, func() bool { return len(files(p.volume, ".")) > len(before)+2 }) {
-		t.Errorf("80 requests in repositories that do not exist: %d files and folders, %d before", len(files(p.volume, ".")), len(before))
-	}
 }
 
 // TestLimitBelowVolume: the limit holds where the file system is larger, and what stays free is a
 // part of the limit, not of the file system (registries.md 12).
 func TestLimitBelowVolume(t *testing.T) {
-	t.Parallel()
-	const limit, size = 1 << 20, 150 << 10
-	volume := tmpfs(t, "size=60m")
-	if err := os.WriteFile(filepath.Join(volume, "of-others"), make([]byte, 58<<20), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	o := newOrigin(t)
-	p := start(t, o.URL, volume, withLimit(limit))
-	for i := range 12 {
-		content := noise(size)
-		blob := o.pushBlob(app, content)
-		if a := get(t, p.blob(blob.String())); !a.is(content) {
-			t.Errorf("blob %d: %.100s", i, a)
+	registry.Virtually(t, func(t *testing.T) {
+		const limit, size = 1 << 20, 150 << 10
+		volume := tmpfs(t, "size=60m")
+		if err := os.WriteFile(filepath.Join(volume, "of-others"), make([]byte, 58<<20), 0o600); err != nil {
+			t.Fatal(err)
 		}
-		if !within(t, 2*time.Second, func() bool { return p.has(blob) }) {
-			t.Fatalf("blob %d is not stored, with 2 MiB free and a limit of 1 MiB", i)
+		o := newOrigin(t)
+		p := start(t, o.URL, volume, withLimit(limit))
+		for i := range 12 {
+			content := noise(size)
+			blob := o.pushBlob(app, content)
+			if a := get(t, p.blob(blob.String())); !a.is(content) {
+				t.Errorf("blob %d: %.100s", i, a)
+			}
+			if !within(t, 2*time.Second, func() bool { return p.has(blob) }) {
+				t.Fatalf("blob %d is not stored, with 2 MiB free and a limit of 1 MiB", i)
+			}
+			if stored := usedBytes(volume); stored > limit {
+				t.Errorf("%d bytes are stored, the limit is %d", stored, limit)
+			}
 		}
-		if stored := usedBytes(volume); stored > limit {
-			t.Errorf("%d bytes are stored, the limit is %d", stored, limit)
-		}
-	}
+	})
 }
 
 // usedBytes returns the bytes of blobs, also of those that arrive.
@@ -137,33 +142,34 @@ func usedBytes(volume string) (bytes int64) {
 // TestTagIndex: after a restart, what a tag once referred to leaves no links behind when it is
 // evicted (review 24a).
 func TestTagIndex(t *testing.T) {
-	t.Parallel()
-	o, volume := newOrigin(t), t.TempDir()
-	for i := range 4 {
-		blob := o.pushManifest("latest", v1.MediaTypeImageManifest, fmt.Sprintf(
-			`{"schemaVersion":2,"mediaType":%q,"config":%s,"layers":[],"annotations":{"n":"%5000d"}}`, v1.MediaTypeImageManifest, emptyConfig, i))
-		p := start(t, o.URL, volume)
-		get(t, p.tag("latest"))
-		await(t, "the manifest is stored", func() bool { return p.has(blob) })
-		p.stop()
-	}
-	large := o.pushBlob(app, noise(90<<10))
-	p := start(t, o.URL, volume, withLimit(100<<10))
-	await(t, "a large blob is stored", func() bool { get(t, p.blob(large.String())); return p.has(large) })
-	if data, _ := filepath.Glob(filepath.Join(volume, "docker/registry/v2/blobs/sha256/*/*/data")); len(data) > 3 {
-		t.Errorf("%d blobs are stored, and have no room", len(data))
-	}
-	left := func() (links []string) {
-		for _, link := range indexed(volume) {
-			if hex := filepath.Base(filepath.Dir(link)); !p.has(digest.NewDigestFromEncoded(digest.SHA256, hex)) {
-				links = append(links, link)
-			}
+	registry.Virtually(t, func(t *testing.T) {
+		o, volume := newOrigin(t), t.TempDir()
+		for i := range 4 {
+			blob := o.pushManifest("latest", v1.MediaTypeImageManifest, fmt.Sprintf(
+				`{"schemaVersion":2,"mediaType":%q,"config":%s,"layers":[],"annotations":{"n":"%5000d"}}`, v1.MediaTypeImageManifest, emptyConfig, i))
+			p := start(t, o.URL, volume)
+			get(t, p.tag("latest"))
+			await(t, "the manifest is stored", func() bool { return p.has(blob) })
+			p.stop()
 		}
-		return links
-	}
-	if !within(t, 3*time.Second, func() bool { return len(left()) == 0 }) {
-		t.Errorf("%d links of the tag's index have no blob", len(left()))
-	}
+		large := o.pushBlob(app, noise(90<<10))
+		p := start(t, o.URL, volume, withLimit(100<<10))
+		await(t, "a large blob is stored", func() bool { get(t, p.blob(large.String())); return p.has(large) })
+		if data, _ := filepath.Glob(filepath.Join(volume, "docker/registry/v2/blobs/sha256/*/*/data")); len(data) > 3 {
+			t.Errorf("%d blobs are stored, and have no room", len(data))
+		}
+		left := func() (links []string) {
+			for _, link := range indexed(volume) {
+				if hex := filepath.Base(filepath.Dir(link)); !p.has(digest.NewDigestFromEncoded(digest.SHA256, hex)) {
+					links = append(links, link)
+				}
+			}
+			return links
+		}
+		if !within(t, 3*time.Second, func() bool { return len(left()) == 0 }) {
+			t.Errorf("%d links of the tag's index have no blob", len(left()))
+		}
+	})
 }
 
 // indexed returns the links of all that the tag latest ever referred to.
@@ -174,37 +180,38 @@ func indexed(volume string) []string {
 
 // TestLinksOfLostBlob: the links of a blob that was lost and fetched again go with it (review 24c).
 func TestLinksOfLostBlob(t *testing.T) {
-	t.Parallel()
-	o := newOrigin(t)
-	content := noise(20 << 10)
-	blob := o.pushBlob(app, content)
-	o.pushBlob("library/second", content)
-	p := start(t, o.URL, t.TempDir(), withLimit(100<<10))
-	second := p.url + "/v2/library/second/blobs/" + blob.String()
-	for _, url := range []string{p.blob(blob.String()), second} {
-		if a := get(t, url); !a.is(content) {
+	registry.Virtually(t, func(t *testing.T) {
+		o := newOrigin(t)
+		content := noise(20 << 10)
+		blob := o.pushBlob(app, content)
+		o.pushBlob("library/second", content)
+		p := start(t, o.URL, t.TempDir(), withLimit(100<<10))
+		second := p.url + "/v2/library/second/blobs/" + blob.String()
+		for _, url := range []string{p.blob(blob.String()), second} {
+			if a := get(t, url); !a.is(content) {
+				t.Fatalf("%s", a)
+			}
+			await(t, "the blob is stored", func() bool { return p.has(blob) })
+		}
+		link := filepath.Join(p.volume, repositories, app, "_layers/sha256", blob.Encoded(), "link")
+		await(t, "its link is stored", func() bool { _, err := os.Stat(link); return err == nil })
+		if err := os.Remove(p.blobFile(blob)); err != nil {
+			t.Fatal(err)
+		}
+		if a := get(t, second); !a.is(content) {
 			t.Fatalf("%s", a)
 		}
-		await(t, "the blob is stored", func() bool { return p.has(blob) })
-	}
-	link := filepath.Join(p.volume, repositories, app, "_layers/sha256", blob.Encoded(), "link")
-	await(t, "its link is stored", func() bool { _, err := os.Stat(link); return err == nil })
-	if err := os.Remove(p.blobFile(blob)); err != nil {
-		t.Fatal(err)
-	}
-	if a := get(t, second); !a.is(content) {
-		t.Fatalf("%s", a)
-	}
-	await(t, "the blob is stored again", func() bool { return p.has(blob) })
-	large := o.pushBlob(app, noise(90<<10))
-	await(t, "the blob is evicted", func() bool { get(t, p.blob(large.String())); return !p.has(blob) && p.has(large) })
-	if !within(t, 2*time.Second, func() bool { _, err := os.Stat(link); return err != nil }) {
-		t.Error("a link of an evicted blob is left")
-	}
+		await(t, "the blob is stored again", func() bool { return p.has(blob) })
+		large := o.pushBlob(app, noise(90<<10))
+		await(t, "the blob is evicted", func() bool { get(t, p.blob(large.String())); return !p.has(blob) && p.has(large) })
+		if !within(t, 2*time.Second, func() bool { _, err := os.Stat(link); return err != nil }) {
+			t.Error("a link of an evicted blob is left")
+		}
+	})
 }
 
-// TestManyBlobs: 100,000 blobs are listed in seconds (review 24b). Until then nothing is evicted,
-// so a full volume takes nothing.
+// TestManyBlobs: 100,000 blobs are listed in seconds of a processor (review 24b). Until then
+// nothing is evicted, so a full volume takes nothing.
 func TestManyBlobs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it writes 100,000 files")
@@ -226,20 +233,34 @@ func TestManyBlobs(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(volume, "registry-cache"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	begin := time.Now()
+	begin := processorTime(t)
 	walked := len(files(volume, "docker"))
-	walk := time.Since(begin)
+	walk := processorTime(t) - begin
 	fillUp(t, volume)
 	o := newOrigin(t)
 	content := noise(1000)
 	blob := o.pushBlob(app, content)
-	begin = time.Now()
+	begin = processorTime(t)
 	p := start(t, o.URL, volume)
-	bound := 3*walk + 5*time.Second // the volume is tried once a second, and other packages are tested
-	if !within(t, bound, func() bool { get(t, p.blob(blob.String())); return p.has(blob) }) {
-		t.Errorf("a plain walk of %d files and folders takes %s; nothing was evicted for a new blob within %s", walked, walk, bound)
+	stored := within(t, 2*time.Minute, func() bool {
+		get(t, p.blob(blob.String()))
+		<-time.After(500 * time.Millisecond) // the volume is tried once a second
+		return p.has(blob)
+	})
+	if took, bound := processorTime(t)-begin, 5*walk+5*time.Second; !stored || took > bound {
+		t.Errorf("a plain walk of %d files and folders takes %s, the first eviction (%t) %s, at most %s wanted", walked, walk, stored, took, bound)
 	}
-	t.Logf("a plain walk takes %s, the first eviction %s", walk, time.Since(begin))
+}
+
+// processorTime returns what this process has used. It does not depend on what else the machine
+// does.
+func processorTime(t *testing.T) time.Duration {
+	t.Helper()
+	var used unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &used); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
 // fillUp leaves a little less room on a tmpfs than what must stay free, 5 percent.

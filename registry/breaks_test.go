@@ -82,16 +82,10 @@ var seeds = flag.Uint64("seeds", 160, "fault schedules of TestBreaks")
 // does, and costs the upstream each byte once.
 func TestBreaks(t *testing.T) {
 	t.Parallel()
-	const workers = 16
-	for worker := range uint64(workers) {
-		t.Run(fmt.Sprint(worker), func(t *testing.T) {
-			t.Parallel()
-			for seed := worker; seed < *seeds; seed += workers {
-				// Each has a cache of its own: a download that goes on after its pull would take
-				// the fates of the next one.
-				t.Run(fmt.Sprint(seed), func(t *testing.T) { survives(t, seed) })
-			}
-		})
+	for seed := range *seeds {
+		// Each has a cache of its own: a download that goes on after its pull would take the fates
+		// of the next one.
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { Virtually(t, func(t *testing.T) { survives(t, seed) }) })
 	}
 }
 
@@ -104,11 +98,11 @@ func survives(t *testing.T, seed uint64) {
 	_, _ = random.Read(content)
 	blob, plan := u.pushBlob(t, content), schedule(seed, len(content))
 	undo := u.breakWith(t, (&fates{next: plan}).fault())
-	direct := pullBlob(t.Context(), blob, u.URL)
+	direct := pullBlob(t, blob, u.URL)
 	undo()
 	u.forget()
 	undo = u.breakWith(t, (&fates{next: plan}).fault())
-	through := pullBlob(t.Context(), blob, u.URL, cache.URL)
+	through := pullBlob(t, blob, u.URL, cache.URL)
 	undo()
 	if direct == nil && through != nil {
 		t.Errorf("seed %d: direct it succeeds, through the cache: %v; %v of %d", seed, through, plan, len(content))

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -79,76 +80,99 @@ func heap() int64 {
 // TestOtherUpstream: a node that still has the address of a deleted cache may reach this one, and
 // goes on to its own upstream.
 func TestOtherUpstream(t *testing.T) {
-	u := newTestUpstream(t, false)
-	image := u.push(t, "v1", 1, 1000)
-	cache := newTestServer(t, u, t.TempDir())
-	for query, want := range map[string]int{"": 200, "?ns=upstream.example": 200, "?ns=other.example": 404} {
-		if a := getFrom(t, http.MethodGet, cache.manifest(image.tag)+query); a.status != want {
-			t.Errorf("%q: %d, want %d", query, a.status, want)
+	Virtually(t, func(t *testing.T) {
+		u := newTestUpstream(t, false)
+		image := u.push(t, "v1", 1, 1000)
+		cache := newTestServer(t, u, t.TempDir())
+		for query, want := range map[string]int{"": 200, "?ns=upstream.example": 200, "?ns=other.example": 404} {
+			if a := getFrom(t, http.MethodGet, cache.manifest(image.tag)+query); a.status != want {
+				t.Errorf("%q: %d, want %d", query, a.status, want)
+			}
 		}
-	}
+	})
 }
 
 // TestRefusals: what a cache does not serve.
 func TestRefusals(t *testing.T) {
-	u := newTestUpstream(t, false)
-	u.push(t, "v1", 1, 1000)
-	cache := newTestServer(t, u, t.TempDir())
-	for _, test := range []struct {
-		method, path string
-		want         int
-	}{
-		{http.MethodGet, "/v2/", 200},
-		{http.MethodGet, "/v2/_catalog", 405},
-		{http.MethodGet, "/v2/" + repositoryName + "/tags/list", 405},
-		{http.MethodPost, "/v2/" + repositoryName + "/blobs/uploads/", 405},
-		{http.MethodDelete, "/v2/" + repositoryName + "/manifests/v1", 405},
-		{http.MethodGet, "/v2/" + repositoryName + "/manifests/nope", 404},
-		{http.MethodHead, "/v2/" + repositoryName + "/manifests/nope", 404},
-		{http.MethodGet, "/v2/" + repositoryName + "/blobs/" + digest.FromString("nope").String(), 404},
-		{http.MethodHead, "/v2/" + repositoryName + "/blobs/" + digest.FromString("nope").String(), 404},
-	} {
-		if a := getFrom(t, test.method, cache.URL+test.path); a.status != test.want {
-			t.Errorf("%s %s: %d, want %d: %s", test.method, test.path, a.status, test.want, a.body)
+	Virtually(t, func(t *testing.T) {
+		u := newTestUpstream(t, false)
+		u.push(t, "v1", 1, 1000)
+		cache := newTestServer(t, u, t.TempDir())
+		for _, test := range []struct {
+			method, path string
+			want         int
+		}{
+			{http.MethodGet, "/v2/", 200},
+			{http.MethodGet, "/v2/_catalog", 405},
+			{http.MethodGet, "/v2/" + repositoryName + "/tags/list", 405},
+			{http.MethodPost, "/v2/" + repositoryName + "/blobs/uploads/", 405},
+			{http.MethodDelete, "/v2/" + repositoryName + "/manifests/v1", 405},
+			{http.MethodGet, "/v2/" + repositoryName + "/manifests/nope", 404},
+			{http.MethodHead, "/v2/" + repositoryName + "/manifests/nope", 404},
+			{http.MethodGet, "/v2/" + repositoryName + "/blobs/" + digest.FromString("nope").String(), 404},
+			{http.MethodHead, "/v2/" + repositoryName + "/blobs/" + digest.FromString("nope").String(), 404},
+		} {
+			if a := getFrom(t, test.method, cache.URL+test.path); a.status != test.want {
+				t.Errorf("%s %s: %d, want %d: %s", test.method, test.path, a.status, test.want, a.body)
+			}
 		}
-	}
+	})
 }
 
-// stuck is a client that reads no body before over is closed.
+// stuck is a client that reads no manifest before over is closed.
 type stuck struct {
-	http.ResponseWriter
-	over <-chan struct{}
+	*httptest.ResponseRecorder
+	waiting *atomic.Int64
+	over    <-chan struct{}
 }
 
 // Write implements http.ResponseWriter.
-func (s stuck) Write(p []byte) (int, error) { <-s.over; return len(p), nil }
+func (s stuck) Write(p []byte) (int, error) {
+	if s.Code == http.StatusOK {
+		s.waiting.Add(1)
+		<-s.over
+	}
+	return len(p), nil
+}
 
 // TestLargeManifests: a large manifest is in memory while a client reads it, so their number is
 // bounded. Small ones are served all the same.
 func TestLargeManifests(t *testing.T) {
-	u := newTestUpstream(t, false)
-	small := u.push(t, "v1", 1, 1000)
-	content := fmt.Appendf(nil, `{"schemaVersion":2,"mediaType":%q,"manifests":[],"annotations":{"a":%q}}`,
-		v1.MediaTypeImageIndex, strings.Repeat("a", 100<<10))
-	u.send(t, http.MethodPut, "/v2/"+repositoryName+"/manifests/large", v1.MediaTypeImageIndex, content)
-	cache, over := newTestServer(t, u, t.TempDir()), make(chan struct{})
-	path := strings.TrimPrefix(cache.manifest(digest.FromBytes(content).String()), cache.URL)
-	var clients sync.WaitGroup
-	for range 16 {
-		clients.Go(func() {
-			request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, http.NoBody)
-			cache.Config.Handler.ServeHTTP(stuck{httptest.NewRecorder(), over}, request)
+	Virtually(t, func(t *testing.T) {
+		u := newTestUpstream(t, false)
+		small := u.push(t, "v1", 1, 1000)
+		content := fmt.Appendf(nil, `{"schemaVersion":2,"mediaType":%q,"manifests":[],"annotations":{"a":%q}}`,
+			v1.MediaTypeImageIndex, strings.Repeat("a", 100<<10))
+		u.send(t, http.MethodPut, "/v2/"+repositoryName+"/manifests/large", v1.MediaTypeImageIndex, content)
+		cache, over := newTestServer(t, u, t.TempDir()), make(chan struct{})
+		path := strings.TrimPrefix(cache.manifest(digest.FromBytes(content).String()), cache.URL)
+		var clients sync.WaitGroup
+		defer clients.Wait()
+		release := sync.OnceFunc(func() { close(over) })
+		defer release()
+		await(t, "the large manifest is stored", func() bool {
+			return getFrom(t, http.MethodGet, cache.URL+path).status == http.StatusOK
 		})
-	}
-	await(t, "all slots are taken", func() bool {
-		return getFrom(t, http.MethodGet, cache.URL+path).status == http.StatusServiceUnavailable
+		var waiting atomic.Int64
+		for n := range int64(16) {
+			clients.Go(func() {
+				for waiting.Load() == n { // the slot of an answer that has been read may still be taken
+					request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, http.NoBody)
+					cache.Config.Handler.ServeHTTP(stuck{httptest.NewRecorder(), &waiting, over}, request)
+				}
+			})
+			await(t, "the client has a slot", func() bool { return waiting.Load() == n+1 })
+		}
+		if a := getFrom(t, http.MethodGet, cache.URL+path); a.status != http.StatusServiceUnavailable {
+			t.Errorf("beside 16 that are sent: %d", a.status)
+		}
+		if a := getFrom(t, http.MethodGet, cache.manifest(small.tag)); a.status != http.StatusOK {
+			t.Errorf("a small manifest: %d", a.status)
+		}
+		release()
+		clients.Wait()
+		if a := getFrom(t, http.MethodGet, cache.URL+path); a.status != http.StatusOK || len(a.body) != len(content) {
+			t.Errorf("afterwards: %d, %d bytes", a.status, len(a.body))
+		}
 	})
-	if a := getFrom(t, http.MethodGet, cache.manifest(small.tag)); a.status != http.StatusOK {
-		t.Errorf("a small manifest: %d", a.status)
-	}
-	close(over)
-	clients.Wait()
-	if a := getFrom(t, http.MethodGet, cache.URL+path); a.status != http.StatusOK || len(a.body) != len(content) {
-		t.Errorf("afterwards: %d, %d bytes", a.status, len(a.body))
-	}
 }

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -54,7 +55,7 @@ func TestConformance(t *testing.T) {
 
 	cache := newTestServer(t, u, t.TempDir())
 	for _, state := range []string{"cold", "warm"} {
-		t.Run(state, func(t *testing.T) {
+		conforms := func() error {
 			command := exec.CommandContext(t.Context(), "go", "tool", "conformance")
 			command.Env = append(os.Environ(), "OCI_RESULTS_DIR="+t.TempDir(),
 				"OCI_REGISTRY="+strings.TrimPrefix(cache.URL, "http://"), "OCI_TLS=disabled", "OCI_REPO1="+repositoryName,
@@ -66,9 +67,20 @@ func TestConformance(t *testing.T) {
 			// its report (ReportResultsYAML).
 			output, err := command.CombinedOutput()
 			if !strings.Contains(string(output), "OCI Conformance Result: Pass") {
-				t.Errorf("%v\n%s", err, output)
+				return errors.Join(err, errors.New(string(output)))
 			}
-		})
+			return nil
+		}
+		err := conforms()
+		for n := 0; n < 4 && err != nil; n++ { // on a busy machine, an upstream can be late
+			if state == "cold" {
+				cache = newTestServer(t, u, t.TempDir())
+			}
+			err = conforms()
+		}
+		if err != nil {
+			t.Errorf("%s: %v", state, err)
+		}
 	}
 }
 

@@ -16,17 +16,18 @@ import (
 )
 
 // containerd returns the client of containerd for the mirrors and, after them, the upstream.
-func containerd(upstream string, mirrors ...string) remotes.Resolver {
-	hosts := containerdHosts(upstream, mirrors...)
+func containerd(t *testing.T, upstream string, mirrors ...string) remotes.Resolver {
+	t.Helper()
+	hosts := containerdHosts(clientOf(t), upstream, mirrors...)
 	return docker.NewResolver(docker.ResolverOptions{
 		Hosts: func(string) ([]docker.RegistryHost, error) { return hosts, nil },
 	})
 }
 
-func containerdHosts(upstream string, mirrors ...string) (hosts []docker.RegistryHost) {
+func containerdHosts(client *http.Client, upstream string, mirrors ...string) (hosts []docker.RegistryHost) {
 	for _, url := range append(mirrors, upstream) {
 		hosts = append(hosts, docker.RegistryHost{
-			Client: http.DefaultClient, Scheme: "http", Host: strings.TrimPrefix(url, "http://"), Path: "/v2",
+			Client: client, Scheme: "http", Host: strings.TrimPrefix(url, "http://"), Path: "/v2",
 			Capabilities: docker.HostCapabilityPull | docker.HostCapabilityResolve, Header: http.Header{directHeader: {"1"}},
 		})
 	}
@@ -36,13 +37,14 @@ func containerdHosts(upstream string, mirrors ...string) (hosts []docker.Registr
 func nameOf(tag string) string { return "upstream.example/" + repositoryName + ":" + tag }
 
 // pullBlob pulls a blob as containerd does, and checks its content.
-func pullBlob(ctx context.Context, blob v1.Descriptor, upstream string, mirrors ...string) error {
-	fetcher, err := containerd(upstream, mirrors...).Fetcher(ctx, nameOf("v1"))
+func pullBlob(t *testing.T, blob v1.Descriptor, upstream string, mirrors ...string) error {
+	t.Helper()
+	fetcher, err := containerd(t, upstream, mirrors...).Fetcher(t.Context(), nameOf("v1"))
 	if err != nil {
 		return err
 	}
 	blob.MediaType = v1.MediaTypeImageLayer
-	return download(ctx, fetcher, blob)
+	return download(t.Context(), fetcher, blob)
 }
 
 func download(ctx context.Context, from remotes.Fetcher, blob v1.Descriptor) error {
@@ -64,7 +66,7 @@ func download(ctx context.Context, from remotes.Fetcher, blob v1.Descriptor) err
 // pullAsANode pulls an image as containerd does: the tag, the manifest, and three layers at a time.
 func (s *testServer) pullAsANode(t *testing.T, u *testUpstream, image testImage) {
 	t.Helper()
-	resolver := containerd(u.URL, s.URL)
+	resolver := containerd(t, u.URL, s.URL)
 	name, manifest, err := resolver.Resolve(t.Context(), nameOf(image.tag))
 	if err != nil || manifest.Digest != image.manifest {
 		t.Errorf("resolving %s: %s, %v", image.tag, manifest.Digest, err)

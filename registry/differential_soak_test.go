@@ -86,9 +86,9 @@ func (w *soakWorld) pull(blob v1.Descriptor, mirrors ...string) error {
 	defer cancel()
 	client := &http.Client{Transport: w.cache.Client().Transport}
 	authorizer := docker.NewDockerAuthorizer(docker.WithAuthClient(client))
-	hosts := containerdHosts(w.URL, mirrors...)
+	hosts := containerdHosts(client, w.URL, mirrors...)
 	for i := range hosts {
-		hosts[i].Client, hosts[i].Authorizer = client, authorizer
+		hosts[i].Authorizer = authorizer
 	}
 	resolver := docker.NewResolver(docker.ResolverOptions{
 		Hosts: func(string) ([]docker.RegistryHost, error) { return hosts, nil },

@@ -133,14 +133,16 @@ func TestBadSector(t *testing.T) {
 	_, _ = rand.NewChaCha8([32]byte{}).Read(content)
 	blob := u.pushBlob(t, content)
 	cache := newTestServer(t, u, volume)
-	if err := pullBlob(t.Context(), blob, u.URL, cache.URL); err != nil {
-		t.Fatal(err)
-	}
-	cache.await(t, 1)
+	await(t, "the blob is stored", func() bool {
+		if err := pullBlob(t, blob, u.URL, cache.URL); err != nil {
+			t.Fatal(err)
+		}
+		return cache.stored(t) == 1
+	})
 	disk.good = 48 << 20
 	disk.noReads.Store(true)
 	for range 2 {
-		if err := pullBlob(t.Context(), blob, u.URL, cache.URL); err != nil {
+		if err := pullBlob(t, blob, u.URL, cache.URL); err != nil {
 			t.Error(err)
 		}
 	}

@@ -15,48 +15,50 @@ import (
 	"time"
 
 	"github.com/opencontainers/go-digest"
+
+	"github.com/gardener-extensions/registry-cache/registry"
 )
 
 // TestThrottledObject: an object whose upstream asks to wait keeps nobody from others (review 5).
 func TestThrottledObject(t *testing.T) {
-	t.Parallel()
 	for name, test := range map[string]struct{ path, part string }{
 		"429 of a repository":   {"/v2/library/other/manifests/v1", "/other/"},
 		"503 of a repository":   {"/v2/library/other/manifests/v1", "/other/"},
 		"429 behind a redirect": {"/v2/library/other/blobs/" + digest.FromString("x").String(), "/storage"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			o := newOrigin(t)
-			o.push("v1", 1000)
-			p := start(t, o.URL, t.TempDir())
-			get(t, p.tag("v1"))
-			code := http.StatusTooManyRequests
-			if strings.HasPrefix(name, "503") {
-				code = http.StatusServiceUnavailable
-			}
-			o.when("/blobs/"+digest.FromString("x").String(), status(http.StatusTemporaryRedirect, "Location", o.URL+"/storage"))
-			o.when(test.part, status(code, "Retry-After", "20"))
-			moved := o.push("v1", 1000)
-			for i := range 3 {
-				if a := get(t, p.url+test.path); a.status < 500 {
-					t.Errorf("the throttled object: %s", a)
+			registry.Virtually(t, func(t *testing.T) {
+				o := newOrigin(t)
+				o.push("v1", 1000)
+				p := start(t, o.URL, t.TempDir())
+				get(t, p.tag("v1"))
+				code := http.StatusTooManyRequests
+				if strings.HasPrefix(name, "503") {
+					code = http.StatusServiceUnavailable
 				}
-				tag := fmt.Sprintf("new%d", i)
-				pushed := o.push(tag, 1000)
-				if a := get(t, p.tag(tag)); a.digest() != pushed.manifest.String() || a.stale() {
-					t.Errorf("a new tag of another repository: %s", a)
+				o.when("/blobs/"+digest.FromString("x").String(), status(http.StatusTemporaryRedirect, "Location", o.URL+"/storage"))
+				o.when(test.part, status(code, "Retry-After", "20"))
+				moved := o.push("v1", 1000)
+				for i := range 3 {
+					if a := get(t, p.url+test.path); a.status < 500 {
+						t.Errorf("the throttled object: %s", a)
+					}
+					tag := fmt.Sprintf("new%d", i)
+					pushed := o.push(tag, 1000)
+					if a := get(t, p.tag(tag)); a.digest() != pushed.manifest.String() || a.stale() {
+						t.Errorf("a new tag of another repository: %s", a)
+					}
+					if a := get(t, p.blob(pushed.layer.String())); !a.is(pushed.content) {
+						t.Errorf("a new blob of another repository: %s", a)
+					}
 				}
-				if a := get(t, p.blob(pushed.layer.String())); !a.is(pushed.content) {
-					t.Errorf("a new blob of another repository: %s", a)
-				}
-			}
-			await(t, "a tag of another repository has moved", func() bool {
-				a := get(t, p.tag("v1"))
-				if a.stale() {
-					t.Fatal("a tag of another repository is stale")
-				}
-				return a.digest() == moved.manifest.String()
+				await(t, "a tag of another repository has moved", func() bool {
+					a := get(t, p.tag("v1"))
+					if a.stale() {
+						t.Fatal("a tag of another repository is stale")
+					}
+					return a.digest() == moved.manifest.String()
+				})
 			})
 		})
 	}
@@ -65,29 +67,29 @@ func TestThrottledObject(t *testing.T) {
 // TestOtherRepository: a client that asks for a blob where it is not does not take it from those
 // who ask where it is (review 6).
 func TestOtherRepository(t *testing.T) {
-	t.Parallel()
 	for _, code := range []int{401, 403, 404, 500} {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
-			t.Parallel()
-			o := newOrigin(t)
-			pushed := o.push("v1", 100<<10)
-			both := make(chan struct{})
-			o.when("/v2/bogus/", func(w http.ResponseWriter, r *http.Request) bool {
-				select {
-				case <-both:
-				case <-r.Context().Done():
+			registry.Virtually(t, func(t *testing.T) {
+				o := newOrigin(t)
+				pushed := o.push("v1", 100<<10)
+				both := make(chan struct{})
+				o.when("/v2/bogus/", func(w http.ResponseWriter, r *http.Request) bool {
+					select {
+					case <-both:
+					case <-r.Context().Done():
+					}
+					return status(code)(w, r)
+				})
+				p := start(t, o.URL, t.TempDir())
+				var bogus sync.WaitGroup
+				bogus.Go(func() { get(t, p.url+"/v2/bogus/repository/blobs/"+pushed.layer.String()) })
+				await(t, "the upstream is asked where the blob is not", func() bool { return o.requests("/v2/bogus/") > 0 })
+				time.AfterFunc(300*time.Millisecond, func() { close(both) })
+				if a := get(t, p.blob(pushed.layer.String())); !a.is(pushed.content) {
+					t.Errorf("where the blob is: %s", a)
 				}
-				return status(code)(w, r)
+				bogus.Wait()
 			})
-			p := start(t, o.URL, t.TempDir())
-			var bogus sync.WaitGroup
-			bogus.Go(func() { get(t, p.url+"/v2/bogus/repository/blobs/"+pushed.layer.String()) })
-			await(t, "the upstream is asked where the blob is not", func() bool { return o.requests("/v2/bogus/") > 0 })
-			time.AfterFunc(300*time.Millisecond, func() { close(both) })
-			if a := get(t, p.blob(pushed.layer.String())); !a.is(pushed.content) {
-				t.Errorf("where the blob is: %s", a)
-			}
-			bogus.Wait()
 		})
 	}
 }
@@ -95,40 +97,42 @@ func TestOtherRepository(t *testing.T) {
 // TestLeavers: clients that leave do not make the upstream hear each of those who come later
 // (review 18).
 func TestLeavers(t *testing.T) {
-	t.Parallel()
-	o := newOrigin(t)
-	o.push("v1", 1000)
-	over := make(chan struct{})
-	defer close(over)
-	o.when("/manifests/v1", func(_ http.ResponseWriter, r *http.Request) bool {
-		select {
-		case <-over:
-		case <-r.Context().Done():
+	registry.Virtually(t, func(t *testing.T) {
+		o := newOrigin(t)
+		o.push("v1", 1000)
+		over := make(chan struct{})
+		defer close(over)
+		o.when("/manifests/v1", func(_ http.ResponseWriter, r *http.Request) bool {
+			select {
+			case <-over:
+			case <-r.Context().Done():
+			}
+			return false
+		})
+		p := start(t, o.URL, t.TempDir())
+		for range 10 { // within the patience of the cache
+			ctx, leave := context.WithTimeout(t.Context(), 30*time.Millisecond)
+			ask(ctx, http.MethodGet, p.tag("v1"))
+			leave()
 		}
-		return false
+		if n := o.requests("/manifests/v1"); n != 1 {
+			t.Errorf("10 clients that left: the upstream was asked %d times for one tag", n)
+		}
 	})
-	p := start(t, o.URL, t.TempDir())
-	for range 10 { // within the patience of the cache
-		ctx, leave := context.WithTimeout(t.Context(), 30*time.Millisecond)
-		ask(ctx, http.MethodGet, p.tag("v1"))
-		leave()
-	}
-	if n := o.requests("/manifests/v1"); n != 1 {
-		t.Errorf("10 clients that left: the upstream was asked %d times for one tag", n)
-	}
 }
 
 // slowly asks for a URL and returns the connection. The kernel takes little of the answer.
 func slowly(t *testing.T, url string) net.Conn {
 	t.Helper()
 	host, path, _ := strings.Cut(strings.TrimPrefix(url, "http://"), "/")
-	dialer := net.Dialer{}
-	connection, err := dialer.DialContext(t.Context(), "tcp", host)
+	connection, err := registry.Dial(t.Context(), "tcp", host)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = connection.Close() })
-	_ = connection.(*net.TCPConn).SetReadBuffer(4 << 10)
+	if tcp, ok := connection.(*net.TCPConn); ok {
+		_ = tcp.SetReadBuffer(4 << 10)
+	}
 	if _, err := io.WriteString(connection, "GET /"+path+" HTTP/1.1\r\nHost: cache\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
@@ -138,28 +142,29 @@ func slowly(t *testing.T, url string) net.Conn {
 // TestDrippingClient: a client that reads slowly what cannot be stored does not hold up another one
 // (review 11).
 func TestDrippingClient(t *testing.T) {
-	t.Parallel()
-	o := newOrigin(t)
-	content := noise(24 << 20)
-	blob := o.pushBlob(app, content)
-	o.when("GET /v2/"+app+"/blobs/", func(http.ResponseWriter, *http.Request) bool {
-		<-time.After(300 * time.Millisecond) // both clients have asked when the first byte comes
-		return false
-	})
-	p := start(t, o.URL, t.TempDir(), withLimit(1))
-	slow := slowly(t, p.blob(blob.String()))
-	go func() {
-		defer func() { _ = slow.Close() }()
-		for range 1000 {
-			if _, err := io.CopyN(io.Discard, slow, 8<<10); err != nil {
-				return
+	registry.Virtually(t, func(t *testing.T) {
+		o := newOrigin(t)
+		content := noise(24 << 20)
+		blob := o.pushBlob(app, content)
+		o.when("GET /v2/"+app+"/blobs/", func(http.ResponseWriter, *http.Request) bool {
+			<-time.After(300 * time.Millisecond) // both clients have asked when the first byte comes
+			return false
+		})
+		p := start(t, o.URL, t.TempDir(), withLimit(1))
+		slow := slowly(t, p.blob(blob.String()))
+		go func() {
+			defer func() { _ = slow.Close() }()
+			for range 1000 {
+				if _, err := io.CopyN(io.Discard, slow, 8<<10); err != nil {
+					return
+				}
+				<-time.After(250 * time.Millisecond)
 			}
-			<-time.After(250 * time.Millisecond)
+		}()
+		if a := get(t, p.blob(blob.String())); a.err != nil || !bytes.Equal(a.body, content) {
+			t.Errorf("the other client: %.120s", a)
 		}
-	}()
-	if a := get(t, p.blob(blob.String())); a.err != nil || !bytes.Equal(a.body, content) {
-		t.Errorf("the other client: %.120s", a)
-	}
+	})
 }
 
 // TestMemoryOfPassing: blobs that cannot be stored cost few buffers, also if their clients stall

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/gardener-extensions/registry-cache/registry"
 )
 
 // emptyConfig describes a config without content.
@@ -18,48 +20,48 @@ const dockerManifest = "application/vnd.docker.distribution.manifest.v2+json"
 // TestTwoKinds: no manifest is served as a blob and no blob as a manifest: containerd would store
 // it under a wrong media type (registries.md 6).
 func TestTwoKinds(t *testing.T) {
-	t.Parallel()
-	o, volume := newOrigin(t), t.TempDir()
-	i := o.push("v1", 1000)
-	other := o.push("v2", 1000)
-	p := start(t, o.URL, volume)
-	check := func(state string) {
-		t.Helper()
-		for what, url := range map[string]string{
-			"a manifest as a blob":            p.blob(i.manifest.String()),
-			"a layer as a manifest":           p.tag(i.layer.String()),
-			"a config as a manifest":          p.tag(i.config.String()),
-			"a manifest as a blob, elsewhere": p.url + "/v2/library/other/blobs/" + i.manifest.String(),
-		} {
-			for _, method := range []string{http.MethodHead, http.MethodGet} {
-				if a := ask(t.Context(), method, url); a.status != http.StatusNotFound {
-					t.Errorf("%s, %s: %s %s", state, what, method, a)
+	registry.Virtually(t, func(t *testing.T) {
+		o, volume := newOrigin(t), t.TempDir()
+		i := o.push("v1", 1000)
+		other := o.push("v2", 1000)
+		p := start(t, o.URL, volume)
+		check := func(state string) {
+			t.Helper()
+			for what, url := range map[string]string{
+				"a manifest as a blob":            p.blob(i.manifest.String()),
+				"a layer as a manifest":           p.tag(i.layer.String()),
+				"a config as a manifest":          p.tag(i.config.String()),
+				"a manifest as a blob, elsewhere": p.url + "/v2/library/other/blobs/" + i.manifest.String(),
+			} {
+				for _, method := range []string{http.MethodHead, http.MethodGet} {
+					if a := ask(t.Context(), method, url); a.status != http.StatusNotFound {
+						t.Errorf("%s, %s: %s %s", state, what, method, a)
+					}
 				}
 			}
 		}
-	}
-	check("cold")
-	for _, url := range []string{p.tag("v1"), p.tag(i.manifest.String()), p.blob(i.layer.String()), p.blob(i.config.String())} {
-		if a := get(t, url); a.status != 200 {
-			t.Fatalf("%s: %s", url, a)
+		check("cold")
+		for _, url := range []string{p.tag("v1"), p.tag(i.manifest.String()), p.blob(i.layer.String()), p.blob(i.config.String())} {
+			if a := get(t, url); a.status != 200 {
+				t.Fatalf("%s: %s", url, a)
+			}
 		}
-	}
-	await(t, "all is stored", func() bool { return p.has(i.manifest) && p.has(i.layer) && p.has(i.config) })
-	check("stored")
-	p.stop()
-	p = start(t, o.URL, volume)
-	check("after a restart")
-	for _, url := range []string{p.tag("v1"), p.tag(i.manifest.String()), p.blob(i.layer.String()), p.blob(other.layer.String())} {
-		if a := get(t, url); a.status != 200 {
-			t.Errorf("%s: %s", url, a)
+		await(t, "all is stored", func() bool { return p.has(i.manifest) && p.has(i.layer) && p.has(i.config) })
+		check("stored")
+		p.stop()
+		p = start(t, o.URL, volume)
+		check("after a restart")
+		for _, url := range []string{p.tag("v1"), p.tag(i.manifest.String()), p.blob(i.layer.String()), p.blob(other.layer.String())} {
+			if a := get(t, url); a.status != 200 {
+				t.Errorf("%s: %s", url, a)
+			}
 		}
-	}
+	})
 }
 
 // TestNoManifest: an answer that is no manifest changes nothing, whatever its status
 // (registries.md 15).
 func TestNoManifest(t *testing.T) {
-	t.Parallel()
 	for name, test := range map[string]struct{ kind, content string }{
 		"an error document":        {"application/json", `{"errors":[{"code":"TOOMANYREQUESTS","message":"slow down"}]}`},
 		"an error document, typed": {v1.MediaTypeImageManifest, `{"errors":[{"code":"TOOMANYREQUESTS","message":"slow down"}]}`},
@@ -71,27 +73,28 @@ func TestNoManifest(t *testing.T) {
 		"a page as JSON":           {"text/html", `"log in"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			o := newOrigin(t)
-			i := o.push("v1", 1000)
-			p := start(t, o.URL, t.TempDir())
-			if a := get(t, p.tag("v1")); a.status != 200 {
-				t.Fatalf("before: %s", a)
-			}
-			o.pushManifest("v1", test.kind, test.content)
-			o.pushManifest("new", test.kind, test.content)
-			if a := get(t, p.tag("new")); a.status == 200 {
-				t.Errorf("a new tag: %s", a)
-			}
-			var a answer
-			old := func() bool { a = get(t, p.tag("v1")); return a.status == 200 && a.digest() != i.manifest.String() }
-			if within(t, 1500*time.Millisecond, old) { // the last answer counts for a second
-				t.Errorf("the tag refers to what is no manifest: %s", a)
-			}
-			o.when("/", status(http.StatusServiceUnavailable))
-			if !within(t, clientPatience, func() bool { a = get(t, p.tag("v1")); return a.stale() }) || a.digest() != i.manifest.String() {
-				t.Errorf("in an outage: %s, want %s", a, i.manifest)
-			}
+			registry.Virtually(t, func(t *testing.T) {
+				o := newOrigin(t)
+				i := o.push("v1", 1000)
+				p := start(t, o.URL, t.TempDir())
+				if a := get(t, p.tag("v1")); a.status != 200 {
+					t.Fatalf("before: %s", a)
+				}
+				o.pushManifest("v1", test.kind, test.content)
+				o.pushManifest("new", test.kind, test.content)
+				if a := get(t, p.tag("new")); a.status == 200 {
+					t.Errorf("a new tag: %s", a)
+				}
+				var a answer
+				old := func() bool { a = get(t, p.tag("v1")); return a.status == 200 && a.digest() != i.manifest.String() }
+				if within(t, 1500*time.Millisecond, old) { // the last answer counts for a second
+					t.Errorf("the tag refers to what is no manifest: %s", a)
+				}
+				o.when("/", status(http.StatusServiceUnavailable))
+				if !within(t, clientPatience, func() bool { a = get(t, p.tag("v1")); return a.stale() }) || a.digest() != i.manifest.String() {
+					t.Errorf("in an outage: %s, want %s", a, i.manifest)
+				}
+			})
 		})
 	}
 }
@@ -99,7 +102,6 @@ func TestNoManifest(t *testing.T) {
 // TestMediaType: a manifest has the media type that the upstream says, the first time and later, by
 // tag and by digest (review 24f).
 func TestMediaType(t *testing.T) {
-	t.Parallel()
 	const ambiguous = `{"schemaVersion":2,"config":` + emptyConfig + `,"layers":[],"manifests":[]}`
 	for name, test := range map[string]struct{ kind, content string }{
 		"an image that looks like an index": {v1.MediaTypeImageManifest, ambiguous},
@@ -110,26 +112,27 @@ func TestMediaType(t *testing.T) {
 		"another than its own":              {dockerManifest, fmt.Sprintf(`{"schemaVersion":2,"mediaType":%q,"config":%s,"layers":[]}`, v1.MediaTypeImageManifest, emptyConfig)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			o, volume := newOrigin(t), t.TempDir()
-			blob := o.pushManifest("v1", test.kind, test.content)
-			p := start(t, o.URL, volume)
-			check := func(state string) {
-				t.Helper()
-				for _, reference := range []string{"v1", blob.String(), "v1", blob.String()} {
-					for _, method := range []string{http.MethodGet, http.MethodHead} {
-						a := ask(t.Context(), method, p.tag(reference))
-						if a.status != 200 || a.header.Get("Content-Type") != test.kind {
-							t.Errorf("%s, %s %s: %s, Content-Type %q, want %q", state, method, reference, a, a.header.Get("Content-Type"), test.kind)
-							return
+			registry.Virtually(t, func(t *testing.T) {
+				o, volume := newOrigin(t), t.TempDir()
+				blob := o.pushManifest("v1", test.kind, test.content)
+				p := start(t, o.URL, volume)
+				check := func(state string) {
+					t.Helper()
+					for _, reference := range []string{"v1", blob.String(), "v1", blob.String()} {
+						for _, method := range []string{http.MethodGet, http.MethodHead} {
+							a := ask(t.Context(), method, p.tag(reference))
+							if a.status != 200 || a.header.Get("Content-Type") != test.kind {
+								t.Errorf("%s, %s %s: %s, Content-Type %q, want %q", state, method, reference, a, a.header.Get("Content-Type"), test.kind)
+								return
+							}
 						}
 					}
 				}
-			}
-			check("first")
-			p.stop()
-			p = start(t, o.URL, volume)
-			check("after a restart")
+				check("first")
+				p.stop()
+				p = start(t, o.URL, volume)
+				check("after a restart")
+			})
 		})
 	}
 }

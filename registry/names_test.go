@@ -116,12 +116,13 @@ func TestDeadAddress(t *testing.T) {
 	port := o.Listener.Addr().(*net.TCPAddr).Port
 	swallow(t, "127.0.0.9", port)
 	named(t, "registry.addresses.example", "127.0.0.9", "127.0.0.1")
-	p := start(t, strings.Replace(o.URL, "127.0.0.1", "registry.addresses.example", 1), t.TempDir())
 	pushed := o.push("v1", 1000)
-	if a := get(t, p.tag("v1")); a.status != 200 || a.digest() != pushed.manifest.String() || a.took > 1400*time.Millisecond {
-		t.Errorf("the manifest: %s", a)
-	}
-	if a := get(t, p.blob(pushed.layer.String())); !a.is(pushed.content) || a.took > 1400*time.Millisecond {
-		t.Errorf("the layer: %s", a)
+	for what, ask := range map[string]func(p *process) answer{
+		"the manifest": func(p *process) answer { return get(t, p.tag("v1")) },
+		"the layer":    func(p *process) answer { return get(t, p.blob(pushed.layer.String())) },
+	} {
+		bestOf(t, what, func(int) answer { // each without a connection
+			return ask(start(t, strings.Replace(o.URL, "127.0.0.1", "registry.addresses.example", 1), t.TempDir()))
+		})
 	}
 }

@@ -50,26 +50,15 @@ type rule struct {
 
 func newOrigin(t *testing.T) *origin {
 	t.Helper()
-	return newOriginOn(t, "127.0.0.1:0")
-}
-
-func newOriginOn(t *testing.T, address string) *origin {
-	t.Helper()
 	o := &origin{objects: map[string]object{}}
-	o.Server = serveOn(t, address, o)
+	o.Server = serveOn(t, "127.0.0.1", o)
 	return o
 }
 
 // serveOn starts a server that lets no request go on after the test.
-func serveOn(t *testing.T, address string, handler http.Handler) *httptest.Server {
+func serveOn(t *testing.T, ip string, handler http.Handler) *httptest.Server {
 	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := httptest.NewUnstartedServer(handler)
-	_ = s.Listener.Close()
-	s.Listener = listener
+	s := &httptest.Server{Listener: registry.Listen(t, ip), Config: &http.Server{Handler: handler}} //nolint:gosec // of a test
 	s.Start()
 	t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
 	return s
@@ -236,6 +225,12 @@ func start(t *testing.T, upstream, volume string, changes ...func(*registry.Conf
 	for _, change := range changes {
 		change(config)
 	}
+	if registry.IsVirtual(t) {
+		address, stop := registry.ServeVirtually(t, config, &logs)
+		p.url, p.stop = "http://"+address, stop
+		t.Cleanup(stop)
+		return p
+	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
 	go func() { ended <- registry.Serve(ctx, config, &logs) }()
@@ -247,8 +242,7 @@ func start(t *testing.T, upstream, volume string, changes ...func(*registry.Conf
 			t.Fatal(err)
 		default:
 		}
-		response, err := http.Get(p.url + "/v2/")
-		return err == nil && response.Body.Close() == nil
+		return get(t, p.url+"/v2/").status != 0
 	})
 	return p
 }
@@ -307,8 +301,12 @@ func (a answer) is(content []byte) bool {
 func (a answer) digest() string { return a.header.Get("Docker-Content-Digest") }
 func (a answer) stale() bool    { return a.header.Get("Warning") != "" }
 
-// clientPatience is more than any answer may take.
-const clientPatience = 10 * time.Second
+const (
+	// clientPatience is more than any answer may take.
+	clientPatience = 10 * time.Second
+	// busyPatience is the same in real time, on a machine that does much else.
+	busyPatience = time.Minute
+)
 
 func get(t *testing.T, url string, header ...string) answer {
 	t.Helper()
@@ -320,9 +318,13 @@ func head(t *testing.T, url string) answer {
 	return ask(t.Context(), http.MethodHead, url)
 }
 
-// ask sends a request. A client that waits for longer than clientPatience gives up.
+// ask sends a request. A client does not wait for ever.
 func ask(ctx context.Context, method, url string, header ...string) (a answer) {
-	ctx, cancel := context.WithTimeout(ctx, clientPatience)
+	patience := busyPatience
+	if registry.InMemory(url) {
+		patience = clientPatience
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, method, url, http.NoBody)
 	if err != nil {
@@ -332,7 +334,7 @@ func ask(ctx context.Context, method, url string, header ...string) (a answer) {
 		request.Header.Set(header[i], header[i+1])
 	}
 	begin := time.Now()
-	response, err := http.DefaultTransport.RoundTrip(request)
+	response, err := registry.NewTransport().RoundTrip(request)
 	if a.took = time.Since(begin); err != nil {
 		a.err = err
 		return a
@@ -343,11 +345,15 @@ func ask(ctx context.Context, method, url string, header ...string) (a answer) {
 	return a
 }
 
-// await waits until the condition holds, at most 10 s.
+// await waits until the condition holds.
 func await(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	if !within(t, 10*time.Second, condition) {
-		t.Fatal("not within 10 s: " + what)
+	patience := busyPatience
+	if registry.IsVirtual(t) {
+		patience = clientPatience
+	}
+	if !within(t, patience, condition) {
+		t.Fatalf("not within %s: %s", patience, what)
 	}
 }
 

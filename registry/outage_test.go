@@ -31,30 +31,31 @@ func TestOutage(t *testing.T) {
 			answers := !tokens && strings.HasPrefix(name, "token")
 			truth := refused || answers
 			t.Run(fmt.Sprintf("%s, tokens %t", name, tokens), func(t *testing.T) {
-				t.Parallel()
-				u := newTestUpstream(t, tokens)
-				u.credential = map[bool]string{true: "secret"}[tokens]
-				image, other := u.push(t, "v1", 2, 100<<10), u.push(t, "v2", 1, 100<<10)
-				volume := t.TempDir()
-				first := newTestServer(t, u, volume)
-				pullAll(t, first, image)
-				first.await(t, 3)
-				first.stop()
-				first.age(t)
-				cache := newTestServer(t, u, volume) // as after a restart
-				undo := u.breakWith(t, fault)
-				for round := range 4 {
-					bound := firstPatience
-					if round > 1 {
-						bound = patience
+				Virtually(t, func(t *testing.T) {
+					u := newTestUpstream(t, tokens)
+					u.credential = map[bool]string{true: "secret"}[tokens]
+					image, other := u.push(t, "v1", 2, 100<<10), u.push(t, "v2", 1, 100<<10)
+					volume := t.TempDir()
+					first := newTestServer(t, u, volume)
+					pullAll(t, first, image)
+					first.await(t, 3)
+					first.stop()
+					first.age(t)
+					cache := newTestServer(t, u, volume) // as after a restart
+					undo := u.breakWith(t, fault)
+					for round := range 4 {
+						bound := firstPatience
+						if round > 1 {
+							bound = patience
+						}
+						cache.servesStored(t, image, bound, truth)
+						if !truth {
+							cache.refuses(t, other, bound)
+						}
 					}
-					cache.servesStored(t, image, bound, truth)
-					if !truth {
-						cache.refuses(t, other, bound)
-					}
-				}
-				undo()
-				cache.recovers(t, other)
+					undo()
+					cache.recovers(t, other)
+				})
 			})
 		}
 	}

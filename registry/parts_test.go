@@ -9,10 +9,13 @@ import (
 	"mime/multipart"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/gardener-extensions/registry-cache/registry"
 )
 
 // stalling is an upstream whose whole answers about a blob stall, and whose ranges come at once.
@@ -37,47 +40,49 @@ func stalling(t *testing.T, size int) (o *origin, url string, content []byte) {
 // TestManyParts: parts of a layer that is not stored are all answered, wherever they begin
 // (registries.md 9).
 func TestManyParts(t *testing.T) {
-	t.Parallel()
-	const parts, size = 20, 20 << 20
-	_, url, content := stalling(t, size)
-	var clients sync.WaitGroup
-	for i := range parts {
-		clients.Go(func() {
-			first := i * size / parts
-			end := first + size/parts
-			a := get(t, url, "Range", fmt.Sprintf("bytes=%d-%d", first, end-1))
-			if a.status != http.StatusPartialContent || a.err != nil || sha256.Sum256(a.body) != sha256.Sum256(content[first:end]) {
-				t.Errorf("from %d: %.100s", first, a)
-			}
-		})
-	}
-	clients.Wait()
+	registry.Virtually(t, func(t *testing.T) {
+		const parts, size = 20, 20 << 20
+		_, url, content := stalling(t, size)
+		var clients sync.WaitGroup
+		for i := range parts {
+			clients.Go(func() {
+				first := i * size / parts
+				end := first + size/parts
+				a := get(t, url, "Range", fmt.Sprintf("bytes=%d-%d", first, end-1))
+				if a.status != http.StatusPartialContent || a.err != nil || sha256.Sum256(a.body) != sha256.Sum256(content[first:end]) {
+					t.Errorf("from %d: %.100s", first, a)
+				}
+			})
+		}
+		clients.Wait()
+	})
 }
 
 // TestPartsFarAhead: parts whose start only the size tells, or that are not the first ones, are
 // answered in time, too (review 22).
 func TestPartsFarAhead(t *testing.T) {
-	t.Parallel()
-	const size = 20 << 20
-	_, url, content := stalling(t, size)
-	if a := get(t, url, "Range", "bytes=-5"); a.status != http.StatusPartialContent || a.err != nil || !bytes.Equal(a.body, content[size-5:]) {
-		t.Errorf("the last 5 bytes: %.200s", a)
-	}
-	a := get(t, url, "Range", "bytes=0-0,20000000-20000009")
-	kind, parameters, _ := mime.ParseMediaType(a.header.Get("Content-Type"))
-	if a.status != http.StatusPartialContent || a.err != nil || !strings.HasPrefix(kind, "multipart/") {
-		t.Fatalf("two parts: %.200s", a)
-	}
-	got := multipart.NewReader(bytes.NewReader(a.body), parameters["boundary"])
-	for _, want := range [][]byte{content[:1], content[20000000:20000010]} {
-		part, err := got.NextPart()
-		if err != nil {
-			t.Fatal(err)
+	registry.Virtually(t, func(t *testing.T) {
+		const size = 20 << 20
+		_, url, content := stalling(t, size)
+		if a := get(t, url, "Range", "bytes=-5"); a.status != http.StatusPartialContent || a.err != nil || !bytes.Equal(a.body, content[size-5:]) {
+			t.Errorf("the last 5 bytes: %.200s", a)
 		}
-		if bytesOf, err := io.ReadAll(part); err != nil || !bytes.Equal(bytesOf, want) {
-			t.Errorf("a part of two has %d bytes, want %d, error %v", len(bytesOf), len(want), err)
+		a := get(t, url, "Range", "bytes=0-0,20000000-20000009")
+		kind, parameters, _ := mime.ParseMediaType(a.header.Get("Content-Type"))
+		if a.status != http.StatusPartialContent || a.err != nil || !strings.HasPrefix(kind, "multipart/") {
+			t.Fatalf("two parts: %.200s", a)
 		}
-	}
+		got := multipart.NewReader(bytes.NewReader(a.body), parameters["boundary"])
+		for _, want := range [][]byte{content[:1], content[20000000:20000010]} {
+			part, err := got.NextPart()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if bytesOf, err := io.ReadAll(part); err != nil || !bytes.Equal(bytesOf, want) {
+				t.Errorf("a part of two has %d bytes, want %d, error %v", len(bytesOf), len(want), err)
+			}
+		}
+	})
 }
 
 // TestPartsOfLeavers: clients that reset their connection while parts arrive leave no race behind
@@ -124,40 +129,48 @@ func TestPartsOfLeavers(t *testing.T) {
 // TestRestartedDownload: what has arrived of a blob survives a restart, and only the rest is asked
 // for.
 func TestRestartedDownload(t *testing.T) {
-	t.Parallel()
-	o, volume := newOrigin(t), t.TempDir()
-	content := noise(4 << 20)
-	blob := o.pushBlob(app, content)
-	ranges := make(chan string, 10)
-	o.when("GET /v2/"+app+"/blobs/", func(w http.ResponseWriter, r *http.Request) bool {
-		ranges <- r.Header.Get("Range")
-		if r.Header.Get("Range") != "" {
-			return false
+	registry.Virtually(t, func(t *testing.T) {
+		o, volume := newOrigin(t), t.TempDir()
+		content := noise(4 << 20)
+		blob := o.pushBlob(app, content)
+		ranges := make(chan string, 10)
+		o.when("GET /v2/"+app+"/blobs/", func(w http.ResponseWriter, r *http.Request) bool {
+			select {
+			case ranges <- r.Header.Get("Range"):
+			default: // too many
+			}
+			if r.Header.Get("Range") != "" {
+				return false
+			}
+			w.Header().Set("Content-Length", fmt.Sprint(len(content)))
+			_, _ = w.Write(content[:1<<20])
+			flush(w)
+			<-r.Context().Done()
+			return true
+		})
+		first := start(t, o.URL, volume)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, first.blob(blob.String()), http.NoBody)
+		if err != nil {
+			t.Fatal(err)
 		}
-		w.Header().Set("Content-Length", fmt.Sprint(len(content)))
-		_, _ = w.Write(content[:1<<20])
-		flush(w)
-		<-r.Context().Done()
-		return true
+		response, err := registry.NewTransport().RoundTrip(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.CopyN(io.Discard, response.Body, 1<<20-1); err != nil {
+			t.Fatal(err)
+		}
+		first.stop()
+		_ = response.Body.Close()
+		if a := get(t, start(t, o.URL, volume).blob(blob.String())); !a.is(content) {
+			t.Errorf("after the restart: %.100s", a)
+		}
+		var asked []string
+		for len(ranges) > 0 {
+			asked = append(asked, <-ranges)
+		}
+		if !slices.Equal(asked, []string{"", "bytes=1048576-"}) {
+			t.Errorf("the upstream was asked for %q", asked)
+		}
 	})
-	first := start(t, o.URL, volume)
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, first.blob(blob.String()), http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.CopyN(io.Discard, response.Body, 1<<20-1); err != nil {
-		t.Fatal(err)
-	}
-	first.stop()
-	_ = response.Body.Close()
-	if a := get(t, start(t, o.URL, volume).blob(blob.String())); !a.is(content) {
-		t.Errorf("after the restart: %.100s", a)
-	}
-	if whole, rest := <-ranges, <-ranges; whole != "" || rest != "bytes=1048576-" {
-		t.Errorf("the upstream was asked for %q, and then for %q", whole, rest)
-	}
 }

@@ -21,10 +21,7 @@ type fakeReplica struct {
 // newReplica serves on an address of its own, as a pod does.
 func newReplica(t *testing.T, handler http.Handler) *fakeReplica {
 	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.2:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := Listen(t, "127.0.0.2")
 	r := &fakeReplica{address: listener.Addr().String()}
 	server := &http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		r.asked.Add(1)
@@ -41,6 +38,7 @@ func withReplica(t *testing.T, u *testUpstream, r *fakeReplica) *testServer {
 	host, _, _ := strings.Cut(r.address, ":")
 	return newServerWith(t, u, t.TempDir(), &upstream.ReplicaOptions{
 		Address: "replicas:" + r.address[len(host)+1:],
+		Dial:    Dial,
 		Lookup:  func(context.Context, string) ([]string, error) { return []string{host, "127.0.0.1"}, nil },
 		Own: func() ([]net.Addr, error) {
 			return []net.Addr{&net.IPNet{IP: net.IPv4(127, 0, 0, 1), Mask: net.CIDRMask(8, 32)}}, nil
@@ -51,30 +49,32 @@ func withReplica(t *testing.T, u *testUpstream, r *fakeReplica) *testServer {
 // TestReplica: what one replica has stored is not asked for at the upstream, tags only in an
 // outage.
 func TestReplica(t *testing.T) {
-	u := newTestUpstream(t, false)
-	image := u.push(t, "v1", 3, 200<<10)
-	first := newTestServer(t, u, t.TempDir())
-	pullAll(t, first, image)
-	first.await(t, 4)
-	r := newReplica(t, first.Config.Handler)
-	second := withReplica(t, u, r)
-	u.forget()
-	pullAll(t, second, image)
-	if got := u.asked("GET "); got > 1 { // of the tag, whose content is not known by digest
-		t.Errorf("the upstream was asked %d times", got)
-	}
-	second.await(t, 4)
+	Virtually(t, func(t *testing.T) {
+		u := newTestUpstream(t, false)
+		image := u.push(t, "v1", 3, 200<<10)
+		first := newTestServer(t, u, t.TempDir())
+		pullAll(t, first, image)
+		first.await(t, 4)
+		r := newReplica(t, first.Config.Handler)
+		second := withReplica(t, u, r)
+		u.forget()
+		pullAll(t, second, image)
+		if got := u.asked("GET "); got > 1 { // of the tag, whose content is not known by digest
+			t.Errorf("the upstream was asked %d times", got)
+		}
+		second.await(t, 4)
 
-	third := withReplica(t, u, r)
-	first.age(t)
-	u.breakWith(t, fault{answer: status(503)})
-	pullAll(t, third, image)
-	if a := getFrom(t, http.MethodGet, third.manifest(image.tag)); a.header.Get("Warning") == "" {
-		t.Errorf("a tag that only a replica knows: %d without a warning", a.status)
-	}
-	if a := getFrom(t, http.MethodGet, third.manifest("v9")); a.status != http.StatusServiceUnavailable && a.status != http.StatusBadGateway {
-		t.Errorf("a tag that nobody knows: %d", a.status)
-	}
+		third := withReplica(t, u, r)
+		first.age(t)
+		u.breakWith(t, fault{answer: status(503)})
+		pullAll(t, third, image)
+		if a := getFrom(t, http.MethodGet, third.manifest(image.tag)); a.header.Get("Warning") == "" {
+			t.Errorf("a tag that only a replica knows: %d without a warning", a.status)
+		}
+		if a := getFrom(t, http.MethodGet, third.manifest("v9")); a.status != http.StatusServiceUnavailable && a.status != http.StatusBadGateway {
+			t.Errorf("a tag that nobody knows: %d", a.status)
+		}
+	})
 }
 
 // TestBadReplica: a replica that is lost, slow or wrong costs half a second, once.
@@ -94,19 +94,20 @@ func TestBadReplica(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			u := newTestUpstream(t, false)
-			image := u.push(t, "v1", 3, 200<<10)
-			r := newReplica(t, bad)
-			second := withReplica(t, u, r)
-			start := time.Now()
-			pullAll(t, second, image)
-			if took := time.Since(start); took > time.Second {
-				t.Errorf("the pull took %s", took)
-			}
-			if r.asked.Load() == 0 {
-				t.Error("the replica was not asked: this proves nothing")
-			}
+			Virtually(t, func(t *testing.T) {
+				u := newTestUpstream(t, false)
+				image := u.push(t, "v1", 3, 200<<10)
+				r := newReplica(t, bad)
+				second := withReplica(t, u, r)
+				start := time.Now()
+				pullAll(t, second, image)
+				if took := time.Since(start); took > time.Second {
+					t.Errorf("the pull took %s", took)
+				}
+				if r.asked.Load() == 0 {
+					t.Error("the replica was not asked: this proves nothing")
+				}
+			})
 		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 // TestRange: parts of a blob are served, whether it is stored or on its way.
 func TestRange(t *testing.T) {
+	t.Parallel()
 	const size = 100_000
 	for _, test := range []struct {
 		header string
@@ -27,32 +28,34 @@ func TestRange(t *testing.T) {
 		{"bytes=100000-", 416, 0, 0},
 	} {
 		t.Run(test.header, func(t *testing.T) {
-			u := newTestUpstream(t, false)
-			image := u.push(t, "v1", 1, size)
-			cache := newTestServer(t, u, t.TempDir())
-			for _, state := range []string{"cold", "warm"} {
-				for blob, content := range image.content {
-					request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, cache.blob(blob.String()), nil)
-					if err != nil {
-						t.Fatal(err)
+			Virtually(t, func(t *testing.T) {
+				u := newTestUpstream(t, false)
+				image := u.push(t, "v1", 1, size)
+				cache := newTestServer(t, u, t.TempDir())
+				for _, state := range []string{"cold", "warm"} {
+					for blob, content := range image.content {
+						request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, cache.blob(blob.String()), nil)
+						if err != nil {
+							t.Fatal(err)
+						}
+						request.Header.Set("Range", test.header)
+						response, err := clientOf(t).Do(request)
+						if err != nil {
+							t.Fatal(err)
+						}
+						got, err := io.ReadAll(response.Body)
+						_ = response.Body.Close()
+						want := content[test.first:test.end]
+						if test.status == 416 {
+							want = got
+						}
+						if err != nil || response.StatusCode != test.status || !bytes.Equal(got, want) {
+							t.Errorf("%s: %d, %d bytes, want %d, error %v", state, response.StatusCode, len(got), len(want), err)
+						}
 					}
-					request.Header.Set("Range", test.header)
-					response, err := http.DefaultClient.Do(request)
-					if err != nil {
-						t.Fatal(err)
-					}
-					got, err := io.ReadAll(response.Body)
-					_ = response.Body.Close()
-					want := content[test.first:test.end]
-					if test.status == 416 {
-						want = got
-					}
-					if err != nil || response.StatusCode != test.status || !bytes.Equal(got, want) {
-						t.Errorf("%s: %d, %d bytes, want %d, error %v", state, response.StatusCode, len(got), len(want), err)
-					}
+					cache.await(t, 1)
 				}
-				cache.await(t, 1)
-			}
+			})
 		})
 	}
 }
@@ -60,36 +63,38 @@ func TestRange(t *testing.T) {
 // TestRanges checks that several parts in one answer have the right content, whether the blob is
 // stored or on its way.
 func TestRanges(t *testing.T) {
-	u := newTestUpstream(t, false)
-	image := u.push(t, "v1", 1, 100_000)
-	cache := newTestServer(t, u, t.TempDir())
-	for _, state := range []string{"cold", "warm"} {
-		for blob, content := range image.content {
-			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, cache.blob(blob.String()), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			request.Header.Set("Range", "bytes=0-9,20-29,1000-60000")
-			response, err := http.DefaultClient.Do(request)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer func() { _ = response.Body.Close() }()
-			_, parameters, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
-			if err != nil || response.StatusCode != http.StatusPartialContent {
-				t.Fatalf("%s: %d, %v", state, response.StatusCode, err)
-			}
-			parts := multipart.NewReader(response.Body, parameters["boundary"])
-			for _, want := range [][]byte{content[:10], content[20:30], content[1000:60001]} {
-				part, err := parts.NextPart()
+	Virtually(t, func(t *testing.T) {
+		u := newTestUpstream(t, false)
+		image := u.push(t, "v1", 1, 100_000)
+		cache := newTestServer(t, u, t.TempDir())
+		for _, state := range []string{"cold", "warm"} {
+			for blob, content := range image.content {
+				request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, cache.blob(blob.String()), nil)
 				if err != nil {
-					t.Fatalf("%s: %v", state, err)
+					t.Fatal(err)
 				}
-				if got, err := io.ReadAll(part); err != nil || !bytes.Equal(got, want) {
-					t.Errorf("%s: %d bytes, want %d, error %v", state, len(got), len(want), err)
+				request.Header.Set("Range", "bytes=0-9,20-29,1000-60000")
+				response, err := clientOf(t).Do(request)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer func() { _ = response.Body.Close() }()
+				_, parameters, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
+				if err != nil || response.StatusCode != http.StatusPartialContent {
+					t.Fatalf("%s: %d, %v", state, response.StatusCode, err)
+				}
+				parts := multipart.NewReader(response.Body, parameters["boundary"])
+				for _, want := range [][]byte{content[:10], content[20:30], content[1000:60001]} {
+					part, err := parts.NextPart()
+					if err != nil {
+						t.Fatalf("%s: %v", state, err)
+					}
+					if got, err := io.ReadAll(part); err != nil || !bytes.Equal(got, want) {
+						t.Errorf("%s: %d bytes, want %d, error %v", state, len(got), len(want), err)
+					}
 				}
 			}
+			cache.await(t, 1)
 		}
-		cache.await(t, 1)
-	}
+	})
 }

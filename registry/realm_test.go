@@ -4,12 +4,13 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/gardener-extensions/registry-cache/registry"
 )
 
 // TestRealm: username and password go only to the upstream's own site, whatever its challenge names
 // as realm. Others are asked for an anonymous token (registries.md 3, review 1 and 20).
 func TestRealm(t *testing.T) {
-	t.Parallel()
 	for _, name := range []string{
 		"registry.alpha.example", "auth.alpha.example", "registry.beta.example", "alpha.example.gamma.example", "alpha.github.io", "beta.github.io",
 	} {
@@ -29,25 +30,26 @@ func TestRealm(t *testing.T) {
 		"a name of the address":    {"registry.alpha.example", "127.0.0.1", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			o, s := newOrigin(t), &tokens{}
-			address := "127.0.0.1:0"
-			if test.realm == "127.0.0.2" {
-				address = "127.0.0.2:0"
-			}
-			realm := serveOn(t, address, s)
-			o.wantTokens(s, at(realm, test.realm)+"/token")
-			pushed := o.push("v1", 1000)
-			p := start(t, at(o.Server, test.upstream), t.TempDir(), withPassword)
-			if a := get(t, p.tag("v1")); a.status != 200 || a.digest() != pushed.manifest.String() {
-				t.Errorf("%s", a)
-			}
-			if got := s.got("pass-word") || s.got("robot"); got != test.trusted {
-				t.Errorf("%s got the credentials of %s: %t, want %t", test.realm, test.upstream, got, test.trusted)
-			}
-			if s.asked() == 0 {
-				t.Error("the token server was not asked: this proves nothing")
-			}
+			registry.Virtually(t, func(t *testing.T) {
+				o, s := newOrigin(t), &tokens{}
+				address := "127.0.0.1"
+				if test.realm == "127.0.0.2" {
+					address = "127.0.0.2"
+				}
+				realm := serveOn(t, address, s)
+				o.wantTokens(s, at(realm, test.realm)+"/token")
+				pushed := o.push("v1", 1000)
+				p := start(t, at(o.Server, test.upstream), t.TempDir(), withPassword)
+				if a := get(t, p.tag("v1")); a.status != 200 || a.digest() != pushed.manifest.String() {
+					t.Errorf("%s", a)
+				}
+				if got := s.got("pass-word") || s.got("robot"); got != test.trusted {
+					t.Errorf("%s got the credentials of %s: %t, want %t", test.realm, test.upstream, got, test.trusted)
+				}
+				if s.asked() == 0 {
+					t.Error("the token server was not asked: this proves nothing")
+				}
+			})
 		})
 	}
 }

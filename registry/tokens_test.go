@@ -111,7 +111,6 @@ func (o *origin) withTokens(s *tokens) *tokens {
 // TestExpiredToken: a token that is refused, with whatever status, is replaced once
 // (registries.md 1).
 func TestExpiredToken(t *testing.T) {
-	t.Parallel()
 	for name, refuses := range map[string]func(http.ResponseWriter){
 		"400": func(w http.ResponseWriter) {
 			refuse(w, http.StatusBadRequest, "DENIED", "Your Authorization Token is invalid.")
@@ -121,35 +120,36 @@ func TestExpiredToken(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			o := newOrigin(t)
-			s := o.withTokens(&tokens{refuses: refuses})
-			o.push("v1", 1000)
-			pushed := o.push("v2", 1000)
-			p := start(t, o.URL, t.TempDir())
-			if a := get(t, p.tag("v1")); a.status != 200 {
-				t.Fatalf("with a new token: %s", a)
-			}
-			s.expire()
-			if a := get(t, p.tag("v2")); a.status != 200 || a.digest() != pushed.manifest.String() {
-				t.Errorf("a tag after the token has expired: %s", a)
-			}
-			s.expire()
-			if a := get(t, p.blob(pushed.layer.String())); !a.is(pushed.content) {
-				t.Errorf("a blob after the token has expired: %s", a)
-			}
-			s.expire()
-			moved := o.push("v1", 1000)
-			await(t, "the tag is the new one", func() bool { // the last answer counts for a second
-				a := get(t, p.tag("v1"))
-				if a.stale() {
-					t.Fatalf("a stored tag after the token has expired is stale: %s", a)
+			registry.Virtually(t, func(t *testing.T) {
+				o := newOrigin(t)
+				s := o.withTokens(&tokens{refuses: refuses})
+				o.push("v1", 1000)
+				pushed := o.push("v2", 1000)
+				p := start(t, o.URL, t.TempDir())
+				if a := get(t, p.tag("v1")); a.status != 200 {
+					t.Fatalf("with a new token: %s", a)
 				}
-				return a.digest() == moved.manifest.String()
+				s.expire()
+				if a := get(t, p.tag("v2")); a.status != 200 || a.digest() != pushed.manifest.String() {
+					t.Errorf("a tag after the token has expired: %s", a)
+				}
+				s.expire()
+				if a := get(t, p.blob(pushed.layer.String())); !a.is(pushed.content) {
+					t.Errorf("a blob after the token has expired: %s", a)
+				}
+				s.expire()
+				moved := o.push("v1", 1000)
+				await(t, "the tag is the new one", func() bool { // the last answer counts for a second
+					a := get(t, p.tag("v1"))
+					if a.stale() {
+						t.Fatalf("a stored tag after the token has expired is stale: %s", a)
+					}
+					return a.digest() == moved.manifest.String()
+				})
+				if asked := s.asked(); asked != 4 {
+					t.Errorf("%d tokens were asked for, want 4", asked)
+				}
 			})
-			if asked := s.asked(); asked != 4 {
-				t.Errorf("%d tokens were asked for, want 4", asked)
-			}
 		})
 	}
 }
@@ -157,76 +157,79 @@ func TestExpiredToken(t *testing.T) {
 // TestRenewedToken: a token whose life is over by its own words is not used any more
 // (registries.md 1: expires_in, issued_at).
 func TestRenewedToken(t *testing.T) {
-	t.Parallel()
-	o := newOrigin(t)
-	s := o.withTokens(&tokens{grants: map[string]any{
-		"expires_in": 300, "issued_at": time.Now().Add(-10 * time.Minute).Format(time.RFC3339),
-	}})
-	o.push("v1", 1000)
-	o.push("v2", 1000)
-	p := start(t, o.URL, t.TempDir())
-	for _, tag := range []string{"v1", "v2"} {
-		if a := get(t, p.tag(tag)); a.status != 200 {
-			t.Fatalf("%s: %s", tag, a)
+	registry.Virtually(t, func(t *testing.T) {
+		o := newOrigin(t)
+		s := o.withTokens(&tokens{grants: map[string]any{
+			"expires_in": 300, "issued_at": time.Now().Add(-10 * time.Minute).Format(time.RFC3339),
+		}})
+		o.push("v1", 1000)
+		o.push("v2", 1000)
+		p := start(t, o.URL, t.TempDir())
+		for _, tag := range []string{"v1", "v2"} {
+			if a := get(t, p.tag(tag)); a.status != 200 {
+				t.Fatalf("%s: %s", tag, a)
+			}
+			s.expire()
+			<-time.After(time.Second)
 		}
-		s.expire()
-	}
-	if s.refused != 0 {
-		t.Errorf("the upstream got a token that had expired %d times", s.refused)
-	}
+		if s.refused != 0 {
+			t.Errorf("the upstream got a token that had expired %d times", s.refused)
+		}
+	})
 }
 
 // TestWaitingTokenServer: a token server that asks to wait is left alone for all repositories
 // (registries.md 14).
 func TestWaitingTokenServer(t *testing.T) {
-	t.Parallel()
-	o := newOrigin(t)
-	s := o.withTokens(&tokens{})
-	s.answer(status(http.StatusTooManyRequests, "Retry-After", "3"))
-	p := start(t, o.URL, t.TempDir())
-	begin := time.Now()
-	for i := range 20 {
-		a := get(t, fmt.Sprintf("%s/v2/library/app%d/manifests/v1", p.url, i))
-		if a.status < 500 || a.header.Get("Retry-After") == "" {
-			t.Errorf("repository %d: %s, Retry-After %q", i, a, a.header.Get("Retry-After"))
+	registry.Virtually(t, func(t *testing.T) {
+		o := newOrigin(t)
+		s := o.withTokens(&tokens{})
+		s.answer(status(http.StatusTooManyRequests, "Retry-After", "3"))
+		p := start(t, o.URL, t.TempDir())
+		begin := time.Now()
+		for i := range 20 {
+			a := get(t, fmt.Sprintf("%s/v2/library/app%d/manifests/v1", p.url, i))
+			if a.status < 500 || a.header.Get("Retry-After") == "" {
+				t.Errorf("repository %d: %s, Retry-After %q", i, a, a.header.Get("Retry-After"))
+			}
 		}
-	}
-	within(t, time.Until(begin.Add(2500*time.Millisecond)), func() bool { return s.asked() > 1 })
-	if asked := s.asked(); asked != 1 {
-		t.Errorf("%d token requests of 20 repositories within Retry-After, want 1", asked)
-	}
-	s.answer(nil)
-	pushed := o.push("v1", 1000)
-	await(t, "a tag is served after Retry-After", func() bool { return get(t, p.tag("v1")).digest() == pushed.manifest.String() })
+		within(t, time.Until(begin.Add(2500*time.Millisecond)), func() bool { return s.asked() > 1 })
+		if asked := s.asked(); asked != 1 {
+			t.Errorf("%d token requests of 20 repositories within Retry-After, want 1", asked)
+		}
+		s.answer(nil)
+		pushed := o.push("v1", 1000)
+		await(t, "a tag is served after Retry-After", func() bool { return get(t, p.tag("v1")).digest() == pushed.manifest.String() })
+	})
 }
 
 // TestRefusingTokenServer: names for which there is no token cost nothing when nobody asks for them
 // any more (review 10).
 func TestRefusingTokenServer(t *testing.T) {
-	t.Parallel()
-	o := newOrigin(t)
-	s := o.withTokens(&tokens{})
-	s.answer(status(http.StatusBadRequest))
-	p := start(t, o.URL, t.TempDir())
-	for i := range 30 {
-		if a := get(t, fmt.Sprintf("%s/v2/typo/app%d/manifests/v1", p.url, i)); a.status == 200 || a.status == 0 {
-			t.Errorf("%d: %s", i, a)
+	registry.Virtually(t, func(t *testing.T) {
+		o := newOrigin(t)
+		s := o.withTokens(&tokens{})
+		s.answer(status(http.StatusBadRequest))
+		p := start(t, o.URL, t.TempDir())
+		for i := range 30 {
+			if a := get(t, fmt.Sprintf("%s/v2/typo/app%d/manifests/v1", p.url, i)); a.status == 200 || a.status == 0 {
+				t.Errorf("%d: %s", i, a)
+			}
 		}
-	}
-	// What the last clients have caused ends. Then it is quiet for as long as a pause between
-	// probes.
-	within(t, 2500*time.Millisecond, func() bool { return false })
-	before, tokensBefore := o.requests("/v2/typo/"), s.asked()
-	within(t, 4*time.Second, func() bool { return o.requests("/v2/typo/") > before+3 })
-	if after, tokens := o.requests("/v2/typo/")-before, s.asked()-tokensBefore; after > 0 || tokens > 0 {
-		t.Errorf("without a client there were %d requests about the repositories and %d for tokens", after, tokens)
-	}
+		// What the last clients have caused ends. Then it is quiet for as long as a pause between
+		// probes.
+		within(t, 2500*time.Millisecond, func() bool { return false })
+		before, tokensBefore := o.requests("/v2/typo/"), s.asked()
+		within(t, 4*time.Second, func() bool { return o.requests("/v2/typo/") > before+3 })
+		if after, tokens := o.requests("/v2/typo/")-before, s.asked()-tokensBefore; after > 0 || tokens > 0 {
+			t.Errorf("without a client there were %d requests about the repositories and %d for tokens", after, tokens)
+		}
+	})
 }
 
 // TestSecretOfTokenServer: nothing of a token server's answer reaches a client or the log
 // (review 21), nor of one that is no HTTP.
 func TestSecretOfTokenServer(t *testing.T) {
-	t.Parallel()
 	const ok = "HTTP/1.1 200 OK\r\n"
 	for name, answer := range map[string]string{
 		"no token":          ok + "X-Secret: TOP-SECRET-A\r\n\r\n" + `{"refresh_token":"TOP-SECRET-A"}`,
@@ -246,34 +249,35 @@ func TestSecretOfTokenServer(t *testing.T) {
 		"a protocol":        "HTTP/1.1 302 Found\r\nLocation: TOP-SECRET-O://localhost/\r\n\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			secret := answer[strings.Index(answer, "TOP-SECRET"):][:12]
-			for _, change := range [][]func(*registry.Config){{withPassword}, nil} {
-				o := newOrigin(t)
-				s := o.withTokens(&tokens{})
-				s.answer(func(w http.ResponseWriter, _ *http.Request) bool {
-					conn, _, err := http.NewResponseController(w).Hijack()
-					if err != nil {
-						t.Error(err)
+			registry.Virtually(t, func(t *testing.T) {
+				secret := answer[strings.Index(answer, "TOP-SECRET"):][:12]
+				for _, change := range [][]func(*registry.Config){{withPassword}, nil} {
+					o := newOrigin(t)
+					s := o.withTokens(&tokens{})
+					s.answer(func(w http.ResponseWriter, _ *http.Request) bool {
+						conn, _, err := http.NewResponseController(w).Hijack()
+						if err != nil {
+							t.Error(err)
+							return true
+						}
+						_, _ = io.WriteString(conn, answer)
+						_ = conn.Close()
 						return true
+					})
+					o.push("v1", 1000)
+					p := start(t, o.URL, t.TempDir(), change...)
+					a := get(t, p.tag("v1"))
+					if a.status < 400 || strings.Contains(strings.ToUpper(fmt.Sprint(string(a.body), a.header)), secret) {
+						t.Errorf("%s, header %v", a, a.header)
 					}
-					_, _ = io.WriteString(conn, answer)
-					_ = conn.Close()
-					return true
-				})
-				o.push("v1", 1000)
-				p := start(t, o.URL, t.TempDir(), change...)
-				a := get(t, p.tag("v1"))
-				if a.status < 400 || strings.Contains(strings.ToUpper(fmt.Sprint(string(a.body), a.header)), secret) {
-					t.Errorf("%s, header %v", a, a.header)
+					if s.asked() == 0 {
+						t.Error("the token server was not asked: this proves nothing")
+					}
 				}
-				if s.asked() == 0 {
-					t.Error("the token server was not asked: this proves nothing")
+				if logs.has(secret) || logs.has(strings.ToLower(secret)) {
+					t.Errorf("%s is in the log", secret)
 				}
-			}
-			if logs.has(secret) || logs.has(strings.ToLower(secret)) {
-				t.Errorf("%s is in the log", secret)
-			}
+			})
 		})
 	}
 }

@@ -46,24 +46,42 @@ type testUpstream struct {
 	credential string // what the token server wants, or empty
 }
 
-// fault is a way to be away. answer answers a request instead of the registry, and returns true.
+// fault is a way to be away. answer answers a request instead of the registry, and returns true. In
+// virtual tests, dial connects to the upstream.
 type fault struct {
-	listener func(t *testing.T, address string) (stop func())
-	answer   func(u *testUpstream, w http.ResponseWriter, r *http.Request) bool
+	dial   func(ctx context.Context, network, address string) (net.Conn, error)
+	answer func(u *testUpstream, w http.ResponseWriter, r *http.Request) bool
+}
+
+// apps has a new registry at any time. Each has a goroutine that never ends, so none may be made in
+// the bubble of a test.
+var apps = make(chan http.Handler)
+
+func makeApps() {
+	for {
+		apps <- handlers.NewApp(context.Background(), &configuration.Configuration{
+			Storage: configuration.Storage{
+				"inmemory": configuration.Parameters{}, "delete": configuration.Parameters{"enabled": true},
+				"maintenance": configuration.Parameters{"uploadpurging": map[any]any{"enabled": false}},
+			},
+		})
+	}
 }
 
 func newTestUpstream(t *testing.T, tokens bool) *testUpstream {
 	t.Helper()
-	app := handlers.NewApp(context.Background(), &configuration.Configuration{
-		Storage: configuration.Storage{
-			"inmemory": configuration.Parameters{}, "delete": configuration.Parameters{"enabled": true},
-			"maintenance": configuration.Parameters{"uploadpurging": map[any]any{"enabled": false}},
-		},
-	})
-	u := &testUpstream{registry: app, tokens: tokens, requests: map[string]int{}, running: map[string]int{}, over: make(chan struct{})}
-	u.Server = httptest.NewServer(u)
+	u := &testUpstream{registry: <-apps, tokens: tokens, requests: map[string]int{}, running: map[string]int{}, over: make(chan struct{})}
+	u.Server = newHTTPServer(t, u)
 	t.Cleanup(func() { close(u.over); u.CloseClientConnections(); u.Close() })
 	return u
+}
+
+// connect is how caches of a virtual test connect to the upstream.
+func (u *testUpstream) connect(ctx context.Context, network, address string) (net.Conn, error) {
+	if fault := u.fault.Load(); fault != nil && fault.dial != nil {
+		return fault.dial(ctx, network, address)
+	}
+	return Dial(ctx, network, address)
 }
 
 // ServeHTTP implements http.Handler.
@@ -219,22 +237,10 @@ func (u *testUpstream) send(t *testing.T, method, target, kind string, content [
 // breakWith makes the upstream away, and returns how to undo that.
 func (u *testUpstream) breakWith(t *testing.T, f fault) (undo func()) {
 	t.Helper()
-	if f.listener != nil {
-		address := u.Listener.Addr().String()
-		u.CloseClientConnections()
-		_ = u.Listener.Close()
-		stop := f.listener(t, address)
-		return func() {
-			stop()
-			listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", address)
-			if err != nil {
-				t.Fatal(err)
-			}
-			u.Listener = listener
-			go func() { _ = u.Config.Serve(listener) }()
-		}
-	}
 	u.fault.Store(&f)
+	if f.dial != nil {
+		u.CloseClientConnections()
+	}
 	return func() { u.fault.Store(nil) }
 }
 
@@ -242,8 +248,8 @@ func (u *testUpstream) breakWith(t *testing.T, f fault) (undo func()) {
 var away = map[string]fault{
 	"hangs":              {answer: hang},
 	"token server hangs": {answer: onlyTokens(hang)},
-	"refuses":            {listener: func(*testing.T, string) func() { return func() {} }},
-	"black hole":         {listener: blackHole},
+	"refuses":            {dial: refuses},
+	"black hole":         {dial: blackHole},
 	"401":                {answer: status(401)},
 	"403":                {answer: status(403)},
 	"429":                {answer: status(429)},
@@ -274,38 +280,16 @@ func onlyTokens(do func(*testUpstream, http.ResponseWriter, *http.Request) bool)
 	}
 }
 
-// blackHole swallows packets: the kernel drops new connections of a socket whose backlog is full.
-func blackHole(t *testing.T, address string) (stop func()) {
-	t.Helper()
-	tcp, err := net.ResolveTCPAddr("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = syscall.SetsockoptInt(socket, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1)
-	if err := syscall.Bind(socket, &syscall.SockaddrInet4{Port: tcp.Port, Addr: [4]byte(tcp.IP.To4())}); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Listen(socket, 0); err != nil {
-		t.Fatal(err)
-	}
-	var filling []net.Conn
-	for {
-		connection, err := net.DialTimeout("tcp", address, 100*time.Millisecond)
-		if err != nil {
-			break
-		}
-		filling = append(filling, connection)
-	}
-	return func() {
-		for _, connection := range filling {
-			_ = connection.Close()
-		}
-		_ = syscall.Close(socket)
-	}
+// refuses and blackHole are ways in which nobody listens.
+func refuses(_ context.Context, network, _ string) (net.Conn, error) {
+	return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
+}
+
+func blackHole(ctx context.Context, network, _ string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second) // as upstream does
+	defer cancel()
+	<-ctx.Done()
+	return nil, &net.OpError{Op: "dial", Net: network, Err: ctx.Err()}
 }
 
 // answerOf is what a client gets.
@@ -324,7 +308,7 @@ func getFrom(t *testing.T, method, url string) answerOf {
 		t.Fatal(err)
 	}
 	start := time.Now()
-	response, err := http.DefaultClient.Do(request)
+	response, err := clientOf(t).Do(request)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -100,13 +100,12 @@ func useUnusable(t *testing.T, volume string, spoil func(t *testing.T, volume st
 	u := newTestUpstream(t, false)
 	before, image, after := u.push(t, "v1", 1, 100<<10), u.push(t, "v2", 2, 8<<20), u.push(t, "v3", 1, 100<<10)
 	cache := newTestServer(t, u, volume)
-	cache.pullAsANode(t, u, before)
-	cache.await(t, 2)
+	await(t, "the first image is stored", func() bool { cache.pullAsANode(t, u, before); return cache.stored(t) == 2 })
 	u.forget()
 	repair := spoil(t, volume)
 	for range 3 {
 		var nodes sync.WaitGroup
-		for range 16 {
+		for range 8 {
 			nodes.Go(func() { cache.pullAsANode(t, u, image) })
 		}
 		nodes.Go(func() { cache.pullAsANode(t, u, before) })

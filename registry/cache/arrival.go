@@ -106,15 +106,15 @@ func (c *Cache) check(blob digest.Digest, file *store.File) {
 // join returns the arrival of a blob, which starts when the upstream has answered that it has the
 // blob in the repository. It is nil for a blob that was stored meanwhile.
 func (c *Cache) join(ctx context.Context, q Query, blob digest.Digest) (*arrival, error) {
+	if c.passes(blob) && !q.Stored { // also if it still arrives: the disk has failed to read it
+		return nil, errUnstored
+	}
 	if a := c.arrivalOf(blob); a != nil {
 		metrics.Shared.WithLabelValues("blob").Inc()
 		return a, nil
 	}
 	if q.Stored {
 		return nil, ErrNotHere
-	}
-	if c.passes(blob) {
-		return nil, errUnstored
 	}
 	path := "blobs/" + blob.String()
 	return ask(ctx, c, "blob", http.MethodGet, q.Repository, path, func(ctx context.Context) (*arrival, error) {

