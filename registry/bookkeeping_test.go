@@ -155,8 +155,11 @@ func TestTagIndex(t *testing.T) {
 		large := o.pushBlob(app, noise(90<<10))
 		p := start(t, o.URL, volume, withLimit(100<<10))
 		await(t, "a large blob is stored", func() bool { get(t, p.blob(large.String())); return p.has(large) })
-		if data, _ := filepath.Glob(filepath.Join(volume, "docker/registry/v2/blobs/sha256/*/*/data")); len(data) > 3 {
-			t.Errorf("%d blobs are stored, and have no room", len(data))
+		if !within(t, 2*time.Minute, func() bool {
+			data, _ := filepath.Glob(filepath.Join(volume, "docker/registry/v2/blobs/sha256/*/*/data"))
+			return len(data) <= 3 // a cache that has just started may not know yet what is stored
+		}) {
+			t.Error("blobs that have no room stay")
 		}
 		left := func() (links []string) {
 			for _, link := range indexed(volume) {

@@ -133,22 +133,6 @@ func (w *diffWorld) judge(a diffAction, direct, through diffOutcome) {
 	}
 }
 
-// slow reports whether the profile lets the cache lose patience.
-func (w *diffWorld) slow() bool {
-	p := w.Profile
-	return p.Silence > 0 || p.Rate > 0 || p.CutAfter > 0 || p.TokenHangs
-}
-
-// headOnly reports whether something is said to HEAD only.
-func (w *diffWorld) headOnly() bool {
-	for _, a := range w.Profile.Answers {
-		if a.Method != "" || a.Status < 400 {
-			return true
-		}
-	}
-	return false
-}
-
 // judgeAlone judges an answer of the cache itself.
 func (w *diffWorld) judgeAlone(a diffAction, direct, got diffOutcome, method string) {
 	say := func(what string) {
@@ -175,10 +159,6 @@ func (w *diffWorld) judgeAlone(a diffAction, direct, got diffOutcome, method str
 		say("denies, though broken")
 	}
 }
-
-// loginFails reports whether the failure may be one of the token server: then the upstream's own
-// answer is its refusal.
-func (w *diffWorld) loginFails() bool { return w.Profile.Challenge != "" }
 
 func (w *diffWorld) current(a diffAction) string {
 	o, _ := w.library.find(a.Repo, a.Ref)
@@ -356,38 +336,3 @@ func (w *diffWorld) settle(asked []diffAction) {
 	}
 }
 
-// loginAbroad reports whether nodes give credentials to another domain, which a cache does not.
-func (w *diffWorld) loginAbroad() bool {
-	p := w.Profile
-	return (p.Username != "" && !p.Anonymous || p.TokenGet != 0) && w.realmAbroad()
-}
-
-// withheld reports whether the cache cannot know that the refusal is meant for everybody: it has kept
-// the credentials from a token server of another domain.
-func (w *diffWorld) withheld(direct diffOutcome) bool {
-	return w.Login && direct.kind == diffDenied && w.realmAbroad()
-}
-
-// realmAbroad reports whether a token server is in another domain than the upstream.
-func (w *diffWorld) realmAbroad() bool {
-	return slices.ContainsFunc(w.Profile.Realms, func(realm string) bool {
-		return realm != registryprofile.Same && realm != registryprofile.Port && (realm != registryprofile.Sibling || w.IP)
-	})
-}
-
-// beyond reports whether the cache need not manage alone what nodes can.
-func (w *diffWorld) beyond() bool {
-	p := w.Profile
-	if w.loginAbroad() {
-		return true
-	}
-	if p.RedirectChallenge == "basic" || p.Digest == "wrong" {
-		return true
-	}
-	for _, a := range p.Answers {
-		if a.Times == 0 && (a.Status == 0 || a.Status == 408 || a.Status == 429 || a.Status >= 500) {
-			return true
-		}
-	}
-	return p.Silence > 1000 || p.Rate > 0 || p.CutAfter > 0 && p.CutAfter < 20000
-}

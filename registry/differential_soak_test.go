@@ -188,9 +188,9 @@ func (w *soakWorld) try(t *testing.T, method, target string, header http.Header)
 	return response.StatusCode, body, err
 }
 
-// TestSoakProfiles: clients, one in five of them hostile, use a cache whose upstream changes from one
-// registry to another and has trouble, on a volume that is too small. No complete answer has wrong
-// bytes, no pull fails that succeeds directly, and nothing grows.
+// TestSoakProfiles: clients, one in five of them hostile, use a cache whose upstream changes from
+// one registry to another and has trouble, on a volume that is too small. No complete answer has
+// wrong bytes, no pull fails that succeeds directly, and nothing grows.
 func TestSoakProfiles(t *testing.T) {
 	const blobs, size, changes = 200, 300 << 10, 10
 	w := &soakWorld{testUpstream: newTestUpstream(t, false), random: &lockedRandom{Rand: rand.New(rand.NewPCG(2, 2))}, pool: map[digest.Digest][]byte{}}

@@ -61,6 +61,8 @@ func TestForeignRealm(t *testing.T) {
 			uid, realm := 0, ""
 			r := rigOf(func(line string) string {
 				switch {
+				case line == "shoot get --json":
+					return readyShoot
 				case strings.HasPrefix(line, "push"):
 					return `{"reference": "alpha.upstream.test/testbed/a:latest"}`
 				case strings.HasPrefix(line, "logs upstream "):
