@@ -335,4 +335,3 @@ func (w *diffWorld) settle(asked []diffAction) {
 		}
 	}
 }
-
