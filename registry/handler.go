@@ -277,7 +277,7 @@ func (e *exchange) fail(err error) {
 		wait = max(wait, away.RetryAfter)
 	}
 	switch isRemembered := isAway && away.Remembered; {
-	case errors.Is(err, upstream.ErrLate) && !isRemembered, errors.Is(err, context.DeadlineExceeded):
+	case !isRemembered && (errors.Is(err, upstream.ErrLate) || errors.Is(err, context.DeadlineExceeded)):
 		status, code = http.StatusGatewayTimeout, "UPSTREAM_LATE"
 	case isRemembered, errors.Is(err, cache.ErrBusy), store.IsSlow(err):
 		status, code = http.StatusServiceUnavailable, "UNAVAILABLE"
