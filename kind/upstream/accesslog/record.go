@@ -67,9 +67,10 @@ type Record struct {
 //   - the testbed pushes with go-containerregistry, which sends "go-containerregistry" and its
 //     version, after the name of the program if one is set (v0.22.1,
 //     pkg/v1/remote/transport/useragent.go); its other requests have "registry-cache-testbed/";
+//   - a cache sends "registry-cache/<version>" (package registry/upstream);
 //   - distribution's proxy sets no header, so net/http sends "Go-http-client/<version>"
-//     (distribution v3.1.2, registry/proxy/proxyregistry.go); "registry-cache/" and "distribution/"
-//     are accepted in case a cache starts to send its own name.
+//     (distribution v3.1.2, registry/proxy/proxyregistry.go); "distribution/" is accepted in case it
+//     starts to send its own name.
 func AskerOf(userAgent string) Asker {
 	switch {
 	case strings.HasPrefix(userAgent, "containerd/"):
