@@ -93,6 +93,9 @@ func (c *Cache) check(blob digest.Digest, file *store.File) {
 		}
 		defer c.checks.Release(1)
 		err := c.options.Store.Check(blob, file.File)
+		if ctx.Err() != nil {
+			return context.Cause(ctx) // which has closed the file
+		}
 		if err != nil && !errors.Is(err, store.ErrNotStored) {
 			c.pass(blob) // the disk cannot read it
 		}

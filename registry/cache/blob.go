@@ -144,8 +144,8 @@ func (c *Cache) Stat(ctx context.Context, q Query, blob digest.Digest) (*Blob, e
 		if err != nil {
 			return 0, err
 		}
-		if response.Header.Get("Content-Encoding") != "" {
-			response.ContentLength = -1 // that of another form
+		if response.Header.Get("Content-Encoding") != "" || response.ContentLength == 0 && blob != blob.Algorithm().FromString("") {
+			response.ContentLength = -1 // that of another form, or wrong
 		}
 		return response.ContentLength, response.Body.Close()
 	})

@@ -182,10 +182,12 @@ func (d *download) run(ctx context.Context) error {
 		return nil
 	}
 	disk := errors.Is(err, errDisk) || errors.Is(err, syscall.EIO)
-	if disk || errors.Is(err, errDamaged) || d.length == 0 {
+	left := d.length
+	if disk || errors.Is(err, errDamaged) || left == 0 {
 		_ = d.cache.options.Store.DropPartial(d.blob)
+		left = 0
 	}
-	d.cache.index.Left(d.blob, d.cache.options.Store.Arrived(d.blob), d.cache.now())
+	d.cache.index.Left(d.blob, left, d.cache.now())
 	if disk {
 		return d.cache.refuse(d.blob, err)
 	}

@@ -95,7 +95,8 @@ func (c *Cache) Tag(ctx context.Context, q Query, tag string) (Manifest, error) 
 	}
 	last, missing := c.last(t)
 	if missing != nil {
-		last, missing = c.replicated(ctx, q.Repository, "manifests/"+tag, "")
+		// A second at most: a replica whose client leaves would count as one that fails.
+		last, missing = c.replicated(context.WithoutCancel(ctx), q.Repository, "manifests/"+tag, "")
 	}
 	if missing != nil {
 		return Manifest{}, err

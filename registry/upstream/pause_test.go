@@ -158,3 +158,19 @@ func TestProbesEnd(t *testing.T) {
 		}
 	})
 }
+
+// TestProbePace checks that the root is asked once a second, however many objects fail.
+func TestProbePace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		f := newFailures(t.Context(), func(context.Context) error { asked++; return nil })
+		for n := range 100 {
+			f.add(fmt.Sprint(n), &AwayError{cause: ErrLate})
+			synctest.Wait()
+			<-time.After(20 * time.Millisecond)
+		}
+		if asked != 2 {
+			t.Errorf("the root was asked %d times in two seconds, want 2", asked)
+		}
+	})
+}

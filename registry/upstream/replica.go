@@ -103,6 +103,9 @@ func (r *Replicas) Get(ctx context.Context, repository, path string, header http
 	patient := time.AfterFunc(patience, func() { cancel(ErrLate) })
 	defer patient.Stop()
 	for _, address := range r.others(ctx) {
+		if ctx.Err() != nil {
+			return false // this one is not asked, and has not failed
+		}
 		request := &http.Request{URL: r.root.JoinPath("v2", repository, path), Header: http.Header{ReplicaHeader: {"1"}}}
 		request.URL.Host = address
 		maps.Copy(request.Header, header)

@@ -82,7 +82,9 @@ type discreet struct {
 // Discreet returns a transport for a server that grants tokens, with the bounds of an upstream and
 // 1 MiB for an answer. Its errors repeat nothing of an answer. dial may be nil.
 func Discreet(roots *x509.CertPool, dial Dial) http.RoundTripper {
-	return discreet{RoundTripper: newTransport(roots, dial)}
+	transport := newTransport(roots, dial)
+	transport.DisableKeepAlives = true // it is asked seldom, and net/http does not repeat a POST
+	return discreet{RoundTripper: transport}
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -94,6 +96,7 @@ func (d discreet) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := d.RoundTripper.RoundTrip(request.WithContext(ctx))
 	switch {
 	case err == nil && d.verdicts && response.StatusCode >= 400:
+		_ = response.Body.Close() // nobody needs its document, which may never end
 		return nil, verdict(response)
 	case err == nil:
 		response.Body = http.MaxBytesReader(nil, response.Body, largestToken)

@@ -157,6 +157,7 @@ type failures struct {
 	mu       sync.Mutex
 	away     failure   // of the root, if there is a cause
 	answered time.Time // when an object was last served or refused
+	asked    time.Time // when a probe of the root began
 	probing  bool
 }
 
@@ -207,12 +208,13 @@ func (f *failures) forget(names ...string) {
 	}
 }
 
-// suspect asks the root of the API, if there is one, unless that happens already.
+// suspect asks the root of the API, if there is one, unless that happens already, or has happened
+// in the last second.
 func (f *failures) suspect() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !f.probing && f.root != nil && f.ctx.Err() == nil {
-		f.probing = true
+	if !f.probing && f.root != nil && f.ctx.Err() == nil && time.Since(f.asked) >= firstPause {
+		f.probing, f.asked = true, time.Now()
 		go f.probe()
 	}
 }

@@ -69,8 +69,8 @@ type Record struct {
 //     pkg/v1/remote/transport/useragent.go); its other requests have "registry-cache-testbed/";
 //   - a cache sends "registry-cache/<version>" (package registry/upstream);
 //   - distribution's proxy sets no header, so net/http sends "Go-http-client/<version>"
-//     (distribution v3.1.2, registry/proxy/proxyregistry.go); "distribution/" is accepted in case it
-//     starts to send its own name.
+//     (distribution v3.1.2, registry/proxy/proxyregistry.go); "distribution/" is accepted in case
+//     it starts to send its own name.
 func AskerOf(userAgent string) Asker {
 	switch {
 	case strings.HasPrefix(userAgent, "containerd/"):
