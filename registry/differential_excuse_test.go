@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"net/http"
 	"slices"
 
 	"github.com/gardener-extensions/registry-cache/internal/registryprofile"
@@ -32,10 +33,18 @@ func (w *diffWorld) loginAbroad() bool {
 	return (p.Username != "" && !p.Anonymous || p.TokenGet != 0) && w.realmAbroad()
 }
 
-// withheld reports whether the cache cannot know that the refusal is meant for everybody: it has
-// kept the credentials from a token server of another domain.
-func (w *diffWorld) withheld(direct diffOutcome) bool {
-	return w.Login && direct.kind == diffDenied && w.realmAbroad()
+// blameless reports whether the cache cannot know how the upstream refuses a node: it has kept the
+// credentials from a token server or a target of another domain, or another repository has the
+// blob, whose download fails.
+func (w *diffWorld) blameless(direct diffOutcome) bool {
+	withheld := w.loginAbroad() || w.Login && direct.kind == diffDenied && w.realmAbroad()
+	return withheld || w.Profile.RedirectChallenge == "basic" || w.Profile.Damaged && direct.kind == diffMissing
+}
+
+// passesDamaged reports whether an answer is a part that passes through, because the whole is late:
+// only a client that gets all parts can check it.
+func (w *diffWorld) passesDamaged(got diffOutcome) bool {
+	return got.status == http.StatusPartialContent && w.Profile.Damaged && w.slow()
 }
 
 // realmAbroad reports whether a token server is in another domain than the upstream.

@@ -278,6 +278,9 @@ func (w *diffWorld) event(a diffAction) {
 		diffSleep(2 * time.Second) // a tag is fresh for one
 	case "restart", "clock":
 		w.stop()
+		w.mu.Lock()
+		w.wait, w.early = time.Time{}, 0 // it is not on the volume
+		w.mu.Unlock()
 		if a.Do == "clock" {
 			w.younger(time.Duration(a.From) * time.Second)
 		}
