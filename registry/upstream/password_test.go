@@ -69,7 +69,7 @@ func TestChangedPassword(t *testing.T) {
 			right.Store("second")
 			get("v3", 2)
 			get("v4", 1)
-			right.Store("third") // nobody knows it
+			right.Store("third")                                                   // nobody knows it
 			_, err = c.Do(t.Context(), http.MethodGet, "app", "manifests/v5", nil) //nolint:bodyclose // there is none
 			if no, ok := errors.AsType[*RefusedError](err); !ok || no.Status != status {
 				t.Errorf("the error is %v", err)
