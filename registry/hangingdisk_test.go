@@ -155,6 +155,9 @@ func TestHangingDisk(t *testing.T) {
 	} {
 		clients.Go(func() {
 			a := get(t, test.url)
+			if a.status == 0 { // cut, if this machine is so busy that the disk is found to hang first
+				a = get(t, test.url)
+			}
 			if a.status != 200 || a.err != nil || a.took > busyPatience/2 || test.content != nil && !a.is(test.content) {
 				t.Errorf("%s: %.200s", what, a)
 			}

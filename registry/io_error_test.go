@@ -17,7 +17,7 @@ import (
 type failingDisk struct {
 	fuse.RawFileSystem
 	noReads, noWrites atomic.Bool
-	good              uint64 // bytes of each file that can be read all the same, slowly
+	good              atomic.Uint64 // bytes of each file that can be read all the same, slowly
 }
 
 // mountFailingDisk mounts a disk that does not fail yet.
@@ -68,7 +68,7 @@ func (d *failingDisk) Mkdir(cancel <-chan struct{}, in *fuse.MkdirIn, name strin
 
 // Read implements fuse.RawFileSystem.
 func (d *failingDisk) Read(cancel <-chan struct{}, in *fuse.ReadIn, to []byte) (r fuse.ReadResult, s fuse.Status) {
-	if in.Offset+uint64(len(to)) <= d.good {
+	if in.Offset+uint64(len(to)) <= d.good.Load() {
 		<-time.After(4 * time.Millisecond) // the disk is slow
 		return d.RawFileSystem.Read(cancel, in, to)
 	}
@@ -139,7 +139,7 @@ func TestBadSector(t *testing.T) {
 		}
 		return cache.stored(t) == 1
 	})
-	disk.good = 48 << 20
+	disk.good.Store(48 << 20)
 	disk.noReads.Store(true)
 	for range 2 {
 		if err := pullBlob(t, blob, u.URL, cache.URL); err != nil {
