@@ -2,6 +2,7 @@ package registry
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"fmt"
 	"io"
@@ -185,6 +186,12 @@ func (w *soakWorld) try(t *testing.T, method, target string, header http.Header)
 	}
 	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(response.Body)
+	if response.Header.Get("Content-Encoding") == "gzip" && err == nil {
+		var decoded io.Reader
+		if decoded, err = gzip.NewReader(bytes.NewReader(body)); err == nil {
+			body, err = io.ReadAll(decoded)
+		}
+	}
 	return response.StatusCode, body, err
 }
 
