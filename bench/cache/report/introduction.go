@@ -27,9 +27,8 @@ CPU is user and system time of the contender's processes, for each GB that clien
 the sum of the peaks of their resident memory. Ours and stock compare what they store with its
 digest, nginx does not: SHA-256 alone takes more than half a CPU second for each GB.
 
-Goals that are missed have these reasons. Warm, a CPU profile of 2,000 requests for 10 MB shows 89 %
-of the server's time in sendfile, in the kernel, and 0.3 ms for each request in Go: distribution's
-handlers, the log and metrics. nginx's workers, one for each CPU, wait less often for a socket.
+Goals that are missed have these reasons. Warm, most of the server's time is sendfile, in the
+kernel. nginx's workers, one for each CPU, wait less often for a socket than goroutines do.
 Cold, one goroutine reads, hashes and writes a blob, which matters only where the upstream is faster
 than one core hashes: over a line the time is that of a direct download.
 
