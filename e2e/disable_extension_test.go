@@ -143,12 +143,15 @@ func newLatecomer(ctx context.Context, p *rig.Run, worker *cluster.Node, host st
 	return l
 }
 
-// configure writes the saved files, restarts the unit, and proves that hosts.toml stays the same.
+// configure stops the unit, which would remove hosts.toml, writes the saved files, starts the unit,
+// and proves that hosts.toml stays the same.
 func (l *latecomer) configure(ctx context.Context, p *rig.Run) {
 	p.Helper()
+	_, err := l.worker.Script(ctx, "systemctl stop "+nodeconfig.UnitName)
+	p.Check(err)
 	p.Check(l.worker.WriteFile(ctx, nodeconfig.UnitPath, 0o600, []byte(l.unit)))
 	p.Check(l.worker.WriteFile(ctx, rig.HostsPath(l.host), 0o644, []byte(l.hosts)))
-	_, err := l.worker.Script(ctx, "systemctl daemon-reload && systemctl restart "+nodeconfig.UnitName)
+	_, err = l.worker.Script(ctx, "systemctl daemon-reload && systemctl start "+nodeconfig.UnitName)
 	p.Check(err)
 	if state := p.Systemd(ctx, l.worker, "ActiveState"); state != "active" {
 		p.Errorf("%s on %s is %s", nodeconfig.UnitName, l.worker.Name(), state)
