@@ -55,7 +55,7 @@ test: format shellcheck vet unit nodeless lint ## Run all checks that need no no
 
 .PHONY: unit
 unit: $(PROMTOOL) ## Run the unit tests of all packages
-	go test -timeout 8m ./...
+	go test -timeout 15m ./...
 
 .PHONY: nodeless
 nodeless: bin/nodeless.test ## Run the scenarios that need no node, on API servers that run as processes (ARGS=-test.run=TestScenarios/two-shoots)
