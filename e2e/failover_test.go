@@ -77,7 +77,7 @@ func proveAsQuick(ctx context.Context, p *rig.Run, f cacheFailure, worker *clust
 		direct := p.TimedPull(ctx, worker, p.PushLayers(ctx, rig.Gamma, failoverLayers, failoverLayerBytes))
 		img := p.PushLayers(ctx, f.host, failoverLayers, failoverLayerBytes)
 		took := p.TimedPull(ctx, worker, img)
-		p.FetchedOnce(ctx, img, f.asker)
+		p.FetchedAtMost(ctx, img, f.asker, f.gets)
 		all = append(all, fmt.Sprintf("%s (direct %s)", rig.Seconds(took), rig.Seconds(direct)))
 		if took <= direct+maxExtra {
 			record(ctx, p, worker, results.Result{Failure: f.name, Direct: direct.Seconds(), Took: took.Seconds()})

@@ -28,8 +28,9 @@ type cacheFailure struct {
 	end func(ctx context.Context, p *rig.Run)
 	// evicts means that the cache discards content to make room.
 	evicts bool
-	// asker fetches images from the upstream during the failure.
+	// asker fetches images from the upstream during the failure, with at most this many GETs of a blob.
 	asker accesslog.Asker
+	gets  int
 	// spares tells whether the worker can pull during the failure.
 	spares func(ctx context.Context, p *rig.Run, worker *cluster.Node) bool
 }
@@ -65,13 +66,14 @@ func failures() []cacheFailure {
 		{"the disk is full", "cache/alpha", spec.DiskFull, nil},
 	} {
 		f := cacheFailure{
-			name: one.name, host: strings.TrimPrefix(one.target, "cache/") + ".upstream.test", asker: accesslog.AskerNode,
+			name: one.name, host: strings.TrimPrefix(one.target, "cache/") + ".upstream.test", asker: accesslog.AskerNode, gets: 1,
 			begin:  func(ctx context.Context, p *rig.Run) { p.BreakWith(ctx, one.target, one.kind, one.option) },
 			end:    clearFaults,
 			spares: everyWorker,
 		}
 		if one.kind == spec.DiskFull {
-			f.asker, f.evicts = accesslog.AskerCache, true // it serves what it cannot store
+			f.evicts = true
+			f.asker, f.gets = accesslog.AskerCache, 2 // what the volume does not take passes through
 		}
 		all = append(all, f)
 	}
@@ -93,7 +95,7 @@ func everyWorker(context.Context, *rig.Run, *cluster.Node) bool { return true }
 
 func scaledToZero() cacheFailure {
 	return cacheFailure{
-		name: "scaled to 0", host: rig.Alpha, asker: accesslog.AskerNode, spares: everyWorker,
+		name: "scaled to 0", host: rig.Alpha, asker: accesslog.AskerNode, gets: 1, spares: everyWorker,
 		begin: stopCache(rig.Alpha),
 		end: func(ctx context.Context, p *rig.Run) {
 			p.Check(scale(ctx, p, p.Services(ctx)[rig.Alpha], 1))
@@ -107,7 +109,7 @@ func scaledToZero() cacheFailure {
 func serviceDeleted() cacheFailure {
 	var service corev1.Service
 	return cacheFailure{
-		name: "the Service is deleted", host: rig.Alpha, asker: accesslog.AskerNode, spares: everyWorker,
+		name: "the Service is deleted", host: rig.Alpha, asker: accesslog.AskerNode, gets: 1, spares: everyWorker,
 		begin: func(ctx context.Context, p *rig.Run) {
 			service = p.Services(ctx)[rig.Alpha]
 			p.Afterwards(ctx, func(ctx context.Context) error { return rig.IgnoreCaches(ctx, p, false) })
@@ -127,7 +129,7 @@ func serviceDeleted() cacheFailure {
 // serviceRecreated ends with the reconciliation that tells nodes the new address.
 func serviceRecreated() cacheFailure {
 	return cacheFailure{
-		name: "the Service is recreated", host: rig.Alpha, asker: accesslog.AskerNode, spares: everyWorker,
+		name: "the Service is recreated", host: rig.Alpha, asker: accesslog.AskerNode, gets: 1, spares: everyWorker,
 		begin: func(ctx context.Context, p *rig.Run) { p.Break(ctx, "cache/alpha", spec.RecreateService) },
 		end: func(ctx context.Context, p *rig.Run) {
 			p.Check(rig.ReconcileConfig(ctx, p, httpCache(rig.Alpha), tlsCache(rig.Beta)))
@@ -139,7 +141,7 @@ func serviceRecreated() cacheFailure {
 func nodeGone() cacheFailure {
 	var lost string
 	return cacheFailure{
-		name: "its node is gone", host: rig.Alpha, asker: accesslog.AskerNode,
+		name: "its node is gone", host: rig.Alpha, asker: accesslog.AskerNode, gets: 1,
 		spares: func(_ context.Context, _ *rig.Run, worker *cluster.Node) bool { return worker.Name() != lost },
 		begin: func(ctx context.Context, p *rig.Run) {
 			lost = podOf(ctx, p, rig.Alpha).Spec.NodeName
