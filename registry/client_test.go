@@ -176,3 +176,70 @@ func TestLargeManifests(t *testing.T) {
 		}
 	})
 }
+
+// TestBodyThatNeverComes: a client that announces a body and does not send it holds no slot for
+// ever: net/http reads bodies before it answers.
+func TestBodyThatNeverComes(t *testing.T) {
+	Virtually(t, func(t *testing.T) {
+		u := newTestUpstream(t, false)
+		content := fmt.Appendf(nil, `{"schemaVersion":2,"mediaType":%q,"manifests":[],"annotations":{"a":%q}}`,
+			v1.MediaTypeImageIndex, strings.Repeat("a", 100<<10))
+		u.send(t, http.MethodPut, "/v2/"+repositoryName+"/manifests/large", v1.MediaTypeImageIndex, content)
+		cache := newTestServer(t, u, t.TempDir())
+		url := cache.manifest(digest.FromBytes(content).String())
+		await(t, "the large manifest is stored", func() bool { return getFrom(t, http.MethodGet, url).status == http.StatusOK })
+		for range 16 {
+			sendOnly(t, cache.Listener.Addr(), "GET "+strings.TrimPrefix(url, cache.URL)+" HTTP/1.1\r\nHost: cache\r\nContent-Length: 9\r\n\r\n")
+		}
+		await(t, "the large manifest is served beside 16 requests without their bodies", func() bool {
+			return cache.running.Load() >= 16 && getFrom(t, http.MethodGet, url).status == http.StatusServiceUnavailable
+		})
+		await(t, "the requests without their bodies are over", func() bool { return cache.running.Load() == 0 })
+		if a := getFrom(t, http.MethodGet, url); a.status != http.StatusOK {
+			t.Errorf("afterwards: %d", a.status)
+		}
+	})
+}
+
+// sendOnly sends something and returns the connection, from which nobody reads.
+func sendOnly(t *testing.T, address net.Addr, text string) net.Conn {
+	t.Helper()
+	connection, err := Dial(t.Context(), "tcp", address.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = connection.Close() })
+	if _, err := io.WriteString(connection, text); err != nil {
+		t.Fatal(err)
+	}
+	return connection
+}
+
+// TestDebugClients: a client of the debug server that sends no body, or does not read, is cut.
+func TestDebugClients(t *testing.T) {
+	for name, request := range map[string]string{
+		"no body":       "GET /metrics HTTP/1.1\r\nHost: cache\r\nContent-Length: 9\r\n\r\n",
+		"does not read": strings.Repeat("GET /metrics HTTP/1.1\r\nHost: cache\r\n\r\n", 2),
+	} {
+		t.Run(name, func(t *testing.T) {
+			Virtually(t, func(t *testing.T) {
+				config := (&Config{}).withDefaults()
+				config.HTTP.Debug.Prometheus.Enabled, config.HTTP.Debug.Prometheus.Path = true, "/metrics"
+				server, listener := debugServer(config, &health{}), Listen(t, "127.0.0.1")
+				var open atomic.Int64
+				server.ConnState = func(_ net.Conn, state http.ConnState) {
+					switch state {
+					case http.StateNew:
+						open.Add(1)
+					case http.StateClosed:
+						open.Add(-1)
+					}
+				}
+				go func() { _ = server.Serve(listener) }()
+				t.Cleanup(func() { _ = server.Close() })
+				sendOnly(t, listener.Addr(), request)
+				await(t, "the client is cut", func() bool { return open.Load() == 0 })
+			})
+		})
+	}
+}

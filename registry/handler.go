@@ -76,6 +76,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	maps.Copy(w.Header(), h.headers)
 	e.writer.extend()
+	if r.ContentLength != 0 { // net/http reads a body, which may never come, before it answers
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(readHeaderTimeout))
+	}
 	start := time.Now()
 	defer func() { e.completed(time.Since(start)) }()
 	h.route(e)

@@ -136,6 +136,7 @@ func open(ctx context.Context, config *Config, dial upstream.Dial, replicas *ups
 const (
 	readHeaderTimeout = 10 * time.Second
 	idleTimeout       = 2 * time.Minute
+	largestHeader     = 64 << 10
 	// healthTime bounds the wait for the own port, and is how long its answer counts.
 	healthTime = time.Second
 )
@@ -149,7 +150,7 @@ func serve(ctx context.Context, config *Config, i *instance, certificate *tls.Ce
 	}
 	if address := config.HTTP.Debug.Addr; address != "" {
 		health := &health{works: i.volume.Works, certificate: certificate, address: listener.Addr().String()}
-		debug := &http.Server{Handler: debugHandler(config, health), ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout}
+		debug := debugServer(config, health)
 		listener, err := listen(ctx, "debug server", address)
 		if err != nil {
 			return err
@@ -159,7 +160,7 @@ func serve(ctx context.Context, config *Config, i *instance, certificate *tls.Ce
 	}
 	main := &http.Server{
 		Handler: i, ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, ConnContext: withConnection,
-		MaxHeaderBytes: 64 << 10,
+		MaxHeaderBytes: largestHeader,
 		ErrorLog:       slog.NewLogLogger(slog.Default().Handler(), slog.LevelDebug), // of clients, such as failed handshakes
 	}
 	go func() {
@@ -250,9 +251,9 @@ func answers(ctx context.Context, address string) error {
 	return nil
 }
 
-// debugHandler answers what nodes, the kubelet and Prometheus ask for: /debug/health, as a stock
+// debugServer answers what nodes, the kubelet and Prometheus ask for: /debug/health, as a stock
 // image, and metrics.
-func debugHandler(config *Config, h *health) http.Handler {
+func debugServer(config *Config, h *health) *http.Server {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /debug/health", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -267,5 +268,7 @@ func debugHandler(config *Config, h *health) http.Handler {
 		gatherers := prometheus.Gatherers{prometheus.DefaultGatherer, metrics.Registry}
 		mux.Handle(config.HTTP.Debug.Prometheus.Path, promhttp.HandlerFor(gatherers, promhttp.HandlerOpts{}))
 	}
-	return mux
+	return &http.Server{
+		Handler: mux, ReadTimeout: readHeaderTimeout, WriteTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: largestHeader,
+	}
 }
