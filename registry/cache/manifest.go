@@ -281,13 +281,13 @@ func (c *Cache) keep(repository string, m Manifest) bool {
 // manifest need not name its own (image-spec, manifest.md); then an index is known by its list.
 func typeOf(content []byte) string {
 	var m struct {
-		SchemaVersion int             `json:"schemaVersion"`
-		MediaType     string          `json:"mediaType"`
-		Manifests     []any           `json:"manifests"`
-		Layers        []any           `json:"layers"`
-		Config        *map[string]any `json:"config"`
-		FSLayers      []any           `json:"fsLayers"`
-		Signatures    []any           `json:"signatures"`
+		SchemaVersion int    `json:"schemaVersion"`
+		MediaType     string `json:"mediaType"`
+		Manifests     first  `json:"manifests"`
+		Layers        first  `json:"layers"`
+		Config        first  `json:"config"`
+		FSLayers      first  `json:"fsLayers"`
+		Signatures    first  `json:"signatures"`
 	}
 	if json.Unmarshal(content, &m) != nil {
 		return ""
@@ -295,15 +295,21 @@ func typeOf(content []byte) string {
 	switch {
 	case m.MediaType != "" && (m.SchemaVersion == 2 || m.SchemaVersion == 0 && strings.Contains(m.MediaType, "artifact")):
 		return m.MediaType
-	case m.SchemaVersion == 2 && m.Manifests != nil:
+	case m.SchemaVersion == 2 && m.Manifests == '[':
 		return v1.MediaTypeImageIndex
-	case m.SchemaVersion == 2 && m.Config != nil && m.Layers != nil:
+	case m.SchemaVersion == 2 && m.Config == '{' && m.Layers == '[':
 		return v1.MediaTypeImageManifest
-	case m.SchemaVersion == 1 && m.FSLayers != nil && m.Signatures != nil:
+	case m.SchemaVersion == 1 && m.FSLayers == '[' && m.Signatures == '[':
 		return dockerSigned
-	case m.SchemaVersion == 1 && m.FSLayers != nil:
+	case m.SchemaVersion == 1 && m.FSLayers == '[':
 		return dockerSchema1
 	default:
 		return ""
 	}
 }
+
+// first is the first byte of a JSON value. The whole of a manifest of 4 MiB would take 200 MiB.
+type first byte
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (f *first) UnmarshalJSON(value []byte) error { *f = first(value[0]); return nil }

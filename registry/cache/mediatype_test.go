@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"strings"
 	"testing"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -55,6 +56,27 @@ func TestMediaType(t *testing.T) {
 				if want := test.want != "" && called == test.want; m.isStorable() != want {
 					t.Errorf("called %q it is stored: %t", called, !want)
 				}
+			}
+		})
+	}
+}
+
+// TestMediaTypeOfHostileManifest checks that a manifest with very many values takes no memory for
+// them: those of one of 4 MiB would take 200 MiB, and many are looked at at the same time.
+func TestMediaTypeOfHostileManifest(t *testing.T) {
+	for _, field := range []string{"manifests", "layers", "config", "fsLayers", "signatures", "unknown"} {
+		t.Run(field, func(t *testing.T) {
+			values := "[" + strings.Repeat("{},", 100_000) + "{}]"
+			if field == "config" {
+				values = `{"a":` + values + `}`
+			}
+			content := []byte(`{"schemaVersion":2,"mediaType":"` + v1.MediaTypeImageIndex + `","` + field + `":` + values + `}`)
+			if n := testing.AllocsPerRun(1, func() {
+				if typeOf(content) != v1.MediaTypeImageIndex {
+					t.Error("it is no manifest")
+				}
+			}); n > 1000 {
+				t.Errorf("it takes %.0f allocations", n)
 			}
 		})
 	}
