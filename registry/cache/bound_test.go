@@ -240,11 +240,11 @@ func TestTagBeyondBound(t *testing.T) {
 	c, _, _ := newTestCache(t, Options{})
 	old, full := digest.FromString("old"), digest.FromString("full")
 	for n := range 64 {
-		c.confirm(store.TagName{Repository: "library/app", Tag: fmt.Sprint(n)}, full)
+		c.confirm(store.TagName{Repository: "library/app", Tag: fmt.Sprint(n)}, full, c.now())
 	}
 	moving := store.TagName{Repository: "library/app", Tag: "latest"}
-	c.confirm(moving, old)
-	c.confirm(moving, full)
+	c.confirm(moving, old, c.now())
+	c.confirm(moving, full, c.now())
 	if to, err := c.options.Store.Tag(moving); !errors.Is(err, store.ErrNotStored) {
 		t.Errorf("the tag is stored, and refers to %s: %v", to, err)
 	}

@@ -119,16 +119,16 @@ func (c *Cache) forget(t store.TagName) bool {
 // resolve asks the upstream, unless it has just been asked. If the volume has what the tag referred
 // to, a HEAD request is enough to learn that this has not changed.
 func (c *Cache) resolve(ctx context.Context, t store.TagName) (Manifest, error) {
-	path := "manifests/" + t.Tag
+	path, asked := "manifests/"+t.Tag, c.now()
 	if last, err := c.last(t); err == nil {
-		if c.index.Fresh(t, last.Digest, c.now(), fresh) {
+		if c.index.Fresh(t, last.Digest, asked, fresh) {
 			return last, nil
 		}
 		response, err := c.options.Upstream.Do(ctx, http.MethodHead, t.Repository, path, accepted)
 		if err == nil {
 			_ = response.Body.Close()
 			if response.Header.Get("Docker-Content-Digest") == last.Digest.String() {
-				c.soon(func() { c.confirm(t, last.Digest) })
+				c.soon(func() { c.confirm(t, last.Digest, asked) })
 				return last, nil
 			}
 		} else if upstream.Unanswered(err) {
@@ -139,7 +139,7 @@ func (c *Cache) resolve(ctx context.Context, t store.TagName) (Manifest, error) 
 	if err == nil {
 		c.soon(func() {
 			if c.keep(t.Repository, m) {
-				c.confirm(t, m.Digest)
+				c.confirm(t, m.Digest, asked)
 			} else {
 				c.forget(t) // what is stored is not what the upstream says
 			}
@@ -157,13 +157,12 @@ func (c *Cache) last(t store.TagName) (Manifest, error) {
 	return c.storedManifest(t.Repository, known)
 }
 
-func (c *Cache) confirm(t store.TagName, to digest.Digest) {
-	now := c.now()
-	if !c.index.Confirm(t, to, now) {
+// confirm records what the upstream has said about a tag. An answer that took long counts from when
+// the upstream was asked, so it is not fresh, and replaces no answer to a later question.
+func (c *Cache) confirm(t store.TagName, to digest.Digest, asked time.Time) {
+	if to = c.index.Confirm(t, to, asked); to == "" {
 		c.forget(t) // its manifest has so many tags that nobody needs this one in an outage
-		return
-	}
-	if err := c.options.Store.SetTag(t, to, now); err != nil {
+	} else if err := c.options.Store.SetTag(t, to, asked); err != nil {
 		slog.Warn("a tag is not stored", "error", err)
 	}
 }

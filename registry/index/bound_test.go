@@ -58,18 +58,18 @@ func TestTagBound(t *testing.T) {
 	i := New()
 	name := func(n int) store.TagName { return store.TagName{Repository: "a", Tag: fmt.Sprint(n)} }
 	for n := range mostTags + 1 {
-		if stored := i.Confirm(name(n), blob, noon); stored != (n < 64) {
+		if stored := i.Confirm(name(n), blob, noon) == blob; stored != (n < 64) {
 			t.Errorf("tag %d is recorded: %t", n+1, stored)
 		}
 	}
-	if !i.Confirm(name(0), blob, noon.Add(time.Minute)) {
+	if i.Confirm(name(0), blob, noon.Add(time.Minute)) != blob {
 		t.Error("a tag that is there is not confirmed")
 	}
 	if i.Fresh(name(64), blob, noon, time.Minute) || len(i.tags) != 64 || len(i.get(blob).Tags) != 64 {
 		t.Errorf("%d tags, %d of the manifest", len(i.tags), len(i.get(blob).Tags))
 	}
 	i.ForgetTag(name(1))
-	if !i.Confirm(name(64), blob, noon) {
+	if i.Confirm(name(64), blob, noon) != blob {
 		t.Error("the place of a tag that is forgotten is not free")
 	}
 }

@@ -40,8 +40,8 @@ type Index struct {
 // tag is what the upstream has said about a tag.
 type tag struct {
 	to        digest.Digest
-	confirmed time.Time
-	here      bool // by this process, so that the time is monotonic
+	confirmed time.Time // when the upstream was asked
+	here      bool      // by this process, so that the time is monotonic
 }
 
 // New returns an empty index.
@@ -141,12 +141,19 @@ func (i *Index) Is(blob digest.Digest, manifest bool) (confirmed, listed bool) {
 	return ok && slices.ContainsFunc(at.Links, func(l store.Link) bool { return l.Manifest == manifest }), i.listed
 }
 
-// Confirm records that the upstream says now to what a tag refers. It returns false if the manifest
-// has mostTags already: then the tag must not be stored.
-func (i *Index) Confirm(name store.TagName, to digest.Digest, now time.Time) bool {
+// Confirm records that the upstream, which was asked at the time, says to what a tag refers. It
+// returns to what the tag refers then: what the upstream has said to a later question stays. It is
+// empty if the manifest has mostTags already: then the tag must not be stored.
+func (i *Index) Confirm(name store.TagName, to digest.Digest, asked time.Time) digest.Digest {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return i.setTag(name, tag{to, now, true})
+	if known := i.tags[name]; known.here && asked.Before(known.confirmed) {
+		return known.to
+	}
+	if !i.setTag(name, tag{to, asked, true}) {
+		return ""
+	}
+	return to
 }
 
 func (i *Index) setTag(name store.TagName, to tag) bool {

@@ -18,7 +18,7 @@ func TestMovedTag(t *testing.T) {
 	i.Use(blob, 1, noon)
 	i.Use(other, 1, noon)
 	for _, to := range []digest.Digest{blob, other, blob, other} {
-		if !i.Confirm(tagV1, to, noon) {
+		if i.Confirm(tagV1, to, noon) != to {
 			t.Fatal("a moved tag is not recorded")
 		}
 	}
@@ -31,6 +31,21 @@ func TestMovedTag(t *testing.T) {
 	i.take(func(at *store.Blob) bool { return len(at.Tags) == 0 }) // the old manifest
 	if !i.Fresh(tagV1, other, noon, time.Second) {
 		t.Error("the tag went with the manifest to which it once referred")
+	}
+}
+
+// TestLateAnswer checks that the answer to an earlier question about a tag counts only until there
+// is one to a later question, in whatever order they come.
+func TestLateAnswer(t *testing.T) {
+	i, later := listed(), noon.Add(time.Second)
+	if i.Confirm(tagV1, other, later) != other || i.Confirm(tagV1, blob, noon) != other {
+		t.Error("an earlier answer replaces a later one")
+	}
+	if !i.Fresh(tagV1, other, later, time.Second) || i.Fresh(tagV1, other, later.Add(time.Second), time.Second) {
+		t.Error("the later answer is not fresh for a second")
+	}
+	if i.Confirm(tagV1, blob, later.Add(time.Second)) != blob {
+		t.Error("the tag cannot move")
 	}
 }
 
