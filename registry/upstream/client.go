@@ -65,7 +65,7 @@ func New(ctx context.Context, o Options) *Client {
 
 // Away returns an *AwayError while a request for a path below the repository would fail at once.
 func (c *Client) Away(repository, path string) error {
-	return c.failures.check(repository+"/"+path, repository)
+	return c.failures.check(repository+" "+path, repository) // <name>/manifests/<tag> can be a repository, too
 }
 
 // object is what the context of a request says about it.
@@ -87,7 +87,7 @@ func (c *Client) Do(ctx context.Context, method, repository, path string, header
 	if err := c.Away(repository, path); err != nil {
 		return nil, err
 	}
-	name, o := repository+"/"+path, &object{repository: repository}
+	name, o := repository+" "+path, &object{repository: repository}
 	late := time.AfterFunc(Patience-beforePatience, func() {
 		if key := o.token.Load(); key != nil {
 			c.tokens.asking.Forget(*key) // the next request may have more luck

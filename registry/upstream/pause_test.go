@@ -39,6 +39,29 @@ func TestObjectPause(t *testing.T) {
 	}
 }
 
+// TestRepositoryNamedLikeTag checks that a repository without a token, which a client may have
+// invented, keeps nobody from the tag whose path is its name.
+func TestRepositoryNamedLikeTag(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newPipedClient(t, func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case r.URL.Path == "/token":
+				w.WriteHeader(http.StatusBadRequest)
+			case r.URL.Path != "/v2/":
+				w.Header().Set("WWW-Authenticate", `Bearer realm="http://registry.example/token"`)
+				w.WriteHeader(http.StatusUnauthorized)
+			}
+		})
+		_, err := c.Do(t.Context(), http.MethodGet, "library/app/manifests/v1", "manifests/v1", nil) //nolint:bodyclose // an error
+		if away, ok := errors.AsType[*AwayError](err); !ok || !away.noToken || c.Away("library/app/manifests/v1", "manifests/v2") == nil {
+			t.Fatalf("the repository is not paused: %v", err)
+		}
+		if err := c.Away("library/app", "manifests/v1"); err != nil {
+			t.Errorf("the tag: %v", err)
+		}
+	})
+}
+
 // TestForgottenFailure checks that an object that has answered may be asked for again at once.
 func TestForgottenFailure(t *testing.T) {
 	f := newFailures(t.Context(), nil)
