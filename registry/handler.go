@@ -106,7 +106,7 @@ func (h *handler) route(e *exchange) {
 		e.refuse(http.StatusMethodNotAllowed, "UNSUPPORTED", "a cache serves blobs and manifests: ask the upstream")
 	case !isNamed || kind != "blobs" && kind != "manifests":
 		e.refuse(http.StatusNotFound, "UNSUPPORTED", "a cache serves blobs and manifests only")
-	case invalid != nil || repository.Name() != name:
+	case invalid != nil || repository.Name() != name || len(name) > reference.RepositoryNameTotalLengthMax: // WithName lets a host be longer
 		e.refuse(http.StatusBadRequest, "NAME_INVALID", "the name of the repository is invalid")
 	case kind == "blobs":
 		e.kind, e.query.Repository = "blob", name
