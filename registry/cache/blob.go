@@ -39,8 +39,18 @@ type Blob struct {
 	digest  digest.Digest
 }
 
+// hold returns a blob that is not evicted before its Close.
+func (c *Cache) hold(blob digest.Digest, b Blob) *Blob {
+	b.cache, b.digest = c, blob
+	c.index.Hold(blob, 1)
+	return &b
+}
+
 // Close ends the use of the blob.
 func (b *Blob) Close() error {
+	if b.cache != nil {
+		b.cache.index.Hold(b.digest, -1)
+	}
 	switch {
 	case b.arrival != nil:
 		b.arrival.leave()
@@ -91,7 +101,7 @@ func (c *Cache) local(ctx context.Context, q Query, blob digest.Digest) (*Blob, 
 		return nil, err
 	}
 	if file.Checked {
-		return &Blob{From: FromVolume, Size: file.Size, File: file, cache: c, digest: blob}, nil
+		return c.hold(blob, Blob{From: FromVolume, Size: file.Size, File: file}), nil
 	}
 	c.check(blob, file) //nolint:contextcheck // it outlives the request
 	return c.arriving(ctx, FromVolume, q, blob)
@@ -110,12 +120,12 @@ func (c *Cache) arriving(ctx context.Context, from From, q Query, blob digest.Di
 	size, isOpen, err := a.enter(ctx, whole)
 	if file, notStored := c.open(store.Link{Repository: q.Repository}, blob); err == nil && notStored == nil && file.Checked {
 		a.leave()
-		return &Blob{From: from, Size: file.Size, File: file, cache: c, digest: blob}, nil
+		return c.hold(blob, Blob{From: from, Size: file.Size, File: file}), nil
 	} else if notStored == nil {
 		_ = file.Close()
 	}
 	if err == nil && whole && isOpen {
-		return &Blob{From: from, Size: size, arrival: a, cache: c, digest: blob}, nil
+		return c.hold(blob, Blob{From: from, Size: size, arrival: a}), nil
 	}
 	a.leave()
 	return nil, cmp.Or(err, errUnstored)
@@ -192,7 +202,7 @@ func (c *Cache) passThrough(ctx context.Context, q Query, blob digest.Digest) (_
 		body.verifier = blob.Verifier()
 	}
 	answer.Body = body
-	return &Blob{From: FromUpstream, Size: answer.ContentLength, Answer: answer, cache: c, digest: blob}, nil
+	return c.hold(blob, Blob{From: FromUpstream, Size: answer.ContentLength, Answer: answer}), nil
 }
 
 // answersRange reports whether a part may be the one that was asked for.

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/opencontainers/go-digest"
@@ -68,6 +69,54 @@ func TestReserve(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestReserveBesideReaders checks that nothing is evicted that clients read: that would free nothing
+// before they have read to the end, and so all that is stored would go for one download.
+func TestReserveBesideReaders(t *testing.T) {
+	folder := t.TempDir()
+	if err := unix.Mount("cache-test", folder, "tmpfs", 0, "size=64m"); err != nil {
+		t.Skipf("a small volume needs privileges: %v", err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(folder, unix.MNT_DETACH) })
+	s, err := store.New(folder, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, upstream, _ := newTestCache(t, Options{Store: s})
+	for n := range uint64(58) { // of 64 MiB
+		c.pull(t, upstream, "library/app", n, 1<<20)
+	}
+	c.settle()
+	var read []*Blob
+	for path := range upstream.content {
+		if of, ok := strings.CutPrefix(path, "blobs/"); ok {
+			found, err := c.Blob(t.Context(), query, digest.Digest(of))
+			if err != nil || found.File == nil {
+				t.Fatalf("%s is not stored: %v", of, err)
+			}
+			read = append(read, found)
+		}
+	}
+	c.run(t)
+	_, before := c.index.Size()
+	if _, ok := c.reserve(10 << 20); ok {
+		t.Error("10 MiB have room")
+	}
+	if _, after := c.index.Size(); after < before-1<<20 { // manifests may go
+		t.Errorf("%d of %d bytes are left", after, before)
+	}
+	for _, one := range read {
+		_ = one.Close()
+	}
+	room, ok := c.reserve(10 << 20)
+	for n := 0; !ok && n < 20; n++ { // the machine may be busy
+		room, ok = c.reserve(10 << 20)
+	}
+	if !ok {
+		t.Error("10 MiB have no room when nobody reads")
+	}
+	room.release()
 }
 
 // endless is an upstream whose blobs have no length and no end.

@@ -34,6 +34,7 @@ type Index struct {
 	blobs  *simplelru.LRU[digest.Digest, *store.Blob]
 	bytes  int64
 	tags   map[store.TagName]tag // at most mostTags for each blob
+	held   map[digest.Digest]int // how many clients read a blob
 	listed bool                  // Merge has been called
 }
 
@@ -46,7 +47,7 @@ type tag struct {
 
 // New returns an empty index.
 func New() *Index {
-	i := &Index{tags: map[store.TagName]tag{}}
+	i := &Index{tags: map[store.TagName]tag{}, held: map[digest.Digest]int{}}
 	removed := func(_ digest.Digest, at *store.Blob) { i.bytes -= at.Size }
 	i.blobs, _ = simplelru.NewLRU(math.MaxInt, removed) // fails for a size of 0
 	return i
@@ -236,6 +237,16 @@ func (i *Index) Size() (blobs int, bytes int64) {
 	return i.blobs.Len(), i.bytes
 }
 
+// Hold adds to the clients that read a blob. While there are some, the blob is not evicted: that
+// would free nothing.
+func (i *Index) Hold(blob digest.Digest, more int) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.held[blob] += more; i.held[blob] == 0 {
+		delete(i.held, blob)
+	}
+}
+
 // Expired removes and returns up to batch blobs that were not used since the time.
 func (i *Index) Expired(since time.Time) map[digest.Digest]store.Blob {
 	return i.take(func(at *store.Blob) bool { return at.Used.Before(since) })
@@ -258,9 +269,13 @@ func (i *Index) take(wanted func(*store.Blob) bool) map[digest.Digest]store.Blob
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	victims := map[digest.Digest]store.Blob{}
-	for i.listed && len(victims) < batch {
-		blob, at, ok := i.blobs.GetOldest()
-		if !ok || !wanted(at) {
+	for left := i.blobs.Len(); i.listed && len(victims) < batch && left > 0; left-- {
+		blob, at, _ := i.blobs.GetOldest()
+		if i.held[blob] > 0 {
+			i.blobs.Get(blob) // it is used now
+			continue
+		}
+		if !wanted(at) {
 			break
 		}
 		victims[blob] = *at
