@@ -57,35 +57,36 @@ func (c *Cache) reserve(bytes int64) (*room, bool) {
 	return r, r.add(bytes)
 }
 
-// add makes the room larger, if the volume has so much.
+// add makes the room larger, if the volume has so much. Those who wait for an eviction have their
+// room reserved, so that it is one for all of them.
 func (r *room) add(bytes int64) bool {
 	c, timeout, more := r.cache, time.After(roomPatience), make(chan bool, 1)
 	if _, _, err := c.short(bytes, reserve); bytes < 0 || err != nil {
 		return false
 	}
-	take := func(sign int64) {
-		r.size, r.awaited = r.size+sign*bytes, r.awaited+sign*bytes
-		c.reserved.Add(sign * bytes)
-		c.awaited.Add(sign * bytes)
+	take := func(bytes int64) {
+		r.size, r.awaited = r.size+bytes, r.awaited+bytes
+		c.reserved.Add(bytes)
+		c.awaited.Add(bytes)
 	}
-	for evicted := true; evicted; {
-		take(1)
+	take(bytes)
+	for evicted := true; ; {
 		if short, files, err := c.short(0, reserve); err == nil && short <= 0 && files <= 0 {
 			return true
-		}
-		take(-1)
-		select {
-		case c.evictions <- func() { more <- c.evict(bytes, reserve) }:
-		case <-timeout:
+		} else if !evicted {
+			take(-bytes)
 			return false
 		}
+		evicted = false
 		select {
-		case evicted = <-more:
+		case c.evictions <- func() { more <- c.evict(0, reserve) }:
+			select {
+			case evicted = <-more:
+			case <-timeout:
+			}
 		case <-timeout:
-			return false
 		}
 	}
-	return false
 }
 
 // step makes the room larger for a file of this size, which will have more bytes than the upstream

@@ -7,7 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/opencontainers/go-digest"
 	"golang.org/x/sys/unix"
@@ -117,6 +119,46 @@ func TestReserveBesideReaders(t *testing.T) {
 		t.Error("10 MiB have no room when nobody reads")
 	}
 	room.release()
+}
+
+// TestReserveTogether checks that downloads that begin at the same time, as those of the layers of an
+// image, all get room where enough can be evicted: none of them gives up because of another one that
+// waits, too.
+func TestReserveTogether(t *testing.T) {
+	folder := t.TempDir()
+	if err := unix.Mount("cache-test", folder, "tmpfs", 0, "size=64m"); err != nil {
+		t.Skipf("a small volume needs privileges: %v", err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(folder, unix.MNT_DETACH) })
+	s, err := store.New(folder, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, upstream, _ := newTestCache(t, Options{Store: s})
+	for n := range uint64(58) { // of 64 MiB
+		c.pull(t, upstream, "library/app", n, 1<<20)
+	}
+	c.settle()
+	c.run(t)
+	var downloads sync.WaitGroup
+	together, got := make(chan struct{}), make(chan *room, 20)
+	for range 20 {
+		downloads.Go(func() {
+			<-together
+			start := time.Now()
+			room, ok := c.reserve(2 << 20)
+			if !ok && time.Since(start) < roomPatience { // the machine may be busy
+				t.Error("2 MiB have no room beside others")
+			}
+			got <- room
+		})
+	}
+	close(together)
+	downloads.Wait()
+	for range 20 {
+		(<-got).release()
+	}
+	c.requireNoRoom(t, &answers{})
 }
 
 // endless is an upstream whose blobs have no length and no end.
