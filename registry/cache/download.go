@@ -332,7 +332,7 @@ func (d *download) finish() error {
 // decode stores what the file has in another form (Content-Encoding). Clients have seen nothing of
 // it.
 func (d *download) decode() error {
-	defer func() { _ = d.cache.options.Store.DropPartial(d.blob) }()
+	defer func() { d.length = 0; _ = d.cache.options.Store.DropPartial(d.blob) }()
 	decoded, err := decoder(d.encoding, io.NewSectionReader(d.to, 0, d.length))
 	if err != nil {
 		return err

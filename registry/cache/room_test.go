@@ -31,7 +31,7 @@ func (c *testCache) requireNoRoom(t *testing.T, registry *answers) {
 }
 
 // TestRoomComesBack checks that a blob has no room reserved when it is stored, and none when it
-// cannot be stored.
+// cannot be stored: then the index knows what is left of it, and nothing that is not.
 func TestRoomComesBack(t *testing.T) {
 	content := bytes.Repeat([]byte("content "), 1000)
 	size := int64(len(content))
@@ -77,8 +77,12 @@ func TestRoomComesBack(t *testing.T) {
 			}
 			c.requireNoRoom(t, registry)
 			_, err := c.options.Store.Open(blob)
-			if _, bytes := c.index.Size(); (err == nil) != test.stored || test.stored && bytes != size {
+			blobs, bytes := c.index.Size()
+			if (err == nil) != test.stored || test.stored && bytes != size {
 				t.Errorf("stored: %v, the index has %d bytes", err, bytes)
+			}
+			if left := c.options.Store.Arrived(blob); !test.stored && (bytes != left || blobs > 0 && left == 0) {
+				t.Errorf("%d bytes are left, the index has %d blobs with %d bytes", left, blobs, bytes)
 			}
 		})
 	}

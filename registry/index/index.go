@@ -97,7 +97,11 @@ func (i *Index) Use(blob digest.Digest, size int64, now time.Time) (before time.
 }
 
 // Left records that this much of a blob has arrived, and the download has ended.
-func (i *Index) Left(blob digest.Digest, size int64, now time.Time) { i.touch(blob, size, now, true) }
+func (i *Index) Left(blob digest.Digest, size int64, now time.Time) {
+	if i.touch(blob, size, now, size > 0); size == 0 {
+		i.Forget(blob, now.Add(1))
+	}
+}
 
 func (i *Index) touch(blob digest.Digest, size int64, now time.Time, partial bool) (before time.Time) {
 	i.mu.Lock()
