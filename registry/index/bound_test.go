@@ -32,7 +32,8 @@ func (i *Index) get(blob digest.Digest) store.Blob {
 	return store.Blob{}
 }
 
-// TestLinkBound checks that a blob has at most 64 links, and each of them once.
+// TestLinkBound checks that a blob has at most 64 links, and each of them once. Who has a manifest as
+// a blob in 64 repositories keeps nobody from it as a manifest.
 func TestLinkBound(t *testing.T) {
 	i := New()
 	if i.Link(blob, store.Link{Repository: "a"}) {
@@ -47,7 +48,10 @@ func TestLinkBound(t *testing.T) {
 	if i.Link(blob, store.Link{Repository: "0"}) {
 		t.Error("a link that is there is called new")
 	}
-	if links := i.get(blob).Links; len(links) != 64 {
+	if i.Link(blob, store.Link{Repository: "m", Manifest: true}) == i.Link(blob, store.Link{Repository: "n", Manifest: true}) {
+		t.Error("a blob with 64 links gets no first one, or a second one, as a manifest")
+	}
+	if links := i.get(blob).Links; len(links) != 65 {
 		t.Errorf("%d links", len(links))
 	}
 }
@@ -84,7 +88,7 @@ func TestMergeBound(t *testing.T) {
 	}
 	i := New()
 	i.Merge(found, noon)
-	if at := i.get(blob); len(at.Links) != 64 || len(at.Tags) != 64 || len(i.tags) != 64 {
+	if at := i.get(blob); len(at.Links) != 65 || len(at.Tags) != 64 || len(i.tags) != 64 {
 		t.Errorf("%d links, %d tags of the manifest, %d tags", len(at.Links), len(at.Tags), len(i.tags))
 	}
 }

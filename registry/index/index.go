@@ -64,7 +64,7 @@ func (i *Index) Merge(found store.Contents, now time.Time) {
 	newest := i.blobs.Keys()
 	for _, blob := range oldest {
 		at := found.Blobs[blob]
-		at.Used, at.Links, at.Tags = earlier(at.Used, now), at.Links[:min(len(at.Links), mostLinks)], nil
+		at.Used, at.Links, at.Tags = earlier(at.Used, now), at.Links[:min(len(at.Links), mostLinks+1)], nil
 		if known, ok := i.blobs.Peek(blob); ok {
 			more := slices.DeleteFunc(at.Links, func(l store.Link) bool { return slices.Contains(known.Links, l) })
 			known.Links = append(known.Links, more...)
@@ -125,12 +125,13 @@ func (i *Index) entry(blob digest.Digest) *store.Blob {
 }
 
 // Link records that the upstream has a stored blob in a repository, and returns whether that is
-// new. It records at most mostLinks for a blob.
+// new. It records at most mostLinks for a blob, and one more if that is the first of its kind: the
+// blob is served as that kind only.
 func (i *Index) Link(blob digest.Digest, l store.Link) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	at, ok := i.blobs.Peek(blob)
-	if !ok || len(at.Links) >= mostLinks || slices.Contains(at.Links, l) {
+	if !ok || len(at.Links) >= mostLinks && at.Is(l.Manifest) || slices.Contains(at.Links, l) {
 		return false
 	}
 	at.Links = append(at.Links, l)
@@ -143,7 +144,7 @@ func (i *Index) Is(blob digest.Digest, manifest bool) (confirmed, listed bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	at, ok := i.blobs.Peek(blob)
-	return ok && slices.ContainsFunc(at.Links, func(l store.Link) bool { return l.Manifest == manifest }), i.listed
+	return ok && at.Is(manifest), i.listed
 }
 
 // Confirm records that the upstream, which was asked at the time, says to what a tag refers. It

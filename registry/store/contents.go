@@ -136,6 +136,11 @@ type Blob struct {
 	Tags    []TagName
 }
 
+// Is reports whether a repository has the blob as a manifest, or as a blob.
+func (b *Blob) Is(manifest bool) bool {
+	return slices.ContainsFunc(b.Links, func(l Link) bool { return l.Manifest == manifest })
+}
+
 // Contents is what is stored on a volume.
 type Contents struct {
 	Blobs map[digest.Digest]*Blob
