@@ -85,7 +85,7 @@ func (c *Cache) Blob(ctx context.Context, q Query, blob digest.Digest) (*Blob, e
 	if !store.IsSlow(err) && !errors.Is(err, upstream.ErrLate) {
 		found, err = c.arriving(ctx, FromUpstream, q, blob)
 	}
-	if errors.Is(err, errUnstored) || store.IsSlow(err) || errors.Is(err, upstream.ErrLate) && !isWhole(q.Range) {
+	if errors.Is(err, errUnstored) || errors.Is(err, errAbandoned) || store.IsSlow(err) || errors.Is(err, upstream.ErrLate) && !isWhole(q.Range) {
 		found, err = c.passThrough(ctx, q, blob)
 	}
 	if err != nil {

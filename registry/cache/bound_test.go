@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/opencontainers/go-digest"
 
@@ -110,6 +111,26 @@ func TestArrivalBound(t *testing.T) {
 	if a, err := c.fetch(t.Context(), store.Link{Repository: "library/app"}, blob); a == nil || err != nil {
 		t.Errorf("when another arrival has ended: %v", err)
 	}
+}
+
+// TestAbandonedArrival checks that a client that asks for a blob when its download has just been given
+// up, and has not ended, gets it.
+func TestAbandonedArrival(t *testing.T) {
+	c, _, _ := newTestCache(t, Options{})
+	blob, ends := digest.FromString("content"), make(chan struct{})
+	c.options.Upstream = of([]byte("content"))
+	a, _ := c.start(blob, mostArrivals, func(ctx context.Context, _ *arrival) error {
+		<-ctx.Done()
+		<-ends // of a write
+		return context.Cause(ctx)
+	})
+	a.cancel(errAbandoned)
+	time.AfterFunc(10*time.Millisecond, func() { close(ends) })
+	found, err := c.Blob(t.Context(), query, blob)
+	if err != nil {
+		t.Error(err)
+	}
+	_ = found.Close()
 }
 
 // TestNoArrivalAfterClose checks that Close ends all arrivals, and that no other one starts.
