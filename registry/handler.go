@@ -37,10 +37,6 @@ type handler struct {
 }
 
 const (
-	// largeManifest is the size from which a manifest needs a slot: each is in memory until its
-	// client has read it.
-	largeManifest = 64 << 10
-	mostLarge     = 16
 	// base is the kind of a request for /v2/.
 	base = "base"
 	// leastRetryAfter is what Retry-After says when the upstream does not.
@@ -163,7 +159,7 @@ func (h *handler) serveManifest(e *exchange, object string) {
 	if !e.served(found.From, err) {
 		return
 	}
-	if len(found.Content) > largeManifest {
+	if len(found.Content) > cache.LargeManifest {
 		if !h.large.TryAcquire(1) {
 			e.fail(cache.ErrBusy)
 			return

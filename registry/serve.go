@@ -123,7 +123,7 @@ func open(ctx context.Context, config *Config, dial upstream.Dial, replicas *ups
 	}()
 	h := &handler{
 		cache: c, upstream: config.Cache.Upstream, headers: config.headers(), patience: config.Cache.ClientTimeout,
-		works: volume.Works, large: semaphore.NewWeighted(mostLarge),
+		works: volume.Works, large: semaphore.NewWeighted(cache.MostLarge),
 	}
 	return &instance{h, volume, func() {
 		c.Close()

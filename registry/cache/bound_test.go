@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/gardener-extensions/registry-cache/registry/store"
 	"github.com/gardener-extensions/registry-cache/registry/upstream"
@@ -251,6 +252,50 @@ func TestUnstoredBound(t *testing.T) {
 	now.forward(1)
 	if c.passes(name(1000)) {
 		t.Error("the volume is not tried again")
+	}
+}
+
+// TestLargeManifestBound checks that at most 16 large manifests are read at the same time, from the
+// volume or from the upstream: each takes several times its size. Small ones are read beside them.
+func TestLargeManifestBound(t *testing.T) {
+	c, registry, _ := newTestCache(t, Options{})
+	push := func(tag string, size int) digest.Digest {
+		content := fmt.Appendf(nil, `{"schemaVersion":2,"mediaType":%q,"annotations":{"a":"%s"}}`, v1.MediaTypeImageManifest, strings.Repeat("a", size))
+		registry.add("manifests/"+digest.FromBytes(content).String(), content)
+		return registry.add("manifests/"+tag, content)
+	}
+	stored, small, fetched := push("stored", 64<<10), push("small", 63<<10), push("fetched", 65<<10)
+	if _, err := c.Tag(t.Context(), query, "stored"); err != nil {
+		t.Fatal(err)
+	}
+	c.settle()
+	if !c.large.TryAcquire(16 - 1) {
+		t.Fatal("there are fewer slots")
+	}
+	if m, err := c.Manifest(t.Context(), query, stored); err != nil || m.From != FromVolume {
+		t.Errorf("beside 15: from %q, %v", m.From, err)
+	}
+	if !c.large.TryAcquire(1) {
+		t.Fatal("a manifest keeps its slot")
+	}
+	for name, get := range map[string]func() (Manifest, error){
+		"stored":          func() (Manifest, error) { return c.Manifest(t.Context(), query, stored) },
+		"stored, by tag":  func() (Manifest, error) { return c.Tag(t.Context(), query, "stored") },
+		"fetched":         func() (Manifest, error) { return c.Manifest(t.Context(), query, fetched) },
+		"fetched, by tag": func() (Manifest, error) { return c.Tag(t.Context(), query, "fetched") },
+	} {
+		if _, err := get(); !errors.Is(err, ErrBusy) {
+			t.Errorf("%s, beside 16: %v", name, err)
+		}
+	}
+	if _, err := c.Manifest(t.Context(), query, small); err != nil {
+		t.Errorf("a small one beside 16: %v", err)
+	}
+	c.large.Release(16)
+	for _, one := range []digest.Digest{stored, fetched} {
+		if _, err := c.Manifest(t.Context(), query, one); err != nil {
+			t.Errorf("afterwards: %v", err)
+		}
 	}
 }
 

@@ -73,6 +73,7 @@ type Cache struct {
 	requesting *semaphore.Weighted                  // shared requests to the upstream
 	passing    *semaphore.Weighted                  // blobs that pass through
 	checks     *semaphore.Weighted                  // stored blobs that are read
+	large      *semaphore.Weighted                  // large manifests that are read
 
 	mu       sync.Mutex
 	arrivals map[digest.Digest]*arrival
@@ -88,6 +89,7 @@ func New(o Options) *Cache {
 	c := &Cache{
 		options: o, index: index.New(), now: time.Now, evictions: make(chan func()), arrivals: map[digest.Digest]*arrival{},
 		requesting: semaphore.NewWeighted(mostRequests), passing: semaphore.NewWeighted(mostPassing), checks: semaphore.NewWeighted(checksAtOnce),
+		large: semaphore.NewWeighted(MostLarge),
 	}
 	c.limit.Store(o.Limit())
 	c.unstored, _ = lru.New[digest.Digest, time.Time](mostUnstored) // fails for a size of 0
@@ -117,8 +119,8 @@ type Query struct {
 var (
 	// ErrNotHere says that an object is not stored.
 	ErrNotHere = errors.New("it is not stored here")
-	// ErrBusy says that too many requests to the upstream run.
-	ErrBusy = errors.New("too many requests to the upstream run: ask it directly")
+	// ErrBusy says that too many requests run.
+	ErrBusy = errors.New("too many requests run: ask the upstream directly")
 
 	errAbandoned  = errors.New("no client waits for the blob any more")
 	errClosed     = errors.New("the cache stops")

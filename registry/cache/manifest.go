@@ -24,6 +24,10 @@ import (
 const (
 	// largestManifest bounds a manifest, as in distribution.
 	largestManifest = 4 << 20
+	// LargeManifest is the size from which a manifest needs one of MostLarge slots, in the cache while
+	// it is read and checked, and in a server until its client has read it: so long it is in memory.
+	LargeManifest = 64 << 10
+	MostLarge     = 16
 	// manifestTime bounds the body of a manifest.
 	manifestTime = 30 * time.Second
 
@@ -52,16 +56,16 @@ type Manifest struct {
 
 // Manifest returns a manifest by its digest. It waits at most upstream.Patience for the upstream.
 func (c *Cache) Manifest(ctx context.Context, q Query, blob digest.Digest) (Manifest, error) {
-	if m, err := c.storedManifest(q.Repository, blob); err == nil {
-		return m, nil
+	if m, err := c.storedManifest(q.Repository, blob); err == nil || errors.Is(err, ErrBusy) {
+		return m, err
 	}
 	if q.Stored {
 		return Manifest{}, ErrNotHere
 	}
 	path := "manifests/" + blob.String()
 	return ask(ctx, c, "manifest", http.MethodGet, q.Repository, path, func(ctx context.Context) (Manifest, error) {
-		if m, err := c.storedManifest(q.Repository, blob); err == nil { // since the client looked for it
-			return m, nil
+		if m, err := c.storedManifest(q.Repository, blob); err == nil || errors.Is(err, ErrBusy) { // since the client looked for it
+			return m, err
 		}
 		m, err := c.replicated(ctx, q.Repository, path, blob)
 		if err != nil {
@@ -120,7 +124,9 @@ func (c *Cache) forget(t store.TagName) bool {
 // to, a HEAD request is enough to learn that this has not changed.
 func (c *Cache) resolve(ctx context.Context, t store.TagName) (Manifest, error) {
 	path, asked := "manifests/"+t.Tag, c.now()
-	if last, err := c.last(t); err == nil {
+	if last, err := c.last(t); errors.Is(err, ErrBusy) {
+		return Manifest{}, err
+	} else if err == nil {
 		if c.index.Fresh(t, last.Digest, asked, fresh) {
 			return last, nil
 		}
@@ -177,6 +183,11 @@ func (c *Cache) storedManifest(repository string, blob digest.Digest) (Manifest,
 	if file.Size > largestManifest {
 		return Manifest{}, fmt.Errorf("%s has %d bytes, a manifest at most %d", blob, file.Size, largestManifest)
 	}
+	slots := slotsOf(file.Size)
+	if !c.large.TryAcquire(slots) {
+		return Manifest{}, ErrBusy
+	}
+	defer c.large.Release(slots)
 	content, err := io.ReadAll(file)
 	if err != nil {
 		return Manifest{}, err
@@ -203,13 +214,13 @@ func (c *Cache) manifest(ctx context.Context, repository, path string, wanted di
 		return Manifest{}, err
 	}
 	defer func() { _ = response.Body.Close() }()
-	return read(response, wanted)
+	return c.read(response, wanted)
 }
 
 // replicated gets a manifest from another replica, or returns ErrNotHere.
 func (c *Cache) replicated(ctx context.Context, repository, path string, wanted digest.Digest) (m Manifest, err error) {
 	if !c.options.Replicas.Get(ctx, repository, path, accepted, func(response *http.Response) (err error) {
-		m, err = read(response, wanted)
+		m, err = c.read(response, wanted)
 		return err
 	}) {
 		err = ErrNotHere
@@ -219,7 +230,12 @@ func (c *Cache) replicated(ctx context.Context, repository, path string, wanted 
 
 // read reads a manifest and checks it: with its digest, or, for a tag, with what the upstream says
 // its digest is.
-func read(response *http.Response, wanted digest.Digest) (Manifest, error) {
+func (c *Cache) read(response *http.Response, wanted digest.Digest) (Manifest, error) {
+	slots := slotsOf(response.ContentLength)
+	if !c.large.TryAcquire(slots) {
+		return Manifest{}, errors.Join(ErrBusy, upstream.ErrUnused)
+	}
+	defer c.large.Release(slots)
 	content, err := io.ReadAll(io.LimitReader(response.Body, largestManifest+1))
 	if err != nil {
 		return Manifest{}, fmt.Errorf("reading a manifest: %w", err)
@@ -245,6 +261,14 @@ func read(response *http.Response, wanted digest.Digest) (Manifest, error) {
 		return Manifest{}, errNoManifest
 	}
 	return m, nil
+}
+
+// slotsOf returns how many slots a manifest of a size needs.
+func slotsOf(size int64) int64 {
+	if size > LargeManifest {
+		return 1
+	}
+	return 0
 }
 
 // isRight reports whether the content has the digest.
