@@ -268,7 +268,5 @@ func debugServer(config *Config, h *health) *http.Server {
 		gatherers := prometheus.Gatherers{prometheus.DefaultGatherer, metrics.Registry}
 		mux.Handle(config.HTTP.Debug.Prometheus.Path, promhttp.HandlerFor(gatherers, promhttp.HandlerOpts{}))
 	}
-	return &http.Server{
-		Handler: mux, ReadTimeout: readHeaderTimeout, WriteTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: largestHeader,
-	}
+	return &http.Server{Handler: mux, ReadTimeout: readHeaderTimeout, WriteTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: largestHeader}
 }

@@ -263,13 +263,8 @@ func (c *Cache) read(response *http.Response, wanted digest.Digest) (Manifest, e
 	return m, nil
 }
 
-// slotsOf returns how many slots a manifest of a size needs.
-func slotsOf(size int64) int64 {
-	if size > LargeManifest {
-		return 1
-	}
-	return 0
-}
+// slotsOf returns how many slots a manifest of a size, or of -1, needs.
+func slotsOf(size int64) int64 { return min(size/(LargeManifest+1), 1) }
 
 // isRight reports whether the content has the digest.
 func (m Manifest) isRight() bool {

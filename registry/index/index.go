@@ -84,12 +84,7 @@ func (i *Index) Merge(found store.Contents, now time.Time) {
 	i.listed = true
 }
 
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
-}
+func earlier(a, b time.Time) time.Time { return slices.MinFunc([]time.Time{a, b}, time.Time.Compare) }
 
 // Use records that a stored blob of this size is used, and returns when it was used before.
 func (i *Index) Use(blob digest.Digest, size int64, now time.Time) (before time.Time) {
