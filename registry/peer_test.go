@@ -111,3 +111,33 @@ func TestBadReplica(t *testing.T) {
 		})
 	}
 }
+
+// TestDrippingReplica: a replica that sends a little of a blob now and then takes no time of the
+// upstream from nodes: it is given up at half of their patience, and rests.
+func TestDrippingReplica(t *testing.T) {
+	Virtually(t, func(t *testing.T) {
+		u := newTestUpstream(t, false)
+		image := u.push(t, "v1", 3, 200<<10)
+		r := newReplica(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Length", "204800")
+			for r.Context().Err() == nil {
+				_, _ = w.Write(make([]byte, 100))
+				_ = http.NewResponseController(w).Flush()
+				<-time.After(100 * time.Millisecond)
+			}
+		}))
+		u.breakWith(t, fault{answer: func(*testUpstream, http.ResponseWriter, *http.Request) bool {
+			<-time.After(600 * time.Millisecond)
+			return false
+		}})
+		cache := withReplica(t, u, r)
+		for blob, content := range image.content {
+			if a := getFrom(t, http.MethodGet, cache.blob(blob.String())); a.status != http.StatusOK || string(a.body) != string(content) {
+				t.Errorf("%d after %s: %.100s", a.status, a.took, a.body)
+			}
+		}
+		if n := r.asked.Load(); n != 1 {
+			t.Errorf("the replica was asked %d times, and should rest", n)
+		}
+	})
+}

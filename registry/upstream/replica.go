@@ -22,7 +22,7 @@ import (
 const ReplicaHeader = "X-Registry-Cache-Peer"
 
 const (
-	// patience bounds the wait for a header, from all replicas together, and each part of a body.
+	// patience bounds the wait for a header, from all replicas together, and for each half of a body.
 	patience = 500 * time.Millisecond
 	// whole bounds an answer. What takes longer comes from the upstream.
 	whole = time.Second
@@ -119,9 +119,10 @@ func (r *Replicas) Get(ctx context.Context, repository, path string, header http
 			continue
 		}
 		patient.Stop()
-		response.Body = &pacedBody{ReadCloser: response.Body, cancel: cancel, least: 1, period: patience, left: patience}
+		body := &pacedBody{ReadCloser: response.Body, cancel: cancel, least: max(response.ContentLength/2, 1), period: patience, left: patience}
+		response.Body = body
 		err = use(response)
-		late := errors.Is(ctx.Err(), context.DeadlineExceeded)
+		late := errors.Is(ctx.Err(), context.DeadlineExceeded) || ctx.Err() != nil && body.got >= slowest
 		_ = response.Body.Close()
 		if err == nil {
 			metrics.Peer.Inc()
