@@ -183,11 +183,10 @@ func (c *Cache) storedManifest(repository string, blob digest.Digest) (Manifest,
 	if file.Size > largestManifest {
 		return Manifest{}, fmt.Errorf("%s has %d bytes, a manifest at most %d", blob, file.Size, largestManifest)
 	}
-	slots := slotsOf(file.Size)
-	if !c.large.TryAcquire(slots) {
+	if !c.large.TryAcquire(slotsOf(file.Size)) {
 		return Manifest{}, ErrBusy
 	}
-	defer c.large.Release(slots)
+	defer c.large.Release(slotsOf(file.Size))
 	content, err := io.ReadAll(file)
 	if err != nil {
 		return Manifest{}, err
@@ -231,11 +230,10 @@ func (c *Cache) replicated(ctx context.Context, repository, path string, wanted 
 // read reads a manifest and checks it: with its digest, or, for a tag, with what the upstream says
 // its digest is.
 func (c *Cache) read(response *http.Response, wanted digest.Digest) (Manifest, error) {
-	slots := slotsOf(response.ContentLength)
-	if !c.large.TryAcquire(slots) {
+	if !c.large.TryAcquire(slotsOf(response.ContentLength)) {
 		return Manifest{}, errors.Join(ErrBusy, upstream.ErrUnused)
 	}
-	defer c.large.Release(slots)
+	defer c.large.Release(slotsOf(response.ContentLength))
 	content, err := io.ReadAll(io.LimitReader(response.Body, largestManifest+1))
 	if err != nil {
 		return Manifest{}, fmt.Errorf("reading a manifest: %w", err)

@@ -148,28 +148,24 @@ func (i *Index) Is(blob digest.Digest, manifest bool) (confirmed, listed bool) {
 func (i *Index) Confirm(name store.TagName, to digest.Digest, asked time.Time) digest.Digest {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if known := i.tags[name]; known.here && asked.Before(known.confirmed) {
-		return known.to
-	}
-	if !i.setTag(name, tag{to, asked, true}) {
-		return ""
-	}
-	return to
+	return i.setTag(name, tag{to, asked, true})
 }
 
-func (i *Index) setTag(name store.TagName, to tag) bool {
-	if i.tags[name].to != to.to {
+func (i *Index) setTag(name store.TagName, to tag) digest.Digest {
+	if known := i.tags[name]; known.here && to.confirmed.Before(known.confirmed) {
+		return known.to
+	} else if known.to != to.to {
 		i.forgetTag(name)
 	}
 	at := i.entry(to.to)
 	if !slices.Contains(at.Tags, name) {
 		if len(at.Tags) >= mostTags {
-			return false
+			return ""
 		}
 		at.Tags = append(at.Tags, name)
 	}
 	i.tags[name] = to
-	return true
+	return to.to
 }
 
 // Fresh reports whether this process has confirmed within the time to what a tag refers.
