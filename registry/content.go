@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -51,16 +50,8 @@ func (e *exchange) sendBlob(blob digest.Digest, found *cache.Blob) {
 		}
 		e.writer.WriteHeader(found.Answer.StatusCode)
 		_, e.err = io.Copy(struct{ io.Writer }{e.writer}, found.Answer.Body)
-	default:
-		status := http.StatusOK
-		if found.Size >= 0 {
-			header.Set("Accept-Ranges", "bytes")
-		}
-		if found.Size > 0 && e.query.Range != "" {
-			status = http.StatusPartialContent
-			header.Set("Content-Range", fmt.Sprintf("bytes 0-%d/%d", found.Size-1, found.Size))
-		}
-		e.writer.WriteHeader(status)
+	default: // with 206 to bytes=0- containerd would ask for parts, which not every upstream has
+		e.writer.WriteHeader(http.StatusOK)
 		_ = http.NewResponseController(e.writer.ResponseWriter).Flush() // the first bytes may be the last for long
 		e.err = found.Copy(e.Context(), e.writer)
 	}

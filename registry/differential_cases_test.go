@@ -117,6 +117,10 @@ var diffCases = map[string]diffSchedule{
 		Profile: registryprofile.Profile{Silence: 300},
 		Steps:   []diffStep{{{Do: "foreign", Repo: "bogus/repository", Ref: "layer", Times: 4}, diffLayer(diffApp), diffLayer(diffBase)}},
 	},
+	"parallel parts of a slow upstream without ranges": {
+		Profile: registryprofile.Profile{Ranges: "ignored", BodyOf: registryprofile.Blobs, Rate: 20000},
+		Steps:   []diffStep{{{Do: "chunks", Repo: diffApp, Ref: "layer"}}},
+	},
 	"HEAD in invented repositories": {
 		Steps: []diffStep{{diffLayer(diffApp)}, {{Do: "flood", Repo: diffApp, Ref: "layer", From: 40}}},
 	},

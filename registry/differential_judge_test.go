@@ -109,8 +109,7 @@ func (w *diffWorld) judge(a diffAction, direct, through diffOutcome) {
 		w.fault("%s: %s %s/%s: directly %s; through the cache %s", what, a.Do, a.Repo, a.Ref, direct, through)
 	}
 	switch {
-	case direct.kind == diffOK && through.kind != diffOK && w.Profile.Ranges != "" && w.slow(): // nobody can resume
-	case direct.kind == diffOK && through.kind != diffOK && a.Do == "chunks" && w.Profile.CutAfter > 0: // a chunk has one host
+	case direct.kind == diffOK && through.kind != diffOK && w.Profile.Ranges != "" && w.slow() && a.Do != "chunks": // nobody can resume
 	case direct.kind == diffOK && through.kind != diffOK:
 		say("fails")
 	case direct.kind == diffOK && a.Do == "resolve":
