@@ -9,6 +9,7 @@ import (
 	"mime/multipart"
 	"net"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -124,6 +125,47 @@ func TestPartsOfLeavers(t *testing.T) {
 		})
 	}
 	clients.Wait()
+}
+
+// TestRefusedRange: what has arrived of a blob is dropped if the upstream refuses to send the rest,
+// but not before it sends the whole (Artifactory answers 400, containerd#11953).
+func TestRefusedRange(t *testing.T) {
+	for _, code := range []int{400, 403, 405, 416} {
+		t.Run(fmt.Sprint(code), func(t *testing.T) {
+			registry.Virtually(t, func(t *testing.T) {
+				o := newOrigin(t)
+				content := noise(2 << 20)
+				blob := o.pushBlob(app, content)
+				o.when("GET /v2/"+app+"/blobs/", func(w http.ResponseWriter, r *http.Request) bool {
+					return r.Header.Get("Range") != "" && status(code)(w, r)
+				})
+				broken := o.when("GET /v2/"+app+"/blobs/", func(w http.ResponseWriter, r *http.Request) bool {
+					if r.Header.Get("Range") != "" {
+						return false
+					}
+					w.Header().Set("Content-Length", fmt.Sprint(len(content)))
+					_, _ = w.Write(content[:1<<20])
+					flush(w)
+					panic(http.ErrAbortHandler)
+				})
+				p := start(t, o.URL, t.TempDir())
+				if a := get(t, p.blob(blob.String())); a.err == nil || len(a.body) == 0 {
+					t.Fatalf("broken: %.100s", a)
+				}
+				arrived := partialFile(p.volume, blob.Encoded())
+				if a := get(t, p.url+"/v2/library/other/blobs/"+blob.String()); a.status != http.StatusNotFound {
+					t.Errorf("of another repository: %.100s", a)
+				}
+				if info, err := os.Stat(arrived); err != nil || info.Size() != 1<<20 {
+					t.Errorf("what has arrived: %v", err)
+				}
+				broken()
+				if a := get(t, p.blob(blob.String())); !a.is(content) {
+					t.Errorf("afterwards: %.200s", a)
+				}
+			})
+		})
+	}
 }
 
 // TestRestartedDownload: what has arrived of a blob survives a restart, and only the rest is asked

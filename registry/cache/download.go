@@ -111,10 +111,12 @@ func (c *Cache) fetch(ctx context.Context, l store.Link, blob digest.Digest) (*a
 		return a, nil
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	response, err := c.request(ctx, l, blob, c.options.Store.Arrived(blob))
-	if _, ok := unsatisfiable(err); ok {
-		_ = c.drop(blob)
-		response, err = c.request(ctx, l, blob, 0)
+	arrived := c.options.Store.Arrived(blob)
+	response, err := c.request(ctx, l, blob, arrived)
+	if _, refused := errors.AsType[*upstream.RefusedError](err); refused && arrived > 0 { // perhaps only ranges
+		if response, err = c.request(ctx, l, blob, 0); err == nil {
+			_ = c.drop(blob)
+		}
 	}
 	if err != nil {
 		cancel()
