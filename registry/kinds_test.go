@@ -3,9 +3,12 @@ package registry_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/containerd/containerd/v2/core/remotes/docker"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/gardener-extensions/registry-cache/registry"
@@ -135,4 +138,44 @@ func TestMediaType(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAccept: a registry that converts manifests, as ACR does (oras-go#83), sees the Accept of
+// containerd, and a firewall that wants one sees it also of requests for blobs.
+func TestAccept(t *testing.T) {
+	registry.Virtually(t, func(t *testing.T) {
+		o, seen := newOrigin(t), sync.Map{}
+		i := o.push("v1", 1000)
+		o.when(" /v2/"+app, func(_ http.ResponseWriter, r *http.Request) bool {
+			seen.Store(r.URL.Path, r.Header.Get("Accept"))
+			return false
+		})
+		accepted := func(path string) any {
+			accept, _ := seen.Load("/v2/" + app + path)
+			return accept
+		}
+		host := docker.RegistryHost{
+			Client: &http.Client{Transport: registry.NewTransport()}, Scheme: "http", Host: strings.TrimPrefix(o.URL, "http://"),
+			Path: "/v2", Capabilities: docker.HostCapabilityResolve | docker.HostCapabilityPull,
+		}
+		containerd := docker.NewResolver(docker.ResolverOptions{Hosts: func(string) ([]docker.RegistryHost, error) {
+			return []docker.RegistryHost{host}, nil
+		}})
+		if _, _, err := containerd.Resolve(t.Context(), "upstream.example/"+app+":v1"); err != nil {
+			t.Fatal(err)
+		}
+		want := accepted("/manifests/v1")
+		p := start(t, o.URL, t.TempDir())
+		for range 2 { // GET, and HEAD of what is stored
+			<-time.After(2 * time.Second)
+			get(t, p.tag("v1"))
+			if accept := accepted("/manifests/v1"); accept != want {
+				t.Errorf("for a manifest %q, containerd %q", accept, want)
+			}
+		}
+		get(t, p.blob(i.layer.String()))
+		if accept := accepted("/blobs/" + i.layer.String()); accept != "*/*" {
+			t.Errorf("for a blob %q", accept)
+		}
+	})
 }

@@ -41,9 +41,10 @@ const (
 	dockerSigned   = "application/vnd.docker.distribution.manifest.v1+prettyjws"
 )
 
-// accepted are the media types of manifests that every client may get.
+// accepted are the media types of manifests that every client may get, in containerd's order: some
+// registries send the first one that they can make.
 var accepted = http.Header{"Accept": {strings.Join([]string{
-	v1.MediaTypeImageManifest, v1.MediaTypeImageIndex, dockerManifest, dockerList, "*/*",
+	dockerManifest, dockerList, v1.MediaTypeImageManifest, v1.MediaTypeImageIndex, "*/*",
 }, ", ")}}
 
 // Manifest is a manifest or an index.

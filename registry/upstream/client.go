@@ -29,8 +29,8 @@ const (
 	longest = 30 * time.Second
 )
 
-// named names the cache to upstreams and token servers.
-var named = http.Header{"User-Agent": {"registry-cache/1"}}
+// named names the cache to upstreams and token servers. Firewalls refuse a request without Accept.
+var named = http.Header{"User-Agent": {"registry-cache/1"}, "Accept": {"*/*"}}
 
 // Options say which upstream there is.
 type Options struct {
