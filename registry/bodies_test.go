@@ -64,6 +64,48 @@ func TestChunkedBlob(t *testing.T) {
 	})
 }
 
+// TestOtherStatus: containerd takes every 2xx, such as 203 of a proxy, and 206 for what is no range
+// (r2-webdav#24). The digest decides.
+func TestOtherStatus(t *testing.T) {
+	for name, test := range map[string]struct {
+		code   int
+		header []string
+	}{
+		"201": {201, nil}, "203": {203, nil}, "206": {206, nil},
+		"206 with its range":    {206, []string{"Content-Range", "bytes 0-999/1000"}},
+		"206 without its range": {206, []string{"Content-Range", "bytes */1000"}},
+	} {
+		for state, limit := range map[string]int64{"stored": 0, "passing": 1} {
+			t.Run(name+" "+state, func(t *testing.T) {
+				registry.Virtually(t, func(t *testing.T) {
+					o := newOrigin(t)
+					i := o.push("v1", 1000)
+					o.when(" /v2/"+app, func(w http.ResponseWriter, r *http.Request) bool {
+						o.mu.Lock()
+						found := o.objects[r.URL.Path]
+						o.mu.Unlock()
+						w.Header().Set("Content-Type", found.kind)
+						w.Header().Set("Content-Length", fmt.Sprint(len(found.content)))
+						status(test.code, test.header...)(w, r)
+						_, _ = w.Write(found.content)
+						return true
+					})
+					p := start(t, o.URL, t.TempDir(), withLimit(limit))
+					if a := get(t, p.tag("v1")); a.status != 200 || a.digest() != i.manifest.String() {
+						t.Errorf("the tag: %s", a)
+					}
+					if a := head(t, p.blob(i.layer.String())); a.status != 200 || a.length != 1000 {
+						t.Errorf("HEAD of the layer: %s, length %d", a, a.length)
+					}
+					if a := get(t, p.blob(i.layer.String())); a.status/100 != 2 || a.err != nil || !bytes.Equal(a.body, i.content) {
+						t.Errorf("the layer: %s", a)
+					}
+				})
+			})
+		}
+	}
+}
+
 // TestEncodedBlob: the digest decides what an encoding means for which nobody has asked
 // (registries.md, held already).
 func TestEncodedBlob(t *testing.T) {

@@ -194,11 +194,15 @@ func (c *Cache) passThrough(ctx context.Context, q Query, blob digest.Digest) (_
 	if !late.Stop() || err != nil {
 		return nil, cmp.Or(context.Cause(ctx), err, upstream.ErrLate)
 	}
+	if isWhole(q.Range) { // some answer 206 all the same
+		answer.StatusCode = http.StatusOK
+		answer.Header.Del("Content-Range")
+	}
 	if sent := answer.Header.Get("Content-Range"); answer.StatusCode == http.StatusPartialContent && !answersRange(sent, q.Range) {
 		return nil, fmt.Errorf("the upstream sent range %q for %q: %w", sent, q.Range, errDamaged)
 	}
 	metrics.Unstored.WithLabelValues("blob").Inc()
-	if answer.StatusCode == http.StatusOK && answer.Header.Get("Content-Encoding") == "" {
+	if answer.StatusCode != http.StatusPartialContent && answer.Header.Get("Content-Encoding") == "" {
 		body.verifier = blob.Verifier()
 	}
 	answer.Body = body
@@ -208,8 +212,8 @@ func (c *Cache) passThrough(ctx context.Context, q Query, blob digest.Digest) (_
 // answersRange reports whether a part may be the one that was asked for.
 func answersRange(sent, asked string) bool {
 	var first, last, size, wanted int64
-	if isWhole(asked) || strings.Contains(asked, ",") {
-		return !isWhole(asked) // several parts tell their ranges themselves
+	if strings.Contains(asked, ",") {
+		return true // several parts tell their ranges themselves
 	}
 	n, _ := fmt.Sscanf(sent, "bytes %d-%d/%d", &first, &last, &size)
 	if m, _ := fmt.Sscanf(asked, "bytes=%d", &wanted); m == 1 && strings.HasPrefix(asked, "bytes=-") {

@@ -256,8 +256,10 @@ func (d *download) attempt(ctx context.Context) (err error) {
 // accept checks that the body continues the file, makes room for the rest of the blob, and shows
 // what the file has.
 func (d *download) accept(response *http.Response) error {
-	size := response.ContentLength
-	if response.StatusCode == http.StatusOK { // an upstream that does not know ranges, if one was asked for
+	size, text := response.ContentLength, response.Header.Get("Content-Range")
+	first, last, whole := int64(0), int64(0), int64(-1)
+	n, _ := fmt.Sscanf(text, "bytes %d-%d/%d", &first, &last, &whole)
+	if response.StatusCode != http.StatusPartialContent || d.length == 0 && n < 2 { // the whole, whatever was asked for
 		if size >= 0 && size < d.length {
 			if err := d.restart(nil); err != nil {
 				return err
@@ -267,15 +269,10 @@ func (d *download) accept(response *http.Response) error {
 			return err
 		}
 	} else {
-		var first, last int64
-		text := response.Header.Get("Content-Range")
-		n, _ := fmt.Sscanf(text, "bytes %d-%d/%d", &first, &last, &size)
-		if n < 2 || first != d.length || n == 3 && size <= max(first, last) {
+		if n < 2 || first != d.length || n == 3 && whole <= max(first, last) {
 			return d.restart(fmt.Errorf("the upstream sent range %q, want one from %d", text, d.length))
 		}
-		if n == 2 {
-			size = -1
-		}
+		size = whole
 		metrics.Resumed.Inc()
 	}
 	if d.size >= 0 && size >= 0 && size != d.size {

@@ -77,7 +77,7 @@ type object struct {
 type objectKey struct{}
 
 // Do sends a request for a path below the repository, such as "manifests/v1", and returns the
-// answer, 200 or 206, when its header is there, after 30 seconds at most. Other errors than
+// answer, 2xx but 204, when its header is there, after 30 seconds at most. Other errors than
 // *RefusedError and *AwayError say that ctx has ended. The body must be closed; it ends with an
 // error when the upstream is too slow.
 //

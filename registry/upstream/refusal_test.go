@@ -25,7 +25,7 @@ func (c *closed) Close() error { c.is = true; return nil }
 func TestVerdict(t *testing.T) {
 	const served, refused, away = "served", "refused", "away"
 	for status, want := range map[int]string{
-		200: served, 206: served, 204: away, 304: away, 307: away, 400: refused, 401: refused, 403: refused, 404: refused,
+		200: served, 201: served, 203: served, 206: served, 204: away, 304: away, 307: away, 400: refused, 401: refused, 403: refused, 404: refused,
 		408: away, 410: refused, 416: refused, 429: away, 451: refused, 500: away, 503: away, 599: away,
 	} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {

@@ -61,7 +61,7 @@ var ErrLate = fmt.Errorf("the upstream did not answer within %s", Patience)
 // verdict returns nil for an answer that serves what was asked for. Otherwise it closes the answer.
 func verdict(response *http.Response) error {
 	status := response.StatusCode
-	if status == http.StatusOK || status == http.StatusPartialContent {
+	if status/100 == 2 && status != http.StatusNoContent { // also 203 of a proxy
 		return nil
 	}
 	defer func() { _ = response.Body.Close() }()
