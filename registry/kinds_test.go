@@ -112,6 +112,9 @@ func TestMediaType(t *testing.T) {
 		"an image without its type":         {v1.MediaTypeImageManifest, `{"schemaVersion":2,"config":` + emptyConfig + `,"layers":[]}`},
 		"an index without its type":         {v1.MediaTypeImageIndex, `{"schemaVersion":2,"manifests":[]}`},
 		"docker without its type":           {dockerManifest, `{"schemaVersion":2,"config":` + emptyConfig + `,"layers":[]}`},
+		"no schemaVersion":                  {v1.MediaTypeImageManifest, fmt.Sprintf(`{"mediaType":%q,"config":%s,"layers":[]}`, v1.MediaTypeImageManifest, emptyConfig)},
+		"no layers":                         {v1.MediaTypeImageManifest, `{"schemaVersion":2,"config":` + emptyConfig + `}`},
+		"the largest for containerd":        {v1.MediaTypeImageIndex, `{"schemaVersion":2,"manifests":[]` + strings.Repeat(" ", 4*1048*1048-34) + `}`},
 		"another than its own":              {dockerManifest, fmt.Sprintf(`{"schemaVersion":2,"mediaType":%q,"config":%s,"layers":[]}`, v1.MediaTypeImageManifest, emptyConfig)},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	// largestManifest bounds a manifest, as in distribution.
-	largestManifest = 4 << 20
+	// largestManifest bounds a manifest, as in containerd.
+	largestManifest = 4 * 1048 * 1048
 	// LargeManifest is the size from which a manifest needs one of MostLarge slots, in the cache while
 	// it is read and checked, and in a server until its client has read it: so long it is in memory.
 	LargeManifest = 64 << 10
@@ -301,7 +301,6 @@ func typeOf(content []byte) string {
 		SchemaVersion int    `json:"schemaVersion"`
 		MediaType     string `json:"mediaType"`
 		Manifests     first  `json:"manifests"`
-		Layers        first  `json:"layers"`
 		Config        first  `json:"config"`
 		FSLayers      first  `json:"fsLayers"`
 		Signatures    first  `json:"signatures"`
@@ -309,12 +308,13 @@ func typeOf(content []byte) string {
 	if json.Unmarshal(content, &m) != nil {
 		return ""
 	}
+	isVersioned := m.SchemaVersion == 2 // artifacts are not, and some images and indexes (distribution#2650)
 	switch {
-	case m.MediaType != "" && (m.SchemaVersion == 2 || m.SchemaVersion == 0 && strings.Contains(m.MediaType, "artifact")):
+	case m.MediaType != "" && (isVersioned || m.SchemaVersion == 0 && (strings.Contains(m.MediaType, "artifact") || m.Config == '{' || m.Manifests == '[')):
 		return m.MediaType
-	case m.SchemaVersion == 2 && m.Manifests == '[':
+	case isVersioned && m.Manifests == '[':
 		return v1.MediaTypeImageIndex
-	case m.SchemaVersion == 2 && m.Config == '{' && m.Layers == '[':
+	case isVersioned && m.Config == '{': // an image may have no layers (moby#27568)
 		return v1.MediaTypeImageManifest
 	case m.SchemaVersion == 1 && m.FSLayers == '[' && m.Signatures == '[':
 		return dockerSigned
