@@ -1,8 +1,10 @@
 package registry_test
 
 import (
+	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/gardener-extensions/registry-cache/registry"
@@ -48,6 +50,54 @@ func TestRealm(t *testing.T) {
 				}
 				if s.asked() == 0 {
 					t.Error("the token server was not asked: this proves nothing")
+				}
+			})
+		})
+	}
+}
+
+// TestRedirectedAuthorization: where containerd passes its token on in a redirect, the target gets
+// that of the cache, if it wants one (regclient#143, moby#50065). No other site does.
+func TestRedirectedAuthorization(t *testing.T) {
+	for name, test := range map[string]struct {
+		target  string
+		gets    bool // the token
+		refuses bool // without one
+	}{
+		"another port":              {"registry.alpha.example", true, true},
+		"a name below":              {"cdn.registry.alpha.example", true, true},
+		"a name below, public":      {"cdn.registry.alpha.example", false, false},
+		"another name of the site":  {"cdn.alpha.example", false, true},
+		"another site":              {"registry.beta.example", false, true},
+		"another site, by its port": {"127.0.0.1", false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			registry.Virtually(t, func(t *testing.T) {
+				o, storage := newOrigin(t), newOrigin(t)
+				i := o.push("v1", 1000)
+				o.withTokens(&tokens{})
+				var got atomic.Bool
+				storage.when("/blobs/", func(w http.ResponseWriter, r *http.Request) bool {
+					if r.Header.Get("Authorization") == "" {
+						return test.refuses && status(http.StatusUnauthorized)(w, r)
+					}
+					got.Store(true)
+					return false
+				})
+				storage.pushBlob(app, i.content)
+				o.when("/blobs/", func(w http.ResponseWriter, r *http.Request) bool {
+					return r.Header.Get("Authorization") != "" &&
+						status(http.StatusTemporaryRedirect, "Location", at(storage.Server, test.target)+r.URL.Path)(w, r)
+				})
+				p := start(t, at(o.Server, "registry.alpha.example"), t.TempDir())
+				if a := get(t, p.blob(i.layer.String())); a.is(i.content) != (test.gets || !test.refuses) {
+					t.Errorf("%s", a)
+				}
+				if got.Load() != test.gets {
+					t.Errorf("the token was sent: %t, want %t", got.Load(), test.gets)
+				}
+				if storage.requests("/blobs/") == 0 {
+					t.Error("the target was not asked: this proves nothing")
 				}
 			})
 		})

@@ -44,7 +44,8 @@ var none = &authorization{}
 
 // authenticator is a transport that answers challenges. The credentials go to the upstream and to
 // token servers of its registrable domain only (CVE-2026-33540). Other token servers, and those of
-// hosts to which the upstream redirects, are asked anonymously.
+// hosts to which the upstream redirects, are asked anonymously. Where net/http, and so containerd,
+// passes the authorization on in a redirect, it goes to a host that wants one.
 //
 // Tokens come from containerd's own client (core/remotes/docker/auth). Its authorizer would keep a
 // failed token request for ever, and let all requests wait for the first one's context, so what
@@ -73,6 +74,11 @@ func (a *authenticator) RoundTrip(request *http.Request) (*http.Response, error)
 	}
 	used = cmp.Or(used, none)
 	response, err := a.send(request, used)
+	own, isKnown := a.known.Get(a.upstream.Scheme + "://" + a.upstream.Host + " " + o.repository)
+	if err == nil && response.StatusCode == http.StatusUnauthorized && used == none && isKnown && a.isBelow(request.URL) {
+		_ = response.Body.Close()
+		response, err = a.send(request, own)
+	}
 	if err != nil || !used.mayBeRefused(response.StatusCode) {
 		return response, err
 	}
@@ -224,6 +230,11 @@ func (a *authenticator) trusts(realm *url.URL) bool {
 	site, err := publicsuffix.EffectiveTLDPlusOne(one)
 	otherSite, otherErr := publicsuffix.EffectiveTLDPlusOne(other)
 	return err == nil && otherErr == nil && site == otherSite
+}
+
+// isBelow reports whether a host has the name of the upstream, on any port, or is below it.
+func (a *authenticator) isBelow(host *url.URL) bool {
+	return a.trusts(host) && strings.HasSuffix("."+host.Hostname(), "."+a.upstream.Hostname())
 }
 
 // token asks a token server. Nothing of its answer but the token, the statuses 401 and 403, and how
