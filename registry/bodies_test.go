@@ -110,28 +110,40 @@ func TestOtherStatus(t *testing.T) {
 // (registries.md, held already).
 func TestEncodedBlob(t *testing.T) {
 	content := noise(100 << 10)
-	var packed bytes.Buffer
-	writer := gzip.NewWriter(&packed)
-	_, _ = writer.Write(content)
-	_ = writer.Close()
-	for name, want := range map[string][]byte{"of what is sent": packed.Bytes(), "of what is meant": content} {
+	packed := packedGzip(content)
+	twice := packedGzip(packed)
+	for name, test := range map[string]struct {
+		encoding   string
+		sent, want []byte
+	}{
+		"of what is sent": {"gzip", packed, packed}, "of what is meant": {"gzip", packed, content},
+		"unknown": {"aws-chunked", packed, packed}, "two": {"identity, GZIP", packed, content}, "twice": {"gzip,gzip", twice, content},
+	} {
 		t.Run(name, func(t *testing.T) {
 			registry.Virtually(t, func(t *testing.T) {
 				o := newOrigin(t)
-				blob := o.pushBlob(app, want)
+				blob := o.pushBlob(app, test.want)
 				o.when("GET /v2/"+app+"/blobs/", func(w http.ResponseWriter, r *http.Request) bool {
-					w.Header().Set("Content-Encoding", "gzip")
-					return sends(packed.Len(), packed.Bytes())(w, r)
+					w.Header().Set("Content-Encoding", test.encoding)
+					return sends(len(test.sent), test.sent)(w, r)
 				})
 				p := start(t, o.URL, t.TempDir())
 				for _, state := range []string{"cold", "warm"} {
-					if a := get(t, p.blob(blob.String())); !a.is(want) || a.header.Get("Content-Encoding") != "" {
+					if a := get(t, p.blob(blob.String())); !a.is(test.want) || a.header.Get("Content-Encoding") != "" {
 						t.Errorf("%s: %.200s, Content-Encoding %q", state, a, a.header.Get("Content-Encoding"))
 					}
 				}
 			})
 		})
 	}
+}
+
+func packedGzip(content []byte) []byte {
+	var packed bytes.Buffer
+	writer := gzip.NewWriter(&packed)
+	_, _ = writer.Write(content)
+	_ = writer.Close()
+	return packed.Bytes()
 }
 
 // TestEmptyBody: an answer without a body is not the content of a blob (review 3a).

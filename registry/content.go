@@ -51,7 +51,6 @@ func (e *exchange) sendBlob(blob digest.Digest, found *cache.Blob) {
 		e.writer.WriteHeader(found.Answer.StatusCode)
 		_, e.err = io.Copy(struct{ io.Writer }{e.writer}, found.Answer.Body)
 	default: // with 206 to bytes=0- containerd would ask for parts, which not every upstream has
-		e.writer.WriteHeader(http.StatusOK)
 		_ = http.NewResponseController(e.writer.ResponseWriter).Flush() // the first bytes may be the last for long
 		e.err = found.Copy(e.Context(), e.writer)
 	}

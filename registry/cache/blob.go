@@ -194,11 +194,10 @@ func (c *Cache) passThrough(ctx context.Context, q Query, blob digest.Digest) (_
 	if !late.Stop() || err != nil {
 		return nil, cmp.Or(context.Cause(ctx), err, upstream.ErrLate)
 	}
-	if isWhole(q.Range) { // some answer 206 all the same
+	if sent := answer.Header.Get("Content-Range"); isWhole(q.Range) { // some answer 206 all the same
 		answer.StatusCode = http.StatusOK
 		answer.Header.Del("Content-Range")
-	}
-	if sent := answer.Header.Get("Content-Range"); answer.StatusCode == http.StatusPartialContent && !answersRange(sent, q.Range) {
+	} else if answer.StatusCode == http.StatusPartialContent && !strings.Contains(q.Range, ",") && !answersRange(sent, q.Range) {
 		return nil, fmt.Errorf("the upstream sent range %q for %q: %w", sent, q.Range, errDamaged)
 	}
 	metrics.Unstored.WithLabelValues("blob").Inc()
@@ -209,12 +208,10 @@ func (c *Cache) passThrough(ctx context.Context, q Query, blob digest.Digest) (_
 	return c.hold(blob, Blob{From: FromUpstream, Size: answer.ContentLength, Answer: answer}), nil
 }
 
-// answersRange reports whether a part may be the one that was asked for.
+// answersRange reports whether a part may be the one that was asked for. Several parts tell their
+// ranges themselves.
 func answersRange(sent, asked string) bool {
 	var first, last, size, wanted int64
-	if strings.Contains(asked, ",") {
-		return true // several parts tell their ranges themselves
-	}
 	n, _ := fmt.Sscanf(sent, "bytes %d-%d/%d", &first, &last, &size)
 	if m, _ := fmt.Sscanf(asked, "bytes=%d", &wanted); m == 1 && strings.HasPrefix(asked, "bytes=-") {
 		return n == 3 && first == max(size+wanted, 0)

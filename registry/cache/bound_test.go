@@ -2,6 +2,7 @@ package cache
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -316,5 +317,23 @@ func TestTagBeyondBound(t *testing.T) {
 	}
 	if to, err := c.options.Store.Tag(store.TagName{Repository: "library/app", Tag: "63"}); err != nil || to != full {
 		t.Errorf("tag 64 refers to %s: %v", to, err)
+	}
+}
+
+// TestCodingsBound: an upstream cannot let the cache decode one content again and again.
+func TestCodingsBound(t *testing.T) {
+	content := []byte("content")
+	for range mostCodings + 1 {
+		var packed bytes.Buffer
+		writer := gzip.NewWriter(&packed)
+		_, _ = writer.Write(content)
+		_ = writer.Close()
+		content = packed.Bytes()
+	}
+	for count, want := range map[int]bool{mostCodings: true, mostCodings + 1: false} {
+		encodings := strings.TrimSuffix(strings.Repeat("gzip,", count), ",")
+		if _, err := decoder(encodings, bytes.NewReader(content)); (err == nil) != want {
+			t.Errorf("%d codings: %v", count, err)
+		}
 	}
 }

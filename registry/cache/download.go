@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -30,6 +31,8 @@ const (
 	progress = 1 << 20
 	pause    = 250 * time.Millisecond
 	buffer   = 256 << 10
+	// mostCodings bounds those of an answer: each costs memory.
+	mostCodings = 4
 	// step is how much room is reserved for a blob whose size the upstream does not tell.
 	step = 4 << 20
 )
@@ -144,12 +147,6 @@ func (c *Cache) request(ctx context.Context, l store.Link, blob digest.Digest, f
 	return c.options.Upstream.Do(ctx, http.MethodGet, l.Repository, "blobs/"+blob.String(), header)
 }
 
-// unsatisfiable reports whether the upstream has refused a range.
-func unsatisfiable(err error) (*upstream.RefusedError, bool) {
-	refused, ok := errors.AsType[*upstream.RefusedError](err)
-	return refused, ok && refused.Status == http.StatusRequestedRangeNotSatisfiable
-}
-
 // replicate stores a blob that another replica has, and reports whether one has it.
 func (c *Cache) replicate(ctx context.Context, l store.Link, blob digest.Digest) bool {
 	return c.options.Replicas.Get(ctx, l.Repository, "blobs/"+blob.String(), nil, func(response *http.Response) error {
@@ -224,8 +221,8 @@ func (d *download) attempt(ctx context.Context) (err error) {
 	response := d.response
 	if d.response = nil; response == nil {
 		response, err = d.cache.request(ctx, d.link, d.blob, d.length)
-		refused, ok := unsatisfiable(err)
-		switch {
+		refused, isRefused := errors.AsType[*upstream.RefusedError](err)
+		switch ok := isRefused && refused.Status == http.StatusRequestedRangeNotSatisfiable; {
 		case ok && refused.ContentRange == fmt.Sprintf("bytes */%d", d.length):
 			d.update(func() { d.size, d.have = d.length, d.length })
 			return nil // all has arrived before
@@ -347,22 +344,23 @@ func (d *download) decode() error {
 	return nil
 }
 
-// decoder knows the codings for which containerd asks.
-func decoder(encoding string, from io.Reader) (io.Reader, error) {
-	switch strings.ToLower(strings.TrimSpace(encoding)) {
-	case "gzip", "x-gzip":
-		return gzip.NewReader(bufio.NewReader(from))
-	case "deflate":
-		return flate.NewReader(from), nil
-	case "zstd":
-		decoded, err := zstd.NewReader(from, zstd.WithDecoderMaxMemory(64<<20), zstd.WithDecoderConcurrency(1))
-		if err != nil {
-			return nil, fmt.Errorf("decoding zstd: %w", err)
+// decoder knows the codings for which containerd asks. The last one was applied last.
+func decoder(encodings string, from io.Reader) (_ io.Reader, err error) {
+	for _, one := range slices.Backward(strings.SplitN(encodings, ",", mostCodings)) {
+		switch one = strings.ToLower(strings.TrimSpace(one)); one {
+		case "gzip", "x-gzip":
+			from, err = gzip.NewReader(bufio.NewReader(from))
+		case "deflate":
+			from = flate.NewReader(from)
+		case "zstd":
+			from, err = zstd.NewReader(from, zstd.WithDecoderMaxMemory(64<<20), zstd.WithDecoderConcurrency(1))
+		case "identity", "":
+		default:
+			err = fmt.Errorf("the upstream's Content-Encoding %q is unknown", one)
 		}
-		return decoded.IOReadCloser(), nil
-	case "identity":
-		return nil, errDamaged // the digest is another one
-	default:
-		return nil, fmt.Errorf("the upstream's Content-Encoding %q is unknown", encoding)
+		if err != nil {
+			return nil, fmt.Errorf("decoding %s: %w", one, err)
+		}
 	}
+	return from, nil
 }
