@@ -168,6 +168,48 @@ func TestRefusedRange(t *testing.T) {
 	}
 }
 
+// TestUnlabeledPart: a part with Content-Range is one also with 200, as Dragonfly sends it
+// (dragonflyoss/client#1874), and a whole with 200 is none.
+func TestUnlabeledPart(t *testing.T) {
+	for name, limit := range map[string]int64{"stored": 0, "passing": 1} {
+		for _, whole := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, whole %t", name, whole), func(t *testing.T) {
+				registry.Virtually(t, func(t *testing.T) {
+					o := newOrigin(t)
+					content := noise(2 << 20)
+					blob := o.pushBlob(app, content)
+					broken := false
+					o.when("GET /v2/"+app+"/blobs/", func(w http.ResponseWriter, r *http.Request) bool {
+						first := 0
+						if n, _ := fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-", &first); n == 0 && !broken {
+							broken = true
+							w.Header().Set("Content-Length", fmt.Sprint(len(content)))
+							_, _ = w.Write(content[:3<<19])
+							flush(w)
+							panic(http.ErrAbortHandler)
+						}
+						if whole {
+							first = 0
+						}
+						w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", first, len(content)-1, len(content)))
+						w.Header().Set("Content-Length", fmt.Sprint(len(content)-first))
+						_, _ = w.Write(content[first:])
+						return true
+					})
+					p := start(t, o.URL, t.TempDir(), withLimit(limit))
+					if a := get(t, p.blob(blob.String())); limit == 0 && !a.is(content) || !bytes.HasPrefix(content, a.body) {
+						t.Errorf("the whole: %.100s", a)
+					}
+					a := get(t, p.blob(blob.String()), "Range", "bytes=5-")
+					if want := map[int][]byte{200: content, 206: content[5:]}[a.status]; a.err != nil || !bytes.Equal(a.body, want) {
+						t.Errorf("a part: %.100s", a)
+					}
+				})
+			})
+		}
+	}
+}
+
 // TestRestartedDownload: what has arrived of a blob survives a restart, and only the rest is asked
 // for.
 func TestRestartedDownload(t *testing.T) {

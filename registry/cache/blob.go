@@ -182,22 +182,21 @@ func (c *Cache) passThrough(ctx context.Context, q Query, blob digest.Digest) (_
 			_ = body.Close()
 		}
 	}()
-	header := http.Header{}
-	if !isWhole(q.Range) {
-		header.Set("Range", q.Range)
-	}
 	late := time.AfterFunc(upstream.Patience, func() { cancel(upstream.ErrLate) })
-	answer, err := c.options.Upstream.Do(ctx, http.MethodGet, q.Repository, "blobs/"+blob.String(), header) //nolint:bodyclose // body closes it
+	answer, err := c.request(ctx, q.Repository, blob, q.Range) //nolint:bodyclose // body closes it
 	if err == nil {
 		body.ReadCloser = answer.Body
 	}
 	if !late.Stop() || err != nil {
 		return nil, cmp.Or(context.Cause(ctx), err, upstream.ErrLate)
 	}
-	if sent := answer.Header.Get("Content-Range"); isWhole(q.Range) { // some answer 206 all the same
+	switch sent := answer.Header.Get("Content-Range"); {
+	case isWhole(q.Range): // some answer 206 all the same
 		answer.StatusCode = http.StatusOK
 		answer.Header.Del("Content-Range")
-	} else if answer.StatusCode == http.StatusPartialContent && !strings.Contains(q.Range, ",") && !answersRange(sent, q.Range) {
+	case answersRange(sent, q.Range): // some answer 200 all the same
+		answer.StatusCode = http.StatusPartialContent
+	case answer.StatusCode == http.StatusPartialContent && !strings.Contains(q.Range, ","):
 		return nil, fmt.Errorf("the upstream sent range %q for %q: %w", sent, q.Range, errDamaged)
 	}
 	metrics.Unstored.WithLabelValues("blob").Inc()

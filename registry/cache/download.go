@@ -115,9 +115,9 @@ func (c *Cache) fetch(ctx context.Context, l store.Link, blob digest.Digest) (*a
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	arrived := c.options.Store.Arrived(blob)
-	response, err := c.request(ctx, l, blob, arrived)
+	response, err := c.request(ctx, l.Repository, blob, fmt.Sprintf("bytes=%d-", arrived))
 	if _, refused := errors.AsType[*upstream.RefusedError](err); refused && arrived > 0 { // perhaps only ranges
-		if response, err = c.request(ctx, l, blob, 0); err == nil {
+		if response, err = c.request(ctx, l.Repository, blob, ""); err == nil {
 			_ = c.drop(blob)
 		}
 	}
@@ -139,12 +139,12 @@ func (c *Cache) fetch(ctx context.Context, l store.Link, blob digest.Digest) (*a
 	return a, err
 }
 
-func (c *Cache) request(ctx context.Context, l store.Link, blob digest.Digest, from int64) (*http.Response, error) {
+func (c *Cache) request(ctx context.Context, repository string, blob digest.Digest, part string) (*http.Response, error) {
 	header := http.Header{}
-	if from > 0 {
-		header.Set("Range", fmt.Sprintf("bytes=%d-", from))
+	if !isWhole(part) {
+		header.Set("Range", part)
 	}
-	return c.options.Upstream.Do(ctx, http.MethodGet, l.Repository, "blobs/"+blob.String(), header)
+	return c.options.Upstream.Do(ctx, http.MethodGet, repository, "blobs/"+blob.String(), header)
 }
 
 // replicate stores a blob that another replica has, and reports whether one has it.
@@ -220,7 +220,7 @@ func (d *download) all(ctx context.Context) error {
 func (d *download) attempt(ctx context.Context) (err error) {
 	response := d.response
 	if d.response = nil; response == nil {
-		response, err = d.cache.request(ctx, d.link, d.blob, d.length)
+		response, err = d.cache.request(ctx, d.link.Repository, d.blob, fmt.Sprintf("bytes=%d-", d.length))
 		refused, isRefused := errors.AsType[*upstream.RefusedError](err)
 		switch ok := isRefused && refused.Status == http.StatusRequestedRangeNotSatisfiable; {
 		case ok && refused.ContentRange == fmt.Sprintf("bytes */%d", d.length):
@@ -256,7 +256,8 @@ func (d *download) accept(response *http.Response) error {
 	size, text := response.ContentLength, response.Header.Get("Content-Range")
 	first, last, whole := int64(0), int64(0), int64(-1)
 	n, _ := fmt.Sscanf(text, "bytes %d-%d/%d", &first, &last, &whole)
-	if response.StatusCode != http.StatusPartialContent || d.length == 0 && n < 2 { // the whole, whatever was asked for
+	isPart := response.StatusCode == http.StatusPartialContent && (d.length > 0 || n >= 2) || n >= 2 && first == d.length
+	if !isPart { // whatever was asked for
 		if size >= 0 && size < d.length {
 			if err := d.restart(nil); err != nil {
 				return err
