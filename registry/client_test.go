@@ -221,29 +221,27 @@ func sendOnly(t *testing.T, address net.Addr, text string) net.Conn {
 
 // TestDebugClients: a client of the debug server that sends no body, or does not read, is cut.
 func TestDebugClients(t *testing.T) {
-	for name, request := range map[string]string{
-		"no body":       "GET /metrics HTTP/1.1\r\nHost: cache\r\nContent-Length: 9\r\n\r\n",
-		"does not read": strings.Repeat("GET /metrics HTTP/1.1\r\nHost: cache\r\n\r\n", 2),
-	} {
-		t.Run(name, func(t *testing.T) {
-			Virtually(t, func(t *testing.T) {
-				config := (&Config{}).withDefaults()
-				config.HTTP.Debug.Prometheus.Enabled, config.HTTP.Debug.Prometheus.Path = true, "/metrics"
-				server, listener := debugServer(config, &health{}), Listen(t, "127.0.0.1")
-				var open atomic.Int64
-				server.ConnState = func(_ net.Conn, state http.ConnState) {
-					switch state {
-					case http.StateNew:
-						open.Add(1)
-					case http.StateClosed:
-						open.Add(-1)
-					}
+	Virtually(t, func(t *testing.T) {
+		config := (&Config{}).withDefaults()
+		config.HTTP.Debug.Prometheus.Enabled = true
+		for name, request := range map[string]string{
+			"sends no body": "GET /metrics HTTP/1.1\r\nHost: cache\r\nContent-Length: 9\r\n\r\n",
+			"does not read": strings.Repeat("GET /metrics HTTP/1.1\r\nHost: cache\r\n\r\n", 2),
+		} {
+			server, listener := debugServer(config, &health{}), Listen(t, "127.0.0.1")
+			var open atomic.Int64
+			server.ConnState = func(_ net.Conn, state http.ConnState) {
+				switch state {
+				case http.StateNew:
+					open.Add(1)
+				case http.StateClosed:
+					open.Add(-1)
 				}
-				go func() { _ = server.Serve(listener) }()
-				t.Cleanup(func() { _ = server.Close() })
-				sendOnly(t, listener.Addr(), request)
-				await(t, "the client is cut", func() bool { return open.Load() == 0 })
-			})
-		})
-	}
+			}
+			go func() { _ = server.Serve(listener) }()
+			t.Cleanup(func() { _ = server.Close() })
+			sendOnly(t, listener.Addr(), request)
+			await(t, "the client that "+name+" is cut", func() bool { return open.Load() == 0 })
+		}
+	})
 }

@@ -27,7 +27,8 @@ const (
 	// LargeManifest is the size from which a manifest needs one of MostLarge slots, in the cache while
 	// it is read and checked, and in a server until its client has read it: so long it is in memory.
 	LargeManifest = 64 << 10
-	MostLarge     = 16
+	// MostLarge is how many slots there are.
+	MostLarge = 16
 	// manifestTime bounds the body of a manifest.
 	manifestTime = 30 * time.Second
 

@@ -60,7 +60,7 @@ func TestLateAnswerOfMovedTag(t *testing.T) {
 		if m, err := c.Tag(t.Context(), query, "v1"); err != nil || string(m.Content) != moved {
 			t.Errorf("after the late answer: %s from the %s, %v", m.Content, m.From, err)
 		}
-		time.Sleep(fresh)
+		<-time.After(fresh)
 		c.options.Upstream = &answers{answer: func(http.Header) (*http.Response, error) { return nil, &upstream.AwayError{} }}
 		if m, err := c.Tag(t.Context(), query, "v1"); err != nil || string(m.Content) != moved {
 			t.Errorf("in an outage: %s from the %s, %v", m.Content, m.From, err)
