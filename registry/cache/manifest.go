@@ -85,7 +85,11 @@ func (c *Cache) Manifest(ctx context.Context, q Query, blob digest.Digest) (Mani
 func (c *Cache) Tag(ctx context.Context, q Query, tag string) (Manifest, error) {
 	t := store.TagName{Repository: q.Repository, Tag: tag}
 	if q.Stored {
-		return c.last(t)
+		m, err := c.last(t)
+		if err != nil {
+			err = ErrNotHere
+		}
+		return m, err
 	}
 	m, err := ask(ctx, c, "manifest", http.MethodGet, q.Repository, "manifests/"+tag, func(ctx context.Context) (Manifest, error) {
 		return c.resolve(ctx, t)

@@ -67,3 +67,12 @@ func TestLateAnswerOfMovedTag(t *testing.T) {
 		}
 	})
 }
+
+// TestUnknownTagOfReplica: another replica that asks for a tag that is not stored learns just that,
+// which is no failure of this cache.
+func TestUnknownTagOfReplica(t *testing.T) {
+	c, _, _ := newTestCache(t, Options{})
+	if _, err := c.Tag(t.Context(), Query{Repository: "library/app", Stored: true}, "v9"); !errors.Is(err, ErrNotHere) {
+		t.Errorf("got error %v, want %v", err, ErrNotHere)
+	}
+}
