@@ -121,6 +121,12 @@ var diffCases = map[string]diffSchedule{
 		Profile: registryprofile.Profile{Ranges: "ignored", BodyOf: registryprofile.Blobs, Rate: 20000},
 		Steps:   []diffStep{{{Do: "chunks", Repo: diffApp, Ref: "layer"}}},
 	},
+	"what is missing, without credentials, beside a tag": {
+		Profile: registryprofile.Profile{Challenge: "bearer", Realms: []string{registryprofile.Sibling}, Missing: 401}, IP: true, Login: true,
+		Steps: []diffStep{{
+			{Do: "resolve", Repo: diffApp, Ref: "v1", Alone: true}, {Do: "cross", Repo: diffApp, Ref: "layer", From: 10, Alone: true},
+		}},
+	},
 	"HEAD in invented repositories": {
 		Steps: []diffStep{{diffLayer(diffApp)}, {{Do: "flood", Repo: diffApp, Ref: "layer", From: 40}}},
 	},

@@ -34,11 +34,12 @@ func (w *diffWorld) loginAbroad() bool {
 }
 
 // blameless reports whether the cache cannot know how the upstream refuses a node: it has kept the
-// credentials from a token server or a target of another domain, or another repository has the
-// blob, whose download fails.
+// credentials from a token server or a target of another domain, the repository is paused because
+// the token server fails, or another repository has the blob, whose download fails.
 func (w *diffWorld) blameless(direct diffOutcome) bool {
 	withheld := w.loginAbroad() || w.Login && direct.kind == diffDenied && w.realmAbroad()
-	return withheld || w.Profile.RedirectChallenge == "basic" || w.Profile.Damaged && direct.kind == diffMissing
+	noToken := w.Profile.TokenField == "empty" || w.Profile.TokenStatus != 0
+	return withheld || noToken || w.Profile.RedirectChallenge == "basic" || w.Profile.Damaged && direct.kind == diffMissing
 }
 
 // passesDamaged reports whether an answer is a part that passes through, because the whole is late:

@@ -104,7 +104,7 @@ func (a *authenticator) send(request *http.Request, with *authorization) (*http.
 	}
 	response, err := a.wires.RoundTrip(request)
 	if err == nil && with.withheld && isDenial(response.StatusCode) {
-		return nil, errors.Join(&AwayError{noToken: true, cause: errWithheld}, response.Body.Close())
+		return nil, errors.Join(&AwayError{cause: errWithheld}, response.Body.Close())
 	}
 	return response, err
 }
