@@ -259,7 +259,8 @@ func (w *diffWorld) hostile(a diffAction) {
 		w.part(a, got, max(0, size-a.From), size-1)
 	case "cross":
 		other := map[string]string{"blobs": "manifests", "manifests": "blobs"}[object.kind]
-		if got := w.ask(http.MethodGet, a.Repo+"/"+other+"/"+object.digest.String(), nil, -1); got.status != 0 && got.status < 300 && got.err == nil { // one that is cut is no answer
+		got := w.ask(http.MethodGet, a.Repo+"/"+other+"/"+object.digest.String(), nil, -1)
+		if got.status != 0 && got.status < 300 && got.err == nil { // one that is cut is no answer
 			w.fault("cross: %s at /%s/: %s", a.Ref, other, got)
 		}
 	case "foreign":

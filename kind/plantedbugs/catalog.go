@@ -97,8 +97,8 @@ func cache() []Mutant {
 		},
 		{
 			Name: "damaged-range", File: "registry/cache/blob.go", Scenarios: []string{"registries-range"},
-			Line:        `if errors.Is(err, errUnstored) || store.IsSlow(err) || errors.Is(err, upstream.ErrLate) && !isWhole(q.Range) {`,
-			Replacement: `if err != nil && !isWhole(q.Range) {`,
+			Line:        `if late || errors.Is(err, errUnstored) || errors.Is(err, errAbandoned) || store.IsSlow(err) {`,
+			Replacement: `if late || err != nil && !isWhole(q.Range) {`,
 			Bug:         "a range of a damaged blob is served as a complete answer",
 			Words:       `no complete answer is damaged: damaged bytes came as a complete answer: 206 0 different`,
 		},

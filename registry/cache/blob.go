@@ -85,7 +85,8 @@ func (c *Cache) Blob(ctx context.Context, q Query, blob digest.Digest) (*Blob, e
 	if !store.IsSlow(err) && !errors.Is(err, upstream.ErrLate) {
 		found, err = c.arriving(ctx, FromUpstream, q, blob)
 	}
-	if errors.Is(err, errUnstored) || errors.Is(err, errAbandoned) || store.IsSlow(err) || errors.Is(err, upstream.ErrLate) && !isWhole(q.Range) {
+	late := errors.Is(err, upstream.ErrLate) && !isWhole(q.Range)
+	if late || errors.Is(err, errUnstored) || errors.Is(err, errAbandoned) || store.IsSlow(err) {
 		found, err = c.passThrough(ctx, q, blob)
 	}
 	if err != nil {
