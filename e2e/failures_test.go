@@ -28,7 +28,8 @@ type cacheFailure struct {
 	end func(ctx context.Context, p *rig.Run)
 	// evicts means that the cache discards content to make room.
 	evicts bool
-	// asker fetches images from the upstream during the failure, with at most this many GETs of a blob.
+	// asker fetches images from the upstream during the failure, with at most this many GETs of a
+	// blob.
 	asker accesslog.Asker
 	gets  int
 	// spares tells whether the worker can pull during the failure.

@@ -115,8 +115,8 @@ func TestArrivalBound(t *testing.T) {
 	}
 }
 
-// TestAbandonedArrival checks that a client that asks for a blob when its download has just been given
-// up, and has not ended, gets it.
+// TestAbandonedArrival checks that a client that asks for a blob when its download has just been
+// given up, and has not ended, gets it.
 func TestAbandonedArrival(t *testing.T) {
 	c, _, _ := newTestCache(t, Options{})
 	blob, ends := digest.FromString("content"), make(chan struct{})

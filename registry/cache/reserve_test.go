@@ -73,8 +73,8 @@ func TestReserve(t *testing.T) {
 	}
 }
 
-// TestReserveBesideReaders checks that nothing is evicted that clients read: that would free nothing
-// before they have read to the end, and so all that is stored would go for one download.
+// TestReserveBesideReaders checks that nothing is evicted that clients read: that would free
+// nothing before they have read to the end, and so all that is stored would go for one download.
 func TestReserveBesideReaders(t *testing.T) {
 	folder := t.TempDir()
 	if err := unix.Mount("cache-test", folder, "tmpfs", 0, "size=64m"); err != nil {
@@ -121,9 +121,9 @@ func TestReserveBesideReaders(t *testing.T) {
 	room.release()
 }
 
-// TestReserveTogether checks that downloads that begin at the same time, as those of the layers of an
-// image, all get room where enough can be evicted: none of them gives up because of another one that
-// waits, too.
+// TestReserveTogether checks that downloads that begin at the same time, as those of the layers of
+// an image, all get room where enough can be evicted: none of them gives up because of another one
+// that waits, too.
 func TestReserveTogether(t *testing.T) {
 	folder := t.TempDir()
 	if err := unix.Mount("cache-test", folder, "tmpfs", 0, "size=64m"); err != nil {

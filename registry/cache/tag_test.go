@@ -25,9 +25,9 @@ type slowReader struct {
 // Read implements io.Reader.
 func (s slowReader) Read(p []byte) (int, error) { <-s.after; return s.Reader.Read(p) }
 
-// TestLateAnswerOfMovedTag checks that the answer of the upstream from before a tag has moved, whose
-// body comes after the answer to a later question, does not replace it: it would be served as fresh,
-// and in an outage.
+// TestLateAnswerOfMovedTag checks that the answer of the upstream from before a tag has moved,
+// whose body comes after the answer to a later question, does not replace it: it would be served as
+// fresh, and in an outage.
 func TestLateAnswerOfMovedTag(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		volume, err := store.New(t.TempDir(), false)

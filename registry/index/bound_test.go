@@ -32,8 +32,8 @@ func (i *Index) get(blob digest.Digest) store.Blob {
 	return store.Blob{}
 }
 
-// TestLinkBound checks that a blob has at most 64 links, and each of them once. Who has a manifest as
-// a blob in 64 repositories keeps nobody from it as a manifest.
+// TestLinkBound checks that a blob has at most 64 links, and each of them once. Who has a manifest
+// as a blob in 64 repositories keeps nobody from it as a manifest.
 func TestLinkBound(t *testing.T) {
 	i := New()
 	if i.Link(blob, store.Link{Repository: "a"}) {
