@@ -71,7 +71,7 @@ func (r *room) add(bytes int64) bool {
 	}
 	take(bytes)
 	for evicted := true; ; {
-		if short, files, err := c.short(0, reserve); err == nil && short <= 0 && files <= 0 {
+		if c.fits() {
 			return true
 		} else if !evicted {
 			take(-bytes)
@@ -79,7 +79,7 @@ func (r *room) add(bytes int64) bool {
 		}
 		evicted = false
 		select {
-		case c.evictions <- func() { more <- c.evict(0, reserve) }:
+		case c.evictions <- func() { more <- c.evict(0, reserve) || c.fits() }: // until another one reserves more
 			select {
 			case evicted = <-more:
 			case <-timeout:
@@ -87,6 +87,12 @@ func (r *room) add(bytes int64) bool {
 		case <-timeout:
 		}
 	}
+}
+
+// fits reports whether all that is reserved has room.
+func (c *Cache) fits() bool {
+	short, files, err := c.short(0, reserve)
+	return err == nil && short <= 0 && files <= 0
 }
 
 // step makes the room larger for a file of this size, which will have more bytes than the upstream

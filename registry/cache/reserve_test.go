@@ -73,9 +73,9 @@ func TestReserve(t *testing.T) {
 	}
 }
 
-// TestReserveBesideReaders checks that nothing is evicted that clients read: that would free
-// nothing before they have read to the end, and so all that is stored would go for one download.
-func TestReserveBesideReaders(t *testing.T) {
+// nearlyFull returns a cache with 58 blobs of 1 MiB on a volume of 64 MiB.
+func nearlyFull(t *testing.T) (*testCache, *objects) {
+	t.Helper()
 	folder := t.TempDir()
 	if err := unix.Mount("cache-test", folder, "tmpfs", 0, "size=64m"); err != nil {
 		t.Skipf("a small volume needs privileges: %v", err)
@@ -90,6 +90,13 @@ func TestReserveBesideReaders(t *testing.T) {
 		c.pull(t, upstream, "library/app", n, 1<<20)
 	}
 	c.settle()
+	return c, upstream
+}
+
+// TestReserveBesideReaders checks that nothing is evicted that clients read: that would free
+// nothing before they have read to the end, and so all that is stored would go for one download.
+func TestReserveBesideReaders(t *testing.T) {
+	c, upstream := nearlyFull(t)
 	var read []*Blob
 	for path := range upstream.content {
 		if of, ok := strings.CutPrefix(path, "blobs/"); ok {
@@ -125,20 +132,7 @@ func TestReserveBesideReaders(t *testing.T) {
 // an image, all get room where enough can be evicted: none of them gives up because of another one
 // that waits, too.
 func TestReserveTogether(t *testing.T) {
-	folder := t.TempDir()
-	if err := unix.Mount("cache-test", folder, "tmpfs", 0, "size=64m"); err != nil {
-		t.Skipf("a small volume needs privileges: %v", err)
-	}
-	t.Cleanup(func() { _ = unix.Unmount(folder, unix.MNT_DETACH) })
-	s, err := store.New(folder, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, upstream, _ := newTestCache(t, Options{Store: s})
-	for n := range uint64(58) { // of 64 MiB
-		c.pull(t, upstream, "library/app", n, 1<<20)
-	}
-	c.settle()
+	c, _ := nearlyFull(t)
 	c.run(t)
 	var downloads sync.WaitGroup
 	together, got := make(chan struct{}), make(chan *room, 20)
