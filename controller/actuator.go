@@ -55,8 +55,9 @@ func NewActuator(seed client.Client, shootClient ShootClient, images charts.Imag
 }
 
 // Delete removes the caches. It first removes the configuration of all upstreams from the nodes,
-// unless the shoot is being deleted or hibernated. In a hibernated shoot, the objects disappear
-// when the shoot wakes up. An undecodable status does not block the deletion.
+// unless the shoot is being deleted or hibernated. At the end it waits for the disks, but not for
+// long. In a hibernated shoot, the objects disappear when the shoot wakes up. An undecodable status
+// does not block the deletion.
 func (a *Actuator) Delete(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
 	return a.run(ctx, ex, "delete", func(ctx context.Context) error {
 		cluster, err := a.cluster(ctx, ex.Namespace)
@@ -76,6 +77,11 @@ func (a *Actuator) Delete(ctx context.Context, log logr.Logger, ex *extensionsv1
 		}
 		if err := a.removeFrom(ctx, cluster, cleanerName, monitoringName, cachesName, servicesName); err != nil {
 			return err
+		}
+		if !sleeps(cluster) {
+			if err := a.awaitNoVolumes(ctx, log, ex); err != nil {
+				return err
+			}
 		}
 		caches.DeleteLabelValues(ex.Namespace)
 		return certificate.Remove(ctx, log, a.clock, a.client, ex.Namespace)

@@ -14,7 +14,6 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/controller/cache"
 	"github.com/gardener-extensions/registry-cache/controller/certificate"
 	"github.com/gardener-extensions/registry-cache/controller/monitoring"
@@ -41,12 +40,15 @@ func (a *Actuator) deployServices(ctx context.Context, t *target) error {
 			return err
 		}
 		objects = append(objects, services...)
+		for _, previous := range t.identities[i].Previous {
+			service, err := cache.Service(c, t.identities[i], shoot)
+			if err != nil {
+				return err
+			}
+			service.Name = previous.Name
+			objects = append(objects, service)
+		}
 	}
-	previous, err := t.previousServices(shoot)
-	if err != nil {
-		return err
-	}
-	objects = append(objects, previous...)
 	return applyToShoot(ctx, a.writer(t), t.ex.Namespace, servicesName, objects)
 }
 
@@ -81,37 +83,6 @@ func (a *Actuator) deployMonitoring(ctx context.Context, t *target) error {
 	return apply(ctx, a.writer(t), t.ex.Namespace, monitoringName, seedEncoder, objects, func(c client.Client) *builder.ManagedResource {
 		return managedresources.NewForSeed(c, t.ex.Namespace, monitoringName, false)
 	})
-}
-
-// previousServices returns the previous Services of caches with a new Service name. A node uses the
-// previous address for minutes, until gardener-node-agent applies the next OperatingSystemConfig.
-// Without the previous Service, requests would time out. The next reconciliation deletes it.
-func (t *target) previousServices(shoot cache.Shoot) ([]client.Object, error) {
-	var services []client.Object
-	for i, was := range t.withPreviousServiceNames().Caches {
-		id := t.identities[i]
-		if id.ServiceName(&was) == id.ServiceName(&t.config.Caches[i]) {
-			continue
-		}
-		service, err := cache.Service(was, id, shoot)
-		if err != nil {
-			return nil, err
-		}
-		services = append(services, service)
-	}
-	return services, nil
-}
-
-// withPreviousServiceNames returns the config with the last deployed Service names. The status
-// records this config while nodes may still use these Services: in a hibernated shoot.
-func (t *target) withPreviousServiceNames() *v1alpha3.RegistryConfig {
-	config := t.config.DeepCopy()
-	for i := range config.Caches {
-		if was := t.before.deployed(config.Caches[i].Upstream); was != nil {
-			config.Caches[i].ServiceNameSuffix = was.ServiceNameSuffix
-		}
-	}
-	return config
 }
 
 // certificates describes the certificates of the caches that serve HTTPS.
@@ -214,11 +185,7 @@ func (a *Actuator) awaitCertificates(ctx context.Context, log logr.Logger, t *ta
 		if pending == nil {
 			return nil
 		}
-		written, err := a.written(ctx, mr)
-		if err != nil {
-			return err
-		}
-		if a.clock.Since(written) >= a.waits.rolledOut {
+		if a.clock.Since(written(mr)) >= a.waits.rolledOut {
 			log.Info("Not all caches serve with their new certificate yet; until they do, nodes pull from the upstream", "reason", pending)
 			return nil
 		}

@@ -2,14 +2,12 @@ package controller
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
-	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 	"github.com/gardener/gardener/pkg/utils/kubernetes/health"
 	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
@@ -91,8 +89,8 @@ func (a *Actuator) rollout(ctx context.Context, shoot client.Client, namespace s
 	}
 	// A new task changes the ManagedResource's generation, because its Secret's name has a hash.
 	if err := health.CheckManagedResourceApplied(mr); err != nil {
-		if written, failed := a.written(ctx, mr); failed != nil || a.clock.Since(written) < a.waits.skipped {
-			return none, errors.Join(failed, retry.Waiting(err))
+		if a.clock.Since(written(mr)) < a.waits.skipped {
+			return none, retry.Waiting(err)
 		} // a policy may forbid the cleaner
 	}
 	set := &appsv1.DaemonSet{}
@@ -114,23 +112,10 @@ func (a *Actuator) rollout(ctx context.Context, shoot client.Client, namespace s
 		return none, fmt.Errorf("listing the pods of DaemonSet %s in the shoot: %w", v1alpha3.CleanerDaemonSet, err)
 	}
 	rollout := cleaner.RolloutOf(set, pods.Items, nodes.Items)
-	if rollout.Started.IsZero() && rollout.Err() != nil {
-		rollout.Started, err = a.written(ctx, mr)
+	if rollout.Started.IsZero() { // no pod can be created
+		rollout.Started = written(mr)
 	}
-	return rollout, err
-}
-
-// written returns when the content of the ManagedResource was written. If no pod of the cleaner can
-// be created, the cleaner counts as running from then on.
-func (a *Actuator) written(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (time.Time, error) {
-	if len(mr.Spec.SecretRefs) == 0 {
-		return time.Time{}, nil
-	}
-	secret := &corev1.Secret{}
-	if err := a.client.Get(ctx, client.ObjectKey{Namespace: mr.Namespace, Name: mr.Spec.SecretRefs[0].Name}, secret); err != nil {
-		return time.Time{}, fmt.Errorf("reading the Secret of ManagedResource %s: %w", mr.Name, err)
-	}
-	return secret.CreationTimestamp.Time, nil
+	return rollout, nil
 }
 
 // nodesCleaned returns the condition after a clean-up. The skipped nodes are given with reasons.

@@ -50,7 +50,8 @@ func (l *landscape) reconciled(t *testing.T) {
 	}
 }
 
-// TestServiceRename checks that the previous address works until the next reconciliation.
+// TestServiceRename checks that the previous address works for an hour, however often gardenlet
+// reconciles meanwhile.
 func TestServiceRename(t *testing.T) {
 	l, _ := newRunningLandscape(t, renamed(ptr.To("new")))
 	previous := l.services(t)[idOf(alpha).Name]
@@ -67,26 +68,35 @@ func TestServiceRename(t *testing.T) {
 	if err := l.shoot.Get(t.Context(), client.ObjectKeyFromObject(service), service); err != nil || service.Spec.Selector["app"] != idOf(alpha).Name {
 		t.Errorf("the old Service selects %v, error %v", service.Spec.Selector, err)
 	}
+	l.later(59 * time.Minute)
+	l.reconciled(t)
+	if services := l.services(t); services[idOf(alpha).Name] != previous || services["registry-new"] == "" {
+		t.Errorf("after 59 minutes the Services are %v", services)
+	}
+	l.later(time.Minute)
 	l.reconciled(t)
 	if services := l.services(t); services[idOf(alpha).Name] != "" || services["registry-new"] == "" {
-		t.Errorf("after the next reconciliation the Services are %v", services)
+		t.Errorf("after an hour the Services are %v", services)
 	}
 	l.configure(t, renamed(nil))
 	l.reconciled(t)
+	l.later(time.Hour)
 	l.reconciled(t)
 	if services := l.services(t); services[idOf(alpha).Name] == "" || services["registry-new"] != "" {
 		t.Errorf("after renaming it back, the Services are %v", services)
 	}
 }
 
-// TestServiceRenameWhileHibernated checks that the previous Service exists after the shoot wakes
-// up. The nodes may be configured with its address.
+// TestServiceRenameWhileHibernated checks that the previous Service exists for an hour after the
+// shoot wakes up. The nodes may be configured with its address.
 func TestServiceRenameWhileHibernated(t *testing.T) {
 	l, _ := newRunningLandscape(t, renamed(ptr.To("new")))
 	l.changeShoot(t, hibernated)
 	l.reconciled(t)
-	l.changeShoot(t)
 	for _, want := range []bool{true, false} {
+		l.later(time.Hour)
+		l.reconciled(t)
+		l.changeShoot(t)
 		l.reconciled(t)
 		if services := l.services(t); (services[idOf(alpha).Name] != "") != want || services["registry-new"] == "" {
 			t.Errorf("after waking up, the Services are %v, want the old one: %t", services, want)

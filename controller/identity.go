@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 	"github.com/gardener/gardener/pkg/utils/managedresources"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
@@ -29,7 +31,44 @@ func (a *Actuator) identify(ctx context.Context, t *target) error {
 			id.Address = hostOf(t.before.endpoint(id.Upstream))
 		}
 	}
+	t.leaving = slices.DeleteFunc(slices.Clone(t.before.running), func(id v1alpha3.Identity) bool {
+		_, stays := t.identities.Of(id.Upstream)
+		return stays
+	})
+	a.keepPreviousServices(t)
 	return nil
+}
+
+// previousFor is how long a renamed Service exists under its previous name. Nodes use the previous
+// address until gardener-node-agent applies the next OperatingSystemConfig, which gardenlet writes
+// after this reconciliation, or after one of its retries.
+const previousFor = time.Hour
+
+// keepPreviousServices updates the previous Services of the caches. The time of a hibernated shoot
+// does not count: its nodes start with the address that they had before.
+func (a *Actuator) keepPreviousServices(t *target) {
+	now := metav1.NewTime(a.clock.Now()).Rfc3339Copy()
+	var taken []string
+	for i := range t.identities {
+		taken = append(taken, t.identities[i].ServiceName(&t.config.Caches[i]))
+	}
+	for i := range t.identities {
+		id := &t.identities[i]
+		previous := slices.Clone(id.Previous)
+		if was := t.before.deployed(id.Upstream); was != nil {
+			name := id.ServiceName(was)
+			previous = slices.DeleteFunc(previous, func(p v1alpha3.PreviousService) bool { return p.Name == name })
+			previous = append(previous, v1alpha3.PreviousService{Name: name, Since: now})
+		}
+		for n := range previous {
+			if t.hibernationEnabled() {
+				previous[n].Since = now
+			}
+		}
+		id.Previous = slices.DeleteFunc(previous, func(p v1alpha3.PreviousService) bool {
+			return slices.Contains(taken, p.Name) || now.Sub(p.Since.Time) >= previousFor
+		})
+	}
 }
 
 // deployedIdentities adds the identities of caches with a Service to the recorded ones. An early

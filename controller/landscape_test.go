@@ -16,6 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	vpaautoscalingv1 "k8s.io/autoscaler/vertical-pod-autoscaler/pkg/apis/autoscaling.k8s.io/v1"
+	testclock "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -44,7 +46,7 @@ var scheme = runtime.NewScheme()
 func TestMain(m *testing.M) {
 	for _, add := range []func(*runtime.Scheme) error{
 		corev1.AddToScheme, appsv1.AddToScheme, networkingv1.AddToScheme, policyv1.AddToScheme, autoscalingv1.AddToScheme,
-		extensionsv1alpha1.AddToScheme, resourcesv1alpha1.AddToScheme,
+		vpaautoscalingv1.AddToScheme, extensionsv1alpha1.AddToScheme, resourcesv1alpha1.AddToScheme,
 	} {
 		utilruntime.Must(add(scheme))
 	}
@@ -144,6 +146,11 @@ func (l *landscape) interceptors() interceptor.Funcs {
 			return c.SubResource(sub).Patch(ctx, obj, patch, opts...)
 		},
 	}
+}
+
+// later lets this much time pass for the actuator.
+func (l *landscape) later(d time.Duration) {
+	l.actuator.clock = testclock.NewFakeClock(l.actuator.clock.Now().Add(d))
 }
 
 // note logs an operation on any ManagedResource but the one for monitoring.

@@ -43,9 +43,9 @@ func assertConfigurationError(t *testing.T, err error, says ...string) {
 
 func TestRejectedUpdate(t *testing.T) {
 	l, w := newRunningLandscape(t, func(c *v1alpha3.RegistryConfig) {
-		c.Caches[0].Volume = &v1alpha3.Volume{StorageClassName: ptr.To("other")}
+		c.Caches[0].ServiceNameSuffix = ptr.To("beta-upstream-test")
 	})
-	assertConfigurationError(t, l.reconcile(t), "caches[0].volume.storageClassName")
+	assertConfigurationError(t, l.reconcile(t), "caches[0].serviceNameSuffix")
 	if len(w.writes()) > 0 {
 		t.Errorf("something was written: %q", w.writes())
 	}

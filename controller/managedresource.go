@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/andybalholm/brotli"
 	extensionscontroller "github.com/gardener/gardener/extensions/pkg/controller"
@@ -19,6 +20,7 @@ import (
 	"github.com/gardener/gardener/pkg/utils/managedresources/builder"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -36,6 +38,9 @@ const (
 	// monitoringName is the ManagedResource for the shoot's Prometheus and Plutono, applied to the
 	// seed.
 	monitoringName = "extension-registry-cache-monitoring"
+	// referencesName is gardenlet's ManagedResource with copies of the Secrets to which the Shoot
+	// refers.
+	referencesName = "referenced-resources"
 	// origin tells gardenlet not to delete these ManagedResources together with its own.
 	origin = "registry-cache"
 )
@@ -93,6 +98,9 @@ func (s secretFirst) Get(ctx context.Context, key client.ObjectKey, object clien
 		return retry.Waiting(errors.New("it is still being deleted"))
 	}
 	refers := slices.ContainsFunc(mr.Spec.SecretRefs, func(ref corev1.LocalObjectReference) bool { return ref.Name == s.name })
+	if !refers {
+		metav1.SetMetaDataAnnotation(&mr.ObjectMeta, annotationWritten, time.Now().Format(time.RFC3339))
+	}
 	if client.IgnoreNotFound(err) != nil || refers && health.CheckManagedResourceApplied(mr) == nil {
 		return err
 	}
@@ -100,6 +108,18 @@ func (s secretFirst) Get(ctx context.Context, key client.ObjectKey, object clien
 		return fmt.Errorf("writing its Secret: %w", failed)
 	}
 	return err
+}
+
+// annotationWritten is when the content of a ManagedResource was written last. The age of its
+// Secret does not tell that: a Secret of the same content may be left from before.
+const annotationWritten = "registry.extensions.gardener.cloud/written"
+
+// written returns when the content of the ManagedResource was written.
+func written(mr *resourcesv1alpha1.ManagedResource) time.Time {
+	if at, err := time.Parse(time.RFC3339, mr.Annotations[annotationWritten]); err == nil {
+		return at
+	}
+	return mr.CreationTimestamp.Time
 }
 
 func (a *Actuator) managedResource(ctx context.Context, namespace, name string) (*resourcesv1alpha1.ManagedResource, error) {
@@ -136,8 +156,7 @@ func (a *Actuator) remove(ctx context.Context, namespace string, names ...string
 // deleted when it wakes up. A wait would keep the Extension until then, and block a new one.
 func (a *Actuator) removeFrom(ctx context.Context, cluster *extensionscontroller.Cluster, names ...string) error {
 	namespace := cluster.ObjectMeta.Name
-	// Hibernation stops gardener-resource-manager. A shoot that is being deleted wakes up first.
-	if !extensionscontroller.IsHibernated(cluster) || cluster.Shoot.DeletionTimestamp != nil {
+	if !sleeps(cluster) {
 		return a.remove(ctx, namespace, names...)
 	}
 	var inSeed []string
@@ -149,6 +168,12 @@ func (a *Actuator) removeFrom(ctx context.Context, cluster *extensionscontroller
 		}
 	}
 	return a.remove(ctx, namespace, inSeed...)
+}
+
+// sleeps returns whether nothing happens in the shoot: hibernation stops gardener-resource-manager.
+// A shoot that is being deleted wakes up first.
+func sleeps(cluster *extensionscontroller.Cluster) bool {
+	return extensionscontroller.IsHibernated(cluster) && cluster.Shoot.DeletionTimestamp == nil
 }
 
 // remains returns nil if the ManagedResource is gone, or says why it is not.

@@ -30,6 +30,8 @@ type timing struct {
 	// skipped is how long the cleaner must have run, or a node must be not ready, before the node is
 	// skipped. The loop on such a node notices that the cache is gone.
 	skipped time.Duration
+	// volumes is how long the deletion waits for a volume.
+	volumes time.Duration
 	// rolledOut is how long nodes keep the previous CA while caches lack their new certificate.
 	rolledOut time.Duration
 }
@@ -41,6 +43,7 @@ func defaultTiming() timing {
 		interval:  time.Second,
 		reported:  10 * time.Second,
 		skipped:   time.Minute,
+		volumes:   2 * time.Minute,
 		rolledOut: 30 * time.Second,
 	}
 }

@@ -2,7 +2,10 @@ package controller
 
 import (
 	"context"
+	"fmt"
 
+	extensionscontroller "github.com/gardener/gardener/extensions/pkg/controller"
+	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	"github.com/go-logr/logr"
@@ -11,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/controller/certificate"
 	"github.com/gardener-extensions/registry-cache/controller/cleaner"
 	"github.com/gardener-extensions/registry-cache/controller/retry"
@@ -18,14 +22,27 @@ import (
 
 // Reconcile deploys what the providerConfig configures. To remove a cache, it cleans the nodes,
 // removes the cache from the status, and then deletes its objects. In this order no ready node
-// keeps the mirror of a removed cache. An invalid providerConfig or reference changes nothing.
+// keeps the mirror of a removed cache. An invalid providerConfig or reference changes nothing, and
+// is no error in a Shoot that hibernates. A cache that replaces an earlier one of its upstream waits
+// until that is gone.
 func (a *Actuator) Reconcile(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
 	return a.run(ctx, ex, "reconcile", func(ctx context.Context) error { return a.reconcile(ctx, log, ex) })
 }
 
 func (a *Actuator) reconcile(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
-	t, err := a.read(ctx, ex)
+	cluster, err := a.cluster(ctx, ex.Namespace)
 	if err != nil {
+		return err
+	}
+	t, err := a.read(ctx, ex, cluster)
+	if err != nil && extensionscontroller.IsHibernationEnabled(cluster) && (isConfigurationProblem(err) || retry.IsWaiting(err)) {
+		log.Info("The caches stay as they are until the Shoot wakes up", "reason", err.Error())
+		return a.report(ctx, ex, err)
+	}
+	if err != nil {
+		return err
+	}
+	if err := a.report(ctx, ex, nil); err != nil {
 		return err
 	}
 	if err := a.cleanRemoved(ctx, log, t); err != nil {
@@ -40,7 +57,42 @@ func (a *Actuator) reconcile(ctx context.Context, log logr.Logger, ex *extension
 		}
 	}
 	caches.WithLabelValues(ex.Namespace).Set(float64(len(t.config.Caches)))
-	return nil
+	return a.addDelayed(ctx, log, t)
+}
+
+// addDelayed reconciles again when the earlier caches of some upstreams are gone. In a hibernated
+// shoot they go when it wakes up.
+func (a *Actuator) addDelayed(ctx context.Context, log logr.Logger, t *target) error {
+	if len(t.delayed) == 0 || t.hibernationEnabled() {
+		return nil
+	}
+	for _, upstream := range t.delayed {
+		if _, stays := t.leaving.Of(upstream); stays {
+			return retry.Waiting(fmt.Errorf("the earlier cache of %s is still being deleted in the shoot", upstream))
+		}
+	}
+	return a.reconcile(ctx, log, t.ex)
+}
+
+// report writes to the condition ConfigurationValid why a Shoot that hibernates keeps the caches
+// that it has: an error would keep it from hibernating. Without an error, it takes that back.
+func (a *Actuator) report(ctx context.Context, ex *extensionsv1alpha1.Extension, mistake error) error {
+	condition := v1beta1helper.GetCondition(ex.Status.Conditions, v1alpha3.ConditionConfigurationValid)
+	if condition == nil && mistake == nil {
+		return nil
+	}
+	status, reason, message := gardencorev1beta1.ConditionTrue, "ConfigurationValid", "The configuration is valid."
+	if mistake != nil {
+		status, reason, message = gardencorev1beta1.ConditionFalse, "ConfigurationProblem", "When the Shoot wakes up: "+mistake.Error()
+	}
+	before := ex.DeepCopy()
+	current := v1beta1helper.GetOrInitConditionWithClock(a.clock, ex.Status.Conditions, v1alpha3.ConditionConfigurationValid)
+	updated := v1beta1helper.UpdatedConditionWithClock(a.clock, current, status, reason, message)
+	if condition != nil && condition.Status == status && condition.Message == message {
+		return nil
+	}
+	ex.Status.Conditions = v1beta1helper.MergeConditions(ex.Status.Conditions, updated)
+	return a.patchStatus(ctx, ex, before)
 }
 
 // cleanRemoved removes the configuration of removed upstreams from the nodes, and then from the

@@ -67,6 +67,12 @@ func (r record) empty() bool {
 	return r.status == nil && r.applied == nil
 }
 
+// isLeaving returns whether the upstream's cache was removed, but perhaps not all of its objects.
+func (r record) isLeaving(upstream string) bool {
+	_, runs := r.running.Of(upstream)
+	return runs && r.applied != nil && r.deployed(upstream) == nil
+}
+
 // removed returns the upstreams whose configuration may be on nodes, but that are not in config.
 func (r record) removed(config *v1alpha3.RegistryConfig) []string {
 	var removed []string

@@ -10,6 +10,7 @@ import (
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	"github.com/gardener/gardener/pkg/utils/kubernetes/health"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,6 +18,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/controller/cache"
 	"github.com/gardener-extensions/registry-cache/controller/reference"
+	"github.com/gardener-extensions/registry-cache/controller/retry"
 )
 
 // target holds the input and the progress of one reconciliation. Its config is valid.
@@ -24,34 +26,36 @@ type target struct {
 	ex      *extensionsv1alpha1.Extension
 	cluster *extensionscontroller.Cluster
 	before  record                   // of earlier reconciliations
-	config  *v1alpha3.RegistryConfig // the providerConfig with defaults
-	// identities are those of the configured caches, in their order.
-	identities v1alpha3.Identities
-	secrets    map[string]cache.Secrets // referenced Secrets and certificates, by upstream
-	released   []client.Object          // Services of an early version, see deployedIdentities
-	isNew      bool                     // no earlier attempt has deployed anything
-	cleaned    bool                     // a cleaner has run and its deletion was requested
-	shoot      client.Client            // nil until Actuator.shoot sets it
+	config  *v1alpha3.RegistryConfig // the providerConfig with defaults, without the delayed caches
+	// delayed are the configured upstreams whose earlier cache must go first.
+	delayed []string
+	// identities are those of the caches of config, in their order. leaving are those of others that
+	// are not gone.
+	identities, leaving v1alpha3.Identities
+	secrets             map[string]cache.Secrets // referenced Secrets and certificates, by upstream
+	released            []client.Object          // Services of an early version, see deployedIdentities
+	isNew               bool                     // no earlier attempt has deployed anything
+	cleaned             bool                     // a cleaner has run and its deletion was requested
+	shoot               client.Client            // nil until Actuator.shoot sets it
 	// endpoints are those of the configured caches, if they had to be known early.
 	endpoints []v1alpha3.RegistryCacheStatus
 }
 
 // read reads and validates everything that a reconciliation needs, and writes nothing.
-func (a *Actuator) read(ctx context.Context, ex *extensionsv1alpha1.Extension) (*target, error) {
+func (a *Actuator) read(ctx context.Context, ex *extensionsv1alpha1.Extension, cluster *extensionscontroller.Cluster) (*target, error) {
 	before, err := recordOf(ex)
-	if err != nil {
-		return nil, err
-	}
-	config, err := decodeConfig(ex, before)
-	if err != nil {
-		return nil, err
-	}
-	cluster, err := a.cluster(ctx, ex.Namespace)
 	if err != nil {
 		return nil, err
 	}
 	if v1beta1helper.IsWorkerless(cluster.Shoot) {
 		return nil, configurationProblem(errWorkerless)
+	}
+	config, delayed, err := decodeConfig(ex, before)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.awaitCopies(ctx, ex.Namespace, config); err != nil {
+		return nil, err
 	}
 	var secrets map[string]cache.Secrets
 	var invalid field.ErrorList
@@ -65,8 +69,27 @@ func (a *Actuator) read(ctx context.Context, ex *extensionsv1alpha1.Extension) (
 	if len(invalid) > 0 {
 		return nil, configurationProblem(invalid.ToAggregate())
 	}
-	t := &target{ex: ex, cluster: cluster, before: before, config: config, secrets: secrets, isNew: before.empty()}
+	config.Caches = slices.DeleteFunc(config.Caches, func(c v1alpha3.RegistryCache) bool { return slices.Contains(delayed, c.Upstream) })
+	t := &target{ex: ex, cluster: cluster, before: before, config: config, delayed: delayed, secrets: secrets, isNew: before.empty()}
 	return t, a.identify(ctx, t)
+}
+
+// awaitCopies waits until gardener-resource-manager has applied what gardenlet has copied last from
+// the Secrets of the Shoot: gardenlet does not wait for it before it triggers the extension.
+func (a *Actuator) awaitCopies(ctx context.Context, namespace string, config *v1alpha3.RegistryConfig) error {
+	if len(v1alpha3.References(config)) == 0 {
+		return nil
+	}
+	return a.await(ctx, func() error {
+		mr, err := a.managedResource(ctx, namespace, referencesName)
+		if err != nil {
+			return client.IgnoreNotFound(err)
+		}
+		if err := health.CheckManagedResourceApplied(mr); err != nil {
+			return retry.Waiting(fmt.Errorf("the copies of the Shoot's Secrets are outdated: ManagedResource %s: %w", mr.Name, err))
+		}
+		return nil
+	})
 }
 
 // shoot returns the client for the shoot. It requests the client once per reconciliation.
@@ -89,11 +112,7 @@ func (t *target) hibernationEnabled() bool {
 
 // record returns the record to write after everything is deployed.
 func (t *target) record(status *v1alpha3.RegistryStatus) record {
-	applied := t.config
-	if t.hibernationEnabled() {
-		applied = t.withPreviousServiceNames()
-	}
-	return record{status: status, applied: applied, cleanUps: t.before.cleanUps, running: t.identities}
+	return record{status: status, applied: t.config, cleanUps: t.before.cleanUps, running: slices.Concat(t.identities, t.leaving)}
 }
 
 // shootOf returns the properties of the shoot that matter to the objects of caches.
@@ -127,23 +146,38 @@ func networksOf(shoot *gardencorev1beta1.Shoot) []string {
 var errWorkerless = errors.New("the Shoot has no workers, so no node can run a cache or pull through it; " +
 	"remove the extension from the Shoot, or add a worker pool")
 
-// decodeConfig returns the providerConfig, valid and with defaults. The config that was last
-// applied, if any, limits which changes are valid. Errors have field paths and the code
-// ERR_CONFIGURATION_PROBLEM, by which Gardener shows them to the Shoot's owner.
-func decodeConfig(ex *extensionsv1alpha1.Extension, before record) (*v1alpha3.RegistryConfig, error) {
+// decodeConfig returns the providerConfig, valid and with defaults, and the upstreams whose earlier
+// cache must go first: it is leaving, or differs in what cannot be changed. The latter is what two
+// quick updates look like, of which the first has removed the cache. Errors have field paths and
+// the code ERR_CONFIGURATION_PROBLEM, by which Gardener shows them to the Shoot's owner.
+func decodeConfig(ex *extensionsv1alpha1.Extension, before record) (config *v1alpha3.RegistryConfig, delayed []string, err error) {
 	var raw []byte
 	if ex.Spec.ProviderConfig != nil {
 		raw = ex.Spec.ProviderConfig.Raw
 	}
-	config, err := v1alpha3.DecodeConfig(raw)
-	if err != nil {
-		return nil, configurationProblem(err)
+	if config, err = v1alpha3.DecodeConfig(raw); err != nil {
+		return nil, nil, configurationProblem(err)
 	}
 	v1alpha3.SetDefaults(config)
-	if errs := v1alpha3.ValidateUpdate(config, before.applied, before.running); len(errs) > 0 {
-		return nil, configurationProblem(errs.ToAggregate())
+	old := before.applied.DeepCopy()
+	for i := range config.Caches {
+		c := &config.Caches[i]
+		was := before.deployed(c.Upstream)
+		if was != nil && v1alpha3.Replaces(c, was) {
+			old.Caches = slices.DeleteFunc(old.Caches, func(o v1alpha3.RegistryCache) bool { return o.Upstream == c.Upstream })
+		} else if was != nil || !before.isLeaving(c.Upstream) {
+			continue
+		}
+		delayed = append(delayed, c.Upstream)
 	}
-	return config, nil
+	if errs := v1alpha3.ValidateUpdate(config, old, before.running); len(errs) > 0 {
+		return nil, nil, configurationProblem(errs.ToAggregate())
+	}
+	return config, delayed, nil
+}
+
+func isConfigurationProblem(err error) bool {
+	return slices.Contains(v1beta1helper.ExtractErrorCodes(err), gardencorev1beta1.ErrorConfigurationProblem)
 }
 
 func configurationProblem(err error) error {

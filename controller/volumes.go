@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"slices"
 
 	"github.com/go-logr/logr"
 
@@ -9,15 +10,19 @@ import (
 )
 
 // adaptVolumes grows the volumes that are smaller than configured, deletes those of replicas that a
-// cache no longer has, and resets caches whose volumes are bound to nodes that no longer exist. A
-// volume that cannot grow is no error: the condition CachesHealthy reports it (package health).
+// cache no longer has and of caches that are left over, and resets caches whose volumes are bound to
+// nodes that no longer exist. A growth or deletion that the shoot refuses is no error: the condition
+// CachesHealthy reports it (package health).
 func (a *Actuator) adaptVolumes(ctx context.Context, log logr.Logger, t *target) error {
 	shoot, err := a.shoot(ctx, t)
 	if err != nil {
 		return err
 	}
-	claims, err := volume.Claims(ctx, shoot, t.config.Caches, t.identities)
+	claims, others, err := volume.Claims(ctx, shoot, t.config.Caches, t.identities)
 	if err != nil {
+		return err
+	}
+	if err := a.removeLeftovers(ctx, log, t, slices.Clone(claims), others); err != nil {
 		return err
 	}
 	for _, claim := range claims {
@@ -25,10 +30,9 @@ func (a *Actuator) adaptVolumes(ctx context.Context, log logr.Logger, t *target)
 		switch {
 		case claim.DeletionTimestamp != nil: // of an earlier cache of the upstream, perhaps
 		case claim.Surplus():
-			if err := claim.Delete(ctx, shoot); err != nil {
+			if err := unlessRefused(log, claim.Delete(ctx, shoot), "deleting the claim of a removed replica"); err != nil {
 				return err
 			}
-			log.Info("Deleted the claim of a replica that the cache no longer has")
 		case claim.TooSmall() && claim.Bound():
 			err := claim.Grow(ctx, shoot)
 			if volume.Refused(err) {
@@ -48,5 +52,5 @@ func (a *Actuator) adaptVolumes(ctx context.Context, log logr.Logger, t *target)
 			"upstream", claim.Cache.Upstream, "persistentVolumeClaim", claim.Name, "persistentVolume", claim.Spec.VolumeName)
 		volumesStranded.Inc()
 	}
-	return err
+	return unlessRefused(log, err, "replacing volumes")
 }

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Identity distinguishes the objects of one cache from those of all other caches in a Shoot. It
@@ -21,6 +23,16 @@ type Identity struct {
 	HostLabel string `json:"hostLabel"`
 	// Address is the last known cluster IP of the cache's Service, empty if unknown.
 	Address string `json:"address,omitempty"`
+	// Previous are the Services that the cache had before its Service was renamed.
+	Previous []PreviousService `json:"previous,omitempty"`
+}
+
+// PreviousService is a Service that nodes may still use.
+type PreviousService struct {
+	// Name is the name of the Service.
+	Name string `json:"name"`
+	// Since is when it was replaced.
+	Since metav1.Time `json:"since"`
 }
 
 // ServiceName returns the name of the Service that nodes pull from: "registry-<serviceNameSuffix>"

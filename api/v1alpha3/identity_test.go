@@ -2,6 +2,7 @@ package v1alpha3_test
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -36,7 +37,7 @@ func TestIdentify(t *testing.T) {
 		"[2001:db8::1]:5000": {Name: "registry-2001-db8--1--5000", HostLabel: "2001-db8--1--5000"},
 	} {
 		want.Upstream = upstream
-		if got := v1alpha3.Identify(cachesOf(upstream), nil); len(got) != 1 || got[0] != want {
+		if got := v1alpha3.Identify(cachesOf(upstream), nil); len(got) != 1 || !reflect.DeepEqual(got[0], want) {
 			t.Errorf("%s: got %+v, want %+v", upstream, got, want)
 		}
 	}
@@ -98,7 +99,7 @@ func TestRunningCachesKeepTheirNames(t *testing.T) {
 			var names []string
 			for i, id := range v1alpha3.Identify(cachesOf(test.upstreams...), running) {
 				names = append(names, id.Name)
-				if known, runs := running.Of(test.upstreams[i]); runs && id != known {
+				if known, runs := running.Of(test.upstreams[i]); runs && !reflect.DeepEqual(id, known) {
 					t.Errorf("%+v becomes %+v", known, id)
 				}
 			}

@@ -38,6 +38,11 @@ const (
 	// clean-up reached every node. Before the first clean-up, there is no such condition.
 	ConditionNodesCleaned = "NodesCleaned"
 
+	// ConditionConfigurationValid is the type of the Extension's condition that reports what a Shoot
+	// that hibernates must fix before it wakes up. If there was never anything, there is no such
+	// condition.
+	ConditionConfigurationValid = "ConfigurationValid"
+
 	// ConditionCachesHealthy is the type of the Extension's condition that reports what is wrong with
 	// single caches.
 	ConditionCachesHealthy = "CachesHealthy"

@@ -40,6 +40,12 @@ func ValidateUpdate(config, old *RegistryConfig, recorded Identities) field.Erro
 	return errs
 }
 
+// Replaces returns whether the cache differs from what it was in a field that cannot be changed. It
+// is then another cache of the same upstream. Both must have defaults.
+func Replaces(cache, was *RegistryCache) bool {
+	return len(validateCacheUpdate(cache, was, nil)) > 0
+}
+
 // validateCacheUpdate compares caches with defaults.
 func validateCacheUpdate(cache, was *RegistryCache, path *field.Path) field.ErrorList {
 	var errs field.ErrorList

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	vpaautoscalingv1 "k8s.io/autoscaler/vertical-pod-autoscaler/pkg/apis/autoscaling.k8s.io/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
@@ -76,6 +77,11 @@ func peersService(id v1alpha3.Identity) *corev1.Service {
 			Ports:     []corev1.ServicePort{servicePort(portName, v1alpha3.CachePort, portName)},
 		},
 	}
+}
+
+// AvailabilityObjects returns the objects that only a highly available cache has.
+func AvailabilityObjects(id v1alpha3.Identity) []client.Object {
+	return []client.Object{peersService(id), podDisruptionBudget(id)}
 }
 
 // reachPeers lets replicas reach each other. Gardener's policy

@@ -18,8 +18,9 @@ import (
 )
 
 const (
-	// volumeName is part of the claim's name, <volumeName>-<StatefulSet>-<ordinal>.
-	volumeName = "cache-volume"
+	// ClaimPrefix begins the name of a claim, <ClaimPrefix><StatefulSet>-<ordinal>.
+	ClaimPrefix = volumeName + "-"
+	volumeName  = "cache-volume"
 
 	// finalizeDeletionAfter is how long gardener-resource-manager waits for the pods of a deleted
 	// StatefulSet. A pod on a dead node never terminates and would block the deletion of the cache or

@@ -15,7 +15,7 @@ import (
 // check returns what is wrong with the caches, in their order. It sends the shoot two requests, and
 // one more for each claim that is too small.
 func check(ctx context.Context, shoot client.Client, caches []v1alpha3.RegistryCache, identities v1alpha3.Identities) ([]problem, error) {
-	claims, err := volume.Claims(ctx, shoot, caches, identities)
+	claims, _, err := volume.Claims(ctx, shoot, caches, identities)
 	if err != nil {
 		return nil, err
 	}

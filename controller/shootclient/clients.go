@@ -12,10 +12,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+	vpaautoscalingv1 "k8s.io/autoscaler/vertical-pod-autoscaler/pkg/apis/autoscaling.k8s.io/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -150,14 +154,19 @@ func (c *Clients) create(namespace string, secret *corev1.Secret) (*entry, error
 // an error (meta.IsNoMatchError).
 func newMapper() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(nil)
-	for _, kind := range []string{"Service", "Pod", "PersistentVolumeClaim"} {
-		mapper.Add(corev1.SchemeGroupVersion.WithKind(kind), meta.RESTScopeNamespace)
+	for group, kinds := range map[schema.GroupVersion][]string{
+		corev1.SchemeGroupVersion:           {"Service", "Pod", "PersistentVolumeClaim"},
+		appsv1.SchemeGroupVersion:           {"DaemonSet", "StatefulSet"},
+		policyv1.SchemeGroupVersion:         {"PodDisruptionBudget"},
+		networkingv1.SchemeGroupVersion:     {"NetworkPolicy"},
+		vpaautoscalingv1.SchemeGroupVersion: {"VerticalPodAutoscaler"}, // which a shoot may lack
+	} {
+		for _, kind := range kinds {
+			mapper.Add(group.WithKind(kind), meta.RESTScopeNamespace)
+		}
 	}
 	for _, kind := range []string{"Node", "PersistentVolume"} {
 		mapper.Add(corev1.SchemeGroupVersion.WithKind(kind), meta.RESTScopeRoot)
-	}
-	for _, kind := range []string{"DaemonSet", "StatefulSet"} {
-		mapper.Add(appsv1.SchemeGroupVersion.WithKind(kind), meta.RESTScopeNamespace)
 	}
 	return mapper
 }

@@ -24,22 +24,26 @@ type Claim struct {
 }
 
 // Claims returns the claims of the caches in one request to the shoot, also those that are being
-// deleted. The StatefulSet controller gives claims the labels of the pods.
-func Claims(ctx context.Context, shoot client.Reader, caches []v1alpha3.RegistryCache, identities v1alpha3.Identities) ([]Claim, error) {
+// deleted, and the claims of other caches. The StatefulSet controller gives claims the labels of the
+// pods.
+func Claims(
+	ctx context.Context, shoot client.Reader, caches []v1alpha3.RegistryCache, identities v1alpha3.Identities,
+) (claims []Claim, others []corev1.PersistentVolumeClaim, err error) {
 	list := &corev1.PersistentVolumeClaimList{}
 	if err := shoot.List(ctx, list, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost}); err != nil {
-		return nil, fmt.Errorf("listing the claims of the caches in the shoot: %w", err)
+		return nil, nil, fmt.Errorf("listing the claims of the caches in the shoot: %w", err)
 	}
-	var claims []Claim
 	for i := range list.Items {
 		claim := &list.Items[i]
 		upstream := identities.Owner(claim.Labels)
 		of := slices.IndexFunc(caches, func(c v1alpha3.RegistryCache) bool { return c.Upstream == upstream })
 		if of >= 0 {
 			claims = append(claims, Claim{claim, &caches[of]})
+		} else {
+			others = append(others, *claim)
 		}
 	}
-	return claims, nil
+	return claims, others, nil
 }
 
 // Requested returns the size that the claim requests. The size of the volume may differ from it.

@@ -2,6 +2,7 @@ package volume
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -17,7 +18,8 @@ import (
 // is bound to that node, so once the node is gone, a pod with this volume cannot start
 // (local-path-provisioner#31). The content can be fetched again. ReplaceStranded deletes the claim
 // and its pending pod, and the StatefulSet controller recreates both. Even with an error, it
-// returns the claims that it deleted.
+// returns the claims that it deleted. A deletion that the shoot refuses does not keep it from the
+// others; then the error satisfies Refused.
 //
 // It considers only pods that were never scheduled, so it never touches a running cache, and it
 // needs a single request if no pod is pending. It does nothing until at least one worker node is
@@ -40,6 +42,7 @@ func ReplaceStranded(ctx context.Context, shoot client.Client, claims []Claim) (
 		return nil, nil
 	}
 	var deleted []Claim
+	var refused error
 	for _, claim := range claims {
 		i := blocking(claim)
 		if i < 0 {
@@ -51,15 +54,20 @@ func ReplaceStranded(ctx context.Context, shoot client.Client, claims []Claim) (
 		case !stranded:
 			continue
 		}
-		if err := deleteExactly(ctx, shoot, claim.PersistentVolumeClaim); err != nil {
-			return deleted, fmt.Errorf("deleting claim %s in the shoot, whose node is gone: %w", claim.Name, err)
+		err := deleteExactly(ctx, shoot, claim.PersistentVolumeClaim)
+		if err == nil {
+			deleted = append(deleted, claim)
+			err = deleteExactly(ctx, shoot, &pods.Items[i])
 		}
-		deleted = append(deleted, claim)
-		if err := deleteExactly(ctx, shoot, &pods.Items[i]); err != nil {
-			return deleted, fmt.Errorf("deleting pod %s in the shoot, whose node is gone: %w", pods.Items[i].Name, err)
+		if err != nil {
+			err = fmt.Errorf("deleting claim %s and pod %s in the shoot, whose node is gone: %w", claim.Name, pods.Items[i].Name, err)
 		}
+		if err != nil && !Refused(err) {
+			return deleted, err
+		}
+		refused = errors.Join(refused, err)
 	}
-	return deleted, nil
+	return deleted, refused
 }
 
 // blocks returns whether the claim has a volume and a pod of a StatefulSet with it has no node yet.

@@ -1,0 +1,192 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
+	"github.com/go-logr/logr"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	vpaautoscalingv1 "k8s.io/autoscaler/vertical-pod-autoscaler/pkg/apis/autoscaling.k8s.io/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/controller/cache"
+	"github.com/gardener-extensions/registry-cache/controller/retry"
+	"github.com/gardener-extensions/registry-cache/controller/shootclient"
+	"github.com/gardener-extensions/registry-cache/controller/volume"
+)
+
+// removeLeftovers deletes what is left in the shoot of caches and replicas that nobody wants, and
+// takes those that are gone from the target's leaving caches. gardener-resource-manager deletes only what
+// it has listed in the status of its ManagedResource: not what the previous seed has deployed, nor
+// what it could apply only in part. The argument others are the claims of caches that are not
+// configured. They tell what is left, so they are deleted last.
+func (a *Actuator) removeLeftovers(ctx context.Context, log logr.Logger, t *target, claims []volume.Claim, others []corev1.PersistentVolumeClaim) error {
+	surplus := slices.DeleteFunc(claims, func(c volume.Claim) bool { return !c.Surplus() })
+	if len(surplus) == 0 && len(others) == 0 && len(t.leaving) == 0 {
+		return nil
+	}
+	mr, err := a.managedResource(ctx, t.ex.Namespace, cachesName)
+	if err != nil {
+		return err
+	}
+	for _, claim := range surplus {
+		if id, _ := t.identities.Of(claim.Cache.Upstream); !lists(mr, "PodDisruptionBudget", id.Name) {
+			if err := endAvailability(ctx, log, t.shoot, id); err != nil {
+				return err
+			}
+		}
+	}
+	left := cachesOf(others)
+	for name, labels := range left {
+		if !lists(mr, "StatefulSet", name) {
+			if err := deleteCache(ctx, log, t.shoot, labels); err != nil {
+				return err
+			}
+		}
+	}
+	t.leaving = slices.DeleteFunc(t.leaving, func(id v1alpha3.Identity) bool {
+		return left[id.Name] == nil && !lists(mr, "StatefulSet", id.Name)
+	})
+	return nil
+}
+
+// lists returns whether gardener-resource-manager deletes the object when it is no longer in the
+// ManagedResource.
+func lists(mr *resourcesv1alpha1.ManagedResource, kind, name string) bool {
+	return slices.ContainsFunc(mr.Status.Resources, func(r resourcesv1alpha1.ObjectReference) bool { return r.Kind == kind && r.Name == name })
+}
+
+// cachesOf returns the labels of the caches that have the claims, by the names of the caches.
+func cachesOf(claims []corev1.PersistentVolumeClaim) map[string]client.MatchingLabels {
+	found := map[string]client.MatchingLabels{}
+	for _, claim := range claims {
+		if name := claim.Labels[v1alpha3.LabelApp]; name != "" && strings.HasPrefix(claim.Name, cache.ClaimPrefix+name) {
+			found[name] = client.MatchingLabels{v1alpha3.LabelApp: name, v1alpha3.LabelUpstreamHost: claim.Labels[v1alpha3.LabelUpstreamHost]}
+		}
+	}
+	return found
+}
+
+// endAvailability removes what only a highly available cache has. With the label on its
+// StatefulSet, the webhook of gardener-resource-manager would go on to set two replicas.
+func endAvailability(ctx context.Context, log logr.Logger, shoot client.Client, id v1alpha3.Identity) error {
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: id.Name}}
+	single := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{%q:null}},"spec":{"replicas":1}}`, resourcesv1alpha1.HighAvailabilityConfigType))
+	err := client.IgnoreNotFound(shoot.Patch(ctx, set, single))
+	for _, object := range cache.AvailabilityObjects(id) {
+		err = errors.Join(err, client.IgnoreNotFound(shoot.Delete(ctx, object)))
+	}
+	return unlessRefused(log, err, "removing the second replica of cache "+id.Name)
+}
+
+// deleteCache deletes all objects with the labels of a cache.
+func deleteCache(ctx context.Context, log logr.Logger, shoot client.Client, labels client.MatchingLabels) error {
+	name := labels[v1alpha3.LabelApp]
+	log.Info("Deleting what is left of a removed cache", "name", name)
+	var err error
+	for _, object := range cache.AvailabilityObjects(v1alpha3.Identity{Name: name}) {
+		err = errors.Join(err, client.IgnoreNotFound(shoot.Delete(ctx, object)))
+	}
+	kinds := []client.Object{&corev1.Service{}, &networkingv1.NetworkPolicy{}, &vpaautoscalingv1.VerticalPodAutoscaler{}, &appsv1.StatefulSet{}}
+	for _, kind := range append(kinds, &corev1.PersistentVolumeClaim{}) { // which tell what is left
+		// NotFound: the shoot does not know the kind.
+		err = errors.Join(err, client.IgnoreNotFound(shoot.DeleteAllOf(ctx, kind, client.InNamespace(metav1.NamespaceSystem), labels)))
+	}
+	return unlessRefused(log, err, "deleting what is left of cache "+name)
+}
+
+// unlessRefused returns an error with what was done, or nil for one that only the owner of the
+// shoot can do something about: one cache must not fail the others.
+func unlessRefused(log logr.Logger, err error, what string) error {
+	if err == nil {
+		return nil
+	}
+	if volume.Refused(err) {
+		log.Info("The shoot refuses a deletion", "reason", err.Error())
+		return nil
+	}
+	return fmt.Errorf("%s in the shoot: %w", what, err)
+}
+
+// awaitNoVolumes deletes what is left of all caches, and waits until their disks are gone: when the
+// shoot is deleted, what deletes disks goes next, and a disk that is left costs money for ever. It
+// does not wait longer than the limit since the deletion was requested.
+func (a *Actuator) awaitNoVolumes(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
+	var late []string
+	err := a.await(ctx, func() error {
+		remaining, err := a.volumes(ctx, log, ex)
+		if err != nil && shootclient.IsNoAnswer(err) && a.isOver(ex.DeletionTimestamp) {
+			return nil // perhaps its API server never ran
+		}
+		if err != nil {
+			return err
+		}
+		var waitFor []string
+		late = nil
+		for name, since := range remaining {
+			if a.isOver(since) {
+				late = append(late, name)
+			} else {
+				waitFor = append(waitFor, name)
+			}
+		}
+		if len(waitFor) == 0 {
+			return nil
+		}
+		slices.Sort(waitFor)
+		return retry.Waiting(fmt.Errorf("volumes of caches are still being deleted in the shoot: %s", strings.Join(waitFor, ", ")))
+	})
+	if len(late) > 0 {
+		log.Info("Not waiting any longer for volumes of caches: check that their disks are deleted", "volumes", late)
+	}
+	return err
+}
+
+// isOver returns whether it is too late to wait for what has begun then.
+func (a *Actuator) isOver(since *metav1.Time) bool {
+	return since != nil && a.clock.Since(since.Time) >= a.waits.volumes
+}
+
+// volumes requests the deletion of all caches of the shoot. It returns their claims and volumes,
+// and since when they are being deleted.
+func (a *Actuator) volumes(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) (map[string]*metav1.Time, error) {
+	shoot, err := a.shootClient(ctx, ex.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	claims, volumes := &corev1.PersistentVolumeClaimList{}, &corev1.PersistentVolumeList{}
+	if err := shoot.List(ctx, claims, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost}); err != nil {
+		return nil, fmt.Errorf("listing the claims of the caches in the shoot: %w", err)
+	}
+	if err := shoot.List(ctx, volumes); err != nil {
+		return nil, fmt.Errorf("listing the volumes in the shoot: %w", err)
+	}
+	found := map[string]*metav1.Time{}
+	for _, labels := range cachesOf(slices.DeleteFunc(slices.Clone(claims.Items), func(c corev1.PersistentVolumeClaim) bool { return c.DeletionTimestamp != nil })) {
+		if err := deleteCache(ctx, log, shoot, labels); err != nil {
+			return nil, err
+		}
+	}
+	for _, claim := range claims.Items {
+		found["PersistentVolumeClaim "+claim.Name] = cmp.Or(claim.DeletionTimestamp, ex.DeletionTimestamp) // a policy may refuse the deletion
+	}
+	for _, v := range volumes.Items {
+		of := v.Spec.ClaimRef
+		isOurs := of != nil && of.Namespace == metav1.NamespaceSystem && strings.HasPrefix(of.Name, cache.ClaimPrefix)
+		if isOurs && v.Status.Phase == corev1.VolumeReleased && v.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete {
+			found["PersistentVolume "+v.Name] = cmp.Or(v.Status.LastPhaseTransitionTime, &v.CreationTimestamp)
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,344 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
+	"github.com/gardener/gardener/pkg/utils/managedresources"
+	"github.com/go-logr/logr"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/controller/cleaner"
+	"github.com/gardener-extensions/registry-cache/controller/retry"
+)
+
+// migrated moves the control plane to another seed, and changes the config before the restoration.
+func (l *landscape) migrated(t *testing.T, change func(*v1alpha3.RegistryConfig)) {
+	t.Helper()
+	if err := l.actuator.Migrate(t.Context(), logr.Discard(), l.extension(t)); err != nil {
+		t.Fatal(err)
+	}
+	l.configure(t, change)
+	ex := l.extension(t)
+	ex.Status.ProviderStatus = nil
+	if err := l.seed.Status().Update(t.Context(), ex); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.actuator.Restore(t.Context(), logr.Discard(), ex); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// inShoot lists the objects of the caches in the shoot, as <kind>/<name>.
+func (l *landscape) inShoot(t *testing.T) []string {
+	t.Helper()
+	var found []string
+	for kind, list := range map[string]client.ObjectList{
+		"StatefulSet": &appsv1.StatefulSetList{}, "Service": &corev1.ServiceList{}, "claim": &corev1.PersistentVolumeClaimList{},
+		"budget": &policyv1.PodDisruptionBudgetList{}, "policy": &networkingv1.NetworkPolicyList{},
+	} {
+		if err := l.shoot.List(t.Context(), list, client.InNamespace(metav1.NamespaceSystem)); err != nil {
+			t.Fatal(err)
+		}
+		_ = meta.EachListItem(list, func(object runtime.Object) error {
+			found = append(found, kind+"/"+object.(client.Object).GetName()) //nolint:forcetypeassert // all are
+			return nil
+		})
+	}
+	slices.Sort(found)
+	return found
+}
+
+func highlyAvailable(on bool) func(*v1alpha3.RegistryConfig) {
+	return func(c *v1alpha3.RegistryConfig) {
+		c.Caches[0].HighAvailability = &v1alpha3.HighAvailability{Enabled: on}
+	}
+}
+
+// TestLeftoversOfAnotherSeed checks that nothing stays of a cache that was removed, and of a second
+// replica that was switched off, while the control plane moved.
+func TestLeftoversOfAnotherSeed(t *testing.T) {
+	l := newLandscape(t, newExtension([]string{beta, alpha}, nil), cluster())
+	l.configure(t, highlyAvailable(true))
+	l.reconciled(t)
+	l.migrated(t, func(c *v1alpha3.RegistryConfig) {
+		c.Caches = c.Caches[:1]
+		highlyAvailable(false)(c)
+	})
+	want := newLandscape(t, newExtension([]string{beta}, nil), cluster())
+	want.reconciled(t)
+	if got, want := l.inShoot(t), want.inShoot(t); !slices.Equal(got, want) {
+		t.Errorf("objects = %q, want %q", got, want)
+	}
+	set := &appsv1.StatefulSet{}
+	if err := l.shoot.Get(t.Context(), client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: idOf(beta).Name}, set); err != nil {
+		t.Fatal(err)
+	}
+	if labels := set.Labels; labels[resourcesv1alpha1.HighAvailabilityConfigType] != "" || *set.Spec.Replicas != 1 {
+		t.Errorf("the StatefulSet has %d replicas and labels %v", *set.Spec.Replicas, labels)
+	}
+}
+
+// TestDisabledAfterMigration checks that Delete also removes what only the previous seed knew.
+func TestDisabledAfterMigration(t *testing.T) {
+	l := newLandscape(t, newExtension([]string{alpha, beta}, nil), cluster())
+	l.reconciled(t)
+	if err := l.actuator.Migrate(t.Context(), logr.Discard(), l.extension(t)); err != nil {
+		t.Fatal(err)
+	}
+	err := l.delete(t)
+	for attempt := 0; retry.IsWaiting(err) && attempt < 3; attempt++ {
+		err = l.delete(t)
+	}
+	if err != nil || len(l.inShoot(t)) > 0 {
+		t.Errorf("error %v, objects %q", err, l.inShoot(t))
+	}
+}
+
+// returned removes the cache of alpha and adds it again with another StorageClass.
+func returned(t *testing.T, l *landscape, meanwhile func()) {
+	t.Helper()
+	var saved v1alpha3.RegistryCache
+	l.configure(t, func(c *v1alpha3.RegistryConfig) { saved, c.Caches = c.Caches[0], c.Caches[1:] })
+	meanwhile()
+	l.configure(t, func(c *v1alpha3.RegistryConfig) {
+		saved.Volume = &v1alpha3.Volume{StorageClassName: ptr.To("other")}
+		c.Caches = append(c.Caches, saved)
+	})
+}
+
+// TestReturn checks that a cache that is removed and added again starts empty, with the volume that
+// it is configured with.
+func TestReturn(t *testing.T) {
+	for name, test := range map[string]func(*testing.T, *landscape){
+		"while the shoot is hibernated": func(t *testing.T, l *landscape) {
+			l.changeShoot(t, hibernated)
+			returned(t, l, func() { l.reconciled(t) })
+			l.reconciled(t)
+			l.changeShoot(t)
+		},
+		"before a reconciliation": func(t *testing.T, l *landscape) { returned(t, l, func() {}) },
+		"in two reconciliations":  func(t *testing.T, l *landscape) { returned(t, l, func() { l.reconciled(t) }) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, _ := newRunningLandscape(t, nil)
+			key := client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: "cache-volume-" + idOf(alpha).Name + "-0"}
+			claim := &corev1.PersistentVolumeClaim{}
+			if err := l.shoot.Get(t.Context(), key, claim); err != nil {
+				t.Fatal(err)
+			}
+			claim.Annotations = map[string]string{"content": "old"}
+			if err := l.shoot.Update(t.Context(), claim); err != nil {
+				t.Fatal(err)
+			}
+			test(t, l)
+			l.reconciled(t)
+			if err := l.shoot.Get(t.Context(), key, claim); err != nil {
+				t.Fatal(err)
+			}
+			if class := ptr.Deref(claim.Spec.StorageClassName, ""); claim.Annotations["content"] != "" || class != "other" {
+				t.Errorf("the claim has content %q and class %q", claim.Annotations["content"], class)
+			}
+			if got := upstreamsOf(l.extension(t)); !slices.Contains(got, alpha) {
+				t.Errorf("the status has %v", got)
+			}
+		})
+	}
+}
+
+// TestReturnWaits checks that a cache is not added while a claim of its predecessor exists.
+func TestReturnWaits(t *testing.T) {
+	l, _ := newRunningLandscape(t, nil)
+	l.holdClaim(t, alpha)
+	returned(t, l, func() { l.reconciled(t) })
+	if err := l.reconcile(t); !retry.IsWaiting(err) || !strings.Contains(err.Error(), "the earlier cache of "+alpha) {
+		t.Errorf("error = %v", err)
+	}
+	l.freeClaim(t, alpha)
+	l.reconciled(t)
+	if got := upstreamsOf(l.extension(t)); !slices.Contains(got, alpha) {
+		t.Errorf("the status has %v", got)
+	}
+}
+
+func claimOf(upstream string) *corev1.PersistentVolumeClaim {
+	return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{
+		Namespace: metav1.NamespaceSystem, Name: "cache-volume-" + idOf(upstream).Name + "-0",
+	}}
+}
+
+// holdClaim lets a pod use the claim, which stays when it is deleted.
+func (l *landscape) holdClaim(t *testing.T, upstream string) {
+	l.protect(t, upstream, "kubernetes.io/pvc-protection")
+}
+
+func (l *landscape) freeClaim(t *testing.T, upstream string) { l.protect(t, upstream) }
+
+func (l *landscape) protect(t *testing.T, upstream string, finalizers ...string) {
+	t.Helper()
+	claim := claimOf(upstream)
+	if err := l.shoot.Get(t.Context(), client.ObjectKeyFromObject(claim), claim); err != nil {
+		t.Fatal(err)
+	}
+	claim.Finalizers = finalizers
+	if err := l.shoot.Update(t.Context(), claim); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestDeleteWaitsForVolumes checks that Delete waits until the disks are gone, but not for longer
+// than two minutes.
+func TestDeleteWaitsForVolumes(t *testing.T) {
+	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "disk"}, Spec: corev1.PersistentVolumeSpec{
+		ClaimRef:                      &corev1.ObjectReference{Namespace: metav1.NamespaceSystem, Name: claimOf(alpha).Name},
+		PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete,
+	}}
+	for name, last := range map[string]func(*testing.T, *landscape){
+		"which are deleted": func(t *testing.T, l *landscape) {
+			if err := l.shoot.Delete(t.Context(), volume); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"which stay": func(_ *testing.T, l *landscape) { l.later(2 * time.Minute) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, _ := newRunningLandscape(t, nil)
+			l.holdClaim(t, alpha)
+			l.changeShoot(t, deleting)
+			if err := l.delete(t); !retry.IsWaiting(err) || !strings.Contains(err.Error(), claimOf(alpha).Name) {
+				t.Errorf("with a claim that stays: error = %v", err)
+			}
+			l.freeClaim(t, alpha)
+			released := volume.DeepCopy()
+			released.Status.Phase, released.Status.LastPhaseTransitionTime = corev1.VolumeReleased, ptr.To(metav1.Now())
+			if err := l.shoot.Create(t.Context(), released); err != nil {
+				t.Fatal(err)
+			}
+			if err := l.delete(t); !retry.IsWaiting(err) || !strings.Contains(err.Error(), "PersistentVolume disk") {
+				t.Errorf("with a volume that stays: error = %v", err)
+			}
+			last(t, l)
+			if err := l.delete(t); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestRefusedDeletion checks that a policy of the shoot that refuses deletions fails nothing.
+func TestRefusedDeletion(t *testing.T) {
+	l := newLandscape(t, newExtension([]string{alpha}, nil), cluster())
+	l.configure(t, highlyAvailable(true))
+	l.reconciled(t)
+	l.configure(t, func(c *v1alpha3.RegistryConfig) {
+		highlyAvailable(false)(c)
+		c.Caches = append(c.Caches, v1alpha3.RegistryCache{Upstream: beta, HTTP: &v1alpha3.HTTP{}})
+	})
+	shoot := interceptor.NewClient(l.shoot, interceptor.Funcs{
+		Delete: func(_ context.Context, _ client.WithWatch, object client.Object, _ ...client.DeleteOption) error {
+			return apierrors.NewForbidden(corev1.Resource("objects"), object.GetName(), errors.New("admission webhook denied the request"))
+		},
+	})
+	l.actuator.shootClient = func(context.Context, string) (client.Client, error) { return shoot, nil }
+	l.reconciled(t)
+	if got := upstreamsOf(l.extension(t)); !slices.Equal(got, []string{alpha, beta}) {
+		t.Errorf("the status has %v", got)
+	}
+}
+
+// TestHibernationWithMistake checks that no mistake keeps a Shoot from hibernating, and that each
+// fails when the Shoot wakes up.
+func TestHibernationWithMistake(t *testing.T) {
+	for name, change := range map[string]func(*v1alpha3.RegistryConfig){
+		"missing reference": func(c *v1alpha3.RegistryConfig) { c.Caches[0].SecretReferenceName = ptr.To("gone") },
+		"invalid field":     func(c *v1alpha3.RegistryConfig) { c.Caches[0].RemoteURL = ptr.To("ftp://x") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, _ := newRunningLandscape(t, change)
+			before := l.inShoot(t)
+			for _, state := range []func(*gardencorev1beta1.Shoot){hibernating, hibernated} {
+				l.changeShoot(t, state)
+				l.reconciled(t)
+			}
+			condition := v1beta1helper.GetCondition(l.extension(t).Status.Conditions, v1alpha3.ConditionConfigurationValid)
+			if condition == nil || condition.Status != gardencorev1beta1.ConditionFalse {
+				t.Errorf("the condition is %v", condition)
+			}
+			l.changeShoot(t)
+			assertConfigurationError(t, l.reconcile(t))
+			if after := l.inShoot(t); !slices.Equal(before, after) {
+				t.Errorf("the shoot has %q, had %q", after, before)
+			}
+			l.configure(t, func(c *v1alpha3.RegistryConfig) { c.Caches[0].SecretReferenceName, c.Caches[0].RemoteURL = nil, nil })
+			l.reconciled(t)
+			condition = v1beta1helper.GetCondition(l.extension(t).Status.Conditions, v1alpha3.ConditionConfigurationValid)
+			if condition == nil || condition.Status != gardencorev1beta1.ConditionTrue {
+				t.Errorf("after the correction, the condition is %v", condition)
+			}
+		})
+	}
+}
+
+// TestOutdatedCopy checks that no outdated copy of a Secret is taken for a mistake.
+func TestOutdatedCopy(t *testing.T) {
+	shoot := func(s *gardencorev1beta1.Shoot) {
+		s.Spec.Resources = []gardencorev1beta1.NamedResourceReference{{Name: "login"}}
+		s.Spec.Resources[0].ResourceRef.APIVersion, s.Spec.Resources[0].ResourceRef.Kind, s.Spec.Resources[0].ResourceRef.Name = "v1", "Secret", "login"
+	}
+	old := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "ref-login"}} // without a password
+	copies := managedResource("referenced-resources")
+	copies.Generation, copies.Status.ObservedGeneration = 2, 1
+	l := newLandscape(t, newExtension([]string{alpha}, nil), cluster(shoot), old, copies)
+	l.configure(t, func(c *v1alpha3.RegistryConfig) { c.Caches[0].SecretReferenceName = ptr.To("login") })
+	if err := l.reconcile(t); !retry.IsWaiting(err) || v1beta1helper.ExtractErrorCodes(err) != nil {
+		t.Errorf("error = %v", err)
+	}
+}
+
+// TestOldCleanerSecret checks that the Secret of an earlier clean-up does not make the next one skip
+// nodes at once.
+func TestOldCleanerSecret(t *testing.T) {
+	l, _ := newRunningLandscape(t, func(c *v1alpha3.RegistryConfig) { c.Caches = c.Caches[1:] })
+	set, err := cleaner.DaemonSet(cleaner.Task{Upstreams: []string{alpha}}, "cleaner:v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := encodeManifests(shootEncoder, []client.Object{set})
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, secret := managedresources.NewSecret(l.unwatched, namespace, cleanerName, data, true)
+	if err := secret.Reconcile(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	old := &corev1.Secret{}
+	if err := l.unwatched.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, old); err != nil {
+		t.Fatal(err)
+	}
+	old.CreationTimestamp = metav1.NewTime(time.Now().Add(-5 * time.Minute))
+	if err := l.unwatched.Update(t.Context(), old); err != nil {
+		t.Fatal(err)
+	}
+	l.behind, l.applyError, l.refusedKind = true, "not yet", "DaemonSet"
+	if err := l.reconcile(t); !retry.IsWaiting(err) {
+		t.Errorf("error = %v, conditions %v", err, l.extension(t).Status.Conditions)
+	}
+}
