@@ -67,6 +67,9 @@ func (l *landscape) runCleaner(ctx context.Context) error {
 			pod.Status = corev1.PodStatus{}
 		} else if l.noCleaner == "" {
 			set.Status.NumberReady++
+			if l.cleaned != nil {
+				l.cleaned(node.Name, set.Spec.Template.Spec.InitContainers[0].Args)
+			}
 		}
 		if err := l.shoot.Create(ctx, pod); err != nil {
 			return err

@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"slices"
 
+	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
@@ -58,6 +61,8 @@ func (l *landscape) runPods(ctx context.Context, set *appsv1.StatefulSet) error 
 			continue
 		}
 		meta.Name = template.Name + "-" + name
+		l.nextIP++
+		meta.UID = types.UID(fmt.Sprint("claim-", l.nextIP))
 		status := corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound}
 		for _, object := range []client.Object{&corev1.PersistentVolumeClaim{ObjectMeta: meta, Spec: template.Spec, Status: status}, pod} {
 			if err := l.shoot.Create(ctx, object); client.IgnoreAlreadyExists(err) != nil {
@@ -99,4 +104,39 @@ func (l *landscape) patchInShoot(ctx context.Context, c client.WithWatch, obj cl
 		return refuse("only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize")
 	}
 	return c.Patch(ctx, obj, patch, opts...)
+}
+
+// deleteInShoot and deleteAllInShoot refuse what a policy of the shoot's owner refuses.
+func (l *landscape) deleteInShoot(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
+	if err := l.guard(obj); err != nil {
+		return err
+	}
+	return c.Delete(ctx, obj, opts...)
+}
+
+func (l *landscape) deleteAllInShoot(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteAllOfOption) error {
+	if err := l.guard(obj); err != nil {
+		return err
+	}
+	return c.DeleteAllOf(ctx, obj, opts...)
+}
+
+func (l *landscape) guard(obj client.Object) error {
+	if _, claim := obj.(*corev1.PersistentVolumeClaim); claim && l.guarded {
+		return apierrors.NewForbidden(corev1.Resource("persistentvolumeclaims"), obj.GetName(), errors.New("a policy forbids to delete claims"))
+	}
+	return nil
+}
+
+// makeReplicated acts as the webhook of gardener-resource-manager for high availability
+// (pkg/resourcemanager/webhook/highavailabilityconfig, pkg/utils/kubernetes.GetReplicaCount).
+func makeReplicated(obj client.Object) error {
+	set, ok := obj.(*unstructured.Unstructured)
+	if !ok || set.GetKind() != "StatefulSet" || set.GetLabels()[resourcesv1alpha1.HighAvailabilityConfigType] == "" {
+		return nil
+	}
+	if replicas, found, err := unstructured.NestedInt64(set.Object, "spec", "replicas"); err != nil || !found || replicas == 0 {
+		return err
+	}
+	return unstructured.SetNestedField(set.Object, int64(2), "spec", "replicas")
 }

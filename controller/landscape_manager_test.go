@@ -43,14 +43,14 @@ func (l *landscape) newManager() *managedresource.Reconciler {
 	}
 	shoot := interceptor.NewClient(l.shoot, interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
-			if err := quota(obj); err != nil {
+			if err := errors.Join(quota(obj), makeReplicated(obj)); err != nil {
 				return err
 			}
 			obj.SetCreationTimestamp(metav1.Now())
 			return c.Create(ctx, obj, opts...)
 		},
 		Update: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.UpdateOption) error {
-			if err := quota(obj); err != nil {
+			if err := errors.Join(quota(obj), makeReplicated(obj)); err != nil {
 				return err
 			}
 			return c.Update(ctx, obj, opts...)
@@ -71,7 +71,7 @@ func (l *landscape) manage(ctx context.Context, name string) error {
 	ctx = logf.IntoContext(context.WithoutCancel(ctx), logr.Discard())
 	for attempt, pending := 0, true; pending && attempt < 5; attempt++ { // an object with a finalizer stays
 		result, err := l.manager.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: namespace, Name: name}})
-		if err != nil && l.applyError == "" {
+		if err != nil && l.applyError == "" && !l.guarded {
 			return err
 		}
 		if err := l.runShoot(ctx); err != nil {
@@ -138,8 +138,11 @@ func countGeneration(ctx context.Context, c client.Client, obj client.Object) er
 // ignores returns whether no gardener-resource-manager handles the ManagedResource. gardenlet
 // scales down that of a hibernated shoot. That of the seed is not part of the landscape.
 func (l *landscape) ignores(ctx context.Context, name string) bool {
-	if name == monitoringName {
+	if name == monitoringName || l.away {
 		return true
+	}
+	if l.awake {
+		return false
 	}
 	cluster := &extensionsv1alpha1.Cluster{}
 	if err := l.unwatched.Get(context.WithoutCancel(ctx), client.ObjectKey{Name: namespace}, cluster); err != nil {
@@ -151,8 +154,11 @@ func (l *landscape) ignores(ctx context.Context, name string) bool {
 
 // onDelete runs gardener-resource-manager after the deletion of a ManagedResource was requested.
 func (l *landscape) onDelete(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, opts ...client.DeleteOption) error {
-	if err := l.unwatched.Delete(ctx, mr, opts...); err != nil || l.ignores(ctx, mr.Name) {
+	if err := l.unwatched.Delete(ctx, mr, opts...); err != nil {
 		return err
+	}
+	if l.missed[mr.Name] = l.ignores(ctx, mr.Name); l.missed[mr.Name] {
+		return nil
 	}
 	return l.manage(ctx, mr.Name)
 }
@@ -167,6 +173,7 @@ func (l *landscape) catchUp(ctx context.Context) error {
 		if ignored := mr.DeletionTimestamp != nil || l.missed[mr.Name]; !ignored || l.ignores(ctx, mr.Name) {
 			continue
 		}
+		l.missed[mr.Name] = false
 		if err := l.manage(ctx, mr.Name); err != nil {
 			return err
 		}

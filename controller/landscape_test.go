@@ -76,16 +76,32 @@ type landscape struct {
 	behind bool
 	// missed are the ManagedResources that were written while the shoot was hibernated.
 	missed map[string]bool
+	// away makes gardener-resource-manager miss what is written, as if it were behind.
+	away bool
+	// awake makes it run although the shoot is hibernated, as gardenlet does before a migration.
+	awake bool
 	// fixed makes the shoot refuse to expand claims.
-	fixed  bool
-	nextIP int
+	fixed bool
+	// guarded makes the shoot refuse to delete claims, as a policy of its owner does.
+	guarded bool
+	// cleaned, if set, is called for each node that the cleaner has cleaned, with its arguments.
+	cleaned func(node string, args []string)
+	nextIP  int
 }
 
 func newLandscape(t *testing.T, objects ...client.Object) *landscape {
 	t.Helper()
 	l := &landscape{missed: map[string]bool{}}
 	l.shoot = fake.NewClientBuilder().WithScheme(scheme).WithObjects(worker("worker-1", true)).
-		WithInterceptorFuncs(interceptor.Funcs{Patch: l.patchInShoot}).Build()
+		WithInterceptorFuncs(interceptor.Funcs{Patch: l.patchInShoot, Delete: l.deleteInShoot, DeleteAllOf: l.deleteAllInShoot}).Build()
+	l.newSeed(objects...)
+	w := &l.actuator.waits
+	w.limit, w.patience, w.interval = time.Minute, 50*time.Millisecond, time.Millisecond
+	return l
+}
+
+// newSeed replaces the seed with one that has only these objects, and an Actuator of its own.
+func (l *landscape) newSeed(objects ...client.Object) {
 	l.unwatched = fake.NewClientBuilder().
 		WithScheme(scheme).
 		WithStatusSubresource(&extensionsv1alpha1.Extension{}, &resourcesv1alpha1.ManagedResource{}).
@@ -93,12 +109,14 @@ func newLandscape(t *testing.T, objects ...client.Object) *landscape {
 		Build()
 	l.seed = interceptor.NewClient(l.unwatched, l.interceptors())
 	l.manager = l.newManager()
+	l.restart()
+}
+
+// restart replaces the process of the Actuator.
+func (l *landscape) restart() {
 	l.actuator = NewActuator(l.seed,
 		func(context.Context, string) (client.Client, error) { return l.shoot, nil },
 		charts.Images{RegistryCache: "cache:v1", RegistryCleaner: "cleaner:v1"})
-	w := &l.actuator.waits
-	w.limit, w.patience, w.interval = time.Minute, 50*time.Millisecond, time.Millisecond
-	return l
 }
 
 func (l *landscape) interceptors() interceptor.Funcs {

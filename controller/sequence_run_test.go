@@ -1,0 +1,209 @@
+package controller
+
+import (
+	"flag"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+var (
+	seqSequences = flag.Int("sequences", 100, "how many sequences TestSequences runs")
+	seqSeed      = flag.Uint64("seed", 1, "the seed of the first sequence of TestSequences")
+	seqShrinks   = flag.Int("shrink", 2, "how many failures of a kind TestSequences makes small")
+)
+
+// seqRun runs a sequence in virtual time, and returns its first fault, or nothing.
+func seqRun(t *testing.T, events []seqEvent) (fault string) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		defer func() {
+			if reason := recover(); reason != nil {
+				fault = fmt.Sprint(reason)
+				if _, known := reason.(seqFault); !known {
+					fault = "panic: " + fault
+				}
+			}
+		}()
+		s := newSeqWorld(t)
+		for _, e := range events {
+			s.happen(e)
+			if dead := s.dead(); dead != "" && !s.excused {
+				s.fail("dead %s, after %s", dead, e.Do)
+			}
+			if s.deleting {
+				break
+			}
+		}
+		s.settle()
+	})
+	return fault
+}
+
+// settle ends all faults, rolls out the wish twice, and compares.
+func (s *seqWorld) settle() {
+	s.at, s.noCleaner, s.guarded, s.lag = 0, "", false, 0
+	s.catchUpNow()
+	s.must(s.resyncAll())
+	if !s.deleting {
+		if !s.restored {
+			s.roll(false)
+		}
+		s.wish.mistake, s.wish.asleep = "", false
+		for range 3 {
+			s.roll(false)
+		}
+	}
+	s.collect()
+	if difference := s.compare(); difference != "" {
+		s.fail("%s", difference)
+	}
+	for uid, name := range s.claims() {
+		if s.dropped[uid] != "" {
+			s.fail("kept claim: %s of a cache that was removed", name)
+		}
+	}
+}
+
+// resyncAll acts as gardener-resource-manager, which retries and looks again each hour.
+func (s *seqWorld) resyncAll() error {
+	mrs := &resourcesv1alpha1.ManagedResourceList{}
+	if err := s.unwatched.List(s.t.Context(), mrs); err != nil {
+		return err
+	}
+	for _, mr := range mrs.Items {
+		if s.ignores(s.t.Context(), mr.Name) {
+			continue
+		}
+		if err := client.IgnoreNotFound(s.manage(s.t.Context(), mr.Name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TestSequences runs random sequences of events against a model of what must exist in the end. A
+// failure is made small and printed as a Go literal, for TestSequenceCases.
+func TestSequences(t *testing.T) {
+	var next, ran atomic.Int64
+	var mu sync.Mutex
+	failed, known := map[string]int{}, map[string]bool{}
+	t.Run("sequences", func(t *testing.T) {
+		for worker := range runtime.GOMAXPROCS(0) {
+			t.Run(fmt.Sprintf("worker %d", worker), func(t *testing.T) {
+				t.Parallel()
+				for {
+					i := next.Add(1) - 1
+					if i >= int64(*seqSequences) {
+						return
+					}
+					seed := *seqSeed + uint64(i)
+					events := seqRandom(seed)
+					fault := seqRun(t, events)
+					ran.Add(1)
+					if fault == "" {
+						continue
+					}
+					kind := seqKind(fault)
+					mu.Lock()
+					failed[kind]++
+					enough := failed[kind] > *seqShrinks
+					mu.Unlock()
+					if enough {
+						continue
+					}
+					events, fault = seqShrink(t, events, fault)
+					mu.Lock()
+					if text := kind + fmt.Sprint(events); !known[text] {
+						known[text] = true
+						t.Errorf("%.900s (seed %d)\n\t%s", fault, seed, seqLiteral(events))
+					}
+					mu.Unlock()
+				}
+			})
+		}
+	})
+	kinds := []string{}
+	for kind, n := range failed {
+		kinds = append(kinds, fmt.Sprintf("%d %s", n, kind))
+	}
+	slices.Sort(kinds)
+	t.Logf("%d sequences, failures: %s", ran.Load(), strings.Join(kinds, ", "))
+}
+
+// seqKind is the kind of a fault: what stands before the first colon.
+func seqKind(fault string) string { kind, _, _ := strings.Cut(fault, ":"); return kind }
+
+// seqShrink returns a smaller sequence that fails in the same way, and its fault.
+func seqShrink(t *testing.T, events []seqEvent, fault string) ([]seqEvent, string) {
+	t.Helper()
+	kind := seqKind(fault)
+	fails := func(smaller []seqEvent) bool {
+		again := seqRun(t, smaller)
+		if seqKind(again) != kind {
+			return false
+		}
+		events, fault = smaller, again
+		return true
+	}
+	for again := true; again; {
+		again = false
+		for i := len(events) - 1; i >= 0; i-- {
+			if i < len(events) && fails(slices.Delete(slices.Clone(events), i, i+1)) {
+				again = true
+			}
+		}
+	}
+	for i, e := range events {
+		for at := 1; e.Do == "break" && at < e.At; at++ {
+			smaller := slices.Clone(events)
+			smaller[i].At = at
+			if fails(smaller) {
+				break
+			}
+		}
+	}
+	return events, fault
+}
+
+// seqLiteral returns the sequence as a case for TestSequenceCases.
+func seqLiteral(events []seqEvent) string {
+	var parts []string
+	for _, e := range events {
+		part := fmt.Sprintf("{Do: %q", e.Do)
+		for upstream, name := range map[string]string{alpha: "alpha", beta: "beta", gamma: "gamma"} {
+			if e.On == upstream {
+				part += ", On: " + name
+			}
+		}
+		if e.To != "" {
+			part += fmt.Sprintf(", To: %q", e.To)
+		}
+		if e.At != 0 {
+			part += fmt.Sprintf(", At: %d", e.At)
+		}
+		parts = append(parts, part+"}")
+	}
+	return `"": {` + strings.Join(parts, ", ") + "},"
+}
+
+// TestSequenceCases runs failures of TestSequences that were fixed.
+func TestSequenceCases(t *testing.T) {
+	for name, events := range seqCases {
+		t.Run(name, func(t *testing.T) {
+			if fault := seqRun(t, events); fault != "" {
+				t.Errorf("%.900s\n\t%s", fault, seqLiteral(events))
+			}
+		})
+	}
+}
+
+var seqCases = map[string][]seqEvent{}
