@@ -15,8 +15,10 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	vpaautoscalingv1 "k8s.io/autoscaler/vertical-pod-autoscaler/pkg/apis/autoscaling.k8s.io/v1"
+	clienttesting "k8s.io/client-go/testing"
 	testclock "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -41,7 +43,10 @@ const (
 
 // scheme is used by both clusters. It has few types, because each makes the creation of a fake
 // client slower.
-var scheme = runtime.NewScheme()
+var (
+	scheme = runtime.NewScheme()
+	codecs = serializer.NewCodecFactory(scheme)
+)
 
 func TestMain(m *testing.M) {
 	for _, add := range []func(*runtime.Scheme) error{
@@ -92,7 +97,7 @@ type landscape struct {
 func newLandscape(t *testing.T, objects ...client.Object) *landscape {
 	t.Helper()
 	l := &landscape{missed: map[string]bool{}}
-	l.shoot = fake.NewClientBuilder().WithScheme(scheme).WithObjects(worker("worker-1", true)).
+	l.shoot = fake.NewClientBuilder().WithScheme(scheme).WithObjectTracker(newTracker()).WithObjects(worker("worker-1", true)).
 		WithInterceptorFuncs(interceptor.Funcs{Patch: l.patchInShoot, Delete: l.deleteInShoot, DeleteAllOf: l.deleteAllInShoot}).Build()
 	l.newSeed(objects...)
 	w := &l.actuator.waits
@@ -100,10 +105,16 @@ func newLandscape(t *testing.T, objects ...client.Object) *landscape {
 	return l
 }
 
+// newTracker returns a store without managed fields, which are half of the time of a write.
+func newTracker() clienttesting.ObjectTracker {
+	return clienttesting.NewObjectTracker(scheme, codecs.UniversalDecoder())
+}
+
 // newSeed replaces the seed with one that has only these objects, and an Actuator of its own.
 func (l *landscape) newSeed(objects ...client.Object) {
 	l.unwatched = fake.NewClientBuilder().
 		WithScheme(scheme).
+		WithObjectTracker(newTracker()).
 		WithStatusSubresource(&extensionsv1alpha1.Extension{}, &resourcesv1alpha1.ManagedResource{}).
 		WithObjects(objects...).
 		Build()

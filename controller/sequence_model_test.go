@@ -196,6 +196,9 @@ func (s *seqWorld) configureNodes() {
 	}
 	s.unit, s.mirrors = unit, endpoints
 	for _, node := range s.nodes {
+		if unit == "" && s.excused {
+			clear(node.mirrors) // someone removes what the cleaner could not
+		}
 		if unit != "" && node.unit != unit {
 			node.mirrors = maps.Clone(endpoints)
 		}

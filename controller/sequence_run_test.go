@@ -3,6 +3,7 @@ package controller
 import (
 	"flag"
 	"fmt"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -139,8 +140,16 @@ func TestSequences(t *testing.T) {
 	t.Logf("%d sequences, failures: %s", ran.Load(), strings.Join(kinds, ", "))
 }
 
-// seqKind is the kind of a fault: what stands before the first colon.
-func seqKind(fault string) string { kind, _, _ := strings.Cut(fault, ":"); return kind }
+// seqKind is the kind of a fault: what stands before the first colon, or an error without names.
+func seqKind(fault string) string {
+	if strings.Contains(fault, " fails") {
+		return seqName.ReplaceAllString(fault[:min(len(fault), 150)], "")
+	}
+	kind, _, _ := strings.Cut(fault, ":")
+	return kind
+}
+
+var seqName = regexp.MustCompile("alpha|beta|gamma|[0-9]+")
 
 // seqShrink returns a smaller sequence that fails in the same way, and its fault.
 func seqShrink(t *testing.T, events []seqEvent, fault string) ([]seqEvent, string) {
