@@ -103,9 +103,17 @@ func (a *Actuator) ForceDelete(ctx context.Context, log logr.Logger, ex *extensi
 }
 
 // Restore does the same as Reconcile. In the new seed, gardenlet has already restored the state and
-// the certificates, so it adopts everything in the shoot.
+// the certificates, so it adopts everything in the shoot. A mistake of the owner fails the next
+// reconciliation: until the restoration has succeeded, Gardener admits no change that corrects it.
 func (a *Actuator) Restore(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
-	return a.run(ctx, ex, "restore", func(ctx context.Context) error { return a.reconcile(ctx, log, ex) })
+	return a.run(ctx, ex, "restore", func(ctx context.Context) error {
+		err := a.reconcile(ctx, log, ex)
+		if isConfigurationProblem(err) {
+			log.Info("The caches run on, and are adopted when the mistake is corrected", "mistake", err.Error())
+			return a.restoreStatus(ctx, log, ex, err)
+		}
+		return err
+	})
 }
 
 // Migrate releases the caches with their content, so that another seed can adopt them. gardenlet

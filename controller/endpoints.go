@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -105,21 +106,22 @@ func matchServices(services []corev1.Service, t *target) (found []v1alpha3.Regis
 			continue
 		}
 		t.identities[i].Address = ip
-		status := v1alpha3.RegistryCacheStatus{Upstream: c.Upstream, Endpoint: endpointURL(c, ip), RemoteURL: *c.RemoteURL}
-		if bundle := t.secrets[c.Upstream].CABundle; len(bundle) > 0 {
-			status.UpstreamCABundle = new(string(bundle))
-		}
-		found = append(found, status)
+		found = append(found, statusOf(c, ip, t.secrets[c.Upstream].CABundle))
 	}
 	return found, missing
 }
 
-func endpointURL(c *v1alpha3.RegistryCache, ip string) string {
-	scheme := "http"
+// statusOf returns the status of a cache at an address, with the CAs to trust for its upstream.
+func statusOf(c *v1alpha3.RegistryCache, address string, bundle []byte) v1alpha3.RegistryCacheStatus {
+	endpoint := url.URL{Scheme: "http", Host: net.JoinHostPort(address, strconv.Itoa(v1alpha3.CachePort))}
 	if cache.ServesTLS(*c) {
-		scheme = "https"
+		endpoint.Scheme = "https"
 	}
-	return scheme + "://" + net.JoinHostPort(ip, strconv.Itoa(v1alpha3.CachePort))
+	status := v1alpha3.RegistryCacheStatus{Upstream: c.Upstream, Endpoint: endpoint.String(), RemoteURL: *c.RemoteURL}
+	if len(bundle) > 0 {
+		status.UpstreamCABundle = new(string(bundle))
+	}
+	return status
 }
 
 func clusterIP(services []corev1.Service, c *v1alpha3.RegistryCache, id v1alpha3.Identity) string {

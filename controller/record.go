@@ -3,12 +3,14 @@ package controller
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -16,6 +18,8 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/controller/cache"
+	"github.com/gardener-extensions/registry-cache/controller/certificate"
+	"github.com/gardener-extensions/registry-cache/controller/reference"
 )
 
 // record is the decoded status of the Extension, which earlier reconciliations wrote.
@@ -150,6 +154,39 @@ func newStatus(caches []v1alpha3.RegistryCacheStatus, bundle []byte) *v1alpha3.R
 		status.CABundle = new(string(bundle))
 	}
 	return status
+}
+
+// restoreStatus writes the providerStatus of the caches that run, as far as the state tells it.
+func (a *Actuator) restoreStatus(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension, mistake error) error {
+	r, err := recordOf(ex)
+	if err != nil || r.applied == nil {
+		return errors.Join(mistake, err)
+	}
+	cluster, err := a.cluster(ctx, ex.Namespace)
+	if err != nil {
+		return err
+	}
+	secrets, _, _ := reference.Resolve(ctx, a.client, ex.Namespace, cluster.Shoot.Spec.Resources, r.applied) // the mistake may be there
+	var caches []v1alpha3.RegistryCacheStatus
+	for i := range r.applied.Caches {
+		c := &r.applied.Caches[i]
+		if id, _ := r.running.Of(c.Upstream); id.Address != "" {
+			caches = append(caches, statusOf(c, id.Address, secrets[c.Upstream].CABundle))
+		}
+	}
+	var bundle []byte
+	if slices.ContainsFunc(r.applied.Caches, cache.ServesTLS) {
+		ca, err := certificate.Load(ctx, log, a.clock, a.client, cluster)
+		if err != nil {
+			return err
+		}
+		bundle = ca.Bundle
+	}
+	r.status = newStatus(caches, bundle)
+	if err := a.write(ctx, ex, r); err != nil {
+		return err
+	}
+	return a.report(ctx, ex, mistake)
 }
 
 func typeMeta(kind string) metav1.TypeMeta {

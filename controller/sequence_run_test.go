@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -60,9 +61,11 @@ func (s *seqWorld) settle() {
 		}
 		s.wish.mistake, s.wish.asleep = "", false
 		for range 3 {
+			<-time.After(previousFor)
 			s.roll(false)
 		}
 	}
+	s.must(s.runShoot(s.t.Context()))
 	s.collect()
 	if difference := s.compare(); difference != "" {
 		s.fail("%s", difference)
