@@ -35,12 +35,14 @@ type seqEvent struct {
 	//   add, remove, replace (with StorageClass To), grow, rename (with suffix To), replicate (or no
 	//     longer): of the cache of On, by the owner of the Shoot;
 	//   err (mistake To), correct, hibernate, wake, disable, enable: by the owner, too;
-	//   roll (gardenlet reconciles the Shoot), late (but fails after the Extension is ready), migrate;
+	//   roll (gardenlet reconciles the Shoot), short (but ends after one attempt of the Actuator, for
+	//     another reason), late (but ends after the Extension is ready), migrate;
 	//   break (the next operation, at request At: the response is lost, the process ends, or the write
 	//     of the status is lost), restart: faults;
 	//   guard (a policy forbids to delete claims), unguard, block (the cleaner cannot run), unblock,
-	//     lag (of gardener-resource-manager, At seconds), wait (five minutes), collect (the garbage
-	//     collector runs, 12 hours later), join (a node): of the environment;
+	//     lag (of gardener-resource-manager, At seconds), quick, wait (five minutes), collect (the
+	//     garbage collector runs, 12 hours later), join (a node), foreign (a Service of the owner with
+	//     the name registry-To): of the environment;
 	//   delete, force: the last event.
 	Do, On, To string
 	At         int
@@ -48,46 +50,52 @@ type seqEvent struct {
 
 const gamma = "gamma.upstream.test"
 
-// seqRandom returns the sequence of a seed.
+// seqKinds are the kinds of events of which a random sequence has some, with their values.
+var seqKinds = map[string][]string{
+	"add": {"", "other"}, "replace": {"", "other"}, "grow": nil, "rename": {"", "one", "two"}, "replicate": nil,
+	"hibernate": nil, "disable": nil, "err": slices.Sorted(maps.Keys(seqMistakes)), "foreign": {"one"},
+	"roll": nil, "short": nil, "late": nil, "migrate": nil, "restart": nil, "break": {"lost", "crash", "status"},
+	"guard": nil, "block": nil, "lag": nil, "wait": nil, "collect": nil, "join": nil,
+}
+
+// seqOpposites are what is done instead of an event that has been done.
+var seqOpposites = map[string]string{
+	"add": "remove", "hibernate": "wake", "disable": "enable", "err": "correct", "guard": "unguard", "block": "unblock", "lag": "quick",
+}
+
+// seqRandom returns the sequence of a seed. It has few kinds of events, and mostly of one cache, so
+// that they meet.
 func seqRandom(seed uint64) (events []seqEvent) {
 	r := rand.New(rand.NewPCG(seed, 32))
 	pick := func(from ...string) string { return from[r.IntN(len(from))] }
-	if r.IntN(6) > 0 {
+	kinds := slices.Sorted(maps.Keys(seqKinds))
+	r.Shuffle(len(kinds), func(i, k int) { kinds[i], kinds[k] = kinds[k], kinds[i] })
+	kinds = append(kinds[:2+r.IntN(5)], "add", "roll", "roll")
+	focus, done := pick(alpha, beta), map[string]bool{"add" + alpha: true, "add" + beta: true}
+	if r.IntN(8) > 0 {
 		events = append(events, seqEvent{Do: "roll"})
 	}
-	for range 3 + r.IntN(8) {
-		e := seqEvent{}
-		switch r.IntN(12) {
-		case 0, 1, 2, 3:
-			e.Do = pick("add", "add", "remove", "remove", "remove", "replace", "grow", "rename", "replicate", "replicate")
-			e.On = pick(alpha, beta, gamma)
-			switch e.Do {
-			case "add", "replace":
-				e.To = pick("", "other", "third")
-			case "rename":
-				e.To = pick("", "one", "two")
+	for range 3 + r.IntN(10) {
+		e := seqEvent{Do: pick(kinds...)}
+		if values := seqKinds[e.Do]; values != nil {
+			e.To = pick(values...)
+		}
+		switch e.Do {
+		case "add", "replace", "grow", "rename", "replicate":
+			e.On = pick(focus, focus, focus, alpha, beta, gamma)
+		case "break":
+			e.At = 1 + r.IntN(20)
+		case "lag":
+			e.At = []int{1, 4}[r.IntN(2)]
+		}
+		if opposite, key := seqOpposites[e.Do], e.Do+e.On; opposite != "" {
+			if done[key] {
+				e = seqEvent{Do: opposite, On: e.On}
 			}
-		case 4, 5:
-			e.Do = pick("hibernate", "hibernate", "wake", "disable", "enable", "err", "correct")
-			if e.Do == "err" {
-				e.To = pick(slices.Sorted(maps.Keys(seqMistakes))...)
-			}
-		case 6, 7:
-			e = seqEvent{Do: "break", To: pick("lost", "crash", "crash", "status"), At: 1 + r.IntN(20)}
-		case 8:
-			e.Do = pick("guard", "unguard", "block", "unblock", "lag", "lag", "join", "restart")
-			if e.Do == "lag" {
-				e.At = []int{0, 1, 4}[r.IntN(3)]
-			}
-		case 9:
-			e.Do = pick("wait", "wait", "collect", "late")
-		case 10:
-			e.Do = pick("migrate", "roll")
-		default:
-			e.Do = "roll"
+			done[key] = !done[key]
 		}
 		events = append(events, e)
-		if e.Do != "roll" && r.IntN(2) == 0 {
+		if r.IntN(3) == 0 {
 			events = append(events, seqEvent{Do: "roll"})
 		}
 	}
@@ -101,8 +109,8 @@ func seqRandom(seed uint64) (events []seqEvent) {
 func (s *seqWorld) happen(e seqEvent) {
 	c, has := s.wish.caches[e.On]
 	switch e.Do {
-	case "roll", "late":
-		s.roll(e.Do == "late")
+	case "roll", "short", "late":
+		s.roll(e.Do)
 	case "migrate":
 		s.migrate()
 	case "break":
@@ -115,7 +123,7 @@ func (s *seqWorld) happen(e seqEvent) {
 		s.noCleaner = "ImagePullBackOff"
 	case "unblock":
 		s.noCleaner = ""
-	case "lag":
+	case "lag", "quick":
 		s.catchUpNow()
 		s.lag = time.Duration(e.At) * time.Second
 		s.away = s.lag > 0
@@ -125,6 +133,11 @@ func (s *seqWorld) happen(e seqEvent) {
 	case "collect":
 		s.catchUpNow()
 		s.collect()
+	case "foreign":
+		if name := "registry-" + e.To; s.service(name) == nil {
+			s.foreign = name
+			s.must(s.shoot.Create(s.t.Context(), &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: name}}))
+		}
 	case "join":
 		if !s.isAsleep && !s.rolled.asleep && len(s.nodes) < 3 {
 			s.join()
@@ -177,9 +190,10 @@ func (s *seqWorld) change(e seqEvent, c seqCache, has bool) {
 	}
 }
 
-// roll acts as gardenlet when it reconciles the Shoot. If late, it fails after the Extension is
-// ready, before it writes the OperatingSystemConfigs.
-func (s *seqWorld) roll(late bool) {
+// roll acts as gardenlet when it reconciles the Shoot. How it may end early, see seqEvent.
+func (s *seqWorld) roll(how string) {
+	s.short = how == "short"
+	defer func() { s.short = false }()
 	s.excused = s.excused || s.noCleaner != ""
 	s.rolled = s.wish
 	s.syncCluster()
@@ -190,9 +204,14 @@ func (s *seqWorld) roll(late bool) {
 	if !s.wish.disabled && !s.reconcileExtension() {
 		return
 	}
-	if late {
+	if how == "late" {
 		return
 	}
+	<-time.After(30 * time.Second) // gardenlet looks every 5 seconds, and writes much before the nodes get it
+	if s.lag > 0 {
+		s.catchUpNow()
+	}
+	s.expectNoDead()
 	s.drop()
 	s.setNodes(!s.rolled.asleep)
 	s.configureNodes()
@@ -207,7 +226,7 @@ func (s *seqWorld) removeExtension(ex *extensionsv1alpha1.Extension) bool {
 		s.must(s.unwatched.Delete(s.t.Context(), ex))
 	}
 	if err := s.retried((*Actuator).Delete); err != nil {
-		if !s.pendingGuarded() {
+		if !s.pendingGuarded() && !s.short {
 			s.fail("the deletion of the Extension fails: %v", err)
 		}
 		return false
@@ -244,7 +263,7 @@ func (s *seqWorld) reconcileExtension() bool {
 	switch {
 	case err == nil:
 		s.restored = true
-	case s.pendingGuarded(), s.rolled.mistake != "" && s.restored && !(running && s.rolled.asleep):
+	case s.short, s.pendingGuarded(), s.isForeign(), s.rolled.mistake != "" && s.restored && !(running && s.rolled.asleep):
 		// only the owner can help
 	case s.rolled.mistake != "" && !s.restored:
 		s.fail("the restoration fails for a mistake that cannot be corrected then: %v", err)
@@ -293,7 +312,7 @@ func (s *seqWorld) migrate() {
 	}
 	s.newSeed(objects...)
 	s.connect()
-	s.roll(false)
+	s.roll("roll")
 }
 
 // delete deletes the Shoot. gardenlet wakes it up, and deletes the workers before the Extension.

@@ -126,6 +126,9 @@ func (s *seqWorld) observed() (lines []string) {
 // compare returns the first difference between what must exist and what exists.
 func (s *seqWorld) compare() string {
 	want, got := s.wish.expected(slices.Sorted(maps.Keys(s.nodes))), s.observed()
+	if s.foreign != "" {
+		want = append(want, "Service: "+s.foreign)
+	}
 	var missing, odd []string
 	for _, line := range want {
 		if !slices.Contains(got, line) {
@@ -146,15 +149,17 @@ func (s *seqWorld) compare() string {
 	return ""
 }
 
-// dead returns a mirror on a ready node whose Service is gone, if any. It waits for no settling: a
-// Service must not go before the nodes know.
-func (s *seqWorld) dead() string {
+// expectNoDead fails if a node has a mirror whose Service is gone. It waits for no settling: a
+// Service must not go before the nodes know. A cleaner that cannot run is an excuse.
+func (s *seqWorld) expectNoDead() {
+	if s.excused || s.deleting {
+		return
+	}
 	for _, line := range s.observed() {
 		if strings.HasPrefix(line, "mirror: ") && strings.HasSuffix(line, " by nothing") {
-			return line
+			s.fail("dead %s: the Service is gone before the node knows", line)
 		}
 	}
-	return ""
 }
 
 // seqNode is a node: the unit that it has last got, and the mirrors of containerd.

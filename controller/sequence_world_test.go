@@ -45,6 +45,8 @@ type seqWorld struct {
 	unit     string            // in the OperatingSystemConfig
 	mirrors  map[string]string // that the unit configures
 	dropped  map[string]string // claims by UID that must go, because a rollout removed their cache
+	short    bool              // gardenlet does not wait for a second attempt
+	foreign  string            // the name of a Service that is not ours
 	excused  bool              // the cleaner could not run: nodes may be skipped
 	lag      time.Duration     // of gardener-resource-manager
 	due      time.Time         // when it has caught up
@@ -194,6 +196,7 @@ func (s *seqWorld) retried(do operation) (err error) {
 		err = do(s.actuator, ctx, logr.Discard(), s.extensionIfAny())
 		ended := ctx.Err() != nil
 		cancel()
+		s.expectNoDead()
 		switch {
 		case err == nil:
 			s.actuator.retries.Forget(request)
@@ -203,7 +206,7 @@ func (s *seqWorld) retried(do operation) (err error) {
 		case slices.Contains(v1beta1helper.ExtractErrorCodes(err), gardencorev1beta1.ErrorConfigurationProblem):
 			return err // the Shoot is Failed
 		}
-		if time.Since(started) > seqPatience {
+		if s.short || time.Since(started) > seqPatience {
 			return err
 		}
 		<-time.After(s.actuator.retries.When(request))
@@ -217,6 +220,27 @@ func (s *seqWorld) pendingGuarded() bool {
 	mrs := &resourcesv1alpha1.ManagedResourceList{}
 	s.must(s.unwatched.List(s.t.Context(), mrs))
 	return s.guarded && slices.ContainsFunc(mrs.Items, func(mr resourcesv1alpha1.ManagedResource) bool { return mr.DeletionTimestamp != nil })
+}
+
+// service returns the Service in the shoot, nil if there is none.
+func (s *seqWorld) service(name string) *corev1.Service {
+	service := &corev1.Service{}
+	err := s.shoot.Get(s.t.Context(), client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: name}, service)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	s.must(err)
+	return service
+}
+
+// isForeign returns whether the owner wants a Service that is not ours. Only the owner can help.
+func (s *seqWorld) isForeign() bool {
+	for _, c := range s.rolled.caches {
+		if s.foreign != "" && s.foreign == "registry-"+c.suffix {
+			return true
+		}
+	}
+	return false
 }
 
 // claims returns the UIDs of the claims, with the names of the claims.
@@ -236,7 +260,7 @@ func (s *seqWorld) drop() {
 		for upstream := range s.rolled.caches {
 			kept = kept || strings.HasPrefix(name, "cache-volume-registry-"+strings.ReplaceAll(upstream, ".", "-")+"-")
 		}
-		if !kept || s.rolled.disabled {
+		if (!kept || s.rolled.disabled) && !s.guarded {
 			s.dropped[uid] = name
 		}
 	}
