@@ -243,7 +243,7 @@ var seqCases = map[string][]seqEvent{
 	},
 	"a policy guards the claim of a replica": {{Do: "replicate", On: beta}, {Do: "roll"}, {Do: "guard"}, {Do: "replicate", On: beta}, {Do: "roll"}},
 	"a Secret of an earlier cleaner": {
-		{Do: "roll"}, {Do: "remove", On: beta}, {Do: "break", To: "crash", At: 8}, {Do: "short"}, {Do: "add", On: beta}, {Do: "roll"},
+		{Do: "roll"}, {Do: "remove", On: beta}, {Do: "break", To: "crash", At: 7}, {Do: "short"}, {Do: "add", On: beta}, {Do: "roll"},
 		{Do: "wait"}, {Do: "lag", At: 4}, {Do: "remove", On: beta}, {Do: "roll"},
 	},
 	"a Service is not ours":                      {{Do: "rename", On: alpha, To: "one"}, {Do: "foreign", To: "one"}, {Do: "roll"}},
