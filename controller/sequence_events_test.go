@@ -1,18 +1,13 @@
 package controller
 
 import (
-	"context"
 	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
 
-	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
-	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // seqEvent is something that happens to a Shoot.
@@ -188,155 +183,4 @@ func (s *seqWorld) change(e seqEvent, c seqCache, has bool) {
 		c.suffix = e.To
 		wish.caches[e.On] = c
 	}
-}
-
-// roll acts as gardenlet when it reconciles the Shoot. How it may end early, see seqEvent.
-func (s *seqWorld) roll(how string) {
-	s.short = how == "short"
-	defer func() { s.short = false }()
-	s.excused = s.excused || s.noCleaner != ""
-	s.rolled = s.wish
-	s.syncCluster()
-	ex := s.extensionIfAny()
-	if ex != nil && (s.wish.disabled || ex.DeletionTimestamp != nil) && !s.removeExtension(ex) {
-		return
-	}
-	if !s.wish.disabled && !s.reconcileExtension() {
-		return
-	}
-	if how == "late" {
-		return
-	}
-	<-time.After(30 * time.Second) // gardenlet looks every 5 seconds, and writes much before the nodes get it
-	if s.lag > 0 {
-		s.catchUpNow()
-	}
-	s.expectNoDead()
-	s.drop()
-	s.setNodes(!s.rolled.asleep)
-	s.configureNodes()
-	s.excused = s.noCleaner != "" && s.excused
-	s.isAsleep = s.rolled.asleep
-	s.syncCluster()
-}
-
-// removeExtension returns whether the Extension is gone.
-func (s *seqWorld) removeExtension(ex *extensionsv1alpha1.Extension) bool {
-	if ex.DeletionTimestamp == nil {
-		s.must(s.unwatched.Delete(s.t.Context(), ex))
-	}
-	if err := s.retried((*Actuator).Delete); err != nil {
-		if !s.pendingGuarded() && !s.short {
-			s.fail("the deletion of the Extension fails: %v", err)
-		}
-		return false
-	}
-	s.forget()
-	return true
-}
-
-func (s *seqWorld) forget() {
-	if ex := s.extensionIfAny(); ex != nil {
-		ex.Finalizers = nil
-		s.must(s.unwatched.Update(s.t.Context(), ex))
-		s.must(client.IgnoreNotFound(s.unwatched.Delete(s.t.Context(), ex)))
-	}
-}
-
-// reconcileExtension returns whether the Extension is ready.
-func (s *seqWorld) reconcileExtension() bool {
-	do, what := (*Actuator).Reconcile, "the reconciliation"
-	switch ex := s.extensionIfAny(); {
-	case ex == nil:
-		s.must(s.unwatched.Create(s.t.Context(), s.newExtension(nil)))
-	case !s.restored:
-		do, what = (*Actuator).Restore, "the restoration"
-	default:
-		if raw := s.rolled.config(); string(raw) != string(ex.Spec.ProviderConfig.Raw) {
-			ex.Spec.ProviderConfig.Raw = raw
-			ex.Generation++
-			s.must(s.unwatched.Update(s.t.Context(), ex))
-		}
-	}
-	running := s.extensionIfAny().Status.State != nil
-	err := s.retried(do)
-	switch {
-	case err == nil:
-		s.restored = true
-	case s.short, s.pendingGuarded(), s.isForeign(), s.rolled.mistake != "" && s.restored && !(running && s.rolled.asleep):
-		// only the owner can help
-	case s.rolled.mistake != "" && !s.restored:
-		s.fail("the restoration fails for a mistake that cannot be corrected then: %v", err)
-	case s.rolled.mistake != "":
-		s.fail("hibernation fails for a mistake: %v", err)
-	default:
-		s.fail("%s fails: %v", what, err)
-	}
-	return err == nil
-}
-
-// migrate moves the control plane to another seed. A Shoot that was never rolled out, or whose
-// Extension is being deleted, stays.
-func (s *seqWorld) migrate() {
-	ex := s.extensionIfAny()
-	if ex == nil || ex.DeletionTimestamp != nil || !s.restored {
-		return
-	}
-	s.awake = true
-	s.catchUpNow()
-	if err := s.retried((*Actuator).Migrate); err != nil && !s.pendingGuarded() {
-		s.fail("the migration fails: %v", err)
-	} else if err != nil {
-		s.guarded = false // the owner must help
-		s.must(s.resyncAll())
-		s.must(s.retried((*Actuator).Migrate))
-	}
-	mrs, persisted, now := &resourcesv1alpha1.ManagedResourceList{}, &corev1.SecretList{}, &extensionsv1alpha1.Cluster{}
-	s.must(s.unwatched.List(s.t.Context(), mrs))
-	if len(mrs.Items) > 0 {
-		s.fail("a ManagedResource stays in the old seed: %s", mrs.Items[0].Name)
-	}
-	s.must(s.unwatched.List(s.t.Context(), persisted, client.MatchingLabels{"persist": "true"}))
-	s.must(s.unwatched.Get(s.t.Context(), client.ObjectKey{Name: namespace}, now))
-	now.ResourceVersion, now.UID = "", ""
-	objects := []client.Object{now}
-	for _, secret := range persisted.Items {
-		objects = append(objects, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: secret.Name, Labels: secret.Labels}, Data: secret.Data})
-	}
-	state := s.extensionIfAny().Status.State
-	s.awake, s.missed, s.restored, s.rolled = false, map[string]bool{}, false, s.wish
-	if !s.rolled.disabled {
-		objects = append(objects, s.newExtension(state))
-	} else {
-		s.restored = true
-	}
-	s.newSeed(objects...)
-	s.connect()
-	s.roll("roll")
-}
-
-// delete deletes the Shoot. gardenlet wakes it up, and deletes the workers before the Extension.
-func (s *seqWorld) delete(force bool) {
-	if !s.restored || s.extensionIfAny() == nil {
-		return
-	}
-	s.deleting, s.guarded, s.noCleaner, s.rolled = true, false, "", s.wish
-	s.setNodes(false)
-	s.syncCluster()
-	do, what := (*Actuator).Delete, "the deletion"
-	if force {
-		do, what = func(a *Actuator, ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
-			return a.ForceDelete(ctx, log, ex)
-		}, "the forced deletion"
-	}
-	ex := s.extensionIfAny()
-	s.must(s.unwatched.Delete(s.t.Context(), ex))
-	if err := s.retried(do); err != nil {
-		s.fail("%s of the Shoot fails: %v", what, err)
-	}
-	s.forget()
-	if force {
-		s.catchUpNow() // gardenlet removes the finalizers of what gardener-resource-manager leaves
-	}
-	s.wish.disabled = true
 }

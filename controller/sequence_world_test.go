@@ -10,18 +10,15 @@ import (
 	"testing"
 	"time"
 
-	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 	"github.com/gardener/gardener/pkg/resourcemanager/controller/garbagecollector/references"
-	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -185,35 +182,6 @@ func (s *seqWorld) syncCluster() {
 	s.must(s.catchUp(s.t.Context()))
 }
 
-type operation func(*Actuator, context.Context, logr.Logger, *extensionsv1alpha1.Extension) error
-
-// retried acts as the workqueue: it repeats the operation until it succeeds, cannot succeed, or
-// gardenlet does not wait any longer.
-func (s *seqWorld) retried(do operation) (err error) {
-	for started := time.Now(); ; {
-		ctx, cancel := context.WithCancel(s.t.Context())
-		s.cancel = cancel
-		err = do(s.actuator, ctx, logr.Discard(), s.extensionIfAny())
-		ended := ctx.Err() != nil
-		cancel()
-		s.expectNoDead()
-		switch {
-		case err == nil:
-			s.actuator.retries.Forget(request)
-			return nil
-		case ended:
-			s.connect()
-		case slices.Contains(v1beta1helper.ExtractErrorCodes(err), gardencorev1beta1.ErrorConfigurationProblem):
-			return err // the Shoot is Failed
-		}
-		if s.short || time.Since(started) > seqPatience {
-			return err
-		}
-		<-time.After(s.actuator.retries.When(request))
-		s.catchUpInTime()
-	}
-}
-
 // pendingGuarded returns whether a policy of the owner keeps gardener-resource-manager from ending
 // a deletion. Only the owner can help then.
 func (s *seqWorld) pendingGuarded() bool {
@@ -323,12 +291,4 @@ func (s *seqWorld) collect() {
 			}
 		}
 	}
-}
-
-// newExtension returns the Extension that gardenlet writes.
-func (s *seqWorld) newExtension(state *runtime.RawExtension) *extensionsv1alpha1.Extension {
-	ex := rawExtension(s.rolled.config())
-	ex.Generation, ex.Finalizers = 1, []string{"extensions.gardener.cloud/registry-cache"}
-	ex.Status.State = state
-	return ex
 }
