@@ -96,7 +96,7 @@ func Clean(ctx context.Context, node Node, request Request) (err error) {
 			}
 		}
 	}
-	leftovers := node.removeEach(path.Join(nodeconfig.CertsDir, nodeconfig.TempPattern), node.remove)
+	leftovers := node.removeEach(path.Join(nodeconfig.CertsDir, nodeconfig.TempPattern), node.removeRegular)
 	return errors.Join(leftovers, node.removeRequested(request))
 }
 

@@ -224,9 +224,7 @@ func TestLinksDoNotLeadOutOfTheNode(t *testing.T) {
 	if err := os.Symlink(outside, filepath.Join(n.root, filepath.Dir(alphaHosts))); err != nil {
 		t.Fatal(err)
 	}
-	if err := n.clean(t.Context(), removeAlpha); err == nil {
-		t.Error("no error")
-	}
+	n.mustClean(removeAlpha)
 	if _, err := os.Stat(filepath.Join(outside, nodeconfig.HostsFile)); err != nil {
 		t.Errorf("a file outside the node is removed: %v", err)
 	}

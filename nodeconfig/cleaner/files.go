@@ -17,16 +17,18 @@ func inRoot(file string) string {
 }
 
 // removeHosts removes a hosts.toml if the extension wrote it. Then it removes the directory if that
-// is empty: containerd would prefer an empty directory to an operator's certs.d/_default.
+// is empty: containerd would prefer an empty directory to an operator's certs.d/_default. What is
+// no regular file, or cannot be read, belongs to the node's owner.
 func (n Node) removeHosts(file string) error {
-	content, err := n.Root.ReadFile(inRoot(file))
+	content, err := n.readRegular(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("reading %s: %w", file, err)
+		n.logf("%s was not written by the extension, skipped: %v", file, err)
+		return nil
 	}
-	if !nodeconfig.Marked(string(content)) {
+	if !nodeconfig.Marked(content) {
 		n.logf("%s was not written by the extension, skipped", file)
 		return nil
 	}
@@ -34,6 +36,31 @@ func (n Node) removeHosts(file string) error {
 		return err
 	}
 	return n.removeIfEmpty(path.Dir(file))
+}
+
+// checkRegular returns an error if the file is a link, a folder or a named pipe, for example.
+func (n Node) checkRegular(file string) error {
+	info, err := n.Root.Lstat(inRoot(file))
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("it is no regular file")
+	}
+	return err
+}
+
+func (n Node) removeRegular(file string) error {
+	if n.checkRegular(file) != nil {
+		return nil
+	}
+	return n.remove(file)
+}
+
+// readRegular opens only regular files: opening a named pipe would block.
+func (n Node) readRegular(file string) (string, error) {
+	if err := n.checkRegular(file); err != nil {
+		return "", err
+	}
+	content, err := n.Root.ReadFile(inRoot(file))
+	return string(content), err
 }
 
 func (n Node) removeIfEmpty(directory string) error {
