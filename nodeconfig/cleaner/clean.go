@@ -62,8 +62,9 @@ type Node struct {
 // Clean carries out the request. It stops the unit first, so that a script that waits for a cache
 // cannot write a hosts.toml afterwards. If the unit does not stop, Clean changes nothing. Otherwise
 // it removes the upstreams from the unit, and removes the files. At the end it starts the unit
-// again, even if it could not remove a file. If another process replaces the unit meanwhile, Clean
-// returns an error. Clean can be repeated after any error.
+// again, whatever failed, also if the context has ended: systemd stops a unit that it was asked to
+// stop even if nobody waits for it. If another process replaces the unit meanwhile, Clean returns
+// an error. Clean can be repeated after any error.
 //
 // Unit and script stay, even without any upstream. They belong to gardener-node-agent, which
 // reports a missing unit as unhealthy while the last OperatingSystemConfig contains it.
@@ -71,6 +72,12 @@ func Clean(ctx context.Context, node Node, request Request) (err error) {
 	if err := request.Validate(); err != nil {
 		return err
 	}
+	mayStart := true
+	defer func() {
+		if mayStart {
+			err = errors.Join(err, node.startUnit(context.WithoutCancel(ctx)))
+		}
+	}()
 	if err := node.Units.Stop(ctx, nodeconfig.UnitName); err != nil {
 		return err
 	}
@@ -82,22 +89,24 @@ func Clean(ctx context.Context, node Node, request Request) (err error) {
 	if unit != "" {
 		changed, unknown := request.removeFrom(unit)
 		if unknown != nil {
+			mayStart = false
 			node.logf("%s stays stopped until gardener-node-agent writes it again: %v", nodeconfig.UnitName, unknown)
-		} else {
-			defer func() {
-				ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), restartTimeout)
-				defer cancel()
-				err = errors.Join(err, node.Units.Start(ctx, nodeconfig.UnitName))
-			}()
-		}
-		if unknown == nil && changed != unit {
-			if err := node.rewriteUnit(ctx, unit, changed); err != nil {
-				return err
-			}
+		} else if err := node.rewriteUnit(ctx, unit, changed); err != nil {
+			return err
 		}
 	}
 	leftovers := node.removeEach(path.Join(nodeconfig.CertsDir, nodeconfig.TempPattern), node.removeRegular)
 	return errors.Join(leftovers, node.removeRequested(request))
+}
+
+// startUnit starts the unit if it is on the node.
+func (n Node) startUnit(ctx context.Context) error {
+	if _, err := n.Root.Lstat(inRoot(nodeconfig.UnitPath)); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, restartTimeout)
+	defer cancel()
+	return n.Units.Start(ctx, nodeconfig.UnitName)
 }
 
 // removeFrom returns the unit without the upstreams of the request. If it cannot parse the unit, it
@@ -140,13 +149,16 @@ func (n Node) readUnit() (string, error) {
 	return string(content), nil
 }
 
-// rewriteUnit replaces the content of the unit file. If the file has changed since it was read,
-// rewriteUnit changes nothing and returns an error.
+// rewriteUnit replaces the content of the unit file, if that must change. If the file has changed
+// since it was read, rewriteUnit changes nothing and returns an error. Afterwards systemd knows the
+// file: a cleaner before this one may have ended before it could say so.
 func (n Node) rewriteUnit(ctx context.Context, read, content string) error {
-	if err := replaceFile(n.Root, inRoot(nodeconfig.UnitPath), read, content); err != nil {
-		return fmt.Errorf("rewriting the unit: %w", err)
+	if read != content {
+		if err := replaceFile(n.Root, inRoot(nodeconfig.UnitPath), read, content); err != nil {
+			return fmt.Errorf("rewriting the unit: %w", err)
+		}
+		n.logf("rewrote %s", nodeconfig.UnitPath)
 	}
-	n.logf("rewrote %s", nodeconfig.UnitPath)
 	return n.Units.Reload(ctx)
 }
 

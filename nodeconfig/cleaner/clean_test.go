@@ -44,7 +44,7 @@ func TestRemoveUpstream(t *testing.T) {
 	}
 
 	n.mustClean(removeAlpha)
-	n.expectCalls(stop, start) // the unit is the same, but a script started with an earlier unit may still run
+	n.expectCalls(stop, "reload", start) // the unit is the same, but systemd may run an earlier one
 	n.expectFiles(nodeconfig.UnitPath, nodeconfig.ScriptPath, betaHosts, unmanagedHosts, unmanagedUnit)
 }
 
@@ -72,7 +72,7 @@ func TestDisableKeepsTheUnitRunning(t *testing.T) {
 	n.expectFiles(nodeconfig.UnitPath, nodeconfig.ScriptPath, unmanagedHosts, unmanagedUnit)
 
 	n.mustClean(disableAll)
-	n.expectCalls(stop, start)
+	n.expectCalls(stop, "reload", start)
 	n.expectFiles(nodeconfig.UnitPath, nodeconfig.ScriptPath, unmanagedHosts, unmanagedUnit)
 }
 
@@ -178,10 +178,10 @@ func TestFailuresAreReportedAndRepeatable(t *testing.T) {
 		fail    string
 		calls   []string
 	}{
-		"stop before removal":  {removeAlpha, "stop", []string{stop}},
+		"stop before removal":  {removeAlpha, "stop", []string{stop, start}},
 		"reload":               {removeAlpha, "reload", []string{stop, "reload", start}},
 		"start":                {removeAlpha, "start", []string{stop, "reload", start}},
-		"stop when disabled":   {disableAll, "stop", []string{stop}},
+		"stop when disabled":   {disableAll, "stop", []string{stop, start}},
 		"reload when disabled": {disableAll, "reload", []string{stop, "reload", start}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -106,12 +106,7 @@ func (n *testNode) read(file string) string {
 
 func (n *testNode) clean(ctx context.Context, request cleaner.Request) error {
 	n.t.Helper()
-	root, err := os.OpenRoot(n.root)
-	if err != nil {
-		n.t.Fatal(err)
-	}
-	defer func() { _ = root.Close() }()
-	return cleaner.Clean(ctx, cleaner.Node{Root: root, Units: n.units, Log: &n.log}, request)
+	return n.cleanBy(ctx, n.units, request)
 }
 
 func (n *testNode) mustClean(request cleaner.Request) {
