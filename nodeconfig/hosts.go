@@ -17,6 +17,9 @@ const (
 	// Marker is the first line of the extension's hosts.toml files. Files without it are never changed
 	// or deleted.
 	Marker = "# managed by gardener-extension-registry-cache"
+	// NodeAgentMarker is the first line of the hosts.toml files that gardener-node-agent writes for
+	// other extensions.
+	NodeAgentMarker = "# managed by gardener-node-agent"
 	// DialTimeout limits how long containerd waits for a connection to a cache before it tries the
 	// upstream, for each manifest and blob. Until a node notices that packets are lost, a pull of five
 	// layers takes 3 s longer. containerd < 2.1 always uses its default, 30 s.
@@ -73,9 +76,30 @@ func HostsTOML(r Registry) string {
 const caLine = `ca = "` + HostsFile + `"`
 
 // Marked returns whether the content of a hosts.toml starts with Marker.
-func Marked(content string) bool {
+func Marked(content string) bool { return hasMark(content, Marker) }
+
+func hasMark(content, mark string) bool {
 	firstLine, _, _ := strings.Cut(content, "\n")
-	return firstLine == Marker
+	return firstLine == mark
+}
+
+// TakenOver returns whether gardener-node-agent wrote the content of a hosts.toml for one of the
+// endpoints. It did so for gardener-extension-registry-cache, from which this extension takes over
+// Services, and so the addresses of caches. The scheme may have changed since.
+func TakenOver(content string, endpoints []string) bool {
+	if !hasMark(content, NodeAgentMarker) {
+		return false
+	}
+	for line := range strings.Lines(content) {
+		line = strings.TrimSpace(line)
+		for _, endpoint := range endpoints {
+			_, address, _ := strings.Cut(endpoint, "://")
+			if line == `[host."http://`+address+`"]` || line == `[host."https://`+address+`"]` {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Registry is what a node needs to pull from one upstream registry through its cache.

@@ -57,6 +57,7 @@ func TestExitCodes(t *testing.T) {
 		"serve, address":            {[]string{"serve", noAddress}, program.ExitEnvironment, "192.0.2.1:1"},
 		"clean nothing":             {[]string{"clean"}, program.ExitUsage, "nothing to clean"},
 		"clean a path":              {[]string{"clean", "--upstream=../x"}, program.ExitUsage, `"../x"`},
+		"clean no endpoint":         {[]string{"clean", "--all", "--endpoint=10.0.0.1:5000"}, program.ExitUsage, `"10.0.0.1:5000"`},
 		"clean with argument":       {[]string{"clean", "--all", "x"}, program.ExitUsage, "clean"},
 		"clean, unknown flag":       {[]string{"clean", "--force"}, program.ExitUsage, "--force"},
 		"clean, no root":            {[]string{"clean", "--all", "--root", filepath.Join(directory, "nope")}, program.ExitEnvironment, "--root"},

@@ -61,7 +61,8 @@ func newCleanCommand(std program.Streams) *cobra.Command {
 		Use:   "clean",
 		Short: "Remove the configuration of deleted caches from containerd on this node",
 		Long: "Remove the configuration of deleted caches from containerd on this node.\n" +
-			"It removes only files that the extension wrote. A second run changes nothing.",
+			"It removes only files that the extension wrote, and those that gardener-node-agent wrote for\n" +
+			"an endpoint of a deleted cache. A second run changes nothing.",
 		Args: program.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := request.Validate(); err != nil {
@@ -81,6 +82,7 @@ func newCleanCommand(std program.Streams) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringArrayVar(&request.Upstreams, "upstream", nil, "upstream to remove, as <host>[:<port>]; repeatable")
+	cmd.Flags().StringArrayVar(&request.Endpoints, "endpoint", nil, "endpoint of a deleted cache, as http(s)://<host>[:<port>]; repeatable")
 	cmd.Flags().BoolVar(&request.All, "all", false, "remove the configuration of all upstreams")
 	cmd.Flags().StringVar(&root, "root", "/host", "directory below which the node's directories are mounted")
 	return cmd

@@ -32,6 +32,9 @@ type Task struct {
 	Upstreams []string
 	// All removes the configuration of all upstreams. If it is set, Upstreams is ignored.
 	All bool
+	// Endpoints are the URLs of the caches whose configuration is removed, as in RegistryStatus. A
+	// hosts.toml by which gardener-node-agent sends pulls to one of them is removed, too.
+	Endpoints []string
 }
 
 // DaemonSet returns the DaemonSet that runs the task on every node that can run pods. The image
@@ -91,11 +94,13 @@ func podSpec(task Task, image string) corev1.PodSpec {
 }
 
 // cleanContainer runs as root, because root owns the files and systemd accepts requests only from
-// root. It has no capabilities and mounts three host directories.
+// root. It has no capabilities and mounts three host directories. Where SELinux is enforced, only
+// the type spc_t lets a container write there. Elsewhere the type has no effect.
 func cleanContainer(task Task, image string, mounts []corev1.VolumeMount) corev1.Container {
 	c := container(cleanName, image, arguments(task))
 	c.SecurityContext.RunAsUser = ptr.To[int64](0)
 	c.SecurityContext.RunAsNonRoot = ptr.To(false)
+	c.SecurityContext.SELinuxOptions = &corev1.SELinuxOptions{Type: "spc_t"}
 	c.VolumeMounts = mounts
 	return c
 }
@@ -130,10 +135,13 @@ func container(name, image string, args []string) corev1.Container {
 	}
 }
 
-// arguments returns the command line of `registry-cache clean`. It sorts the upstreams, so that
-// equal tasks give equal pods.
+// arguments returns the command line of `registry-cache clean`. It sorts upstreams and endpoints,
+// so that equal tasks give equal pods.
 func arguments(task Task) []string {
 	args := []string{"clean", "--root=" + hostRoot}
+	for _, endpoint := range slices.Sorted(slices.Values(task.Endpoints)) {
+		args = append(args, "--endpoint="+endpoint)
+	}
 	if task.All {
 		return append(args, "--all")
 	}

@@ -14,8 +14,11 @@ const image = "registry.example/registry-cache:v1"
 
 func TestDaemonSetGolden(t *testing.T) {
 	for name, task := range map[string]Task{
-		"two-upstreams": {Upstreams: []string{"beta.upstream.test:5000", "alpha.upstream.test"}},
-		"all":           {All: true, Upstreams: []string{"alpha.upstream.test"}},
+		"two-upstreams": {
+			Upstreams: []string{"beta.upstream.test:5000", "alpha.upstream.test"},
+			Endpoints: []string{"https://10.4.0.2:5000", "http://[fd00::1]:5000"},
+		},
+		"all": {All: true, Upstreams: []string{"alpha.upstream.test"}, Endpoints: []string{"https://10.4.0.1:5000"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			set, err := DaemonSet(task, image)
@@ -32,11 +35,28 @@ func TestDaemonSetGolden(t *testing.T) {
 }
 
 func TestSameTaskSamePods(t *testing.T) {
-	upstreams := []string{"b.test", "a.test"}
-	one := arguments(Task{Upstreams: upstreams})
-	slices.Reverse(upstreams)
-	if other := arguments(Task{Upstreams: upstreams}); !slices.Equal(one, other) {
-		t.Errorf("the order of upstreams changes the pods: %v, %v", one, other)
+	task := Task{Upstreams: []string{"b.test", "a.test"}, Endpoints: []string{"http://10.0.0.2:5000", "http://10.0.0.1:5000"}}
+	one := arguments(task)
+	slices.Reverse(task.Upstreams)
+	slices.Reverse(task.Endpoints)
+	if other := arguments(task); !slices.Equal(one, other) {
+		t.Errorf("the order changes the pods: %v, %v", one, other)
+	}
+}
+
+// TestSELinux: with the default type, container_t, the init container could write neither
+// /etc/containerd nor to systemd's socket. The other container needs nothing of the node.
+func TestSELinux(t *testing.T) {
+	set, err := DaemonSet(Task{All: true}, image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := set.Spec.Template.Spec
+	if options := spec.InitContainers[0].SecurityContext.SELinuxOptions; options == nil || options.Type != "spc_t" {
+		t.Errorf("the init container has the SELinux options %v", options)
+	}
+	if spec.SecurityContext.SELinuxOptions != nil || spec.Containers[0].SecurityContext.SELinuxOptions != nil {
+		t.Error("the container that pauses has SELinux options")
 	}
 }
 

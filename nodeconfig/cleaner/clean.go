@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/url"
 	"os"
 	"path"
 	"strings"
@@ -23,9 +24,13 @@ type Request struct {
 	Upstreams []string
 	// All removes every upstream and every hosts.toml with nodeconfig.Marker. It overrides Upstreams.
 	All bool
+	// Endpoints are the URLs of the caches that are removed, as <scheme>://<host>[:<port>]. They tell
+	// which hosts.toml of gardener-node-agent goes: one that names such a cache.
+	Endpoints []string
 }
 
-// Validate returns an error if there is nothing to remove, or if an upstream is no valid file name.
+// Validate returns an error if there is nothing to remove, if an upstream is no valid file name, or
+// if an endpoint is no URL of a cache.
 func (r Request) Validate() error {
 	if len(r.Upstreams) == 0 && !r.All {
 		return errors.New("nothing to clean: name at least one upstream, or ask for all")
@@ -33,6 +38,12 @@ func (r Request) Validate() error {
 	for _, upstream := range r.Upstreams {
 		if upstream == "" || upstream == "." || upstream == ".." || strings.ContainsAny(upstream, "/\x00") {
 			return fmt.Errorf("upstream %q is not <host>[:<port>]", upstream)
+		}
+	}
+	for _, endpoint := range r.Endpoints {
+		parsed, err := url.Parse(endpoint)
+		if err != nil || parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "" || parsed.Scheme+"://"+parsed.Host != endpoint {
+			return fmt.Errorf("endpoint %q is not http(s)://<host>[:<port>]", endpoint)
 		}
 	}
 	return nil
@@ -127,12 +138,13 @@ func (r Request) removeFrom(unit string) (string, error) {
 }
 
 func (n Node) removeRequested(request Request) error {
+	removeHosts := func(file string) error { return n.removeHosts(file, request.Endpoints) }
 	if request.All {
-		return n.removeEach(path.Join(nodeconfig.CertsDir, "*", nodeconfig.HostsFile), n.removeHosts)
+		return n.removeEach(path.Join(nodeconfig.CertsDir, "*", nodeconfig.HostsFile), removeHosts)
 	}
 	var errs []error
 	for _, upstream := range request.Upstreams {
-		errs = append(errs, n.removeHosts(nodeconfig.HostsPath(upstream)))
+		errs = append(errs, removeHosts(nodeconfig.HostsPath(upstream)))
 	}
 	return errors.Join(errs...)
 }

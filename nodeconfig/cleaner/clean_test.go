@@ -243,6 +243,13 @@ func TestValidate(t *testing.T) {
 		"parent":         {cleaner.Request{Upstreams: []string{".."}}, false},
 		"this directory": {cleaner.Request{Upstreams: []string{"a.test", "."}}, false},
 		"a path":         {cleaner.Request{Upstreams: []string{"../a.test"}}, false},
+		"endpoints":      {cleaner.Request{All: true, Endpoints: []string{"http://10.0.0.1:5000", "https://[fd00::1]:5000"}}, true},
+		"only endpoints": {cleaner.Request{Endpoints: []string{"http://10.0.0.1:5000"}}, false},
+		"no endpoint":    {cleaner.Request{All: true, Endpoints: []string{""}}, false},
+		"no scheme":      {cleaner.Request{All: true, Endpoints: []string{"10.0.0.1:5000"}}, false},
+		"no host":        {cleaner.Request{All: true, Endpoints: []string{"http://"}}, false},
+		"not HTTP":       {cleaner.Request{All: true, Endpoints: []string{"file:///etc"}}, false},
+		"with a path":    {cleaner.Request{All: true, Endpoints: []string{"http://10.0.0.1:5000/v2"}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newTestNode(t)

@@ -16,10 +16,11 @@ func inRoot(file string) string {
 	return strings.TrimPrefix(file, "/")
 }
 
-// removeHosts removes a hosts.toml if the extension wrote it. Then it removes the directory if that
-// is empty: containerd would prefer an empty directory to an operator's certs.d/_default. What is
-// no regular file, or cannot be read, belongs to the node's owner.
-func (n Node) removeHosts(file string) error {
+// removeHosts removes a hosts.toml if the extension wrote it, or gardener-node-agent for one of the
+// endpoints. Then it removes the directory if that is empty: containerd would prefer an empty
+// directory to an operator's certs.d/_default. What is no regular file, or cannot be read, belongs
+// to the node's owner.
+func (n Node) removeHosts(file string, endpoints []string) error {
 	content, err := n.readRegular(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -28,7 +29,7 @@ func (n Node) removeHosts(file string) error {
 		n.logf("%s was not written by the extension, skipped: %v", file, err)
 		return nil
 	}
-	if !nodeconfig.Marked(content) {
+	if !nodeconfig.Marked(content) && !nodeconfig.TakenOver(content, endpoints) {
 		n.logf("%s was not written by the extension, skipped", file)
 		return nil
 	}
