@@ -19,6 +19,7 @@ probe_interval=${PROBE_INTERVAL:-6500}                   # in ms from start to s
 probe_again=${PROBE_AGAIN:-300}                          # in ms, while a change is likely
 probe_timeout=${PROBE_TIMEOUT:-1.5}                      # in s
 health_port=${HEALTH_PORT:-5001}                         # of caches, without TLS
+silence=${SILENCE:-3000}                                 # in ms, of a connection: two probes
 
 declare -rA needed=([direct]=2 [mirror]=3) # answers in a row that change the state
 readonly mark='# managed by gardener-extension-registry-cache'
@@ -73,7 +74,7 @@ hosts_toml() { # endpoint (empty for direct pulls) upstream_url endpoint_ca upst
 
 is_ours() { # file
   local first_line=''
-  [[ -f $1 ]] || return
+  [[ -f $1 && ! -L $1 ]] || return
   IFS= read -r first_line 2>/dev/null <"$1"
   [[ $first_line == "$mark" ]]
 }
@@ -99,7 +100,7 @@ remove() { # file
 # containerd reads nothing in it.
 remove_remains() { # file
   local content=''
-  is_foreign "$1" && [[ -f $1 ]] || return 0
+  is_foreign "$1" && [[ -f $1 && ! -L $1 ]] || return 0
   IFS= read -r -d '' content 2>/dev/null <"$1"
   [[ $content =~ $toml_pattern ]] || rm -f -- "$1" 2>/dev/null
 }
@@ -249,6 +250,21 @@ apply() { # i
   log_once "$host" "${problem//$'\n'/ }"
 }
 
+# Resets connections on which nothing arrives: no byte ever, or for some time. A pull that waits for
+# the cache goes past it now. Others go on, also those that have bytes to read: the cache is busy.
+reset() { # filter of ss...
+  local line unread='' from='' to='' filter=()
+  while read -r line; do
+    if [[ $line =~ ^[A-Z][A-Z0-9-]*\ +([0-9]+)\ +[0-9]+\ +([^ ]+)\ +([^ ]+) ]]; then
+      unread=${BASH_REMATCH[1]} from=${BASH_REMATCH[2]} to=${BASH_REMATCH[3]}
+    elif [[ $unread == 0 ]] && { [[ $line != *' bytes_received:'* ]] ||
+      { [[ $line =~ \ lastrcv:([0-9]+) ]] && ((BASH_REMATCH[1] >= silence)); }; }; then
+      filter+=(${filter:+or} '(' src "$from" and dst "$to" ')')
+    fi
+  done < <(ss -tin "$@" 2>/dev/null) # of iproute2, if it is there
+  ((${#filter[@]} == 0)) || ss -tn --kill "${filter[@]}" >/dev/null 2>&1
+}
+
 # Writes one line for each upstream. The age of the file says that the loop is alive.
 report() {
   local i
@@ -271,13 +287,12 @@ round() { # i...
   for i in "${later[@]}"; do
     apply "$i"
   done
-  # A pull that waits for the cache goes past it now. One that refuses connections may be stopping:
-  # it ends its answers.
+  # A cache that refuses connections may be stopping: it ends its answers.
   for i in "$@"; do
     [[ ! ${routes[i]}${answers[i]-} =~ $silent_pattern ]] || ((resets[i]-- < 1)) ||
       filter+=(${filter:+or} dst "${endpoints[i]#*//}")
   done
-  ((${#filter[@]} == 0)) || ss --kill "${filter[@]}" >/dev/null 2>&1 # of iproute2, if it is there
+  ((${#filter[@]} == 0)) || reset "${filter[@]}"
   report 2>/dev/null || log_once "$run_dir" 'cannot write the state file'
 }
 

@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
@@ -68,6 +69,13 @@ func TestLoopLeavesForeignFilesAlone(t *testing.T) {
 	file := func(content string) func(t *testing.T, n *node) {
 		return func(t *testing.T, n *node) { n.write(t, "alpha.test", content) }
 	}
+	link := func(content string) func(t *testing.T, n *node) {
+		return func(t *testing.T, n *node) {
+			target := filepath.Join(n.tools, "linked")
+			must(t, os.WriteFile(target, []byte(content), 0o644), os.MkdirAll(filepath.Dir(n.path("alpha.test")), 0o755),
+				os.Symlink(target, n.path("alpha.test")))
+		}
+	}
 	for name, test := range map[string]struct {
 		create func(t *testing.T, n *node)
 		always bool // also if it replaces our file
@@ -80,6 +88,11 @@ func TestLoopLeavesForeignFilesAlone(t *testing.T) {
 		"an empty one":          {file(""), false},
 		"a link to nowhere": {func(t *testing.T, n *node) {
 			must(t, os.MkdirAll(filepath.Dir(n.path("alpha.test")), 0o755), os.Symlink("/nowhere", n.path("alpha.test")))
+		}, true},
+		"a link to a file with the mark": {link(nodeconfig.HostsTOML(dockerHub)), true},
+		"a link to an empty file":        {link(""), true},
+		"a named pipe": {func(t *testing.T, n *node) {
+			must(t, os.MkdirAll(filepath.Dir(n.path("alpha.test")), 0o755), syscall.Mkfifo(n.path("alpha.test"), 0o644))
 		}, true},
 		"a directory": {func(t *testing.T, n *node) { must(t, os.MkdirAll(n.path("alpha.test"), 0o755)) }, true},
 	} {

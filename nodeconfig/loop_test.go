@@ -240,47 +240,6 @@ func TestLoopIsNotDelayedByACacheThatHangs(t *testing.T) {
 	}
 }
 
-// TestLoopResetsConnections: pulls that wait for a cache that does not answer fail, in ten rounds.
-// hosts.toml has changed by then, so that they go past the cache. Others may go on.
-func TestLoopResetsConnections(t *testing.T) {
-	t.Parallel()
-	n := newNode(t)
-	n.env = append(n.env, "PROBE_TIMEOUT=1")
-	n.tool(t, "ss", `[[ ! -e "$CERTS_DIR/beta.test" ]] || echo "hosts.toml is still there" >>"${0%/*}/reset"
-echo "$*" >>"${0%/*}/reset"; exit 1`)
-	ca := newTestCA(t, "old")
-	busy, stopping := newCache(t, "alpha.test", nil, ready), newCache(t, "gamma.test", nil, ready)
-	silent, also := newCache(t, "beta.test", nil, ready), newCache(t, "epsilon.test", nil, ready)
-	foreign, expired := newCache(t, "zeta.test", nil, ready), newCache(t, "delta.test", ca, ready)
-	caches := []*cache{busy, silent, also, stopping, expired}
-	n.write(t, "zeta.test", unmanaged)
-	p := n.startFor(t, busy.Registry, silent.Registry, also.Registry, stopping.Registry, expired.Registry, foreign.Registry)
-	for _, c := range caches {
-		p.state(c.Upstream, "mirror", "")
-	}
-	busy.become(answer(503))
-	silent.become(hang)
-	also.become(hang)
-	foreign.become(hang)
-	stopping.server.Close()
-	expired.certificate.Store(newTestCA(t, "new").certificateFor(t, valid))
-	for _, c := range caches {
-		p.state(c.Upstream, "direct", "")
-	}
-	p.rounds(12)
-	p.stop()
-	calls, err := os.ReadFile(filepath.Join(n.tools, "reset"))
-	for _, c := range append(caches, foreign) {
-		want := map[string]int{"beta.test": 10, "epsilon.test": 10}[c.Upstream]
-		if count := strings.Count(string(calls), "dst "+strings.TrimPrefix(c.Endpoint, "http://")); count != want {
-			t.Errorf("connections to %s were reset %d times, want %d", c.Upstream, count, want)
-		}
-	}
-	if line := regexp.MustCompile(`^(--kill dst \S+( or dst \S+)?\n)+$`); !line.Match(calls) {
-		t.Errorf("ss was called with %s, %v", calls, err)
-	}
-}
-
 // TestBounds holds what docs/node.md says. A failure that begins after an answer is noticed by the
 // next probe and the one that confirms it, a recovery by the next three. Rounds begin at fixed
 // times, so caches that hang change nothing as long as all probes fit in between.
