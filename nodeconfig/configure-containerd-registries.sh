@@ -23,6 +23,7 @@ silence=${SILENCE:-3000}                                 # in ms, of a connectio
 
 declare -rA needed=([direct]=2 [mirror]=3) # answers in a row that change the state
 readonly mark='# managed by gardener-extension-registry-cache'
+readonly node_agent_mark='# managed by gardener-node-agent'
 readonly host_pattern='([a-z0-9]([a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])(:[0-9]+)?'
 readonly url_pattern="https?://$host_pattern"
 readonly ca_line='ca = "hosts.toml"' # a relative path is one beside hosts.toml: the file itself
@@ -39,6 +40,7 @@ doubtful=()           # whose state may change
 strict=() resets=()   # not by the health port; in how many rounds connections may be reset
 seen=()               # hosts.toml when it was last right
 routes=()             # what hosts.toml is: mirror, direct, foreign, or stuck if it cannot be right
+theirs=()             # whose hosts.toml gardener-node-agent wrote
 requests=()                       # curl's configuration
 declare -A inputs=() problems=()  # files of curl in run_dir; by upstream: what log_once says
 
@@ -72,12 +74,14 @@ hosts_toml() { # endpoint (empty for direct pulls) upstream_url endpoint_ca upst
     '  dial_timeout = "500ms"' ${3:+"  $ca_line"}
 }
 
-is_ours() { # file
+has_mark() { # file mark
   local first_line=''
   [[ -f $1 && ! -L $1 ]] || return
   IFS= read -r first_line 2>/dev/null <"$1"
-  [[ $first_line == "$mark" ]]
+  [[ $first_line == "$2" ]]
 }
+
+is_ours() { has_mark "$1" "$mark"; } # file
 
 is_foreign() { # file
   [[ -e $1 || -L $1 ]] && ! is_ours "$1"
@@ -227,8 +231,10 @@ apply() { # i
   file="$certs_dir/$host/hosts.toml" routes[i]=${states[i]}
   [[ ${states[i]} == mirror ]] || wanted=${directs[i]}
   [[ -z ${seen[i]} ]] || remove_remains "$file"
+  unset "theirs[$i]"
   if is_foreign "$file"; then
     routes[i]=foreign problem="$file is not ours, leaving it alone"
+    ! has_mark "$file" "$node_agent_mark" || theirs[i]=yes
   elif is_right "$file" "$wanted"; then
     seen[i]=$wanted
   elif [[ -z $wanted ]]; then
@@ -301,6 +307,26 @@ pause() { # ms
   wait "$!" # unlike a sleep in the foreground, a signal ends it at once
 }
 
+uptime() { # variable, which becomes the time in ms
+  local seconds # with two decimals
+  read -r seconds _ </proc/uptime
+  printf -v "$1" %s "$((10#${seconds/./}0))"
+}
+
+# gardener-node-agent starts the unit, and then removes each hosts.toml that it wrote for the
+# extension that this one replaces. Ours follows at once: without one, containerd guesses the URL of
+# the upstream. If it does not remove them within 200 looks, the rounds must do.
+follow_node_agent() { # until (ms)
+  local i now
+  while uptime now && ((${#theirs[@]} > 0 && now < $1 && looks-- > 0)); do
+    pause "$probe_again"
+    for i in "${!theirs[@]}"; do
+      apply "$i"
+    done
+    report 2>/dev/null
+  done
+}
+
 # shellcheck disable=SC2046,SC2317 # the trap calls it
 stop() {
   kill $(jobs -p) 2>/dev/null
@@ -310,7 +336,7 @@ stop() {
 }
 
 main() {
-  local argument parallel='' now due rounds=$RANDOM
+  local argument parallel='' now due rounds=$RANDOM looks=200
   if [[ $* == --stopped ]]; then
     # systemd calls this after each stop of the unit. The unit is disabled only when it has left the
     # OperatingSystemConfig: gardener-node-agent removes it then, and nothing of ours runs any more.
@@ -328,8 +354,8 @@ main() {
   done
   ! curl --disable --parallel --version >/dev/null 2>&1 || parallel=yes
   while true; do
-    read -r now _ </proc/uptime # in s, with two decimals
-    due=$((10#${now/./}0 + probe_interval * (920 + RANDOM % 81) / 1000))
+    uptime now
+    due=$((now + probe_interval * (920 + RANDOM % 81) / 1000))
     remove_stale_files
     ((++rounds))
     round "${!hosts[@]}"
@@ -337,8 +363,9 @@ main() {
       pause "$probe_again"
       round "${doubtful[@]}"
     done
-    read -r now _ </proc/uptime
-    pause $((due - 10#${now/./}0))
+    follow_node_agent "$due"
+    uptime now
+    pause $((due - now))
   done
 }
 

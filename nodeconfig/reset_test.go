@@ -65,7 +65,7 @@ func TestBusyCacheServesOn(t *testing.T) {
 	t.Cleanup(server.CloseClientConnections)
 
 	n := newNode(t)
-	n.env = append(n.env, "PROBE_TIMEOUT=1", "SILENCE=2000")
+	n.env = append(n.env, "PROBE_TIMEOUT=0.5", "SILENCE=2000")
 	p := n.startFor(t, nodeconfig.Registry{Upstream: "alpha.test", Endpoint: server.URL, UpstreamURL: "https://alpha.test"})
 	p.state("alpha.test", "mirror", "")
 	pulls := map[string]*bufio.Reader{}
