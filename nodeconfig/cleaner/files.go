@@ -49,7 +49,8 @@ func (n Node) checkRegular(file string) error {
 }
 
 func (n Node) removeRegular(file string) error {
-	if n.checkRegular(file) != nil {
+	if err := n.checkRegular(file); err != nil {
+		n.logf("%s was not written by the extension, skipped: %v", file, err)
 		return nil
 	}
 	return n.remove(file)
