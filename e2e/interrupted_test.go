@@ -116,7 +116,7 @@ func awaitCleaner(ctx context.Context, p *rig.Run, flow *rig.Background) {
 
 // leaderLease is the leader election lease of the extension. The holder identity is <pod>_<random>,
 // so it differs for each process.
-var leaderLease = client.ObjectKey{Namespace: kind.ExtensionNamespace, Name: "gardener-extension-registry-cache-leader-election"}
+var leaderLease = client.ObjectKey{Namespace: kind.ExtensionNamespace, Name: "extension-registry-cache-leader-election"}
 
 // interrupt kills the extension during an operation and returns when another process is the leader.
 // To save time, the function clears the killed process's lease, which expires after 15 seconds.

@@ -174,10 +174,11 @@ func main() { os.Exit(program.Main(newRootCommand)) }
 
 func newRootCommand(std program.Streams) *cobra.Command {
 	root := &cobra.Command{
-		Use:   "registry-cache-admission",
-		Short: "Validate Shoots that use the registry cache, in the garden and offline",
-		Args:  cobra.ArbitraryArgs,
-		RunE:  program.Verbs,
+		Use:     "registry-cache-admission",
+		Short:   "Validate Shoots that use the registry cache, in the garden and offline",
+		Version: program.Version(),
+		Args:    cobra.ArbitraryArgs,
+		RunE:    program.Verbs,
 	}
 	root.AddCommand(newServeCommand(), newValidateCommand(std, os.Stdin))
 	return root

@@ -38,9 +38,10 @@ func main() { os.Exit(program.Main(newCommand)) }
 func newCommand(program.Streams) *cobra.Command {
 	options := newOptions()
 	cmd := &cobra.Command{
-		Use:   "registry-cache-extension",
-		Short: "Gardener extension that runs pull-through image caches in shoots",
-		Args:  program.Args(cobra.NoArgs),
+		Use:     "registry-cache-extension",
+		Short:   "Gardener extension that runs pull-through image caches in shoots",
+		Version: program.Version(),
+		Args:    program.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := options.complete(); err != nil {
 				return program.Usage(fmt.Errorf("invalid flags: %w", err))
@@ -54,8 +55,8 @@ func newCommand(program.Streams) *cobra.Command {
 
 // run starts the manager. It returns when the context ends or a permanent error occurs.
 func run(ctx context.Context, options *options) error {
-	images, err := charts.LoadImages()
-	if err != nil {
+	var err error
+	if options.images, err = charts.LoadImages(); err != nil {
 		return err
 	}
 	log.SetLogger(options.manager.Completed().Logger)
@@ -66,8 +67,8 @@ func run(ctx context.Context, options *options) error {
 	if err := addChecks(mgr); err != nil {
 		return err
 	}
-	if err := addControllers(ctx, mgr, options, images); err != nil {
-		return err
+	if err := options.controllers.Completed().AddToManager(ctx, mgr); err != nil {
+		return fmt.Errorf("adding the controllers to the manager: %w", err)
 	}
 	if _, err := options.webhook.Completed().AddToManager(ctx, mgr, nil); err != nil {
 		return fmt.Errorf("adding the webhook to the manager: %w", err)
@@ -128,31 +129,37 @@ func addChecks(mgr manager.Manager) error {
 	return nil
 }
 
-func addControllers(ctx context.Context, mgr manager.Manager, options *options, images charts.Images) error {
-	beat := options.heartbeat.Completed()
-	if err := heartbeat.Add(mgr, heartbeat.AddArgs{
+func (o *options) addHeartbeat(_ context.Context, mgr manager.Manager) error {
+	beat := o.heartbeat.Completed()
+	return heartbeat.Add(mgr, heartbeat.AddArgs{
 		ExtensionName:        beat.ExtensionName,
 		Namespace:            beat.Namespace,
 		RenewIntervalSeconds: beat.RenewIntervalSeconds,
 		Clock:                clock.RealClock{},
-	}); err != nil {
-		return fmt.Errorf("adding the heartbeat to the manager: %w", err)
-	}
-	if err := controller.AddToManager(ctx, mgr, controller.Options{
-		Controller:                options.controller.Completed().Options(),
-		IgnoreOperationAnnotation: options.reconciler.Completed().IgnoreOperationAnnotation,
-		ExtensionClasses:          options.general.Completed().ExtensionClasses,
-		Images:                    images,
-	}); err != nil {
-		return fmt.Errorf("adding the controller to the manager: %w", err)
-	}
+	})
+}
+
+func (o *options) addController(ctx context.Context, mgr manager.Manager) error {
+	return controller.AddToManager(ctx, mgr, controller.Options{
+		Controller:                o.controller.Completed().Options(),
+		IgnoreOperationAnnotation: o.reconciler.Completed().IgnoreOperationAnnotation,
+		ExtensionClasses:          o.general.Completed().ExtensionClasses,
+		Images:                    o.images,
+	})
+}
+
+func (o *options) addHealthChecks(_ context.Context, mgr manager.Manager) error {
 	return health.AddToManager(mgr, health.Options{
-		Period:           options.health.period,
-		ExtensionClasses: options.general.Completed().ExtensionClasses,
+		Period:           o.health.period,
+		ExtensionClasses: o.general.Completed().ExtensionClasses,
 	})
 }
 
 const identity = "gardener-extension-" + v1alpha3.ExtensionType
+
+// leaderElectionID is the name of the Lease of gardener-extension-registry-cache. While one of the
+// two replaces the other, only one of them leads.
+const leaderElectionID = "extension-registry-cache-leader-election"
 
 // options are the flags of the command, composed of those of the extension library.
 type options struct {
@@ -165,8 +172,13 @@ type options struct {
 	health     *healthChecks
 	heartbeat  *heartbeatcmd.Options
 	webhook    *webhookcmd.AddToManagerOptions
+	// controllers selects what runs: --controllers and --disable-controllers.
+	controllers *controllercmd.SwitchOptions
 
 	all controllercmd.OptionAggregator
+
+	// images are loaded by run.
+	images charts.Images
 }
 
 func newOptions() *options {
@@ -176,7 +188,7 @@ func newOptions() *options {
 		limits:  &requestLimits{qps: 100, burst: 130},
 		manager: &controllercmd.ManagerOptions{
 			LeaderElection:          true,
-			LeaderElectionID:        controllercmd.LeaderElectionNameID(identity),
+			LeaderElectionID:        leaderElectionID,
 			LeaderElectionNamespace: os.Getenv("LEADER_ELECTION_NAMESPACE"),
 			WebhookServerPort:       10250,
 			WebhookCertDir:          os.TempDir() + "/registry-cache-extension-certificates",
@@ -197,8 +209,13 @@ func newOptions() *options {
 		&webhookcmd.ServerOptions{Namespace: os.Getenv("WEBHOOK_CONFIG_NAMESPACE")},
 		webhookcmd.NewSwitchOptions(webhookcmd.Switch(operatingsystemconfig.Name, operatingsystemconfig.New)),
 	)
+	o.controllers = controllercmd.NewSwitchOptions( // with the names of gardener-extension-registry-cache
+		controllercmd.Switch("registry-cache-controller", o.addController),
+		controllercmd.Switch(heartbeat.ControllerName, o.addHeartbeat),
+		controllercmd.Switch("healthcheck", o.addHealthChecks),
+	)
 	o.all = controllercmd.NewOptionAggregator(
-		o.general, o.rest, o.limits, o.manager, o.controller, o.reconciler, o.health,
+		o.general, o.rest, o.limits, o.manager, o.controller, o.reconciler, o.health, o.controllers,
 		controllercmd.PrefixOption("heartbeat-", o.heartbeat),
 		o.webhook,
 	)
