@@ -46,7 +46,7 @@ func TestAdmissionPodIsRestricted(t *testing.T) {
 			}
 		}
 	}
-	if pods != 3 {
+	if pods != 4 {
 		t.Errorf("found %d Deployments, want one for each file of values", pods)
 	}
 }
@@ -138,7 +138,8 @@ func TestAdmissionValuesSchema(t *testing.T) {
 		"log level":          {admissionRuntime, map[string]any{"image": map[string]any{"ref": "a"}, "logLevel": "loud"}, "logLevel"},
 		"port":               {admissionRuntime, map[string]any{"image": map[string]any{"ref": "a"}, "metricsPort": 0}, "metricsPort"},
 		"no image":           {admissionRuntime, map[string]any{}, "image.tag or image.ref is required"},
-		"no service account": {admissionApplication, map[string]any{"gardener": map[string]any{"virtualCluster": map[string]any{"serviceAccount": map[string]any{"name": ""}}}}, "name"},
+		"half a kubeconfig":  {admissionRuntime, map[string]any{"image": map[string]any{"ref": "a"}, "projectedKubeconfig": map[string]any{"baseMountPath": "/a"}}, "tokenSecretName"},
+		"no service account": {admissionApplication, map[string]any{"gardener": map[string]any{"virtualCluster": map[string]any{"serviceAccount": map[string]any{"name": "a"}}}}, "namespace"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := render(t, test.chart, test.values); err == nil || !strings.Contains(err.Error(), test.want) {

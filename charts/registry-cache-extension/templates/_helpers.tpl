@@ -11,7 +11,8 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- if .Values.image.ref -}}
 {{ .Values.image.ref }}
 {{- else -}}
-{{ .Values.image.repository }}:{{ required "image.tag or image.ref is required" .Values.image.tag }}
+{{- $tag := required "image.tag or image.ref is required" .Values.image.tag -}}
+{{ .Values.image.repository }}{{ hasPrefix "sha256:" $tag | ternary "@" ":" }}{{ $tag }}
 {{- end -}}
 {{- end -}}
 

@@ -11,7 +11,8 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- if .Values.image.ref -}}
 {{ .Values.image.ref }}
 {{- else -}}
-{{ .Values.image.repository }}:{{ required "image.tag or image.ref is required" .Values.image.tag }}
+{{- $tag := required "image.tag or image.ref is required" .Values.image.tag -}}
+{{ .Values.image.repository }}{{ hasPrefix "sha256:" $tag | ternary "@" ":" }}{{ $tag }}
 {{- end -}}
 {{- end -}}
 
@@ -30,5 +31,14 @@ to another namespace. A webhook registered by its Service, not by URL, needs the
 {{ .Values.vpa.enabled }}
 {{- else -}}
 {{ or (.Capabilities.APIVersions.Has "autoscaling.k8s.io/v1/VerticalPodAutoscaler") .Values.gardener.virtualCluster.enabled }}
+{{- end -}}
+{{- end -}}
+
+{{/* The folder of the kubeconfig for the garden. Empty if the chart mounts none. */}}
+{{- define "kubeconfigFolder" -}}
+{{- if .Values.kubeconfig -}}
+/var/run/garden
+{{- else if .Values.projectedKubeconfig -}}
+{{ .Values.projectedKubeconfig.baseMountPath }}
 {{- end -}}
 {{- end -}}
