@@ -188,7 +188,10 @@ func TestDecodeState(t *testing.T) {
 	if state.CleanUps != 2 || len(state.Caches) != 1 || state.Caches[0].RemoteURL == nil {
 		t.Errorf("want 2 clean-ups and one cache with defaults, got %+v", state)
 	}
-	for _, raw := range []string{`{"cleanUps":"x"}`, `{"caches":1}`, ``} {
+	for _, raw := range []string{
+		`{"cleanUps":"x"}`, `{"caches":1}`, ``,
+		`{"apiVersion":"registry.extensions.gardener.cloud/v1beta1","kind":"RegistryConfig","caches":[{"upstream":"a.test"}]}`, `{"apiVersion":"example.org/v1"}`,
+	} {
 		if _, err := v1alpha3.DecodeState(&runtime.RawExtension{Raw: []byte(raw)}); err == nil {
 			t.Errorf("%s: no error", raw)
 		}

@@ -60,7 +60,8 @@ type State struct {
 }
 
 // DecodeState decodes status.state of an Extension and sets the defaults of its config. For nil it
-// returns an empty State. Like DecodeStatus, it ignores unknown fields.
+// returns an empty State. Like DecodeStatus, it ignores unknown fields, and refuses another
+// apiVersion; none is accepted.
 func DecodeState(raw *runtime.RawExtension) (State, error) {
 	var state State
 	if raw == nil {
@@ -69,8 +70,13 @@ func DecodeState(raw *runtime.RawExtension) (State, error) {
 	if err := json.Unmarshal(raw.Raw, &state); err != nil {
 		return State{}, fmt.Errorf("cannot decode State: %w", err)
 	}
-	if state.RegistryConfig != nil {
-		SetDefaults(state.RegistryConfig)
+	if state.RegistryConfig == nil {
+		return state, nil
 	}
+	if written := state.APIVersion; written != "" && written != SchemeGroupVersion.String() {
+		return State{}, fmt.Errorf("cannot decode State: its apiVersion is %s, this version of the extension reads %s: "+
+			"install the version that wrote it, or remove status.state by kubectl edit --subresource=status", written, SchemeGroupVersion)
+	}
+	SetDefaults(state.RegistryConfig)
 	return state, nil
 }

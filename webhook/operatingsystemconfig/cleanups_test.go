@@ -24,7 +24,8 @@ func TestUnitAfterCleanUps(t *testing.T) {
 		"no clean-up":      {"{" + config + "}", nodeconfig.Unit([]nodeconfig.Registry{alpha}, 0)},
 		"three clean-ups":  {"{" + config + `,"cleanUps":3}`, nodeconfig.Unit([]nodeconfig.Registry{alpha}, 3)},
 		"one, no config":   {`{"cleanUps":1}`, nodeconfig.Unit([]nodeconfig.Registry{alpha}, 1)},
-		"cannot be parsed": {`{"cleanUps":"x"}`, ""},
+		"cannot be parsed": {`{"cleanUps":"x"}`, nodeconfig.Unit([]nodeconfig.Registry{alpha}, 0)},
+		"other version":    {`{"apiVersion":"registry.extensions.gardener.cloud/v1beta1","kind":"RegistryConfig","cleanUps":3}`, nodeconfig.Unit([]nodeconfig.Registry{alpha}, 0)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			extension := newExtension(status(alphaStatus))

@@ -157,7 +157,8 @@ func (u unitSource) unit(ctx context.Context, namespace string) (*extensionsv1al
 }
 
 // status returns the providerStatus of the namespace's Extension, and the number of clean-ups from
-// its state. It returns an error if there is no providerStatus.
+// its state, 0 if that cannot be read: the nodes keep their caches, and the controller reports it.
+// It returns an error if there is no providerStatus.
 func (u unitSource) status(ctx context.Context, namespace string) (*v1alpha3.RegistryStatus, int64, error) {
 	extension := &extensionsv1alpha1.Extension{}
 	key := client.ObjectKey{Namespace: namespace, Name: v1alpha3.ExtensionType}
@@ -173,7 +174,7 @@ func (u unitSource) status(ctx context.Context, namespace string) (*v1alpha3.Reg
 	}
 	state, err := v1alpha3.DecodeState(extension.Status.State)
 	if err != nil {
-		return nil, 0, fmt.Errorf("extension %s: %w", key, err)
+		log.FromContext(ctx).Error(err, "Ignored the number of clean-ups in status.state", "extension", key)
 	}
 	return status, state.CleanUps, nil
 }
