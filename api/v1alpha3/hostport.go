@@ -65,10 +65,23 @@ func checkAddress(text string) error {
 	if err != nil {
 		return fmt.Errorf("%q is not an IP address", text)
 	}
+	if address.Unmap().IsUnspecified() {
+		return fmt.Errorf("%s is the address of no host", text)
+	}
 	if address.Zone() != "" || address.String() != text {
 		return fmt.Errorf("the IP address must be written as %s", address.WithZone(""))
 	}
 	return nil
+}
+
+// isLoopback returns whether the host is the one that asks: in a cache, its own pod.
+func isLoopback(hostPort string) bool {
+	host, _, err := splitHostPort(hostPort)
+	if err != nil {
+		return false
+	}
+	address, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return err == nil && address.Unmap().IsLoopback() || host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
 func validateProxy(proxy *Proxy, path *field.Path) field.ErrorList {

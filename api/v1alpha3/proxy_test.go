@@ -13,7 +13,7 @@ func TestValidateProxyURL(t *testing.T) {
 		"httpsProxy": func(url string) *v1alpha3.Proxy { return &v1alpha3.Proxy{HTTPSProxy: &url} },
 	}
 	for name, proxy := range fields {
-		for _, url := range []string{"http://proxy.test:3128", "https://10.0.0.1", "http://[::1]:3128/"} {
+		for _, url := range []string{"http://proxy.test:3128", "https://10.0.0.1", "http://[2001:db8::1]:3128/"} {
 			if got := validate(v1alpha3.RegistryCache{Upstream: "a.test", Proxy: proxy(url)}); got != "" {
 				t.Errorf("%s %q is rejected: %s", name, url, got)
 			}

@@ -26,8 +26,8 @@ type RegistryCache struct {
 	// (443, or 80 if remoteURL starts with http://), an upstream is the same registry.
 	Upstream string `json:"upstream"`
 	// RemoteURL is the URL from which the cache fetches: <scheme>://<host>[:<port>] with scheme http
-	// or https. Defaults to https://<upstream>, and to https://registry-1.docker.io for the upstream
-	// docker.io.
+	// or https. The host cannot be the pod of the cache, such as localhost. Defaults to
+	// https://<upstream>, and to https://registry-1.docker.io for the upstream docker.io.
 	// +optional
 	RemoteURL *string `json:"remoteURL,omitempty"`
 	// Volume configures the storage of the cache.
@@ -67,9 +67,9 @@ type RegistryCache struct {
 
 // Volume configures the persistent volume of a cache.
 type Volume struct {
-	// Size is the capacity of the volume, and the most that the cache stores on it. Defaults to 10Gi.
-	// It can be increased later if the StorageClass allows that. A volume never shrinks: with a
-	// smaller size, the cache only stores less.
+	// Size is the capacity of the volume, and the most that the cache stores on it, at least 1Mi.
+	// Defaults to 10Gi. It can be increased later if the StorageClass allows that. A volume never
+	// shrinks: with a smaller size, the cache only stores less.
 	// +optional
 	Size *resource.Quantity `json:"size,omitempty"`
 	// StorageClassName is the name of the StorageClass of the volume. Defaults to the Shoot's default
@@ -81,10 +81,10 @@ type Volume struct {
 // GarbageCollection configures when cached content is deleted.
 type GarbageCollection struct {
 	// TTL is how long a blob stays in the cache after its last pull, and a tag after the upstream last
-	// confirmed it, as a Go duration such as "168h". 0s keeps them until the volume needs space.
-	// Defaults to 168h if garbageCollection is not set. 0s cannot be changed, because a stock
-	// distribution image would not know which blobs to delete later (distribution#4249): remove the
-	// cache and add it again.
+	// confirmed it, as a Go duration of at least 1s such as "168h". 0s keeps them until the volume
+	// needs space. Defaults to 168h if garbageCollection is not set. 0s cannot be changed, because a
+	// stock distribution image would not know which blobs to delete later (distribution#4249): remove
+	// the cache and add it again.
 	TTL metav1.Duration `json:"ttl"`
 }
 

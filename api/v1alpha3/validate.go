@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -13,6 +14,9 @@ import (
 // maxUpstreamLength is the maximum length of an upstream in bytes. On nodes, a directory has the
 // upstream as its name, and NAME_MAX of Linux is 255.
 const maxUpstreamLength = 255
+
+// minSize rejects a size without a unit, or in thousandths ("100m"), on which no image fits.
+var minSize = resource.MustParse("1Mi")
 
 // Validate checks config, with or without defaults, and returns all errors with their field paths.
 // On nodes, upstream and remoteURL become arguments of a shell script and strings in TOML and YAML.
@@ -35,13 +39,15 @@ func validateCache(cache *RegistryCache, path *field.Path) field.ErrorList {
 	errs := validateUpstream(cache.Upstream, path.Child("upstream"))
 	if cache.RemoteURL != nil && *cache.RemoteURL != defaultRemoteURL(cache.Upstream) { // the default URL is valid if the upstream is valid
 		errs = append(errs, validateURL(cache.RemoteURL, path.Child("remoteURL"))...)
+	} else if len(errs) == 0 && isLoopback(cache.Upstream) {
+		errs = append(errs, field.Invalid(path.Child("upstream"), cache.Upstream, "is the pod of the cache itself; set remoteURL to where it fetches from"))
 	}
 	if cache.Volume != nil {
 		errs = append(errs, validateVolume(cache.Volume, path.Child("volume"))...)
 	}
-	if gc := cache.GarbageCollection; gc != nil && gc.TTL.Duration < 0 {
+	if gc := cache.GarbageCollection; gc != nil && gc.TTL.Duration != 0 && gc.TTL.Duration < time.Second {
 		errs = append(errs, field.Invalid(path.Child("garbageCollection", "ttl"), gc.TTL.Duration.String(),
-			"must not be negative; 0s turns garbage collection off"))
+			"must be at least 1s; 0s turns garbage collection off"))
 	}
 	errs = append(errs, validateReferenceName(cache.SecretReferenceName, path.Child("secretReferenceName"))...)
 	errs = append(errs, validateReferenceName(cache.CABundleSecretReferenceName, path.Child("caBundleSecretReferenceName"))...)
@@ -92,13 +98,16 @@ func validateURL(text *string, path *field.Path) field.ErrorList {
 	if err := checkHostPort(parsed.Host); err != nil {
 		return invalid(err.Error())
 	}
+	if isLoopback(parsed.Host) {
+		return invalid("the host is the pod of the cache itself")
+	}
 	return nil
 }
 
 func validateVolume(volume *Volume, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if volume.Size != nil && volume.Size.Cmp(resource.Quantity{}) <= 0 {
-		errs = append(errs, field.Invalid(path.Child("size"), volume.Size.String(), "must be greater than 0"))
+	if volume.Size != nil && volume.Size.Cmp(minSize) < 0 {
+		errs = append(errs, field.Invalid(path.Child("size"), volume.Size.String(), "must be at least 1Mi; use a unit such as Gi"))
 	}
 	if volume.StorageClassName != nil {
 		for _, reason := range validation.IsDNS1123Subdomain(*volume.StorageClassName) {

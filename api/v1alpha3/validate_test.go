@@ -24,8 +24,8 @@ func validate(caches ...v1alpha3.RegistryCache) string {
 
 func TestValidateUpstream(t *testing.T) {
 	for _, upstream := range []string{
-		"docker.io", "localhost", "localhost:5000", "registry-1.docker.io:443", "a.b-c", "1.2.3.4", "1.2.3.4:5000",
-		"[::1]", "[2001:db8::1]:5000", "a:65535", "1password.test", longHost,
+		"docker.io", "registry-1.docker.io:443", "a.b-c", "1.2.3.4", "1.2.3.4:5000",
+		"[2001:db8::1]", "[2001:db8::1]:5000", "a:65535", "1password.test", "localhost.test", longHost,
 	} {
 		if got := validate(v1alpha3.RegistryCache{Upstream: upstream}); got != "" {
 			t.Errorf("%q is rejected: %s", upstream, got)
@@ -36,6 +36,7 @@ func TestValidateUpstream(t *testing.T) {
 		"a_b.test", "a.test:", "a.test:0", "a.test:65536", "a.test:05000", "a.test:http", "a.test:1:2", "a.test,b", "a b", "a\n", "a\x00",
 		"$(id)", "`id`", "a;b", "a|b", "a'b", `a"b`, `a\b`, "a*", "a%b", "user@a.test", "a.test?x", "a.test#x", "é.test",
 		"1.2.3.256", "1.2.3", "01.2.3.4", "::1", "[::1", "[::1]x", "[::1]:", "[fe80::1%eth0]", "[0::1]", "[::A]", "[1.2.3.4]:", "[]", ":5000",
+		"0.0.0.0", "0.0.0.0:5000", "[::]", "[::]:5000", "localhost", "localhost:5000", "a.localhost", "127.0.0.1:5000", "127.1.2.3", "[::1]", "[::1]:5000",
 		longHost + "a", longHost + ":5000", strings.Repeat("a", 64) + ".test" + strings.Repeat(".a", 120),
 	} {
 		if got := validate(v1alpha3.RegistryCache{Upstream: upstream}); !strings.Contains(got, "caches[0].upstream") {
@@ -45,7 +46,7 @@ func TestValidateUpstream(t *testing.T) {
 }
 
 func TestValidateRemoteURL(t *testing.T) {
-	for _, url := range []string{"https://a.test", "http://a.test:5000", "https://[::1]:5000", "http://10.0.0.1", "https://a.test/"} {
+	for _, url := range []string{"https://a.test", "http://a.test:5000", "https://[2001:db8::1]:5000", "http://10.0.0.1", "https://a.test/"} {
 		if got := validate(v1alpha3.RegistryCache{Upstream: "a.test", RemoteURL: &url}); got != "" {
 			t.Errorf("%q is rejected: %s", url, got)
 		}
@@ -54,6 +55,7 @@ func TestValidateRemoteURL(t *testing.T) {
 		"", "a.test", "//a.test", "ftp://a.test", "https://", "https:a.test", "https://a.test//", "https:///", "https://a.test/v2", "https://a.test?x=1",
 		"https://a.test?", "https://a.test#x", "https://a.test#", "HTTPS://a.test", "https://A.test", "https://user@a.test",
 		"https://user:secret@a.test", "https://a.test:0", "https://a.test:", "https://a b", "https://a,b", "https://$(id)", "https://a%41", "https://a\"b",
+		"https://0.0.0.0", "https://[::]:443", "http://localhost", "https://localhost:5000", "http://127.0.0.1:5000", "https://[::1]:5000",
 		"https://a.test\n", "https://a'b", "https://a;b", "https://[fe80::1%25eth0]", "https://999.1.1.1",
 	} {
 		got := validate(v1alpha3.RegistryCache{Upstream: "a.test", RemoteURL: &url})
@@ -90,13 +92,18 @@ func TestValidateReportsEachField(t *testing.T) {
 		"same host, no clash": {[]v1alpha3.RegistryCache{good, {Upstream: "a.test:5000"}}, ""},
 		"size 0":              {[]v1alpha3.RegistryCache{good, volume("0", "-")}, "caches[1].volume.size"},
 		"negative size":       {[]v1alpha3.RegistryCache{good, volume("-1Gi", "-")}, "caches[1].volume.size"},
-		"small size":          {[]v1alpha3.RegistryCache{good, volume("1m", "-")}, ""},
+		"no unit":             {[]v1alpha3.RegistryCache{good, volume("10", "-")}, "caches[1].volume.size"},
+		"thousandths":         {[]v1alpha3.RegistryCache{good, volume("100m", "-")}, "caches[1].volume.size"},
+		"small size":          {[]v1alpha3.RegistryCache{good, volume("1Mi", "-")}, ""},
+		"a mirror of a node":  {[]v1alpha3.RegistryCache{{Upstream: "localhost:5000", RemoteURL: new("https://a.test")}}, ""},
 		"class":               {[]v1alpha3.RegistryCache{good, volume("1Gi", "fast.ssd")}, ""},
 		"empty class":         {[]v1alpha3.RegistryCache{good, volume("1Gi", "")}, "caches[1].volume.storageClassName"},
 		"class with space":    {[]v1alpha3.RegistryCache{good, volume("1Gi", "a b")}, "caches[1].volume.storageClassName"},
 		"ttl 0":               {[]v1alpha3.RegistryCache{{Upstream: "a.test", GarbageCollection: &v1alpha3.GarbageCollection{}}}, ""},
 		"negative ttl": {[]v1alpha3.RegistryCache{good, {Upstream: "b.test",
 			GarbageCollection: &v1alpha3.GarbageCollection{TTL: metav1.Duration{Duration: -time.Second}}}}, "caches[1].garbageCollection.ttl"},
+		"short ttl": {[]v1alpha3.RegistryCache{good, {Upstream: "b.test",
+			GarbageCollection: &v1alpha3.GarbageCollection{TTL: metav1.Duration{Duration: 1}}}}, "caches[1].garbageCollection.ttl"},
 		"any credentials name":     {[]v1alpha3.RegistryCache{{Upstream: "a.test", SecretReferenceName: new("My creds")}}, ""},
 		"empty credentials name":   {[]v1alpha3.RegistryCache{{Upstream: "a.test", SecretReferenceName: new("")}}, "caches[0].secretReferenceName: Required"},
 		"empty bundle name":        {[]v1alpha3.RegistryCache{{Upstream: "a.test", CABundleSecretReferenceName: new("")}}, "caches[0].caBundleSecretReferenceName: Required"},

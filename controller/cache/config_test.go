@@ -133,7 +133,7 @@ func TestLimit(t *testing.T) {
 		t.Errorf("by default, cache.limit = %d", section.Cache.Limit)
 	}
 	pod := get[*appsv1.StatefulSet](t, r.render(t)).Spec.Template
-	for size, want := range map[string]int64{"20Gi": 20 << 30, "1500m": 2, "8Ei": math.MaxInt64, "100Ei": math.MaxInt64} {
+	for size, want := range map[string]int64{"20Gi": 20 << 30, "1048576500m": 1<<20 + 1, "8Ei": math.MaxInt64, "100Ei": math.MaxInt64} {
 		r.cache.Volume = &v1alpha3.Volume{Size: ptr.To(resource.MustParse(size))}
 		secret, section := own(t, r)
 		if section.Cache.Limit != want {

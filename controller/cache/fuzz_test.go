@@ -63,11 +63,11 @@ func FuzzRender(f *testing.F) {
 var seeds = []string{
 	`{"apiVersion":"registry.extensions.gardener.cloud/v1alpha3","kind":"RegistryConfig","caches":[{"upstream":"docker.io"},` +
 		`{"upstream":"ghcr.io:443","remoteURL":"https://ghcr.io/","volume":{"size":"100Gi","storageClassName":"premium"},"garbageCollection":{"ttl":"24h0m0s"}}]}`,
-	`{"caches":[{"upstream":"a.test","remoteURL":"http://[::1]:5000","secretReferenceName":"c","caBundleSecretReferenceName":"b","http":{"tls":true},` +
+	`{"caches":[{"upstream":"a.test","remoteURL":"http://[2001:db8::1]:5000","secretReferenceName":"c","caBundleSecretReferenceName":"b","http":{"tls":true},` +
 		`"highAvailability":{"enabled":true},"serviceNameSuffix":"s","proxy":{"httpProxy":"http://p.test:1","httpsProxy":"https://p.test",` +
 		`"noProxy":"a.test:1, *.b.test,::1,10.0.0.0/8"}}],"apiVersion":"registry.extensions.gardener.cloud/v1alpha3","kind":"RegistryConfig"}`,
 	"apiVersion: registry.extensions.gardener.cloud/v1alpha3\nkind: RegistryConfig\ncaches:\n- upstream: '[2001:db8::1]:5000'\n  garbageCollection: {ttl: 0s}\n" +
-		"- upstream: a-b.c\n  volume: {size: 1e3}\n- upstream: a.b-c\n",
+		"- upstream: a-b.c\n  volume: {size: 1e9}\n- upstream: a.b-c\n",
 }
 
 var fuzzedShoot = cache.Shoot{
