@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 
+	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
 	"github.com/gardener/gardener/pkg/utils/imagevector"
 )
 
@@ -39,8 +41,10 @@ var images []byte
 
 // Images are the references of the images that the extension deploys into shoots.
 type Images struct {
-	RegistryCache   string
-	RegistryCleaner string
+	RegistryCache string
+	// RegistryCacheArchitectures are those of the nodes that RegistryCache runs on, nil if all can.
+	RegistryCacheArchitectures []string
+	RegistryCleaner            string
 }
 
 // LoadImages returns the images of images.yaml. If the environment variable IMAGEVECTOR_OVERWRITE
@@ -51,18 +55,56 @@ func LoadImages() (Images, error) {
 	if err != nil {
 		return Images{}, fmt.Errorf("reading the embedded image vector: %w", err)
 	}
-	vector, err = imagevector.WithEnvOverride(vector, imagevector.OverrideEnv)
-	if err != nil {
-		return Images{}, fmt.Errorf("reading the image vector that %s names: %w", imagevector.OverrideEnv, err)
+	if file := os.Getenv(imagevector.OverrideEnv); file != "" {
+		overwrite, err := imagevector.ReadFile(file)
+		if err != nil {
+			return Images{}, fmt.Errorf("reading the image vector that %s names: %w", imagevector.OverrideEnv, err)
+		}
+		vector = replace(vector, overwrite)
 	}
-	found, err := imagevector.FindImages(vector, []string{ImageRegistryCache, ImageRegistryCleaner})
+	cache, architectures, err := find(vector, ImageRegistryCache)
 	if err != nil {
-		return Images{}, fmt.Errorf("looking up the images: %w", err)
+		return Images{}, err
 	}
-	return Images{
-		RegistryCache:   found[ImageRegistryCache].String(),
-		RegistryCleaner: found[ImageRegistryCleaner].String(),
-	}, nil
+	cleaner, _, err := find(vector, ImageRegistryCleaner)
+	if err != nil {
+		return Images{}, err
+	}
+	return Images{RegistryCache: cache, RegistryCacheArchitectures: architectures, RegistryCleaner: cleaner}, nil
+}
+
+// replace merges the vectors. The library keeps images of one name and different architectures side
+// by side, and would prefer a built-in image of one architecture to an overwrite that names none.
+func replace(builtIn, overwrite imagevector.ImageVector) imagevector.ImageVector {
+	for _, source := range overwrite {
+		for _, image := range builtIn {
+			if image.Name == source.Name {
+				image.Architectures = source.Architectures
+			}
+		}
+	}
+	return imagevector.Merge(builtIn, overwrite)
+}
+
+// find returns the image, and the architectures of workers that it is for, nil for all that
+// Gardener knows. If the vector has an image for each of them, the first is used, because all
+// replicas of a cache have one image.
+func find(vector imagevector.ImageVector, name string) (ref string, architectures []string, err error) {
+	for _, architecture := range v1beta1constants.ValidArchitectures {
+		image, err := vector.FindImage(name, imagevector.Architecture(architecture))
+		if err != nil || ref != "" && image.String() != ref {
+			continue
+		}
+		ref = image.String()
+		architectures = append(architectures, architecture)
+	}
+	switch len(architectures) {
+	case 0:
+		return "", nil, fmt.Errorf("the image vector has no image %s for any of the architectures %v", name, v1beta1constants.ValidArchitectures)
+	case len(v1beta1constants.ValidArchitectures):
+		return ref, nil, nil
+	}
+	return ref, architectures, nil
 }
 
 // Archive returns a Helm chart as a gzipped tar archive, as in the rawChart of a

@@ -32,7 +32,7 @@ func (a *Actuator) writer(t *target) client.Client {
 // applied only after all that it no longer contains is gone. That takes as long as a pod or volume
 // of a removed cache needs, so these are in another ManagedResource.
 func (a *Actuator) deployServices(ctx context.Context, t *target) error {
-	shoot := shootOf(t.cluster.Shoot, a.images.RegistryCache)
+	shoot := shootOf(t.cluster.Shoot, a.images)
 	var objects []client.Object
 	for i, c := range t.config.Caches {
 		services, err := cache.Services(c, t.identities[i], shoot)
@@ -55,7 +55,7 @@ func (a *Actuator) deployServices(ctx context.Context, t *target) error {
 // deployCaches writes the ManagedResource with everything else of the caches. Volumes of removed
 // caches are deleted.
 func (a *Actuator) deployCaches(ctx context.Context, t *target) error {
-	shoot := shootOf(t.cluster.Shoot, a.images.RegistryCache)
+	shoot := shootOf(t.cluster.Shoot, a.images)
 	objects := slices.Clone(t.released)
 	for i, c := range t.config.Caches {
 		cacheObjects, err := cache.Objects(c, t.identities[i], shoot, t.secrets[c.Upstream])

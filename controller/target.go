@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/charts"
 	"github.com/gardener-extensions/registry-cache/controller/cache"
 	"github.com/gardener-extensions/registry-cache/controller/reference"
 	"github.com/gardener-extensions/registry-cache/controller/retry"
@@ -116,9 +117,10 @@ func (t *target) record(status *v1alpha3.RegistryStatus) record {
 }
 
 // shootOf returns the properties of the shoot that matter to the objects of caches.
-func shootOf(shoot *gardencorev1beta1.Shoot, image string) cache.Shoot {
+func shootOf(shoot *gardencorev1beta1.Shoot, images charts.Images) cache.Shoot {
 	return cache.Shoot{
-		Image:                 image,
+		Image:                 images.RegistryCache,
+		Architectures:         images.RegistryCacheArchitectures,
 		KubernetesVersion:     shoot.Spec.Kubernetes.Version,
 		Networks:              networksOf(shoot),
 		VerticalPodAutoscaler: v1beta1helper.ShootWantsVerticalPodAutoscaler(shoot),

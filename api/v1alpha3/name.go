@@ -28,6 +28,7 @@ const (
 	LabelUpstreamHost   = "upstream-host" // on every object of a cache, with the value Identity.HostLabel
 	AnnotationUpstream  = "upstream"      // on a cache's Service
 	AnnotationRemoteURL = "remote-url"    // on a cache's Service
+	AnnotationScheme    = "scheme"        // on a cache's Service, "http" or "https": how nodes ask it
 
 	// Both the Service and the pod of a cache use these ports. CachePort serves the registry API.
 	// CacheDebugPort serves health, which nodes ask for, and metrics, without TLS.

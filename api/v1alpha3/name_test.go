@@ -14,6 +14,7 @@ func TestContract(t *testing.T) {
 		"upstream-host":                     LabelUpstreamHost,
 		"upstream":                          AnnotationUpstream,
 		"remote-url":                        AnnotationRemoteURL,
+		"scheme":                            AnnotationScheme,
 		"NodesCleaned":                      ConditionNodesCleaned,
 	} {
 		if got != want {

@@ -56,7 +56,9 @@ func makeAvailable(set *appsv1.StatefulSet) {
 		Weight:          100,
 		PodAffinityTerm: corev1.PodAffinityTerm{TopologyKey: corev1.LabelHostname, LabelSelector: set.Spec.Selector},
 	}}}
-	set.Spec.Template.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: otherNodes}
+	affinity := ptr.Deref(set.Spec.Template.Spec.Affinity, corev1.Affinity{})
+	affinity.PodAntiAffinity = otherNodes
+	set.Spec.Template.Spec.Affinity = &affinity
 }
 
 // peersName is the name of the Service by which the replicas find each other. Names of caches begin

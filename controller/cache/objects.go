@@ -21,6 +21,8 @@ import (
 type Shoot struct {
 	// Image is the reference of the registry image. It is required.
 	Image string
+	// Architectures are those of the nodes that can run Image, empty if all can.
+	Architectures []string
 	// KubernetesVersion is the version of the shoot's API server, such as "1.34.2". If empty, Services
 	// have no topology-aware routing, and pods are not resized in place.
 	KubernetesVersion string
@@ -130,6 +132,10 @@ func Service(cache v1alpha3.RegistryCache, id v1alpha3.Identity, shoot Shoot) (*
 	meta.Annotations = map[string]string{
 		v1alpha3.AnnotationUpstream:  cache.Upstream,
 		v1alpha3.AnnotationRemoteURL: *cache.RemoteURL,
+		v1alpha3.AnnotationScheme:    "http",
+	}
+	if ServesTLS(cache) {
+		meta.Annotations[v1alpha3.AnnotationScheme] = "https"
 	}
 	result := &corev1.Service{
 		ObjectMeta: meta,

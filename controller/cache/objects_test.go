@@ -48,8 +48,9 @@ type rendering struct {
 // file of a case has the name of the case.
 func renderings() map[string]rendering {
 	tls := &v1alpha3.HTTP{TLS: true}
-	withAutoscaler, old := shoot, shoot
+	withAutoscaler, old, mixed := shoot, shoot, shoot
 	withAutoscaler.VerticalPodAutoscaler = true
+	mixed.Architectures = []string{"arm64"}
 	old.KubernetesVersion = "v1.33.4"
 	proxy := &v1alpha3.Proxy{
 		HTTPProxy:  ptr.To("http://proxy.example:3128"),
@@ -59,6 +60,7 @@ func renderings() map[string]rendering {
 	return map[string]rendering{
 		"docker.io":      {v1alpha3.RegistryCache{Upstream: upstream}, shoot, Secrets{}},
 		"kubernetes1.33": {v1alpha3.RegistryCache{Upstream: upstream}, old, Secrets{}},
+		"architectures":  {v1alpha3.RegistryCache{Upstream: upstream, HighAvailability: &v1alpha3.HighAvailability{Enabled: true}}, mixed, Secrets{}},
 		"volume": {v1alpha3.RegistryCache{
 			Upstream:          "alpha-1.upstream.test:5443",
 			RemoteURL:         ptr.To("http://alpha.upstream.test"),

@@ -68,9 +68,10 @@ func statefulSet(cache v1alpha3.RegistryCache, id v1alpha3.Identity, shoot Shoot
 
 // podLabels adds the labels that Gardener's network policies in kube-system select. These policies
 // let the pod reach DNS and its upstream, and let the shoot's Prometheus reach the pod's metrics
-// through the API server proxy.
+// through the API server proxy. The policy of gardener-extension-registry-cache selects the name.
 func podLabels(id v1alpha3.Identity) map[string]string {
 	result := labels(id)
+	result["app.kubernetes.io/name"] = v1alpha3.ExtensionType
 	result[v1beta1constants.LabelNetworkPolicyToDNS] = v1beta1constants.LabelNetworkPolicyAllowed
 	result[v1beta1constants.LabelNetworkPolicyToPublicNetworks] = v1beta1constants.LabelNetworkPolicyAllowed
 	result[v1beta1constants.LabelNetworkPolicyShootFromSeed] = v1beta1constants.LabelNetworkPolicyAllowed
@@ -116,9 +117,22 @@ func podSpec(cache v1alpha3.RegistryCache, shoot Shoot, mounted []mountedObject)
 			FSGroupChangePolicy: ptr.To(corev1.FSGroupChangeOnRootMismatch),
 			SeccompProfile:      &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 		},
+		Affinity:   nodeAffinity(shoot.Architectures),
 		Containers: []corev1.Container{container(shoot.Image, environment(cache, shoot, mounted), mounts)},
 		Volumes:    volumes,
 	}
+}
+
+// nodeAffinity selects nodes of these architectures, or all nodes if there are none.
+func nodeAffinity(architectures []string) *corev1.Affinity {
+	if len(architectures) == 0 {
+		return nil
+	}
+	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+		NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
+			{Key: corev1.LabelArchStable, Operator: corev1.NodeSelectorOpIn, Values: architectures},
+		}}},
+	}}}
 }
 
 // container returns the registry container. It sets args but no command, so that it also works with
