@@ -66,6 +66,7 @@ type target struct {
 	RefID        string `json:"refId"`
 	Expr         string `json:"expr"`
 	LegendFormat string `json:"legendFormat"`
+	Instant      bool   `json:"instant,omitempty"`
 }
 
 type field struct {
@@ -91,6 +92,13 @@ func timeseries(title, description, unit string, queries ...query) panel {
 	return p
 }
 
+// totals returns a panel with one number for each upstream.
+func totals(title, description string, q query) panel {
+	p := timeseries(title, description, "bytes", q)
+	p.Type, p.Targets[0].Instant, p.FieldConfig.Defaults.Min = "stat", true, nil
+	return p
+}
+
 // arrange places the panels in two columns and numbers them.
 func arrange(panels ...panel) []panel {
 	const height, width = 8, 12
@@ -108,11 +116,11 @@ func dashboardConfigMap(namespace string) (*corev1.ConfigMap, error) {
 	}
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:      name + "-dashboard",
+			Name:      name + "-dashboards",
 			Namespace: namespace,
 			Labels:    map[string]string{labelDashboard: "true"},
 		},
-		Data: map[string]string{name + ".json": string(content) + "\n"},
+		Data: map[string]string{name + ".dashboard.json": string(content) + "\n"},
 	}, nil
 }
 
@@ -132,7 +140,7 @@ const (
 // cachesDashboard returns the dashboard of all caches of a shoot.
 func cachesDashboard() dashboard {
 	d := dashboard{
-		UID: name, Title: "Registry Cache", Tags: []string{name}, SchemaVersion: 27, Timezone: "utc", GraphTooltip: 1,
+		UID: "extension-extension-registry-cache", Title: "Registry Caches", Tags: []string{name}, SchemaVersion: 27, Timezone: "utc", GraphTooltip: 1,
 		Time: object{"from": "now-6h", "to": "now"},
 	}
 	const upstreams = "label_values(up{" + job + "}, upstream_host)"
@@ -143,16 +151,20 @@ func cachesDashboard() dashboard {
 	d.Panels = arrange(
 		timeseries("Hit ratio of blobs",
 			"Share of the blobs that were served from the volume of the cache. At 100%, nothing is fetched from the upstream.", unitRatio,
-			query{perUpstream("registry_proxy_hits_total", `,exported_type="blob"`) + " / " +
-				perUpstream("registry_proxy_requests_total", `,exported_type="blob"`), each}),
+			query{perUpstream("registry_proxy_hits_total", `,type="blob"`) + " / " +
+				perUpstream("registry_proxy_requests_total", `,type="blob"`), each}),
 		timeseries("Instances", "Instances of each cache that answer. At 0, nodes pull from the upstream.", unitNumber,
 			query{"sum by (upstream_host) (up{" + chosen + "})", each}),
 		timeseries("Traffic", "Out: bytes sent to nodes. In: bytes fetched from the upstream. The difference is the traffic that the cache saves.", unitBytes,
 			query{perUpstream("registry_proxy_pushed_bytes_total", ""), each + " out"},
 			query{perUpstream("registry_proxy_pulled_bytes_total", ""), each + " in"}),
+		totals("Total pushed", "Bytes sent to nodes in the time range.", query{total("pushed"), each}),
+		totals("Total pulled", "Bytes fetched from the upstream in the time range.", query{total("pulled"), each}),
+		totals("Total saved", "Bytes that were sent to nodes and not fetched from the upstream, in the time range.",
+			query{total("pushed") + " - " + total("pulled"), each}),
 		timeseries("Requests served", "Hits and misses, blobs and manifests.", unitRate,
-			query{perUpstreamAnd("exported_type", "registry_proxy_hits_total", ""), each + " {{exported_type}} hit"},
-			query{perUpstreamAnd("exported_type", "registry_proxy_misses_total", ""), each + " {{exported_type}} miss"}),
+			query{perUpstreamAnd("type", "registry_proxy_hits_total", ""), each + " {{type}} hit"},
+			query{perUpstreamAnd("type", "registry_proxy_misses_total", ""), each + " {{type}} miss"}),
 		timeseries("Answers to nodes", "By HTTP status code. After 4xx and 5xx, nodes pull from the upstream.", unitRate,
 			query{perUpstreamAnd("code", "registry_http_requests_total", `,handler=~"blob|manifest"`), each + " {{code}}"}),
 		timeseries("Answers of upstreams", "By HTTP status code; \"error\" means no response. A stock distribution image has no such metric.", unitRate,
@@ -166,10 +178,17 @@ func cachesDashboard() dashboard {
 		timeseries("Volumes", "Used share of each volume.", unitRatio,
 			query{"1 - kubelet_volume_stats_available_bytes{" + volumes + "} / kubelet_volume_stats_capacity_bytes{" + volumes + "}",
 				"{{persistentvolumeclaim}}"}),
+		timeseries("Volume sizes", "Size and free bytes of each volume.", "bytes",
+			query{"kubelet_volume_stats_capacity_bytes{" + volumes + "}", "{{persistentvolumeclaim}}"},
+			query{"kubelet_volume_stats_available_bytes{" + volumes + "}", "{{persistentvolumeclaim}} free"}),
 		timeseries("Memory", "Resident memory of the pods.", "bytes",
 			query{"process_resident_memory_bytes{" + chosen + "}", "{{pod}}"}),
 	)
 	return d
+}
+
+func total(direction string) string {
+	return sumByUpstream("increase(registry_proxy_" + direction + "_bytes_total{" + chosen + "}[$__range])")
 }
 
 func perUpstream(metric, more string) string {

@@ -67,7 +67,7 @@ func TestDashboard(t *testing.T) {
 		t.Errorf("Plutono ignores a ConfigMap with the labels %v", configMap.Labels)
 	}
 	var content dashboard
-	decoder := json.NewDecoder(strings.NewReader(configMap.Data["registry-cache.json"]))
+	decoder := json.NewDecoder(strings.NewReader(configMap.Data["registry-cache.dashboard.json"]))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&content); err != nil {
 		t.Fatal(err)

@@ -3,10 +3,12 @@ package monitoring
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/gardener/gardener/pkg/component/observability/monitoring/prometheus/shoot"
 	monitoringutils "github.com/gardener/gardener/pkg/component/observability/monitoring/utils"
+	"github.com/gardener/gardener/pkg/utils"
 	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	monitoringv1alpha1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1alpha1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -17,11 +19,10 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/cache"
 )
 
-// Parts of the expressions. Distribution's label type (blob or manifest) arrives as exported_type,
-// because Gardener sets type to "shoot" for every target in a shoot.
+// Parts of the expressions.
 const (
-	job   = `job="` + name + `"`
-	blobs = job + `,exported_type="blob"`
+	job   = `job="` + jobName + `"`
+	blobs = job + `,type="blob"`
 	pulls = job + `,handler=~"blob|manifest"`
 
 	// volumes selects kubelet's metrics for the volumes of caches. A claim has the name
@@ -48,7 +49,7 @@ func prometheusRule(namespace string, identities v1alpha3.Identities) *monitorin
 		Record: hitRatio,
 		Expr: intstr.FromString(sumByUpstream("rate(registry_proxy_hits_total{"+blobs+"}[6h])") + " / (" +
 			sumByUpstream("rate(registry_proxy_requests_total{"+blobs+"}[6h])") + " > 0)"),
-	}}
+	}, federated("registry_proxy_pushed_bytes_total"), federated("registry_proxy_pulled_bytes_total")}
 	for _, id := range identities {
 		rules = append(rules, unavailable(id))
 	}
@@ -59,13 +60,22 @@ func prometheusRule(namespace string, identities v1alpha3.Identities) *monitorin
 	}
 }
 
+// federated returns a rule for bytes per second of each cache. Gardener's aggregate Prometheus and
+// that of the garden collect every series whose name has the form "shoot:<metric>:<operation>".
+func federated(metric string) monitoringv1.Rule {
+	return monitoringv1.Rule{
+		Record: "shoot:" + metric + ":sum",
+		Expr:   intstr.FromString(sumByUpstream("rate(" + metric + "{" + job + "}[5m])")),
+	}
+}
+
 func alert(name, severity, pending, expression, summary, description string) monitoringv1.Rule {
 	return monitoringv1.Rule{
 		Alert: name,
 		Expr:  intstr.FromString(expression),
 		For:   ptr.To(monitoringv1.Duration(pending)),
 		Labels: map[string]string{
-			"service": "registry-cache", "severity": severity, "type": "shoot", "visibility": "owner",
+			"service": "registry-cache-extension", "severity": severity, "type": "shoot", "visibility": "owner",
 		},
 		Annotations: map[string]string{"summary": summary, "description": description},
 	}
@@ -89,7 +99,7 @@ func unavailable(id v1alpha3.Identity) monitoringv1.Rule {
 
 func alertsOfAllCaches() []monitoringv1.Rule {
 	return []monitoringv1.Rule{
-		alert("RegistryCacheVolumeFull", "warning", "1h",
+		alert("RegistryCachePersistentVolumeUsageCritical", "warning", "1h",
 			free+" < 5",
 			"Volume of a registry cache full",
 			`Only {{ printf "%0.2f" $value }}% of the volume {{ $labels.persistentvolumeclaim }} of a registry cache are free. `+
@@ -135,9 +145,13 @@ func tooMany(metric, bad, all string) string {
 		" and " + sumByUpstream("increase("+metric+"{"+bad+"}[15m])") + " > 10"
 }
 
+// The names are those of gardener-extension-registry-cache, so that its objects are adopted, and
+// queries, silences and links go on.
 const (
-	// name is the name of the scrape job and a prefix of the names of all objects.
+	// name is a prefix of the names of all objects, and their label component.
 	name = "registry-cache"
+	// jobName is the label job of all series.
+	jobName = "registry-cache-metrics"
 	// labelUpstream is the Prometheus label for the Service label upstream-host.
 	labelUpstream = "upstream_host"
 )
@@ -154,7 +168,11 @@ func Objects(namespace string, config *v1alpha3.RegistryConfig, identities v1alp
 	if err != nil {
 		return nil, fmt.Errorf("rendering the dashboard: %w", err)
 	}
-	return []client.Object{scrapeConfig(namespace, config.Caches, identities), prometheusRule(namespace, identities), dashboard}, nil
+	objects := []client.Object{scrapeConfig(namespace, config.Caches, identities), prometheusRule(namespace, identities), dashboard}
+	for _, object := range objects {
+		object.SetLabels(utils.MergeStringMaps(object.GetLabels(), map[string]string{"component": name}))
+	}
+	return objects, nil
 }
 
 // scraped contains the metrics for alerts, for the dashboard and for people who debug a cache.
@@ -194,12 +212,12 @@ func scrapeConfig(namespace string, caches []v1alpha3.RegistryCache, identities 
 	for i := range caches {
 		services = append(services, identities[i].ServiceName(&caches[i]))
 	}
-	return &monitoringv1alpha1.ScrapeConfig{
-		ObjectMeta: monitoringutils.ConfigObjectMeta(name, namespace, shoot.Label),
-		Spec: shoot.ClusterComponentScrapeConfigSpec(name, shoot.KubernetesServiceDiscoveryConfig{
-			Role:             monitoringv1alpha1.KubernetesRoleEndpoint,
-			ServiceName:      "(" + strings.Join(services, "|") + ")", // a regular expression; the names are DNS labels
-			EndpointPortName: cache.DebugPortName,
-		}, scraped...),
-	}
+	spec := shoot.ClusterComponentScrapeConfigSpec(jobName, shoot.KubernetesServiceDiscoveryConfig{
+		Role:             monitoringv1alpha1.KubernetesRoleEndpoint,
+		ServiceName:      "(" + strings.Join(services, "|") + ")", // a regular expression; the names are DNS labels
+		EndpointPortName: cache.DebugPortName,
+	}, scraped...)
+	// Gardener's label type="shoot" would rename distribution's label type (blob or manifest).
+	spec.RelabelConfigs = slices.DeleteFunc(spec.RelabelConfigs, func(c monitoringv1.RelabelConfig) bool { return c.TargetLabel == "type" })
+	return &monitoringv1alpha1.ScrapeConfig{ObjectMeta: monitoringutils.ConfigObjectMeta(name, namespace, shoot.Label), Spec: spec}
 }
