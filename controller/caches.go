@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
 	"github.com/gardener/gardener/pkg/utils/kubernetes/health"
 	"github.com/gardener/gardener/pkg/utils/managedresources"
 	"github.com/gardener/gardener/pkg/utils/managedresources/builder"
@@ -67,6 +68,10 @@ func (a *Actuator) deployCaches(ctx context.Context, t *target) error {
 	return applyToShoot(ctx, a.writer(t), t.ex.Namespace, cachesName, objects)
 }
 
+// observability makes gardenlet report what is wrong with the monitoring as such: not as
+// ControlPlaneHealthy, which is its default for ManagedResources in the seed.
+var observability = map[string]string{v1beta1constants.LabelCareConditionType: string(gardencorev1beta1.ShootObservabilityComponentsHealthy)}
+
 // deployMonitoring writes the ManagedResource for the shoot's Prometheus and Plutono. Shoots of
 // purpose testing have neither.
 func (a *Actuator) deployMonitoring(ctx context.Context, t *target) error {
@@ -81,7 +86,7 @@ func (a *Actuator) deployMonitoring(ctx context.Context, t *target) error {
 		return err
 	}
 	return apply(ctx, a.writer(t), t.ex.Namespace, monitoringName, seedEncoder, objects, func(c client.Client) *builder.ManagedResource {
-		return managedresources.NewForSeed(c, t.ex.Namespace, monitoringName, false)
+		return managedresources.NewForSeed(c, t.ex.Namespace, monitoringName, false).WithLabels(observability)
 	})
 }
 
