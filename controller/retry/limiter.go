@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
@@ -21,6 +22,13 @@ const (
 	// seconds, so the delay is 20 seconds to 10 minutes.
 	Unanswered
 )
+
+const firstPause, longestPause = 20 * time.Second, 10 * time.Minute
+
+// NewPauses returns the delays of Unanswered for a caller that has no workqueue of its own.
+func NewPauses() *flowcontrol.Backoff {
+	return flowcontrol.NewBackOff(firstPause, longestPause)
+}
 
 // Attempt identifies the operation of which a call is an attempt.
 type Attempt struct {
@@ -52,7 +60,7 @@ func NewLimiter() *Limiter {
 		delays: map[Kind]workqueue.TypedRateLimiter[reconcile.Request]{
 			Failed:     delays(5*time.Millisecond, 1000*time.Second),
 			InProgress: delays(time.Second, 10*time.Second),
-			Unanswered: delays(20*time.Second, 10*time.Minute),
+			Unanswered: delays(firstPause, longestPause),
 		},
 	}
 }

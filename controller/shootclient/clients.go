@@ -31,7 +31,8 @@ const (
 	// is far more than the number of workers, so a shoot keeps its client for the next
 	// reconciliation.
 	maxClients = 200
-	// maxKnown limits the shoots of which it is known how long they take to answer.
+	// maxKnown is more than the number of shoots of a seed. It limits the shoots of which it is known
+	// how long they take to answer.
 	maxKnown = 5000
 )
 
@@ -70,6 +71,18 @@ type identity struct {
 // New returns Clients that read Secrets with seed, a client that should bypass the manager's cache.
 func New(seed client.Reader) *Clients {
 	return newClients(seed, maxClients)
+}
+
+// NewForAll is like New, for a caller that asks every shoot of the seed in turn: it keeps all
+// clients, until Forget.
+func NewForAll(seed client.Reader) *Clients {
+	return newClients(seed, maxKnown)
+}
+
+// Forget drops what is known of the shoot.
+func (c *Clients) Forget(namespace string) {
+	c.clients.Remove(namespace)
+	c.answers.Remove(namespace)
 }
 
 func newClients(seed client.Reader, size int) *Clients {

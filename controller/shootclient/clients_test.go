@@ -73,6 +73,25 @@ func TestClientsAreReused(t *testing.T) {
 	}
 }
 
+// TestClientsOfAllShoots: who asks every shoot in turn finds each client again.
+func TestClientsOfAllShoots(t *testing.T) {
+	var objects []client.Object
+	for i := range maxClients + 1 {
+		objects = append(objects, access(fmt.Sprint(i), "gardener", "http://shoot"))
+	}
+	c := NewForAll(fake.NewClientBuilder().WithObjects(objects...).Build())
+	first := mustGet(t, c, "0")
+	for i := range objects {
+		mustGet(t, c, fmt.Sprint(i))
+	}
+	if mustGet(t, c, "0") != first {
+		t.Error("the client was dropped")
+	}
+	if c.Forget("0"); mustGet(t, c, "0") == first {
+		t.Error("the client of a forgotten shoot was kept")
+	}
+}
+
 func TestClientsFollowTheSecret(t *testing.T) {
 	for name, change := range map[string]func(client.Client, *corev1.Secret) error{
 		"changed": func(seed client.Client, s *corev1.Secret) error {
