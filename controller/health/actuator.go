@@ -12,14 +12,20 @@ import (
 	"github.com/gardener/gardener/pkg/extensions"
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/controller/retry"
+	"github.com/gardener-extensions/registry-cache/controller/shootclient"
 )
 
 const (
 	// timeout limits the check of one shoot, so that shoots that hang do not delay others much.
 	timeout = 5 * time.Second
+	// maxRefusals limits the memory for reasons why claims cannot grow.
+	maxRefusals = 1000
 	// patience is how long problems that may pass are reported as Progressing. A cache may need
 	// minutes to start: its volume is provisioned, its image pulled, its store opened.
 	patience = 5 * time.Minute
@@ -30,25 +36,34 @@ const (
 type actuator struct {
 	seed   client.Reader
 	shoots func(ctx context.Context, namespace string) (client.Client, error)
+	forget func(namespace string) // is called for Extensions that are gone
+	pauses *flowcontrol.Backoff   // of shoots that do not answer, by namespace
+	// refusals are the last errors of attempts to grow claims, by UID, see lastRefusal.
+	refusals *lru.Cache
+}
+
+func newActuator(seed client.Reader, shoots func(context.Context, string) (client.Client, error)) *actuator {
+	return &actuator{seed: seed, shoots: shoots, forget: func(string) {}, pauses: retry.NewPauses(), refusals: lru.New(maxRefusals)}
 }
 
 var _ healthcheck.HealthCheckActuator = &actuator{}
 
 // ExecuteHealthCheckFunctions implements healthcheck.HealthCheckActuator. It returns no results, so
-// the conditions stay as they are, if nothing is deployed or the shoot is being deleted or wakes
-// up.
+// the conditions stay as they are, if nothing is deployed, the shoot is being deleted or wakes up,
+// or has not answered lately.
 func (a *actuator) ExecuteHealthCheckFunctions(ctx context.Context, _ logr.Logger, key types.NamespacedName) (*[]healthcheck.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	caches, running, err := a.caches(ctx, key)
-	if err != nil || len(caches) == 0 {
+	if err != nil || len(caches) == 0 || a.pauses.IsInBackOffSinceUpdate(key.Namespace, time.Now()) {
 		return &[]healthcheck.Result{}, err
 	}
-	shoot, err := a.shoots(ctx, key.Namespace)
-	if err != nil {
-		return unknown(err), nil
+	problems, err := a.check(ctx, key.Namespace, caches, running)
+	if shootclient.IsNoAnswer(err) {
+		a.pauses.Next(key.Namespace, time.Now())
+	} else {
+		a.pauses.DeleteEntry(key.Namespace)
 	}
-	problems, err := check(ctx, shoot, caches, running)
 	if err != nil {
 		return unknown(err), nil
 	}

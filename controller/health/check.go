@@ -3,8 +3,10 @@ package health
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -14,7 +16,11 @@ import (
 
 // check returns what is wrong with the caches, in their order. It sends the shoot two requests, and
 // one more for each claim that is too small.
-func check(ctx context.Context, shoot client.Client, caches []v1alpha3.RegistryCache, identities v1alpha3.Identities) ([]problem, error) {
+func (a *actuator) check(ctx context.Context, namespace string, caches []v1alpha3.RegistryCache, identities v1alpha3.Identities) ([]problem, error) {
+	shoot, err := a.shoots(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
 	claims, _, err := volume.Claims(ctx, shoot, caches, identities)
 	if err != nil {
 		return nil, err
@@ -25,7 +31,7 @@ func check(ctx context.Context, shoot client.Client, caches []v1alpha3.RegistryC
 	}
 	var problems []problem
 	for i := range caches {
-		found, err := claimProblems(ctx, shoot, &caches[i], claims)
+		found, err := a.claimProblems(ctx, shoot, &caches[i], claims)
 		if err != nil {
 			return nil, err
 		}
@@ -39,7 +45,7 @@ func check(ctx context.Context, shoot client.Client, caches []v1alpha3.RegistryC
 // grow, it tries without effect (dry run): only the API server knows all StorageClasses, quotas and
 // webhooks. A claim that is being deleted, or of a replica that the cache no longer has, does not
 // matter.
-func claimProblems(ctx context.Context, shoot client.Client, c *v1alpha3.RegistryCache, claims []volume.Claim) ([]problem, error) {
+func (a *actuator) claimProblems(ctx context.Context, shoot client.Client, c *v1alpha3.RegistryCache, claims []volume.Claim) ([]problem, error) {
 	var problems []problem
 	for _, claim := range claims {
 		if claim.Cache != c || claim.Surplus() || claim.DeletionTimestamp != nil {
@@ -50,12 +56,31 @@ func claimProblems(ctx context.Context, shoot client.Client, c *v1alpha3.Registr
 			if refused = claim.Grow(ctx, shoot, client.DryRunAll); refused != nil && !volume.Refused(refused) {
 				return nil, refused
 			}
+			refused = a.lastRefusal(claim, refused)
 		}
 		if found := claimProblem(claim, refused); found != nil {
 			problems = append(problems, *found)
 		}
 	}
 	return problems, nil
+}
+
+// lastRefusal returns the answer to the last attempt to grow the claim that was an answer.
+func (a *actuator) lastRefusal(claim volume.Claim, refused error) error {
+	if !noDryRun(refused) {
+		a.refusals.Add(claim.UID, refused)
+		return refused
+	}
+	if last, known := a.refusals.Get(claim.UID); known {
+		refused, _ = last.(error)
+	}
+	return refused
+}
+
+// noDryRun returns whether a webhook of the shoot does not support dry runs. Then the API server
+// refuses them all, which says nothing about the claim.
+func noDryRun(err error) bool {
+	return apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "does not support dry run")
 }
 
 func podsOf(c v1alpha3.RegistryCache, identities v1alpha3.Identities, pods []corev1.Pod) []corev1.Pod {

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllertest"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -32,6 +33,8 @@ import (
 )
 
 const namespace = "shoot--local--local"
+
+var extensionKey = client.ObjectKey{Namespace: namespace, Name: v1alpha3.ExtensionType}
 
 func TestMain(m *testing.M) {
 	log.SetLogger(logr.Discard())
@@ -71,6 +74,37 @@ func seedWith(t *testing.T, change func(*gardencorev1beta1.Shoot)) client.WithWa
 // returns the conditions of the Extension.
 func run(t *testing.T, seed client.WithWatch, shoots func(context.Context, string) (client.Client, error)) []gardencorev1beta1.Condition {
 	t.Helper()
+	return runWith(t, seed, Options{Period: time.Hour}, shoots)
+}
+
+func runWith(t *testing.T, seed client.WithWatch, options Options, shoots func(context.Context, string) (client.Client, error)) []gardencorev1beta1.Condition {
+	t.Helper()
+	informer := start(t, seed, options, newActuator(seed, shoots))
+	written, err := seed.Watch(t.Context(), &extensionsv1alpha1.ExtensionList{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer written.Stop()
+	ex := &extensionsv1alpha1.Extension{}
+	if err := seed.Get(t.Context(), extensionKey, ex); err != nil {
+		t.Fatal(err)
+	}
+	for began := time.Now(); time.Since(began) < time.Minute; {
+		informer.Add(ex) // lost if the controller does not watch yet
+		select {
+		case event := <-written.ResultChan():
+			return event.Object.(*extensionsv1alpha1.Extension).Status.Conditions
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	t.Fatal("the controller has written no conditions within a minute")
+	return nil
+}
+
+// start starts the library's controller, which ends with the test, and returns the informer of
+// Extensions.
+func start(t *testing.T, seed client.WithWatch, options Options, check *actuator) *controllertest.FakeInformer {
+	t.Helper()
 	informers := &informertest.FakeInformers{Scheme: seed.Scheme()}
 	mgr, err := manager.New(&rest.Config{}, manager.Options{
 		Scheme:         seed.Scheme(),
@@ -82,42 +116,24 @@ func run(t *testing.T, seed client.WithWatch, shoots func(context.Context, strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := register(mgr, Options{Period: time.Hour}, &actuator{seed: seed, shoots: shoots}); err != nil {
+	if err := register(mgr, options, check); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- mgr.Start(ctx) }()
-	defer func() {
+	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
-	}()
-	written, err := seed.Watch(ctx, &extensionsv1alpha1.ExtensionList{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer written.Stop()
-	ex := &extensionsv1alpha1.Extension{}
-	if err := seed.Get(ctx, client.ObjectKey{Namespace: namespace, Name: v1alpha3.ExtensionType}, ex); err != nil {
-		t.Fatal(err)
-	}
+	})
 	<-mgr.Elected()
-	informer, err := informers.FakeInformerFor(ctx, ex)
+	informer, err := informers.FakeInformerFor(ctx, &extensionsv1alpha1.Extension{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for {
-		informer.Add(ex) // lost if the controller does not watch yet
-		select {
-		case event := <-written.ResultChan():
-			return event.Object.(*extensionsv1alpha1.Extension).Status.Conditions
-		case <-time.After(50 * time.Millisecond):
-		case <-ctx.Done():
-			t.Fatal("the controller has written no conditions within a minute")
-		}
-	}
+	return informer
 }
 
 // TestConditions judges the conditions that the library writes by gardenlet's rules.
@@ -191,12 +207,12 @@ func judgeAsGardenlet(t *testing.T, written []gardencorev1beta1.Condition, want 
 
 // TestHangingShoot checks that a shoot that does not answer holds a worker only for the timeout.
 func TestHangingShoot(t *testing.T) {
-	check := &actuator{seed: seedWith(t, func(*gardencorev1beta1.Shoot) {}), shoots: func(ctx context.Context, _ string) (client.Client, error) {
+	check := newActuator(seedWith(t, func(*gardencorev1beta1.Shoot) {}), func(ctx context.Context, _ string) (client.Client, error) {
 		if deadline, bounded := ctx.Deadline(); !bounded || time.Until(deadline) > timeout {
 			t.Errorf("the deadline is %s", deadline)
 		}
 		return nil, context.DeadlineExceeded
-	}}
+	})
 	results, err := check.ExecuteHealthCheckFunctions(t.Context(), logr.Discard(), client.ObjectKey{Namespace: namespace, Name: v1alpha3.ExtensionType})
 	if err != nil || len(*results) != 1 || (*results)[0].FailedChecks != 1 {
 		t.Errorf("results %+v, error %v", results, err)
@@ -214,14 +230,8 @@ func TestNeverDeployed(t *testing.T) {
 	if err := seed.Status().Update(t.Context(), ex); err != nil {
 		t.Fatal(err)
 	}
-	results, err := (&actuator{seed: seed}).ExecuteHealthCheckFunctions(t.Context(), logr.Discard(), client.ObjectKeyFromObject(ex))
+	results, err := newActuator(seed, nil).ExecuteHealthCheckFunctions(t.Context(), logr.Discard(), client.ObjectKeyFromObject(ex))
 	if err != nil || len(*results) != 0 {
 		t.Errorf("results %+v, error %v", results, err)
-	}
-}
-
-func TestNoChecksWithoutPeriod(t *testing.T) {
-	if err := AddToManager(nil, Options{}); err != nil {
-		t.Error(err)
 	}
 }

@@ -49,6 +49,9 @@ func claimProblem(claim volume.Claim, refused error) *problem {
 	switch failure := resizeFailure(claim); {
 	case !claim.Bound():
 		return of(false, "is not bound (%s): see its events and StorageClass %q", claim.Status.Phase, class)
+	case noDryRun(refused):
+		return of(true, "has %s instead of %s, for an unknown reason: %s; reconcile the Shoot, and see the events of the Extension",
+			requested.String(), claim.Cache.Volume.Size.String(), reasonOf(refused))
 	case refused != nil:
 		return of(true, "cannot grow from %s to %s: %s; fix the cause, such as allowVolumeExpansion of StorageClass %q or a quota, "+
 			"and reconcile the Shoot, or go back to %s", requested.String(), claim.Cache.Volume.Size.String(), reasonOf(refused), class, requested.String())

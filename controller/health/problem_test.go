@@ -100,6 +100,13 @@ func leaving(p *corev1.Pod) {
 	p.DeletionTimestamp, p.Finalizers = ptr.To(metav1.Now()), []string{"a/b"}
 }
 
+// checkIn checks the caches of the shoot.
+func checkIn(t *testing.T, shoot client.Client, caches []v1alpha3.RegistryCache, identities v1alpha3.Identities) ([]problem, error) {
+	t.Helper()
+	a := newActuator(nil, func(context.Context, string) (client.Client, error) { return shoot, nil })
+	return a.check(t.Context(), namespace, caches, identities)
+}
+
 // shootWith returns a shoot that answers each growth with the error, or accepts it.
 func shootWith(answer error, objects ...client.Object) client.Client {
 	return fake.NewClientBuilder().WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
@@ -143,7 +150,7 @@ func TestCheck(t *testing.T) {
 		"resize goes on":     {1, nil, []client.Object{claim(alpha, 0, unresized(corev1.PersistentVolumeClaimResizing)), pod(alpha, 0)}, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			problems, err := check(t.Context(), shootWith(test.refusal, test.objects...), []v1alpha3.RegistryCache{cacheOf(alpha, test.replicas)}, v1alpha3.Identities{idOf(alpha)})
+			problems, err := checkIn(t, shootWith(test.refusal, test.objects...), []v1alpha3.RegistryCache{cacheOf(alpha, test.replicas)}, v1alpha3.Identities{idOf(alpha)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -165,11 +172,11 @@ func TestCheck(t *testing.T) {
 func TestCheckWithoutAnswer(t *testing.T) {
 	busy := apierrors.NewTooManyRequestsError("later")
 	shoot := shootWith(busy, claim(alpha, 0, small))
-	if problems, err := check(t.Context(), shoot, []v1alpha3.RegistryCache{cacheOf(alpha, 1)}, v1alpha3.Identities{idOf(alpha)}); !errors.Is(err, busy) {
+	if problems, err := checkIn(t, shoot, []v1alpha3.RegistryCache{cacheOf(alpha, 1)}, v1alpha3.Identities{idOf(alpha)}); !errors.Is(err, busy) {
 		t.Errorf("problems %v, error %v", problems, err)
 	}
 	shoot = shootWith(nil, claim(alpha, 0, small), pod(alpha, 0))
-	if _, err := check(t.Context(), shoot, []v1alpha3.RegistryCache{cacheOf(alpha, 1)}, v1alpha3.Identities{idOf(alpha)}); err != nil {
+	if _, err := checkIn(t, shoot, []v1alpha3.RegistryCache{cacheOf(alpha, 1)}, v1alpha3.Identities{idOf(alpha)}); err != nil {
 		t.Fatal(err)
 	}
 	after := claim(alpha, 0)
@@ -181,12 +188,43 @@ func TestCheckWithoutAnswer(t *testing.T) {
 	}
 }
 
+// TestCheckWithoutDryRun: a webhook that does not support dry runs hides no reason.
+func TestCheckWithoutDryRun(t *testing.T) {
+	webhook := apierrors.NewBadRequest(`admission webhook "a.test" does not support dry run`)
+	for name, test := range map[string]struct {
+		answers []error
+		want    string
+	}{
+		"refused before":  {[]error{fixed, webhook, webhook}, "cannot grow from 10Gi to 20Gi: " + fixed.Error()},
+		"accepted before": {[]error{nil, webhook}, ""},
+		"refused after":   {[]error{nil, webhook, fixed}, "cannot grow from 10Gi to 20Gi: " + fixed.Error()},
+		"unknown":         {[]error{webhook}, "has 10Gi instead of 20Gi, for an unknown reason: " + webhook.Error()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var shoot client.Client
+			a := newActuator(nil, func(context.Context, string) (client.Client, error) { return shoot, nil })
+			var text string
+			for _, answer := range test.answers {
+				shoot = shootWith(answer, claim(alpha, 0, small), pod(alpha, 0))
+				problems, err := a.check(t.Context(), namespace, []v1alpha3.RegistryCache{cacheOf(alpha, 1)}, v1alpha3.Identities{idOf(alpha)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				text = describe(problems)
+			}
+			if (text == "") != (test.want == "") || !strings.Contains(text, test.want) {
+				t.Errorf("the last check says %q, want %q", text, test.want)
+			}
+		})
+	}
+}
+
 func TestDescribeIsBounded(t *testing.T) {
 	var caches []v1alpha3.RegistryCache
 	for i := range 50 {
 		caches = append(caches, cacheOf(fmt.Sprintf("r%d.test", i), 1))
 	}
-	problems, err := check(t.Context(), shootWith(nil), caches, v1alpha3.Identify(caches, nil))
+	problems, err := checkIn(t, shootWith(nil), caches, v1alpha3.Identify(caches, nil))
 	if err != nil || len(problems) != 50 {
 		t.Fatalf("%d problems, error %v", len(problems), err)
 	}
