@@ -12,10 +12,12 @@ import (
 	"github.com/gardener/gardener/pkg/utils/managedresources"
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/charts"
@@ -38,6 +40,7 @@ type Actuator struct {
 	clock       clock.Clock
 	waits       timing
 	retries     *retry.Limiter
+	events      events.EventRecorder // on the Extension, see docs/observability.md
 }
 
 var _ extension.Actuator = &Actuator{}
@@ -51,6 +54,7 @@ func NewActuator(seed client.Client, shootClient ShootClient, images charts.Imag
 		clock:       clock.RealClock{},
 		waits:       defaultTiming(),
 		retries:     retry.NewLimiter(),
+		events:      &events.FakeRecorder{},
 	}
 }
 
@@ -83,7 +87,6 @@ func (a *Actuator) Delete(ctx context.Context, log logr.Logger, ex *extensionsv1
 				return err
 			}
 		}
-		caches.DeleteLabelValues(ex.Namespace)
 		return certificate.Remove(ctx, log, a.clock, a.client, ex.Namespace)
 	})
 }
@@ -97,7 +100,6 @@ func (a *Actuator) ForceDelete(ctx context.Context, log logr.Logger, ex *extensi
 			_, err := a.requestDeletion(ctx, ex.Namespace, name)
 			errs = append(errs, err)
 		}
-		caches.DeleteLabelValues(ex.Namespace)
 		return errors.Join(append(errs, certificate.Remove(ctx, log, a.clock, a.client, ex.Namespace))...)
 	})
 }
@@ -127,7 +129,6 @@ func (a *Actuator) Migrate(ctx context.Context, _ logr.Logger, ex *extensionsv1a
 				return fmt.Errorf("keeping the objects of ManagedResource %s: %w", name, err)
 			}
 		}
-		caches.DeleteLabelValues(ex.Namespace)
 		return a.remove(ctx, ex.Namespace, cleanerName, monitoringName, cachesName, servicesName)
 	})
 }
@@ -173,7 +174,12 @@ func AddToManager(ctx context.Context, mgr manager.Manager, options Options) err
 		return fmt.Errorf("creating the client of the actuator: %w", err)
 	}
 	actuator := NewActuator(live, shootclient.New(live).For, options.Images)
+	actuator.events = mgr.GetEventRecorder(v1alpha3.ExtensionType + "-controller")
 	options.Controller.RateLimiter = actuator.retries
+	states := &collector{extensions: mgr.GetClient(), classes: options.ExtensionClasses, elected: mgr.Elected()}
+	if err := metrics.Registry.Register(states); err != nil {
+		return fmt.Errorf("registering the metrics of Extensions: %w", err)
+	}
 	return extension.Add(patientManager{mgr, actuator.retries}, extension.AddArgs{
 		Actuator:                  actuator,
 		Name:                      v1alpha3.ExtensionType,

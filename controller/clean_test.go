@@ -116,9 +116,11 @@ func TestBrokenNodeIsSkipped(t *testing.T) {
 				t.Fatal(err)
 			}
 			var logged strings.Builder
+			told := l.recordEvents()
 			if err := act(l, &logged); err != nil {
 				t.Fatal(err)
 			}
+			assertEvents(t, told, "Warning NodesSkipped The last clean-up of removed caches skipped nodes: broken (the node is not ready)")
 			if !slices.Contains(l.log, "apply "+cleanerName) {
 				t.Errorf("nothing was cleaned: %v", l.log)
 			}

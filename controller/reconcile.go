@@ -9,10 +9,8 @@ import (
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	"github.com/go-logr/logr"
-	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/controller/certificate"
@@ -56,7 +54,6 @@ func (a *Actuator) reconcile(ctx context.Context, log logr.Logger, ex *extension
 			return err
 		}
 	}
-	caches.WithLabelValues(ex.Namespace).Set(float64(len(t.config.Caches)))
 	return a.addDelayed(ctx, log, t)
 }
 
@@ -201,37 +198,4 @@ func (a *Actuator) pruneCertificates(ctx context.Context, log logr.Logger, t *ta
 		return certificate.Remove(ctx, log, a.clock, a.client, t.ex.Namespace)
 	}
 	return nil
-}
-
-var (
-	// caches has one series per shoot with the extension.
-	caches = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "registry_cache_extension_caches",
-		Help: "Caches that the last successful reconciliation of a shoot deployed.",
-	}, []string{"namespace"})
-
-	cleaningSeconds = prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name:    "registry_cache_extension_clean_up_seconds",
-		Help:    "Time to clean all nodes of a shoot, in seconds.",
-		Buckets: []float64{2, 5, 10, 20, 40, 60, 90, 120, 180},
-	})
-
-	nodesSkipped = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "registry_cache_extension_nodes_skipped_total",
-		Help: "Nodes that a clean-up skipped because the cleaner could not run there.",
-	})
-
-	volumesGrown = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "registry_cache_extension_volumes_grown_total",
-		Help: "Claims of caches whose growth was requested.",
-	})
-
-	volumesStranded = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "registry_cache_extension_volumes_stranded_total",
-		Help: "Volumes of caches that were given up because the nodes that they were bound to no longer exist.",
-	})
-)
-
-func init() {
-	metrics.Registry.MustRegister(caches, cleaningSeconds, nodesSkipped, volumesGrown, volumesStranded)
 }

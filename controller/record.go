@@ -210,17 +210,18 @@ func (a *Actuator) write(
 		return fmt.Errorf("encoding the state: %w", err)
 	}
 	ex.Status.Conditions = v1beta1helper.MergeConditions(ex.Status.Conditions, conditions...)
-	return a.patchStatus(ctx, ex, before)
+	return a.patchStatus(ctx, ex, before, conditions...)
 }
 
-// patchStatus writes the changes of the status since before, if any.
-func (a *Actuator) patchStatus(ctx context.Context, ex, before *extensionsv1alpha1.Extension) error {
+// patchStatus writes the changes of the status since before, if any, and announces the conditions.
+func (a *Actuator) patchStatus(ctx context.Context, ex, before *extensionsv1alpha1.Extension, conditions ...gardencorev1beta1.Condition) error {
 	if equality.Semantic.DeepEqual(before.Status, ex.Status) {
 		return nil
 	}
 	if err := a.client.Status().Patch(ctx, ex, client.MergeFrom(before)); err != nil {
 		return fmt.Errorf("writing the status of Extension %s: %w", client.ObjectKeyFromObject(ex), err)
 	}
+	a.announce(ex, conditions)
 	return nil
 }
 
@@ -229,7 +230,7 @@ func (a *Actuator) clearRecord(ctx context.Context, ex *extensionsv1alpha1.Exten
 	before := ex.DeepCopy()
 	ex.Status.ProviderStatus, ex.Status.State = nil, nil
 	ex.Status.Conditions = v1beta1helper.MergeConditions(ex.Status.Conditions, conditions...)
-	return a.patchStatus(ctx, ex, before)
+	return a.patchStatus(ctx, ex, before, conditions...)
 }
 
 // replaceRaw stores wanted in *to, unless wanted equals current.

@@ -19,6 +19,9 @@ import (
 // that.
 const errorAfter = 2 * time.Minute
 
+// waiting begins the description of an operation that waits.
+const waiting = "Waiting: "
+
 // patientManager is a manager whose client reports an operation that waits as in progress, not as
 // failed. The extension library knows only success and failure.
 type patientManager struct {
@@ -50,7 +53,7 @@ func (s patientStatus) Patch(ctx context.Context, object client.Object, patch cl
 	if ex, ok := object.(*extensionsv1alpha1.Extension); ok && s.waits(ex) {
 		ex.Status.LastOperation.State = gardencorev1beta1.LastOperationStateProcessing
 		if _, cause, found := strings.Cut(ex.Status.LastError.Description, ": "); found {
-			ex.Status.LastOperation.Description = "Waiting: " + cause
+			ex.Status.LastOperation.Description = waiting + cause
 		}
 		ex.Status.LastError = nil
 	}

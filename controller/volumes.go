@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/gardener-extensions/registry-cache/controller/volume"
 )
@@ -37,12 +38,14 @@ func (a *Actuator) adaptVolumes(ctx context.Context, log logr.Logger, t *target)
 			err := claim.Grow(ctx, shoot)
 			if volume.Refused(err) {
 				log.Info("The volume of a cache keeps its size", "reason", err.Error())
+				a.tell(t.ex, corev1.EventTypeWarning, "VolumeNotGrown", "cache of %s: %s", claim.Cache.Upstream, err)
 				continue
 			}
 			if err != nil {
 				return err
 			}
 			log.Info("Growing the volume of a cache", "size", claim.Cache.Volume.Size)
+			a.tell(t.ex, corev1.EventTypeNormal, "VolumeGrowing", "cache of %s: claim %s grows to %s", claim.Cache.Upstream, claim.Name, claim.Cache.Volume.Size)
 			volumesGrown.Inc()
 		}
 	}
@@ -50,6 +53,8 @@ func (a *Actuator) adaptVolumes(ctx context.Context, log logr.Logger, t *target)
 	for _, claim := range stranded {
 		log.Info("Deleted the claim of a cache, because its volume is bound to nodes that no longer exist; the cache starts empty",
 			"upstream", claim.Cache.Upstream, "persistentVolumeClaim", claim.Name, "persistentVolume", claim.Spec.VolumeName)
+		a.tell(t.ex, corev1.EventTypeWarning, "VolumeReplaced", "cache of %s: claim %s was deleted, because its volume is bound to nodes that "+
+			"no longer exist; the cache starts empty", claim.Cache.Upstream, claim.Name)
 		volumesStranded.Inc()
 	}
 	return unlessRefused(log, err, "replacing volumes")

@@ -88,6 +88,7 @@ func TestVolumeThatKeepsItsSize(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, _ := newRunningLandscape(t, sized("20Gi"))
+			told := l.recordEvents()
 			l.fixed = test.fixed
 			l.inPhase(t, test.phase)
 			l.configure(t, func(c *v1alpha3.RegistryConfig) {
@@ -105,6 +106,11 @@ func TestVolumeThatKeepsItsSize(t *testing.T) {
 			l.inPhase(t, corev1.ClaimBound)
 			l.reconciled(t)
 			l.assertSizes(t, "after the fix", map[string]string{"-0": "15Gi"})
+			want := []string{"Normal VolumeGrowing cache of alpha.upstream.test: claim cache-volume-registry-alpha-upstream-test-0 grows to 15Gi"}
+			if test.fixed {
+				want = append([]string{"Warning VolumeNotGrown cache of alpha.upstream.test: growing claim"}, want...)
+			}
+			assertEvents(t, told, want...)
 		})
 	}
 }
@@ -235,9 +241,11 @@ func TestStrandedVolume(t *testing.T) {
 	}
 	l.changeShoot(t)
 	w.requests = nil
+	told := l.recordEvents()
 	if err := l.reconcile(t); err != nil {
 		t.Fatal(err)
 	}
+	assertEvents(t, told, "Warning VolumeReplaced cache of alpha.upstream.test: claim "+claim.GetName()+" was deleted")
 	want := []string{"shoot write *v1.PersistentVolumeClaim", "shoot write *v1.Pod"}
 	if got := w.writes(); !slices.Equal(got, want) || there() {
 		t.Errorf("writes %q, want %q", got, want)

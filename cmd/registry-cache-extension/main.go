@@ -60,6 +60,9 @@ func run(ctx context.Context, options *options) error {
 		return err
 	}
 	log.SetLogger(options.manager.Completed().Logger)
+	if err := countRequests(options.rest.Completed().Config); err != nil {
+		return err
+	}
 	mgr, err := newManager(options)
 	if err != nil {
 		return err
