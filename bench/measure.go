@@ -32,7 +32,10 @@ type Options struct {
 	Folder          string // for the logs: each run has a subfolder, named after its number of shoots
 	WebhookRequests int    // reviews in each of the two webhook steps
 	Workers         int    // of the controller; 0 is the chart's number
-	Progress        *progress.Recorder
+	// HealthCheckPeriod is that of the extension. The requests of health checks come at any time, and
+	// count as those of the operations. With 0 there are none.
+	HealthCheckPeriod time.Duration
+	Progress          *progress.Recorder
 }
 
 // Measure measures the extension on a new seed. At least three shoots are needed, because two of
@@ -149,7 +152,7 @@ func (r *measurement) startExtension(ctx context.Context) error {
 	}
 	r.process, err = extension.Start(ctx, extension.Options{
 		Program:    r.Extension,
-		Arguments:  append(slices.Clone(r.arguments), "--health-check-period=0s"), // its requests come at any time
+		Arguments:  append(slices.Clone(r.arguments), "--health-check-period="+r.HealthCheckPeriod.String()),
 		Kubeconfig: kubeconfig,
 		Namespace:  landscape.ExtensionNamespace,
 		Folder:     r.folder,

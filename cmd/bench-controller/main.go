@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
@@ -37,6 +38,7 @@ type options struct {
 	quick        bool
 	json, strict bool
 	workers      int
+	period       time.Duration
 	extension    string
 	folder       string
 	previous     []string
@@ -62,6 +64,7 @@ func newCommand(streams program.Streams) *cobra.Command {
 	flags.StringSliceVar(&o.previous, "previous", nil, "files with the JSON output of earlier calls; their results come first in the report")
 	flags.BoolVar(&o.strict, "strict", false, "exit with 1 if a goal is missed")
 	flags.IntVar(&o.workers, "workers", 0, "workers of the controller (default: those of the chart)")
+	flags.DurationVar(&o.period, "health-check-period", 0, "period of the health checks, whose requests come at any time; 0s for none")
 	flags.StringVar(&o.extension, "extension", "", "path of the binary of the extension (default: build "+extensionPackage+")")
 	flags.StringVar(&o.folder, "folder", filepath.Join("_artifacts", "bench-controller"), "folder for logs")
 	return cmd
@@ -150,7 +153,8 @@ func readRuns(files []string) ([]bench.Run, error) {
 }
 
 func (o *options) prepare(ctx context.Context, recorder *progress.Recorder) (bench.Options, error) {
-	settings := bench.Options{Extension: o.extension, Folder: o.folder, WebhookRequests: webhookRequests, Workers: o.workers, Progress: recorder}
+	settings := bench.Options{Extension: o.extension, Folder: o.folder, WebhookRequests: webhookRequests, Workers: o.workers,
+		HealthCheckPeriod: o.period, Progress: recorder}
 	if o.quick {
 		settings.WebhookRequests = webhookRequestsQuick
 	}
