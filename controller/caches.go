@@ -12,9 +12,13 @@ import (
 	"github.com/gardener/gardener/pkg/utils/managedresources"
 	"github.com/gardener/gardener/pkg/utils/managedresources/builder"
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/controller/cache"
 	"github.com/gardener-extensions/registry-cache/controller/certificate"
 	"github.com/gardener-extensions/registry-cache/controller/monitoring"
@@ -33,6 +37,9 @@ func (a *Actuator) writer(t *target) client.Client {
 // applied only after all that it no longer contains is gone. That takes as long as a pod or volume
 // of a removed cache needs, so these are in another ManagedResource.
 func (a *Actuator) deployServices(ctx context.Context, t *target) error {
+	if err := a.refuseForeignServices(ctx, t); err != nil {
+		return err
+	}
 	shoot := shootOf(t.cluster.Shoot, a.images)
 	var objects []client.Object
 	for i, c := range t.config.Caches {
@@ -51,6 +58,37 @@ func (a *Actuator) deployServices(ctx context.Context, t *target) error {
 		}
 	}
 	return applyToShoot(ctx, a.writer(t), t.ex.Namespace, servicesName, objects)
+}
+
+// refuseForeignServices returns an error if a Service that a cache would get exists and is not that
+// of a cache: gardener-resource-manager would take it over. It looks once for a new name. While the
+// shoot is hibernated, it cannot look.
+func (a *Actuator) refuseForeignServices(ctx context.Context, t *target) error {
+	names := map[string]string{}
+	for i := range t.config.Caches {
+		c, id := &t.config.Caches[i], t.identities[i]
+		if was := t.before.deployed(c.Upstream); was == nil || id.ServiceName(was) != id.ServiceName(c) {
+			names[id.ServiceName(c)] = c.Upstream
+		}
+	}
+	if t.hibernationEnabled() || len(names) == 0 {
+		return nil
+	}
+	shoot, err := a.shoot(ctx, t)
+	if err != nil {
+		return err
+	}
+	all := &corev1.ServiceList{}
+	if err := shoot.List(ctx, all, client.InNamespace(metav1.NamespaceSystem)); err != nil {
+		return fmt.Errorf("listing the Services of the shoot: %w", err)
+	}
+	for _, service := range all.Items {
+		if upstream, isWanted := names[service.Name]; isWanted && service.Labels[v1alpha3.LabelUpstreamHost] == "" {
+			return configurationProblem(field.Forbidden(field.NewPath("caches").Key(upstream), fmt.Sprintf(
+				"the Shoot has another Service kube-system/%s: delete it, or set another serviceNameSuffix", service.Name)))
+		}
+	}
+	return nil
 }
 
 // deployCaches writes the ManagedResource with everything else of the caches. Volumes of removed
@@ -170,12 +208,14 @@ func (a *Actuator) findAddresses(ctx context.Context, t *target) error {
 	return nil
 }
 
-// awaitCertificates waits until the caches serve with the new certificates, if the CA bundle is
-// about to change: a node that drops the old CA too early would pull from the upstream. The pods
-// restart for the new certificates. A cache that never becomes ready does not block the
-// reconciliation for long.
-func (a *Actuator) awaitCertificates(ctx context.Context, log logr.Logger, t *target, c *certificates) error {
-	if c.ca == nil || t.before.status == nil || t.before.status.CABundle == nil || *t.before.status.CABundle == string(c.bundle) {
+// awaitRollout waits until the caches serve, if the CA bundle is about to change, or if the caches
+// were taken over from gardener-extension-registry-cache: a node that drops the old CA, or what it
+// pulls through, too early would pull from the upstream. The pods restart in both cases. A cache that
+// never becomes ready does not block the reconciliation for long.
+func (a *Actuator) awaitRollout(ctx context.Context, log logr.Logger, t *target, c *certificates) error {
+	was := t.before.status
+	newBundle := c.ca != nil && was != nil && was.CABundle != nil && *was.CABundle != string(c.bundle)
+	if !newBundle && !t.before.takenOver {
 		return nil
 	}
 	return a.await(ctx, func() error {
@@ -191,10 +231,10 @@ func (a *Actuator) awaitCertificates(ctx context.Context, log logr.Logger, t *ta
 			return nil
 		}
 		if a.clock.Since(written(mr)) >= a.waits.rolledOut {
-			log.Info("Not all caches serve with their new certificate yet; until they do, nodes pull from the upstream", "reason", pending)
+			log.Info("Not all caches are rolled out yet; until they are, nodes pull from the upstream", "reason", pending)
 			return nil
 		}
-		return retry.Waiting(fmt.Errorf("the caches do not serve with their new certificates yet: %w", pending))
+		return retry.Waiting(fmt.Errorf("the caches are not rolled out yet: %w", pending))
 	})
 }
 

@@ -315,7 +315,7 @@ func TestRotationWaitsForTheCaches(t *testing.T) {
 		l.changeShoot(t, rotating(gardencorev1beta1.RotationCompleting))
 		l.progressing = time.Now()
 		for time.Since(l.progressing) < 30*time.Second {
-			if err := l.reconcile(t); err == nil || !strings.Contains(err.Error(), "do not serve with their new certificates yet") {
+			if err := l.reconcile(t); err == nil || !strings.Contains(err.Error(), "the caches are not rolled out yet") {
 				t.Fatalf("after %s: error = %v", time.Since(l.progressing), err)
 			}
 			<-time.After(l.delay(t, retry.InProgress))

@@ -47,7 +47,7 @@ func (a *Actuator) removeLeftovers(ctx context.Context, log logr.Logger, t *targ
 			}
 		}
 	}
-	left := cachesOf(others)
+	left := labelsOf(others)
 	for name, labels := range left {
 		if !lists(mr, "StatefulSet", name) {
 			if err := deleteCache(ctx, log, t.shoot, labels); err != nil {
@@ -67,8 +67,8 @@ func lists(mr *resourcesv1alpha1.ManagedResource, kind, name string) bool {
 	return slices.ContainsFunc(mr.Status.Resources, func(r resourcesv1alpha1.ObjectReference) bool { return r.Kind == kind && r.Name == name })
 }
 
-// cachesOf returns the labels of the caches that have the claims, by the names of the caches.
-func cachesOf(claims []corev1.PersistentVolumeClaim) map[string]client.MatchingLabels {
+// labelsOf returns the labels of the caches that have the claims, by the names of the caches.
+func labelsOf(claims []corev1.PersistentVolumeClaim) map[string]client.MatchingLabels {
 	found := map[string]client.MatchingLabels{}
 	for _, claim := range claims {
 		if name := claim.Labels[v1alpha3.LabelApp]; name != "" && strings.HasPrefix(claim.Name, cache.ClaimPrefix+name) {
@@ -173,7 +173,7 @@ func (a *Actuator) volumes(ctx context.Context, log logr.Logger, ex *extensionsv
 		return nil, fmt.Errorf("listing the volumes in the shoot: %w", err)
 	}
 	found := map[string]*metav1.Time{}
-	for _, labels := range cachesOf(slices.DeleteFunc(slices.Clone(claims.Items), func(c corev1.PersistentVolumeClaim) bool { return c.DeletionTimestamp != nil })) {
+	for _, labels := range labelsOf(slices.DeleteFunc(slices.Clone(claims.Items), func(c corev1.PersistentVolumeClaim) bool { return c.DeletionTimestamp != nil })) {
 		if err := deleteCache(ctx, log, shoot, labels); err != nil {
 			return nil, err
 		}

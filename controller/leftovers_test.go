@@ -342,3 +342,21 @@ func TestOldCleanerSecret(t *testing.T) {
 		t.Errorf("error = %v, conditions %v", err, l.extension(t).Status.Conditions)
 	}
 }
+
+// TestForeignService checks that a Service of the owner is neither taken over nor deleted.
+func TestForeignService(t *testing.T) {
+	l, _ := newRunningLandscape(t, renamed(ptr.To("mine")))
+	foreign := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "registry-mine"},
+		Spec:       corev1.ServiceSpec{ClusterIP: "10.0.0.99", Selector: map[string]string{"app": "foreign"}},
+	}
+	if err := l.shoot.Create(t.Context(), foreign); err != nil {
+		t.Fatal(err)
+	}
+	assertConfigurationError(t, l.reconcile(t), "caches["+alpha+"]", "kube-system/registry-mine")
+	l.configure(t, renamed(nil))
+	l.reconciled(t)
+	if err := l.shoot.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign); err != nil || foreign.Spec.Selector["app"] != "foreign" {
+		t.Errorf("the Service selects %v, error %v", foreign.Spec.Selector, err)
+	}
+}

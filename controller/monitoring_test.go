@@ -32,7 +32,11 @@ func TestMonitoringOfTheOriginal(t *testing.T) {
 	seed := fake.NewClientBuilder().WithScheme(kubernetes.SeedScheme).WithStatusSubresource(&resourcesv1alpha1.ManagedResource{}).
 		WithObjects(left, newExtension([]string{alpha}, nil), cluster()).Build()
 	a := NewActuator(seed, nil, charts.Images{})
-	read, err := a.read(t.Context(), newExtension([]string{alpha}, nil))
+	shoot, err := a.cluster(t.Context(), namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := a.read(t.Context(), newExtension([]string{alpha}, nil), shoot)
 	if err != nil {
 		t.Fatal(err)
 	}

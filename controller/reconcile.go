@@ -9,6 +9,7 @@ import (
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -57,16 +58,26 @@ func (a *Actuator) reconcile(ctx context.Context, log logr.Logger, ex *extension
 	return a.addDelayed(ctx, log, t)
 }
 
-// addDelayed reconciles again when the earlier caches of some upstreams are gone. In a hibernated
-// shoot they go when it wakes up.
+// addDelayed reconciles again when the earlier caches of some upstreams are gone. It waits for them
+// as long as for volumes: a policy of the shoot may keep them, which must not fail the Shoot. Then a
+// later reconciliation adds the caches. In a hibernated shoot they go when it wakes up.
 func (a *Actuator) addDelayed(ctx context.Context, log logr.Logger, t *target) error {
 	if len(t.delayed) == 0 || t.hibernationEnabled() {
 		return nil
 	}
 	for _, upstream := range t.delayed {
-		if _, stays := t.leaving.Of(upstream); stays {
+		if _, stays := t.leaving.Of(upstream); !stays {
+			continue
+		}
+		mr, err := a.managedResource(ctx, t.ex.Namespace, cachesName)
+		if err != nil {
+			return err
+		}
+		if a.clock.Since(written(mr)) < a.waits.volumes {
 			return retry.Waiting(fmt.Errorf("the earlier cache of %s is still being deleted in the shoot", upstream))
 		}
+		a.tell(t.ex, corev1.EventTypeWarning, "CacheDelayed", "cache of %s: its earlier cache is still being deleted: %s", upstream, notApplied(mr))
+		return nil
 	}
 	return a.reconcile(ctx, log, t.ex)
 }
@@ -110,7 +121,7 @@ func (a *Actuator) cleanRemoved(ctx context.Context, log logr.Logger, t *target)
 		if err := a.countCleanUp(ctx, t); err != nil {
 			return err
 		}
-		skipped, err := a.clean(ctx, log, t.ex.Namespace, cleaner.Task{Upstreams: removed})
+		skipped, err := a.clean(ctx, log, t.ex.Namespace, cleaner.Task{Upstreams: removed, Endpoints: t.before.endpoints(removed...)})
 		if err != nil {
 			return err
 		}
@@ -165,7 +176,7 @@ func (a *Actuator) deploy(ctx context.Context, log logr.Logger, t *target) error
 	if err != nil {
 		return err
 	}
-	if err := a.awaitCertificates(ctx, log, t, certificates); err != nil {
+	if err := a.awaitRollout(ctx, log, t, certificates); err != nil {
 		return err
 	}
 	if err := a.pruneCertificates(ctx, log, t, certificates); err != nil {

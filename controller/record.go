@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,6 +34,9 @@ type record struct {
 	cleanUps int64
 	// running are the identities of the deployed caches, from status.state.
 	running v1alpha3.Identities
+	// takenOver says that gardener-extension-registry-cache has written the providerStatus. A state is
+	// then from before, and says nothing about what runs.
+	takenOver bool
 }
 
 // state returns the content of status.state, nil if there is nothing to keep.
@@ -62,7 +66,10 @@ func recordOf(ex *extensionsv1alpha1.Extension) (record, error) {
 	if err != nil {
 		return record{}, fmt.Errorf("status.state of Extension %s: %w", client.ObjectKeyFromObject(ex), err)
 	}
-	r.applied, r.cleanUps, r.running = state.RegistryConfig, state.CleanUps, state.Running
+	r.takenOver = r.status != nil && (ex.Status.State == nil || bytes.Contains(ex.Status.ProviderStatus.Raw, []byte(`"caSecretName"`)))
+	if r.cleanUps = state.CleanUps; !r.takenOver {
+		r.applied, r.running = state.RegistryConfig, state.Running
+	}
 	return r, nil
 }
 
@@ -133,6 +140,16 @@ func (r record) endpoint(upstream string) string {
 		}
 	}
 	return ""
+}
+
+// endpoints returns the last reported endpoints of these upstreams.
+func (r record) endpoints(upstreams ...string) (endpoints []string) {
+	for _, upstream := range upstreams {
+		if endpoint := r.endpoint(upstream); endpoint != "" {
+			endpoints = append(endpoints, endpoint)
+		}
+	}
+	return endpoints
 }
 
 // hadTLS returns whether earlier reconciliations may have issued certificates.

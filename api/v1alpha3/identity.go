@@ -23,6 +23,9 @@ type Identity struct {
 	HostLabel string `json:"hostLabel"`
 	// Address is the last known cluster IP of the cache's Service, empty if unknown.
 	Address string `json:"address,omitempty"`
+	// OrderedReady is set for a StatefulSet with this podManagementPolicy, which cannot be changed:
+	// gardener-extension-registry-cache has created it.
+	OrderedReady bool `json:"orderedReady,omitempty"`
 	// Previous are the Services that the cache had before its Service was renamed.
 	Previous []PreviousService `json:"previous,omitempty"`
 }

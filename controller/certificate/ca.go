@@ -31,10 +31,12 @@ import (
 
 const (
 	// caName is the name of the CA among the Secrets of the shoot's namespace. Name and identity
-	// are those of gardener-extension-registry-cache, so its CA stays in the bundle and signs until
-	// a rotation. Our own CA is valid for 10 years, because only a rotation of the Shoot's CAs
-	// renews it.
+	// are those of gardener-extension-registry-cache, so its CA stays in the bundle and signs for
+	// keepOld. Our own CA is valid for 10 years, because only a rotation of the Shoot's CAs renews it.
 	caName = "ca-extension-registry-cache"
+	// keepOld is how long a previous CA signs at most. By then the nodes trust the next one: they get
+	// it minutes after the reconciliation that made it.
+	keepOld = 24 * time.Hour
 	// identity distinguishes the Secrets of this secrets manager from others in the namespace.
 	identity = "extension-registry-cache"
 
@@ -58,10 +60,10 @@ type CA struct {
 
 // Load returns the CA of the shoot and creates it if needed. The CA rotates together with the CAs
 // of the Shoot: during preparation, the old CA signs and Bundle contains both; from completion on,
-// the new CA signs and the old one is removed. The client must not use the manager's cache.
+// or a day later, the new CA signs and the old one is removed. The client must not use the manager's cache.
 func Load(ctx context.Context, log logr.Logger, clock clock.Clock, seed client.Client, cluster *extensionscontroller.Cluster) (*CA, error) {
 	config := &secrets.CertificateSecretConfig{Name: caName, CertType: secrets.CACert}
-	options := []secretsmanager.GenerateOption{secretsmanager.Persist()}
+	options := []secretsmanager.GenerateOption{secretsmanager.Persist(), secretsmanager.IgnoreOldSecretsAfter(keepOld)}
 	m, err := manager.SecretsManagerForCluster(ctx, log, clock, seed, cluster, identity,
 		[]manager.SecretConfigWithOptions{{Config: config, Options: options}})
 	if err != nil {

@@ -5,12 +5,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gardener/gardener/extensions/pkg/util/secret/manager"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	"github.com/gardener/gardener/pkg/utils/secrets"
+	secretsmanager "github.com/gardener/gardener/pkg/utils/secrets/manager"
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
 
@@ -35,6 +39,32 @@ func TestRotation(t *testing.T) {
 		}
 		if !prepared && trusts(t, bundle, first, ip.String()) {
 			t.Errorf("%s: the old CA is still trusted", phase)
+		}
+		before = bundle
+	}
+}
+
+// TestOldCA: the CA of gardener-extension-registry-cache, which expires earlier, signs for a day.
+func TestOldCA(t *testing.T) {
+	seed := fake.NewFakeClient()
+	original := &secrets.CertificateSecretConfig{Name: caName, CertType: secrets.CACert, Validity: ptr.To(730 * 24 * time.Hour)}
+	m, err := manager.SecretsManagerForCluster(t.Context(), logr.Discard(), clock.RealClock{}, seed, shoot("", time.Time{}), identity,
+		[]manager.SecretConfigWithOptions{{Config: original}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Generate(t.Context(), original, secretsmanager.Persist()); err != nil {
+		t.Fatal(err)
+	}
+	old, _ := m.Get(caName)
+	before := old.Data[secrets.DataKeyCertificateBundle]
+	for _, after := range []time.Duration{0, keepOld - time.Hour, keepOld + time.Hour} {
+		bundle, issued := reconcile(t, seed, clocktesting.NewFakeClock(time.Now().Add(after)), shoot("", time.Time{}))
+		if !trusts(t, before, issued, ip.String()) || !trusts(t, bundle, issued, ip.String()) {
+			t.Errorf("after %s, nodes do not trust the certificate", after)
+		}
+		if signs := trusts(t, old.Data[secrets.DataKeyCertificateBundle], issued, ip.String()); signs != (after < keepOld) {
+			t.Errorf("after %s, the CA of the original signs: %t", after, signs)
 		}
 		before = bundle
 	}

@@ -54,7 +54,7 @@ func TestClaims(t *testing.T) {
 	unlabeled := claim(alpha, "2", "10Gi")
 	unlabeled.Labels = nil
 	shoot := fake.NewClientBuilder().WithObjects(claim(alpha, "0", "10Gi"), other, leaving, unlabeled).Build()
-	claims, err := Claims(t.Context(), shoot, []v1alpha3.RegistryCache{wanted("20Gi", false)}, v1alpha3.Identities{idOf(alpha), idOf("beta.upstream.test")})
+	claims, others, err := Claims(t.Context(), shoot, []v1alpha3.RegistryCache{wanted("20Gi", false)}, v1alpha3.Identities{idOf(alpha), idOf("beta.upstream.test")})
 	var names []string
 	for _, c := range claims {
 		names = append(names, c.Cache.Upstream+" "+c.Name)
@@ -62,6 +62,9 @@ func TestClaims(t *testing.T) {
 	want := []string{alpha + " cache-volume-registry-alpha-upstream-test-0", alpha + " cache-volume-registry-alpha-upstream-test-1"}
 	if err != nil || !slices.Equal(names, want) {
 		t.Errorf("claims %q, error %v", names, err)
+	}
+	if len(others) != 1 || others[0].Name != other.Name {
+		t.Errorf("claims of other caches: %v", others)
 	}
 }
 

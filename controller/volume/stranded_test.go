@@ -141,7 +141,7 @@ func replaceStranded(t *testing.T, shoot client.Client, upstreams ...string) ([]
 	for _, upstream := range upstreams {
 		caches = append(caches, v1alpha3.RegistryCache{Upstream: upstream})
 	}
-	claims, err := Claims(t.Context(), shoot, caches, v1alpha3.Identify(caches, nil))
+	claims, _, err := Claims(t.Context(), shoot, caches, v1alpha3.Identify(caches, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
