@@ -200,8 +200,8 @@ func (r ResourceManager) meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: r.Namespace, Name: name, Labels: map[string]string{"app": resourceManagerName}}
 }
 
-// config returns the configuration file. It enables only the controllers that cannot be disabled
-// (managed resources, their health and progress): extensions need none of the others.
+// config returns the configuration file. It enables the controllers that cannot be disabled (managed
+// resources, their health and progress) and those that affect extensions.
 func (r ResourceManager) config() ([]byte, error) {
 	period := &metav1.Duration{Duration: time.Minute} // as gardenlet sets it
 	config := &resourcemanagerconfigv1alpha1.ResourceManagerConfiguration{
@@ -229,6 +229,11 @@ func (r ResourceManager) config() ([]byte, error) {
 		config.Controllers.ResourceClass = ptr.To(r.Class)
 	} else {
 		config.SourceClientConnection.Namespaces = []string{r.Namespace}
+		// A Secret or ConfigMap that leaves a ManagedResource stays for pods that still use it. Without
+		// the collector it would be deleted at once.
+		config.Controllers.GarbageCollector = resourcemanagerconfigv1alpha1.GarbageCollectorControllerConfig{
+			Enabled: true, SyncPeriod: &metav1.Duration{Duration: 12 * time.Hour}, // as gardenlet sets it
+		}
 	}
 	if len(r.TargetKubeconfig) > 0 {
 		config.TargetClientConnection = new(resourcemanagerconfigv1alpha1.ClientConnection)

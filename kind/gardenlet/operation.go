@@ -121,11 +121,19 @@ func (o *shootOperation) useOperatingSystemConfigs() {
 					imagevector.ContainerImageNameGardenerNodeAgent: {
 						Name: imagevector.ContainerImageNameGardenerNodeAgent, Repository: ptr.To("gardener-node-agent"), Tag: ptr.To(gardener.Version),
 					},
+					// Used only with WithContainerd.
+					imagevector.ContainerImageNamePauseContainer: {
+						Name: imagevector.ContainerImageNamePauseContainer, Repository: ptr.To(pauseRepository), Tag: ptr.To(pauseTag),
+					},
 				},
 			},
 		},
 		pollInterval, operatingsystemconfig.DefaultSevereThreshold, operatingsystemconfig.DefaultTimeout)
 }
+
+// The pause image that kind configures in containerd. gardener-node-agent writes the image of the
+// operating system config into containerd's configuration, and without one it writes an empty name.
+const pauseRepository, pauseTag = "registry.k8s.io/pause", "3.10"
 
 func primaryIPFamily(shoot *gardencorev1beta1.Shoot) gardencorev1beta1.IPFamily {
 	if networking := shoot.Spec.Networking; networking != nil && len(networking.IPFamilies) > 0 {
