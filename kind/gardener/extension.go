@@ -66,7 +66,7 @@ func (e Extension) Deploy(ctx context.Context, seed kubernetes.Interface) error 
 	if _, err := reconciler.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKey{Name: e.Name}}); err != nil {
 		return fmt.Errorf("install extension %s: %w", e.Name, err)
 	}
-	return nil
+	return DeployNetworkPolicies(ctx, seed.Client(), GardenNamespace, e.Namespace())
 }
 
 func (e Extension) gardenObjects() ([]client.Object, error) {

@@ -227,6 +227,7 @@ func (r ResourceManager) config() ([]byte, error) {
 	}
 	if r.Class != "" {
 		config.Controllers.ResourceClass = ptr.To(r.Class)
+		config.Controllers.NetworkPolicy = networkPolicyController()
 	} else {
 		config.SourceClientConnection.Namespaces = []string{r.Namespace}
 		// A Secret or ConfigMap that leaves a ManagedResource stays for pods that still use it. Without

@@ -56,6 +56,7 @@ func (j *journal) tasks() tasks {
 		deployExtensionsAfterWorker:           j.task("deployExtensionsAfterWorker"),
 		deployOperatingSystemConfig:           j.task("deployOperatingSystemConfig"),
 		deployNodeAgentResources:              j.task("deployNodeAgentResources"),
+		deploySystemResources:                 j.task("deploySystemResources"),
 		waitUntilOperatingSystemConfigApplied: j.task("waitUntilOperatingSystemConfigApplied"),
 		deployWorker:                          j.task("deployWorker"),
 		waitUntilWorkerReady:                  j.task("waitUntilWorkerReady"),
@@ -227,6 +228,7 @@ func TestReconcileOrder(t *testing.T) {
 		 deployExtensions waitUntilExtensionsReady deployOperatingSystemConfig waitUntilOperatingSystemConfigReady
 		 deployNodeAgentResources waitUntilWorkerReady waitUntilOperatingSystemConfigApplied`,
 		`waitUntilOperatingSystemConfigReady deployWorker waitUntilWorkerReady`,
+		`waitUntilOperatingSystemConfigReady deploySystemResources`,
 		`deployShootAccess deleteStaleExtensions waitUntilStaleExtensionsDeleted`,
 		`deployWorker deployExtensionsAfterWorker waitUntilExtensionsAfterWorkerReady`,
 		`deployOperatingSystemConfig deleteStaleOperatingSystemConfig waitUntilStaleOperatingSystemConfigDeleted`,

@@ -49,7 +49,9 @@ func reconcileGraph(t tasks) *flow.Graph {
 		wait = "Waiting until extension resources hibernated before kube-apiserver hibernation are ready"
 	}
 	extensionsReady := g.wait(wait, t.extensions.WaitAfterKubeAPIServer, g.deploy(deploy, t.deployExtensions, connected))
-	workerReady := g.reconcileWorkers(t, g.reconcileOperatingSystemConfigs(t, extensionsReady))
+	configsReady := g.reconcileOperatingSystemConfigs(t, extensionsReady)
+	running.deploy("Deploying shoot system resources", t.deploySystemResources, configsReady)
+	workerReady := g.reconcileWorkers(t, configsReady)
 	stale := g.deploy("Deleting stale extension resources", t.extensions.DeleteStaleResources, connected)
 	running.wait("Waiting until stale extension resources are deleted", t.extensions.WaitCleanupStaleResources, stale)
 

@@ -39,7 +39,7 @@ type tasks struct {
 	deployResourceManager, waitUntilResourceManagerReady, destroyResourceManager     flow.TaskFn
 	deployShootAccess, deleteCluster                                                 flow.TaskFn
 	deployExtensionsBeforeKAPI, deployExtensions, deployExtensionsAfterWorker        flow.TaskFn
-	deployOperatingSystemConfig, deployNodeAgentResources                            flow.TaskFn
+	deployOperatingSystemConfig, deployNodeAgentResources, deploySystemResources     flow.TaskFn
 	waitUntilOperatingSystemConfigApplied                                            flow.TaskFn
 	deployWorker, waitUntilWorkerReady, destroyWorker, waitUntilWorkerGone           flow.TaskFn
 	deleteManagedResources, waitUntilManagedResourcesDeleted                         flow.TaskFn
@@ -63,7 +63,7 @@ func (o *shootOperation) tasks() tasks {
 		extensions: o.Shoot.Components.Extensions.Extension, configs: o.Shoot.Components.Extensions.OperatingSystemConfig,
 		hibernated: o.Shoot.HibernationEnabled, workerless: o.Shoot.IsWorkerless, terminating: o.namespaceTerminating,
 
-		deployNamespace:               o.DeployControlPlaneNamespace,
+		deployNamespace:               flow.Sequential(o.DeployControlPlaneNamespace, o.deployNetworkPolicies),
 		deleteNamespace:               o.DeleteSeedNamespace,
 		waitUntilNamespaceDeleted:     o.waitUntilNamespaceDeleted,
 		restoreSecrets:                o.restoreSecrets,
@@ -89,6 +89,7 @@ func (o *shootOperation) tasks() tasks {
 
 		deployOperatingSystemConfig: o.DeployOperatingSystemConfig,
 		deployNodeAgentResources:    o.DeployManagedResourceForGardenerNodeAgent,
+		deploySystemResources:       o.deploySystemResources,
 		waitUntilOperatingSystemConfigApplied: func(ctx context.Context) error {
 			return o.WaitUntilOperatingSystemConfigUpdatedForAllWorkerPools(ctx, false)
 		},
