@@ -1,0 +1,134 @@
+//go:build e2e
+
+package rig
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/e2e/timeline"
+	"github.com/gardener-extensions/registry-cache/kind/networkpolicy"
+)
+
+// denyAll is Gardener's policy that isolates every pod in kube-system of a Shoot.
+const denyAll = "gardener.cloud--deny-all"
+
+// outside is the address of a node as a pod on another node may see it.
+const outside = "192.0.2.1"
+
+// PolicyRules returns the NetworkPolicies and namespaces of a cluster.
+func (p *Run) PolicyRules(ctx context.Context, cluster Access) networkpolicy.Rules {
+	p.Helper()
+	policies, namespaces := &networkingv1.NetworkPolicyList{}, &corev1.NamespaceList{}
+	p.Check(cluster.List(ctx, policies))
+	p.Check(cluster.List(ctx, namespaces))
+	return networkpolicy.Rules{Policies: policies.Items, Namespaces: namespaces.Items}
+}
+
+// Reachable proves that at no time a NetworkPolicy kept nodes from a cache.
+type Reachable struct {
+	policies, pods *timeline.Recording
+	// since is the revision at which both recordings know all objects.
+	since uint64
+}
+
+// WatchReachable starts to record NetworkPolicies and pods in kube-system of the shoot.
+func WatchReachable(ctx context.Context, p *Run) *Reachable {
+	p.Helper()
+	r := &Reachable{
+		policies: p.Record(ctx, p.Session.Shoot, networkingv1.SchemeGroupVersion.WithResource("networkpolicies"), metav1.NamespaceSystem),
+		pods:     p.Record(ctx, p.Session.Shoot, corev1.SchemeGroupVersion.WithResource("pods"), metav1.NamespaceSystem),
+	}
+	for _, event := range r.events(p) {
+		r.since = max(r.since, event.Revision)
+	}
+	return r
+}
+
+// events returns the events of both recordings in the order of the changes.
+func (r *Reachable) events(p *Run) []timeline.Event {
+	p.Helper()
+	policies, err := r.policies.Events()
+	p.Check(err)
+	pods, err := r.pods.Events()
+	p.Check(err)
+	return slices.SortedFunc(slices.Values(slices.Concat(policies, pods)), func(a, b timeline.Event) int { return cmp.Compare(a.Revision, b.Revision) })
+}
+
+// Prove fails the scenario if after some change of a policy or a pod, the policies did not allow a
+// node to connect to a running pod of the upstreams' caches that was not being deleted.
+func (r *Reachable) Prove(p *Run, hosts ...string) {
+	p.Helper()
+	node, err := networkpolicy.Address(outside)
+	p.Check(err)
+	all := r.events(p)
+	policies, pods := map[string]networkingv1.NetworkPolicy{}, map[string]*corev1.Pod{}
+	isolated, checked := false, 0
+	for _, event := range all {
+		p.Check(apply(event, policies, pods))
+		if _, found := policies[denyAll]; found {
+			isolated = true
+		}
+		if event.Revision <= r.since {
+			continue
+		}
+		rules := networkpolicy.Rules{Policies: slices.Collect(maps.Values(policies))}
+		for _, pod := range pods {
+			if !slices.Contains(hosts, pod.Labels[v1alpha3.LabelUpstreamHost]) || pod.DeletionTimestamp != nil || pod.Status.Phase != corev1.PodRunning {
+				continue
+			}
+			checked++
+			if err := rules.Enters(node, networkpolicy.Pod(pod), networkpolicy.TCP(v1alpha3.CachePort)); err != nil {
+				p.Errorf("at %s, after %s of %s %s: %v", event.Seen.Format("15:04:05.0"), event.Type, event.Object.GetKind(), event.Object.GetName(), err)
+			}
+		}
+	}
+	if !isolated || checked == 0 {
+		p.Errorf("no policy %s, or no cache, was recorded, so this proves nothing", denyAll)
+	}
+	if p.Failed() {
+		p.FailNow()
+	}
+	p.Evidence("%d changes of policies and pods: each cache was open to nodes at each time", len(all))
+}
+
+// apply updates the policies, and the pods of caches, by name.
+func apply(event timeline.Event, policies map[string]networkingv1.NetworkPolicy, pods map[string]*corev1.Pod) error {
+	name := event.Object.GetName()
+	if event.Object.GetKind() == "Pod" {
+		if _, cache := event.Object.GetLabels()[v1alpha3.LabelUpstreamHost]; !cache {
+			return nil
+		}
+		pod := &corev1.Pod{}
+		if delete(pods, name); event.Type == watch.Deleted {
+			return nil
+		}
+		pods[name] = pod
+		return convert(event.Object, pod)
+	}
+	if delete(policies, name); event.Type == watch.Deleted {
+		return nil
+	}
+	policy := networkingv1.NetworkPolicy{}
+	err := convert(event.Object, &policy)
+	policies[name] = policy
+	return err
+}
+
+func convert(from *unstructured.Unstructured, into any) error {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(from.Object, into); err != nil {
+		return fmt.Errorf("decode %s %s: %w", from.GetKind(), from.GetName(), err)
+	}
+	return nil
+}

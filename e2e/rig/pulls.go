@@ -1,0 +1,190 @@
+//go:build e2e
+
+package rig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+const (
+	// eachSecond is the interval of each kind of pull on each worker.
+	eachSecond = time.Second
+	// watchedBytes is the size of the pulled images. The time of a pull is then that of its requests.
+	watchedBytes = 64 << 10
+)
+
+// WatchedPull is one pull of Pulls.
+type WatchedPull struct {
+	Image, Worker string
+	// Cached means that another worker has pulled the image before.
+	Cached bool
+	Start  time.Time
+	Took   time.Duration
+	Err    error
+}
+
+func (w WatchedPull) String() string {
+	kind := "new image"
+	if w.Cached {
+		kind = "image of the cache"
+	}
+	return fmt.Sprintf("%s on %s at %s (%s): %s, %v", w.Image, w.Worker, w.Start.Format(time.TimeOnly), kind, Seconds(w.Took), w.Err)
+}
+
+// Pulls are pulls in the background: each second, each worker pulls a new image and one that
+// another worker has pulled before. Unlike a Stream it goes on after a failed pull, and pulls of
+// one kind never wait for those of another.
+type Pulls struct {
+	work *Background
+	stop context.CancelFunc
+
+	mu   sync.Mutex
+	done []WatchedPull
+}
+
+// WatchPulls starts the pulls. They end with End, or with the scenario.
+func WatchPulls(ctx context.Context, p *Run, hosts ...string) *Pulls {
+	p.Helper()
+	workers := p.Workers()
+	if len(workers) < 2 {
+		p.Fatalf("an image of the cache needs two workers, the shoot has %d", len(workers))
+	}
+	stopping, stop := context.WithCancel(ctx)
+	w := &Pulls{stop: stop}
+	w.work = p.Background(ctx, func(ctx context.Context) error {
+		var all sync.WaitGroup
+		failures := make(chan error, len(hosts)*len(workers))
+		for _, host := range hosts {
+			for i, worker := range workers {
+				known := make(chan Pushed, 100) // pulled here, and soon by the next worker
+				next := workers[(i+1)%len(workers)]
+				all.Go(func() {
+					failures <- every(stopping, func() error {
+						img, err := pushLayers(ctx, p, host, 1, watchedBytes)
+						if err != nil {
+							return err
+						}
+						took, err := w.record(worker.Name(), img, false, func() (time.Duration, error) { return TimedPull(ctx, worker, img) })
+						if err == nil && took < eachSecond {
+							known <- img
+						}
+						return nil
+					})
+				})
+				all.Go(func() {
+					_ = every(stopping, func() error {
+						select {
+						case img := <-known:
+							_, _ = w.record(next.Name(), img, true, func() (time.Duration, error) { return TimedPull(ctx, next, img) })
+						default:
+						}
+						return nil
+					})
+				})
+			}
+		}
+		all.Wait()
+		close(failures)
+		var failed error
+		for err := range failures {
+			failed = errors.Join(failed, err)
+		}
+		return failed
+	})
+	p.Scenario.Cleanup(func() { stop(); <-w.work.Ended })
+	return w
+}
+
+// every calls do each second until ctx ends or do fails.
+func every(ctx context.Context, do func() error) error {
+	tick := time.NewTicker(eachSecond)
+	defer tick.Stop()
+	for {
+		if err := do(); err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+func (w *Pulls) record(worker string, img Pushed, cached bool, pull func() (time.Duration, error)) (time.Duration, error) {
+	start := time.Now()
+	took, err := pull()
+	if err != nil {
+		took = time.Since(start)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.done = append(w.done, WatchedPull{Image: img.Reference(), Worker: worker, Cached: cached, Start: start, Took: took, Err: err})
+	return took, err
+}
+
+// counts returns how many pulls have ended, of new images and of those of the cache.
+func (w *Pulls) counts() (fresh, cached int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, pull := range w.done {
+		if pull.Cached {
+			cached++
+		} else {
+			fresh++
+		}
+	}
+	return fresh, cached
+}
+
+// AwaitMore waits until so many more pulls of each kind have ended.
+func (w *Pulls) AwaitMore(ctx context.Context, p *Run, more int) {
+	p.Helper()
+	fresh, cached := w.counts()
+	p.Await(ctx, fmt.Sprintf("%d more pulls of each kind have ended", more), 2*PullTimeout, func(context.Context) (bool, string, error) {
+		freshNow, cachedNow := w.counts()
+		return freshNow >= fresh+more && cachedNow >= cached+more, fmt.Sprintf("%d and %d have", freshNow-fresh, cachedNow-cached), w.work.Failed()
+	})
+}
+
+// Slowest fails the scenario if a pull has failed, and returns the time of the slowest one.
+func (w *Pulls) Slowest(p *Run) time.Duration {
+	p.Helper()
+	p.Check(w.work.Failed())
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	slowest := WatchedPull{}
+	for _, pull := range w.done {
+		if pull.Err != nil {
+			p.Errorf("a pull failed: %s", pull)
+		}
+		if pull.Took > slowest.Took {
+			slowest = pull
+		}
+	}
+	if p.Failed() {
+		p.FailNow()
+	}
+	p.Logf("the slowest of %d pulls: %s", len(w.done), slowest)
+	return slowest.Took
+}
+
+// End stops the pulls, and fails the scenario if one has failed or taken longer than the limit.
+func (w *Pulls) End(p *Run, limit time.Duration) {
+	p.Helper()
+	w.stop()
+	<-w.work.Ended
+	slowest := w.Slowest(p)
+	fresh, cached := w.counts()
+	if slowest > limit {
+		p.Fatalf("a pull took %s, want at most %s; see the log for which one", Seconds(slowest), Seconds(limit))
+	}
+	p.Evidence("%d pulls of new images and %d of images of the cache, none failed, slowest %s (allowed %s)", fresh, cached, Seconds(slowest), Seconds(limit))
+}
