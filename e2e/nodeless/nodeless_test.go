@@ -50,6 +50,11 @@ func scenarios() []rig.Scenario {
 		endpointNotReady(),
 		forceDelete(),
 		growVolume(),
+		hibernateInvalid(),
+		networkPolicies(),
+		pendingRemoval(),
+		refusedDeletion(),
+		slowClaim(),
 		twoShoots(),
 		workerless(),
 	}
