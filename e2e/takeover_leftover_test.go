@@ -53,9 +53,9 @@ func managed(ctx context.Context, p *rig.Run, name string) []resourcesv1alpha1.O
 	return resource.Status.Resources
 }
 
-// proveGone proves that each object of the original is gone from the shoot, unless a ManagedResource
-// of this extension has it, or the garbage collector will delete it; and that nothing that the
-// original created without a ManagedResource is left in the seed.
+// proveGone proves that each object of the original is gone from the shoot, unless a
+// ManagedResource of this extension has it, or the garbage collector will delete it; and that
+// nothing that the original created without a ManagedResource is left in the seed.
 func (l leftover) proveGone(ctx context.Context, p *rig.Run) {
 	p.Helper()
 	p.Await(ctx, "nothing of the original is left in the clusters", time.Minute, func(ctx context.Context) (bool, string, error) {

@@ -213,8 +213,8 @@ func (t *takeover) nothingLeft(remaining ...string) rig.Step {
 	})
 }
 
-// stableObjects lists what must survive a takeover with its UID: all objects of caches but pods, and
-// the volumes.
+// stableObjects lists what must survive a takeover with its UID: all objects of caches but pods,
+// and the volumes.
 func stableObjects(ctx context.Context, p *rig.Run) string {
 	p.Helper()
 	lines := []string{rig.WithoutKinds(p.Identities(ctx, p.Session.Shoot), "Pod ")}

@@ -29,11 +29,13 @@
 //   - status, doctor, diagnostics: what runs, what is wrong, and a bundle for an engineer.
 //   - logs, trace: merged logs, and the requests of a pull.
 //   - fieldbugs, plantedbugs: bugs to reproduce, and bugs that the scenarios must detect.
+//   - original: a stand-in for the extension that this one replaces.
 //
 // Helpers: command runs programs, nodeexec runs them on nodes, file replaces files, lock provides
 // locks between processes, process marks child processes, progress prints and records steps,
-// readiness checks nodes and pods, logline, hostsfile and nodestate parse a log line, a hosts.toml
-// and the state of a node's script, and kindtest creates testbeds for tests.
+// networkpolicy evaluates NetworkPolicies, readiness checks nodes and pods, logline, hostsfile and
+// nodestate parse a log line, a hosts.toml and the state of a node's script, and kindtest creates
+// testbeds for tests.
 //
 // No shipped program imports this package or a package below it.
 package kind

@@ -200,8 +200,8 @@ func (r ResourceManager) meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: r.Namespace, Name: name, Labels: map[string]string{"app": resourceManagerName}}
 }
 
-// config returns the configuration file. It enables the controllers that cannot be disabled (managed
-// resources, their health and progress) and those that affect extensions.
+// config returns the configuration file. It enables the controllers that cannot be disabled
+// (managed resources, their health and progress) and those that affect extensions.
 func (r ResourceManager) config() ([]byte, error) {
 	period := &metav1.Duration{Duration: time.Minute} // as gardenlet sets it
 	config := &resourcemanagerconfigv1alpha1.ResourceManagerConfiguration{

@@ -51,8 +51,8 @@ func registries(caches []cache) []extensionsv1alpha1.RegistryConfig {
 }
 
 // mutate makes the seed's API server add the registries, and the CA if there is one, to the
-// OperatingSystemConfigs of the namespace, and returns when it does. The original's webhook does the
-// same; it needs a server, and this needs none.
+// OperatingSystemConfigs of the namespace, and returns when it does. The original's webhook does
+// the same; it needs a server, and this needs none.
 func (e Extension) mutate(ctx context.Context, namespace string, caches []cache, bundle []byte) error {
 	want := registries(caches)
 	policy, binding := admissionPolicy(namespace, want, bundle)

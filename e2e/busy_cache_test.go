@@ -1,0 +1,95 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/gardener-extensions/registry-cache/e2e/rig"
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
+	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
+)
+
+const (
+	busyLayerBytes = 8 << 20
+	// busyRate makes the pull take half a minute: the node must take the cache for silent meanwhile.
+	busyRate = "256Ki"
+
+	// newConnections drops the first packet of connections to the cache, before kube-proxy's rules,
+	// and leaves open connections alone: a cache that is too busy to accept.
+	newConnections = `
+nft -f - <<END
+table inet e2e-busy
+delete table inet e2e-busy
+table inet e2e-busy {
+  chain output {
+    type filter hook output priority raw;
+    ip daddr $1 tcp dport { 5000, 5001 } tcp flags & (syn | ack) == syn drop
+  }
+}
+END`
+	acceptAgain = `nft delete table inet e2e-busy 2>/dev/null || true`
+)
+
+// busyCache proves that a cache that is too busy for new connections finishes the pulls that it
+// serves: nodes take it out of the way of new pulls, and reset no connection that still gets bytes.
+func busyCache() rig.Scenario {
+	var (
+		worker *cluster.Node
+		img    rig.Pushed
+		pull   *rig.Background
+	)
+	return rig.New("busy-cache",
+		rig.Prove("a worker pulls a large image slowly through alpha's cache", func(ctx context.Context, p *rig.Run) {
+			rig.Cached(rig.Alpha)(ctx, p)
+			worker = workerBeside(ctx, p, rig.Alpha)
+			p.BreakWith(ctx, "upstream/"+rig.Label(rig.Alpha), spec.Slow, map[string][]string{"rate": {busyRate}})
+			img = p.PushLayers(ctx, rig.Alpha, 1, busyLayerBytes)
+			pull = p.Background(ctx, func(ctx context.Context) error {
+				_, err := rig.TimedPull(ctx, worker, img)
+				return err
+			})
+			p.Await(ctx, "the cache fetches the layer", 20*time.Second, func(ctx context.Context) (bool, string, error) {
+				established, err := worker.Script(ctx, `ss -Htn state established "dport = :5000 and dst $1" | wc -l`, clusterIPOf(ctx, p))
+				return err == nil && established != "0\n", fmt.Sprint(established, err), pull.Failed()
+			})
+		}),
+
+		rig.Prove("the cache accepts no more connections, and the worker bypasses it for new pulls", func(ctx context.Context, p *rig.Run) {
+			p.Afterwards(ctx, func(ctx context.Context) error { _, err := worker.Script(ctx, acceptAgain); return err })
+			_, err := worker.Script(ctx, newConnections, clusterIPOf(ctx, p))
+			p.Check(err)
+			p.Check(rig.AwaitEvery(ctx, rig.NodeInterval, "the worker does not ask the cache of "+rig.Alpha, rig.NoticedTimeout,
+				func(ctx context.Context) (bool, string, error) {
+					content, err := rig.ReadFile(ctx, worker, rig.HostsPath(rig.Alpha))
+					return !strings.Contains(content, "[host."), content, err
+				}))
+			select {
+			case <-pull.Ended:
+				p.Fatalf("the pull ended before, so this proves nothing: %v", pull.Err)
+			default:
+			}
+		}),
+
+		rig.Prove("the pull through the cache goes on and ends", func(ctx context.Context, p *rig.Run) {
+			p.Join(ctx, pull, "the pull has ended", rig.PullTimeout)
+			p.Evidence("busy cache: %s", p.FetchedOnce(ctx, img, accesslog.AskerCache))
+			_, err := worker.Script(ctx, acceptAgain)
+			p.Check(err)
+			p.AwaitMirrors(ctx, rig.Alpha)
+		}),
+	)
+}
+
+// clusterIPOf returns the cluster IP of alpha's cache.
+func clusterIPOf(ctx context.Context, p *rig.Run) string {
+	p.Helper()
+	endpoint, err := url.Parse(p.Endpoints(ctx)[rig.Alpha])
+	p.Check(err)
+	return endpoint.Hostname()
+}

@@ -1,0 +1,71 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/e2e/rig"
+)
+
+// Files of an owner that takes over the mirror of alpha on a node.
+const (
+	ownersFolder = "/etc/containerd/e2e-owner"
+	ownersHosts  = ownersFolder + "/hosts.toml"
+	ownersText   = "server = \"http://" + rig.Alpha + "\"\n"
+)
+
+// linkedHosts proves that a hosts.toml that an owner has replaced by a link is the owner's: the
+// removal of the cache ends, cleans the other nodes, and leaves link and file as they are.
+func linkedHosts() rig.Scenario {
+	path := rig.HostsPath(rig.Alpha)
+	state := func(ctx context.Context, p *rig.Run) string {
+		out, err := p.Worker(0).Script(ctx, `readlink -- "$1" && cat "$2" && stat -c '%i %y' "$1" "$2"`, path, ownersHosts)
+		p.Check(err)
+		return out
+	}
+	var before string
+	return rig.New("linked-hosts",
+		rig.Prove("alpha and beta are cached, and an owner links alpha's hosts.toml on a worker", func(ctx context.Context, p *rig.Run) {
+			rig.Cached(rig.Alpha, rig.Beta)(ctx, p)
+			worker := p.Worker(0)
+			p.Afterwards(ctx, func(ctx context.Context) error {
+				_, err := worker.Script(ctx, `[[ ! -L $1 ]] || rm -f -- "$1"; rm -rf -- "$2"`, path, ownersFolder)
+				return err
+			})
+			p.Check(worker.WriteFile(ctx, ownersHosts, 0o644, []byte(ownersText)))
+			_, err := worker.Script(ctx, `ln -sfn -T -- "$2" "$1"`, path, ownersHosts)
+			p.Check(err)
+			before = state(ctx, p)
+		}),
+
+		rig.Prove("alpha is removed, and every node counts as cleaned", func(ctx context.Context, p *rig.Run) {
+			start := time.Now()
+			p.Reconcile(ctx, rig.Beta)
+			p.AwaitCaches(ctx, rig.Beta)
+			condition := v1beta1helper.GetCondition(p.Extension(ctx).Status.Conditions, v1alpha3.ConditionNodesCleaned)
+			if condition == nil || condition.Status != gardencorev1beta1.ConditionTrue {
+				p.Fatalf("condition %s is %+v, want True", v1alpha3.ConditionNodesCleaned, condition)
+			}
+			provePathsAbsent(ctx, p, p.Worker(1), path)
+			p.NoCleanerLeft(ctx)
+			p.Evidence("removed in %s although a node has a linked hosts.toml", rig.Seconds(time.Since(start)))
+		}),
+
+		rig.Prove("link and file are the owner's, unchanged", func(ctx context.Context, p *rig.Run) {
+			if now := state(ctx, p); now != before {
+				p.Fatalf("the owner's files changed:\nbefore:\n%s\nafter:\n%s", before, now)
+			}
+			if !strings.Contains(before, ownersText) {
+				p.Fatalf("the link did not lead to the owner's file, so this proves nothing:\n%s", before)
+			}
+			p.ProveDirect(ctx, rig.Alpha, rig.MaxPull)
+		}),
+	)
+}

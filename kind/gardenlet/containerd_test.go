@@ -1,0 +1,34 @@
+package gardenlet
+
+import (
+	"testing"
+
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// TestContainerdIsConfigured: gardener-node-agent gets a pause image and the cgroup driver of kind.
+func TestContainerdIsConfigured(t *testing.T) {
+	g := testGardenlet()
+	shoot := Shoot()
+	o, plain := prepared(t, g, WithContainerd(shoot)), prepared(t, g, shoot)
+	if err := o.tasks().deployOperatingSystemConfig(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	config := &extensionsv1alpha1.OperatingSystemConfig{}
+	key := client.ObjectKey{Namespace: namespace, Name: workers{o}.secretName() + "-original"}
+	if err := g.Seed.Client().Get(t.Context(), key, config); err != nil {
+		t.Fatal(err)
+	}
+	containerd := ptr.Deref(config.Spec.CRIConfig, extensionsv1alpha1.CRIConfig{}).Containerd
+	if containerd == nil || containerd.SandboxImage != "registry.k8s.io/pause:3.10" {
+		t.Errorf("containerd's configuration is %+v", containerd)
+	}
+	if err := plain.tasks().deployOperatingSystemConfig(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if workers := (workers{plain}).secretName(); workers == key.Name || shoot.Spec.Provider.Workers[0].CRI != nil {
+		t.Errorf("the shoot itself has changed")
+	}
+}
