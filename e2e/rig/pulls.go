@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// eachSecond is the interval of each kind of pull on each worker.
-	eachSecond = time.Second
+	// pullInterval is the interval of each kind of pull on each worker.
+	pullInterval = time.Second
 	// watchedBytes is the size of the pulled images. The time of a pull is then that of its requests.
 	watchedBytes = 64 << 10
 )
@@ -69,7 +69,7 @@ func WatchPulls(ctx context.Context, p *Run, hosts ...string) *Pulls {
 							return err
 						}
 						took, err := w.record(worker.Name(), img, false, func() (time.Duration, error) { return TimedPull(ctx, worker, img) })
-						if err == nil && took < eachSecond {
+						if err == nil && took < pullInterval {
 							known <- img
 						}
 						return nil
@@ -101,7 +101,7 @@ func WatchPulls(ctx context.Context, p *Run, hosts ...string) *Pulls {
 
 // every calls do each second until ctx ends or do fails.
 func every(ctx context.Context, do func() error) error {
-	tick := time.NewTicker(eachSecond)
+	tick := time.NewTicker(pullInterval)
 	defer tick.Stop()
 	for {
 		if err := do(); err != nil {
