@@ -42,7 +42,7 @@ type takeover struct {
 	pulls     *rig.Pulls
 	limit     time.Duration // for a pull
 	reachable *rig.Reachable
-	before    string   // the objects that must stay
+	before    []string // the objects that must stay
 	left      leftover // what the original has written
 }
 
@@ -168,9 +168,7 @@ func (t *takeover) takenOver() rig.Step {
 		p.AwaitMirrors(ctx, t.hosts()...)
 		proveOurFiles(ctx, p, t.hosts()...)
 		took := time.Since(start)
-		if now := stableObjects(ctx, p); now != t.before {
-			p.Fatalf("objects were recreated or deleted:\nbefore:\n%s\nafter:\n%s", t.before, now)
-		}
+		t.proveKept(ctx, p)
 		p.Evidence("taken over in %s: StatefulSets, claims, volumes and Services have the same UIDs", rig.Seconds(took))
 	})
 }
@@ -215,9 +213,9 @@ func (t *takeover) nothingLeft(remaining ...string) rig.Step {
 
 // stableObjects lists what must survive a takeover with its UID: all objects of caches but pods,
 // and the volumes.
-func stableObjects(ctx context.Context, p *rig.Run) string {
+func stableObjects(ctx context.Context, p *rig.Run) []string {
 	p.Helper()
-	lines := []string{rig.WithoutKinds(p.Identities(ctx, p.Session.Shoot), "Pod ")}
+	lines := strings.Split(rig.WithoutKinds(p.Identities(ctx, p.Session.Shoot), "Pod "), "\n")
 	claims := &corev1.PersistentVolumeClaimList{}
 	p.Check(p.Session.Shoot.List(ctx, claims, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost}))
 	for _, claim := range claims.Items {
@@ -227,7 +225,21 @@ func stableObjects(ctx context.Context, p *rig.Run) string {
 		lines = append(lines, "address of "+service.Name+" "+service.Spec.ClusterIP)
 	}
 	slices.Sort(lines)
-	return strings.Join(lines, "\n")
+	return lines
+}
+
+// proveKept proves that each of these objects is still there. Others may be new.
+func (t *takeover) proveKept(ctx context.Context, p *rig.Run) {
+	p.Helper()
+	now := stableObjects(ctx, p)
+	for _, line := range t.before {
+		if !slices.Contains(now, line) {
+			p.Errorf("not kept: %s; there is now:\n%s", line, strings.Join(now, "\n"))
+		}
+	}
+	if p.Failed() {
+		p.FailNow()
+	}
 }
 
 // proveOurFiles proves that each worker has this extension's hosts.toml for the upstreams.

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
 )
 
 const (
@@ -68,9 +70,13 @@ func WatchPulls(ctx context.Context, p *Run, hosts ...string) *Pulls {
 						if err != nil {
 							return err
 						}
-						took, err := w.record(worker.Name(), img, false, func() (time.Duration, error) { return TimedPull(ctx, worker, img) })
-						if err == nil && took < pullInterval {
-							known <- img
+						err = w.record(ctx, worker, img, false)
+						if err != nil {
+							return nil // recorded
+						}
+						select {
+						case known <- img:
+						default: // the other worker is far behind
 						}
 						return nil
 					})
@@ -79,7 +85,7 @@ func WatchPulls(ctx context.Context, p *Run, hosts ...string) *Pulls {
 					_ = every(stopping, func() error {
 						select {
 						case img := <-known:
-							_, _ = w.record(next.Name(), img, true, func() (time.Duration, error) { return TimedPull(ctx, next, img) })
+							_ = w.record(ctx, next, img, true)
 						default:
 						}
 						return nil
@@ -118,16 +124,20 @@ func every(ctx context.Context, do func() error) error {
 	}
 }
 
-func (w *Pulls) record(worker string, img Pushed, cached bool, pull func() (time.Duration, error)) (time.Duration, error) {
+// record pulls the image and returns the error of the pull. It does not record a pull that ctx ends.
+func (w *Pulls) record(ctx context.Context, worker *cluster.Node, img Pushed, cached bool) error {
 	start := time.Now()
-	took, err := pull()
+	took, err := TimedPull(ctx, worker, img)
+	if ctx.Err() != nil {
+		return err
+	}
 	if err != nil {
 		took = time.Since(start)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.done = append(w.done, WatchedPull{Image: img.Reference(), Worker: worker, Cached: cached, Start: start, Took: took, Err: err})
-	return took, err
+	w.done = append(w.done, WatchedPull{Image: img.Reference(), Worker: worker.Name(), Cached: cached, Start: start, Took: took, Err: err})
+	return err
 }
 
 // counts returns how many pulls have ended, of new images and of those of the cache.

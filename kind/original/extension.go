@@ -69,7 +69,8 @@ func (e Extension) Run(ctx context.Context, namespace string) error {
 			return nil
 		case <-tick.C:
 		}
-		if err := e.Reconcile(ctx, namespace); err != nil && ctx.Err() == nil {
+		// gardenlet may write the Extension at the same time.
+		if err := e.Reconcile(ctx, namespace); err != nil && ctx.Err() == nil && !apierrors.IsConflict(err) {
 			return fmt.Errorf("act as the original: %w", err)
 		}
 	}
