@@ -74,7 +74,7 @@ func onShootInLane() []rig.Scenario {
 	all := onShoot()
 	if lane == fieldbugs.Full {
 		all = append(all, hostsFile(), pullReport(), innerLoop(), failover())
-		all = append(all, linkedHosts(), busyCache())
+		all = append(all, linkedHosts(), busyCache(), migrateRemoval(), deleteClaims())
 		all = append(all, takeoverHTTP(), takeoverHA(), takeoverRemoval(), takeoverDisabled(), takeoverHibernated(), takeoverBack())
 		all = append(all, registries(), registriesECR(), registriesRealm(), registriesRefused(), registriesRange())
 	}

@@ -33,7 +33,7 @@ func refusedDeletion() rig.Scenario {
 
 		rig.Prove("without the second replica, the reconciliation succeeds and creates beta", func(ctx context.Context, p *rig.Run) {
 			configure(ctx, p, nil, operate.CacheOf(rig.Alpha), operate.CacheOf(rig.Beta))
-			second := claimsOf(ctx, p, rig.Alpha)
+			second := p.Claims(ctx, rig.Alpha)
 			if len(second) != 2 {
 				p.Fatalf("alpha has the claims %v: the policy did not refuse the deletion, so this proves nothing", second)
 			}
@@ -49,7 +49,7 @@ func refusedDeletion() rig.Scenario {
 			})
 			configure(ctx, p, nil, operate.CacheOf(rig.Alpha), operate.CacheOf(rig.Beta))
 			p.Await(ctx, "alpha has one claim", time.Minute, func(ctx context.Context) (bool, string, error) {
-				claims := claimsOf(ctx, p, rig.Alpha)
+				claims := p.Claims(ctx, rig.Alpha)
 				return len(claims) == 1, fmt.Sprint(claims), nil
 			})
 			if state := rig.StateOf(p.Extension(ctx)); state != gardencorev1beta1.LastOperationStateSucceeded {
@@ -94,7 +94,7 @@ func keepClaims(ctx context.Context, p *rig.Run) {
 // dryDelete asks whether alpha's first claim can be deleted.
 func dryDelete(ctx context.Context, p *rig.Run) error {
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{
-		Namespace: metav1.NamespaceSystem, Name: claimsOf(ctx, p, rig.Alpha)[0],
+		Namespace: metav1.NamespaceSystem, Name: p.Claims(ctx, rig.Alpha)[0],
 	}}
 	return p.Session.Shoot.Delete(ctx, claim, client.DryRunAll)
 }

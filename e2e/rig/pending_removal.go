@@ -1,0 +1,92 @@
+//go:build e2e
+
+package rig
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/kind/operate"
+)
+
+// PendingRemoval returns the steps that prove that what an owner removes while the control plane
+// moves is removed on the new seed: a cache, and the high availability of another one. The old seed
+// never saw the change. The function configure reconciles the Shoot with exactly these caches.
+func PendingRemoval(configure func(context.Context, *Run, ...v1alpha3.RegistryCache)) []Step {
+	replicated := operate.CacheOf(Beta)
+	replicated.HighAvailability = &v1alpha3.HighAvailability{Enabled: true}
+	return []Step{
+		Prove("alpha is cached, and beta with two replicas", func(ctx context.Context, p *Run) {
+			configure(ctx, p, operate.CacheOf(Alpha), replicated)
+			if left := p.cacheKinds(ctx, Alpha); left == "" {
+				p.Fatalf("alpha has no objects, so this proves nothing")
+			}
+			if second := p.Claims(ctx, Beta); len(second) != 2 {
+				p.Fatalf("beta has the claims %v, want two", second)
+			}
+		}),
+
+		Prove("the control plane moves; the new seed knows only beta, with one replica", func(ctx context.Context, p *Run) {
+			was, err := p.Session.ShootWith(nil, operate.CacheOf(Alpha), replicated)
+			p.Check(err)
+			now, err := p.Session.ShootWith(nil, operate.CacheOf(Beta))
+			p.Check(err)
+			p.Check(p.Session.Testbed.Gardenlet.Migrate(ctx, was))
+			p.Check(p.Session.Testbed.Gardenlet.Restore(ctx, now))
+			configure(ctx, p, operate.CacheOf(Beta))
+		}),
+
+		Prove("no object of alpha is left, and beta has one replica", func(ctx context.Context, p *Run) {
+			p.Await(ctx, "nothing of alpha is left", time.Minute, func(ctx context.Context) (bool, string, error) {
+				left := p.cacheKinds(ctx, Alpha)
+				return left == "", left, nil
+			})
+			p.Await(ctx, "beta has one replica, one claim and no disruption budget", time.Minute, func(ctx context.Context) (bool, string, error) {
+				state := p.cacheKinds(ctx, Beta) + " " + strings.Join(p.Claims(ctx, Beta), " ")
+				return len(p.Claims(ctx, Beta)) == 1 && !strings.Contains(state, "PodDisruptionBudget"), state, nil
+			})
+			p.Evidence("removed while the control plane moved: nothing left of alpha, beta with one replica")
+		}),
+	}
+}
+
+// cacheKinds lists the objects in kube-system with the label of the upstream's cache.
+func (p *Run) cacheKinds(ctx context.Context, host string) string {
+	p.Helper()
+	var found []string
+	for kind, list := range map[string]client.ObjectList{
+		"StatefulSet": &appsv1.StatefulSetList{}, "Pod": &corev1.PodList{}, "Service": &corev1.ServiceList{},
+		"PersistentVolumeClaim": &corev1.PersistentVolumeClaimList{}, "NetworkPolicy": &networkingv1.NetworkPolicyList{},
+		"PodDisruptionBudget": &policyv1.PodDisruptionBudgetList{},
+	} {
+		p.Check(p.Session.Shoot.List(ctx, list, client.InNamespace(metav1.NamespaceSystem), client.MatchingLabels{v1alpha3.LabelUpstreamHost: host}, client.Limit(1)))
+		if meta.LenList(list) > 0 {
+			found = append(found, kind)
+		}
+	}
+	slices.Sort(found)
+	return strings.Join(found, ", ")
+}
+
+// Claims returns the names of the volume claims of the upstream's cache.
+func (p *Run) Claims(ctx context.Context, host string) []string {
+	p.Helper()
+	claims := &corev1.PersistentVolumeClaimList{}
+	p.Check(p.Session.Shoot.List(ctx, claims, client.InNamespace(metav1.NamespaceSystem), client.MatchingLabels{v1alpha3.LabelUpstreamHost: host}))
+	var names []string
+	for _, claim := range claims.Items {
+		names = append(names, claim.Name)
+	}
+	return names
+}
