@@ -24,16 +24,15 @@ const (
 	// and leaves open connections alone: a cache that is too busy to accept.
 	newConnections = `
 nft -f - <<END
-table inet e2e-busy
-delete table inet e2e-busy
-table inet e2e-busy {
+table inet ` + rig.BusyTable + `
+delete table inet ` + rig.BusyTable + `
+table inet ` + rig.BusyTable + ` {
   chain output {
     type filter hook output priority raw;
     ip daddr $1 tcp dport { 5000, 5001 } tcp flags & (syn | ack) == syn drop
   }
 }
 END`
-	acceptAgain = `nft delete table inet e2e-busy 2>/dev/null || true`
 )
 
 // busyCache proves that a cache that is too busy for new connections finishes the pulls that it
@@ -61,7 +60,7 @@ func busyCache() rig.Scenario {
 		}),
 
 		rig.Prove("the cache accepts no more connections, and the worker bypasses it for new pulls", func(ctx context.Context, p *rig.Run) {
-			p.Afterwards(ctx, func(ctx context.Context) error { _, err := worker.Script(ctx, acceptAgain); return err })
+			p.Afterwards(ctx, func(ctx context.Context) error { _, err := worker.Script(ctx, rig.ReleaseScript); return err })
 			_, err := worker.Script(ctx, newConnections, clusterIPOf(ctx, p))
 			p.Check(err)
 			p.Check(rig.AwaitEvery(ctx, rig.NodeInterval, "the worker does not ask the cache of "+rig.Alpha, rig.NoticedTimeout,
@@ -79,7 +78,7 @@ func busyCache() rig.Scenario {
 		rig.Prove("the pull through the cache goes on and ends", func(ctx context.Context, p *rig.Run) {
 			p.Join(ctx, pull, "the pull has ended", rig.PullTimeout)
 			p.Evidence("busy cache: %s", p.FetchedOnce(ctx, img, accesslog.AskerCache))
-			_, err := worker.Script(ctx, acceptAgain)
+			_, err := worker.Script(ctx, rig.ReleaseScript)
 			p.Check(err)
 			p.AwaitMirrors(ctx, rig.Alpha)
 		}),

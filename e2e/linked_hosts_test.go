@@ -16,9 +16,8 @@ import (
 
 // Files of an owner that takes over the mirror of alpha on a node.
 const (
-	ownersFolder = "/etc/containerd/e2e-owner"
-	ownersHosts  = ownersFolder + "/hosts.toml"
-	ownersText   = "server = \"http://" + rig.Alpha + "\"\n"
+	ownersHosts = rig.OwnersFolder + "/hosts.toml"
+	ownersText  = "server = \"http://" + rig.Alpha + "\"\n"
 )
 
 // linkedHosts proves that a hosts.toml that an owner has replaced by a link is the owner's: the
@@ -36,7 +35,7 @@ func linkedHosts() rig.Scenario {
 			rig.Cached(rig.Alpha, rig.Beta)(ctx, p)
 			worker := p.Worker(0)
 			p.Afterwards(ctx, func(ctx context.Context) error {
-				_, err := worker.Script(ctx, `[[ ! -L $1 ]] || rm -f -- "$1"; rm -rf -- "$2"`, path, ownersFolder)
+				_, err := worker.Script(ctx, rig.ReleaseScript)
 				return err
 			})
 			p.Check(worker.WriteFile(ctx, ownersHosts, 0o644, []byte(ownersText)))

@@ -17,6 +17,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/fault"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
+	"github.com/gardener-extensions/registry-cache/kind/original"
+	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
 // Break injects a fault (kind/fault), which lasts until the scenario ends or ClearFaults is called.
@@ -97,12 +99,26 @@ func UncordonWorkers(ctx context.Context, p *Run) error {
 	return nil
 }
 
+// Names of what scenarios leave on a node until they end.
+const (
+	// BusyTable is a table of nftables that drops new connections to a cache.
+	BusyTable = "e2e-busy"
+	// OwnersFolder has the file to which an owner has linked a hosts.toml.
+	OwnersFolder = "/etc/containerd/e2e-owner"
+	// ReleaseScript removes both.
+	ReleaseScript = `
+nft delete table inet ` + BusyTable + ` 2>/dev/null || true
+find ` + nodeconfig.CertsDir + ` -type l -lname '` + OwnersFolder + `/*' -delete 2>/dev/null || true
+rm -rf -- ` + OwnersFolder + `
+`
+)
+
 // UndoLeftovers reverts what an earlier run that was killed may have left on a kept testbed.
 func UndoLeftovers(ctx context.Context, p *Run) error {
-	failed := errors.Join(IgnoreCaches(ctx, p, false), UncordonWorkers(ctx, p))
+	failed := errors.Join(IgnoreCaches(ctx, p, false), UncordonWorkers(ctx, p), original.RemoveWebhook(ctx, p.Session.Seed))
 	for _, worker := range p.Session.Testbed.Shoot.Workers() {
 		// The scripts run in subshells, because releaseScript exits if there is nothing to undo.
-		_, err := worker.Script(ctx, fmt.Sprintf("(%s\n)\n(%s\n)", releaseScript, removeUnmanagedScript))
+		_, err := worker.Script(ctx, fmt.Sprintf("(%s\n)\n(%s\n)\n(%s\n)", releaseScript, removeUnmanagedScript, ReleaseScript))
 		failed = errors.Join(failed, err)
 	}
 	return failed

@@ -124,7 +124,7 @@ func every(ctx context.Context, do func() error) error {
 	}
 }
 
-// record pulls the image and returns the error of the pull. It does not record a pull that ctx ends.
+// record pulls the image and returns the error of the pull. A pull that ctx ends is not recorded.
 func (w *Pulls) record(ctx context.Context, worker *cluster.Node, img Pushed, cached bool) error {
 	start := time.Now()
 	took, err := TimedPull(ctx, worker, img)

@@ -68,5 +68,8 @@ func (e Extension) Start(ctx context.Context) error {
 // Stop ends what outlives Run in the seed: the webhook. The objects of the caches, the monitoring
 // objects and the Lease stay.
 func (e Extension) Stop(ctx context.Context, namespace string) error {
-	return e.removeWebhook(ctx, namespace)
+	if err := RemoveWebhook(ctx, e.Seed); err != nil {
+		return err
+	}
+	return e.awaitRegistries(ctx, namespace, nil)
 }

@@ -64,15 +64,15 @@ func (e Extension) mutate(ctx context.Context, namespace string, caches []cache,
 	return e.awaitRegistries(ctx, namespace, want)
 }
 
-// removeWebhook reverts mutate.
-func (e Extension) removeWebhook(ctx context.Context, namespace string) error {
-	policy, binding := admissionPolicy(namespace, nil, nil)
+// RemoveWebhook reverts mutate in the seed. It does not wait until the API server has noticed.
+func RemoveWebhook(ctx context.Context, seed client.Client) error {
+	policy, binding := admissionPolicy("", nil, nil)
 	for _, object := range []client.Object{binding, policy} {
-		if err := e.Seed.Delete(ctx, object); client.IgnoreNotFound(err) != nil {
+		if err := seed.Delete(ctx, object); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("delete the original's webhook: %w", err)
 		}
 	}
-	return e.awaitRegistries(ctx, namespace, nil)
+	return nil
 }
 
 // awaitRegistries waits until the API server adds exactly these registries to a new
