@@ -119,6 +119,9 @@ func (a *Actuator) deployMonitoring(ctx context.Context, t *target) error {
 		}
 		return a.remove(ctx, t.ex.Namespace, monitoringName)
 	}
+	if len(t.config.Caches) == 0 {
+		return nil // all are delayed
+	}
 	objects, err := monitoring.Objects(t.ex.Namespace, t.config, t.identities)
 	if err != nil {
 		return err

@@ -68,6 +68,7 @@ func (s *seqWorld) settle() {
 		for range 3 {
 			<-time.After(previousFor)
 			s.roll("roll")
+			s.must(s.resyncAll())
 		}
 	}
 	s.must(s.runShoot(s.t.Context()))

@@ -17,8 +17,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// flipTimeout bounds the total time to enable HTTPS and disable it again.
-const flipTimeout = 10 * time.Second
+// flipTimeout bounds the total time to enable HTTPS and disable it again. Gardener spreads the
+// configuration of nodes over five minutes.
+const flipTimeout = 30 * time.Second
 
 // tlsFlip proves that HTTPS can be enabled and disabled faster than nodes are reconfigured, without
 // a failed or slow pull.
