@@ -213,8 +213,8 @@ func (a *Actuator) findAddresses(ctx context.Context, t *target) error {
 
 // awaitRollout waits until the caches serve, if the CA bundle is about to change, or if the caches
 // were taken over from gardener-extension-registry-cache: a node that drops the old CA, or what it
-// pulls through, too early would pull from the upstream. The pods restart in both cases. A cache that
-// never becomes ready does not block the reconciliation for long.
+// pulls through, too early would pull from the upstream. The pods restart in both cases. A cache
+// that never becomes ready does not block the reconciliation for long.
 func (a *Actuator) awaitRollout(ctx context.Context, log logr.Logger, t *target, c *certificates) error {
 	was := t.before.status
 	newBundle := c.ca != nil && was != nil && was.CABundle != nil && *was.CABundle != string(c.bundle)

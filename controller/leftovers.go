@@ -27,10 +27,10 @@ import (
 )
 
 // removeLeftovers deletes what is left in the shoot of caches and replicas that nobody wants, and
-// takes those that are gone from the target's leaving caches. gardener-resource-manager deletes only what
-// it has listed in the status of its ManagedResource: not what the previous seed has deployed, nor
-// what it could apply only in part. The argument others are the claims of caches that are not
-// configured. They tell what is left, so they are deleted last.
+// takes those that are gone from the target's leaving caches. gardener-resource-manager deletes
+// only what it has listed in the status of its ManagedResource: not what the previous seed has
+// deployed, nor what it could apply only in part. The argument others are the claims of caches
+// that are not configured. They tell what is left, so they are deleted last.
 func (a *Actuator) removeLeftovers(ctx context.Context, log logr.Logger, t *target, claims []volume.Claim, others []corev1.PersistentVolumeClaim) error {
 	surplus := slices.DeleteFunc(claims, func(c volume.Claim) bool { return !c.Surplus() })
 	if len(surplus) == 0 && len(others) == 0 && len(t.leaving) == 0 {

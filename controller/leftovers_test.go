@@ -313,8 +313,8 @@ func TestOutdatedCopy(t *testing.T) {
 	}
 }
 
-// TestOldCleanerSecret checks that the Secret of an earlier clean-up does not make the next one skip
-// nodes at once.
+// TestOldCleanerSecret checks that the Secret of an earlier clean-up does not make the next one
+// skip nodes at once.
 func TestOldCleanerSecret(t *testing.T) {
 	l, _ := newRunningLandscape(t, func(c *v1alpha3.RegistryConfig) { c.Caches = c.Caches[1:] })
 	set, err := cleaner.DaemonSet(cleaner.Task{Upstreams: []string{alpha}}, "cleaner:v1")

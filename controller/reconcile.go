@@ -22,8 +22,8 @@ import (
 // Reconcile deploys what the providerConfig configures. To remove a cache, it cleans the nodes,
 // removes the cache from the status, and then deletes its objects. In this order no ready node
 // keeps the mirror of a removed cache. An invalid providerConfig or reference changes nothing, and
-// is no error in a Shoot that hibernates. A cache that replaces an earlier one of its upstream waits
-// until that is gone.
+// is no error in a Shoot that hibernates. A cache that replaces an earlier one of its upstream
+// waits until that is gone.
 func (a *Actuator) Reconcile(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
 	return a.run(ctx, ex, "reconcile", func(ctx context.Context) error { return a.reconcile(ctx, log, ex) })
 }
@@ -58,9 +58,9 @@ func (a *Actuator) reconcile(ctx context.Context, log logr.Logger, ex *extension
 	return a.addDelayed(ctx, log, t)
 }
 
-// addDelayed reconciles again when the earlier caches of some upstreams are gone. It waits for them
-// as long as for volumes: a policy of the shoot may keep them, which must not fail the Shoot. Then a
-// later reconciliation adds the caches. In a hibernated shoot they go when it wakes up.
+// addDelayed reconciles again when the earlier caches of some upstreams are gone. It waits for
+// them as long as for volumes: a policy of the shoot may keep them, which must not fail the Shoot.
+// Then a later reconciliation adds the caches. In a hibernated shoot they go when it wakes up.
 func (a *Actuator) addDelayed(ctx context.Context, log logr.Logger, t *target) error {
 	if len(t.delayed) == 0 || t.hibernationEnabled() {
 		return nil

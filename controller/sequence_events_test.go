@@ -13,8 +13,8 @@ import (
 // seqEvent is something that happens to a Shoot.
 //
 // Impossible in Gardener v1.147.1, so never generated:
-//   - a change of the Shoot's spec, or its deletion, between the start of a migration and the end of
-//     Restore (plugin/pkg/shoot/validator/admission.go, isShootInMigrationOrRestorePhase and
+//   - a change of the Shoot's spec, or its deletion, between the start of a migration and the end
+//     of Restore (plugin/pkg/shoot/validator/admission.go, isShootInMigrationOrRestorePhase and
 //     wasShootRescheduledToNewSeed);
 //   - a reconciliation of a Shoot that is being deleted, and the end of a deletion
 //     (pkg/gardenlet/controller/shoot/shoot/reconciler.go);

@@ -132,7 +132,8 @@ func (s *seqWorld) reconcileExtension() bool {
 
 // migrate moves the control plane to another seed. A Shoot that was never rolled out, or whose
 // Extension is being deleted, stays. An Extension that the Shoot no longer has is not migrated but
-// deleted ("Deleting stale extensions", pkg/gardenlet/controller/shoot/shoot/reconciler_migrate.go).
+// deleted ("Deleting stale extensions",
+// pkg/gardenlet/controller/shoot/shoot/reconciler_migrate.go).
 func (s *seqWorld) migrate() {
 	ex := s.extensionIfAny()
 	if ex == nil || ex.DeletionTimestamp != nil || !s.restored {

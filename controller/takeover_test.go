@@ -111,8 +111,8 @@ func TestTakeoverWaits(t *testing.T) {
 	l.reconciled(t)
 }
 
-// TestTakeoverWithRemoval checks that the cleaner learns the endpoint of a removed cache, by which it
-// finds the hosts.toml of gardener-node-agent.
+// TestTakeoverWithRemoval checks that the cleaner learns the endpoint of a removed cache, by which
+// it finds the hosts.toml of gardener-node-agent.
 func TestTakeoverWithRemoval(t *testing.T) {
 	l := newOriginal(t)
 	l.configure(t, func(c *v1alpha3.RegistryConfig) { c.Caches = c.Caches[1:] })

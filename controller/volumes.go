@@ -10,10 +10,10 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/volume"
 )
 
-// adaptVolumes grows the volumes that are smaller than configured, deletes those of replicas that a
-// cache no longer has and of caches that are left over, and resets caches whose volumes are bound to
-// nodes that no longer exist. A growth or deletion that the shoot refuses is no error: the condition
-// CachesHealthy reports it (package health).
+// adaptVolumes grows the volumes that are smaller than configured, deletes those of replicas that
+// a cache no longer has and of caches that are left over, and resets caches whose volumes are
+// bound to nodes that no longer exist. A growth or deletion that the shoot refuses is no error:
+// the condition CachesHealthy reports it (package health).
 func (a *Actuator) adaptVolumes(ctx context.Context, log logr.Logger, t *target) error {
 	shoot, err := a.shoot(ctx, t)
 	if err != nil {

@@ -43,12 +43,19 @@ func (a *actuator) check(ctx context.Context, namespace string, caches []v1alpha
 
 // claimProblems returns what is wrong with the claims of the cache. To find out whether a claim can
 // grow, it tries without effect (dry run): only the API server knows all StorageClasses, quotas and
-// webhooks. A claim that is being deleted, or of a replica that the cache no longer has, does not
-// matter.
+// webhooks. It finds out in the same way why a claim of a replica that the cache no longer has is
+// still there. A claim that is being deleted does not matter.
 func (a *actuator) claimProblems(ctx context.Context, shoot client.Client, c *v1alpha3.RegistryCache, claims []volume.Claim) ([]problem, error) {
 	var problems []problem
 	for _, claim := range claims {
-		if claim.Cache != c || claim.Surplus() || claim.DeletionTimestamp != nil {
+		if claim.Cache != c || claim.DeletionTimestamp != nil {
+			continue
+		}
+		if claim.Surplus() {
+			if err := claim.Delete(ctx, shoot, client.DryRunAll); volume.Refused(err) && !noDryRun(err) {
+				text := fmt.Sprintf("PersistentVolumeClaim %s/%s of a removed replica stays: %s", claim.Namespace, claim.Name, reasonOf(err))
+				problems = append(problems, problem{upstream: c.Upstream, text: text, lasting: true})
+			}
 			continue
 		}
 		var refused error

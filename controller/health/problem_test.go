@@ -116,6 +116,12 @@ func shootWith(answer error, objects ...client.Object) client.Client {
 			}
 			return c.Patch(ctx, obj, patch, opts...)
 		},
+		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
+			if answer != nil {
+				return answer
+			}
+			return c.Delete(ctx, obj, opts...)
+		},
 	}).Build()
 }
 
@@ -134,7 +140,7 @@ func TestCheck(t *testing.T) {
 		"can grow":           {1, nil, []client.Object{claim(alpha, 0, small), pod(alpha, 0)}, "", false},
 		"of another cache":   {1, fixed, []client.Object{claim(beta, 0, small, unbound), pod(beta, 0, unready), claim(alpha, 0), pod(alpha, 0)}, "", false},
 		"a previous pod":     {1, nil, []client.Object{claim(alpha, 0), pod(alpha, 0), pod(alpha, 1, leaving)}, "", false},
-		"a removed replica":  {1, fixed, []client.Object{claim(alpha, 0), claim(alpha, 1, small), pod(alpha, 0)}, "", false},
+		"a removed replica":  {1, fixed, []client.Object{claim(alpha, 0), claim(alpha, 1, small), pod(alpha, 0)}, "-1 of a removed replica stays: ", true},
 		"a removed claim":    {1, fixed, []client.Object{claim(alpha, 0, small, removed), pod(alpha, 0)}, "", false},
 		"never deployed":     {1, nil, nil, "it has 0 of 1 pods", false},
 		"a pod is missing":   {2, nil, []client.Object{claim(alpha, 0), pod(alpha, 0)}, "it has 1 of 2 pods", false},
@@ -216,6 +222,25 @@ func TestCheckWithoutDryRun(t *testing.T) {
 				t.Errorf("the last check says %q, want %q", text, test.want)
 			}
 		})
+	}
+}
+
+// TestCheckOfRemovedReplica: a claim that nobody wants is a problem only if the shoot keeps it, and
+// the check deletes nothing.
+func TestCheckOfRemovedReplica(t *testing.T) {
+	for want, answer := range map[string]error{"": nil, "-1 of a removed replica stays: " + fixed.Error(): fixed} {
+		shoot := shootWith(answer, claim(alpha, 0), claim(alpha, 1), pod(alpha, 0))
+		a := newActuator(nil, func(context.Context, string) (client.Client, error) { return shoot, nil })
+		problems, err := a.check(t.Context(), namespace, []v1alpha3.RegistryCache{cacheOf(alpha, 1)}, v1alpha3.Identities{idOf(alpha)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := describe(problems); (text == "") != (want == "") || !strings.Contains(text, want) {
+			t.Errorf("the check says %q, want %q", text, want)
+		}
+		if err := shoot.Get(t.Context(), client.ObjectKeyFromObject(claim(alpha, 1)), &corev1.PersistentVolumeClaim{}); err != nil {
+			t.Errorf("after the check: %v", err)
+		}
 	}
 }
 

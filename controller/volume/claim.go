@@ -24,8 +24,8 @@ type Claim struct {
 }
 
 // Claims returns the claims of the caches in one request to the shoot, also those that are being
-// deleted, and the claims of other caches. The StatefulSet controller gives claims the labels of the
-// pods.
+// deleted, and the claims of other caches. The StatefulSet controller gives claims the labels of
+// the pods.
 func Claims(
 	ctx context.Context, shoot client.Reader, caches []v1alpha3.RegistryCache, identities v1alpha3.Identities,
 ) (claims []Claim, others []corev1.PersistentVolumeClaim, err error) {
@@ -79,23 +79,23 @@ func (c Claim) Grow(ctx context.Context, shoot client.Writer, options ...client.
 	return nil
 }
 
-// Refused returns whether the shoot's API server rejected a growth: the StorageClass does not allow
-// it, or a quota or another admission plugin is against it. Someone must fix the cause. A webhook
-// that gives no code is answered with 400, one that does not run with 500.
+// Refused returns whether the shoot's API server rejected a growth or a deletion: the StorageClass
+// does not allow it, or a quota or another admission plugin is against it. Someone must fix the
+// cause. A webhook that gives no code is answered with 400, one that does not run with 500.
 func Refused(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsInternalError(err)
 }
 
 // Delete deletes the claim. Kubernetes keeps it until no pod uses it (pvc-protection).
-func (c Claim) Delete(ctx context.Context, shoot client.Writer) error {
-	if err := deleteExactly(ctx, shoot, c.PersistentVolumeClaim); err != nil {
+func (c Claim) Delete(ctx context.Context, shoot client.Writer, options ...client.DeleteOption) error {
+	if err := deleteExactly(ctx, shoot, c.PersistentVolumeClaim, options...); err != nil {
 		return fmt.Errorf("deleting claim %s of a removed replica in the shoot: %w", c.Name, err)
 	}
 	return nil
 }
 
 // deleteExactly deletes this object, but not a new one of the same name.
-func deleteExactly(ctx context.Context, shoot client.Writer, object client.Object) error {
+func deleteExactly(ctx context.Context, shoot client.Writer, object client.Object, options ...client.DeleteOption) error {
 	uid := object.GetUID()
-	return client.IgnoreNotFound(shoot.Delete(ctx, object, client.Preconditions{UID: &uid}))
+	return client.IgnoreNotFound(shoot.Delete(ctx, object, append(options, client.Preconditions{UID: &uid})...))
 }
