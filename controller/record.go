@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -176,23 +175,27 @@ func newStatus(caches []v1alpha3.RegistryCacheStatus, bundle []byte) *v1alpha3.R
 // restoreStatus writes the providerStatus of the caches that run, as far as the state tells it.
 func (a *Actuator) restoreStatus(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension, mistake error) error {
 	r, err := recordOf(ex)
-	if err != nil || r.applied == nil {
-		return errors.Join(mistake, err)
+	if err != nil {
+		return err
+	}
+	applied := r.applied
+	if applied == nil { // nothing ever ran
+		applied = &v1alpha3.RegistryConfig{}
 	}
 	cluster, err := a.cluster(ctx, ex.Namespace)
 	if err != nil {
 		return err
 	}
-	secrets, _, _ := reference.Resolve(ctx, a.client, ex.Namespace, cluster.Shoot.Spec.Resources, r.applied) // the mistake may be there
+	secrets, _, _ := reference.Resolve(ctx, a.client, ex.Namespace, cluster.Shoot.Spec.Resources, applied) // the mistake may be there
 	var caches []v1alpha3.RegistryCacheStatus
-	for i := range r.applied.Caches {
-		c := &r.applied.Caches[i]
+	for i := range applied.Caches {
+		c := &applied.Caches[i]
 		if id, _ := r.running.Of(c.Upstream); id.Address != "" {
 			caches = append(caches, statusOf(c, id.Address, secrets[c.Upstream].CABundle))
 		}
 	}
 	var bundle []byte
-	if slices.ContainsFunc(r.applied.Caches, cache.ServesTLS) {
+	if slices.ContainsFunc(applied.Caches, cache.ServesTLS) {
 		ca, err := certificate.Load(ctx, log, a.clock, a.client, cluster)
 		if err != nil {
 			return err
