@@ -144,7 +144,7 @@ soak: bin/e2e.test ## Let caches fail at random while each worker pulls every fi
 	@RUN='^soak$$' exec ./bin/e2e.test -test.timeout=8h
 
 .PHONY: e2e-mutants
-e2e-mutants: bin/testbed ## Plant fifteen bugs, one after another, and check that scenarios fail. The testbed is kept. (ARGS=cleaner-skipped plants only this bug)
+e2e-mutants: bin/testbed ## Plant seventeen bugs, one after another, and check that scenarios fail. The testbed is kept. (ARGS=cleaner-skipped plants only this bug)
 	$(note-ignored)
 	@exec ./bin/testbed mutate prove $(ARGS)
 

@@ -77,7 +77,7 @@ func (a *Actuator) endpoints(ctx context.Context, shoot client.Client, t *target
 	}
 	found, missing := matchServices(services, t)
 	if len(missing) == 0 {
-		return found, nil
+		return found, a.removeServices(ctx, shoot, t, services)
 	}
 	mr, err := a.managedResource(ctx, t.ex.Namespace, servicesName)
 	if err != nil {

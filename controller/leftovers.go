@@ -61,6 +61,29 @@ func (a *Actuator) removeLeftovers(ctx context.Context, log logr.Logger, t *targ
 	return nil
 }
 
+// removeServices deletes those of the Services that nobody wants. A Service of a removed cache goes
+// with its claims; this is about one whose cache was renamed.
+func (a *Actuator) removeServices(ctx context.Context, shoot client.Client, t *target, services []corev1.Service) error {
+	odd := slices.DeleteFunc(slices.Clone(services), func(s corev1.Service) bool {
+		id := slices.IndexFunc(t.identities, func(id v1alpha3.Identity) bool { return id.Name == s.Labels[v1alpha3.LabelApp] })
+		return id < 0 || t.identities[id].ServiceName(&t.config.Caches[id]) == s.Name ||
+			slices.ContainsFunc(t.identities[id].Previous, func(p v1alpha3.PreviousService) bool { return p.Name == s.Name })
+	})
+	if len(odd) == 0 {
+		return nil
+	}
+	mr, err := a.managedResource(ctx, t.ex.Namespace, servicesName)
+	if err != nil {
+		return err
+	}
+	for _, service := range odd {
+		if !lists(mr, "Service", service.Name) {
+			err = errors.Join(err, client.IgnoreNotFound(shoot.Delete(ctx, &service)))
+		}
+	}
+	return unlessRefused(logr.FromContextOrDiscard(ctx), err, "deleting the Services of renamed caches")
+}
+
 // lists returns whether gardener-resource-manager deletes the object when it is no longer in the
 // ManagedResource.
 func lists(mr *resourcesv1alpha1.ManagedResource, kind, name string) bool {

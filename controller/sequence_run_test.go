@@ -247,6 +247,7 @@ var seqCases = map[string][]seqEvent{
 		{Do: "roll"}, {Do: "remove", On: beta}, {Do: "break", To: "crash", At: 7}, {Do: "short"}, {Do: "add", On: beta}, {Do: "roll"},
 		{Do: "wait"}, {Do: "lag", At: 4}, {Do: "remove", On: beta}, {Do: "roll"},
 	},
+	"a rename, and a restoration with a mistake": {{Do: "roll"}, {Do: "rename", On: beta, To: "one"}, {Do: "roll"}, {Do: "err", To: "empty"}, {Do: "migrate"}},
 	"a mistake before the first rollout":         {{Do: "err", To: "url"}, {Do: "roll"}, {Do: "migrate"}},
 	"a Service is not ours":                      {{Do: "rename", On: alpha, To: "one"}, {Do: "foreign", To: "one"}, {Do: "roll"}},
 	"a rename that the nodes do not know of yet": {{Do: "roll"}, {Do: "rename", On: beta, To: "one"}, {Do: "late"}, {Do: "roll"}},

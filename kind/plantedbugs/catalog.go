@@ -128,5 +128,19 @@ func controller() []Mutant {
 			Bug:         "the cleaner blocks the deletion of a Shoot, which has no nodes any more (gardener-extension-registry-cache#83)",
 			Words:       `no cleaner ever existed: `,
 		},
+		{
+			Name: "orphan-after-restore", File: "controller/leftovers.go", Scenarios: []string{"migrate-removal"},
+			Line:        `if len(surplus) == 0 && len(others) == 0 && len(t.leaving) == 0 {`,
+			Replacement: `if true {`,
+			Bug:         "a cache that was removed while the control plane moved runs on for ever",
+			Words:       `nothing of alpha is left`,
+		},
+		{
+			Name: "leak-at-deletion", File: "controller/actuator.go", Scenarios: []string{"delete-claims"},
+			Line:        `if !sleeps(cluster) {`,
+			Replacement: `if false {`,
+			Bug:         "the deletion of a Shoot goes on before the disks of its caches are deleted",
+			Words:       `the Extension is gone, and claim`,
+		},
 	}
 }
