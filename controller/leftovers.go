@@ -105,8 +105,8 @@ func labelsOf(claims []corev1.PersistentVolumeClaim) map[string]client.MatchingL
 // StatefulSet, the webhook of gardener-resource-manager would go on to set two replicas.
 func endAvailability(ctx context.Context, log logr.Logger, shoot client.Client, id v1alpha3.Identity) error {
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: id.Name}}
-	single := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{%q:null}},"spec":{"replicas":1}}`, resourcesv1alpha1.HighAvailabilityConfigType))
-	err := client.IgnoreNotFound(shoot.Patch(ctx, set, single))
+	single := fmt.Appendf(nil, `{"metadata":{"labels":{%q:null}},"spec":{"replicas":1}}`, resourcesv1alpha1.HighAvailabilityConfigType)
+	err := client.IgnoreNotFound(shoot.Patch(ctx, set, client.RawPatch(types.MergePatchType, single)))
 	for _, object := range cache.AvailabilityObjects(id) {
 		err = errors.Join(err, client.IgnoreNotFound(shoot.Delete(ctx, object)))
 	}
@@ -196,7 +196,8 @@ func (a *Actuator) volumes(ctx context.Context, log logr.Logger, ex *extensionsv
 		return nil, fmt.Errorf("listing the volumes in the shoot: %w", err)
 	}
 	found := map[string]*metav1.Time{}
-	for _, labels := range labelsOf(slices.DeleteFunc(slices.Clone(claims.Items), func(c corev1.PersistentVolumeClaim) bool { return c.DeletionTimestamp != nil })) {
+	isLeaving := func(c corev1.PersistentVolumeClaim) bool { return c.DeletionTimestamp != nil }
+	for _, labels := range labelsOf(slices.DeleteFunc(slices.Clone(claims.Items), isLeaving)) {
 		if err := deleteCache(ctx, log, shoot, labels); err != nil {
 			return nil, err
 		}

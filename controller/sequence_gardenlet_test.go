@@ -118,7 +118,7 @@ func (s *seqWorld) reconcileExtension() bool {
 	switch {
 	case err == nil:
 		s.restored = true
-	case s.short, s.pendingGuarded(), s.isForeign(), s.rolled.mistake != "" && s.restored && !(running && s.rolled.asleep):
+	case s.short, s.pendingGuarded(), s.isForeign(), s.rolled.mistake != "" && s.restored && (!running || !s.rolled.asleep):
 		// only the owner can help
 	case s.rolled.mistake != "" && !s.restored:
 		s.fail("the restoration fails for a mistake that cannot be corrected then: %v", err)

@@ -70,13 +70,11 @@ func WatchPulls(ctx context.Context, p *Run, hosts ...string) *Pulls {
 						if err != nil {
 							return err
 						}
-						err = w.record(ctx, worker, img, false)
-						if err != nil {
-							return nil // recorded
-						}
-						select {
-						case known <- img:
-						default: // the other worker is far behind
+						if w.record(ctx, worker, img, false) == nil {
+							select {
+							case known <- img:
+							default: // the other worker is far behind
+							}
 						}
 						return nil
 					})
