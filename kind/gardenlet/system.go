@@ -2,10 +2,12 @@ package gardenlet
 
 import (
 	"context"
+	"fmt"
+	"net"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	"github.com/gardener/gardener/pkg/component/shoot/system"
-	shootpkg "github.com/gardener/gardener/pkg/gardenlet/operation/shoot"
+	"k8s.io/utils/ptr"
 
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 )
@@ -19,16 +21,16 @@ func (o *shootOperation) deployNetworkPolicies(ctx context.Context) error {
 // deploySystemResources deploys gardenlet's ManagedResource with the NetworkPolicies of kube-system
 // and the priority classes. Without a list of API resources, its ClusterRole for viewers is empty.
 func (o *shootOperation) deploySystemResources(ctx context.Context) error {
-	networks, err := shootpkg.ToNetworks(o.Shoot.GetInfo(), o.Shoot.IsWorkerless)
-	if err != nil {
-		return err
-	}
 	shoot := o.Shoot.GetInfo().DeepCopy()
+	_, services, err := net.ParseCIDR(ptr.Deref(shoot.Spec.Networking.Services, ""))
+	if err != nil {
+		return fmt.Errorf("parse the Shoot's service network: %w", err)
+	}
 	shoot.Spec.Maintenance = &gardencorev1beta1.Maintenance{ // gardener-apiserver sets a random one
 		TimeWindow: &gardencorev1beta1.MaintenanceTimeWindow{Begin: "220000+0000", End: "230000+0000"},
 	}
 	return system.New(o.SeedClientSet.Client(), o.Shoot.ControlPlaneNamespace, system.Values{
 		IsWorkerless: o.Shoot.IsWorkerless, KubernetesVersion: o.Shoot.KubernetesVersion, Object: shoot, ProjectName: project,
-		PodNetworkCIDRs: networks.Pods, ServiceNetworkCIDRs: networks.Services, NodeNetworkCIDRs: networks.Nodes,
+		ServiceNetworkCIDRs: []net.IPNet{*services},
 	}).Deploy(ctx)
 }
