@@ -217,7 +217,7 @@ func (a *Actuator) findAddresses(ctx context.Context, t *target) error {
 // that never becomes ready does not block the reconciliation for long.
 func (a *Actuator) awaitRollout(ctx context.Context, log logr.Logger, t *target, c *certificates) error {
 	was := t.before.status
-	newBundle := c.ca != nil && was != nil && was.CABundle != nil && *was.CABundle != string(c.bundle)
+	newBundle := c.ca != nil && was != nil && !slices.Contains([]string{"", string(c.bundle)}, ptr.Deref(was.CABundle, ""))
 	if !newBundle && !t.before.takenOver {
 		return nil
 	}

@@ -33,7 +33,7 @@ func (a *Actuator) identify(ctx context.Context, t *target) error {
 			id.Address = hostOf(t.before.endpoint(id.Upstream))
 		}
 	}
-	t.leaving = slices.DeleteFunc(slices.Clone(t.before.running), func(id v1alpha3.Identity) bool {
+	t.leaving = slices.DeleteFunc(slices.Clone(running), func(id v1alpha3.Identity) bool {
 		_, stays := t.identities.Of(id.Upstream)
 		return stays
 	})

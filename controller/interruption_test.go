@@ -213,7 +213,7 @@ func (l *landscape) recorded(t *testing.T) []string {
 	}
 	var lines []string
 	if r.status != nil {
-		lines = append(lines, fmt.Sprintf("status with CA %t", r.status.CABundle != nil))
+		lines = append(lines, fmt.Sprintf("status with CA %t", *r.status.CABundle != ""))
 		for _, c := range r.status.Caches {
 			scheme, _, _ := strings.Cut(c.Endpoint, "://")
 			lines = append(lines, c.Upstream+" by "+scheme)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
@@ -22,7 +23,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/controller/cache"
 	"github.com/gardener-extensions/registry-cache/controller/retry"
-	"github.com/gardener-extensions/registry-cache/controller/shootclient"
 	"github.com/gardener-extensions/registry-cache/controller/volume"
 )
 
@@ -66,7 +66,7 @@ func (a *Actuator) removeLeftovers(ctx context.Context, log logr.Logger, t *targ
 func (a *Actuator) removeServices(ctx context.Context, shoot client.Client, t *target, services []corev1.Service) error {
 	odd := slices.DeleteFunc(slices.Clone(services), func(s corev1.Service) bool {
 		id := slices.IndexFunc(t.identities, func(id v1alpha3.Identity) bool { return id.Name == s.Labels[v1alpha3.LabelApp] })
-		return id < 0 || t.identities[id].ServiceName(&t.config.Caches[id]) == s.Name ||
+		return id < 0 || s.Annotations[v1alpha3.AnnotationUpstream] == "" || t.identities[id].ServiceName(&t.config.Caches[id]) == s.Name ||
 			slices.ContainsFunc(t.identities[id].Previous, func(p v1alpha3.PreviousService) bool { return p.Name == s.Name })
 	})
 	if len(odd) == 0 {
@@ -94,7 +94,9 @@ func lists(mr *resourcesv1alpha1.ManagedResource, kind, name string) bool {
 func labelsOf(claims []corev1.PersistentVolumeClaim) map[string]client.MatchingLabels {
 	found := map[string]client.MatchingLabels{}
 	for _, claim := range claims {
-		if name := claim.Labels[v1alpha3.LabelApp]; name != "" && strings.HasPrefix(claim.Name, cache.ClaimPrefix+name) {
+		name := claim.Labels[v1alpha3.LabelApp]
+		ordinal, isOurs := strings.CutPrefix(claim.Name, cache.ClaimPrefix+name+"-")
+		if _, odd := strconv.Atoi(ordinal); isOurs && odd == nil {
 			found[name] = client.MatchingLabels{v1alpha3.LabelApp: name, v1alpha3.LabelUpstreamHost: claim.Labels[v1alpha3.LabelUpstreamHost]}
 		}
 	}
@@ -104,9 +106,12 @@ func labelsOf(claims []corev1.PersistentVolumeClaim) map[string]client.MatchingL
 // endAvailability removes what only a highly available cache has. With the label on its
 // StatefulSet, the webhook of gardener-resource-manager would go on to set two replicas.
 func endAvailability(ctx context.Context, log logr.Logger, shoot client.Client, id v1alpha3.Identity) error {
-	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: id.Name}}
+	set := &appsv1.StatefulSet{}
+	err := client.IgnoreNotFound(shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: id.Name}, set))
 	single := fmt.Appendf(nil, `{"metadata":{"labels":{%q:null}},"spec":{"replicas":1}}`, resourcesv1alpha1.HighAvailabilityConfigType)
-	err := client.IgnoreNotFound(shoot.Patch(ctx, set, client.RawPatch(types.MergePatchType, single)))
+	if set.Labels[resourcesv1alpha1.HighAvailabilityConfigType] != "" {
+		err = shoot.Patch(ctx, set, client.RawPatch(types.MergePatchType, single))
+	}
 	for _, object := range cache.AvailabilityObjects(id) {
 		err = errors.Join(err, client.IgnoreNotFound(shoot.Delete(ctx, object)))
 	}
@@ -121,10 +126,12 @@ func deleteCache(ctx context.Context, log logr.Logger, shoot client.Client, labe
 	for _, object := range cache.AvailabilityObjects(v1alpha3.Identity{Name: name}) {
 		err = errors.Join(err, client.IgnoreNotFound(shoot.Delete(ctx, object)))
 	}
-	kinds := []client.Object{&corev1.Service{}, &networkingv1.NetworkPolicy{}, &vpaautoscalingv1.VerticalPodAutoscaler{}, &appsv1.StatefulSet{}}
-	for _, kind := range append(kinds, &corev1.PersistentVolumeClaim{}) { // which tell what is left
-		// NotFound: the shoot does not know the kind.
-		err = errors.Join(err, client.IgnoreNotFound(shoot.DeleteAllOf(ctx, kind, client.InNamespace(metav1.NamespaceSystem), labels)))
+	all := func(kind client.Object) error { // NotFound: the shoot does not know the kind
+		return client.IgnoreNotFound(shoot.DeleteAllOf(ctx, kind, client.InNamespace(metav1.NamespaceSystem), labels))
+	}
+	err = errors.Join(err, all(&corev1.Service{}), all(&networkingv1.NetworkPolicy{}), all(&vpaautoscalingv1.VerticalPodAutoscaler{}), all(&appsv1.StatefulSet{}))
+	if err == nil { // the claims tell what is left
+		err = all(&corev1.PersistentVolumeClaim{})
 	}
 	return unlessRefused(log, err, "deleting what is left of cache "+name)
 }
@@ -149,8 +156,9 @@ func (a *Actuator) awaitNoVolumes(ctx context.Context, log logr.Logger, ex *exte
 	var late []string
 	err := a.await(ctx, func() error {
 		remaining, err := a.volumes(ctx, log, ex)
-		if err != nil && shootclient.IsNoAnswer(err) && a.isOver(ex.DeletionTimestamp) {
-			return nil // perhaps its API server never ran
+		if err != nil && a.isOver(ex.DeletionTimestamp) {
+			log.Info("Not waiting any longer for the volumes of caches", "reason", err.Error()) // perhaps its API server never ran
+			return nil
 		}
 		if err != nil {
 			return err
@@ -208,8 +216,11 @@ func (a *Actuator) volumes(ctx context.Context, log logr.Logger, ex *extensionsv
 	for _, v := range volumes.Items {
 		of := v.Spec.ClaimRef
 		isOurs := of != nil && of.Namespace == metav1.NamespaceSystem && strings.HasPrefix(of.Name, cache.ClaimPrefix)
-		if isOurs && v.Status.Phase == corev1.VolumeReleased && v.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete {
+		switch isOurs = isOurs && v.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete; {
+		case isOurs && v.Status.Phase == corev1.VolumeReleased:
 			found["PersistentVolume "+v.Name] = cmp.Or(v.Status.LastPhaseTransitionTime, &v.CreationTimestamp)
+		case isOurs: // its claim has gone just now, if it has
+			found["PersistentVolume "+v.Name] = ex.DeletionTimestamp
 		}
 	}
 	return found, nil

@@ -97,6 +97,34 @@ func TestLeftoversOfAnotherSeed(t *testing.T) {
 	}
 }
 
+// TestLeftoversAfterFailure checks that a deletion that fails once is tried again.
+func TestLeftoversAfterFailure(t *testing.T) {
+	l := newLandscape(t, newExtension([]string{beta, alpha}, nil), cluster())
+	l.reconciled(t)
+	failed := false
+	shoot := interceptor.NewClient(l.shoot, interceptor.Funcs{
+		DeleteAllOf: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.DeleteAllOfOption) error {
+			if _, isService := object.(*corev1.Service); isService && !failed {
+				failed = true
+				return apierrors.NewServiceUnavailable("etcd")
+			}
+			return c.DeleteAllOf(ctx, object, options...)
+		},
+	})
+	l.actuator.shootClient = func(context.Context, string) (client.Client, error) { return shoot, nil }
+	if err := l.actuator.Migrate(t.Context(), logr.Discard(), l.extension(t)); err != nil {
+		t.Fatal(err)
+	}
+	l.configure(t, func(c *v1alpha3.RegistryConfig) { c.Caches = c.Caches[:1] })
+	if err := l.reconcile(t); err == nil {
+		t.Error("no error")
+	}
+	l.reconciled(t)
+	if got := l.inShoot(t); slices.ContainsFunc(got, func(o string) bool { return strings.Contains(o, "alpha") }) {
+		t.Errorf("objects = %q", got)
+	}
+}
+
 // TestDisabledAfterMigration checks that Delete also removes what only the previous seed knew.
 func TestDisabledAfterMigration(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{alpha, beta}, nil), cluster())
@@ -311,6 +339,12 @@ func TestOutdatedCopy(t *testing.T) {
 	if err := l.reconcile(t); !retry.IsWaiting(err) || v1beta1helper.ExtractErrorCodes(err) != nil {
 		t.Errorf("error = %v", err)
 	}
+	// Something else cannot be copied.
+	copies.Status.Conditions = []gardencorev1beta1.Condition{{Type: resourcesv1alpha1.ResourcesApplied, Status: gardencorev1beta1.ConditionFalse}}
+	if err := l.unwatched.Status().Update(t.Context(), copies); err != nil {
+		t.Fatal(err)
+	}
+	assertConfigurationError(t, l.reconcile(t), "caches[0].secretReferenceName")
 }
 
 // TestOldCleanerSecret checks that the Secret of an earlier clean-up does not make the next one

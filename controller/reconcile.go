@@ -2,12 +2,14 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	extensionscontroller "github.com/gardener/gardener/extensions/pkg/controller"
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -34,8 +36,11 @@ func (a *Actuator) reconcile(ctx context.Context, log logr.Logger, ex *extension
 		return err
 	}
 	t, err := a.read(ctx, ex, cluster)
-	if err != nil && extensionscontroller.IsHibernationEnabled(cluster) && (isConfigurationProblem(err) || retry.IsWaiting(err)) {
+	if mistake := isConfigurationProblem(err) || errors.Is(err, errRecord); extensionscontroller.IsHibernationEnabled(cluster) && (mistake || retry.IsWaiting(err)) {
 		log.Info("The caches stay as they are until the Shoot wakes up", "reason", err.Error())
+		if !mistake {
+			return nil
+		}
 		return a.report(ctx, ex, err)
 	}
 	if err != nil {
@@ -73,7 +78,9 @@ func (a *Actuator) addDelayed(ctx context.Context, log logr.Logger, t *target) e
 		if err != nil {
 			return err
 		}
-		if a.clock.Since(written(mr)) < a.waits.volumes {
+		if applied := v1beta1helper.GetCondition(mr.Status.Conditions, resourcesv1alpha1.ResourcesApplied); applied == nil ||
+			a.clock.Since(written(mr)) < a.waits.volumes || a.clock.Since(applied.LastTransitionTime.Time) < a.waits.volumes ||
+			applied.Status == gardencorev1beta1.ConditionTrue && mr.Status.ObservedGeneration != mr.Generation { // it wakes up
 			return retry.Waiting(fmt.Errorf("the earlier cache of %s is still being deleted in the shoot", upstream))
 		}
 		a.tell(t.ex, corev1.EventTypeWarning, "CacheDelayed", "cache of %s: its earlier cache is still being deleted: %s", upstream, notApplied(mr))

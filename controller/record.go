@@ -1,9 +1,9 @@
 package controller
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -14,12 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/controller/cache"
 	"github.com/gardener-extensions/registry-cache/controller/certificate"
 	"github.com/gardener-extensions/registry-cache/controller/reference"
+	"github.com/gardener-extensions/registry-cache/controller/retry"
 )
 
 // record is the decoded status of the Extension, which earlier reconciliations wrote.
@@ -33,8 +35,8 @@ type record struct {
 	cleanUps int64
 	// running are the identities of the deployed caches, from status.state.
 	running v1alpha3.Identities
-	// takenOver says that gardener-extension-registry-cache has written the providerStatus. A state is
-	// then from before, and says nothing about what runs.
+	// takenOver says that gardener-extension-registry-cache has written the providerStatus, until a
+	// reconciliation has finished. A state is then from before, and says nothing about what runs.
 	takenOver bool
 }
 
@@ -50,22 +52,24 @@ func (r record) state() *v1alpha3.State {
 	return s
 }
 
+var errRecord = errors.New("cannot be read")
+
 // recordOf decodes the status of the Extension. It ignores unknown fields of newer versions.
 func recordOf(ex *extensionsv1alpha1.Extension) (record, error) {
 	var r record
 	if raw := ex.Status.ProviderStatus; raw != nil {
 		status, err := v1alpha3.DecodeStatus(raw.Raw)
 		if err != nil {
-			return record{}, fmt.Errorf("providerStatus of Extension %s: %w", client.ObjectKeyFromObject(ex), err)
+			return record{}, fmt.Errorf("providerStatus of Extension %s: %w: %w", client.ObjectKeyFromObject(ex), errRecord, err)
 		}
 		status.TypeMeta = typeMeta("RegistryStatus")
 		r.status = status
 	}
 	state, err := v1alpha3.DecodeState(ex.Status.State)
 	if err != nil {
-		return record{}, fmt.Errorf("status.state of Extension %s: %w", client.ObjectKeyFromObject(ex), err)
+		return record{}, fmt.Errorf("status.state of Extension %s: %w: %w", client.ObjectKeyFromObject(ex), errRecord, err)
 	}
-	r.takenOver = r.status != nil && (ex.Status.State == nil || bytes.Contains(ex.Status.ProviderStatus.Raw, []byte(`"caSecretName"`)))
+	r.takenOver = r.status != nil && r.status.CABundle == nil
 	if r.cleanUps = state.CleanUps; !r.takenOver {
 		r.applied, r.running = state.RegistryConfig, state.Running
 	}
@@ -153,7 +157,7 @@ func (r record) endpoints(upstreams ...string) (endpoints []string) {
 
 // hadTLS returns whether earlier reconciliations may have issued certificates.
 func (r record) hadTLS() bool {
-	return r.status != nil && r.status.CABundle != nil || r.applied != nil && slices.ContainsFunc(r.applied.Caches, cache.ServesTLS)
+	return r.status != nil && ptr.Deref(r.status.CABundle, "") != "" || r.applied != nil && slices.ContainsFunc(r.applied.Caches, cache.ServesTLS)
 }
 
 func find(caches []v1alpha3.RegistryCache, upstream string) *v1alpha3.RegistryCache {
@@ -165,11 +169,7 @@ func find(caches []v1alpha3.RegistryCache, upstream string) *v1alpha3.RegistryCa
 }
 
 func newStatus(caches []v1alpha3.RegistryCacheStatus, bundle []byte) *v1alpha3.RegistryStatus {
-	status := &v1alpha3.RegistryStatus{TypeMeta: typeMeta("RegistryStatus"), Caches: caches}
-	if len(bundle) > 0 {
-		status.CABundle = new(string(bundle))
-	}
-	return status
+	return &v1alpha3.RegistryStatus{TypeMeta: typeMeta("RegistryStatus"), Caches: caches, CABundle: new(string(bundle))}
 }
 
 // restoreStatus writes the providerStatus of the caches that run, as far as the state tells it.
@@ -186,7 +186,10 @@ func (a *Actuator) restoreStatus(ctx context.Context, log logr.Logger, ex *exten
 	if err != nil {
 		return err
 	}
-	secrets, _, _ := reference.Resolve(ctx, a.client, ex.Namespace, cluster.Shoot.Spec.Resources, applied) // the mistake may be there
+	secrets, _, err := reference.Resolve(ctx, a.client, ex.Namespace, cluster.Shoot.Spec.Resources, applied)
+	if err != nil && !retry.IsWaiting(err) { // without a Secret, its mistake may be the one
+		return err
+	}
 	var caches []v1alpha3.RegistryCacheStatus
 	for i := range applied.Caches {
 		c := &applied.Caches[i]

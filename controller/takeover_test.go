@@ -23,10 +23,11 @@ import (
 func newOriginal(t *testing.T) *landscape {
 	t.Helper()
 	ex := newExtension([]string{alpha, beta}, []string{alpha, beta})
-	ex.Status.ProviderStatus.Raw = []byte(strings.Replace(string(ex.Status.ProviderStatus.Raw), `"caches"`, `"caSecretName":"ca-1234","caches"`, 1))
-	// Ours ran before, with another config.
+	ex.Status.ProviderStatus.Raw = []byte(strings.Replace(string(ex.Status.ProviderStatus.Raw), `,"caBundle":""`, "", 1))
+	// Ours ran before, with another StorageClass.
 	ex.Status.State = &runtime.RawExtension{Raw: encode(v1alpha3.State{RegistryConfig: &v1alpha3.RegistryConfig{
-		TypeMeta: typeMeta("RegistryConfig"), Caches: []v1alpha3.RegistryCache{{Upstream: "gamma.upstream.test"}},
+		TypeMeta: typeMeta("RegistryConfig"),
+		Caches:   []v1alpha3.RegistryCache{{Upstream: alpha, Volume: &v1alpha3.Volume{StorageClassName: new("other")}}, {Upstream: "gamma.upstream.test"}},
 	}})}
 	l := newLandscape(t, ex, cluster())
 	var services, objects []client.Object
@@ -71,6 +72,7 @@ func newOriginal(t *testing.T) *landscape {
 func TestTakeover(t *testing.T) {
 	l := newOriginal(t)
 	services := l.services(t)
+	l.cleaned = func(_ string, args []string) { t.Errorf("the nodes are cleaned: %q", args) }
 	for range 2 {
 		if list := l.inShoot(t); !slices.Contains(list, "policy/gardener.cloud--allow-registry-cache") {
 			t.Errorf("the policy of the original is gone: %q", list)

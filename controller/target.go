@@ -10,6 +10,7 @@ import (
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 	"github.com/gardener/gardener/pkg/utils/kubernetes/health"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -76,7 +77,8 @@ func (a *Actuator) read(ctx context.Context, ex *extensionsv1alpha1.Extension, c
 }
 
 // awaitCopies waits until gardener-resource-manager has applied what gardenlet has copied last from
-// the Secrets of the Shoot: gardenlet does not wait for it before it triggers the extension.
+// the Secrets of the Shoot, or has failed to: gardenlet does not wait for it before it triggers the
+// extension.
 func (a *Actuator) awaitCopies(ctx context.Context, namespace string, config *v1alpha3.RegistryConfig) error {
 	if len(v1alpha3.References(config)) == 0 {
 		return nil
@@ -86,7 +88,9 @@ func (a *Actuator) awaitCopies(ctx context.Context, namespace string, config *v1
 		if err != nil {
 			return client.IgnoreNotFound(err)
 		}
-		if err := health.CheckManagedResourceApplied(mr); err != nil {
+		applied := v1beta1helper.GetCondition(mr.Status.Conditions, resourcesv1alpha1.ResourcesApplied)
+		failed := applied != nil && applied.Status == gardencorev1beta1.ConditionFalse // perhaps for another copy
+		if err := health.CheckManagedResourceApplied(mr); err != nil && !failed {
 			return retry.Waiting(fmt.Errorf("the copies of the Shoot's Secrets are outdated: ManagedResource %s: %w", mr.Name, err))
 		}
 		return nil

@@ -131,7 +131,8 @@ type RegistryStatus struct {
 	// +optional
 	Caches []RegistryCacheStatus `json:"caches,omitempty"`
 	// CABundle is the PEM bundle of the CA that signs the certificates of all HTTPS endpoints. During
-	// a rotation, it contains the old and the new CA. It is not set if no endpoint uses HTTPS.
+	// a rotation, it contains the old and the new CA. It is empty if no endpoint uses HTTPS.
+	// gardener-extension-registry-cache does not set it, by which its status is recognized.
 	// +optional
 	CABundle *string `json:"caBundle,omitempty"`
 }

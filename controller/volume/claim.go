@@ -63,7 +63,7 @@ func (c Claim) Bound() bool { return c.Status.Phase == corev1.ClaimBound }
 // Surplus returns whether the cache has fewer replicas than the claim's ordinal needs. The number
 // of replicas is the configured one: a cache that is scaled to zero keeps its content.
 func (c Claim) Surplus() bool {
-	ordinal, err := strconv.Atoi(c.Name[strings.LastIndex(c.Name, "-")+1:])
+	ordinal, err := strconv.Atoi(strings.TrimPrefix(c.Name, cache.ClaimPrefix+c.Labels[v1alpha3.LabelApp]+"-"))
 	return err == nil && ordinal >= int(cache.Replicas(*c.Cache))
 }
 
@@ -83,7 +83,8 @@ func (c Claim) Grow(ctx context.Context, shoot client.Writer, options ...client.
 // does not allow it, or a quota or another admission plugin is against it. Someone must fix the
 // cause. A webhook that gives no code is answered with 400, one that does not run with 500.
 func Refused(err error) bool {
-	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsInternalError(err)
+	failed := apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed calling webhook")
+	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || failed
 }
 
 // Delete deletes the claim. Kubernetes keeps it until no pod uses it (pvc-protection).
