@@ -26,7 +26,7 @@ const (
 )
 
 // garbageCollection proves that a cache deletes a blob after its TTL and fetches it again, that a
-// cache with a TTL of 0 keeps its blobs, and that a TTL of 0 cannot be changed.
+// cache with a TTL of 0 keeps its blobs, and that another TTL makes it another cache.
 func garbageCollection() rig.Scenario {
 	var collected, kept rig.Pushed
 	short, never := operate.CacheOf(rig.Alpha), operate.CacheOf(rig.Gamma)
@@ -71,13 +71,17 @@ func garbageCollection() rig.Scenario {
 			p.Evidence("TTL 0s: still a hit, %s", p.FetchedOnce(ctx, kept, accesslog.AskerCache))
 		}),
 
-		rig.Prove("garbage collection cannot be enabled again for gamma", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("gamma's cache is replaced when garbage collection is enabled again", func(ctx context.Context, p *rig.Run) {
 			again := never
 			again.GarbageCollection = nil
-			shoot, err := operate.ShootWithConfig(v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{short, operate.CacheOf(rig.Beta), again}})
-			p.Check(err)
-			p.Refused(ctx, shoot, "caches[2].garbageCollection.ttl", "distribution#4249")
-			p.Evidence("0s to 168h: Error with field path")
+			p.Configure(ctx, nil, short, operate.CacheOf(rig.Beta), again)
+			left := p.OnVolume(ctx, rig.Gamma, `find "$1" -path "$2"`, "*/"+strings.TrimPrefix(kept.Blobs[0], "sha256:")+"/data")
+			if left != "" {
+				p.Fatalf("the old volume is still used: it has %s", left)
+			}
+			img := p.Push(ctx, rig.Gamma)
+			p.TimedPull(ctx, p.Worker(0), img)
+			p.Evidence("0s to 168h, which only the admission refuses: the cache starts empty, %s", p.FetchedOnce(ctx, img, accesslog.AskerCache))
 		}),
 	)
 }
