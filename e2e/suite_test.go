@@ -59,7 +59,6 @@ func onShoot() []rig.Scenario {
 		webhookScope(),
 		interrupted(),
 		upgrade(),
-		takeoverHTTPS(),
 		migrate(),
 		lostVolume(),
 		hibernate(),
@@ -75,7 +74,7 @@ func onShootInLane() []rig.Scenario {
 	if lane == fieldbugs.Full {
 		all = append(all, hostsFile(), pullReport(), innerLoop(), failover())
 		all = append(all, linkedHosts(), busyCache(), migrateRemoval(), deleteClaims())
-		all = append(all, takeoverHTTP(), takeoverHA(), takeoverRemoval(), takeoverDisabled(), takeoverHibernated(), takeoverBack())
+		all = append(all, takeoverHTTPS(), takeoverHTTP(), takeoverHA(), takeoverRemoval(), takeoverDisabled(), takeoverHibernated(), takeoverBack())
 		all = append(all, registries(), registriesECR(), registriesRealm(), registriesRefused(), registriesRange())
 	}
 	if os.Getenv("RUN") != "" {
