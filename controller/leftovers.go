@@ -216,7 +216,8 @@ func (a *Actuator) volumes(ctx context.Context, log logr.Logger, ex *extensionsv
 	for _, v := range volumes.Items {
 		of := v.Spec.ClaimRef
 		isOurs := of != nil && of.Namespace == metav1.NamespaceSystem && strings.HasPrefix(of.Name, cache.ClaimPrefix)
-		switch isOurs = isOurs && v.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete; {
+		isOurs = isOurs && v.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete && !volume.IsLocal(&v)
+		switch {
 		case isOurs && v.Status.Phase == corev1.VolumeReleased:
 			found["PersistentVolume "+v.Name] = cmp.Or(v.Status.LastPhaseTransitionTime, &v.CreationTimestamp)
 		case isOurs: // its claim has gone just now, if it has

@@ -173,6 +173,10 @@ func TestDeleteWaitsForVolumes(t *testing.T) {
 		ClaimRef:                      &corev1.ObjectReference{Namespace: metav1.NamespaceSystem, Name: claimOf(alpha).Name},
 		PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete,
 	}}
+	local := volume.DeepCopy()
+	local.Name, local.Spec.NodeAffinity = "local", &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{"gone"}}},
+	}}}}
 	for name, last := range map[string]func(*testing.T, *landscape){
 		"which are deleted": func(t *testing.T, l *landscape) {
 			if err := l.shoot.Delete(t.Context(), volume); err != nil {
@@ -191,8 +195,10 @@ func TestDeleteWaitsForVolumes(t *testing.T) {
 			l.freeClaim(t, alpha)
 			released := volume.DeepCopy()
 			released.Status.Phase, released.Status.LastPhaseTransitionTime = corev1.VolumeReleased, ptr.To(metav1.Now())
-			if err := l.shoot.Create(t.Context(), released); err != nil {
-				t.Fatal(err)
+			for _, v := range []client.Object{released, local.DeepCopy()} {
+				if err := l.shoot.Create(t.Context(), v); err != nil {
+					t.Fatal(err)
+				}
 			}
 			if err := l.delete(t); !retry.IsWaiting(err) || !strings.Contains(err.Error(), "PersistentVolume disk") {
 				t.Errorf("with a volume that stays: error = %v", err)

@@ -88,6 +88,9 @@ func (c Claim) stranded(ctx context.Context, shoot client.Reader, nodes []corev1
 	return volume.Spec.ClaimRef != nil && volume.Spec.ClaimRef.UID == c.UID && limitedToOthers(volume, nodes), nil
 }
 
+// IsLocal returns whether the volume is on the disk of a node, with which it goes.
+func IsLocal(volume *corev1.PersistentVolume) bool { return limitedToOthers(volume, nil) }
+
 // limitedToOthers returns whether the volume is limited to nodes by name and none of them exists.
 // The terms of an affinity are alternatives. Other requirements of a term, such as a zone, do not
 // matter: a future node may meet them.
