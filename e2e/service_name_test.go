@@ -41,9 +41,11 @@ func serviceName() rig.Scenario {
 				}
 			}
 			p.Configure(ctx, nil, to, operate.CacheOf(rig.Beta))
-			p.Gone(ctx, p.Session.Shoot, former)
+			if now := serviceNamed(ctx, p, from); now.Spec.ClusterIP != former.Spec.ClusterIP {
+				p.Fatalf("the previous Service %s was at %s, is at %s", from, former.Spec.ClusterIP, now.Spec.ClusterIP)
+			}
 			endpointOfService(ctx, p, rig.Alpha, name)
-			p.Evidence("%s, and %s until the next reconciliation: %s", name, from, cachedEverywhere(ctx, p, rig.Alpha))
+			p.Evidence("%s, and still %s after the next reconciliation: %s", name, from, cachedEverywhere(ctx, p, rig.Alpha))
 		})
 	}
 	return rig.New("service-name",
