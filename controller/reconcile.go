@@ -36,7 +36,8 @@ func (a *Actuator) reconcile(ctx context.Context, log logr.Logger, ex *extension
 		return err
 	}
 	t, err := a.read(ctx, ex, cluster)
-	if mistake := isConfigurationProblem(err) || errors.Is(err, errRecord); extensionscontroller.IsHibernationEnabled(cluster) && (mistake || retry.IsWaiting(err)) {
+	mistake := isConfigurationProblem(err) || errors.Is(err, errRecord)
+	if extensionscontroller.IsHibernationEnabled(cluster) && (mistake || retry.IsWaiting(err)) {
 		log.Info("The caches stay as they are until the Shoot wakes up", "reason", err.Error())
 		if !mistake {
 			return nil
