@@ -22,7 +22,7 @@ import (
 //     (pkg/extensions/customresources.go, RestoreExtensionObjectState);
 //   - a migration while gardener-resource-manager does not run: gardenlet wakes up a hibernated
 //     control plane first (…/shoot/reconciler_migrate.go, wakeupRequired);
-//   - nodes in a hibernated Shoot, and those of before in one that wakes up
+//   - nodes in a hibernated Shoot, and old nodes in one that wakes up
 //     (…/shoot/reconciler_reconcile.go, Worker before the hibernation of the control plane);
 //   - two caches of one upstream, or none at all, other than as a mistake that was admitted.
 type seqEvent struct {
