@@ -85,6 +85,11 @@ func (a *Actuator) Delete(ctx context.Context, log logr.Logger, ex *extensionsv1
 				return err
 			}
 		}
+		if sleeps(cluster) {
+			if err := a.entrust(ctx, ex); err != nil {
+				return err
+			}
+		}
 		if err := a.removeFrom(ctx, cluster, cleanerName, monitoringName, cachesName, servicesName); err != nil {
 			return err
 		}

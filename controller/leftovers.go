@@ -11,10 +11,13 @@ import (
 
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
+	"github.com/gardener/gardener/pkg/controllerutils"
+	resourcemanagerpredicate "github.com/gardener/gardener/pkg/resourcemanager/predicate"
 	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	vpaautoscalingv1 "k8s.io/autoscaler/vertical-pod-autoscaler/pkg/apis/autoscaling.k8s.io/v1"
@@ -147,6 +150,40 @@ func unlessRefused(log logr.Logger, err error, what string) error {
 		return nil
 	}
 	return fmt.Errorf("%s in the shoot: %w", what, err)
+}
+
+// entrust lets gardener-resource-manager delete the caches of a hibernated shoot when it wakes up. It
+// deletes only what the status of a ManagedResource lists, and only if it has set its finalizer.
+// After a migration in hibernation, it has seen no ManagedResource yet.
+func (a *Actuator) entrust(ctx context.Context, ex *extensionsv1alpha1.Extension) error {
+	before, err := recordOf(ex)
+	if err != nil || len(before.running) == 0 {
+		return nil // nothing runs, or nothing is known of it
+	}
+	mr, err := a.managedResource(ctx, ex.Namespace, cachesName)
+	if apierrors.IsNotFound(err) { // the restoration has found a mistake
+		if err = applyToShoot(ctx, a.client, ex.Namespace, cachesName, nil); err == nil {
+			mr, err = a.managedResource(ctx, ex.Namespace, cachesName)
+		}
+	}
+	if err != nil || mr.DeletionTimestamp != nil {
+		return err
+	}
+	listed := mr.DeepCopy()
+	for _, id := range before.running {
+		for _, object := range cache.References(id, before.deployed(id.Upstream)) {
+			if !lists(mr, object.Kind, object.Name) {
+				listed.Status.Resources = append(listed.Status.Resources, resourcesv1alpha1.ObjectReference{ObjectReference: object})
+			}
+		}
+	}
+	if err := a.client.Status().Patch(ctx, listed, client.MergeFrom(mr)); err != nil {
+		return fmt.Errorf("listing the running caches in the status of ManagedResource %s: %w", cachesName, err)
+	}
+	if err := controllerutils.AddFinalizers(ctx, a.client, listed, resourcemanagerpredicate.FinalizerName); err != nil {
+		return fmt.Errorf("leaving ManagedResource %s to gardener-resource-manager: %w", cachesName, err)
+	}
+	return nil
 }
 
 // awaitNoVolumes deletes what is left of all caches, and waits until their disks are gone: when the

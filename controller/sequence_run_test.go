@@ -249,6 +249,16 @@ var seqCases = map[string][]seqEvent{
 	},
 	"a rename, and a restoration with a mistake": {{Do: "roll"}, {Do: "rename", On: beta, To: "one"}, {Do: "roll"}, {Do: "err", To: "empty"}, {Do: "migrate"}},
 	"a mistake before the first rollout":         {{Do: "err", To: "url"}, {Do: "roll"}, {Do: "migrate"}},
+	"a migration in hibernation, and then disabled": {
+		{Do: "roll"}, {Do: "hibernate"}, {Do: "roll"}, {Do: "migrate"}, {Do: "disable"}, {Do: "roll"},
+	},
+	"removed, migrated and disabled in hibernation": {
+		{Do: "rename", On: beta, To: "one"}, {Do: "replicate", On: alpha}, {Do: "roll"}, {Do: "hibernate"}, {Do: "roll"}, {Do: "remove", On: beta}, {Do: "roll"},
+		{Do: "migrate"}, {Do: "disable"}, {Do: "roll"},
+	},
+	"a migration in hibernation with a mistake, and then disabled": {
+		{Do: "roll"}, {Do: "hibernate"}, {Do: "roll"}, {Do: "err", To: "reference"}, {Do: "migrate"}, {Do: "disable"}, {Do: "roll"},
+	},
 	"a Service is not ours":                      {{Do: "rename", On: alpha, To: "one"}, {Do: "foreign", To: "one"}, {Do: "roll"}},
 	"a rename that the nodes do not know of yet": {{Do: "roll"}, {Do: "rename", On: beta, To: "one"}, {Do: "late"}, {Do: "roll"}},
 }

@@ -102,6 +102,29 @@ func Services(cache v1alpha3.RegistryCache, id v1alpha3.Identity, shoot Shoot) (
 	return []client.Object{service}, nil
 }
 
+// References returns the objects that a running cache may have, except those that the garbage
+// collector of gardener-resource-manager deletes. The argument was is the running cache, nil for one
+// that was removed: gardener-resource-manager deletes the Services of those first.
+func References(id v1alpha3.Identity, was *v1alpha3.RegistryCache) []corev1.ObjectReference {
+	reference := func(apiVersion, kind, name string) corev1.ObjectReference {
+		return corev1.ObjectReference{APIVersion: apiVersion, Kind: kind, Namespace: metav1.NamespaceSystem, Name: name}
+	}
+	references := []corev1.ObjectReference{
+		reference("apps/v1", "StatefulSet", id.Name),
+		reference("networking.k8s.io/v1", "NetworkPolicy", id.Name),
+		reference("policy/v1", "PodDisruptionBudget", id.Name),
+		reference("autoscaling.k8s.io/v1", "VerticalPodAutoscaler", id.Name),
+		reference("v1", "Service", peersName(id)),
+	}
+	if was != nil {
+		references = append(references, reference("v1", "Service", id.ServiceName(was)))
+	}
+	for _, previous := range id.Previous {
+		references = append(references, reference("v1", "Service", previous.Name))
+	}
+	return references
+}
+
 // ServesTLS returns whether nodes pull from the cache over HTTPS.
 func ServesTLS(cache v1alpha3.RegistryCache) bool {
 	return cache.HTTP != nil && cache.HTTP.TLS
