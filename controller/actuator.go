@@ -68,10 +68,16 @@ func (a *Actuator) Delete(ctx context.Context, log logr.Logger, ex *extensionsv1
 		if err != nil {
 			return err
 		}
+		before, _ := recordOf(ex) // empty if undecodable
+		if before.takenOver {
+			if err := a.removeOriginal(ctx, ex.Namespace); err != nil {
+				return err
+			}
+		}
 		if mayBeOnNodes := ex.Status.ProviderStatus != nil || ex.Status.State != nil; mayBeOnNodes && nodesToClean(cluster) {
 			log.Info("Removing the configuration of all upstreams from the nodes")
 			task := cleaner.Task{All: true}
-			if before, err := recordOf(ex); err == nil && before.status != nil {
+			if before.status != nil {
 				for _, c := range before.status.Caches {
 					task.Endpoints = append(task.Endpoints, c.Endpoint)
 				}
@@ -86,7 +92,7 @@ func (a *Actuator) Delete(ctx context.Context, log logr.Logger, ex *extensionsv1
 			}
 		}
 		if sleeps(cluster) {
-			if err := a.entrust(ctx, ex); err != nil {
+			if err := a.entrust(ctx, ex.Namespace, before); err != nil {
 				return err
 			}
 		}

@@ -211,14 +211,12 @@ func (a *Actuator) findAddresses(ctx context.Context, t *target) error {
 	return nil
 }
 
-// awaitRollout waits until the caches serve, if the CA bundle is about to change, or if the caches
-// were taken over from gardener-extension-registry-cache: a node that drops the old CA, or what it
-// pulls through, too early would pull from the upstream. The pods restart in both cases. A cache
-// that never becomes ready does not block the reconciliation for long.
+// awaitRollout waits until the caches serve, if the CA bundle is about to change: a node that
+// drops the old CA too early would pull from the upstream. A cache that never becomes ready does
+// not block the reconciliation for long.
 func (a *Actuator) awaitRollout(ctx context.Context, log logr.Logger, t *target, c *certificates) error {
 	was := t.before.status
-	newBundle := c.ca != nil && was != nil && !slices.Contains([]string{"", string(c.bundle)}, ptr.Deref(was.CABundle, ""))
-	if !newBundle && !t.before.takenOver {
+	if c.ca == nil || was == nil || slices.Contains([]string{"", string(c.bundle)}, ptr.Deref(was.CABundle, "")) {
 		return nil
 	}
 	return a.await(ctx, func() error {

@@ -9,7 +9,6 @@ import (
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 	"github.com/gardener/gardener/pkg/utils/managedresources"
 	appsv1 "k8s.io/api/apps/v1"
-	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -76,8 +75,7 @@ func (a *Actuator) keepPreviousServices(t *target) {
 // deployedIdentities adds the identities of caches with a Service to the recorded ones. An early
 // version deployed Services together with the caches. If they simply left that ManagedResource,
 // gardener-resource-manager would delete them, and the caches would get new addresses. With the
-// annotation it only forgets them. The NetworkPolicy of gardener-extension-registry-cache stays
-// until the next reconciliation: it would be deleted before ours exist.
+// annotation it only forgets them.
 func (a *Actuator) deployedIdentities(ctx context.Context, t *target) (v1alpha3.Identities, error) {
 	running, ordered := slices.Clone(t.before.running), map[string]bool{}
 	for _, name := range []string{servicesName, cachesName} {
@@ -86,13 +84,8 @@ func (a *Actuator) deployedIdentities(ctx context.Context, t *target) (v1alpha3.
 			return nil, fmt.Errorf("reading the Services of the caches: %w", err)
 		}
 		for _, object := range objects {
-			switch o := object.(type) {
-			case *appsv1.StatefulSet:
-				ordered[o.Name] = o.Spec.PodManagementPolicy != appsv1.ParallelPodManagement
-			case *networkingv1.NetworkPolicy:
-				if o.Name == originalPolicy {
-					t.released = append(t.released, o)
-				}
+			if set, ok := object.(*appsv1.StatefulSet); ok {
+				ordered[set.Name] = set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement
 			}
 			upstream, labels := object.GetAnnotations()[v1alpha3.AnnotationUpstream], object.GetLabels()
 			if upstream == "" { // no Service that nodes pull from
@@ -113,6 +106,3 @@ func (a *Actuator) deployedIdentities(ctx context.Context, t *target) (v1alpha3.
 	}
 	return running, nil
 }
-
-// originalPolicy is the NetworkPolicy of gardener-extension-registry-cache for all of its caches.
-const originalPolicy = "gardener.cloud--allow-registry-cache"

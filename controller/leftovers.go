@@ -152,18 +152,17 @@ func unlessRefused(log logr.Logger, err error, what string) error {
 	return fmt.Errorf("%s in the shoot: %w", what, err)
 }
 
-// entrust lets gardener-resource-manager delete the caches of a hibernated shoot when it wakes up. It
-// deletes only what the status of a ManagedResource lists, and only if it has set its finalizer.
-// After a migration in hibernation, it has seen no ManagedResource yet.
-func (a *Actuator) entrust(ctx context.Context, ex *extensionsv1alpha1.Extension) error {
-	before, err := recordOf(ex)
-	if err != nil || len(before.running) == 0 {
-		return nil // nothing runs, or nothing is known of it
+// entrust lets gardener-resource-manager delete the caches of a hibernated shoot when it wakes up.
+// It deletes only what the status of a ManagedResource lists, and only if it has set its
+// finalizer. After a migration in hibernation, it has seen no ManagedResource yet.
+func (a *Actuator) entrust(ctx context.Context, namespace string, before record) error {
+	if len(before.running) == 0 {
+		return nil
 	}
-	mr, err := a.managedResource(ctx, ex.Namespace, cachesName)
+	mr, err := a.managedResource(ctx, namespace, cachesName)
 	if apierrors.IsNotFound(err) { // the restoration has found a mistake
-		if err = applyToShoot(ctx, a.client, ex.Namespace, cachesName, nil); err == nil {
-			mr, err = a.managedResource(ctx, ex.Namespace, cachesName)
+		if err = applyToShoot(ctx, a.client, namespace, cachesName, nil); err == nil {
+			mr, err = a.managedResource(ctx, namespace, cachesName)
 		}
 	}
 	if err != nil || mr.DeletionTimestamp != nil {

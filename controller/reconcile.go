@@ -53,7 +53,11 @@ func (a *Actuator) reconcile(ctx context.Context, log logr.Logger, ex *extension
 	if err := a.cleanRemoved(ctx, log, t); err != nil {
 		return err
 	}
-	if err := a.deploy(ctx, log, t); err != nil {
+	step := a.deploy
+	if t.before.takenOver {
+		step = a.takeOver
+	}
+	if err := step(ctx, log, t); err != nil {
 		return err
 	}
 	if t.cleaned {

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -9,13 +10,14 @@ import (
 	"github.com/gardener/gardener/pkg/utils/managedresources/builder"
 	appsv1 "k8s.io/api/apps/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/controller/cache"
-	"github.com/gardener-extensions/registry-cache/controller/retry"
+	"github.com/gardener-extensions/registry-cache/controller/monitoring"
 )
 
 // newOriginal returns a landscape as gardener-extension-registry-cache leaves it, with caches of
@@ -67,32 +69,41 @@ func newOriginal(t *testing.T) *landscape {
 	return l
 }
 
-// TestTakeover checks that the caches of gardener-extension-registry-cache run on, and that a
-// NetworkPolicy selects their pods at any time.
+// TestTakeover checks that the first reconciliation leaves the caches of
+// gardener-extension-registry-cache alone, that the second changes them in place, and that
+// NetworkPolicies select their pods at any time.
 func TestTakeover(t *testing.T) {
 	l := newOriginal(t)
 	services := l.services(t)
 	l.cleaned = func(_ string, args []string) { t.Errorf("the nodes are cleaned: %q", args) }
-	for range 2 {
-		if list := l.inShoot(t); !slices.Contains(list, "policy/gardener.cloud--allow-registry-cache") {
-			t.Errorf("the policy of the original is gone: %q", list)
-		}
+	l.progressing = metav1.Now().Time // nothing waits for pods
+	const policy = "policy/gardener.cloud--allow-registry-cache"
+	for i, image := range []string{"original", "cache:v1", "cache:v1"} {
 		l.reconciled(t)
-		sets := &appsv1.StatefulSetList{}
+		list, sets := l.inShoot(t), &appsv1.StatefulSetList{}
+		for _, wanted := range []string{"policy/registry-alpha-upstream-test", "policy/registry-beta-upstream-test"} {
+			if !slices.Contains(list, wanted) {
+				t.Errorf("reconciliation %d: no %s in %q", i, wanted, list)
+			}
+		}
+		if is := slices.Contains(list, policy); is != (i == 0) {
+			t.Errorf("reconciliation %d: the policy of the original is there: %v", i, is)
+		}
 		if err := l.shoot.List(t.Context(), sets); err != nil {
 			t.Fatal(err)
 		}
 		for _, set := range sets.Items {
-			if policy := set.Spec.PodManagementPolicy; policy != appsv1.OrderedReadyPodManagement || set.Spec.Template.Spec.Containers[0].Image != "cache:v1" {
-				t.Errorf("%s has policy %s and image %s", set.Name, policy, set.Spec.Template.Spec.Containers[0].Image)
+			is := set.Spec.Template.Spec.Containers[0].Image
+			if set.Spec.PodManagementPolicy != appsv1.OrderedReadyPodManagement || is != image {
+				t.Errorf("reconciliation %d: %s has policy %s and image %s", i, set.Name, set.Spec.PodManagementPolicy, is)
 			}
 		}
 		if len(sets.Items) != 2 {
-			t.Errorf("%d StatefulSets", len(sets.Items))
+			t.Errorf("reconciliation %d: %d StatefulSets", i, len(sets.Items))
 		}
-	}
-	if list := l.inShoot(t); slices.Contains(list, "policy/gardener.cloud--allow-registry-cache") {
-		t.Errorf("after the second reconciliation: %q", list)
+		if status, err := v1alpha3.DecodeStatus(l.extension(t).Status.ProviderStatus.Raw); err != nil || len(status.Caches) != 2 || status.CABundle == nil {
+			t.Errorf("reconciliation %d: status %+v, %v", i, status, err)
+		}
 	}
 	for name, ip := range l.services(t) {
 		if services[name] != ip {
@@ -101,16 +112,45 @@ func TestTakeover(t *testing.T) {
 	}
 }
 
-// TestTakeoverWaits checks that nodes pull through the caches of the original until ours run.
-func TestTakeoverWaits(t *testing.T) {
+// TestTakeoverMoves checks that a cache keeps what is immutable if its control plane moves before
+// the second reconciliation.
+func TestTakeoverMoves(t *testing.T) {
 	l := newOriginal(t)
-	l.progressing = metav1.Now().Time
-	if err := l.reconcile(t); !retry.IsWaiting(err) || !strings.Contains(err.Error(), "not rolled out") {
-		t.Errorf("error = %v", err)
-	}
-	l.progressing = metav1.Time{}.Time
-	l.resync(t, cachesName)
 	l.reconciled(t)
+	state, err := v1alpha3.DecodeState(l.extension(t).Status.State)
+	if err != nil || len(state.Running) != 2 || !state.Running[0].OrderedReady {
+		t.Errorf("state = %+v, %v", state, err)
+	}
+}
+
+// TestTakeoverDisabled checks that nothing stays of what gardener-extension-registry-cache has
+// created in the seed without a ManagedResource, also if this extension never reconciled.
+func TestTakeoverDisabled(t *testing.T) {
+	for _, reconciled := range []bool{false, true} {
+		t.Run(fmt.Sprint("reconciled ", reconciled), func(t *testing.T) {
+			l := newOriginal(t)
+			for _, object := range monitoring.References(namespace) {
+				if err := l.seed.Create(t.Context(), object); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if reconciled {
+				l.reconciled(t)
+				if !l.exists(t, monitoringName) {
+					t.Error("no ManagedResource takes over the monitoring")
+				}
+				return
+			}
+			if err := l.delete(t); err != nil {
+				t.Fatal(err)
+			}
+			for _, object := range monitoring.References(namespace) {
+				if err := l.seed.Get(t.Context(), client.ObjectKeyFromObject(object), object); !apierrors.IsNotFound(err) {
+					t.Errorf("left: %s, %v", object.GetName(), err)
+				}
+			}
+		})
+	}
 }
 
 // TestTakeoverWithRemoval checks that the cleaner learns the endpoint of a removed cache, by which

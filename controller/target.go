@@ -35,7 +35,7 @@ type target struct {
 	// are not gone.
 	identities, leaving v1alpha3.Identities
 	secrets             map[string]cache.Secrets // referenced Secrets and certificates, by upstream
-	released            []client.Object          // of an early version and the original, see deployedIdentities
+	released            []client.Object          // of an early version, see deployedIdentities
 	isNew               bool                     // no earlier attempt has deployed anything
 	cleaned             bool                     // a cleaner has run and its deletion was requested
 	shoot               client.Client            // nil until Actuator.shoot sets it

@@ -80,7 +80,7 @@ func Objects(cache v1alpha3.RegistryCache, id v1alpha3.Identity, shoot Shoot, se
 	for _, m := range mounted {
 		objects = append(objects, m.object)
 	}
-	objects = append(objects, set, networkPolicy(cache, id))
+	objects = append(objects, set, NetworkPolicy(cache, id))
 	if isHighlyAvailable(cache) {
 		objects = append(objects, podDisruptionBudget(id))
 	}
@@ -103,8 +103,8 @@ func Services(cache v1alpha3.RegistryCache, id v1alpha3.Identity, shoot Shoot) (
 }
 
 // References returns the objects that a running cache may have, except those that the garbage
-// collector of gardener-resource-manager deletes. The argument was is the running cache, nil for one
-// that was removed: gardener-resource-manager deletes the Services of those first.
+// collector of gardener-resource-manager deletes. The argument was is the running cache, nil for
+// one that was removed: gardener-resource-manager deletes the Services of those first.
 func References(id v1alpha3.Identity, was *v1alpha3.RegistryCache) []corev1.ObjectReference {
 	reference := func(apiVersion, kind, name string) corev1.ObjectReference {
 		return corev1.ObjectReference{APIVersion: apiVersion, Kind: kind, Namespace: metav1.NamespaceSystem, Name: name}
@@ -186,12 +186,12 @@ func servicePort(name string, port int32, target string) corev1.ServicePort {
 	return corev1.ServicePort{Name: name, Port: port, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromString(target)}
 }
 
-// networkPolicy lets the container runtime and the script of every node reach the cache and its
+// NetworkPolicy lets the container runtime and the script of every node reach the cache and its
 // health port. From Kubernetes 1.33 on, Gardener denies all traffic in kube-system, even between a
 // node and a pod of another node (NetworkPolicy gardener.cloud--deny-all). No policy can select
 // nodes: their addresses as a pod sees them depend on the network plugin. So both ports are open to
 // pods, too; neither shows a secret.
-func networkPolicy(cache v1alpha3.RegistryCache, id v1alpha3.Identity) *networkingv1.NetworkPolicy {
+func NetworkPolicy(cache v1alpha3.RegistryCache, id v1alpha3.Identity) *networkingv1.NetworkPolicy {
 	var ports []networkingv1.NetworkPolicyPort
 	for _, port := range []int32{v1alpha3.CachePort, v1alpha3.CacheDebugPort} {
 		ports = append(ports, networkingv1.NetworkPolicyPort{Port: ptr.To(intstr.FromInt32(port)), Protocol: ptr.To(corev1.ProtocolTCP)})

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/internal/golden"
@@ -71,6 +72,20 @@ func TestObjectsRejectsNoCaches(t *testing.T) {
 	for _, config := range []*v1alpha3.RegistryConfig{nil, {}} {
 		if _, err := Objects(namespace, config, nil); err == nil {
 			t.Errorf("no error for %v", config)
+		}
+	}
+}
+
+// TestReferences checks that References has the kinds and names of Objects.
+func TestReferences(t *testing.T) {
+	objects, references := rendered(t), References(namespace)
+	for i, object := range objects {
+		kind, err := apiutil.GVKForObject(object, kubernetes.SeedScheme)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i >= len(references) || references[i].GetName() != object.GetName() || references[i].GetObjectKind().GroupVersionKind() != kind {
+			t.Errorf("no reference to %s %s: %v", kind, object.GetName(), references)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/gardener/gardener/pkg/utils"
 	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	monitoringv1alpha1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -173,6 +174,21 @@ func Objects(namespace string, config *v1alpha3.RegistryConfig, identities v1alp
 		object.SetLabels(utils.MergeStringMaps(object.GetLabels(), map[string]string{"component": name}))
 	}
 	return objects, nil
+}
+
+// References returns the names of the objects, which gardener-extension-registry-cache uses, too.
+func References(namespace string) []client.Object {
+	reference := func(apiVersion, kind, name string) client.Object {
+		return &metav1.PartialObjectMetadata{
+			TypeMeta:   metav1.TypeMeta{APIVersion: apiVersion, Kind: kind},
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		}
+	}
+	return []client.Object{
+		reference("monitoring.coreos.com/v1alpha1", "ScrapeConfig", "shoot-"+name),
+		reference("monitoring.coreos.com/v1", "PrometheusRule", "shoot-"+name),
+		reference("v1", "ConfigMap", name+"-dashboards"),
+	}
 }
 
 // scraped contains the metrics for alerts, for the dashboard and for people who debug a cache.
