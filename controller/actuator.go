@@ -76,13 +76,7 @@ func (a *Actuator) Delete(ctx context.Context, log logr.Logger, ex *extensionsv1
 		}
 		if mayBeOnNodes := ex.Status.ProviderStatus != nil || ex.Status.State != nil; mayBeOnNodes && nodesToClean(cluster) {
 			log.Info("Removing the configuration of all upstreams from the nodes")
-			task := cleaner.Task{All: true}
-			if before.status != nil {
-				for _, c := range before.status.Caches {
-					task.Endpoints = append(task.Endpoints, c.Endpoint)
-				}
-			}
-			skipped, err := a.clean(ctx, log, ex.Namespace, task)
+			skipped, err := a.clean(ctx, log, ex.Namespace, cleaner.Task{All: true, Endpoints: before.endpoints()})
 			if err != nil {
 				return err
 			}

@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"slices"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
@@ -131,92 +130,37 @@ func (a *Actuator) deployMonitoring(ctx context.Context, t *target) error {
 	})
 }
 
-// certificates describes the certificates of the caches that serve HTTPS.
-type certificates struct {
-	ca        *certificate.CA   // nil if no cache serves HTTPS
-	bundle    []byte            // of the CA
-	addresses map[string]string // cluster IPs of the issued certificates, by upstream
-}
-
-// certificates issues a certificate for every HTTPS cache. In a hibernated shoot, the address of a
-// new cache is unknown. Its certificate is for the names of its Service until the shoot wakes up.
-func (a *Actuator) certificates(ctx context.Context, log logr.Logger, t *target) (*certificates, error) {
+// certify issues a certificate for every HTTPS cache, and returns the CA, or nil without such a
+// cache. In a hibernated shoot, the address of a new cache is unknown. Its certificate is for the
+// names of its Service until the shoot wakes up.
+func (a *Actuator) certify(ctx context.Context, log logr.Logger, t *target) (*certificate.CA, error) {
 	if !slices.ContainsFunc(t.config.Caches, cache.ServesTLS) {
-		return &certificates{}, nil
+		return nil, nil
 	}
 	ca, err := certificate.Load(ctx, log, a.clock, a.client, t.cluster)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.findAddresses(ctx, t); err != nil {
-		return nil, err
-	}
-	c := &certificates{ca: ca, bundle: ca.Bundle, addresses: map[string]string{}}
-	return c, c.issue(ctx, t)
-}
-
-// issue issues certificates for the known addresses and stores them in the target.
-func (c *certificates) issue(ctx context.Context, t *target) error {
 	for i := range t.config.Caches {
-		this, id := &t.config.Caches[i], t.identities[i]
-		if !cache.ServesTLS(*this) {
+		c := &t.config.Caches[i]
+		if !cache.ServesTLS(*c) {
 			continue
 		}
-		issued, err := c.ca.Issue(ctx, this, id)
-		if err != nil {
-			return err
+		secrets := t.secrets[c.Upstream]
+		if secrets.Certificate, err = ca.Issue(ctx, c, t.identities[i]); err != nil {
+			return nil, err
 		}
-		c.addresses[this.Upstream] = id.Address
-		secrets := t.secrets[this.Upstream]
-		secrets.Certificate = issued
-		t.secrets[this.Upstream] = secrets
+		t.secrets[c.Upstream] = secrets
 	}
-	return nil
-}
-
-// covers returns whether every HTTPS cache has a certificate for its address.
-func (c *certificates) covers(t *target) bool {
-	for upstream, address := range c.addresses {
-		if id, _ := t.identities.Of(upstream); id.Address != address {
-			return false
-		}
-	}
-	return true
-}
-
-// findAddresses updates the addresses of the caches, and waits for those that were never known. A
-// cache whose Service is missing keeps its last address, and so its certificate and its pods.
-func (a *Actuator) findAddresses(ctx context.Context, t *target) error {
-	if t.hibernationEnabled() {
-		return nil
-	}
-	if !t.isNew {
-		shoot, err := a.shoot(ctx, t)
-		if err != nil {
-			return err
-		}
-		services, err := listServices(ctx, shoot)
-		if err != nil {
-			return err
-		}
-		matchServices(services, t)
-	}
-	for i := range t.config.Caches {
-		if cache.ServesTLS(t.config.Caches[i]) && t.identities[i].Address == "" {
-			var err error
-			t.endpoints, err = a.awaitEndpoints(ctx, t)
-			return err
-		}
-	}
-	return nil
+	return ca, nil
 }
 
 // awaitRollout waits until the caches serve, if the CA bundle is about to change: a node that
 // drops the old CA too early would pull from the upstream. A cache that never becomes ready does
 // not block the reconciliation for long.
-func (a *Actuator) awaitRollout(ctx context.Context, log logr.Logger, t *target, c *certificates) error {
+func (a *Actuator) awaitRollout(ctx context.Context, log logr.Logger, t *target, ca *certificate.CA) error {
 	was := t.before.status
-	if c.ca == nil || was == nil || slices.Contains([]string{"", string(c.bundle)}, ptr.Deref(was.CABundle, "")) {
+	if ca == nil || was == nil || slices.Contains([]string{"", string(ca.Bundle)}, ptr.Deref(was.CABundle, "")) {
 		return nil
 	}
 	return a.await(ctx, func() error {
@@ -237,13 +181,4 @@ func (a *Actuator) awaitRollout(ctx context.Context, log logr.Logger, t *target,
 		}
 		return retry.Waiting(fmt.Errorf("the caches are not rolled out yet: %w", pending))
 	})
-}
-
-// hostOf returns the host of an endpoint, or an empty string.
-func hostOf(endpoint string) string {
-	parsed, err := url.Parse(endpoint)
-	if err != nil {
-		return ""
-	}
-	return parsed.Hostname()
 }

@@ -23,23 +23,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/retry"
 )
 
-// endpointsOf returns the endpoints of all configured caches in their order. If the cluster IP of
-// an HTTPS cache has changed, a certificate for the new IP is issued and deployed.
-func (a *Actuator) endpointsOf(ctx context.Context, t *target, issued *certificates) ([]v1alpha3.RegistryCacheStatus, error) {
-	if t.endpoints != nil {
-		return t.endpoints, nil
-	}
-	endpoints, err := a.awaitEndpoints(ctx, t)
-	if err != nil || issued.covers(t) {
-		return endpoints, err
-	}
-	if err := issued.issue(ctx, t); err != nil {
-		return nil, err
-	}
-	t.isNew = false // the caches are deployed already
-	return endpoints, a.deployCaches(ctx, t)
-}
-
 // awaitEndpoints waits for the Services of all configured caches. The error names missing upstreams
 // and the reason. If a cache is added, gardener-resource-manager must first apply the current
 // Services: it may still delete the Service of an earlier cache of the same upstream.
@@ -48,7 +31,7 @@ func (a *Actuator) awaitEndpoints(ctx context.Context, t *target) ([]v1alpha3.Re
 	if err != nil {
 		return nil, err
 	}
-	someNew := slices.ContainsFunc(t.config.Caches, func(c v1alpha3.RegistryCache) bool { return t.before.endpoint(c.Upstream) == "" })
+	someNew := slices.ContainsFunc(t.config.Caches, func(c v1alpha3.RegistryCache) bool { return len(t.before.endpoints(c.Upstream)) == 0 })
 	if someNew { // the caches were just written and are not applied yet
 		pauseFor(ctx, a.waits.interval/4)
 	}
@@ -71,27 +54,19 @@ func (a *Actuator) endpoints(ctx context.Context, shoot client.Client, t *target
 			return nil, problem
 		}
 	}
-	services, err := listServices(ctx, shoot)
-	if err != nil {
-		return nil, err
+	services := &corev1.ServiceList{}
+	if err := shoot.List(ctx, services, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost}); err != nil {
+		return nil, fmt.Errorf("listing the services of the caches in the shoot: %w", err)
 	}
-	found, missing := matchServices(services, t)
+	found, missing := matchServices(services.Items, t)
 	if len(missing) == 0 {
-		return found, a.removeServices(ctx, shoot, t, services)
+		return found, removeServices(ctx, shoot, t, services.Items)
 	}
 	mr, err := a.managedResource(ctx, t.ex.Namespace, servicesName)
 	if err != nil {
 		return nil, err
 	}
 	return nil, fmt.Errorf("no service in the shoot for upstream %s: %w", strings.Join(missing, ", "), notApplied(mr))
-}
-
-func listServices(ctx context.Context, shoot client.Client) ([]corev1.Service, error) {
-	services := &corev1.ServiceList{}
-	if err := shoot.List(ctx, services, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost}); err != nil {
-		return nil, fmt.Errorf("listing the services of the caches in the shoot: %w", err)
-	}
-	return services.Items, nil
 }
 
 // matchServices finds the Service of each cache, in the order of the config, and updates the
@@ -106,22 +81,26 @@ func matchServices(services []corev1.Service, t *target) (found []v1alpha3.Regis
 			continue
 		}
 		t.identities[i].Address = ip
-		found = append(found, statusOf(c, ip, t.secrets[c.Upstream].CABundle))
+		found = append(found, statusOf(c, ip, t.secrets[c.Upstream]))
 	}
 	return found, missing
 }
 
-// statusOf returns the status of a cache at an address, with the CAs to trust for its upstream.
-func statusOf(c *v1alpha3.RegistryCache, address string, bundle []byte) v1alpha3.RegistryCacheStatus {
+// statusOf returns the status of a cache at an address.
+func statusOf(c *v1alpha3.RegistryCache, address string, secrets cache.Secrets) v1alpha3.RegistryCacheStatus {
 	endpoint := url.URL{Scheme: "http", Host: net.JoinHostPort(address, strconv.Itoa(v1alpha3.CachePort))}
 	if cache.ServesTLS(*c) {
 		endpoint.Scheme = "https"
 	}
-	status := v1alpha3.RegistryCacheStatus{Upstream: c.Upstream, Endpoint: endpoint.String(), RemoteURL: *c.RemoteURL}
-	if len(bundle) > 0 {
-		status.UpstreamCABundle = new(string(bundle))
+	return v1alpha3.RegistryCacheStatus{Upstream: c.Upstream, Endpoint: endpoint.String(), RemoteURL: *c.RemoteURL, UpstreamCABundle: upstreamBundle(secrets)}
+}
+
+// upstreamBundle returns the CAs that nodes trust for the upstream of a cache, nil for public ones.
+func upstreamBundle(secrets cache.Secrets) *string {
+	if len(secrets.CABundle) == 0 {
+		return nil
 	}
-	return status
+	return new(string(secrets.CABundle))
 }
 
 func clusterIP(services []corev1.Service, c *v1alpha3.RegistryCache, id v1alpha3.Identity) string {

@@ -61,8 +61,8 @@ func TestServiceRename(t *testing.T) {
 		t.Errorf("after the change the Services are %v, want %s at %s too", services, idOf(alpha).Name, previous)
 	}
 	r, err := recordOf(l.extension(t))
-	if err != nil || r.endpoint(alpha) != "http://"+services["registry-new"]+":5000" {
-		t.Errorf("the endpoint is %s, the Services are %v, error %v", r.endpoint(alpha), services, err)
+	if err != nil || !slices.Equal(r.endpoints(alpha), []string{"http://" + services["registry-new"] + ":5000"}) {
+		t.Errorf("the endpoint is %s, the Services are %v, error %v", r.endpoints(alpha), services, err)
 	}
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: idOf(alpha).Name}}
 	if err := l.shoot.Get(t.Context(), client.ObjectKeyFromObject(service), service); err != nil || service.Spec.Selector["app"] != idOf(alpha).Name {

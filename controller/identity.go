@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"slices"
 	"time"
 
@@ -28,8 +29,11 @@ func (a *Actuator) identify(ctx context.Context, t *target) error {
 	}
 	t.identities = v1alpha3.Identify(t.config.Caches, running)
 	for i := range t.identities {
-		if id := &t.identities[i]; id.Address == "" {
-			id.Address = hostOf(t.before.endpoint(id.Upstream))
+		id := &t.identities[i]
+		for _, endpoint := range t.before.endpoints(id.Upstream) {
+			if parsed, err := url.Parse(endpoint); err == nil && id.Address == "" {
+				id.Address = parsed.Hostname()
+			}
 		}
 	}
 	t.leaving = slices.DeleteFunc(slices.Clone(running), func(id v1alpha3.Identity) bool {

@@ -35,62 +35,42 @@ import (
 // deployed, nor what it could apply only in part. The argument others are the claims of caches
 // that are not configured. They tell what is left, so they are deleted last.
 func (a *Actuator) removeLeftovers(ctx context.Context, log logr.Logger, t *target, claims []volume.Claim, others []corev1.PersistentVolumeClaim) error {
-	surplus := slices.DeleteFunc(claims, func(c volume.Claim) bool { return !c.Surplus() })
-	if len(surplus) == 0 && len(others) == 0 && len(t.leaving) == 0 {
-		return nil
-	}
-	mr, err := a.managedResource(ctx, t.ex.Namespace, cachesName)
-	if err != nil {
-		return err
-	}
-	for _, claim := range surplus {
-		if id, _ := t.identities.Of(claim.Cache.Upstream); !lists(mr, "PodDisruptionBudget", id.Name) {
-			if err := endAvailability(ctx, log, t.shoot, id); err != nil {
-				return err
-			}
+	for _, claim := range claims {
+		if !claim.Surplus() {
+			continue
+		}
+		id, _ := t.identities.Of(claim.Cache.Upstream)
+		if err := endAvailability(ctx, log, t.shoot, id); err != nil {
+			return err
 		}
 	}
 	left := labelsOf(others)
-	for name, labels := range left {
-		if !lists(mr, "StatefulSet", name) {
-			if err := deleteCache(ctx, log, t.shoot, labels); err != nil {
-				return err
-			}
+	for _, id := range t.leaving {
+		left[id.Name] = client.MatchingLabels{v1alpha3.LabelApp: id.Name, v1alpha3.LabelUpstreamHost: id.HostLabel}
+	}
+	for _, labels := range left {
+		if err := deleteCache(ctx, log, t.shoot, labels); err != nil {
+			return err
 		}
 	}
-	t.leaving = slices.DeleteFunc(t.leaving, func(id v1alpha3.Identity) bool {
-		return left[id.Name] == nil && !lists(mr, "StatefulSet", id.Name)
-	})
+	remaining := labelsOf(others)
+	t.leaving = slices.DeleteFunc(t.leaving, func(id v1alpha3.Identity) bool { return remaining[id.Name] == nil })
 	return nil
 }
 
 // removeServices deletes those of the Services that nobody wants. A Service of a removed cache goes
 // with its claims; this is about one whose cache was renamed.
-func (a *Actuator) removeServices(ctx context.Context, shoot client.Client, t *target, services []corev1.Service) error {
-	odd := slices.DeleteFunc(slices.Clone(services), func(s corev1.Service) bool {
-		id := slices.IndexFunc(t.identities, func(id v1alpha3.Identity) bool { return id.Name == s.Labels[v1alpha3.LabelApp] })
-		return id < 0 || s.Annotations[v1alpha3.AnnotationUpstream] == "" || t.identities[id].ServiceName(&t.config.Caches[id]) == s.Name ||
-			slices.ContainsFunc(t.identities[id].Previous, func(p v1alpha3.PreviousService) bool { return p.Name == s.Name })
-	})
-	if len(odd) == 0 {
-		return nil
-	}
-	mr, err := a.managedResource(ctx, t.ex.Namespace, servicesName)
-	if err != nil {
-		return err
-	}
-	for _, service := range odd {
-		if !lists(mr, "Service", service.Name) {
-			err = errors.Join(err, client.IgnoreNotFound(shoot.Delete(ctx, &service)))
+func removeServices(ctx context.Context, shoot client.Client, t *target, services []corev1.Service) error {
+	var unwanted []client.Object
+	for _, service := range services {
+		i := slices.IndexFunc(t.identities, func(id v1alpha3.Identity) bool { return id.Name == service.Labels[v1alpha3.LabelApp] })
+		if i < 0 || service.Annotations[v1alpha3.AnnotationUpstream] == "" || t.identities[i].ServiceName(&t.config.Caches[i]) == service.Name ||
+			slices.ContainsFunc(t.identities[i].Previous, func(p v1alpha3.PreviousService) bool { return p.Name == service.Name }) {
+			continue
 		}
+		unwanted = append(unwanted, &service)
 	}
-	return unlessRefused(logr.FromContextOrDiscard(ctx), err, "deleting the Services of renamed caches")
-}
-
-// lists returns whether gardener-resource-manager deletes the object when it is no longer in the
-// ManagedResource.
-func lists(mr *resourcesv1alpha1.ManagedResource, kind, name string) bool {
-	return slices.ContainsFunc(mr.Status.Resources, func(r resourcesv1alpha1.ObjectReference) bool { return r.Kind == kind && r.Name == name })
+	return unlessRefused(logr.FromContextOrDiscard(ctx), deleteAll(ctx, shoot, nil, unwanted...), "deleting the Services of renamed caches")
 }
 
 // labelsOf returns the labels of the caches that have the claims, by the names of the caches.
@@ -111,32 +91,47 @@ func labelsOf(claims []corev1.PersistentVolumeClaim) map[string]client.MatchingL
 func endAvailability(ctx context.Context, log logr.Logger, shoot client.Client, id v1alpha3.Identity) error {
 	set := &appsv1.StatefulSet{}
 	err := client.IgnoreNotFound(shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: id.Name}, set))
-	single := fmt.Appendf(nil, `{"metadata":{"labels":{%q:null}},"spec":{"replicas":1}}`, resourcesv1alpha1.HighAvailabilityConfigType)
 	if set.Labels[resourcesv1alpha1.HighAvailabilityConfigType] != "" {
+		single := fmt.Appendf(nil, `{"metadata":{"labels":{%q:null}},"spec":{"replicas":1}}`, resourcesv1alpha1.HighAvailabilityConfigType)
 		err = shoot.Patch(ctx, set, client.RawPatch(types.MergePatchType, single))
 	}
-	for _, object := range cache.AvailabilityObjects(id) {
-		err = errors.Join(err, client.IgnoreNotFound(shoot.Delete(ctx, object)))
+	if err == nil || volume.Refused(err) {
+		err = errors.Join(err, deleteAll(ctx, shoot, nil, cache.AvailabilityObjects(id)...))
 	}
 	return unlessRefused(log, err, "removing the second replica of cache "+id.Name)
 }
 
-// deleteCache deletes all objects with the labels of a cache.
+// deleteCache deletes all objects with the labels of a cache. The claims tell what is left, so they
+// are the last.
 func deleteCache(ctx context.Context, log logr.Logger, shoot client.Client, labels client.MatchingLabels) error {
 	name := labels[v1alpha3.LabelApp]
 	log.Info("Deleting what is left of a removed cache", "name", name)
-	var err error
-	for _, object := range cache.AvailabilityObjects(v1alpha3.Identity{Name: name}) {
-		err = errors.Join(err, client.IgnoreNotFound(shoot.Delete(ctx, object)))
-	}
-	all := func(kind client.Object) error { // NotFound: the shoot does not know the kind
-		return client.IgnoreNotFound(shoot.DeleteAllOf(ctx, kind, client.InNamespace(metav1.NamespaceSystem), labels))
-	}
-	err = errors.Join(err, all(&corev1.Service{}), all(&networkingv1.NetworkPolicy{}), all(&vpaautoscalingv1.VerticalPodAutoscaler{}), all(&appsv1.StatefulSet{}))
-	if err == nil { // the claims tell what is left
-		err = all(&corev1.PersistentVolumeClaim{})
+	objects := append(cache.AvailabilityObjects(v1alpha3.Identity{Name: name}),
+		&corev1.Service{}, &networkingv1.NetworkPolicy{}, &vpaautoscalingv1.VerticalPodAutoscaler{}, &appsv1.StatefulSet{})
+	err := deleteAll(ctx, shoot, labels, objects...)
+	if err == nil {
+		err = deleteAll(ctx, shoot, labels, &corev1.PersistentVolumeClaim{})
 	}
 	return unlessRefused(log, err, "deleting what is left of cache "+name)
+}
+
+// deleteAll deletes the objects, and for those without a name all of their kind with the labels.
+// After a deletion that the shoot refuses it goes on, after another error it does not. It returns
+// these errors. To it, a kind that the shoot does not know has no objects.
+func deleteAll(ctx context.Context, shoot client.Client, labels client.MatchingLabels, objects ...client.Object) (refused error) {
+	for _, object := range objects {
+		var err error
+		if object.GetName() != "" {
+			err = shoot.Delete(ctx, object)
+		} else {
+			err = shoot.DeleteAllOf(ctx, object, client.InNamespace(metav1.NamespaceSystem), labels)
+		}
+		if err = client.IgnoreNotFound(err); err != nil && !volume.Refused(err) {
+			return err
+		}
+		refused = errors.Join(refused, err)
+	}
+	return refused
 }
 
 // unlessRefused returns an error with what was done, or nil for one that only the owner of the
@@ -171,9 +166,7 @@ func (a *Actuator) entrust(ctx context.Context, namespace string, before record)
 	listed := mr.DeepCopy()
 	for _, id := range before.running {
 		for _, object := range cache.References(id, before.deployed(id.Upstream)) {
-			if !lists(mr, object.Kind, object.Name) {
-				listed.Status.Resources = append(listed.Status.Resources, resourcesv1alpha1.ObjectReference{ObjectReference: object})
-			}
+			listed.Status.Resources = append(listed.Status.Resources, resourcesv1alpha1.ObjectReference{ObjectReference: object})
 		}
 	}
 	if err := a.client.Status().Patch(ctx, listed, client.MergeFrom(mr)); err != nil {
@@ -189,35 +182,17 @@ func (a *Actuator) entrust(ctx context.Context, namespace string, before record)
 // shoot is deleted, what deletes disks goes next, and a disk that is left costs money for ever. It
 // does not wait longer than the limit since the deletion was requested.
 func (a *Actuator) awaitNoVolumes(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
-	var late []string
-	err := a.await(ctx, func() error {
-		remaining, err := a.volumes(ctx, log, ex)
+	return a.await(ctx, func() error {
+		remaining, err := a.removeVolumes(ctx, log, ex)
 		if err != nil && a.isOver(ex.DeletionTimestamp) {
 			log.Info("Not waiting any longer for the volumes of caches", "reason", err.Error()) // perhaps its API server never ran
 			return nil
 		}
-		if err != nil {
+		if err != nil || len(remaining) == 0 {
 			return err
 		}
-		var waitFor []string
-		late = nil
-		for name, since := range remaining {
-			if a.isOver(since) {
-				late = append(late, name)
-			} else {
-				waitFor = append(waitFor, name)
-			}
-		}
-		if len(waitFor) == 0 {
-			return nil
-		}
-		slices.Sort(waitFor)
-		return retry.Waiting(fmt.Errorf("volumes of caches are still being deleted in the shoot: %s", strings.Join(waitFor, ", ")))
+		return retry.Waiting(fmt.Errorf("volumes of caches are still being deleted in the shoot: %s", strings.Join(remaining, ", ")))
 	})
-	if len(late) > 0 {
-		log.Info("Not waiting any longer for volumes of caches: check that their disks are deleted", "volumes", late)
-	}
-	return err
 }
 
 // isOver returns whether it is too late to wait for what has begun then.
@@ -225,9 +200,9 @@ func (a *Actuator) isOver(since *metav1.Time) bool {
 	return since != nil && a.clock.Since(since.Time) >= a.waits.volumes
 }
 
-// volumes requests the deletion of all caches of the shoot. It returns their claims and volumes,
-// and since when they are being deleted.
-func (a *Actuator) volumes(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) (map[string]*metav1.Time, error) {
+// removeVolumes requests the deletion of all caches of the shoot. It returns those of their claims
+// and volumes that are worth waiting for.
+func (a *Actuator) removeVolumes(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) (remaining []string, err error) {
 	shoot, err := a.shootClient(ctx, ex.Namespace)
 	if err != nil {
 		return nil, err
@@ -239,15 +214,21 @@ func (a *Actuator) volumes(ctx context.Context, log logr.Logger, ex *extensionsv
 	if err := shoot.List(ctx, volumes); err != nil {
 		return nil, fmt.Errorf("listing the volumes in the shoot: %w", err)
 	}
-	found := map[string]*metav1.Time{}
 	isLeaving := func(c corev1.PersistentVolumeClaim) bool { return c.DeletionTimestamp != nil }
 	for _, labels := range labelsOf(slices.DeleteFunc(slices.Clone(claims.Items), isLeaving)) {
 		if err := deleteCache(ctx, log, shoot, labels); err != nil {
 			return nil, err
 		}
 	}
+	await := func(what string, since *metav1.Time) {
+		if a.isOver(since) {
+			log.Info("Not waiting any longer for a volume of a cache: check that its disk is deleted", "name", what)
+		} else {
+			remaining = append(remaining, what)
+		}
+	}
 	for _, claim := range claims.Items {
-		found["PersistentVolumeClaim "+claim.Name] = cmp.Or(claim.DeletionTimestamp, ex.DeletionTimestamp) // a policy may refuse the deletion
+		await("PersistentVolumeClaim "+claim.Name, cmp.Or(claim.DeletionTimestamp, ex.DeletionTimestamp)) // a policy may refuse the deletion
 	}
 	for _, v := range volumes.Items {
 		of := v.Spec.ClaimRef
@@ -255,10 +236,10 @@ func (a *Actuator) volumes(ctx context.Context, log logr.Logger, ex *extensionsv
 		isOurs = isOurs && v.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete && !volume.IsLocal(&v)
 		switch {
 		case isOurs && v.Status.Phase == corev1.VolumeReleased:
-			found["PersistentVolume "+v.Name] = cmp.Or(v.Status.LastPhaseTransitionTime, &v.CreationTimestamp)
+			await("PersistentVolume "+v.Name, cmp.Or(v.Status.LastPhaseTransitionTime, &v.CreationTimestamp))
 		case isOurs: // its claim has gone just now, if it has
-			found["PersistentVolume "+v.Name] = ex.DeletionTimestamp
+			await("PersistentVolume "+v.Name, ex.DeletionTimestamp)
 		}
 	}
-	return found, nil
+	return remaining, nil
 }

@@ -163,7 +163,7 @@ func (a *Actuator) countCleanUp(ctx context.Context, t *target) error {
 
 // deploy deploys the caches and their monitoring, and writes the endpoints to the status.
 func (a *Actuator) deploy(ctx context.Context, log logr.Logger, t *target) error {
-	certificates, err := a.deployObjects(ctx, log, t)
+	endpoints, ca, err := a.deployObjects(ctx, log, t)
 	if t.isNew && apierrors.IsAlreadyExists(err) {
 		// An earlier attempt was interrupted, so read what it left in the shoot.
 		t.isNew = false
@@ -184,41 +184,36 @@ func (a *Actuator) deploy(ctx context.Context, log logr.Logger, t *target) error
 			return err
 		}
 	}
-	endpoints, err := a.endpointsOf(ctx, t, certificates)
+	if err := a.awaitRollout(ctx, log, t, ca); err != nil {
+		return err
+	}
+	if ca != nil {
+		err = ca.Prune(ctx)
+	} else if t.before.hadTLS() {
+		err = certificate.Remove(ctx, log, a.clock, a.client, t.ex.Namespace)
+	}
 	if err != nil {
 		return err
 	}
-	if err := a.awaitRollout(ctx, log, t, certificates); err != nil {
-		return err
-	}
-	if err := a.pruneCertificates(ctx, log, t, certificates); err != nil {
-		return err
-	}
-	return a.write(ctx, t.ex, t.record(newStatus(endpoints, certificates.bundle)))
+	return a.write(ctx, t.ex, t.record(newStatus(endpoints, ca)))
 }
 
 // deployObjects writes all ManagedResources. The Services are first: certificates need their
 // addresses.
-func (a *Actuator) deployObjects(ctx context.Context, log logr.Logger, t *target) (*certificates, error) {
-	if err := a.deployServices(ctx, t); err != nil {
-		return nil, err
+func (a *Actuator) deployObjects(ctx context.Context, log logr.Logger, t *target) (endpoints []v1alpha3.RegistryCacheStatus, ca *certificate.CA, err error) {
+	if err = a.deployServices(ctx, t); err != nil {
+		return nil, nil, err
 	}
-	certificates, err := a.certificates(ctx, log, t)
-	if err != nil {
-		return nil, err
+	if !t.hibernationEnabled() {
+		if endpoints, err = a.awaitEndpoints(ctx, t); err != nil {
+			return nil, nil, err
+		}
 	}
-	if err := a.deployCaches(ctx, t); err != nil {
-		return nil, err
+	if ca, err = a.certify(ctx, log, t); err != nil {
+		return nil, nil, err
 	}
-	return certificates, a.deployMonitoring(ctx, t)
-}
-
-func (a *Actuator) pruneCertificates(ctx context.Context, log logr.Logger, t *target, c *certificates) error {
-	if c.ca != nil {
-		return c.ca.Prune(ctx)
+	if err = a.deployCaches(ctx, t); err != nil {
+		return nil, nil, err
 	}
-	if t.before.hadTLS() {
-		return certificate.Remove(ctx, log, a.clock, a.client, t.ex.Namespace)
-	}
-	return nil
+	return endpoints, ca, a.deployMonitoring(ctx, t)
 }

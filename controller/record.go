@@ -10,18 +10,16 @@ import (
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
-	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/controller/cache"
 	"github.com/gardener-extensions/registry-cache/controller/certificate"
-	"github.com/gardener-extensions/registry-cache/controller/reference"
-	"github.com/gardener-extensions/registry-cache/controller/retry"
 )
 
 // record is the decoded status of the Extension, which earlier reconciliations wrote.
@@ -81,6 +79,22 @@ func (r record) empty() bool {
 	return r.status == nil && r.applied == nil
 }
 
+// reported returns the caches that nodes are configured with.
+func (r record) reported() []v1alpha3.RegistryCacheStatus {
+	if r.status == nil {
+		return nil
+	}
+	return r.status.Caches
+}
+
+// configured returns the caches as they were last deployed.
+func (r record) configured() []v1alpha3.RegistryCache {
+	if r.applied == nil {
+		return nil
+	}
+	return r.applied.Caches
+}
+
 // isLeaving returns whether the upstream's cache was removed, but perhaps not all of its objects.
 func (r record) isLeaving(upstream string) bool {
 	_, runs := r.running.Of(upstream)
@@ -89,67 +103,42 @@ func (r record) isLeaving(upstream string) bool {
 
 // removed returns the upstreams whose configuration may be on nodes, but that are not in config.
 func (r record) removed(config *v1alpha3.RegistryConfig) []string {
-	var removed []string
-	if r.status != nil {
-		for _, c := range r.status.Caches {
-			removed = append(removed, c.Upstream)
-		}
+	upstreams := sets.New[string]()
+	for _, c := range r.reported() {
+		upstreams.Insert(c.Upstream)
 	}
-	if r.applied != nil {
-		for _, c := range r.applied.Caches {
-			removed = append(removed, c.Upstream)
-		}
+	for _, c := range r.configured() {
+		upstreams.Insert(c.Upstream)
 	}
-	removed = slices.DeleteFunc(removed, func(upstream string) bool { return find(config.Caches, upstream) != nil })
-	slices.Sort(removed)
-	return slices.Compact(removed)
+	for _, c := range config.Caches {
+		upstreams.Delete(c.Upstream)
+	}
+	return sets.List(upstreams)
 }
 
 // retained returns the record with only those upstreams that are in config. It keeps the names of
 // the others: their objects are not deleted yet.
 func (r record) retained(config *v1alpha3.RegistryConfig) record {
-	kept := record{cleanUps: r.cleanUps, running: r.running}
+	r.status, r.applied = r.status.DeepCopy(), r.applied.DeepCopy()
 	if r.status != nil {
-		kept.status = r.status.DeepCopy()
-		kept.status.Caches = slices.DeleteFunc(kept.status.Caches, func(c v1alpha3.RegistryCacheStatus) bool {
-			return find(config.Caches, c.Upstream) == nil
-		})
+		r.status.Caches = slices.DeleteFunc(r.status.Caches, func(c v1alpha3.RegistryCacheStatus) bool { return find(config.Caches, c.Upstream) == nil })
 	}
 	if r.applied != nil {
-		kept.applied = r.applied.DeepCopy()
-		kept.applied.Caches = slices.DeleteFunc(kept.applied.Caches, func(c v1alpha3.RegistryCache) bool {
-			return find(config.Caches, c.Upstream) == nil
-		})
+		r.applied.Caches = slices.DeleteFunc(r.applied.Caches, func(c v1alpha3.RegistryCache) bool { return find(config.Caches, c.Upstream) == nil })
 	}
-	return kept
+	return r
 }
 
 // deployed returns the cache of the upstream as it was last deployed, nil if unknown.
 func (r record) deployed(upstream string) *v1alpha3.RegistryCache {
-	if r.applied == nil {
-		return nil
-	}
-	return find(r.applied.Caches, upstream)
+	return find(r.configured(), upstream)
 }
 
-// endpoint returns the last reported endpoint of the upstream's cache, or an empty string.
-func (r record) endpoint(upstream string) string {
-	if r.status == nil {
-		return ""
-	}
-	for _, c := range r.status.Caches {
-		if c.Upstream == upstream {
-			return c.Endpoint
-		}
-	}
-	return ""
-}
-
-// endpoints returns the last reported endpoints of these upstreams.
+// endpoints returns the last reported endpoints, of these upstreams or of all.
 func (r record) endpoints(upstreams ...string) (endpoints []string) {
-	for _, upstream := range upstreams {
-		if endpoint := r.endpoint(upstream); endpoint != "" {
-			endpoints = append(endpoints, endpoint)
+	for _, c := range r.reported() {
+		if len(upstreams) == 0 || slices.Contains(upstreams, c.Upstream) {
+			endpoints = append(endpoints, c.Endpoint)
 		}
 	}
 	return endpoints
@@ -157,59 +146,24 @@ func (r record) endpoints(upstreams ...string) (endpoints []string) {
 
 // hadTLS returns whether earlier reconciliations may have issued certificates.
 func (r record) hadTLS() bool {
-	return r.status != nil && ptr.Deref(r.status.CABundle, "") != "" || r.applied != nil && slices.ContainsFunc(r.applied.Caches, cache.ServesTLS)
+	return r.status != nil && ptr.Deref(r.status.CABundle, "") != "" || slices.ContainsFunc(r.configured(), cache.ServesTLS)
 }
 
 func find(caches []v1alpha3.RegistryCache, upstream string) *v1alpha3.RegistryCache {
-	i := slices.IndexFunc(caches, func(c v1alpha3.RegistryCache) bool { return c.Upstream == upstream })
-	if i < 0 {
-		return nil
-	}
-	return &caches[i]
-}
-
-func newStatus(caches []v1alpha3.RegistryCacheStatus, bundle []byte) *v1alpha3.RegistryStatus {
-	return &v1alpha3.RegistryStatus{TypeMeta: typeMeta("RegistryStatus"), Caches: caches, CABundle: new(string(bundle))}
-}
-
-// restoreStatus writes the providerStatus of the caches that run, as far as the state tells it.
-func (a *Actuator) restoreStatus(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension, mistake error) error {
-	r, err := recordOf(ex)
-	if err != nil {
-		return err
-	}
-	applied := r.applied
-	if applied == nil { // nothing ever ran
-		applied = &v1alpha3.RegistryConfig{}
-	}
-	cluster, err := a.cluster(ctx, ex.Namespace)
-	if err != nil {
-		return err
-	}
-	secrets, _, err := reference.Resolve(ctx, a.client, ex.Namespace, cluster.Shoot.Spec.Resources, applied)
-	if err != nil && !retry.IsWaiting(err) { // without a Secret, its mistake may be the one
-		return err
-	}
-	var caches []v1alpha3.RegistryCacheStatus
-	for i := range applied.Caches {
-		c := &applied.Caches[i]
-		if id, _ := r.running.Of(c.Upstream); id.Address != "" {
-			caches = append(caches, statusOf(c, id.Address, secrets[c.Upstream].CABundle))
+	for i := range caches {
+		if caches[i].Upstream == upstream {
+			return &caches[i]
 		}
 	}
-	var bundle []byte
-	if slices.ContainsFunc(applied.Caches, cache.ServesTLS) {
-		ca, err := certificate.Load(ctx, log, a.clock, a.client, cluster)
-		if err != nil {
-			return err
-		}
-		bundle = ca.Bundle
+	return nil
+}
+
+func newStatus(caches []v1alpha3.RegistryCacheStatus, ca *certificate.CA) *v1alpha3.RegistryStatus {
+	status := &v1alpha3.RegistryStatus{TypeMeta: typeMeta("RegistryStatus"), Caches: caches, CABundle: new("")}
+	if ca != nil {
+		*status.CABundle = string(ca.Bundle)
 	}
-	r.status = newStatus(caches, bundle)
-	if err := a.write(ctx, ex, r); err != nil {
-		return err
-	}
-	return a.report(ctx, ex, mistake)
+	return status
 }
 
 func typeMeta(kind string) metav1.TypeMeta {

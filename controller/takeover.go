@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	extensionscontroller "github.com/gardener/gardener/extensions/pkg/controller"
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	"github.com/gardener/gardener/pkg/utils/managedresources"
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +18,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/cache"
 	"github.com/gardener-extensions/registry-cache/controller/certificate"
 	"github.com/gardener-extensions/registry-cache/controller/monitoring"
+	"github.com/gardener-extensions/registry-cache/controller/reference"
+	"github.com/gardener-extensions/registry-cache/controller/retry"
 )
 
 // takeOver takes over the caches that gardener-extension-registry-cache has deployed. It lets them
@@ -42,29 +46,61 @@ func (a *Actuator) takeOver(ctx context.Context, log logr.Logger, t *target) err
 			return err
 		}
 	}
-	r := t.before.retained(t.config)
-	var bundle []byte
-	if slices.ContainsFunc(r.status.Caches, func(c v1alpha3.RegistryCacheStatus) bool { return strings.HasPrefix(c.Endpoint, "https:") }) {
-		ca, err := certificate.Load(ctx, log, a.clock, a.client, t.cluster)
-		if err != nil {
-			return err
-		}
-		bundle = ca.Bundle
-	}
-	for i := range r.status.Caches {
-		if trusted := t.secrets[r.status.Caches[i].Upstream].CABundle; len(trusted) > 0 {
-			r.status.Caches[i].UpstreamCABundle = new(string(trusted))
-		}
-	}
-	r.status, r.running = newStatus(r.status.Caches, bundle), slices.Concat(t.identities, t.leaving)
 	if err := a.deployMonitoring(ctx, t); err != nil {
 		return err
 	}
-	if err := a.write(ctx, t.ex, r); err != nil {
+	r := t.before.retained(t.config)
+	r.running = slices.Concat(t.identities, t.leaving)
+	for i, c := range r.reported() {
+		r.status.Caches[i].UpstreamCABundle = upstreamBundle(t.secrets[c.Upstream])
+	}
+	if err := a.adopt(ctx, log, t.ex, t.cluster, r, r.reported()); err != nil {
 		return err
 	}
 	a.tell(t.ex, corev1.EventTypeNormal, "TakenOver", "nodes are configured for the caches of the earlier extension: the next reconciliation changes the caches")
 	return nil
+}
+
+// restoreStatus writes the providerStatus of the caches that run, as far as the state tells it.
+func (a *Actuator) restoreStatus(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension, mistake error) error {
+	r, err := recordOf(ex)
+	if err != nil {
+		return err
+	}
+	cluster, err := a.cluster(ctx, ex.Namespace)
+	if err != nil {
+		return err
+	}
+	applied := &v1alpha3.RegistryConfig{Caches: r.configured()}
+	secrets, _, err := reference.Resolve(ctx, a.client, ex.Namespace, cluster.Shoot.Spec.Resources, applied)
+	if err != nil && !retry.IsWaiting(err) { // without a Secret, its mistake may be the one
+		return err
+	}
+	var caches []v1alpha3.RegistryCacheStatus
+	for i := range applied.Caches {
+		if id, _ := r.running.Of(applied.Caches[i].Upstream); id.Address != "" {
+			caches = append(caches, statusOf(&applied.Caches[i], id.Address, secrets[applied.Caches[i].Upstream]))
+		}
+	}
+	if err := a.adopt(ctx, log, ex, cluster, r, caches); err != nil {
+		return err
+	}
+	return a.report(ctx, ex, mistake)
+}
+
+// adopt writes the record with the status of caches that run and that were not written now.
+func (a *Actuator) adopt(
+	ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension, cluster *extensionscontroller.Cluster,
+	r record, caches []v1alpha3.RegistryCacheStatus,
+) (err error) {
+	var ca *certificate.CA
+	if slices.ContainsFunc(caches, func(c v1alpha3.RegistryCacheStatus) bool { return strings.HasPrefix(c.Endpoint, "https:") }) {
+		if ca, err = certificate.Load(ctx, log, a.clock, a.client, cluster); err != nil {
+			return err
+		}
+	}
+	r.status = newStatus(caches, ca)
+	return a.write(ctx, ex, r)
 }
 
 // removeOriginal deletes what gardener-extension-registry-cache has created in the namespace of the

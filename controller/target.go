@@ -39,8 +39,6 @@ type target struct {
 	isNew               bool                     // no earlier attempt has deployed anything
 	cleaned             bool                     // a cleaner has run and its deletion was requested
 	shoot               client.Client            // nil until Actuator.shoot sets it
-	// endpoints are those of the configured caches, if they had to be known early.
-	endpoints []v1alpha3.RegistryCacheStatus
 }
 
 // read reads and validates everything that a reconciliation needs, and writes nothing.
