@@ -90,7 +90,7 @@ func (a *Actuator) Delete(ctx context.Context, log logr.Logger, ex *extensionsv1
 				return err
 			}
 		}
-		if err := a.removeFrom(ctx, cluster, cleanerName, monitoringName, cachesName, servicesName); err != nil {
+		if err := a.remove(ctx, ex.Namespace, sleeps(cluster), cleanerName, monitoringName, cachesName, servicesName); err != nil {
 			return err
 		}
 		if !sleeps(cluster) {
@@ -140,7 +140,7 @@ func (a *Actuator) Migrate(ctx context.Context, _ logr.Logger, ex *extensionsv1a
 				return fmt.Errorf("keeping the objects of ManagedResource %s: %w", name, err)
 			}
 		}
-		return a.remove(ctx, ex.Namespace, cleanerName, monitoringName, cachesName, servicesName)
+		return a.remove(ctx, ex.Namespace, false, cleanerName, monitoringName, cachesName, servicesName)
 	})
 }
 

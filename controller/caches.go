@@ -116,7 +116,7 @@ func (a *Actuator) deployMonitoring(ctx context.Context, t *target) error {
 		if t.isNew {
 			return nil
 		}
-		return a.remove(ctx, t.ex.Namespace, monitoringName)
+		return a.remove(ctx, t.ex.Namespace, false, monitoringName)
 	}
 	if len(t.config.Caches) == 0 {
 		return nil // all are delayed

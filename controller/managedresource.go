@@ -131,15 +131,17 @@ func (a *Actuator) managedResource(ctx context.Context, namespace, name string) 
 }
 
 // remove deletes ManagedResources and waits until they and their objects are gone. For a
-// ManagedResource that does not exist it sends one request.
-func (a *Actuator) remove(ctx context.Context, namespace string, names ...string) error {
+// ManagedResource that does not exist it sends one request. It does not wait for the objects in a
+// shoot that is asleep, which are deleted when it wakes up: that would keep the Extension until
+// then, and block a new one.
+func (a *Actuator) remove(ctx context.Context, namespace string, asleep bool, names ...string) error {
 	var waitFor []string
 	for _, name := range names {
 		found, err := a.requestDeletion(ctx, namespace, name)
 		if err != nil {
 			return err
 		}
-		if found {
+		if found && (!asleep || name == monitoringName) {
 			waitFor = append(waitFor, name)
 		}
 	}
@@ -150,24 +152,6 @@ func (a *Actuator) remove(ctx context.Context, namespace string, names ...string
 		}
 		return errors.Join(remaining...)
 	})
-}
-
-// removeFrom is like remove, but does not wait for the objects in a hibernated shoot, which are
-// deleted when it wakes up. A wait would keep the Extension until then, and block a new one.
-func (a *Actuator) removeFrom(ctx context.Context, cluster *extensionscontroller.Cluster, names ...string) error {
-	namespace := cluster.ObjectMeta.Name
-	if !sleeps(cluster) {
-		return a.remove(ctx, namespace, names...)
-	}
-	var inSeed []string
-	for _, name := range names {
-		if name == monitoringName {
-			inSeed = append(inSeed, name)
-		} else if _, err := a.requestDeletion(ctx, namespace, name); err != nil {
-			return err
-		}
-	}
-	return a.remove(ctx, namespace, inSeed...)
 }
 
 // sleeps returns whether nothing happens in the shoot: hibernation stops gardener-resource-manager.

@@ -2,40 +2,30 @@ package controller
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"time"
 
-	extensionsv1alpha1helper "github.com/gardener/gardener/pkg/api/extensions/v1alpha1/helper"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	controllerutilspredicate "github.com/gardener/gardener/pkg/controllerutils/predicate"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
 var (
-	cleaningSeconds = prometheus.NewHistogram(prometheus.HistogramOpts{
+	cleaningSeconds = promauto.With(metrics.Registry).NewHistogram(prometheus.HistogramOpts{
 		Name:    "registry_cache_extension_clean_up_seconds",
 		Help:    "Time to clean all nodes of a shoot, in seconds.",
 		Buckets: []float64{2, 5, 10, 20, 40, 60, 90, 120, 180},
 	})
-
-	nodesSkipped = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "registry_cache_extension_nodes_skipped_total",
-		Help: "Nodes that a clean-up skipped because the cleaner could not run there.",
-	})
-
-	volumesGrown = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "registry_cache_extension_volumes_grown_total",
-		Help: "Claims of caches whose growth was requested.",
-	})
-
-	volumesStranded = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "registry_cache_extension_volumes_stranded_total",
-		Help: "Volumes of caches that were given up because the nodes that they were bound to no longer exist.",
-	})
+	nodesSkipped    = counter("registry_cache_extension_nodes_skipped_total", "Nodes that a clean-up skipped because the cleaner could not run there.")
+	volumesGrown    = counter("registry_cache_extension_volumes_grown_total", "Claims of caches whose growth was requested.")
+	volumesStranded = counter("registry_cache_extension_volumes_stranded_total",
+		"Volumes of caches that were given up because the nodes that they were bound to no longer exist.")
 
 	cachesOf = prometheus.NewDesc("registry_cache_extension_caches",
 		"Caches that are deployed to a shoot.", []string{"namespace"}, nil)
@@ -45,8 +35,8 @@ var (
 		"Extensions by condition and its status.", []string{"condition", "status"}, nil)
 )
 
-func init() {
-	metrics.Registry.MustRegister(cleaningSeconds, nodesSkipped, volumesGrown, volumesStranded)
+func counter(name, help string) prometheus.Counter {
+	return promauto.With(metrics.Registry).NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 }
 
 // collector collects metrics of all Extensions from their current status, so that they are right
@@ -82,9 +72,10 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 		first, second string
 	}
 	counts := map[series]float64{}
+	isOurs := []predicate.Predicate{controllerutilspredicate.HasClass(c.classes...), controllerutilspredicate.HasType(v1alpha3.ExtensionType)}
 	for i := range all.Items {
 		ex := &all.Items[i]
-		if !c.owns(ex) {
+		if !controllerutilspredicate.EvalGeneric(ex, isOurs...) {
 			continue
 		}
 		if state, err := v1alpha3.DecodeState(ex.Status.State); err == nil && state.RegistryConfig != nil {
@@ -104,10 +95,4 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	for s, count := range counts {
 		to <- prometheus.MustNewConstMetric(s.of, prometheus.GaugeValue, count, s.first, s.second)
 	}
-}
-
-func (c *collector) owns(ex *extensionsv1alpha1.Extension) bool {
-	class := extensionsv1alpha1helper.GetExtensionClassOrDefault(ex.Spec.Class)
-	return ex.Spec.Type == v1alpha3.ExtensionType &&
-		(slices.Contains(c.classes, class) || len(c.classes) == 0 && class == extensionsv1alpha1.ExtensionClassShoot)
 }

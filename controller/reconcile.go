@@ -61,7 +61,7 @@ func (a *Actuator) reconcile(ctx context.Context, log logr.Logger, ex *extension
 		return err
 	}
 	if t.cleaned {
-		if err := a.remove(ctx, ex.Namespace, cleanerName); err != nil {
+		if err := a.remove(ctx, ex.Namespace, false, cleanerName); err != nil {
 			return err
 		}
 	}
@@ -108,9 +108,6 @@ func (a *Actuator) report(ctx context.Context, ex *extensionsv1alpha1.Extension,
 	before := ex.DeepCopy()
 	current := v1beta1helper.GetOrInitConditionWithClock(a.clock, ex.Status.Conditions, v1alpha3.ConditionConfigurationValid)
 	updated := v1beta1helper.UpdatedConditionWithClock(a.clock, current, status, reason, message)
-	if condition != nil && condition.Status == status && condition.Message == message {
-		return nil
-	}
 	ex.Status.Conditions = v1beta1helper.MergeConditions(ex.Status.Conditions, updated)
 	return a.patchStatus(ctx, ex, before)
 }
@@ -125,7 +122,7 @@ func (a *Actuator) cleanRemoved(ctx context.Context, log logr.Logger, t *target)
 		if t.isNew {
 			return nil // nothing was ever deployed
 		}
-		return a.removeFrom(ctx, t.cluster, cleanerName)
+		return a.remove(ctx, t.ex.Namespace, sleeps(t.cluster), cleanerName)
 	}
 	var conditions []gardencorev1beta1.Condition
 	if nodesToClean(t.cluster) {
@@ -139,7 +136,7 @@ func (a *Actuator) cleanRemoved(ctx context.Context, log logr.Logger, t *target)
 		}
 		t.cleaned = true
 		conditions = append(conditions, nodesCleaned(a.clock, t.ex, skipped))
-	} else if err := a.removeFrom(ctx, t.cluster, cleanerName); err != nil {
+	} else if err := a.remove(ctx, t.ex.Namespace, sleeps(t.cluster), cleanerName); err != nil {
 		return err
 	}
 	return a.write(ctx, t.ex, t.before.retained(t.config), conditions...)

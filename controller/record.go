@@ -10,6 +10,7 @@ import (
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -200,6 +201,23 @@ func (a *Actuator) patchStatus(ctx context.Context, ex, before *extensionsv1alph
 	}
 	a.announce(ex, conditions)
 	return nil
+}
+
+// tell records an Event on the Extension about something that happens once and needs no retry. What
+// lasts is in conditions and in lastError. docs/observability.md has all reasons.
+func (a *Actuator) tell(ex *extensionsv1alpha1.Extension, kind, reason, note string, args ...any) {
+	a.events.Eventf(ex, nil, kind, reason, gardencorev1beta1.EventActionReconcile, note, args...)
+}
+
+// announce records the result of a clean-up, which the conditions contain.
+func (a *Actuator) announce(ex *extensionsv1alpha1.Extension, conditions []gardencorev1beta1.Condition) {
+	for _, condition := range conditions {
+		kind := corev1.EventTypeNormal
+		if condition.Status != gardencorev1beta1.ConditionTrue {
+			kind = corev1.EventTypeWarning
+		}
+		a.tell(ex, kind, condition.Reason, "%s", condition.Message)
+	}
 }
 
 // clearRecord removes the record from the Extension's status and writes the conditions.
