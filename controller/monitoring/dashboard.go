@@ -10,101 +10,45 @@ import (
 // labelDashboard marks ConfigMaps with dashboards for the Plutono of a shoot's control plane.
 const labelDashboard = "dashboard.monitoring.gardener.cloud/shoot"
 
-// dashboard and the types below contain the parts of Plutono's dashboard format that are used here.
-// It is the format of Grafana 7.5.
-type dashboard struct {
-	UID           string   `json:"uid"`
-	Title         string   `json:"title"`
-	Tags          []string `json:"tags"`
-	SchemaVersion int      `json:"schemaVersion"`
-	Timezone      string   `json:"timezone"`
-	GraphTooltip  int      `json:"graphTooltip"` // 1: all panels share the crosshair
-	Time          object   `json:"time"`
-	Templating    struct {
-		List []variable `json:"list"`
-	} `json:"templating"`
-	Panels []panel `json:"panels"`
-}
-
-type object map[string]string
-
-type variable struct {
-	Name       string `json:"name"`
-	Label      string `json:"label"`
-	Type       string `json:"type"`
-	Datasource string `json:"datasource"`
-	Query      string `json:"query"`
-	Definition string `json:"definition"`
-	Refresh    int    `json:"refresh"` // 2: when the time range changes
-	IncludeAll bool   `json:"includeAll"`
-	Multi      bool   `json:"multi"`
-	AllValue   string `json:"allValue"`
-	Current    object `json:"current"`
-}
-
-type panel struct {
-	ID          int      `json:"id"`
-	Type        string   `json:"type"`
-	Title       string   `json:"title"`
-	Description string   `json:"description"`
-	Datasource  string   `json:"datasource"`
-	GridPos     position `json:"gridPos"`
-	Targets     []target `json:"targets"`
-	FieldConfig struct {
-		Defaults field `json:"defaults"`
-	} `json:"fieldConfig"`
-}
-
-type position struct {
-	Height int `json:"h"`
-	Width  int `json:"w"`
-	X      int `json:"x"`
-	Y      int `json:"y"`
-}
-
-type target struct {
-	RefID        string `json:"refId"`
-	Expr         string `json:"expr"`
-	LegendFormat string `json:"legendFormat"`
-	Instant      bool   `json:"instant,omitempty"`
-}
-
-type field struct {
-	Unit string   `json:"unit"`
-	Min  *float64 `json:"min,omitempty"`
-	Max  *float64 `json:"max,omitempty"`
-}
+// object is a JSON object of Plutono's dashboard format, which is that of Grafana 7.5.
+type object map[string]any
 
 // query is one PromQL expression of a panel and the legend of its lines.
 type query struct{ expression, legend string }
 
 // timeseries returns a panel with a line chart.
-func timeseries(title, description, unit string, queries ...query) panel {
-	p := panel{Type: "timeseries", Title: title, Description: description, Datasource: datasource}
-	zero, one := 0.0, 1.0
-	p.FieldConfig.Defaults = field{Unit: unit, Min: &zero}
+func timeseries(title, description, unit string, queries ...query) object {
+	defaults := object{"unit": unit, "min": 0}
 	if unit == unitRatio {
-		p.FieldConfig.Defaults.Max = &one
+		defaults["max"] = 1
 	}
-	for i, q := range queries {
-		p.Targets = append(p.Targets, target{RefID: string(rune('A' + i)), Expr: q.expression, LegendFormat: q.legend})
-	}
-	return p
+	return panel("timeseries", title, description, defaults, queries)
 }
 
 // totals returns a panel with one number for each upstream.
-func totals(title, description string, q query) panel {
-	p := timeseries(title, description, "bytes", q)
-	p.Type, p.Targets[0].Instant, p.FieldConfig.Defaults.Min = "stat", true, nil
-	return p
+func totals(title, description string, q query) object {
+	return panel("stat", title, description, object{"unit": "bytes"}, []query{q})
+}
+
+func panel(kind, title, description string, defaults object, queries []query) object {
+	targets := make([]object, len(queries))
+	for i, q := range queries {
+		targets[i] = object{"refId": string(rune('A' + i)), "expr": q.expression, "legendFormat": q.legend}
+		if kind == "stat" {
+			targets[i]["instant"] = true
+		}
+	}
+	return object{
+		"type": kind, "title": title, "description": description, "datasource": datasource,
+		"targets": targets, "fieldConfig": object{"defaults": defaults},
+	}
 }
 
 // arrange places the panels in two columns and numbers them.
-func arrange(panels ...panel) []panel {
+func arrange(panels ...object) []object {
 	const height, width = 8, 12
-	for i := range panels {
-		panels[i].ID = i + 1
-		panels[i].GridPos = position{Height: height, Width: width, X: i % 2 * width, Y: i / 2 * height}
+	for i, panel := range panels {
+		panel["id"], panel["gridPos"] = i+1, object{"h": height, "w": width, "x": i % 2 * width, "y": i / 2 * height}
 	}
 	return panels
 }
@@ -138,17 +82,14 @@ const (
 )
 
 // cachesDashboard returns the dashboard of all caches of a shoot.
-func cachesDashboard() dashboard {
-	d := dashboard{
-		UID: "extension-extension-registry-cache", Title: "Registry Caches", Tags: []string{name}, SchemaVersion: 27, Timezone: "utc", GraphTooltip: 1,
-		Time: object{"from": "now-6h", "to": "now"},
-	}
+func cachesDashboard() object {
 	const upstreams = "label_values(up{" + job + "}, upstream_host)"
-	d.Templating.List = []variable{{
-		Name: "upstream", Label: "Upstream", Type: "query", Datasource: datasource, Query: upstreams, Definition: upstreams, Refresh: 2,
-		IncludeAll: true, Multi: true, AllValue: ".*", Current: object{"text": "All", "value": "$__all"},
-	}}
-	d.Panels = arrange(
+	const onTimeRange, sharedCrosshair = 2, 1
+	variable := object{
+		"name": "upstream", "label": "Upstream", "type": "query", "datasource": datasource, "query": upstreams, "definition": upstreams,
+		"refresh": onTimeRange, "includeAll": true, "multi": true, "allValue": ".*", "current": object{"text": "All", "value": "$__all"},
+	}
+	panels := arrange(
 		timeseries("Hit ratio of blobs",
 			"Share of the blobs that were served from the volume of the cache. At 100%, nothing is fetched from the upstream.", unitRatio,
 			query{perUpstream("registry_proxy_hits_total", `,type="blob"`) + " / " +
@@ -184,7 +125,10 @@ func cachesDashboard() dashboard {
 		timeseries("Memory", "Resident memory of the pods.", "bytes",
 			query{"process_resident_memory_bytes{" + chosen + "}", "{{pod}}"}),
 	)
-	return d
+	return object{
+		"uid": "extension-extension-registry-cache", "title": "Registry Caches", "tags": []string{name}, "schemaVersion": 27, "timezone": "utc",
+		"time": object{"from": "now-6h", "to": "now"}, "graphTooltip": sharedCrosshair, "templating": object{"list": []object{variable}}, "panels": panels,
+	}
 }
 
 func total(direction string) string {

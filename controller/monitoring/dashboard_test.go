@@ -2,7 +2,6 @@ package monitoring
 
 import (
 	"encoding/json"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -44,7 +43,7 @@ func TestUsedMetricsAreScraped(t *testing.T) {
 	for _, rule := range get[*monitoringv1.PrometheusRule](t).Spec.Groups[0].Rules {
 		expressions = append(expressions, rule.Expr.String())
 	}
-	for _, panel := range cachesDashboard().Panels {
+	for _, panel := range decoded(t).Panels {
 		for _, target := range panel.Targets {
 			expressions = append(expressions, target.Expr)
 		}
@@ -61,33 +60,70 @@ func TestUsedMetricsAreScraped(t *testing.T) {
 	}
 }
 
-func TestDashboard(t *testing.T) {
-	configMap := get[*corev1.ConfigMap](t)
-	if configMap.Labels["dashboard.monitoring.gardener.cloud/shoot"] != "true" {
-		t.Errorf("Plutono ignores a ConfigMap with the labels %v", configMap.Labels)
+// dashboard has all keys of Plutono's format that are used here.
+type dashboard struct {
+	UID, Title, Timezone        string
+	Tags                        []string
+	SchemaVersion, GraphTooltip int
+	Time                        struct{ From, To string }
+	Templating                  struct{ List []variable }
+	Panels                      []struct {
+		ID                       int
+		Type, Title, Description string
+		Datasource               string
+		GridPos                  struct{ H, W, X, Y int }
+		Targets                  []struct {
+			RefID, Expr, LegendFormat string
+			Instant                   bool
+		}
+		FieldConfig struct {
+			Defaults struct {
+				Unit     string
+				Min, Max *float64
+			}
+		}
 	}
-	var content dashboard
-	decoder := json.NewDecoder(strings.NewReader(configMap.Data["registry-cache.dashboard.json"]))
+}
+
+type variable struct {
+	Name, Label, Type, Datasource, Query, Definition, AllValue string
+	Refresh                                                    int
+	IncludeAll, Multi                                          bool
+	Current                                                    struct{ Text, Value string }
+}
+
+// decoded returns the dashboard as Plutono reads it. Another key is an error.
+func decoded(t *testing.T) (content dashboard) {
+	t.Helper()
+	decoder := json.NewDecoder(strings.NewReader(get[*corev1.ConfigMap](t).Data["registry-cache.dashboard.json"]))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&content); err != nil {
 		t.Fatal(err)
 	}
-	if keys := slices.Sorted(maps.Keys(content.Time)); !slices.Equal(keys, []string{"from", "to"}) {
-		t.Errorf("time has the keys %v", keys)
+	return content
+}
+
+func TestDashboard(t *testing.T) {
+	if labels := get[*corev1.ConfigMap](t).Labels; labels["dashboard.monitoring.gardener.cloud/shoot"] != "true" {
+		t.Errorf("Plutono ignores a ConfigMap with the labels %v", labels)
+	}
+	content := decoded(t)
+	if content.Time.From == "" || content.Time.To == "" || content.SchemaVersion == 0 {
+		t.Errorf("time is %+v, the version %d", content.Time, content.SchemaVersion)
 	}
 	for _, variable := range content.Templating.List {
-		if keys := slices.Sorted(maps.Keys(variable.Current)); !slices.Equal(keys, []string{"text", "value"}) {
-			t.Errorf("the current value of %s has the keys %v", variable.Name, keys)
+		if variable.Query == "" || variable.Current.Value == "" {
+			t.Errorf("the variable %s is %+v", variable.Name, variable)
 		}
 	}
-	taken := map[position]string{}
+	taken := map[any]string{}
 	for _, panel := range content.Panels {
 		if other, overlap := taken[panel.GridPos]; overlap {
 			t.Errorf("%s overlaps with %s", panel.Title, other)
 		}
 		taken[panel.GridPos] = panel.Title
-		if len(panel.Targets) == 0 || panel.Description == "" || panel.Datasource == "" {
-			t.Errorf("%s lacks queries, a description or a data source", panel.Title)
+		if len(panel.Targets) == 0 || panel.Description == "" || panel.Datasource == "" || panel.FieldConfig.Defaults.Unit == "" {
+			t.Errorf("%s lacks queries, a description, a data source or a unit", panel.Title)
 		}
 	}
 }

@@ -59,7 +59,7 @@ func TestDocumentedObjects(t *testing.T) {
 			t.Errorf("docs/observability.md does not name %T %s", object, object.GetName())
 		}
 	}
-	dashboard := cachesDashboard()
+	dashboard := decoded(t)
 	titles := []string{dashboard.Title}
 	for _, panel := range dashboard.Panels {
 		titles = append(titles, panel.Title)

@@ -21,7 +21,7 @@ func TestNamesOfTheOriginal(t *testing.T) {
 	if configMap.Name != "registry-cache-dashboards" || configMap.Data["registry-cache.dashboard.json"] == "" {
 		t.Errorf("ConfigMap %s has no dashboard registry-cache.dashboard.json", configMap.Name)
 	}
-	if d := cachesDashboard(); d.Title != "Registry Caches" || d.UID != "extension-extension-registry-cache" {
+	if d := decoded(t); d.Title != "Registry Caches" || d.UID != "extension-extension-registry-cache" {
 		t.Errorf("the dashboard is %q, %s", d.Title, d.UID)
 	}
 	var names []string
