@@ -68,14 +68,6 @@ func TestObjectsDecodeStrictly(t *testing.T) {
 	}
 }
 
-func TestObjectsRejectsNoCaches(t *testing.T) {
-	for _, config := range []*v1alpha3.RegistryConfig{nil, {}} {
-		if _, err := Objects(namespace, config, nil); err == nil {
-			t.Errorf("no error for %v", config)
-		}
-	}
-}
-
 // TestReferences checks that References has the kinds and names of Objects.
 func TestReferences(t *testing.T) {
 	objects, references := rendered(t), References(namespace)

@@ -1,7 +1,14 @@
+// Package monitoring builds the objects with which a shoot's control plane monitors the caches: a
+// ScrapeConfig, alerts and a dashboard.
+//
+// All functions are pure. The caller decides for which Shoots it deploys the objects, and how.
+// The objects find pods by the names of their Services, and volumes by the names of their claims.
+//
+// Prometheus's promtool tests the rules: testdata/*.test.yaml define which series raise which
+// alert.
 package monitoring
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,12 +20,38 @@ import (
 	monitoringv1alpha1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/controller/cache"
 )
+
+// The names are those of gardener-extension-registry-cache, so that its objects are adopted, and
+// queries, silences and links go on.
+const (
+	// name is a prefix of the names of all objects, and their label component.
+	name = "registry-cache"
+	// jobName is the label job of all series.
+	jobName = "registry-cache-metrics"
+	// labelUpstream is the Prometheus label for the Service label upstream-host.
+	labelUpstream = "upstream_host"
+)
+
+// Objects returns the monitoring objects for the caches of a valid config and their identities, in
+// the namespace of a shoot's control plane: a ScrapeConfig and a PrometheusRule for the shoot's
+// Prometheus, and a ConfigMap with a dashboard. Gardener's kubernetes.SeedScheme contains their
+// kinds.
+func Objects(namespace string, config *v1alpha3.RegistryConfig, identities v1alpha3.Identities) ([]client.Object, error) {
+	dashboard, err := dashboardConfigMap(namespace)
+	if err != nil {
+		return nil, fmt.Errorf("rendering the dashboard: %w", err)
+	}
+	objects := []client.Object{scrapeConfig(namespace, config.Caches, identities), prometheusRule(namespace, identities), dashboard}
+	for _, object := range objects {
+		object.SetLabels(utils.MergeStringMaps(object.GetLabels(), map[string]string{"component": name}))
+	}
+	return objects, nil
+}
 
 // Parts of the expressions.
 const (
@@ -45,12 +78,13 @@ const (
 // prometheusRule returns the alerts. Their labels are those of Gardener's alert routing: visibility
 // "owner" sends an alert to the owner of the Shoot.
 func prometheusRule(namespace string, identities v1alpha3.Identities) *monitoringv1.PrometheusRule {
-	rules := []monitoringv1.Rule{{
+	rules := []monitoringv1.Rule{
 		// The hit ratio of blobs, from 0 to 1. While nothing is pulled, there is no value.
-		Record: hitRatio,
-		Expr: intstr.FromString(sumByUpstream("rate(registry_proxy_hits_total{"+blobs+"}[6h])") + " / (" +
-			sumByUpstream("rate(registry_proxy_requests_total{"+blobs+"}[6h])") + " > 0)"),
-	}, federated("registry_proxy_pushed_bytes_total"), federated("registry_proxy_pulled_bytes_total")}
+		recorded(hitRatio, sumByUpstream("rate(registry_proxy_hits_total{"+blobs+"}[6h])")+
+			" / ("+sumByUpstream("rate(registry_proxy_requests_total{"+blobs+"}[6h])")+" > 0)"),
+		federated("registry_proxy_pushed_bytes_total"),
+		federated("registry_proxy_pulled_bytes_total"),
+	}
 	for _, id := range identities {
 		rules = append(rules, unavailable(id))
 	}
@@ -61,23 +95,22 @@ func prometheusRule(namespace string, identities v1alpha3.Identities) *monitorin
 	}
 }
 
+func recorded(name, expression string) monitoringv1.Rule {
+	return monitoringv1.Rule{Record: name, Expr: intstr.FromString(expression)}
+}
+
 // federated returns a rule for bytes per second of each cache. Gardener's aggregate Prometheus and
 // that of the garden collect every series whose name has the form "shoot:<metric>:<operation>".
 func federated(metric string) monitoringv1.Rule {
-	return monitoringv1.Rule{
-		Record: "shoot:" + metric + ":sum",
-		Expr:   intstr.FromString(sumByUpstream("rate(" + metric + "{" + job + "}[5m])")),
-	}
+	return recorded("shoot:"+metric+":sum", sumByUpstream("rate("+metric+"{"+job+"}[5m])"))
 }
 
 func alert(name, severity, pending, expression, summary, description string) monitoringv1.Rule {
 	return monitoringv1.Rule{
-		Alert: name,
-		Expr:  intstr.FromString(expression),
-		For:   ptr.To(monitoringv1.Duration(pending)),
-		Labels: map[string]string{
-			"service": "registry-cache-extension", "severity": severity, "type": "shoot", "visibility": "owner",
-		},
+		Alert:       name,
+		Expr:        intstr.FromString(expression),
+		For:         new(monitoringv1.Duration(pending)),
+		Labels:      map[string]string{"service": "registry-cache-extension", "severity": severity, "type": "shoot", "visibility": "owner"},
 		Annotations: map[string]string{"summary": summary, "description": description},
 	}
 }
@@ -144,36 +177,6 @@ func alertsOfAllCaches() []monitoringv1.Rule {
 func tooMany(metric, bad, all string) string {
 	return sumByUpstream("rate("+metric+"{"+bad+"}[15m])") + " / " + sumByUpstream("rate("+metric+"{"+all+"}[15m])") + " > 0.1" +
 		" and " + sumByUpstream("increase("+metric+"{"+bad+"}[15m])") + " > 10"
-}
-
-// The names are those of gardener-extension-registry-cache, so that its objects are adopted, and
-// queries, silences and links go on.
-const (
-	// name is a prefix of the names of all objects, and their label component.
-	name = "registry-cache"
-	// jobName is the label job of all series.
-	jobName = "registry-cache-metrics"
-	// labelUpstream is the Prometheus label for the Service label upstream-host.
-	labelUpstream = "upstream_host"
-)
-
-// Objects returns the monitoring objects for the caches of a valid config and their identities, in
-// the namespace of a shoot's control plane: a ScrapeConfig and a PrometheusRule for the shoot's
-// Prometheus, and a ConfigMap with a dashboard. Gardener's kubernetes.SeedScheme contains their
-// kinds.
-func Objects(namespace string, config *v1alpha3.RegistryConfig, identities v1alpha3.Identities) ([]client.Object, error) {
-	if config == nil || len(config.Caches) == 0 {
-		return nil, errors.New("no caches to monitor")
-	}
-	dashboard, err := dashboardConfigMap(namespace)
-	if err != nil {
-		return nil, fmt.Errorf("rendering the dashboard: %w", err)
-	}
-	objects := []client.Object{scrapeConfig(namespace, config.Caches, identities), prometheusRule(namespace, identities), dashboard}
-	for _, object := range objects {
-		object.SetLabels(utils.MergeStringMaps(object.GetLabels(), map[string]string{"component": name}))
-	}
-	return objects, nil
 }
 
 // References returns the names of the objects, which gardener-extension-registry-cache uses, too.
