@@ -1,6 +1,13 @@
+// Package retry decides when a failed operation of the controller is tried again. The delay depends
+// on the kind of the failure: something is in progress in the shoot, the shoot's API server does
+// not answer, or anything else.
+//
+// The extension library drops the delay of a RequeueAfterError of Actuator.Reconcile (v1.147.1), so
+// the kind reaches the workqueue by its rate limiter.
 package retry
 
 import (
+	"errors"
 	"sync"
 	"time"
 
@@ -25,10 +32,33 @@ const (
 
 const firstPause, longestPause = 20 * time.Second, 10 * time.Minute
 
+// delays are the shortest and the longest of each kind. A delay is twice as long as the one before.
+var delays = map[Kind]struct{ shortest, longest time.Duration }{
+	Failed:     {5 * time.Millisecond, 1000 * time.Second},
+	InProgress: {time.Second, 10 * time.Second},
+	Unanswered: {firstPause, longestPause},
+}
+
 // NewPauses returns the delays of Unanswered for a caller that has no workqueue of its own.
 func NewPauses() *flowcontrol.Backoff {
 	return flowcontrol.NewBackOff(firstPause, longestPause)
 }
+
+// waiting is the error of an operation that waits for something in progress.
+type waiting struct{ error }
+
+func (w waiting) Unwrap() error { return w.error }
+
+// Waiting marks an error that says what an operation waits for. Another look may find it done.
+func Waiting(err error) error {
+	if err == nil {
+		return nil
+	}
+	return waiting{err}
+}
+
+// IsWaiting returns whether the error or one that it wraps is marked by Waiting.
+func IsWaiting(err error) bool { return errors.As(err, new(waiting)) }
 
 // Attempt identifies the operation of which a call is an attempt.
 type Attempt struct {
@@ -41,29 +71,19 @@ type Attempt struct {
 type Limiter struct {
 	mu       sync.Mutex
 	failures map[types.NamespacedName]failure // the last attempts, if they failed
-	delays   map[Kind]workqueue.TypedRateLimiter[reconcile.Request]
 }
 
 type failure struct {
 	attempt Attempt
 	kind    Kind
 	since   time.Time // of the first failure of this kind in a row
+	count   int       // of the delays so far
 }
 
 var _ workqueue.TypedRateLimiter[reconcile.Request] = &Limiter{}
 
 // NewLimiter returns a Limiter without failures.
-func NewLimiter() *Limiter {
-	delays := workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request]
-	return &Limiter{
-		failures: map[types.NamespacedName]failure{},
-		delays: map[Kind]workqueue.TypedRateLimiter[reconcile.Request]{
-			Failed:     delays(5*time.Millisecond, 1000*time.Second),
-			InProgress: delays(time.Second, 10*time.Second),
-			Unanswered: delays(firstPause, longestPause),
-		},
-	}
-}
+func NewLimiter() *Limiter { return &Limiter{failures: map[types.NamespacedName]failure{}} }
 
 // IsFirst returns whether no earlier attempt of the same operation has failed.
 func (l *Limiter) IsFirst(object types.NamespacedName, attempt Attempt) bool {
@@ -77,14 +97,9 @@ func (l *Limiter) IsFirst(object types.NamespacedName, attempt Attempt) bool {
 func (l *Limiter) Fail(object types.NamespacedName, attempt Attempt, kind Kind) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	last, failed := l.failures[object]
-	if failed && last.attempt == attempt && last.kind == kind {
-		return
+	if last, failed := l.failures[object]; !failed || last.attempt != attempt || last.kind != kind {
+		l.failures[object] = failure{attempt: attempt, kind: kind, since: time.Now()}
 	}
-	if failed {
-		l.delays[last.kind].Forget(reconcile.Request{NamespacedName: object})
-	}
-	l.failures[object] = failure{attempt, kind, time.Now()}
 }
 
 // WaitingSince returns since when the operation on the object waits for something in progress or
@@ -102,7 +117,12 @@ func (l *Limiter) WaitingSince(object types.NamespacedName) time.Time {
 func (l *Limiter) When(request reconcile.Request) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.delays[l.failures[request.NamespacedName].kind].When(request)
+	last := l.failures[request.NamespacedName] // none of the operation, if the extension library has failed
+	of := delays[last.kind]
+	delay := min(of.shortest<<min(last.count, 20), of.longest)
+	last.count++
+	l.failures[request.NamespacedName] = last
+	return delay
 }
 
 // Forget ends the retries. The workqueue calls it after a success, also of an Extension that is
@@ -111,14 +131,11 @@ func (l *Limiter) Forget(request reconcile.Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.failures, request.NamespacedName)
-	for _, delay := range l.delays {
-		delay.Forget(request)
-	}
 }
 
 // NumRequeues returns the number of failures in a row that are of the same kind.
 func (l *Limiter) NumRequeues(request reconcile.Request) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.delays[l.failures[request.NamespacedName].kind].NumRequeues(request)
+	return l.failures[request.NamespacedName].count
 }
