@@ -184,7 +184,7 @@ func AddToManager(ctx context.Context, mgr manager.Manager, options Options) err
 	if err != nil {
 		return fmt.Errorf("creating the client of the actuator: %w", err)
 	}
-	actuator := NewActuator(live, shootclient.New(live).For, options.Images)
+	actuator := NewActuator(live, shootclient.New(live, shootclient.ForSome).For, options.Images)
 	actuator.events = mgr.GetEventRecorder(v1alpha3.ExtensionType + "-controller")
 	options.Controller.RateLimiter = actuator.retries
 	states := &collector{extensions: mgr.GetClient(), classes: options.ExtensionClasses, elected: mgr.Elected()}

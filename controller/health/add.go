@@ -43,7 +43,7 @@ type Options struct {
 // AddToManager adds the health checks of Extensions of type registry-cache. The manager's scheme
 // must contain the types of extensionscontroller.AddToScheme.
 func AddToManager(mgr manager.Manager, options Options) error {
-	clients := shootclient.NewForAll(mgr.GetAPIReader())
+	clients := shootclient.New(mgr.GetAPIReader(), shootclient.ForAll)
 	check := newActuator(mgr.GetClient(), clients.For)
 	check.forget = clients.Forget
 	if err := register(mgr, options, check); err != nil {

@@ -45,12 +45,11 @@ type answers struct {
 
 // answersOf returns the answers of the shoot, also to clients that were dropped.
 func (c *Clients) answersOf(namespace string) *answers {
-	value, _ := c.answers.Get(namespace)
-	if known, ok := value.(*answers); ok {
-		return known
+	shoot, known := c.answers.Get(namespace)
+	if !known {
+		shoot = &answers{}
+		c.answers.Add(namespace, shoot)
 	}
-	shoot := &answers{}
-	c.answers.Add(namespace, shoot)
 	return shoot
 }
 
@@ -86,32 +85,27 @@ type transport struct {
 func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	started := time.Now()
 	ctx, cancel := context.WithCancelCause(request.Context())
-	tooLate := func() { cancel(errTooLate) }
+	timer := time.AfterFunc(t.shoot.limit(), func() { cancel(context.DeadlineExceeded) })
+	end := func() { timer.Stop(); cancel(nil) }
 	explain := func(err error) error {
-		if cause := context.Cause(ctx); errors.Is(cause, errTooLate) || errors.Is(cause, context.DeadlineExceeded) {
+		if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 			return &NoAnswerError{time.Since(started)}
 		}
 		return err
 	}
-	timer := time.AfterFunc(t.shoot.limit(), tooLate)
 	response, err := t.next.RoundTrip(request.WithContext(ctx))
-	timer.Stop()
 	if err != nil {
-		err = explain(err)
-		cancel(nil)
-		if IsNoAnswer(err) {
+		defer end()
+		if err = explain(err); IsNoAnswer(err) {
 			t.shoot.record(false, time.Since(started))
 		}
 		return nil, err
 	}
 	t.shoot.record(true, time.Since(started))
-	timer = time.AfterFunc(requestTimeout, tooLate)
-	response.Body = &body{ReadCloser: response.Body, explain: explain, end: func() { timer.Stop(); cancel(nil) }}
+	timer.Reset(requestTimeout)
+	response.Body = &body{response.Body, explain, end}
 	return response, nil
 }
-
-// errTooLate ends a request that takes too long.
-var errTooLate = errors.New("too late")
 
 // WrappedRoundTripper lets client-go find the connections.
 func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }

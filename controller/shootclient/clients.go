@@ -1,3 +1,8 @@
+// Package shootclient caches the clients for the API servers of the shoots, because each new client
+// costs a connection and a TLS handshake. The number of clients is limited. A client is dropped
+// when the Secret with its kubeconfig changes.
+//
+// A client supports only the kinds that the controller uses in a shoot.
 package shootclient
 
 import (
@@ -9,7 +14,9 @@ import (
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
 	"github.com/gardener/gardener/pkg/client/kubernetes"
 	"github.com/gardener/gardener/pkg/utils/secrets"
+	"github.com/hashicorp/golang-lru/v2/expirable"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -17,86 +24,62 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	vpaautoscalingv1 "k8s.io/autoscaler/vertical-pod-autoscaler/pkg/apis/autoscaling.k8s.io/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
+// The limits of New for the number of clients, which take about 50 KiB and an open connection each.
 const (
-	// maxClients limits the cached clients, which take about 50 KiB and an open connection each. It
-	// is far more than the number of workers, so a shoot keeps its client for the next
+	// ForSome is far more than the number of workers, so a shoot keeps its client for the next
 	// reconciliation.
-	maxClients = 200
-	// maxKnown is more than the number of shoots of a seed. It limits the shoots of which it is known
-	// how long they take to answer.
-	maxKnown = 5000
+	ForSome = 200
+	// ForAll is more than the number of shoots of a seed, for a caller that asks each in turn. It also
+	// limits the shoots of which it is known how long they take to answer.
+	ForAll = 5000
 )
 
 // lookups counts client lookups by result: "hit", or "miss" if a client had to be created.
-var lookups = prometheus.NewCounterVec(prometheus.CounterOpts{
+var lookups = promauto.With(metrics.Registry).NewCounterVec(prometheus.CounterOpts{
 	Name: "registry_cache_extension_shoot_client_lookups_total",
 	Help: "Lookups of clients for shoots, by result: hit, or miss when one had to be created.",
 }, []string{"result"})
-
-func init() {
-	metrics.Registry.MustRegister(lookups)
-}
 
 // Clients caches the clients for the shoots of one seed. It is safe for concurrent use.
 type Clients struct {
 	seed    client.Reader
 	mapper  meta.RESTMapper
-	clients *lru.Cache
-	answers *lru.Cache // how long each shoot takes to answer, by namespace
+	clients *expirable.LRU[string, *entry]
+	answers *expirable.LRU[string, *answers] // how long each shoot takes to answer, by namespace
 }
 
-// entry is a client and the identity of the Secret that it was created from.
+// entry is a client and the version of the Secret that it was created from.
 type entry struct {
-	secret identity
+	secret string
 	client client.Client
 	http   *http.Client
 }
 
-// identity is one version of one Secret. A Secret that was deleted and recreated has another UID.
-type identity struct {
-	name            string
-	uid             types.UID
-	resourceVersion string
-}
-
-// New returns Clients that read Secrets with seed, a client that should bypass the manager's cache.
-func New(seed client.Reader) *Clients {
-	return newClients(seed, maxClients)
-}
-
-// NewForAll is like New, for a caller that asks every shoot of the seed in turn: it keeps all
-// clients, until Forget.
-func NewForAll(seed client.Reader) *Clients {
-	return newClients(seed, maxKnown)
+// New returns Clients that keep at most limit clients. They read Secrets with seed, a client that
+// should bypass the manager's cache.
+func New(seed client.Reader, limit int) *Clients {
+	return &Clients{
+		seed:    seed,
+		mapper:  newMapper(),
+		answers: expirable.NewLRU[string, *answers](ForAll, nil, 0),
+		clients: expirable.NewLRU(limit, func(_ string, dropped *entry) {
+			// http.Client.CloseIdleConnections ignores a transport that client-go has wrapped.
+			utilnet.CloseIdleConnectionsFor(dropped.http.Transport)
+		}, 0), // they do not expire
+	}
 }
 
 // Forget drops what is known of the shoot.
 func (c *Clients) Forget(namespace string) {
 	c.clients.Remove(namespace)
 	c.answers.Remove(namespace)
-}
-
-func newClients(seed client.Reader, size int) *Clients {
-	return &Clients{
-		seed:    seed,
-		mapper:  newMapper(),
-		answers: lru.New(maxKnown),
-		clients: lru.NewWithEvictionFunc(size, func(_ lru.Key, value any) {
-			if dropped, ok := value.(*entry); ok {
-				// http.Client.CloseIdleConnections ignores a transport that client-go has wrapped.
-				utilnet.CloseIdleConnectionsFor(dropped.http.Transport)
-			}
-		}),
-	}
 }
 
 // For returns the client for the shoot whose control plane runs in the namespace of the seed. On
@@ -109,9 +92,8 @@ func (c *Clients) For(ctx context.Context, namespace string) (client.Client, err
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig of shoot %s: %w", namespace, err)
 	}
-	id := identity{secret.Name, secret.UID, secret.ResourceVersion}
-	value, _ := c.clients.Get(namespace)
-	if known, ok := value.(*entry); ok && known.secret == id {
+	version := fmt.Sprintf("%s %s %s", secret.Name, secret.UID, secret.ResourceVersion) // a recreated Secret has another UID
+	if known, ok := c.clients.Get(namespace); ok && known.secret == version {
 		lookups.WithLabelValues("hit").Inc()
 		return known.client, nil
 	}
@@ -120,7 +102,7 @@ func (c *Clients) For(ctx context.Context, namespace string) (client.Client, err
 	if err != nil {
 		return nil, fmt.Errorf("creating a client for shoot %s from Secret %s: %w", namespace, secret.Name, err)
 	}
-	created.secret = id
+	created.secret = version
 	c.clients.Remove(namespace) // running requests continue
 	c.clients.Add(namespace, created)
 	return created.client, nil
@@ -167,19 +149,16 @@ func (c *Clients) create(namespace string, secret *corev1.Secret) (*entry, error
 // an error (meta.IsNoMatchError).
 func newMapper() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(nil)
-	for group, kinds := range map[schema.GroupVersion][]string{
-		corev1.SchemeGroupVersion:           {"Service", "Pod", "PersistentVolumeClaim"},
-		appsv1.SchemeGroupVersion:           {"DaemonSet", "StatefulSet"},
-		policyv1.SchemeGroupVersion:         {"PodDisruptionBudget"},
-		networkingv1.SchemeGroupVersion:     {"NetworkPolicy"},
-		vpaautoscalingv1.SchemeGroupVersion: {"VerticalPodAutoscaler"}, // which a shoot may lack
-	} {
+	add := func(scope meta.RESTScope, version schema.GroupVersion, kinds ...string) {
 		for _, kind := range kinds {
-			mapper.Add(group.WithKind(kind), meta.RESTScopeNamespace)
+			mapper.Add(version.WithKind(kind), scope)
 		}
 	}
-	for _, kind := range []string{"Node", "PersistentVolume"} {
-		mapper.Add(corev1.SchemeGroupVersion.WithKind(kind), meta.RESTScopeRoot)
-	}
+	add(meta.RESTScopeRoot, corev1.SchemeGroupVersion, "Node", "PersistentVolume")
+	add(meta.RESTScopeNamespace, corev1.SchemeGroupVersion, "Service", "Pod", "PersistentVolumeClaim")
+	add(meta.RESTScopeNamespace, appsv1.SchemeGroupVersion, "DaemonSet", "StatefulSet")
+	add(meta.RESTScopeNamespace, policyv1.SchemeGroupVersion, "PodDisruptionBudget")
+	add(meta.RESTScopeNamespace, networkingv1.SchemeGroupVersion, "NetworkPolicy")
+	add(meta.RESTScopeNamespace, vpaautoscalingv1.SchemeGroupVersion, "VerticalPodAutoscaler") // which a shoot may lack
 	return mapper
 }

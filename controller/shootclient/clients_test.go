@@ -48,7 +48,7 @@ func TestNoDiscovery(t *testing.T) {
 		_, _ = w.Write([]byte(`{"kind":"NodeList","apiVersion":"v1","items":[]}`))
 	}))
 	defer server.Close()
-	c := New(fake.NewFakeClient(access("one", "gardener", server.URL)))
+	c := New(fake.NewFakeClient(access("one", "gardener", server.URL)), ForSome)
 	if err := mustGet(t, c, "one").List(t.Context(), &corev1.NodeList{}); err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestNoDiscovery(t *testing.T) {
 
 func TestClientsAreReused(t *testing.T) {
 	seed := fake.NewFakeClient(access("one", "gardener", "http://one"), access("two", "gardener", "http://two"))
-	c := New(seed)
+	c := New(seed, ForSome)
 	first := mustGet(t, c, "one")
 	if mustGet(t, c, "one") != first {
 		t.Error("a second lookup created another client")
@@ -76,10 +76,10 @@ func TestClientsAreReused(t *testing.T) {
 // TestClientsOfAllShoots: who asks every shoot in turn finds each client again.
 func TestClientsOfAllShoots(t *testing.T) {
 	var objects []client.Object
-	for i := range maxClients + 1 {
+	for i := range ForSome + 1 {
 		objects = append(objects, access(fmt.Sprint(i), "gardener", "http://shoot"))
 	}
-	c := NewForAll(fake.NewClientBuilder().WithObjects(objects...).Build())
+	c := New(fake.NewClientBuilder().WithObjects(objects...).Build(), ForAll)
 	first := mustGet(t, c, "0")
 	for i := range objects {
 		mustGet(t, c, fmt.Sprint(i))
@@ -113,7 +113,7 @@ func TestClientsFollowTheSecret(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			secret := access("one", "gardener", "http://one")
 			seed := fake.NewFakeClient(secret)
-			c := New(seed)
+			c := New(seed, ForSome)
 			first := mustGet(t, c, "one")
 			if err := change(seed, secret); err != nil {
 				t.Fatal(err)
@@ -128,7 +128,7 @@ func TestClientsFollowTheSecret(t *testing.T) {
 func TestClientsAreBounded(t *testing.T) {
 	const size = 3
 	seed := fake.NewFakeClient()
-	c := newClients(seed, size)
+	c := New(seed, size)
 	for i := range 10 {
 		namespace := fmt.Sprintf("shoot-%d", i)
 		if err := seed.Create(t.Context(), access(namespace, "gardener", "http://x")); err != nil {
@@ -157,7 +157,7 @@ func TestConnectionsGoWithTheirClient(t *testing.T) {
 	}
 	server.StartTLS()
 	defer server.Close()
-	c := New(fake.NewFakeClient(access("one", "gardener", server.URL+`","insecure-skip-tls-verify":true,"x":"`)))
+	c := New(fake.NewFakeClient(access("one", "gardener", server.URL+`","insecure-skip-tls-verify":true,"x":"`)), ForSome)
 	for range 2 {
 		if err := mustGet(t, c, "one").List(t.Context(), &corev1.NodeList{}); err != nil {
 			t.Fatal(err)
@@ -178,7 +178,7 @@ func TestConnectionsGoWithTheirClient(t *testing.T) {
 
 func TestConcurrentUse(t *testing.T) {
 	seed := fake.NewFakeClient(access("one", "gardener", "http://one"), access("two", "gardener", "http://two"))
-	c := newClients(seed, 1)
+	c := New(seed, 1)
 	var all sync.WaitGroup
 	for i := range 20 {
 		all.Go(func() {
@@ -193,7 +193,7 @@ func TestConcurrentUse(t *testing.T) {
 func TestErrorsNameTheShoot(t *testing.T) {
 	garbled := access("one", "gardener", "http://one")
 	garbled.Data["kubeconfig"] = []byte("{")
-	c := New(fake.NewFakeClient(garbled))
+	c := New(fake.NewFakeClient(garbled), ForSome)
 	for _, namespace := range []string{"one", "none"} {
 		if _, err := c.For(t.Context(), namespace); err == nil || !strings.Contains(err.Error(), "shoot "+namespace) {
 			t.Errorf("error = %v, want it to name shoot %s", err, namespace)
