@@ -11,9 +11,9 @@ import (
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	"github.com/gardener/gardener/pkg/extensions"
 	"github.com/go-logr/logr"
+	"github.com/hashicorp/golang-lru/v2/expirable"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/flowcontrol"
-	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
@@ -39,11 +39,13 @@ type actuator struct {
 	forget func(namespace string) // is called for Extensions that are gone
 	pauses *flowcontrol.Backoff   // of shoots that do not answer, by namespace
 	// refusals are the last errors of attempts to grow claims, by UID, see lastRefusal.
-	refusals *lru.Cache
+	refusals *expirable.LRU[types.UID, error]
+	off      bool // the library only removes the conditions
 }
 
 func newActuator(seed client.Reader, shoots func(context.Context, string) (client.Client, error)) *actuator {
-	return &actuator{seed: seed, shoots: shoots, forget: func(string) {}, pauses: retry.NewPauses(), refusals: lru.New(maxRefusals)}
+	refusals := expirable.NewLRU[types.UID, error](maxRefusals, nil, 0)
+	return &actuator{seed: seed, shoots: shoots, forget: func(string) {}, pauses: retry.NewPauses(), refusals: refusals}
 }
 
 var _ healthcheck.HealthCheckActuator = &actuator{}
@@ -52,6 +54,9 @@ var _ healthcheck.HealthCheckActuator = &actuator{}
 // the conditions stay as they are, if nothing is deployed, the shoot is being deleted or wakes up,
 // or has not answered lately.
 func (a *actuator) ExecuteHealthCheckFunctions(ctx context.Context, _ logr.Logger, key types.NamespacedName) (*[]healthcheck.Result, error) {
+	if a.off {
+		return &[]healthcheck.Result{}, nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	caches, running, err := a.caches(ctx, key)
@@ -95,17 +100,18 @@ func (a *actuator) caches(ctx context.Context, key types.NamespacedName) ([]v1al
 // resultsOf returns the results for both conditions. No problem has an error code: gardenlet would
 // not retry what it takes for a mistake of the owner.
 func resultsOf(problems []problem) *[]healthcheck.Result {
+	result := healthcheck.Result{Status: gardencorev1beta1.ConditionTrue, SuccessfulChecks: 1}
+	if len(problems) > 0 {
+		result = healthcheck.Result{Status: gardencorev1beta1.ConditionFalse, Detail: new(describe(problems))}
+		if slices.ContainsFunc(problems, func(p problem) bool { return p.lasting }) {
+			result.UnsuccessfulChecks = 1
+		} else {
+			result.ProgressingChecks, result.ProgressingThreshold = 1, new(patience)
+		}
+	}
 	var results []healthcheck.Result
 	for _, condition := range conditions {
-		result := healthcheck.Result{HealthConditionType: condition, Status: gardencorev1beta1.ConditionTrue, SuccessfulChecks: 1}
-		if len(problems) > 0 {
-			result = healthcheck.Result{HealthConditionType: condition, Status: gardencorev1beta1.ConditionFalse, Detail: new(describe(problems))}
-			if slices.ContainsFunc(problems, func(p problem) bool { return p.lasting }) {
-				result.UnsuccessfulChecks = 1
-			} else {
-				result.ProgressingChecks, result.ProgressingThreshold = 1, new(patience)
-			}
-		}
+		result.HealthConditionType = condition
 		results = append(results, result)
 	}
 	return &results

@@ -1,3 +1,11 @@
+// Package health reports in conditions of the Extension what is wrong with single caches. None of
+// it fails a reconciliation: nodes pull from the upstream meanwhile.
+//
+// The condition CachesHealthy is for operators of the seed. gardenlet copies only conditions of a
+// few types to the Shoot, so the same text is in SystemComponentsHealthy for the Shoot's owner.
+// gardenlet itself adds to that one what is wrong with the ManagedResources.
+//
+// The package reads pods and claims in the shoot, and changes nothing there.
 package health
 
 import (
@@ -9,10 +17,8 @@ import (
 	"github.com/gardener/gardener/extensions/pkg/controller/healthcheck"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
-	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -63,47 +69,31 @@ func register(mgr manager.Manager, options Options, check *actuator) error {
 		SyncPeriod:              metav1.Duration{Duration: options.Period},
 		GetExtensionObjListFunc: func() client.ObjectList { return &extensionsv1alpha1.ExtensionList{} },
 	}
+	write, remove := conditions, sets.Set[gardencorev1beta1.ConditionType]{}
+	if options.Period == 0 {
+		write, remove = nil, sets.New[gardencorev1beta1.ConditionType](v1alpha3.ConditionCachesHealthy, gardencorev1beta1.ShootSystemComponentsHealthy)
+		check.off, args.SyncPeriod.Duration = true, never
+		args.Predicates = append(args.Predicates, predicate.NewPredicateFuncs(func(object client.Object) bool {
+			ex, ok := object.(*extensionsv1alpha1.Extension)
+			return ok && slices.ContainsFunc(ex.Status.Conditions, func(c gardencorev1beta1.Condition) bool { return remove.Has(c.Type) })
+		}))
+	}
 	newExtension := func() extensionsv1alpha1.Object { return &extensionsv1alpha1.Extension{} }
 	kind := extensionsv1alpha1.SchemeGroupVersion.WithKind(extensionsv1alpha1.ExtensionResource)
-	if options.Period == 0 {
-		args.Predicates = append(args.Predicates, predicate.NewPredicateFuncs(hasConditions))
-		args.SyncPeriod.Duration = never
-		removed := sets.New[gardencorev1beta1.ConditionType](v1alpha3.ConditionCachesHealthy, gardencorev1beta1.ShootSystemComponentsHealthy)
-		if err := args.RegisterExtension(newExtension, nil, kind, removed); err != nil {
-			return err
-		}
-		return healthcheck.Register(mgr, args, noChecks{})
-	}
-	if err := args.RegisterExtension(newExtension, conditions, kind, nil); err != nil {
+	if err := args.RegisterExtension(newExtension, write, kind, remove); err != nil {
 		return err
 	}
-	return healthcheck.Register(forgetfulManager{mgr, check}, args, check)
-}
-
-func hasConditions(object client.Object) bool {
-	ex, ok := object.(*extensionsv1alpha1.Extension)
-	return ok && slices.ContainsFunc(ex.Status.Conditions, func(c gardencorev1beta1.Condition) bool {
-		return slices.Contains(conditions, string(c.Type))
-	})
-}
-
-// noChecks lets the library only remove conditions.
-type noChecks struct{}
-
-func (noChecks) ExecuteHealthCheckFunctions(context.Context, logr.Logger, types.NamespacedName) (*[]healthcheck.Result, error) {
-	return &[]healthcheck.Result{}, nil
+	return healthcheck.Register(forgetfulManager{mgr, forgetfulClient{mgr.GetClient(), check}}, args, check)
 }
 
 // forgetfulManager is a manager whose client says that an Extension that is gone is being deleted.
 // The library would look for it in every period, for ever (v1.147.1).
 type forgetfulManager struct {
 	manager.Manager
-	check *actuator
+	client forgetfulClient
 }
 
-func (m forgetfulManager) GetClient() client.Client {
-	return forgetfulClient{m.Manager.GetClient(), m.check}
-}
+func (m forgetfulManager) GetClient() client.Client { return m.client }
 
 type forgetfulClient struct {
 	client.Client

@@ -3,6 +3,7 @@ package health
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -31,12 +32,15 @@ func (a *actuator) check(ctx context.Context, namespace string, caches []v1alpha
 	}
 	var problems []problem
 	for i := range caches {
+		foreign := func(p corev1.Pod) bool {
+			return p.DeletionTimestamp != nil || identities.Owner(p.Labels) != caches[i].Upstream
+		}
 		found, err := a.claimProblems(ctx, shoot, &caches[i], claims)
 		if err != nil {
 			return nil, err
 		}
 		problems = append(problems, found...)
-		problems = append(problems, podProblems(caches[i], podsOf(caches[i], identities, pods.Items))...)
+		problems = append(problems, podProblems(caches[i], slices.DeleteFunc(slices.Clone(pods.Items), foreign))...)
 	}
 	return problems, nil
 }
@@ -79,7 +83,7 @@ func (a *actuator) lastRefusal(claim volume.Claim, refused error) error {
 		return refused
 	}
 	if last, known := a.refusals.Get(claim.UID); known {
-		refused, _ = last.(error)
+		return last
 	}
 	return refused
 }
@@ -88,14 +92,4 @@ func (a *actuator) lastRefusal(claim volume.Claim, refused error) error {
 // refuses them all, which says nothing about the claim.
 func noDryRun(err error) bool {
 	return apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "does not support dry run")
-}
-
-func podsOf(c v1alpha3.RegistryCache, identities v1alpha3.Identities, pods []corev1.Pod) []corev1.Pod {
-	var own []corev1.Pod
-	for _, pod := range pods {
-		if pod.DeletionTimestamp == nil && identities.Owner(pod.Labels) == c.Upstream {
-			own = append(own, pod)
-		}
-	}
-	return own
 }

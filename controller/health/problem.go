@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/gardener/gardener/pkg/utils/kubernetes/health"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/ptr"
@@ -27,12 +28,11 @@ type problem struct {
 func describe(problems []problem) string {
 	const most = 8
 	var texts []string
-	for i, p := range problems {
-		if i == most {
-			texts = append(texts, fmt.Sprintf("and %d more", len(problems)-most))
-			break
-		}
+	for _, p := range problems[:min(len(problems), most)] {
 		texts = append(texts, fmt.Sprintf("cache of %s: %s", p.upstream, p.text))
+	}
+	if more := len(problems) - most; more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(texts, "; ")
 }
@@ -101,13 +101,11 @@ func podProblems(c v1alpha3.RegistryCache, pods []corev1.Pod) []problem {
 // notReady returns why the pod does not serve, or an empty string if it does. It leaves out
 // messages of containers, which contain times and counters.
 func notReady(pod *corev1.Pod) string {
-	for _, condition := range pod.Status.Conditions {
-		switch {
-		case condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse:
-			return "is pending: " + condition.Message
-		case condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue:
-			return ""
-		}
+	if health.IsPodReady(pod) {
+		return ""
+	}
+	if _, scheduled := health.GetPodCondition(&pod.Status, corev1.PodScheduled); scheduled != nil && scheduled.Status == corev1.ConditionFalse {
+		return "is pending: " + scheduled.Message
 	}
 	for _, status := range pod.Status.ContainerStatuses {
 		if waiting := status.State.Waiting; waiting != nil && waiting.Reason != "" {
