@@ -39,7 +39,7 @@ func (a *Actuator) clean(ctx context.Context, log logr.Logger, namespace string,
 	if err != nil {
 		return nil, err
 	}
-	skipped := rollout.Unclean()
+	skipped := rollout.Unclean
 	if !rollout.Started.IsZero() {
 		cleaningSeconds.Observe(a.clock.Since(rollout.Started).Seconds())
 	}
@@ -59,10 +59,10 @@ func (a *Actuator) awaitCleaned(ctx context.Context, namespace string) (rollout 
 		return rollout, err
 	}
 	err = a.await(ctx, func() (err error) {
-		if rollout, err = a.rollout(ctx, shoot, namespace); err != nil || rollout.Err() == nil || a.maySkip(rollout) {
+		if rollout, err = a.rollout(ctx, shoot, namespace); err != nil || len(rollout.Unclean) == 0 || a.maySkip(rollout) {
 			return err
 		}
-		return retry.Waiting(fmt.Errorf("%w; look at DaemonSet %s in the shoot", rollout.Err(), v1alpha3.CleanerDaemonSet))
+		return retry.Waiting(fmt.Errorf("nodes not cleaned: %s; look at DaemonSet %s in the shoot", cleaner.Named(rollout.Unclean), v1alpha3.CleanerDaemonSet))
 	})
 	return rollout, err
 }
@@ -72,7 +72,7 @@ func (a *Actuator) awaitCleaned(ctx context.Context, namespace string) (rollout 
 // attempts count.
 func (a *Actuator) maySkip(rollout cleaner.Rollout) bool {
 	longAgo := func(t time.Time) bool { return !t.IsZero() && a.clock.Since(t) >= a.waits.skipped }
-	return longAgo(rollout.Started) || len(rollout.Unfinished) == 0 && longAgo(rollout.NotReadySince)
+	return longAgo(rollout.Started) || longAgo(rollout.NotReadySince)
 }
 
 // smallShoot is the number of nodes up to which every look reads the nodes and pods. The

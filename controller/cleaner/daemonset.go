@@ -1,3 +1,9 @@
+// Package cleaner builds the DaemonSet registry-cleaner, whose pods remove the configuration of
+// deleted caches from the nodes of a shoot. An init container runs `registry-cache clean`. The node
+// is clean when this container has succeeded. RolloutOf returns the nodes that are not clean.
+//
+// All functions are pure. Package nodeconfig/cleaner implements the clean-up of a node. Package
+// controller creates and deletes the DaemonSet.
 package cleaner
 
 import (
@@ -88,8 +94,10 @@ func podSpec(task Task, image string) corev1.PodSpec {
 			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 		},
 		InitContainers: []corev1.Container{cleanContainer(task, image, mounts)},
-		Containers:     []corev1.Container{pauseContainer(image)},
-		Volumes:        volumes,
+		// It keeps the pod running until the DaemonSet is deleted. A running pod means that its node is
+		// clean.
+		Containers: []corev1.Container{container("pause", image, 65532, "pause")},
+		Volumes:    volumes,
 	}
 }
 
@@ -97,24 +105,13 @@ func podSpec(task Task, image string) corev1.PodSpec {
 // root. It has no capabilities and mounts three host directories. Where SELinux is enforced, only
 // the type spc_t lets a container write there. Elsewhere the type has no effect.
 func cleanContainer(task Task, image string, mounts []corev1.VolumeMount) corev1.Container {
-	c := container(cleanName, image, arguments(task))
-	c.SecurityContext.RunAsUser = ptr.To[int64](0)
-	c.SecurityContext.RunAsNonRoot = ptr.To(false)
+	c := container(cleanName, image, 0, arguments(task)...)
 	c.SecurityContext.SELinuxOptions = &corev1.SELinuxOptions{Type: "spc_t"}
 	c.VolumeMounts = mounts
 	return c
 }
 
-// pauseContainer keeps the pod running until the DaemonSet is deleted. A running pod means that its
-// node is clean.
-func pauseContainer(image string) corev1.Container {
-	c := container("pause", image, []string{"pause"})
-	c.SecurityContext.RunAsUser = ptr.To[int64](65532)
-	c.SecurityContext.RunAsNonRoot = ptr.To(true)
-	return c
-}
-
-func container(name, image string, args []string) corev1.Container {
+func container(name, image string, user int64, args ...string) corev1.Container {
 	return corev1.Container{
 		Name:            name,
 		Image:           image,
@@ -128,6 +125,8 @@ func container(name, image string, args []string) corev1.Container {
 			Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")},
 		},
 		SecurityContext: &corev1.SecurityContext{
+			RunAsUser:                ptr.To(user),
+			RunAsNonRoot:             ptr.To(user != 0),
 			AllowPrivilegeEscalation: ptr.To(false),
 			ReadOnlyRootFilesystem:   ptr.To(true),
 			Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},

@@ -31,6 +31,7 @@ func TestNotReadySince(t *testing.T) {
 		"two":               {[]corev1.Node{at("one", 3), at("two", 5), at("three", 4), at("clean", 9)}, time.Unix(60*5, 0)},
 		"one is booting":    {[]corev1.Node{at("one", 3), booting}, time.Time{}},
 		"no conditions":     {[]corev1.Node{silent, at("one", 3)}, time.Time{}},
+		"one is ready":      {[]corev1.Node{at("one", 3), nodeThat("two", corev1.ConditionTrue)}, time.Time{}},
 		"ready, unfinished": {[]corev1.Node{nodeThat("one", corev1.ConditionTrue)}, time.Time{}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -65,18 +66,15 @@ func TestReported(t *testing.T) {
 	}
 }
 
-func TestRolloutErr(t *testing.T) {
-	if err := (Rollout{}).Err(); err != nil {
-		t.Errorf("error for clean nodes: %v", err)
-	}
-	r := Rollout{Unfinished: []string{"one (still cleaning)"}, NotReady: []string{"two"}}
-	if got, want := r.Err().Error(), "nodes not cleaned: one (still cleaning), two (the node is not ready)"; got != want {
+func TestNamed(t *testing.T) {
+	nodes := []string{"one (still cleaning)", "two"}
+	if got, want := Named(nodes), "one (still cleaning), two"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	for i := range 50 {
-		r.NotReady = append(r.NotReady, fmt.Sprint("node-", i))
+		nodes = append(nodes, fmt.Sprint("node-", i))
 	}
-	if got := r.Err().Error(); len(got) > 600 || !strings.HasSuffix(got, " and 42 more") {
-		t.Errorf("the message has %d characters: %s", len(got), got)
+	if got := Named(nodes); len(got) > 600 || !strings.HasSuffix(got, " and 42 more") {
+		t.Errorf("the text has %d characters: %s", len(got), got)
 	}
 }

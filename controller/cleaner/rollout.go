@@ -14,14 +14,13 @@ import (
 // maxNamed is how many nodes a text names, to keep it short enough for a status.
 const maxNamed = 10
 
-// Rollout lists the nodes of the shoot that the DaemonSet has not cleaned yet.
+// Rollout tells how far the DaemonSet has cleaned the nodes of the shoot.
 type Rollout struct {
-	// Unfinished are ready nodes that are not clean, as "<name> (<reason>)".
-	Unfinished []string
-	// NotReady are the names of nodes that are not ready, so that no pod can start there.
-	NotReady []string
-	// NotReadySince is when the last of the nodes in NotReady became unready, by the shoot's clock. It
-	// is zero if there is no such node, or if one of them may never have been ready.
+	// Unclean are the nodes that are not clean, as "<name> (<reason>)". Nodes that are not ready, so
+	// that no pod can start there, are at the end.
+	Unclean []string
+	// NotReadySince is when the last of the unclean nodes became unready, by the shoot's clock. It is
+	// zero if there is none, or if one of them is ready or may never have been ready.
 	NotReadySince time.Time
 	// Started is when the first of the DaemonSet's pods with the current task was created, by the
 	// shoot's clock. It is zero if there is none.
@@ -32,21 +31,28 @@ type Rollout struct {
 // clean when the init container of one of the DaemonSet's pods has succeeded there with the current
 // task. A clean node that is no longer ready is still clean.
 func RolloutOf(set *appsv1.DaemonSet, pods []corev1.Pod, nodes []corev1.Node) Rollout {
-	r := Rollout{Started: started(set, pods)}
+	pods = slices.DeleteFunc(slices.Clone(pods), func(p corev1.Pod) bool { return !hasTask(&p, set) })
+	var r Rollout
+	var notReady []string
 	var since []time.Time
 	for i := range nodes {
-		reason := unclean(set, pods, nodes[i].Name)
+		reason, ready := unclean(pods, nodes[i].Name), readiness(&nodes[i])
 		switch {
 		case reason == "":
-		case isReady(&nodes[i]):
-			r.Unfinished = append(r.Unfinished, fmt.Sprintf("%s (%s)", nodes[i].Name, reason))
+		case ready.Status == corev1.ConditionTrue:
+			r.Unclean = append(r.Unclean, fmt.Sprintf("%s (%s)", nodes[i].Name, reason))
+			since = append(since, time.Time{})
 		default:
-			r.NotReady = append(r.NotReady, nodes[i].Name)
-			since = append(since, notReadySince(&nodes[i]))
+			notReady = append(notReady, nodes[i].Name+" (the node is not ready)")
+			since = append(since, notReadySince(&nodes[i], ready))
 		}
 	}
+	r.Unclean = append(r.Unclean, notReady...)
 	if len(since) > 0 && !slices.ContainsFunc(since, time.Time.IsZero) {
 		r.NotReadySince = slices.MaxFunc(since, time.Time.Compare)
+	}
+	if len(pods) > 0 {
+		r.Started = slices.MinFunc(pods, func(a, b corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) }).CreationTimestamp.Time
 	}
 	return r
 }
@@ -62,23 +68,6 @@ func Reported(set *appsv1.DaemonSet) error {
 		set.Name, s.UpdatedNumberScheduled, s.DesiredNumberScheduled, s.NumberReady)
 }
 
-// Unclean returns all nodes that are not clean, as "<name> (<reason>)".
-func (r Rollout) Unclean() []string {
-	unclean := slices.Clone(r.Unfinished)
-	for _, name := range r.NotReady {
-		unclean = append(unclean, name+" (the node is not ready)")
-	}
-	return unclean
-}
-
-// Err returns nil when every node is clean, and otherwise an error that names the unclean nodes.
-func (r Rollout) Err() error {
-	if unclean := r.Unclean(); len(unclean) > 0 {
-		return fmt.Errorf("nodes not cleaned: %s", Named(unclean))
-	}
-	return nil
-}
-
 // Named lists the first nodes, and tells how many more there are.
 func Named(nodes []string) string {
 	if more := len(nodes) - maxNamed; more > 0 {
@@ -87,19 +76,18 @@ func Named(nodes []string) string {
 	return strings.Join(nodes, ", ")
 }
 
-// unclean returns why the node is not clean, or "" if it is clean.
-func unclean(set *appsv1.DaemonSet, pods []corev1.Pod, node string) string {
+// unclean returns why the node is not clean, or "" if it is clean. All pods have the current task.
+func unclean(pods []corev1.Pod, node string) string {
 	reason := "no cleaner pod yet"
 	for i := range pods {
-		pod := &pods[i]
-		if pod.Spec.NodeName != node || !hasTask(pod, set) {
+		if pods[i].Spec.NodeName != node {
 			continue
 		}
-		state := stateOf(pod)
+		state := stateOf(&pods[i])
 		if state == "" {
 			return ""
 		}
-		reason = fmt.Sprintf("pod %s: %s", pod.Name, state)
+		reason = fmt.Sprintf("pod %s: %s", pods[i].Name, state)
 	}
 	return reason
 }
@@ -107,16 +95,6 @@ func unclean(set *appsv1.DaemonSet, pods []corev1.Pod, node string) string {
 // hasTask returns whether the pod belongs to the DaemonSet and has its current task.
 func hasTask(pod *corev1.Pod, set *appsv1.DaemonSet) bool {
 	return metav1.IsControlledBy(pod, set) && slices.Equal(taskOf(&pod.Spec), taskOf(&set.Spec.Template.Spec))
-}
-
-func started(set *appsv1.DaemonSet, pods []corev1.Pod) time.Time {
-	var first time.Time
-	for i := range pods {
-		if created := pods[i].CreationTimestamp.Time; hasTask(&pods[i], set) && (first.IsZero() || created.Before(first)) {
-			first = created
-		}
-	}
-	return first
 }
 
 // taskOf returns the command line of the init container, which identifies the task.
@@ -148,28 +126,24 @@ func stateOf(pod *corev1.Pod) string {
 	return "not started"
 }
 
-func isReady(node *corev1.Node) bool {
-	ready := readiness(node)
-	return ready != nil && ready.Status == corev1.ConditionTrue
-}
+// registration is the time within which a new Node gets its first conditions, including clock skew.
+const registration = 10 * time.Second
 
 // notReadySince returns the time since which a node is not ready. The time is zero if the node may
 // never have been ready: kubelet registers a node as not ready, and it may stay so for minutes.
-func notReadySince(node *corev1.Node) time.Time {
-	ready := readiness(node)
-	if ready == nil || ready.LastTransitionTime.Sub(node.CreationTimestamp.Time) < registration {
+func notReadySince(node *corev1.Node, ready corev1.NodeCondition) time.Time {
+	if ready.LastTransitionTime.Sub(node.CreationTimestamp.Time) < registration {
 		return time.Time{}
 	}
 	return ready.LastTransitionTime.Time
 }
 
-// registration is the time within which a new Node gets its first conditions, including clock skew.
-const registration = 10 * time.Second
-
-func readiness(node *corev1.Node) *corev1.NodeCondition {
-	i := slices.IndexFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady })
-	if i < 0 {
-		return nil
+// readiness returns the node's condition Ready, empty if there is none.
+func readiness(node *corev1.Node) corev1.NodeCondition {
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady {
+			return condition
+		}
 	}
-	return &node.Status.Conditions[i]
+	return corev1.NodeCondition{}
 }

@@ -61,32 +61,32 @@ func TestRolloutOf(t *testing.T) {
 	noPod := []string{"one (no cleaner pod yet)"}
 	const podOne = "one (pod registry-cleaner-one: "
 	for name, test := range map[string]struct {
-		pods       []corev1.Pod
-		nodes      []corev1.Node
-		unfinished []string
-		notReady   []string
+		pods  []corev1.Pod
+		nodes []corev1.Node
+		want  []string
 	}{
 		"no nodes":                     {},
-		"just created, no pods yet":    {nil, []corev1.Node{one}, noPod, nil},
-		"all clean":                    {[]corev1.Pod{podOn("two", set, ended), podOn("one", set, ended)}, []corev1.Node{one, two}, nil, nil},
-		"one of two has a pod":         {[]corev1.Pod{podOn("one", set, ended)}, []corev1.Node{one, two}, []string{"two (no cleaner pod yet)"}, nil},
-		"cleaning":                     {[]corev1.Pod{podOn("one", set, running)}, []corev1.Node{one}, []string{podOne + "still cleaning)"}, nil},
-		"image missing":                {[]corev1.Pod{podOn("one", set, noImage)}, []corev1.Node{one}, []string{podOne + "ImagePullBackOff)"}, nil},
-		"cleaning failed":              {[]corev1.Pod{podOn("one", set, failed)}, []corev1.Node{one}, []string{podOne + "exit code 3)"}, nil},
-		"no status yet":                {[]corev1.Pod{podOn("one", set)}, []corev1.Node{one}, []string{podOne + "not started)"}, nil},
-		"pod of an old DaemonSet":      {[]corev1.Pod{podOn("one", before, ended)}, []corev1.Node{one}, noPod, nil},
-		"pod of an old task":           {[]corev1.Pod{podOn("one", otherTask, ended)}, []corev1.Node{one}, noPod, nil},
-		"replaced pod":                 {[]corev1.Pod{podOn("one", set, ended), podOn("one", set)}, []corev1.Node{one}, nil, nil},
-		"pod is gone with its node":    {[]corev1.Pod{podOn("gone", set, running), podOn("one", set, ended)}, []corev1.Node{one}, nil, nil},
-		"node not ready":               {[]corev1.Pod{podOn("one", set, ended)}, []corev1.Node{one, nodeThat("two", no)}, nil, []string{"two"}},
-		"node unreachable":             {[]corev1.Pod{podOn("two", set, running)}, []corev1.Node{nodeThat("two", unknown)}, nil, []string{"two"}},
-		"node not ready since cleaned": {[]corev1.Pod{podOn("two", set, ended)}, []corev1.Node{nodeThat("two", unknown)}, nil, nil},
-		"node without conditions":      {nil, []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "two"}}}, nil, []string{"two"}},
+		"just created, no pods yet":    {nil, []corev1.Node{one}, noPod},
+		"all clean":                    {[]corev1.Pod{podOn("two", set, ended), podOn("one", set, ended)}, []corev1.Node{one, two}, nil},
+		"one of two has a pod":         {[]corev1.Pod{podOn("one", set, ended)}, []corev1.Node{one, two}, []string{"two (no cleaner pod yet)"}},
+		"cleaning":                     {[]corev1.Pod{podOn("one", set, running)}, []corev1.Node{one}, []string{podOne + "still cleaning)"}},
+		"image missing":                {[]corev1.Pod{podOn("one", set, noImage)}, []corev1.Node{one}, []string{podOne + "ImagePullBackOff)"}},
+		"cleaning failed":              {[]corev1.Pod{podOn("one", set, failed)}, []corev1.Node{one}, []string{podOne + "exit code 3)"}},
+		"no status yet":                {[]corev1.Pod{podOn("one", set)}, []corev1.Node{one}, []string{podOne + "not started)"}},
+		"pod of an old DaemonSet":      {[]corev1.Pod{podOn("one", before, ended)}, []corev1.Node{one}, noPod},
+		"pod of an old task":           {[]corev1.Pod{podOn("one", otherTask, ended)}, []corev1.Node{one}, noPod},
+		"replaced pod":                 {[]corev1.Pod{podOn("one", set, ended), podOn("one", set)}, []corev1.Node{one}, nil},
+		"pod is gone with its node":    {[]corev1.Pod{podOn("gone", set, running), podOn("one", set, ended)}, []corev1.Node{one}, nil},
+		"node not ready":               {[]corev1.Pod{podOn("one", set, ended)}, []corev1.Node{one, nodeThat("two", no)}, []string{"two (the node is not ready)"}},
+		"node unreachable":             {[]corev1.Pod{podOn("two", set, running)}, []corev1.Node{nodeThat("two", unknown)}, []string{"two (the node is not ready)"}},
+		"node not ready since cleaned": {[]corev1.Pod{podOn("two", set, ended)}, []corev1.Node{nodeThat("two", unknown)}, nil},
+		"not ready ones are last":      {nil, []corev1.Node{nodeThat("two", no), one}, append(noPod, "two (the node is not ready)")},
+		"node without conditions":      {nil, []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "two"}}}, []string{"two (the node is not ready)"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := RolloutOf(set, test.pods, test.nodes)
-			if !slices.Equal(got.Unfinished, test.unfinished) || !slices.Equal(got.NotReady, test.notReady) {
-				t.Errorf("got %+v, want unfinished %q, not ready %q", got, test.unfinished, test.notReady)
+			if !slices.Equal(got.Unclean, test.want) {
+				t.Errorf("got %q, want %q", got.Unclean, test.want)
 			}
 		})
 	}
