@@ -47,14 +47,6 @@ func (a *Actuator) deployServices(ctx context.Context, t *target) error {
 			return err
 		}
 		objects = append(objects, services...)
-		for _, previous := range t.identities[i].Previous {
-			service, err := cache.Service(c, t.identities[i], shoot)
-			if err != nil {
-				return err
-			}
-			service.Name = previous.Name
-			objects = append(objects, service)
-		}
 	}
 	return applyToShoot(ctx, a.writer(t), t.ex.Namespace, servicesName, objects)
 }

@@ -170,7 +170,7 @@ func TestUpgrade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	services, err := cache.Services(config.Caches[0], old, cache.Shoot{})
+	services, err := cache.Services(config.Caches[0], old, cache.Shoot{KubernetesVersion: "1.34.2"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,11 +46,11 @@ func newOriginal(t *testing.T) *landscape {
 				objects = append(objects, set)
 			}
 		}
-		service, err := cache.Service(config.Caches[0], idOf(upstream), cache.Shoot{})
+		of, err := cache.Services(config.Caches[0], idOf(upstream), cache.Shoot{KubernetesVersion: "1.34.2"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		services = append(services, service)
+		services = append(services, of...)
 	}
 	objects = append(objects, &networkingv1.NetworkPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "gardener.cloud--allow-registry-cache"},

@@ -76,7 +76,7 @@ func peersService(id v1alpha3.Identity) *corev1.Service {
 		Spec: corev1.ServiceSpec{
 			ClusterIP: corev1.ClusterIPNone,
 			Selector:  labels(id),
-			Ports:     []corev1.ServicePort{servicePort(portName, v1alpha3.CachePort, portName)},
+			Ports:     []corev1.ServicePort{servicePort(portName, v1alpha3.CachePort)},
 		},
 	}
 }
@@ -120,8 +120,7 @@ func requests() corev1.ResourceList {
 }
 
 // updateMode returns how new requests reach a running pod: without a restart, if the shoot's
-// version resizes pods in place by default. In older versions, or if the version is empty, the pod
-// is recreated.
+// version resizes pods in place by default. In older versions the pod is recreated.
 func updateMode(kubernetesVersion string) vpaautoscalingv1.UpdateMode {
 	if versionutils.ConstraintK8sGreaterEqual133.CheckVersion(kubernetesVersion) {
 		return vpaautoscalingv1.UpdateModeInPlaceOrRecreate

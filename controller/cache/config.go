@@ -29,63 +29,43 @@ const (
 
 // registryConfig is the configuration file of a cache (registry.Load): the keys of distribution
 // that our image or a stock one needs
-// (https://distribution.github.io/distribution/about/configuration/), and the section cache.
+// (https://distribution.github.io/distribution/about/configuration/), and the section cache. A key
+// is the name of its field in lower case.
 type registryConfig struct {
-	Version string         `yaml:"version"`
-	Log     logConfig      `yaml:"log"`
-	Storage storageConfig  `yaml:"storage"`
-	HTTP    httpConfig     `yaml:"http"`
-	Health  map[string]any `yaml:"health"`
-	Proxy   proxyConfig    `yaml:"proxy"`
-	Cache   ownConfig      `yaml:"cache"`
-}
-
-type logConfig struct {
-	Level  string            `yaml:"level"`
-	Fields map[string]string `yaml:"fields"`
-}
-
-// storageConfig sets no blob descriptor cache. With such a cache, distribution would still know
-// blobs that its garbage collection has deleted, and would answer requests for them with status 200
-// and an empty body (distribution#2367, #4191).
-type storageConfig struct {
-	Filesystem map[string]string `yaml:"filesystem"`
-	Delete     map[string]bool   `yaml:"delete"`
-	Tag        map[string]int    `yaml:"tag"`
-}
-
-type httpConfig struct {
-	Addr         string              `yaml:"addr"`
-	DrainTimeout string              `yaml:"draintimeout"`
-	Debug        map[string]any      `yaml:"debug"`
-	Headers      map[string][]string `yaml:"headers"`
-	TLS          map[string]string   `yaml:"tls,omitempty"`
-}
-
-// ownConfig has the keys of our image (package registry). A stock image ignores them.
-type ownConfig struct {
-	Upstream string `yaml:"upstream"`
-	Peers    string `yaml:"peers,omitempty"`
-	// Owned says that the volume is the cache's, also if a stock image without a TTL has filled it.
-	Owned bool `yaml:"owned"`
-	// Limit is volume.size: a file system can be larger than what was asked for.
-	Limit int64      `yaml:"limit"`
-	ECR   *ecrConfig `yaml:"ecr,omitempty"`
-}
-
-// ecrConfig is an access key for an upstream in Amazon ECR.
-type ecrConfig struct {
-	AccessKeyID     binary `yaml:"accesskeyid"`
-	SecretAccessKey binary `yaml:"secretaccesskey"`
-	SessionToken    binary `yaml:"sessiontoken,omitempty"`
-	RoleARN         binary `yaml:"rolearn,omitempty"`
-}
-
-type proxyConfig struct {
-	RemoteURL string `yaml:"remoteurl"`
-	Username  binary `yaml:"username,omitempty"`
-	Password  binary `yaml:"password,omitempty"`
-	TTL       string `yaml:"ttl"`
+	Version string
+	Log     struct {
+		Level  string
+		Fields map[string]string
+	}
+	// Storage sets no blob descriptor cache. With such a cache, distribution would still know blobs
+	// that its garbage collection has deleted, and would answer requests for them with status 200 and
+	// an empty body (distribution#2367, #4191).
+	Storage struct {
+		Filesystem map[string]string
+		Delete     map[string]bool
+		Tag        map[string]int
+	}
+	HTTP struct {
+		Addr, DrainTimeout string
+		Debug              map[string]any
+		Headers            map[string][]string
+		TLS                map[string]string `yaml:",omitempty"`
+	}
+	Health map[string]any
+	Proxy  struct {
+		RemoteURL string
+		Username  binary `yaml:",omitempty"`
+		Password  binary `yaml:",omitempty"`
+		TTL       string
+	}
+	// Cache has the keys of our image (package registry). A stock image ignores them.
+	Cache struct {
+		Upstream string
+		Peers    string     `yaml:",omitempty"`
+		Owned    bool       // the volume is the cache's, also if a stock image without a TTL has filled it
+		Limit    int64      // volume.size: a file system can be larger than what was asked for
+		ECR      *AccessKey `yaml:",omitempty"`
+	}
 }
 
 // binary is a string of arbitrary bytes. It is encoded as base64 with the tag !!binary, which
@@ -99,41 +79,31 @@ func (b binary) MarshalYAML() (any, error) {
 }
 
 func newRegistryConfig(cache v1alpha3.RegistryCache, id v1alpha3.Identity, secrets Secrets) registryConfig {
-	config := registryConfig{
-		Version: "0.1",
-		Log:     logConfig{Level: "info", Fields: map[string]string{"service": "registry", "upstream": cache.Upstream}},
-		Storage: storageConfig{
-			Filesystem: map[string]string{"rootdirectory": volumeMountPath},
-			Delete:     map[string]bool{"enabled": true}, // otherwise expired blobs of a stock image stay on the volume (distribution#4957)
-			Tag:        map[string]int{"concurrencylimit": concurrentTagLookups},
-		},
-		HTTP: httpConfig{
-			Addr:         fmt.Sprintf(":%d", v1alpha3.CachePort),
-			DrainTimeout: drainTimeout.String(),
-			Debug: map[string]any{
-				"addr":       fmt.Sprintf(":%d", v1alpha3.CacheDebugPort),
-				"prometheus": map[string]any{"enabled": true, "path": "/metrics"},
-			},
-			Headers: map[string][]string{"X-Content-Type-Options": {"nosniff"}},
-		},
-		Health: map[string]any{"storagedriver": map[string]any{"enabled": true, "interval": "10s", "threshold": 3}},
-		Proxy:  proxyConfig{RemoteURL: *cache.RemoteURL, TTL: cache.GarbageCollection.TTL.Duration.String()},
-		Cache:  ownConfig{Upstream: cache.Upstream, Owned: true},
+	config := registryConfig{Version: "0.1"}
+	config.Log.Level, config.Log.Fields = "info", map[string]string{"service": "registry", "upstream": cache.Upstream}
+	config.Storage.Filesystem = map[string]string{"rootdirectory": volumeMountPath}
+	config.Storage.Delete = map[string]bool{"enabled": true} // otherwise expired blobs of a stock image stay on the volume (distribution#4957)
+	config.Storage.Tag = map[string]int{"concurrencylimit": concurrentTagLookups}
+	config.HTTP.Addr, config.HTTP.DrainTimeout = fmt.Sprintf(":%d", v1alpha3.CachePort), drainTimeout.String()
+	config.HTTP.Debug = map[string]any{
+		"addr":       fmt.Sprintf(":%d", v1alpha3.CacheDebugPort),
+		"prometheus": map[string]any{"enabled": true, "path": "/metrics"},
 	}
-	if isHighlyAvailable(cache) {
-		config.Cache.Peers = fmt.Sprintf("%s.%s.svc:%d", peersName(id), metav1.NamespaceSystem, v1alpha3.CachePort)
-	}
-	if credentials := secrets.Credentials; credentials != nil {
-		config.Proxy.Username, config.Proxy.Password = credentials.Username, credentials.Password
-	}
-	if key := secrets.AccessKey; key != nil {
-		config.Cache.ECR = &ecrConfig{key.ID, key.Secret, key.SessionToken, key.RoleARN}
-	}
+	config.HTTP.Headers = map[string][]string{"X-Content-Type-Options": {"nosniff"}}
 	if ServesTLS(cache) {
 		config.HTTP.TLS = map[string]string{
 			"certificate": path.Join(certificateDir, corev1.TLSCertKey),
 			"key":         path.Join(certificateDir, corev1.TLSPrivateKeyKey),
 		}
+	}
+	config.Health = map[string]any{"storagedriver": map[string]any{"enabled": true, "interval": "10s", "threshold": 3}}
+	config.Proxy.RemoteURL, config.Proxy.TTL = *cache.RemoteURL, cache.GarbageCollection.TTL.Duration.String()
+	if credentials := secrets.Credentials; credentials != nil {
+		config.Proxy.Username, config.Proxy.Password = credentials.Username, credentials.Password
+	}
+	config.Cache.Upstream, config.Cache.Owned, config.Cache.ECR = cache.Upstream, true, secrets.AccessKey
+	if isHighlyAvailable(cache) {
+		config.Cache.Peers = fmt.Sprintf("%s.%s.svc:%d", peersName(id), metav1.NamespaceSystem, v1alpha3.CachePort)
 	}
 	return config
 }

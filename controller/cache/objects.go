@@ -1,3 +1,10 @@
+// Package cache builds the Kubernetes objects of one pull-through cache in the shoot:
+// configuration, certificate and CA bundle, Service, StatefulSet with its volume, NetworkPolicy,
+// and what high availability and vertical autoscaling need.
+//
+// All functions are pure. ManagedResources, Extensions and nodes are up to other packages. The
+// package does not check the content of referenced Secrets, see v1alpha3.ValidateCredentials and
+// v1alpha3.ValidateCABundle.
 package cache
 
 import (
@@ -23,8 +30,7 @@ type Shoot struct {
 	Image string
 	// Architectures are those of the nodes that can run Image, empty if all can.
 	Architectures []string
-	// KubernetesVersion is the version of the shoot's API server, such as "1.34.2". If empty, Services
-	// have no topology-aware routing, and pods are not resized in place.
+	// KubernetesVersion is the version of the shoot's API server, such as "1.34.2". It is required.
 	KubernetesVersion string
 	// Networks are the CIDRs of the shoot's pods, services and nodes. A cache reaches them without a
 	// proxy.
@@ -50,8 +56,14 @@ type Secrets struct {
 // Credentials are a user name and a password for basic authentication. They may contain any byte.
 type Credentials struct{ Username, Password []byte }
 
-// AccessKey is an access key of AWS. SessionToken and RoleARN may be empty.
-type AccessKey struct{ ID, Secret, SessionToken, RoleARN []byte }
+// AccessKey is an access key of AWS, as it is in the configuration. SessionToken and RoleARN may be
+// empty.
+type AccessKey struct {
+	ID           binary `yaml:"accesskeyid"`
+	Secret       binary `yaml:"secretaccesskey"`
+	SessionToken binary `yaml:",omitempty"`
+	RoleARN      binary `yaml:",omitempty"`
+}
 
 // Certificate holds a server certificate with its intermediate CAs, and its key, both as PEM.
 type Certificate struct{ Certificate, PrivateKey []byte }
@@ -90,16 +102,25 @@ func Objects(cache v1alpha3.RegistryCache, id v1alpha3.Identity, shoot Shoot, se
 	return objects, nil
 }
 
-// Services returns the Services for one upstream. The requirements are those of Objects.
+// Services returns the Services for one upstream, also under the previous names. The requirements
+// are those of Objects.
 func Services(cache v1alpha3.RegistryCache, id v1alpha3.Identity, shoot Shoot) ([]client.Object, error) {
-	service, err := Service(cache, id, shoot)
+	version, err := semver.NewVersion(versionutils.Normalize(shoot.KubernetesVersion))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("parsing the shoot's Kubernetes version %q: %w", shoot.KubernetesVersion, err)
 	}
+	current := service(cache, id)
+	gardenerutils.ReconcileTopologyAwareRoutingSettings(current, true, version)
+	services := []client.Object{current}
 	if isHighlyAvailable(cache) {
-		return []client.Object{service, peersService(id)}, nil
+		services = append(services, peersService(id))
 	}
-	return []client.Object{service}, nil
+	for _, previous := range id.Previous {
+		same := current.DeepCopy()
+		same.Name = previous.Name
+		services = append(services, same)
+	}
+	return services, nil
 }
 
 // References returns the objects that a running cache may have, except those that the garbage
@@ -147,9 +168,9 @@ const (
 	DebugPortName = "debug"
 )
 
-// Service returns the Service whose cluster IP is the endpoint that nodes pull from. The Service
+// service returns the Service whose cluster IP is the endpoint that nodes pull from. The Service
 // routes a node to a replica in the same zone, if possible.
-func Service(cache v1alpha3.RegistryCache, id v1alpha3.Identity, shoot Shoot) (*corev1.Service, error) {
+func service(cache v1alpha3.RegistryCache, id v1alpha3.Identity) *corev1.Service {
 	meta := objectMeta(id)
 	meta.Name = id.ServiceName(&cache)
 	meta.Annotations = map[string]string{
@@ -160,30 +181,18 @@ func Service(cache v1alpha3.RegistryCache, id v1alpha3.Identity, shoot Shoot) (*
 	if ServesTLS(cache) {
 		meta.Annotations[v1alpha3.AnnotationScheme] = "https"
 	}
-	result := &corev1.Service{
+	return &corev1.Service{
 		ObjectMeta: meta,
 		Spec: corev1.ServiceSpec{
 			Type:     corev1.ServiceTypeClusterIP,
 			Selector: labels(id),
-			Ports: []corev1.ServicePort{
-				servicePort(portName, v1alpha3.CachePort, portName),
-				servicePort(DebugPortName, v1alpha3.CacheDebugPort, DebugPortName),
-			},
+			Ports:    []corev1.ServicePort{servicePort(portName, v1alpha3.CachePort), servicePort(DebugPortName, v1alpha3.CacheDebugPort)},
 		},
 	}
-	if shoot.KubernetesVersion == "" {
-		return result, nil
-	}
-	version, err := semver.NewVersion(versionutils.Normalize(shoot.KubernetesVersion))
-	if err != nil {
-		return nil, fmt.Errorf("parsing the shoot's Kubernetes version %q: %w", shoot.KubernetesVersion, err)
-	}
-	gardenerutils.ReconcileTopologyAwareRoutingSettings(result, true, version)
-	return result, nil
 }
 
-func servicePort(name string, port int32, target string) corev1.ServicePort {
-	return corev1.ServicePort{Name: name, Port: port, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromString(target)}
+func servicePort(name string, port int32) corev1.ServicePort {
+	return corev1.ServicePort{Name: name, Port: port, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromString(name)}
 }
 
 // NetworkPolicy lets the container runtime and the script of every node reach the cache and its

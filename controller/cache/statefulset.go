@@ -206,13 +206,13 @@ func proxyEnvironment(proxy *v1alpha3.Proxy, networks []string) []corev1.EnvVar 
 		return nil
 	}
 	var result []corev1.EnvVar
-	for _, variable := range []corev1.EnvVar{
-		{Name: "HTTP_PROXY", Value: ptr.Deref(proxy.HTTPProxy, "")}, {Name: "HTTPS_PROXY", Value: ptr.Deref(proxy.HTTPSProxy, "")},
-	} {
-		if variable.Value != "" {
-			result = append(result, variable)
+	add := func(name string, value *string) {
+		if ptr.Deref(value, "") != "" {
+			result = append(result, corev1.EnvVar{Name: name, Value: *value})
 		}
 	}
+	add("HTTP_PROXY", proxy.HTTPProxy)
+	add("HTTPS_PROXY", proxy.HTTPSProxy)
 	if result == nil {
 		return nil
 	}
