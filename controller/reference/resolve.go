@@ -1,3 +1,7 @@
+// Package reference resolves the references of a RegistryConfig. Each reference names an entry of
+// the Shoot's spec.resources. gardenlet copies the entry's Secret to the seed.
+//
+// Package v1alpha3 validates the content of such a Secret, package cache uses it.
 package reference
 
 import (
@@ -37,21 +41,25 @@ func Resolve(
 	var mistakes field.ErrorList
 	var missing error
 	for _, reference := range v1alpha3.References(config) {
+		var to autoscalingv1.CrossVersionObjectReference
+		if entry := v1beta1helper.GetResourceByName(resources, reference.Name); entry != nil {
+			to = entry.ResourceRef
+		}
+		if invalid := reference.ValidateEntry(to); len(invalid) > 0 {
+			mistakes = append(mistakes, invalid...)
+			continue
+		}
 		secret := read[reference.Name]
 		if secret == nil {
-			found, invalid, err := secretOf(ctx, seed, namespace, resources, reference)
-			if retry.IsWaiting(err) {
-				missing = err
+			secret = &corev1.Secret{}
+			err := extensionscontroller.GetObjectByReference(ctx, seed, &to, namespace, secret)
+			if apierrors.IsNotFound(err) {
+				missing = retry.Waiting(fmt.Errorf("gardenlet has not copied the Secret %s, to which %s refers, to the seed yet", to.Name, reference.Path))
 				continue
 			}
 			if err != nil {
-				return nil, nil, err
+				return nil, nil, fmt.Errorf("reading the Secret that %s refers to: %w", reference.Path, err)
 			}
-			if len(invalid) > 0 {
-				mistakes = append(mistakes, invalid...)
-				continue
-			}
-			secret = found
 			read[reference.Name] = secret
 		}
 		mistakes = append(mistakes, reference.Validate(secret)...)
@@ -91,28 +99,4 @@ func add(secrets *cache.Secrets, kind v1alpha3.ReferenceKind, secret *corev1.Sec
 	case v1alpha3.ReferenceCABundle:
 		secrets.CABundle = v1alpha3.CABundle(secret)
 	}
-}
-
-// secretOf returns the Secret of a reference, or the mistakes in the reference's entry of
-// spec.resources.
-func secretOf(
-	ctx context.Context, seed client.Client, namespace string,
-	resources []gardencorev1beta1.NamedResourceReference, reference v1alpha3.Reference,
-) (*corev1.Secret, field.ErrorList, error) {
-	var to autoscalingv1.CrossVersionObjectReference
-	if entry := v1beta1helper.GetResourceByName(resources, reference.Name); entry != nil {
-		to = entry.ResourceRef
-	}
-	if mistakes := reference.ValidateEntry(to); len(mistakes) > 0 {
-		return nil, mistakes, nil
-	}
-	secret := &corev1.Secret{}
-	err := extensionscontroller.GetObjectByReference(ctx, seed, &to, namespace, secret)
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, nil, retry.Waiting(fmt.Errorf("gardenlet has not copied the Secret %s, to which %s refers, to the seed yet", to.Name, reference.Path))
-	case err != nil:
-		return nil, nil, fmt.Errorf("reading the Secret that %s refers to: %w", reference.Path, err)
-	}
-	return secret, nil, nil
 }
