@@ -113,10 +113,7 @@ func (a *Actuator) deployMonitoring(ctx context.Context, t *target) error {
 	if len(t.config.Caches) == 0 {
 		return nil // all are delayed
 	}
-	objects, err := monitoring.Objects(t.ex.Namespace, t.config, t.identities)
-	if err != nil {
-		return err
-	}
+	objects := monitoring.Objects(t.ex.Namespace, t.config, t.identities)
 	return apply(ctx, a.writer(t), t.ex.Namespace, monitoringName, seedEncoder, objects, func(c client.Client) *builder.ManagedResource {
 		return managedresources.NewForSeed(c, t.ex.Namespace, monitoringName, false).WithLabels(observability)
 	})

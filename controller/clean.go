@@ -26,12 +26,9 @@ import (
 // not ready and, after a longer time, ready nodes that the cleaner cannot clean. So one broken node
 // cannot block the Shoot.
 func (a *Actuator) clean(ctx context.Context, log logr.Logger, namespace string, task cleaner.Task) ([]string, error) {
-	set, err := cleaner.DaemonSet(task, a.images.RegistryCleaner)
-	if err != nil {
-		return nil, err
-	}
+	set := cleaner.DaemonSet(task, a.images.RegistryCleaner)
 	// An earlier cleaner that is being deleted would not run a new task.
-	err = a.await(ctx, func() error { return applyToShoot(ctx, a.client, namespace, cleanerName, []client.Object{set}) })
+	err := a.await(ctx, func() error { return applyToShoot(ctx, a.client, namespace, cleanerName, []client.Object{set}) })
 	if err != nil {
 		return nil, err
 	}

@@ -291,10 +291,7 @@ func TestOutdatedCopy(t *testing.T) {
 // skip nodes at once.
 func TestOldCleanerSecret(t *testing.T) {
 	l, _ := newRunningLandscape(t, func(c *v1alpha3.RegistryConfig) { c.Caches = c.Caches[1:] })
-	set, err := cleaner.DaemonSet(cleaner.Task{Upstreams: []string{alpha}}, "cleaner:v1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := cleaner.DaemonSet(cleaner.Task{Upstreams: []string{alpha}}, "cleaner:v1")
 	data, err := encodeManifests(shootEncoder, []client.Object{set})
 	if err != nil {
 		t.Fatal(err)

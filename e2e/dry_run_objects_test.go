@@ -127,8 +127,7 @@ func shootObjects(p *rig.Run) (objects []rendered) {
 		objects = appendTyped(p, objects, c.cache.Upstream, p.Session.Shoot.Scheme(), append(these, services...)...)
 	}
 	for _, task := range []cleaner.Task{{All: true}, {Upstreams: []string{"docker.io", "[2001:db8::1]:5000"}}} {
-		set, err := cleaner.DaemonSet(task, "registry.example/registry-cache:v1")
-		p.Check(err)
+		set := cleaner.DaemonSet(task, "registry.example/registry-cache:v1")
 		objects = appendTyped(p, objects, "cleaner", p.Session.Shoot.Scheme(), set)
 	}
 	return objects
@@ -137,8 +136,7 @@ func shootObjects(p *rig.Run) (objects []rendered) {
 func monitoringObjects(p *rig.Run) []rendered {
 	p.Helper()
 	config := dryRunConfig(p)
-	objects, err := monitoring.Objects(rig.ShootNamespace, config, v1alpha3.Identify(config.Caches, nil))
-	p.Check(err)
+	objects := monitoring.Objects(rig.ShootNamespace, config, v1alpha3.Identify(config.Caches, nil))
 	return appendTyped(p, nil, "monitoring", p.Session.Seed.Scheme(), objects...)
 }
 

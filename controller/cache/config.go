@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -109,14 +110,12 @@ func newRegistryConfig(cache v1alpha3.RegistryCache, id v1alpha3.Identity, secre
 }
 
 // render returns the content of the configuration file.
-func (c registryConfig) render() ([]byte, error) {
+func (c registryConfig) render() []byte {
 	var out bytes.Buffer
 	encoder := yaml.NewEncoder(&out)
 	encoder.SetIndent(2)
-	if err := encoder.Encode(c); err != nil {
-		return nil, fmt.Errorf("rendering the registry configuration for %s: %w", c.Proxy.RemoteURL, err)
-	}
-	return out.Bytes(), nil
+	utilruntime.Must(encoder.Encode(c)) // a buffer takes all, and the types have no other errors
+	return out.Bytes()
 }
 
 // Paths and file names in the pod, apart from the cache's volume.
@@ -145,16 +144,7 @@ type mountedObject struct {
 func mountedObjects(cache v1alpha3.RegistryCache, id v1alpha3.Identity, secrets Secrets) ([]mountedObject, error) {
 	config := newRegistryConfig(cache, id, secrets)
 	config.Cache.Limit = -1 // for any; without a limit, the Secret of an earlier version has this name
-	named, err := config.render()
-	if err != nil {
-		return nil, err
-	}
-	config.Cache.Limit = cache.Volume.Size.Value()
-	content, err := config.render()
-	if err != nil {
-		return nil, err
-	}
-	secret := &corev1.Secret{Type: corev1.SecretTypeOpaque, Data: map[string][]byte{configFile: named}}
+	secret := &corev1.Secret{Type: corev1.SecretTypeOpaque, Data: map[string][]byte{configFile: config.render()}}
 	mounted := []mountedObject{{"config", configDir, secret}}
 	if ServesTLS(cache) {
 		mounted = append(mounted, mountedObject{"tls", certificateDir, &corev1.Secret{
@@ -179,7 +169,8 @@ func mountedObjects(cache v1alpha3.RegistryCache, id v1alpha3.Identity, secrets 
 			return nil, fmt.Errorf("naming %s of upstream %s: %w", m.object.GetName(), cache.Upstream, err)
 		}
 	}
-	secret.Data[configFile], secret.Immutable = content, nil
+	config.Cache.Limit = cache.Volume.Size.Value()
+	secret.Data[configFile], secret.Immutable = config.render(), nil
 	return mounted, nil
 }
 

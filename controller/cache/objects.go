@@ -8,7 +8,6 @@
 package cache
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/Masterminds/semver/v3"
@@ -71,12 +70,6 @@ type Certificate struct{ Certificate, PrivateKey []byte }
 // Objects returns the objects for one upstream except its Services, all in the namespace
 // kube-system. The cache must be defaulted and valid (v1alpha3.SetDefaults and v1alpha3.Validate).
 func Objects(cache v1alpha3.RegistryCache, id v1alpha3.Identity, shoot Shoot, secrets Secrets) ([]client.Object, error) {
-	if cache.RemoteURL == nil || cache.Volume == nil || cache.Volume.Size == nil || cache.GarbageCollection == nil {
-		return nil, fmt.Errorf("cache of upstream %q has no defaults: call v1alpha3.SetDefaults first", cache.Upstream)
-	}
-	if shoot.Image == "" {
-		return nil, errors.New("registry image is required")
-	}
 	if ServesTLS(cache) && secrets.Certificate == nil {
 		return nil, fmt.Errorf("cache of upstream %q has no certificate", cache.Upstream)
 	}

@@ -7,7 +7,6 @@
 package cleaner
 
 import (
-	"errors"
 	"path"
 	"slices"
 
@@ -45,13 +44,7 @@ type Task struct {
 
 // DaemonSet returns the DaemonSet that runs the task on every node that can run pods. The image
 // must contain the command registry-cache. A task needs upstreams, unless All is set.
-func DaemonSet(task Task, image string) (*appsv1.DaemonSet, error) {
-	if len(task.Upstreams) == 0 && !task.All {
-		return nil, errors.New("no upstream to clean: name one, or clean all")
-	}
-	if image == "" {
-		return nil, errors.New("cleaner image is required")
-	}
+func DaemonSet(task Task, image string) *appsv1.DaemonSet {
 	return &appsv1.DaemonSet{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:        v1alpha3.CleanerDaemonSet,
@@ -73,7 +66,7 @@ func DaemonSet(task Task, image string) (*appsv1.DaemonSet, error) {
 				Spec:       podSpec(task, image),
 			},
 		},
-	}, nil
+	}
 }
 
 // Labels are the labels of the DaemonSet and its pods.

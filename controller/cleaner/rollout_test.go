@@ -29,10 +29,7 @@ func nodeThat(name string, ready corev1.ConditionStatus) corev1.Node {
 
 func setFor(t *testing.T, uid types.UID, upstreams ...string) *appsv1.DaemonSet {
 	t.Helper()
-	set, err := DaemonSet(Task{Upstreams: upstreams}, image)
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := DaemonSet(Task{Upstreams: upstreams}, image)
 	set.UID = uid
 	return set
 }

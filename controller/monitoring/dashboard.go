@@ -2,9 +2,11 @@ package monitoring
 
 import (
 	"encoding/json"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 )
 
 // labelDashboard marks ConfigMaps with dashboards for the Plutono of a shoot's control plane.
@@ -53,11 +55,9 @@ func arrange(panels ...object) []object {
 	return panels
 }
 
-func dashboardConfigMap(namespace string) (*corev1.ConfigMap, error) {
+func dashboardConfigMap(namespace string) *corev1.ConfigMap {
 	content, err := json.MarshalIndent(cachesDashboard(), "", "  ")
-	if err != nil {
-		return nil, err
-	}
+	utilruntime.Must(err) // it has only texts, numbers and truth values
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:      name + "-dashboards",
@@ -65,7 +65,7 @@ func dashboardConfigMap(namespace string) (*corev1.ConfigMap, error) {
 			Labels:    map[string]string{labelDashboard: "true"},
 		},
 		Data: map[string]string{name + ".dashboard.json": string(content) + "\n"},
-	}, nil
+	}
 }
 
 const (
@@ -104,18 +104,18 @@ func cachesDashboard() object {
 		totals("Total saved", "Bytes that were sent to nodes and not fetched from the upstream, in the time range.",
 			query{total("pushed") + " - " + total("pulled"), each}),
 		timeseries("Requests served", "Hits and misses, blobs and manifests.", unitRate,
-			query{perUpstreamAnd("type", "registry_proxy_hits_total", ""), each + " {{type}} hit"},
-			query{perUpstreamAnd("type", "registry_proxy_misses_total", ""), each + " {{type}} miss"}),
+			query{perUpstream("registry_proxy_hits_total", "", "type"), each + " {{type}} hit"},
+			query{perUpstream("registry_proxy_misses_total", "", "type"), each + " {{type}} miss"}),
 		timeseries("Answers to nodes", "By HTTP status code. After 4xx and 5xx, nodes pull from the upstream.", unitRate,
-			query{perUpstreamAnd("code", "registry_http_requests_total", `,handler=~"blob|manifest"`), each + " {{code}}"}),
+			query{perUpstream("registry_http_requests_total", `,handler=~"blob|manifest"`, "code"), each + " {{code}}"}),
 		timeseries("Answers of upstreams", "By HTTP status code; \"error\" means no response. A stock distribution image has no such metric.", unitRate,
-			query{perUpstreamAnd("code", "registry_proxy_upstream_requests_total", ""), each + " {{code}}"}),
+			query{perUpstream("registry_proxy_upstream_requests_total", "", "code"), each + " {{code}}"}),
 		timeseries("Upstream away", "1 while the cache counts its upstream as away: it serves what is stored. "+
 			"Stale: tags that it served as last confirmed, per second.", unitNumber,
 			query{"max by (upstream_host) (registry_proxy_upstream_breaker_open{" + chosen + "})", each},
 			query{perUpstream("registry_proxy_stale_answers_total", ""), each + " stale"}),
 		timeseries("Evictions", "Bytes that were evicted because their TTL ended (ttl) or the volume had no room (space).", unitBytes,
-			query{perUpstreamAnd("reason", "registry_storage_evicted_bytes_total", ""), each + " {{reason}}"}),
+			query{perUpstream("registry_storage_evicted_bytes_total", "", "reason"), each + " {{reason}}"}),
 		timeseries("Volumes", "Used share of each volume.", unitRatio,
 			query{"1 - kubelet_volume_stats_available_bytes{" + volumes + "} / kubelet_volume_stats_capacity_bytes{" + volumes + "}",
 				"{{persistentvolumeclaim}}"}),
@@ -135,10 +135,7 @@ func total(direction string) string {
 	return sumByUpstream("increase(registry_proxy_" + direction + "_bytes_total{" + chosen + "}[$__range])")
 }
 
-func perUpstream(metric, more string) string {
-	return sumByUpstream("rate(" + metric + "{" + chosen + more + "}[$__rate_interval])")
-}
-
-func perUpstreamAnd(label, metric, more string) string {
-	return "sum by (upstream_host, " + label + ") (rate(" + metric + "{" + chosen + more + "}[$__rate_interval]))"
+func perUpstream(metric, more string, by ...string) string {
+	labels := strings.Join(append([]string{labelUpstream}, by...), ", ")
+	return "sum by (" + labels + ") (rate(" + metric + "{" + chosen + more + "}[$__rate_interval]))"
 }

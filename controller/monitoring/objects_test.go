@@ -28,11 +28,7 @@ func config() *v1alpha3.RegistryConfig {
 
 func rendered(t *testing.T) []client.Object {
 	t.Helper()
-	objects, err := Objects(namespace, config(), v1alpha3.Identify(config().Caches, nil))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return objects
+	return Objects(namespace, config(), v1alpha3.Identify(config().Caches, nil))
 }
 
 func get[T client.Object](t *testing.T) T {

@@ -41,16 +41,12 @@ const (
 // the namespace of a shoot's control plane: a ScrapeConfig and a PrometheusRule for the shoot's
 // Prometheus, and a ConfigMap with a dashboard. Gardener's kubernetes.SeedScheme contains their
 // kinds.
-func Objects(namespace string, config *v1alpha3.RegistryConfig, identities v1alpha3.Identities) ([]client.Object, error) {
-	dashboard, err := dashboardConfigMap(namespace)
-	if err != nil {
-		return nil, fmt.Errorf("rendering the dashboard: %w", err)
-	}
-	objects := []client.Object{scrapeConfig(namespace, config.Caches, identities), prometheusRule(namespace, identities), dashboard}
+func Objects(namespace string, config *v1alpha3.RegistryConfig, identities v1alpha3.Identities) []client.Object {
+	objects := []client.Object{scrapeConfig(namespace, config.Caches, identities), prometheusRule(namespace, identities), dashboardConfigMap(namespace)}
 	for _, object := range objects {
 		object.SetLabels(utils.MergeStringMaps(object.GetLabels(), map[string]string{"component": name}))
 	}
-	return objects, nil
+	return objects
 }
 
 // Parts of the expressions.
