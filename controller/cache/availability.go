@@ -6,7 +6,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -84,19 +83,6 @@ func peersService(id v1alpha3.Identity) *corev1.Service {
 // AvailabilityObjects returns the objects that only a highly available cache has.
 func AvailabilityObjects(id v1alpha3.Identity) []client.Object {
 	return []client.Object{peersService(id), podDisruptionBudget(id)}
-}
-
-// reachPeers lets replicas reach each other. Gardener's policy
-// gardener.cloud--allow-to-public-networks selects the pods and allows all networks, but with some
-// network plugins an IP block contains no pods. The policy repeats that rule, because it also
-// isolates the pods in clusters without Gardener's.
-func reachPeers(policy *networkingv1.NetworkPolicy) {
-	policy.Spec.PolicyTypes = append(policy.Spec.PolicyTypes, networkingv1.PolicyTypeEgress)
-	policy.Spec.Egress = []networkingv1.NetworkPolicyEgressRule{{To: []networkingv1.NetworkPolicyPeer{
-		{PodSelector: &policy.Spec.PodSelector},
-		{IPBlock: &networkingv1.IPBlock{CIDR: "0.0.0.0/0"}},
-		{IPBlock: &networkingv1.IPBlock{CIDR: "::/0"}},
-	}}}
 }
 
 // podDisruptionBudget keeps one replica running while nodes are drained. Pods that are not ready

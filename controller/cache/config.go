@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/base64"
 	"fmt"
-	"path"
 	"time"
 
 	kubernetesutils "github.com/gardener/gardener/pkg/utils/kubernetes"
@@ -92,10 +91,7 @@ func newRegistryConfig(cache v1alpha3.RegistryCache, id v1alpha3.Identity, secre
 	}
 	config.HTTP.Headers = map[string][]string{"X-Content-Type-Options": {"nosniff"}}
 	if ServesTLS(cache) {
-		config.HTTP.TLS = map[string]string{
-			"certificate": path.Join(certificateDir, corev1.TLSCertKey),
-			"key":         path.Join(certificateDir, corev1.TLSPrivateKeyKey),
-		}
+		config.HTTP.TLS = map[string]string{"certificate": certificateDir + "/" + corev1.TLSCertKey, "key": certificateDir + "/" + corev1.TLSPrivateKeyKey}
 	}
 	config.Health = map[string]any{"storagedriver": map[string]any{"enabled": true, "interval": "10s", "threshold": 3}}
 	config.Proxy.RemoteURL, config.Proxy.TTL = *cache.RemoteURL, cache.GarbageCollection.TTL.Duration.String()
@@ -141,7 +137,7 @@ type mountedObject struct {
 // to the certificate, changes the pod template and restarts the pod. The exception is cache.limit:
 // a volume grows while the cache serves. So the hash leaves it out, the Secret is not immutable,
 // and the cache reads the limit again from the file, which kubelet updates.
-func mountedObjects(cache v1alpha3.RegistryCache, id v1alpha3.Identity, secrets Secrets) ([]mountedObject, error) {
+func mountedObjects(cache v1alpha3.RegistryCache, id v1alpha3.Identity, secrets Secrets) []mountedObject {
 	config := newRegistryConfig(cache, id, secrets)
 	config.Cache.Limit = -1 // for any; without a limit, the Secret of an earlier version has this name
 	secret := &corev1.Secret{Type: corev1.SecretTypeOpaque, Data: map[string][]byte{configFile: config.render()}}
@@ -165,13 +161,11 @@ func mountedObjects(cache v1alpha3.RegistryCache, id v1alpha3.Identity, secrets 
 		m.object.SetName(meta.Name + "-" + m.volume)
 		m.object.SetNamespace(meta.Namespace)
 		m.object.SetLabels(meta.Labels)
-		if err := kubernetesutils.MakeUnique(m.object); err != nil {
-			return nil, fmt.Errorf("naming %s of upstream %s: %w", m.object.GetName(), cache.Upstream, err)
-		}
+		utilruntime.Must(kubernetesutils.MakeUnique(m.object))
 	}
 	config.Cache.Limit = cache.Volume.Size.Value()
 	secret.Data[configFile], secret.Immutable = config.render(), nil
-	return mounted, nil
+	return mounted
 }
 
 func volumesAndMounts(mounted []mountedObject) (volumes []corev1.Volume, mounts []corev1.VolumeMount) {

@@ -73,19 +73,12 @@ func Objects(cache v1alpha3.RegistryCache, id v1alpha3.Identity, shoot Shoot, se
 	if ServesTLS(cache) && secrets.Certificate == nil {
 		return nil, fmt.Errorf("cache of upstream %q has no certificate", cache.Upstream)
 	}
-	mounted, err := mountedObjects(cache, id, secrets)
-	if err != nil {
-		return nil, err
-	}
-	set, err := statefulSet(cache, id, shoot, mounted)
-	if err != nil {
-		return nil, err
-	}
+	mounted := mountedObjects(cache, id, secrets)
 	var objects []client.Object
 	for _, m := range mounted {
 		objects = append(objects, m.object)
 	}
-	objects = append(objects, set, NetworkPolicy(cache, id))
+	objects = append(objects, statefulSet(cache, id, shoot, mounted), NetworkPolicy(cache, id))
 	if isHighlyAvailable(cache) {
 		objects = append(objects, podDisruptionBudget(id))
 	}
@@ -207,7 +200,15 @@ func NetworkPolicy(cache v1alpha3.RegistryCache, id v1alpha3.Identity) *networki
 		},
 	}
 	if isHighlyAvailable(cache) {
-		reachPeers(policy)
+		// Replicas reach each other. Gardener's policy gardener.cloud--allow-to-public-networks selects the
+		// pods and allows all networks, but with some network plugins an IP block contains no pods. This
+		// policy repeats that rule, because it also isolates the pods in clusters without Gardener's.
+		policy.Spec.PolicyTypes = append(policy.Spec.PolicyTypes, networkingv1.PolicyTypeEgress)
+		policy.Spec.Egress = []networkingv1.NetworkPolicyEgressRule{{To: []networkingv1.NetworkPolicyPeer{
+			{PodSelector: &policy.Spec.PodSelector},
+			{IPBlock: &networkingv1.IPBlock{CIDR: "0.0.0.0/0"}},
+			{IPBlock: &networkingv1.IPBlock{CIDR: "::/0"}},
+		}}}
 	}
 	return policy
 }

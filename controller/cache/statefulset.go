@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/utils/ptr"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
@@ -29,7 +29,7 @@ const (
 )
 
 // statefulSet returns the StatefulSet whose pods serve the upstream.
-func statefulSet(cache v1alpha3.RegistryCache, id v1alpha3.Identity, shoot Shoot, mounted []mountedObject) (*appsv1.StatefulSet, error) {
+func statefulSet(cache v1alpha3.RegistryCache, id v1alpha3.Identity, shoot Shoot, mounted []mountedObject) *appsv1.StatefulSet {
 	meta := objectMeta(id)
 	meta.Annotations = map[string]string{
 		resourcesv1alpha1.FinalizeDeletionAfter: finalizeDeletionAfter,
@@ -64,10 +64,8 @@ func statefulSet(cache v1alpha3.RegistryCache, id v1alpha3.Identity, shoot Shoot
 	}
 	// The garbage collector of gardener-resource-manager deletes Secrets and ConfigMaps that no
 	// annotation references (gardener-extension-registry-cache#363).
-	if err := references.InjectAnnotations(set); err != nil {
-		return nil, fmt.Errorf("annotating the StatefulSet of upstream %s: %w", cache.Upstream, err)
-	}
-	return set, nil
+	utilruntime.Must(references.InjectAnnotations(set))
+	return set
 }
 
 // podLabels adds the labels that Gardener's network policies in kube-system select. These policies
@@ -188,35 +186,28 @@ var certificateDirs = []string{"/etc/ssl/certs", "/etc/pki/tls/certs", caBundleD
 // domain.
 var clusterDomains = []string{"localhost", "127.0.0.1", "::1", "kubernetes.default", ".svc", ".cluster.local"}
 
-// environment returns the environment variables of the registry container. No name may start with
+// environment returns the environment variables of the registry container, among them the proxy
+// variables that Go's net/http reads (golang.org/x/net/http/httpproxy). No name may start with
 // REGISTRY_: distribution reads such variables as configuration.
 func environment(cache v1alpha3.RegistryCache, shoot Shoot, mounted []mountedObject) []corev1.EnvVar {
 	// By default, distribution exports traces to localhost and logs an error for each attempt.
 	result := []corev1.EnvVar{{Name: "OTEL_TRACES_EXPORTER", Value: "none"}}
-	if slices.ContainsFunc(mounted, func(m mountedObject) bool { return m.dir == caBundleDir }) {
-		result = append(result, corev1.EnvVar{Name: "SSL_CERT_DIR", Value: strings.Join(certificateDirs, ":")})
-	}
-	return append(result, proxyEnvironment(cache.Proxy, shoot.Networks)...)
-}
-
-// proxyEnvironment returns the proxy variables that Go's net/http reads
-// (golang.org/x/net/http/httpproxy).
-func proxyEnvironment(proxy *v1alpha3.Proxy, networks []string) []corev1.EnvVar {
-	if proxy == nil {
-		return nil
-	}
-	var result []corev1.EnvVar
-	add := func(name string, value *string) {
-		if ptr.Deref(value, "") != "" {
-			result = append(result, corev1.EnvVar{Name: name, Value: *value})
+	add := func(name, value string) {
+		if value != "" {
+			result = append(result, corev1.EnvVar{Name: name, Value: value})
 		}
 	}
-	add("HTTP_PROXY", proxy.HTTPProxy)
-	add("HTTPS_PROXY", proxy.HTTPSProxy)
-	if result == nil {
-		return nil
+	if slices.ContainsFunc(mounted, func(m mountedObject) bool { return m.dir == caBundleDir }) {
+		add("SSL_CERT_DIR", strings.Join(certificateDirs, ":"))
 	}
-	return append(result, corev1.EnvVar{Name: "NO_PROXY", Value: noProxy(v1alpha3.NoProxyEntries(proxy), networks)})
+	proxy := ptr.Deref(cache.Proxy, v1alpha3.Proxy{})
+	http, https := ptr.Deref(proxy.HTTPProxy, ""), ptr.Deref(proxy.HTTPSProxy, "")
+	add("HTTP_PROXY", http)
+	add("HTTPS_PROXY", https)
+	if http != "" || https != "" {
+		add("NO_PROXY", noProxy(v1alpha3.NoProxyEntries(&proxy), shoot.Networks))
+	}
+	return result
 }
 
 // noProxy returns the value of NO_PROXY: the shoot's networks and domains, then the user's entries.
