@@ -152,10 +152,7 @@ func (o *options) addController(ctx context.Context, mgr manager.Manager) error 
 }
 
 func (o *options) addHealthChecks(_ context.Context, mgr manager.Manager) error {
-	return health.AddToManager(mgr, health.Options{
-		Period:           o.health.period,
-		ExtensionClasses: o.general.Completed().ExtensionClasses,
-	})
+	return health.AddToManager(mgr, o.health.period, o.general.Completed().ExtensionClasses)
 }
 
 const identity = "gardener-extension-" + v1alpha3.ExtensionType

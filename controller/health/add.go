@@ -38,21 +38,15 @@ const never = 10 * 365 * 24 * time.Hour
 // workers is the number of shoots that are checked at a time.
 const workers = 5
 
-// Options are the settings of the health checks.
-type Options struct {
-	// Period is the time between two checks of a shoot. With 0 there are no checks, and the conditions
-	// of earlier ones are removed.
-	Period           time.Duration
-	ExtensionClasses []extensionsv1alpha1.ExtensionClass // default: shoot
-}
-
-// AddToManager adds the health checks of Extensions of type registry-cache. The manager's scheme
-// must contain the types of extensionscontroller.AddToScheme.
-func AddToManager(mgr manager.Manager, options Options) error {
+// AddToManager adds the health checks of Extensions of type registry-cache and of the classes, by
+// default shoot. The period is the time between two checks of a shoot. With 0 there are no checks,
+// and the conditions of earlier ones are removed. The manager's scheme must contain the types of
+// extensionscontroller.AddToScheme.
+func AddToManager(mgr manager.Manager, period time.Duration, classes []extensionsv1alpha1.ExtensionClass) error {
 	clients := shootclient.New(mgr.GetAPIReader(), shootclient.ForAll)
 	check := newActuator(mgr.GetClient(), clients.For)
 	check.forget = clients.Forget
-	if err := register(mgr, options, check); err != nil {
+	if err := register(mgr, period, classes, check); err != nil {
 		return fmt.Errorf("adding the health checks: %w", err)
 	}
 	return nil
@@ -60,17 +54,17 @@ func AddToManager(mgr manager.Manager, options Options) error {
 
 // register registers the actuator with the extension library. healthcheck.DefaultRegistration would
 // read each ManagedResource and create another client for the shoot on every check.
-func register(mgr manager.Manager, options Options, check *actuator) error {
+func register(mgr manager.Manager, period time.Duration, classes []extensionsv1alpha1.ExtensionClass, check *actuator) error {
 	args := healthcheck.AddArgs{
 		ControllerOptions:       controller.Options{MaxConcurrentReconciles: workers, RecoverPanic: new(true)},
 		Predicates:              healthcheck.DefaultPredicates(),
 		Type:                    v1alpha3.ExtensionType,
-		ExtensionClasses:        options.ExtensionClasses,
-		SyncPeriod:              metav1.Duration{Duration: options.Period},
+		ExtensionClasses:        classes,
+		SyncPeriod:              metav1.Duration{Duration: period},
 		GetExtensionObjListFunc: func() client.ObjectList { return &extensionsv1alpha1.ExtensionList{} },
 	}
 	write, remove := conditions, sets.Set[gardencorev1beta1.ConditionType]{}
-	if options.Period == 0 {
+	if period == 0 {
 		write, remove = nil, sets.New[gardencorev1beta1.ConditionType](v1alpha3.ConditionCachesHealthy, gardencorev1beta1.ShootSystemComponentsHealthy)
 		check.off, args.SyncPeriod.Duration = true, never
 		args.Predicates = append(args.Predicates, predicate.NewPredicateFuncs(func(object client.Object) bool {

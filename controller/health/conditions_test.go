@@ -74,12 +74,12 @@ func seedWith(t *testing.T, change func(*gardencorev1beta1.Shoot)) client.WithWa
 // returns the conditions of the Extension.
 func run(t *testing.T, seed client.WithWatch, shoots func(context.Context, string) (client.Client, error)) []gardencorev1beta1.Condition {
 	t.Helper()
-	return runWith(t, seed, Options{Period: time.Hour}, shoots)
+	return runWith(t, seed, time.Hour, shoots)
 }
 
-func runWith(t *testing.T, seed client.WithWatch, options Options, shoots func(context.Context, string) (client.Client, error)) []gardencorev1beta1.Condition {
+func runWith(t *testing.T, seed client.WithWatch, period time.Duration, shoots func(context.Context, string) (client.Client, error)) []gardencorev1beta1.Condition {
 	t.Helper()
-	informer := start(t, seed, options, newActuator(seed, shoots))
+	informer := start(t, seed, period, newActuator(seed, shoots))
 	written, err := seed.Watch(t.Context(), &extensionsv1alpha1.ExtensionList{})
 	if err != nil {
 		t.Fatal(err)
@@ -103,7 +103,7 @@ func runWith(t *testing.T, seed client.WithWatch, options Options, shoots func(c
 
 // start starts the library's controller, which ends with the test, and returns the informer of
 // Extensions.
-func start(t *testing.T, seed client.WithWatch, options Options, check *actuator) *controllertest.FakeInformer {
+func start(t *testing.T, seed client.WithWatch, period time.Duration, check *actuator) *controllertest.FakeInformer {
 	t.Helper()
 	informers := &informertest.FakeInformers{Scheme: seed.Scheme()}
 	mgr, err := manager.New(&rest.Config{}, manager.Options{
@@ -116,7 +116,7 @@ func start(t *testing.T, seed client.WithWatch, options Options, check *actuator
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := register(mgr, options, check); err != nil {
+	if err := register(mgr, period, nil, check); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

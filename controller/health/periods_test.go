@@ -90,7 +90,7 @@ func TestDeletedExtension(t *testing.T) {
 	})
 	forgotten := make(chan string, 100)
 	check.forget = func(namespace string) { forgotten <- namespace }
-	informer := start(t, seed, Options{Period: 10 * time.Millisecond}, check)
+	informer := start(t, seed, 10*time.Millisecond, check)
 	for missed.Load() == 0 {
 		informer.Add(deleted)
 		informer.Add(kept)
@@ -124,7 +124,7 @@ func TestWithoutPeriod(t *testing.T) {
 	if err := seed.Status().Update(t.Context(), ex); err != nil {
 		t.Fatal(err)
 	}
-	written := runWith(t, seed, Options{}, nil)
+	written := runWith(t, seed, 0, nil)
 	if len(written) != 1 || written[0].Type != v1alpha3.ConditionNodesCleaned {
 		t.Errorf("conditions %+v", written)
 	}
