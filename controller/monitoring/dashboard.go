@@ -4,13 +4,11 @@ import (
 	"encoding/json"
 	"strings"
 
+	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 )
-
-// labelDashboard marks ConfigMaps with dashboards for the Plutono of a shoot's control plane.
-const labelDashboard = "dashboard.monitoring.gardener.cloud/shoot"
 
 // object is a JSON object of Plutono's dashboard format, which is that of Grafana 7.5.
 type object map[string]any
@@ -62,7 +60,7 @@ func dashboardConfigMap(namespace string) *corev1.ConfigMap {
 		ObjectMeta: metav1.ObjectMeta{
 			Name:      name + "-dashboards",
 			Namespace: namespace,
-			Labels:    map[string]string{labelDashboard: "true"},
+			Labels:    map[string]string{v1beta1constants.LabelPrefixMonitoringDashboard + "shoot": "true"}, // for the shoot's Plutono
 		},
 		Data: map[string]string{name + ".dashboard.json": string(content) + "\n"},
 	}

@@ -84,7 +84,7 @@ func prometheusRule(namespace string, identities v1alpha3.Identities) *monitorin
 	for _, id := range identities {
 		rules = append(rules, unavailable(id))
 	}
-	rules = append(rules, alertsOfAllCaches()...)
+	rules = append(rules, alertsOfAllCaches...)
 	return &monitoringv1.PrometheusRule{
 		ObjectMeta: monitoringutils.ConfigObjectMeta(name, namespace, shoot.Label),
 		Spec:       monitoringv1.PrometheusRuleSpec{Groups: []monitoringv1.RuleGroup{{Name: name + ".rules", Rules: rules}}},
@@ -127,46 +127,44 @@ func unavailable(id v1alpha3.Identity) monitoringv1.Rule {
 	return rule
 }
 
-func alertsOfAllCaches() []monitoringv1.Rule {
-	return []monitoringv1.Rule{
-		alert("RegistryCachePersistentVolumeUsageCritical", "warning", "1h",
-			free+" < 5",
-			"Volume of a registry cache full",
-			`Only {{ printf "%0.2f" $value }}% of the volume {{ $labels.persistentvolumeclaim }} of a registry cache are free. `+
-				"The cache evicts images to keep more free: something else uses the volume, or one image needs more. "+
-				"Content that does not fit is not stored; with a stock distribution image, such pulls fail. Increase volume.size of the cache."),
-		alert("RegistryCacheVolumeOutOfInodes", "warning", "1h",
-			freeInodes+" < 5",
-			"Volume of a registry cache has no room for files",
-			`Only {{ printf "%0.2f" $value }}% of the inodes of the volume {{ $labels.persistentvolumeclaim }} of a registry cache are free. `+
-				"Content that does not fit is not stored. Increase volume.size of the cache, or use a file system with more inodes."),
-		// With a stock distribution image, which lacks the metric, this alert and the next never fire.
-		alert("RegistryCacheVolumeTooSmall", "info", "6h",
-			sumByUpstream("increase(registry_storage_evicted_bytes_total{"+job+`,reason="space"}[1d])`)+" > "+
-				sumByUpstream("avg_over_time(registry_storage_bytes{"+job+"}[1d])")+" > 0",
-			"Volume of a registry cache too small",
-			"In one day the registry cache for {{ $labels.upstream_host }} has evicted {{ $value | humanize1024 }}B for lack of space, "+
-				"more than its volume stores. Images are fetched again although their TTL has not ended. Increase volume.size of the cache."),
-		alert("RegistryCacheUpstreamErrors", "warning", "15m",
-			tooMany("registry_proxy_upstream_requests_total", failures, job),
-			"Upstream of a registry cache fails",
-			"{{ $value | humanizePercentage }} of the requests of the registry cache for {{ $labels.upstream_host }} to its upstream fail. "+
-				"Cached content is still served. See the log of the cache for the reasons: the registry may be down or limit requests, "+
-				"or the credentials or the proxy may be wrong."),
-		alert("RegistryCacheErrors", "warning", "15m",
-			tooMany("registry_http_requests_total", pulls+`,code=~"5.."`, pulls),
-			"Registry cache answers with errors",
-			"The registry cache for {{ $labels.upstream_host }} answers {{ $value | humanizePercentage }} of the requests of nodes "+
-				"with an error. Nodes pull from the upstream instead. See the log of the cache for the reasons, such as an unusable volume."),
-		// If all images are updated, the ratio is low for a while, so the alert waits for three hours.
-		alert("RegistryCacheHitRatioDropped", "info", "3h",
-			hitRatio+" < 0.5 * avg_over_time("+hitRatio+"[2d] offset 6h)"+
-				" and "+sumByUpstream("increase(registry_proxy_requests_total{"+blobs+"}[6h])")+" > 100",
-			"Registry cache serves less from its volume",
-			"In the last six hours, only {{ $value | humanizePercentage }} of the blobs that nodes pulled through the registry cache for "+
-				"{{ $labels.upstream_host }} were cached, less than half of the ratio of the two days before. "+
-				"The volume may be new, or content may expire before it is used again (garbageCollection.ttl)."),
-	}
+var alertsOfAllCaches = []monitoringv1.Rule{
+	alert("RegistryCachePersistentVolumeUsageCritical", "warning", "1h",
+		free+" < 5",
+		"Volume of a registry cache full",
+		`Only {{ printf "%0.2f" $value }}% of the volume {{ $labels.persistentvolumeclaim }} of a registry cache are free. `+
+			"The cache evicts images to keep more free: something else uses the volume, or one image needs more. "+
+			"Content that does not fit is not stored; with a stock distribution image, such pulls fail. Increase volume.size of the cache."),
+	alert("RegistryCacheVolumeOutOfInodes", "warning", "1h",
+		freeInodes+" < 5",
+		"Volume of a registry cache has no room for files",
+		`Only {{ printf "%0.2f" $value }}% of the inodes of the volume {{ $labels.persistentvolumeclaim }} of a registry cache are free. `+
+			"Content that does not fit is not stored. Increase volume.size of the cache, or use a file system with more inodes."),
+	// With a stock distribution image, which lacks the metric, this alert and the next never fire.
+	alert("RegistryCacheVolumeTooSmall", "info", "6h",
+		sumByUpstream("increase(registry_storage_evicted_bytes_total{"+job+`,reason="space"}[1d])`)+" > "+
+			sumByUpstream("avg_over_time(registry_storage_bytes{"+job+"}[1d])")+" > 0",
+		"Volume of a registry cache too small",
+		"In one day the registry cache for {{ $labels.upstream_host }} has evicted {{ $value | humanize1024 }}B for lack of space, "+
+			"more than its volume stores. Images are fetched again although their TTL has not ended. Increase volume.size of the cache."),
+	alert("RegistryCacheUpstreamErrors", "warning", "15m",
+		tooMany("registry_proxy_upstream_requests_total", failures, job),
+		"Upstream of a registry cache fails",
+		"{{ $value | humanizePercentage }} of the requests of the registry cache for {{ $labels.upstream_host }} to its upstream fail. "+
+			"Cached content is still served. See the log of the cache for the reasons: the registry may be down or limit requests, "+
+			"or the credentials or the proxy may be wrong."),
+	alert("RegistryCacheErrors", "warning", "15m",
+		tooMany("registry_http_requests_total", pulls+`,code=~"5.."`, pulls),
+		"Registry cache answers with errors",
+		"The registry cache for {{ $labels.upstream_host }} answers {{ $value | humanizePercentage }} of the requests of nodes "+
+			"with an error. Nodes pull from the upstream instead. See the log of the cache for the reasons, such as an unusable volume."),
+	// If all images are updated, the ratio is low for a while, so the alert waits for three hours.
+	alert("RegistryCacheHitRatioDropped", "info", "3h",
+		hitRatio+" < 0.5 * avg_over_time("+hitRatio+"[2d] offset 6h)"+
+			" and "+sumByUpstream("increase(registry_proxy_requests_total{"+blobs+"}[6h])")+" > 100",
+		"Registry cache serves less from its volume",
+		"In the last six hours, only {{ $value | humanizePercentage }} of the blobs that nodes pulled through the registry cache for "+
+			"{{ $labels.upstream_host }} were cached, less than half of the ratio of the two days before. "+
+			"The volume may be new, or content may expire before it is used again (garbageCollection.ttl)."),
 }
 
 // tooMany is true if more than 10% of all requests of 15 minutes, and more than 10, are bad.
