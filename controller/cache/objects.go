@@ -200,9 +200,10 @@ func NetworkPolicy(cache v1alpha3.RegistryCache, id v1alpha3.Identity) *networki
 		},
 	}
 	if isHighlyAvailable(cache) {
-		// Replicas reach each other. Gardener's policy gardener.cloud--allow-to-public-networks selects the
-		// pods and allows all networks, but with some network plugins an IP block contains no pods. This
-		// policy repeats that rule, because it also isolates the pods in clusters without Gardener's.
+		// Replicas reach each other. Gardener's policy gardener.cloud--allow-to-public-networks
+		// selects the pods and allows all networks, but with some network plugins an IP block
+		// contains no pods. This policy repeats that rule, because it also isolates the pods in
+		// clusters without Gardener's.
 		policy.Spec.PolicyTypes = append(policy.Spec.PolicyTypes, networkingv1.PolicyTypeEgress)
 		policy.Spec.Egress = []networkingv1.NetworkPolicyEgressRule{{To: []networkingv1.NetworkPolicyPeer{
 			{PodSelector: &policy.Spec.PodSelector},

@@ -130,7 +130,7 @@ func unlistedDocuments(t tree) []string {
 const metricsPage = "docs/observability.md"
 
 var (
-	metricInCode = regexp.MustCompile(`(?:Name: +|NewDesc\()"(registry_[a-z_]+)"`)
+	metricInCode = regexp.MustCompile(`(?:Name: +|NewDesc\(|counter\()"(registry_[a-z_]+)"`)
 	metricInPage = regexp.MustCompile("`(registry_cache_extension_[a-z_]+)")
 )
 
