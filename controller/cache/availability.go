@@ -17,15 +17,12 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// availableReplicas is the number of replicas of a highly available cache.
-// gardener-resource-manager sets the same number for a shoot component of type server
+// Replicas returns the number of replicas of the cache, each with its own volume. It is the number
+// that gardener-resource-manager sets for a highly available shoot component of type server
 // (pkg/utils/kubernetes.GetReplicaCount).
-const availableReplicas int32 = 2
-
-// Replicas returns the number of replicas of the cache, each with its own volume.
 func Replicas(cache v1alpha3.RegistryCache) int32 {
 	if isHighlyAvailable(cache) {
-		return availableReplicas
+		return 2
 	}
 	return 1
 }
@@ -105,19 +102,14 @@ func requests() corev1.ResourceList {
 	}
 }
 
-// updateMode returns how new requests reach a running pod: without a restart, if the shoot's
-// version resizes pods in place by default. In older versions the pod is recreated.
-func updateMode(kubernetesVersion string) vpaautoscalingv1.UpdateMode {
-	if versionutils.ConstraintK8sGreaterEqual133.CheckVersion(kubernetesVersion) {
-		return vpaautoscalingv1.UpdateModeInPlaceOrRecreate
-	}
-	return vpaautoscalingv1.UpdateModeRecreate
-}
-
 // verticalPodAutoscaler adapts the resource requests of the cache to its usage. It sets no upper
 // bound: a cache that needs more memory than the bound would be killed during pulls
 // (gardener-extension-registry-cache#395).
 func verticalPodAutoscaler(id v1alpha3.Identity, kubernetesVersion string) *vpaautoscalingv1.VerticalPodAutoscaler {
+	mode := vpaautoscalingv1.UpdateModeRecreate
+	if versionutils.ConstraintK8sGreaterEqual133.CheckVersion(kubernetesVersion) { // it resizes pods in place by default
+		mode = vpaautoscalingv1.UpdateModeInPlaceOrRecreate
+	}
 	return &vpaautoscalingv1.VerticalPodAutoscaler{
 		ObjectMeta: objectMeta(id),
 		Spec: vpaautoscalingv1.VerticalPodAutoscalerSpec{
@@ -126,7 +118,7 @@ func verticalPodAutoscaler(id v1alpha3.Identity, kubernetesVersion string) *vpaa
 				Kind:       "StatefulSet",
 				Name:       id.Name,
 			},
-			UpdatePolicy: &vpaautoscalingv1.PodUpdatePolicy{UpdateMode: new(updateMode(kubernetesVersion))},
+			UpdatePolicy: &vpaautoscalingv1.PodUpdatePolicy{UpdateMode: &mode},
 			ResourcePolicy: &vpaautoscalingv1.PodResourcePolicy{
 				ContainerPolicies: []vpaautoscalingv1.ContainerResourcePolicy{{
 					ContainerName:    containerName,

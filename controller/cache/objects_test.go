@@ -216,8 +216,8 @@ func TestUpdateMode(t *testing.T) {
 		"": vpaautoscalingv1.UpdateModeRecreate, "1.32.9": vpaautoscalingv1.UpdateModeRecreate,
 		"1.33.0": vpaautoscalingv1.UpdateModeInPlaceOrRecreate, "v1.34.1": vpaautoscalingv1.UpdateModeInPlaceOrRecreate,
 	} {
-		if got := updateMode(version); got != want {
-			t.Errorf("version %q: %s, want %s", version, got, want)
+		if got := verticalPodAutoscaler(v1alpha3.Identity{}, version).Spec.UpdatePolicy.UpdateMode; *got != want {
+			t.Errorf("version %q: %s, want %s", version, *got, want)
 		}
 	}
 }
