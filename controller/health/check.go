@@ -2,18 +2,44 @@ package health
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/gardener/gardener/pkg/utils/kubernetes/health"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/controller/cache"
 	"github.com/gardener-extensions/registry-cache/controller/volume"
 )
+
+// problem is something that is wrong with one cache. Its text changes only with its cause, because
+// each change of a condition is a write to the seed.
+type problem struct {
+	upstream, text string
+	// lasting problems stay until someone acts. Others are normal for minutes, while a cache starts.
+	lasting bool
+}
+
+// describe lists the problems in one line. It leaves out some of many, so that the condition fits
+// into the status of the Shoot.
+func describe(problems []problem) string {
+	const most = 8
+	var texts []string
+	for _, p := range problems[:min(len(problems), most)] {
+		texts = append(texts, fmt.Sprintf("cache of %s: %s", p.upstream, p.text))
+	}
+	if more := len(problems) - most; more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(texts, "; ")
+}
 
 // check returns what is wrong with the caches, in their order. It sends the shoot two requests, and
 // one more for each claim that is too small.
@@ -32,48 +58,62 @@ func (a *actuator) check(ctx context.Context, namespace string, caches []v1alpha
 	}
 	var problems []problem
 	for i := range caches {
+		for _, claim := range claims {
+			if claim.Cache != &caches[i] {
+				continue
+			}
+			found, err := a.claimProblem(ctx, shoot, claim)
+			if err != nil {
+				return nil, err
+			}
+			problems = append(problems, found...)
+		}
 		foreign := func(p corev1.Pod) bool {
 			return p.DeletionTimestamp != nil || identities.Owner(p.Labels) != caches[i].Upstream
 		}
-		found, err := a.claimProblems(ctx, shoot, &caches[i], claims)
-		if err != nil {
-			return nil, err
-		}
-		problems = append(problems, found...)
 		problems = append(problems, podProblems(caches[i], slices.DeleteFunc(slices.Clone(pods.Items), foreign))...)
 	}
 	return problems, nil
 }
 
-// claimProblems returns what is wrong with the claims of the cache. To find out whether a claim can
-// grow, it tries without effect (dry run): only the API server knows all StorageClasses, quotas and
+// claimProblem returns what is wrong with the claim, if anything. To find out whether it can grow,
+// it tries without effect (dry run): only the API server knows all StorageClasses, quotas and
 // webhooks. It finds out in the same way why a claim of a replica that the cache no longer has is
 // still there. A claim that is being deleted does not matter.
-func (a *actuator) claimProblems(ctx context.Context, shoot client.Client, c *v1alpha3.RegistryCache, claims []volume.Claim) ([]problem, error) {
-	var problems []problem
-	for _, claim := range claims {
-		if claim.Cache != c || claim.DeletionTimestamp != nil {
-			continue
+func (a *actuator) claimProblem(ctx context.Context, shoot client.Client, claim volume.Claim) ([]problem, error) {
+	of := func(lasting bool, format string, args ...any) ([]problem, error) {
+		text := fmt.Sprintf("PersistentVolumeClaim %s/%s ", claim.Namespace, claim.Name) + fmt.Sprintf(format, args...)
+		return []problem{{upstream: claim.Cache.Upstream, text: text, lasting: lasting}}, nil
+	}
+	requested, wanted, class := claim.Requested(), claim.Cache.Volume.Size, ptr.Deref(claim.Spec.StorageClassName, "")
+	switch {
+	case claim.DeletionTimestamp != nil:
+		return nil, nil
+	case claim.Surplus():
+		if err := claim.Delete(ctx, shoot, client.DryRunAll); volume.Refused(err) && !noDryRun(err) {
+			return of(true, "of a removed replica stays: %s", reasonOf(err))
 		}
-		if claim.Surplus() {
-			if err := claim.Delete(ctx, shoot, client.DryRunAll); volume.Refused(err) && !noDryRun(err) {
-				text := fmt.Sprintf("PersistentVolumeClaim %s/%s of a removed replica stays: %s", claim.Namespace, claim.Name, reasonOf(err))
-				problems = append(problems, problem{upstream: c.Upstream, text: text, lasting: true})
-			}
-			continue
+		return nil, nil
+	case !claim.Bound():
+		return of(false, "is not bound (%s): see its events and StorageClass %q", claim.Status.Phase, class)
+	case claim.TooSmall():
+		refused := claim.Grow(ctx, shoot, client.DryRunAll)
+		if refused != nil && !volume.Refused(refused) {
+			return nil, refused
 		}
-		var refused error
-		if claim.TooSmall() && claim.Bound() {
-			if refused = claim.Grow(ctx, shoot, client.DryRunAll); refused != nil && !volume.Refused(refused) {
-				return nil, refused
-			}
-			refused = a.lastRefusal(claim, refused)
+		if refused = a.lastRefusal(claim, refused); noDryRun(refused) {
+			return of(true, "has %s instead of %s, for an unknown reason: %s; reconcile the Shoot, and see the events of the Extension",
+				requested.String(), wanted.String(), reasonOf(refused))
 		}
-		if found := claimProblem(claim, refused); found != nil {
-			problems = append(problems, *found)
+		if refused != nil {
+			return of(true, "cannot grow from %s to %s: %s; fix the cause, such as allowVolumeExpansion of StorageClass %q or a quota, "+
+				"and reconcile the Shoot, or go back to %s", requested.String(), wanted.String(), reasonOf(refused), class, requested.String())
 		}
 	}
-	return problems, nil
+	if failure := resizeFailure(claim); failure != "" {
+		return of(true, "could not be resized by its storage provider: %s", failure)
+	}
+	return nil, nil
 }
 
 // lastRefusal returns the answer to the last attempt to grow the claim that was an answer.
@@ -92,4 +132,58 @@ func (a *actuator) lastRefusal(claim volume.Claim, refused error) error {
 // refuses them all, which says nothing about the claim.
 func noDryRun(err error) bool {
 	return apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "does not support dry run")
+}
+
+// resizeFailure returns the error of the storage provider or of kubelet, if the last resize failed.
+func resizeFailure(claim volume.Claim) string {
+	for _, condition := range claim.Status.Conditions {
+		failed := condition.Type == corev1.PersistentVolumeClaimControllerResizeError || condition.Type == corev1.PersistentVolumeClaimNodeResizeError
+		if failed && condition.Status == corev1.ConditionTrue {
+			return condition.Message
+		}
+	}
+	return ""
+}
+
+// reasonOf returns the message of the API server without what was added to it.
+func reasonOf(err error) string {
+	var answer apierrors.APIStatus
+	if errors.As(err, &answer) {
+		return answer.Status().Message
+	}
+	return err.Error()
+}
+
+// podProblems returns what is wrong with the pods of the cache.
+func podProblems(c v1alpha3.RegistryCache, pods []corev1.Pod) []problem {
+	var problems []problem
+	add := func(format string, args ...any) {
+		problems = append(problems, problem{upstream: c.Upstream, text: fmt.Sprintf(format, args...)})
+	}
+	if wanted := int(cache.Replicas(c)); len(pods) < wanted {
+		add("it has %d of %d pods: see the events of its StatefulSet", len(pods), wanted)
+	}
+	for i := range pods {
+		if reason := notReady(&pods[i]); reason != "" {
+			add("pod %s/%s %s", pods[i].Namespace, pods[i].Name, reason)
+		}
+	}
+	return problems
+}
+
+// notReady returns why the pod does not serve, or an empty string if it does. It leaves out
+// messages of containers, which contain times and counters.
+func notReady(pod *corev1.Pod) string {
+	if health.IsPodReady(pod) {
+		return ""
+	}
+	if _, scheduled := health.GetPodCondition(&pod.Status, corev1.PodScheduled); scheduled != nil && scheduled.Status == corev1.ConditionFalse {
+		return "is pending: " + scheduled.Message
+	}
+	for _, status := range pod.Status.ContainerStatuses {
+		if waiting := status.State.Waiting; waiting != nil && waiting.Reason != "" {
+			return fmt.Sprintf("is not ready (%s): see its events and its log", waiting.Reason)
+		}
+	}
+	return "is not ready: see its events and its log"
 }
