@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,6 +20,16 @@ const (
 	busyLayerBytes = 8 << 20
 	// busyRate makes the pull take half a minute: the node must take the cache for silent meanwhile.
 	busyRate = "256Ki"
+	// busyArrived is so much of the layer that the config, which is fetched beside it, is there too:
+	// the pull needs no new connection any more.
+	busyArrived = 512 << 10
+
+	// arrivedScript prints how many bytes of a blob containerd has stored while it fetches it.
+	arrivedScript = `
+cd /var/lib/containerd/io.containerd.content.v1.content/ingest
+for ref in $(grep -lsF -- "$1" */ref || true); do
+  cat -- "${ref%/ref}/data"
+done | wc -c`
 
 	// newConnections drops the first packet of connections to the cache, before kube-proxy's rules,
 	// and leaves open connections alone: a cache that is too busy to accept.
@@ -53,10 +64,18 @@ func busyCache() rig.Scenario {
 				_, err := rig.TimedPull(ctx, worker, img)
 				return err
 			})
-			p.Await(ctx, "the cache fetches the layer", 20*time.Second, func(ctx context.Context) (bool, string, error) {
-				established, err := worker.Script(ctx, `ss -Htn state established "dport = :5000 and dst $1" | wc -l`, clusterIPOf(ctx, p))
-				return err == nil && established != "0\n", fmt.Sprint(established, err), pull.Failed()
-			})
+			layer := img.Blobs[len(img.Blobs)-1]
+			p.Check(rig.AwaitEvery(ctx, rig.NodeInterval, "the worker gets the layer", 20*time.Second, func(ctx context.Context) (bool, string, error) {
+				if err := pull.Failed(); err != nil {
+					return false, "", err
+				}
+				out, err := worker.Script(ctx, arrivedScript, layer)
+				if err != nil {
+					return false, "", err
+				}
+				arrived, err := strconv.Atoi(strings.TrimSpace(out))
+				return arrived >= busyArrived, fmt.Sprintf("%d bytes have arrived", arrived), err
+			}))
 		}),
 
 		rig.Prove("the cache accepts no more connections, and the worker bypasses it for new pulls", func(ctx context.Context, p *rig.Run) {
