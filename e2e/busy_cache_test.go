@@ -89,7 +89,8 @@ func busyCache() rig.Scenario {
 				}))
 			select {
 			case <-pull.Ended:
-				p.Fatalf("the pull ended before, so this proves nothing: %v", pull.Err)
+				p.Check(pull.Err)
+				p.Fatalf("the pull ended before, so this proves nothing")
 			default:
 			}
 		}),
