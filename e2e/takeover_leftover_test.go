@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -15,8 +14,8 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
@@ -53,18 +52,18 @@ func managed(ctx context.Context, p *rig.Run, name string) []resourcesv1alpha1.O
 	return resource.Status.Resources
 }
 
-// proveGone proves that each object of the original is gone from the shoot, unless a
-// ManagedResource of this extension has it, or the garbage collector will delete it; and that
-// nothing that the original created without a ManagedResource is left in the seed.
+// monitoringResource is the ManagedResource of this extension that adopts the monitoring objects.
+const monitoringResource = "extension-registry-cache-monitoring"
+
+// proveGone proves that each object of the original is gone, unless a ManagedResource of this
+// extension has it, or the garbage collector will delete it.
 func (l leftover) proveGone(ctx context.Context, p *rig.Run) {
 	p.Helper()
 	p.Await(ctx, "nothing of the original is left in the clusters", time.Minute, func(ctx context.Context) (bool, string, error) {
 		kept := slices.Concat(managed(ctx, p, v1alpha3.ManagedResourceServices), managed(ctx, p, v1alpha3.ManagedResourceCaches))
 		var left []string
 		for _, object := range l {
-			if slices.ContainsFunc(kept, func(k resourcesv1alpha1.ObjectReference) bool {
-				return k.Kind == object.Kind && k.Namespace == object.Namespace && k.Name == object.Name
-			}) {
+			if lists(kept, object) {
 				continue
 			}
 			exists, err := orphan(ctx, p, object)
@@ -75,22 +74,46 @@ func (l leftover) proveGone(ctx context.Context, p *rig.Run) {
 				left = append(left, object.Kind+" "+object.Namespace+"/"+object.Name)
 			}
 		}
-		for _, object := range []client.Object{
-			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: rig.ShootNamespace, Name: original.Dashboards}},
-			&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: kind.ExtensionNamespace, Name: original.Lease}},
-		} {
-			err := p.Session.Seed.Get(ctx, client.ObjectKeyFromObject(object), object)
-			if client.IgnoreNotFound(err) != nil {
-				return false, "", err
-			}
-			if err == nil {
-				left = append(left, fmt.Sprintf("%T %s", object, client.ObjectKeyFromObject(object)))
-			}
-		}
-		registries, err := registriesOf(ctx, p)
-		left = append(left, registries...)
+		inSeed, err := leftInSeed(ctx, p)
+		left = append(left, inSeed...)
 		return len(left) == 0, strings.Join(left, ", "), err
 	})
+}
+
+func lists(resources []resourcesv1alpha1.ObjectReference, object corev1.ObjectReference) bool {
+	return slices.ContainsFunc(resources, func(r resourcesv1alpha1.ObjectReference) bool {
+		return r.Kind == object.Kind && r.Namespace == object.Namespace && r.Name == object.Name
+	})
+}
+
+// leftInSeed returns what of the original is left in the seed. The Lease and the monitoring objects
+// have the same names in both extensions.
+func leftInSeed(ctx context.Context, p *rig.Run) ([]string, error) {
+	left, err := registriesOf(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	adopted := managed(ctx, p, monitoringResource)
+	for _, object := range original.Monitoring(rig.ShootNamespace) {
+		gvk, err := p.Session.Seed.GroupVersionKindFor(object)
+		if err != nil {
+			return nil, err
+		}
+		reference := corev1.ObjectReference{Kind: gvk.Kind, Namespace: object.GetNamespace(), Name: object.GetName()}
+		err = p.Session.Seed.Get(ctx, client.ObjectKeyFromObject(object), object)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, err
+		}
+		if err == nil && !lists(adopted, reference) {
+			left = append(left, gvk.Kind+" "+reference.Namespace+"/"+reference.Name+" in the seed")
+		}
+	}
+	lease := &coordinationv1.Lease{}
+	err = p.Session.Seed.Get(ctx, client.ObjectKey{Namespace: kind.ExtensionNamespace, Name: original.Lease}, lease)
+	if ptr.Deref(lease.Spec.HolderIdentity, "") == original.Holder {
+		left = append(left, "the original still leads")
+	}
+	return left, client.IgnoreNotFound(err)
 }
 
 // orphan reports whether the object exists and nothing will delete it.

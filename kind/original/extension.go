@@ -143,7 +143,7 @@ func (e Extension) deploy(
 	if err := e.deployCaches(ctx, namespace, objects); err != nil {
 		return nil, err
 	}
-	for _, object := range monitoring(namespace) {
+	for _, object := range Monitoring(namespace) {
 		if err := e.replace(ctx, object); err != nil {
 			return nil, err
 		}

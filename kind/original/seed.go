@@ -17,19 +17,19 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind"
 )
 
-// Dashboards is the name of the original's ConfigMap for Plutono.
-const Dashboards = "registry-cache-dashboards"
+// Holder is the identity of the original in its Lease.
+const Holder = "the-original"
 
-// monitoring returns what the original creates in the namespace without a ManagedResource. Only the
+// Monitoring returns what the original creates in the namespace without a ManagedResource. Only the
 // names and labels matter here, so rules and dashboard are stubs.
-func monitoring(namespace string) []client.Object {
+func Monitoring(namespace string) []client.Object {
 	meta := func(name string, labels map[string]string) metav1.ObjectMeta {
 		labels["component"] = "registry-cache"
 		return metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels}
 	}
 	return []client.Object{
 		&corev1.ConfigMap{
-			ObjectMeta: meta(Dashboards, map[string]string{"dashboard.monitoring.gardener.cloud/shoot": "true"}),
+			ObjectMeta: meta("registry-cache-dashboards", map[string]string{"dashboard.monitoring.gardener.cloud/shoot": "true"}),
 			Data:       map[string]string{"registry-cache.dashboard.json": "{}"},
 		},
 		&monitoringv1.PrometheusRule{
@@ -51,7 +51,7 @@ func monitoring(namespace string) []client.Object {
 func (e Extension) Start(ctx context.Context) error {
 	lease := &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Namespace: kind.ExtensionNamespace, Name: Lease},
-		Spec:       coordinationv1.LeaseSpec{HolderIdentity: ptr.To("the-original")},
+		Spec:       coordinationv1.LeaseSpec{HolderIdentity: ptr.To(Holder)},
 	}
 	if err := e.replace(ctx, lease); err != nil {
 		return err
