@@ -5,9 +5,9 @@ package e2e
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
-	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
@@ -20,11 +20,16 @@ func takeoverRemoval() rig.Scenario {
 	return rig.New("takeover-removal", slices.Concat([]rig.Step{
 		t.configured(), t.watchPulls(), t.swap(),
 		rig.Prove("the next reconciliation removes beta, after the nodes were cleaned", func(ctx context.Context, p *rig.Run) {
+			kept := podOf(ctx, p, rig.Alpha).UID
 			t.removeWith(ctx, p, rig.Beta)
 			p.AwaitCaches(ctx, rig.Alpha)
 			p.AwaitMirrors(ctx, rig.Alpha)
 			proveOurFiles(ctx, p, rig.Alpha)
+			if pod := podOf(ctx, p, rig.Alpha); pod.UID != kept {
+				p.Fatalf("the pod %s of the cache that stays was replaced", pod.Name)
+			}
 		}),
+		t.changed(rig.Alpha),
 	}, t.settled(rig.Alpha))...).Within(takeoverTimeout)
 }
 
@@ -33,7 +38,11 @@ func takeoverRemoval() rig.Scenario {
 func (t *takeover) removeWith(ctx context.Context, p *rig.Run, removed ...string) {
 	p.Helper()
 	order, release := rig.WatchCleaning(ctx, p, removed...), p.HoldNodeAgents(ctx)
-	remaining := slices.DeleteFunc(rig.PlainCaches(t.hosts()...), func(c v1alpha3.RegistryCache) bool { return slices.Contains(removed, c.Upstream) })
+	for _, host := range removed {
+		name := p.Services(ctx)[host].Name
+		t.before = slices.DeleteFunc(t.before, func(line string) bool { return strings.Contains(line, name) })
+	}
+	remaining := t.only(slices.DeleteFunc(t.hosts(), func(host string) bool { return slices.Contains(removed, host) })...)
 	flow := p.Background(ctx, func(ctx context.Context) error { return t.reconcile(ctx, p, remaining...) })
 	order.AwaitVanished(ctx, p, flow)
 	for _, worker := range p.Workers() {

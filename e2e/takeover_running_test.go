@@ -32,14 +32,15 @@ func takeoverHA() rig.Scenario {
 func takeoverOf(name string, cache v1alpha3.RegistryCache) rig.Scenario {
 	t := &takeover{caches: []v1alpha3.RegistryCache{cache}}
 	return rig.New(name, slices.Concat(
-		[]rig.Step{t.configured(), t.watchPulls(), t.swap(), t.takenOver()}, t.settled(t.hosts()...))...).Within(takeoverTimeout)
+		[]rig.Step{t.configured(), t.watchPulls(), t.swap()}, t.takenOver(), t.settled(t.hosts()...))...).Within(takeoverTimeout)
 }
 
 // takeoverBack proves that a landscape can return to the original: its ManagedResources apply, and
 // its caches have the volumes and addresses.
 func takeoverBack() rig.Scenario {
 	t := &takeover{caches: rig.PlainCaches(rig.Beta)}
-	return rig.New("takeover-back", t.configured(), t.swap(), t.takenOver(), t.watchPulls(),
+	return rig.New("takeover-back", slices.Concat([]rig.Step{t.configured(), t.swap()}, t.takenOver(), []rig.Step{
+		t.watchPulls(),
 		rig.Prove("the original replaces this extension again, and its objects apply", func(ctx context.Context, p *rig.Run) {
 			t.startOriginal(ctx, p)
 			p.Check(t.reconcile(ctx, p, t.caches...))
@@ -59,5 +60,5 @@ func takeoverBack() rig.Scenario {
 		}),
 		rig.Prove("NetworkPolicies let nodes reach each cache at each time", func(_ context.Context, p *rig.Run) { t.reachable.Prove(p, t.hosts()...) }),
 		rig.Prove("nodes have the original's files only", func(ctx context.Context, p *rig.Run) { t.proveOriginal(ctx, p) }),
-	).Within(takeoverTimeout)
+	})...).Within(takeoverTimeout)
 }

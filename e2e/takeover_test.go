@@ -159,18 +159,43 @@ func (t *takeover) swap() rig.Step {
 	})
 }
 
-// takenOver returns the step that reconciles the Shoot with this extension.
-func (t *takeover) takenOver() rig.Step {
-	return rig.Prove("the next reconciliation takes the caches over, with their volumes and addresses", func(ctx context.Context, p *rig.Run) {
-		start := time.Now()
-		p.Check(t.reconcile(ctx, p, t.caches...))
-		p.AwaitCaches(ctx, t.hosts()...)
-		p.AwaitMirrors(ctx, t.hosts()...)
-		proveOurFiles(ctx, p, t.hosts()...)
+// takenOver returns the steps that reconcile the Shoot twice: first for the nodes, then for the
+// caches. When the pods restart, a pull no longer waits for them.
+func (t *takeover) takenOver() []rig.Step {
+	return []rig.Step{
+		rig.Prove("the next reconciliation configures the nodes, and the original's caches run on", func(ctx context.Context, p *rig.Run) {
+			running, start := p.Identities(ctx, p.Session.Shoot), time.Now()
+			p.Check(t.reconcile(ctx, p, t.caches...))
+			p.AwaitCaches(ctx, t.hosts()...)
+			p.AwaitMirrors(ctx, t.hosts()...)
+			took := time.Since(start)
+			proveOurFiles(ctx, p, t.hosts()...)
+			p.Unchanged(ctx, p.Session.Shoot, running)
+			p.Evidence("nodes taken over in %s, with the same pods", rig.Seconds(took))
+		}),
+		t.changed(t.hosts()...),
+	}
+}
+
+// changed returns the step in which the caches become those of this extension.
+func (t *takeover) changed(hosts ...string) rig.Step {
+	return rig.Prove("the reconciliation after that changes the caches, which keep volumes and addresses", func(ctx context.Context, p *rig.Run) {
+		running, start := p.Identities(ctx, p.Session.Shoot), time.Now()
+		p.Check(t.reconcile(ctx, p, t.only(hosts...)...))
+		p.AwaitCaches(ctx, hosts...)
+		p.AwaitMirrors(ctx, hosts...)
 		took := time.Since(start)
+		if p.Identities(ctx, p.Session.Shoot) == running {
+			p.Fatalf("no pod was replaced: the caches are still those of the original")
+		}
 		t.proveKept(ctx, p)
-		p.Evidence("taken over in %s: StatefulSets, claims, volumes and Services have the same UIDs", rig.Seconds(took))
+		p.Evidence("caches taken over in %s: StatefulSets, claims, volumes and Services have the same UIDs", rig.Seconds(took))
 	})
+}
+
+// only returns the caches of these upstreams.
+func (t *takeover) only(hosts ...string) []v1alpha3.RegistryCache {
+	return slices.DeleteFunc(slices.Clone(t.caches), func(c v1alpha3.RegistryCache) bool { return !slices.Contains(hosts, c.Upstream) })
 }
 
 // settled returns the steps after a change: pulls, policies, and what is left of the original.
@@ -189,21 +214,15 @@ func (t *takeover) settled(remaining ...string) []rig.Step {
 // original, and that this reconciliation changes no cache.
 func (t *takeover) nothingLeft(remaining ...string) rig.Step {
 	return rig.Prove("after one more reconciliation nothing of the original is left", func(ctx context.Context, p *rig.Run) {
-		var caches []v1alpha3.RegistryCache
-		for _, cache := range t.caches {
-			if slices.Contains(remaining, cache.Upstream) {
-				caches = append(caches, cache)
-			}
-		}
 		before, err := rig.CacheObjects(ctx, p.Session.Shoot)
 		p.Check(err)
-		p.Check(t.reconcile(ctx, p, caches...))
+		p.Check(t.reconcile(ctx, p, t.only(remaining...)...))
 		p.AwaitCaches(ctx, remaining...)
 		p.AwaitMirrors(ctx, remaining...)
 		after, err := rig.CacheObjects(ctx, p.Session.Shoot)
 		p.Check(err)
 		if after != before {
-			p.Fatalf("the second reconciliation changed objects of caches:\nbefore:\n%s\nafter:\n%s", before, after)
+			p.Fatalf("this reconciliation changed objects of caches:\nbefore:\n%s\nafter:\n%s", before, after)
 		}
 		t.left.proveGone(ctx, p)
 		proveNoOriginalFiles(ctx, p)
