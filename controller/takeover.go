@@ -27,6 +27,11 @@ import (
 // extension's configuration, with which a pull soon goes on if a cache does not answer. The next
 // reconciliation changes the caches, whose pods restart, and adds new ones.
 func (a *Actuator) takeOver(ctx context.Context, log logr.Logger, t *target) error {
+	if t.cleaned { // nothing may fail after the status is written: a retry would change the caches
+		if err := a.remove(ctx, t.ex.Namespace, false, cleanerName); err != nil {
+			return err
+		}
+	}
 	log.Info("Configuring the nodes for the caches of gardener-extension-registry-cache")
 	for _, name := range []string{servicesName, cachesName} {
 		objects, err := managedresources.GetObjects(ctx, a.client, t.ex.Namespace, name)

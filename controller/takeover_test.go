@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 	"github.com/gardener/gardener/pkg/utils/managedresources"
 	"github.com/gardener/gardener/pkg/utils/managedresources/builder"
 	appsv1 "k8s.io/api/apps/v1"
@@ -13,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
@@ -166,5 +168,29 @@ func TestTakeoverWithRemoval(t *testing.T) {
 	}
 	if list := l.inShoot(t); slices.Contains(list, "claim/"+claimOf(alpha).Name) {
 		t.Errorf("left: %q", list)
+	}
+}
+
+// TestTakeoverIsInterrupted checks that an attempt that fails after the nodes were cleaned does not
+// count: the next one would change the caches before gardenlet has configured the nodes.
+func TestTakeoverIsInterrupted(t *testing.T) {
+	l := newOriginal(t)
+	l.configure(t, func(c *v1alpha3.RegistryConfig) { c.Caches = c.Caches[1:] })
+	l.finalizer = "test/stays"
+	if err := l.reconcile(t); err == nil || !strings.Contains(err.Error(), cleanerName) {
+		t.Fatalf("error = %v, want it to name %s", err, cleanerName)
+	}
+	l.finalizer = ""
+	released := &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: cleanerName}}
+	if err := l.unwatched.Patch(t.Context(), released, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
+		t.Fatal(err)
+	}
+	l.reconciled(t)
+	set := &appsv1.StatefulSet{}
+	if err := l.shoot.Get(t.Context(), client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: idOf(beta).Name}, set); err != nil {
+		t.Fatal(err)
+	}
+	if image := set.Spec.Template.Spec.Containers[0].Image; image != "original" {
+		t.Errorf("the first reconciliation that succeeds has changed the cache: its image is %s", image)
 	}
 }
