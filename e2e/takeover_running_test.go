@@ -13,6 +13,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
+	"github.com/gardener-extensions/registry-cache/kind/original"
 )
 
 // takeoverHTTP proves that this extension takes over a cache over HTTP from the original.
@@ -58,7 +59,10 @@ func takeoverBack() rig.Scenario {
 			t.pulls.AwaitMore(ctx, p, 5)
 			t.pulls.End(p, t.limit)
 		}),
-		rig.Prove("NetworkPolicies let nodes reach each cache at each time", func(_ context.Context, p *rig.Run) { t.reachable.Prove(p, t.hosts()...) }),
+		// gardener-resource-manager deletes the policies of this extension before it creates that one.
+		rig.Prove("NetworkPolicies let nodes reach each cache since the original's exists", func(_ context.Context, p *rig.Run) {
+			t.reachable.ProveSince(p, original.NetworkPolicy, t.hosts()...)
+		}),
 		rig.Prove("nodes have the original's files only", func(ctx context.Context, p *rig.Run) { t.proveOriginal(ctx, p) }),
 	})...).Within(takeoverTimeout)
 }

@@ -103,6 +103,17 @@ func (r *Reachable) Prove(p *Run, hosts ...string) {
 	p.Evidence("%d changes of policies and pods: each cache was open to nodes at each time", len(all))
 }
 
+// ProveSince is like Prove, for the time since the policy was created last.
+func (r *Reachable) ProveSince(p *Run, policy string, hosts ...string) {
+	p.Helper()
+	for _, event := range r.events(p) {
+		if event.Type == watch.Added && event.Object.GetName() == policy && event.Revision > r.since {
+			r.since = event.Revision - 1
+		}
+	}
+	r.Prove(p, hosts...)
+}
+
 // apply updates the policies, and the pods of caches, by name.
 func apply(event timeline.Event, policies map[string]networkingv1.NetworkPolicy, pods map[string]*corev1.Pod) error {
 	name := event.Object.GetName()
