@@ -163,8 +163,9 @@ func (l *landscape) onDelete(ctx context.Context, mr *resourcesv1alpha1.ManagedR
 	return l.manage(ctx, mr.Name)
 }
 
-// catchUp handles the ManagedResources that were ignored during the hibernation.
-func (l *landscape) catchUp(ctx context.Context) error {
+// catchUp handles the ManagedResources that were ignored during the hibernation. Those that fail,
+// it handles again the next time.
+func (l *landscape) catchUp(ctx context.Context) (failed error) {
 	mrs := &resourcesv1alpha1.ManagedResourceList{}
 	if err := l.unwatched.List(ctx, mrs); err != nil {
 		return err
@@ -173,10 +174,9 @@ func (l *landscape) catchUp(ctx context.Context) error {
 		if ignored := mr.DeletionTimestamp != nil || l.missed[mr.Name]; !ignored || l.ignores(ctx, mr.Name) {
 			continue
 		}
-		l.missed[mr.Name] = false
-		if err := l.manage(ctx, mr.Name); err != nil {
-			return err
-		}
+		err := l.manage(ctx, mr.Name)
+		l.missed[mr.Name] = err != nil
+		failed = errors.Join(failed, err)
 	}
-	return nil
+	return failed
 }

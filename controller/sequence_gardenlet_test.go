@@ -149,7 +149,7 @@ func (s *seqWorld) migrate() {
 		s.fail("the migration fails: %v", err)
 	} else if err != nil {
 		s.guarded = false // the owner must help
-		s.must(s.resyncAll())
+		s.resyncAll()
 		s.must(s.retried((*Actuator).Migrate))
 	}
 	mrs, persisted, now := &resourcesv1alpha1.ManagedResourceList{}, &corev1.SecretList{}, &extensionsv1alpha1.Cluster{}

