@@ -32,8 +32,8 @@ type seqEvent struct {
 	//   err (mistake To), correct, hibernate, wake, disable, enable: by the owner, too;
 	//   roll (gardenlet reconciles the Shoot), short (but ends after one attempt of the Actuator, for
 	//     another reason), late (but ends after the Extension is ready), migrate;
-	//   break (the next operation, at request At: the response is lost, the process ends, or the write
-	//     of the status is lost), restart: faults;
+	//   break (the write At of the next operation: its response is lost, the process ends before, or it
+	//     fails), restart: faults;
 	//   guard (a policy forbids to delete claims), unguard, block (the cleaner cannot run), unblock,
 	//     lag (of gardener-resource-manager, At seconds), quick, wait (five minutes), collect (the
 	//     garbage collector runs, 12 hours later), join (a node), foreign (a Service of the owner with
@@ -49,7 +49,7 @@ const gamma = "gamma.upstream.test"
 var seqKinds = map[string][]string{
 	"add": {"", "other"}, "replace": {"", "other"}, "grow": nil, "rename": {"", "one", "two"}, "replicate": nil,
 	"hibernate": nil, "disable": nil, "err": slices.Sorted(maps.Keys(seqMistakes)), "foreign": {"one"},
-	"roll": nil, "short": nil, "late": nil, "migrate": nil, "restart": nil, "break": {"lost", "crash", "status"},
+	"roll": nil, "short": nil, "late": nil, "migrate": nil, "restart": nil, "break": {"lost", "crash", "fails"},
 	"guard": nil, "block": nil, "lag": nil, "wait": nil, "collect": nil, "join": nil,
 }
 
@@ -79,7 +79,7 @@ func seqRandom(seed uint64) (events []seqEvent) {
 		case "add", "replace", "grow", "rename", "replicate":
 			e.On = pick(focus, focus, focus, alpha, beta, gamma)
 		case "break":
-			e.At = 1 + r.IntN(20)
+			e.At = 1 + r.IntN(6)
 		case "lag":
 			e.At = []int{1, 4}[r.IntN(2)]
 		}

@@ -238,8 +238,11 @@ var seqCases = map[string][]seqEvent{
 	},
 	"a policy guards the claim of a replica": {{Do: "replicate", On: beta}, {Do: "roll"}, {Do: "guard"}, {Do: "replicate", On: beta}, {Do: "roll"}},
 	"a Secret of an earlier cleaner": {
-		{Do: "roll"}, {Do: "remove", On: beta}, {Do: "break", To: "crash", At: 7}, {Do: "short"}, {Do: "add", On: beta}, {Do: "roll"},
+		{Do: "roll"}, {Do: "remove", On: beta}, {Do: "break", To: "crash", At: 3}, {Do: "short"}, {Do: "add", On: beta}, {Do: "roll"},
 		{Do: "wait"}, {Do: "lag", At: 4}, {Do: "remove", On: beta}, {Do: "roll"},
+	},
+	"a Secret of an interrupted cleaner": {
+		{Do: "roll"}, {Do: "remove", On: beta}, {Do: "break", To: "crash", At: 3}, {Do: "short"}, {Do: "lag", At: 1}, {Do: "wait"}, {Do: "roll"},
 	},
 	"a rename, and a restoration with a mistake": {{Do: "roll"}, {Do: "rename", On: beta, To: "one"}, {Do: "roll"}, {Do: "err", To: "empty"}, {Do: "migrate"}},
 	"a mistake before the first rollout":         {{Do: "err", To: "url"}, {Do: "roll"}, {Do: "migrate"}},

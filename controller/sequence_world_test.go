@@ -47,7 +47,7 @@ type seqWorld struct {
 	excused  bool              // the cleaner could not run: nodes may be skipped
 	lag      time.Duration     // of gardener-resource-manager
 	due      time.Time         // when it has caught up
-	at       int               // the request of the next operation that is interrupted, from 1
+	at       int               // the write of the next operation that is interrupted, from 1
 	how      string
 	cancel   context.CancelFunc
 }
@@ -86,29 +86,28 @@ func (s *seqWorld) connect() {
 	}
 }
 
-// interrupted fails the request that a break event has chosen, once.
+// interrupted fails the write that a break event has chosen, once.
 func (s *seqWorld) interrupted(request string, done bool) error {
 	const reached = -1 // its response is lost
 	switch {
 	case s.at == reached && done:
 		s.at = 0
 		return errLost
-	case s.at <= 0 || done || s.how == "status" && request != "seed write Extension":
+	case s.at <= 0 || done || strings.Contains(request, " read "):
 		return nil
 	}
 	s.at--
 	switch {
-	case s.how == "status":
-		s.at = 0
-		return errLost
 	case s.at > 0:
 		return nil
 	case s.how == "lost":
 		s.at = reached
 		return nil
-	default:
+	case s.how == "crash":
 		s.cancel()
 		return context.Canceled
+	default:
+		return errLost
 	}
 }
 
