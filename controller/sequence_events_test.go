@@ -45,12 +45,18 @@ type seqEvent struct {
 
 const gamma = "gamma.upstream.test"
 
-// seqKinds are the kinds of events of which a random sequence has some, with their values.
-var seqKinds = map[string][]string{
-	"add": {"", "other"}, "replace": {"", "other"}, "grow": nil, "rename": {"", "one", "two"}, "replicate": nil,
-	"hibernate": nil, "disable": nil, "err": slices.Sorted(maps.Keys(seqMistakes)), "foreign": {"one"},
-	"roll": nil, "short": nil, "late": nil, "migrate": nil, "restart": nil, "break": {"lost", "crash", "fails"},
-	"guard": nil, "block": nil, "lag": nil, "wait": nil, "collect": nil, "join": nil,
+// The kinds of events of random sequences: changes by the owner, what happens around the Shoot, and
+// how gardenlet's operation goes other than well. A kind that stands here twice comes more often.
+var (
+	seqChanges  = []string{"add", "add", "add", "replace", "grow", "rename", "replicate", "hibernate", "hibernate", "disable", "err"}
+	seqAround   = []string{"foreign", "guard", "block", "lag", "wait", "collect", "join", "restart"}
+	seqTroubles = []string{"short", "late", "migrate", "break", "break"}
+)
+
+// seqValues are the values of To.
+var seqValues = map[string][]string{
+	"add": {"", "", "other"}, "replace": {"", "other"}, "rename": {"", "one", "two"}, "err": slices.Sorted(maps.Keys(seqMistakes)),
+	"foreign": {"one"}, "break": {"lost", "crash", "fails"},
 }
 
 // seqOpposites are what is done instead of an event that has been done.
@@ -58,26 +64,25 @@ var seqOpposites = map[string]string{
 	"add": "remove", "hibernate": "wake", "disable": "enable", "err": "correct", "guard": "unguard", "block": "unblock", "lag": "quick",
 }
 
-// seqRandom returns the sequence of a seed. It has few kinds of events, and mostly of one cache, so
-// that they meet.
+// seqRandom returns the sequence of a seed. It is a walk of steps: something around the Shoot, a
+// change, and an operation. It has very few of each, so that they meet: a change that comes again
+// takes back what is perhaps still pending. In most sequences gardener-resource-manager is slow,
+// and minutes pass before an operation: only then can something be too old.
 func seqRandom(seed uint64) (events []seqEvent) {
 	r := rand.New(rand.NewPCG(seed, 32))
 	pick := func(from ...string) string { return from[r.IntN(len(from))] }
-	kinds := slices.Sorted(maps.Keys(seqKinds))
-	r.Shuffle(len(kinds), func(i, k int) { kinds[i], kinds[k] = kinds[k], kinds[i] })
-	kinds = append(kinds[:2+r.IntN(5)], "add", "roll", "roll")
-	focus, done := pick(alpha, beta), map[string]bool{"add" + alpha: true, "add" + beta: true}
-	if r.IntN(8) > 0 {
-		events = append(events, seqEvent{Do: "roll"})
+	few := func(least, most int, kinds []string) (some []seqEvent) {
+		for _, i := range r.Perm(len(kinds))[:least+r.IntN(most-least+1)] {
+			some = append(some, seqEvent{Do: kinds[i]})
+		}
+		return some
 	}
-	for range 3 + r.IntN(10) {
-		e := seqEvent{Do: pick(kinds...)}
-		if values := seqKinds[e.Do]; values != nil {
+	done := map[string]bool{"add" + alpha: true, "add" + beta: true}
+	do := func(e seqEvent) {
+		if values := seqValues[e.Do]; values != nil {
 			e.To = pick(values...)
 		}
 		switch e.Do {
-		case "add", "replace", "grow", "rename", "replicate":
-			e.On = pick(focus, focus, focus, alpha, beta, gamma)
 		case "break":
 			e.At = 1 + r.IntN(6)
 		case "lag":
@@ -90,12 +95,44 @@ func seqRandom(seed uint64) (events []seqEvent) {
 			done[key] = !done[key]
 		}
 		events = append(events, e)
-		if r.IntN(3) == 0 {
-			events = append(events, seqEvent{Do: "roll"})
+	}
+	changes, around, troubles := few(1, 2, seqChanges), few(0, 2, seqAround), few(1, 2, seqTroubles)
+	for i, e := range changes {
+		switch e.Do {
+		case "add", "replace", "grow", "rename", "replicate":
+			changes[i].On = pick(alpha, beta, beta)
+		}
+	}
+	for _, e := range []seqEvent{{Do: "lag"}, {Do: "add", On: gamma}} {
+		if r.IntN(3) > 0 {
+			do(e)
+		}
+	}
+	slow, change := r.IntN(3) > 0, changes[0]
+	if r.IntN(8) > 0 {
+		do(seqEvent{Do: "roll"})
+	}
+	for range 2 + r.IntN(6) {
+		if len(around) > 0 && r.IntN(2) == 0 {
+			do(around[r.IntN(len(around))])
+		}
+		if r.IntN(2) == 0 {
+			change = changes[r.IntN(len(changes))]
+		}
+		do(change)
+		if slow {
+			do(seqEvent{Do: "wait"})
+		}
+		how := seqEvent{Do: "roll"}
+		if r.IntN(2) == 0 {
+			how = troubles[r.IntN(len(troubles))]
+		}
+		if do(how); how.Do == "break" {
+			do(seqEvent{Do: pick("roll", "short", "short")})
 		}
 	}
 	if r.IntN(6) == 0 {
-		events = append(events, seqEvent{Do: pick("delete", "delete", "force")})
+		do(seqEvent{Do: pick("delete", "delete", "force")})
 	}
 	return events
 }
