@@ -36,7 +36,7 @@ func (a *Actuator) writer(t *target) client.Client {
 // applied only after all that it no longer contains is gone. That takes as long as a pod or volume
 // of a removed cache needs, so these are in another ManagedResource.
 func (a *Actuator) deployServices(ctx context.Context, t *target) error {
-	if err := a.refuseForeignServices(ctx, t); err != nil {
+	if err := refuseForeignServices(ctx, t); err != nil {
 		return err
 	}
 	shoot := shootOf(t.cluster.Shoot, a.images)
@@ -54,7 +54,7 @@ func (a *Actuator) deployServices(ctx context.Context, t *target) error {
 // refuseForeignServices returns an error if a Service that a cache would get exists and is not that
 // of a cache: gardener-resource-manager would take it over. It looks once for a new name. While the
 // shoot is hibernated, it cannot look.
-func (a *Actuator) refuseForeignServices(ctx context.Context, t *target) error {
+func refuseForeignServices(ctx context.Context, t *target) error {
 	names := map[string]string{}
 	for i := range t.config.Caches {
 		c, id := &t.config.Caches[i], t.identities[i]
@@ -65,12 +65,8 @@ func (a *Actuator) refuseForeignServices(ctx context.Context, t *target) error {
 	if t.hibernationEnabled() || len(names) == 0 {
 		return nil
 	}
-	shoot, err := a.shoot(ctx, t)
-	if err != nil {
-		return err
-	}
 	all := &corev1.ServiceList{}
-	if err := shoot.List(ctx, all, client.InNamespace(metav1.NamespaceSystem)); err != nil {
+	if err := t.shoot.List(ctx, all, client.InNamespace(metav1.NamespaceSystem)); err != nil {
 		return fmt.Errorf("listing the Services of the shoot: %w", err)
 	}
 	for _, service := range all.Items {

@@ -26,25 +26,20 @@ import (
 // awaitEndpoints waits for the Services of all configured caches. The error names missing upstreams
 // and the reason. If a cache is added, gardener-resource-manager must first apply the current
 // Services: it may still delete the Service of an earlier cache of the same upstream.
-func (a *Actuator) awaitEndpoints(ctx context.Context, t *target) ([]v1alpha3.RegistryCacheStatus, error) {
-	shoot, err := a.shoot(ctx, t)
-	if err != nil {
-		return nil, err
-	}
+func (a *Actuator) awaitEndpoints(ctx context.Context, t *target) (endpoints []v1alpha3.RegistryCacheStatus, err error) {
 	someNew := slices.ContainsFunc(t.config.Caches, func(c v1alpha3.RegistryCache) bool { return len(t.before.endpoints(c.Upstream)) == 0 })
 	if someNew { // the caches were just written and are not applied yet
 		pauseFor(ctx, a.waits.interval/4)
 	}
-	var endpoints []v1alpha3.RegistryCacheStatus
 	err = a.await(ctx, func() (err error) {
-		endpoints, err = a.endpoints(ctx, shoot, t, someNew)
+		endpoints, err = a.endpoints(ctx, t, someNew)
 		return err
 	})
 	return endpoints, err
 }
 
 // endpoints is awaitEndpoints without waiting. Its error names what is missing.
-func (a *Actuator) endpoints(ctx context.Context, shoot client.Client, t *target, someNew bool) ([]v1alpha3.RegistryCacheStatus, error) {
+func (a *Actuator) endpoints(ctx context.Context, t *target, someNew bool) ([]v1alpha3.RegistryCacheStatus, error) {
 	if someNew && !t.isNew {
 		mr, err := a.managedResource(ctx, t.ex.Namespace, servicesName)
 		if err != nil {
@@ -55,12 +50,12 @@ func (a *Actuator) endpoints(ctx context.Context, shoot client.Client, t *target
 		}
 	}
 	services := &corev1.ServiceList{}
-	if err := shoot.List(ctx, services, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost}); err != nil {
+	if err := t.shoot.List(ctx, services, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost}); err != nil {
 		return nil, fmt.Errorf("listing the services of the caches in the shoot: %w", err)
 	}
 	found, missing := matchServices(services.Items, t)
 	if len(missing) == 0 {
-		return found, removeServices(ctx, shoot, t, services.Items)
+		return found, removeServices(ctx, t, services.Items)
 	}
 	mr, err := a.managedResource(ctx, t.ex.Namespace, servicesName)
 	if err != nil {

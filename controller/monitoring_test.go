@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"context"
 	"testing"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
@@ -31,7 +32,7 @@ func TestMonitoringOfTheOriginal(t *testing.T) {
 	}
 	seed := fake.NewClientBuilder().WithScheme(kubernetes.SeedScheme).WithStatusSubresource(&resourcesv1alpha1.ManagedResource{}).
 		WithObjects(left, newExtension([]string{alpha}, nil), cluster()).Build()
-	a := NewActuator(seed, nil, charts.Images{})
+	a := NewActuator(seed, func(context.Context, string) (client.Client, error) { return nil, nil }, charts.Images{})
 	shoot, err := a.cluster(t.Context(), namespace)
 	if err != nil {
 		t.Fatal(err)

@@ -32,7 +32,8 @@ type seqEvent struct {
 	//   err (mistake To), correct, hibernate, wake, disable, enable: by the owner, too;
 	//   roll (gardenlet reconciles the Shoot), short (but ends after one attempt of the Actuator, for
 	//     another reason), late (but ends after the Extension is ready), migrate;
-	//   break (the write At of the next operation: its response is lost, the process ends before, or it
+	// break (the write At of the next operation: its response is lost, the process ends before, or
+	// it
 	//     fails), restart: faults;
 	//   guard (a policy forbids to delete claims), unguard, block (the cleaner cannot run), unblock,
 	//     lag (of gardener-resource-manager, At seconds), quick, wait (five minutes), collect (the

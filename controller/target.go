@@ -38,7 +38,7 @@ type target struct {
 	released            []client.Object          // of an early version, see deployedIdentities
 	isNew               bool                     // no earlier attempt has deployed anything
 	cleaned             bool                     // a cleaner has run and its deletion was requested
-	shoot               client.Client            // nil until Actuator.shoot sets it
+	shoot               client.Client            // nil if hibernation is enabled
 }
 
 // read reads and validates everything that a reconciliation needs, and writes nothing.
@@ -71,6 +71,11 @@ func (a *Actuator) read(ctx context.Context, ex *extensionsv1alpha1.Extension, c
 	}
 	config.Caches = slices.DeleteFunc(config.Caches, func(c v1alpha3.RegistryCache) bool { return slices.Contains(delayed, c.Upstream) })
 	t := &target{ex: ex, cluster: cluster, before: before, config: config, delayed: delayed, secrets: secrets, isNew: before.empty()}
+	if !t.hibernationEnabled() {
+		if t.shoot, err = a.shootClient(ctx, ex.Namespace); err != nil {
+			return nil, err
+		}
+	}
 	return t, a.identify(ctx, t)
 }
 
@@ -93,18 +98,6 @@ func (a *Actuator) awaitCopies(ctx context.Context, namespace string, config *v1
 		}
 		return nil
 	})
-}
-
-// shoot returns the client for the shoot. It requests the client once per reconciliation.
-func (a *Actuator) shoot(ctx context.Context, t *target) (client.Client, error) {
-	if t.shoot == nil {
-		shoot, err := a.shootClient(ctx, t.ex.Namespace)
-		if err != nil {
-			return nil, err
-		}
-		t.shoot = shoot
-	}
-	return t.shoot, nil
 }
 
 // hibernationEnabled returns whether the Shoot's spec enables hibernation. If so, the shoot's API

@@ -1,12 +1,31 @@
 package controller
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
+	"github.com/gardener/gardener/pkg/controllerutils"
+	resourcemanagerpredicate "github.com/gardener/gardener/pkg/resourcemanager/predicate"
 	"github.com/go-logr/logr"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	vpaautoscalingv1 "k8s.io/autoscaler/vertical-pod-autoscaler/pkg/apis/autoscaling.k8s.io/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/controller/cache"
+	"github.com/gardener-extensions/registry-cache/controller/retry"
 	"github.com/gardener-extensions/registry-cache/controller/volume"
 )
 
@@ -15,10 +34,7 @@ import (
 // bound to nodes that no longer exist. A growth or deletion that the shoot refuses is no error:
 // the condition CachesHealthy reports it (package health).
 func (a *Actuator) adaptVolumes(ctx context.Context, log logr.Logger, t *target) error {
-	shoot, err := a.shoot(ctx, t)
-	if err != nil {
-		return err
-	}
+	shoot := t.shoot
 	claims, others, err := volume.Claims(ctx, shoot, t.config.Caches, t.identities)
 	if err != nil {
 		return err
@@ -58,4 +74,219 @@ func (a *Actuator) adaptVolumes(ctx context.Context, log logr.Logger, t *target)
 		volumesStranded.Inc()
 	}
 	return unlessRefused(log, err, "replacing volumes")
+}
+
+// removeLeftovers deletes what is left in the shoot of caches and replicas that nobody wants, and
+// takes those that are gone from the target's leaving caches. gardener-resource-manager deletes
+// only what it has listed in the status of its ManagedResource: not what the previous seed has
+// deployed, nor what it could apply only in part. The argument others are the claims of caches
+// that are not configured. They tell what is left, so they are deleted last.
+func (a *Actuator) removeLeftovers(ctx context.Context, log logr.Logger, t *target, claims []volume.Claim, others []corev1.PersistentVolumeClaim) error {
+	for _, claim := range claims {
+		if !claim.Surplus() {
+			continue
+		}
+		id, _ := t.identities.Of(claim.Cache.Upstream)
+		if err := endAvailability(ctx, log, t.shoot, id); err != nil {
+			return err
+		}
+	}
+	left := labelsOf(others)
+	for _, id := range t.leaving {
+		left[id.Name] = client.MatchingLabels{v1alpha3.LabelApp: id.Name, v1alpha3.LabelUpstreamHost: id.HostLabel}
+	}
+	for _, labels := range left {
+		if err := deleteCache(ctx, log, t.shoot, labels); err != nil {
+			return err
+		}
+	}
+	remaining := labelsOf(others)
+	t.leaving = slices.DeleteFunc(t.leaving, func(id v1alpha3.Identity) bool { return remaining[id.Name] == nil })
+	return nil
+}
+
+// removeServices deletes those of the Services that nobody wants. A Service of a removed cache goes
+// with its claims; this is about one whose cache was renamed.
+func removeServices(ctx context.Context, t *target, services []corev1.Service) error {
+	var unwanted []client.Object
+	for _, service := range services {
+		i := slices.IndexFunc(t.identities, func(id v1alpha3.Identity) bool { return id.Name == service.Labels[v1alpha3.LabelApp] })
+		if i < 0 || service.Annotations[v1alpha3.AnnotationUpstream] == "" || t.identities[i].ServiceName(&t.config.Caches[i]) == service.Name ||
+			slices.ContainsFunc(t.identities[i].Previous, func(p v1alpha3.PreviousService) bool { return p.Name == service.Name }) {
+			continue
+		}
+		unwanted = append(unwanted, &service)
+	}
+	return unlessRefused(logr.FromContextOrDiscard(ctx), deleteAll(ctx, t.shoot, nil, unwanted...), "deleting the Services of renamed caches")
+}
+
+// labelsOf returns the labels of the caches that have the claims, by the names of the caches.
+func labelsOf(claims []corev1.PersistentVolumeClaim) map[string]client.MatchingLabels {
+	found := map[string]client.MatchingLabels{}
+	for _, claim := range claims {
+		name := claim.Labels[v1alpha3.LabelApp]
+		ordinal, isOurs := strings.CutPrefix(claim.Name, cache.ClaimPrefix+name+"-")
+		if _, odd := strconv.Atoi(ordinal); isOurs && odd == nil {
+			found[name] = client.MatchingLabels{v1alpha3.LabelApp: name, v1alpha3.LabelUpstreamHost: claim.Labels[v1alpha3.LabelUpstreamHost]}
+		}
+	}
+	return found
+}
+
+// endAvailability removes what only a highly available cache has. With the label on its
+// StatefulSet, the webhook of gardener-resource-manager would go on to set two replicas.
+func endAvailability(ctx context.Context, log logr.Logger, shoot client.Client, id v1alpha3.Identity) error {
+	set := &appsv1.StatefulSet{}
+	err := client.IgnoreNotFound(shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: id.Name}, set))
+	if set.Labels[resourcesv1alpha1.HighAvailabilityConfigType] != "" {
+		single := fmt.Appendf(nil, `{"metadata":{"labels":{%q:null}},"spec":{"replicas":1}}`, resourcesv1alpha1.HighAvailabilityConfigType)
+		err = shoot.Patch(ctx, set, client.RawPatch(types.MergePatchType, single))
+	}
+	if err == nil || volume.Refused(err) {
+		err = errors.Join(err, deleteAll(ctx, shoot, nil, cache.AvailabilityObjects(id)...))
+	}
+	return unlessRefused(log, err, "removing the second replica of cache "+id.Name)
+}
+
+// deleteCache deletes all objects with the labels of a cache. The claims tell what is left, so they
+// are the last.
+func deleteCache(ctx context.Context, log logr.Logger, shoot client.Client, labels client.MatchingLabels) error {
+	name := labels[v1alpha3.LabelApp]
+	log.Info("Deleting what is left of a removed cache", "name", name)
+	objects := append(cache.AvailabilityObjects(v1alpha3.Identity{Name: name}),
+		&corev1.Service{}, &networkingv1.NetworkPolicy{}, &vpaautoscalingv1.VerticalPodAutoscaler{}, &appsv1.StatefulSet{})
+	err := deleteAll(ctx, shoot, labels, objects...)
+	if err == nil {
+		err = deleteAll(ctx, shoot, labels, &corev1.PersistentVolumeClaim{})
+	}
+	return unlessRefused(log, err, "deleting what is left of cache "+name)
+}
+
+// deleteAll deletes the objects, and for those without a name all of their kind with the labels.
+// After a deletion that the shoot refuses it goes on, after another error it does not. It returns
+// these errors. To it, a kind that the shoot does not know has no objects.
+func deleteAll(ctx context.Context, shoot client.Client, labels client.MatchingLabels, objects ...client.Object) (refused error) {
+	for _, object := range objects {
+		var err error
+		if object.GetName() != "" {
+			err = shoot.Delete(ctx, object)
+		} else {
+			err = shoot.DeleteAllOf(ctx, object, client.InNamespace(metav1.NamespaceSystem), labels)
+		}
+		if err = client.IgnoreNotFound(err); err != nil && !volume.Refused(err) {
+			return err
+		}
+		refused = errors.Join(refused, err)
+	}
+	return refused
+}
+
+// unlessRefused returns an error with what was done, or nil for one that only the owner of the
+// shoot can do something about: one cache must not fail the others.
+func unlessRefused(log logr.Logger, err error, what string) error {
+	if err == nil {
+		return nil
+	}
+	if volume.Refused(err) {
+		log.Info("The shoot refuses a deletion", "reason", err.Error())
+		return nil
+	}
+	return fmt.Errorf("%s in the shoot: %w", what, err)
+}
+
+// entrust lets gardener-resource-manager delete the caches of a hibernated shoot when it wakes up.
+// It deletes only what the status of a ManagedResource lists, and only if it has set its
+// finalizer. After a migration in hibernation, it has seen no ManagedResource yet.
+func (a *Actuator) entrust(ctx context.Context, namespace string, before record) error {
+	if len(before.running) == 0 {
+		return nil
+	}
+	mr, err := a.managedResource(ctx, namespace, cachesName)
+	if apierrors.IsNotFound(err) { // the restoration has found a mistake
+		if err = applyToShoot(ctx, a.client, namespace, cachesName, nil); err == nil {
+			mr, err = a.managedResource(ctx, namespace, cachesName)
+		}
+	}
+	if err != nil || mr.DeletionTimestamp != nil {
+		return err
+	}
+	listed := mr.DeepCopy()
+	for _, id := range before.running {
+		for _, object := range cache.References(id, before.deployed(id.Upstream)) {
+			listed.Status.Resources = append(listed.Status.Resources, resourcesv1alpha1.ObjectReference{ObjectReference: object})
+		}
+	}
+	if err := a.client.Status().Patch(ctx, listed, client.MergeFrom(mr)); err != nil {
+		return fmt.Errorf("listing the running caches in the status of ManagedResource %s: %w", cachesName, err)
+	}
+	if err := controllerutils.AddFinalizers(ctx, a.client, listed, resourcemanagerpredicate.FinalizerName); err != nil {
+		return fmt.Errorf("leaving ManagedResource %s to gardener-resource-manager: %w", cachesName, err)
+	}
+	return nil
+}
+
+// awaitNoVolumes deletes what is left of all caches, and waits until their disks are gone: when the
+// shoot is deleted, what deletes disks goes next, and a disk that is left costs money for ever. It
+// does not wait longer than the limit since the deletion was requested.
+func (a *Actuator) awaitNoVolumes(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
+	return a.await(ctx, func() error {
+		remaining, err := a.removeVolumes(ctx, log, ex)
+		if err != nil && a.isOver(ex.DeletionTimestamp) {
+			log.Info("Not waiting any longer for the volumes of caches", "reason", err.Error()) // perhaps its API server never ran
+			return nil
+		}
+		if err != nil || len(remaining) == 0 {
+			return err
+		}
+		return retry.Waiting(fmt.Errorf("volumes of caches are still being deleted in the shoot: %s", strings.Join(remaining, ", ")))
+	})
+}
+
+// isOver returns whether it is too late to wait for what has begun then.
+func (a *Actuator) isOver(since *metav1.Time) bool {
+	return since != nil && a.clock.Since(since.Time) >= a.waits.volumes
+}
+
+// removeVolumes requests the deletion of all caches of the shoot. It returns those of their claims
+// and volumes that are worth waiting for.
+func (a *Actuator) removeVolumes(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) (remaining []string, err error) {
+	shoot, err := a.shootClient(ctx, ex.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	claims, volumes := &corev1.PersistentVolumeClaimList{}, &corev1.PersistentVolumeList{}
+	if err := shoot.List(ctx, claims, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost}); err != nil {
+		return nil, fmt.Errorf("listing the claims of the caches in the shoot: %w", err)
+	}
+	if err := shoot.List(ctx, volumes); err != nil {
+		return nil, fmt.Errorf("listing the volumes in the shoot: %w", err)
+	}
+	isLeaving := func(c corev1.PersistentVolumeClaim) bool { return c.DeletionTimestamp != nil }
+	for _, labels := range labelsOf(slices.DeleteFunc(slices.Clone(claims.Items), isLeaving)) {
+		if err := deleteCache(ctx, log, shoot, labels); err != nil {
+			return nil, err
+		}
+	}
+	await := func(what string, since *metav1.Time) {
+		if a.isOver(since) {
+			log.Info("Not waiting any longer for a volume of a cache: check that its disk is deleted", "name", what)
+		} else {
+			remaining = append(remaining, what)
+		}
+	}
+	for _, claim := range claims.Items {
+		await("PersistentVolumeClaim "+claim.Name, cmp.Or(claim.DeletionTimestamp, ex.DeletionTimestamp)) // a policy may refuse the deletion
+	}
+	for _, v := range volumes.Items {
+		of := v.Spec.ClaimRef
+		isOurs := of != nil && of.Namespace == metav1.NamespaceSystem && strings.HasPrefix(of.Name, cache.ClaimPrefix)
+		isOurs = isOurs && v.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete && !volume.IsLocal(&v)
+		switch {
+		case isOurs && v.Status.Phase == corev1.VolumeReleased:
+			await("PersistentVolume "+v.Name, cmp.Or(v.Status.LastPhaseTransitionTime, &v.CreationTimestamp))
+		case isOurs: // its claim has gone just now, if it has
+			await("PersistentVolume "+v.Name, ex.DeletionTimestamp)
+		}
+	}
+	return remaining, nil
 }
