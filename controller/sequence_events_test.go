@@ -164,6 +164,9 @@ func (s *seqWorld) happen(e seqEvent) {
 		<-time.After(5 * time.Minute)
 		s.catchUpNow()
 	case "collect":
+		if s.undone {
+			s.roll("roll")
+		}
 		s.catchUpNow()
 		s.collect()
 	case "foreign":
@@ -172,7 +175,7 @@ func (s *seqWorld) happen(e seqEvent) {
 			s.must(s.shoot.Create(s.t.Context(), &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: name}}))
 		}
 	case "join":
-		if !s.isAsleep && !s.rolled.asleep && len(s.nodes) < 3 {
+		if !s.isAsleep && !s.rolled.asleep && !s.undone && len(s.nodes) < 3 { // a node with an old unit heals by itself
 			s.join()
 			s.nodeGetsItsUnit()
 		}

@@ -47,7 +47,7 @@ func (s *seqWorld) retried(do operation) (err error) {
 
 // roll acts as gardenlet when it reconciles the Shoot. How it may end early, see seqEvent.
 func (s *seqWorld) roll(how string) {
-	s.short = how == "short"
+	s.short, s.undone = how == "short", true
 	defer func() { s.short = false }()
 	s.excused = s.excused || s.noCleaner != ""
 	s.rolled = s.wish
@@ -70,7 +70,7 @@ func (s *seqWorld) roll(how string) {
 	s.drop()
 	s.setNodes(!s.rolled.asleep)
 	s.configureNodes()
-	s.excused = s.noCleaner != "" && s.excused
+	s.excused, s.undone = s.noCleaner != "" && s.excused, false
 	s.isAsleep = s.rolled.asleep
 	s.syncCluster()
 }

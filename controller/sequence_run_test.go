@@ -47,7 +47,7 @@ func seqRun(t *testing.T, events []seqEvent) (fault string) {
 	return fault
 }
 
-// settle ends all faults, rolls out the wish twice, and compares.
+// settle ends all faults, rolls out the wish, and compares.
 func (s *seqWorld) settle() {
 	s.at, s.noCleaner, s.guarded, s.lag = 0, "", false, 0
 	s.catchUpNow()
@@ -65,9 +65,9 @@ func (s *seqWorld) settle() {
 			}
 		}
 		for range 3 {
-			<-time.After(previousFor)
 			s.roll("roll")
 			s.resyncAll()
+			<-time.After(previousFor)
 		}
 	}
 	s.must(s.runShoot(s.t.Context()))

@@ -41,6 +41,7 @@ type seqWorld struct {
 	joined   int
 	unit     string            // in the OperatingSystemConfig
 	mirrors  map[string]string // that the unit configures
+	undone   bool              // gardenlet tries again within the hour
 	dropped  map[string]string // claims by UID that must go, because a rollout removed their cache
 	short    bool              // gardenlet does not wait for a second attempt
 	foreign  string            // the name of a Service that is not ours
