@@ -55,6 +55,8 @@ func (t *takeover) configured() rig.Step {
 		p.Check(rig.UndoLeftovers(ctx, p))
 		p.Reconcile(ctx)
 		p.AwaitCaches(ctx)
+		// While there are caches over HTTPS, nodes trust the original's CA for a day.
+		p.Afterwards(ctx, func(ctx context.Context) error { return rig.Reconcile(ctx, p) })
 		t.startOriginal(ctx, p)
 		p.Check(t.reconcile(ctx, p, t.caches...))
 		p.AwaitCaches(ctx, t.hosts()...)
