@@ -181,6 +181,9 @@ func (s *seqWorld) delete(force bool) {
 	if !s.restored || s.extensionIfAny() == nil {
 		return
 	}
+	// After a restoration with a mistake, no ManagedResource tells a forced deletion what runs. It
+	// drops the Shoot anyway.
+	force = force && s.rolled.mistake == ""
 	s.deleting, s.guarded, s.noCleaner, s.rolled = true, false, "", s.wish
 	s.setNodes(false)
 	s.syncCluster()

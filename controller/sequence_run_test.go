@@ -256,6 +256,9 @@ var seqCases = map[string][]seqEvent{
 	"a migration in hibernation with a mistake, and then disabled": {
 		{Do: "roll"}, {Do: "hibernate"}, {Do: "roll"}, {Do: "err", To: "reference"}, {Do: "migrate"}, {Do: "disable"}, {Do: "roll"},
 	},
+	"a cleaner that is blocked, and then a claim that is guarded": {
+		{Do: "lag", At: 1}, {Do: "block"}, {Do: "replace", On: alpha, To: "other"}, {Do: "roll"}, {Do: "guard"}, {Do: "replace", On: alpha}, {Do: "late"},
+	},
 	"a Service is not ours":                      {{Do: "rename", On: alpha, To: "one"}, {Do: "foreign", To: "one"}, {Do: "roll"}},
 	"a rename that the nodes do not know of yet": {{Do: "roll"}, {Do: "rename", On: beta, To: "one"}, {Do: "late"}, {Do: "roll"}},
 }
