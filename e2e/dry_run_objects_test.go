@@ -29,7 +29,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/monitoring"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind"
-	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
 // rendered is an object and the name of its source.
@@ -112,10 +111,8 @@ func plantedObjects(restricted string) []rendered {
 // shootObjects returns the objects that the extension deploys into a shoot.
 func shootObjects(p *rig.Run) (objects []rendered) {
 	p.Helper()
-	shoot, err := operate.ShootWithCaches(rig.Alpha)
-	p.Check(err)
 	environment := cache.Shoot{
-		Image: "registry.example/registry-cache:v1", KubernetesVersion: shoot.Spec.Kubernetes.Version,
+		Image: "registry.example/registry-cache:v1", KubernetesVersion: p.Session.Testbed.Gardenlet.Shoot.Version(),
 		Networks: []string{"100.64.0.0/12", "fd00:10:64::/56"}, VerticalPodAutoscaler: true,
 	}
 	for _, c := range dryRunCaches(p) {
