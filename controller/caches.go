@@ -160,7 +160,7 @@ func (a *Actuator) awaitRollout(ctx context.Context, log logr.Logger, t *target,
 		if pending == nil {
 			return nil
 		}
-		if a.clock.Since(written(mr)) >= a.waits.rolledOut {
+		if a.clock.Since(written(mr)) >= rolloutLimit {
 			log.Info("Not all caches are rolled out yet; until they are, nodes pull from the upstream", "reason", pending)
 			return nil
 		}

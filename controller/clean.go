@@ -96,7 +96,7 @@ func (a *Actuator) rollout(ctx context.Context, shoot client.Client, namespace s
 		return none, fmt.Errorf("reading DaemonSet %s in the shoot: %w", v1alpha3.CleanerDaemonSet, err)
 	}
 	isSmall := set.Status.ObservedGeneration >= set.Generation && set.Status.DesiredNumberScheduled <= smallShoot
-	isNew := isPatient(ctx, 0) || a.clock.Since(set.CreationTimestamp.Time) < a.waits.reported
+	isNew := isPatient(ctx, 0) || a.clock.Since(set.CreationTimestamp.Time) < reportedFor
 	if err := cleaner.Reported(set); isNew && !isSmall && err != nil {
 		return none, retry.Waiting(err)
 	}

@@ -17,39 +17,26 @@ import (
 )
 
 // timing contains the limits of one attempt of an operation, and how long the actuator waits for
-// what may never happen. No wait blocks a worker for longer than an attempt: the next attempt goes
-// on, and reads from objects since when it waits.
+// nodes that may never be clean. No wait blocks a worker for longer than an attempt: the next
+// attempt goes on, and reads from objects since when it waits.
 type timing struct {
-	// limit ends an attempt. The requests of the extension library are not included.
-	limit time.Duration
-	// patience is how long the first attempt may wait in total, so that a quick shoot needs no second
-	// one. Later attempts look once.
-	patience time.Duration
-	// interval is the longest pause between two looks of an attempt.
-	interval time.Duration
-	// reported is the age of a cleaner up to which the actuator relies on the status of its DaemonSet,
-	// if the shoot is not small.
-	reported time.Duration
+	limit    time.Duration // ends an attempt; the requests of the extension library are not included
+	patience time.Duration // of the first attempt in total, so that a quick shoot needs no second one; later ones look once
+	interval time.Duration // the longest pause between two looks of an attempt
 	// skipped is how long the cleaner must have run, or a node must be not ready, before the node is
 	// skipped. The loop on such a node notices that the cache is gone.
 	skipped time.Duration
-	// volumes is how long the deletion waits for a volume.
-	volumes time.Duration
-	// rolledOut is how long nodes keep the previous CA while caches lack their new certificate.
-	rolledOut time.Duration
 }
 
 func defaultTiming() timing {
-	return timing{
-		limit:     9 * time.Second,
-		patience:  5 * time.Second,
-		interval:  time.Second,
-		reported:  10 * time.Second,
-		skipped:   time.Minute,
-		volumes:   2 * time.Minute,
-		rolledOut: 30 * time.Second,
-	}
+	return timing{limit: 9 * time.Second, patience: 5 * time.Second, interval: time.Second, skipped: time.Minute}
 }
+
+const (
+	reportedFor  = 10 * time.Second // the age of a cleaner up to which its DaemonSet's status is relied on, if the shoot is not small
+	volumesLimit = 2 * time.Minute  // how long the deletion waits for a volume
+	rolloutLimit = 30 * time.Second // how long nodes keep the previous CA while caches lack their new certificate
+)
 
 // run is one attempt of an operation on the Extension. It ends within the limit, and remembers how
 // the attempt failed, which determines when the next one follows.

@@ -84,7 +84,7 @@ func (a *Actuator) addDelayed(ctx context.Context, log logr.Logger, t *target) e
 			return err
 		}
 		if applied := v1beta1helper.GetCondition(mr.Status.Conditions, resourcesv1alpha1.ResourcesApplied); applied == nil ||
-			a.clock.Since(written(mr)) < a.waits.volumes || a.clock.Since(applied.LastTransitionTime.Time) < a.waits.volumes ||
+			a.clock.Since(written(mr)) < volumesLimit || a.clock.Since(applied.LastTransitionTime.Time) < volumesLimit ||
 			applied.Status == gardencorev1beta1.ConditionTrue && mr.Status.ObservedGeneration != mr.Generation { // it wakes up
 			return retry.Waiting(fmt.Errorf("the earlier cache of %s is still being deleted in the shoot", upstream))
 		}

@@ -244,7 +244,7 @@ func (a *Actuator) awaitNoVolumes(ctx context.Context, log logr.Logger, ex *exte
 
 // isOver returns whether it is too late to wait for what has begun then.
 func (a *Actuator) isOver(since *metav1.Time) bool {
-	return since != nil && a.clock.Since(since.Time) >= a.waits.volumes
+	return since != nil && a.clock.Since(since.Time) >= volumesLimit
 }
 
 // removeVolumes requests the deletion of all caches of the shoot. It returns those of their claims
