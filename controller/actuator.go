@@ -19,6 +19,7 @@ import (
 	"github.com/gardener/gardener/extensions/pkg/controller/extension"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	"github.com/gardener/gardener/pkg/extensions"
+	kubernetesutils "github.com/gardener/gardener/pkg/utils/kubernetes"
 	"github.com/gardener/gardener/pkg/utils/managedresources"
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,6 +34,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/charts"
 	"github.com/gardener-extensions/registry-cache/controller/certificate"
 	"github.com/gardener-extensions/registry-cache/controller/cleaner"
+	"github.com/gardener-extensions/registry-cache/controller/monitoring"
 	"github.com/gardener-extensions/registry-cache/controller/retry"
 	"github.com/gardener-extensions/registry-cache/controller/shootclient"
 )
@@ -79,9 +81,9 @@ func (a *Actuator) Delete(ctx context.Context, log logr.Logger, ex *extensionsv1
 			return err
 		}
 		before, _ := recordOf(ex) // empty if undecodable
-		if before.takenOver {
-			if err := a.removeOriginal(ctx, ex.Namespace); err != nil {
-				return err
+		if before.takenOver {     // else takeOver has given this to a ManagedResource
+			if err := kubernetesutils.DeleteObjects(ctx, a.client, monitoring.References(ex.Namespace)...); err != nil {
+				return fmt.Errorf("deleting the monitoring of gardener-extension-registry-cache: %w", err)
 			}
 		}
 		if mayBeOnNodes := ex.Status.ProviderStatus != nil || ex.Status.State != nil; mayBeOnNodes && nodesToClean(cluster) {

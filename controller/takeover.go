@@ -17,7 +17,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/controller/cache"
 	"github.com/gardener-extensions/registry-cache/controller/certificate"
-	"github.com/gardener-extensions/registry-cache/controller/monitoring"
 	"github.com/gardener-extensions/registry-cache/controller/reference"
 	"github.com/gardener-extensions/registry-cache/controller/retry"
 )
@@ -106,15 +105,4 @@ func (a *Actuator) adopt(
 	}
 	r.status = newStatus(caches, ca)
 	return a.write(ctx, ex, r)
-}
-
-// removeOriginal deletes what gardener-extension-registry-cache has created in the namespace of the
-// control plane without a ManagedResource. Otherwise takeOver gives a ManagedResource to it.
-func (a *Actuator) removeOriginal(ctx context.Context, namespace string) error {
-	for _, object := range monitoring.References(namespace) {
-		if err := client.IgnoreNotFound(a.client.Delete(ctx, object)); err != nil {
-			return fmt.Errorf("deleting the %s of gardener-extension-registry-cache: %w", object.GetObjectKind().GroupVersionKind().Kind, err)
-		}
-	}
-	return nil
 }
