@@ -58,7 +58,7 @@ func (a *Actuator) takeOver(ctx context.Context, log logr.Logger, t *target) err
 	for i, c := range r.reported() {
 		r.status.Caches[i].UpstreamCABundle = upstreamBundle(t.secrets[c.Upstream])
 	}
-	if err := a.adopt(ctx, log, t.ex, t.cluster, r, r.reported()); err != nil {
+	if err := a.adopt(ctx, log, t.ex, t.cluster, r); err != nil {
 		return err
 	}
 	a.tell(t.ex, corev1.EventTypeNormal, "TakenOver", "nodes are configured for the caches of the earlier extension: the next reconciliation changes the caches")
@@ -80,29 +80,26 @@ func (a *Actuator) restoreStatus(ctx context.Context, log logr.Logger, ex *exten
 	if err != nil && !retry.IsWaiting(err) { // without a Secret, its mistake may be the one
 		return err
 	}
-	var caches []v1alpha3.RegistryCacheStatus
-	for i := range applied.Caches {
-		if id, _ := r.running.Of(applied.Caches[i].Upstream); id.Address != "" {
-			caches = append(caches, statusOf(&applied.Caches[i], id.Address, secrets[applied.Caches[i].Upstream]))
+	r.status = &v1alpha3.RegistryStatus{}
+	for _, c := range applied.Caches {
+		if id, _ := r.running.Of(c.Upstream); id.Address != "" {
+			r.status.Caches = append(r.status.Caches, statusOf(&c, id.Address, secrets[c.Upstream]))
 		}
 	}
-	if err := a.adopt(ctx, log, ex, cluster, r, caches); err != nil {
+	if err := a.adopt(ctx, log, ex, cluster, r); err != nil {
 		return err
 	}
 	return a.report(ctx, ex, mistake)
 }
 
-// adopt writes the record with the status of caches that run and that were not written now.
-func (a *Actuator) adopt(
-	ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension, cluster *extensionscontroller.Cluster,
-	r record, caches []v1alpha3.RegistryCacheStatus,
-) (err error) {
+// adopt writes the record with the CA of its reported caches, which run and were not written now.
+func (a *Actuator) adopt(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension, cluster *extensionscontroller.Cluster, r record) (err error) {
 	var ca *certificate.CA
-	if slices.ContainsFunc(caches, func(c v1alpha3.RegistryCacheStatus) bool { return strings.HasPrefix(c.Endpoint, "https:") }) {
+	if slices.ContainsFunc(r.reported(), func(c v1alpha3.RegistryCacheStatus) bool { return strings.HasPrefix(c.Endpoint, "https:") }) {
 		if ca, err = certificate.Load(ctx, log, a.clock, a.client, cluster); err != nil {
 			return err
 		}
 	}
-	r.status = newStatus(caches, ca)
+	r.status = newStatus(r.reported(), ca)
 	return a.write(ctx, ex, r)
 }
