@@ -82,18 +82,12 @@ func (r record) empty() bool {
 
 // reported returns the caches that nodes are configured with.
 func (r record) reported() []v1alpha3.RegistryCacheStatus {
-	if r.status == nil {
-		return nil
-	}
-	return r.status.Caches
+	return ptr.Deref(r.status, v1alpha3.RegistryStatus{}).Caches
 }
 
 // configured returns the caches as they were last deployed.
 func (r record) configured() []v1alpha3.RegistryCache {
-	if r.applied == nil {
-		return nil
-	}
-	return r.applied.Caches
+	return ptr.Deref(r.applied, v1alpha3.RegistryConfig{}).Caches
 }
 
 // isLeaving returns whether the upstream's cache was removed, but perhaps not all of its objects.
@@ -173,9 +167,7 @@ func typeMeta(kind string) metav1.TypeMeta {
 
 // write writes the record and the conditions in one request, or in none if nothing changes. An
 // interruption between two requests would make the retry clean too many or too few upstreams.
-func (a *Actuator) write(
-	ctx context.Context, ex *extensionsv1alpha1.Extension, r record, conditions ...gardencorev1beta1.Condition,
-) error {
+func (a *Actuator) write(ctx context.Context, ex *extensionsv1alpha1.Extension, r record, conditions ...gardencorev1beta1.Condition) error {
 	before := ex.DeepCopy()
 	current, err := recordOf(ex)
 	if err != nil {
@@ -187,19 +179,26 @@ func (a *Actuator) write(
 	if err := replaceRaw(current.state(), r.state(), &ex.Status.State); err != nil {
 		return fmt.Errorf("encoding the state: %w", err)
 	}
-	ex.Status.Conditions = v1beta1helper.MergeConditions(ex.Status.Conditions, conditions...)
 	return a.patchStatus(ctx, ex, before, conditions...)
 }
 
-// patchStatus writes the changes of the status since before, if any, and announces the conditions.
+// patchStatus writes the conditions and the changes of the status since before, if there are any.
+// The conditions are the results of clean-ups, which it records as Events, too.
 func (a *Actuator) patchStatus(ctx context.Context, ex, before *extensionsv1alpha1.Extension, conditions ...gardencorev1beta1.Condition) error {
+	ex.Status.Conditions = v1beta1helper.MergeConditions(ex.Status.Conditions, conditions...)
 	if equality.Semantic.DeepEqual(before.Status, ex.Status) {
 		return nil
 	}
 	if err := a.client.Status().Patch(ctx, ex, client.MergeFrom(before)); err != nil {
 		return fmt.Errorf("writing the status of Extension %s: %w", client.ObjectKeyFromObject(ex), err)
 	}
-	a.announce(ex, conditions)
+	for _, condition := range conditions {
+		kind := corev1.EventTypeNormal
+		if condition.Status != gardencorev1beta1.ConditionTrue {
+			kind = corev1.EventTypeWarning
+		}
+		a.tell(ex, kind, condition.Reason, "%s", condition.Message)
+	}
 	return nil
 }
 
@@ -209,22 +208,10 @@ func (a *Actuator) tell(ex *extensionsv1alpha1.Extension, kind, reason, note str
 	a.events.Eventf(ex, nil, kind, reason, gardencorev1beta1.EventActionReconcile, note, args...)
 }
 
-// announce records the result of a clean-up, which the conditions contain.
-func (a *Actuator) announce(ex *extensionsv1alpha1.Extension, conditions []gardencorev1beta1.Condition) {
-	for _, condition := range conditions {
-		kind := corev1.EventTypeNormal
-		if condition.Status != gardencorev1beta1.ConditionTrue {
-			kind = corev1.EventTypeWarning
-		}
-		a.tell(ex, kind, condition.Reason, "%s", condition.Message)
-	}
-}
-
 // clearRecord removes the record from the Extension's status and writes the conditions.
 func (a *Actuator) clearRecord(ctx context.Context, ex *extensionsv1alpha1.Extension, conditions ...gardencorev1beta1.Condition) error {
 	before := ex.DeepCopy()
 	ex.Status.ProviderStatus, ex.Status.State = nil, nil
-	ex.Status.Conditions = v1beta1helper.MergeConditions(ex.Status.Conditions, conditions...)
 	return a.patchStatus(ctx, ex, before, conditions...)
 }
 
