@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -126,16 +127,14 @@ func (a *Actuator) certify(ctx context.Context, log logr.Logger, t *target) (*ce
 	if err != nil {
 		return nil, err
 	}
-	for i := range t.config.Caches {
-		c := &t.config.Caches[i]
-		if !cache.ServesTLS(*c) {
-			continue
+	for i, c := range t.config.Caches {
+		if cache.ServesTLS(c) {
+			secrets := t.secrets[c.Upstream]
+			if secrets.Certificate, err = ca.Issue(ctx, &c, t.identities[i]); err != nil {
+				return nil, err
+			}
+			t.secrets[c.Upstream] = secrets
 		}
-		secrets := t.secrets[c.Upstream]
-		if secrets.Certificate, err = ca.Issue(ctx, c, t.identities[i]); err != nil {
-			return nil, err
-		}
-		t.secrets[c.Upstream] = secrets
 	}
 	return ca, nil
 }
@@ -153,10 +152,7 @@ func (a *Actuator) awaitRollout(ctx context.Context, log logr.Logger, t *target,
 		if err != nil {
 			return err
 		}
-		pending := health.CheckManagedResourceApplied(mr)
-		if pending == nil {
-			pending = health.CheckManagedResourceProgressing(mr)
-		}
+		pending := cmp.Or(health.CheckManagedResourceApplied(mr), health.CheckManagedResourceProgressing(mr))
 		if pending == nil {
 			return nil
 		}

@@ -12,8 +12,10 @@ import (
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 	"github.com/gardener/gardener/pkg/utils/kubernetes/health"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
@@ -125,18 +127,12 @@ func shootOf(shoot *gardencorev1beta1.Shoot, images charts.Images) cache.Shoot {
 // networksOf returns the sorted CIDRs of pods, services and nodes. For a dual-stack shoot only the
 // status has all of them. While the shoot is being created, only the spec has any.
 func networksOf(shoot *gardencorev1beta1.Shoot) []string {
-	all := sets.New[string]()
-	if n := shoot.Spec.Networking; n != nil {
-		for _, cidr := range []*string{n.Pods, n.Services, n.Nodes} {
-			if cidr != nil {
-				all.Insert(*cidr)
-			}
-		}
+	spec, status := ptr.Deref(shoot.Spec.Networking, gardencorev1beta1.Networking{}), ptr.Deref(shoot.Status.Networking, gardencorev1beta1.NetworkingStatus{})
+	all := sets.New(slices.Concat(status.Pods, status.Services, status.Nodes)...)
+	for _, cidr := range []*string{spec.Pods, spec.Services, spec.Nodes} {
+		all.Insert(ptr.Deref(cidr, ""))
 	}
-	if n := shoot.Status.Networking; n != nil {
-		all.Insert(slices.Concat(n.Pods, n.Services, n.Nodes)...)
-	}
-	return sets.List(all)
+	return sets.List(all.Delete(""))
 }
 
 // errWorkerless is the error for a Shoot without workers that the admission did not reject.
@@ -148,11 +144,7 @@ var errWorkerless = errors.New("the Shoot has no workers, so no node can run a c
 // quick updates look like, of which the first has removed the cache. Errors have field paths and
 // the code ERR_CONFIGURATION_PROBLEM, by which Gardener shows them to the Shoot's owner.
 func decodeConfig(ex *extensionsv1alpha1.Extension, before record) (config *v1alpha3.RegistryConfig, delayed []string, err error) {
-	var raw []byte
-	if ex.Spec.ProviderConfig != nil {
-		raw = ex.Spec.ProviderConfig.Raw
-	}
-	if config, err = v1alpha3.DecodeConfig(raw); err != nil {
+	if config, err = v1alpha3.DecodeConfig(ptr.Deref(ex.Spec.ProviderConfig, runtime.RawExtension{}).Raw); err != nil {
 		return nil, nil, configurationProblem(err)
 	}
 	v1alpha3.SetDefaults(config)
