@@ -88,12 +88,12 @@ func (a *Actuator) Delete(ctx context.Context, log logr.Logger, ex *extensionsv1
 		}
 		if mayBeOnNodes := ex.Status.ProviderStatus != nil || ex.Status.State != nil; mayBeOnNodes && nodesToClean(cluster) {
 			log.Info("Removing the configuration of all upstreams from the nodes")
-			skipped, err := a.clean(ctx, log, ex.Namespace, cleaner.Task{All: true, Endpoints: before.endpoints()})
+			result, err := a.clean(ctx, log, ex, cleaner.Task{All: true, Endpoints: before.endpoints()})
 			if err != nil {
 				return err
 			}
 			// A retry does not clean the nodes again, even if deleting the caches takes long.
-			if err := a.clearRecord(ctx, ex, nodesCleaned(a.clock, ex, skipped)); err != nil {
+			if err := a.clearRecord(ctx, ex, result); err != nil {
 				return err
 			}
 		}

@@ -13,7 +13,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
@@ -22,46 +21,43 @@ import (
 )
 
 // clean runs the cleaner until all nodes are clean or skipped, and requests its deletion. The
-// caller must wait for the deletion. clean returns the skipped nodes with reasons: nodes that are
-// not ready and, after a longer time, ready nodes that the cleaner cannot clean. So one broken node
-// cannot block the Shoot.
-func (a *Actuator) clean(ctx context.Context, log logr.Logger, namespace string, task cleaner.Task) ([]string, error) {
+// caller must wait for the deletion. clean returns the condition NodesCleaned with the skipped
+// nodes: nodes that are not ready and, after a longer time, ready nodes that the cleaner cannot
+// clean. So one broken node cannot block the Shoot. The error names the nodes that are not clean.
+func (a *Actuator) clean(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension, task cleaner.Task) (gardencorev1beta1.Condition, error) {
+	condition := v1beta1helper.GetOrInitConditionWithClock(a.clock, ex.Status.Conditions, v1alpha3.ConditionNodesCleaned)
 	set := cleaner.DaemonSet(task, a.images.RegistryCleaner)
 	// An earlier cleaner that is being deleted would not run a new task.
-	err := a.await(ctx, func() error { return applyToShoot(ctx, a.client, namespace, cleanerName, []client.Object{set}) })
+	err := a.await(ctx, func() error { return applyToShoot(ctx, a.client, ex.Namespace, cleanerName, []client.Object{set}) })
 	if err != nil {
-		return nil, err
+		return condition, err
 	}
-	rollout, err := a.awaitCleaned(ctx, namespace)
+	shoot, err := a.shootClient(ctx, ex.Namespace)
 	if err != nil {
-		return nil, err
+		return condition, err
 	}
-	skipped := rollout.Unclean
-	if !rollout.Started.IsZero() {
-		cleaningSeconds.Observe(a.clock.Since(rollout.Started).Seconds())
-	}
-	nodesSkipped.Add(float64(len(skipped)))
-	if len(skipped) > 0 {
-		log.Info("Skipped nodes that the cleaner cannot run on; they must notice that a removed cache does not answer", "nodes", skipped)
-	}
-	_, err = a.requestDeletion(ctx, namespace, cleanerName)
-	return skipped, err
-}
-
-// awaitCleaned waits until all nodes are clean or may be skipped. The error names the nodes that
-// are not clean.
-func (a *Actuator) awaitCleaned(ctx context.Context, namespace string) (rollout cleaner.Rollout, err error) {
-	shoot, err := a.shootClient(ctx, namespace)
-	if err != nil {
-		return rollout, err
-	}
+	var rollout cleaner.Rollout
 	err = a.await(ctx, func() (err error) {
-		if rollout, err = a.rollout(ctx, shoot, namespace); err != nil || len(rollout.Unclean) == 0 || a.maySkip(rollout) {
+		if rollout, err = a.rollout(ctx, shoot, ex.Namespace); err != nil || len(rollout.Unclean) == 0 || a.maySkip(rollout) {
 			return err
 		}
 		return retry.Waiting(fmt.Errorf("nodes not cleaned: %s; look at DaemonSet %s in the shoot", cleaner.Named(rollout.Unclean), v1alpha3.CleanerDaemonSet))
 	})
-	return rollout, err
+	if err != nil {
+		return condition, err
+	}
+	if !rollout.Started.IsZero() {
+		cleaningSeconds.Observe(a.clock.Since(rollout.Started).Seconds())
+	}
+	status, reason, message := gardencorev1beta1.ConditionTrue, "AllNodesCleaned", "The last clean-up of removed caches reached every node."
+	if skipped := rollout.Unclean; len(skipped) > 0 {
+		log.Info("Skipped nodes that the cleaner cannot run on; they must notice that a removed cache does not answer", "nodes", skipped)
+		nodesSkipped.Add(float64(len(skipped)))
+		status, reason, message = gardencorev1beta1.ConditionFalse, "NodesSkipped", fmt.Sprintf("The last clean-up of removed caches skipped nodes: %s. "+
+			"They pull directly as soon as they notice that the removed cache does not answer.", cleaner.Named(skipped))
+	}
+	_, err = a.requestDeletion(ctx, ex.Namespace, cleanerName)
+	return v1beta1helper.UpdatedConditionWithClock(a.clock, condition, status, reason, message), err
 }
 
 // maySkip returns whether the clean-up may end although some nodes are not clean. It may skip nodes
@@ -113,16 +109,4 @@ func (a *Actuator) rollout(ctx context.Context, shoot client.Client, namespace s
 		rollout.Started = written(mr)
 	}
 	return rollout, nil
-}
-
-// nodesCleaned returns the condition after a clean-up. The skipped nodes are given with reasons.
-func nodesCleaned(clock clock.Clock, ex *extensionsv1alpha1.Extension, skipped []string) gardencorev1beta1.Condition {
-	condition := v1beta1helper.GetOrInitConditionWithClock(clock, ex.Status.Conditions, v1alpha3.ConditionNodesCleaned)
-	if len(skipped) == 0 {
-		return v1beta1helper.UpdatedConditionWithClock(clock, condition, gardencorev1beta1.ConditionTrue, "AllNodesCleaned",
-			"The last clean-up of removed caches reached every node.")
-	}
-	return v1beta1helper.UpdatedConditionWithClock(clock, condition, gardencorev1beta1.ConditionFalse, "NodesSkipped",
-		fmt.Sprintf("The last clean-up of removed caches skipped nodes: %s. They pull directly as soon as they notice that the "+
-			"removed cache does not answer.", cleaner.Named(skipped)))
 }

@@ -130,12 +130,12 @@ func (a *Actuator) cleanRemoved(ctx context.Context, log logr.Logger, t *target)
 		if err := a.countCleanUp(ctx, t); err != nil {
 			return err
 		}
-		skipped, err := a.clean(ctx, log, t.ex.Namespace, cleaner.Task{Upstreams: removed, Endpoints: t.before.endpoints(removed...)})
+		result, err := a.clean(ctx, log, t.ex, cleaner.Task{Upstreams: removed, Endpoints: t.before.endpoints(removed...)})
 		if err != nil {
 			return err
 		}
 		t.cleaned = true
-		conditions = append(conditions, nodesCleaned(a.clock, t.ex, skipped))
+		conditions = append(conditions, result)
 	} else if err := a.remove(ctx, t.ex.Namespace, sleeps(t.cluster), cleanerName); err != nil {
 		return err
 	}
