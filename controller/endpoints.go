@@ -26,42 +26,36 @@ import (
 // awaitEndpoints waits for the Services of all configured caches. The error names missing upstreams
 // and the reason. If a cache is added, gardener-resource-manager must first apply the current
 // Services: it may still delete the Service of an earlier cache of the same upstream.
-func (a *Actuator) awaitEndpoints(ctx context.Context, t *target) (endpoints []v1alpha3.RegistryCacheStatus, err error) {
+func (a *Actuator) awaitEndpoints(ctx context.Context, t *target) (found []v1alpha3.RegistryCacheStatus, err error) {
 	someNew := slices.ContainsFunc(t.config.Caches, func(c v1alpha3.RegistryCache) bool { return len(t.before.endpoints(c.Upstream)) == 0 })
 	if someNew { // the caches were just written and are not applied yet
 		pauseFor(ctx, a.waits.interval/4)
 	}
-	err = a.await(ctx, func() (err error) {
-		endpoints, err = a.endpoints(ctx, t, someNew)
-		return err
-	})
-	return endpoints, err
-}
-
-// endpoints is awaitEndpoints without waiting. Its error names what is missing.
-func (a *Actuator) endpoints(ctx context.Context, t *target, someNew bool) ([]v1alpha3.RegistryCacheStatus, error) {
-	if someNew && !t.isNew {
+	err = a.await(ctx, func() error {
+		if someNew && !t.isNew {
+			mr, err := a.managedResource(ctx, t.ex.Namespace, servicesName)
+			if err != nil {
+				return err
+			}
+			if problem := notApplied(mr); mr.Status.ObservedGeneration != mr.Generation && !errors.Is(problem, errNotApplicable) {
+				return problem
+			}
+		}
+		services := &corev1.ServiceList{}
+		if err := t.shoot.List(ctx, services, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost}); err != nil {
+			return fmt.Errorf("listing the services of the caches in the shoot: %w", err)
+		}
+		var missing []string
+		if found, missing = matchServices(services.Items, t); len(missing) == 0 {
+			return removeServices(ctx, t, services.Items)
+		}
 		mr, err := a.managedResource(ctx, t.ex.Namespace, servicesName)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if problem := notApplied(mr); mr.Status.ObservedGeneration != mr.Generation && !errors.Is(problem, errNotApplicable) {
-			return nil, problem
-		}
-	}
-	services := &corev1.ServiceList{}
-	if err := t.shoot.List(ctx, services, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost}); err != nil {
-		return nil, fmt.Errorf("listing the services of the caches in the shoot: %w", err)
-	}
-	found, missing := matchServices(services.Items, t)
-	if len(missing) == 0 {
-		return found, removeServices(ctx, t, services.Items)
-	}
-	mr, err := a.managedResource(ctx, t.ex.Namespace, servicesName)
-	if err != nil {
-		return nil, err
-	}
-	return nil, fmt.Errorf("no service in the shoot for upstream %s: %w", strings.Join(missing, ", "), notApplied(mr))
+		return fmt.Errorf("no service in the shoot for upstream %s: %w", strings.Join(missing, ", "), notApplied(mr))
+	})
+	return found, err
 }
 
 // matchServices finds the Service of each cache, in the order of the config, and updates the
