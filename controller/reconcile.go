@@ -118,14 +118,11 @@ func (a *Actuator) report(ctx context.Context, ex *extensionsv1alpha1.Extension,
 // has deployed the caches, and so does a retry.
 func (a *Actuator) cleanRemoved(ctx context.Context, log logr.Logger, t *target) error {
 	removed := t.before.removed(t.config)
-	if len(removed) == 0 {
-		if t.isNew {
-			return nil // nothing was ever deployed
-		}
-		return a.remove(ctx, t.ex.Namespace, sleeps(t.cluster), cleanerName)
+	if len(removed) == 0 && t.isNew {
+		return nil // nothing was ever deployed
 	}
 	var conditions []gardencorev1beta1.Condition
-	if nodesToClean(t.cluster) {
+	if len(removed) > 0 && nodesToClean(t.cluster) {
 		log.Info("Removing the configuration of removed upstreams from the nodes", "upstreams", removed)
 		if err := a.countCleanUp(ctx, t); err != nil {
 			return err

@@ -116,7 +116,7 @@ func controller() []Mutant {
 		},
 		{
 			Name: "cleaner-skipped", File: "controller/reconcile.go", Scenarios: []string{"remove-upstream"},
-			Line:        `if nodesToClean(t.cluster) {`,
+			Line:        `if len(removed) > 0 && nodesToClean(t.cluster) {`,
 			Replacement: `if false {`,
 			Bug:         "after an upstream is removed, nodes still ask its deleted cache",
 			Words:       `alpha's hosts.toml is on `,
