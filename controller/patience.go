@@ -139,7 +139,10 @@ type patientStatus struct {
 // Patch writes the status of an Extension whose operation waits without an error. What is waited
 // for is in the description of the operation.
 func (s patientStatus) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
-	if ex, ok := object.(*extensionsv1alpha1.Extension); ok && s.waits(ex) {
+	ex, ok := object.(*extensionsv1alpha1.Extension)
+	failed := ok && ex.Status.LastError != nil && ex.Status.LastOperation != nil &&
+		ex.Status.LastOperation.State == gardencorev1beta1.LastOperationStateError
+	if failed && time.Since(s.retries.WaitingSince(client.ObjectKeyFromObject(ex))) < errorAfter {
 		ex.Status.LastOperation.State = gardencorev1beta1.LastOperationStateProcessing
 		if _, cause, found := strings.Cut(ex.Status.LastError.Description, ": "); found {
 			ex.Status.LastOperation.Description = waiting + cause
@@ -147,12 +150,4 @@ func (s patientStatus) Patch(ctx context.Context, object client.Object, patch cl
 		ex.Status.LastError = nil
 	}
 	return s.SubResourceWriter.Patch(ctx, object, patch, options...)
-}
-
-func (s patientStatus) waits(ex *extensionsv1alpha1.Extension) bool {
-	operation := ex.Status.LastOperation
-	if operation == nil || operation.State != gardencorev1beta1.LastOperationStateError || ex.Status.LastError == nil {
-		return false
-	}
-	return time.Since(s.retries.WaitingSince(client.ObjectKeyFromObject(ex))) < errorAfter
 }
