@@ -76,9 +76,7 @@ func recordOf(ex *extensionsv1alpha1.Extension) (record, error) {
 }
 
 // empty returns whether no reconciliation ever finished. If so, no node is configured with a cache.
-func (r record) empty() bool {
-	return r.status == nil && r.applied == nil
-}
+func (r record) empty() bool { return r.status == nil && r.applied == nil }
 
 // reported returns the caches that nodes are configured with.
 func (r record) reported() []v1alpha3.RegistryCacheStatus {

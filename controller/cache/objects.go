@@ -133,9 +133,7 @@ func References(id v1alpha3.Identity, was *v1alpha3.RegistryCache) []corev1.Obje
 }
 
 // ServesTLS returns whether nodes pull from the cache over HTTPS.
-func ServesTLS(cache v1alpha3.RegistryCache) bool {
-	return cache.HTTP != nil && cache.HTTP.TLS
-}
+func ServesTLS(cache v1alpha3.RegistryCache) bool { return cache.HTTP != nil && cache.HTTP.TLS }
 
 // labels returns the labels of all objects of a cache. They also select its pods.
 func labels(id v1alpha3.Identity) map[string]string {

@@ -40,9 +40,7 @@ var delays = map[Kind]struct{ shortest, longest time.Duration }{
 }
 
 // NewPauses returns the delays of Unanswered for a caller that has no workqueue of its own.
-func NewPauses() *flowcontrol.Backoff {
-	return flowcontrol.NewBackOff(firstPause, longestPause)
-}
+func NewPauses() *flowcontrol.Backoff { return flowcontrol.NewBackOff(firstPause, longestPause) }
 
 // waiting is the error of an operation that waits for something in progress.
 type waiting struct{ error }
