@@ -25,14 +25,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/retry"
 )
 
-// writer returns the client that writes ManagedResources.
-func (a *Actuator) writer(t *target) client.Client {
-	if t.isNew {
-		return createOnly{a.client}
-	}
-	return a.client
-}
-
 // deployServices writes the ManagedResource with the Services of all caches. A ManagedResource is
 // applied only after all that it no longer contains is gone. That takes as long as a pod or volume
 // of a removed cache needs, so these are in another ManagedResource.
@@ -49,7 +41,7 @@ func (a *Actuator) deployServices(ctx context.Context, t *target) error {
 		}
 		objects = append(objects, services...)
 	}
-	return applyToShoot(ctx, a.writer(t), t.ex.Namespace, servicesName, objects)
+	return applyToShoot(ctx, writer{a.client, t.isNew}, t.ex.Namespace, servicesName, objects)
 }
 
 // refuseForeignServices returns an error if a Service that a cache would get exists and is not that
@@ -79,8 +71,7 @@ func refuseForeignServices(ctx context.Context, t *target) error {
 	return nil
 }
 
-// deployCaches writes the ManagedResource with everything else of the caches. Volumes of removed
-// caches are deleted.
+// deployCaches writes the ManagedResource with everything else of the caches.
 func (a *Actuator) deployCaches(ctx context.Context, t *target) error {
 	shoot := shootOf(t.cluster.Shoot, a.images)
 	objects := slices.Clone(t.released)
@@ -91,7 +82,7 @@ func (a *Actuator) deployCaches(ctx context.Context, t *target) error {
 		}
 		objects = append(objects, cacheObjects...)
 	}
-	return applyToShoot(ctx, a.writer(t), t.ex.Namespace, cachesName, objects)
+	return applyToShoot(ctx, writer{a.client, t.isNew}, t.ex.Namespace, cachesName, objects)
 }
 
 // observability makes gardenlet report what is wrong with the monitoring as such: not as
@@ -111,7 +102,7 @@ func (a *Actuator) deployMonitoring(ctx context.Context, t *target) error {
 		return nil // all are delayed
 	}
 	objects := monitoring.Objects(t.ex.Namespace, t.config, t.identities)
-	return apply(ctx, a.writer(t), t.ex.Namespace, monitoringName, seedEncoder, objects, func(c client.Client) *builder.ManagedResource {
+	return apply(ctx, writer{a.client, t.isNew}, t.ex.Namespace, monitoringName, seedEncoder, objects, func(c client.Client) *builder.ManagedResource {
 		return managedresources.NewForSeed(c, t.ex.Namespace, monitoringName, false).WithLabels(observability)
 	})
 }

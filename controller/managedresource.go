@@ -53,8 +53,8 @@ func applyToShoot(ctx context.Context, c client.Client, namespace, name string, 
 }
 
 // apply writes a ManagedResource and its Secret unless they are up to date. The argument kind is a
-// function that returns the other settings of the ManagedResource. With a createOnly client, apply
-// fails with AlreadyExists if the ManagedResource or the Secret exists.
+// function that returns the other settings of the ManagedResource. With a writer for a
+// new target, apply fails with AlreadyExists if the ManagedResource or the Secret exists.
 func apply(
 	ctx context.Context, c client.Client, namespace, name string, encoder runtime.Encoder, objects []client.Object,
 	kind func(client.Client) *builder.ManagedResource,
@@ -70,12 +70,18 @@ func apply(
 	return nil
 }
 
-// createOnly is a client whose Get returns NotFound without a request. Gardener's library would
-// otherwise look up objects that are about to be created.
-type createOnly struct{ client.Client }
+// writer is a client for apply. If nothing is deployed yet, its Get returns NotFound without a
+// request. Gardener's library would otherwise look up objects that are about to be created.
+type writer struct {
+	client.Client
+	isNew bool
+}
 
-func (createOnly) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
-	return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
+func (w writer) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	if w.isNew {
+		return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
+	}
+	return w.Client.Get(ctx, key, object, options...)
 }
 
 // secretFirst is a client that writes the Secret of a ManagedResource after it has read the
