@@ -97,8 +97,7 @@ func (a *Actuator) addDelayed(ctx context.Context, log logr.Logger, t *target) e
 // report writes to the condition ConfigurationValid why a Shoot that hibernates keeps the caches
 // that it has: an error would keep it from hibernating. Without an error, it takes that back.
 func (a *Actuator) report(ctx context.Context, ex *extensionsv1alpha1.Extension, mistake error) error {
-	condition := v1beta1helper.GetCondition(ex.Status.Conditions, v1alpha3.ConditionConfigurationValid)
-	if condition == nil && mistake == nil {
+	if mistake == nil && v1beta1helper.GetCondition(ex.Status.Conditions, v1alpha3.ConditionConfigurationValid) == nil {
 		return nil
 	}
 	status, reason, message := gardencorev1beta1.ConditionTrue, "ConfigurationValid", "The configuration is valid."

@@ -49,8 +49,9 @@ func (a *Actuator) read(ctx context.Context, ex *extensionsv1alpha1.Extension, c
 	if err != nil {
 		return nil, err
 	}
-	if v1beta1helper.IsWorkerless(cluster.Shoot) {
-		return nil, configurationProblem(errWorkerless)
+	if v1beta1helper.IsWorkerless(cluster.Shoot) { // the admission did not reject it
+		return nil, configurationProblem(errors.New("the Shoot has no workers, so no node can run a cache or pull through it; " +
+			"remove the extension from the Shoot, or add a worker pool"))
 	}
 	config, delayed, err := decodeConfig(ex, before)
 	if err != nil {
@@ -134,10 +135,6 @@ func networksOf(shoot *gardencorev1beta1.Shoot) []string {
 	}
 	return sets.List(all.Delete(""))
 }
-
-// errWorkerless is the error for a Shoot without workers that the admission did not reject.
-var errWorkerless = errors.New("the Shoot has no workers, so no node can run a cache or pull through it; " +
-	"remove the extension from the Shoot, or add a worker pool")
 
 // decodeConfig returns the providerConfig, valid and with defaults, and the upstreams whose earlier
 // cache must go first: it is leaving, or differs in what cannot be changed. The latter is what two

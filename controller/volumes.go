@@ -34,8 +34,7 @@ import (
 // bound to nodes that no longer exist. A growth or deletion that the shoot refuses is no error:
 // the condition CachesHealthy reports it (package health).
 func (a *Actuator) adaptVolumes(ctx context.Context, log logr.Logger, t *target) error {
-	shoot := t.shoot
-	claims, others, err := volume.Claims(ctx, shoot, t.config.Caches, t.identities)
+	claims, others, err := volume.Claims(ctx, t.shoot, t.config.Caches, t.identities)
 	if err != nil {
 		return err
 	}
@@ -47,11 +46,11 @@ func (a *Actuator) adaptVolumes(ctx context.Context, log logr.Logger, t *target)
 		switch {
 		case claim.DeletionTimestamp != nil: // of an earlier cache of the upstream, perhaps
 		case claim.Surplus():
-			if err := unlessRefused(log, claim.Delete(ctx, shoot), "deleting the claim of a removed replica"); err != nil {
+			if err := unlessRefused(log, claim.Delete(ctx, t.shoot), "deleting the claim of a removed replica"); err != nil {
 				return err
 			}
 		case claim.TooSmall() && claim.Bound():
-			err := claim.Grow(ctx, shoot)
+			err := claim.Grow(ctx, t.shoot)
 			if volume.Refused(err) {
 				log.Info("The volume of a cache keeps its size", "reason", err.Error())
 				a.tell(t.ex, corev1.EventTypeWarning, "VolumeNotGrown", "cache of %s: %s", claim.Cache.Upstream, err)
@@ -65,7 +64,7 @@ func (a *Actuator) adaptVolumes(ctx context.Context, log logr.Logger, t *target)
 			volumesGrown.Inc()
 		}
 	}
-	stranded, err := volume.ReplaceStranded(ctx, shoot, claims)
+	stranded, err := volume.ReplaceStranded(ctx, t.shoot, claims)
 	for _, claim := range stranded {
 		log.Info("Deleted the claim of a cache, because its volume is bound to nodes that no longer exist; the cache starts empty",
 			"upstream", claim.Cache.Upstream, "persistentVolumeClaim", claim.Name, "persistentVolume", claim.Spec.VolumeName)
