@@ -66,8 +66,7 @@ func peersName(id v1alpha3.Identity) string { return "peers-" + id.Name }
 func peersService(id v1alpha3.Identity) *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: peersName(id), Namespace: metav1.NamespaceSystem,
-			Labels: map[string]string{v1alpha3.LabelApp: id.Name},
+			Name: peersName(id), Namespace: metav1.NamespaceSystem, Labels: map[string]string{v1alpha3.LabelApp: id.Name},
 		},
 		Spec: corev1.ServiceSpec{
 			ClusterIP: corev1.ClusterIPNone,
@@ -96,10 +95,7 @@ func podDisruptionBudget(id v1alpha3.Identity) *policyv1.PodDisruptionBudget {
 }
 
 func requests() corev1.ResourceList {
-	return corev1.ResourceList{
-		corev1.ResourceCPU:    resource.MustParse("20m"),
-		corev1.ResourceMemory: resource.MustParse("50Mi"),
-	}
+	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("20m"), corev1.ResourceMemory: resource.MustParse("50Mi")}
 }
 
 // verticalPodAutoscaler adapts the resource requests of the cache to its usage. It sets no upper
@@ -114,9 +110,7 @@ func verticalPodAutoscaler(id v1alpha3.Identity, kubernetesVersion string) *vpaa
 		ObjectMeta: objectMeta(id),
 		Spec: vpaautoscalingv1.VerticalPodAutoscalerSpec{
 			TargetRef: &autoscalingv1.CrossVersionObjectReference{
-				APIVersion: appsv1.SchemeGroupVersion.String(),
-				Kind:       "StatefulSet",
-				Name:       id.Name,
+				APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "StatefulSet", Name: id.Name,
 			},
 			UpdatePolicy: &vpaautoscalingv1.PodUpdatePolicy{UpdateMode: &mode},
 			ResourcePolicy: &vpaautoscalingv1.PodResourcePolicy{

@@ -145,16 +145,12 @@ func mountedObjects(cache v1alpha3.RegistryCache, id v1alpha3.Identity, secrets 
 	if ServesTLS(cache) {
 		mounted = append(mounted, mountedObject{"tls", certificateDir, &corev1.Secret{
 			Type: corev1.SecretTypeTLS,
-			Data: map[string][]byte{
-				corev1.TLSCertKey:       secrets.Certificate.Certificate,
-				corev1.TLSPrivateKeyKey: secrets.Certificate.PrivateKey,
-			},
+			Data: map[string][]byte{corev1.TLSCertKey: secrets.Certificate.Certificate, corev1.TLSPrivateKeyKey: secrets.Certificate.PrivateKey},
 		}})
 	}
 	if len(secrets.CABundle) > 0 {
-		mounted = append(mounted, mountedObject{"ca", caBundleDir, &corev1.ConfigMap{
-			Data: map[string]string{caBundleFile: string(secrets.CABundle)},
-		}})
+		bundle := &corev1.ConfigMap{Data: map[string]string{caBundleFile: string(secrets.CABundle)}}
+		mounted = append(mounted, mountedObject{"ca", caBundleDir, bundle})
 	}
 	for _, m := range mounted {
 		meta := objectMeta(id)
@@ -170,10 +166,7 @@ func mountedObjects(cache v1alpha3.RegistryCache, id v1alpha3.Identity, secrets 
 
 func volumesAndMounts(mounted []mountedObject) (volumes []corev1.Volume, mounts []corev1.VolumeMount) {
 	for _, m := range mounted {
-		source := corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
-			SecretName:  m.object.GetName(),
-			DefaultMode: ptr.To(readableByGroup),
-		}}
+		source := corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: m.object.GetName(), DefaultMode: ptr.To(readableByGroup)}}
 		if _, isConfigMap := m.object.(*corev1.ConfigMap); isConfigMap {
 			source = corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
 				LocalObjectReference: corev1.LocalObjectReference{Name: m.object.GetName()},

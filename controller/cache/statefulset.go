@@ -86,9 +86,7 @@ func volumeClaim(cache v1alpha3.RegistryCache, id v1alpha3.Identity) corev1.Pers
 		Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 			StorageClassName: cache.Volume.StorageClassName,
-			Resources: corev1.VolumeResourceRequirements{
-				Requests: corev1.ResourceList{corev1.ResourceStorage: *cache.Volume.Size},
-			},
+			Resources:        corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: *cache.Volume.Size}},
 		},
 	}
 }
@@ -166,10 +164,7 @@ func container(image string, environment []corev1.EnvVar, mounts []corev1.Volume
 // healthProbe probes distribution's own health check, which fails when the volume is unusable.
 func healthProbe(periodSeconds, failureThreshold int32) *corev1.Probe {
 	return &corev1.Probe{
-		ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
-			Path: "/debug/health",
-			Port: intstr.FromString(DebugPortName),
-		}},
+		ProbeHandler:     corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/debug/health", Port: intstr.FromString(DebugPortName)}},
 		PeriodSeconds:    periodSeconds,
 		TimeoutSeconds:   3,
 		FailureThreshold: failureThreshold,

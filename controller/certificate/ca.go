@@ -115,10 +115,7 @@ func (a *CA) Issue(ctx context.Context, c *v1alpha3.RegistryCache, id v1alpha3.I
 	if err != nil {
 		return nil, fmt.Errorf("issuing a certificate for the cache of %s: %w", c.Upstream, err)
 	}
-	return &cache.Certificate{
-		Certificate: secret.Data[secrets.DataKeyCertificate],
-		PrivateKey:  secret.Data[secrets.DataKeyPrivateKey],
-	}, nil
+	return &cache.Certificate{Certificate: secret.Data[secrets.DataKeyCertificate], PrivateKey: secret.Data[secrets.DataKeyPrivateKey]}, nil
 }
 
 // ellipticConfig gives the certificate an ECDSA key. Gardener's library makes only RSA keys: one

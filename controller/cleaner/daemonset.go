@@ -61,10 +61,7 @@ func DaemonSet(task Task, image string) *appsv1.DaemonSet {
 				Type:          appsv1.RollingUpdateDaemonSetStrategyType,
 				RollingUpdate: &appsv1.RollingUpdateDaemonSet{MaxUnavailable: ptr.To(intstr.FromString("100%"))},
 			},
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: Labels()},
-				Spec:       podSpec(task, image),
-			},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: Labels()}, Spec: podSpec(task, image)},
 		},
 	}
 }
@@ -82,11 +79,9 @@ func podSpec(task Task, image string) corev1.PodSpec {
 		EnableServiceLinks:            ptr.To(false),
 		TerminationGracePeriodSeconds: ptr.To[int64](5),
 		// Tainted, cordoned and dedicated nodes pull images like any other node.
-		Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
-		SecurityContext: &corev1.PodSecurityContext{
-			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
-		},
-		InitContainers: []corev1.Container{cleanContainer(task, image, mounts)},
+		Tolerations:     []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+		SecurityContext: &corev1.PodSecurityContext{SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
+		InitContainers:  []corev1.Container{cleanContainer(task, image, mounts)},
 		// It keeps the pod running until the DaemonSet is deleted. A running pod means that its node is
 		// clean.
 		Containers: []corev1.Container{container("pause", image, 65532, "pause")},
@@ -111,11 +106,8 @@ func container(name, image string, user int64, args ...string) corev1.Container 
 		ImagePullPolicy: corev1.PullIfNotPresent,
 		Args:            args,
 		Resources: corev1.ResourceRequirements{
-			Requests: corev1.ResourceList{
-				corev1.ResourceCPU:    resource.MustParse("10m"),
-				corev1.ResourceMemory: resource.MustParse("16Mi"),
-			},
-			Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")},
+			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("16Mi")},
+			Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")},
 		},
 		SecurityContext: &corev1.SecurityContext{
 			RunAsUser:                ptr.To(user),

@@ -92,10 +92,7 @@ func add(secrets *cache.Secrets, kind v1alpha3.ReferenceKind, secret *corev1.Sec
 			}
 			return
 		}
-		secrets.Credentials = &cache.Credentials{
-			Username: secret.Data[v1alpha3.KeyUsername],
-			Password: secret.Data[v1alpha3.KeyPassword],
-		}
+		secrets.Credentials = &cache.Credentials{Username: secret.Data[v1alpha3.KeyUsername], Password: secret.Data[v1alpha3.KeyPassword]}
 	case v1alpha3.ReferenceCABundle:
 		secrets.CABundle = v1alpha3.CABundle(secret)
 	}
