@@ -62,15 +62,18 @@ func (a *Actuator) awaitEndpoints(ctx context.Context, t *target) (found []v1alp
 // addresses of the caches. It ignores a Service that has another name or upstream, is being
 // deleted, or has no cluster IP.
 func matchServices(services []corev1.Service, t *target) (found []v1alpha3.RegistryCacheStatus, missing []string) {
-	for i := range t.config.Caches {
-		c := &t.config.Caches[i]
-		ip := clusterIP(services, c, t.identities[i])
-		if ip == "" {
+	for i, c := range t.config.Caches {
+		id := &t.identities[i]
+		at := slices.IndexFunc(services, func(s corev1.Service) bool {
+			matches := s.Name == id.ServiceName(&c) && s.Labels[v1alpha3.LabelUpstreamHost] == id.HostLabel && s.Annotations[v1alpha3.AnnotationUpstream] == c.Upstream
+			return matches && s.DeletionTimestamp == nil && s.Spec.ClusterIP != "" && s.Spec.ClusterIP != corev1.ClusterIPNone
+		})
+		if at < 0 {
 			missing = append(missing, c.Upstream)
 			continue
 		}
-		t.identities[i].Address = ip
-		found = append(found, statusOf(c, ip, t.secrets[c.Upstream]))
+		id.Address = services[at].Spec.ClusterIP
+		found = append(found, statusOf(&c, id.Address, t.secrets[c.Upstream]))
 	}
 	return found, missing
 }
@@ -90,18 +93,6 @@ func upstreamBundle(secrets cache.Secrets) *string {
 		return nil
 	}
 	return new(string(secrets.CABundle))
-}
-
-func clusterIP(services []corev1.Service, c *v1alpha3.RegistryCache, id v1alpha3.Identity) string {
-	for _, service := range services {
-		matches := service.Name == id.ServiceName(c) &&
-			service.Labels[v1alpha3.LabelUpstreamHost] == id.HostLabel &&
-			service.Annotations[v1alpha3.AnnotationUpstream] == c.Upstream
-		if matches && service.DeletionTimestamp == nil && service.Spec.ClusterIP != corev1.ClusterIPNone {
-			return service.Spec.ClusterIP
-		}
-	}
-	return ""
 }
 
 // errNotApplicable means that gardener-resource-manager has failed, because someone must fix the

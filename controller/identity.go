@@ -100,8 +100,7 @@ func (a *Actuator) deployedIdentities(ctx context.Context, t *target) (v1alpha3.
 				t.released = append(t.released, object)
 			}
 			if _, known := running.Of(upstream); !known {
-				id := v1alpha3.Identity{Upstream: upstream, Name: labels[v1alpha3.LabelApp], HostLabel: labels[v1alpha3.LabelUpstreamHost]}
-				running = append(running, id)
+				running = append(running, v1alpha3.Identity{Upstream: upstream, Name: labels[v1alpha3.LabelApp], HostLabel: labels[v1alpha3.LabelUpstreamHost]})
 			}
 		}
 	}
