@@ -54,19 +54,15 @@ func (a *Actuator) run(ctx context.Context, ex *extensionsv1alpha1.Extension, op
 	if limited.Err() != nil && ctx.Err() == nil {
 		err = retry.Waiting(fmt.Errorf("not finished within %s, the next attempt continues: %w", a.waits.limit, err))
 	}
-	a.retries.Fail(object, attempt, kindOf(err))
-	return err
-}
-
-func kindOf(err error) retry.Kind {
+	kind := retry.Failed
 	switch {
 	case shootclient.IsNoAnswer(err):
-		return retry.Unanswered
+		kind = retry.Unanswered
 	case retry.IsWaiting(err) && !errors.Is(err, errNotApplicable):
-		return retry.InProgress
-	default:
-		return retry.Failed
+		kind = retry.InProgress
 	}
+	a.retries.Fail(object, attempt, kind)
+	return err
 }
 
 // patienceKey is the key of the time up to which an attempt may wait. There is none after the first
