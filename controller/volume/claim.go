@@ -103,6 +103,5 @@ func (c Claim) Delete(ctx context.Context, shoot client.Writer, options ...clien
 
 // deleteExactly deletes this object, but not a new one of the same name.
 func deleteExactly(ctx context.Context, shoot client.Writer, object client.Object, options ...client.DeleteOption) error {
-	uid := object.GetUID()
-	return client.IgnoreNotFound(shoot.Delete(ctx, object, append(options, client.Preconditions{UID: &uid})...))
+	return client.IgnoreNotFound(shoot.Delete(ctx, object, append(options, client.Preconditions{UID: new(object.GetUID())})...))
 }

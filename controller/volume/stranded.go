@@ -114,10 +114,8 @@ func namesNone(requirement corev1.NodeSelectorRequirement, nodes []corev1.Node) 
 }
 
 func isReadyWorker(node corev1.Node) bool {
-	if node.Labels[v1beta1constants.LabelWorkerPool] == "" || node.DeletionTimestamp != nil {
-		return false
-	}
-	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+	isReady := func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-	})
+	}
+	return node.Labels[v1beta1constants.LabelWorkerPool] != "" && node.DeletionTimestamp == nil && slices.ContainsFunc(node.Status.Conditions, isReady)
 }
