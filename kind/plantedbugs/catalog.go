@@ -129,9 +129,9 @@ func controller() []Mutant {
 			Words:       `no cleaner ever existed: `,
 		},
 		{
-			Name: "orphan-after-restore", File: "controller/leftovers.go", Scenarios: []string{"migrate-removal"},
-			Line:        `if len(surplus) == 0 && len(others) == 0 && len(t.leaving) == 0 {`,
-			Replacement: `if true {`,
+			Name: "orphan-after-restore", File: "controller/volumes.go", Scenarios: []string{"migrate-removal"},
+			Line:        `for _, labels := range left {`,
+			Replacement: `for _, labels := range labelsOf(nil) {`,
 			Bug:         "a cache that was removed while the control plane moved runs on for ever",
 			Words:       `nothing of alpha is left`,
 		},
