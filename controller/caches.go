@@ -8,6 +8,7 @@ import (
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
+	kubernetesutils "github.com/gardener/gardener/pkg/utils/kubernetes"
 	"github.com/gardener/gardener/pkg/utils/kubernetes/health"
 	"github.com/gardener/gardener/pkg/utils/managedresources"
 	"github.com/gardener/gardener/pkg/utils/managedresources/builder"
@@ -96,6 +97,9 @@ func (a *Actuator) deployMonitoring(ctx context.Context, t *target) error {
 		if t.isNew {
 			return nil
 		}
+		if t.before.takenOver {
+			return kubernetesutils.DeleteObjects(ctx, a.client, monitoring.References(t.ex.Namespace)...)
+		}
 		return a.remove(ctx, t.ex.Namespace, false, monitoringName)
 	}
 	if len(t.config.Caches) == 0 {
@@ -114,7 +118,7 @@ func (a *Actuator) certify(ctx context.Context, log logr.Logger, t *target) (*ce
 	if !slices.ContainsFunc(t.config.Caches, cache.ServesTLS) {
 		return nil, nil
 	}
-	ca, err := certificate.Load(ctx, log, a.clock, a.client, t.cluster)
+	ca, err := certificate.Load(ctx, log, a.clock, a.client, t.cluster, false)
 	if err != nil {
 		return nil, err
 	}

@@ -2,13 +2,11 @@ package controller
 
 import (
 	"context"
-	"fmt"
 	"net/url"
 	"slices"
 	"time"
 
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
-	"github.com/gardener/gardener/pkg/utils/managedresources"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,7 +17,7 @@ import (
 // identify sets the identities of the configured caches. An interrupted attempt and an early
 // version have not recorded them, so identify reads them from what is deployed.
 func (a *Actuator) identify(ctx context.Context, t *target) error {
-	running := t.before.running
+	running := t.before.retained(t.config).running
 	unrecorded := func(c v1alpha3.RegistryCache) bool { _, ok := running.Of(c.Upstream); return !ok }
 	if !t.isNew && slices.ContainsFunc(t.config.Caches, unrecorded) {
 		var err error
@@ -81,11 +79,11 @@ func (a *Actuator) keepPreviousServices(t *target) {
 // gardener-resource-manager would delete them, and the caches would get new addresses. With the
 // annotation it only forgets them.
 func (a *Actuator) deployedIdentities(ctx context.Context, t *target) (v1alpha3.Identities, error) {
-	running, ordered := slices.Clone(t.before.running), map[string]bool{}
+	running, ordered := t.before.retained(t.config).running, map[string]bool{}
 	for _, name := range []string{servicesName, cachesName} {
-		objects, err := managedresources.GetObjects(ctx, a.client, t.ex.Namespace, name)
+		objects, err := a.objects(ctx, t.ex.Namespace, name)
 		if client.IgnoreNotFound(err) != nil {
-			return nil, fmt.Errorf("reading the Services of the caches: %w", err)
+			return nil, err
 		}
 		for _, object := range objects {
 			if set, ok := object.(*appsv1.StatefulSet); ok {

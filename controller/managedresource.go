@@ -136,6 +136,21 @@ func (a *Actuator) managedResource(ctx context.Context, namespace, name string) 
 	return mr, nil
 }
 
+// objects returns the objects of a ManagedResource for the shoot.
+func (a *Actuator) objects(ctx context.Context, namespace, name string) ([]client.Object, error) {
+	objects, err := managedresources.GetObjects(ctx, shootKinds{a.client}, namespace, name)
+	if err != nil {
+		return nil, fmt.Errorf("reading the objects of ManagedResource %s: %w", name, err)
+	}
+	return objects, nil
+}
+
+// shootKinds is a client with which Gardener's library decodes objects of shoots, such as
+// VerticalPodAutoscalers.
+type shootKinds struct{ client.Client }
+
+func (shootKinds) Scheme() *runtime.Scheme { return kubernetes.ShootScheme }
+
 // remove deletes ManagedResources and waits until they and their objects are gone. For a
 // ManagedResource that does not exist it sends one request. It does not wait for the objects in a
 // shoot that is asleep, which are deleted when it wakes up: that would keep the Extension until

@@ -35,6 +35,7 @@ func defaultTiming() timing {
 const (
 	reportedFor  = 10 * time.Second // the age of a cleaner up to which its DaemonSet's status is relied on, if the shoot is not small
 	volumesLimit = 2 * time.Minute  // how long the deletion waits for a volume
+	delayedLimit = time.Minute      // how long a cache waits for its earlier one: after the cleaner, before errorAfter
 	rolloutLimit = 30 * time.Second // how long nodes keep the previous CA while caches lack their new certificate
 )
 

@@ -12,6 +12,7 @@ import (
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -55,7 +56,7 @@ func (a *Actuator) reconcile(ctx context.Context, log logr.Logger, ex *extension
 	}
 	step := a.deploy
 	if t.before.takenOver {
-		step = a.takeOver
+		step, t.delayed = a.takeOver, nil
 	}
 	if err := step(ctx, log, t); err != nil {
 		return err
@@ -68,9 +69,9 @@ func (a *Actuator) reconcile(ctx context.Context, log logr.Logger, ex *extension
 	return a.addDelayed(ctx, log, t)
 }
 
-// addDelayed reconciles again when the earlier caches of some upstreams are gone. It waits for
-// them as long as for volumes: a policy of the shoot may keep them, which must not fail the Shoot.
-// Then a later reconciliation adds the caches. In a hibernated shoot they go when it wakes up.
+// addDelayed reconciles again when the earlier caches of some upstreams are gone. It does not wait
+// long: a policy of the shoot may keep them, which must not fail the Shoot. Then a later
+// reconciliation adds the caches. In a hibernated shoot they go when it wakes up.
 func (a *Actuator) addDelayed(ctx context.Context, log logr.Logger, t *target) error {
 	if len(t.delayed) == 0 || t.hibernationEnabled() {
 		return nil
@@ -84,7 +85,7 @@ func (a *Actuator) addDelayed(ctx context.Context, log logr.Logger, t *target) e
 			return err
 		}
 		if applied := v1beta1helper.GetCondition(mr.Status.Conditions, resourcesv1alpha1.ResourcesApplied); applied == nil ||
-			a.clock.Since(written(mr)) < volumesLimit || a.clock.Since(applied.LastTransitionTime.Time) < volumesLimit ||
+			a.clock.Since(written(mr)) < delayedLimit || a.clock.Since(applied.LastTransitionTime.Time) < delayedLimit ||
 			applied.Status == gardencorev1beta1.ConditionTrue && mr.Status.ObservedGeneration != mr.Generation { // it wakes up
 			return retry.Waiting(fmt.Errorf("the earlier cache of %s is still being deleted in the shoot", upstream))
 		}
@@ -170,19 +171,30 @@ func (a *Actuator) deploy(ctx context.Context, log logr.Logger, t *target) error
 	}
 	if t.hibernationEnabled() { // a ManagedResource that is being deleted is waited for after waking up
 		log.Info("Not waiting for endpoints, because the shoot is hibernated")
-		return a.write(ctx, t.ex, t.record(t.before.retained(t.config).status))
+		r := t.record(t.before.retained(t.config).status)
+		r.takenOverBy = t.before.takenOverBy
+		return a.write(ctx, t.ex, r)
 	}
 	if !t.isNew { // caches that were just created have no volumes yet
 		if err := a.adaptVolumes(ctx, log, t); err != nil {
 			return err
 		}
 	}
+	if t.missing != nil {
+		return t.missing
+	}
 	if err := a.awaitRollout(ctx, log, t, ca); err != nil {
 		return err
 	}
+	if t.before.takenOverBy != "" { // after a migration, gardener-resource-manager does not know of it
+		err := deleteAll(ctx, t.shoot, nil, &networkingv1.NetworkPolicy{ObjectMeta: originalPolicy})
+		if err := unlessRefused(log, err, "deleting NetworkPolicy "+originalPolicy.Name); err != nil {
+			return err
+		}
+	}
 	if ca != nil {
 		err = ca.Prune(ctx)
-	} else if t.before.hadTLS() {
+	} else if t.before.hadTLS() || t.before.takenOverBy != "" {
 		err = certificate.Remove(ctx, log, a.clock, a.client, t.ex.Namespace)
 	}
 	if err != nil {
@@ -192,14 +204,16 @@ func (a *Actuator) deploy(ctx context.Context, log logr.Logger, t *target) error
 }
 
 // deployObjects writes all ManagedResources. The Services are first: certificates need their
-// addresses.
+// addresses. It writes the others although Services are missing, unless their addresses were never
+// known: what is wrong with one cache must not keep the others as they are.
 func (a *Actuator) deployObjects(ctx context.Context, log logr.Logger, t *target) (endpoints []v1alpha3.RegistryCacheStatus, ca *certificate.CA, err error) {
 	if err = a.deployServices(ctx, t); err != nil {
 		return nil, nil, err
 	}
 	if !t.hibernationEnabled() {
-		if endpoints, err = a.awaitEndpoints(ctx, t); err != nil {
-			return nil, nil, err
+		endpoints, t.missing = a.awaitEndpoints(ctx, t)
+		if t.missing != nil && (!retry.IsWaiting(t.missing) && !errors.Is(t.missing, errNotApplicable) || t.lacksAddress()) {
+			return nil, nil, t.missing
 		}
 	}
 	if ca, err = a.certify(ctx, log, t); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -34,9 +35,11 @@ type record struct {
 	cleanUps int64
 	// running are the identities of the deployed caches, from status.state.
 	running v1alpha3.Identities
-	// takenOver says that gardener-extension-registry-cache has written the providerStatus, until a
-	// reconciliation has finished. A state is then from before, and says nothing about what runs.
-	takenOver bool
+	// takenOver is set while gardenlet reconciles caches for the first time that
+	// gardener-extension-registry-cache has deployed. After that, takenOverBy is set until another
+	// reconciliation has changed the caches, see State.TakenOver.
+	takenOver   bool
+	takenOverBy string
 }
 
 // state returns the content of status.state, nil if there is nothing to keep.
@@ -44,7 +47,7 @@ func (r record) state() *v1alpha3.State {
 	if r.applied == nil && r.cleanUps == 0 && len(r.running) == 0 {
 		return nil
 	}
-	s := &v1alpha3.State{RegistryConfig: r.applied.DeepCopy(), CleanUps: r.cleanUps, Running: r.running}
+	s := &v1alpha3.State{RegistryConfig: r.applied.DeepCopy(), CleanUps: r.cleanUps, Running: r.running, TakenOver: r.takenOverBy}
 	if s.RegistryConfig != nil {
 		s.TypeMeta = typeMeta("RegistryConfig")
 	}
@@ -68,10 +71,12 @@ func recordOf(ex *extensionsv1alpha1.Extension) (record, error) {
 	if err != nil {
 		return record{}, fmt.Errorf("status.state of Extension %s: %w: %w", client.ObjectKeyFromObject(ex), errRecord, err)
 	}
-	r.takenOver = r.status != nil && r.status.CABundle == nil
-	if r.cleanUps = state.CleanUps; !r.takenOver {
-		r.applied, r.running = state.RegistryConfig, state.Running
+	r.cleanUps = state.CleanUps
+	if r.takenOver = r.status != nil && r.status.CABundle == nil; r.takenOver {
+		return r, nil // the state is from before, and says nothing about what runs
 	}
+	r.applied, r.running, r.takenOverBy = state.RegistryConfig, state.Running, state.TakenOver
+	r.takenOver = r.takenOverBy != "" && r.takenOverBy == ex.Annotations[v1beta1constants.GardenerTimestamp] // a retry
 	return r, nil
 }
 
@@ -110,8 +115,14 @@ func (r record) removed(config *v1alpha3.RegistryConfig) []string {
 }
 
 // retained returns the record with only those upstreams that are in config. It keeps the names of
-// the others: their objects are not deleted yet.
+// the others, also of their Services: their objects are not deleted yet.
 func (r record) retained(config *v1alpha3.RegistryConfig) record {
+	r.running = slices.Clone(r.running)
+	for i, id := range r.running {
+		if was := r.deployed(id.Upstream); was != nil && id.HadService(was) && find(config.Caches, id.Upstream) == nil {
+			r.running[i].Previous = append(slices.Clone(id.Previous), v1alpha3.PreviousService{Name: id.ServiceName(was)})
+		}
+	}
 	r.status, r.applied = r.status.DeepCopy(), r.applied.DeepCopy()
 	if r.status != nil {
 		r.status.Caches = slices.DeleteFunc(r.status.Caches, func(c v1alpha3.RegistryCacheStatus) bool { return find(config.Caches, c.Upstream) == nil })

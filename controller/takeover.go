@@ -1,17 +1,20 @@
 package controller
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
 	extensionscontroller "github.com/gardener/gardener/extensions/pkg/controller"
+	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
-	"github.com/gardener/gardener/pkg/utils/managedresources"
 	"github.com/go-logr/logr"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
@@ -24,22 +27,28 @@ import (
 // takeOver takes over the caches that gardener-extension-registry-cache has deployed. It lets them
 // run as they are, and adds their NetworkPolicies of this extension. So nodes first get this
 // extension's configuration, with which a pull soon goes on if a cache does not answer. The next
-// reconciliation changes the caches, whose pods restart, and adds new ones.
+// reconciliation, but not a retry of this one, changes the caches, whose pods restart, and adds new
+// ones.
 func (a *Actuator) takeOver(ctx context.Context, log logr.Logger, t *target) error {
-	if t.cleaned { // nothing may fail after the status is written: a retry would change the caches
-		if err := a.remove(ctx, t.ex.Namespace, false, cleanerName); err != nil {
+	log.Info("Configuring the nodes for the caches of gardener-extension-registry-cache")
+	isNew := func(upstream string) bool { return len(t.before.endpoints(upstream)) == 0 }
+	t.config.Caches = slices.DeleteFunc(t.config.Caches, func(c v1alpha3.RegistryCache) bool { return isNew(c.Upstream) })
+	t.identities = slices.DeleteFunc(t.identities, func(id v1alpha3.Identity) bool { return isNew(id.Upstream) })
+	r := t.before.retained(t.config)
+	r.applied, r.running = t.config.DeepCopy(), slices.Concat(t.identities, t.leaving)
+	for _, name := range []string{cachesName, servicesName} { // a retry finds those that are leaving by their Services
+		objects, err := a.objects(ctx, t.ex.Namespace, name)
+		if apierrors.IsNotFound(err) { // nothing tells what runs
+			return a.deploy(ctx, log, t)
+		}
+		if err != nil {
 			return err
 		}
-	}
-	log.Info("Configuring the nodes for the caches of gardener-extension-registry-cache")
-	for _, name := range []string{servicesName, cachesName} {
-		objects, err := managedresources.GetObjects(ctx, a.client, t.ex.Namespace, name)
-		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("reading the deployed caches: %w", err)
-		}
 		objects = slices.DeleteFunc(objects, func(object client.Object) bool {
+			upstream := t.identities.Owner(object.GetLabels())
 			_, isPolicy := object.(*networkingv1.NetworkPolicy)
-			return t.leaving.Owner(object.GetLabels()) != "" || isPolicy && t.identities.Owner(object.GetLabels()) != ""
+			describe(object, find(r.applied.Caches, upstream))
+			return t.leaving.Owner(object.GetLabels()) != "" || isPolicy && upstream != ""
 		})
 		for i := range t.identities {
 			if name == cachesName {
@@ -53,17 +62,37 @@ func (a *Actuator) takeOver(ctx context.Context, log logr.Logger, t *target) err
 	if err := a.deployMonitoring(ctx, t); err != nil {
 		return err
 	}
-	r := t.before.retained(t.config)
-	r.running = slices.Concat(t.identities, t.leaving)
 	for i, c := range r.reported() {
 		r.status.Caches[i].UpstreamCABundle = upstreamBundle(t.secrets[c.Upstream])
+		find(r.applied.Caches, c.Upstream).HTTP = &v1alpha3.HTTP{TLS: strings.HasPrefix(c.Endpoint, "https:")}
 	}
+	r.takenOverBy = cmp.Or(t.ex.Annotations[v1beta1constants.GardenerTimestamp], "unknown")
 	if err := a.adopt(ctx, log, t.ex, t.cluster, r); err != nil {
 		return err
 	}
 	a.tell(t.ex, corev1.EventTypeNormal, "TakenOver", "nodes are configured for the caches of the earlier extension: the next reconciliation changes the caches")
 	return nil
 }
+
+// describe writes to the cache, if any, what is immutable in an object of it, or what nodes know.
+func describe(object client.Object, c *v1alpha3.RegistryCache) {
+	switch o := object.(type) {
+	case *appsv1.StatefulSet:
+		if c != nil && len(o.Spec.VolumeClaimTemplates) > 0 {
+			c.Volume.StorageClassName = o.Spec.VolumeClaimTemplates[0].Spec.StorageClassName
+		}
+	case *corev1.Service:
+		if c != nil {
+			c.ServiceNameSuffix = nil
+			if o.Name != o.Labels[v1alpha3.LabelApp] {
+				c.ServiceNameSuffix = new(strings.TrimPrefix(o.Name, "registry-"))
+			}
+		}
+	}
+}
+
+// originalPolicy is the NetworkPolicy of gardener-extension-registry-cache for all of its caches.
+var originalPolicy = metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "gardener.cloud--allow-registry-cache"}
 
 // restoreStatus writes the providerStatus of the caches that run, as far as the state tells it.
 func (a *Actuator) restoreStatus(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension, mistake error) error {
@@ -96,7 +125,7 @@ func (a *Actuator) restoreStatus(ctx context.Context, log logr.Logger, ex *exten
 func (a *Actuator) adopt(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension, cluster *extensionscontroller.Cluster, r record) (err error) {
 	var ca *certificate.CA
 	if slices.ContainsFunc(r.reported(), func(c v1alpha3.RegistryCacheStatus) bool { return strings.HasPrefix(c.Endpoint, "https:") }) {
-		if ca, err = certificate.Load(ctx, log, a.clock, a.client, cluster); err != nil {
+		if ca, err = certificate.Load(ctx, log, a.clock, a.client, cluster, true); err != nil {
 			return err
 		}
 	}

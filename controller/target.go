@@ -41,6 +41,7 @@ type target struct {
 	isNew               bool                     // no earlier attempt has deployed anything
 	cleaned             bool                     // a cleaner has run and its deletion was requested
 	shoot               client.Client            // nil if hibernation is enabled
+	missing             error                    // why Services are missing
 }
 
 // read reads and validates everything that a reconciliation needs, and writes nothing.
@@ -73,6 +74,11 @@ func (a *Actuator) read(ctx context.Context, ex *extensionsv1alpha1.Extension, c
 		return nil, configurationProblem(invalid.ToAggregate())
 	}
 	config.Caches = slices.DeleteFunc(config.Caches, func(c v1alpha3.RegistryCache) bool { return slices.Contains(delayed, c.Upstream) })
+	for i := range config.Caches { // whether the owner has a Service of a new name is known when the shoot is awake
+		if was := before.deployed(config.Caches[i].Upstream); was != nil && extensionscontroller.IsHibernationEnabled(cluster) {
+			config.Caches[i].ServiceNameSuffix = was.ServiceNameSuffix
+		}
+	}
 	t := &target{ex: ex, cluster: cluster, before: before, config: config, delayed: delayed, secrets: secrets, isNew: before.empty()}
 	if !t.hibernationEnabled() {
 		if t.shoot, err = a.shootClient(ctx, ex.Namespace); err != nil {
@@ -101,6 +107,16 @@ func (a *Actuator) awaitCopies(ctx context.Context, namespace string, config *v1
 		}
 		return nil
 	})
+}
+
+// lacksAddress returns whether the certificate of a cache needs an address that was never known.
+func (t *target) lacksAddress() bool {
+	for i, c := range t.config.Caches {
+		if cache.ServesTLS(c) && t.identities[i].Address == "" {
+			return true
+		}
+	}
+	return false
 }
 
 // hibernationEnabled returns whether the Shoot's spec enables hibernation. If so, the shoot's API

@@ -82,7 +82,7 @@ func (a *Actuator) adaptVolumes(ctx context.Context, log logr.Logger, t *target)
 // that are not configured. They tell what is left, so they are deleted last.
 func (a *Actuator) removeLeftovers(ctx context.Context, log logr.Logger, t *target, claims []volume.Claim, others []corev1.PersistentVolumeClaim) error {
 	for _, claim := range claims {
-		if !claim.Surplus() {
+		if !claim.Surplus() || cache.Replicas(*claim.Cache) > 1 {
 			continue
 		}
 		id, _ := t.identities.Of(claim.Cache.Upstream)
@@ -214,6 +214,10 @@ func (a *Actuator) entrust(ctx context.Context, namespace string, before record)
 		for _, object := range cache.References(id, before.deployed(id.Upstream)) {
 			listed.Status.Resources = append(listed.Status.Resources, resourcesv1alpha1.ObjectReference{ObjectReference: object})
 		}
+	}
+	if before.takenOverBy != "" {
+		policy := corev1.ObjectReference{APIVersion: "networking.k8s.io/v1", Kind: "NetworkPolicy", Namespace: originalPolicy.Namespace, Name: originalPolicy.Name}
+		listed.Status.Resources = append(listed.Status.Resources, resourcesv1alpha1.ObjectReference{ObjectReference: policy})
 	}
 	if err := a.client.Status().Patch(ctx, listed, client.MergeFrom(mr)); err != nil {
 		return fmt.Errorf("listing the running caches in the status of ManagedResource %s: %w", cachesName, err)

@@ -47,6 +47,12 @@ func (i Identity) ServiceName(cache *RegistryCache) string {
 	return i.Name
 }
 
+// HadService returns whether a Service of the cache's name is that of the cache. In a hibernated
+// Shoot, a name that the owner has chosen may belong to another Service.
+func (i Identity) HadService(cache *RegistryCache) bool {
+	return i.Address != "" || i.ServiceName(cache) == i.Name
+}
+
 // Identities are the identities of the caches of one Shoot.
 type Identities []Identity
 

@@ -58,6 +58,10 @@ type State struct {
 	CleanUps int64 `json:"cleanUps,omitempty"`
 	// Running are the identities of the deployed caches. A state of an early version has none.
 	Running Identities `json:"running,omitempty"`
+	// TakenOver tells which reconciliation has taken over the caches of
+	// gardener-extension-registry-cache, by its annotation gardener.cloud/timestamp. A later one that
+	// has changed the caches removes it.
+	TakenOver string `json:"takenOver,omitempty"`
 }
 
 // DecodeState decodes status.state of an Extension and sets the defaults of its config. For nil it

@@ -111,7 +111,7 @@ func Services(cache v1alpha3.RegistryCache, id v1alpha3.Identity, shoot Shoot) (
 
 // References returns the objects that a running cache may have, except those that the garbage
 // collector of gardener-resource-manager deletes. The argument was is the running cache, nil for
-// one that was removed: gardener-resource-manager deletes the Services of those first.
+// one that was removed, whose identity has the name of its Service.
 func References(id v1alpha3.Identity, was *v1alpha3.RegistryCache) []corev1.ObjectReference {
 	reference := func(apiVersion, kind, name string) corev1.ObjectReference {
 		return corev1.ObjectReference{APIVersion: apiVersion, Kind: kind, Namespace: metav1.NamespaceSystem, Name: name}
@@ -122,8 +122,10 @@ func References(id v1alpha3.Identity, was *v1alpha3.RegistryCache) []corev1.Obje
 		reference("policy/v1", "PodDisruptionBudget", id.Name),
 		reference("autoscaling.k8s.io/v1", "VerticalPodAutoscaler", id.Name),
 		reference("v1", "Service", peersName(id)),
+		reference("v1", "PersistentVolumeClaim", ClaimPrefix+id.Name+"-0"),
+		reference("v1", "PersistentVolumeClaim", ClaimPrefix+id.Name+"-1"),
 	}
-	if was != nil {
+	if was != nil && id.HadService(was) {
 		references = append(references, reference("v1", "Service", id.ServiceName(was)))
 	}
 	for _, previous := range id.Previous {

@@ -49,7 +49,7 @@ func shoot(phase gardencorev1beta1.CredentialsRotationPhase, initiated time.Time
 // nodes and the cache's certificate.
 func reconcile(t *testing.T, seed client.Client, now clock.Clock, cluster *extensionscontroller.Cluster) ([]byte, *cache.Certificate) {
 	t.Helper()
-	ca, err := Load(t.Context(), logr.Discard(), now, seed, cluster)
+	ca, err := Load(t.Context(), logr.Discard(), now, seed, cluster, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestIssue(t *testing.T) {
 
 // TestIssueWithoutAddress: in a hibernated shoot, the address of a cache may be unknown.
 func TestIssueWithoutAddress(t *testing.T) {
-	ca, err := Load(t.Context(), logr.Discard(), clock.RealClock{}, fake.NewFakeClient(), shoot("", time.Time{}))
+	ca, err := Load(t.Context(), logr.Discard(), clock.RealClock{}, fake.NewFakeClient(), shoot("", time.Time{}), false)
 	if err != nil {
 		t.Fatal(err)
 	}
