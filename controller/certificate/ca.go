@@ -65,8 +65,8 @@ type CA struct {
 
 // Load returns the CA of the shoot and creates it if needed. The CA rotates together with the CAs
 // of the Shoot: during preparation, the old CA signs and Bundle contains both; from completion on,
-// or a day later, the new CA signs and the old one is removed. With trustOld, Bundle contains the old
-// one as long as it exists. The client must not use the manager's cache.
+// or a day later, the new CA signs and the old one is removed. With trustOld, Bundle contains the
+// old one as long as it exists. The client must not use the manager's cache.
 func Load(ctx context.Context, log logr.Logger, clock clock.Clock, seed client.Client, cluster *extensionscontroller.Cluster, trustOld bool) (*CA, error) {
 	config := &secrets.CertificateSecretConfig{Name: caName, CertType: secrets.CACert}
 	options := []secretsmanager.GenerateOption{secretsmanager.Persist()}
