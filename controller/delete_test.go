@@ -12,8 +12,12 @@ import (
 	"github.com/gardener/gardener/pkg/utils/managedresources"
 	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/controller/retry"
 )
 
@@ -241,6 +245,64 @@ func TestEnabledAgainWhileHibernated(t *testing.T) {
 	if mr, err := l.actuator.managedResource(t.Context(), namespace, cachesName); err != nil || mr.DeletionTimestamp != nil {
 		t.Errorf("ManagedResource %v, error %v", mr, err)
 	}
+}
+
+// TestForeignServiceWhileHibernated checks that a Service of the owner stays, whose name a cache is
+// configured with only while the shoot is hibernated.
+func TestForeignServiceWhileHibernated(t *testing.T) {
+	for name, then := range map[string]func(*testing.T, *landscape){
+		"disabled": func(t *testing.T, l *landscape) {
+			if err := l.delete(t); err != nil {
+				t.Fatal(err)
+			}
+			l.changeShoot(t)
+		},
+		"renamed back": func(t *testing.T, l *landscape) {
+			l.configure(t, renamed(nil))
+			l.reconciled(t)
+			l.changeShoot(t)
+			l.reconciled(t)
+			l.later(2 * time.Hour)
+			l.reconciled(t)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, _ := newRunningLandscape(t, nil)
+			foreign := &corev1.Service{
+				ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "registry-one"},
+				Spec:       corev1.ServiceSpec{Selector: map[string]string{"app": "theirs"}},
+			}
+			if err := l.shoot.Create(t.Context(), foreign); err != nil {
+				t.Fatal(err)
+			}
+			l.changeShoot(t, hibernated)
+			l.configure(t, renamed(new("one")))
+			l.reconciled(t)
+			then(t, l)
+			if err := l.shoot.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign); err != nil || foreign.Spec.Selector["app"] != "theirs" {
+				t.Errorf("the Service selects %v, error %v", foreign.Spec.Selector, err)
+			}
+		})
+	}
+}
+
+// TestDisableAfterGuardedRemoval checks that the claim of a removed cache goes when a policy of the
+// shoot no longer keeps it, although the extension was disabled meanwhile.
+func TestDisableAfterGuardedRemoval(t *testing.T) {
+	l, _ := newRunningLandscape(t, func(c *v1alpha3.RegistryConfig) { c.Caches = c.Caches[1:] })
+	l.guarded = true
+	l.reconciled(t)
+	if list := l.inShoot(t); !slices.Contains(list, "claim/"+claimOf(alpha).Name) {
+		t.Errorf("the policy keeps no claim: %q", list)
+	}
+	l.changeShoot(t, hibernated)
+	l.reconciled(t)
+	if err := l.delete(t); err != nil {
+		t.Fatal(err)
+	}
+	l.guarded = false
+	l.changeShoot(t)
+	l.assertInShoot(t, "in the end")
 }
 
 // TestHibernationWithCleaner checks that a leftover cleaner blocks nothing.

@@ -357,3 +357,19 @@ func (l *landscape) changeShoot(t *testing.T, changes ...func(*gardencorev1beta1
 		t.Fatal(err)
 	}
 }
+
+// TestServiceThatCannotBeCreated checks that it does not keep the other caches as they are.
+func TestServiceThatCannotBeCreated(t *testing.T) {
+	l, _ := newRunningLandscape(t, func(c *v1alpha3.RegistryConfig) {
+		c.Caches = append(c.Caches[1:], v1alpha3.RegistryCache{Upstream: gamma, HTTP: &v1alpha3.HTTP{}})
+	})
+	l.applyError = "exceeded quota"
+	for range 2 { // the second finds the others as they should be
+		if err := l.reconcile(t); err == nil || !strings.Contains(err.Error(), gamma) || !strings.Contains(err.Error(), l.applyError) {
+			t.Errorf("error = %v", err)
+		}
+	}
+	if list := l.inShoot(t); slices.Contains(list, "claim/"+claimOf(alpha).Name) || !slices.Contains(list, "claim/"+claimOf(beta).Name) {
+		t.Errorf("the removed cache stays: %q", list)
+	}
+}

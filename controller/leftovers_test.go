@@ -67,6 +67,20 @@ func (l *landscape) inShoot(t *testing.T) []string {
 	return found
 }
 
+// assertInShoot checks that the shoot has the objects of new caches of the upstreams, and no more.
+func (l *landscape) assertInShoot(t *testing.T, when string, upstreams ...string) {
+	t.Helper()
+	var want []string
+	if len(upstreams) > 0 {
+		fresh := newLandscape(t, newExtension(upstreams, nil), cluster())
+		fresh.reconciled(t)
+		want = fresh.inShoot(t)
+	}
+	if got := l.inShoot(t); !slices.Equal(got, want) {
+		t.Errorf("%s, the shoot has\n%q\nwant\n%q", when, got, want)
+	}
+}
+
 func highlyAvailable(on bool) func(*v1alpha3.RegistryConfig) {
 	return func(c *v1alpha3.RegistryConfig) {
 		c.Caches[0].HighAvailability = &v1alpha3.HighAvailability{Enabled: on}
@@ -83,11 +97,7 @@ func TestLeftoversOfAnotherSeed(t *testing.T) {
 		c.Caches = c.Caches[:1]
 		highlyAvailable(false)(c)
 	})
-	want := newLandscape(t, newExtension([]string{beta}, nil), cluster())
-	want.reconciled(t)
-	if got, want := l.inShoot(t), want.inShoot(t); !slices.Equal(got, want) {
-		t.Errorf("objects = %q, want %q", got, want)
-	}
+	l.assertInShoot(t, "after the migration", beta)
 	set := &appsv1.StatefulSet{}
 	if err := l.shoot.Get(t.Context(), client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: idOf(beta).Name}, set); err != nil {
 		t.Fatal(err)
@@ -329,5 +339,27 @@ func TestForeignService(t *testing.T) {
 	l.reconciled(t)
 	if err := l.shoot.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign); err != nil || foreign.Spec.Selector["app"] != "foreign" {
 		t.Errorf("the Service selects %v, error %v", foreign.Spec.Selector, err)
+	}
+}
+
+// TestThirdClaim checks that a claim of a time with three replicas does not end high availability.
+func TestThirdClaim(t *testing.T) {
+	l, _ := newRunningLandscape(t, highlyAvailable(true))
+	l.reconciled(t)
+	third := claimOf(alpha)
+	if err := l.shoot.Get(t.Context(), client.ObjectKeyFromObject(third), third); err != nil {
+		t.Fatal(err)
+	}
+	third.Name, third.ResourceVersion = strings.TrimSuffix(third.Name, "0")+"2", ""
+	if err := l.shoot.Create(t.Context(), third); err != nil {
+		t.Fatal(err)
+	}
+	l.reconciled(t)
+	set := &appsv1.StatefulSet{}
+	if err := l.shoot.Get(t.Context(), client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: idOf(alpha).Name}, set); err != nil {
+		t.Fatal(err)
+	}
+	if list := l.inShoot(t); *set.Spec.Replicas != 2 || !slices.Contains(list, "budget/"+idOf(alpha).Name) {
+		t.Errorf("the cache has %d replicas, the shoot has %q", *set.Spec.Replicas, list)
 	}
 }

@@ -256,6 +256,20 @@ var seqCases = map[string][]seqEvent{
 	"a migration in hibernation with a mistake, and then disabled": {
 		{Do: "roll"}, {Do: "hibernate"}, {Do: "roll"}, {Do: "err", To: "reference"}, {Do: "migrate"}, {Do: "disable"}, {Do: "roll"},
 	},
+	"migrated and removed in hibernation, and then disabled": {
+		{Do: "roll"}, {Do: "hibernate"}, {Do: "roll"}, {Do: "migrate"}, {Do: "remove", On: beta}, {Do: "roll"}, {Do: "disable"}, {Do: "roll"},
+	},
+	"migrated and replaced in hibernation, and then disabled": {
+		{Do: "roll"}, {Do: "hibernate"}, {Do: "roll"}, {Do: "migrate"}, {Do: "replace", On: beta, To: "other"}, {Do: "roll"}, {Do: "disable"}, {Do: "roll"},
+	},
+	"removed between migrations in hibernation, and then disabled": {
+		{Do: "roll"}, {Do: "hibernate"}, {Do: "roll"}, {Do: "migrate"}, {Do: "migrate"}, {Do: "remove", On: beta}, {Do: "roll"}, {Do: "migrate"},
+		{Do: "disable"}, {Do: "roll"},
+	},
+	"added, migrated and removed in hibernation, and then disabled for a while": {
+		{Do: "roll"}, {Do: "hibernate"}, {Do: "roll"}, {Do: "add", On: gamma}, {Do: "roll"}, {Do: "migrate"}, {Do: "remove", On: gamma}, {Do: "roll"},
+		{Do: "disable"}, {Do: "short"}, {Do: "enable"}, {Do: "wake"}, {Do: "roll"},
+	},
 	"a cleaner that is blocked, and then a claim that is guarded": {
 		{Do: "lag", At: 1}, {Do: "block"}, {Do: "replace", On: alpha, To: "other"}, {Do: "roll"}, {Do: "guard"}, {Do: "replace", On: alpha}, {Do: "late"},
 	},
