@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	extensionscontroller "github.com/gardener/gardener/extensions/pkg/controller"
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 	"github.com/gardener/gardener/pkg/utils/managedresources"
 	"github.com/gardener/gardener/pkg/utils/managedresources/builder"
@@ -15,6 +17,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	vpaautoscalingv1 "k8s.io/autoscaler/vertical-pod-autoscaler/pkg/apis/autoscaling.k8s.io/v1"
+	kubernetesscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
@@ -38,14 +43,18 @@ func newOriginal(t *testing.T) *landscape {
 	for _, upstream := range []string{alpha, beta} {
 		config := &v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{{Upstream: upstream, HTTP: &v1alpha3.HTTP{}}}}
 		v1alpha3.SetDefaults(config)
-		all, err := cache.Objects(config.Caches[0], idOf(upstream), cache.Shoot{Image: "original"}, cache.Secrets{})
+		all, err := cache.Objects(config.Caches[0], idOf(upstream), cache.Shoot{Image: "original", VerticalPodAutoscaler: true}, cache.Secrets{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, object := range all {
-			if set, ok := object.(*appsv1.StatefulSet); ok {
-				set.Spec.PodManagementPolicy = appsv1.OrderedReadyPodManagement
-				objects = append(objects, set)
+			switch o := object.(type) {
+			case *appsv1.StatefulSet:
+				o.Spec.PodManagementPolicy = appsv1.OrderedReadyPodManagement
+				objects = append(objects, o)
+			case *vpaautoscalingv1.VerticalPodAutoscaler:
+				o.Labels = nil
+				objects = append(objects, o)
 			}
 		}
 		of, err := cache.Services(config.Caches[0], idOf(upstream), cache.Shoot{KubernetesVersion: "1.34.2"})
@@ -125,30 +134,40 @@ func TestTakeoverMoves(t *testing.T) {
 	}
 }
 
-// TestTakeoverDisabled checks that nothing stays of what gardener-extension-registry-cache has
-// created in the seed without a ManagedResource, also if this extension never reconciled.
-func TestTakeoverDisabled(t *testing.T) {
-	for _, reconciled := range []bool{false, true} {
-		t.Run(fmt.Sprint("reconciled ", reconciled), func(t *testing.T) {
+// TestTakeoverOfMonitoring checks that nothing stays of what gardener-extension-registry-cache has
+// created in the seed without a ManagedResource: it is taken over, or deleted if the extension is
+// disabled before it reconciles, or if the Shoot is for testing by now.
+func TestTakeoverOfMonitoring(t *testing.T) {
+	forTesting := func(s *gardencorev1beta1.Shoot) { s.Spec.Purpose = new(gardencorev1beta1.ShootPurposeTesting) }
+	for name, test := range map[string]struct {
+		do    func(*testing.T, *landscape)
+		taken bool
+	}{
+		"reconciled": {func(t *testing.T, l *landscape) { l.reconciled(t) }, true},
+		"disabled": {func(t *testing.T, l *landscape) {
+			if err := l.delete(t); err != nil {
+				t.Fatal(err)
+			}
+		}, false},
+		"for testing": {func(t *testing.T, l *landscape) {
+			l.changeShoot(t, forTesting)
+			l.reconciled(t)
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
 			l := newOriginal(t)
 			for _, object := range monitoring.References(namespace) {
 				if err := l.seed.Create(t.Context(), object); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if reconciled {
-				l.reconciled(t)
-				if !l.exists(t, monitoringName) {
-					t.Error("no ManagedResource takes over the monitoring")
-				}
-				return
-			}
-			if err := l.delete(t); err != nil {
-				t.Fatal(err)
+			test.do(t, l)
+			if l.exists(t, monitoringName) != test.taken {
+				t.Errorf("a ManagedResource takes over the monitoring: %t", !test.taken)
 			}
 			for _, object := range monitoring.References(namespace) {
-				if err := l.seed.Get(t.Context(), client.ObjectKeyFromObject(object), object); !apierrors.IsNotFound(err) {
-					t.Errorf("left: %s, %v", object.GetName(), err)
+				if err := l.seed.Get(t.Context(), client.ObjectKeyFromObject(object), object); apierrors.IsNotFound(err) == test.taken {
+					t.Errorf("%s: %v", object.GetName(), err)
 				}
 			}
 		})
@@ -171,26 +190,33 @@ func TestTakeoverWithRemoval(t *testing.T) {
 	}
 }
 
+// during makes gardenlet's operation the one of the next reconciliations.
+func (l *landscape) during(t *testing.T, operation string) {
+	t.Helper()
+	ex := l.extension(t)
+	ex.Annotations = map[string]string{"gardener.cloud/timestamp": operation}
+	if err := l.seed.Update(t.Context(), ex); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (l *landscape) assertImage(t *testing.T, upstream, want, when string) {
+	t.Helper()
+	set := &appsv1.StatefulSet{}
+	if err := l.shoot.Get(t.Context(), client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: idOf(upstream).Name}, set); err != nil {
+		t.Fatal(err)
+	}
+	if got := set.Spec.Template.Spec.Containers[0].Image; got != want {
+		t.Errorf("%s, the cache of %s has image %s, want %s", when, upstream, got, want)
+	}
+}
+
 // TestTakeoverIsInterrupted checks that an attempt that fails after the nodes were cleaned does not
 // count: the next one would change the caches before gardenlet has configured the nodes.
 func TestTakeoverIsInterrupted(t *testing.T) {
 	l := newOriginal(t)
 	l.configure(t, func(c *v1alpha3.RegistryConfig) { c.Caches = c.Caches[1:] })
-	during := func(operation string) {
-		ex := l.extension(t)
-		ex.Annotations = map[string]string{"gardener.cloud/timestamp": operation}
-		if err := l.seed.Update(t.Context(), ex); err != nil {
-			t.Fatal(err)
-		}
-	}
-	image := func() string {
-		set := &appsv1.StatefulSet{}
-		if err := l.shoot.Get(t.Context(), client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: idOf(beta).Name}, set); err != nil {
-			t.Fatal(err)
-		}
-		return set.Spec.Template.Spec.Containers[0].Image
-	}
-	during("first")
+	l.during(t, "first")
 	l.finalizer = "test/stays"
 	if err := l.reconcile(t); err == nil || !strings.Contains(err.Error(), cleanerName) {
 		t.Fatalf("error = %v, want it to name %s", err, cleanerName)
@@ -200,15 +226,72 @@ func TestTakeoverIsInterrupted(t *testing.T) {
 	if err := l.unwatched.Patch(t.Context(), released, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // also if the answer to the last write is lost
-		l.reconciled(t)
-		if got := image(); got != "original" {
-			t.Errorf("a retry of the first reconciliation has changed the cache: its image is %s", got)
-		}
-	}
-	during("second")
 	l.reconciled(t)
-	if got := image(); got != "cache:v1" {
-		t.Errorf("the second reconciliation has not changed the cache: its image is %s", got)
+	l.assertImage(t, beta, "original", "after a retry")
+}
+
+// TestTakeoverIsRetried checks that a retry of the first reconciliation changes no cache and
+// finishes the removal of one, wherever the first attempt has ended.
+func TestTakeoverIsRetried(t *testing.T) {
+	first := func() (*landscape, *wire) {
+		l := newOriginal(t)
+		l.configure(t, func(c *v1alpha3.RegistryConfig) { c.Caches = c.Caches[1:] })
+		l.during(t, "first")
+		return l, l.tap()
+	}
+	l, w := first()
+	l.reconciled(t)
+	for i, request := range w.requests {
+		write := strings.Contains(request, " write ")
+		if !write && i < len(w.requests)-1 {
+			continue
+		}
+		when := fmt.Sprintf("after request %d, %s, was lost", i+1, request)
+		l, w := first()
+		w.fail = func(number int, done bool) error {
+			if number == i+1 && done == write {
+				return errLost
+			}
+			return nil
+		}
+		_ = l.reconcile(t) // no error if nothing depends on the request
+		l.restart()
+		l.reconciled(t)
+		l.assertImage(t, beta, "original", when)
+		l.during(t, "second")
+		l.reconciled(t)
+		l.assertImage(t, beta, "cache:v1", when)
+		l.assertInShoot(t, when, beta)
+	}
+}
+
+// ofScheme is a client with another scheme, with which Gardener's library decodes manifests.
+type ofScheme struct {
+	client.Client
+	scheme *runtime.Scheme
+}
+
+func (c ofScheme) Scheme() *runtime.Scheme { return c.scheme }
+
+// TestVerticalPodAutoscalers checks that those in ManagedResources are read, although the scheme of
+// the extension's binary lacks their kind.
+func TestVerticalPodAutoscalers(t *testing.T) {
+	inBinary := runtime.NewScheme()
+	types := runtime.NewSchemeBuilder(kubernetesscheme.AddToScheme, extensionscontroller.AddToScheme)
+	utilruntime.Must(types.AddToScheme(inBinary))
+	autoscaled := func(s *gardencorev1beta1.Shoot) {
+		s.Spec.Kubernetes.VerticalPodAutoscaler = &gardencorev1beta1.VerticalPodAutoscaler{Enabled: true}
+	}
+	for name, l := range map[string]*landscape{
+		"takeover": newOriginal(t),
+		"addition": newLandscape(t, newExtension([]string{alpha}, nil), cluster()),
+	} {
+		t.Run(name, func(t *testing.T) {
+			l.changeShoot(t, autoscaled)
+			l.actuator.client = ofScheme{l.seed, inBinary}
+			l.reconciled(t)
+			l.configure(t, addFirst(gamma))
+			l.reconciled(t)
+		})
 	}
 }
