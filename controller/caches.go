@@ -26,23 +26,22 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/retry"
 )
 
-// deployServices writes the ManagedResource with the Services of all caches. A ManagedResource is
-// applied only after all that it no longer contains is gone. That takes as long as a pod or volume
-// of a removed cache needs, so these are in another ManagedResource.
-func (a *Actuator) deployServices(ctx context.Context, t *target) error {
-	if err := refuseForeignServices(ctx, t); err != nil {
-		return err
-	}
+// buildFunc returns objects of one cache.
+type buildFunc func(v1alpha3.RegistryCache, v1alpha3.Identity, cache.Shoot) ([]client.Object, error)
+
+// deployCaches writes a ManagedResource with the objects and what build returns for each cache. A
+// ManagedResource is applied only after all that it no longer contains is gone. That takes as long
+// as a pod or volume of a removed cache needs, so the Services are in another one.
+func (a *Actuator) deployCaches(ctx context.Context, t *target, name string, objects []client.Object, build buildFunc) error {
 	shoot := shootOf(t.cluster.Shoot, a.images)
-	var objects []client.Object
 	for i, c := range t.config.Caches {
-		services, err := cache.Services(c, t.identities[i], shoot)
+		built, err := build(c, t.identities[i], shoot)
 		if err != nil {
 			return err
 		}
-		objects = append(objects, services...)
+		objects = append(objects, built...)
 	}
-	return applyToShoot(ctx, writer{a.client, t.isNew}, t.ex.Namespace, servicesName, objects)
+	return applyToShoot(ctx, writer{a.client, t.isNew}, t.ex.Namespace, name, objects)
 }
 
 // refuseForeignServices returns an error if a Service that a cache would get exists and is not that
@@ -70,20 +69,6 @@ func refuseForeignServices(ctx context.Context, t *target) error {
 		}
 	}
 	return nil
-}
-
-// deployCaches writes the ManagedResource with everything else of the caches.
-func (a *Actuator) deployCaches(ctx context.Context, t *target) error {
-	shoot := shootOf(t.cluster.Shoot, a.images)
-	objects := slices.Clone(t.released)
-	for i, c := range t.config.Caches {
-		cacheObjects, err := cache.Objects(c, t.identities[i], shoot, t.secrets[c.Upstream])
-		if err != nil {
-			return err
-		}
-		objects = append(objects, cacheObjects...)
-	}
-	return applyToShoot(ctx, writer{a.client, t.isNew}, t.ex.Namespace, cachesName, objects)
 }
 
 // observability makes gardenlet report what is wrong with the monitoring as such: not as

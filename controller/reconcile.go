@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/controller/cache"
 	"github.com/gardener-extensions/registry-cache/controller/certificate"
 	"github.com/gardener-extensions/registry-cache/controller/cleaner"
 	"github.com/gardener-extensions/registry-cache/controller/retry"
@@ -207,7 +208,10 @@ func (a *Actuator) deploy(ctx context.Context, log logr.Logger, t *target) error
 // addresses. It writes the others although Services are missing, unless their addresses were never
 // known: what is wrong with one cache must not keep the others as they are.
 func (a *Actuator) deployObjects(ctx context.Context, log logr.Logger, t *target) (endpoints []v1alpha3.RegistryCacheStatus, ca *certificate.CA, err error) {
-	if err = a.deployServices(ctx, t); err != nil {
+	if err = refuseForeignServices(ctx, t); err != nil {
+		return nil, nil, err
+	}
+	if err = a.deployCaches(ctx, t, servicesName, nil, cache.Services); err != nil {
 		return nil, nil, err
 	}
 	if !t.hibernationEnabled() {
@@ -219,7 +223,10 @@ func (a *Actuator) deployObjects(ctx context.Context, log logr.Logger, t *target
 	if ca, err = a.certify(ctx, log, t); err != nil {
 		return nil, nil, err
 	}
-	if err = a.deployCaches(ctx, t); err != nil {
+	others := func(c v1alpha3.RegistryCache, id v1alpha3.Identity, shoot cache.Shoot) ([]client.Object, error) {
+		return cache.Objects(c, id, shoot, t.secrets[c.Upstream])
+	}
+	if err = a.deployCaches(ctx, t, cachesName, t.released, others); err != nil {
 		return nil, nil, err
 	}
 	return endpoints, ca, a.deployMonitoring(ctx, t)
