@@ -154,10 +154,8 @@ func (r record) hadTLS() bool {
 }
 
 func find(caches []v1alpha3.RegistryCache, upstream string) *v1alpha3.RegistryCache {
-	for i := range caches {
-		if caches[i].Upstream == upstream {
-			return &caches[i]
-		}
+	if i := slices.IndexFunc(caches, func(c v1alpha3.RegistryCache) bool { return c.Upstream == upstream }); i >= 0 {
+		return &caches[i]
 	}
 	return nil
 }
