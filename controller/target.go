@@ -10,7 +10,6 @@ import (
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
-	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 	"github.com/gardener/gardener/pkg/utils/kubernetes/health"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -58,13 +57,13 @@ func (a *Actuator) read(ctx context.Context, ex *extensionsv1alpha1.Extension, c
 	if err != nil {
 		return nil, err
 	}
+	t := &target{ex: ex, cluster: cluster, before: before, config: config, delayed: delayed, isNew: before.empty()}
 	if err := a.awaitCopies(ctx, ex.Namespace, config); err != nil {
 		return nil, err
 	}
-	var secrets map[string]cache.Secrets
 	var invalid field.ErrorList
 	err = a.await(ctx, func() (err error) {
-		secrets, invalid, err = reference.Resolve(ctx, a.client, ex.Namespace, cluster.Shoot.Spec.Resources, config)
+		t.secrets, invalid, err = reference.Resolve(ctx, a.client, ex.Namespace, cluster.Shoot.Spec.Resources, config)
 		return err
 	})
 	if err != nil {
@@ -75,11 +74,10 @@ func (a *Actuator) read(ctx context.Context, ex *extensionsv1alpha1.Extension, c
 	}
 	config.Caches = slices.DeleteFunc(config.Caches, func(c v1alpha3.RegistryCache) bool { return slices.Contains(delayed, c.Upstream) })
 	for i := range config.Caches { // whether the owner has a Service of a new name is known when the shoot is awake
-		if was := before.deployed(config.Caches[i].Upstream); was != nil && extensionscontroller.IsHibernationEnabled(cluster) {
+		if was := before.deployed(config.Caches[i].Upstream); was != nil && t.hibernationEnabled() {
 			config.Caches[i].ServiceNameSuffix = was.ServiceNameSuffix
 		}
 	}
-	t := &target{ex: ex, cluster: cluster, before: before, config: config, delayed: delayed, secrets: secrets, isNew: before.empty()}
 	if !t.hibernationEnabled() {
 		if t.shoot, err = a.shootClient(ctx, ex.Namespace); err != nil {
 			return nil, err
@@ -100,8 +98,7 @@ func (a *Actuator) awaitCopies(ctx context.Context, namespace string, config *v1
 		if err != nil {
 			return client.IgnoreNotFound(err)
 		}
-		applied := v1beta1helper.GetCondition(mr.Status.Conditions, resourcesv1alpha1.ResourcesApplied)
-		failed := applied != nil && applied.Status == gardencorev1beta1.ConditionFalse // perhaps for another copy
+		failed := errors.Is(notApplied(mr), errNotApplicable) // perhaps for another copy
 		if err := health.CheckManagedResourceApplied(mr); err != nil && !failed {
 			return retry.Waiting(fmt.Errorf("the copies of the Shoot's Secrets are outdated: ManagedResource %s: %w", mr.Name, err))
 		}
@@ -111,12 +108,9 @@ func (a *Actuator) awaitCopies(ctx context.Context, namespace string, config *v1
 
 // lacksAddress returns whether the certificate of a cache needs an address that was never known.
 func (t *target) lacksAddress() bool {
-	for i, c := range t.config.Caches {
-		if cache.ServesTLS(c) && t.identities[i].Address == "" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(t.identities, func(id v1alpha3.Identity) bool {
+		return id.Address == "" && cache.ServesTLS(*find(t.config.Caches, id.Upstream))
+	})
 }
 
 // hibernationEnabled returns whether the Shoot's spec enables hibernation. If so, the shoot's API
@@ -164,13 +158,10 @@ func decodeConfig(ex *extensionsv1alpha1.Extension, before record) (config *v1al
 	old := before.applied.DeepCopy()
 	for i := range config.Caches {
 		c := &config.Caches[i]
-		was := before.deployed(c.Upstream)
-		if was != nil && v1alpha3.Replaces(c, was) {
+		if was := before.deployed(c.Upstream); was != nil && v1alpha3.Replaces(c, was) || before.isLeaving(c.Upstream) {
 			old.Caches = slices.DeleteFunc(old.Caches, func(o v1alpha3.RegistryCache) bool { return o.Upstream == c.Upstream })
-		} else if was != nil || !before.isLeaving(c.Upstream) {
-			continue
+			delayed = append(delayed, c.Upstream)
 		}
-		delayed = append(delayed, c.Upstream)
 	}
 	if errs := v1alpha3.ValidateUpdate(config, old, before.running); len(errs) > 0 {
 		return nil, nil, configurationProblem(errs.ToAggregate())
