@@ -47,7 +47,9 @@ func (a *Actuator) takeOver(ctx context.Context, log logr.Logger, t *target) err
 		objects = slices.DeleteFunc(objects, func(object client.Object) bool {
 			upstream := t.identities.Owner(object.GetLabels())
 			_, isPolicy := object.(*networkingv1.NetworkPolicy)
-			describe(object, find(r.applied.Caches, upstream))
+			if c := find(r.applied.Caches, upstream); c != nil {
+				describe(object, c)
+			}
 			return t.leaving.Owner(object.GetLabels()) != "" || isPolicy && upstream != ""
 		})
 		for i := range t.identities {
@@ -74,19 +76,16 @@ func (a *Actuator) takeOver(ctx context.Context, log logr.Logger, t *target) err
 	return nil
 }
 
-// describe writes to the cache, if any, what is immutable in an object of it, or what nodes know.
+// describe writes to the cache what is immutable in an object of it, or what nodes know.
 func describe(object client.Object, c *v1alpha3.RegistryCache) {
 	switch o := object.(type) {
 	case *appsv1.StatefulSet:
-		if c != nil && len(o.Spec.VolumeClaimTemplates) > 0 {
-			c.Volume.StorageClassName = o.Spec.VolumeClaimTemplates[0].Spec.StorageClassName
+		for _, template := range o.Spec.VolumeClaimTemplates {
+			c.Volume.StorageClassName = template.Spec.StorageClassName
 		}
 	case *corev1.Service:
-		if c != nil {
-			c.ServiceNameSuffix = nil
-			if o.Name != o.Labels[v1alpha3.LabelApp] {
-				c.ServiceNameSuffix = new(strings.TrimPrefix(o.Name, "registry-"))
-			}
+		if c.ServiceNameSuffix = nil; o.Name != o.Labels[v1alpha3.LabelApp] {
+			c.ServiceNameSuffix = new(strings.TrimPrefix(o.Name, "registry-"))
 		}
 	}
 }
