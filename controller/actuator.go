@@ -93,7 +93,9 @@ func (a *Actuator) Delete(ctx context.Context, log logr.Logger, ex *extensionsv1
 				return err
 			}
 			// A retry does not clean the nodes again, even if deleting the caches takes long.
-			if err := a.clearRecord(ctx, ex, result); err != nil {
+			unchanged := ex.DeepCopy()
+			ex.Status.ProviderStatus, ex.Status.State = nil, nil
+			if err := a.patchStatus(ctx, ex, unchanged, result); err != nil {
 				return err
 			}
 		}

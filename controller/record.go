@@ -215,13 +215,6 @@ func (a *Actuator) tell(ex *extensionsv1alpha1.Extension, kind, reason, note str
 	a.events.Eventf(ex, nil, kind, reason, gardencorev1beta1.EventActionReconcile, note, args...)
 }
 
-// clearRecord removes the record from the Extension's status and writes the conditions.
-func (a *Actuator) clearRecord(ctx context.Context, ex *extensionsv1alpha1.Extension, conditions ...gardencorev1beta1.Condition) error {
-	before := ex.DeepCopy()
-	ex.Status.ProviderStatus, ex.Status.State = nil, nil
-	return a.patchStatus(ctx, ex, before, conditions...)
-}
-
 // replaceRaw stores wanted in *to, unless wanted equals current.
 func replaceRaw[T any](current, wanted *T, to **runtime.RawExtension) error {
 	if equality.Semantic.DeepEqual(current, wanted) {

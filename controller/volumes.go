@@ -82,12 +82,11 @@ func (a *Actuator) adaptVolumes(ctx context.Context, log logr.Logger, t *target)
 // that are not configured. They tell what is left, so they are deleted last.
 func (a *Actuator) removeLeftovers(ctx context.Context, log logr.Logger, t *target, claims []volume.Claim, others []corev1.PersistentVolumeClaim) error {
 	for _, claim := range claims {
-		if !claim.Surplus() || cache.Replicas(*claim.Cache) > 1 {
-			continue
-		}
-		id, _ := t.identities.Of(claim.Cache.Upstream)
-		if err := endAvailability(ctx, log, t.shoot, id); err != nil {
-			return err
+		if claim.Surplus() && cache.Replicas(*claim.Cache) == 1 {
+			id, _ := t.identities.Of(claim.Cache.Upstream)
+			if err := endAvailability(ctx, log, t.shoot, id); err != nil {
+				return err
+			}
 		}
 	}
 	left := labelsOf(others)
@@ -183,14 +182,12 @@ func deleteAll(ctx context.Context, shoot client.Client, labels client.MatchingL
 // unlessRefused returns an error with what was done, or nil for one that only the owner of the
 // shoot can do something about: one cache must not fail the others.
 func unlessRefused(log logr.Logger, err error, what string) error {
-	if err == nil {
-		return nil
-	}
 	if volume.Refused(err) {
 		log.Info("The shoot refuses a deletion", "reason", err.Error())
-		return nil
+	} else if err != nil {
+		return fmt.Errorf("%s in the shoot: %w", what, err)
 	}
-	return fmt.Errorf("%s in the shoot: %w", what, err)
+	return nil
 }
 
 // entrust lets gardener-resource-manager delete the caches of a hibernated shoot when it wakes up.
