@@ -78,17 +78,14 @@ var observability = map[string]string{v1beta1constants.LabelCareConditionType: s
 // deployMonitoring writes the ManagedResource for the shoot's Prometheus and Plutono. Shoots of
 // purpose testing have neither.
 func (a *Actuator) deployMonitoring(ctx context.Context, t *target) error {
-	if ptr.Deref(t.cluster.Shoot.Spec.Purpose, "") == gardencorev1beta1.ShootPurposeTesting {
-		if t.isNew {
-			return nil
-		}
-		if t.before.takenOver {
-			return kubernetesutils.DeleteObjects(ctx, a.client, monitoring.References(t.ex.Namespace)...)
-		}
+	isTesting := ptr.Deref(t.cluster.Shoot.Spec.Purpose, "") == gardencorev1beta1.ShootPurposeTesting
+	switch {
+	case isTesting && t.before.takenOver:
+		return kubernetesutils.DeleteObjects(ctx, a.client, monitoring.References(t.ex.Namespace)...)
+	case isTesting && !t.isNew:
 		return a.remove(ctx, t.ex.Namespace, false, monitoringName)
-	}
-	if len(t.config.Caches) == 0 {
-		return nil // all are delayed
+	case isTesting, len(t.config.Caches) == 0: // all are delayed
+		return nil
 	}
 	objects := monitoring.Objects(t.ex.Namespace, t.config, t.identities)
 	return apply(ctx, writer{a.client, t.isNew}, t.ex.Namespace, monitoringName, seedEncoder, objects, func(c client.Client) *builder.ManagedResource {

@@ -81,11 +81,9 @@ func (a *Actuator) rollout(ctx context.Context, shoot client.Client, namespace s
 		return none, err
 	}
 	// A new task changes the ManagedResource's generation, because its Secret's name has a hash.
-	if err := health.CheckManagedResourceApplied(mr); err != nil {
-		if a.clock.Since(written(mr)) < a.waits.skipped {
-			return none, retry.Waiting(err)
-		} // a policy may forbid the cleaner
-	}
+	if err := health.CheckManagedResourceApplied(mr); err != nil && a.clock.Since(written(mr)) < a.waits.skipped {
+		return none, retry.Waiting(err)
+	} // later, a policy may forbid the cleaner
 	set := &appsv1.DaemonSet{}
 	err = shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: v1alpha3.CleanerDaemonSet}, set)
 	if client.IgnoreNotFound(err) != nil {

@@ -34,10 +34,7 @@ func (a *Actuator) identify(ctx context.Context, t *target) error {
 			}
 		}
 	}
-	t.leaving = slices.DeleteFunc(slices.Clone(running), func(id v1alpha3.Identity) bool {
-		_, stays := t.identities.Of(id.Upstream)
-		return stays
-	})
+	t.leaving = slices.DeleteFunc(slices.Clone(running), func(id v1alpha3.Identity) bool { return find(t.config.Caches, id.Upstream) != nil })
 	a.keepPreviousServices(t)
 	return nil
 }

@@ -237,8 +237,6 @@ func encodeManifests(encoder runtime.Encoder, objects []client.Object) (map[stri
 			return nil, fmt.Errorf("encoding %T %s: %w", object, object.GetName(), err)
 		}
 	}
-	if err := compressor.Close(); err != nil {
-		return nil, err
-	}
-	return map[string][]byte{resourcesv1alpha1.CompressedDataKey: data.Bytes()}, nil
+	err := compressor.Close()
+	return map[string][]byte{resourcesv1alpha1.CompressedDataKey: data.Bytes()}, err
 }

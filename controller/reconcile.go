@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	extensionscontroller "github.com/gardener/gardener/extensions/pkg/controller"
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
@@ -77,23 +78,21 @@ func (a *Actuator) addDelayed(ctx context.Context, log logr.Logger, t *target) e
 	if len(t.delayed) == 0 || t.hibernationEnabled() {
 		return nil
 	}
-	for _, upstream := range t.delayed {
-		if _, stays := t.leaving.Of(upstream); !stays {
-			continue
-		}
-		mr, err := a.managedResource(ctx, t.ex.Namespace, cachesName)
-		if err != nil {
-			return err
-		}
-		if applied := v1beta1helper.GetCondition(mr.Status.Conditions, resourcesv1alpha1.ResourcesApplied); applied == nil ||
-			a.clock.Since(written(mr)) < delayedLimit || a.clock.Since(applied.LastTransitionTime.Time) < delayedLimit ||
-			applied.Status == gardencorev1beta1.ConditionTrue && mr.Status.ObservedGeneration != mr.Generation { // it wakes up
-			return retry.Waiting(fmt.Errorf("the earlier cache of %s is still being deleted in the shoot", upstream))
-		}
-		a.tell(t.ex, corev1.EventTypeWarning, "CacheDelayed", "cache of %s: its earlier cache is still being deleted: %s", upstream, notApplied(mr))
-		return nil
+	i := slices.IndexFunc(t.delayed, func(upstream string) bool { _, stays := t.leaving.Of(upstream); return stays })
+	if i < 0 {
+		return a.reconcile(ctx, log, t.ex)
 	}
-	return a.reconcile(ctx, log, t.ex)
+	mr, err := a.managedResource(ctx, t.ex.Namespace, cachesName)
+	if err != nil {
+		return err
+	}
+	if applied := v1beta1helper.GetCondition(mr.Status.Conditions, resourcesv1alpha1.ResourcesApplied); applied == nil ||
+		a.clock.Since(written(mr)) < delayedLimit || a.clock.Since(applied.LastTransitionTime.Time) < delayedLimit ||
+		applied.Status == gardencorev1beta1.ConditionTrue && mr.Status.ObservedGeneration != mr.Generation { // it wakes up
+		return retry.Waiting(fmt.Errorf("the earlier cache of %s is still being deleted in the shoot", t.delayed[i]))
+	}
+	a.tell(t.ex, corev1.EventTypeWarning, "CacheDelayed", "cache of %s: its earlier cache is still being deleted: %s", t.delayed[i], notApplied(mr))
+	return nil
 }
 
 // report writes to the condition ConfigurationValid why a Shoot that hibernates keeps the caches
@@ -146,11 +145,9 @@ func (a *Actuator) cleanRemoved(ctx context.Context, log logr.Logger, t *target)
 // that is resumed counts once.
 func (a *Actuator) countCleanUp(ctx context.Context, t *target) error {
 	mr, err := a.managedResource(ctx, t.ex.Namespace, cleanerName)
-	if client.IgnoreNotFound(err) != nil {
+	isResumed := err == nil && mr.DeletionTimestamp == nil && t.before.cleanUps > 0
+	if isResumed || client.IgnoreNotFound(err) != nil {
 		return err
-	}
-	if err == nil && mr.DeletionTimestamp == nil && t.before.cleanUps > 0 {
-		return nil
 	}
 	t.before.cleanUps++
 	return a.write(ctx, t.ex, t.before)
