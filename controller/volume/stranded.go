@@ -31,7 +31,7 @@ func ReplaceStranded(ctx context.Context, shoot client.Client, claims []Claim) (
 		return nil, fmt.Errorf("listing the pods of the caches in the shoot: %w", err)
 	}
 	blocking := func(c Claim) int { return slices.IndexFunc(pods.Items, c.blocks) }
-	if !slices.ContainsFunc(claims, func(c Claim) bool { return blocking(c) >= 0 }) {
+	if claims = slices.DeleteFunc(slices.Clone(claims), func(c Claim) bool { return blocking(c) < 0 }); len(claims) == 0 {
 		return nil, nil
 	}
 	nodes := &corev1.NodeList{}
@@ -44,10 +44,7 @@ func ReplaceStranded(ctx context.Context, shoot client.Client, claims []Claim) (
 	var deleted []Claim
 	var refused error
 	for _, claim := range claims {
-		i := blocking(claim)
-		if i < 0 {
-			continue
-		}
+		pod := &pods.Items[blocking(claim)]
 		switch stranded, err := claim.stranded(ctx, shoot, nodes.Items); {
 		case err != nil:
 			return deleted, err
@@ -57,10 +54,10 @@ func ReplaceStranded(ctx context.Context, shoot client.Client, claims []Claim) (
 		err := deleteExactly(ctx, shoot, claim.PersistentVolumeClaim)
 		if err == nil {
 			deleted = append(deleted, claim)
-			err = deleteExactly(ctx, shoot, &pods.Items[i])
+			err = deleteExactly(ctx, shoot, pod)
 		}
 		if err != nil {
-			err = fmt.Errorf("deleting claim %s and pod %s in the shoot, whose node is gone: %w", claim.Name, pods.Items[i].Name, err)
+			err = fmt.Errorf("deleting claim %s and pod %s in the shoot, whose node is gone: %w", claim.Name, pod.Name, err)
 		}
 		if err != nil && !Refused(err) {
 			return deleted, err
