@@ -81,19 +81,17 @@ func Resolve(
 }
 
 func add(secrets *cache.Secrets, kind v1alpha3.ReferenceKind, secret *corev1.Secret) {
-	switch kind {
-	case v1alpha3.ReferenceCredentials:
-		if v1alpha3.HasAccessKey(secret) {
-			secrets.AccessKey = &cache.AccessKey{
-				ID:           secret.Data[v1alpha3.KeyAccessKeyID],
-				Secret:       secret.Data[v1alpha3.KeySecretAccessKey],
-				SessionToken: secret.Data[v1alpha3.KeySessionToken],
-				RoleARN:      secret.Data[v1alpha3.KeyRoleARN],
-			}
-			return
-		}
-		secrets.Credentials = &cache.Credentials{Username: secret.Data[v1alpha3.KeyUsername], Password: secret.Data[v1alpha3.KeyPassword]}
-	case v1alpha3.ReferenceCABundle:
+	switch {
+	case kind == v1alpha3.ReferenceCABundle:
 		secrets.CABundle = v1alpha3.CABundle(secret)
+	case v1alpha3.HasAccessKey(secret):
+		secrets.AccessKey = &cache.AccessKey{
+			ID:           secret.Data[v1alpha3.KeyAccessKeyID],
+			Secret:       secret.Data[v1alpha3.KeySecretAccessKey],
+			SessionToken: secret.Data[v1alpha3.KeySessionToken],
+			RoleARN:      secret.Data[v1alpha3.KeyRoleARN],
+		}
+	default:
+		secrets.Credentials = &cache.Credentials{Username: secret.Data[v1alpha3.KeyUsername], Password: secret.Data[v1alpha3.KeyPassword]}
 	}
 }
