@@ -180,11 +180,9 @@ func (a *Actuator) write(ctx context.Context, ex *extensionsv1alpha1.Extension, 
 	if err != nil {
 		return err
 	}
-	if err := replaceRaw(current.status, r.status, &ex.Status.ProviderStatus); err != nil {
-		return fmt.Errorf("encoding the providerStatus: %w", err)
-	}
-	if err := replaceRaw(current.state(), r.state(), &ex.Status.State); err != nil {
-		return fmt.Errorf("encoding the state: %w", err)
+	err = errors.Join(replaceRaw(current.status, r.status, &ex.Status.ProviderStatus), replaceRaw(current.state(), r.state(), &ex.Status.State))
+	if err != nil {
+		return fmt.Errorf("encoding the providerStatus and the state: %w", err)
 	}
 	return a.patchStatus(ctx, ex, before, conditions...)
 }
