@@ -13,7 +13,6 @@ import (
 	"github.com/gardener/gardener/pkg/utils/kubernetes/health"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -61,16 +60,15 @@ func (a *Actuator) read(ctx context.Context, ex *extensionsv1alpha1.Extension, c
 	if err := a.awaitCopies(ctx, ex.Namespace, config); err != nil {
 		return nil, err
 	}
-	var invalid field.ErrorList
-	err = a.await(ctx, func() (err error) {
-		t.secrets, invalid, err = reference.Resolve(ctx, a.client, ex.Namespace, cluster.Shoot.Spec.Resources, config)
+	err = a.await(ctx, func() error {
+		secrets, invalid, err := reference.Resolve(ctx, a.client, ex.Namespace, cluster.Shoot.Spec.Resources, config)
+		if t.secrets = secrets; len(invalid) > 0 {
+			return configurationProblem(invalid.ToAggregate())
+		}
 		return err
 	})
 	if err != nil {
 		return nil, err
-	}
-	if len(invalid) > 0 {
-		return nil, configurationProblem(invalid.ToAggregate())
 	}
 	config.Caches = slices.DeleteFunc(config.Caches, func(c v1alpha3.RegistryCache) bool { return slices.Contains(delayed, c.Upstream) })
 	for i := range config.Caches { // whether the owner has a Service of a new name is known when the shoot is awake
