@@ -87,15 +87,14 @@ func NewLimiter() *Limiter { return &Limiter{failures: map[types.NamespacedName]
 func (l *Limiter) IsFirst(object types.NamespacedName, attempt Attempt) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	last, failed := l.failures[object]
-	return !failed || last.attempt != attempt
+	return l.failures[object].attempt != attempt
 }
 
 // Fail records a failure. The delays grow only as long as the same operation fails in the same way.
 func (l *Limiter) Fail(object types.NamespacedName, attempt Attempt, kind Kind) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if last, failed := l.failures[object]; !failed || last.attempt != attempt || last.kind != kind {
+	if last := l.failures[object]; last.attempt != attempt || last.kind != kind {
 		l.failures[object] = failure{attempt: attempt, kind: kind, since: time.Now()}
 	}
 }
