@@ -23,7 +23,6 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	vpaautoscalingv1 "k8s.io/autoscaler/vertical-pod-autoscaler/pkg/apis/autoscaling.k8s.io/v1"
 	"k8s.io/client-go/rest"
@@ -118,8 +117,7 @@ func (c *Clients) secret(ctx context.Context, namespace string) (*corev1.Secret,
 			return secret, err
 		}
 	}
-	err := c.seed.Get(ctx, client.ObjectKey{Namespace: namespace, Name: v1beta1constants.SecretNameGardener}, secret)
-	return secret, err
+	return secret, c.seed.Get(ctx, client.ObjectKey{Namespace: namespace, Name: v1beta1constants.SecretNameGardener}, secret)
 }
 
 func (c *Clients) create(namespace string, secret *corev1.Secret) (*entry, error) {
@@ -149,16 +147,15 @@ func (c *Clients) create(namespace string, secret *corev1.Secret) (*entry, error
 // an error (meta.IsNoMatchError).
 func newMapper() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(nil)
-	add := func(scope meta.RESTScope, version schema.GroupVersion, kinds ...string) {
-		for _, kind := range kinds {
-			mapper.Add(version.WithKind(kind), scope)
-		}
-	}
-	add(meta.RESTScopeRoot, corev1.SchemeGroupVersion, "Node", "PersistentVolume")
-	add(meta.RESTScopeNamespace, corev1.SchemeGroupVersion, "Service", "Pod", "PersistentVolumeClaim")
-	add(meta.RESTScopeNamespace, appsv1.SchemeGroupVersion, "DaemonSet", "StatefulSet")
-	add(meta.RESTScopeNamespace, policyv1.SchemeGroupVersion, "PodDisruptionBudget")
-	add(meta.RESTScopeNamespace, networkingv1.SchemeGroupVersion, "NetworkPolicy")
-	add(meta.RESTScopeNamespace, vpaautoscalingv1.SchemeGroupVersion, "VerticalPodAutoscaler") // which a shoot may lack
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Node"), meta.RESTScopeRoot)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("PersistentVolume"), meta.RESTScopeRoot)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Service"), meta.RESTScopeNamespace)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"), meta.RESTScopeNamespace)
+	mapper.Add(appsv1.SchemeGroupVersion.WithKind("DaemonSet"), meta.RESTScopeNamespace)
+	mapper.Add(appsv1.SchemeGroupVersion.WithKind("StatefulSet"), meta.RESTScopeNamespace)
+	mapper.Add(policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"), meta.RESTScopeNamespace)
+	mapper.Add(networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"), meta.RESTScopeNamespace)
+	mapper.Add(vpaautoscalingv1.SchemeGroupVersion.WithKind("VerticalPodAutoscaler"), meta.RESTScopeNamespace) // which a shoot may lack
 	return mapper
 }
