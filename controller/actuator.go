@@ -190,11 +190,7 @@ type Options struct {
 func AddToManager(ctx context.Context, mgr manager.Manager, options Options) error {
 	// Do not read from the manager's cache. It may lack the actuator's last write, and may show a
 	// ManagedResource as healthy that is not applied yet (gardener-extension-registry-cache#344).
-	live, err := client.New(mgr.GetConfig(), client.Options{
-		HTTPClient: mgr.GetHTTPClient(),
-		Scheme:     mgr.GetScheme(),
-		Mapper:     mgr.GetRESTMapper(),
-	})
+	live, err := client.New(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
 	if err != nil {
 		return fmt.Errorf("creating the client of the actuator: %w", err)
 	}

@@ -28,8 +28,7 @@ func (a *Actuator) clean(ctx context.Context, log logr.Logger, ex *extensionsv1a
 	condition := v1beta1helper.GetOrInitConditionWithClock(a.clock, ex.Status.Conditions, v1alpha3.ConditionNodesCleaned)
 	set := cleaner.DaemonSet(task, a.images.RegistryCleaner)
 	// An earlier cleaner that is being deleted would not run a new task.
-	err := a.await(ctx, func() error { return applyToShoot(ctx, a.client, ex.Namespace, cleanerName, []client.Object{set}) })
-	if err != nil {
+	if err := a.await(ctx, func() error { return applyToShoot(ctx, a.client, ex.Namespace, cleanerName, []client.Object{set}) }); err != nil {
 		return condition, err
 	}
 	shoot, err := a.shootClient(ctx, ex.Namespace)

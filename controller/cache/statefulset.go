@@ -49,10 +49,7 @@ func statefulSet(cache v1alpha3.RegistryCache, id v1alpha3.Identity, shoot Shoot
 			PodManagementPolicy:  appsv1.ParallelPodManagement,
 			RevisionHistoryLimit: ptr.To[int32](2),
 			Selector:             &metav1.LabelSelector{MatchLabels: labels(id)},
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: podLabels(id)},
-				Spec:       podSpec(cache, shoot, mounted),
-			},
+			Template:             corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: podLabels(id)}, Spec: podSpec(cache, shoot, mounted)},
 			VolumeClaimTemplates: []corev1.PersistentVolumeClaim{volumeClaim(cache, id)},
 		},
 	}
