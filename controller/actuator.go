@@ -55,8 +55,6 @@ type Actuator struct {
 	events      events.EventRecorder // on the Extension, see docs/observability.md
 }
 
-var _ extension.Actuator = &Actuator{}
-
 // NewActuator returns an Actuator. The client for the seed must not use the manager's cache.
 func NewActuator(seed client.Client, shootClient ShootClient, images charts.Images) *Actuator {
 	return &Actuator{

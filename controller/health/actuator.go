@@ -48,8 +48,6 @@ func newActuator(seed client.Reader, shoots func(context.Context, string) (clien
 	return &actuator{seed: seed, shoots: shoots, forget: func(string) {}, pauses: retry.NewPauses(), refusals: refusals}
 }
 
-var _ healthcheck.HealthCheckActuator = &actuator{}
-
 // ExecuteHealthCheckFunctions implements healthcheck.HealthCheckActuator. It returns no results, so
 // the conditions stay as they are, if nothing is deployed, the shoot is being deleted or wakes up,
 // or has not answered lately.

@@ -13,7 +13,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/flowcontrol"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
@@ -77,8 +76,6 @@ type failure struct {
 	since   time.Time // of the first failure of this kind in a row
 	count   int       // of the delays so far
 }
-
-var _ workqueue.TypedRateLimiter[reconcile.Request] = &Limiter{}
 
 // NewLimiter returns a Limiter without failures.
 func NewLimiter() *Limiter { return &Limiter{failures: map[types.NamespacedName]failure{}} }
