@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"time"
 
@@ -25,8 +26,24 @@ type Options struct {
 // Process is a running extension.
 type Process struct{ *daemon.Process }
 
-// Start starts the extension and returns when it is ready. The caller must call Stop.
-func Start(ctx context.Context, o Options) (*Process, error) {
+// starts is how often Start starts a process that exits.
+const starts = 3
+
+// Start starts the extension and returns when it is ready. The caller must call Stop. Like a
+// kubelet, it starts a process again that exits: Gardener's library (v1.147.1) writes the
+// certificate of the webhook once more while the webhook server reads it, and then the extension
+// can exit (extensions/pkg/webhook/certificates/reloader.go).
+func Start(ctx context.Context, o Options) (process *Process, err error) {
+	for range starts {
+		exit := &exec.ExitError{}
+		if process, err = startOnce(ctx, o); !errors.As(err, &exit) {
+			break
+		}
+	}
+	return process, err
+}
+
+func startOnce(ctx context.Context, o Options) (*Process, error) {
 	ports, err := daemon.FreePorts(3)
 	if err != nil {
 		return nil, err

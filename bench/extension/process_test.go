@@ -2,6 +2,8 @@ package extension
 
 import (
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/spf13/pflag"
@@ -37,5 +39,20 @@ func TestUsageOf(t *testing.T) {
 	}
 	if _, err := usageOf(1 << 30); err == nil {
 		t.Error("no error for a missing process")
+	}
+}
+
+// TestStartAgain checks that a process that exits is started again, but not for ever.
+func TestStartAgain(t *testing.T) {
+	folder := t.TempDir()
+	program, log := filepath.Join(folder, "program"), filepath.Join(folder, "starts")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\necho x >>"+log+"\nexit 1\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Start(t.Context(), Options{Program: program, Folder: folder}); err == nil || !strings.Contains(err.Error(), "exited") {
+		t.Errorf("error = %v", err)
+	}
+	if got, err := os.ReadFile(log); err != nil || strings.Count(string(got), "x") != starts {
+		t.Errorf("started %d times, want %d: %v", strings.Count(string(got), "x"), starts, err)
 	}
 }
