@@ -53,10 +53,8 @@ func forbidden() rig.Scenario {
 			for _, event := range events {
 				switch {
 				case event.UserAgent == plantedAgent || event.RequestReceivedTimestamp.Time.Before(p.Session.Start):
-				case isForbidden(event) && event.ObjectRef != nil && passed(p, "upgrade") &&
-					(event.ObjectRef.Name == leaderLease.Name || event.ObjectRef.Resource == "events"):
-					// The chart of the previous version, with this version's image, grants another Lease and no
-					// Events of the leader election.
+				case isForbidden(event) && event.ObjectRef != nil && event.ObjectRef.Name == leaderLease.Name && passed(p, "upgrade"):
+					// The chart of the previous version, with this version's image, grants another Lease.
 				case isForbidden(event):
 					forbidden[event.User.Username+": "+request(event)]++
 				default:

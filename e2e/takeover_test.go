@@ -16,7 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/charts"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
+	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/bringup"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 	"github.com/gardener-extensions/registry-cache/kind/original"
@@ -86,9 +88,22 @@ func (t *takeover) startOriginal(ctx context.Context, p *rig.Run) {
 		})
 	}
 	t.installed = false
+	stopExtension(ctx, p)
 	p.Check(bringup.InstallStopped(ctx, p.Session.Testbed, chart))
 	p.Check(t.extension.Start(ctx))
 	t.acting = p.Background(ctx, func(ctx context.Context) error { return t.extension.Run(ctx, rig.ShootNamespace) })
+}
+
+// stopExtension waits until no pod of this extension runs: the original's chart takes away the
+// rights with which a pod records that it no longer leads.
+func stopExtension(ctx context.Context, p *rig.Run) {
+	p.Helper()
+	p.Check(bringup.InstallStopped(ctx, p.Session.Testbed, charts.Extension()))
+	p.Await(ctx, "no pod of this extension runs", time.Minute, func(ctx context.Context) (bool, string, error) {
+		pods := &corev1.PodList{}
+		err := p.Session.Seed.List(ctx, pods, client.InNamespace(kind.ExtensionNamespace))
+		return len(pods.Items) == 0, fmt.Sprintf("%d pods", len(pods.Items)), err
+	})
 }
 
 // install ends the stand-in and installs this extension in its place.
