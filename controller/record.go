@@ -76,7 +76,7 @@ func recordOf(ex *extensionsv1alpha1.Extension) (record, error) {
 		return r, nil // the state is from before, and says nothing about what runs
 	}
 	r.applied, r.running, r.takenOverBy = state.RegistryConfig, state.Running, state.TakenOver
-	r.takenOver = r.takenOverBy != "" && r.takenOverBy == ex.Annotations[v1beta1constants.GardenerTimestamp] // a retry
+	r.takenOver = r.status != nil && r.takenOverBy != "" && r.takenOverBy == ex.Annotations[v1beta1constants.GardenerTimestamp] // a retry
 	return r, nil
 }
 

@@ -273,3 +273,19 @@ func TestTakeoverRemovesTheCA(t *testing.T) {
 		t.Errorf("left: %s", secret.Name)
 	}
 }
+
+// TestTakeoverNeedsStatus checks that a state without a providerStatus is never a retry: without
+// endpoints, the takeover would take no cache for one that runs.
+func TestTakeoverNeedsStatus(t *testing.T) {
+	l := newOriginal(t)
+	l.reconciled(t)
+	ex := l.extension(t)
+	state, err := v1alpha3.DecodeState(ex.Status.State)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ex.Annotations, ex.Status.ProviderStatus = map[string]string{"gardener.cloud/timestamp": state.TakenOver}, nil
+	if r, err := recordOf(ex); err != nil || r.takenOver || r.takenOverBy == "" {
+		t.Errorf("record = %+v, %v", r, err)
+	}
+}
