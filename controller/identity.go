@@ -14,12 +14,12 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// identify sets the identities of the configured caches. An interrupted attempt and an early
-// version have not recorded them, so identify reads them from what is deployed.
+// identify sets the identities of the configured caches. Where the record lacks that of a deployed
+// cache, identify reads it from the deployed objects: an early version did not record identities,
+// and gardener-extension-registry-cache does not.
 func (a *Actuator) identify(ctx context.Context, t *target) error {
 	running := t.before.retained(t.config).running
-	unrecorded := func(c v1alpha3.RegistryCache) bool { _, ok := running.Of(c.Upstream); return !ok }
-	if !t.isNew && slices.ContainsFunc(t.config.Caches, unrecorded) {
+	if !t.isNew && (t.before.empty() || t.before.lacksIdentity()) {
 		var err error
 		if running, err = a.deployedIdentities(ctx, t); err != nil {
 			return err

@@ -272,10 +272,11 @@ func TestRequests(t *testing.T) {
 				t.Fatal(err)
 			}
 			// The access to the shoot takes one or two more requests.
-			if total := len(w.requests) + 2 + byLibrary; total > 16 {
+			if total := len(w.requests) + 2 + byLibrary; total > 17 {
 				t.Errorf("the first reconciliation takes %d requests:\n%s", total, strings.Join(w.requests, "\n"))
 			}
-			want := append(slices.Repeat([]string{"seed write *v1.Secret", "seed write ManagedResource"}, 3), "seed write Extension")
+			want := slices.Concat([]string{"seed write Extension"},
+				slices.Repeat([]string{"seed write *v1.Secret", "seed write ManagedResource"}, 3), []string{"seed write Extension"})
 			if got := w.writes(); !slices.Equal(got, want) {
 				t.Errorf("the first reconciliation writes %q", got)
 			}

@@ -157,7 +157,7 @@ func (a *Actuator) countCleanUp(ctx context.Context, t *target) error {
 func (a *Actuator) deploy(ctx context.Context, log logr.Logger, t *target) error {
 	endpoints, ca, err := a.deployObjects(ctx, log, t)
 	if t.isNew && apierrors.IsAlreadyExists(err) {
-		// An earlier attempt was interrupted, so read what it left in the shoot.
+		// The Extension has lost its status, so read what runs in the shoot.
 		t.isNew = false
 		if err := a.identify(ctx, t); err != nil {
 			return err
@@ -201,11 +201,32 @@ func (a *Actuator) deploy(ctx context.Context, log logr.Logger, t *target) error
 	return a.write(ctx, t.ex, t.record(newStatus(endpoints, ca)))
 }
 
+// announce records new caches before they are deployed. After an interruption, the next attempt
+// knows what runs, also if the config has changed meanwhile.
+func (a *Actuator) announce(ctx context.Context, t *target) error {
+	r := t.before.retained(t.config)
+	caches := slices.Clone(r.configured())
+	for i, c := range t.config.Caches {
+		if !slices.Contains(r.upstreams(), c.Upstream) {
+			caches = append(caches, c)
+			r.running = append(r.running, t.identities[i])
+		}
+	}
+	if len(caches) == len(r.configured()) {
+		return nil
+	}
+	r.applied = &v1alpha3.RegistryConfig{Caches: caches}
+	return a.write(ctx, t.ex, r)
+}
+
 // deployObjects writes all ManagedResources. The Services are first: certificates need their
 // addresses. It writes the others although Services are missing, unless their addresses were never
 // known: what is wrong with one cache must not keep the others as they are.
 func (a *Actuator) deployObjects(ctx context.Context, log logr.Logger, t *target) (endpoints []v1alpha3.RegistryCacheStatus, ca *certificate.CA, err error) {
 	if err = refuseForeignServices(ctx, t); err != nil {
+		return nil, nil, err
+	}
+	if err = a.announce(ctx, t); err != nil {
 		return nil, nil, err
 	}
 	if err = a.deployCaches(ctx, t, servicesName, nil, cache.Services); err != nil {

@@ -24,8 +24,10 @@ func TestReconcile(t *testing.T) {
 		upstreams       []string
 	}{
 		"first": {
-			wanted:    []string{alpha, beta},
-			log:       []string{"apply extension-registry-cache-services", "apply extension-registry-cache", "status [alpha.upstream.test beta.upstream.test]"},
+			wanted: []string{alpha, beta},
+			log: []string{
+				"status []", "apply extension-registry-cache-services", "apply extension-registry-cache", "status [alpha.upstream.test beta.upstream.test]",
+			},
 			upstreams: []string{alpha, beta},
 		},
 		"upstream removed": {
@@ -39,7 +41,7 @@ func TestReconcile(t *testing.T) {
 		"upstream replaced": {
 			wanted: []string{beta}, running: []string{alpha},
 			log: []string{
-				"status [alpha.upstream.test]", "apply extension-registry-cleaner", "delete extension-registry-cleaner", "status []",
+				"status [alpha.upstream.test]", "apply extension-registry-cleaner", "delete extension-registry-cleaner", "status []", "status []",
 				"apply extension-registry-cache-services", "apply extension-registry-cache", "status [beta.upstream.test]",
 			},
 			upstreams: []string{beta},

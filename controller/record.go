@@ -83,6 +83,11 @@ func recordOf(ex *extensionsv1alpha1.Extension) (record, error) {
 // empty returns whether no reconciliation ever finished. If so, no node is configured with a cache.
 func (r record) empty() bool { return r.status == nil && r.applied == nil }
 
+// lacksIdentity returns whether the identity of a deployed cache is not recorded.
+func (r record) lacksIdentity() bool {
+	return slices.ContainsFunc(r.upstreams(), func(upstream string) bool { _, known := r.running.Of(upstream); return !known })
+}
+
 // reported returns the caches that nodes are configured with.
 func (r record) reported() []v1alpha3.RegistryCacheStatus {
 	return ptr.Deref(r.status, v1alpha3.RegistryStatus{}).Caches
@@ -99,19 +104,24 @@ func (r record) isLeaving(upstream string) bool {
 	return runs && r.applied != nil && r.deployed(upstream) == nil
 }
 
-// removed returns the upstreams whose configuration may be on nodes, but that are not in config.
-func (r record) removed(config *v1alpha3.RegistryConfig) []string {
-	upstreams := sets.New[string]()
+// upstreams returns those whose cache may be deployed, or whose configuration may be on nodes.
+func (r record) upstreams() (all []string) {
 	for _, c := range r.reported() {
-		upstreams.Insert(c.Upstream)
+		all = append(all, c.Upstream)
 	}
 	for _, c := range r.configured() {
-		upstreams.Insert(c.Upstream)
+		all = append(all, c.Upstream)
 	}
+	return all
+}
+
+// removed returns the upstreams whose configuration may be on nodes, but that are not in config.
+func (r record) removed(config *v1alpha3.RegistryConfig) []string {
+	removed := sets.New(r.upstreams()...)
 	for _, c := range config.Caches {
-		upstreams.Delete(c.Upstream)
+		removed.Delete(c.Upstream)
 	}
-	return sets.List(upstreams)
+	return sets.List(removed)
 }
 
 // retained returns the record with only those upstreams that are in config. It keeps the names of

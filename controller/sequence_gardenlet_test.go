@@ -181,9 +181,6 @@ func (s *seqWorld) delete(force bool) {
 	if !s.restored || s.extensionIfAny() == nil {
 		return
 	}
-	// After a restoration with a mistake, no ManagedResource tells a forced deletion what runs. It
-	// drops the Shoot anyway.
-	force = force && s.rolled.mistake == ""
 	s.deleting, s.guarded, s.noCleaner, s.rolled = true, false, "", s.wish
 	s.setNodes(false)
 	s.syncCluster()
@@ -199,10 +196,15 @@ func (s *seqWorld) delete(force bool) {
 		s.fail("%s of the Shoot fails: %v", what, err)
 	}
 	s.forget()
+	s.wish.disabled, s.forced = true, force
 	if force {
 		s.catchUpNow() // gardenlet removes the finalizers of what gardener-resource-manager leaves
+		mrs := &resourcesv1alpha1.ManagedResourceList{}
+		s.must(s.unwatched.List(s.t.Context(), mrs))
+		if len(mrs.Items) > 0 {
+			s.fail("a forced deletion leaves a ManagedResource: %s", mrs.Items[0].Name)
+		}
 	}
-	s.wish.disabled = true
 }
 
 // newExtension returns the Extension that gardenlet writes.

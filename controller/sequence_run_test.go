@@ -70,6 +70,9 @@ func (s *seqWorld) settle() {
 			<-time.After(previousFor)
 		}
 	}
+	if s.forced {
+		return
+	}
 	s.must(s.runShoot(s.t.Context()))
 	s.collect()
 	if difference := s.compare(); difference != "" {
@@ -272,6 +275,13 @@ var seqCases = map[string][]seqEvent{
 	},
 	"a cleaner that is blocked, and then a claim that is guarded": {
 		{Do: "lag", At: 1}, {Do: "block"}, {Do: "replace", On: alpha, To: "other"}, {Do: "roll"}, {Do: "guard"}, {Do: "replace", On: alpha}, {Do: "late"},
+	},
+	"interrupted before the first cache is recorded, and then replaced": {
+		{Do: "replace", On: alpha, To: "other"}, {Do: "break", To: "crash", At: 5}, {Do: "short"}, {Do: "replace", On: alpha},
+	},
+	"interrupted before a new cache is recorded, and then removed with a guarded claim": {
+		{Do: "remove", On: alpha}, {Do: "roll"}, {Do: "add", On: alpha, To: "other"}, {Do: "break", To: "crash", At: 5}, {Do: "short"},
+		{Do: "guard"}, {Do: "remove", On: alpha}, {Do: "roll"}, {Do: "add", On: alpha},
 	},
 	"a Service is not ours":                      {{Do: "rename", On: alpha, To: "one"}, {Do: "foreign", To: "one"}, {Do: "roll"}},
 	"a rename that the nodes do not know of yet": {{Do: "roll"}, {Do: "rename", On: beta, To: "one"}, {Do: "late"}, {Do: "roll"}},

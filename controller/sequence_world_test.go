@@ -36,6 +36,7 @@ type seqWorld struct {
 	rolled   seqWish // in the seed
 	isAsleep bool    // status.isHibernated
 	deleting bool
+	forced   bool // gardenlet drops the shoot with all that is left in it
 	restored bool // false from the migration to the end of Restore: no spec changes are admitted
 	nodes    map[string]*seqNode
 	joined   int
