@@ -128,6 +128,23 @@ func TestInterruptedNames(t *testing.T) {
 	}
 }
 
+// TestLostStatus: an Extension that was restored without its status finds the names of the caches
+// that run.
+func TestLostStatus(t *testing.T) {
+	l := newLandscape(t, newExtension([]string{"a-b.c"}, nil), cluster())
+	l.reconciled(t)
+	l.configure(t, addFirst("a.b-c"))
+	ex := l.extension(t)
+	ex.Status.ProviderStatus, ex.Status.State = nil, nil
+	if err := l.seed.Status().Update(t.Context(), ex); err != nil {
+		t.Fatal(err)
+	}
+	l.reconciled(t)
+	if got := l.names(t); got["a-b.c"] != "registry-a-b-c" || got["a.b-c"] != "registry-a-b-c-ab8bb" {
+		t.Errorf("got %v", got)
+	}
+}
+
 // TestReplacedAfterInterruption: a cache does not get the name of the cache that it replaces,
 // whenever the replacement is interrupted.
 func TestReplacedAfterInterruption(t *testing.T) {

@@ -28,8 +28,8 @@ import (
 type record struct {
 	// status is the providerStatus: the caches that nodes are configured with. Nil if missing.
 	status *v1alpha3.RegistryStatus
-	// applied is the config that the caches were last deployed with, from status.state, which
-	// Gardener copies to another seed. Nil if there is none.
+	// applied is the config that the caches were last deployed with, and new caches that are about to
+	// be. It is from status.state, which Gardener copies to another seed. Nil if there is none.
 	applied *v1alpha3.RegistryConfig
 	// cleanUps counts how many clean-ups have been started. It is from status.state.
 	cleanUps int64

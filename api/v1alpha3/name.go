@@ -52,7 +52,8 @@ const (
 // State is the content of status.state of an Extension. When Gardener migrates a control plane, it
 // copies the State to the other seed, but not the providerStatus.
 type State struct {
-	// RegistryConfig is the config with which caches were last deployed, nil if there were none.
+	// RegistryConfig is the config with which caches were last deployed, and new caches that are
+	// about to be. Nil if there were none.
 	*RegistryConfig `json:",inline"`
 	// CleanUps counts how many clean-ups of the nodes have been started.
 	CleanUps int64 `json:"cleanUps,omitempty"`
