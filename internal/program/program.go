@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"os/signal"
 	"syscall"
@@ -18,9 +19,16 @@ type Streams struct {
 	Out, Err io.Writer
 }
 
+// Dependencies log before main starts, for example that the kernel has no PSI metrics
+// (github.com/VictoriaMetrics/metrics, of the API types of its operator). Go initializes this
+// package before that one: it depends on github.com/valyala/fastrand, which is later in the order
+// of import paths.
+func init() { log.SetOutput(io.Discard) }
+
 // Main runs the command line of this process and returns its exit code. SIGINT and SIGTERM cancel
 // the context of the command; a second signal kills the process.
 func Main(newRoot func(Streams) *cobra.Command) int {
+	log.SetOutput(os.Stderr)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -40,6 +41,20 @@ func run(t *testing.T, stdin string, args ...string) (code int, out, stderr stri
 }
 
 // TestUsageErrors: a mistake in a command line is reported before a testbed is needed.
+// TestSilentStart: what dependencies log before main starts is not for the screen. Without package
+// program, there is a line about PSI metrics on a kernel that has none.
+func TestSilentStart(t *testing.T) {
+	var stderr bytes.Buffer
+	command := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^$")
+	command.Stderr = &stderr
+	if err := command.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.TrimSpace(stderr.String()); got != "" && got != "testing: warning: no tests to run" {
+		t.Errorf("the program prints before main starts: %s", got)
+	}
+}
+
 func TestUsageErrors(t *testing.T) {
 	folder := t.TempDir()
 	broken, missing := filepath.Join(folder, "shoot.yaml"), filepath.Join(folder, "missing.yaml")
