@@ -34,6 +34,7 @@ endif
 note-ignored = @[ -z "$(IGNORED)" ] || echo "ignored from the environment: $(IGNORED); use: make $@ NAME=VALUE" >&2
 
 LINT := bin/golangci-lint
+ACTIONLINT := bin/actionlint
 PROMTOOL := bin/promtool
 SKAFFOLD := bin/skaffold
 KUBECTL := bin/kubectl
@@ -74,8 +75,9 @@ format: ## List the Go files that gofmt would change, and fail if there are any
 	if [ -n "$$files" ]; then echo "gofmt would change these files; run: gofmt -w FILE" >&2; echo "$$files" >&2; exit 1; fi
 
 .PHONY: lint
-lint: $(LINT) ## Run golangci-lint, which also checks the imports between layers
+lint: $(LINT) $(ACTIONLINT) ## Run golangci-lint, which also checks the imports between layers, and actionlint
 	$(LINT) run ./...
+	$(ACTIONLINT)
 
 .PHONY: shellcheck
 shellcheck: ## Run shellcheck on every shell script; on Debian and Ubuntu, install a missing shellcheck
@@ -216,6 +218,9 @@ clean: ## Remove bin/ and _artifacts/, but not the testbed (`make down`)
 # golangci-lint must be built with at least the Go version in go.mod.
 $(LINT): tools/golangci-lint/go.mod tools/golangci-lint/go.sum
 	cd tools/golangci-lint && go build -o ../../$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+$(ACTIONLINT): tools/actionlint/go.mod tools/actionlint/go.sum
+	cd tools/actionlint && go build -o ../../$@ github.com/rhysd/actionlint/cmd/actionlint
 
 # The tag excludes Prometheus's service discovery, which needs the libraries of every cloud provider.
 $(PROMTOOL): tools/promtool/go.mod tools/promtool/go.sum
