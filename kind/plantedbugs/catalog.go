@@ -133,7 +133,7 @@ func controller() []Mutant {
 			Line:        `for _, labels := range left {`,
 			Replacement: `for _, labels := range labelsOf(nil) {`,
 			Bug:         "a cache that was removed while the control plane moved runs on for ever",
-			Words:       `are rolled out; last seen: 2 StatefulSets`,
+			Words:       `the caches of [beta.upstream.test] are rolled out`,
 		},
 		{
 			Name: "leak-at-deletion", File: "controller/actuator.go", Scenarios: []string{"delete-claims"},
