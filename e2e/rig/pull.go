@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -142,8 +143,10 @@ const (
 // not so after PushBeside.
 type Pushed struct {
 	Host, Repository, Tag, Digest string
-	// Blobs are the digests that a pull on an empty node must fetch.
+	// Blobs are the digests that a pull on an empty node must fetch: the config and the layers.
 	Blobs []string
+	// Bytes is the size of the blobs.
+	Bytes int64
 }
 
 // Reference returns the reference of the image with its tag.
@@ -161,29 +164,38 @@ func push(ctx context.Context, p *Run, host string) (Pushed, error) {
 }
 
 func pushLayers(ctx context.Context, p *Run, host string, layers int, bytes int64) (Pushed, error) {
-	img := Pushed{Host: host, Repository: "e2e/" + strings.ToLower(rand.Text()[:10]), Tag: "latest"}
-	return pushTo(ctx, p, img, layers, bytes)
+	return pushTo(ctx, p, newImage(host), layers, bytes)
+}
+
+func newImage(host string) Pushed {
+	return Pushed{Host: host, Repository: "e2e/" + strings.ToLower(rand.Text()[:10]), Tag: "latest"}
 }
 
 // pushTo pushes random content to the repository and the tag of img.
 func pushTo(ctx context.Context, p *Run, img Pushed, layers int, bytes int64) (Pushed, error) {
-	img.Blobs = nil
 	random, err := image.Random(p.Session.pause, layers, bytes)
 	if err != nil {
 		return Pushed{}, err
 	}
-	hashes, err := image.Blobs(random)
+	return pushContent(ctx, p, img, random)
+}
+
+// pushContent pushes the content to the repository and the tag of img.
+func pushContent(ctx context.Context, p *Run, img Pushed, content v1.Image) (Pushed, error) {
+	manifest, err := content.Manifest()
 	if err != nil {
-		return Pushed{}, err
+		return Pushed{}, fmt.Errorf("read the manifest of a test image: %w", err)
 	}
-	for _, hash := range hashes {
-		img.Blobs = append(img.Blobs, hash.String())
+	img.Blobs, img.Bytes = nil, 0
+	for _, blob := range append([]v1.Descriptor{manifest.Config}, manifest.Layers...) {
+		img.Blobs = append(img.Blobs, blob.Digest.String())
+		img.Bytes += blob.Size
 	}
 	registry, err := upstreamOf(p, img.Host)
 	if err != nil {
 		return Pushed{}, err
 	}
-	digest, err := registry.Push(ctx, img.Repository, img.Tag, random)
+	digest, err := registry.Push(ctx, img.Repository, img.Tag, content)
 	if err != nil {
 		return Pushed{}, fmt.Errorf("push a test image to %s: %w", img.Host, err)
 	}
@@ -230,6 +242,21 @@ func (p *Run) PushBeside(ctx context.Context, img Pushed, tag string) Pushed {
 	p.Helper()
 	img.Tag = tag
 	return must(pushTo(ctx, p, img, imageLayers, imageLayerSize))(p)
+}
+
+// PushOver pushes a new image with the layers of base and one more, to a repository of its own.
+func (p *Run) PushOver(ctx context.Context, base Pushed) (img Pushed) {
+	p.Helper()
+	registry, err := upstreamOf(p, base.Host)
+	p.Check(err)
+	p.Check(registry.Describe(ctx, base.Repository, base.Tag, func(_ *v1.Descriptor, below v1.Image) error {
+		content, err := image.Extend(below, 1, imageLayerSize)
+		if err == nil {
+			img, err = pushContent(ctx, p, newImage(base.Host), content)
+		}
+		return err
+	}))
+	return img
 }
 
 // TimedPullOf is like the function TimedPullOf, but fails the scenario after an error.

@@ -4,6 +4,7 @@ package rig
 
 import (
 	"context"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -35,6 +36,23 @@ func (p *Run) OnVolume(ctx context.Context, host, script string, args ...string)
 	}
 	p.Fatalf("no worker has the volume of %s's cache as a folder", host)
 	return ""
+}
+
+// storedScript prints how many of the files of the digests $2 and so on are below $1. Folders may
+// vanish meanwhile.
+const storedScript = `cd "$1/docker/registry/v2/blobs/sha256" && shift
+for hex do [ ! -e "${hex:0:2}/$hex/data" ] || echo "$hex"; done | wc -l`
+
+// Stored returns how many of the manifests and blobs are on the volume of the upstream's cache.
+func (p *Run) Stored(ctx context.Context, host string, digests ...string) int {
+	p.Helper()
+	var names []string
+	for _, digest := range digests {
+		names = append(names, strings.TrimPrefix(digest, "sha256:"))
+	}
+	count, err := strconv.Atoi(p.OnVolume(ctx, host, storedScript, names...))
+	p.Check(err)
+	return count
 }
 
 // volumeFolder returns the folder of a hostPath or local volume, and a path that does not exist for

@@ -99,9 +99,9 @@ fi
 rm -f -- "$config.before"
 `
 
-// applyRuntime applies the settings to containerd's configuration. It restarts containerd only if
+// ApplyRuntime applies the settings to containerd's configuration. It restarts containerd only if
 // something changed or an earlier change was interrupted. Containers keep running.
-func (n *Node) applyRuntime(ctx context.Context, r Runtime) error {
+func (n *Node) ApplyRuntime(ctx context.Context, r Runtime) error {
 	ctx, cancel := progress.Within(ctx, trustTimeout, "not done")
 	defer cancel()
 	original, err := n.ReadFile(ctx, runtimeOriginal)

@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
-	"slices"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
@@ -35,7 +34,7 @@ func Pause() Binary { return Binary{Name: "pause", Package: PausePackage} }
 
 // Random returns an image that a pod can run. It has the given number of layers, each with the
 // given size of random bytes, and one more with the pause program and a random file. All blobs are
-// unique. A first pull fetches layers+2 blobs, see Blobs. tar adds a few KiB to each layer.
+// unique. A first pull fetches layers+2 blobs. tar adds a few KiB to each layer.
 func Random(pause Built, layers int, size int64) (v1.Image, error) {
 	program, err := newLayer(
 		Entry{Path: "/pause", Mode: 0o755, Source: pause.Executable},
@@ -74,21 +73,6 @@ func randomLayers(layers int, size int64) ([]v1.Layer, error) {
 		all = append(all, layer)
 	}
 	return all, nil
-}
-
-// Blobs returns the digests that a first pull fetches as blobs: the config and each distinct layer.
-func Blobs(img v1.Image) ([]v1.Hash, error) {
-	manifest, err := img.Manifest()
-	if err != nil {
-		return nil, fmt.Errorf("read manifest: %w", err)
-	}
-	digests := []v1.Hash{manifest.Config.Digest}
-	for _, blob := range manifest.Layers {
-		if !slices.Contains(digests, blob.Digest) {
-			digests = append(digests, blob.Digest)
-		}
-	}
-	return digests, nil
 }
 
 // randomBytes returns random bytes. It cannot fail: crypto/rand.Read crashes the program instead.
