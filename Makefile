@@ -14,7 +14,7 @@ export GOFLAGS := -trimpath -buildvcs=false
 # line, because their names are general: a variable that is exported for another program must not
 # change a run. `note-ignored` prints the ignored variables.
 export NODE_IMAGE
-SETTINGS := RUN KEEP LANE CONFIG MATRIX MUTANT REPLACE PROFILE SOAK SEED
+SETTINGS := RUN KEEP LEAVE LANE CONFIG MATRIX MUTANT REPLACE PROFILE SOAK SEED
 IGNORED := $(strip $(foreach name,$(SETTINGS),$(if $(filter environment%,$(origin $(name))),$(name))))
 export $(filter-out $(IGNORED),$(SETTINGS))
 unexport $(IGNORED)
@@ -102,7 +102,7 @@ bench-cache: bin/bench-cache ## Compare the cache with stock distribution, nginx
 ##@ The testbed
 
 .PHONY: e2e e2e-profile
-e2e: ## Create a testbed, run the scenarios of the fast lane, remove the testbed (RUN=regexp, KEEP=1 keeps the testbed, REPLACE=1 replaces the testbed of another checkout, NODE_IMAGE=kindest/node:...)
+e2e: ## Create a testbed, run the scenarios of the fast lane, remove the testbed (RUN=regexp, KEEP=1 keeps the testbed, LEAVE=1 also its last state, REPLACE=1 replaces the testbed of another checkout, NODE_IMAGE=kindest/node:...)
 	$(note-ignored)
 	@exec ./bin/e2e.test -test.timeout=60m
 
@@ -113,7 +113,7 @@ e2e-profile: ## Run `make e2e` and print the CPU time of phases, scenarios and p
 e2e e2e-profile: bin/e2e.test $(if $(if $(call given,RUN),$(findstring inner,$(call given,RUN)),$(filter full,$(call given,LANE))),$(INNER_LOOP))
 
 .PHONY: e2e-all
-e2e-all: bin/e2e.test $(INNER_LOOP) ## Create a testbed, run all scenarios but failover-old and soak, all field bugs (docs/field-bugs.md) and `make e2e-matrix`, remove the testbed (KEEP=1 keeps it)
+e2e-all: bin/e2e.test $(INNER_LOOP) ## Create a testbed, run all scenarios but failover-old and soak, with all field bugs (docs/field-bugs.md), and `make e2e-matrix`, remove the testbed (KEEP=1 keeps it)
 	$(note-ignored)
 	@exec tools/e2e-all
 
@@ -190,9 +190,8 @@ golden: ## Rewrite the golden files; review the diff afterwards
 	UPDATE_GOLDEN=1 go test ./...
 
 .PHONY: field-bugs
-field-bugs: ## Generate docs/field-bugs.md with the results of the last reproduction of all field bugs
-	@results=$(CURDIR)/_artifacts/field-bugs.json; [ -e "$$results" ] || results=; \
-	FIELD_BUGS=$$results UPDATE_GOLDEN=1 go test -run '^TestPage$$' ./kind/fieldbugs
+field-bugs: ## Generate docs/field-bugs.md from the catalog
+	@UPDATE_GOLDEN=1 go test -run '^TestPage$$' ./kind/fieldbugs
 
 .PHONY: failover-page
 failover-page: ## Update docs/failover.md and its plot with the results in _artifacts

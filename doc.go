@@ -17,7 +17,7 @@
 //
 //   - kind: the testbed as a library: clusters, node image, registries, tasks of gardenlet.
 //   - cmd/testbed: its command line.
-//   - e2e: the scenarios, one behavior in each file; kind/fieldbugs: field bugs, as command lines.
+//   - e2e: the scenarios, one behavior in each file; kind/fieldbugs: the catalog of field bugs.
 //   - bench, cmd/bench-controller: measure the cost of the extension on a seed with many Shoots.
 //   - bench/cache, cmd/bench-cache: compare the cache with stock distribution and nginx.
 //

@@ -22,7 +22,7 @@ import (
 )
 
 // cacheDown proves that nodes pull from the upstream, with little delay, if a cache is down or does
-// not answer.
+// not answer, and that they use it again when it is back.
 func cacheDown() rig.Scenario {
 	var direct time.Duration
 	return rig.New("cache-down",
@@ -36,15 +36,7 @@ func cacheDown() rig.Scenario {
 
 		rig.Prove("alpha's cache is scaled to 0", stopCache(rig.Alpha)),
 		rig.Prove("nodes notice that it is down, and pull directly", func(ctx context.Context, p *rig.Run) {
-			start := time.Now()
-			p.AwaitDirect(ctx, rig.Alpha)
-			noticed := time.Since(start)
-			img := p.Push(ctx, rig.Alpha)
-			took := p.TimedPull(ctx, p.Worker(0), img)
-			if took > direct+maxExtra {
-				p.Fatalf("the pull took %s and %s direct, want at most %s more", rig.Seconds(took), rig.Seconds(direct), rig.Seconds(maxExtra))
-			}
-			p.Evidence("noticed within %s, then a pull %s, upstream: %s", rig.Seconds(noticed), rig.Seconds(took), p.FetchedOnce(ctx, img, accesslog.AskerNode))
+			proveNoticed(ctx, p, rig.Alpha, direct)
 		}),
 		rig.Prove("nodes notice that it is back, and ask it again", func(ctx context.Context, p *rig.Run) {
 			p.Check(scale(ctx, p, p.Services(ctx)[rig.Alpha], 1))
@@ -58,6 +50,16 @@ func cacheDown() rig.Scenario {
 			p.Pull(ctx, p.Worker(0), img)
 			p.Evidence("noticed within %s, then upstream: %s", rig.Seconds(back), p.FetchedOnce(ctx, img, accesslog.AskerCache))
 		}),
+
+		rig.Prove("a pull that begins when the cache refuses connections is quick", func(ctx context.Context, p *rig.Run) {
+			proveAtOnce(ctx, p, spec.Refuse, direct+3*time.Second, direct)
+		}).InFullLane(),
+		rig.Prove("a pull that begins when the cache drops packets waits 0.5 s for each part", func(ctx context.Context, p *rig.Run) {
+			proveAtOnce(ctx, p, spec.Blackhole, atOnceParts*500*time.Millisecond+5*time.Second, direct)
+		}).InFullLane(),
+		rig.Prove("a pull that begins when the cache hangs ends when the node notices", func(ctx context.Context, p *rig.Run) {
+			proveAtOnce(ctx, p, spec.Stop, 15*time.Second, direct) // containerd alone waits 30 s for an answer
+		}).InFullLane(),
 
 		rig.Prove("a pull past a cache that drops packets is about as quick", func(ctx context.Context, p *rig.Run) {
 			// Without its loop the node cannot notice. containerd's own timeout remains.
@@ -80,6 +82,42 @@ const (
 	// maxReturn bounds the time until nodes ask a cache that is back.
 	maxReturn = 15 * time.Second
 )
+
+// proveNoticed proves that nodes stop asking a cache that fails, and that a pull then takes about
+// as long as a direct one.
+func proveNoticed(ctx context.Context, p *rig.Run, host string, direct time.Duration) {
+	p.Helper()
+	start := time.Now()
+	p.AwaitDirect(ctx, host)
+	noticed := time.Since(start)
+	img := p.Push(ctx, host)
+	took := p.TimedPull(ctx, p.Worker(0), img)
+	if took > direct+maxExtra {
+		p.Fatalf("the pull took %s and %s direct, want at most %s more", rig.Seconds(took), rig.Seconds(direct), rig.Seconds(maxExtra))
+	}
+	p.Evidence("noticed within %s, then a pull %s, upstream: %s", rig.Seconds(noticed), rig.Seconds(took), p.FetchedOnce(ctx, img, accesslog.AskerNode))
+}
+
+// atOnceParts is the number of requests for an image of failoverLayers: the manifest by tag and by
+// digest, the config, the layer with the program, and the other layers.
+const atOnceParts = 4 + failoverLayers
+
+// proveAtOnce proves that a pull which begins when alpha's cache fails succeeds without the cache,
+// within the bound, that nodes notice the failure, and that they ask the cache again afterwards.
+func proveAtOnce(ctx context.Context, p *rig.Run, kind spec.Kind, bound, direct time.Duration) {
+	p.Helper()
+	img := p.PushLayers(ctx, rig.Alpha, failoverLayers, failoverLayerBytes)
+	p.Break(ctx, "cache/alpha", kind)
+	took := p.TimedPull(ctx, p.Worker(0), img)
+	if took > bound {
+		p.Fatalf("the pull took %s, want at most %s", rig.Seconds(took), rig.Seconds(bound))
+	}
+	p.Evidence("%s: pull %s, upstream: %s", kind, rig.Seconds(took), p.FetchedAtMost(ctx, img, accesslog.AskerNode, 2))
+	proveNoticed(ctx, p, rig.Alpha, direct)
+	clearFaults(ctx, p)
+	p.AwaitMirrors(ctx, rig.Alpha, rig.Beta)
+	p.Evidence("afterwards: %s", cachedEverywhere(ctx, p, rig.Alpha))
+}
 
 // pullsPastCache is the maximum number of measured pulls that bypass a cache. One quick pull is
 // enough, because other load can only slow pulls down. Without the dial_timeout in hosts.toml, each

@@ -82,6 +82,16 @@ func credentials() rig.Scenario {
 			p.Evidence("same reference, new Secret: old credentials revoked, pulls on")
 			proveSecret(ctx, p, registry, old, current, latest)
 		}),
+
+		rig.Prove("a bad Secret under the same reference is refused, and the cache keeps the credentials", func(ctx context.Context, p *rig.Run) {
+			refer["second"] = p.Secret(ctx, map[string][]byte{"username": []byte("@robot")}, nil)
+			err := rig.ReconcileReferring(ctx, p, refer, caches...)
+			if err == nil || !strings.Contains(err.Error(), "password") {
+				p.Fatalf("the reconciliation with a Secret without a password ends with %v", err)
+			}
+			proveStillPulls(ctx, p, img)
+			p.Evidence("bad Secret refused: pulls on")
+		}).InFullLane(),
 	)
 }
 

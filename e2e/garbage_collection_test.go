@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -49,12 +50,11 @@ func garbageCollection() rig.Scenario {
 		}),
 
 		rig.Prove("alpha's cache fetches a blob again after the TTL", func(ctx context.Context, p *rig.Run) {
-			blob, file := collected.Blobs[0], "*/"+strings.TrimPrefix(collected.Blobs[0], "sha256:")+"/data"
-			start := time.Now()
+			blob, start := collected.Blobs[0], time.Now()
 			// A request would start the TTL again, so look at the volume.
-			p.Await(ctx, "the cache has deleted the blob", collectedWithin, func(ctx context.Context) (bool, string, error) {
-				left := p.OnVolume(ctx, rig.Alpha, `find "$1" -ignore_readdir_race -path "$2" || [ -d "$1" ]`, file) // directories vanish meanwhile
-				return left == "", "on the volume: " + left, nil
+			p.Await(ctx, "the cache has deleted manifest and blobs", collectedWithin, func(ctx context.Context) (bool, string, error) {
+				left := p.Stored(ctx, rig.Alpha, append(collected.Blobs, collected.Digest)...)
+				return left == 0, fmt.Sprintf("%d left on the volume", left), nil
 			})
 			took := time.Since(start)
 			if status := p.BlobStatus(ctx, p.Worker(1), p.Endpoints(ctx)[rig.Alpha], collected); status != http.StatusOK {
@@ -68,6 +68,9 @@ func garbageCollection() rig.Scenario {
 
 		rig.Prove("gamma's cache still has its blobs", func(ctx context.Context, p *rig.Run) {
 			p.TimedPull(ctx, p.Worker(1), kept)
+			if stored, want := p.Stored(ctx, rig.Gamma, append(kept.Blobs, kept.Digest)...), len(kept.Blobs)+1; stored != want {
+				p.Fatalf("%d of %d manifests and blobs are on the volume", stored, want)
+			}
 			p.Evidence("TTL 0s: still a hit, %s", p.FetchedOnce(ctx, kept, accesslog.AskerCache))
 		}),
 
@@ -75,8 +78,7 @@ func garbageCollection() rig.Scenario {
 			again := never
 			again.GarbageCollection = nil
 			p.Configure(ctx, nil, short, operate.CacheOf(rig.Beta), again)
-			left := p.OnVolume(ctx, rig.Gamma, `find "$1" -path "$2"`, "*/"+strings.TrimPrefix(kept.Blobs[0], "sha256:")+"/data")
-			if left != "" {
+			if left := p.OnVolume(ctx, rig.Gamma, `find "$1" -path "$2"`, "*/"+strings.TrimPrefix(kept.Blobs[0], "sha256:")+"/data"); left != "" {
 				p.Fatalf("the old volume is still used: it has %s", left)
 			}
 			img := p.Push(ctx, rig.Gamma)

@@ -18,11 +18,15 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
+// maxWakeUp bounds the time from the begin of a wake-up until new images come through the caches.
+const maxWakeUp = time.Minute
+
 // hibernate proves that a shoot hibernates and wakes up with the same caches, that an unreachable
 // shoot blocks no reconciliation, and that a cache works if its volume is empty after the wake-up.
 func hibernate() rig.Scenario {
 	images := map[string]rig.Pushed{}
 	var before string
+	var woken time.Time
 	return rig.New("hibernate",
 		rig.Prove("alpha and beta are cached", func(ctx context.Context, p *rig.Run) {
 			rig.Cached(rig.Alpha, rig.Beta)(ctx, p)
@@ -53,7 +57,7 @@ func hibernate() rig.Scenario {
 
 		rig.Prove("it wakes up with the same caches, one of them on a new disk", func(ctx context.Context, p *rig.Run) {
 			emptyVolume(ctx, p, rig.Beta)
-			start := time.Now()
+			woken = time.Now()
 			wakeUp(ctx, p, rig.Alpha, rig.Beta)
 			p.AwaitCaches(ctx, rig.Alpha, rig.Beta)
 			p.AwaitMirrors(ctx, rig.Alpha, rig.Beta)
@@ -61,7 +65,7 @@ func hibernate() rig.Scenario {
 			if after := rig.WithoutKinds(p.Identities(ctx, p.Session.Shoot), "Pod "); after != rig.WithoutKinds(before, "Pod ") {
 				p.Fatalf("objects of caches were recreated:\nbefore:\n%s\nafter:\n%s", before, after)
 			}
-			p.Evidence("woken up with the same Services and volumes after %s", rig.Seconds(time.Since(start)))
+			p.Evidence("woken up with the same Services and volumes after %s", rig.Seconds(time.Since(woken)))
 		}),
 
 		rig.Prove("alpha's volume still has its image", func(ctx context.Context, p *rig.Run) {
@@ -74,7 +78,11 @@ func hibernate() rig.Scenario {
 			for _, worker := range p.Workers() {
 				p.TimedPull(ctx, worker, img)
 			}
-			p.Evidence("beta on an empty volume: %s", p.FetchedOnce(ctx, img, accesslog.AskerCache))
+			took := time.Since(woken)
+			if took > maxWakeUp {
+				p.Fatalf("it works %s after the wake-up began, want at most %s", rig.Seconds(took), maxWakeUp)
+			}
+			p.Evidence("beta on an empty volume after %s: %s", rig.Seconds(took), p.FetchedOnce(ctx, img, accesslog.AskerCache))
 		}),
 	)
 }

@@ -48,12 +48,17 @@ func pullReport() rig.Scenario {
 	)
 }
 
+// served pulls an image like `testbed pull`, once, and returns who served it.
+func served(ctx context.Context, p *rig.Run, img rig.Pushed, options pull.Options) (*pull.Report, error) {
+	options.Image, options.Times, options.Parallel, options.Timeout = img.Reference(), 1, 1, rig.PullTimeout
+	return pull.Run(ctx, p.Session.Testbed, options)
+}
+
 // requireSource pulls an image like `testbed pull`. The report must name this source for the image
 // config and each layer. The image manifest is not compared, because every pull resolves the tag.
 func requireSource(ctx context.Context, p *rig.Run, img rig.Pushed, options pull.Options, want pull.Source) *pull.Report {
 	p.Helper()
-	options.Image, options.Times, options.Parallel, options.Timeout = img.Reference(), 1, 1, rig.PullTimeout
-	report, err := pull.Run(ctx, p.Session.Testbed, options)
+	report, err := served(ctx, p, img, options)
 	p.Check(err)
 	p.Check(report.Err())
 	blobs := 0

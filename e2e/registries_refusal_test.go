@@ -99,17 +99,20 @@ func tokens(ctx context.Context, p *rig.Run, host string) accesslog.Records {
 	})
 }
 
-// restartCache deletes the pod of a cache, and waits until the next one serves every worker.
-func restartCache(ctx context.Context, p *rig.Run, host string) {
+// restartCache deletes the pod of a cache, and waits until the next one serves every worker. It
+// returns how long the next pod took to be ready.
+func restartCache(ctx context.Context, p *rig.Run, host string) (ready time.Duration) {
 	p.Helper()
-	pod := podOf(ctx, p, host)
+	pod, start := podOf(ctx, p, host), time.Now()
 	p.Check(p.Session.Shoot.Delete(ctx, pod, client.GracePeriodSeconds(0)))
 	p.Await(ctx, "another pod is ready", maxRestart, func(ctx context.Context) (bool, string, error) {
 		now := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
 		err := p.Session.Shoot.Get(ctx, client.ObjectKeyFromObject(now), now)
 		return now.UID != pod.UID && health.IsPodReady(now), rig.PodState(now), client.IgnoreNotFound(err)
 	})
+	ready = time.Since(start)
 	p.AwaitMirrors(ctx, rig.Alpha, rig.Beta, host)
+	return ready
 }
 
 // registriesRefused proves that an upstream that says no is no outage: nodes see what it says, and

@@ -27,7 +27,7 @@ import (
 var (
 	testenv env.Environment
 	suite   *rig.Session
-	lane    fieldbugs.Lane
+	full    bool // the lane is the full one
 )
 
 // onShoot returns the scenarios on the testbed's shoot in the order in which they run. Each
@@ -37,6 +37,7 @@ func onShoot() []rig.Scenario {
 	return []rig.Scenario{
 		pullThrough(),
 		twoUpstreams(),
+		damagedBlobs(),
 		cacheDown(),
 		upstreamDown(),
 		growVolume(),
@@ -67,11 +68,14 @@ func onShoot() []rig.Scenario {
 	}
 }
 
-// onShootInLane returns onShoot, followed by the scenarios and field bugs of the lane, and with RUN
-// by those that take too long for a lane.
+// onShootInLane returns onShoot, followed by the scenarios of the full lane, and with RUN by those
+// that take too long for a lane.
 func onShootInLane() []rig.Scenario {
 	all := onShoot()
-	if lane == fieldbugs.Full {
+	if full {
+		all = append(all, volumeFull(), sharedLayer(), stateLost(), thunderingHerd(), rateLimit(), downloadBreaks())
+		all = append(all, volumeUnbound(), addressChanges(), recycledAddress(), frozenClients(), upstreamNames(), transferService())
+		all = append(all, nodeJoins(), wakeUpStorm())
 		all = append(all, hostsFile(), pullReport(), innerLoop(), failover())
 		all = append(all, linkedHosts(), busyCache(), migrateRemoval(), deleteClaims())
 		all = append(all, takeoverHTTPS(), takeoverHTTP(), takeoverHA(), takeoverRemoval(), takeoverDisabled(), takeoverHibernated(), takeoverBack())
@@ -80,7 +84,10 @@ func onShootInLane() []rig.Scenario {
 	if os.Getenv("RUN") != "" {
 		all = append(all, failoverMidway(), failoverOld(), soak())
 	}
-	return append(all, fieldBugs(lane)...)
+	for i, scenario := range all {
+		all[i] = scenario.Reproducing(fieldbugs.Of(scenario.Name()))
+	}
+	return all
 }
 
 // onSeed returns the scenarios that need only nodes of the seed. These scenarios run one after
@@ -143,6 +150,7 @@ func run(m *testing.M) int {
 		suite, err = rig.NewSession(ctx)
 	}
 	if err == nil {
+		suite.Full = full
 		testenv, err = env.NewWithContext(ctx, cfg)
 	}
 	if err != nil {
@@ -158,23 +166,21 @@ func run(m *testing.M) int {
 	return suite.Finish(ctx, code, scenarios())
 }
 
-// chosenLane returns the lane that LANE selects. If RUN is set it returns the full lane, so that
-// RUN can match every scenario.
-func chosenLane() (fieldbugs.Lane, error) {
-	switch chosen := os.Getenv("LANE"); {
-	case chosen == string(fieldbugs.Full), os.Getenv("RUN") != "":
-		return fieldbugs.Full, nil
-	case chosen == string(fieldbugs.Fast), chosen == "":
-		return fieldbugs.Fast, nil
-	default:
-		return "", fmt.Errorf("LANE is %q, want %s or %s", chosen, fieldbugs.Fast, fieldbugs.Full)
+// fullLane reports whether LANE selects the full lane. If RUN is set, the lane is the full one, so
+// that RUN can match every scenario.
+func fullLane() (bool, error) {
+	lane := os.Getenv("LANE")
+	if lane != "" && lane != "fast" && lane != "full" {
+		return false, fmt.Errorf("LANE is %q, want fast or full", lane)
 	}
+	return lane == "full" || os.Getenv("RUN") != "", nil
 }
 
-// configuration reads e2e-framework's flags. RUN has the same effect as --feature.
+// configuration reads e2e-framework's flags. RUN has the same effect as --feature, but also matches
+// IDs of field bugs.
 func configuration() (*envconf.Config, error) {
 	var err error
-	if lane, err = chosenLane(); err != nil {
+	if full, err = fullLane(); err != nil {
 		return nil, err
 	}
 	cfg, err := envconf.NewFromFlags()
@@ -189,9 +195,21 @@ func configuration() (*envconf.Config, error) {
 		if err != nil {
 			return nil, fmt.Errorf("RUN is not a regular expression: %w", err)
 		}
-		cfg.WithFeatureRegex(expression.String())
+		cfg.WithFeatureRegex(withBugs(expression))
 	}
 	return cfg, matchesSomething(cfg.FeatureRegex())
+}
+
+// withBugs returns an expression that also matches the scenarios of the field bugs whose IDs the
+// given one matches.
+func withBugs(expression *regexp.Regexp) string {
+	all := expression.String()
+	for _, bug := range fieldbugs.All() {
+		if expression.MatchString(bug.ID) {
+			all += "|^(" + strings.Join(bug.Scenarios, "|") + ")$"
+		}
+	}
+	return all
 }
 
 func matchesSomething(expression *regexp.Regexp) error {

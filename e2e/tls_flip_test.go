@@ -12,6 +12,7 @@ import (
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
@@ -77,7 +78,55 @@ func tlsFlip() rig.Scenario {
 			}
 			p.Evidence("a hit on every worker with %s", before)
 		}),
+
+		rig.Prove("on, off, on without a pause, and off again: nodes follow, and no pull fails or is slow", proveFlips).InFullLane(),
 	)
+}
+
+// maxFlipPull bounds a pull while HTTPS of its cache changes. The cache restarts each time.
+const maxFlipPull = 15 * time.Second
+
+// proveFlips also proves that containerd reports no certificate error for a cache.
+func proveFlips(ctx context.Context, p *rig.Run) {
+	since, err := p.Worker(0).Exec(ctx, "date", "+@%s") // all nodes use the clock of this machine
+	p.Check(err)
+	pulls := rig.PullContinuously(ctx, p, rig.Alpha)
+	for _, alpha := range []v1alpha3.RegistryCache{tlsCache(rig.Alpha), httpCache(rig.Alpha), tlsCache(rig.Alpha)} {
+		p.Check(rig.ReconcileConfig(ctx, p, alpha, operate.CacheOf(rig.Beta)))
+	}
+	proveScheme(ctx, p, "https://")
+	p.Check(rig.Reconcile(ctx, p, rig.Alpha, rig.Beta))
+	proveScheme(ctx, p, "http://")
+	pulls.End(p, rig.Alpha, maxFlipPull)
+	for _, worker := range p.Workers() {
+		journal, err := worker.Exec(ctx, "journalctl", "--unit=containerd.service", "--since="+strings.TrimSpace(since), "--output=cat")
+		p.Check(err)
+		if !strings.Contains(journal, `msg="Pulled image `) {
+			p.Fatalf("the journal of containerd on %s has no pull, so this proves nothing", worker.Name())
+		}
+		for line := range strings.Lines(journal) {
+			// The address of a deleted pod can lead to a server outside the testbed, whose certificate has
+			// no IP addresses. Nodes would not use a cache with such a certificate.
+			if strings.Contains(line, "x509") && !strings.Contains(line, "doesn't contain any IP SANs") {
+				p.Errorf("containerd of %s reports: %s", worker.Name(), line)
+			}
+		}
+	}
+}
+
+// proveScheme proves that alpha's endpoint has the scheme, that nodes use it in time, and that new
+// images come through the cache on every worker.
+func proveScheme(ctx context.Context, p *rig.Run, scheme string) {
+	p.Helper()
+	start := time.Now()
+	p.AwaitMirrors(ctx, rig.Alpha, rig.Beta)
+	took := time.Since(start)
+	if endpoint := p.Endpoints(ctx)[rig.Alpha]; !strings.HasPrefix(endpoint, scheme) || took > flipTimeout {
+		p.Fatalf("nodes use %s after %s, want %s within %s", endpoint, rig.Seconds(took), scheme, flipTimeout)
+	}
+	p.AwaitCaches(ctx, rig.Alpha, rig.Beta)
+	p.AwaitMirrors(ctx, rig.Alpha, rig.Beta) // the restart may have removed them for a moment
+	p.Evidence("%s on all nodes after %s: %s", scheme, rig.Seconds(took), cachedEverywhere(ctx, p, rig.Alpha))
 }
 
 // awaitEndpoint waits until the Extension is reconciled, and its status and every

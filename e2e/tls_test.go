@@ -27,13 +27,15 @@ type damage struct {
 	scripts [2]string
 	// pull pulls an image after the damage.
 	pull func(ctx context.Context, p *rig.Run, worker *cluster.Node, img rig.Pushed) error
+	// within bounds the time until the files are restored and the images are pulled.
+	within time.Duration
 }
 
 // damages lists the kinds of damage. With the second kind, every pull fails until the file is
 // restored. A kubelet would retry only after 10 seconds, so pullAgain retries.
 var damages = []damage{
-	{"lost on one worker and empty on the other", [2]string{`rm -- "$1"`, `truncate --size=0 -- "$1"`}, pullOnce},
-	{"garbled, certificate or name of the CA file", [2]string{`sed -i '0,/^MI/s//XX/' "$1"`, `sed -i 's/ca = "hosts/ca = "horst/' "$1"`}, pullAgain},
+	{"lost on one worker and empty on the other", [2]string{`rm -- "$1"`, `truncate --size=0 -- "$1"`}, pullOnce, rig.PullTimeout},
+	{"garbled, certificate or name of the CA file", [2]string{`sed -i '0,/^MI/s//XX/' "$1"`, `sed -i 's/ca = "hosts/ca = "horst/' "$1"`}, pullAgain, 20 * time.Second},
 }
 
 func pullOnce(ctx context.Context, p *rig.Run, worker *cluster.Node, img rig.Pushed) error {
@@ -128,7 +130,7 @@ func proveRestored(ctx context.Context, p *rig.Run, damage damage) {
 	for i := range damage.scripts {
 		nodes = append(nodes, damage.inflict(ctx, p, i, images[i]))
 	}
-	p.Await(ctx, "alpha's hosts.toml is restored on both workers", restoredWithin, func(ctx context.Context) (bool, string, error) {
+	p.Await(ctx, "alpha's hosts.toml is restored on both workers", min(restoredWithin, damage.within), func(ctx context.Context) (bool, string, error) {
 		for _, node := range nodes {
 			if now, err := rig.ReadFile(ctx, node.worker, rig.HostsPath(rig.Alpha)); now != node.before || err != nil {
 				return false, node.worker.Name() + ": " + now, err
@@ -138,7 +140,7 @@ func proveRestored(ctx context.Context, p *rig.Run, damage damage) {
 	})
 	took := time.Since(start)
 	for _, node := range nodes {
-		p.Join(ctx, node.pull, "an image of alpha is pulled on "+node.worker.Name(), rig.PullTimeout)
+		p.Join(ctx, node.pull, "an image of alpha is pulled on "+node.worker.Name(), time.Until(start.Add(damage.within)))
 		journal, err := node.worker.Exec(ctx, "journalctl", "--unit", nodeconfig.UnitName, "--output", "cat", "--since", "@"+node.since)
 		p.Check(err)
 		if !strings.Contains(journal, rig.HostsPath(rig.Alpha)+" was lost or changed, restored it") {

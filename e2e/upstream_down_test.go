@@ -8,11 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gardener/gardener/pkg/utils/kubernetes/health"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
@@ -26,11 +21,11 @@ const (
 	maxStoredPull = 10 * time.Second
 )
 
-// upstreamDown proves that a cache can start while its upstream hangs (distribution#4038). The
+// upstreamDown proves that a cache can start while its upstream is away (distribution#4038). The
 // cache then serves stored images by tag, and fetches new images once the upstream answers again.
 func upstreamDown() rig.Scenario {
 	var stored rig.Pushed
-	return rig.New("upstream-down",
+	steps := []rig.Step{
 		rig.Prove("alpha is cached, and an image is stored", func(ctx context.Context, p *rig.Run) {
 			rig.Cached(rig.Alpha, rig.Beta)(ctx, p)
 			stored = p.Push(ctx, rig.Alpha)
@@ -40,16 +35,7 @@ func upstreamDown() rig.Scenario {
 
 		rig.Prove("alpha hangs, and its cache restarts", func(ctx context.Context, p *rig.Run) {
 			p.Break(ctx, "upstream/"+rig.Alpha, spec.Hang)
-			pod := podOf(ctx, p, rig.Alpha)
-			start := time.Now()
-			p.Check(p.Session.Shoot.Delete(ctx, pod, client.GracePeriodSeconds(0)))
-			p.Await(ctx, "another pod is ready", maxRestart, func(ctx context.Context) (bool, string, error) {
-				now := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
-				err := p.Session.Shoot.Get(ctx, client.ObjectKeyFromObject(now), now)
-				return now.UID != pod.UID && health.IsPodReady(now), rig.PodState(now), client.IgnoreNotFound(err)
-			})
-			p.AwaitMirrors(ctx, rig.Alpha, rig.Beta)
-			p.Evidence("pod ready after %s while the upstream hangs", rig.Seconds(time.Since(start)))
+			p.Evidence("pod ready after %s while the upstream hangs", rig.Seconds(restartCache(ctx, p, rig.Alpha)))
 		}),
 
 		rig.Prove("another node pulls the stored image by its tag, in time", func(ctx context.Context, p *rig.Run) {
@@ -72,5 +58,62 @@ func upstreamDown() rig.Scenario {
 			p.TimedPull(ctx, p.Worker(0), img)
 			p.Evidence("afterwards: %s", p.FetchedOnce(ctx, img, accesslog.AskerCache))
 		}),
-	)
+
+		rig.Prove("alpha drops packets, its cache restarts, and a stored image is pulled by its tag", func(ctx context.Context, p *rig.Run) {
+			img := store(ctx, p, rig.Alpha)
+			p.Break(ctx, "upstream/"+rig.Alpha, spec.Blackhole)
+			restartCache(ctx, p, rig.Alpha)
+			if took := proveHit(ctx, p, img); took > maxStoredPull {
+				p.Fatalf("the pull took %s, want at most %s", rig.Seconds(took), maxStoredPull)
+			}
+			clearFaults(ctx, p)
+		}).InFullLane(),
+	}
+	for _, outage := range outages {
+		steps = append(steps, rig.Prove("what is stored is quickly on a new node while the upstream "+outage.name, outage.prove).InFullLane())
+	}
+	return rig.New("upstream-down", steps...)
+}
+
+// outage is a way in which an upstream is away.
+type outage struct {
+	name string
+	// before are the faults when images are stored. Of the faults during the outage, an earlier one
+	// also applies to the token server of a later one.
+	before, during []spec.Kind
+}
+
+var outages = []outage{
+	{"drops packets", nil, []spec.Kind{spec.Blackhole}},
+	{"hangs", []spec.Kind{spec.Token}, []spec.Kind{spec.Token, spec.Hang}},
+	{"hangs with its token server", []spec.Kind{spec.Token}, []spec.Kind{spec.Hang, spec.Token}},
+}
+
+// maxOutagePull bounds a pull of a stored image during an outage. By tag the cache first waits
+// 1.5 s for the upstream.
+const maxOutagePull = 5 * time.Second
+
+func (o outage) prove(ctx context.Context, p *rig.Run) {
+	for _, kind := range o.before {
+		p.Break(ctx, "upstream/"+rig.Alpha, kind)
+	}
+	awaitFetches(ctx, p, rig.Alpha)
+	var images [2]rig.Pushed
+	for i := range images {
+		images[i] = p.Push(ctx, rig.Alpha)
+		p.TimedPull(ctx, p.Worker(0), images[i])
+		registry{host: rig.Alpha}.proveOnce(ctx, p, images[i])
+	}
+	clearFaults(ctx, p)
+	for _, kind := range o.during {
+		p.Break(ctx, "upstream/"+rig.Alpha, kind)
+	}
+	for _, reference := range []string{images[0].ByDigest(), images[1].Reference()} {
+		took := p.TimedPullOf(ctx, p.Worker(1), reference)
+		if took > maxOutagePull {
+			p.Fatalf("the pull of %s took %s, want at most %s", reference, rig.Seconds(took), maxOutagePull)
+		}
+		p.Evidence("it %s: %s in %s", o.name, reference, rig.Seconds(took))
+	}
+	clearFaults(ctx, p)
 }

@@ -112,8 +112,6 @@ func (r *Report) scenarioRow(s Scenario, a axis) row {
 	switch {
 	case s.Reason != "":
 		out.Summary = firstLine(s.Reason)
-	case len(s.Steps) == 1: // a field bug, whose name is only an ID
-		out.Summary = s.Steps[0].Name
 	case len(s.Evidence) > 0:
 		out.Summary = s.Evidence[0]
 	}

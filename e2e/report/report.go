@@ -188,7 +188,7 @@ const (
 const setup = "setup"
 
 // artifactFiles are the files of a scenario's folder that index.html links to.
-var artifactFiles = []string{"index.md", "timeline.txt", "transcript.txt"}
+var artifactFiles = []string{"index.md", "timeline.txt"}
 
 // Write renders the report into dir, with links to artifacts in folders below dir. A missing dir is
 // created, and each file is replaced atomically. After an error, the other files are still written.

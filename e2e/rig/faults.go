@@ -105,8 +105,12 @@ const (
 	BusyTable = "e2e-busy"
 	// OwnersFolder has the file to which an owner has linked a hosts.toml.
 	OwnersFolder = "/etc/containerd/e2e-owner"
-	// ReleaseScript removes both.
+	// Mark is the first line of a hosts.toml that a scenario has written.
+	Mark = "# e2e"
+	// ReleaseScript removes all of them, and starts the extension's unit if a scenario has stopped it.
 	ReleaseScript = `
+systemctl start ` + nodeconfig.UnitName + ` 2>/dev/null || true
+grep -lsxF '` + Mark + `' ` + nodeconfig.CertsDir + `/*/hosts.toml | xargs -r rm -f -- || true
 nft delete table inet ` + BusyTable + ` 2>/dev/null || true
 find ` + nodeconfig.CertsDir + ` -type l -lname '` + OwnersFolder + `/*' -delete 2>/dev/null || true
 rm -rf -- ` + OwnersFolder + `

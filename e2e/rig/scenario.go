@@ -5,6 +5,8 @@ package rig
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,10 +25,7 @@ type Run struct {
 	step    string // the name of the current step
 	// Scenario is the T of the whole scenario; the embedded T is that of the current step.
 	Scenario *testing.T
-	// Diagnosed is true if a step has collected the artifacts itself. Missing names the artifacts that
-	// could not be collected.
-	Diagnosed bool
-	Missing   error
+	missing  error // the artifacts that could not be collected
 }
 
 // Fatalf fails the scenario and ends it.
@@ -72,8 +71,12 @@ func (p *Run) Evidence(format string, args ...any) {
 }
 
 // Afterwards runs undo after the scenario, once the artifacts of a failure are collected. A signal
-// does not cancel the context of undo.
+// does not cancel the context of undo. With LEAVE, undo waits for the next scenario, if any.
 func (p *Run) Afterwards(ctx context.Context, undo func(ctx context.Context) error) {
+	if p.Session.leave {
+		p.Session.putOff(undo)
+		return
+	}
 	p.Scenario.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Minute)
 		defer cancel()
@@ -84,19 +87,27 @@ func (p *Run) Afterwards(ctx context.Context, undo func(ctx context.Context) err
 	})
 }
 
-func (p *Run) end(ctx context.Context, took time.Duration) {
+// cut reports whether the session leaves out steps of the scenario.
+func (s *Session) cut(one Scenario) bool {
+	return !s.Full && slices.ContainsFunc(one.steps, func(step Step) bool { return step.full })
+}
+
+func (p *Run) end(ctx context.Context, one Scenario, took time.Duration) {
 	p.Result.Seconds = took.Seconds()
 	p.Result.Result = report.Passed
-	if p.Scenario.Failed() {
+	switch {
+	case p.Scenario.Failed():
 		p.Session.Disturbed.Store(true)
 		p.Result.Result = report.Failed
 		if ctx.Err() != nil {
 			p.Result.Reason = errInterrupted.Error() + ": " + p.Result.Reason
 		}
 		p.setReason("failed without a message")
+	case len(one.bugs) > 0 && !p.Session.cut(one):
+		p.Evidence("%s held", strings.Join(one.bugs, ", "))
 	}
 	p.Session.record(*p.Result)
-	reportMissing(p.Result.Name, p.Missing)
+	reportMissing(p.Result.Name, p.missing)
 }
 
 // scenarioTimeout bounds a scenario, unless it has another timeout. The waits in it have shorter
@@ -107,6 +118,13 @@ const scenarioTimeout = 6 * time.Minute
 type Step struct {
 	Name string
 	Do   func(ctx context.Context, p *Run)
+	full bool
+}
+
+// InFullLane returns the step for the full lane only. Later steps must not depend on it.
+func (s Step) InFullLane() Step {
+	s.full = true
+	return s
 }
 
 // Scenario is a behavior, proven in steps.
@@ -114,6 +132,14 @@ type Scenario struct {
 	name    string
 	steps   []Step
 	timeout time.Duration
+	bugs    []string
+}
+
+// Reproducing returns the scenario with the IDs of the field bugs that it reproduces. They are
+// named in the evidence, unless the lane leaves out a step.
+func (s Scenario) Reproducing(bugs []string) Scenario {
+	s.bugs = bugs
+	return s
 }
 
 // Within returns the scenario with another timeout.
@@ -127,7 +153,7 @@ func (s Scenario) Name() string { return s.name }
 
 // New returns a scenario with these steps.
 func New(name string, steps ...Step) Scenario {
-	return Scenario{name, steps, scenarioTimeout}
+	return Scenario{name: name, steps: steps, timeout: scenarioTimeout}
 }
 
 // Features returns the scenarios as features of e2e-framework.
@@ -153,13 +179,17 @@ func (s *Session) feature(one Scenario) features.Feature {
 			t.Skip(errInterrupted)
 		}
 		p.Result.Started = time.Now()
-		t.Cleanup(func() { p.end(outer, time.Since(p.Result.Started)) })
+		t.Cleanup(func() { p.end(outer, one, time.Since(p.Result.Started)) })
 		outer, p.Scenario = ctx, t
 		ctx, cancel = context.WithTimeoutCause(ctx, one.timeout,
 			fmt.Errorf("scenario %s took longer than %s", name, one.timeout))
+		s.undoLeft(ctx)
 		return ctx
 	})
 	for _, step := range one.steps {
+		if step.full && !s.Full {
+			continue
+		}
 		feature.Assess(step.Name, func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 			p.T, p.step = t, step.Name
 			start := time.Now()
@@ -175,8 +205,8 @@ func (s *Session) feature(one Scenario) features.Feature {
 	}
 	feature.Teardown(func(_ context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		cancel()
-		if t.Failed() && !p.Diagnosed {
-			p.Missing = s.Diagnose(outer, name, p.Result.Reason)
+		if t.Failed() {
+			p.missing = s.Diagnose(outer, name, p.Result.Reason)
 		}
 		return outer
 	})
@@ -184,7 +214,7 @@ func (s *Session) feature(one Scenario) features.Feature {
 }
 
 // Prove returns a step: a claim, and the function that proves it.
-func Prove(name string, do func(ctx context.Context, p *Run)) Step { return Step{name, do} }
+func Prove(name string, do func(ctx context.Context, p *Run)) Step { return Step{Name: name, Do: do} }
 
 // Await polls until done returns true. The scenario fails after an error or the timeout. The
 // message names the awaited event and the last state that done returned.

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -35,35 +36,39 @@ import (
 type Session struct {
 	Testbed  *kind.Testbed
 	keep     bool
-	Total    int // the number of scenarios that will run
+	leave    bool // the last scenario undoes nothing
+	Full     bool // the lane includes steps InFullLane
+	Total    int  // the number of scenarios that will run
 	Start    time.Time
 	sampler  *report.Sampler
 	profiler *profile.Profiler // nil without PROFILE
 
 	Mu     sync.Mutex
 	Report report.Report
-	since  time.Time // the end of the previous scenario
+	since  time.Time                         // the end of the previous scenario
+	left   []func(ctx context.Context) error // what the previous scenario has to undo, with LEAVE
 
 	Seed, Shoot Access
 	pause       image.Built // the program that the pulled images run
 	Scratch     string
 	skipped     string // why this machine cannot run the testbed, or empty
 	release     func() // unlocks the testbed, which stays locked until the process ends
-	// Disturbed is true if a scenario has failed or run a field bug since the last reconciliation.
+	// Disturbed is true if a scenario has failed since the last reconciliation.
 	Disturbed atomic.Bool
 	// forget removes the previous results at its first call. Call it only after this run has locked
 	// the testbed.
 	forget func()
 }
 
-// NewSession reads CONFIG, KEEP, REPLACE, PROFILE, NODE_IMAGE and MUTANT (the name of a
+// NewSession reads CONFIG, KEEP, LEAVE, REPLACE, PROFILE, NODE_IMAGE and MUTANT (the name of a
 // planted bug) from the environment. It does not start the testbed.
 func NewSession(ctx context.Context) (*Session, error) {
 	keep, keepErr := yesOrNo("KEEP")
+	leave, leaveErr := yesOrNo("LEAVE")
 	replace, replaceErr := yesOrNo("REPLACE")
 	profiled, profileErr := yesOrNo("PROFILE")
 	config, configErr := testbedConfiguration(os.Getenv("CONFIG"))
-	if err := errors.Join(keepErr, replaceErr, profileErr, configErr); err != nil {
+	if err := errors.Join(keepErr, leaveErr, replaceErr, profileErr, configErr); err != nil {
 		return nil, err
 	}
 	forget := sync.OnceFunc(func() { _ = os.RemoveAll(Artifacts) })
@@ -79,7 +84,7 @@ func NewSession(ctx context.Context) (*Session, error) {
 	}
 	now := time.Now()
 	s := &Session{
-		Testbed: testbed, keep: keep, Start: now, since: now, sampler: report.StartSampler(), forget: forget,
+		Testbed: testbed, keep: keep || leave, leave: leave, Start: now, since: now, sampler: report.StartSampler(), forget: forget,
 	}
 	if profiled {
 		s.profiler = profile.Start()
@@ -163,6 +168,26 @@ func (s *Session) Down(ctx context.Context, _ *envconf.Config) (context.Context,
 		fmt.Fprintf(os.Stderr, "e2e: the testbed was not removed, run `make down`: %v\n", err)
 	}
 	return ctx, err
+}
+
+// putOff keeps undo for undoLeft.
+func (s *Session) putOff(undo func(ctx context.Context) error) {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	s.left = append(s.left, undo)
+}
+
+// undoLeft undoes what the previous scenario has left.
+func (s *Session) undoLeft(ctx context.Context) {
+	s.Mu.Lock()
+	left := s.left
+	s.left = nil
+	s.Mu.Unlock()
+	for _, undo := range slices.Backward(left) {
+		if err := undo(ctx); err != nil {
+			fmt.Fprintf(os.Stderr, "e2e: undo what the previous scenario left: %v\n", err)
+		}
+	}
 }
 
 // record adds a scenario's result to the report, prints the result, and writes the report.

@@ -1,6 +1,7 @@
 package fieldbugs
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -8,90 +9,122 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
-	"github.com/gardener-extensions/registry-cache/kind/manifest"
+	"github.com/gardener-extensions/registry-cache/internal/golden"
 )
 
-// TestCatalog checks that each bug has all fields of the page, and that its Shoot exists.
+// TestCatalog: the bugs are numbered without a gap, have all fields and known reports, and each
+// scenario exists.
 func TestCatalog(t *testing.T) {
-	id := regexp.MustCompile(`^s([1-9]|1[0-9]|2[0-9])$`)
-	slug := regexp.MustCompile(`^[a-z]+(-[a-z]+)*$`)
-	report := regexp.MustCompile(`^[a-z0-9-]+#[0-9]+$`)
-	seen := map[string]bool{}
-	for _, bug := range All() {
-		t.Run(bug.ID, func(t *testing.T) {
-			if !id.MatchString(bug.ID) || seen[bug.ID] {
-				t.Errorf("ID %q: want a unique ID from s1 to s25", bug.ID)
+	known := scenarios(t)
+	for i, bug := range All() {
+		if want := fmt.Sprintf("s%d", i+1); bug.ID != want {
+			t.Errorf("bug %s, want %s", bug.ID, want)
+		}
+		if slices.Contains([]string{bug.Title, bug.Symptom, bug.Fault, bug.Expectation, bug.Result}, "") || len(bug.Reports) == 0 || len(bug.Scenarios) == 0 {
+			t.Errorf("%s lacks a field", bug.ID)
+		}
+		for _, report := range bug.Reports {
+			if Link(report) == "" {
+				t.Errorf("%s: %s is not <project>#<number> of a known project", bug.ID, report)
 			}
-			if !slug.MatchString(bug.Slug) || seen[bug.Slug] {
-				t.Errorf("slug %q is invalid or not unique", bug.Slug)
-			}
-			seen[bug.ID], seen[bug.Slug] = true, true
-			for _, name := range []string{bug.ID, bug.Slug} {
-				if found, err := Find(name); err != nil || found.ID != bug.ID {
-					t.Errorf("Find(%q): %s, %v", name, found.ID, err)
-				}
-			}
-			for name, text := range map[string]string{
-				"title": bug.Title, "symptom": bug.Symptom, "fault": bug.Fault, "expectation": bug.Expectation,
-			} {
-				if strings.TrimSpace(text) == "" || strings.Contains(text, "\n") {
-					t.Errorf("%s: want one line: %q", name, text)
-				}
-			}
-			if len(bug.Reports) == 0 || slices.ContainsFunc(bug.Reports, func(r string) bool { return !report.MatchString(r) }) {
-				t.Errorf("reports: want <project>#<number>: %q", bug.Reports)
-			}
-			if bug.Known != nil && (bug.Known.Claim == "" || bug.Known.Because == "") {
-				t.Error("the mark must name a claim and a reason")
-			}
-			if bug.Lane != Fast && bug.Lane != Full && bug.Lane != "" || bug.Reproduce == nil {
-				t.Errorf("lane %q is unknown, or Reproduce is nil", bug.Lane)
-			}
-			file, err := os.Open(filepath.Join("../..", bug.shoot()))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer func() { _ = file.Close() }()
-			if _, err := manifest.Read(bug.shoot(), file); err != nil {
-				t.Errorf("Shoot: %v", err)
-			}
-		})
-	}
-}
-
-// TestWriteList checks that the list has a line for each bug, and that Find refuses an unknown ID.
-func TestWriteList(t *testing.T) {
-	var list strings.Builder
-	if err := WriteList(&list); err != nil {
-		t.Fatal(err)
-	}
-	if lines := strings.Count(list.String(), "\n"); lines != len(All())+1 || !strings.Contains(list.String(), "s22  service-recreated") {
-		t.Errorf("%d lines:\n%s", lines, list.String())
-	}
-	if _, err := Find("s30"); err == nil {
-		t.Error("Find returned a bug for s26")
-	}
-}
-
-// argument matches one argument of a command line: a text in single quotes or without a space.
-var argument = regexp.MustCompile(`'[^']*'|\S+`)
-
-// TestFaultsExist checks that the faults of all bugs are valid.
-func TestFaultsExist(t *testing.T) {
-	for _, bug := range All() {
-		for text := range strings.SplitSeq(bug.Fault, "; ") {
-			words := argument.FindAllString(text, -1)
-			if len(words) < 2 || !strings.Contains(words[0], "/") || strings.HasSuffix(words[0], ",") {
-				continue // the reason why the bug needs no fault
-			}
-			options := map[string][]string{}
-			for i := 2; i+1 < len(words); i += 2 {
-				options[strings.TrimPrefix(words[i], "--")] = append(options[strings.TrimPrefix(words[i], "--")], strings.Trim(words[i+1], "'"))
-			}
-			if _, err := spec.New(words[0], words[1], options); err != nil {
-				t.Errorf("%s: %v", bug.ID, err)
+		}
+		for _, scenario := range bug.Scenarios {
+			if !slices.Contains(known, scenario) {
+				t.Errorf("%s: there is no scenario %s", bug.ID, scenario)
 			}
 		}
 	}
+}
+
+// scenarios returns the names of all scenarios in e2e.
+func scenarios(t *testing.T) (names []string) {
+	t.Helper()
+	files, err := filepath.Glob("../../e2e/*_test.go")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("files %v, %v", files, err)
+	}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range regexp.MustCompile(`rig\.New\("([a-z0-9-]+)",`).FindAllSubmatch(content, -1) {
+			names = append(names, string(found[1]))
+		}
+	}
+	return names
+}
+
+func TestFind(t *testing.T) {
+	for name, want := range map[string]string{"s22": "s22", "S4": "s4", "service-recreated": "s22", "cache-down": "s2 s3 s4", "registries-realm": "s16", "s99": "", "": ""} {
+		found, err := Find(name)
+		var ids []string
+		for _, bug := range found {
+			ids = append(ids, bug.ID)
+		}
+		if got := strings.Join(ids, " "); got != want || (err == nil) != (want != "") {
+			t.Errorf("%q is %q, %v, want %q", name, got, err, want)
+		}
+	}
+	if got := strings.Join(Of("upstream-down"), " "); got != "s6 s7" {
+		t.Errorf("upstream-down reproduces %q", got)
+	}
+}
+
+// TestPage compares docs/field-bugs.md with the catalog. `make field-bugs` writes the page.
+func TestPage(t *testing.T) {
+	golden.Compare(t, "../../../docs/field-bugs.md", page())
+}
+
+const head = `# Field bugs
+
+Generated from kind/fieldbugs by ` + "`make field-bugs`" + `: do not edit.
+
+Bugs of image pull caches that users reported. On an existing testbed, ` + "`bin/testbed reproduce s22`" + `
+runs the [scenario](development.md#add-a-scenario) of a bug, which plants the fault and proves that
+the expectation holds, and leaves the state for a look around: at the claim that does not hold, or
+after the last one. ` + "`make e2e RUN='^s22$' KEEP=1`" + ` does the same and cleans up. ` + "`make e2e-all`" + ` runs
+all scenarios; a line that ends with ` + "`s22 held`" + ` is a result.
+
+A result is the measured time that came closest to its bound, on two cores with everything on one
+machine (2026-11-25). Only the bounds are promised. A fault in code is an argument of
+[` + "`testbed fault add`" + `](faults.md).
+
+`
+
+func page() string {
+	var text strings.Builder
+	text.WriteString(head + "| bug | symptom | command | expectation | result |\n| --- | --- | --- | --- | --- |\n")
+	for _, b := range All() {
+		fmt.Fprintf(&text, "| [%s](#%s) | %s | `testbed reproduce %s` | %s | %s |\n", b.ID, b.ID, b.Symptom, b.ID, b.Expectation, b.Result)
+	}
+	for _, b := range All() {
+		fmt.Fprintf(&text, "\n## %s\n\n", b.ID)
+		title := strings.ToUpper(b.Title[:1]) + b.Title[1:]
+		text.WriteString(wrap(fmt.Sprintf("%s. Planted: %s. Proven by `%s`. Reports:", title, b.Fault, strings.Join(b.Scenarios, "` and `"))))
+		for _, report := range b.Reports {
+			fmt.Fprintf(&text, "[%s](%s)\n", report, Link(report))
+		}
+	}
+	return text.String()
+}
+
+// wrap breaks the text between words, at 100 columns.
+func wrap(text string) string {
+	var wrapped strings.Builder
+	column := 0
+	for word := range strings.FieldsSeq(text) {
+		switch {
+		case column == 0:
+		case column+1+len(word) > 100:
+			wrapped.WriteString("\n")
+			column = 0
+		default:
+			wrapped.WriteString(" ")
+			column++
+		}
+		wrapped.WriteString(word)
+		column += len(word)
+	}
+	return wrapped.String() + "\n"
 }

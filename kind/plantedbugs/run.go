@@ -49,7 +49,7 @@ func runScenarios(
 	earlier := lastWritten(summary)
 	cmd := scenariosCommand(ctx, program, output)
 	cmd.Dir = t.Root
-	cmd.Env = append(os.Environ(), "KEEP=1", "RUN=^("+strings.Join(bug.Scenarios, "|")+")$", "MUTANT="+planted, "CONFIG=", "LANE=")
+	cmd.Env = append(os.Environ(), "KEEP=1", "RUN=^("+strings.Join(bug.Scenarios, "|")+")$", "MUTANT="+planted, "CONFIG=", "LANE=", "LEAVE=")
 	err = errors.Join(cmd.Run(), output.Close())
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -128,9 +128,9 @@ func (e *environmentError) Unwrap() error { return e.error }
 func (*environmentError) EnvironmentError() {}
 
 // RunScenarios builds the scenarios and runs the named ones. Without names it runs the fast lane.
-// If list is set, it lists all scenarios and runs none. The error wraps an *exec.ExitError with the
-// program's exit code.
-func RunScenarios(ctx context.Context, t *kind.Testbed, names []string, list bool, out, prose io.Writer) error {
+// The settings are variables of the program, such as LIST=1. The error wraps an *exec.ExitError
+// with the program's exit code.
+func RunScenarios(ctx context.Context, t *kind.Testbed, names []string, out, prose io.Writer, settings ...string) error {
 	if t.Prefix != kind.DefaultPrefix {
 		return fmt.Errorf("the scenarios run on the testbed %s, not on %s", kind.DefaultPrefix, t.Prefix)
 	}
@@ -140,13 +140,11 @@ func RunScenarios(ctx context.Context, t *kind.Testbed, names []string, list boo
 	}
 	cmd := scenariosCommand(ctx, program, out)
 	cmd.Stderr, cmd.Dir, cmd.Args = prose, t.Root, append(cmd.Args, "-test.timeout=60m")
-	cmd.Env = append(os.Environ(), "KEEP=1", "RUN=", "MUTANT=", "CONFIG=", "LANE=", "LIST=")
+	cmd.Env = append(os.Environ(), "KEEP=1", "RUN=", "MUTANT=", "CONFIG=", "LANE=", "LIST=", "LEAVE=")
 	if len(names) > 0 {
 		cmd.Env = append(cmd.Env, "RUN=^("+strings.Join(names, "|")+")$")
 	}
-	if list {
-		cmd.Env = append(cmd.Env, "LIST=1", "LANE=full")
-	}
+	cmd.Env = append(cmd.Env, settings...)
 	err = cmd.Run()
 	if err != nil && !errors.As(err, new(*exec.ExitError)) {
 		return fmt.Errorf("run the scenarios: %w", err)

@@ -74,9 +74,10 @@ func firstOnly(of suggest) suggest {
 func bugNames(*kind.Testbed, []string) []string {
 	var all []string
 	for _, bug := range fieldbugs.All() {
-		all = append(all, bug.ID, bug.Slug)
+		all = append(append(all, bug.ID), bug.Scenarios...)
 	}
-	return all
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 func snapshotNames(testbed *kind.Testbed, _ []string) []string {

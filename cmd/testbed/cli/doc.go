@@ -16,7 +16,6 @@
 // fault.go, reproduce.go and snapshot.go contain the commands with these names. command.go contains
 // the parts that all commands share: finding the testbed, --dry-run and --json.
 //
-// The package is separate from command testbed, so that the e2e tests can also run the commands of
-// field bugs. Progress and messages go to standard error, answers to standard output. Exit codes: 0
-// success, 1 failure, 2 usage error, 3 environment error.
+// Progress and messages go to standard error, answers to standard output. Exit codes: 0 success, 1
+// failure, 2 usage error, 3 environment error.
 package cli

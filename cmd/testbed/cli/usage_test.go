@@ -126,7 +126,6 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"fault", "clear", "--rust"}, "", "unknown flag: --rust"},
 		{[]string{"reproduce"}, "", "usage: testbed reproduce BUG..."},
 		{[]string{"reproduce", "--list", "s22"}, "", `"s22"`},
-		{[]string{"reproduce", "--list", "--json"}, "", "[json list]"},
 
 		{[]string{"export"}, "", "usage: testbed export DIR"},
 		{[]string{"export", folder}, "", "files that are not a bundle"},
@@ -181,25 +180,20 @@ func TestTagErrors(t *testing.T) {
 	}
 }
 
-// TestReproduceRefuses: nothing is run if the bug, the testbed or the folder is wrong.
+// TestReproduceRefuses: nothing is run if the bug or the testbed is wrong.
 func TestReproduceRefuses(t *testing.T) {
 	for _, tc := range []struct {
-		name, folder string
-		args         []string
-		want         string
+		name string
+		args []string
+		want string
 	}{
-		{"an unknown bug", "../../..", []string{"s99"}, "s99"},
-		{"another testbed", "../../..", []string{"s22", "--prefix", "second"}, "on the testbed registry-cache, and not on second"},
-		{"another folder", ".", []string{"s22"}, "in the root of the repository"},
+		{"an unknown bug", []string{"s99"}, "s99"},
+		{"another testbed", []string{"s22", "--prefix", "second"}, "on the default testbed only"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			t.Chdir(tc.folder)
 			code, _, stderr := run(t, "", append([]string{"reproduce"}, tc.args...)...)
 			if code != program.ExitUsage || !strings.Contains(stderr, tc.want) {
 				t.Errorf("exit code %d, %s; want %q", code, stderr, tc.want)
-			}
-			if strings.Contains(stderr, "$ testbed") {
-				t.Error("a command was run")
 			}
 		})
 	}
