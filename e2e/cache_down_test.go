@@ -51,16 +51,6 @@ func cacheDown() rig.Scenario {
 			p.Evidence("noticed within %s, then upstream: %s", rig.Seconds(back), p.FetchedOnce(ctx, img, accesslog.AskerCache))
 		}),
 
-		rig.Prove("a pull that begins when the cache refuses connections is quick", func(ctx context.Context, p *rig.Run) {
-			proveAtOnce(ctx, p, spec.Refuse, direct+3*time.Second, direct)
-		}).InFullLane(),
-		rig.Prove("a pull that begins when the cache drops packets waits 0.5 s for each part", func(ctx context.Context, p *rig.Run) {
-			proveAtOnce(ctx, p, spec.Blackhole, atOnceParts*500*time.Millisecond+5*time.Second, direct)
-		}).InFullLane(),
-		rig.Prove("a pull that begins when the cache hangs ends when the node notices", func(ctx context.Context, p *rig.Run) {
-			proveAtOnce(ctx, p, spec.Stop, 15*time.Second, direct) // containerd alone waits 30 s for an answer
-		}).InFullLane(),
-
 		rig.Prove("a pull past a cache that drops packets is about as quick", func(ctx context.Context, p *rig.Run) {
 			// Without its loop the node cannot notice. containerd's own timeout remains.
 			p.Afterwards(ctx, func(ctx context.Context) error {
@@ -72,6 +62,16 @@ func cacheDown() rig.Scenario {
 			p.Break(ctx, "cache/beta", spec.Blackhole)
 			provePastCache(ctx, p, rig.Beta, direct, "cache unreachable")
 		}),
+
+		rig.Prove("a pull that begins when the cache refuses connections is quick", func(ctx context.Context, p *rig.Run) {
+			proveAtOnce(ctx, p, spec.Refuse, direct+3*time.Second, direct)
+		}).InFullLane(),
+		rig.Prove("a pull that begins when the cache drops packets waits 0.5 s for each part", func(ctx context.Context, p *rig.Run) {
+			proveAtOnce(ctx, p, spec.Blackhole, atOnceParts*500*time.Millisecond+5*time.Second, direct)
+		}).InFullLane(),
+		rig.Prove("a pull that begins when the cache hangs ends when the node notices", func(ctx context.Context, p *rig.Run) {
+			proveAtOnce(ctx, p, spec.Stop, 15*time.Second, direct) // containerd alone waits 30 s for an answer
+		}).InFullLane(),
 	)
 }
 
@@ -106,6 +106,10 @@ const atOnceParts = 4 + failoverLayers
 // within the bound, that nodes notice the failure, and that they ask the cache again afterwards.
 func proveAtOnce(ctx context.Context, p *rig.Run, kind spec.Kind, bound, direct time.Duration) {
 	p.Helper()
+	clearFaults(ctx, p)
+	_, err := p.Worker(0).Exec(ctx, "systemctl", "start", nodeconfig.UnitName)
+	p.Check(err)
+	p.AwaitMirrors(ctx, rig.Alpha, rig.Beta)
 	img := p.PushLayers(ctx, rig.Alpha, failoverLayers, failoverLayerBytes)
 	p.Break(ctx, "cache/alpha", kind)
 	took := p.TimedPull(ctx, p.Worker(0), img)

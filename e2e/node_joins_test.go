@@ -95,10 +95,11 @@ func rejoin(ctx context.Context, p *rig.Run) (j joined) {
 		return err
 	})
 	img := p.Push(ctx, rig.Alpha)
-	for running := true; running; {
+	for {
 		select {
 		case <-join.Ended:
-			running = false
+			p.Check(join.Err)
+			return j
 		case <-time.After(300 * time.Millisecond):
 		}
 		// Until the Node exists, the testbed deletes the machine's images.
@@ -116,8 +117,6 @@ func rejoin(ctx context.Context, p *rig.Run) (j joined) {
 			j.failure = err
 		}
 	}
-	p.Join(ctx, join, worker.Name()+" has joined", time.Second)
-	return j
 }
 
 func nodeOf(ctx context.Context, p *rig.Run, name string) (*corev1.Node, error) {

@@ -129,7 +129,7 @@ func TestScenarios(t *testing.T) {
 func run(m *testing.M) int {
 	cfg, err := configuration()
 	if err == nil && (flag.Lookup("test.list").Value.String() != "" || cfg.DryRunMode()) {
-		testenv = env.NewWithConfig(cfg)
+		testenv, suite = env.NewWithConfig(cfg), &rig.Session{Full: full}
 		return m.Run()
 	}
 	if err == nil && os.Getenv("LIST") != "" {
@@ -150,7 +150,7 @@ func run(m *testing.M) int {
 		suite, err = rig.NewSession(ctx)
 	}
 	if err == nil {
-		suite.Full = full
+		suite.Full = full && os.Getenv("CONFIG") == "" // field bugs need the default testbed
 		testenv, err = env.NewWithContext(ctx, cfg)
 	}
 	if err != nil {

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
@@ -19,6 +20,10 @@ func transferService() rig.Scenario {
 		p.Helper()
 		for _, worker := range p.Workers() {
 			p.Check(worker.ApplyRuntime(ctx, runtime))
+			p.Check(rig.AwaitEvery(ctx, rig.NodeInterval, "containerd answers", rig.AppliedTimeout, func(ctx context.Context) (bool, string, error) {
+				_, err := worker.Exec(ctx, "crictl", "images", "--quiet")
+				return err == nil, fmt.Sprint(err), nil
+			}))
 		}
 		p.AwaitMirrors(ctx, rig.Alpha, rig.Beta)
 	}
