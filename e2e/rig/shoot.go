@@ -55,11 +55,11 @@ func Reconcile(ctx context.Context, p *Run, hosts ...string) error {
 
 // ReconcileConfig makes gardenlet reconcile the shoot with exactly these caches.
 func ReconcileConfig(ctx context.Context, p *Run, caches ...v1alpha3.RegistryCache) error {
-	return ReconcileReferring(ctx, p, nil, caches...)
+	return reconcileReferring(ctx, p, nil, caches...)
 }
 
-// ReconcileReferring is like ReconcileConfig, for caches that refer to Secrets.
-func ReconcileReferring(ctx context.Context, p *Run, refer References, caches ...v1alpha3.RegistryCache) error {
+// reconcileReferring is like ReconcileConfig, for caches that refer to Secrets.
+func reconcileReferring(ctx context.Context, p *Run, refer References, caches ...v1alpha3.RegistryCache) error {
 	shoot, err := p.Session.ShootWith(refer, caches...)
 	if err != nil {
 		return err
@@ -131,7 +131,7 @@ func (p *Run) settled(ctx context.Context, caches ...v1alpha3.RegistryCache) boo
 // Secrets, and waits until they run and every worker pulls through them.
 func (p *Run) Configure(ctx context.Context, refer References, caches ...v1alpha3.RegistryCache) {
 	p.Helper()
-	p.Check(ReconcileReferring(ctx, p, refer, caches...))
+	p.Check(reconcileReferring(ctx, p, refer, caches...))
 	p.awaitUse(ctx, caches...)
 }
 
