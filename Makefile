@@ -14,7 +14,7 @@ export GOFLAGS := -trimpath -buildvcs=false
 # line, because their names are general: a variable that is exported for another program must not
 # change a run. `note-ignored` prints the ignored variables.
 export NODE_IMAGE
-SETTINGS := RUN KEEP LANE CONFIG MATRIX MUTANT REPLACE PROFILE SOAK SEED
+SETTINGS := RUN KEEP LANE CONFIG MATRIX REPLACE PROFILE SOAK SEED
 IGNORED := $(strip $(foreach name,$(SETTINGS),$(if $(filter environment%,$(origin $(name))),$(name))))
 export $(filter-out $(IGNORED),$(SETTINGS))
 unexport $(IGNORED)
@@ -144,9 +144,10 @@ soak: bin/e2e.test ## Let caches fail at random while each worker pulls every fi
 	@RUN='^soak$$' exec ./bin/e2e.test -test.timeout=8h
 
 .PHONY: e2e-mutants
-e2e-mutants: bin/testbed ## Plant seventeen bugs, one after another, and check that scenarios fail. The testbed is kept. (ARGS=cleaner-skipped plants only this bug)
+e2e-mutants: bin/e2e.test bin/testbed ## Plant seventeen bugs, one after another, and check that scenarios fail. The testbed is kept. (ARGS=cleaner-skipped plants only this bug, KEEP=1 leaves the last one)
 	$(note-ignored)
-	@exec ./bin/testbed mutate prove $(ARGS)
+	@go test -c -tags e2e -o bin/plantedbugs.test ./e2e/plantedbugs
+	@cd e2e/plantedbugs && exec ../../bin/plantedbugs.test -test.v -test.run='^TestScenariosCatchBugs$$' -test.timeout=8h $(ARGS)
 
 .PHONY: e2e-survival
 e2e-survival: bin/survival.test bin/testbed ## Kill running commands and the engine, fill disks, check that `down` removes everything (15 min, dedicated machine, root)

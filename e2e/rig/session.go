@@ -28,7 +28,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
 	"github.com/gardener-extensions/registry-cache/kind/fault"
 	"github.com/gardener-extensions/registry-cache/kind/image"
-	"github.com/gardener-extensions/registry-cache/kind/plantedbugs"
 )
 
 // Session holds the testbed of one run, the results so far, and the state that scenarios share.
@@ -56,8 +55,8 @@ type Session struct {
 	forget func()
 }
 
-// NewSession reads CONFIG, KEEP, REPLACE, PROFILE, NODE_IMAGE and MUTANT (the name of a
-// planted bug) from the environment. It does not start the testbed.
+// NewSession reads CONFIG, KEEP, REPLACE, PROFILE and NODE_IMAGE from the environment. It does not
+// start the testbed.
 func NewSession(ctx context.Context) (*Session, error) {
 	keep, keepErr := yesOrNo("KEEP")
 	replace, replaceErr := yesOrNo("REPLACE")
@@ -73,10 +72,6 @@ func NewSession(ctx context.Context) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	planted := os.Getenv("MUTANT")
-	if err := plantedbugs.Plant(testbed, planted); err != nil {
-		return nil, err
-	}
 	now := time.Now()
 	s := &Session{
 		Testbed: testbed, keep: keep, Start: now, since: now, sampler: report.StartSampler(), forget: forget,
@@ -85,9 +80,6 @@ func NewSession(ctx context.Context) (*Session, error) {
 		s.profiler = profile.Start()
 	}
 	s.Report.Versions = sourceVersions(ctx)
-	if planted != "" {
-		s.Report.Versions["plantedBug"] = planted
-	}
 	return s, nil
 }
 

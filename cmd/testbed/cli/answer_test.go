@@ -19,7 +19,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/fieldbugs"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 	"github.com/gardener-extensions/registry-cache/kind/kindtest"
-	"github.com/gardener-extensions/registry-cache/kind/plantedbugs"
 	"github.com/gardener-extensions/registry-cache/kind/snapshot"
 	"github.com/gardener-extensions/registry-cache/kind/trace"
 )
@@ -123,19 +122,6 @@ func TestCheckTraced(t *testing.T) {
 				t.Errorf("error %v, want %q", err, tc.want)
 			}
 		})
-	}
-}
-
-func TestMutateList(t *testing.T) {
-	for _, flags := range [][]string{{"--json"}, {"-o", "json"}, {"--output=json"}} {
-		code, out, _ := run(t, "", append([]string{"mutate", "list"}, flags...)...)
-		var listed []plantedbugs.Mutant
-		if err := json.Unmarshal([]byte(out), &listed); err != nil || code != program.ExitFine || len(listed) != len(plantedbugs.All()) {
-			t.Errorf("%s: exit code %d, error %v, %d bugs", flags, code, err, len(listed))
-		}
-	}
-	if code, out, _ := run(t, "", "mutate", "list"); code != program.ExitFine || !strings.Contains(out, "volume-lost") {
-		t.Errorf("exit code %d, output %q", code, out)
 	}
 }
 

@@ -71,8 +71,6 @@ func TestCompletion(t *testing.T) {
 	}
 	for line, want := range map[string]string{
 		"kubectl ":          "shoot",
-		"mutate plant vol":  "volume-lost",
-		"mut":               "mutate",
 		"shoot rotate-ca-s": "rotate-ca-start",
 		"completion f":      "fish",
 	} {

@@ -123,14 +123,6 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"trace", "alpha.upstream.test/Shop"}, "", "image: "},
 		{[]string{"trace", "a/b", "--since", "-5m"}, "", "not negative"},
 
-		{[]string{"mutate"}, "", "name a command"},
-		{[]string{"mutate", "volume-lost"}, "", `unknown command "volume-lost"`},
-		{[]string{"mutate", "list", "-o", "yaml"}, "", "want json"},
-		{[]string{"mutate", "plant"}, "", "usage: testbed mutate plant NAME"},
-		{[]string{"mutate", "plant", "rust"}, "", `unknown planted bug "rust", use one of`},
-		{[]string{"mutate", "plant", "hit-as-miss"}, "", "in the testbed itself"},
-		{[]string{"mutate", "prove", "volume-lost", "rust"}, "", `unknown planted bug "rust"`},
-		{[]string{"mutate", "prove"}, "", "not on " + absent},
 		{[]string{"test"}, "", "omit --prefix"},
 
 		{[]string{"snapshot"}, "", "name a command"},

@@ -1,4 +1,4 @@
-package plantedbugs
+package cli
 
 import (
 	"bufio"
@@ -31,7 +31,7 @@ func TestInterruptOnce(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	reader, writer := io.Pipe()
-	cmd := scenariosCommand(ctx, program, writer)
+	cmd := scenarios(ctx, program, writer, writer)
 	ended := make(chan error, 1)
 	go func() { ended <- errors.Join(cmd.Run(), writer.Close()) }()
 	output := bufio.NewReader(reader)
