@@ -11,7 +11,6 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
-	"github.com/gardener-extensions/registry-cache/kind/fault/nodescript"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 	"github.com/gardener-extensions/registry-cache/kind/lock"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
@@ -23,18 +22,18 @@ func List(ctx context.Context, t *kind.Testbed) ([]spec.Fault, error) {
 	if t.Seed == nil || t.Shoot == nil {
 		return nil, kind.ErrDown
 	}
-	return readFaults(ctx, t, nodescript.Look())
+	return readFaults(ctx, t, "look")
 }
 
 // activeFaults is like List, but also removes the remains of inactive faults from the nodes. The
 // caller must hold the lock of lockFaults.
 func activeFaults(ctx context.Context, t *kind.Testbed) ([]spec.Fault, error) {
-	return readFaults(ctx, t, nodescript.List())
+	return readFaults(ctx, t, "list")
 }
 
-// readFaults reads the faults of all upstreams and nodes. On a node it runs nodescript.Script with
-// the arguments.
-func readFaults(ctx context.Context, t *kind.Testbed, arguments []string) ([]spec.Fault, error) {
+// readFaults reads the faults of all upstreams and nodes. On a node it runs script with the
+// argument.
+func readFaults(ctx context.Context, t *kind.Testbed, argument string) ([]spec.Fault, error) {
 	ctx, cancel := progress.Within(ctx, faultTimeout, "the faults were not listed")
 	defer cancel()
 	var (
@@ -55,7 +54,7 @@ func readFaults(ctx context.Context, t *kind.Testbed, arguments []string) ([]spe
 		read(registry.Faults)
 	}
 	for _, node := range t.Nodes() {
-		read(func(ctx context.Context) ([]spec.Fault, error) { return nodeFaults(ctx, node, arguments) })
+		read(func(ctx context.Context) ([]spec.Fault, error) { return nodeFaults(ctx, node, argument) })
 	}
 	group.Wait()
 	slices.SortFunc(all, func(a, b spec.Fault) int { return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.ID, b.ID)) })
@@ -63,12 +62,12 @@ func readFaults(ctx context.Context, t *kind.Testbed, arguments []string) ([]spe
 	return slices.CompactFunc(all, func(a, b spec.Fault) bool { return a.ID == b.ID }), failed
 }
 
-func nodeFaults(ctx context.Context, node *cluster.Node, arguments []string) ([]spec.Fault, error) {
-	output, err := runScript(ctx, node, arguments...)
+func nodeFaults(ctx context.Context, node *cluster.Node, argument string) ([]spec.Fault, error) {
+	output, err := runScript(ctx, node, argument)
 	if err != nil {
 		return nil, fmt.Errorf("list faults: %w", err)
 	}
-	found, err := nodescript.Parse(output)
+	found, err := parse(output)
 	if err != nil {
 		return nil, fmt.Errorf("on %s: %w", node.Name(), err)
 	}
@@ -121,7 +120,7 @@ func Delete(ctx context.Context, t *kind.Testbed, ids ...string) ([]spec.Fault, 
 }
 
 func deleteActive(ctx context.Context, t *kind.Testbed, f spec.Fault) error {
-	injection, err := activeInjection(ctx, t, f)
+	injection, err := active(t, f)
 	if err != nil {
 		return err
 	}

@@ -1,3 +1,8 @@
+// Package fault adds, lists and deletes faults of the testbed. The table in package spec has all
+// faults. An upstream changes its answers itself (package server), nodes run a function of node.sh.
+//
+// Active faults are stored where they are applied: in the containers of the upstreams and on the
+// nodes. The package must not import commands that use it.
 package fault
 
 import (
@@ -44,7 +49,7 @@ func Add(ctx context.Context, t *kind.Testbed, wanted spec.Fault) (spec.Fault, e
 		return wanted, err
 	}
 	begun := wanted.Begin(spec.NextID(active), time.Now())
-	injection, err := availableInjection(ctx, t, begun)
+	injection, err := prepare(ctx, t, begun)
 	if err != nil {
 		return wanted, err
 	}
@@ -64,22 +69,10 @@ func PlanAdd(ctx context.Context, t *kind.Testbed, wanted spec.Fault) ([]string,
 	if wanted.Target, err = ResolveTarget(ctx, t, wanted.Target); err != nil {
 		return nil, err
 	}
-	if _, err := availableInjection(ctx, t, wanted); err != nil {
+	if _, err := prepare(ctx, t, wanted); err != nil {
 		return nil, err
 	}
 	return []string{fmt.Sprintf("add fault: %s %s", wanted.Target, wanted.Effect())}, nil
-}
-
-// availableInjection returns the injection of a fault, or an error if it cannot be applied now.
-func availableInjection(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
-	injection, err := injectionOf(ctx, t, f)
-	if err != nil {
-		return nil, err
-	}
-	if err := injection.Available(ctx); err != nil {
-		return nil, fmt.Errorf("%s: %w", f.Target, err)
-	}
-	return injection, nil
 }
 
 func timeoutOf(f spec.Fault) time.Duration {

@@ -95,7 +95,7 @@ func TestFaultHelp(t *testing.T) {
 	if code := program.Run(t.Context(), newFaultCommand(&kind.Options{}), std, []string{"add", "--help"}); code != program.ExitFine {
 		t.Errorf("exit code %d", code)
 	}
-	for _, want := range []string{"upstream/", "truncate", "cache/", "blackhole", "node/", "kubelet-stop", "--for", "--header"} {
+	for _, want := range []string{"upstream/", "truncate", "cache/", "blackhole", "node/", "disk-full", "--for", "--header"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the help lacks %q", want)
 		}

@@ -102,7 +102,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"fault"}, "", "name a command"},
 		{[]string{"fault", "add", "upstream/alpha"}, "", "usage: testbed fault add TARGET KIND"},
 		{[]string{"fault", "add", "pod/x", "kill"}, "", "use one of upstream, cache, node"},
-		{[]string{"fault", "add", "upstream/alpha", "explode"}, "", "use one of status, latency, hang"},
+		{[]string{"fault", "add", "upstream/alpha", "explode"}, "", "use one of status, hang, slow"},
 		{[]string{"fault", "add", "upstream/alpha", "status"}, "", "requires --status"},
 		{[]string{"fault", "add", "upstream/alpha", "hang", "--rate", "1Ki"}, "", "has no option --rate"},
 		{[]string{"fault", "add", "upstream/alpha", "status", "--status="}, "", "want an HTTP status"},

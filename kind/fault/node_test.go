@@ -1,21 +1,17 @@
-package nodescript
+package fault
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"golang.org/x/net/dns/dnsmessage"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
@@ -70,7 +66,7 @@ func (n node) write(t *testing.T, name, text string, mode os.FileMode) {
 
 func (n node) run(t *testing.T, args ...string) (string, error) {
 	t.Helper()
-	return n.bash(t, append([]string{"-euo", "pipefail", "-c", Script, "bash"}, args...)...)
+	return n.bash(t, append([]string{"-euo", "pipefail", "-c", script, "bash"}, args...)...)
 }
 
 func (n node) bash(t *testing.T, args ...string) (string, error) {
@@ -86,9 +82,9 @@ func (n node) bash(t *testing.T, args ...string) (string, error) {
 	return string(out), err
 }
 
-func (n node) begin(t *testing.T, f spec.Fault, method Method, argument string) error {
+func (n node) begin(t *testing.T, f spec.Fault, argument string) error {
 	t.Helper()
-	args, err := Begin(f, method, argument)
+	args, err := begin(f, argument)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,16 +92,16 @@ func (n node) begin(t *testing.T, f spec.Fault, method Method, argument string) 
 	return err
 }
 
-func (n node) list(t *testing.T) []string { return n.listed(t, List()) }
+func (n node) list(t *testing.T) []string { return n.listed(t, "list") }
 
 // listed returns the IDs that the script prints.
-func (n node) listed(t *testing.T, arguments []string) []string {
+func (n node) listed(t *testing.T, argument string) []string {
 	t.Helper()
-	out, err := n.run(t, arguments...)
+	out, err := n.run(t, argument)
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := Parse(out)
+	all, err := parse(out)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +123,7 @@ func (n node) calls(t *testing.T) string {
 
 func (n node) end(t *testing.T, id string) {
 	t.Helper()
-	if _, err := n.run(t, End(id)...); err != nil {
+	if _, err := n.run(t, "end", id); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(n.directory, "faults", id)); !errors.Is(err, os.ErrNotExist) {
@@ -142,7 +138,7 @@ func TestUnreachable(t *testing.T) {
 	} {
 		n := newNode(t)
 		f := must(t, "cache/alpha", "blackhole", map[string][]string{"for": {"1m30s"}}).Begin("f1", noon)
-		if err := n.begin(t, f, Drop, address); err != nil {
+		if err := n.begin(t, f, address); err != nil {
 			t.Fatal(err)
 		}
 		table, _ := os.ReadFile(filepath.Join(n.directory, "table"))
@@ -152,7 +148,7 @@ func TestUnreachable(t *testing.T) {
 		if !strings.Contains(n.calls(t), "--on-active 90s") {
 			t.Errorf("no timer of 90 s: %s", n.calls(t))
 		}
-		if err := n.begin(t, f, Drop, address); err == nil {
+		if err := n.begin(t, f, address); err == nil {
 			t.Error("a second fault with the same ID began")
 		}
 		if got := n.list(t); !slices.Equal(got, []string{"f1"}) {
@@ -171,7 +167,7 @@ func TestUnreachable(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	n := newNode(t)
-	if err := n.begin(t, must(t, "upstream/alpha", "refuse", nil).Begin("f2", noon), Reject, "172.18.0.3"); err != nil {
+	if err := n.begin(t, must(t, "upstream/alpha", "refuse", nil).Begin("f2", noon), "172.18.0.3"); err != nil {
 		t.Fatal(err)
 	}
 	table, _ := os.ReadFile(filepath.Join(n.directory, "table"))
@@ -184,32 +180,11 @@ func TestRefused(t *testing.T) {
 	n.end(t, "f2")
 }
 
-func TestUnit(t *testing.T) {
-	n := newNode(t)
-	f := must(t, "node/worker", "kubelet-stop", nil)
-	for _, id := range []string{"f1", "f2"} {
-		if err := n.begin(t, f.Begin(id, noon), StopUnit, "kubelet.service"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got := n.list(t); !slices.Equal(got, []string{"f1", "f2"}) {
-		t.Errorf("listed %v", got)
-	}
-	n.end(t, "f1")
-	// Ending f1 started the unit, so f2 is not active and not listed.
-	if got := n.list(t); len(got) != 0 || !strings.Contains(n.calls(t), "systemctl start kubelet.service") {
-		t.Errorf("listed %v after %s", got, n.calls(t))
-	}
-	if _, err := os.Stat(filepath.Join(n.directory, "faults/f2")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("list has not ended f2: %v", err)
-	}
-}
-
 // TestStopped suspends a real process.
 func TestStopped(t *testing.T) {
 	n := newNode(t)
 	f := must(t, "cache/alpha", "stop", nil).Begin("f1", noon)
-	if err := n.begin(t, f, StopPods, "kube-system/registry-alpha-0"); err == nil {
+	if err := n.begin(t, f, "kube-system/registry-alpha-0"); err == nil {
 		t.Error("no error without a container")
 	}
 	n.end(t, "f1")
@@ -220,7 +195,7 @@ func TestStopped(t *testing.T) {
 	t.Cleanup(func() { _ = process.Process.Kill(); _ = process.Wait() })
 	n.write(t, "containers", "c1\n", 0o644)
 	n.write(t, "pid-c1", strconv.Itoa(process.Process.Pid)+"\n", 0o644)
-	if err := n.begin(t, f, StopPods, "kube-system/registry-alpha-0"); err != nil {
+	if err := n.begin(t, f, "kube-system/registry-alpha-0"); err != nil {
 		t.Fatal(err)
 	}
 	awaitState(t, process.Process.Pid, true)
@@ -261,64 +236,62 @@ func must(t *testing.T, target, kind string, options map[string][]string) spec.F
 	return f
 }
 
-// matches evaluates nft expressions on a packet that begins with the UDP header.
-func matches(t *testing.T, expressions string, packet []byte) bool {
-	t.Helper()
-	all := regexp.MustCompile(`@th,(\d+),(\d+) 0x([0-9a-f]+)`).FindAllStringSubmatch(expressions, -1)
-	if len(all) == 0 {
-		t.Fatalf("no expression in %q", expressions)
-	}
-	for _, one := range all {
-		offset, _ := strconv.Atoi(one[1])
-		length, _ := strconv.Atoi(one[2])
-		want, err := hex.DecodeString(one[3])
-		if err != nil || length > 128 || length != 8*len(want) {
-			t.Fatalf("%q: length %d, %v", one[0], length, err)
-		}
-		if end := (offset + length) / 8; end > len(packet) || string(packet[offset/8:end]) != string(want) {
-			return false
-		}
-	}
-	return true
-}
-
-// ask returns the packet of a DNS query.
-func ask(t *testing.T, name string, kind dnsmessage.Type) []byte {
-	t.Helper()
-	message := dnsmessage.Message{
-		Header:    dnsmessage.Header{ID: 4711, RecursionDesired: true},
-		Questions: []dnsmessage.Question{{Name: dnsmessage.MustNewName(name), Type: kind, Class: dnsmessage.ClassINET}},
-	}
-	packed, err := message.Pack()
-	if err != nil {
+// TestAnswer: nodes ask a cache with HTTPS by its health port, too. If only port 5000 were
+// redirected, they would notice the fault minutes later.
+func TestAnswer(t *testing.T) {
+	n := newNode(t)
+	f := must(t, "cache/alpha", "status", map[string][]string{"status": {"503"}}).Begin("f1", noon)
+	if err := n.begin(t, f, "/opt/answer 503 10.96.0.7 fd00::7"); err != nil {
 		t.Fatal(err)
 	}
-	return append(make([]byte, 8), packed...)
+	table, _ := os.ReadFile(filepath.Join(n.directory, "table"))
+	for _, want := range []string{
+		"ip daddr 10.96.0.7 tcp dport { 5000, 5001 } redirect to :6441;", "ip6 daddr fd00::7 tcp dport { 5000, 5001 } redirect to :6441;",
+	} {
+		if !strings.Contains(string(table), want) {
+			t.Errorf("table %s, want %q", table, want)
+		}
+	}
+	n.end(t, "f1")
+	if got := n.list(t); len(got) != 0 {
+		t.Errorf("listed %v", got)
+	}
 }
 
-func TestQuestion(t *testing.T) {
-	for _, host := range []string{"alpha.upstream.test", "a.test", strings.Repeat("long.", 40) + "upstream.test"} {
-		expressions, err := DNSQuestion(host)
-		if err != nil {
+// TestLook checks that `look` lists only active faults, and leaves other faults as they are: one
+// that has ended, and one that is being deleted. `list` also ends the former.
+func TestLook(t *testing.T) {
+	n := newNode(t)
+	look := func() []string { return n.listed(t, "look") }
+	if got := look(); len(got) != 0 {
+		t.Errorf("faults of a new node: %v", got)
+	}
+	for _, id := range []string{"f1", "f2"} {
+		if err := n.begin(t, must(t, "cache/alpha", "blackhole", nil).Begin(id, noon), "10.96.0.7"); err != nil {
 			t.Fatal(err)
 		}
-		for _, kind := range []dnsmessage.Type{dnsmessage.TypeA, dnsmessage.TypeAAAA} {
-			if !matches(t, expressions, ask(t, host+".", kind)) {
-				t.Errorf("a question for %s (%s) does not match %s", host, kind, expressions)
-			}
-		}
-		for _, other := range []string{"beta.upstream.test.", host + ".cluster.local.", "x" + host + "."} {
-			if matches(t, expressions, ask(t, other, dnsmessage.TypeA)) {
-				t.Errorf("a question for %s matches the expressions of %s", other, host)
-			}
+	}
+	if err := os.Remove(filepath.Join(n.directory, "testbed-fault-f2")); err != nil { // the table of nft
+		t.Fatal(err)
+	}
+	// f3 is being deleted: its folder is incomplete.
+	n.write(t, "faults/f3/description", "{}\n", 0o644)
+	before := n.calls(t)
+	if got := look(); !slices.Equal(got, []string{"f1"}) {
+		t.Errorf("listed %v", got)
+	}
+	for _, id := range []string{"f1", "f2", "f3"} {
+		if _, err := os.Stat(filepath.Join(n.directory, "faults", id)); err != nil {
+			t.Errorf("look ended %s: %v", id, err)
 		}
 	}
-	if again, err := DNSQuestion("a.test."); err != nil || again != fmt.Sprintf("@th,160,64 0x%x", "\x01a\x04test\x00") {
-		t.Errorf("a.test. is %s, %v", again, err)
+	if after := n.calls(t); after != before {
+		t.Errorf("calls:\n%s\nbefore:\n%s", after, before)
 	}
-	for _, host := range []string{strings.Repeat("a", 64) + ".test", strings.Repeat("a.", 200), "a..test"} {
-		if got, err := DNSQuestion(host); err == nil {
-			t.Errorf("%q is %s", host, got)
-		}
+	if got := n.list(t); !slices.Equal(got, []string{"f1"}) {
+		t.Errorf("listed %v", got)
+	}
+	if _, err := os.Stat(filepath.Join(n.directory, "faults/f2")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("list has not ended f2: %v", err)
 	}
 }

@@ -3,10 +3,16 @@ package fault
 import (
 	"cmp"
 	"context"
+	_ "embed"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
+	"path"
+	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -14,33 +20,54 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/cache"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/command"
-	"github.com/gardener-extensions/registry-cache/kind/fault/nodescript"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
 
+// script applies, ends and lists the faults of a node. It ends a fault after its duration even if
+// no process of the testbed runs.
+//
+//go:embed node.sh
+var script string
+
+// argumentFile returns the path of the file with the argument of a fault on a node.
+func argumentFile(id string) string { return path.Join("/run/testbed-faults", id, "argument") }
+
+// begin returns the arguments with which script applies the fault and starts its duration.
+func begin(f spec.Fault, argument string) ([]string, error) {
+	description, err := json.Marshal(f)
+	if err != nil {
+		return nil, fmt.Errorf("describe fault %s: %w", f.ID, err)
+	}
+	method, _ := f.Method()
+	seconds := strconv.FormatFloat(math.Round(time.Duration(f.For).Seconds()*1000)/1000, 'f', -1, 64)
+	return []string{"begin", f.ID, seconds, string(description), method, argument}, nil
+}
+
+// parse parses the output of script: one JSON description per line.
+func parse(output string) ([]spec.Fault, error) {
+	return spec.Decode([]byte("[" + strings.ReplaceAll(strings.TrimSpace(output), "\n", ",") + "]"))
+}
+
 type onNodes struct {
-	fault  spec.Fault
-	method nodescript.Method
+	fault spec.Fault
 	// arguments maps each node that applies the fault to the argument of the method there.
 	arguments map[*cluster.Node]string
 }
 
-func onEach(nodes []*cluster.Node, f spec.Fault, method nodescript.Method, argument string) onNodes {
-	all := onNodes{f, method, map[*cluster.Node]string{}}
+func onEach(nodes []*cluster.Node, f spec.Fault, argument string) onNodes {
+	all := onNodes{f, map[*cluster.Node]string{}}
 	for _, node := range nodes {
 		all.arguments[node] = argument
 	}
 	return all
 }
 
-func (o onNodes) Available(context.Context) error { return nil }
-
 func (o onNodes) Inject(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for node, argument := range o.arguments {
 		group.Go(func() error {
-			arguments, err := nodescript.Begin(o.fault, o.method, argument)
+			arguments, err := begin(o.fault, argument)
 			if err != nil {
 				return err
 			}
@@ -59,7 +86,7 @@ func (o onNodes) Clear(ctx context.Context) error {
 	)
 	for node := range o.arguments {
 		group.Go(func() {
-			_, err := runScript(ctx, node, nodescript.End(o.fault.ID)...)
+			_, err := runScript(ctx, node, "end", o.fault.ID)
 			mu.Lock()
 			defer mu.Unlock()
 			failed = errors.Join(failed, err)
@@ -73,7 +100,7 @@ const maxErrorLines = 4
 
 // runScript runs the fault script on a node and returns its output. Errors omit the long script.
 func runScript(ctx context.Context, node *cluster.Node, arguments ...string) (string, error) {
-	output, err := node.Script(ctx, nodescript.Script, arguments...)
+	output, err := node.Script(ctx, script, arguments...)
 	var failed *command.Error
 	if !errors.As(err, &failed) {
 		return output, err
@@ -81,17 +108,6 @@ func runScript(ctx context.Context, node *cluster.Node, arguments ...string) (st
 	cause := cmp.Or(failed.Cause, failed.Inner)
 	doing := strings.Join(arguments[:min(2, len(arguments))], " ")
 	return output, fmt.Errorf("on %s, %q: %w: %s", node.Name(), doing, cause, command.Tail(string(failed.Output), maxErrorLines))
-}
-
-// filterAddresses applies a method to packets from the shoot's nodes to the target.
-func filterAddresses(method nodescript.Method) prepare {
-	return func(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
-		addresses, err := addressesOf(ctx, t, f.Target)
-		if err != nil {
-			return nil, err
-		}
-		return onEach(t.Shoot.Nodes(), f, method, strings.Join(addresses, " ")), nil
-	}
 }
 
 // addressesOf returns all IP addresses of an upstream or a cache: a client may use any of them.
