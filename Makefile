@@ -14,7 +14,7 @@ export GOFLAGS := -trimpath -buildvcs=false
 # line, because their names are general: a variable that is exported for another program must not
 # change a run. `note-ignored` prints the ignored variables.
 export NODE_IMAGE
-SETTINGS := RUN KEEP LANE CONFIG MATRIX REPLACE PROFILE SOAK SEED
+SETTINGS := RUN KEEP LANE CONFIG MATRIX REPLACE SOAK SEED
 IGNORED := $(strip $(foreach name,$(SETTINGS),$(if $(filter environment%,$(origin $(name))),$(name))))
 export $(filter-out $(IGNORED),$(SETTINGS))
 unexport $(IGNORED)
@@ -99,16 +99,12 @@ bench-cache: bin/bench-cache ## Compare the cache with stock distribution, nginx
 
 ##@ The testbed
 
-.PHONY: e2e e2e-profile
+.PHONY: e2e
 e2e: ## Create a testbed, run the scenarios of the fast lane, remove the testbed (RUN=regexp, KEEP=1 keeps the testbed, REPLACE=1 replaces the testbed of another checkout, NODE_IMAGE=kindest/node:...)
 	$(note-ignored)
 	@exec ./bin/e2e.test -test.timeout=60m
 
-e2e-profile: ## Run `make e2e` and print the CPU time of phases, scenarios and programs (RUN=regexp)
-	$(note-ignored)
-	@PROFILE=1 exec ./bin/e2e.test -test.timeout=60m
-
-e2e e2e-profile: bin/e2e.test $(if $(if $(call given,RUN),$(findstring inner,$(call given,RUN)),$(filter full,$(call given,LANE))),$(INNER_LOOP))
+e2e: bin/e2e.test $(if $(if $(call given,RUN),$(findstring inner,$(call given,RUN)),$(filter full,$(call given,LANE))),$(INNER_LOOP))
 
 .PHONY: e2e-all
 e2e-all: bin/e2e.test $(INNER_LOOP) ## Create a testbed, run all scenarios but failover-old and soak, all field bugs (docs/field-bugs.md) and `make e2e-matrix`, remove the testbed (KEEP=1 keeps it)

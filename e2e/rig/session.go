@@ -3,7 +3,6 @@
 package rig
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -19,7 +18,6 @@ import (
 	"github.com/gardener/gardener/pkg/client/kubernetes"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 
-	"github.com/gardener-extensions/registry-cache/e2e/profile"
 	"github.com/gardener-extensions/registry-cache/e2e/report"
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
@@ -32,12 +30,11 @@ import (
 
 // Session holds the testbed of one run, the results so far, and the state that scenarios share.
 type Session struct {
-	Testbed  *kind.Testbed
-	keep     bool
-	Total    int // the number of scenarios that will run
-	Start    time.Time
-	sampler  *report.Sampler
-	profiler *profile.Profiler // nil without PROFILE
+	Testbed *kind.Testbed
+	keep    bool
+	Total   int // the number of scenarios that will run
+	Start   time.Time
+	sampler *report.Sampler
 
 	Mu     sync.Mutex
 	Report report.Report
@@ -55,14 +52,13 @@ type Session struct {
 	forget func()
 }
 
-// NewSession reads CONFIG, KEEP, REPLACE, PROFILE and NODE_IMAGE from the environment. It does not
+// NewSession reads CONFIG, KEEP, REPLACE and NODE_IMAGE from the environment. It does not
 // start the testbed.
 func NewSession(ctx context.Context) (*Session, error) {
 	keep, keepErr := yesOrNo("KEEP")
 	replace, replaceErr := yesOrNo("REPLACE")
-	profiled, profileErr := yesOrNo("PROFILE")
 	config, configErr := testbedConfiguration(os.Getenv("CONFIG"))
-	if err := errors.Join(keepErr, replaceErr, profileErr, configErr); err != nil {
+	if err := errors.Join(keepErr, replaceErr, configErr); err != nil {
 		return nil, err
 	}
 	forget := sync.OnceFunc(func() { _ = os.RemoveAll(Artifacts) })
@@ -75,9 +71,6 @@ func NewSession(ctx context.Context) (*Session, error) {
 	now := time.Now()
 	s := &Session{
 		Testbed: testbed, keep: keep, Start: now, since: now, sampler: report.StartSampler(), forget: forget,
-	}
-	if profiled {
-		s.profiler = profile.Start()
 	}
 	s.Report.Versions = sourceVersions(ctx)
 	return s, nil
@@ -228,7 +221,6 @@ func (s *Session) Finish(ctx context.Context, code int, all []Scenario) int {
 		fmt.Printf("results: %s, %s, %s\n", filepath.Join(Artifacts, report.HTMLFile),
 			filepath.Join(Artifacts, report.JUnitFile), filepath.Join(Artifacts, report.SummaryFile))
 	}
-	s.writeProfile()
 	_ = report.PrintTotal(os.Stdout, &s.Report)
 	switch {
 	case s.Report.SetupError != nil:
@@ -239,35 +231,6 @@ func (s *Session) Finish(ctx context.Context, code int, all []Scenario) int {
 		return program.ExitFine
 	}
 }
-
-func (s *Session) writeProfile() {
-	if s.profiler == nil {
-		return
-	}
-	recorded, err := s.profiler.Stop()
-	span := func(name string, start time.Time, seconds float64) profile.Span {
-		return profile.Span{Name: name, Start: start, End: start.Add(time.Duration(seconds * float64(time.Second)))}
-	}
-	run := profile.Group{Title: "run", Spans: []profile.Span{{Name: "all", Start: s.Start, End: s.Report.Ended}}}
-	phases, scenarios := profile.Group{Title: "phase"}, profile.Group{Title: "scenario"}
-	for _, phase := range s.Report.Phases {
-		phases.Spans = append(phases.Spans, span(phase.Name, phase.Started, phase.Seconds))
-	}
-	for _, scenario := range s.Report.Scenarios {
-		if !scenario.Started.IsZero() {
-			scenarios.Spans = append(scenarios.Spans, span(scenario.Name, scenario.Started, scenario.Seconds))
-		}
-	}
-	var out bytes.Buffer
-	err = errors.Join(err, recorded.Write(&out, run, phases, scenarios))
-	fmt.Fprintf(&out, "\npeak memory: %.1f GiB, %.1f GiB of it before the run\n", gib(s.Report.PeakMemoryBytes), gib(s.Report.StartMemoryBytes))
-	_, _ = out.WriteTo(os.Stdout)
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "e2e: the profile is incomplete: %v\n", err)
-	}
-}
-
-func gib(bytes uint64) float64 { return float64(bytes) / (1 << 30) }
 
 func (s *Session) skipTheRest(ctx context.Context, all []Scenario) {
 	reason := "not matched by RUN"

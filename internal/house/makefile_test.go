@@ -13,7 +13,7 @@ import (
 )
 
 // settings are the variables of `make e2e` whose names other programs may use as well.
-var settings = []string{"CONFIG", "KEEP", "LANE", "MATRIX", "PROFILE", "REPLACE", "RUN"}
+var settings = []string{"CONFIG", "KEEP", "LANE", "MATRIX", "REPLACE", "RUN"}
 
 // TestSettings: `make e2e` ignores settings in the environment. Settings that are meant for another
 // program could choose another testbed.
