@@ -190,7 +190,7 @@ field-bugs: ## Generate docs/field-bugs.md with the results of the last reproduc
 	FIELD_BUGS=$$results UPDATE_GOLDEN=1 go test -run '^TestPage$$' ./kind/fieldbugs
 
 .PHONY: failover-page
-failover-page: ## Update docs/failover.md and its plot with the results in _artifacts
+failover-page: ## Update docs/failover.md with the results in _artifacts
 	@FAILOVER="$(wildcard $(CURDIR)/_artifacts/failover.json $(CURDIR)/_artifacts/*/failover.json)" UPDATE_GOLDEN=1 go test -count=1 -run '^TestPage$$' ./e2e/failover
 
 .PHONY: registries-page

@@ -1,3 +1,4 @@
+// Package failover records how long pulls take while a cache fails, and renders docs/failover.md.
 package failover
 
 import (
@@ -18,7 +19,6 @@ func Page(all []Result) string {
 	page.WriteString(introduction)
 	page.WriteString("\n## Ten seconds after the failure began\n\n")
 	page.WriteString(table(all, "old configuration", func(r Result) (pull, direct float64) { return r.Took, r.Direct }))
-	page.WriteString("\n![Seconds of a pull under each failure](images/failover.svg)\n")
 	page.WriteString("\n## The failure begins in the middle of a pull\n\n")
 	page.WriteString(table(all, "", func(r Result) (pull, direct float64) { return r.Midway, r.MidwayDirect }))
 	return page.String()
