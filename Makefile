@@ -198,7 +198,7 @@ registries-page: ## Update docs/registries.md with the results of the last `make
 	@REGISTRIES="$(wildcard $(CURDIR)/_artifacts/registries.json)" UPDATE_GOLDEN=1 go test -count=1 -run '^TestPage$$' ./e2e/registries
 
 .PHONY: bench-cache-page
-bench-cache-page: bin/bench-cache ## Generate docs/benchmarks.md and its plots from docs/benchmarks/cache.json
+bench-cache-page: bin/bench-cache ## Generate docs/benchmarks.md from docs/benchmarks/cache.json
 	@./bin/bench-cache --from docs/benchmarks/cache.json --write docs >/dev/null
 
 .PHONY: tools

@@ -68,7 +68,7 @@ func TestWrite(t *testing.T) {
 	if code := program.Run(t.Context(), newCommand(streams), streams, []string{"--from", written(t, 100), "--write", folder}); code != program.ExitFine {
 		t.Fatalf("exit code %d: %s", code, &messages)
 	}
-	for _, name := range []string{"benchmarks.md", "benchmarks/cache.json", "images/cache-warm.svg"} {
+	for _, name := range []string{"benchmarks.md", "benchmarks/cache.json"} {
 		if info, err := os.Stat(filepath.Join(folder, name)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", name, err)
 		}

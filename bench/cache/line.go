@@ -1,4 +1,4 @@
-package upstream
+package cache
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,8 +24,8 @@ const (
 	headerTimeout = 10 * time.Second
 )
 
-// Conditions describe a line.
-type Conditions struct {
+// conditions describe a line.
+type conditions struct {
 	// Delay holds back each request.
 	Delay time.Duration
 	// Rate limits the bodies of all answers together, in bytes per second. 0 means no limit.
@@ -44,12 +45,12 @@ func (t Traffic) Since(earlier Traffic) Traffic {
 	return Traffic{Requests: t.Requests - earlier.Requests, Bytes: t.Bytes - earlier.Bytes}
 }
 
-// Line is a proxy in front of the upstream.
-type Line struct {
+// line is a proxy in front of the upstream.
+type line struct {
 	// URL is where clients connect to.
 	URL string
 
-	conditions      Conditions
+	conditions      conditions
 	server          *http.Server
 	transport       *http.Transport
 	limiter         *rate.Limiter
@@ -57,23 +58,23 @@ type Line struct {
 	requests, bytes atomic.Int64
 }
 
-// Open returns a new line to the upstream. The caller must close it.
-func Open(upstream string, conditions Conditions) (*Line, error) {
+// openLine returns a new line to the upstream. The caller must close it.
+func openLine(upstream string, c conditions) (*line, error) {
 	target, err := url.Parse(upstream)
 	if err != nil {
 		return nil, fmt.Errorf("URL of the upstream: %w", err)
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it does not block
 	if err != nil {
-		return nil, fmt.Errorf("opening a line to the upstream: %w", err)
+		return nil, fmt.Errorf("open a line to the upstream: %w", err)
 	}
-	l := &Line{
-		URL: "http://" + listener.Addr().String(), conditions: conditions,
+	l := &line{
+		URL: "http://" + listener.Addr().String(), conditions: c,
 		transport: &http.Transport{MaxIdleConnsPerHost: 1000, DisableCompression: true},
 		limiter:   rate.NewLimiter(rate.Inf, burst),
 	}
-	if conditions.Rate > 0 {
-		l.limiter.SetLimit(rate.Limit(conditions.Rate))
+	if c.Rate > 0 {
+		l.limiter.SetLimit(rate.Limit(c.Rate))
 	}
 	proxy := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, Transport: l.transport,
@@ -85,20 +86,20 @@ func Open(upstream string, conditions Conditions) (*Line, error) {
 }
 
 // Close ends the line and all its connections.
-func (l *Line) Close() error {
+func (l *line) Close() error {
 	err := l.server.Close()
 	l.transport.CloseIdleConnections()
 	return err
 }
 
 // Hang makes the line accept all further requests and answer none.
-func (l *Line) Hang() { l.hanging.Store(true) }
+func (l *line) Hang() { l.hanging.Store(true) }
 
 // Traffic returns what has passed so far.
-func (l *Line) Traffic() Traffic { return Traffic{Requests: l.requests.Load(), Bytes: l.bytes.Load()} }
+func (l *line) Traffic() Traffic { return Traffic{Requests: l.requests.Load(), Bytes: l.bytes.Load()} }
 
 // admit counts and delays requests.
-func (l *Line) admit(next http.Handler) http.Handler {
+func (l *line) admit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		l.requests.Add(1)
 		if l.hanging.Load() {
@@ -113,7 +114,7 @@ func (l *Line) admit(next http.Handler) http.Handler {
 	})
 }
 
-func (l *Line) watch(response *http.Response) error {
+func (l *line) watch(response *http.Response) error {
 	response.Body = &body{ReadCloser: response.Body, line: l, ctx: response.Request.Context()}
 	return nil
 }
@@ -123,7 +124,7 @@ var errCut = errors.New("the line cuts this answer")
 // body is the body of an answer on its way through a line.
 type body struct {
 	io.ReadCloser
-	line *Line
+	line *line
 	ctx  context.Context
 	read int64
 }
@@ -145,3 +146,15 @@ func (b *body) Read(p []byte) (int, error) {
 	}
 	return n, err
 }
+
+// buffers is the pool of a line's copy buffers. Large ones keep the line cheap, because it shares
+// the CPUs with what is measured.
+type buffers struct{}
+
+var pool = sync.Pool{New: func() any { return new([copyBuffer]byte) }}
+
+// Get implements httputil.BufferPool.
+func (buffers) Get() []byte { return pool.Get().(*[copyBuffer]byte)[:] } //nolint:errcheck // see pool
+
+// Put implements httputil.BufferPool.
+func (buffers) Put(b []byte) { pool.Put((*[copyBuffer]byte)(b)) }

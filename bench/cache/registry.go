@@ -1,4 +1,4 @@
-package upstream
+package cache
 
 import (
 	"context"
@@ -21,20 +21,20 @@ import (
 
 const repository = "library/app"
 
-// Blob is content of the upstream, which every registry serves below the same path.
-type Blob struct {
+// blob is content of the upstream, which every registry serves below the same path.
+type blob struct {
 	Path string
 	Size int64
 }
 
-// Registry is a distribution registry that stores in a folder.
-type Registry struct {
+// registry is a distribution registry that stores in a folder.
+type registry struct {
 	URL     string
 	process *daemon.Process
 }
 
-// StartRegistry starts the stock registry on a new volume in the folder. The caller must stop it.
-func StartRegistry(ctx context.Context, program, folder string) (*Registry, error) {
+// startRegistry starts the stock registry on a new volume in the folder. The caller must stop it.
+func startRegistry(ctx context.Context, program, folder string) (*registry, error) {
 	ports, err := daemon.FreePorts(2)
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ storage: {filesystem: {rootdirectory: %q}, cache: {blobdescriptor: inmemory}}
 http: {addr: "127.0.0.1:%s", debug: {addr: "127.0.0.1:%s"}}
 `, volume, ports[0], ports[1])
 	if err := errors.Join(os.RemoveAll(volume), os.WriteFile(config, []byte(text), 0o600)); err != nil {
-		return nil, fmt.Errorf("preparing the upstream: %w", err)
+		return nil, fmt.Errorf("prepare the upstream: %w", err)
 	}
 	process, err := daemon.Start(ctx, daemon.Options{
 		Name: "upstream", Program: program, Arguments: []string{"serve", config}, Folder: folder,
@@ -55,33 +55,33 @@ http: {addr: "127.0.0.1:%s", debug: {addr: "127.0.0.1:%s"}}
 	if err != nil {
 		return nil, err
 	}
-	return &Registry{URL: "http://127.0.0.1:" + ports[0], process: process}, nil
+	return &registry{URL: "http://127.0.0.1:" + ports[0], process: process}, nil
 }
 
 // Stop ends the registry.
-func (r *Registry) Stop() error { return r.process.Stop() }
+func (r *registry) Stop() error { return r.process.Stop() }
 
 // Push stores a blob of random bytes. It is then in the page cache, for all contenders alike.
-func (r *Registry) Push(ctx context.Context, size int64) (Blob, error) {
+func (r *registry) Push(ctx context.Context, size int64) (blob, error) {
 	content := make([]byte, size)
 	_, _ = rand.Read(content) // never fails
 	layer := static.NewLayer(content, types.DockerLayer)
 	digest, err := layer.Digest()
 	if err != nil {
-		return Blob{}, fmt.Errorf("digest of a blob: %w", err)
+		return blob{}, fmt.Errorf("digest of a blob: %w", err)
 	}
 	to, err := name.NewRepository(r.host()+"/"+repository, name.Insecure)
 	if err == nil {
 		err = remote.WriteLayer(to, layer, remote.WithContext(ctx))
 	}
 	if err != nil {
-		return Blob{}, fmt.Errorf("pushing a blob of %d bytes to the upstream: %w", size, err)
+		return blob{}, fmt.Errorf("push a blob of %d bytes to the upstream: %w", size, err)
 	}
-	return Blob{Path: "/v2/" + repository + "/blobs/" + digest.String(), Size: size}, nil
+	return blob{Path: "/v2/" + repository + "/blobs/" + digest.String(), Size: size}, nil
 }
 
 // PushImage stores a small image and returns its manifest by tag.
-func (r *Registry) PushImage(ctx context.Context, tag string) (Blob, error) {
+func (r *registry) PushImage(ctx context.Context, tag string) (blob, error) {
 	var image v1.Image
 	reference, err := name.ParseReference(r.host()+"/"+repository+":"+tag, name.Insecure)
 	if err == nil {
@@ -91,13 +91,13 @@ func (r *Registry) PushImage(ctx context.Context, tag string) (Blob, error) {
 		err = remote.Write(reference, image, remote.WithContext(ctx))
 	}
 	if err != nil {
-		return Blob{}, fmt.Errorf("pushing an image to the upstream: %w", err)
+		return blob{}, fmt.Errorf("push an image to the upstream: %w", err)
 	}
 	size, err := image.Size()
 	if err != nil {
-		return Blob{}, fmt.Errorf("size of a manifest: %w", err)
+		return blob{}, fmt.Errorf("size of a manifest: %w", err)
 	}
-	return Blob{Path: "/v2/" + repository + "/manifests/" + tag, Size: size}, nil
+	return blob{Path: "/v2/" + repository + "/manifests/" + tag, Size: size}, nil
 }
 
-func (r *Registry) host() string { return strings.TrimPrefix(r.URL, "http://") }
+func (r *registry) host() string { return strings.TrimPrefix(r.URL, "http://") }

@@ -1,4 +1,4 @@
-package load_test
+package cache
 
 import (
 	"context"
@@ -9,8 +9,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/gardener-extensions/registry-cache/bench/cache/load"
 )
 
 const size = 300_000
@@ -22,8 +20,8 @@ func serve(t *testing.T, handler http.HandlerFunc) string {
 	return server.URL
 }
 
-// TestRun: each client has a connection of its own and asks for all targets on it.
-func TestRun(t *testing.T) {
+// TestDownload: each client has a connection of its own and asks for all targets on it.
+func TestDownload(t *testing.T) {
 	var mu sync.Mutex
 	paths := map[string]string{} // by client
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -32,7 +30,7 @@ func TestRun(t *testing.T) {
 		mu.Unlock()
 		_, _ = w.Write(make([]byte, size))
 	})
-	answers, took := load.Run(t.Context(), 5, []load.Target{{URL: url + "/a", Size: size}, {URL: url + "/b", Size: size}})
+	answers, took := download(t.Context(), 5, []target{{URL: url + "/a", Size: size}, {URL: url + "/b", Size: size}})
 	if len(answers) != 10 || len(paths) != 5 {
 		t.Errorf("%d answers on %d connections, want 10 on 5", len(answers), len(paths))
 	}
@@ -58,7 +56,7 @@ func TestFirstByte(t *testing.T) {
 		w.(http.Flusher).Flush()
 		<-time.After(pause)
 	})
-	answers, _ := load.Run(t.Context(), 1, []load.Target{{URL: url, Size: size}})
+	answers, _ := download(t.Context(), 1, []target{{URL: url, Size: size}})
 	if a := answers[0]; a.Err != nil || a.First < pause || a.Last < 2*pause || a.Last-a.First < pause/2 {
 		t.Errorf("answer %+v", a)
 	}
@@ -82,7 +80,7 @@ func TestFailures(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, errors.New("no answer"))
 			defer cancel()
-			answers, _ := load.Run(ctx, 1, []load.Target{{URL: serve(t, test.handler), Size: size}})
+			answers, _ := download(ctx, 1, []target{{URL: serve(t, test.handler), Size: size}})
 			if err := answers[0].Err; err == nil || !strings.HasPrefix(err.Error(), test.want) {
 				t.Errorf("error %v, want %q", err, test.want)
 			}

@@ -1,4 +1,4 @@
-package load
+package cache
 
 import (
 	"cmp"
@@ -13,24 +13,25 @@ import (
 
 const readBuffer = 128 << 10
 
-// Target is something to download.
-type Target struct {
+// target is something to download.
+type target struct {
 	URL  string
 	Size int64 // other sizes are failures
 }
 
-// Answer is the result of one request. Durations count from the start of the request.
-type Answer struct {
+// reply is the result of one request. Durations count from the start of the request.
+type reply struct {
 	Status      int // 0: no header arrived
 	First, Last time.Duration
 	Bytes       int64
 	Err         error // the answer is not the whole target
 }
 
-// Run lets so many clients download the targets, one after another, and returns all answers and the
-// time from the first request to the last byte. All start at once, each on a connection of its own.
-func Run(ctx context.Context, clients int, targets []Target) ([]Answer, time.Duration) {
-	answers := make([][]Answer, clients)
+// download lets so many clients download the targets, one after another, and returns all answers
+// and the time from the first request to the last byte. All start at once, each on a connection of
+// its own.
+func download(ctx context.Context, clients int, targets []target) ([]reply, time.Duration) {
+	answers := make([][]reply, clients)
 	start := make(chan struct{})
 	var running sync.WaitGroup
 	for i := range clients {
@@ -47,7 +48,7 @@ func Run(ctx context.Context, clients int, targets []Target) ([]Answer, time.Dur
 	close(start)
 	running.Wait()
 	took := time.Since(began)
-	var all []Answer
+	var all []reply
 	for _, own := range answers {
 		all = append(all, own...)
 	}
@@ -63,17 +64,17 @@ func newClient() *client {
 	return &client{transport: &http.Transport{DisableCompression: true}, buffer: make([]byte, readBuffer)}
 }
 
-func (c *client) get(ctx context.Context, target Target) (a Answer) {
+func (c *client) get(ctx context.Context, target target) (a reply) {
 	start := time.Now()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.URL, http.NoBody)
 	if err != nil {
-		return Answer{Err: err}
+		return reply{Err: err}
 	}
 	request.Header.Set("Accept", "application/vnd.docker.distribution.manifest.v2+json, */*")
 	response, err := c.transport.RoundTrip(request)
 	if err != nil {
 		took := time.Since(start)
-		return Answer{First: took, Last: took, Err: cmp.Or(context.Cause(ctx), err)}
+		return reply{First: took, Last: took, Err: cmp.Or(context.Cause(ctx), err)}
 	}
 	defer func() { _ = response.Body.Close() }()
 	a.Status = response.StatusCode
@@ -90,7 +91,7 @@ func (c *client) get(ctx context.Context, target Target) (a Answer) {
 	}
 }
 
-func verdict(a Answer, target Target, err error) error {
+func verdict(a reply, target target, err error) error {
 	switch {
 	case a.Status != http.StatusOK:
 		return fmt.Errorf("status %d", a.Status)

@@ -1,4 +1,4 @@
-package upstream
+package cache
 
 import (
 	"bytes"
@@ -11,29 +11,29 @@ import (
 	"time"
 )
 
-// open returns a line to a server whose answers have so many bytes.
-func open(t *testing.T, size int, conditions Conditions) *Line {
+// newLine returns a line to a server whose answers have so many bytes.
+func newLine(t *testing.T, size int, c conditions) *line {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write(bytes.Repeat([]byte("x"), size))
 	}))
 	t.Cleanup(server.Close)
-	line, err := Open(server.URL, conditions)
+	l, err := openLine(server.URL, c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := line.Close(); err != nil {
+		if err := l.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	return line
+	return l
 }
 
 // get returns what arrives, and how long that takes.
-func get(ctx context.Context, line *Line) (n int64, took time.Duration, err error) {
+func get(ctx context.Context, l *line) (n int64, took time.Duration, err error) {
 	start := time.Now()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, line.URL, http.NoBody)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, l.URL, http.NoBody)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -47,21 +47,21 @@ func get(ctx context.Context, line *Line) (n int64, took time.Duration, err erro
 }
 
 func TestLineCounts(t *testing.T) {
-	line := open(t, 1000, Conditions{})
+	l := newLine(t, 1000, conditions{})
 	for range 3 {
-		if n, _, err := get(t.Context(), line); n != 1000 || err != nil {
+		if n, _, err := get(t.Context(), l); n != 1000 || err != nil {
 			t.Fatalf("%d bytes, error %v", n, err)
 		}
 	}
-	if got := line.Traffic(); got != (Traffic{Requests: 3, Bytes: 3000}) {
+	if got := l.Traffic(); got != (Traffic{Requests: 3, Bytes: 3000}) {
 		t.Errorf("counted %+v", got)
 	}
 }
 
 func TestLineDelays(t *testing.T) {
 	const delay = 50 * time.Millisecond
-	line := open(t, 1, Conditions{Delay: delay})
-	if _, took, err := get(t.Context(), line); took < delay || err != nil {
+	l := newLine(t, 1, conditions{Delay: delay})
+	if _, took, err := get(t.Context(), l); took < delay || err != nil {
 		t.Errorf("took %s, error %v", took, err)
 	}
 }
@@ -69,8 +69,8 @@ func TestLineDelays(t *testing.T) {
 // TestLineLimits: the line passes on a burst at once, and the rest at its rate.
 func TestLineLimits(t *testing.T) {
 	const bytesPerSecond, rest = 2_000_000, 400_000
-	line := open(t, burst+rest, Conditions{Rate: bytesPerSecond})
-	n, took, err := get(t.Context(), line)
+	l := newLine(t, burst+rest, conditions{Rate: bytesPerSecond})
+	n, took, err := get(t.Context(), l)
 	if n != burst+rest || took < time.Second*rest/bytesPerSecond || err != nil {
 		t.Errorf("%d bytes in %s, error %v", n, took, err)
 	}
@@ -78,25 +78,25 @@ func TestLineLimits(t *testing.T) {
 
 func TestLineCuts(t *testing.T) {
 	const size, cut = 1 << 20, 700_000
-	line := open(t, size, Conditions{CutAfter: cut})
-	n, _, err := get(t.Context(), line)
+	l := newLine(t, size, conditions{CutAfter: cut})
+	n, _, err := get(t.Context(), l)
 	if n > cut || n < cut/2 || !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("%d bytes, error %v; want at most %d and a cut", n, err, cut)
 	}
-	if got := line.Traffic().Bytes; got != cut {
+	if got := l.Traffic().Bytes; got != cut {
 		t.Errorf("counted %d bytes, want %d", got, cut)
 	}
 }
 
 func TestLineHangs(t *testing.T) {
-	line := open(t, 1, Conditions{})
-	line.Hang()
+	l := newLine(t, 1, conditions{})
+	l.Hang()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, _, err := get(ctx, line); !errors.Is(err, context.DeadlineExceeded) {
+	if _, _, err := get(ctx, l); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error %v, want no answer", err)
 	}
-	if got := line.Traffic(); got != (Traffic{Requests: 1}) {
+	if got := l.Traffic(); got != (Traffic{Requests: 1}) {
 		t.Errorf("counted %+v", got)
 	}
 }
