@@ -135,6 +135,7 @@ type summary struct {
 	Scenarios        []summaryScenario `json:"scenarios"`
 	PeakMemoryBytes  uint64            `json:"peakMemoryBytes"`
 	StartMemoryBytes uint64            `json:"startMemoryBytes"`
+	CPUSeconds       float64           `json:"cpuSeconds"`
 }
 
 type summaryScenario struct {
@@ -155,7 +156,7 @@ type summaryStep struct {
 func (r *Report) Summary() ([]byte, error) {
 	out := summary{
 		Versions: map[string]string{}, Phases: append([]progress.Phase{}, r.Phases...), Scenarios: []summaryScenario{},
-		PeakMemoryBytes: r.PeakMemoryBytes, StartMemoryBytes: r.StartMemoryBytes,
+		PeakMemoryBytes: r.PeakMemoryBytes, StartMemoryBytes: r.StartMemoryBytes, CPUSeconds: tenths(r.CPUSeconds),
 	}
 	maps.Copy(out.Versions, r.Versions)
 	for _, s := range r.Scenarios {
