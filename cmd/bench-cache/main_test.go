@@ -41,7 +41,7 @@ func TestFrom(t *testing.T) {
 		code     int
 		out, err string // parts
 	}{
-		{"Markdown", []string{"--from", good}, program.ExitFine, "| warm 1 MB | ours | 0 |", ""},
+		{"Markdown", []string{"--from", good}, program.ExitFine, "| warm 1 MB | 0/0/0/0 |", ""},
 		{"JSON", []string{"--from", good, "--json"}, program.ExitFine, `"blobBytes": 1000000`, ""},
 		{"a missed goal", []string{"--from", slow}, program.ExitFine, "✗ missed", ""},
 		{"a missed goal, strict", []string{"--from", slow, "--strict"}, program.ExitFailed, "✗ missed", "missed goal: warm: throughput"},

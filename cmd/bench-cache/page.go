@@ -28,7 +28,11 @@ func markdown(r cache.Report) string {
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", goal.Name, verdict(goal), strings.Join(details(goal), "<br>"))
 	}
 	for _, state := range []struct{ name, title string }{{cache.Warm, "Warm"}, {cache.Cold, "Cold"}, {cache.Herd, "Herd"}} {
-		fmt.Fprintf(&b, "\n## %s\n\n%s", state.title, tableHead)
+		fmt.Fprintf(&b, "\n## %s\n\n| %s |", state.title, strings.Join(contender.Names, "/"))
+		for _, column := range columns {
+			fmt.Fprintf(&b, " %s |", column.title)
+		}
+		fmt.Fprintf(&b, "\n| --- |%s\n", strings.Repeat(" ---: |", len(columns)))
 		for _, row := range r.Rows {
 			if row.State == state.name {
 				writeRow(&b, row)
@@ -65,25 +69,37 @@ func details(g cache.Goal) []string {
 	return g.Details
 }
 
-const tableHead = "| row | | MB/s | first byte p50, p99 ms | last byte p50, p99 ms | CPU s/GB | memory MiB " +
-	"| upstream requests | upstream MB | failed |\n" +
-	"| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n"
-
-func writeRow(b *strings.Builder, row cache.Measured) {
-	title := row.Name()
-	for _, name := range contender.Names {
-		r := row.Results[name]
-		cpu, memory := fmt.Sprintf("%.2f", r.CPUPerGB), fmt.Sprintf("%.0f", r.Peak/(1<<20))
-		if name == contender.Direct {
-			cpu, memory = "", ""
-		}
-		fmt.Fprintf(b, "| %s | %s | %.0f | %s | %s | %s | %s | %.0f | %.1f | %.0f |\n", title, name, r.Throughput/cache.MB,
-			latency(r.FirstByte), latency(r.LastByte), cpu, memory, r.UpstreamRequests, r.UpstreamBytes/cache.MB, r.Failed)
-		title = ""
-	}
+// columns have a value of each contender, in the order of contender.Names.
+var columns = []struct {
+	title, format string
+	process       bool // direct has no process
+	value         func(cache.Result) float64
+}{
+	{"MB/s", "%.0f", false, func(r cache.Result) float64 { return r.Throughput / cache.MB }},
+	{"first byte p50, ms", "%.1f", false, func(r cache.Result) float64 { return 1000 * r.FirstByte.P50 }},
+	{"p99", "%.1f", false, func(r cache.Result) float64 { return 1000 * r.FirstByte.P99 }},
+	{"last byte p50, ms", "%.0f", false, func(r cache.Result) float64 { return 1000 * r.LastByte.P50 }},
+	{"p99", "%.0f", false, func(r cache.Result) float64 { return 1000 * r.LastByte.P99 }},
+	{"CPU s/GB", "%.2f", true, func(r cache.Result) float64 { return r.CPUPerGB }},
+	{"memory MiB", "%.0f", true, func(r cache.Result) float64 { return r.Peak / (1 << 20) }},
+	{"upstream requests", "%.0f", false, func(r cache.Result) float64 { return r.UpstreamRequests }},
+	{"upstream MB", "%.0f", false, func(r cache.Result) float64 { return r.UpstreamBytes / cache.MB }},
+	{"failed", "%.0f", false, func(r cache.Result) float64 { return r.Failed }},
 }
 
-func latency(l cache.Latency) string { return fmt.Sprintf("%.1f, %.1f", 1000*l.P50, 1000*l.P99) }
+func writeRow(b *strings.Builder, row cache.Measured) {
+	fmt.Fprintf(b, "| %s |", row.Name())
+	for _, column := range columns {
+		var values []string
+		for _, name := range contender.Names {
+			if !column.process || name != contender.Direct {
+				values = append(values, fmt.Sprintf(column.format, column.value(row.Results[name])))
+			}
+		}
+		fmt.Fprintf(b, " %s |", strings.Join(values, "/"))
+	}
+	b.WriteString("\n")
+}
 
 func writeFault(b *strings.Builder, fault cache.Fault) {
 	fmt.Fprintf(b, "\n### When %s\n\n", fault.Name)
@@ -161,9 +177,10 @@ const introduction = "# Benchmarks of the cache\n\n" +
 
 All run on one machine and share its CPUs. Each measurement starts a process on an empty volume and
 downloads one small blob first. The contenders take turns, and each round starts with another one.
-The values are medians of all rounds. "Warm" means that the blob is stored, "cold" that it is not,
-and "herd" that many clients ask at once for one that is not. The delay applies to every request,
-also on a reused connection.
+The values are medians of all rounds; [cache.json](benchmarks/cache.json) has them with more digits.
+A cell has those of ours, stock, nginx and direct, in this order. "Warm" means that the blob is
+stored, "cold" that it is not, and "herd" that many clients ask at once for one that is not. The
+delay applies to every request, also on a reused connection.
 
 CPU is user and system time of the contender's processes, for each GB that clients got. Memory is
 the sum of the peaks of their resident memory. Ours and stock compare what they store with its
