@@ -6,17 +6,21 @@
 package fault
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
+	"github.com/gardener-extensions/registry-cache/kind/lock"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
@@ -153,4 +157,135 @@ func removed(ctx context.Context, t *kind.Testbed) (bool, error) {
 		}
 	}
 	return true, nil
+}
+
+// List returns the active faults in the order of their start, and an error if some could not be
+// read. It takes no lock: it may miss a fault that another command adds.
+func List(ctx context.Context, t *kind.Testbed) ([]spec.Fault, error) {
+	if t.Seed == nil || t.Shoot == nil {
+		return nil, kind.ErrDown
+	}
+	return readFaults(ctx, t, "look")
+}
+
+// activeFaults is like List, but also removes the remains of inactive faults from the nodes. The
+// caller must hold the lock of lockFaults.
+func activeFaults(ctx context.Context, t *kind.Testbed) ([]spec.Fault, error) {
+	return readFaults(ctx, t, "list")
+}
+
+// readFaults reads the faults of all upstreams and nodes. On a node it runs script with the
+// argument.
+func readFaults(ctx context.Context, t *kind.Testbed, argument string) ([]spec.Fault, error) {
+	ctx, cancel := progress.Within(ctx, faultTimeout, "the faults were not listed")
+	defer cancel()
+	var (
+		group  sync.WaitGroup
+		mu     sync.Mutex
+		all    []spec.Fault
+		failed error
+	)
+	read := func(from func(context.Context) ([]spec.Fault, error)) {
+		group.Go(func() {
+			found, err := from(ctx)
+			mu.Lock()
+			defer mu.Unlock()
+			all, failed = append(all, found...), errors.Join(failed, err)
+		})
+	}
+	for _, registry := range t.Upstreams.All() {
+		read(registry.Faults)
+	}
+	for _, node := range t.Nodes() {
+		read(func(ctx context.Context) ([]spec.Fault, error) { return nodeFaults(ctx, node, argument) })
+	}
+	group.Wait()
+	slices.SortFunc(all, func(a, b spec.Fault) int { return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.ID, b.ID)) })
+	// Several nodes may have the same fault.
+	return slices.CompactFunc(all, func(a, b spec.Fault) bool { return a.ID == b.ID }), failed
+}
+
+func nodeFaults(ctx context.Context, node *cluster.Node, argument string) ([]spec.Fault, error) {
+	output, err := runScript(ctx, node, argument)
+	if err != nil {
+		return nil, fmt.Errorf("list faults: %w", err)
+	}
+	found, err := parse(output)
+	if err != nil {
+		return nil, fmt.Errorf("on %s: %w", node.Name(), err)
+	}
+	return found, nil
+}
+
+// lockFaults waits for the lock that a change of faults needs. Its file is in the state folder.
+func lockFaults(ctx context.Context, t *kind.Testbed) (unlock func(), err error) {
+	if t.Seed == nil || t.Shoot == nil {
+		return nil, kind.ErrDown
+	}
+	unlock, err = lock.Wait(ctx, filepath.Join(string(t.State), "faults.lock"), lockTimeout)
+	if err != nil {
+		return nil, lockFailure(ctx, t.Prefix, err)
+	}
+	return unlock, nil
+}
+
+// lockFailure wraps an error of lock.Wait. It blames another command only if ctx has not ended.
+func lockFailure(ctx context.Context, prefix string, err error) error {
+	if ctx.Err() == nil && errors.Is(err, lock.ErrBusy) {
+		return fmt.Errorf("another command changes the faults of testbed %s: %w", prefix, err)
+	}
+	return fmt.Errorf("lock the faults of testbed %s: %w", prefix, err)
+}
+
+// Delete ends the faults with these IDs, or all faults if there are no IDs. It returns the faults
+// that it has ended. If an ID is unknown, Delete ends no fault and returns a *spec.UsageError. If
+// one fault cannot be ended, Delete continues with the others.
+func Delete(ctx context.Context, t *kind.Testbed, ids ...string) ([]spec.Fault, error) {
+	unlock, err := lockFaults(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	active, failed := activeFaults(ctx, t)
+	chosen, err := spec.Select(active, ids)
+	if err != nil {
+		return nil, errors.Join(err, failed)
+	}
+	var deleted []spec.Fault
+	for _, f := range chosen {
+		if err := deleteActive(ctx, t, f); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("delete fault %s: %w", f.ID, err))
+			continue
+		}
+		deleted = append(deleted, f)
+	}
+	return deleted, failed
+}
+
+func deleteActive(ctx context.Context, t *kind.Testbed, f spec.Fault) error {
+	injection, err := active(t, f)
+	if err != nil {
+		return err
+	}
+	return deleteInjection(ctx, f, injection)
+}
+
+func deleteInjection(ctx context.Context, f spec.Fault, injection injection) error {
+	ctx, cancel := progress.Within(ctx, timeoutOf(f), "the fault did not end")
+	defer cancel()
+	return injection.Clear(ctx)
+}
+
+// PlanDelete returns what Delete would do, one line for each fault.
+func PlanDelete(ctx context.Context, t *kind.Testbed, ids ...string) ([]string, error) {
+	active, failed := List(ctx, t)
+	chosen, err := spec.Select(active, ids)
+	if err := errors.Join(err, failed); err != nil {
+		return nil, err
+	}
+	var lines []string
+	for _, f := range chosen {
+		lines = append(lines, fmt.Sprintf("delete %s: %s %s", f.ID, f.Target, f.Effect()))
+	}
+	return lines, nil
 }

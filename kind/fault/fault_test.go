@@ -1,16 +1,20 @@
 package fault
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 	"github.com/gardener-extensions/registry-cache/kind/kindtest"
+	"github.com/gardener-extensions/registry-cache/kind/lock"
 )
 
 // onlyList makes a fake docker command fail for anything but docker ps.
@@ -58,6 +62,28 @@ func TestNotRemoved(t *testing.T) {
 			kindtest.Docker(t, onlyList+docker)
 			if removed, err := removed(t.Context(), bed); removed || err != nil {
 				t.Errorf("removed is %t, %v", removed, err)
+			}
+		})
+	}
+}
+
+func TestLockFailure(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, tc := range []struct {
+		name string
+		ctx  context.Context
+		err  error
+		busy bool
+	}{
+		{"another command", t.Context(), fmt.Errorf("waited 30s: %w", lock.ErrBusy), true},
+		{"the context has ended", ended, errors.Join(context.Canceled, lock.ErrBusy), false},
+		{"disk full", t.Context(), errors.New("no space left on device"), false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := lockFailure(tc.ctx, "x", tc.err)
+			if strings.Contains(got.Error(), "another command changes") != tc.busy || !errors.Is(got, tc.err) {
+				t.Errorf("error %q", got)
 			}
 		})
 	}
