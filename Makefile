@@ -14,7 +14,7 @@ export GOFLAGS := -trimpath -buildvcs=false
 # line, because their names are general: a variable that is exported for another program must not
 # change a run. `note-ignored` prints the ignored variables.
 export NODE_IMAGE
-SETTINGS := RUN KEEP LEAVE LANE CONFIG MATRIX MUTANT REPLACE PROFILE SOAK SEED
+SETTINGS := RUN KEEP LEAVE LANE CONFIG MATRIX REPLACE SOAK SEED
 IGNORED := $(strip $(foreach name,$(SETTINGS),$(if $(filter environment%,$(origin $(name))),$(name))))
 export $(filter-out $(IGNORED),$(SETTINGS))
 unexport $(IGNORED)
@@ -101,16 +101,12 @@ bench-cache: bin/bench-cache ## Compare the cache with stock distribution, nginx
 
 ##@ The testbed
 
-.PHONY: e2e e2e-profile
+.PHONY: e2e
 e2e: ## Create a testbed, run the scenarios of the fast lane, remove the testbed (RUN=regexp, KEEP=1 keeps the testbed, LEAVE=1 also its last state, REPLACE=1 replaces the testbed of another checkout, NODE_IMAGE=kindest/node:...)
 	$(note-ignored)
 	@exec ./bin/e2e.test -test.timeout=60m
 
-e2e-profile: ## Run `make e2e` and print the CPU time of phases, scenarios and programs (RUN=regexp)
-	$(note-ignored)
-	@PROFILE=1 exec ./bin/e2e.test -test.timeout=60m
-
-e2e e2e-profile: bin/e2e.test $(if $(if $(call given,RUN),$(findstring inner,$(call given,RUN)),$(filter full,$(call given,LANE))),$(INNER_LOOP))
+e2e: bin/e2e.test $(if $(if $(call given,RUN),$(findstring inner,$(call given,RUN)),$(filter full,$(call given,LANE))),$(INNER_LOOP))
 
 .PHONY: e2e-all
 e2e-all: bin/e2e.test $(INNER_LOOP) ## Create a testbed, run all scenarios but failover-old and soak, with all field bugs (docs/field-bugs.md), and `make e2e-matrix`, remove the testbed (KEEP=1 keeps it)
@@ -146,9 +142,10 @@ soak: bin/e2e.test ## Let caches fail at random while each worker pulls every fi
 	@RUN='^soak$$' exec ./bin/e2e.test -test.timeout=8h
 
 .PHONY: e2e-mutants
-e2e-mutants: bin/testbed ## Plant seventeen bugs, one after another, and check that scenarios fail. The testbed is kept. (ARGS=cleaner-skipped plants only this bug)
+e2e-mutants: bin/e2e.test bin/testbed ## Plant seventeen bugs, one after another, and check that scenarios fail. The testbed is kept. (ARGS=cleaner-skipped plants only this bug, KEEP=1 leaves the last one)
 	$(note-ignored)
-	@exec ./bin/testbed mutate prove $(ARGS)
+	@go test -c -tags e2e -o bin/plantedbugs.test ./e2e/plantedbugs
+	@cd e2e/plantedbugs && exec ../../bin/plantedbugs.test -test.v -test.run='^TestScenariosCatchBugs$$' -test.timeout=8h $(ARGS)
 
 .PHONY: e2e-survival
 e2e-survival: bin/survival.test bin/testbed ## Kill running commands and the engine, fill disks, check that `down` removes everything (15 min, dedicated machine, root)
@@ -194,7 +191,7 @@ field-bugs: ## Generate docs/field-bugs.md from the catalog
 	@UPDATE_GOLDEN=1 go test -run '^TestPage$$' ./kind/fieldbugs
 
 .PHONY: failover-page
-failover-page: ## Update docs/failover.md and its plot with the results in _artifacts
+failover-page: ## Update docs/failover.md with the results in _artifacts
 	@FAILOVER="$(wildcard $(CURDIR)/_artifacts/failover.json $(CURDIR)/_artifacts/*/failover.json)" UPDATE_GOLDEN=1 go test -count=1 -run '^TestPage$$' ./e2e/failover
 
 .PHONY: registries-page
@@ -202,7 +199,7 @@ registries-page: ## Update docs/registries.md with the results of the last `make
 	@REGISTRIES="$(wildcard $(CURDIR)/_artifacts/registries.json)" UPDATE_GOLDEN=1 go test -count=1 -run '^TestPage$$' ./e2e/registries
 
 .PHONY: bench-cache-page
-bench-cache-page: bin/bench-cache ## Generate docs/benchmarks.md and its plots from docs/benchmarks/cache.json
+bench-cache-page: bin/bench-cache ## Generate docs/benchmarks.md from docs/benchmarks/cache.json
 	@./bin/bench-cache --from docs/benchmarks/cache.json --write docs >/dev/null
 
 .PHONY: tools

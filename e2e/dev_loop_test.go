@@ -16,11 +16,11 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/gardener-extensions/registry-cache/e2e/plantedbugs"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/bringup"
 	"github.com/gardener-extensions/registry-cache/kind/command"
-	"github.com/gardener-extensions/registry-cache/kind/plantedbugs"
 )
 
 const (
@@ -146,14 +146,11 @@ func awaitRound(ctx context.Context, p *rig.Run, loop *devLoop) {
 }
 
 // save writes the change to the copy of the sources and returns the time of the write.
-func save(p *rig.Run, loop *devLoop, change plantedbugs.Mutant) time.Time {
+func save(p *rig.Run, loop *devLoop, change plantedbugs.Change) time.Time {
 	p.Helper()
-	path := filepath.Join(loop.sources, filepath.FromSlash(change.File))
-	source, err := os.ReadFile(path)
+	changed, err := change.Apply(loop.sources)
 	p.Check(err)
-	changed, err := change.Apply(string(source))
-	p.Check(err)
-	p.Check(os.WriteFile(path, []byte(changed), 0o600))
+	p.Check(os.WriteFile(filepath.Join(loop.sources, change.File), []byte(changed), 0o600))
 	return time.Now()
 }
 

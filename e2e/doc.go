@@ -12,5 +12,5 @@
 //
 // The package must contain no code that builds the testbed. Package rig contains the code that
 // scenarios share, package timeline records the order of events, package report renders the
-// results, package profile measures CPU time.
+// results.
 package e2e

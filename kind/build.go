@@ -2,13 +2,9 @@ package kind
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/gardener/gardener/pkg/utils"
@@ -20,15 +16,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
 
-// BuildLockTimeout is how long Build waits for another process that builds the same binaries.
-const BuildLockTimeout = 15 * time.Minute
-
-// PlantedBug is a bug that Build compiles into the shipped binaries, see package plantedbugs.
-type PlantedBug struct {
-	Name string
-	// Overlay writes the changed sources to folder and returns the path for `go build -overlay`.
-	Overlay func(root, folder string) (string, error)
-}
+// buildLockTimeout is how long Build waits for another process that builds the same binaries.
+const buildLockTimeout = 15 * time.Minute
 
 // Binaries returns every binary that Up builds. Building all at once compiles shared packages once.
 func Binaries() []image.Binary {
@@ -73,42 +62,12 @@ func (t *Testbed) Build(ctx context.Context, binaries ...image.Binary) ([]image.
 	if err != nil {
 		return nil, err
 	}
-	unlock, err := lock.Wait(ctx, directory+".lock", BuildLockTimeout)
+	unlock, err := lock.Wait(ctx, directory+".lock", buildLockTimeout)
 	if err != nil {
 		return nil, fmt.Errorf("lock the binaries of %s: %w", t.Root, err)
 	}
 	defer unlock()
-	if binaries, err = t.withPlantedBug(directory, binaries); err != nil {
-		return nil, err
-	}
 	return image.Build(ctx, directory, binaries...)
-}
-
-// withPlantedBug adds the planted bug to shipped binaries. The caller must hold directory's lock.
-func (t *Testbed) withPlantedBug(directory string, binaries []image.Binary) ([]image.Binary, error) {
-	if t.Planted == nil {
-		return binaries, nil
-	}
-	overlay, err := t.Planted.Overlay(t.Root, filepath.Join(directory, "mutant"))
-	if err != nil {
-		return nil, err
-	}
-	changed := slices.Clone(binaries)
-	for i := range changed {
-		if slices.Contains(ShippedImages(), changed[i].Name) {
-			changed[i].Overlay = overlay
-		}
-	}
-	return changed, nil
-}
-
-// PlantedBug returns the name of the bug that the last Up installed, or an empty string.
-func (t *Testbed) PlantedBug() (string, error) {
-	name, err := os.ReadFile(t.State.PlantedBug())
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("read the name of the planted bug: %w", err)
-	}
-	return strings.TrimSpace(string(name)), nil
 }
 
 // ModulePath is the import path of the repository's root.

@@ -28,7 +28,7 @@
 //   - develop, shell: builds and rollouts from the sources, and programs on nodes.
 //   - status, doctor, diagnostics: what runs, what is wrong, and a bundle for an engineer.
 //   - logs, trace: merged logs, and the requests of a pull.
-//   - fieldbugs, plantedbugs: bugs that users reported, and bugs that the scenarios must detect.
+//   - fieldbugs: bugs that users reported, and the scenarios that hold them.
 //   - original: a stand-in for the extension that this one replaces.
 //
 // Helpers: command runs programs, nodeexec runs them on nodes, file replaces files, lock provides

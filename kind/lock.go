@@ -13,16 +13,14 @@ import (
 // lockFiles contains the paths of a prefix's lock files, which all checkouts on the machine share.
 // The files are never removed, since all processes must lock the same file.
 type lockFiles struct {
-	prefix, directory string // directory is the checkout, for the errors of other processes
-	// These are the lock files of Lock, Reserve and LockProof, in this order.
-	change, reservation, proof string
+	prefix, directory   string // directory is the checkout, for the errors of other processes
+	change, reservation string // of Lock and Reserve
 }
 
 func newLockFiles(locks, prefix, directory string) lockFiles {
 	return lockFiles{
 		prefix: prefix, directory: directory,
 		change: filepath.Join(locks, "testbed-"+prefix+".lock"), reservation: filepath.Join(locks, "run-"+prefix+".lock"),
-		proof: filepath.Join(locks, "prove-"+prefix+".lock"),
 	}
 }
 
@@ -51,9 +49,6 @@ func (l lockFiles) Lock() (unlock func(), err error) {
 	}
 	return unlock, nil
 }
-
-// LockProof keeps other processes from running a proof, see package plantedbugs.
-func (l lockFiles) LockProof() (unlock func(), err error) { return l.hold(l.proof) }
 
 // LockHolder returns ": " and a description of the process that works on the testbed, or "".
 func (l lockFiles) LockHolder() string {

@@ -48,12 +48,6 @@ func (s State) Metrics() string { return filepath.Join(string(s), "metrics.json"
 // GardenletLog returns the path of the log of the Gardener components that testbed processes run.
 func (s State) GardenletLog() string { return filepath.Join(string(s), "gardenlet.log") }
 
-// PlantedBug returns the path of the file that names the planted bug, if there is one.
-func (s State) PlantedBug() string { return filepath.Join(string(s), "planted-bug") }
-
-// Mutants returns the folder with the results of the scenarios for each planted bug.
-func (s State) Mutants() string { return filepath.Join(string(s), "mutants") }
-
 // OpenLog opens GardenletLog as the log of all Gardener components in this process.
 func (s State) OpenLog() (logr.Logger, error) {
 	if err := os.MkdirAll(string(s), 0o755); err != nil {

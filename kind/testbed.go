@@ -138,7 +138,6 @@ func (t *Testbed) Step(name string, part func(context.Context) error) func(conte
 // Parts contains what Up or Attach found or created. Until then, each field is empty.
 type Parts struct {
 	Log         logr.Logger          // of Gardener's components, see State.OpenLog
-	Planted     *PlantedBug          // the bug that Build compiles into the shipped binaries, or nil
 	Engine      *engine.Engine       // the Docker Engine
 	NodeImage   string               // the reference of the node image; only Up sets it
 	CA          *certificate.CA      // signs the certificates of the upstreams; nodes trust it

@@ -10,8 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/gardener-extensions/registry-cache/bench/cache/contender"
-	"github.com/gardener-extensions/registry-cache/bench/cache/load"
-	"github.com/gardener-extensions/registry-cache/bench/cache/upstream"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
@@ -31,13 +29,13 @@ type errSkipped struct{ error }
 
 // hang asks for what is stored and what is not after the upstream stopped answering.
 func (b *bench) hang(ctx context.Context, name string) (answers []Answer, err error) {
-	s, err := b.open(ctx, name, upstream.Conditions{}, unprepared)
+	s, err := b.open(ctx, name, conditions{}, unprepared)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	if stored, _ := load.Run(ctx, 1, s.targets(b.tag)); stored[0].Err != nil {
-		return nil, fmt.Errorf("storing a tag: %w", stored[0].Err)
+	if stored, _ := download(ctx, 1, s.targets(b.tag)); stored[0].Err != nil {
+		return nil, fmt.Errorf("store a tag: %w", stored[0].Err)
 	}
 	if name != contender.Direct {
 		err = s.fill(ctx, b.small)
@@ -51,7 +49,7 @@ func (b *bench) hang(ctx context.Context, name string) (answers []Answer, err er
 		return nil, err
 	}
 	s.line.Hang()
-	asked := []upstream.Blob{b.small, b.tag, b.blobs[MB][0]}
+	asked := []blob{b.small, b.tag, b.blobs[MB][0]}
 	answers = make([]Answer, len(asked))
 	var asking sync.WaitGroup
 	for i, name := range []string{"a stored blob", "a stored tag", "another blob"} {
@@ -62,7 +60,7 @@ func (b *bench) hang(ctx context.Context, name string) (answers []Answer, err er
 }
 
 func (b *bench) cuts(ctx context.Context, name string) (answers []Answer, err error) {
-	s, err := b.open(ctx, name, upstream.Conditions{CutAfter: cutAfter}, unprepared)
+	s, err := b.open(ctx, name, conditions{CutAfter: cutAfter}, unprepared)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +69,7 @@ func (b *bench) cuts(ctx context.Context, name string) (answers []Answer, err er
 }
 
 func (b *bench) full(ctx context.Context, name string) (answers []Answer, err error) {
-	s, err := b.open(ctx, name, upstream.Conditions{}, mountSmall)
+	s, err := b.open(ctx, name, conditions{}, mountSmall)
 	if err != nil {
 		return nil, err
 	}
@@ -83,21 +81,21 @@ func unprepared(string) error { return nil }
 
 func mountSmall(volume string) error {
 	if err := unix.Mount("bench-cache", volume, "tmpfs", 0, fmt.Sprintf("size=%d", fullVolume)); err != nil {
-		return errSkipped{fmt.Errorf("mounting a tmpfs needs root: %w", err)}
+		return errSkipped{fmt.Errorf("mount a tmpfs needs root: %w", err)}
 	}
 	return nil
 }
 
 // ask lets clients download a blob. They wait at most for the time of their patience.
-func (s *stage) ask(ctx context.Context, asked string, clients int, blob upstream.Blob) Answer {
+func (s *stage) ask(ctx context.Context, asked string, clients int, blob blob) Answer {
 	ctx, cancel := progress.Within(ctx, patience, "no answer")
 	defer cancel()
-	answers, _ := load.Run(ctx, clients, s.targets(blob))
+	answers, _ := download(ctx, clients, s.targets(blob))
 	return answerOf(asked, answers)
 }
 
 // askAlone is like ask, and counts the requests to the upstream.
-func (s *stage) askAlone(ctx context.Context, clients int, blob upstream.Blob) []Answer {
+func (s *stage) askAlone(ctx context.Context, clients int, blob blob) []Answer {
 	before := s.line.Traffic()
 	a := s.ask(ctx, "a blob", clients, blob)
 	a.Upstream = new(s.line.Traffic().Since(before))

@@ -8,8 +8,6 @@ import (
 	"sync"
 
 	"github.com/gardener-extensions/registry-cache/bench/cache/contender"
-	"github.com/gardener-extensions/registry-cache/bench/cache/load"
-	"github.com/gardener-extensions/registry-cache/bench/cache/upstream"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
@@ -29,10 +27,10 @@ type Answer struct {
 	Seconds float64 `json:"seconds"`
 	Failure string  `json:"failure,omitempty"`
 	// Upstream is what these clients caused, nil if others asked at the same time.
-	Upstream *upstream.Traffic `json:"upstream,omitempty"`
+	Upstream *Traffic `json:"upstream,omitempty"`
 }
 
-func answerOf(asked string, answers []load.Answer) Answer {
+func answerOf(asked string, answers []reply) Answer {
 	a := Answer{Asked: asked, Clients: len(answers)}
 	for _, one := range answers {
 		a.Seconds = max(a.Seconds, one.First.Seconds())

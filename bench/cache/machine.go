@@ -26,19 +26,19 @@ type Machine struct {
 func ReadMachine() (Machine, error) {
 	fs, err := procfs.NewDefaultFS()
 	if err != nil {
-		return Machine{}, fmt.Errorf("reading the machine: %w", err)
+		return Machine{}, fmt.Errorf("read the machine: %w", err)
 	}
 	memory, err := fs.Meminfo()
 	if err != nil {
-		return Machine{}, fmt.Errorf("reading the size of the memory: %w", err)
+		return Machine{}, fmt.Errorf("read the size of the memory: %w", err)
 	}
 	cpus, err := fs.CPUInfo()
 	if err != nil || len(cpus) == 0 {
-		return Machine{}, fmt.Errorf("reading the model of the CPU: %w", err)
+		return Machine{}, fmt.Errorf("read the model of the CPU: %w", err)
 	}
 	var kernel unix.Utsname
 	if err := unix.Uname(&kernel); err != nil {
-		return Machine{}, fmt.Errorf("reading the version of the kernel: %w", err)
+		return Machine{}, fmt.Errorf("read the version of the kernel: %w", err)
 	}
 	sha256PerGB, err := measureSHA256()
 	if err != nil {
@@ -69,7 +69,7 @@ func measureSHA256() (float64, error) {
 func threadSeconds() (float64, error) {
 	var usage unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_THREAD, &usage); err != nil {
-		return 0, fmt.Errorf("reading the CPU time of this thread: %w", err)
+		return 0, fmt.Errorf("read the CPU time of this thread: %w", err)
 	}
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()).Seconds(), nil
 }
@@ -81,7 +81,7 @@ func loadAverage() (float64, error) {
 		load, err = fs.LoadAvg()
 	}
 	if err != nil {
-		return 0, fmt.Errorf("reading the load average: %w", err)
+		return 0, fmt.Errorf("read the load average: %w", err)
 	}
 	return load.Load1, nil
 }

@@ -1,3 +1,11 @@
+// Package cache compares the cache with a stock distribution, nginx and downloads without a cache,
+// in rows: delay and rate of the line to the upstream, size of the blobs, number of clients.
+//
+// Package contender starts what is compared, as processes.
+//
+// A slow contender is not an error. The report says which goals are held.
+//
+// The package must not know how a contender works: it measures seconds, bytes and requests.
 package cache
 
 import (
@@ -10,7 +18,6 @@ import (
 	"time"
 
 	"github.com/gardener-extensions/registry-cache/bench/cache/contender"
-	"github.com/gardener-extensions/registry-cache/bench/cache/upstream"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
@@ -31,7 +38,7 @@ type Options struct {
 // Measure measures all rows and faults. All processes are stopped at the end, even if ctx is
 // canceled.
 func Measure(ctx context.Context, o Options) (report Report, err error) {
-	b := &bench{Options: o, rows: allRows, rounds: rounds, blobs: map[int64][]upstream.Blob{}}
+	b := &bench{Options: o, rows: allRows, rounds: rounds, blobs: map[int64][]blob{}}
 	if o.Quick {
 		b.rows, b.rounds = quickRows, roundsQuick
 	}
@@ -74,14 +81,14 @@ type bench struct {
 	rows   []Row
 	rounds int
 
-	registry *upstream.Registry
-	blobs    map[int64][]upstream.Blob // by size
-	small    upstream.Blob             // makes a new process ready, not measured
-	tag      upstream.Blob
+	registry *registry
+	blobs    map[int64][]blob // by size
+	small    blob             // makes a new process ready, not measured
+	tag      blob
 }
 
 func (b *bench) startUpstream(ctx context.Context) (err error) {
-	if b.registry, err = upstream.StartRegistry(ctx, b.Programs[contender.Stock], b.Folder); err != nil {
+	if b.registry, err = startRegistry(ctx, b.Programs[contender.Stock], b.Folder); err != nil {
 		return err
 	}
 	if b.small, err = b.registry.Push(ctx, smallBlob); err != nil {
@@ -93,7 +100,7 @@ func (b *bench) startUpstream(ctx context.Context) (err error) {
 
 // blobsOf returns n different blobs of this size. All rows and contenders share them, because each
 // measurement starts with an empty volume.
-func (b *bench) blobsOf(ctx context.Context, size int64, n int) ([]upstream.Blob, error) {
+func (b *bench) blobsOf(ctx context.Context, size int64, n int) ([]blob, error) {
 	for len(b.blobs[size]) < n {
 		blob, err := b.registry.Push(ctx, size)
 		if err != nil {

@@ -5,8 +5,6 @@ import (
 	"math"
 	"slices"
 	"time"
-
-	"github.com/gardener-extensions/registry-cache/bench/cache/load"
 )
 
 // Report is the result of one run.
@@ -61,7 +59,7 @@ func percentiles(samples []time.Duration) Latency {
 }
 
 // summary returns the latencies, the throughput and the failures.
-func summary(answers []load.Answer, took time.Duration) (r Result, bytes int64) {
+func summary(answers []reply, took time.Duration) (r Result, bytes int64) {
 	var first, last []time.Duration
 	for _, a := range answers {
 		bytes += a.Bytes

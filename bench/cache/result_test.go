@@ -4,8 +4,6 @@ import (
 	"errors"
 	"testing"
 	"time"
-
-	"github.com/gardener-extensions/registry-cache/bench/cache/load"
 )
 
 func TestPercentiles(t *testing.T) {
@@ -33,7 +31,7 @@ func TestPercentiles(t *testing.T) {
 }
 
 func TestSummary(t *testing.T) {
-	answers := []load.Answer{
+	answers := []reply{
 		{First: time.Second, Last: 2 * time.Second, Bytes: 30},
 		{First: time.Hour, Last: time.Hour, Bytes: 10, Err: errors.New("cut")},
 	}
@@ -62,7 +60,7 @@ func TestMedian(t *testing.T) {
 }
 
 func TestAnswerOf(t *testing.T) {
-	got := answerOf("a blob", []load.Answer{
+	got := answerOf("a blob", []reply{
 		{First: time.Second}, {First: 3 * time.Second, Err: errors.New("status 502")}, {First: 2 * time.Second},
 	})
 	if want := (Answer{Asked: "a blob", Clients: 3, Whole: 2, Seconds: 3, Failure: "status 502"}); got != want {

@@ -12,8 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/gardener-extensions/registry-cache/bench/cache/contender"
-	"github.com/gardener-extensions/registry-cache/bench/cache/load"
-	"github.com/gardener-extensions/registry-cache/bench/cache/upstream"
 )
 
 const (
@@ -24,23 +22,23 @@ const (
 
 // stage is a contender on an empty volume, with a line of its own.
 type stage struct {
-	line   *upstream.Line
+	line   *line
 	runs   *contender.Instance
 	volume string
 }
 
 // open starts a contender and downloads one small blob, so that it has done everything once.
-func (b *bench) open(ctx context.Context, name string, line upstream.Conditions, prepare func(volume string) error) (s *stage, err error) {
+func (b *bench) open(ctx context.Context, name string, line conditions, prepare func(volume string) error) (s *stage, err error) {
 	s = &stage{volume: filepath.Join(b.Folder, "volumes", name)}
 	if err := errors.Join(s.clear(), os.MkdirAll(s.volume, 0o755), prepare(s.volume)); err != nil {
-		return nil, fmt.Errorf("preparing an empty volume: %w", err)
+		return nil, fmt.Errorf("prepare an empty volume: %w", err)
 	}
-	if s.line, err = upstream.Open(b.registry.URL, line); err != nil {
+	if s.line, err = openLine(b.registry.URL, line); err != nil {
 		return nil, err
 	}
 	s.runs, err = contender.Start(ctx, name, b.Programs, contender.Site{Upstream: s.line.URL, Volume: s.volume, Folder: b.Folder})
 	if err == nil {
-		answers, _ := load.Run(ctx, 1, s.targets(b.small))
+		answers, _ := download(ctx, 1, s.targets(b.small))
 		err = answers[0].Err
 	}
 	if err != nil {
@@ -62,20 +60,20 @@ func (s *stage) clear() error {
 	return os.RemoveAll(s.volume)
 }
 
-func (s *stage) targets(blobs ...upstream.Blob) []load.Target {
-	var targets []load.Target
+func (s *stage) targets(blobs ...blob) []target {
+	var targets []target
 	for _, blob := range blobs {
-		targets = append(targets, load.Target{URL: s.runs.URL + blob.Path, Size: blob.Size})
+		targets = append(targets, target{URL: s.runs.URL + blob.Path, Size: blob.Size})
 	}
 	return targets
 }
 
 // fill downloads until the upstream is not asked anymore: a cache may store a blob after it
 // answered.
-func (s *stage) fill(ctx context.Context, blob upstream.Blob) error {
+func (s *stage) fill(ctx context.Context, blob blob) error {
 	err := wait.PollUntilContextTimeout(ctx, fillInterval, fillTimeout, true, func(ctx context.Context) (bool, error) {
 		before := s.line.Traffic().Requests
-		answers, _ := load.Run(ctx, 1, s.targets(blob))
+		answers, _ := download(ctx, 1, s.targets(blob))
 		return s.line.Traffic().Requests == before, answers[0].Err
 	})
 	if err != nil {
@@ -90,7 +88,7 @@ func (b *bench) once(ctx context.Context, row Row, name string) (r Result, err e
 	if err != nil {
 		return r, err
 	}
-	s, err := b.open(ctx, name, upstream.Conditions{Delay: row.Delay, Rate: row.Rate}, unprepared)
+	s, err := b.open(ctx, name, conditions{Delay: row.Delay, Rate: row.Rate}, unprepared)
 	if err != nil {
 		return r, err
 	}
@@ -111,7 +109,7 @@ func (b *bench) once(ctx context.Context, row Row, name string) (r Result, err e
 }
 
 // measure runs the clients and returns what they, the contender and the line measured.
-func (s *stage) measure(ctx context.Context, clients int, targets []load.Target) (r Result, err error) {
+func (s *stage) measure(ctx context.Context, clients int, targets []target) (r Result, err error) {
 	if err := s.runs.ResetPeak(); err != nil {
 		return r, err
 	}
@@ -120,7 +118,7 @@ func (s *stage) measure(ctx context.Context, clients int, targets []load.Target)
 		return r, err
 	}
 	before := s.line.Traffic()
-	answers, took := load.Run(ctx, clients, targets)
+	answers, took := download(ctx, clients, targets)
 	after, err := s.runs.Usage()
 	if err != nil {
 		return r, err

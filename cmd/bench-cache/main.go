@@ -1,3 +1,8 @@
+// Command bench-cache compares the cache with a stock distribution, nginx and downloads without a
+// cache, see docs/benchmarks.md. It prints tables, or with --json the measured values, to standard
+// output.
+//
+// A missed goal is an error only with --strict, because a busy machine gives bad numbers.
 package main
 
 import (
@@ -11,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gardener-extensions/registry-cache/bench/cache"
-	"github.com/gardener-extensions/registry-cache/bench/cache/report"
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
@@ -37,7 +41,7 @@ func newCommand(streams program.Streams) *cobra.Command {
 	flags.BoolVar(&o.strict, "strict", false, "exit with 1 if a goal is missed")
 	flags.StringVar(&o.folder, "folder", filepath.Join("_artifacts", "bench-cache"), "folder for programs, volumes and logs")
 	flags.StringVar(&o.from, "from", "", "file with the JSON output of an earlier call, instead of a measurement")
-	flags.StringVar(&o.write, "write", "", "folder to which "+report.Page+", its JSON and its plots are also written")
+	flags.StringVar(&o.write, "write", "", "folder to which "+pageFile+" and its JSON are also written")
 	cmd.MarkFlagsMutuallyExclusive("quick", "from")
 	return cmd
 }
@@ -48,7 +52,7 @@ func (o *options) run(ctx context.Context, streams program.Streams) error {
 		return err
 	}
 	if o.write != "" {
-		if err := report.Write(o.write, result); err != nil {
+		if err := write(o.write, result); err != nil {
 			return program.Environment(err)
 		}
 	}
@@ -66,7 +70,7 @@ func (o *options) run(ctx context.Context, streams program.Streams) error {
 // result reads an earlier result or measures a new one.
 func (o *options) result(ctx context.Context, messages io.Writer) (cache.Report, error) {
 	if o.from != "" {
-		result, err := report.Read(o.from)
+		result, err := read(o.from)
 		return result, program.Usage(err)
 	}
 	folder, err := filepath.Abs(o.folder)
@@ -74,7 +78,7 @@ func (o *options) result(ctx context.Context, messages io.Writer) (cache.Report,
 		return cache.Report{}, program.Usage(fmt.Errorf("--folder: %w", err))
 	}
 	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return cache.Report{}, program.Environment(fmt.Errorf("creating the folder for volumes: %w", err))
+		return cache.Report{}, program.Environment(fmt.Errorf("create the folder for volumes: %w", err))
 	}
 	settings := cache.Options{Folder: folder, Quick: o.quick, Progress: progress.New(messages)}
 	err = settings.Progress.Step(ctx, "programs", func(ctx context.Context) (err error) {
@@ -92,16 +96,16 @@ func (o *options) result(ctx context.Context, messages io.Writer) (cache.Report,
 }
 
 func (o *options) print(result cache.Report, out io.Writer) error {
-	text := []byte(report.Markdown(result))
+	text := []byte(markdown(result))
 	if o.json {
 		var err error
 		if text, err = json.MarshalIndent(result, "", "  "); err != nil {
-			return fmt.Errorf("encoding the report: %w", err)
+			return fmt.Errorf("encode the report: %w", err)
 		}
 		text = append(text, '\n')
 	}
 	if _, err := out.Write(text); err != nil {
-		return fmt.Errorf("writing the report: %w", err)
+		return fmt.Errorf("write the report: %w", err)
 	}
 	return nil
 }

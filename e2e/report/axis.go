@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -24,17 +23,10 @@ type (
 		Name string
 		Bars []*bar
 	}
-	chart struct{ Name, Class, Top, Note, Line, Area string }
 )
 
-const (
-	chartWidth, chartHeight = 1000, 100
-	// chartPoints is the maximum number of points of a curve.
-	chartPoints = 250
-	// characterWidth is the approximate width of a character in a label, in percent of the page
-	// width.
-	characterWidth = 0.62
-)
+// characterWidth is the approximate width of a character in a label, in percent of the page width.
+const characterWidth = 0.62
 
 // axis returns the axis from the first to the last time in the report.
 func (r *Report) axis() axis {
@@ -44,9 +36,6 @@ func (r *Report) axis() axis {
 	}
 	for _, s := range r.Scenarios {
 		a.include(s.Started, s.Seconds)
-	}
-	for _, sample := range r.Samples {
-		a.include(sample.Time, 0)
 	}
 	a.include(r.Ended, 0)
 	return a
@@ -138,58 +127,4 @@ func layOut(name string, bars []*bar) []track {
 		tracks[0].Name = name
 	}
 	return tracks
-}
-
-// charts returns the charts of CPU and memory usage, or nil with fewer than two samples.
-func (a axis) charts(u Usage) []chart {
-	if len(u.Samples) < 2 || a.length() <= 0 {
-		return nil
-	}
-	top := uint64(1 << 30)
-	for top < u.PeakMemoryBytes {
-		top *= 2
-	}
-	cpu := a.curve(u.Samples, func(s Sample) float64 { return s.CPU })
-	memory := a.curve(u.Samples, func(s Sample) float64 { return float64(s.MemoryBytes) / float64(top) })
-	var busy float64
-	for _, s := range u.Samples {
-		busy += s.CPU
-	}
-	return []chart{
-		newChart("CPU", "cpu", "100 %", fmt.Sprintf("%.0f %% busy on average", 100*busy/float64(len(u.Samples))), cpu),
-		newChart("Memory", "memory", fmt.Sprintf("%d GiB", top>>30), fmt.Sprintf("%s in use at the start, %s at the peak, of %s",
-			gib(u.StartMemoryBytes), gib(u.PeakMemoryBytes), gib(u.TotalMemoryBytes)), memory),
-	}
-}
-
-func gib(bytes uint64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30)) }
-
-// point has coordinates between 0 and 1.
-type point struct{ x, y float64 }
-
-// curve divides the axis into chartPoints equal spans and returns the average value of each span.
-func (a axis) curve(samples []Sample, value func(Sample) float64) []point {
-	var sums [chartPoints]float64
-	var counts [chartPoints]int
-	for _, s := range samples {
-		i := min(int(a.share(s.Time)*chartPoints), chartPoints-1)
-		sums[i] += value(s)
-		counts[i]++
-	}
-	var points []point
-	for i, n := range counts {
-		if n > 0 {
-			points = append(points, point{(float64(i) + 0.5) / chartPoints, sums[i] / float64(n)})
-		}
-	}
-	return points
-}
-
-func newChart(name, class, top, note string, points []point) chart {
-	var line strings.Builder
-	for _, p := range points {
-		fmt.Fprintf(&line, " %.0f,%.1f", chartWidth*p.x, chartHeight*(1-min(p.y, 1)))
-	}
-	area := fmt.Sprintf("%.0f,%d%s %.0f,%d", chartWidth*points[0].x, chartHeight, line.String(), chartWidth*points[len(points)-1].x, chartHeight)
-	return chart{Name: name, Class: class, Top: top, Note: note, Line: strings.TrimSpace(line.String()), Area: area}
 }

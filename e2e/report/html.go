@@ -22,13 +22,12 @@ type page struct {
 	// Class and Verdict show the result of the run, or that the run has not ended.
 	Class, Verdict                     string
 	Passed, Failed, Skipped            int
-	Started, Took                      string
+	Started, Took, CPU, Memory         string
 	Versions                           map[string]string
 	SetupError                         string
 	SetupLinks                         []link
 	Ticks                              []tick
 	Tracks                             []track
-	Charts                             []chart
 	Red, Phases, Scenarios, NotStarted []row
 }
 
@@ -58,7 +57,7 @@ func (r *Report) HTML() ([]byte, error) {
 
 func (r *Report) page() page {
 	a := r.axis()
-	p := page{Versions: r.Versions, Ticks: a.ticks(), Tracks: r.tracks(a), Charts: a.charts(r.Usage)}
+	p := page{Versions: r.Versions, Ticks: a.ticks(), Tracks: r.tracks(a)}
 	p.Passed, p.Failed, p.Skipped = r.Count()
 	switch {
 	case p.Failed > 0 || r.SetupError != nil || !r.Ended.IsZero() && !r.Green():
@@ -70,6 +69,10 @@ func (r *Report) page() page {
 	}
 	if a.length() > 0 {
 		p.Started, p.Took = a.start.Format("2006-01-02 15:04:05 MST"), duration(a.length().Seconds())
+	}
+	if r.CPUSeconds > 0 {
+		p.CPU = fmt.Sprintf("%.0f s", r.CPUSeconds)
+		p.Memory = fmt.Sprintf("%.1f GiB", float64(r.PeakMemoryBytes)/(1<<30))
 	}
 	if r.SetupError != nil {
 		p.SetupError, p.SetupLinks = r.SetupError.Error(), r.links(setup)

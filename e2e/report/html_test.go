@@ -37,10 +37,7 @@ func green() *report.Report {
 			{Name: "join", Result: report.Skipped, Reason: "not matched by RUN"},
 		},
 		Ended: at(100),
-		Usage: report.Usage{
-			StartMemoryBytes: 1 << 30, PeakMemoryBytes: 3 << 30, TotalMemoryBytes: 4 << 30,
-			Samples: []report.Sample{{at(25), 2 << 30, 0.5}, {at(50), 3 << 30, 1}, {at(75), 3 << 30, 0.75}},
-		},
+		Usage: report.Usage{StartMemoryBytes: 1 << 30, PeakMemoryBytes: 3 << 30, CPUSeconds: 75},
 	}
 }
 

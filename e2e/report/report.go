@@ -1,3 +1,8 @@
+// Package report renders the results of an e2e run: index.html and terminal lines for people,
+// junit.xml and summary.json for programs. Its Sampler records CPU and memory usage during the run.
+//
+// Rendering is a pure function of a Report. Files are replaced atomically, so they are complete
+// even if the run is killed. The package must work without a cluster and for any scenario.
 package report
 
 import (
@@ -135,6 +140,7 @@ type summary struct {
 	Scenarios        []summaryScenario `json:"scenarios"`
 	PeakMemoryBytes  uint64            `json:"peakMemoryBytes"`
 	StartMemoryBytes uint64            `json:"startMemoryBytes"`
+	CPUSeconds       float64           `json:"cpuSeconds"`
 }
 
 type summaryScenario struct {
@@ -155,7 +161,7 @@ type summaryStep struct {
 func (r *Report) Summary() ([]byte, error) {
 	out := summary{
 		Versions: map[string]string{}, Phases: append([]progress.Phase{}, r.Phases...), Scenarios: []summaryScenario{},
-		PeakMemoryBytes: r.PeakMemoryBytes, StartMemoryBytes: r.StartMemoryBytes,
+		PeakMemoryBytes: r.PeakMemoryBytes, StartMemoryBytes: r.StartMemoryBytes, CPUSeconds: tenths(r.CPUSeconds),
 	}
 	maps.Copy(out.Versions, r.Versions)
 	for _, s := range r.Scenarios {

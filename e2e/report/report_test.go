@@ -37,7 +37,7 @@ var reports = map[string]*report.Report{
 				Evidence: []string{"cleaner ran on 2 of 2 workers"}},
 			{Name: "delete-shoot", Result: report.Skipped, Reason: "not matched by RUN"},
 		},
-		Usage: report.Usage{PeakMemoryBytes: 5 << 30, StartMemoryBytes: 1 << 30},
+		Usage: report.Usage{PeakMemoryBytes: 5 << 30, StartMemoryBytes: 1 << 30, CPUSeconds: 512.34},
 	},
 }
 

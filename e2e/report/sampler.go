@@ -3,7 +3,6 @@ package report
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -13,24 +12,14 @@ import (
 // samplingInterval is short enough to measure the peak of a build or of a cluster start.
 const samplingInterval = 500 * time.Millisecond
 
-// Usage is the CPU and memory usage of the whole machine during a run. Memory in use is MemTotal
-// minus MemAvailable of /proc/meminfo: the memory of all processes, but no reclaimable page cache.
+// Usage is what the whole machine used during a run. Memory in use is MemTotal minus MemAvailable
+// of /proc/meminfo: the memory of all processes, but no reclaimable page cache.
 type Usage struct {
 	// StartMemoryBytes was in use when the run began, PeakMemoryBytes at the peak. On an idle machine
 	// the difference is what a new testbed needs. Both include a kept testbed.
 	StartMemoryBytes, PeakMemoryBytes uint64
-	// TotalMemoryBytes is the size of the machine's memory.
-	TotalMemoryBytes uint64
-	// Samples are in chronological order.
-	Samples []Sample
-}
-
-// Sample is the machine's usage at one time.
-type Sample struct {
-	Time        time.Time
-	MemoryBytes uint64
-	// CPU is the busy share of all CPUs since the previous sample, from 0 to 1.
-	CPU float64
+	// CPUSeconds is the time that all CPUs were busy since the run began.
+	CPUSeconds float64
 }
 
 // Sampler records the machine's usage in the background.
@@ -39,17 +28,17 @@ type Sampler struct {
 
 	mu    sync.Mutex
 	usage Usage
-	last  reading
+	busy  float64 // at the start
 	err   error
 
 	stop    chan struct{}
 	stopped sync.WaitGroup
 }
 
-// reading contains memory in bytes, and the busy and total seconds of all CPUs since boot.
+// reading contains the memory in use, in bytes, and the busy seconds of all CPUs since boot.
 type reading struct {
-	usedMemory, totalMemory uint64
-	busy, elapsed           float64
+	usedMemory uint64
+	busy       float64
 }
 
 // StartSampler returns a Sampler that samples the usage twice a second until Stop is called.
@@ -59,10 +48,8 @@ func StartSampler() *Sampler {
 
 func startSampler(read func() (reading, error)) *Sampler {
 	s := &Sampler{read: read, stop: make(chan struct{})}
-	s.last, s.err = read()
-	s.usage = Usage{
-		StartMemoryBytes: s.last.usedMemory, PeakMemoryBytes: s.last.usedMemory, TotalMemoryBytes: s.last.totalMemory,
-	}
+	first, err := read()
+	s.err, s.busy, s.usage.StartMemoryBytes, s.usage.PeakMemoryBytes = err, first.busy, first.usedMemory, first.usedMemory
 	s.stopped.Go(func() {
 		ticker := time.NewTicker(samplingInterval)
 		defer ticker.Stop()
@@ -71,7 +58,7 @@ func startSampler(read func() (reading, error)) *Sampler {
 			case <-s.stop:
 				return
 			case <-ticker.C:
-				s.sample(time.Now())
+				s.sample()
 			}
 		}
 	})
@@ -82,9 +69,7 @@ func startSampler(read func() (reading, error)) *Sampler {
 func (s *Sampler) Usage() (Usage, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	usage := s.usage
-	usage.Samples = slices.Clone(usage.Samples)
-	return usage, s.err
+	return s.usage, s.err
 }
 
 // Stop ends the sampling; Usage may still be called.
@@ -93,7 +78,7 @@ func (s *Sampler) Stop() {
 	s.stopped.Wait()
 }
 
-func (s *Sampler) sample(now time.Time) {
+func (s *Sampler) sample() {
 	current, err := s.read()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,14 +86,8 @@ func (s *Sampler) sample(now time.Time) {
 		s.err = err
 		return
 	}
-	sample := Sample{Time: now, MemoryBytes: current.usedMemory}
-	if elapsed := current.elapsed - s.last.elapsed; elapsed > 0 {
-		// The idle time can decrease (/proc/stat in proc(5)), so limit the share to 0 and 1.
-		sample.CPU = min(max((current.busy-s.last.busy)/elapsed, 0), 1)
-	}
-	s.last = current
 	s.usage.PeakMemoryBytes = max(s.usage.PeakMemoryBytes, current.usedMemory)
-	s.usage.Samples = append(s.usage.Samples, sample)
+	s.usage.CPUSeconds = current.busy - s.busy
 }
 
 // readUsage reads meminfo and stat of the proc file system that is mounted at the path.
@@ -128,5 +107,5 @@ func readUsage(proc string) (reading, error) {
 	}
 	cpu := stat.CPUTotal // User and Nice include Guest and GuestNice
 	busy := cpu.User + cpu.Nice + cpu.System + cpu.IRQ + cpu.SoftIRQ + cpu.Steal
-	return reading{usedMemory: *total - *available, totalMemory: *total, busy: busy, elapsed: busy + cpu.Idle + cpu.Iowait}, nil
+	return reading{usedMemory: *total - *available, busy: busy}, nil
 }

@@ -3,7 +3,6 @@
 package rig
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -20,7 +19,6 @@ import (
 	"github.com/gardener/gardener/pkg/client/kubernetes"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 
-	"github.com/gardener-extensions/registry-cache/e2e/profile"
 	"github.com/gardener-extensions/registry-cache/e2e/report"
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
@@ -29,7 +27,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
 	"github.com/gardener-extensions/registry-cache/kind/fault"
 	"github.com/gardener-extensions/registry-cache/kind/image"
-	"github.com/gardener-extensions/registry-cache/kind/plantedbugs"
 )
 
 // Session holds the testbed of one run, the results so far, and the state that scenarios share.
@@ -41,7 +38,6 @@ type Session struct {
 	Total    int  // the number of scenarios that will run
 	Start    time.Time
 	sampler  *report.Sampler
-	profiler *profile.Profiler // nil without PROFILE
 
 	Mu     sync.Mutex
 	Report report.Report
@@ -60,15 +56,14 @@ type Session struct {
 	forget func()
 }
 
-// NewSession reads CONFIG, KEEP, LEAVE, REPLACE, PROFILE, NODE_IMAGE and MUTANT (the name of a
-// planted bug) from the environment. It does not start the testbed.
+// NewSession reads CONFIG, KEEP, LEAVE, REPLACE and NODE_IMAGE from the environment. It does not
+// start the testbed.
 func NewSession(ctx context.Context) (*Session, error) {
 	keep, keepErr := yesOrNo("KEEP")
 	leave, leaveErr := yesOrNo("LEAVE")
 	replace, replaceErr := yesOrNo("REPLACE")
-	profiled, profileErr := yesOrNo("PROFILE")
 	config, configErr := testbedConfiguration(os.Getenv("CONFIG"))
-	if err := errors.Join(keepErr, leaveErr, replaceErr, profileErr, configErr); err != nil {
+	if err := errors.Join(keepErr, leaveErr, replaceErr, configErr); err != nil {
 		return nil, err
 	}
 	forget := sync.OnceFunc(func() { _ = os.RemoveAll(Artifacts) })
@@ -78,21 +73,11 @@ func NewSession(ctx context.Context) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	planted := os.Getenv("MUTANT")
-	if err := plantedbugs.Plant(testbed, planted); err != nil {
-		return nil, err
-	}
 	now := time.Now()
 	s := &Session{
 		Testbed: testbed, keep: keep || leave, leave: leave, Start: now, since: now, sampler: report.StartSampler(), forget: forget,
 	}
-	if profiled {
-		s.profiler = profile.Start()
-	}
 	s.Report.Versions = sourceVersions(ctx)
-	if planted != "" {
-		s.Report.Versions["plantedBug"] = planted
-	}
 	return s, nil
 }
 
@@ -261,7 +246,6 @@ func (s *Session) Finish(ctx context.Context, code int, all []Scenario) int {
 		fmt.Printf("results: %s, %s, %s\n", filepath.Join(Artifacts, report.HTMLFile),
 			filepath.Join(Artifacts, report.JUnitFile), filepath.Join(Artifacts, report.SummaryFile))
 	}
-	s.writeProfile()
 	_ = report.PrintTotal(os.Stdout, &s.Report)
 	switch {
 	case s.Report.SetupError != nil:
@@ -272,35 +256,6 @@ func (s *Session) Finish(ctx context.Context, code int, all []Scenario) int {
 		return program.ExitFine
 	}
 }
-
-func (s *Session) writeProfile() {
-	if s.profiler == nil {
-		return
-	}
-	recorded, err := s.profiler.Stop()
-	span := func(name string, start time.Time, seconds float64) profile.Span {
-		return profile.Span{Name: name, Start: start, End: start.Add(time.Duration(seconds * float64(time.Second)))}
-	}
-	run := profile.Group{Title: "run", Spans: []profile.Span{{Name: "all", Start: s.Start, End: s.Report.Ended}}}
-	phases, scenarios := profile.Group{Title: "phase"}, profile.Group{Title: "scenario"}
-	for _, phase := range s.Report.Phases {
-		phases.Spans = append(phases.Spans, span(phase.Name, phase.Started, phase.Seconds))
-	}
-	for _, scenario := range s.Report.Scenarios {
-		if !scenario.Started.IsZero() {
-			scenarios.Spans = append(scenarios.Spans, span(scenario.Name, scenario.Started, scenario.Seconds))
-		}
-	}
-	var out bytes.Buffer
-	err = errors.Join(err, recorded.Write(&out, run, phases, scenarios))
-	fmt.Fprintf(&out, "\npeak memory: %.1f GiB, %.1f GiB of it before the run\n", gib(s.Report.PeakMemoryBytes), gib(s.Report.StartMemoryBytes))
-	_, _ = out.WriteTo(os.Stdout)
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "e2e: the profile is incomplete: %v\n", err)
-	}
-}
-
-func gib(bytes uint64) float64 { return float64(bytes) / (1 << 30) }
 
 func (s *Session) skipTheRest(ctx context.Context, all []Scenario) {
 	reason := "not matched by RUN"

@@ -2,7 +2,6 @@ package bringup
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -12,7 +11,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/examples"
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/distribution"
-	"github.com/gardener-extensions/registry-cache/kind/file"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 	"github.com/gardener-extensions/registry-cache/kind/image"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
@@ -105,29 +103,7 @@ func StockCacheImage(ctx context.Context, t *kind.Testbed) (image.Built, error) 
 }
 
 func buildImages(ctx context.Context, t *kind.Testbed) error {
-	if err := recordPlantedBug(t); err != nil {
-		return err
-	}
 	return t.BuildImages(ctx, kind.Binaries()...)
-}
-
-// recordPlantedBug stores the name of the bug that Up is about to install. If Up installs none, the
-// name of an earlier bug stays until Up has succeeded and calls forgetPlantedBug.
-func recordPlantedBug(t *kind.Testbed) error {
-	if t.Planted == nil {
-		return nil
-	}
-	return file.Replace(t.State.PlantedBug(), []byte(t.Planted.Name+"\n"), 0o644)
-}
-
-func forgetPlantedBug(_ context.Context, t *kind.Testbed) error {
-	if t.Planted != nil {
-		return nil
-	}
-	if err := os.Remove(t.State.PlantedBug()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("forget the planted bug: %w", err)
-	}
-	return nil
 }
 
 // loadSeed loads images onto the seed's node, which also runs caches of additional Shoots.

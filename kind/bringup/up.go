@@ -66,7 +66,6 @@ func Up(ctx context.Context, t *kind.Testbed) error {
 			step("nodes pull through the caches", awaitMirrors),
 			removeUnconfiguredUpstreams,
 			recordConfiguration,
-			forgetPlantedBug,
 		)
 	})
 }

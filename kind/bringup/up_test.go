@@ -2,7 +2,6 @@ package bringup
 
 import (
 	"errors"
-	"os"
 	"testing"
 
 	"github.com/gardener-extensions/registry-cache/kind"
@@ -25,35 +24,4 @@ func TestClaim(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestPlantedBug: the recorded bug remains until an Up without one has succeeded.
-func TestPlantedBug(t *testing.T) {
-	testbed := kindtest.New(t, kind.Options{})
-	if err := os.MkdirAll(string(testbed.State), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	want := func(name string) {
-		t.Helper()
-		if got, err := testbed.PlantedBug(); got != name || err != nil {
-			t.Errorf("%q is planted, error %v; want %q", got, err, name)
-		}
-	}
-	check := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	want("")
-	check(forgetPlantedBug(t.Context(), testbed)) // nothing to forget
-	testbed.Planted = &kind.PlantedBug{Name: "volume-lost"}
-	check(recordPlantedBug(testbed))
-	check(forgetPlantedBug(t.Context(), testbed))
-	want("volume-lost")
-	testbed.Planted = nil
-	check(recordPlantedBug(testbed))
-	want("volume-lost")
-	check(forgetPlantedBug(t.Context(), testbed))
-	want("")
 }

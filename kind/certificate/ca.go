@@ -1,7 +1,6 @@
 package certificate
 
 import (
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -11,7 +10,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/gardener/gardener/pkg/utils"
 	"github.com/gardener/gardener/pkg/utils/secrets"
 
 	"github.com/gardener-extensions/registry-cache/kind/file"
@@ -122,28 +120,4 @@ func create(dir string) (*CA, error) {
 		return nil, err
 	}
 	return created, file.Replace(filepath.Join(dir, certificateFile), ca.CertificatePEM, 0o644)
-}
-
-// Expired returns a copy, in PEM, of a server certificate that this CA has signed. The copy has the
-// same key, names and usage, but expired an hour ago.
-func (c *CA) Expired(server []byte) ([]byte, error) {
-	certificate, err := utils.DecodeCertificate(server)
-	if err != nil {
-		return nil, err
-	}
-	issuer, err := utils.DecodeCertificate(c.PEM())
-	if err != nil {
-		return nil, fmt.Errorf("parse the CA's certificate: %w", err)
-	}
-	if err := certificate.CheckSignatureFrom(issuer); err != nil {
-		return nil, fmt.Errorf("not signed by the testbed's CA, and the testbed has the key of no other CA: %w", err)
-	}
-	certificate.SerialNumber = nil // CreateCertificate generates a new one
-	certificate.NotAfter = time.Now().Add(-time.Hour)
-	certificate.NotBefore = certificate.NotAfter.Add(-90 * 24 * time.Hour)
-	expired, err := x509.CreateCertificate(rand.Reader, certificate, issuer, certificate.PublicKey, c.ca.PrivateKey)
-	if err != nil {
-		return nil, fmt.Errorf("reissue the certificate: %w", err)
-	}
-	return utils.EncodeCertificate(expired), nil
 }

@@ -3,7 +3,6 @@ package certificate
 import (
 	"bytes"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"io"
 	"io/fs"
@@ -15,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gardener/gardener/pkg/utils"
 	"github.com/gardener/gardener/pkg/utils/secrets"
 )
 
@@ -151,65 +149,5 @@ func TestLoad(t *testing.T) {
 	loaded, err := Load(dir)
 	if err != nil || !bytes.Equal(loaded.PEM(), expiring[certificateFile]) {
 		t.Errorf("the CA was replaced or cannot be read: %v", err)
-	}
-}
-
-func TestExpired(t *testing.T) {
-	ca, err := New("testbed")
-	if err != nil {
-		t.Fatal(err)
-	}
-	pair, err := ca.Server("alpha.upstream.test", "localhost")
-	if err != nil {
-		t.Fatal(err)
-	}
-	expired, err := ca.Expired(pair.Certificate)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The expired certificate has the same key as the valid one.
-	shown, err := tls.X509KeyPair(expired, pair.Key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	options := x509.VerifyOptions{Roots: ca.Pool(), DNSName: "alpha.upstream.test"}
-	var invalid x509.CertificateInvalidError
-	if _, err := shown.Leaf.Verify(options); !errors.As(err, &invalid) || invalid.Reason != x509.Expired {
-		t.Errorf("verified: %v", err)
-	}
-	for _, name := range []string{"alpha.upstream.test", "localhost"} {
-		if err := shown.Leaf.VerifyHostname(name); err != nil {
-			t.Error(err)
-		}
-	}
-	issuer, err := utils.DecodeCertificate(ca.PEM())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := shown.Leaf.CheckSignatureFrom(issuer); err != nil {
-		t.Error(err)
-	}
-	if bytes.Equal(expired, pair.Certificate) {
-		t.Error("the certificate was not changed")
-	}
-}
-
-func TestExpiredNeedsItsOwnCertificate(t *testing.T) {
-	ca, err := New("testbed")
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, err := New("company")
-	if err != nil {
-		t.Fatal(err)
-	}
-	pair, err := other.Server("alpha.upstream.test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, content := range map[string][]byte{"another CA": pair.Certificate, "no PEM": []byte("x"), "nothing": nil} {
-		if expired, err := ca.Expired(content); err == nil {
-			t.Errorf("%s: %s", name, expired)
-		}
 	}
 }

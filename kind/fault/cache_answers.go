@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gardener/gardener/pkg/client/kubernetes"
@@ -21,14 +22,13 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
-	"github.com/gardener-extensions/registry-cache/kind/fault/nodescript"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 	"github.com/gardener-extensions/registry-cache/kind/image"
 )
 
 // answerProgram answers on each node of the shoot in place of a cache.
-var answerProgram = image.Binary{Name: "testbed-answer", Package: kind.ModulePath + "/kind/fault/answer/testbed-answer"}
+var answerProgram = image.Binary{Name: "testbed-answer", Package: kind.ModulePath + "/kind/fault/testbed-answer"}
 
 // cacheCA is the name of the Secret with the CA of the caches.
 const cacheCA = "ca-extension-registry-cache"
@@ -42,14 +42,14 @@ type cacheAnswers struct {
 	program   string // path on the node
 }
 
-func replaceCache(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
+func prepareAnswers(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
 	addresses, err := addressesOf(ctx, t, f.Target)
 	if err != nil {
 		return nil, err
 	}
 	program := "/opt/testbed-answer-" + f.ID // /run is mounted noexec
-	argument := nodescript.AnswerArgument(program, cmp.Or(f.Status, http.StatusOK), addresses)
-	return cacheAnswers{onEach(t.Shoot.Nodes(), f, nodescript.AnswerForCache, argument), t, addresses, program}, nil
+	argument := fmt.Sprintf("%s %d %s", program, cmp.Or(f.Status, http.StatusOK), strings.Join(addresses, " "))
+	return cacheAnswers{onEach(t.Shoot.Nodes(), f, argument), t, addresses, program}, nil
 }
 
 // Inject copies the program and its certificate to the nodes.

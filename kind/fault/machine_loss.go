@@ -14,7 +14,6 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
-	"github.com/gardener-extensions/registry-cache/kind/fault/nodescript"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
@@ -27,25 +26,28 @@ type machineLoss struct {
 	shoot client.Client
 }
 
-func loseMachine(_ context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
-	node, err := shootNode(t, f)
-	if err != nil {
-		return nil, err
+// prepareLoss returns an error if the machine has no Node object.
+func prepareLoss(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
+	l, err := newLoss(t, f)
+	if err == nil {
+		_, err = l.object(ctx)
+	}
+	return l, err
+}
+
+func newLoss(t *kind.Testbed, f spec.Fault) (machineLoss, error) {
+	node := t.Shoot.Node(f.Target.Name)
+	if node == nil {
+		return machineLoss{}, fmt.Errorf("the shoot has no node %s", f.Target.Name)
 	}
 	shoot, err := client.New(t.Shoot.RESTConfig(), client.Options{})
 	if err != nil {
-		return nil, fmt.Errorf("client for the shoot: %w", err)
+		return machineLoss{}, fmt.Errorf("client for the shoot: %w", err)
 	}
 	if node == t.Shoot.ControlPlane() {
-		return nil, fmt.Errorf("%s: %w", f.Target, unsupported{"this node is the control plane: the shoot's API server would be lost too"})
+		return machineLoss{}, fmt.Errorf("%s: %w", f.Target, unsupported{"this node is the control plane: the shoot's API server would be lost too"})
 	}
 	return machineLoss{f, node, shoot}, nil
-}
-
-// Available returns an error if the machine has no Node object.
-func (l machineLoss) Available(ctx context.Context) error {
-	_, err := l.object(ctx)
-	return err
 }
 
 func (l machineLoss) object(ctx context.Context) (*corev1.Node, error) {
@@ -66,7 +68,7 @@ func (l machineLoss) Inject(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("labels of the Node: %w", err)
 	}
-	if err := onEach([]*cluster.Node{l.node}, l.fault, nodescript.LoseMachine, string(labels)).Inject(ctx); err != nil {
+	if err := onEach([]*cluster.Node{l.node}, l.fault, string(labels)).Inject(ctx); err != nil {
 		return err
 	}
 	if err := l.node.StopMachine(ctx); err != nil {
@@ -81,7 +83,7 @@ func (l machineLoss) Inject(ctx context.Context) error {
 // Clear starts a new machine with the same name, and waits until its Node is ready and
 // gardener-node-agent runs.
 func (l machineLoss) Clear(ctx context.Context) error {
-	content, err := l.node.ReadFile(ctx, nodescript.ArgumentFile(l.fault.ID))
+	content, err := l.node.ReadFile(ctx, argumentFile(l.fault.ID))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // the fault never began, or a restart of the node ended it
 	}
@@ -98,10 +100,10 @@ func (l machineLoss) Clear(ctx context.Context) error {
 	if err := l.label(ctx, labels); err != nil {
 		return err
 	}
-	if _, err := runScript(ctx, l.node, nodescript.Join(l.fault.ID)...); err != nil {
+	if _, err := runScript(ctx, l.node, "join", l.fault.ID); err != nil {
 		return fmt.Errorf("start gardener-node-agent: %w", err)
 	}
-	return onEach([]*cluster.Node{l.node}, l.fault, "", "").Clear(ctx)
+	return onEach([]*cluster.Node{l.node}, l.fault, "").Clear(ctx)
 }
 
 // label adds to the Node those labels that it does not have.
@@ -127,3 +129,10 @@ func missing(labels, present map[string]string) map[string]string {
 	}
 	return all
 }
+
+type unsupported struct{ reason string }
+
+func (u unsupported) Error() string { return "not supported by the testbed: " + u.reason }
+
+// EnvironmentError marks the error as an environment error: internal/program exits with code 3.
+func (unsupported) EnvironmentError() {}

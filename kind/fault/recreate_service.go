@@ -35,7 +35,7 @@ type recreatedService struct {
 	result      string // the new and the previous address, once Inject has succeeded
 }
 
-func recreateService(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
+func prepareRecreation(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
 	service, err := cache.ServiceOf(ctx, t, f.Target.Name)
 	if err != nil {
 		return nil, err
@@ -48,11 +48,15 @@ func recreateService(ctx context.Context, t *kind.Testbed, f spec.Fault) (inject
 	if err != nil {
 		return nil, fmt.Errorf("client for the shoot: %w", err)
 	}
-	return &recreatedService{namespace: gardenlet.Namespace(gardenlet.DefaultShoot), seed: seed, shoot: shoot, service: service}, nil
+	r := &recreatedService{namespace: gardenlet.Namespace(gardenlet.DefaultShoot), seed: seed, shoot: shoot, service: service}
+	if err := r.available(ctx); err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Target, err)
+	}
+	return r, nil
 }
 
-// Available returns an error if gardener-resource-manager does not run.
-func (r *recreatedService) Available(ctx context.Context) error {
+// available returns an error if gardener-resource-manager does not run.
+func (r *recreatedService) available(ctx context.Context) error {
 	manager := &appsv1.Deployment{}
 	err := r.seed.Get(ctx, client.ObjectKey{Namespace: r.namespace, Name: v1beta1constants.DeploymentNameGardenerResourceManager}, manager)
 	if apierrors.IsNotFound(err) || err == nil && manager.Status.ReadyReplicas == 0 {

@@ -84,7 +84,7 @@ func TestNotRecreated(t *testing.T) {
 func TestRecreationAvailable(t *testing.T) {
 	for ready, want := range map[int32]bool{0: false, 1: true} {
 		r := recreating(t)
-		if err := r.Available(t.Context()); err == nil || !strings.Contains(err.Error(), "does not run") {
+		if err := r.available(t.Context()); err == nil || !strings.Contains(err.Error(), "does not run") {
 			t.Errorf("without gardener-resource-manager: %v", err)
 		}
 		manager := &appsv1.Deployment{
@@ -94,7 +94,7 @@ func TestRecreationAvailable(t *testing.T) {
 		if err := r.seed.Create(t.Context(), manager); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.Available(t.Context()); (err == nil) != want {
+		if err := r.available(t.Context()); (err == nil) != want {
 			t.Errorf("with %d replicas: %v", ready, err)
 		}
 	}

@@ -2,7 +2,6 @@ package fault
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/cache"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
-	"github.com/gardener-extensions/registry-cache/kind/fault/nodescript"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
@@ -38,8 +36,6 @@ func ResolveTarget(ctx context.Context, t *kind.Testbed, target spec.Target) (sp
 	case spec.Node:
 		names = cluster.Names(t.Shoot.Nodes())
 		short = func(name string) string { return strings.TrimPrefix(name, t.ShootName()+"-") }
-	case spec.Seed, spec.Shoot:
-		names = []string{spec.API}
 	case spec.Extension:
 		names = []string{""}
 	}
@@ -107,56 +103,4 @@ func (p Pods) First() (*corev1.Pod, error) {
 		return nil, fmt.Errorf("%s has no running pod", p.of)
 	}
 	return new(slices.MinFunc(running, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })), nil
-}
-
-// killPods deletes the pods without a grace period. The kubelet still sends SIGTERM before SIGKILL,
-// and the controllers recreate the pods.
-func killPods(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
-	pods, err := PodsOf(ctx, t, f.Target)
-	return oneShot(func(ctx context.Context) error {
-		var failed error
-		for _, pod := range pods.items {
-			err := pods.api.Delete(ctx, &pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID})
-			failed = errors.Join(failed, client.IgnoreNotFound(err))
-		}
-		return failed
-	}), err
-}
-
-func onNodesOfPods(method nodescript.Method, argumentsOf func(corev1.Pod) []string) prepare {
-	return func(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
-		pods, err := PodsOf(ctx, t, f.Target)
-		if err != nil {
-			return nil, err
-		}
-		all := onEach(nil, f, method, "")
-		for _, pod := range pods.items {
-			node := pods.Cluster.Node(pod.Spec.NodeName)
-			if node == nil {
-				return nil, fmt.Errorf("pod %s of %s is on no node", pod.Name, pods.of)
-			}
-			arguments := append(strings.Fields(all.arguments[node]), argumentsOf(pod)...)
-			all.arguments[node] = strings.Join(arguments, " ")
-		}
-		return all, nil
-	}
-}
-
-func podName(pod corev1.Pod) []string { return []string{pod.Namespace + "/" + pod.Name} }
-
-// volumesOf returns the persistent volumes of a pod, in the form that nodescript.FillVolumes takes.
-func volumesOf(pod corev1.Pod) []string {
-	claimed := map[string]bool{}
-	for _, volume := range pod.Spec.Volumes {
-		claimed[volume.Name] = volume.PersistentVolumeClaim != nil
-	}
-	var volumes []string
-	for _, container := range pod.Spec.Containers {
-		for _, mount := range container.VolumeMounts {
-			if claimed[mount.Name] {
-				volumes = append(volumes, pod.Name+"="+mount.MountPath)
-			}
-		}
-	}
-	return volumes
 }

@@ -65,13 +65,9 @@ func TestUnsupported(t *testing.T) {
 
 // TestTimeouts checks that a fault whose end starts a machine has a longer timeout.
 func TestTimeouts(t *testing.T) {
-	for kind, want := range map[string]bool{"loss": true, "kubelet-stop": false} {
-		f, err := spec.New("node/worker", kind, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if long := timeoutOf(f) > 2*faultTimeout; long != want {
-			t.Errorf("%s: %s", kind, timeoutOf(f))
+	for kind, want := range map[spec.Kind]bool{spec.Loss: true, spec.Stop: false} {
+		if long := timeoutOf(spec.Fault{Kind: kind}) > 2*faultTimeout; long != want {
+			t.Errorf("%s: %s", kind, timeoutOf(spec.Fault{Kind: kind}))
 		}
 	}
 }

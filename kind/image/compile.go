@@ -18,11 +18,11 @@ import (
 
 // settings are the flags that one run of go build uses for all its packages.
 type settings struct {
-	module, ldflags, overlay string
-	debug                    bool
+	module, ldflags string
+	debug           bool
 }
 
-func (b Binary) settings() settings { return settings{b.Module, b.Ldflags, b.Overlay, b.Debug} }
+func (b Binary) settings() settings { return settings{b.Module, b.Ldflags, b.Debug} }
 
 // executable returns the path of the executable that compile builds below dir.
 func (b Binary) executable(dir string) string {
@@ -99,9 +99,6 @@ func (inv invocation) args() []string {
 	args := []string{"build"}
 	if inv.module != "" {
 		args = append(args, "-C", inv.module) // must be the first flag
-	}
-	if inv.overlay != "" {
-		args = append(args, "-overlay", inv.overlay)
 	}
 	if inv.debug {
 		args = append(args, "-gcflags", debugFlags)

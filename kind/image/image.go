@@ -39,9 +39,6 @@ type Binary struct {
 	// program's dependencies out of the main module.
 	Module  string
 	Ldflags string // linker flags, for example -X assignments, appended to "-s -w"
-	// Overlay is the absolute path of a JSON file for `go build -overlay`, which replaces source
-	// files. Empty means none. The paths of the replacing files do not change the binary.
-	Overlay string
 	// Debug makes the build suitable for a debugger: with symbols, and without optimizations in the
 	// main module.
 	Debug      bool

@@ -24,11 +24,9 @@ const statusTimeout = 30 * time.Second
 type Testbed struct {
 	Prefix string `json:"prefix"`
 	// Owner is the directory of the checkout that owns the testbed, if it is not this one.
-	Owner string `json:"owner,omitempty"`
-	// PlantedBug names the bug in the running binaries, see kind.Testbed.PlantedBug.
-	PlantedBug string    `json:"plantedBug,omitempty"`
-	Clusters   []Cluster `json:"clusters"`
-	Caches     []Cache   `json:"caches"`
+	Owner    string    `json:"owner,omitempty"`
+	Clusters []Cluster `json:"clusters"`
+	Caches   []Cache   `json:"caches"`
 	// CachesProblem says why Caches may be incomplete.
 	CachesProblem string            `json:"cachesProblem,omitempty"`
 	Upstreams     []Upstream        `json:"upstreams"`
@@ -76,9 +74,6 @@ func OfTestbed(ctx context.Context, t *kind.Testbed) (*Testbed, error) {
 	ctx, cancel := progress.Within(ctx, statusTimeout, "no status")
 	defer cancel()
 	status.Versions["docker"] = found.Version
-	if status.PlantedBug, err = t.PlantedBug(); err != nil {
-		return status, err
-	}
 
 	seen := t.State
 	if state, whose, err := t.Owner(ctx); err != nil {

@@ -176,9 +176,6 @@ func (s *Testbed) Write(w io.Writer) error {
 	if s.Owner != "" {
 		fmt.Fprintf(w, "The testbed is owned by %s: run commands that use or change it there, or use another testbed with --prefix NAME\n", s.Owner)
 	}
-	if s.PlantedBug != "" {
-		fmt.Fprintf(w, "A BUG IS PLANTED: %s; remove it with: testbed mutate clear\n", s.PlantedBug)
-	}
 	return writeTables(w, s.writeClusters, s.writeCaches, s.writeUpstreams, s.writeVersions)
 }
 

@@ -19,7 +19,7 @@ func TestStatusWrite(t *testing.T) {
 			{Name: "registry-cache-seed", Role: "seed", Kubeconfig: "/there/.testbed/registry-cache/seed.kubeconfig"},
 		}}},
 		{"running", Testbed{
-			Prefix: "registry-cache", PlantedBug: "volume-lost",
+			Prefix: "registry-cache",
 			Clusters: []Cluster{
 				{Name: "registry-cache-seed", Role: "seed", Problem: "the API server does not answer"},
 				{Name: "registry-cache-shoot", Role: "shoot", Kubeconfig: ".testbed/registry-cache/shoot.kubeconfig", Nodes: []Node{

@@ -121,15 +121,6 @@ func (r *Registry) Faults(ctx context.Context) ([]spec.Fault, error) {
 	return spec.Active(all, time.Now()), nil
 }
 
-// Certificate returns the certificate, in PEM, that HTTPS clients get if there is no fault.
-func (r *Registry) Certificate(ctx context.Context) ([]byte, error) {
-	content, err := r.readFile(ctx, server.Certificate)
-	if err != nil {
-		err = fmt.Errorf("certificate of upstream %s: %w", r.host, err)
-	}
-	return content, err
-}
-
 // readFile returns a file of the container, which need not run.
 func (i *instance) readFile(ctx context.Context, path string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, controlTimeout)

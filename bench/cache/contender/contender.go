@@ -1,3 +1,8 @@
+// Package contender starts what the benchmark compares, each as a process with an empty volume:
+// this repository's cache, stock distribution, nginx. Direct is no process: clients ask the
+// upstream.
+//
+// The package must not know what is measured.
 package contender
 
 import (
@@ -53,7 +58,7 @@ func Start(ctx context.Context, name string, programs Programs, site Site) (*Ins
 	text, arguments, ready := configure(name, site, listen)
 	file := filepath.Join(site.Folder, name+".conf")
 	if err := errors.Join(os.MkdirAll(site.Folder, 0o755), os.WriteFile(file, []byte(text), 0o600)); err != nil {
-		return nil, fmt.Errorf("configuring %s: %w", name, err)
+		return nil, fmt.Errorf("configure %s: %w", name, err)
 	}
 	process, err := daemon.Start(ctx, daemon.Options{
 		Name: "contender-" + name, Program: programs[name], Arguments: append(arguments, file), Folder: site.Folder,

@@ -65,7 +65,7 @@ func (i *Instance) each(do func(procfs.Proc) error) error {
 	}
 	all, err := procfs.AllProcs()
 	if err != nil {
-		return fmt.Errorf("listing processes: %w", err)
+		return fmt.Errorf("list processes: %w", err)
 	}
 	for _, p := range all {
 		stat, err := p.Stat()

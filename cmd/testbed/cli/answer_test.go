@@ -17,7 +17,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/fieldbugs"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 	"github.com/gardener-extensions/registry-cache/kind/kindtest"
-	"github.com/gardener-extensions/registry-cache/kind/plantedbugs"
 	"github.com/gardener-extensions/registry-cache/kind/snapshot"
 	"github.com/gardener-extensions/registry-cache/kind/trace"
 )
@@ -94,7 +93,7 @@ func TestFaultHelp(t *testing.T) {
 	if code := program.Run(t.Context(), newFaultCommand(&kind.Options{}), std, []string{"add", "--help"}); code != program.ExitFine {
 		t.Errorf("exit code %d", code)
 	}
-	for _, want := range []string{"upstream/", "truncate", "cache/", "blackhole", "node/", "kubelet-stop", "--for", "--header"} {
+	for _, want := range []string{"upstream/", "truncate", "cache/", "blackhole", "node/", "disk-full", "--for", "--header"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the help lacks %q", want)
 		}
@@ -121,19 +120,6 @@ func TestCheckTraced(t *testing.T) {
 				t.Errorf("error %v, want %q", err, tc.want)
 			}
 		})
-	}
-}
-
-func TestMutateList(t *testing.T) {
-	for _, flags := range [][]string{{"--json"}, {"-o", "json"}, {"--output=json"}} {
-		code, out, _ := run(t, "", append([]string{"mutate", "list"}, flags...)...)
-		var listed []plantedbugs.Mutant
-		if err := json.Unmarshal([]byte(out), &listed); err != nil || code != program.ExitFine || len(listed) != len(plantedbugs.All()) {
-			t.Errorf("%s: exit code %d, error %v, %d bugs", flags, code, err, len(listed))
-		}
-	}
-	if code, out, _ := run(t, "", "mutate", "list"); code != program.ExitFine || !strings.Contains(out, "volume-lost") {
-		t.Errorf("exit code %d, output %q", code, out)
 	}
 }
 

@@ -118,9 +118,6 @@ func faultNames(testbed *kind.Testbed, before []string) []string {
 			all = append(all, targets(role, upstreamNames(testbed, nil)...)...)
 		}
 		all = append(all, targets(spec.Node, append(workerNames(testbed, nil), "control-plane")...)...)
-		all = append(all, targets(spec.Seed, spec.API)...)
-		all = append(all, targets(spec.Shoot, spec.API)...)
-		all = append(all, string(spec.Extension))
 	case 1:
 		role, _, _ := strings.Cut(before[0], "/")
 		for _, kind := range spec.Kinds(spec.Role(role)) {

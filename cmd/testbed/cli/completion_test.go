@@ -14,10 +14,7 @@ func TestCompletedNames(t *testing.T) {
 	for line, want := range map[string]string{
 		"fault add up":                      "upstream/alpha upstream/beta upstream/gamma",
 		"fault add node/w":                  "node/worker node/worker2",
-		"fault add s":                       "seed/api shoot/api",
-		"fault add e":                       "extension",
 		"fault add cache/alpha r":           "refuse recreate-service",
-		"fault add extension ":              "stop kill",
 		"fault add rust ":                   "",
 		"fault add cache/alpha stop ":       "",
 		"reproduce s1":                      "s1 s10 s11 s12 s13 s14 s15 s16 s17 s18 s19",
@@ -71,8 +68,6 @@ func TestCompletion(t *testing.T) {
 	}
 	for line, want := range map[string]string{
 		"kubectl ":          "shoot",
-		"mutate plant vol":  "volume-lost",
-		"mut":               "mutate",
 		"shoot rotate-ca-s": "rotate-ca-start",
 		"completion f":      "fish",
 	} {

@@ -10,7 +10,6 @@
 //	look.go        logs, trace, export
 //	develop.go     image, extension, debug
 //	scenarios.go   test
-//	mutate.go      mutate
 //	completion.go  completion, and the suggestions for arguments
 //
 // fault.go, reproduce.go and snapshot.go contain the commands with these names. command.go contains

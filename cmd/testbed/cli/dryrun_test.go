@@ -21,10 +21,10 @@ import (
 var (
 	withoutDryRun = []string{
 		"completion", "debug", "doctor", "exec", "export", "extension render", "extension roll-out", "fault list", "image build",
-		"kubeconfig", "kubectl", "logs", "mutate list", "pull", "push", "reproduce", "shell", "shoot get", "snapshot list", "status", "test", "trace", "version",
+		"kubeconfig", "kubectl", "logs", "pull", "push", "reproduce", "shell", "shoot get", "snapshot list", "status", "test", "trace", "version",
 	}
 	withoutJSON = []string{
-		"completion", "down", "exec", "extension render", "extension roll-out", "kubectl", "mutate clear", "mutate plant", "reproduce", "shell",
+		"completion", "down", "exec", "extension render", "extension roll-out", "kubectl", "reproduce", "shell",
 		"shoot apply", "shoot delete", "shoot disable", "shoot hibernate", "shoot migrate", "shoot reconcile", "shoot restore",
 		"shoot rotate-ca-complete", "shoot rotate-ca-start", "shoot wake", "snapshot delete", "test", "up",
 	}
@@ -76,10 +76,6 @@ func TestDryRuns(t *testing.T) {
 		want string
 		code int
 	}{
-		{"a bug", []string{"mutate", "plant", "cleaner-skipped", "--dry-run", "--prefix", absent}, "- if len(removed) > 0 && nodesToClean(t.cluster) {\n+ if false {\n", 0},
-		{"no bug", []string{"mutate", "clear", "--dry-run", "--prefix", absent}, "from the unchanged sources", 0},
-		{"an unknown bug", []string{"mutate", "plant", "rust", "--dry-run"}, "", program.ExitUsage},
-		{"a proof", []string{"mutate", "prove", "--dry-run", "--prefix", absent, "volume-lost"}, "make e2e KEEP=1 RUN='^(grow-volume)$' MUTANT=volume-lost", 0},
 		{"an unknown snapshot", []string{"snapshot", "delete", "x", "--dry-run", "--prefix", absent}, "", program.ExitUsage},
 		{"a fault with a mistake", []string{"fault", "add", "cache/alpha", "rust", "--dry-run"}, "", program.ExitUsage},
 		{"a loss without --wait", []string{"fault", "add", "node/worker2", "loss", "--for", "1m", "--dry-run", "--prefix", absent}, "", program.ExitUsage},
@@ -96,7 +92,6 @@ func TestDryRuns(t *testing.T) {
 // TestDryRunsAsJSON: with --json, a plan is one JSON array.
 func TestDryRunsAsJSON(t *testing.T) {
 	for _, args := range [][]string{
-		{"mutate", "prove", "--dry-run", "--json", "--prefix", absent, "volume-lost"},
 	} {
 		t.Run(args[0], func(t *testing.T) {
 			code, out, stderr := run(t, "", args...)

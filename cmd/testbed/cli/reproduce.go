@@ -1,15 +1,11 @@
 package cli
 
 import (
-	"errors"
-	"os/exec"
-
 	"github.com/spf13/cobra"
 
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/fieldbugs"
-	"github.com/gardener-extensions/registry-cache/kind/plantedbugs"
 )
 
 func newReproduceCommand(options *kind.Options) *cobra.Command {
@@ -58,16 +54,4 @@ configured Shoot. The next run of a scenario undoes both, too.`,
 	}
 	cmd.Flags().BoolVar(&list, "list", false, "print the number, scenarios and title of each bug, and reproduce none")
 	return cmd
-}
-
-// runScenarios runs scenarios with settings of make e2e, and has their exit code.
-func runScenarios(cmd *cobra.Command, testbed *kind.Testbed, names []string, settings ...string) error {
-	if testbed.Prefix != kind.DefaultPrefix {
-		return program.Usage(errors.New("the scenarios run on the default testbed only: omit --prefix"))
-	}
-	err := plantedbugs.RunScenarios(cmd.Context(), testbed, names, cmd.OutOrStdout(), cmd.ErrOrStderr(), settings...)
-	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) && failed.Exited() {
-		return program.Exit(failed.ExitCode())
-	}
-	return err
 }

@@ -29,7 +29,7 @@ func New(std program.Streams) *cobra.Command {
 		{"Break", []*cobra.Command{newFaultCommand(options), newReproduceCommand(options)}},
 		{"Look", []*cobra.Command{newLogsCommand(options), newTraceCommand(options), newExportCommand(options)}},
 		{"Develop", []*cobra.Command{
-			newImageCommand(options), newExtensionCommand(options), newDebugCommand(options), newMutateCommand(options),
+			newImageCommand(options), newExtensionCommand(options), newDebugCommand(options),
 			newTestCommand(options),
 		}},
 	} {

@@ -117,7 +117,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"fault"}, "", "name a command"},
 		{[]string{"fault", "add", "upstream/alpha"}, "", "usage: testbed fault add TARGET KIND"},
 		{[]string{"fault", "add", "pod/x", "kill"}, "", "use one of upstream, cache, node"},
-		{[]string{"fault", "add", "upstream/alpha", "explode"}, "", "use one of status, latency, hang"},
+		{[]string{"fault", "add", "upstream/alpha", "explode"}, "", "use one of status, hang, slow"},
 		{[]string{"fault", "add", "upstream/alpha", "status"}, "", "requires --status"},
 		{[]string{"fault", "add", "upstream/alpha", "hang", "--rate", "1Ki"}, "", "has no option --rate"},
 		{[]string{"fault", "add", "upstream/alpha", "status", "--status="}, "", "want an HTTP status"},
@@ -137,14 +137,6 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"trace", "alpha.upstream.test/Shop"}, "", "image: "},
 		{[]string{"trace", "a/b", "--since", "-5m"}, "", "not negative"},
 
-		{[]string{"mutate"}, "", "name a command"},
-		{[]string{"mutate", "volume-lost"}, "", `unknown command "volume-lost"`},
-		{[]string{"mutate", "list", "-o", "yaml"}, "", "want json"},
-		{[]string{"mutate", "plant"}, "", "usage: testbed mutate plant NAME"},
-		{[]string{"mutate", "plant", "rust"}, "", `unknown planted bug "rust", use one of`},
-		{[]string{"mutate", "plant", "hit-as-miss"}, "", "in the testbed itself"},
-		{[]string{"mutate", "prove", "volume-lost", "rust"}, "", `unknown planted bug "rust"`},
-		{[]string{"mutate", "prove"}, "", "not on " + absent},
 		{[]string{"test"}, "", "omit --prefix"},
 
 		{[]string{"snapshot"}, "", "name a command"},

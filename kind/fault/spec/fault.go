@@ -1,13 +1,22 @@
+// Package spec describes a fault as a value: its target, its kind and its options, with the text
+// form for users and the JSON form for storage. The table in table.go has all faults.
+//
+// It must import neither package fault nor package server, which inject faults.
 package spec
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
+	"text/tabwriter"
 	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/gardener-extensions/registry-cache/internal/registryprofile"
 )
@@ -22,12 +31,9 @@ type Fault struct {
 	Status int         `json:"status,omitempty"`
 	Header http.Header `json:"header,omitempty"`
 	Body   string      `json:"body,omitempty"`
-	// Latency delays the first byte by Delay. Slow sends Rate bytes per second.
-	Delay       Duration `json:"delay,omitempty"`
-	Rate        int64    `json:"rate,omitempty"`
-	After       *int64   `json:"after,omitempty"`       // bytes of a body before Reset or Truncate; nil means half
-	Accept      string   `json:"accept,omitempty"`      // hexadecimal SHA-256 of the user:password that Credentials accepts
-	Certificate string   `json:"certificate,omitempty"` // PEM for ExpiredTLS, with the upstream's own key
+	Rate   int64       `json:"rate,omitempty"`   // bytes per second of Slow
+	After  *int64      `json:"after,omitempty"`  // bytes of a body before Truncate; nil means half
+	Accept string      `json:"accept,omitempty"` // hexadecimal SHA-256 of the user:password that Credentials accepts
 	// Name is that of the profile, and Profile its value, which may be changed before the fault is
 	// added.
 	Name    string                   `json:"name,omitempty"`
@@ -110,7 +116,7 @@ func Decode(content []byte) ([]Fault, error) {
 		return nil, fmt.Errorf("parse faults: %w", err)
 	}
 	for _, f := range all {
-		if _, err := shapeOf(f.Target.Role, f.Kind); err != nil {
+		if _, err := definitionOf(f.Target.Role, f.Kind); err != nil {
 			return nil, fmt.Errorf("fault %s: %w", f.ID, err)
 		}
 		if f.Kind == Profile && f.Profile == nil {
@@ -118,6 +124,51 @@ func Decode(content []byte) ([]Fault, error) {
 		}
 	}
 	return all, nil
+}
+
+// Effect describes what the target does, for example "answers 429 to all requests".
+func (f Fault) Effect() string {
+	requests, after := "all requests", "half"
+	if f.On == Manifests || f.On == Blobs {
+		requests = "requests for " + string(f.On)
+	}
+	if f.After != nil {
+		after = size(*f.After) + " bytes"
+	}
+	values := strings.NewReplacer(
+		"{status}", strconv.Itoa(f.Status), "{requests}", requests, "{rate}", size(f.Rate), "{after}", after, "{name}", f.Name)
+	return cmp.Or(values.Replace(f.definition().effect), string(f.Kind))
+}
+
+func size(n int64) string { return resource.NewQuantity(n, resource.BinarySI).String() }
+
+// String describes the fault in one line.
+func (f Fault) String() string {
+	if f.OneShot() {
+		return strings.TrimSuffix(fmt.Sprintf("%s %s: %s", f.Target, f.Effect(), f.Outcome), ": ")
+	}
+	return fmt.Sprintf("fault %s: %s %s, until %s", f.ID, f.Target, f.Effect(), f.end())
+}
+
+func (f Fault) end() string {
+	if f.Ends.IsZero() {
+		return "testbed fault delete " + f.ID
+	}
+	return f.Ends.Local().Format(time.TimeOnly)
+}
+
+// Write prints a table of faults.
+func Write(w io.Writer, all []Fault) error {
+	if len(all) == 0 {
+		_, err := fmt.Fprintln(w, "no active faults")
+		return err
+	}
+	writer := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(writer, "ID\tTARGET\tKIND\tEFFECT\tUNTIL")
+	for _, f := range all {
+		fmt.Fprintf(writer, "%s\t%s\t%s\t%s\t%s\n", f.ID, f.Target, f.Kind, f.Effect(), f.end())
+	}
+	return writer.Flush()
 }
 
 // Duration is a time.Duration with a text form, for example "30s".

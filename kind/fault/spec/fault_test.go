@@ -51,8 +51,7 @@ func TestStored(t *testing.T) {
 		must(t, "upstream/a", "status", map[string][]string{"status": {"429"}, "header": {"A=b"}, "for": {"90s"}}).Begin("f1", noon),
 		must(t, "upstream/b", "truncate", map[string][]string{"after": {"0"}}).Begin("f2", noon),
 		must(t, "cache/c", "stop", nil).Begin("f3", noon),
-		must(t, "extension", "stop", nil).Begin("f4", noon),
-		must(t, "shoot/api", "refuse", nil).Begin("f5", noon),
+		must(t, "node/d", "loss", nil).Begin("f4", noon),
 	}
 	content, err := Encode(all)
 	if err != nil {
@@ -119,19 +118,50 @@ func TestSame(t *testing.T) {
 	}
 }
 
-func TestParts(t *testing.T) {
-	for text, parts := range map[string]map[string]string{"seed/api": {API: API}, "extension": {"": ""}} {
-		target, err := ParseTarget(text)
-		if err != nil {
-			t.Fatal(err)
+func TestExtension(t *testing.T) {
+	target, err := ParseTarget("extension")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := target.Choose(map[string]string{"": ""}); err != nil || got.String() != "extension" {
+		t.Errorf("extension is %s, %v", got, err)
+	}
+}
+
+// TestTable checks that each fault has exactly one way to begin and end, that its options exist,
+// and that it can be created and described.
+func TestTable(t *testing.T) {
+	known := map[string]bool{}
+	for _, option := range Options() {
+		known[option.Name] = true
+	}
+	values := given{"status": {"500"}, "rate": {"1"}, "accept": {sum}, "name": {"quay"}}
+	for _, d := range table {
+		ways := 0
+		for _, way := range []bool{d.on != "", d.method != "", d.oneShot} {
+			if way {
+				ways++
+			}
 		}
-		if got, err := target.Choose(parts); err != nil || got.String() != text {
-			t.Errorf("%s is %s, %v", text, got, err)
+		if ways != 1 || d.argument != "" && d.method == "" {
+			t.Errorf("%s of %s: %d ways to begin", d.kind, d.role, ways)
+		}
+		for _, name := range d.options() {
+			if !known[name] {
+				t.Errorf("%s of %s has the unknown option --%s", d.kind, d.role, name)
+			}
+		}
+		needed := given{}
+		if d.needs != "" {
+			needed[d.needs] = values[d.needs]
+		}
+		f, err := New(string(d.role)+"/x", string(d.kind), needed)
+		if err != nil || f.OneShot() != d.oneShot || f.Effect() == "" || strings.ContainsAny(f.Effect(), "{}") {
+			t.Errorf("%s of %s: %+v %q, %v", d.kind, d.role, f, f.Effect(), err)
 		}
 	}
-	_, err := Target{Seed, "etcd"}.Choose(map[string]string{API: API})
-	if err == nil || err.Error() != "target seed/etcd not found, use one of seed/api" {
-		t.Errorf("error %v", err)
+	if got := Catalog(); strings.Count(got, "\n") != len(table) || !strings.Contains(got, "upstream/…  status            answers --status to requests\n") {
+		t.Errorf("catalog:\n%s", got)
 	}
 }
 

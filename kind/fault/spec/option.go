@@ -32,7 +32,6 @@ var options = []Option{
 	{Name: "body", Usage: "`text` of the response body (default: the text of the HTTP status)", set: setBody},
 	{Name: "accept", Usage: "accept only these credentials: `SHA-256` of user:password, as printed by printf %s user:password | sha256sum", set: setAccept},
 	{Name: "name", Usage: "the `registry` that a profile describes: " + list(profileNames()), set: setProfile},
-	{Name: "delay", Usage: "`duration` until the answer begins, for example 2s", set: setDelay},
 	{Name: "rate", Usage: "`bytes` per second of each answer, for example 64Ki", set: setRate},
 	{Name: "after", Usage: "how many `bytes` of the body are sent before the fault, for example 1Mi (default: half of the body)", set: setAfter},
 }
@@ -40,22 +39,13 @@ var options = []Option{
 // maxDuration limits durations. Longer ones are considered typing errors.
 const maxDuration = 24 * time.Hour
 
-func setFor(f *Fault, values []string) (err error) {
-	f.For, err = duration(values[0])
-	return err
-}
-
-func setDelay(f *Fault, values []string) (err error) {
-	f.Delay, err = duration(values[0])
-	return err
-}
-
-func duration(text string) (Duration, error) {
-	d, err := time.ParseDuration(text)
+func setFor(f *Fault, values []string) error {
+	d, err := time.ParseDuration(values[0])
 	if err != nil || d < time.Millisecond || d > maxDuration {
-		return 0, usageErrorf("want a duration from 1ms to %s, for example 30s", maxDuration)
+		return usageErrorf("want a duration from 1ms to %s, for example 30s", maxDuration)
 	}
-	return Duration(d), nil
+	f.For = Duration(d)
+	return nil
 }
 
 func setOn(f *Fault, values []string) error {
@@ -123,19 +113,19 @@ func setBody(f *Fault, values []string) error {
 }
 
 func setRate(f *Fault, values []string) (err error) {
-	if f.Rate, err = size(values[0]); err == nil && f.Rate == 0 {
+	if f.Rate, err = bytesOf(values[0]); err == nil && f.Rate == 0 {
 		return usageErrorf("want at least 1 byte per second, or use kind hang, which sends nothing")
 	}
 	return err
 }
 
 func setAfter(f *Fault, values []string) error {
-	after, err := size(values[0])
+	after, err := bytesOf(values[0])
 	f.After = &after
 	return err
 }
 
-func size(text string) (int64, error) {
+func bytesOf(text string) (int64, error) {
 	quantity, err := resource.ParseQuantity(text)
 	if err != nil || quantity.Sign() < 0 {
 		return 0, usageErrorf("want a number of bytes, for example 64Ki or 1M")
@@ -150,12 +140,12 @@ func New(target, kind string, given map[string][]string) (Fault, error) {
 	if err != nil {
 		return Fault{}, err
 	}
-	s, err := shapeOf(at.Role, Kind(kind))
+	d, err := definitionOf(at.Role, Kind(kind))
 	if err != nil {
 		return Fault{}, err
 	}
-	f := Fault{Target: at, Kind: s.kind, On: s.on}
-	if err := s.check(given); err != nil {
+	f := Fault{Target: at, Kind: d.kind, On: d.on}
+	if err := d.check(given); err != nil {
 		return Fault{}, err
 	}
 	for _, option := range options {
@@ -176,28 +166,28 @@ func New(target, kind string, given map[string][]string) (Fault, error) {
 	return f, nil
 }
 
-func (s shape) check(given map[string][]string) error {
+func (d definition) check(given map[string][]string) error {
 	for _, option := range options {
-		if len(given[option.Name]) > 0 && !slices.Contains(s.options(), option.Name) {
-			return usageErrorf("%s of %s has no option --%s: %s", s.kind, s.role, option.Name, s.accepted())
+		if len(given[option.Name]) > 0 && !slices.Contains(d.options(), option.Name) {
+			return usageErrorf("%s of %s has no option --%s: %s", d.kind, d.role, option.Name, d.accepted())
 		}
 	}
-	if s.needs != "" && len(given[s.needs]) == 0 {
-		return usageErrorf("%s of %s requires --%s: %s", s.kind, s.role, s.needs, s.accepted())
+	if d.needs != "" && len(given[d.needs]) == 0 {
+		return usageErrorf("%s of %s requires --%s: %s", d.kind, d.role, d.needs, d.accepted())
 	}
 	return nil
 }
 
-func (s shape) options() []string {
-	if s.oneShot {
-		return s.takes
+func (d definition) options() []string {
+	if d.oneShot {
+		return d.takes
 	}
-	return append(slices.Clone(s.takes), "for")
+	return append(slices.Clone(d.takes), "for")
 }
 
-func (s shape) accepted() string {
-	if len(s.options()) == 0 {
+func (d definition) accepted() string {
+	if len(d.options()) == 0 {
 		return "it has no options"
 	}
-	return "its options are --" + strings.Join(s.options(), ", --")
+	return "its options are --" + strings.Join(d.options(), ", --")
 }

@@ -10,19 +10,13 @@ type Role string
 
 // The roles.
 const (
-	Upstream Role = "upstream" // an upstream registry
-	Cache    Role = "cache"    // the cache of an upstream, in the shoot
-	Node     Role = "node"     // a node of the shoot
-
-	Seed      Role = "seed"      // only the API server: seed/api
-	Shoot     Role = "shoot"     // only the API server: shoot/api
-	Extension Role = "extension" // the extension in the seed, without a name
+	Upstream  Role = "upstream"  // an upstream registry
+	Cache     Role = "cache"     // the cache of an upstream, in the shoot
+	Node      Role = "node"      // a node of the shoot
+	Extension Role = "extension" // the extension in the seed, without a name and without faults
 )
 
-// API is the name of the only target of Seed and of Shoot.
-const API = "api"
-
-// Target is a part of the testbed that can have faults.
+// Target is a part of the testbed.
 type Target struct {
 	Role Role
 	Name string

@@ -1,11 +1,8 @@
 package server
 
 import (
-	"context"
-	"crypto/tls"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"strconv"
 	"time"
@@ -62,16 +59,10 @@ func (b *body) Write(p []byte) (int, error) {
 }
 
 func (b *body) faulty() io.Writer {
-	switch b.Kind {
-	case spec.Slow:
+	if b.Kind == spec.Slow {
 		return &slow{body: b, start: time.Now()}
-	case spec.WrongBytes:
-		return inverted{b.ResponseWriter}
-	case spec.Reset:
-		return &cut{w: b.ResponseWriter, left: b.cutAfter(), end: b.reset}
-	default:
-		return &cut{w: b.ResponseWriter, left: b.cutAfter(), end: func() error { return errCut }}
 	}
+	return &cut{w: b.ResponseWriter, left: b.cutAfter()}
 }
 
 func (b *body) cutAfter() int64 {
@@ -85,28 +76,16 @@ func (b *body) cutAfter() int64 {
 	return length / 2
 }
 
-// inverted flips every byte and keeps the length.
-type inverted struct{ w io.Writer }
-
-func (i inverted) Write(p []byte) (int, error) {
-	other := make([]byte, len(p))
-	for at, value := range p {
-		other[at] = ^value
-	}
-	return i.w.Write(other)
-}
-
 type cut struct {
 	w    io.Writer
 	left int64
-	end  func() error
 }
 
 func (c *cut) Write(p []byte) (int, error) {
 	n, err := c.w.Write(p[:min(int64(len(p)), c.left)])
 	c.left -= int64(n)
 	if err == nil && n < len(p) {
-		err = c.end()
+		err = errCut
 	}
 	return n, err
 }
@@ -138,26 +117,4 @@ func (s *slow) Write(p []byte) (int, error) {
 		_ = http.NewResponseController(s.ResponseWriter).Flush()
 	}
 	return written, nil
-}
-
-type connectionKey struct{}
-
-// withConnection is for http.Server.ConnContext: body.reset needs the connection, also with HTTP/2.
-func withConnection(ctx context.Context, connection net.Conn) context.Context {
-	return context.WithValue(ctx, connectionKey{}, connection)
-}
-
-// reset resets the TCP connection. Data that is not sent yet is lost.
-func (b *body) reset() error {
-	_ = http.NewResponseController(b.ResponseWriter).Flush()
-	connection, _ := b.request.Context().Value(connectionKey{}).(net.Conn)
-	if secure, ok := connection.(*tls.Conn); ok {
-		connection = secure.NetConn()
-	}
-	if plain, ok := connection.(*net.TCPConn); ok {
-		// With a linger time of 0, closing sends a reset.
-		_ = plain.SetLinger(0)
-		_ = plain.Close()
-	}
-	panic(http.ErrAbortHandler)
 }

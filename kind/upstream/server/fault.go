@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"crypto/sha256"
-	"crypto/tls"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -105,9 +104,9 @@ func (d injection) wrap(next http.Handler) http.Handler {
 		return requireToken(next)
 	case spec.Profile:
 		return d.noted(d.profiles.wrap(d.Fault, next))
-	case spec.Latency, spec.Hang:
-		return d.noted(d.delay(next))
-	case spec.Slow, spec.Reset, spec.Truncate, spec.WrongBytes:
+	case spec.Hang:
+		return d.noted(d.hang(next))
+	case spec.Slow, spec.Truncate:
 		return d.changeBody(next)
 	default:
 		return next
@@ -150,30 +149,22 @@ func (d injection) requireCredentials(next http.Handler) http.Handler {
 	})
 }
 
-// delay delays the response. If the client disconnects, the request is recorded as aborted.
-func (d injection) delay(next http.Handler) http.Handler {
+// hang answers when the fault has ended. If the client disconnects, the request is recorded as
+// aborted. Readers of the log do not wait for the response.
+func (d injection) hang(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !d.wait(r.Context()) {
+		release := accesslog.Hold(r.Context())
+		ended := d.waitUntil(r.Context(), nil)
+		release()
+		if !ended {
 			panic(http.ErrAbortHandler)
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// wait returns true when the delay is over or the fault has ended, and false if ctx ends first.
-// Readers of the log wait for a response with latency, but not for a response that hangs.
-func (d injection) wait(ctx context.Context) bool {
-	var over <-chan time.Time
-	if d.Kind == spec.Latency {
-		over = time.After(time.Duration(d.Delay))
-	} else {
-		defer accesslog.Hold(ctx)()
-	}
-	return d.waitUntil(ctx, over)
-}
-
-// waitUntil is like wait, but the delay ends when the channel (over) delivers a value. If over is
-// nil, waitUntil waits until the fault or ctx ends.
+// waitUntil returns true when the channel (over) delivers a value or the fault has ended, and false
+// if ctx ends first. If over is nil, waitUntil waits until the fault or ctx ends.
 func (d injection) waitUntil(ctx context.Context, over <-chan time.Time) bool {
 	check := time.NewTicker(100 * time.Millisecond) // how soon the end of the fault is noticed
 	defer check.Stop()
@@ -187,35 +178,4 @@ func (d injection) waitUntil(ctx context.Context, over <-chan time.Time) bool {
 		}
 	}
 	return true
-}
-
-// tlsConfig returns the TLS settings of a server. While the faults file has a fault of kind
-// spec.ExpiredTLS, a client that sends a server name gets that fault's certificate. Other clients
-// get the server's own certificate. Open connections are not affected.
-func tlsConfig(faults, key string) *tls.Config {
-	return &tls.Config{
-		MinVersion: tls.VersionTLS12,
-		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-			all, err := readFaults(faults)
-			if err != nil {
-				return nil, err
-			}
-			if i := slices.IndexFunc(all, func(f spec.Fault) bool { return f.Kind == spec.ExpiredTLS }); i >= 0 {
-				return withKey(all[i].Certificate, key)
-			}
-			return nil, nil // the server's own
-		},
-	}
-}
-
-func withKey(certificate, file string) (*tls.Certificate, error) {
-	key, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("read the key: %w", err)
-	}
-	pair, err := tls.X509KeyPair([]byte(certificate), key)
-	if err != nil {
-		return nil, fmt.Errorf("certificate of the fault: %w", err)
-	}
-	return &pair, nil
 }

@@ -104,14 +104,11 @@ func Run(ctx context.Context, config Config, log io.Writer) error {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	for _, address := range []string{config.HTTP, ":" + strconv.Itoa(OtherHTTP)} {
-		plain := &http.Server{Addr: address, Handler: handler, ReadHeaderTimeout: time.Minute, ConnContext: withConnection}
+		plain := &http.Server{Addr: address, Handler: handler, ReadHeaderTimeout: time.Minute}
 		group.Go(func() error { return Serve(ctx, plain, plain.ListenAndServe) })
 	}
 	for _, address := range []string{config.HTTPS, ":" + strconv.Itoa(OtherHTTPS)} {
-		secure := &http.Server{
-			Addr: address, Handler: handler, ReadHeaderTimeout: time.Minute, ConnContext: withConnection,
-			TLSConfig: tlsConfig(config.Faults, config.Key),
-		}
+		secure := &http.Server{Addr: address, Handler: handler, ReadHeaderTimeout: time.Minute}
 		group.Go(func() error {
 			return Serve(ctx, secure, func() error { return secure.ListenAndServeTLS(config.Certificate, config.Key) })
 		})

@@ -1,0 +1,122 @@
+package plantedbugs
+
+import (
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// root is the absolute path of the repository.
+func root(t *testing.T) string {
+	t.Helper()
+	path, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestCatalog checks that each bug is complete, names an existing scenario and an existing step,
+// and still applies and compiles.
+func TestCatalog(t *testing.T) {
+	t.Parallel()
+	scenarios, seen := sources(t), map[string]bool{}
+	for _, bug := range All() {
+		if seen[bug.Name] || bug.Name == "" || bug.Effect == "" || bug.Reason == "" || bug.Old == bug.New {
+			t.Errorf("bug %q is incomplete, or its name is not unique", bug.Name)
+		}
+		seen[bug.Name] = true
+		if !strings.Contains(scenarios, `rig.New("`+bug.Scenario+`"`) {
+			t.Errorf("%s: unknown scenario %s", bug.Name, bug.Scenario)
+		}
+		if step, _, named := strings.Cut(bug.Reason, ": "); named && !strings.Contains(scenarios, `rig.Prove("`+step+`"`) {
+			t.Errorf("%s: unknown step %q", bug.Name, step)
+		}
+		t.Run(bug.Name, func(t *testing.T) {
+			t.Parallel()
+			folder := t.TempDir()
+			overlay, err := bug.Overlay(root(t), folder)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.CommandContext(t.Context(), "go", "build", "-overlay", overlay, "./"+filepath.Dir(bug.File))
+			if filepath.Ext(bug.File) == ".sh" {
+				cmd = exec.CommandContext(t.Context(), "bash", "-n", filepath.Join(folder, filepath.Base(bug.File)))
+			}
+			cmd.Dir = root(t)
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%v: %s", err, out)
+			}
+		})
+	}
+}
+
+// sources returns the text of all scenarios.
+func sources(t *testing.T) string {
+	t.Helper()
+	files, err := filepath.Glob("../*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(text)
+	}
+	return all.String()
+}
+
+// TestInnerLoop checks that the changes of scenario inner-loop apply, and that the result parses.
+func TestInnerLoop(t *testing.T) {
+	t.Parallel()
+	for _, change := range []Change{AnnotateCaches("e2e-mark"), AnswerMark("e2e-mark")} {
+		changed, err := change.Apply(root(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := parser.ParseFile(token.NewFileSet(), change.File, changed, 0); err != nil || !strings.Contains(changed, "e2e-mark") {
+			t.Errorf("the changed %s does not parse: %v", change.File, err)
+		}
+	}
+}
+
+func TestApply(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	for _, tc := range []struct{ source, want, err string }{
+		{"if a {\n", "if true {\n", ""},
+		{"", "", `it has "if a {" 0 times`},
+		{"if a {\n}\nif a {\n", "", `2 times`},
+	} {
+		if err := os.WriteFile(filepath.Join(folder, "a.go"), []byte(tc.source), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := Change{"a.go", "if a {", "if true {"}.Apply(folder)
+		if got != tc.want || (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) {
+			t.Errorf("%q: got %q, error %v", tc.source, got, err)
+		}
+	}
+}
+
+// TestDocs compares the table of docs/planted-bugs.md with All.
+func TestDocs(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/planted-bugs.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows strings.Builder
+	for _, bug := range All() {
+		rows.WriteString("| `" + bug.Name + "` | " + bug.Effect + " | `" + bug.Scenario + "` |\n")
+	}
+	if !strings.Contains(string(page), "| --- | --- | --- |\n"+rows.String()+"\n") {
+		t.Errorf("docs/planted-bugs.md wants this table:\n%s", rows.String())
+	}
+}

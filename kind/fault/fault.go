@@ -1,0 +1,291 @@
+// Package fault adds, lists and deletes faults of the testbed. The table in package spec has all
+// faults. An upstream changes its answers itself (package server), nodes run a function of node.sh.
+//
+// Active faults are stored where they are applied: in the containers of the upstreams and on the
+// nodes. The package must not import commands that use it.
+package fault
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
+	"github.com/gardener-extensions/registry-cache/kind/lock"
+	"github.com/gardener-extensions/registry-cache/kind/progress"
+)
+
+const (
+	faultTimeout        = time.Minute      // to add, list or end one fault
+	machineFaultTimeout = 6 * time.Minute  // to add or end a fault whose end starts a machine
+	lockTimeout         = 30 * time.Second // to wait for another command that changes faults
+)
+
+// Add applies a fault and returns it with its ID and its times. The fault lasts for its duration or
+// until Delete, even if this process ends. A restart of a node ends its faults, and Down ends all
+// faults. If the injection fails, Add ends the fault. Add returns a *spec.UsageError for an unknown
+// target, and for a fault that has a duration although only a command can end it (use Hold).
+func Add(ctx context.Context, t *kind.Testbed, wanted spec.Fault) (spec.Fault, error) {
+	if err := wanted.CheckTime(); err != nil {
+		return wanted, err
+	}
+	ctx, cancel := progress.Within(ctx, timeoutOf(wanted), "the fault was not added")
+	defer cancel()
+	unlock, err := lockFaults(ctx, t)
+	if err != nil {
+		return wanted, err
+	}
+	defer unlock()
+	active, err := activeFaults(ctx, t)
+	if err != nil {
+		return wanted, err
+	}
+	if wanted.Target, err = ResolveTarget(ctx, t, wanted.Target); err != nil {
+		return wanted, err
+	}
+	begun := wanted.Begin(spec.NextID(active), time.Now())
+	injection, err := prepare(ctx, t, begun)
+	if err != nil {
+		return wanted, err
+	}
+	if err := injection.Inject(ctx); err != nil {
+		err = fmt.Errorf("%s of %s: %w", begun.Kind, begun.Target, err)
+		return wanted, errors.Join(err, deleteInjection(context.WithoutCancel(ctx), begun, injection))
+	}
+	if result, ok := injection.(interface{ outcome() string }); ok {
+		begun.Outcome = result.outcome()
+	}
+	return begun, nil
+}
+
+// PlanAdd returns what Add and Hold would do, as lines of text.
+func PlanAdd(ctx context.Context, t *kind.Testbed, wanted spec.Fault) ([]string, error) {
+	var err error
+	if wanted.Target, err = ResolveTarget(ctx, t, wanted.Target); err != nil {
+		return nil, err
+	}
+	if _, err := prepare(ctx, t, wanted); err != nil {
+		return nil, err
+	}
+	return []string{fmt.Sprintf("add fault: %s %s", wanted.Target, wanted.Effect())}, nil
+}
+
+func timeoutOf(f spec.Fault) time.Duration {
+	if f.EndsOnlyByCommand() {
+		return machineFaultTimeout
+	}
+	return faultTimeout
+}
+
+// Hold adds a fault, passes it to the function begun, and ends it when its duration or ctx ends. If
+// this process is killed, the fault goes on, like one that was added by Add.
+func Hold(ctx context.Context, t *kind.Testbed, wanted spec.Fault, begun func(spec.Fault) error) error {
+	lasts := time.Duration(wanted.For)
+	if wanted.EndsOnlyByCommand() {
+		wanted.For = 0
+	}
+	held, err := Add(ctx, t, wanted)
+	if err != nil {
+		return err
+	}
+	if held.EndsOnlyByCommand() && lasts > 0 {
+		held.For, held.Ends = spec.Duration(lasts), held.Began.Add(lasts)
+	}
+	failed := begun(held)
+	if held.OneShot() {
+		return failed
+	}
+	if failed == nil {
+		var over <-chan time.Time // nil blocks forever
+		if lasts > 0 {
+			over = time.After(lasts)
+		}
+		select {
+		case <-ctx.Done():
+		case <-over:
+		}
+	}
+	// Ctrl-C ends the wait, not the clean-up.
+	if err := release(context.WithoutCancel(ctx), t, held); err != nil {
+		return fmt.Errorf("delete fault %s: %w", held.ID, err)
+	}
+	return failed
+}
+
+// release ends the fault unless it has already ended. A new fault with the same ID stays.
+func release(ctx context.Context, t *kind.Testbed, held spec.Fault) error {
+	if removed, err := removed(ctx, t); removed || err != nil {
+		return err
+	}
+	unlock, err := lockFaults(ctx, t)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	active, err := activeFaults(ctx, t)
+	if err == nil && !slices.ContainsFunc(active, held.Same) {
+		return nil
+	}
+	return deleteActive(ctx, t, held)
+}
+
+// removed reports whether Down has removed the testbed with all faults. If a cluster exists but the
+// state folder does not, it returns kind.ErrDown: a lock would recreate the folder.
+func removed(ctx context.Context, t *kind.Testbed) (bool, error) {
+	ctx, cancel := progress.Within(ctx, faultTimeout, "the nodes were not listed")
+	defer cancel()
+	_, err := os.Stat(string(t.State))
+	stateless := errors.Is(err, fs.ErrNotExist)
+	for _, name := range []string{t.SeedName(), t.ShootName()} {
+		there, err := cluster.Exists(ctx, name)
+		switch {
+		case err != nil:
+			return stateless, nil // Down may have stopped the container engine; the next step reports other failures
+		case there && stateless:
+			return false, fmt.Errorf("cluster %s exists without %s: %w", name, t.State, kind.ErrDown)
+		case there:
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// List returns the active faults in the order of their start, and an error if some could not be
+// read. It takes no lock: it may miss a fault that another command adds.
+func List(ctx context.Context, t *kind.Testbed) ([]spec.Fault, error) {
+	if t.Seed == nil || t.Shoot == nil {
+		return nil, kind.ErrDown
+	}
+	return readFaults(ctx, t, "look")
+}
+
+// activeFaults is like List, but also removes the remains of inactive faults from the nodes. The
+// caller must hold the lock of lockFaults.
+func activeFaults(ctx context.Context, t *kind.Testbed) ([]spec.Fault, error) {
+	return readFaults(ctx, t, "list")
+}
+
+// readFaults reads the faults of all upstreams and nodes. On a node it runs script with the
+// argument.
+func readFaults(ctx context.Context, t *kind.Testbed, argument string) ([]spec.Fault, error) {
+	ctx, cancel := progress.Within(ctx, faultTimeout, "the faults were not listed")
+	defer cancel()
+	var (
+		group  sync.WaitGroup
+		mu     sync.Mutex
+		all    []spec.Fault
+		failed error
+	)
+	read := func(from func(context.Context) ([]spec.Fault, error)) {
+		group.Go(func() {
+			found, err := from(ctx)
+			mu.Lock()
+			defer mu.Unlock()
+			all, failed = append(all, found...), errors.Join(failed, err)
+		})
+	}
+	for _, registry := range t.Upstreams.All() {
+		read(registry.Faults)
+	}
+	for _, node := range t.Nodes() {
+		read(func(ctx context.Context) ([]spec.Fault, error) { return nodeFaults(ctx, node, argument) })
+	}
+	group.Wait()
+	slices.SortFunc(all, func(a, b spec.Fault) int { return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.ID, b.ID)) })
+	// Several nodes may have the same fault.
+	return slices.CompactFunc(all, func(a, b spec.Fault) bool { return a.ID == b.ID }), failed
+}
+
+func nodeFaults(ctx context.Context, node *cluster.Node, argument string) ([]spec.Fault, error) {
+	output, err := runScript(ctx, node, argument)
+	if err != nil {
+		return nil, fmt.Errorf("list faults: %w", err)
+	}
+	found, err := parse(output)
+	if err != nil {
+		return nil, fmt.Errorf("on %s: %w", node.Name(), err)
+	}
+	return found, nil
+}
+
+// lockFaults waits for the lock that a change of faults needs. Its file is in the state folder.
+func lockFaults(ctx context.Context, t *kind.Testbed) (unlock func(), err error) {
+	if t.Seed == nil || t.Shoot == nil {
+		return nil, kind.ErrDown
+	}
+	unlock, err = lock.Wait(ctx, filepath.Join(string(t.State), "faults.lock"), lockTimeout)
+	if err != nil {
+		return nil, lockFailure(ctx, t.Prefix, err)
+	}
+	return unlock, nil
+}
+
+// lockFailure wraps an error of lock.Wait. It blames another command only if ctx has not ended.
+func lockFailure(ctx context.Context, prefix string, err error) error {
+	if ctx.Err() == nil && errors.Is(err, lock.ErrBusy) {
+		return fmt.Errorf("another command changes the faults of testbed %s: %w", prefix, err)
+	}
+	return fmt.Errorf("lock the faults of testbed %s: %w", prefix, err)
+}
+
+// Delete ends the faults with these IDs, or all faults if there are no IDs. It returns the faults
+// that it has ended. If an ID is unknown, Delete ends no fault and returns a *spec.UsageError. If
+// one fault cannot be ended, Delete continues with the others.
+func Delete(ctx context.Context, t *kind.Testbed, ids ...string) ([]spec.Fault, error) {
+	unlock, err := lockFaults(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	active, failed := activeFaults(ctx, t)
+	chosen, err := spec.Select(active, ids)
+	if err != nil {
+		return nil, errors.Join(err, failed)
+	}
+	var deleted []spec.Fault
+	for _, f := range chosen {
+		if err := deleteActive(ctx, t, f); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("delete fault %s: %w", f.ID, err))
+			continue
+		}
+		deleted = append(deleted, f)
+	}
+	return deleted, failed
+}
+
+func deleteActive(ctx context.Context, t *kind.Testbed, f spec.Fault) error {
+	injection, err := active(t, f)
+	if err != nil {
+		return err
+	}
+	return deleteInjection(ctx, f, injection)
+}
+
+func deleteInjection(ctx context.Context, f spec.Fault, injection injection) error {
+	ctx, cancel := progress.Within(ctx, timeoutOf(f), "the fault did not end")
+	defer cancel()
+	return injection.Clear(ctx)
+}
+
+// PlanDelete returns what Delete would do, one line for each fault.
+func PlanDelete(ctx context.Context, t *kind.Testbed, ids ...string) ([]string, error) {
+	active, failed := List(ctx, t)
+	chosen, err := spec.Select(active, ids)
+	if err := errors.Join(err, failed); err != nil {
+		return nil, err
+	}
+	var lines []string
+	for _, f := range chosen {
+		lines = append(lines, fmt.Sprintf("delete %s: %s %s", f.ID, f.Target, f.Effect()))
+	}
+	return lines, nil
+}

@@ -1,0 +1,147 @@
+package fault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
+	"github.com/gardener-extensions/registry-cache/kind/upstream"
+)
+
+// injection applies and ends one fault.
+type injection interface {
+	// Inject applies the fault, which ends after its duration unless only a command can end it.
+	Inject(ctx context.Context) error
+	// Clear ends the fault. It also works if Inject failed or never ran, or if the fault has ended.
+	Clear(ctx context.Context) error
+}
+
+// prepare returns the injection of a fault, or an error if it cannot be applied now. It changes
+// nothing.
+func prepare(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
+	if f.AppliedByUpstream() {
+		registry := t.Upstream(f.Target.Name)
+		if registry == nil || !registry.Running() {
+			return nil, fmt.Errorf("%s: %w", f.Target, upstream.ErrNotRunning)
+		}
+		return upstreamAnswers{registry, f}, nil
+	}
+	switch f.Kind {
+	case spec.Loss:
+		return prepareLoss(ctx, t, f)
+	case spec.Kill:
+		return prepareKill(ctx, t, f)
+	case spec.RecreateService:
+		return prepareRecreation(ctx, t, f)
+	}
+	switch method, argument := f.Method(); {
+	case argument == spec.Addresses:
+		addresses, err := addressesOf(ctx, t, f.Target)
+		return onEach(t.Shoot.Nodes(), f, strings.Join(addresses, " ")), err
+	case argument == spec.Pods, argument == spec.Volumes:
+		return onNodesOfPods(ctx, t, f, argument)
+	case method == "answer":
+		return prepareAnswers(ctx, t, f)
+	}
+	return nil, fmt.Errorf("fault %s of %s has no injection", f.Kind, f.Target.Role)
+}
+
+// active returns an injection on which only Clear may be called. It asks no API server.
+func active(t *kind.Testbed, f spec.Fault) (injection, error) {
+	switch {
+	case f.AppliedByUpstream():
+		return upstreamAnswers{t.Upstream(f.Target.Name), f}, nil
+	case f.Kind == spec.Loss:
+		return newLoss(t, f)
+	}
+	return onEach(t.Nodes(), f, ""), nil
+}
+
+type upstreamAnswers struct {
+	registry *upstream.Registry
+	fault    spec.Fault
+}
+
+func (a upstreamAnswers) Inject(ctx context.Context) error {
+	return a.change(ctx, func(all []spec.Fault) []spec.Fault { return append(all, a.fault) })
+}
+
+func (a upstreamAnswers) Clear(ctx context.Context) error {
+	return a.change(ctx, func(all []spec.Fault) []spec.Fault {
+		return slices.DeleteFunc(all, func(f spec.Fault) bool { return f.ID == a.fault.ID })
+	})
+}
+
+func (a upstreamAnswers) change(ctx context.Context, to func([]spec.Fault) []spec.Fault) error {
+	all, err := a.registry.Faults(ctx)
+	if err != nil {
+		return err
+	}
+	return a.registry.SetFaults(ctx, to(all)...)
+}
+
+// kill is an injection that deletes pods once. Clear does nothing.
+type kill struct{ pods Pods }
+
+func prepareKill(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
+	pods, err := PodsOf(ctx, t, f.Target)
+	return kill{pods}, err
+}
+
+// Inject deletes the pods without a grace period. The kubelet still sends SIGTERM before SIGKILL,
+// and the controllers recreate the pods.
+func (k kill) Inject(ctx context.Context) error {
+	var failed error
+	for _, pod := range k.pods.items {
+		err := k.pods.api.Delete(ctx, &pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID})
+		failed = errors.Join(failed, client.IgnoreNotFound(err))
+	}
+	return failed
+}
+
+func (kill) Clear(context.Context) error { return nil }
+
+// onNodesOfPods applies the fault on the nodes of the target's pods.
+func onNodesOfPods(ctx context.Context, t *kind.Testbed, f spec.Fault, argument spec.Argument) (injection, error) {
+	pods, err := PodsOf(ctx, t, f.Target)
+	if err != nil {
+		return nil, err
+	}
+	all := onEach(nil, f, "")
+	for _, pod := range pods.items {
+		node := pods.Cluster.Node(pod.Spec.NodeName)
+		if node == nil {
+			return nil, fmt.Errorf("pod %s of %s is on no node", pod.Name, pods.of)
+		}
+		arguments := append(strings.Fields(all.arguments[node]), pod.Namespace+"/"+pod.Name)
+		if argument == spec.Volumes {
+			arguments = append(strings.Fields(all.arguments[node]), volumesOf(pod)...)
+		}
+		all.arguments[node] = strings.Join(arguments, " ")
+	}
+	return all, nil
+}
+
+// volumesOf returns the persistent volumes of a pod, each as <pod>=<path in the container>.
+func volumesOf(pod corev1.Pod) []string {
+	claimed := map[string]bool{}
+	for _, volume := range pod.Spec.Volumes {
+		claimed[volume.Name] = volume.PersistentVolumeClaim != nil
+	}
+	var volumes []string
+	for _, container := range pod.Spec.Containers {
+		for _, mount := range container.VolumeMounts {
+			if claimed[mount.Name] {
+				volumes = append(volumes, pod.Name+"="+mount.MountPath)
+			}
+		}
+	}
+	return volumes
+}
