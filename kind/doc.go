@@ -27,7 +27,7 @@
 //   - fault, snapshot: apply and delete faults; save and restore the content of volumes.
 //   - develop, shell: builds and rollouts from the sources, and programs on nodes.
 //   - status, doctor, diagnostics: what runs, what is wrong, and a bundle for an engineer.
-//   - logs, trace: merged logs, and the requests of a pull.
+//   - logs: merged logs.
 //   - fieldbugs, plantedbugs: bugs to reproduce, and bugs that the scenarios must detect.
 //   - original: a stand-in for the extension that this one replaces.
 //

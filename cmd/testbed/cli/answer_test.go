@@ -21,7 +21,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/kindtest"
 	"github.com/gardener-extensions/registry-cache/kind/plantedbugs"
 	"github.com/gardener-extensions/registry-cache/kind/snapshot"
-	"github.com/gardener-extensions/registry-cache/kind/trace"
 )
 
 func TestNextSaysWhatIsCached(t *testing.T) {
@@ -100,29 +99,6 @@ func TestFaultHelp(t *testing.T) {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the help lacks %q", want)
 		}
-	}
-}
-
-// TestCheckTraced: without --follow, a trace without requests is an error with advice.
-func TestCheckTraced(t *testing.T) {
-	for _, tc := range []struct {
-		name   string
-		wanted trace.Options
-		events int
-		want   string
-	}{
-		{"some requests", trace.Options{Since: time.Minute}, 1, ""},
-		{"none until Ctrl-C", trace.Options{Since: time.Minute, Follow: true}, 0, ""},
-		{"none from now until Ctrl-C", trace.Options{Follow: true}, 0, ""},
-		{"none in that time", trace.Options{Image: "a/b", Since: time.Minute}, 0, "no requests for a/b in the last 1m0s: use -f to wait"},
-		{"in no time", trace.Options{Image: "a/b"}, 0, "--since 0 prints no past requests: use -f to wait for requests for a/b, or --since 10m"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			err := checkTraced(tc.wanted, tc.events)
-			if (err == nil) != (tc.want == "") || err != nil && !strings.HasPrefix(err.Error(), tc.want) {
-				t.Errorf("error %v, want %q", err, tc.want)
-			}
-		})
 	}
 }
 

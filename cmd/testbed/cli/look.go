@@ -13,7 +13,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics"
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/archive"
 	"github.com/gardener-extensions/registry-cache/kind/logs"
-	"github.com/gardener-extensions/registry-cache/kind/trace"
 )
 
 func newLogsCommand(options *kind.Options) *cobra.Command {
@@ -51,57 +50,6 @@ NAME limits the output to one upstream, one node, or one unit of a node.`,
 	cmd.Flags().BoolVarP(&wanted.Follow, "follow", "f", false, "wait for new lines, until Ctrl-C")
 	cmd.Flags().DurationVar(&wanted.Since, "since", 0, "print only the lines of the last `duration`, for example 5m (default: all lines)")
 	return cmd
-}
-
-func newTraceCommand(options *kind.Options) *cobra.Command {
-	var wanted trace.Options
-	cmd := withJSON(&cobra.Command{
-		Use:   "trace IMAGE",
-		Short: "Print the requests between nodes, caches and upstreams during the pulls of an image",
-		Long: `Print the requests of nodes to caches and upstreams, and of caches to upstreams, during the pulls of
-an image, with status, bytes and seconds, and the requests that a node abandoned. The command
-starts no pull: it reads the logs of containerd, caches and upstreams.
-
-trace prints past pulls (--since), then running pulls live until they end, or with -f until Ctrl-C.
-Logs do not show for which node a cache asked the upstream.`,
-		Example: "  testbed trace alpha.upstream.test/shop/web:v1\n  testbed trace -f --since 0 alpha.upstream.test/shop/web",
-		Args:    program.Args(cobra.ExactArgs(1)),
-		PreRunE: func(_ *cobra.Command, args []string) error {
-			wanted.Image = args[0]
-			return checkSince(wanted.Since)
-		},
-		RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) error {
-			events := 0
-			show := eachRecord(cmd, trace.Event.String)
-			summary, err := trace.Run(cmd.Context(), testbed, wanted, func(event trace.Event) {
-				events++
-				show(event)
-			})
-			if err != nil {
-				return err
-			}
-			if err := checkTraced(wanted, events); err != nil {
-				return err
-			}
-			return summary.Write(cmd.ErrOrStderr())
-		}),
-	}, "print one JSON object per line")
-	cmd.Flags().BoolVarP(&wanted.Follow, "follow", "f", false, "wait for further pulls, until Ctrl-C")
-	cmd.Flags().DurationVar(&wanted.Since, "since", 10*time.Minute, "print past pulls that ended at most this `duration` ago")
-	return cmd
-}
-
-// checkTraced returns an error with advice if nothing was printed. With --follow it returns nil:
-// the user decided how long to wait.
-func checkTraced(wanted trace.Options, events int) error {
-	switch {
-	case events > 0 || wanted.Follow:
-		return nil
-	case wanted.Since == 0:
-		return fmt.Errorf("--since 0 prints no past requests: use -f to wait for requests for %s, or --since 10m", wanted.Image)
-	default:
-		return fmt.Errorf("no requests for %s in the last %s: use -f to wait for some, or a longer --since", wanted.Image, wanted.Since)
-	}
 }
 
 func checkSince(since time.Duration) error {

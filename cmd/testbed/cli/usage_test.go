@@ -119,9 +119,6 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"logs", "etcd"}, "", "use one of cache, node, upstream"},
 		{[]string{"logs", "cache", "--since", "-5m"}, "", "not negative"},
 		{[]string{"logs", "cache", "--since", "yesterday"}, "", "yesterday"},
-		{[]string{"trace"}, "", "usage: testbed trace IMAGE"},
-		{[]string{"trace", "alpha.upstream.test/Shop"}, "", "image: "},
-		{[]string{"trace", "a/b", "--since", "-5m"}, "", "not negative"},
 
 		{[]string{"mutate"}, "", "name a command"},
 		{[]string{"mutate", "volume-lost"}, "", `unknown command "volume-lost"`},
