@@ -24,7 +24,7 @@
 //   - bringup: Up, Down, and the installation of the extension and the admission.
 //   - operate: changes of the Shoot, as an operator makes them.
 //   - pull, cache: pulls and the servers that served them, and the caches of the shoot.
-//   - fault, snapshot: apply and delete faults; save and restore the content of volumes.
+//   - fault: apply and delete faults.
 //   - develop, shell: builds and rollouts from the sources, and programs on nodes.
 //   - status, doctor, diagnostics: what runs, what is wrong, and a bundle for an engineer.
 //   - logs: merged logs.

@@ -27,8 +27,8 @@ func newLockFiles(locks, prefix, directory string) lockFiles {
 }
 
 // Reserve keeps other processes, of any checkout, from changing the testbed until release is called
-// or this process ends. Their Up, Down, Shoot operations, snapshots and Reserve return ErrBusy.
-// Other processes can still apply faults, roll out the extension and build images.
+// or this process ends. Their Up, Down, Shoot operations and Reserve return ErrBusy. Other
+// processes can still apply faults, roll out the extension and build images.
 func (l lockFiles) Reserve() (release func(), err error) {
 	unlock, err := l.hold(l.change)
 	if err != nil {

@@ -5,11 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/utils/ptr"
 
@@ -20,7 +18,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 	"github.com/gardener-extensions/registry-cache/kind/kindtest"
 	"github.com/gardener-extensions/registry-cache/kind/plantedbugs"
-	"github.com/gardener-extensions/registry-cache/kind/snapshot"
 )
 
 func TestNextSaysWhatIsCached(t *testing.T) {
@@ -140,42 +137,5 @@ func TestResultError(t *testing.T) {
 		if program.ExitCode(err) != tc.code || !strings.Contains(err.Error(), "s1 broken: why") {
 			t.Errorf("%v: exit code %d, error %v", tc.err, program.ExitCode(err), err)
 		}
-	}
-}
-
-// saveEmpty saves a snapshot without caches for the testbed of these options.
-func saveEmpty(t *testing.T, options *kind.Options, name string) {
-	t.Helper()
-	draft, err := snapshot.Store(filepath.Join(options.Directory, options.Prefix) + ".snapshots").Begin(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := draft.Commit(); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func TestWriteSnapshots(t *testing.T) {
-	if code, out, _ := run(t, "", "--prefix", absent, "snapshot", "list", "--json"); code != program.ExitFine || out != "[]\n" {
-		t.Errorf("none: exit code %d, standard output %q", code, out)
-	}
-	one := snapshot.Snapshot{Name: "warm", Created: time.Date(2026, 1, 2, 3, 4, 5, 0, time.Local), Volumes: []snapshot.Volume{
-		{Claim: "cache-volume-registry-a-0", Upstream: "a.test", Bytes: 5 << 20}, {Claim: "cache-volume-registry-b-0", Upstream: "b.test", Bytes: 10240},
-	}}
-	var out bytes.Buffer
-	if err := writeSnapshots(&out, []snapshot.Snapshot{one}); err != nil {
-		t.Fatal(err)
-	}
-	if err := writeSnapshot(&out, &one); err != nil {
-		t.Fatal(err)
-	}
-	want := `NAME  SAVED                SIZE     VOLUMES
-warm  2026-01-02 03:04:05  5.01MiB  2
-warm      5.01MiB
-  a.test  5MiB   cache-volume-registry-a-0
-  b.test  10KiB  cache-volume-registry-b-0
-`
-	if out.String() != want {
-		t.Errorf("got\n%s\nwant\n%s", &out, want)
 	}
 }

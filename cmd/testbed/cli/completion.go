@@ -12,7 +12,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 	"github.com/gardener-extensions/registry-cache/kind/fieldbugs"
-	"github.com/gardener-extensions/registry-cache/kind/snapshot"
 )
 
 var completionScripts = map[string]func(root *cobra.Command, out io.Writer) error{
@@ -75,15 +74,6 @@ func bugNames(*kind.Testbed, []string) []string {
 	var all []string
 	for _, bug := range fieldbugs.All() {
 		all = append(all, bug.ID, bug.Slug)
-	}
-	return all
-}
-
-func snapshotNames(testbed *kind.Testbed, _ []string) []string {
-	snapshots, _ := snapshot.List(testbed) // the command itself reports the error
-	var all []string
-	for _, one := range snapshots {
-		all = append(all, one.Name)
 	}
 	return all
 }

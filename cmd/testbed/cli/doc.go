@@ -13,8 +13,8 @@
 //	mutate.go      mutate
 //	completion.go  completion, and the suggestions for arguments
 //
-// fault.go, reproduce.go and snapshot.go contain the commands with these names. command.go contains
-// the parts that all commands share: finding the testbed, --dry-run and --json.
+// fault.go and reproduce.go contain the commands with these names. command.go contains the parts
+// that all commands share: finding the testbed, --dry-run and --json.
 //
 // The package is separate from command testbed, so that the e2e tests can also run the commands of
 // field bugs. Progress and messages go to standard error, answers to standard output. Exit codes: 0

@@ -20,7 +20,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/preflight"
 	"github.com/gardener-extensions/registry-cache/kind/pull"
 	"github.com/gardener-extensions/registry-cache/kind/shell"
-	"github.com/gardener-extensions/registry-cache/kind/snapshot"
 )
 
 // absent is the prefix of a testbed that does not exist, so that tests change no running testbed.
@@ -130,12 +129,6 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"mutate", "prove"}, "", "not on " + absent},
 		{[]string{"test"}, "", "omit --prefix"},
 
-		{[]string{"snapshot"}, "", "name a command"},
-		{[]string{"snapshot", "save"}, "", "usage: testbed snapshot save NAME"},
-		{[]string{"snapshot", "save", "../a"}, "", `invalid snapshot name "../a"`},
-		{[]string{"snapshot", "restore", "a", "b"}, "", "usage: testbed snapshot restore NAME"},
-		{[]string{"snapshot", "restore", "missing"}, "", "snapshot missing not found"},
-		{[]string{"snapshot", "delete", "missing"}, "", "snapshot missing not found"},
 		{[]string{"completion", "tcsh"}, "", "tcsh"},
 	} {
 		t.Run(strings.Join(tc.args, " "), func(t *testing.T) {
@@ -206,9 +199,6 @@ func TestExitCodes(t *testing.T) {
 		"wrong fault":                   {&spec.UsageError{}, program.ExitUsage},
 		"wrong component":               {&logs.UsageError{}, program.ExitUsage},
 		"wrong option":                  {&pull.InvalidError{}, program.ExitUsage},
-		"unknown snapshot":              {&snapshot.UnknownError{}, program.ExitUsage},
-		"taken snapshot":                {&snapshot.ExistsError{}, program.ExitUsage},
-		"bad snapshot name":             {&snapshot.NameError{}, program.ExitUsage},
 	} {
 		if code := program.ExitCode(fmt.Errorf("x: %w", tc.err)); code != tc.want {
 			t.Errorf("%s: exit code %d, want %d", name, code, tc.want)
