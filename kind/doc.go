@@ -27,7 +27,6 @@
 //   - fault: apply and delete faults.
 //   - develop, shell: builds and rollouts from the sources, and programs on nodes.
 //   - status, doctor, diagnostics: what runs, what is wrong, and a bundle for an engineer.
-//   - logs: merged logs.
 //   - fieldbugs, plantedbugs: bugs to reproduce, and bugs that the scenarios must detect.
 //   - original: a stand-in for the extension that this one replaces.
 //

@@ -14,10 +14,13 @@ import (
 
 // rigOf returns a rig whose commands succeed and print what the function answer returns.
 func rigOf(answer func(line string) string) *Rig {
-	return &Rig{transcript: io.Discard, result: &Result{}, execute: func(_ context.Context, args []string, out, _ io.Writer) int {
+	r := &Rig{transcript: io.Discard, result: &Result{}}
+	r.execute = func(_ context.Context, args []string, out, _ io.Writer) int {
 		_, _ = io.WriteString(out, answer(strings.Join(args, " ")))
 		return 0
-	}}
+	}
+	r.output = func(_ context.Context, argv ...string) (string, error) { return answer(strings.Join(argv, " ")), nil }
+	return r
 }
 
 // wantClaim checks err and the evidence. If the claim holds, err must be nil and the evidence must

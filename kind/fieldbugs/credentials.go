@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/command"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 	"github.com/gardener-extensions/registry-cache/kind/pull"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
@@ -69,7 +71,7 @@ func (r *Rig) requireAuthorized(ctx context.Context, claim string) error {
 	if err != nil {
 		return err
 	}
-	log, err := r.Testbed(ctx, "logs", "upstream", "alpha", "--json")
+	log, err := r.accessLog(ctx, "alpha")
 	if err != nil {
 		return err
 	}
@@ -86,19 +88,31 @@ func (r *Rig) requireAuthorized(ctx context.Context, claim string) error {
 		"the upstream sent %d of %d blobs to requests with credentials, %d to all requests; a request without credentials gets status %s", shown, blobs, given, code)
 }
 
+// accessLog returns the access log of an upstream ("alpha"), one JSON record per line.
+func (r *Rig) accessLog(ctx context.Context, upstream string) (string, error) {
+	argv := []string{"docker", "logs", kind.DefaultPrefix + "-upstream-" + upstream}
+	text := strings.Join(argv, " ")
+	r.show(func() { r.script.add(&line{text: text}) })
+	output := r.output
+	if output == nil {
+		output = command.Output
+	}
+	log, err := output(ctx, argv...)
+	fmt.Fprintf(r.transcript, "$ %s\n%s", text, log)
+	return log, err
+}
+
 // blobsGiven counts, in an access log, the blobs of the image that the upstream sent (given), and
 // those of them for which the request had credentials (shown).
 func blobsGiven(log string, img pull.Pushed) (given, shown int, err error) {
 	repository := img.Reference[strings.Index(img.Reference, "/")+1 : strings.LastIndex(img.Reference, ":")]
 	for line := range strings.Lines(log) {
-		var entry struct{ Text string }
 		var record accesslog.Record
-		if err := json.Unmarshal([]byte(line), &entry); err != nil {
-			return 0, 0, fmt.Errorf("logs upstream: %w", err)
+		if err := json.Unmarshal([]byte(line), &record); err != nil {
+			return 0, 0, fmt.Errorf("decode the access log of an upstream: %w", err)
 		}
-		if json.Unmarshal([]byte(entry.Text), &record) != nil || record.Repository != repository ||
-			record.Kind != accesslog.KindBlob || record.Method != http.MethodGet || record.Status != http.StatusOK ||
-			record.Asker == accesslog.AskerHarness { // faults do not apply to the testbed's own requests
+		if record.Repository != repository || record.Kind != accesslog.KindBlob || record.Method != http.MethodGet ||
+			record.Status != http.StatusOK || record.Asker == accesslog.AskerHarness { // faults do not apply to the testbed's own requests
 			continue
 		}
 		given++
@@ -173,7 +187,7 @@ func (r *Rig) credentialsSent(ctx context.Context, realm, seenBy string) (int, e
 
 // tokenRequests counts the token requests with credentials in the whole log of an upstream.
 func (r *Rig) tokenRequests(ctx context.Context, upstream string) (int, error) {
-	log, err := r.Testbed(ctx, "logs", "upstream", upstream)
+	log, err := r.accessLog(ctx, upstream)
 	count := 0
 	for line := range strings.Lines(log) {
 		if strings.Contains(line, `"/token"`) && strings.Contains(line, `"authorization":true`) {

@@ -65,8 +65,8 @@ func TestForeignRealm(t *testing.T) {
 					return readyShoot
 				case strings.HasPrefix(line, "push"):
 					return `{"reference": "alpha.upstream.test/testbed/a:latest"}`
-				case strings.HasPrefix(line, "logs upstream "):
-					return strings.Repeat(request, seen[strings.TrimPrefix(line, "logs upstream ")])
+				case strings.HasPrefix(line, "docker logs registry-cache-upstream-"):
+					return strings.Repeat(request, seen[strings.TrimPrefix(line, "docker logs registry-cache-upstream-")])
 				case strings.HasPrefix(line, "fault add upstream/alpha"):
 					_, realm, _ = strings.Cut(line, `realm="http://`)
 				case strings.HasPrefix(line, "fault add cache/alpha kill"):
@@ -104,10 +104,8 @@ func TestBlobsGiven(t *testing.T) {
 		{"GET", "blob", "testbed/b", "200", "true", "cache"},
 		{"GET", "blob", "testbed/a", "200", "false", "harness"},
 	} {
-		text := strings.NewReplacer("METHOD", r[0], "KIND", r[1], "REPOSITORY", r[2], "STATUS", r[3], "SHOWN", r[4], "ASKER", r[5]).Replace(record)
-		log.WriteString(`{"source":"upstream/alpha","text":"` + strings.ReplaceAll(text, `"`, `\"`) + `"}` + "\n")
+		log.WriteString(strings.NewReplacer("METHOD", r[0], "KIND", r[1], "REPOSITORY", r[2], "STATUS", r[3], "SHOWN", r[4], "ASKER", r[5]).Replace(record) + "\n")
 	}
-	log.WriteString(`{"source":"upstream/alpha","text":"no record"}` + "\n")
 	given, shown, err := blobsGiven(log.String(), img)
 	if given != 2 || shown != 1 || err != nil {
 		t.Errorf("%d given, %d to credentials, %v", given, shown, err)

@@ -21,7 +21,9 @@ type Execute func(ctx context.Context, args []string, out, err io.Writer) int
 
 // Rig runs the commands of a bug and records them.
 type Rig struct {
-	execute    Execute
+	execute Execute
+	// output runs a program of this machine and returns its standard output; nil means command.Output.
+	output     func(ctx context.Context, argv ...string) (string, error)
 	transcript io.Writer
 	progress   func(command string)
 	result     *Result

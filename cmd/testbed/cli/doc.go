@@ -7,7 +7,7 @@
 //	access.go      kubeconfig, kubectl, exec, shell
 //	shoot.go       shoot apply, get and gardenlet's other operations
 //	pull.go        push, pull
-//	look.go        logs, export
+//	look.go        export
 //	develop.go     image, extension, debug
 //	scenarios.go   test
 //	mutate.go      mutate

@@ -20,7 +20,7 @@ import (
 var (
 	withoutDryRun = []string{
 		"completion", "debug", "doctor", "exec", "export", "extension render", "extension roll-out", "fault list", "image build",
-		"kubeconfig", "kubectl", "logs", "mutate list", "pull", "push", "shell", "shoot get", "status", "test", "version",
+		"kubeconfig", "kubectl", "mutate list", "pull", "push", "shell", "shoot get", "status", "test", "version",
 	}
 	withoutJSON = []string{
 		"completion", "down", "exec", "extension render", "extension roll-out", "kubectl", "mutate clear", "mutate plant", "shell",

@@ -26,7 +26,7 @@ func New(std program.Streams) *cobra.Command {
 		}},
 		{"Shoot", []*cobra.Command{newShootCommand(options), newPushCommand(options), newPullCommand(options)}},
 		{"Break", []*cobra.Command{newFaultCommand(options), newReproduceCommand(options)}},
-		{"Look", []*cobra.Command{newLogsCommand(options), newExportCommand(options)}},
+		{"Look", []*cobra.Command{newExportCommand(options)}},
 		{"Develop", []*cobra.Command{
 			newImageCommand(options), newExtensionCommand(options), newDebugCommand(options), newMutateCommand(options),
 			newTestCommand(options),

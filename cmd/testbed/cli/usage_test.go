@@ -15,7 +15,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/engine"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
-	"github.com/gardener-extensions/registry-cache/kind/logs"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/kind/preflight"
 	"github.com/gardener-extensions/registry-cache/kind/pull"
@@ -114,10 +113,6 @@ func TestUsageErrors(t *testing.T) {
 
 		{[]string{"export"}, "", "usage: testbed export DIR"},
 		{[]string{"export", folder}, "", "files that are not a bundle"},
-		{[]string{"logs"}, "", "usage: testbed logs COMPONENT [NAME]"},
-		{[]string{"logs", "etcd"}, "", "use one of cache, node, upstream"},
-		{[]string{"logs", "cache", "--since", "-5m"}, "", "not negative"},
-		{[]string{"logs", "cache", "--since", "yesterday"}, "", "yesterday"},
 
 		{[]string{"mutate"}, "", "name a command"},
 		{[]string{"mutate", "volume-lost"}, "", `unknown command "volume-lost"`},
@@ -197,7 +192,6 @@ func TestExitCodes(t *testing.T) {
 		"not debuggable":                {&develop.NotDebuggableError{}, program.ExitUsage},
 		"occupied folder":               {&diagnostics.OccupiedError{}, program.ExitUsage},
 		"wrong fault":                   {&spec.UsageError{}, program.ExitUsage},
-		"wrong component":               {&logs.UsageError{}, program.ExitUsage},
 		"wrong option":                  {&pull.InvalidError{}, program.ExitUsage},
 	} {
 		if code := program.ExitCode(fmt.Errorf("x: %w", tc.err)); code != tc.want {
