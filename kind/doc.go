@@ -26,7 +26,7 @@
 //   - pull, cache: pulls and the servers that served them, and the caches of the shoot.
 //   - fault: apply and delete faults.
 //   - develop, shell: builds and rollouts from the sources, and programs on nodes.
-//   - status, doctor, diagnostics: what runs, what is wrong, and a bundle for an engineer.
+//   - status, diagnostics: what runs, and a bundle for an engineer.
 //   - fieldbugs, plantedbugs: bugs to reproduce, and bugs that the scenarios must detect.
 //   - original: a stand-in for the extension that this one replaces.
 //

@@ -1,7 +1,6 @@
 package kind
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -54,11 +53,6 @@ func (l lockFiles) Lock() (unlock func(), err error) {
 
 // LockProof keeps other processes from running a proof, see package plantedbugs.
 func (l lockFiles) LockProof() (unlock func(), err error) { return l.hold(l.proof) }
-
-// LockHolder returns ": " and a description of the process that works on the testbed, or "".
-func (l lockFiles) LockHolder() string {
-	return cmp.Or(l.lockOwner(l.change), l.lockOwner(l.reservation))
-}
 
 func (l lockFiles) checkReservation() error {
 	unlock, err := lock.Try(l.reservation)

@@ -18,6 +18,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 	"github.com/gardener-extensions/registry-cache/kind/kindtest"
 	"github.com/gardener-extensions/registry-cache/kind/plantedbugs"
+	"github.com/gardener-extensions/registry-cache/kind/preflight"
+	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
 func TestNextSaysWhatIsCached(t *testing.T) {
@@ -137,5 +139,22 @@ func TestResultError(t *testing.T) {
 		if program.ExitCode(err) != tc.code || !strings.Contains(err.Error(), "s1 broken: why") {
 			t.Errorf("%v: exit code %d, error %v", tc.err, program.ExitCode(err), err)
 		}
+	}
+}
+
+// TestExamination: what the machine lacks is an environment error with a fix, and does not hide the
+// status.
+func TestExamination(t *testing.T) {
+	found := examination{Machine: "2.0 GiB memory", Testbed: &status.Testbed{Prefix: absent}}
+	if err := found.err(); err != nil {
+		t.Errorf("without a problem: %v", err)
+	}
+	found.Problems = []preflight.Failure{{Problem: "2.0 GiB of memory, 6.0 GiB needed", Fix: "use a larger machine"}}
+	if err := found.err(); program.ExitCode(err) != program.ExitEnvironment || !strings.Contains(err.Error(), "6.0 GiB needed: use a larger machine") {
+		t.Errorf("exit code %d, error %v", program.ExitCode(err), err)
+	}
+	var out bytes.Buffer
+	if err := found.write(&out); err != nil || out.String() != "MACHINE  2.0 GiB memory\ntestbed absent-testbed: not found; start it with: make up\n" {
+		t.Errorf("output %q, error %v", &out, err)
 	}
 }

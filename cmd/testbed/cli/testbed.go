@@ -16,9 +16,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/bringup"
 	"github.com/gardener-extensions/registry-cache/kind/configuration"
-	"github.com/gardener-extensions/registry-cache/kind/doctor"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 	"github.com/gardener-extensions/registry-cache/kind/nodeimage"
+	"github.com/gardener-extensions/registry-cache/kind/preflight"
 	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
@@ -157,16 +157,42 @@ func newStatusCommand(options *kind.Options) *cobra.Command {
 func newDoctorCommand(options *kind.Options) *cobra.Command {
 	return withJSON(&cobra.Command{
 		Use:   "doctor",
-		Short: "Check this machine and the testbed, and print what to do about each problem",
+		Short: "Check this machine and the Docker Engine, and print the status of the testbed",
 		Args:  program.Args(cobra.NoArgs),
 		RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) error {
-			report, err := doctor.Examine(cmd.Context(), testbed)
+			requirements := preflight.Defaults()
+			if disk, err := bringup.DiskNeeded(cmd.Context(), testbed); err == nil { // otherwise the status has the error
+				requirements.Disk = disk
+			}
+			host, failed, err := preflight.Inspect(cmd.Context(), requirements)
 			if err != nil {
 				return err
 			}
-			return errors.Join(answer(cmd, report, report.Write), report.Err())
+			seen, err := status.OfTestbed(cmd.Context(), testbed)
+			found := examination{Machine: host.String(), Problems: failed, Testbed: seen}
+			return errors.Join(answer(cmd, found, found.write), found.err(), err)
 		}),
 	}, "print JSON")
+}
+
+// examination is the output of `testbed doctor`.
+type examination struct {
+	Machine  string              `json:"machine"`
+	Problems []preflight.Failure `json:"problems,omitempty"` // of the machine
+	Testbed  *status.Testbed     `json:"testbed"`
+}
+
+func (e examination) write(out io.Writer) error {
+	fmt.Fprintf(out, "MACHINE  %s\n", e.Machine)
+	return e.Testbed.Write(out)
+}
+
+// err returns an environment error if the machine does not meet the requirements.
+func (e examination) err() error {
+	if len(e.Problems) == 0 {
+		return nil
+	}
+	return &preflight.Failures{List: e.Problems}
 }
 
 // version can be set with -ldflags "-X <this package>.version=v1.2.3". The default is the version
