@@ -26,7 +26,7 @@
 //   - pull, cache: pulls and the servers that served them, and the caches of the shoot.
 //   - fault: apply and delete faults.
 //   - develop, shell: builds and rollouts from the sources, and programs on nodes.
-//   - status, diagnostics: what runs, and a bundle for an engineer.
+//   - status, export: what runs, and an archive for an engineer.
 //   - fieldbugs, plantedbugs: bugs to reproduce, and bugs that the scenarios must detect.
 //   - original: a stand-in for the extension that this one replaces.
 //

@@ -67,7 +67,7 @@ func red(t *testing.T) *report.Report {
 	for _, phase := range run.Phases {
 		run.Report.Phases = append(run.Report.Phases, progress.Phase(phase))
 	}
-	run.Artifacts = map[string][]string{"lost-volume": {"index.md", "timeline.txt"}}
+	run.Artifacts = map[string][]string{"lost-volume": {"index.md", "export.tar.gz"}}
 	return &run.Report
 }
 
@@ -152,7 +152,7 @@ func TestHTMLOfALongRun(t *testing.T) {
 
 func TestWriteLinksArtifacts(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"setup/index.md", "pull-through/index.md", "pull-through/transcript.txt"} {
+	for _, name := range []string{"setup/index.md", "pull-through/index.md", "pull-through/export.tar.gz", "pull-through/transcript.txt"} {
 		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -169,7 +169,7 @@ func TestWriteLinksArtifacts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`href="setup/index.md"`, `href="pull-through/index.md"`, `href="pull-through/transcript.txt"`} {
+	for _, want := range []string{`href="setup/index.md"`, `href="pull-through/index.md"`, `href="pull-through/export.tar.gz"`, `href="pull-through/transcript.txt"`} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("index.html has no %s", want)
 		}

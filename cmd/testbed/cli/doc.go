@@ -3,11 +3,10 @@
 //
 // Each file contains a group of commands with their help texts, flags and dry runs:
 //
-//	testbed.go     up, down, status, doctor, version
+//	testbed.go     up, down, status, doctor, export, version
 //	access.go      kubeconfig, kubectl, exec, shell
 //	shoot.go       shoot apply, get and gardenlet's other operations
 //	pull.go        push, pull
-//	look.go        export
 //	develop.go     image, extension, debug
 //	scenarios.go   test
 //	mutate.go      mutate

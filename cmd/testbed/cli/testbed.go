@@ -16,6 +16,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/bringup"
 	"github.com/gardener-extensions/registry-cache/kind/configuration"
+	"github.com/gardener-extensions/registry-cache/kind/export"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 	"github.com/gardener-extensions/registry-cache/kind/nodeimage"
 	"github.com/gardener-extensions/registry-cache/kind/preflight"
@@ -193,6 +194,32 @@ func (e examination) err() error {
 		return nil
 	}
 	return &preflight.Failures{List: e.Problems}
+}
+
+func newExportCommand(options *kind.Options) *cobra.Command {
+	return withJSON(&cobra.Command{
+		Use:   "export FILE" + export.Suffix,
+		Short: "Pack everything needed to find the cause of a problem into one file",
+		Long: `Pack what an engineer needs into one archive, to attach to an issue: the logs of both clusters as
+kind export logs collects them, Kubernetes objects and events, the access logs of the upstreams,
+certs.d, units and firewall of each node, active faults and versions. Read index.md in it first. The
+command also works if only parts of the testbed run. Secrets are listed without their data.
+
+An existing file is replaced. What could not be collected is printed to standard error.`,
+		Example: "  testbed export problem.tar.gz",
+		Args:    program.Args(cobra.ExactArgs(1)),
+		PreRunE: func(_ *cobra.Command, args []string) error { return export.CheckName(args[0]) },
+		RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, args []string) error {
+			archive, err := export.Write(cmd.Context(), testbed, args[0])
+			if err != nil {
+				return err
+			}
+			for _, missing := range archive.Missing {
+				fmt.Fprintf(cmd.ErrOrStderr(), "   not collected: %s\n", missing)
+			}
+			return answer(cmd, archive, line(archive.Path))
+		}),
+	}, "print JSON")
 }
 
 // version can be set with -ldflags "-X <this package>.version=v1.2.3". The default is the version

@@ -11,8 +11,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/develop"
-	"github.com/gardener-extensions/registry-cache/kind/diagnostics"
 	"github.com/gardener-extensions/registry-cache/kind/engine"
+	"github.com/gardener-extensions/registry-cache/kind/export"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
@@ -111,8 +111,9 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"reproduce", "--list", "s22"}, "", `"s22"`},
 		{[]string{"reproduce", "--list", "--json"}, "", "[json list]"},
 
-		{[]string{"export"}, "", "usage: testbed export DIR"},
-		{[]string{"export", folder}, "", "files that are not a bundle"},
+		{[]string{"export"}, "", "usage: testbed export FILE.tar.gz"},
+		{[]string{"export", folder}, "", "want a file name with .tar.gz"},
+		{[]string{"export", folder + "/.tar.gz"}, "", "want a file name with .tar.gz"},
 
 		{[]string{"mutate"}, "", "name a command"},
 		{[]string{"mutate", "volume-lost"}, "", `unknown command "volume-lost"`},
@@ -190,7 +191,7 @@ func TestExitCodes(t *testing.T) {
 		"wrong rotation":                {&operate.RotationError{Verb: "rotate-ca-start", Phase: "Prepared"}, program.ExitUsage},
 		"unknown node":                  {&shell.UnknownNodeError{}, program.ExitUsage},
 		"not debuggable":                {&develop.NotDebuggableError{}, program.ExitUsage},
-		"occupied folder":               {&diagnostics.OccupiedError{}, program.ExitUsage},
+		"wrong name of an archive":      {&export.NameError{}, program.ExitUsage},
 		"wrong fault":                   {&spec.UsageError{}, program.ExitUsage},
 		"wrong option":                  {&pull.InvalidError{}, program.ExitUsage},
 	} {
