@@ -24,18 +24,16 @@
 //   - bringup: Up, Down, and the installation of the extension and the admission.
 //   - operate: changes of the Shoot, as an operator makes them.
 //   - pull, cache: pulls and the servers that served them, and the caches of the shoot.
-//   - fault, snapshot: apply and delete faults; save and restore the content of volumes.
+//   - fault: apply and delete faults.
 //   - develop, shell: builds and rollouts from the sources, and programs on nodes.
-//   - status, doctor, diagnostics: what runs, what is wrong, and a bundle for an engineer.
-//   - logs, trace: merged logs, and the requests of a pull.
+//   - status, export: what runs, and an archive for an engineer.
 //   - fieldbugs: bugs that users reported, and the scenarios that hold them.
 //   - original: a stand-in for the extension that this one replaces.
 //
 // Helpers: command runs programs, nodeexec runs them on nodes, file replaces files, lock provides
 // locks between processes, process marks child processes, progress prints and records steps,
-// networkpolicy evaluates NetworkPolicies, readiness checks nodes and pods, logline, hostsfile and
-// nodestate parse a log line, a hosts.toml and the state of a node's script, and kindtest creates
-// testbeds for tests.
+// networkpolicy evaluates NetworkPolicies, readiness checks nodes and pods, hostsfile and nodestate
+// parse a hosts.toml and the state of a node's script, and kindtest creates testbeds for tests.
 //
 // No shipped program imports this package or a package below it.
 package kind

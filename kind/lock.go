@@ -1,7 +1,6 @@
 package kind
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -25,8 +24,8 @@ func newLockFiles(locks, prefix, directory string) lockFiles {
 }
 
 // Reserve keeps other processes, of any checkout, from changing the testbed until release is called
-// or this process ends. Their Up, Down, Shoot operations, snapshots and Reserve return ErrBusy.
-// Other processes can still apply faults, roll out the extension and build images.
+// or this process ends. Their Up, Down, Shoot operations and Reserve return ErrBusy. Other
+// processes can still apply faults, roll out the extension and build images.
 func (l lockFiles) Reserve() (release func(), err error) {
 	unlock, err := l.hold(l.change)
 	if err != nil {
@@ -48,11 +47,6 @@ func (l lockFiles) Lock() (unlock func(), err error) {
 		return nil, err
 	}
 	return unlock, nil
-}
-
-// LockHolder returns ": " and a description of the process that works on the testbed, or "".
-func (l lockFiles) LockHolder() string {
-	return cmp.Or(l.lockOwner(l.change), l.lockOwner(l.reservation))
 }
 
 func (l lockFiles) checkReservation() error {

@@ -42,9 +42,6 @@ func (s State) WantedConfiguration() string { return filepath.Join(string(s), "t
 // AppliedConfiguration returns the path of the configuration that Up last applied completely.
 func (s State) AppliedConfiguration() string { return filepath.Join(string(s), "testbed-applied.yaml") }
 
-// Metrics returns the path of the last diagnostics bundle's metrics, for comparison with the next.
-func (s State) Metrics() string { return filepath.Join(string(s), "metrics.json") }
-
 // GardenletLog returns the path of the log of the Gardener components that testbed processes run.
 func (s State) GardenletLog() string { return filepath.Join(string(s), "gardenlet.log") }
 

@@ -64,7 +64,7 @@ func red(t *testing.T) *report.Report {
 	for _, phase := range run.Phases {
 		run.Report.Phases = append(run.Report.Phases, progress.Phase(phase))
 	}
-	run.Artifacts = map[string][]string{"lost-volume": {"index.md", "timeline.txt"}}
+	run.Artifacts = map[string][]string{"lost-volume": {"index.md", "export.tar.gz"}}
 	return &run.Report
 }
 
@@ -149,7 +149,7 @@ func TestHTMLOfALongRun(t *testing.T) {
 
 func TestWriteLinksArtifacts(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"setup/index.md", "pull-through/index.md", "pull-through/timeline.txt"} {
+	for _, name := range []string{"setup/index.md", "pull-through/index.md", "pull-through/export.tar.gz"} {
 		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -166,7 +166,7 @@ func TestWriteLinksArtifacts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`href="setup/index.md"`, `href="pull-through/index.md"`, `href="pull-through/timeline.txt"`} {
+	for _, want := range []string{`href="setup/index.md"`, `href="pull-through/index.md"`, `href="pull-through/export.tar.gz"`} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("index.html has no %s", want)
 		}

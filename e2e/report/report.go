@@ -193,8 +193,14 @@ const (
 // setup is the name of the folder with the artifacts of a failed setup.
 const setup = "setup"
 
+// Files in the folder of a failed scenario: what `testbed export` collects, and its index.
+const (
+	IndexFile   = "index.md"
+	ArchiveFile = "export.tar.gz"
+)
+
 // artifactFiles are the files of a scenario's folder that index.html links to.
-var artifactFiles = []string{"index.md", "timeline.txt"}
+var artifactFiles = []string{IndexFile, ArchiveFile}
 
 // Write renders the report into dir, with links to artifacts in folders below dir. A missing dir is
 // created, and each file is replaced atomically. After an error, the other files are still written.

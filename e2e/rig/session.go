@@ -23,21 +23,20 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/bringup"
-	"github.com/gardener-extensions/registry-cache/kind/diagnostics"
-	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
+	"github.com/gardener-extensions/registry-cache/kind/export"
 	"github.com/gardener-extensions/registry-cache/kind/fault"
 	"github.com/gardener-extensions/registry-cache/kind/image"
 )
 
 // Session holds the testbed of one run, the results so far, and the state that scenarios share.
 type Session struct {
-	Testbed  *kind.Testbed
-	keep     bool
-	leave    bool // the last scenario undoes nothing
-	Full     bool // the lane includes steps InFullLane
-	Total    int  // the number of scenarios that will run
-	Start    time.Time
-	sampler  *report.Sampler
+	Testbed *kind.Testbed
+	keep    bool
+	leave   bool // the last scenario undoes nothing
+	Full    bool // the lane includes steps InFullLane
+	Total   int  // the number of scenarios that will run
+	Start   time.Time
+	sampler *report.Sampler
 
 	Mu     sync.Mutex
 	Report report.Report
@@ -191,7 +190,8 @@ func (s *Session) record(scenario report.Scenario) {
 	s.write()
 }
 
-// Diagnose collects the artifacts of the failed scenario. The error names missing artifacts.
+// Diagnose writes the artifacts of the failed scenario: what `testbed export` collects, and its
+// index. The error names missing artifacts.
 func (s *Session) Diagnose(ctx context.Context, scenario, reason string) error {
 	if ctx.Err() != nil {
 		return nil
@@ -201,8 +201,13 @@ func (s *Session) Diagnose(ctx context.Context, scenario, reason string) error {
 	s.Mu.Lock()
 	since := s.since
 	s.Mu.Unlock()
-	return diagnostics.Diagnose(ctx, s.Testbed, filepath.Join(Artifacts, scenario), diagnostics.Text(bundle.ReasonFile, reason+"\n"),
-		diagnostics.Text(bundle.SinceFile, since.UTC().Format(time.RFC3339)+"\n"))
+	folder := filepath.Join(Artifacts, scenario)
+	why := fmt.Sprintf("%s failed. Its events begin about %s.\n\n%s", scenario, since.UTC().Format(time.RFC3339), reason)
+	archive, err := export.Collect(ctx, s.Testbed, filepath.Join(folder, report.ArchiveFile), why)
+	if err != nil {
+		return err
+	}
+	return errors.Join(archive.Err(), os.WriteFile(filepath.Join(folder, report.IndexFile), []byte(archive.Index), 0o644))
 }
 
 func reportMissing(scenario string, err error) {

@@ -58,6 +58,15 @@ func newProvider() *kind.Provider {
 	return kind.NewProvider(kind.ProviderWithDocker(), kind.ProviderWithLogger(log.NoopLogger{}))
 }
 
+// CollectLogs writes to a folder what `kind export logs` writes: the logs of a cluster's nodes and
+// pods. It may block as long as a node does.
+func CollectLogs(name, folder string) error {
+	if err := newProvider().CollectLogs(name, folder); err != nil {
+		return fmt.Errorf("collect the logs of cluster %s: %w", name, err)
+	}
+	return nil
+}
+
 // find returns the cluster with all its nodes, running or not, without connecting to it.
 func find(ctx context.Context, name string) (*Cluster, error) {
 	c := &Cluster{name: name, provider: newProvider()}

@@ -43,14 +43,3 @@ func (s State) Dead() string {
 	}
 	return fmt.Sprintf("its loop is dead: the last round was %s ago", s.Age)
 }
-
-// Of returns what the script says of an upstream, for example "direct: http://10.0.0.1:5000 answers
-// 503", or "".
-func (s State) Of(upstream string) string {
-	for _, state := range s.Upstream {
-		if state.Upstream == upstream {
-			return state.String()
-		}
-	}
-	return ""
-}

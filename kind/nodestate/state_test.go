@@ -24,15 +24,15 @@ func run(t *testing.T, file string) string {
 
 func TestState(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "state")
-	if state, err := Parse(run(t, file)); err != nil || state.Dead() != "" || state.Of("a.test") != "" {
+	if state, err := Parse(run(t, file)); err != nil || state.Dead() != "" || len(state.Upstream) > 0 {
 		t.Errorf("without a file: %+v, %v", state, err)
 	}
 	if err := os.WriteFile(file, []byte("a.test direct http://10.0.0.1:5000 answers 503\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	state, err := Parse(run(t, file))
-	if got, want := state.Of("a.test"), "direct: http://10.0.0.1:5000 answers 503"; err != nil || state.Dead() != "" || got != want {
-		t.Errorf("got %q, %q, %v", got, state.Dead(), err)
+	if err != nil || state.Dead() != "" || len(state.Upstream) != 1 || state.Upstream[0].String() != "direct: http://10.0.0.1:5000 answers 503" {
+		t.Errorf("got %+v, %v", state, err)
 	}
 	old := time.Now().Add(-time.Hour)
 	if err := os.Chtimes(file, old, old); err != nil {

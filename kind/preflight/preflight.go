@@ -40,8 +40,8 @@ func Defaults() Requirements {
 // Failure is one failed check.
 type Failure struct {
 	// Problem is what the host has and what it needs, for example "2.0 GiB of memory, 6.0 GiB needed".
-	Problem string
-	Fix     string // what the user can do
+	Problem string `json:"problem"`
+	Fix     string `json:"fix"` // what the user can do
 }
 
 // Failures is the error of failed checks. It is an environment error (exit code 3).

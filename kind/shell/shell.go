@@ -151,29 +151,3 @@ func shellArgv(container string, terminal bool) []string {
 	}
 	return append(argv, container, "bash")
 }
-
-// Capture runs a program that reads no input, until the program or ctx ends. If the exit code is
-// not zero, the error quotes the beginning of stderr. The program's standard input stays open
-// until the program ends.
-func Capture(ctx context.Context, argv []string, out io.Writer) error {
-	in, end := io.Pipe()
-	defer func() { _ = end.Close() }()
-	var problem beginning
-	code, err := Run(ctx, argv, Streams{In: in, Out: out, Err: &problem})
-	if err == nil && code != 0 {
-		err = fmt.Errorf("%s: exit code %d: %s", argv[0], code, strings.TrimSpace(string(problem)))
-	}
-	return err
-}
-
-// beginning keeps the first MaxBeginning bytes that are written to it, since a program that runs
-// until ctx ends may print errors forever.
-type beginning []byte
-
-// MaxBeginning is how many bytes of the beginning of stderr Capture keeps.
-const MaxBeginning = 1 << 10
-
-func (b *beginning) Write(p []byte) (int, error) {
-	*b = append(*b, p[:min(len(p), MaxBeginning-len(*b))]...)
-	return len(p), nil
-}

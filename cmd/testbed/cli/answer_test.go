@@ -3,11 +3,9 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/utils/ptr"
 
@@ -17,8 +15,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/fieldbugs"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 	"github.com/gardener-extensions/registry-cache/kind/kindtest"
-	"github.com/gardener-extensions/registry-cache/kind/snapshot"
-	"github.com/gardener-extensions/registry-cache/kind/trace"
+	"github.com/gardener-extensions/registry-cache/kind/preflight"
+	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
 func TestNextSaysWhatIsCached(t *testing.T) {
@@ -100,29 +98,6 @@ func TestFaultHelp(t *testing.T) {
 	}
 }
 
-// TestCheckTraced: without --follow, a trace without requests is an error with advice.
-func TestCheckTraced(t *testing.T) {
-	for _, tc := range []struct {
-		name   string
-		wanted trace.Options
-		events int
-		want   string
-	}{
-		{"some requests", trace.Options{Since: time.Minute}, 1, ""},
-		{"none until Ctrl-C", trace.Options{Since: time.Minute, Follow: true}, 0, ""},
-		{"none from now until Ctrl-C", trace.Options{Follow: true}, 0, ""},
-		{"none in that time", trace.Options{Image: "a/b", Since: time.Minute}, 0, "no requests for a/b in the last 1m0s: use -f to wait"},
-		{"in no time", trace.Options{Image: "a/b"}, 0, "--since 0 prints no past requests: use -f to wait for requests for a/b, or --since 10m"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			err := checkTraced(tc.wanted, tc.events)
-			if (err == nil) != (tc.want == "") || err != nil && !strings.HasPrefix(err.Error(), tc.want) {
-				t.Errorf("error %v, want %q", err, tc.want)
-			}
-		})
-	}
-}
-
 func TestListBugs(t *testing.T) {
 	code, out, _ := run(t, "", "reproduce", "--list")
 	if code != program.ExitFine || strings.Count(out, "\n") != len(fieldbugs.All())+1 || !strings.Contains(out, "\ns22  service-recreated  ") {
@@ -130,39 +105,19 @@ func TestListBugs(t *testing.T) {
 	}
 }
 
-// saveEmpty saves a snapshot without caches for the testbed of these options.
-func saveEmpty(t *testing.T, options *kind.Options, name string) {
-	t.Helper()
-	draft, err := snapshot.Store(filepath.Join(options.Directory, options.Prefix) + ".snapshots").Begin(name)
-	if err != nil {
-		t.Fatal(err)
+// TestExamination: what the machine lacks is an environment error with a fix, and does not hide the
+// status.
+func TestExamination(t *testing.T) {
+	found := examination{Machine: "2.0 GiB memory", Testbed: &status.Testbed{Prefix: absent}}
+	if err := found.err(); err != nil {
+		t.Errorf("without a problem: %v", err)
 	}
-	if _, err := draft.Commit(); err != nil {
-		t.Fatal(err)
+	found.Problems = []preflight.Failure{{Problem: "2.0 GiB of memory, 6.0 GiB needed", Fix: "use a larger machine"}}
+	if err := found.err(); program.ExitCode(err) != program.ExitEnvironment || !strings.Contains(err.Error(), "6.0 GiB needed: use a larger machine") {
+		t.Errorf("exit code %d, error %v", program.ExitCode(err), err)
 	}
-}
-
-func TestWriteSnapshots(t *testing.T) {
-	if code, out, _ := run(t, "", "--prefix", absent, "snapshot", "list", "--json"); code != program.ExitFine || out != "[]\n" {
-		t.Errorf("none: exit code %d, standard output %q", code, out)
-	}
-	one := snapshot.Snapshot{Name: "warm", Created: time.Date(2026, 1, 2, 3, 4, 5, 0, time.Local), Volumes: []snapshot.Volume{
-		{Claim: "cache-volume-registry-a-0", Upstream: "a.test", Bytes: 5 << 20}, {Claim: "cache-volume-registry-b-0", Upstream: "b.test", Bytes: 10240},
-	}}
 	var out bytes.Buffer
-	if err := writeSnapshots(&out, []snapshot.Snapshot{one}); err != nil {
-		t.Fatal(err)
-	}
-	if err := writeSnapshot(&out, &one); err != nil {
-		t.Fatal(err)
-	}
-	want := `NAME  SAVED                SIZE     VOLUMES
-warm  2026-01-02 03:04:05  5.01MiB  2
-warm      5.01MiB
-  a.test  5MiB   cache-volume-registry-a-0
-  b.test  10KiB  cache-volume-registry-b-0
-`
-	if out.String() != want {
-		t.Errorf("got\n%s\nwant\n%s", &out, want)
+	if err := found.write(&out); err != nil || out.String() != "MACHINE  2.0 GiB memory\ntestbed absent-testbed: not found; start it with: make up\n" {
+		t.Errorf("output %q, error %v", &out, err)
 	}
 }

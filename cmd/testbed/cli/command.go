@@ -119,16 +119,3 @@ func line(text string) func(io.Writer) error {
 		return err
 	}
 }
-
-// eachRecord returns a function that prints one record per line. With --json, the line is JSON.
-func eachRecord[T any](cmd *cobra.Command, text func(T) string) func(T) {
-	encoder := json.NewEncoder(cmd.OutOrStdout())
-	asJSON := wantsJSON(cmd)
-	return func(record T) {
-		if !asJSON {
-			fmt.Fprintln(cmd.OutOrStdout(), text(record))
-		} else if err := encoder.Encode(record); err != nil {
-			fmt.Fprintf(cmd.ErrOrStderr(), "print as JSON: %v\n", err)
-		}
-	}
-}

@@ -12,7 +12,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 	"github.com/gardener-extensions/registry-cache/kind/fieldbugs"
-	"github.com/gardener-extensions/registry-cache/kind/snapshot"
 )
 
 var completionScripts = map[string]func(root *cobra.Command, out io.Writer) error{
@@ -78,15 +77,6 @@ func bugNames(*kind.Testbed, []string) []string {
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
-}
-
-func snapshotNames(testbed *kind.Testbed, _ []string) []string {
-	snapshots, _ := snapshot.List(testbed) // the command itself reports the error
-	var all []string
-	for _, one := range snapshots {
-		all = append(all, one.Name)
-	}
-	return all
 }
 
 func upstreamNames(testbed *kind.Testbed, _ []string) []string {

@@ -1,12 +1,10 @@
 package cli
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 
 	"github.com/gardener-extensions/registry-cache/internal/program"
-	"github.com/gardener-extensions/registry-cache/kind"
 )
 
 // TestCompletedNames: names are completed in this order, even if the testbed does not exist.
@@ -26,7 +24,6 @@ func TestCompletedNames(t *testing.T) {
 		"debug ":                            "cache/alpha cache/beta cache/gamma extension",
 		"pull --node ":                      "worker worker2",
 		"push --upstream g":                 "gamma",
-		"snapshot restore ":                 "",
 		"--prefix no_testbed fault add ups": "", // an invalid prefix
 	} {
 		t.Run(line, func(t *testing.T) {
@@ -35,21 +32,6 @@ func TestCompletedNames(t *testing.T) {
 				t.Errorf("completed with %q, want %q; standard error %q", suggested(out), want, stderr)
 			}
 		})
-	}
-}
-
-// TestCompletedSnapshots: the names of existing snapshots are suggested.
-func TestCompletedSnapshots(t *testing.T) {
-	options := kind.Options{Directory: t.TempDir(), Prefix: "one"}
-	saveEmpty(t, &options, "warm")
-	saveEmpty(t, &options, "cold")
-	for line, want := range map[string]string{"restore w": "warm", "delete c": "cold", "delete cold w": "", "save ": ""} {
-		var out, stderr bytes.Buffer
-		std := program.Streams{Out: &out, Err: &stderr}
-		args := append([]string{"__complete"}, strings.Split(line, " ")...)
-		if program.Run(t.Context(), newSnapshotCommand(&options), std, args); suggested(out.String()) != want {
-			t.Errorf("%q is completed with %q, want %q; standard error %q", line, &out, want, &stderr)
-		}
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/internal/golden"
 	"github.com/gardener-extensions/registry-cache/internal/program"
-	"github.com/gardener-extensions/registry-cache/kind"
 )
 
 // withoutDryRun lists the commands that only read, or that are quick and destroy nothing.
@@ -21,12 +20,12 @@ import (
 var (
 	withoutDryRun = []string{
 		"completion", "debug", "doctor", "exec", "export", "extension render", "extension roll-out", "fault list", "image build",
-		"kubeconfig", "kubectl", "logs", "pull", "push", "reproduce", "shell", "shoot get", "snapshot list", "status", "test", "trace", "version",
+		"kubeconfig", "kubectl", "pull", "push", "reproduce", "shell", "shoot get", "status", "test", "version",
 	}
 	withoutJSON = []string{
 		"completion", "down", "exec", "extension render", "extension roll-out", "kubectl", "reproduce", "shell",
 		"shoot apply", "shoot delete", "shoot disable", "shoot hibernate", "shoot migrate", "shoot reconcile", "shoot restore",
-		"shoot rotate-ca-complete", "shoot rotate-ca-start", "shoot wake", "snapshot delete", "test", "up",
+		"shoot rotate-ca-complete", "shoot rotate-ca-start", "shoot wake", "test", "up",
 	}
 )
 
@@ -76,7 +75,6 @@ func TestDryRuns(t *testing.T) {
 		want string
 		code int
 	}{
-		{"an unknown snapshot", []string{"snapshot", "delete", "x", "--dry-run", "--prefix", absent}, "", program.ExitUsage},
 		{"a fault with a mistake", []string{"fault", "add", "cache/alpha", "rust", "--dry-run"}, "", program.ExitUsage},
 		{"a loss without --wait", []string{"fault", "add", "node/worker2", "loss", "--for", "1m", "--dry-run", "--prefix", absent}, "", program.ExitUsage},
 	} {
@@ -91,8 +89,7 @@ func TestDryRuns(t *testing.T) {
 
 // TestDryRunsAsJSON: with --json, a plan is one JSON array.
 func TestDryRunsAsJSON(t *testing.T) {
-	for _, args := range [][]string{
-	} {
+	for _, args := range [][]string{} {
 		t.Run(args[0], func(t *testing.T) {
 			code, out, stderr := run(t, "", args...)
 			var lines []string
@@ -144,23 +141,6 @@ func TestDryRunOfApply(t *testing.T) {
 	golden.Compare(t, "dry-run.txt", stderr)
 	if strings.Contains(out+stderr, "replace-me") {
 		t.Error("the password is printed")
-	}
-}
-
-// TestPlanDeletion: the dry run names the snapshot, and does not delete it.
-func TestPlanDeletion(t *testing.T) {
-	options := kind.Options{Directory: t.TempDir(), Prefix: "one"}
-	saveEmpty(t, &options, "warm")
-	var out, stderr bytes.Buffer
-	std := program.Streams{Out: &out, Err: &stderr}
-	for range 2 { // the second run finds the snapshot again
-		code := program.Run(t.Context(), newSnapshotCommand(&options), std, []string{"delete", "warm", "--dry-run"})
-		if code != program.ExitFine {
-			t.Fatalf("exit code %d, %s", code, &stderr)
-		}
-	}
-	if want := strings.Repeat("delete snapshot warm\n", 2); out.String() != want {
-		t.Errorf("got %q, want %q", &out, want)
 	}
 }
 

@@ -23,11 +23,10 @@ func New(std program.Streams) *cobra.Command {
 		{"Testbed", []*cobra.Command{
 			newUpCommand(options), newStatusCommand(options), newDownCommand(options), newDoctorCommand(options),
 			newKubeconfigCommand(options), newKubectlCommand(options), newShellCommand(options), newExecCommand(options),
-			newSnapshotCommand(options),
 		}},
 		{"Shoot", []*cobra.Command{newShootCommand(options), newPushCommand(options), newPullCommand(options)}},
 		{"Break", []*cobra.Command{newFaultCommand(options), newReproduceCommand(options)}},
-		{"Look", []*cobra.Command{newLogsCommand(options), newTraceCommand(options), newExportCommand(options)}},
+		{"Look", []*cobra.Command{newExportCommand(options)}},
 		{"Develop", []*cobra.Command{
 			newImageCommand(options), newExtensionCommand(options), newDebugCommand(options),
 			newTestCommand(options),

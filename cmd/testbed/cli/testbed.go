@@ -16,9 +16,10 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/bringup"
 	"github.com/gardener-extensions/registry-cache/kind/configuration"
-	"github.com/gardener-extensions/registry-cache/kind/doctor"
+	"github.com/gardener-extensions/registry-cache/kind/export"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 	"github.com/gardener-extensions/registry-cache/kind/nodeimage"
+	"github.com/gardener-extensions/registry-cache/kind/preflight"
 	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
@@ -157,14 +158,66 @@ func newStatusCommand(options *kind.Options) *cobra.Command {
 func newDoctorCommand(options *kind.Options) *cobra.Command {
 	return withJSON(&cobra.Command{
 		Use:   "doctor",
-		Short: "Check this machine and the testbed, and print what to do about each problem",
+		Short: "Check this machine and the Docker Engine, and print the status of the testbed",
 		Args:  program.Args(cobra.NoArgs),
 		RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) error {
-			report, err := doctor.Examine(cmd.Context(), testbed)
+			requirements := preflight.Defaults()
+			if disk, err := bringup.DiskNeeded(cmd.Context(), testbed); err == nil { // otherwise the status has the error
+				requirements.Disk = disk
+			}
+			host, failed, err := preflight.Inspect(cmd.Context(), requirements)
 			if err != nil {
 				return err
 			}
-			return errors.Join(answer(cmd, report, report.Write), report.Err())
+			seen, err := status.OfTestbed(cmd.Context(), testbed)
+			found := examination{Machine: host.String(), Problems: failed, Testbed: seen}
+			return errors.Join(answer(cmd, found, found.write), found.err(), err)
+		}),
+	}, "print JSON")
+}
+
+// examination is the output of `testbed doctor`.
+type examination struct {
+	Machine  string              `json:"machine"`
+	Problems []preflight.Failure `json:"problems,omitempty"` // of the machine
+	Testbed  *status.Testbed     `json:"testbed"`
+}
+
+func (e examination) write(out io.Writer) error {
+	fmt.Fprintf(out, "MACHINE  %s\n", e.Machine)
+	return e.Testbed.Write(out)
+}
+
+// err returns an environment error if the machine does not meet the requirements.
+func (e examination) err() error {
+	if len(e.Problems) == 0 {
+		return nil
+	}
+	return &preflight.Failures{List: e.Problems}
+}
+
+func newExportCommand(options *kind.Options) *cobra.Command {
+	return withJSON(&cobra.Command{
+		Use:   "export FILE" + export.Suffix,
+		Short: "Pack everything needed to find the cause of a problem into one file",
+		Long: `Pack what an engineer needs into one archive, to attach to an issue: the logs of both clusters as
+kind export logs collects them, Kubernetes objects and events, the access logs of the upstreams,
+certs.d, units and firewall of each node, active faults and versions. Read index.md in it first. The
+command also works if only parts of the testbed run. Secrets are listed without their data.
+
+An existing file is replaced. What could not be collected is printed to standard error.`,
+		Example: "  testbed export problem.tar.gz",
+		Args:    program.Args(cobra.ExactArgs(1)),
+		PreRunE: func(_ *cobra.Command, args []string) error { return export.CheckName(args[0]) },
+		RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, args []string) error {
+			archive, err := export.Write(cmd.Context(), testbed, args[0])
+			if err != nil {
+				return err
+			}
+			for _, missing := range archive.Missing {
+				fmt.Fprintf(cmd.ErrOrStderr(), "   not collected: %s\n", missing)
+			}
+			return answer(cmd, archive, line(archive.Path))
 		}),
 	}, "print JSON")
 }

@@ -12,16 +12,14 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/develop"
-	"github.com/gardener-extensions/registry-cache/kind/diagnostics"
 	"github.com/gardener-extensions/registry-cache/kind/engine"
+	"github.com/gardener-extensions/registry-cache/kind/export"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
-	"github.com/gardener-extensions/registry-cache/kind/logs"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/kind/preflight"
 	"github.com/gardener-extensions/registry-cache/kind/pull"
 	"github.com/gardener-extensions/registry-cache/kind/shell"
-	"github.com/gardener-extensions/registry-cache/kind/snapshot"
 )
 
 // absent is the prefix of a testbed that does not exist, so that tests change no running testbed.
@@ -127,24 +125,12 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"reproduce"}, "", "usage: testbed reproduce BUG..."},
 		{[]string{"reproduce", "--list", "s22"}, "", `"s22"`},
 
-		{[]string{"export"}, "", "usage: testbed export DIR"},
-		{[]string{"export", folder}, "", "files that are not a bundle"},
-		{[]string{"logs"}, "", "usage: testbed logs COMPONENT [NAME]"},
-		{[]string{"logs", "etcd"}, "", "use one of cache, node, upstream"},
-		{[]string{"logs", "cache", "--since", "-5m"}, "", "not negative"},
-		{[]string{"logs", "cache", "--since", "yesterday"}, "", "yesterday"},
-		{[]string{"trace"}, "", "usage: testbed trace IMAGE"},
-		{[]string{"trace", "alpha.upstream.test/Shop"}, "", "image: "},
-		{[]string{"trace", "a/b", "--since", "-5m"}, "", "not negative"},
+		{[]string{"export"}, "", "usage: testbed export FILE.tar.gz"},
+		{[]string{"export", folder}, "", "want a file name with .tar.gz"},
+		{[]string{"export", folder + "/.tar.gz"}, "", "want a file name with .tar.gz"},
 
 		{[]string{"test"}, "", "omit --prefix"},
 
-		{[]string{"snapshot"}, "", "name a command"},
-		{[]string{"snapshot", "save"}, "", "usage: testbed snapshot save NAME"},
-		{[]string{"snapshot", "save", "../a"}, "", `invalid snapshot name "../a"`},
-		{[]string{"snapshot", "restore", "a", "b"}, "", "usage: testbed snapshot restore NAME"},
-		{[]string{"snapshot", "restore", "missing"}, "", "snapshot missing not found"},
-		{[]string{"snapshot", "delete", "missing"}, "", "snapshot missing not found"},
 		{[]string{"completion", "tcsh"}, "", "tcsh"},
 	} {
 		t.Run(strings.Join(tc.args, " "), func(t *testing.T) {
@@ -206,13 +192,9 @@ func TestExitCodes(t *testing.T) {
 		"wrong rotation":                {&operate.RotationError{Verb: "rotate-ca-start", Phase: "Prepared"}, program.ExitUsage},
 		"unknown node":                  {&shell.UnknownNodeError{}, program.ExitUsage},
 		"not debuggable":                {&develop.NotDebuggableError{}, program.ExitUsage},
-		"occupied folder":               {&diagnostics.OccupiedError{}, program.ExitUsage},
+		"wrong name of an archive":      {&export.NameError{}, program.ExitUsage},
 		"wrong fault":                   {&spec.UsageError{}, program.ExitUsage},
-		"wrong component":               {&logs.UsageError{}, program.ExitUsage},
 		"wrong option":                  {&pull.InvalidError{}, program.ExitUsage},
-		"unknown snapshot":              {&snapshot.UnknownError{}, program.ExitUsage},
-		"taken snapshot":                {&snapshot.ExistsError{}, program.ExitUsage},
-		"bad snapshot name":             {&snapshot.NameError{}, program.ExitUsage},
 	} {
 		if code := program.ExitCode(fmt.Errorf("x: %w", tc.err)); code != tc.want {
 			t.Errorf("%s: exit code %d, want %d", name, code, tc.want)
