@@ -33,9 +33,8 @@
 //
 // Helpers: command runs programs, nodeexec runs them on nodes, file replaces files, lock provides
 // locks between processes, process marks child processes, progress prints and records steps,
-// networkpolicy evaluates NetworkPolicies, readiness checks nodes and pods, logline, hostsfile and
-// nodestate parse a log line, a hosts.toml and the state of a node's script, and kindtest creates
-// testbeds for tests.
+// networkpolicy evaluates NetworkPolicies, logline, hostsfile and nodestate parse a log line, a
+// hosts.toml and the state of a node's script, and kindtest creates testbeds for tests.
 //
 // No shipped program imports this package or a package below it.
 package kind

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/gardener/gardener/pkg/utils/kubernetes/health"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
-	"github.com/gardener-extensions/registry-cache/kind/readiness"
 )
 
 var trailing = regexp.MustCompile(`(?m) +$`)
@@ -69,7 +69,7 @@ func cacheService(b *bundle.Bundle, upstream string) (service, pods string) {
 			continue
 		}
 		ready := "not ready"
-		if readiness.Pod(&pod) {
+		if health.IsPodReady(&pod) {
 			ready = "ready"
 		}
 		all = append(all, fmt.Sprintf("%s on %s %s", pod.Name, b.ShortName(pod.Spec.NodeName), ready))

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gardener/gardener/pkg/utils/kubernetes/health"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/gardener-extensions/registry-cache/kind/pull"
-	"github.com/gardener-extensions/registry-cache/kind/readiness"
 )
 
 // host returns the host name of an upstream on the default testbed.
@@ -55,7 +55,7 @@ func (r *Rig) awaitCache(ctx context.Context, upstream string, bound time.Durati
 		if err != nil {
 			return false, err.Error(), nil //nolint:nilerr // a deleted pod is recreated
 		}
-		ready := readiness.Pod(&pod)
+		ready := health.IsPodReady(&pod)
 		return ready && pod.UID != before.UID, fmt.Sprintf("pod %s %s, ready: %t", pod.UID, pod.Status.Phase, ready), nil
 	})
 }

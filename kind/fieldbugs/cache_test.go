@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gardener/gardener/pkg/utils/kubernetes/health"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/gardener-extensions/registry-cache/kind/hostsfile"
 	"github.com/gardener-extensions/registry-cache/kind/pull"
-	"github.com/gardener-extensions/registry-cache/kind/readiness"
 	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
@@ -112,7 +112,7 @@ func TestIsReady(t *testing.T) {
 		"without any":  {nil, false},
 		"ready, maybe": {[]corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionUnknown}}, false},
 	} {
-		if got := readiness.Pod(&corev1.Pod{Status: corev1.PodStatus{Conditions: test.conditions}}); got != test.want {
+		if got := health.IsPodReady(&corev1.Pod{Status: corev1.PodStatus{Conditions: test.conditions}}); got != test.want {
 			t.Errorf("%s: %t, want %t", name, got, test.want)
 		}
 	}

@@ -7,8 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gardener/gardener/pkg/utils/kubernetes/health"
+
 	"github.com/gardener-extensions/registry-cache/kind/pull"
-	"github.com/gardener-extensions/registry-cache/kind/readiness"
 )
 
 func diskFull() Bug {
@@ -42,7 +43,7 @@ func diskFull() Bug {
 			if err != nil {
 				return err
 			}
-			ready := readiness.Pod(&pod)
+			ready := health.IsPodReady(&pod)
 			if err := r.Require("the cache stays ready", ready, "ready: %t", ready); err != nil {
 				return err
 			}

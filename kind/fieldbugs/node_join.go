@@ -11,7 +11,7 @@ import (
 
 	nodeagentconfigv1alpha1 "github.com/gardener/gardener/pkg/apis/config/nodeagent/v1alpha1"
 
-	"github.com/gardener-extensions/registry-cache/kind/readiness"
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
 )
 
 func nodeJoins() Bug {
@@ -154,7 +154,7 @@ func (r *Rig) awaitConfigured(ctx context.Context, name string) error {
 	return r.Await(ctx, name+" is Ready and has its configuration", bound, func(ctx context.Context) (bool, string, error) {
 		node, exists := r.node(ctx, name)
 		applied := node.Annotations[nodeagentconfigv1alpha1.AnnotationKeyChecksumAppliedOperatingSystemConfig]
-		ready, why := readiness.Node(&node)
+		ready, why := cluster.NodeReady(&node)
 		return ready && applied != "", fmt.Sprintf("exists: %t, ready: %t %s, configuration: %q", exists, ready, why, applied), nil
 	})
 }

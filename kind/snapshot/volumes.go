@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gardener/gardener/pkg/utils/kubernetes/health"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,7 +20,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/cache"
-	"github.com/gardener-extensions/registry-cache/kind/readiness"
 )
 
 const (
@@ -135,7 +135,7 @@ func replacePod(ctx context.Context, t *kind.Testbed, name string) error {
 }
 
 func isNewAndReady(pod *corev1.Pod, before types.UID) bool {
-	return pod.UID != before && readiness.Pod(pod)
+	return pod.UID != before && health.IsPodReady(pod)
 }
 
 // node is the script that runs on a node. The script is an argument, so it leaves no file there.

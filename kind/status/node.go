@@ -16,7 +16,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/hostsfile"
 	"github.com/gardener-extensions/registry-cache/kind/nodestate"
-	"github.com/gardener-extensions/registry-cache/kind/readiness"
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
@@ -72,7 +71,7 @@ func readNodes(ctx context.Context, of *cluster.Cluster, units ...string) ([]Nod
 		for _, object := range objects.Items {
 			if object.Name == nodes[i].Name {
 				nodes[i].Registered = true
-				nodes[i].Ready, _ = readiness.Node(&object)
+				nodes[i].Ready, _ = cluster.NodeReady(&object)
 			}
 		}
 	}

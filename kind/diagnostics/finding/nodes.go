@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	kindcluster "github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
-	"github.com/gardener-extensions/registry-cache/kind/readiness"
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
@@ -59,7 +59,7 @@ func notReady(b *bundle.Bundle, node bundle.Node) []Finding {
 			if object.Name != node.Name {
 				continue
 			}
-			ready, why := readiness.Node(&object)
+			ready, why := kindcluster.NodeReady(&object)
 			if ready {
 				return nil
 			}
