@@ -13,7 +13,7 @@
 //   - preflight: checks of the machine.
 //   - engine, debian: the Docker Engine, and the Debian packages of the engine and of builds.
 //   - nodeimage: the image of a kind node, from Go modules and Debian packages.
-//   - image, distribution: container images of binaries, of test content and of CNCF distribution.
+//   - image: container images of binaries, of test content and of CNCF distribution.
 //   - certificate, cluster: the CA that nodes trust, private CAs, and a kind cluster.
 //   - upstream: the upstream registries, a proxy, and their access logs.
 //   - gardener, osextension: the parts of Gardener, and an operating system extension.

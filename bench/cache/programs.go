@@ -17,7 +17,7 @@ import (
 
 const (
 	ownPackage    = "./cmd/registry-cache"
-	stockModule   = "kind/distribution/module"
+	stockModule   = "kind/image/distribution"
 	stockLibrary  = "github.com/distribution/distribution/v3"
 	stockPackage  = stockLibrary + "/cmd/registry"
 	debianPackage = "nginx-light"
