@@ -14,9 +14,9 @@ import (
 	"github.com/gardener/gardener/pkg/utils"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/kind/file"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 	"github.com/gardener-extensions/registry-cache/kind/image"
-	"github.com/gardener-extensions/registry-cache/kind/lock"
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
 
@@ -73,7 +73,7 @@ func (t *Testbed) Build(ctx context.Context, binaries ...image.Binary) ([]image.
 	if err != nil {
 		return nil, err
 	}
-	unlock, err := lock.Wait(ctx, directory+".lock", BuildLockTimeout)
+	unlock, err := file.Lock(ctx, directory+".lock", BuildLockTimeout)
 	if err != nil {
 		return nil, fmt.Errorf("lock the binaries of %s: %w", t.Root, err)
 	}

@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/gardener-extensions/registry-cache/kind/lock"
+	"github.com/gardener-extensions/registry-cache/kind/file"
 )
 
 // lockFiles contains the paths of a prefix's lock files, which all checkouts on the machine share.
@@ -61,7 +61,7 @@ func (l lockFiles) LockHolder() string {
 }
 
 func (l lockFiles) checkReservation() error {
-	unlock, err := lock.Try(l.reservation)
+	unlock, err := file.TryLock(l.reservation)
 	if err == nil {
 		unlock()
 		return nil
@@ -74,7 +74,7 @@ func (l lockFiles) checkReservation() error {
 
 // hold locks one of the files and writes into it that this process is the owner.
 func (l lockFiles) hold(path string) (release func(), err error) {
-	release, err = lock.Try(path)
+	release, err = file.TryLock(path)
 	if err != nil {
 		return nil, l.explainBusy(err, path)
 	}
@@ -85,9 +85,9 @@ func (l lockFiles) hold(path string) (release func(), err error) {
 	return release, nil
 }
 
-// explainBusy replaces lock.ErrBusy with an ErrBusy that names the owner.
+// explainBusy replaces file.ErrLocked with an ErrBusy that names the owner.
 func (l lockFiles) explainBusy(err error, path string) error {
-	if !errors.Is(err, lock.ErrBusy) {
+	if !errors.Is(err, file.ErrLocked) {
 		return err
 	}
 	return fmt.Errorf("testbed %s: %w%s; wait for it, or stop it", l.prefix, ErrBusy, l.lockOwner(path))

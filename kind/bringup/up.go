@@ -11,11 +11,10 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/certificate"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
-	"github.com/gardener-extensions/registry-cache/kind/debian"
+	"github.com/gardener-extensions/registry-cache/kind/command"
 	"github.com/gardener-extensions/registry-cache/kind/engine"
 	"github.com/gardener-extensions/registry-cache/kind/nodeimage"
 	"github.com/gardener-extensions/registry-cache/kind/preflight"
-	"github.com/gardener-extensions/registry-cache/kind/process"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
@@ -43,7 +42,7 @@ func Up(ctx context.Context, t *kind.Testbed) error {
 		return err
 	}
 	defer unlock()
-	if err := process.Mark(t.Prefix); err != nil {
+	if err := command.MarkChildren(t.Prefix); err != nil {
 		return fmt.Errorf("mark the child processes: %w", err)
 	}
 	if t.Log, err = t.State.OpenLog(); err != nil {
@@ -74,7 +73,7 @@ func Up(ctx context.Context, t *kind.Testbed) error {
 func prepareEngine(ctx context.Context, t *kind.Testbed) error {
 	diskUnknown := false
 	return inOrder(ctx, t,
-		func(context.Context, *kind.Testbed) error { return debian.AllowServiceStart() },
+		func(context.Context, *kind.Testbed) error { return engine.AllowServiceStart() },
 		step("preflight", func(ctx context.Context, t *kind.Testbed) (err error) {
 			diskUnknown, err = checkMachine(ctx, t)
 			return err

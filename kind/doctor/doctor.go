@@ -11,11 +11,11 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/bringup"
+	"github.com/gardener-extensions/registry-cache/kind/command"
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics"
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/finding"
 	"github.com/gardener-extensions/registry-cache/kind/engine"
 	"github.com/gardener-extensions/registry-cache/kind/preflight"
-	"github.com/gardener-extensions/registry-cache/kind/process"
 )
 
 // Examine examines the machine, the Docker Engine and the testbed, and reports what is wrong and
@@ -106,7 +106,7 @@ func examineProcesses(t *kind.Testbed) []Item {
 	if holder := t.LockHolder(); holder != "" {
 		return []Item{{Mark: Notice, Text: "a command works on the testbed or was the last to do so" + holder}}
 	}
-	left, err := process.Marked("/proc", t.Prefix)
+	left, err := command.Marked("/proc", t.Prefix)
 	if err != nil || len(left) == 0 {
 		return nil
 	}

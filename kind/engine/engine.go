@@ -11,8 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/gardener-extensions/registry-cache/kind/debian"
-	"github.com/gardener-extensions/registry-cache/kind/lock"
+	"github.com/gardener-extensions/registry-cache/kind/file"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
@@ -103,11 +102,11 @@ func inspect(ctx context.Context) (*Engine, host, error) {
 func apply(ctx context.Context, p plan) error {
 	if len(p.install) > 0 {
 		progress.Note(ctx, "installed %s", strings.Join(p.install, ", "))
-		if err := debian.Install(ctx, p.install...); err != nil {
+		if err := InstallPackages(ctx, p.install...); err != nil {
 			return err
 		}
 		if !hasProgram("docker") {
-			if err := debian.Install(ctx, "docker-cli"); err != nil { // a separate package since Debian 13
+			if err := InstallPackages(ctx, "docker-cli"); err != nil { // a separate package since Debian 13
 				return err
 			}
 		}
@@ -131,7 +130,7 @@ const lockTimeout = 15 * time.Minute
 // acquire keeps other processes from installing, starting or stopping the engine until unlock is
 // called or this process dies.
 func acquire(ctx context.Context) (unlock func(), err error) {
-	unlock, err = lock.Wait(ctx, filepath.Join(lock.Directory(), "engine.lock"), lockTimeout)
+	unlock, err = file.Lock(ctx, filepath.Join(file.LockDirectory(), "engine.lock"), lockTimeout)
 	if err != nil {
 		return nil, fmt.Errorf("waiting for another process to set up or stop the docker engine: %w", err)
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gardener-extensions/registry-cache/kind/lock"
+	"github.com/gardener-extensions/registry-cache/kind/file"
 )
 
 func TestLockFailure(t *testing.T) {
@@ -19,8 +19,8 @@ func TestLockFailure(t *testing.T) {
 		err  error
 		busy bool
 	}{
-		{"another command", t.Context(), fmt.Errorf("waited 30s: %w", lock.ErrBusy), true},
-		{"the context has ended", ended, errors.Join(context.Canceled, lock.ErrBusy), false},
+		{"another command", t.Context(), fmt.Errorf("waited 30s: %w", file.ErrLocked), true},
+		{"the context has ended", ended, errors.Join(context.Canceled, file.ErrLocked), false},
 		{"disk full", t.Context(), errors.New("no space left on device"), false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"github.com/prometheus/procfs"
 
 	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/file"
 	"github.com/gardener-extensions/registry-cache/kind/kindtest"
-	"github.com/gardener-extensions/registry-cache/kind/lock"
 )
 
 // TestProveWhileInUse checks that Prove fails while the testbed is in use, and that it does not
@@ -80,7 +80,7 @@ func newTestbed(t *testing.T) (testbed *kind.Testbed, locks string) {
 func holdFor(t *testing.T, locks, name string) {
 	t.Helper()
 	path := filepath.Join(locks, name+"-"+kind.DefaultPrefix+".lock")
-	release, err := lock.Try(path)
+	release, err := file.TryLock(path)
 	if err != nil {
 		t.Fatal(err)
 	}

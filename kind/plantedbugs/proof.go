@@ -15,7 +15,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/bringup"
 	"github.com/gardener-extensions/registry-cache/kind/command"
 	"github.com/gardener-extensions/registry-cache/kind/engine"
-	"github.com/gardener-extensions/registry-cache/kind/lock"
+	"github.com/gardener-extensions/registry-cache/kind/file"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
@@ -139,7 +139,7 @@ func buildScenarios(ctx context.Context, t *kind.Testbed, bug *Mutant) (string, 
 		if err != nil {
 			return "", err
 		}
-		unlock, err := lock.Wait(ctx, directory+".lock", kind.BuildLockTimeout)
+		unlock, err := file.Lock(ctx, directory+".lock", kind.BuildLockTimeout)
 		if err != nil {
 			return "", fmt.Errorf("binaries of %s: %w", t.Root, err)
 		}
