@@ -32,9 +32,9 @@
 //   - original: a stand-in for the extension that this one replaces.
 //
 // Helpers: command runs programs and ends the ones that a killed command left, nodeexec runs
-// programs on nodes, file replaces and locks files, progress prints and records steps, networkpolicy
-// evaluates NetworkPolicies, logline, hostsfile and nodestate parse a log line, a hosts.toml and the
-// state of a node's script, and kindtest creates testbeds for tests.
+// programs on nodes, file replaces and locks files, progress prints and records steps,
+// networkpolicy evaluates NetworkPolicies, logline parses a log line, and kindtest creates testbeds
+// for tests.
 //
 // No shipped program imports this package or a package below it.
 package kind

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
-	"github.com/gardener-extensions/registry-cache/kind/nodestate"
+	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
 // Executor runs commands on a node, for example a cluster.Node.
@@ -41,7 +41,7 @@ var nodeFiles = []struct {
 	{"failed-units.txt", []string{"systemctl", "list-units", "--no-pager", "--all", "--state=failed"}},
 	{bundle.ScriptUnit, shell(`systemctl cat --no-pager configure-containerd-registries.service 2>&1 || true`)},
 	{bundle.CertsFile, shell(`d=/etc/containerd/certs.d; ls -lR --time-style=full-iso $d; find $d -type f -name '*.toml' -exec tail -v -n +1 {} +`)},
-	{bundle.CachesFile, nodestate.Command()},
+	{bundle.CachesFile, nodeconfig.StateCommand()},
 	{bundle.ConfigFile, []string{"containerd", "config", "dump"}},
 	{"containers.txt", []string{"crictl", "ps", "--all"}},
 	{"images.txt", []string{"crictl", "images", "--digests"}},

@@ -9,9 +9,9 @@ import (
 	"github.com/gardener/gardener/pkg/utils/kubernetes/health"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/gardener-extensions/registry-cache/kind/hostsfile"
 	"github.com/gardener-extensions/registry-cache/kind/pull"
 	"github.com/gardener-extensions/registry-cache/kind/status"
+	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
 // TestRequireHit checks that a hit has at least one blob, and all its blobs from the cache's store.
@@ -83,7 +83,7 @@ func TestEndpoint(t *testing.T) {
 }
 
 func TestFirstHost(t *testing.T) {
-	node := status.Node{Mirrors: []hostsfile.Mirror{
+	node := status.Node{Mirrors: []nodeconfig.HostConfig{
 		{Upstream: "beta.upstream.test", Hosts: []string{"http://b", "http://beta.upstream.test"}}, {Upstream: "gamma.upstream.test"},
 	}}
 	for upstream, want := range map[string]string{"beta": "http://b", "gamma": "", "alpha": ""} {

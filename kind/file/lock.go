@@ -31,8 +31,8 @@ func LockDirectory() string {
 	return filepath.Join(os.TempDir(), fmt.Sprintf("%s-%d", directoryName, os.Getuid()))
 }
 
-// TryLock acquires the lock file at path, or returns ErrLocked at once. It creates a missing file and
-// its directory. It never removes the file, since all processes must lock the same file.
+// TryLock acquires the lock file at path, or returns ErrLocked at once. It creates a missing file
+// and its directory. It never removes the file, since all processes must lock the same file.
 func TryLock(path string) (unlock func(), err error) { return flock(path, unix.LOCK_EX) }
 
 // Lock is like TryLock, but retries until timeout or until ctx ends. Use it for locks of short
@@ -41,8 +41,8 @@ func Lock(ctx context.Context, path string, timeout time.Duration) (unlock func(
 	return poll(ctx, path, timeout, unix.LOCK_EX)
 }
 
-// ShareLock is like Lock, but several processes can share the lock. TryLock and Lock fail while they
-// do.
+// ShareLock is like Lock, but several processes can share the lock. TryLock and Lock fail while
+// they do.
 func ShareLock(ctx context.Context, path string, timeout time.Duration) (unlock func(), err error) {
 	return poll(ctx, path, timeout, unix.LOCK_SH)
 }

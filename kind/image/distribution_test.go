@@ -10,7 +10,8 @@ import (
 
 const distribution = "github.com/distribution/distribution/v3"
 
-// TestDistributionVersion: the stock image and the cache image use the same version of distribution.
+// TestDistributionVersion: the stock image and the cache image use the same version of
+// distribution.
 func TestDistributionVersion(t *testing.T) {
 	own, stock := required(t, "../../go.mod"), required(t, "distribution/go.mod")
 	if own != stock {

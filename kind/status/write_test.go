@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/gardener-extensions/registry-cache/internal/golden"
-	"github.com/gardener-extensions/registry-cache/kind/hostsfile"
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
@@ -23,7 +22,7 @@ func TestStatusWrite(t *testing.T) {
 			Clusters: []Cluster{
 				{Name: "registry-cache-seed", Role: "seed", Problem: "the API server does not answer"},
 				{Name: "registry-cache-shoot", Role: "shoot", Kubeconfig: ".testbed/registry-cache/shoot.kubeconfig", Nodes: []Node{
-					{Name: "registry-cache-shoot-worker", Ready: true, Mirrors: []hostsfile.Mirror{
+					{Name: "registry-cache-shoot-worker", Ready: true, Mirrors: []nodeconfig.HostConfig{
 						{Upstream: "alpha.upstream.test", Hosts: []string{"http://10.96.0.7:5000"}, Server: "http://alpha.upstream.test", Managed: true},
 						{Upstream: "other.test", Hosts: []string{"http://127.0.0.1:1"}, Server: "https://other.test"},
 					}, Caches: []nodeconfig.State{

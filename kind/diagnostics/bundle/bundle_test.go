@@ -7,7 +7,7 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/gardener-extensions/registry-cache/kind/hostsfile"
+	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
 var at = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -55,7 +55,7 @@ func TestNode(t *testing.T) {
 	})
 	want := Node{
 		Name: "registry-cache-shoot-worker2", Units: map[string]Unit{"kubelet.service": {"loaded", "active", "running", "success", 2}}, UnitsKnown: true,
-		Mirrors: []hostsfile.Mirror{
+		Mirrors: []nodeconfig.HostConfig{
 			{Upstream: "b.test", Hosts: []string{"http://10.0.0.1:5000"}, Server: "http://b.test"}, {Upstream: "a.test", Server: "https://a.test"},
 		}, MirrorsKnown: true,
 		HostsFiles: map[string]string{"b.test": "server = \"http://b.test\"\n[host.\"http://10.0.0.1:5000\"]\n\n", "a.test": ""},

@@ -8,9 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gardener-extensions/registry-cache/kind/hostsfile"
 	"github.com/gardener-extensions/registry-cache/kind/logline"
-	"github.com/gardener-extensions/registry-cache/kind/nodestate"
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
@@ -37,7 +35,7 @@ type Node struct {
 	UnitsKnown bool
 	// Mirrors are the parsed hosts.toml files. HostsFiles maps upstreams to the contents of these
 	// files. MirrorsKnown is false if the files were not collected.
-	Mirrors      []hostsfile.Mirror
+	Mirrors      []nodeconfig.HostConfig
 	HostsFiles   map[string]string
 	MirrorsKnown bool
 	// Config is nil if the configuration of containerd is unknown.
@@ -45,7 +43,7 @@ type Node struct {
 	// Registries are the registries in the unit file ScriptUnit; nil without that file.
 	Registries []nodeconfig.Registry
 	// State is what the script says of its upstreams. It is empty without CachesFile.
-	State nodestate.State
+	State nodeconfig.NodeState
 	// Probes are the results for the hosts in the hosts.toml files.
 	Probes []Probe
 	// Routes maps destinations to lines of `ip route`.
@@ -85,8 +83,8 @@ func (n Node) File(name string) string { return path.Join(NodeFolder, n.Name, na
 func (n Node) JournalFile(unit string) string { return n.File("journal/" + unit + ".log") }
 
 // Mirror returns the hosts.toml for an upstream.
-func (n Node) Mirror(upstream string) (hostsfile.Mirror, bool) {
-	return find(n.Mirrors, func(m hostsfile.Mirror) bool { return m.Upstream == upstream })
+func (n Node) Mirror(upstream string) (nodeconfig.HostConfig, bool) {
+	return find(n.Mirrors, func(m nodeconfig.HostConfig) bool { return m.Upstream == upstream })
 }
 
 // Registry returns the entry of Registries for an upstream.
@@ -111,14 +109,14 @@ func readNode(files fs.FS, name string) Node {
 	certs := text(files, n.File(CertsFile))
 	n.MirrorsKnown = certs != ""
 	for _, found := range parseHostsFiles(certs) {
-		n.Mirrors = append(n.Mirrors, hostsfile.Parse(found.upstream, []byte(found.content)))
+		n.Mirrors = append(n.Mirrors, nodeconfig.ParseHosts(found.upstream, []byte(found.content)))
 		n.HostsFiles[found.upstream] = found.content
 	}
 	n.Config = parseConfig(text(files, n.File(ConfigFile)))
 	if registries, err := nodeconfig.ParseUnit(text(files, n.File(ScriptUnit))); err == nil {
 		n.Registries = registries
 	}
-	if state, err := nodestate.Parse(text(files, n.File(CachesFile))); err == nil {
+	if state, err := nodeconfig.ParseState(text(files, n.File(CachesFile))); err == nil {
 		n.State = state
 	}
 	for _, route := range Parse(files, n.File(RouteFile), parseRoute) {

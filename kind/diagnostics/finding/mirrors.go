@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
-	"github.com/gardener-extensions/registry-cache/kind/hostsfile"
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
@@ -53,8 +52,10 @@ func absent(b *bundle.Bundle, node bundle.Node, cached bundle.Cached) Finding {
 
 // said returns what the script says of an upstream: its state, or its last message.
 func said(b *bundle.Bundle, node bundle.Node, upstream string) (last []string) {
-	if state := node.State.Of(upstream); state != "" {
-		return []string{"state of the script: " + state}
+	for _, state := range node.State.Upstreams {
+		if state.Upstream == upstream {
+			return []string{"state of the script: " + state.String()}
+		}
 	}
 	for _, line := range b.Journal(node, "configure-containerd-registries") {
 		if strings.HasPrefix(line.Message, upstream+":") {
@@ -65,7 +66,7 @@ func said(b *bundle.Bundle, node bundle.Node, upstream string) (last []string) {
 }
 
 // hostsFile reports a hosts.toml that is damaged, unmanaged, stale or wrong.
-func hostsFile(b *bundle.Bundle, node bundle.Node, mirror hostsfile.Mirror) []Finding {
+func hostsFile(b *bundle.Bundle, node bundle.Node, mirror nodeconfig.HostConfig) []Finding {
 	file, name := node.File(bundle.CertsFile), fmt.Sprintf("hosts.toml on %s for %s", node.Name, mirror.Upstream)
 	i := slices.IndexFunc(b.Cached(), func(c bundle.Cached) bool { return c.Upstream == mirror.Upstream })
 	switch {
@@ -89,7 +90,7 @@ func hostsFile(b *bundle.Bundle, node bundle.Node, mirror hostsfile.Mirror) []Fi
 
 // stale reports a hosts.toml with the address of another cache, or with an address that no Service
 // has. Such an address does not answer: each request of containerd waits for a dial timeout.
-func stale(b *bundle.Bundle, mirror hostsfile.Mirror, file, name string) []Finding {
+func stale(b *bundle.Bundle, mirror nodeconfig.HostConfig, file, name string) []Finding {
 	if !b.Shoot.Known {
 		return nil
 	}
@@ -113,7 +114,7 @@ func stale(b *bundle.Bundle, mirror hostsfile.Mirror, file, name string) []Findi
 
 // content reports a managed hosts.toml that differs from what the node's unit would now write, and
 // a unit whose endpoint differs from that in the Extension's status.
-func content(b *bundle.Bundle, node bundle.Node, mirror hostsfile.Mirror, file, name string) []Finding {
+func content(b *bundle.Bundle, node bundle.Node, mirror nodeconfig.HostConfig, file, name string) []Finding {
 	registry, found := node.Registry(mirror.Upstream)
 	if !found {
 		return nil
