@@ -102,6 +102,9 @@ func unreadyNodes(list []corev1.Node, names []string) []string {
 	})
 }
 
+// kubeProxy is the key of kube-proxy's DaemonSet.
+var kubeProxy = client.ObjectKey{Namespace: "kube-system", Name: "kube-proxy"}
+
 // deployments and kube-proxy make the cluster usable: they provide DNS, volumes and Services.
 var deployments = []client.ObjectKey{
 	coreDNS,
