@@ -1,11 +1,13 @@
 package kind
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/gardener-extensions/registry-cache/kind/file"
 )
@@ -45,7 +47,11 @@ func (l lockFiles) Lock() (unlock func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := l.checkReservation(); err != nil {
+	release, err := l.hold(l.reservation)
+	switch {
+	case err == nil:
+		release()
+	case !errors.Is(err, ErrBusy) || holder(l.reservation) != l.describe():
 		unlock()
 		return nil, err
 	}
@@ -55,40 +61,35 @@ func (l lockFiles) Lock() (unlock func(), err error) {
 // LockProof keeps other processes from running a proof, see package plantedbugs.
 func (l lockFiles) LockProof() (unlock func(), err error) { return l.hold(l.proof) }
 
-// LockHolder returns ": " and a description of the process that works on the testbed, or "".
-func (l lockFiles) LockHolder() string {
-	return cmp.Or(l.lockOwner(l.change), l.lockOwner(l.reservation))
-}
-
-func (l lockFiles) checkReservation() error {
-	unlock, err := file.TryLock(l.reservation)
-	if err == nil {
-		unlock()
-		return nil
-	}
-	if o := readLockOwner(l.reservation); o != nil && o.PID == os.Getpid() && o.runs(startOf) {
-		return nil
-	}
-	return l.explainBusy(err, l.reservation)
-}
-
-// hold locks one of the files and writes into it that this process is the owner.
+// hold locks one of the files and describes this process in it, for the errors of other processes
+// and for Lock. It ignores a full disk, so that Down can run. If the file is locked, hold returns
+// an ErrBusy that names the holder.
 func (l lockFiles) hold(path string) (release func(), err error) {
 	release, err = file.TryLock(path)
-	if err != nil {
-		return nil, l.explainBusy(err, path)
+	if errors.Is(err, file.ErrLocked) {
+		return nil, fmt.Errorf("testbed %s: %w: %s; wait for it, or stop it", l.prefix, ErrBusy, holder(path))
 	}
-	if err := l.writeOwner(path); err != nil {
-		release()
+	if err != nil {
 		return nil, err
+	}
+	if err := os.WriteFile(path, []byte(l.describe()), 0o600); err != nil && !errors.Is(err, unix.ENOSPC) {
+		release()
+		return nil, fmt.Errorf("write the holder of the lock: %w", err)
 	}
 	return release, nil
 }
 
-// explainBusy replaces file.ErrLocked with an ErrBusy that names the owner.
-func (l lockFiles) explainBusy(err error, path string) error {
-	if !errors.Is(err, file.ErrLocked) {
-		return err
+// describe describes this process.
+func (l lockFiles) describe() string {
+	command := strings.Join(append([]string{filepath.Base(os.Args[0])}, os.Args[1:]...), " ")
+	return fmt.Sprintf("%.120s (process %d in %s)", command, os.Getpid(), l.directory)
+}
+
+// holder returns the description of the process that holds or last held a lock.
+func holder(path string) string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
 	}
-	return fmt.Errorf("testbed %s: %w%s; wait for it, or stop it", l.prefix, ErrBusy, l.lockOwner(path))
+	return string(text)
 }

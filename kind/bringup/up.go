@@ -29,10 +29,10 @@ const UpTimeout = 45 * time.Minute
 // configuration.Diff. After an error, or if ctx is canceled, another Up continues, and Down removes
 // what was created.
 //
-// Up replaces an abandoned testbed of another checkout. If the other checkout still owns the
-// testbed, the error is an *OtherCheckoutError, see Options.Replace. If the machine lacks
-// something, the error is an *engine.Missing, a *preflight.Failures, an *UnavailableError or, for a
-// full disk, a *preflight.Full.
+// Up replaces a testbed of another checkout that is gone. If the other checkout exists, the error
+// is an *OtherCheckoutError, see Options.Replace. If the machine lacks something, the error is an
+// *engine.Missing, a *preflight.Failures, an *UnavailableError or, for a full disk, a
+// *preflight.Full.
 func Up(ctx context.Context, t *kind.Testbed) error {
 	if err := t.ConfigurationError(); err != nil {
 		return err
@@ -176,18 +176,16 @@ func claim(ctx context.Context, t *kind.Testbed) error {
 	return nil
 }
 
-// replaceOtherCheckout removes the testbed of another state folder, if that is allowed. Up cannot
-// use its clusters: they trust a CA whose key is missing here, and mount a file from that folder.
+// replaceOtherCheckout removes the testbed of another state folder, which claim has allowed. Up
+// cannot use its clusters: they trust a CA whose key is missing here, and mount a file from that
+// folder.
 func replaceOtherCheckout(ctx context.Context, t *kind.Testbed) error {
-	created, owner, err := t.Owner(ctx)
-	if err != nil || owner == kind.ThisCheckout {
+	other, err := t.CreatedElsewhere(ctx)
+	if err != nil || other == "" {
 		return err
 	}
-	if owner == kind.OtherCheckout && !t.Replace {
-		return &kind.OtherCheckoutError{Prefix: t.Prefix, Directory: created.Directory()}
-	}
 	return t.Recorder.Step(ctx, "testbed of another checkout removed", func(ctx context.Context) error {
-		progress.Note(ctx, "%s", created.Directory())
+		progress.Note(ctx, "%s", other.Directory())
 		return errors.Join(
 			cluster.Delete(ctx, t.SeedName()), cluster.Delete(ctx, t.ShootName()), upstream.Remove(ctx, t.Prefix))
 	})

@@ -84,7 +84,7 @@ func examineTestbed(ctx context.Context, t *kind.Testbed) ([]Item, error) {
 	}
 	if other := (*kind.OtherCheckoutError)(nil); errors.As(err, &other) {
 		return append(items, Item{
-			Mark: Notice, Text: "the testbed belongs to " + other.Directory, Fix: "run testbed doctor there, or use another testbed with --prefix NAME",
+			Mark: Notice, Text: "the testbed belongs to " + other.State.Directory(), Fix: "run testbed doctor there, or use another testbed with --prefix NAME",
 		}), nil
 	}
 	if err != nil {
@@ -103,9 +103,6 @@ func examineTestbed(ctx context.Context, t *kind.Testbed) ([]Item, error) {
 // examineProcesses reports a command that works on the testbed, or processes that an interrupted
 // command left running.
 func examineProcesses(t *kind.Testbed) []Item {
-	if holder := t.LockHolder(); holder != "" {
-		return []Item{{Mark: Notice, Text: "a command works on the testbed or was the last to do so" + holder}}
-	}
 	left, err := command.Marked("/proc", t.Prefix)
 	if err != nil || len(left) == 0 {
 		return nil

@@ -81,10 +81,11 @@ func OfTestbed(ctx context.Context, t *kind.Testbed) (*Testbed, error) {
 	}
 
 	seen := t.State
-	if state, whose, err := t.Owner(ctx); err != nil {
+	var other *kind.OtherCheckoutError
+	if err := t.CheckOwner(ctx); errors.As(err, &other) {
+		seen, status.Owner = other.State, other.State.Directory()
+	} else if err != nil {
 		return status, err
-	} else if whose == kind.OtherCheckout {
-		seen, status.Owner = state, state.Directory()
 	}
 	status.addCluster(ctx, "seed", t.SeedName(), seen.SeedKubeconfig())
 	if shoot := status.addCluster(ctx, "shoot", t.ShootName(), seen.ShootKubeconfig()); shoot != nil {
