@@ -32,7 +32,7 @@ func TestStatusWrite(t *testing.T) {
 					{Name: "registry-cache-shoot-worker2", Problem: "the node does not run"},
 				}},
 			},
-			Caches:    []Cache{{Upstream: "alpha.upstream.test", Endpoint: "http://10.96.0.7:5000", Ready: true}},
+			Caches:    []Cache{{Upstream: "alpha.upstream.test", Endpoint: "https://10.96.0.7:5000", Ready: true}},
 			Upstreams: []Upstream{{Host: "alpha.upstream.test", Running: true, State: "Up 5 minutes", Requests: map[string]int{"cache": 7, "node": 1}}},
 			Versions:  map[string]string{"docker": "20.10.24", "kubernetes": "v1.36.2"},
 		}},
