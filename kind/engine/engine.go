@@ -111,17 +111,17 @@ func apply(ctx context.Context, p plan) error {
 			}
 		}
 	}
-	flags := daemonFlags(p.shim)
-	if p.shim {
+	if p.systemd {
+		return startService(ctx)
+	}
+	shim := len(p.missingCaps) > 0
+	if shim {
 		progress.Note(ctx, "runc shim: the host lacks %s", strings.Join(p.missingCaps, ", "))
 		if err := buildShim(ctx); err != nil {
 			return err
 		}
 	}
-	if p.systemd {
-		return startService(ctx, p.shim, flags)
-	}
-	return startDaemon(ctx, flags)
+	return startDaemon(ctx, daemonFlags(shim))
 }
 
 // lockTimeout is longer than another process may take to install and start the engine.
@@ -142,8 +142,7 @@ const execRoot = "/var/run/docker"
 
 // Release stops the engine if Ensure started it and it has no containers, running or not. Release
 // then also removes the testbed's files (shim, logs, marker) and the files of a killed dockerd
-// below /var/run/docker. Images and packages stay. With systemd, the service starts without the
-// shim at the next boot.
+// below /var/run/docker. Images and packages stay.
 func Release(ctx context.Context) error {
 	found, err := probe(ctx)
 	if err != nil || !found.Managed {
@@ -160,11 +159,7 @@ func Release(ctx context.Context) error {
 	if err != nil || !found.Managed || found.containers > 0 {
 		return nil
 	}
-	stop := stopDaemon
-	if _, err := os.Stat(dropIn); err == nil {
-		stop = stopService
-	}
-	if err := stop(ctx); err != nil {
+	if err := stopDaemon(ctx); err != nil {
 		return fmt.Errorf("stopping the docker engine: %w", err)
 	}
 	return errors.Join(removeSandboxes(execRoot), os.RemoveAll(filepath.Dir(shimPath)), os.RemoveAll(logDir), os.Remove(marker))
