@@ -14,7 +14,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/command"
 	"github.com/gardener-extensions/registry-cache/kind/engine"
 	"github.com/gardener-extensions/registry-cache/kind/nodeimage"
-	"github.com/gardener-extensions/registry-cache/kind/preflight"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
@@ -71,25 +70,12 @@ func Up(ctx context.Context, t *kind.Testbed) error {
 }
 
 func prepareEngine(ctx context.Context, t *kind.Testbed) error {
-	diskUnknown := false
 	return inOrder(ctx, t,
 		func(context.Context, *kind.Testbed) error { return engine.AllowServiceStart() },
-		step("preflight", func(ctx context.Context, t *kind.Testbed) (err error) {
-			diskUnknown, err = checkMachine(ctx, t)
-			return err
-		}),
+		step("preflight", checkMachine),
 		step("docker engine", func(ctx context.Context, t *kind.Testbed) (err error) {
-			if t.Engine, err = engine.Ensure(ctx); err != nil {
-				return explainFullDisk(err, folders{paths: []string{defaultDataRoot}})
-			}
-			if !diskUnknown {
-				return nil
-			}
-			needed, err := DiskNeeded(ctx, t)
-			if err != nil {
-				return err
-			}
-			return preflight.CheckDisk(needed)
+			t.Engine, err = engine.Ensure(ctx)
+			return explainFullDisk(err, folders{paths: []string{defaultDataRoot}})
 		}),
 	)
 }

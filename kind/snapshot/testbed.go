@@ -66,7 +66,7 @@ func Save(ctx context.Context, t *kind.Testbed, name string, dryRun bool) (saved
 			saved = planned
 			return nil
 		}
-		if err := preflight.CheckDisk([]preflight.Space{{Directory: string(storeOf(t)), Bytes: uint64(planned.Bytes())}}); err != nil {
+		if err := preflight.Check(ctx, preflight.Requirements{Disk: []preflight.Space{{Directory: string(storeOf(t)), Bytes: uint64(planned.Bytes())}}}); err != nil {
 			return err
 		}
 		saved, err = save(ctx, t, name, volumes)
