@@ -3,7 +3,7 @@
 // script writes. Package nodeconfig/cleaner removes them. ParseHosts, ParseUnit and ParseState read
 // what is on a node.
 //
-// Script, Unit, HostsTOML and the parsers are pure functions. The script says what it needs on a
+// Script, Unit and the parsers are pure functions. The script says what it needs on a
 // node. The package must not import Kubernetes or Gardener. How the files get to the node is up to
 // other packages.
 package nodeconfig

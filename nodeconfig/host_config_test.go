@@ -9,7 +9,7 @@ import (
 )
 
 func TestParseHosts(t *testing.T) {
-	managed := nodeconfig.HostsTOML(nodeconfig.Registry{
+	managed := hostsTOML(nodeconfig.Registry{
 		Upstream: "alpha.test", Endpoint: "http://10.96.0.7:5000", UpstreamURL: "http://alpha.test:8080",
 	})
 	for _, tc := range []struct {

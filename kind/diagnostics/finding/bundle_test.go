@@ -116,7 +116,7 @@ func healthyFiles() map[string]string {
 		"faults.json":                   "[]",
 		"node/" + worker + "/units.txt": states.String(),
 		"node/" + worker + "/certs.d.txt": "/etc/containerd/certs.d:\n==> /etc/containerd/certs.d/" + host + "/hosts.toml <==\n" +
-			nodeconfig.HostsTOML(registry),
+			hostsTOML(registry),
 		"node/" + worker + "/" + bundle.ScriptUnit: nodeconfig.Unit([]nodeconfig.Registry{registry}, 0),
 		"node/" + worker + "/probe.txt":            host + " " + endpoint + " 200 0.001 \n" + host + " http://" + host + " 200 0.002 \n",
 		"node/" + worker + "/network.txt":          "default via 172.18.0.1 dev eth0\n10.244.2.0/24 via 172.18.0.4 dev eth0\n",

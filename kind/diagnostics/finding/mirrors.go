@@ -119,7 +119,7 @@ func content(b *bundle.Bundle, node bundle.Node, mirror nodeconfig.HostConfig, f
 	if !found {
 		return nil
 	}
-	is, wanted, direct := node.HostsFiles[mirror.Upstream], nodeconfig.HostsTOML(registry), registry
+	is, wanted, direct := node.HostsFiles[mirror.Upstream], hostsTOML(registry), registry
 	direct.Endpoint = ""
 	if same(is, wanted) {
 		for _, cached := range b.Cached() {
@@ -133,7 +133,7 @@ func content(b *bundle.Bundle, node bundle.Node, mirror nodeconfig.HostConfig, f
 	}
 	differs := problem(file, "see in the journal of "+bundle.ScriptUnit+" why the script has not corrected it, which takes seconds",
 		"The %s is not what the script writes.", name).with(difference(is, wanted))
-	if same(is, nodeconfig.HostsTOML(direct)) {
+	if same(is, hostsTOML(direct)) {
 		differs = problem(file, "fix the cache or the network between it and the node; the script then adds it within seconds",
 			"The %s has no cache: the script got no answer from %s.", name, registry.Endpoint)
 	}
@@ -156,4 +156,13 @@ func difference(is, wanted string) string {
 		return fmt.Sprintf("%q", lines[i])
 	}
 	return fmt.Sprintf("line %d is %s, want %s", i+1, line(have), line(want))
+}
+
+// hostsTOML returns the hosts.toml that the script writes for a registry without CA bundles.
+func hostsTOML(r nodeconfig.Registry) string {
+	text := nodeconfig.Marker + "\n# Do not edit: this file goes away with the registry cache.\n" + fmt.Sprintf("server = %q\n", r.UpstreamURL)
+	if r.Endpoint == "" {
+		return text
+	}
+	return text + fmt.Sprintf("\n[host.%q]\n  capabilities = [\"pull\", \"resolve\"]\n  dial_timeout = \"500ms\"\n", r.Endpoint)
 }
