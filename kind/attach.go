@@ -14,11 +14,11 @@ import (
 	"github.com/gardener-extensions/registry-cache/examples"
 	"github.com/gardener-extensions/registry-cache/kind/certificate"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/command"
 	"github.com/gardener-extensions/registry-cache/kind/engine"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 	"github.com/gardener-extensions/registry-cache/kind/image"
-	"github.com/gardener-extensions/registry-cache/kind/process"
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
 
@@ -148,7 +148,7 @@ func (t *Testbed) AttachGardenlet(ctx context.Context) (err error) {
 	if err := t.AttachRunning(ctx); err != nil {
 		return err
 	}
-	if err := process.Mark(t.Prefix); err != nil {
+	if err := command.MarkChildren(t.Prefix); err != nil {
 		return fmt.Errorf("mark the child processes: %w", err)
 	}
 	if t.Log, err = t.State.OpenLog(); err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/gardener/gardener/pkg/utils"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/kind/file"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 	"github.com/gardener-extensions/registry-cache/kind/image"
-	"github.com/gardener-extensions/registry-cache/kind/lock"
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
 
@@ -62,7 +62,7 @@ func (t *Testbed) Build(ctx context.Context, binaries ...image.Binary) ([]image.
 	if err != nil {
 		return nil, err
 	}
-	unlock, err := lock.Wait(ctx, directory+".lock", buildLockTimeout)
+	unlock, err := file.Lock(ctx, directory+".lock", buildLockTimeout)
 	if err != nil {
 		return nil, fmt.Errorf("lock the binaries of %s: %w", t.Root, err)
 	}

@@ -11,9 +11,9 @@
 //
 //   - configuration: testbed.yaml, which describes a testbed.
 //   - preflight: checks of the machine.
-//   - engine, debian: the Docker Engine, and the Debian packages of the engine and of builds.
+//   - engine: the Docker Engine, and the Debian packages of the engine and of builds.
 //   - nodeimage: the image of a kind node, from Go modules and Debian packages.
-//   - image, distribution: container images of binaries, of test content and of CNCF distribution.
+//   - image: container images of binaries, of test content and of CNCF distribution.
 //   - certificate, cluster: the CA that nodes trust, private CAs, and a kind cluster.
 //   - upstream: the upstream registries, a proxy, and their access logs.
 //   - gardener, osextension: the parts of Gardener, and an operating system extension.
@@ -30,10 +30,9 @@
 //   - fieldbugs: bugs that users reported, and the scenarios that hold them.
 //   - original: a stand-in for the extension that this one replaces.
 //
-// Helpers: command runs programs, nodeexec runs them on nodes, file replaces files, lock provides
-// locks between processes, process marks child processes, progress prints and records steps,
-// networkpolicy evaluates NetworkPolicies, readiness checks nodes and pods, hostsfile and nodestate
-// parse a hosts.toml and the state of a node's script, and kindtest creates testbeds for tests.
+// Helpers: command runs programs and ends the ones that a killed command left, nodeexec runs
+// programs on nodes, file replaces and locks files, progress prints and records steps,
+// networkpolicy evaluates NetworkPolicies, and kindtest creates testbeds for tests.
 //
 // No shipped program imports this package or a package below it.
 package kind

@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
-	"github.com/gardener-extensions/registry-cache/kind/lock"
+	"golang.org/x/sys/unix"
+
+	"github.com/gardener-extensions/registry-cache/kind/file"
 )
 
 // lockFiles contains the paths of a prefix's lock files, which all checkouts on the machine share.
@@ -42,42 +45,46 @@ func (l lockFiles) Lock() (unlock func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := l.checkReservation(); err != nil {
+	release, err := l.hold(l.reservation)
+	switch {
+	case err == nil:
+		release()
+	case !errors.Is(err, ErrBusy) || holder(l.reservation) != l.describe():
 		unlock()
 		return nil, err
 	}
 	return unlock, nil
 }
 
-func (l lockFiles) checkReservation() error {
-	unlock, err := lock.Try(l.reservation)
-	if err == nil {
-		unlock()
-		return nil
-	}
-	if o := readLockOwner(l.reservation); o != nil && o.PID == os.Getpid() && o.runs(startOf) {
-		return nil
-	}
-	return l.explainBusy(err, l.reservation)
-}
-
-// hold locks one of the files and writes into it that this process is the owner.
+// hold locks one of the files and describes this process in it, for the errors of other processes
+// and for Lock. It ignores a full disk, so that Down can run. If the file is locked, hold returns
+// an ErrBusy that names the holder.
 func (l lockFiles) hold(path string) (release func(), err error) {
-	release, err = lock.Try(path)
-	if err != nil {
-		return nil, l.explainBusy(err, path)
+	release, err = file.TryLock(path)
+	if errors.Is(err, file.ErrLocked) {
+		return nil, fmt.Errorf("testbed %s: %w: %s; wait for it, or stop it", l.prefix, ErrBusy, holder(path))
 	}
-	if err := l.writeOwner(path); err != nil {
-		release()
+	if err != nil {
 		return nil, err
+	}
+	if err := os.WriteFile(path, []byte(l.describe()), 0o600); err != nil && !errors.Is(err, unix.ENOSPC) {
+		release()
+		return nil, fmt.Errorf("write the holder of the lock: %w", err)
 	}
 	return release, nil
 }
 
-// explainBusy replaces lock.ErrBusy with an ErrBusy that names the owner.
-func (l lockFiles) explainBusy(err error, path string) error {
-	if !errors.Is(err, lock.ErrBusy) {
-		return err
+// describe describes this process.
+func (l lockFiles) describe() string {
+	command := strings.Join(append([]string{filepath.Base(os.Args[0])}, os.Args[1:]...), " ")
+	return fmt.Sprintf("%.120s (process %d in %s)", command, os.Getpid(), l.directory)
+}
+
+// holder returns the description of the process that holds or last held a lock.
+func holder(path string) string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
 	}
-	return fmt.Errorf("testbed %s: %w%s; wait for it, or stop it", l.prefix, ErrBusy, l.lockOwner(path))
+	return string(text)
 }

@@ -1,12 +1,14 @@
 package kind
 
 import (
-	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/gardener-extensions/registry-cache/internal/fulldisk"
 )
 
 func TestLockExcludesASecondCommand(t *testing.T) {
@@ -44,36 +46,18 @@ func TestReservedTestbed(t *testing.T) {
 	if _, err := there.Reserve(); !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), "in /here") {
 		t.Errorf("reserved twice: %v, want ErrBusy that names the directory", err)
 	}
-	// Write the file as another process would. Process 1 always exists.
-	started, err := startOf(1)
-	if err != nil {
+	// Write the file as another process would.
+	if err := os.WriteFile(here.reservation, []byte("e2e.test (process 1 in /here)"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	writeLockOwner(t, here.reservation, lockOwner{PID: 1, Started: started, Command: "e2e.test", Directory: "/here"})
-	if _, err := there.Lock(); !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), "e2e.test") {
+	if _, err := here.Lock(); !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), "e2e.test") {
 		t.Errorf("lock while another process has reserved it: %v, want ErrBusy that names it", err)
-	}
-	// The file describes a process that has ended. This process now has that process's PID.
-	writeLockOwner(t, here.reservation, lockOwner{PID: os.Getpid(), Started: 1, Command: "old.test"})
-	if _, err := there.Lock(); !errors.Is(err, ErrBusy) || strings.Contains(err.Error(), "old.test") {
-		t.Errorf("lock while an unknown process has reserved it: %v, want ErrBusy that names no process", err)
 	}
 	done()
 	if release, err = there.Lock(); err != nil {
 		t.Fatalf("lock after the reservation: %v", err)
 	}
 	release()
-}
-
-func writeLockOwner(t *testing.T, path string, owner lockOwner) {
-	t.Helper()
-	data, err := json.Marshal(owner)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // TestCheckoutsShareLocks: cluster names are unique on the machine, so two state folders of one
@@ -98,4 +82,32 @@ func TestCheckoutsShareLocks(t *testing.T) {
 			seen[filepath.Base(path)] = prefix
 		}
 	}
+}
+
+func TestBusyTestbedNamesItsHolder(t *testing.T) {
+	one := newLockFiles(t.TempDir(), "one", "/here")
+	release, err := one.Lock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	want := fmt.Sprintf("testbed one: another testbed command is working on it: %s", filepath.Base(os.Args[0]))
+	_, err = one.Lock()
+	if !errors.Is(err, ErrBusy) || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), fmt.Sprintf("(process %d in /here)", os.Getpid())) {
+		t.Errorf("error %v, want ErrBusy with %q and this process", err, want)
+	}
+}
+
+// TestLockOnFullDisk: Down takes the lock, so the lock must not need free space.
+func TestLockOnFullDisk(t *testing.T) {
+	folder := fulldisk.Folder()
+	if folder == "" {
+		fulldisk.Run(t)
+		return
+	}
+	release, err := newLockFiles(folder, "one", "/here").Lock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	release()
 }

@@ -80,44 +80,41 @@ func (t *Testbed) Kubeconfig(role string) (string, error) {
 	return path, nil
 }
 
-// OtherCheckoutError reports that a running testbed with this prefix belongs to another directory
-// of this machine. Its nodes trust the CA in that directory. It is an environment error.
+// OtherCheckoutError reports that a testbed with this prefix belongs to another directory of this
+// machine. Its nodes trust the CA in that directory. It is an environment error.
 type OtherCheckoutError struct {
 	environmentError
-	Prefix    string // of the testbed
-	Directory string // the checkout that owns the testbed, or the state folder if that is elsewhere
+	Prefix string // of the testbed
+	State  State  // the folder that the testbed was created for
 }
 
 func (e *OtherCheckoutError) Error() string {
 	return fmt.Sprintf("testbed %s belongs to %s: use it there, remove it there with `testbed down` or here with "+
-		"`make e2e REPLACE=1`, or use another testbed with --prefix NAME", e.Prefix, e.Directory)
+		"`make e2e REPLACE=1`, or use another testbed with --prefix NAME", e.Prefix, e.State.Directory())
 }
 
-// Owner is who owns the containers of a testbed, as seen from this checkout.
-type Owner string
-
-const (
-	// ThisCheckout means that the containers were created for this state folder or for an unknown one,
-	// or that the testbed has no containers.
-	ThisCheckout Owner = "this checkout"
-	// NoCheckout means that the containers were created for another state folder, but that folder is
-	// gone or the containers do not run. Up may replace them.
-	NoCheckout Owner = "no checkout"
-	// OtherCheckout means that the containers run and were created for another state folder.
-	OtherCheckout Owner = "another checkout"
-)
-
-// ownerOf returns the owner of the containers. The first state folder is the one that they were
-// created for, or "" if it is unknown. The second is that of this checkout.
-func ownerOf(created, here State, running bool) Owner {
-	if created == "" || filepath.Clean(string(created)) == filepath.Clean(string(here)) || sameFolder(string(created), string(here)) {
-		return ThisCheckout
+// CheckOwner returns an *OtherCheckoutError if the testbed belongs to another state folder that
+// still exists. The folder alone proves nothing: Docker recreates a mounted folder when it restarts
+// a container. The engine must run.
+func (t *Testbed) CheckOwner(ctx context.Context) error {
+	other, err := t.CreatedElsewhere(ctx)
+	if err != nil || other == "" {
+		return err
 	}
-	// The folder alone proves nothing: Docker recreates a mounted folder when it restarts a container.
-	if _, err := os.Stat(created.SeedKubeconfig()); errors.Is(err, fs.ErrNotExist) || !running {
-		return NoCheckout
+	if _, err := os.Stat(other.SeedKubeconfig()); errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
-	return OtherCheckout
+	return &OtherCheckoutError{Prefix: t.Prefix, State: other}
+}
+
+// CreatedElsewhere returns the state folder that the containers were created for. It returns "" if
+// that is the folder of this testbed, or unknown. The engine must run.
+func (t *Testbed) CreatedElsewhere(ctx context.Context) (State, error) {
+	created, err := cluster.KubeconfigFolder(ctx, t.SeedName())
+	if filepath.Clean(created) == filepath.Clean(string(t.State)) || sameFolder(created, string(t.State)) {
+		return "", err
+	}
+	return State(created), err
 }
 
 // sameFolder reports whether two paths lead to one folder, for example through a symbolic link.
@@ -134,19 +131,4 @@ func (s State) Directory() string {
 		return filepath.Dir(parent)
 	}
 	return string(s)
-}
-
-// Owner returns the state folder and the owner of the containers, see ownerOf. The engine must run.
-func (t *Testbed) Owner(ctx context.Context) (State, Owner, error) {
-	folder, running, err := cluster.KubeconfigFolder(ctx, t.SeedName())
-	return State(folder), ownerOf(State(folder), t.State, running), err
-}
-
-// CheckOwner returns an *OtherCheckoutError if another checkout owns the testbed.
-func (t *Testbed) CheckOwner(ctx context.Context) error {
-	created, owner, err := t.Owner(ctx)
-	if err == nil && owner == OtherCheckout {
-		err = &OtherCheckoutError{Prefix: t.Prefix, Directory: created.Directory()}
-	}
-	return err
 }

@@ -1,13 +1,14 @@
 package kind
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 )
 
-func TestOwnerOf(t *testing.T) {
+func TestCheckOwner(t *testing.T) {
 	root := t.TempDir()
 	folder := func(name string) State { return State(filepath.Join(root, name, DefaultDirectory, "one")) }
 	for _, name := range []string{"here", "other", "recreated"} {
@@ -24,23 +25,35 @@ func TestOwnerOf(t *testing.T) {
 	for _, tc := range []struct {
 		name          string
 		created, here State
-		running       bool
-		want          Owner
+		elsewhere     State // CreatedElsewhere
+		refused       bool  // CheckOwner
 	}{
-		{"no testbed", "", folder("here"), false, ThisCheckout},
-		{"created here", folder("here"), folder("here"), true, ThisCheckout},
-		{"created here, stopped", folder("here"), folder("here"), false, ThisCheckout},
-		{"created here, the folder is gone", folder("gone"), folder("gone"), true, ThisCheckout},
-		{"created here, through a link", folder("link"), folder("here"), true, ThisCheckout},
-		{"created by another checkout", folder("other"), folder("here"), true, OtherCheckout},
-		{"created by another checkout, seen from a fresh one", folder("other"), folder("fresh"), true, OtherCheckout},
-		{"created by another checkout, stopped", folder("other"), folder("here"), false, NoCheckout},
-		{"created by a checkout that is gone", folder("gone"), folder("here"), true, NoCheckout},
-		{"created by a checkout that is gone, Docker recreated its folder", folder("recreated"), folder("here"), true, NoCheckout},
+		{"created here", folder("here"), folder("here"), "", false},
+		{"created here, the folder is gone", folder("gone"), folder("gone"), "", false},
+		{"created here, through a link", folder("link"), folder("here"), "", false},
+		{"created by another checkout", folder("other"), folder("here"), folder("other"), true},
+		{"created by another checkout, seen from a fresh one", folder("other"), folder("fresh"), folder("other"), true},
+		{"created by a checkout that is gone", folder("gone"), folder("here"), folder("gone"), false},
+		{"created by a checkout that is gone, Docker recreated its folder", folder("recreated"), folder("here"), folder("recreated"), false},
+		{"no audit policy", "", folder("here"), "", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if got := ownerOf(tc.created, tc.here, tc.running); got != tc.want {
-				t.Errorf("got %s, want %s", got, tc.want)
+			bin, mounted := t.TempDir(), ""
+			if tc.created != "" {
+				mounted = filepath.Join(string(tc.created), "audit")
+			}
+			script := "#!/bin/sh\ncase $1 in ps) echo one-seed-control-plane running id ;; inspect) echo " + mounted + " ;; esac\n"
+			if err := os.WriteFile(filepath.Join(bin, "docker"), []byte(script), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+			testbed := &Testbed{Prefix: "one", State: tc.here}
+			if got, err := testbed.CreatedElsewhere(t.Context()); got != tc.elsewhere || err != nil {
+				t.Errorf("created elsewhere: %q, %v; want %q", got, err, tc.elsewhere)
+			}
+			var other *OtherCheckoutError
+			if err := testbed.CheckOwner(t.Context()); errors.As(err, &other) != tc.refused || err != nil && !tc.refused {
+				t.Errorf("error %v, want one: %t", err, tc.refused)
 			}
 		})
 	}
@@ -51,7 +64,7 @@ func TestOtherCheckoutErrorSaysWhatToDo(t *testing.T) {
 		"/home/a/checkout": "/home/a/checkout/.testbed/one",
 		"/elsewhere/one":   "/elsewhere/one",
 	} {
-		err := error(&OtherCheckoutError{Prefix: "one", Directory: at.Directory()})
+		err := error(&OtherCheckoutError{Prefix: "one", State: at})
 		for _, part := range []string{"testbed one belongs to " + want + ":", "testbed down", "--prefix"} {
 			if !strings.Contains(err.Error(), part) {
 				t.Errorf("%q is not in: %v", part, err)

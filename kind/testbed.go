@@ -17,9 +17,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/configuration"
 	"github.com/gardener-extensions/registry-cache/kind/engine"
+	"github.com/gardener-extensions/registry-cache/kind/file"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 	"github.com/gardener-extensions/registry-cache/kind/image"
-	"github.com/gardener-extensions/registry-cache/kind/lock"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
@@ -49,7 +49,7 @@ type Options struct {
 	// Up calls Claimed, unless nil, once it knows that it may use the prefix, and before it removes
 	// anything. The caller can then remove its earlier results.
 	Claimed func()
-	Locks   string    // the folder of the locks; the default is lock.Directory, which all checkouts share
+	Locks   string    // the folder of the locks; the default is file.LockDirectory, which all checkouts share
 	Out     io.Writer // receives one line per finished step; the default is os.Stderr
 }
 
@@ -85,7 +85,7 @@ func New(options Options) (*Testbed, error) {
 		}
 	}
 	options.Directory = cmp.Or(options.Directory, filepath.Join(options.Root, DefaultDirectory))
-	options.Locks = cmp.Or(options.Locks, lock.Directory())
+	options.Locks = cmp.Or(options.Locks, file.LockDirectory())
 	if options.Out == nil {
 		options.Out = os.Stderr
 	}

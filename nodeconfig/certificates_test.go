@@ -20,16 +20,16 @@ func TestHostsTOMLWithCertificates(t *testing.T) {
 	endpointOnly, direct := trusting, trusting
 	endpointOnly.UpstreamCA = nil
 	direct.Endpoint = ""
-	golden.Compare(t, "hosts-tls.toml", nodeconfig.HostsTOML(endpointOnly))
-	golden.Compare(t, "hosts-tls-upstream.toml", nodeconfig.HostsTOML(trusting))
-	golden.Compare(t, "hosts-direct.toml", nodeconfig.HostsTOML(direct))
+	golden.Compare(t, "hosts-tls.toml", hostsTOML(endpointOnly))
+	golden.Compare(t, "hosts-tls-upstream.toml", hostsTOML(trusting))
+	golden.Compare(t, "hosts-direct.toml", hostsTOML(direct))
 	golden.Compare(t, "unit-tls.service", nodeconfig.Unit([]nodeconfig.Registry{trusting, endpointOnly, dockerHub}, 0))
 }
 
 func TestCertificatesAreLeftOutWithoutHTTPS(t *testing.T) {
 	plain := trusting
 	plain.Endpoint, plain.UpstreamURL = "http://10.4.246.205:5000", "http://alpha.test"
-	if content := nodeconfig.HostsTOML(plain); strings.Contains(content, "ca") && strings.Contains(content, "CERTIFICATE") {
+	if content := hostsTOML(plain); strings.Contains(content, "ca") && strings.Contains(content, "CERTIFICATE") {
 		t.Errorf("containerd would try HTTPS first:\n%s", content)
 	}
 }
@@ -59,7 +59,7 @@ func TestOnlyCertificatesGetToANode(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			registry := trusting
 			registry.EndpointCA, registry.UpstreamCA = []byte(test.text), nil
-			content := nodeconfig.HostsTOML(registry)
+			content := hostsTOML(registry)
 			var decoded map[string]any
 			if err := toml.Unmarshal([]byte(content), &decoded); err != nil {
 				t.Fatalf("%v:\n%s", err, content)

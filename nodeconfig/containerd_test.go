@@ -104,7 +104,7 @@ func TestContainerdReadsHostsTOML(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			registry := tls
 			test.change(&registry)
-			content := nodeconfig.HostsTOML(registry)
+			content := hostsTOML(registry)
 			if got, err := pull(t, "alpha.test", content); got != test.want || err != nil {
 				t.Errorf("served by %q, %v, want %q, with\n%s", got, err, test.want, content)
 			}
@@ -114,7 +114,7 @@ func TestContainerdReadsHostsTOML(t *testing.T) {
 
 func TestContainerdAsksTheCacheFirst(t *testing.T) {
 	registry := tlsPair(t)
-	hosts, err := hostsOf(t, "alpha.test", nodeconfig.HostsTOML(registry))
+	hosts, err := hostsOf(t, "alpha.test", hostsTOML(registry))
 	if err != nil || len(hosts) != 2 {
 		t.Fatalf("hosts %v, %v", hosts, err)
 	}
@@ -142,7 +142,7 @@ func damagedPair(t *testing.T) nodeconfig.Registry {
 
 func TestContainerdNeverFailsForATruncatedFile(t *testing.T) {
 	registry := damagedPair(t)
-	content := nodeconfig.HostsTOML(registry)
+	content := hostsTOML(registry)
 	served := map[string]int{}
 	for length := range content {
 		by, err := pull(t, registry.Upstream, content[:length])
@@ -171,7 +171,7 @@ func TestContainerdNeverFailsForATruncatedFile(t *testing.T) {
 // places: in the only certificate, and in the file name of "ca". The script restores such a file.
 func TestContainerdFailsForFewDamages(t *testing.T) {
 	registry := damagedPair(t)
-	content := nodeconfig.HostsTOML(registry)
+	content := hostsTOML(registry)
 	begin := strings.Index(content, "\n-----BEGIN")
 	end := strings.LastIndex(content, "-----END CERTIFICATE-----") + len("-----END CERTIFICATE-----\n")
 	name := strings.LastIndex(content, nodeconfig.HostsFile)

@@ -39,7 +39,7 @@ func TestLoopRestoresItsFile(t *testing.T) {
 			p := n.startFor(t, c.Registry, other.Registry)
 			p.rounds(1)
 			for range 2 {
-				must(t, damage(n, n.path("alpha.test"), nodeconfig.HostsTOML(c.Registry)))
+				must(t, damage(n, n.path("alpha.test"), hostsTOML(c.Registry)))
 				p.expect("alpha.test: " + n.path("alpha.test") + " was lost or changed, restored it")
 				n.expectKind(t, c.Registry, "mirror")
 			}
@@ -83,13 +83,13 @@ func TestLoopLeavesForeignFilesAlone(t *testing.T) {
 		"another hosts.toml":    {file(unmanaged), true},
 		"a table":               {file("# mine\n[host.\"http://10.0.0.9\"]\n"), true},
 		"mark in another line":  {file(unmanaged + nodeconfig.Marker + "\n"), true},
-		"our text without mark": {file(strings.TrimPrefix(nodeconfig.HostsTOML(dockerHub), nodeconfig.Marker)), true},
+		"our text without mark": {file(strings.TrimPrefix(hostsTOML(dockerHub), nodeconfig.Marker)), true},
 		"mark in a longer line": {file(nodeconfig.Marker + "s\n"), false},
 		"an empty one":          {file(""), false},
 		"a link to nowhere": {func(t *testing.T, n *node) {
 			must(t, os.MkdirAll(filepath.Dir(n.path("alpha.test")), 0o755), os.Symlink("/nowhere", n.path("alpha.test")))
 		}, true},
-		"a link to a file with the mark": {link(nodeconfig.HostsTOML(dockerHub)), true},
+		"a link to a file with the mark": {link(hostsTOML(dockerHub)), true},
 		"a link to an empty file":        {link(""), true},
 		"a named pipe": {func(t *testing.T, n *node) {
 			must(t, os.MkdirAll(filepath.Dir(n.path("alpha.test")), 0o755), syscall.Mkfifo(n.path("alpha.test"), 0o644))
@@ -137,14 +137,14 @@ func TestLoopRemovesStaleFiles(t *testing.T) {
 	n := newNode(t)
 	stale := []string{"beta.test", "with-more.test", "alpha.test:5000", "[::1]", "alpha"}
 	for _, upstream := range stale {
-		n.write(t, upstream, nodeconfig.HostsTOML(nodeconfig.Registry{Upstream: upstream}))
+		n.write(t, upstream, hostsTOML(nodeconfig.Registry{Upstream: upstream}))
 	}
 	n.write(t, "unmanaged.test", unmanaged)
 	must(t, os.WriteFile(filepath.Join(n.certs, "with-more.test", "ca.crt"), nil, 0o644))
 	p := n.startFor(t, newCache(t, "alpha.test", nil, ready).Registry)
 	p.rounds(1)
 	n.expectEntries(t, "alpha.test", "unmanaged.test", "with-more.test")
-	n.write(t, "later.test", nodeconfig.HostsTOML(nodeconfig.Registry{Upstream: "later.test"}))
+	n.write(t, "later.test", hostsTOML(nodeconfig.Registry{Upstream: "later.test"}))
 	p.rounds(1)
 	log := p.stop()
 	n.expectEntries(t, "alpha.test", "unmanaged.test", "with-more.test")
@@ -173,7 +173,7 @@ func TestLoopWritesOnceItCan(t *testing.T) {
 				n.tool(t, tool, `[[ $* == */run/* ]] && exec "$real" "$@"; echo "No space left on device" >&2; exit 1`)
 			}
 			c := newCache(t, "alpha.test", nil, ready)
-			damaged := strings.Replace(nodeconfig.HostsTOML(c.Registry), "server", "sarver", 1)
+			damaged := strings.Replace(hostsTOML(c.Registry), "server", "sarver", 1)
 			if tool == "mv" {
 				n.write(t, "alpha.test", damaged)
 			}
@@ -224,8 +224,8 @@ func TestLoopRemovesOnceItCan(t *testing.T) {
 	n := newNode(t)
 	n.tool(t, "rm", `[[ $* == *hosts.toml ]] && { echo "Read-only file system" >&2; exit 1; }; exec "$real" "$@"`)
 	c := newCache(t, "alpha.test", nil, answer(503))
-	n.write(t, "alpha.test", strings.Replace(nodeconfig.HostsTOML(c.Registry), "alpha", "beta", 1))
-	n.write(t, "stale.test", nodeconfig.HostsTOML(c.Registry))
+	n.write(t, "alpha.test", strings.Replace(hostsTOML(c.Registry), "alpha", "beta", 1))
+	n.write(t, "stale.test", hostsTOML(c.Registry))
 	p := n.startFor(t, c.Registry)
 	p.state("alpha.test", "stuck", "Read-only file system")
 	p.rounds(2)

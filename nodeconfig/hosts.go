@@ -20,10 +20,6 @@ const (
 	// NodeAgentMarker is the first line of the hosts.toml files that gardener-node-agent writes for
 	// other extensions.
 	NodeAgentMarker = "# managed by gardener-node-agent"
-	// DialTimeout limits how long containerd waits for a connection to a cache before it tries the
-	// upstream, for each manifest and blob. Until a node notices that packets are lost, a pull of five
-	// layers takes 3 s longer. containerd < 2.1 always uses its default, 30 s.
-	DialTimeout = "500ms"
 	// TempPattern matches the script's temporary files, which are directly in CertsDir.
 	TempPattern = ".configure-containerd-registries.*"
 )
@@ -32,48 +28,6 @@ const (
 func HostsPath(upstream string) string {
 	return path.Join(CertsDir, upstream, HostsFile)
 }
-
-// HostsTOML returns the hosts.toml that the script writes for r. Without an Endpoint the file is
-// for direct pulls. The script writes such a file if the cache does not answer, and containerd
-// would not find the upstream without it.
-//
-// containerd fails a pull if it cannot read the file that "ca" names. So "ca" names hosts.toml
-// itself. The certificates come before the first "ca", so a truncated file that has a "ca" also has
-// the certificates. containerd ignores unknown keys, and text around the certificates of a file.
-func HostsTOML(r Registry) string {
-	var endpointCA, upstreamCA []byte
-	if strings.HasPrefix(r.Endpoint, "https:") {
-		endpointCA = canonical(r.EndpointCA)
-	}
-	if strings.HasPrefix(r.UpstreamURL, "https:") {
-		upstreamCA = canonical(r.UpstreamCA)
-	}
-	var toml strings.Builder
-	line := func(format string, arguments ...any) { fmt.Fprintf(&toml, format+"\n", arguments...) }
-	line(Marker)
-	line("# Do not edit: this file goes away with the registry cache.")
-	if len(endpointCA)+len(upstreamCA) > 0 {
-		line(`# What "ca" below refers to: containerd reads the certificates from this very file.`)
-		line("certificates = '''\n%s%s'''", endpointCA, upstreamCA)
-	}
-	line("server = %q", r.UpstreamURL)
-	if len(upstreamCA) > 0 {
-		line(caLine)
-	}
-	if r.Endpoint == "" {
-		return toml.String()
-	}
-	line("\n[host.%q]", r.Endpoint)
-	line(`  capabilities = ["pull", "resolve"]`)
-	line("  dial_timeout = %q", DialTimeout)
-	if len(endpointCA) > 0 {
-		line("  " + caLine)
-	}
-	return toml.String()
-}
-
-// caLine names hosts.toml itself: containerd looks for the file in the directory of hosts.toml.
-const caLine = `ca = "` + HostsFile + `"`
 
 // Marked returns whether the content of a hosts.toml starts with Marker.
 func Marked(content string) bool { return hasMark(content, Marker) }
@@ -166,16 +120,6 @@ func certificates(text []byte) (found [][]byte) {
 			found = append(found, block.Bytes)
 		}
 	}
-}
-
-// canonical returns only the certificates in text, as PEM. PEM has only base64, BEGIN and END
-// lines, so it cannot end the TOML string that contains it.
-func canonical(text []byte) []byte {
-	var encoded []byte
-	for _, der := range certificates(text) {
-		encoded = append(encoded, pem.EncodeToMemory(&pem.Block{Type: certificateBlock, Bytes: der})...)
-	}
-	return encoded
 }
 
 func encodeCertificates(text []byte) string {

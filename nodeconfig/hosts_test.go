@@ -1,6 +1,7 @@
 package nodeconfig_test
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -27,11 +28,51 @@ type host struct {
 	DialTimeout  string   `toml:"dial_timeout"`
 }
 
+// hostsTOML returns the hosts.toml that the script must write for r. Without an Endpoint the file is
+// for direct pulls. The script writes such a file if the cache does not answer, and containerd would
+// not find the upstream without it.
+func hostsTOML(r nodeconfig.Registry) string {
+	encoded := nodeconfig.Registry{Upstream: "-", Endpoint: "-", UpstreamURL: "-"}
+	if strings.HasPrefix(r.Endpoint, "https:") {
+		encoded.EndpointCA = r.EndpointCA
+	}
+	if strings.HasPrefix(r.UpstreamURL, "https:") {
+		encoded.UpstreamCA = r.UpstreamCA
+	}
+	certificates, err := nodeconfig.ParseArgument(encoded.Argument())
+	if err != nil {
+		panic(err) // it parses what it has encoded
+	}
+	const caLine = `ca = "hosts.toml"`
+	var toml strings.Builder
+	line := func(format string, arguments ...any) { fmt.Fprintf(&toml, format+"\n", arguments...) }
+	line(nodeconfig.Marker)
+	line("# Do not edit: this file goes away with the registry cache.")
+	if len(certificates.EndpointCA)+len(certificates.UpstreamCA) > 0 {
+		line(`# What "ca" below refers to: containerd reads the certificates from this very file.`)
+		line("certificates = '''\n%s%s'''", certificates.EndpointCA, certificates.UpstreamCA)
+	}
+	line("server = %q", r.UpstreamURL)
+	if len(certificates.UpstreamCA) > 0 {
+		line(caLine)
+	}
+	if r.Endpoint == "" {
+		return toml.String()
+	}
+	line("\n[host.%q]", r.Endpoint)
+	line(`  capabilities = ["pull", "resolve"]`)
+	line(`  dial_timeout = "500ms"`)
+	if len(certificates.EndpointCA) > 0 {
+		line("  " + caLine)
+	}
+	return toml.String()
+}
+
 func TestHostsTOML(t *testing.T) {
-	golden.Compare(t, "hosts.toml", nodeconfig.HostsTOML(dockerHub))
+	golden.Compare(t, "hosts.toml", hostsTOML(dockerHub))
 	for _, registry := range []nodeconfig.Registry{dockerHub, ipv6} {
 		var got hostsFile
-		decoder := toml.NewDecoder(strings.NewReader(nodeconfig.HostsTOML(registry))).DisallowUnknownFields()
+		decoder := toml.NewDecoder(strings.NewReader(hostsTOML(registry))).DisallowUnknownFields()
 		if err := decoder.Decode(&got); err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +94,7 @@ func TestHostsPath(t *testing.T) {
 
 func TestMarked(t *testing.T) {
 	for content, want := range map[string]bool{
-		nodeconfig.HostsTOML(dockerHub):           true,
+		hostsTOML(dockerHub):                      true,
 		nodeconfig.Marker:                         true,
 		nodeconfig.Marker + "s\n":                 false,
 		"\n" + nodeconfig.Marker:                  false,

@@ -23,12 +23,12 @@ import (
 func TestLoopChoosesBetweenMirrorAndDirect(t *testing.T) {
 	t.Parallel()
 	upstreamCA := newTestCA(t, "upstream").PEM
-	same := func(r nodeconfig.Registry) string { return nodeconfig.HostsTOML(r) }
+	same := func(r nodeconfig.Registry) string { return hostsTOML(r) }
 	elsewhere := func(r nodeconfig.Registry) string {
 		r.Endpoint = "http://10.0.0.1:5000"
-		return nodeconfig.HostsTOML(r)
+		return hostsTOML(r)
 	}
-	direct := func(r nodeconfig.Registry) string { r.Endpoint = ""; return nodeconfig.HostsTOML(r) }
+	direct := func(r nodeconfig.Registry) string { r.Endpoint = ""; return hostsTOML(r) }
 	for name, test := range map[string]struct {
 		before         func(r nodeconfig.Registry) string // hosts.toml at the start
 		ca             []byte
@@ -209,7 +209,7 @@ func TestLoopAsksAgainSoonAfterAFailure(t *testing.T) {
 	n := newNode(t)
 	n.env = append(n.env, "PROBE_INTERVAL=1000000")
 	c, beside := newCache(t, "alpha.test", nil, answer(503)), newCache(t, "beta.test", nil, ready)
-	n.write(t, "alpha.test", nodeconfig.HostsTOML(c.Registry))
+	n.write(t, "alpha.test", hostsTOML(c.Registry))
 	p := n.startFor(t, beside.Registry, c.Registry)
 	p.state("alpha.test", "direct", "answers 503")
 	p.state("beta.test", "mirror", "")

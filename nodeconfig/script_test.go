@@ -182,9 +182,9 @@ func (n *node) kind(r nodeconfig.Registry) string {
 	switch content, err := os.ReadFile(n.path(r.Upstream)); {
 	case err != nil:
 		return "none"
-	case string(content) == nodeconfig.HostsTOML(r):
+	case string(content) == hostsTOML(r):
 		return "mirror"
-	case string(content) == nodeconfig.HostsTOML(direct):
+	case string(content) == hostsTOML(direct):
 		return "direct"
 	}
 	return "other"

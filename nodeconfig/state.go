@@ -3,6 +3,7 @@ package nodeconfig
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -39,19 +40,49 @@ type State struct {
 
 func (s State) String() string { return string(s.Route) + ": " + s.Reason }
 
-// ParseState parses the content of StateFile. A line is "<upstream> <route> <reason>".
-func ParseState(text string) ([]State, error) {
-	var states []State
-	for line := range strings.Lines(text) {
+// NodeState is the state file of a node. The zero NodeState stands for a node without such a file.
+type NodeState struct {
+	Age       time.Duration
+	Upstreams []State
+}
+
+// StateCommand is the command that prints the age of StateFile in seconds, and then its content.
+// Without the file it prints nothing.
+func StateCommand() []string {
+	const f = StateFile
+	return []string{"sh", "-c", "if [ -e " + f + " ]; then echo $(($(date +%s) - $(stat -c %Y " + f + "))); cat " + f + "; fi"}
+}
+
+// ParseState parses the output of StateCommand. A line of StateFile is "<upstream> <route>
+// <reason>".
+func ParseState(output string) (NodeState, error) {
+	if output == "" {
+		return NodeState{}, nil
+	}
+	first, rest, _ := strings.Cut(output, "\n")
+	seconds, err := strconv.Atoi(first)
+	if err != nil {
+		return NodeState{}, fmt.Errorf("age of the state: %w", err)
+	}
+	parsed := NodeState{Age: time.Duration(seconds) * time.Second}
+	for line := range strings.Lines(rest) {
 		words := strings.SplitN(strings.TrimSuffix(line, "\n"), " ", 3)
 		if len(words) < 3 || words[0] == "" || words[2] == "" {
-			return nil, fmt.Errorf("line %q of the state is not <upstream> <route> <reason>", line)
+			return NodeState{}, fmt.Errorf("line %q of the state is not <upstream> <route> <reason>", line)
 		}
 		state := State{Upstream: words[0], Route: Route(words[1]), Reason: words[2]}
 		if !slices.Contains([]Route{Mirror, Direct, Foreign, Stuck}, state.Route) {
-			return nil, fmt.Errorf("unknown route %q in line %q of the state", state.Route, line)
+			return NodeState{}, fmt.Errorf("unknown route %q in line %q of the state", state.Route, line)
 		}
-		states = append(states, state)
+		parsed.Upstreams = append(parsed.Upstreams, state)
 	}
-	return states, nil
+	return parsed, nil
+}
+
+// Dead says why the loop does not run, or returns "".
+func (s NodeState) Dead() string {
+	if s.Age <= StateMaxAge {
+		return ""
+	}
+	return fmt.Sprintf("its loop is dead: the last round was %s ago", s.Age)
 }

@@ -94,7 +94,7 @@ func TestStoppedUnitTakesItsFilesAlongIfItIsDisabled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := newNode(t)
 			n.tool(t, "systemctl", fmt.Sprintf("[[ $* == 'is-enabled %s' ]] || exit 2\n%s", nodeconfig.UnitName, test.systemctl))
-			n.write(t, managed.Upstream, nodeconfig.HostsTOML(managed))
+			n.write(t, managed.Upstream, hostsTOML(managed))
 			n.write(t, "unmanaged.test", unmanaged)
 			if err := os.WriteFile(filepath.Join(n.certs, temporary), nil, 0o600); err != nil {
 				t.Fatal(err)

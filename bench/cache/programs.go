@@ -12,12 +12,12 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/bench/cache/contender"
 	"github.com/gardener-extensions/registry-cache/kind/command"
-	"github.com/gardener-extensions/registry-cache/kind/debian"
+	"github.com/gardener-extensions/registry-cache/kind/engine"
 )
 
 const (
 	ownPackage    = "./cmd/registry-cache"
-	stockModule   = "kind/distribution/module"
+	stockModule   = "kind/image/distribution"
 	stockLibrary  = "github.com/distribution/distribution/v3"
 	stockPackage  = stockLibrary + "/cmd/registry"
 	debianPackage = "nginx-light"
@@ -56,7 +56,7 @@ func findNginx(ctx context.Context) (string, error) {
 	if os.Geteuid() != 0 {
 		return "", errors.New("nginx not found; install it, as on Debian with apt-get install " + debianPackage)
 	}
-	return installed, debian.Install(ctx, debianPackage)
+	return installed, engine.InstallPackages(ctx, debianPackage)
 }
 
 func versionsOf(ctx context.Context, programs contender.Programs) (map[string]string, error) {

@@ -11,9 +11,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/command"
-	"github.com/gardener-extensions/registry-cache/kind/debian"
 	"github.com/gardener-extensions/registry-cache/kind/engine"
-	"github.com/gardener-extensions/registry-cache/kind/process"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
@@ -45,7 +43,7 @@ func removeAll(ctx context.Context, t *kind.Testbed) error {
 			return err
 		}
 	}
-	count, failed := process.EndMarked(ctx, "/proc", t.Prefix)
+	count, failed := command.EndMarked(ctx, "/proc", t.Prefix)
 	if count > 0 {
 		progress.Note(ctx, "%d processes of an interrupted run", count)
 	}
@@ -53,7 +51,7 @@ func removeAll(ctx context.Context, t *kind.Testbed) error {
 	if errors.As(err, new(*engine.Missing)) && !t.State.Exists() {
 		err = nil // nothing of this checkout can run on that engine
 	}
-	failed = errors.Join(failed, debian.AllowServiceStart(), explainFullDisk(err, folders{paths: []string{defaultDataRoot}}))
+	failed = errors.Join(failed, engine.AllowServiceStart(), explainFullDisk(err, folders{paths: []string{defaultDataRoot}}))
 	if found != nil {
 		if err := t.CheckOwner(ctx); err != nil {
 			return errors.Join(failed, err)
@@ -77,7 +75,7 @@ func removeAll(ctx context.Context, t *kind.Testbed) error {
 // PlanDown returns one line for each action of Down, or the error that would stop Down early.
 func PlanDown(ctx context.Context, t *kind.Testbed) ([]string, error) {
 	var lines []string
-	pids, err := process.Marked("/proc", t.Prefix)
+	pids, err := command.Marked("/proc", t.Prefix)
 	if err != nil {
 		return nil, err
 	}

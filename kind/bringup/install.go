@@ -10,7 +10,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/charts"
 	"github.com/gardener-extensions/registry-cache/examples"
 	"github.com/gardener-extensions/registry-cache/kind"
-	"github.com/gardener-extensions/registry-cache/kind/distribution"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 	"github.com/gardener-extensions/registry-cache/kind/image"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
@@ -95,7 +94,7 @@ func chartValues(t *kind.Testbed, cache image.Built) map[string]any {
 
 // StockCacheImage builds distribution's stock image for UseCacheImage, and loads it onto the nodes.
 func StockCacheImage(ctx context.Context, t *kind.Testbed) (image.Built, error) {
-	built, err := t.Build(ctx, distribution.Binary(t.Root))
+	built, err := t.Build(ctx, image.Distribution(t.Root))
 	if err != nil {
 		return image.Built{}, err
 	}

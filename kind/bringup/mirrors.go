@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/gardener-extensions/registry-cache/kind"
-	"github.com/gardener-extensions/registry-cache/kind/hostsfile"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 	"github.com/gardener-extensions/registry-cache/kind/status"
+	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
 // mirrorsTimeout bounds awaitMirrors. A node configures a mirror after the cache's first answer,
@@ -58,7 +58,7 @@ func missingMirrors(status *status.Shoot) []string {
 	var missing []string
 	for _, config := range status.OperatingSystemConfigs {
 		for _, registry := range config.Registries {
-			asks := func(mirror hostsfile.Mirror) bool { return slices.Contains(mirror.Hosts, registry.Endpoint) }
+			asks := func(mirror nodeconfig.HostConfig) bool { return slices.Contains(mirror.Hosts, registry.Endpoint) }
 			for _, node := range status.Nodes {
 				if !strings.HasSuffix(node.Name, "-control-plane") && !slices.ContainsFunc(node.Mirrors, asks) {
 					missing = append(missing, fmt.Sprintf("%s does not ask %s for %s", node.Name, registry.Endpoint, registry.Upstream))

@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/gardener-extensions/registry-cache/kind/hostsfile"
 	"github.com/gardener-extensions/registry-cache/kind/status"
+	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
 func TestMissingMirrors(t *testing.T) {
@@ -17,7 +17,7 @@ func TestMissingMirrors(t *testing.T) {
 	node := func(name string, endpoints ...string) status.Node {
 		n := status.Node{Name: name}
 		for _, endpoint := range endpoints {
-			n.Mirrors = append(n.Mirrors, hostsfile.Mirror{Hosts: []string{endpoint}})
+			n.Mirrors = append(n.Mirrors, nodeconfig.HostConfig{Hosts: []string{endpoint}})
 		}
 		return n
 	}

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 
 	"github.com/gardener-extensions/registry-cache/kind"
-	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/engine"
 	"github.com/gardener-extensions/registry-cache/kind/nodeimage"
 	"github.com/gardener-extensions/registry-cache/kind/preflight"
@@ -19,63 +18,43 @@ const (
 	defaultDataRoot = "/var/lib/docker"
 )
 
-// earlierRuns describes what earlier runs of Up left behind. Up needs disk space for the rest.
-type earlierRuns struct {
-	engine    *engine.Engine // the running engine, or nil
-	builds    bool           // parts of a node image, or binaries of this checkout, were built here
-	nodeImage bool           // the engine has the node image
-	clusters  bool           // both clusters have containers
-	cache     string         // the folder for parts of the node image and, usually, Go's build cache
-}
-
-// checkMachine checks the machine before Up changes anything. If earlier runs built something but
-// the engine does not run, the needed disk space is unknown until the engine runs.
-func checkMachine(ctx context.Context, t *kind.Testbed) (diskUnknown bool, err error) {
-	found, findErr := findEarlierRuns(ctx, t)
+// checkMachine checks the machine before Up changes anything.
+func checkMachine(ctx context.Context, t *kind.Testbed) error {
 	requirements := preflight.Defaults()
-	if findErr == nil {
-		requirements.Disk = found.diskNeeded()
-	}
-	// A failed check takes precedence, since it may be the cause of findErr.
+	disk, diskErr := DiskNeeded(ctx, t)
+	requirements.Disk = disk
 	if err := preflight.Check(ctx, requirements); err != nil {
-		return false, err
+		return err // it may be the cause of diskErr
 	}
-	return found.engine == nil && found.builds, findErr
+	return diskErr
 }
 
-// DiskNeeded returns the disk space that Up still needs. It changes nothing.
+// DiskNeeded returns the disk space that Up needs: 25 GiB on a new machine, and little if earlier
+// runs have built something here. A disk that gets full later is noticed, see runUntilDiskFull.
 func DiskNeeded(ctx context.Context, t *kind.Testbed) ([]preflight.Space, error) {
-	found, err := findEarlierRuns(ctx, t)
+	cache, err := os.UserCacheDir()
 	if err != nil {
 		return nil, err
 	}
-	return found.diskNeeded(), nil
+	builds, err := hasBuilds(t, nodeimage.Options{Override: t.Config.NodeImage, Repository: t.Root})
+	return diskNeeded(engine.Running(ctx), cache, builds), err
 }
 
-// diskNeeded returns the disk space for everything that earlier runs did not leave behind.
-func (found earlierRuns) diskNeeded() []preflight.Space {
-	images := preflight.Space{Directory: defaultDataRoot}
-	builds := preflight.Space{Directory: found.cache, Bytes: 1 * gib}
+// diskNeeded returns the space for images at the engine, which is nil if none runs, and for builds
+// in the cache: parts of the node image and, usually, Go's build cache.
+func diskNeeded(running *engine.Engine, cache string, builds bool) []preflight.Space {
+	images, built := preflight.Space{Directory: defaultDataRoot, Bytes: 20 * gib}, preflight.Space{Directory: cache, Bytes: 5 * gib}
+	if builds {
+		images.Bytes, built.Bytes = 1*gib, 1*gib
+	}
 	switch {
-	case found.clusters && found.nodeImage:
-		images.Bytes = 1 * gib
-	case found.nodeImage:
-		images.Bytes = 5 * gib
-	case found.builds && found.engine == nil:
-		return nil
-	case found.builds:
-		images.Bytes, builds.Bytes = 10*gib, 5*gib
+	case running == nil:
+	case !running.Local:
+		return []preflight.Space{built}
 	default:
-		images.Bytes, builds.Bytes = 20*gib, 5*gib
+		images.Directory = running.DataRoot
 	}
-	if found.engine == nil {
-		return []preflight.Space{images, builds}
-	}
-	if !found.engine.Local {
-		return []preflight.Space{builds}
-	}
-	images.Directory = found.engine.DataRoot
-	return []preflight.Space{images, builds}
+	return []preflight.Space{images, built}
 }
 
 func hasBuilds(t *kind.Testbed, image nodeimage.Options) (bool, error) {
@@ -87,24 +66,6 @@ func hasBuilds(t *kind.Testbed, image nodeimage.Options) (bool, error) {
 		return true, nil
 	}
 	return nodeimage.HasParts(image)
-}
-
-func findEarlierRuns(ctx context.Context, t *kind.Testbed) (found earlierRuns, err error) {
-	if found.cache, err = os.UserCacheDir(); err != nil {
-		return found, err
-	}
-	image := nodeimage.Options{Override: t.Config.NodeImage, Repository: t.Root}
-	if found.builds, err = hasBuilds(t, image); err != nil {
-		return found, err
-	}
-	if found.engine = engine.Running(ctx); found.engine == nil {
-		return found, nil
-	}
-	seed, seedErr := cluster.Exists(ctx, t.SeedName())
-	shoot, shootErr := cluster.Exists(ctx, t.ShootName())
-	found.clusters = seed && shoot
-	found.nodeImage, err = nodeimage.Loaded(ctx, image)
-	return found, errors.Join(err, seedErr, shootErr)
 }
 
 type folders struct {

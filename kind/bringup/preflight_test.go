@@ -46,25 +46,22 @@ func TestDiskNeeded(t *testing.T) {
 	space := func(images, builds uint64) []preflight.Space {
 		return []preflight.Space{{Directory: moved, Bytes: images * gib}, {Directory: cache, Bytes: builds * gib}}
 	}
-	tests := []struct {
-		name  string
-		found earlierRuns
-		want  []preflight.Space
+	for _, tc := range []struct {
+		name    string
+		running *engine.Engine
+		builds  bool
+		want    []preflight.Space
 	}{
-		{"a new machine", earlierRuns{}, []preflight.Space{
+		{"a new machine", nil, false, []preflight.Space{
 			{Directory: "/var/lib/docker", Bytes: 20 * gib}, {Directory: cache, Bytes: 5 * gib}}},
-		{"an engine, and nothing else", earlierRuns{engine: local}, space(20, 5)},
-		{"an interrupted build", earlierRuns{engine: local, builds: true}, space(10, 5)},
-		{"after down, the engine runs", earlierRuns{engine: local, builds: true, nodeImage: true}, space(5, 1)},
-		{"after down, the engine is stopped", earlierRuns{builds: true}, nil},
-		{"up again", earlierRuns{engine: local, builds: true, nodeImage: true, clusters: true}, space(1, 1)},
-		{"up again with another node image", earlierRuns{engine: local, builds: true, clusters: true}, space(10, 5)},
-		{"a remote engine", earlierRuns{engine: &engine.Engine{DataRoot: moved}}, space(20, 5)[1:]},
-	}
-	for _, tc := range tests {
+		{"an engine, and nothing else", local, false, space(20, 5)},
+		{"after down, the engine is stopped", nil, true, []preflight.Space{
+			{Directory: "/var/lib/docker", Bytes: gib}, {Directory: cache, Bytes: gib}}},
+		{"up again", local, true, space(1, 1)},
+		{"a remote engine", &engine.Engine{DataRoot: moved}, false, space(20, 5)[1:]},
+	} {
 		t.Run(tc.name, func(t *testing.T) {
-			tc.found.cache = cache
-			if got := tc.found.diskNeeded(); !reflect.DeepEqual(got, tc.want) {
+			if got := diskNeeded(tc.running, cache, tc.builds); !reflect.DeepEqual(got, tc.want) {
 				t.Errorf("got %v, want %v", got, tc.want)
 			}
 		})

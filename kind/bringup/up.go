@@ -11,11 +11,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/certificate"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
-	"github.com/gardener-extensions/registry-cache/kind/debian"
+	"github.com/gardener-extensions/registry-cache/kind/command"
 	"github.com/gardener-extensions/registry-cache/kind/engine"
 	"github.com/gardener-extensions/registry-cache/kind/nodeimage"
-	"github.com/gardener-extensions/registry-cache/kind/preflight"
-	"github.com/gardener-extensions/registry-cache/kind/process"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
@@ -30,10 +28,10 @@ const UpTimeout = 45 * time.Minute
 // configuration.Diff. After an error, or if ctx is canceled, another Up continues, and Down removes
 // what was created.
 //
-// Up replaces an abandoned testbed of another checkout. If the other checkout still owns the
-// testbed, the error is an *OtherCheckoutError, see Options.Replace. If the machine lacks
-// something, the error is an *engine.Missing, a *preflight.Failures, an *UnavailableError or, for a
-// full disk, a *preflight.Full.
+// Up replaces a testbed of another checkout that is gone. If the other checkout exists, the error
+// is an *OtherCheckoutError, see Options.Replace. If the machine lacks something, the error is an
+// *engine.Missing, a *preflight.Failures, an *UnavailableError or, for a full disk, a
+// *preflight.Full.
 func Up(ctx context.Context, t *kind.Testbed) error {
 	if err := t.ConfigurationError(); err != nil {
 		return err
@@ -43,7 +41,7 @@ func Up(ctx context.Context, t *kind.Testbed) error {
 		return err
 	}
 	defer unlock()
-	if err := process.Mark(t.Prefix); err != nil {
+	if err := command.MarkChildren(t.Prefix); err != nil {
 		return fmt.Errorf("mark the child processes: %w", err)
 	}
 	if t.Log, err = t.State.OpenLog(); err != nil {
@@ -71,25 +69,12 @@ func Up(ctx context.Context, t *kind.Testbed) error {
 }
 
 func prepareEngine(ctx context.Context, t *kind.Testbed) error {
-	diskUnknown := false
 	return inOrder(ctx, t,
-		func(context.Context, *kind.Testbed) error { return debian.AllowServiceStart() },
-		step("preflight", func(ctx context.Context, t *kind.Testbed) (err error) {
-			diskUnknown, err = checkMachine(ctx, t)
-			return err
-		}),
+		func(context.Context, *kind.Testbed) error { return engine.AllowServiceStart() },
+		step("preflight", checkMachine),
 		step("docker engine", func(ctx context.Context, t *kind.Testbed) (err error) {
-			if t.Engine, err = engine.Ensure(ctx); err != nil {
-				return explainFullDisk(err, folders{paths: []string{defaultDataRoot}})
-			}
-			if !diskUnknown {
-				return nil
-			}
-			needed, err := DiskNeeded(ctx, t)
-			if err != nil {
-				return err
-			}
-			return preflight.CheckDisk(needed)
+			t.Engine, err = engine.Ensure(ctx)
+			return explainFullDisk(err, folders{paths: []string{defaultDataRoot}})
 		}),
 	)
 }
@@ -176,18 +161,16 @@ func claim(ctx context.Context, t *kind.Testbed) error {
 	return nil
 }
 
-// replaceOtherCheckout removes the testbed of another state folder, if that is allowed. Up cannot
-// use its clusters: they trust a CA whose key is missing here, and mount a file from that folder.
+// replaceOtherCheckout removes the testbed of another state folder, which claim has allowed. Up
+// cannot use its clusters: they trust a CA whose key is missing here, and mount a file from that
+// folder.
 func replaceOtherCheckout(ctx context.Context, t *kind.Testbed) error {
-	created, owner, err := t.Owner(ctx)
-	if err != nil || owner == kind.ThisCheckout {
+	other, err := t.CreatedElsewhere(ctx)
+	if err != nil || other == "" {
 		return err
 	}
-	if owner == kind.OtherCheckout && !t.Replace {
-		return &kind.OtherCheckoutError{Prefix: t.Prefix, Directory: created.Directory()}
-	}
 	return t.Recorder.Step(ctx, "testbed of another checkout removed", func(ctx context.Context) error {
-		progress.Note(ctx, "%s", created.Directory())
+		progress.Note(ctx, "%s", other.Directory())
 		return errors.Join(
 			cluster.Delete(ctx, t.SeedName()), cluster.Delete(ctx, t.ShootName()), upstream.Remove(ctx, t.Prefix))
 	})

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gardener-extensions/registry-cache/kind/command"
 	"github.com/gardener-extensions/registry-cache/kind/nodeexec"
-	"github.com/gardener-extensions/registry-cache/kind/process"
 )
 
 const (
@@ -31,7 +31,7 @@ var agents sync.Map
 func agentOf(node string) *agent {
 	found, _ := agents.LoadOrStore(node, newAgent(func(ctx context.Context) (*nodeexec.Conn, error) {
 		// Without the testbed's mark, Down does not end the agent, which ends with this process.
-		return nodeexec.Dial(ctx, dockerExec(node, true, agentPath), process.Unmarked(os.Environ()))
+		return nodeexec.Dial(ctx, dockerExec(node, true, agentPath), command.Unmarked(os.Environ()))
 	}))
 	a, _ := found.(*agent)
 	return a

@@ -22,8 +22,7 @@ type Config struct {
 	Workers      int             // the number of worker nodes; with none, pods run on the control plane
 	IPFamily     IPFamily        // defaults to IPv4
 	FeatureGates map[string]bool // of all Kubernetes components
-	// KubeProxyMode is "nftables" or "iptables". Ensure also applies the mode to an existing cluster,
-	// unless the field is empty.
+	// KubeProxyMode is "nftables" or "iptables". The default is nftables, with a stock image iptables.
 	KubeProxyMode string
 	Runtime       Runtime        // configures containerd; Ensure also applies it to an existing cluster
 	Kubeconfig    string         // the path of the kubeconfig for this machine, which is overwritten
@@ -55,6 +54,9 @@ func KindConfig(c Config) *v1alpha4.Cluster {
 	if !c.StockImage {
 		config.Networking.DisableDefaultCNI = true // kind's CNI plugin is not available as a Go module
 		config.Networking.KubeProxyMode = v1alpha4.NFTablesProxyMode
+	}
+	if c.KubeProxyMode != "" {
+		config.Networking.KubeProxyMode = v1alpha4.ProxyMode(c.KubeProxyMode)
 	}
 	switch c.IPFamily {
 	case IPv6:

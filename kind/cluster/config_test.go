@@ -61,7 +61,7 @@ func TestFingerprintTellsConfigurationsApart(t *testing.T) {
 		t.Error("a cluster is rebuilt when the repository is moved")
 	}
 	changed := base
-	changed.KubeProxyMode, changed.Runtime = "iptables", Runtime{TransferService: true, ConfigPath: "/some:/where"}
+	changed.Runtime = Runtime{TransferService: true, ConfigPath: "/some:/where"}
 	if fingerprint(base) != fingerprint(changed) {
 		t.Error("a cluster is rebuilt for a change that can be applied to a running one")
 	}
@@ -72,6 +72,7 @@ func TestFingerprintTellsConfigurationsApart(t *testing.T) {
 	}
 	for name, change := range map[string]func(c *Config){
 		"family":  func(c *Config) { c.IPFamily = IPv6 },
+		"mode":    func(c *Config) { c.KubeProxyMode = "iptables" },
 		"gate":    func(c *Config) { c.FeatureGates = map[string]bool{"SomeGate": true} },
 		"image":   func(c *Config) { c.Image = "node:2" },
 		"workers": func(c *Config) { c.Workers = 1 },

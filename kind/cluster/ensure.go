@@ -110,7 +110,6 @@ func complete(ctx context.Context, config Config) (*Cluster, error) {
 		return nil, err
 	}
 	return c, progress.InOrder(ctx, c.startStopped, c.applyPodNetwork, c.placeCoreDNS,
-		func(ctx context.Context) error { return c.applyKubeProxyMode(ctx, config.KubeProxyMode) },
 		func(ctx context.Context) error {
 			if !restarted {
 				return nil

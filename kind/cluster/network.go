@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/gardener-extensions/registry-cache/kind/command"
-	"github.com/gardener-extensions/registry-cache/kind/lock"
+	"github.com/gardener-extensions/registry-cache/kind/file"
 )
 
 const (
@@ -28,8 +28,8 @@ const (
 // networkUsers is a lock that testbeds share while they need the network but have no container on
 // it. networkCreation is locked during the creation, since Docker allows two networks of one name.
 var (
-	networkUsers    = filepath.Join(lock.Directory(), "network-users.lock")
-	networkCreation = filepath.Join(lock.Directory(), "network-creation.lock")
+	networkUsers    = filepath.Join(file.LockDirectory(), "network-users.lock")
+	networkCreation = filepath.Join(file.LockDirectory(), "network-creation.lock")
 )
 
 // HoldNetwork creates kind's network unless it exists, with kind's own options and a label for
@@ -38,7 +38,7 @@ var (
 func HoldNetwork(ctx context.Context) (release func(), err error) {
 	ctx, cancel := networkContext(ctx)
 	defer cancel()
-	release, err = lock.Share(ctx, networkUsers, networkTimeout)
+	release, err = file.ShareLock(ctx, networkUsers, networkTimeout)
 	if err != nil {
 		return nil, fmt.Errorf("waiting for another testbed that removes the docker network %s: %w", NetworkName, err)
 	}
@@ -50,7 +50,7 @@ func HoldNetwork(ctx context.Context) (release func(), err error) {
 }
 
 func ensureNetwork(ctx context.Context) error {
-	unlock, err := lock.Wait(ctx, networkCreation, networkTimeout)
+	unlock, err := file.Lock(ctx, networkCreation, networkTimeout)
 	if err != nil {
 		return fmt.Errorf("waiting for another testbed that creates the docker network %s: %w", NetworkName, err)
 	}
@@ -78,8 +78,8 @@ func ensureNetwork(ctx context.Context) error {
 func RemoveNetwork(ctx context.Context) error {
 	ctx, cancel := networkContext(ctx)
 	defer cancel()
-	unlock, err := lock.Try(networkUsers)
-	if errors.Is(err, lock.ErrBusy) {
+	unlock, err := file.TryLock(networkUsers)
+	if errors.Is(err, file.ErrLocked) {
 		return nil
 	}
 	if err != nil {

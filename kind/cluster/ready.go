@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/kind/progress"
-	"github.com/gardener-extensions/registry-cache/kind/readiness"
 )
 
 const (
@@ -80,14 +79,31 @@ func (c *Cluster) waitForReadyNodes(ctx context.Context, names ...string) error 
 	})
 }
 
+// NodeReady reports whether the node is Ready. If it is not, why is the reason and message of its
+// Ready condition, or "" if it has no such condition.
+func NodeReady(node *corev1.Node) (ready bool, why string) {
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue {
+			return true, ""
+		}
+		if condition.Type == corev1.NodeReady {
+			return false, condition.Reason + ": " + condition.Message
+		}
+	}
+	return false, ""
+}
+
 func unreadyNodes(list []corev1.Node, names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		return slices.ContainsFunc(list, func(node corev1.Node) bool {
-			ready, _ := readiness.Node(&node)
+			ready, _ := NodeReady(&node)
 			return node.Name == name && ready
 		})
 	})
 }
+
+// kubeProxy is the key of kube-proxy's DaemonSet.
+var kubeProxy = client.ObjectKey{Namespace: "kube-system", Name: "kube-proxy"}
 
 // deployments and kube-proxy make the cluster usable: they provide DNS, volumes and Services.
 var deployments = []client.ObjectKey{

@@ -68,35 +68,23 @@ func (r Runtime) apply(original []byte) ([]byte, error) {
 }
 
 // restartRuntime replaces containerd's configuration $3 with the file $1 and restarts containerd.
-// It restores the previous configuration and fails if containerd does not start, or if $2 is true
-// and containerd logs that it cannot use its transfer service (internal/cri/config,
-// CheckLocalImagePullConfigs). Until the end, $3.before contains the previous configuration. If
-// that file exists at the start, an earlier call was interrupted.
+// It fails if containerd does not start, or if $2 is true and containerd logs that it cannot use
+// its transfer service (internal/cri/config, CheckLocalImagePullConfigs). Until containerd runs
+// with the new configuration, $3.pending exists, so that the next call restarts containerd again.
 const restartRuntime = `
-config=$3
-if cmp -s -- "$1" "$config" && ! [[ -e $config.before ]]; then
+if cmp -s -- "$1" "$3" && ! [[ -e $3.pending ]]; then
   rm -f -- "$1"
   exit 0
 fi
-if ! [[ -e $config.before ]]; then
-  cp -f -- "$config" "$config.copy"
-  mv -fT -- "$config.copy" "$config.before"
-fi
-mv -fT -- "$1" "$config"
-undo() {
-  cp -f -- "$config.before" "$config.copy"
-  mv -fT -- "$config.copy" "$config"
-  systemctl restart containerd.service
-  rm -f -- "$config.before"
-}
-systemctl restart containerd.service || { undo; exit 1; }
+touch -- "$3.pending"
+mv -fT -- "$1" "$3"
+systemctl restart containerd.service
 journalctl --sync
 invocation=$(systemctl show --property InvocationID --value containerd.service)
 if [[ $2 == true ]] && journalctl --output cat "_SYSTEMD_INVOCATION_ID=$invocation" | grep 'Falling back to local image pull' >&2; then
-  undo
   exit 1
 fi
-rm -f -- "$config.before"
+rm -f -- "$3.pending"
 `
 
 // ApplyRuntime applies the settings to containerd's configuration. It restarts containerd only if

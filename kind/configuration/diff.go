@@ -43,7 +43,7 @@ func Diff(from, to *Testbed) []Change {
 	compare(RebuildsAll, "nodeImage", from.NodeImage, to.NodeImage)
 	compare(RebuildsShoot, "shoot.workers", fmt.Sprint(*a.Workers), fmt.Sprint(*b.Workers))
 	compare(RebuildsShoot, "shoot.ipFamily", string(a.IPFamily), string(b.IPFamily))
-	compare(Live, "shoot.kubeProxyMode", string(a.KubeProxyMode), string(b.KubeProxyMode))
+	compare(RebuildsShoot, "shoot.kubeProxyMode", string(a.KubeProxyMode), string(b.KubeProxyMode))
 	compare(RebuildsShoot, "shoot.featureGates", gates(a.FeatureGates), gates(b.FeatureGates))
 	compare(Live, "shoot.containerd.pull", string(a.Containerd.Pull), string(b.Containerd.Pull))
 	compare(Live, "shoot.containerd.configPath", a.Containerd.ConfigPath, b.Containerd.ConfigPath)

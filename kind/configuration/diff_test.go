@@ -15,8 +15,8 @@ func TestDiff(t *testing.T) {
 		{"workers", "shoot: {workers: 3}", []string{"shoot.workers: 2 → 3 (the shoot cluster is built again)"}},
 		{"IP family", "shoot: {ipFamily: ipv6}", []string{"shoot.ipFamily: ipv4 → ipv6 (the shoot cluster is built again)"}},
 		{"gates", "shoot: {featureGates: {B: true, A: false}}", []string{"shoot.featureGates: none → A=false, B=true (the shoot cluster is built again)"}},
-		{"live", "shoot: {kubeProxyMode: iptables, containerd: {pull: transfer, configPath: /a}}", []string{
-			"shoot.kubeProxyMode: nftables → iptables (in the running testbed)",
+		{"kube-proxy", "shoot: {kubeProxyMode: iptables}", []string{"shoot.kubeProxyMode: nftables → iptables (the shoot cluster is built again)"}},
+		{"live", "shoot: {containerd: {pull: transfer, configPath: /a}}", []string{
 			"shoot.containerd.pull: local → transfer (in the running testbed)",
 			"shoot.containerd.configPath: /etc/containerd/certs.d → /a (in the running testbed)",
 		}},
@@ -29,7 +29,7 @@ func TestDiff(t *testing.T) {
 		{"manifest", "shoot: {manifest: /a.yaml}", []string{
 			"shoot.manifest: none → /a.yaml (in the running testbed)", "upstreams[].cached: alpha, beta → none (in the running testbed)"}},
 		{"node image", "nodeImage: kindest/node:v1", []string{
-			"nodeImage: none → kindest/node:v1 (both clusters are built again)", "shoot.kubeProxyMode: nftables → iptables (in the running testbed)"}},
+			"nodeImage: none → kindest/node:v1 (both clusters are built again)", "shoot.kubeProxyMode: nftables → iptables (the shoot cluster is built again)"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			wanted, err := read(t, header+tc.text+"\n")

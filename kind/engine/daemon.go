@@ -187,8 +187,7 @@ const (
 	shimTimeout = 3 * time.Minute
 )
 
-// buildShim builds the OCI runtime shim from this module and installs it at shimPath. If the build
-// fails, for example outside the module, the shim of an earlier run stays in use.
+// buildShim builds the OCI runtime shim from this module and installs it at shimPath.
 func buildShim(ctx context.Context) error {
 	ctx, cancel := progress.Within(ctx, shimTimeout, "the runc shim was not built")
 	defer cancel()
@@ -200,10 +199,6 @@ func buildShim(ctx context.Context) error {
 	cmd := kindexec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", temp, shimPackage)
 	cmd.SetEnv(append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-trimpath")...)
 	if _, err := command.Run(ctx, cmd); err != nil {
-		if _, statErr := os.Stat(shimPath); statErr == nil && ctx.Err() == nil {
-			progress.Note(ctx, "using the runc shim of an earlier run")
-			return nil
-		}
 		return fmt.Errorf("building the runc shim (must run in the repository): %w", err)
 	}
 	return os.Rename(temp, shimPath)
@@ -215,4 +210,18 @@ func daemonFlags(shim bool) []string {
 		flags = append(flags, "--add-runtime="+shimRuntime+"="+shimPath, "--default-runtime="+shimRuntime)
 	}
 	return flags
+}
+
+// startService starts the packaged service. It has no managed label, so Release never stops it.
+func startService(ctx context.Context) error {
+	ctx, cancel := progress.Within(ctx, startTimeout, "systemctl did not finish")
+	defer cancel()
+	_, err := command.Output(ctx, "systemctl", "start", "docker.service")
+	if err == nil {
+		err = waitForAnswer(ctx, nil)
+	}
+	if err != nil {
+		return fmt.Errorf("%w; see journalctl -u docker.service", err)
+	}
+	return nil
 }

@@ -11,8 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/gardener-extensions/registry-cache/kind/debian"
-	"github.com/gardener-extensions/registry-cache/kind/lock"
+	"github.com/gardener-extensions/registry-cache/kind/file"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
@@ -103,26 +102,26 @@ func inspect(ctx context.Context) (*Engine, host, error) {
 func apply(ctx context.Context, p plan) error {
 	if len(p.install) > 0 {
 		progress.Note(ctx, "installed %s", strings.Join(p.install, ", "))
-		if err := debian.Install(ctx, p.install...); err != nil {
+		if err := InstallPackages(ctx, p.install...); err != nil {
 			return err
 		}
 		if !hasProgram("docker") {
-			if err := debian.Install(ctx, "docker-cli"); err != nil { // a separate package since Debian 13
+			if err := InstallPackages(ctx, "docker-cli"); err != nil { // a separate package since Debian 13
 				return err
 			}
 		}
 	}
-	flags := daemonFlags(p.shim)
-	if p.shim {
+	if p.systemd {
+		return startService(ctx)
+	}
+	shim := len(p.missingCaps) > 0
+	if shim {
 		progress.Note(ctx, "runc shim: the host lacks %s", strings.Join(p.missingCaps, ", "))
 		if err := buildShim(ctx); err != nil {
 			return err
 		}
 	}
-	if p.systemd {
-		return startService(ctx, p.shim, flags)
-	}
-	return startDaemon(ctx, flags)
+	return startDaemon(ctx, daemonFlags(shim))
 }
 
 // lockTimeout is longer than another process may take to install and start the engine.
@@ -131,7 +130,7 @@ const lockTimeout = 15 * time.Minute
 // acquire keeps other processes from installing, starting or stopping the engine until unlock is
 // called or this process dies.
 func acquire(ctx context.Context) (unlock func(), err error) {
-	unlock, err = lock.Wait(ctx, filepath.Join(lock.Directory(), "engine.lock"), lockTimeout)
+	unlock, err = file.Lock(ctx, filepath.Join(file.LockDirectory(), "engine.lock"), lockTimeout)
 	if err != nil {
 		return nil, fmt.Errorf("waiting for another process to set up or stop the docker engine: %w", err)
 	}
@@ -143,8 +142,7 @@ const execRoot = "/var/run/docker"
 
 // Release stops the engine if Ensure started it and it has no containers, running or not. Release
 // then also removes the testbed's files (shim, logs, marker) and the files of a killed dockerd
-// below /var/run/docker. Images and packages stay. With systemd, the service starts without the
-// shim at the next boot.
+// below /var/run/docker. Images and packages stay.
 func Release(ctx context.Context) error {
 	found, err := probe(ctx)
 	if err != nil || !found.Managed {
@@ -161,11 +159,7 @@ func Release(ctx context.Context) error {
 	if err != nil || !found.Managed || found.containers > 0 {
 		return nil
 	}
-	stop := stopDaemon
-	if _, err := os.Stat(dropIn); err == nil {
-		stop = stopService
-	}
-	if err := stop(ctx); err != nil {
+	if err := stopDaemon(ctx); err != nil {
 		return fmt.Errorf("stopping the docker engine: %w", err)
 	}
 	return errors.Join(removeSandboxes(execRoot), os.RemoveAll(filepath.Dir(shimPath)), os.RemoveAll(logDir), os.Remove(marker))

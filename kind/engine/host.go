@@ -8,8 +8,6 @@ import (
 	"io/fs"
 	"net"
 	"os"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -24,6 +22,7 @@ func readHost(ctx context.Context, answer error) (host, error) {
 	h := host{
 		client:   hasProgram("docker"),
 		daemon:   hasProgram("dockerd"),
+		apt:      hasProgram("apt-get"),
 		endpoint: endpointInUse(ctx),
 		answer:   command.Tail(answer.Error(), 1),
 		root:     os.Geteuid() == 0,
@@ -31,11 +30,7 @@ func readHost(ctx context.Context, answer error) (host, error) {
 	}
 	h.listening = listens(ctx, h.endpoint)
 
-	release, err := os.ReadFile("/etc/os-release")
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return host{}, fmt.Errorf("reading the distribution: %w", err)
-	}
-	h.distribution, h.debian = parseRelease(string(release))
+	var err error
 	if !startedBefore() {
 		if h.unmanaged, err = runningPID(pidFile, "dockerd"); err != nil {
 			return host{}, fmt.Errorf("looking for dockerd: %w", err)
@@ -48,23 +43,6 @@ func readHost(ctx context.Context, answer error) (host, error) {
 func hasProgram(name string) bool {
 	_, err := lookIn(searchPath(), name)
 	return err == nil
-}
-
-// parseRelease returns the distribution's name from os-release(5), and whether it is Debian, Ubuntu
-// or derived from them.
-func parseRelease(text string) (name string, debian bool) {
-	fields := map[string]string{}
-	for line := range strings.Lines(text) {
-		if key, value, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "="); ok {
-			if unquoted, err := strconv.Unquote(value); err == nil {
-				value = unquoted
-			}
-			fields[key] = value
-		}
-	}
-	families := append(strings.Fields(fields["ID_LIKE"]), fields["ID"])
-	debian = slices.Contains(families, "debian") || slices.Contains(families, "ubuntu")
-	return cmp.Or(fields["PRETTY_NAME"], fields["ID"], "an unknown system"), debian
 }
 
 func endpointInUse(ctx context.Context) string {

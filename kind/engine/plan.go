@@ -10,25 +10,23 @@ const defaultEndpoint = "unix:///var/run/docker.sock"
 
 // host is the state of a host whose engine does not answer.
 type host struct {
-	client       bool     // the docker command exists
-	daemon       bool     // dockerd exists
-	endpoint     string   // the docker command's endpoint
-	answer       string   // why the engine cannot be used
-	listening    bool     // something accepts connections at the endpoint
-	distribution string   // PRETTY_NAME of os-release
-	debian       bool     // Debian, Ubuntu or derived from them
-	root         bool     // this process is root
-	systemd      bool     // systemd is the init system
-	unmanaged    int      // process ID of a running dockerd that no testbed started, or 0
-	missingCaps  []string // capabilities that the kernel supports and the bounding set lacks
+	client      bool     // the docker command exists
+	daemon      bool     // dockerd exists
+	endpoint    string   // the docker command's endpoint
+	answer      string   // why the engine cannot be used
+	listening   bool     // something accepts connections at the endpoint
+	apt         bool     // apt-get exists: Debian, Ubuntu or derived from them
+	root        bool     // this process is root
+	systemd     bool     // systemd is the init system
+	unmanaged   int      // process ID of a running dockerd that no testbed started, or 0
+	missingCaps []string // capabilities that the kernel supports and the bounding set lacks
 }
 
 // plan describes how to install and start an engine.
 type plan struct {
 	install     []string // packages
-	systemd     bool     // start dockerd as a systemd service, else in its own session
-	shim        bool     // use the OCI runtime shim
-	missingCaps []string // why the shim is needed
+	systemd     bool     // start the packaged service, else dockerd in its own session
+	missingCaps []string // use the OCI runtime shim, which removes them from what containers request
 }
 
 // Missing reports why there is no usable Docker Engine, and how to get one. It is an environment
@@ -53,13 +51,16 @@ func decide(h host) (plan, *Missing) {
 		return plan{}, missing
 	}
 	switch {
-	case !h.debian:
-		return plan{}, &Missing{unreachable(h) + ", and it can be installed only on Debian and Ubuntu, not on " + h.distribution, installByHand}
+	case !h.apt:
+		return plan{}, &Missing{unreachable(h) + ", and without apt-get none can be installed", installByHand}
 	case !h.root:
 		return plan{}, &Missing{unreachable(h) + ", and only root can install and start it", "run as root, or " + installByHand}
 	}
 
-	p := plan{systemd: h.systemd, shim: len(h.missingCaps) > 0, missingCaps: h.missingCaps}
+	p := plan{systemd: h.systemd}
+	if !h.systemd && len(h.missingCaps) > 0 {
+		p.missingCaps = h.missingCaps
+	}
 	if !h.daemon || !h.client {
 		p.install = []string{"docker.io"}
 	}

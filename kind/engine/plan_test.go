@@ -8,7 +8,7 @@ import (
 
 func TestDecide(t *testing.T) {
 	bare := func(change func(h *host)) host {
-		h := host{endpoint: defaultEndpoint, distribution: "Debian GNU/Linux 12", debian: true, root: true}
+		h := host{endpoint: defaultEndpoint, apt: true, root: true}
 		change(&h)
 		return h
 	}
@@ -21,12 +21,14 @@ func TestDecide(t *testing.T) {
 		{"bare machine", bare(func(*host) {}), plan{install: []string{"docker.io"}}, ""},
 		{"bare machine with systemd", bare(func(h *host) { h.systemd = true }), plan{install: []string{"docker.io"}, systemd: true}, ""},
 		{"restricted bounding set", bare(func(h *host) { h.missingCaps = []string{"sys_resource"} }),
-			plan{install: []string{"docker.io"}, shim: true, missingCaps: []string{"sys_resource"}}, ""},
+			plan{install: []string{"docker.io"}, missingCaps: []string{"sys_resource"}}, ""},
+		{"restricted bounding set with systemd", bare(func(h *host) { h.systemd, h.missingCaps = true, []string{"sys_resource"} }),
+			plan{install: []string{"docker.io"}, systemd: true}, ""},
 		{"client without engine", bare(func(h *host) { h.client = true }), plan{install: []string{"docker.io"}}, ""},
 		{"installed, not running", bare(func(h *host) { h.client, h.daemon = true, true }), plan{}, ""},
 		{"installed, stale socket with a dead engine behind", bare(func(h *host) { h.client, h.daemon, h.listening = true, true, true }), plan{}, ""},
 		{"not root", bare(func(h *host) { h.root = false }), plan{}, "only root can install"},
-		{"another distribution", bare(func(h *host) { h.debian, h.distribution = false, "Fedora Linux 42" }), plan{}, "not on Fedora Linux 42"},
+		{"another distribution", bare(func(h *host) { h.apt = false }), plan{}, "without apt-get"},
 		{"a chosen endpoint", bare(func(h *host) { h.endpoint, h.client, h.answer = "tcp://builder:2376", true, "no route to host" }),
 			plan{}, "no docker engine answers at tcp://builder:2376 (no route to host); start that engine, or unset DOCKER_HOST"},
 		{"no permission", bare(func(h *host) { h.root, h.client, h.listening, h.answer = false, true, true, "permission denied while" }),
@@ -50,23 +52,5 @@ func TestDecide(t *testing.T) {
 				t.Errorf("more than one line: %q", missing)
 			}
 		})
-	}
-}
-
-func TestParseRelease(t *testing.T) {
-	tests := []struct {
-		text, name string
-		debian     bool
-	}{
-		{"PRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\nID=debian\n", "Debian GNU/Linux 12 (bookworm)", true},
-		{"ID=ubuntu\nID_LIKE=debian\n", "ubuntu", true},
-		{"ID=linuxmint\nID_LIKE=\"ubuntu debian\"\n", "linuxmint", true},
-		{"ID=fedora\nPRETTY_NAME='Fedora'\n", "'Fedora'", false},
-		{"", "an unknown system", false},
-	}
-	for _, tc := range tests {
-		if name, debian := parseRelease(tc.text); name != tc.name || debian != tc.debian {
-			t.Errorf("%q gives %q, %t; want %q, %t", tc.text, name, debian, tc.name, tc.debian)
-		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/prometheus/procfs"
@@ -62,15 +63,14 @@ func TestDaemonEnvironmentHasNoTestbedVariables(t *testing.T) {
 	}
 }
 
-func TestDropIn(t *testing.T) {
-	want := `[Service]
-ExecStart=
-ExecStart=/usr/sbin/dockerd -H fd:// --containerd=/run/containerd/containerd.sock --label=registry-cache.testbed=managed ` +
-		"--add-runtime=registry-cache-testbed=/usr/local/lib/registry-cache-testbed/runcshim --default-runtime=registry-cache-testbed\n"
-	if got := dropInText(daemonFlags(true)); got != want {
-		t.Errorf("got\n%s, want\n%s", got, want)
-	}
-	if got := daemonFlags(false); len(got) != 1 {
-		t.Errorf("flags without the shim: %v", got)
+func TestDaemonFlags(t *testing.T) {
+	for shim, want := range map[bool]string{
+		false: "--label=registry-cache.testbed=managed",
+		true: "--label=registry-cache.testbed=managed --add-runtime=registry-cache-testbed=/usr/local/lib/registry-cache-testbed/runcshim " +
+			"--default-runtime=registry-cache-testbed",
+	} {
+		if got := strings.Join(daemonFlags(shim), " "); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
 	}
 }

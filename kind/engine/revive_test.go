@@ -11,7 +11,7 @@ import (
 // down` removes the state of the testbed.
 func TestRevive(t *testing.T) {
 	installed := func(change func(h *host)) host {
-		h := host{endpoint: defaultEndpoint, answer: "no answer in 8s", debian: true, root: true, client: true, daemon: true}
+		h := host{endpoint: defaultEndpoint, answer: "no answer in 8s", apt: true, root: true, client: true, daemon: true}
 		change(&h)
 		return h
 	}
@@ -22,9 +22,9 @@ func TestRevive(t *testing.T) {
 		start   bool
 		missing string // part of the message
 	}{
-		{"bare machine", host{endpoint: defaultEndpoint, debian: true, root: true}, false, false, ""},
-		{"bare machine, not root", host{endpoint: defaultEndpoint, debian: true}, false, false, ""},
-		{"another distribution", host{endpoint: defaultEndpoint, distribution: "Fedora Linux 42", root: true}, false, false, ""},
+		{"bare machine", host{endpoint: defaultEndpoint, apt: true, root: true}, false, false, ""},
+		{"bare machine, not root", host{endpoint: defaultEndpoint, apt: true}, false, false, ""},
+		{"another distribution", host{endpoint: defaultEndpoint, root: true}, false, false, ""},
 		{"installed, not running", installed(func(*host) {}), false, false, ""},
 		{"installed, not running, not root", installed(func(h *host) { h.root = false }), false, false, ""},
 		{"managed has died", installed(func(*host) {}), true, true, ""},

@@ -19,7 +19,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/fault"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
-	"github.com/gardener-extensions/registry-cache/kind/nodestate"
 	"github.com/gardener-extensions/registry-cache/kind/status"
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
@@ -162,7 +161,7 @@ func run(on node, name string, programs []program) part {
 
 var nodeState = []program{
 	{"certs.d.txt", sh(`d=/etc/containerd/certs.d; ls -lR --time-style=full-iso $d; find $d -type f -name '*.toml' -exec tail -v -n +1 {} +`)},
-	{"script.txt", nodestate.Command()},
+	{"script.txt", nodeconfig.StateCommand()},
 	{"units.txt", sh(`systemctl cat --no-pager ` + nodeconfig.UnitName + `; systemctl status --no-pager --all --lines=0 ` +
 		nodeconfig.UnitName + ` containerd kubelet gardener-node-agent; systemctl list-units --no-pager --all --state=failed; true`)},
 	{"containerd.toml", []string{"containerd", "config", "dump"}},

@@ -20,7 +20,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
-	"github.com/gardener-extensions/registry-cache/kind/lock"
+	"github.com/gardener-extensions/registry-cache/kind/file"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
@@ -222,16 +222,16 @@ func lockFaults(ctx context.Context, t *kind.Testbed) (unlock func(), err error)
 	if t.Seed == nil || t.Shoot == nil {
 		return nil, kind.ErrDown
 	}
-	unlock, err = lock.Wait(ctx, filepath.Join(string(t.State), "faults.lock"), lockTimeout)
+	unlock, err = file.Lock(ctx, filepath.Join(string(t.State), "faults.lock"), lockTimeout)
 	if err != nil {
 		return nil, lockFailure(ctx, t.Prefix, err)
 	}
 	return unlock, nil
 }
 
-// lockFailure wraps an error of lock.Wait. It blames another command only if ctx has not ended.
+// lockFailure wraps an error of file.Lock. It blames another command only if ctx has not ended.
 func lockFailure(ctx context.Context, prefix string, err error) error {
-	if ctx.Err() == nil && errors.Is(err, lock.ErrBusy) {
+	if ctx.Err() == nil && errors.Is(err, file.ErrLocked) {
 		return fmt.Errorf("another command changes the faults of testbed %s: %w", prefix, err)
 	}
 	return fmt.Errorf("lock the faults of testbed %s: %w", prefix, err)

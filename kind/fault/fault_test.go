@@ -13,8 +13,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
+	"github.com/gardener-extensions/registry-cache/kind/file"
 	"github.com/gardener-extensions/registry-cache/kind/kindtest"
-	"github.com/gardener-extensions/registry-cache/kind/lock"
 )
 
 // onlyList makes a fake docker command fail for anything but docker ps.
@@ -76,8 +76,8 @@ func TestLockFailure(t *testing.T) {
 		err  error
 		busy bool
 	}{
-		{"another command", t.Context(), fmt.Errorf("waited 30s: %w", lock.ErrBusy), true},
-		{"the context has ended", ended, errors.Join(context.Canceled, lock.ErrBusy), false},
+		{"another command", t.Context(), fmt.Errorf("waited 30s: %w", file.ErrLocked), true},
+		{"the context has ended", ended, errors.Join(context.Canceled, file.ErrLocked), false},
 		{"disk full", t.Context(), errors.New("no space left on device"), false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -2,7 +2,6 @@ package gardenlet
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -10,13 +9,13 @@ import (
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
 	"github.com/gardener/gardener/pkg/utils/flow"
 	gardenerutils "github.com/gardener/gardener/pkg/utils/gardener"
+	"github.com/gardener/gardener/pkg/utils/kubernetes/health"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
-	"github.com/gardener-extensions/registry-cache/kind/readiness"
 )
 
 // machineTimeout bounds the time from starting a machine until its node is ready.
@@ -116,10 +115,7 @@ func (w workers) wait(ctx context.Context) error {
 			if err := w.ShootClientSet.Client().Get(ctx, client.ObjectKey{Name: machine.Name()}, node); err != nil {
 				return err
 			}
-			if ready, _ := readiness.Node(node); !ready {
-				return errors.New("its kubelet does not report Ready")
-			}
-			return nil
+			return health.CheckNode(node)
 		})
 	})
 }

@@ -12,7 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/gardener-extensions/registry-cache/kind/lock"
+	"github.com/gardener-extensions/registry-cache/kind/file"
 )
 
 const (
@@ -37,7 +37,7 @@ func openCache(ctx context.Context, dir string) (*cache, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("creating the build cache: %w", err)
 	}
-	unlock, err := lock.Wait(ctx, filepath.Join(dir, lockFile), lockTimeout)
+	unlock, err := file.Lock(ctx, filepath.Join(dir, lockFile), lockTimeout)
 	if err != nil {
 		return nil, fmt.Errorf("waiting for another build of the node image to end: %w", err)
 	}

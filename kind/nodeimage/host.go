@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/kind/pkg/exec"
 
 	"github.com/gardener-extensions/registry-cache/kind/command"
-	"github.com/gardener-extensions/registry-cache/kind/debian"
+	"github.com/gardener-extensions/registry-cache/kind/engine"
 )
 
 // interruptible is like exec.CommandContext, for commands that clean up after SIGINT: when ctx
@@ -104,5 +104,5 @@ func installPackages(ctx context.Context, packages []string) error {
 		return fmt.Errorf("building the node image needs missing Debian packages; run as root: apt-get install --no-install-recommends %s",
 			strings.Join(packages, " "))
 	}
-	return debian.Install(ctx, packages...)
+	return engine.InstallPackages(ctx, packages...)
 }

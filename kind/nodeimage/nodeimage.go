@@ -66,18 +66,6 @@ func Ensure(ctx context.Context, o Options) (string, error) {
 	})
 }
 
-// Loaded reports whether the Docker Engine has the image that Ensure would return.
-func Loaded(ctx context.Context, o Options) (bool, error) {
-	if o.Override != "" {
-		return loaded(ctx, o.Override)
-	}
-	_, plan, err := o.plan(ctx)
-	if err != nil {
-		return false, err
-	}
-	return loaded(ctx, plan.ref)
-}
-
 // HasParts reports whether CacheDir contains parts of an earlier build, even of another image.
 func HasParts(o Options) (bool, error) {
 	dir, err := o.cacheDir()

@@ -1,7 +1,6 @@
 package preflight
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,28 +10,22 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/prometheus/procfs"
-
-	"github.com/gardener-extensions/registry-cache/kind/command"
-	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
 const (
 	cgroupDir     = "/sys/fs/cgroup"
 	inotifyDir    = "/proc/sys/fs/inotify/"
-	goEnvTimeout  = 5 * time.Second
 	instancesFile = inotifyDir + "max_user_instances"
 	watchesFile   = inotifyDir + "max_user_watches"
 )
 
-func readHost(ctx context.Context, disks []Space) (Host, error) {
+func readHost(disks []Space) (Host, error) {
 	disk, diskErr := readDisk(disks)
 	memory, memoryErr := readMemory(procfs.DefaultMountPoint, cgroupDir)
-	version, controllers, cgroupErr := readCgroups(cgroupDir)
-	h := Host{Disk: disk, Memory: memory, CgroupVersion: version, Controllers: controllers, GoVersion: goVersion(ctx)}
-	return h, errors.Join(diskErr, memoryErr, cgroupErr,
+	h := Host{Disk: disk, Memory: memory}
+	return h, errors.Join(diskErr, memoryErr,
 		readNumber(instancesFile, &h.InotifyInstances), readNumber(watchesFile, &h.InotifyWatches))
 }
 
@@ -90,40 +83,6 @@ func memoryLimit(dir string) uint64 {
 		}
 	}
 	return math.MaxUint64
-}
-
-// readCgroups returns the cgroup version mounted at dir, and its controllers.
-func readCgroups(dir string) (version int, controllers []string, err error) {
-	unified, err := os.ReadFile(filepath.Join(dir, "cgroup.controllers"))
-	if err == nil {
-		return 2, strings.Fields(string(unified)), nil
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return 0, nil, err
-	}
-	// cgroup v1 has a folder, or a link to one, for each resource controller.
-	entries, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return 0, nil, err
-	}
-	for _, entry := range entries {
-		controllers = append(controllers, entry.Name())
-	}
-	if len(controllers) == 0 {
-		return 0, nil, nil
-	}
-	return 1, controllers, nil
-}
-
-// goVersion returns the version of the toolchain that `go` selects for this module, or "".
-func goVersion(ctx context.Context) string {
-	ctx, cancel := progress.Within(ctx, goEnvTimeout, "no answer")
-	defer cancel()
-	out, err := command.Output(ctx, "go", "env", "GOVERSION")
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(out)
 }
 
 func readNumber(path string, number *uint64) error {

@@ -20,7 +20,6 @@ type Requirements struct {
 	MemoryBytes uint64  // the total memory of the host, free or not
 	// InotifyInstances and InotifyWatches are the minimum of fs.inotify.max_user_(instances|watches).
 	InotifyInstances, InotifyWatches uint64
-	GoVersion                        string // the oldest Go that builds this module, for example "go1.26.6"
 }
 
 // Space is free space on a file system.
@@ -34,7 +33,7 @@ type Space struct {
 // scenarios. The disk is left out, because the needed space depends on what already exists. The
 // inotify limits are those in kind's documentation (known issues, "too many open files").
 func Defaults() Requirements {
-	return Requirements{MemoryBytes: 6 * gib, InotifyInstances: 512, InotifyWatches: 524288, GoVersion: "go1.26.6"}
+	return Requirements{MemoryBytes: 6 * gib, InotifyInstances: 512, InotifyWatches: 524288}
 }
 
 // Failure is one failed check.
@@ -62,7 +61,7 @@ func (f *Failures) Error() string {
 // Check returns *Failures if the host does not meet the requirements. As root it raises inotify
 // limits that are too low; it changes nothing else.
 func Check(ctx context.Context, needed Requirements) error {
-	host, err := readHost(ctx, needed.Disk)
+	host, err := readHost(needed.Disk)
 	if err != nil {
 		return fmt.Errorf("checking the host: %w", err)
 	}
@@ -82,23 +81,11 @@ func Check(ctx context.Context, needed Requirements) error {
 
 // Inspect returns the host and the failed checks. It changes nothing.
 func Inspect(ctx context.Context, needed Requirements) (Host, []Failure, error) {
-	host, err := readHost(ctx, needed.Disk)
+	host, err := readHost(needed.Disk)
 	if err != nil {
 		return Host{}, nil, fmt.Errorf("checking the host: %w", err)
 	}
 	return host, evaluate(host, needed), nil
-}
-
-// CheckDisk returns *Failures if the host does not have the disk space.
-func CheckDisk(needed []Space) error {
-	found, err := readDisk(needed)
-	if err != nil {
-		return fmt.Errorf("checking the disk: %w", err)
-	}
-	if failure := checkDisk(Host{Disk: found}, Requirements{Disk: needed}); failure != nil {
-		return &Failures{List: []Failure{*failure}}
-	}
-	return nil
 }
 
 const (

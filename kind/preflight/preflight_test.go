@@ -7,20 +7,16 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
-
-	"golang.org/x/mod/modfile"
 )
 
 func good() Host {
 	return Host{
-		Disk: []Space{{"/var/lib", 20 * gib}, {"/home", 5 * gib}}, Memory: 6 * gib, CgroupVersion: 2,
-		Controllers:      []string{"cpuset", "cpu", "io", "memory", "pids"},
-		InotifyInstances: 512, InotifyWatches: 524288, GoVersion: "go1.26.6",
+		Disk: []Space{{"/var/lib", 20 * gib}, {"/home", 5 * gib}}, Memory: 6 * gib,
+		InotifyInstances: 512, InotifyWatches: 524288,
 	}
 }
 
@@ -37,20 +33,13 @@ func TestEvaluate(t *testing.T) {
 		failed string // parts of the only failure, separated by "|"; empty if none
 	}{
 		{"just enough", func(*Host) {}, ""},
-		{"cgroup v1", func(h *Host) { h.CgroupVersion = 1 }, ""},
-		{"a newer go with an experiment", func(h *Host) { h.GoVersion = "go1.27.0 X:jsonv2" }, ""},
 		{"disk", func(h *Host) { h.Disk[0].Bytes-- }, "  20.0 GiB free at /var/lib, 20.0 GiB needed: free|data-root in"},
 		{"the other disk", func(h *Host) { h.Disk[1].Bytes = gib }, "  1.0 GiB free at /home, 5.0 GiB needed: |XDG_CACHE_HOME"},
 		{"both disks", func(h *Host) { h.Disk[0].Bytes, h.Disk[1].Bytes = 0, gib }, "0.0 GiB free at /var/lib, 20.0 GiB needed; 1.0 GiB free at /home, 5.0 GiB needed: "},
 		{"memory", func(h *Host) { h.Memory = 4 * gib }, "  4.0 GiB of memory, 6.0 GiB needed: use a larger machine"},
-		{"no cgroups", func(h *Host) { h.CgroupVersion, h.Controllers = 0, nil }, "no cgroup file system at /sys/fs/cgroup, v2 or v1 needed: |mount -t cgroup2"},
-		{"a controller is missing", func(h *Host) { h.Controllers = []string{"cpu", "memory", "pids"} }, "cgroup v2 without controllers cpuset; cpu, cpuset, memory, pids needed: "},
 		{"inotify instances", func(h *Host) { h.InotifyInstances = 128 },
 			"128 inotify instances and 524288 watches, 512 and 524288 needed: |sysctl -w fs.inotify.max_user_instances=512 fs.inotify.max_user_watches=524288"},
 		{"inotify watches", func(h *Host) { h.InotifyWatches = 8192 }, "and 8192 watches,"},
-		{"no go", func(h *Host) { h.GoVersion = "" }, "no go command, go1.26.6 or newer needed: |https://go.dev/dl/"},
-		{"an old go", func(h *Host) { h.GoVersion = "go1.25.9" }, "  go1.25.9, go1.26.6 or newer needed: "},
-		{"a go before the release", func(h *Host) { h.GoVersion = "go1.26rc1" }, "  go1.26rc1, "},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
@@ -72,41 +61,10 @@ func TestEvaluate(t *testing.T) {
 		})
 	}
 	t.Run("all of them are named at once", func(t *testing.T) {
-		if failed := evaluate(Host{Disk: make([]Space, 2)}, needed()); len(failed) != 5 {
-			t.Errorf("%d failures, want 5: %+v", len(failed), failed)
+		if failed := evaluate(Host{Disk: make([]Space, 2)}, needed()); len(failed) != 3 {
+			t.Errorf("%d failures, want 3: %+v", len(failed), failed)
 		}
 	})
-}
-
-func TestReadCgroups(t *testing.T) {
-	tests := []struct {
-		name        string
-		files       map[string]string
-		version     int
-		controllers []string
-	}{
-		{"v2", map[string]string{"cgroup.controllers": "cpu memory\n"}, 2, []string{"cpu", "memory"}},
-		{"v1", map[string]string{"cpu/tasks": "", "memory/tasks": ""}, 1, []string{"cpu", "memory"}},
-		{"not mounted", nil, 0, nil},
-	}
-	for _, tc := range tests {
-		t.Run(tc.name, func(t *testing.T) {
-			dir := t.TempDir()
-			for name, content := range tc.files {
-				path := filepath.Join(dir, name)
-				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			version, controllers, err := readCgroups(dir)
-			if err != nil || version != tc.version || !reflect.DeepEqual(controllers, tc.controllers) {
-				t.Errorf("got %d, %v, %v", version, controllers, err)
-			}
-		})
-	}
 }
 
 func TestReadMemoryNeedsTheTotal(t *testing.T) {
@@ -186,41 +144,19 @@ func TestDiskFreeOfADirectoryThatIsNotThereYet(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	var none Requirements
-	none.GoVersion = "go1.1"
-	if err := Check(t.Context(), none); err != nil && !strings.Contains(err.Error(), "cgroups") {
+	if err := Check(t.Context(), none); err != nil {
 		t.Errorf("a host that needs nothing fails: %v", err)
 	}
 	none.MemoryBytes = 1 << 60
 	err := Check(t.Context(), none)
 	var failures *Failures
-	if !errors.As(err, &failures) || len(failures.List) == 0 {
+	if !errors.As(err, &failures) || len(failures.List) != 1 {
 		t.Errorf("got %T %v, want *Failures", err, err)
 	}
-}
-
-func TestCheckDisk(t *testing.T) {
 	dir := t.TempDir()
-	if err := CheckDisk([]Space{{dir, 1}, {filepath.Join(dir, "missing"), 1}}); err != nil {
-		t.Errorf("one byte is not free: %v", err)
-	}
-	err := CheckDisk([]Space{{dir, 1}, {dir, 1 << 60}})
-	var failures *Failures
+	err = Check(t.Context(), Requirements{Disk: []Space{{dir, 1}, {filepath.Join(dir, "missing"), 1 << 60}}})
 	if !errors.As(err, &failures) || len(failures.List) != 1 || !strings.Contains(err.Error(), dir) {
 		t.Errorf("got %T %v, want one failure that names %s", err, err, dir)
-	}
-}
-
-func TestDefaultsNameTheGoVersionOfThisModule(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join("..", "..", "go.mod"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	mod, err := modfile.ParseLax("go.mod", data, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := "go" + mod.Go.Version; Defaults().GoVersion != want {
-		t.Errorf("GoVersion is %s, go.mod says %s", Defaults().GoVersion, want)
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/cache"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
-	"github.com/gardener-extensions/registry-cache/kind/hostsfile"
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
@@ -159,7 +158,7 @@ func mirrorsOf(ctx context.Context, node *cluster.Node, host string) ([]string, 
 		if err != nil {
 			return nil, err
 		}
-		return hostsfile.Parse(host, content).Hosts, nil
+		return nodeconfig.ParseHosts(host, content).Hosts, nil
 	}
 	return nil, nil
 }

@@ -14,9 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
-	"github.com/gardener-extensions/registry-cache/kind/hostsfile"
-	"github.com/gardener-extensions/registry-cache/kind/nodestate"
-	"github.com/gardener-extensions/registry-cache/kind/readiness"
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
@@ -29,7 +26,7 @@ type Node struct {
 	// Units are the systemd units that configure the node and pull images. Only Shoot.Nodes have them.
 	Units []Unit `json:"units,omitempty"`
 	// Mirrors are the effective hosts.toml files, ordered by upstream.
-	Mirrors []hostsfile.Mirror `json:"mirrors,omitempty"`
+	Mirrors []nodeconfig.HostConfig `json:"mirrors,omitempty"`
 	// Caches are what the script says of its upstreams.
 	Caches  []nodeconfig.State `json:"caches,omitempty"`
 	Problem string             `json:"problem,omitempty"`
@@ -72,7 +69,7 @@ func readNodes(ctx context.Context, of *cluster.Cluster, units ...string) ([]Nod
 		for _, object := range objects.Items {
 			if object.Name == nodes[i].Name {
 				nodes[i].Registered = true
-				nodes[i].Ready, _ = readiness.Node(&object)
+				nodes[i].Ready, _ = cluster.NodeReady(&object)
 			}
 		}
 	}
@@ -99,22 +96,22 @@ func (n *Node) read(ctx context.Context, machine *cluster.Node, units []string) 
 		if err != nil {
 			return err
 		}
-		n.Mirrors = append(n.Mirrors, hostsfile.Parse(path.Base(path.Dir(file)), content))
+		n.Mirrors = append(n.Mirrors, nodeconfig.ParseHosts(path.Base(path.Dir(file)), content))
 	}
 	return n.readState(ctx, machine)
 }
 
 // readState adds what the script says. A loop that is dead is a problem.
 func (n *Node) readState(ctx context.Context, machine *cluster.Node) error {
-	text, err := machine.Exec(ctx, nodestate.Command()...)
+	text, err := machine.Exec(ctx, nodeconfig.StateCommand()...)
 	if err != nil {
 		return err
 	}
-	state, err := nodestate.Parse(text)
+	state, err := nodeconfig.ParseState(text)
 	if err != nil {
 		return err
 	}
-	n.Caches = state.Upstream
+	n.Caches = state.Upstreams
 	if dead := state.Dead(); dead != "" {
 		n.Problem = nodeconfig.UnitName + ": " + dead
 	}

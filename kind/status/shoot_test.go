@@ -13,7 +13,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
-	"github.com/gardener-extensions/registry-cache/kind/hostsfile"
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
@@ -73,7 +72,7 @@ func runningShootStatus() *Shoot {
 	}, 0))}}
 	status.OperatingSystemConfigs = []OperatingSystemConfig{configOf(provision), configOf(reconcile)}
 	status.Nodes = []Node{
-		{Name: "registry-cache-shoot-worker", Registered: true, Ready: true, Units: parseUnits(showOutput), Mirrors: []hostsfile.Mirror{
+		{Name: "registry-cache-shoot-worker", Registered: true, Ready: true, Units: parseUnits(showOutput), Mirrors: []nodeconfig.HostConfig{
 			{Upstream: "alpha.upstream.test", Hosts: []string{"http://10.96.0.7:5000"}, Server: "http://alpha.upstream.test", Managed: true},
 		}},
 		{Name: "registry-cache-shoot-worker2", Problem: "the container does not run"},

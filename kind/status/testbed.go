@@ -2,10 +2,17 @@ package status
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net"
 	"strings"
 	"time"
+
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	"github.com/gardener/gardener/pkg/client/kubernetes"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind"
@@ -13,6 +20,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/engine"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
+	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
@@ -76,14 +84,15 @@ func OfTestbed(ctx context.Context, t *kind.Testbed) (*Testbed, error) {
 	status.Versions["docker"] = found.Version
 
 	seen := t.State
-	if state, whose, err := t.Owner(ctx); err != nil {
+	var other *kind.OtherCheckoutError
+	if err := t.CheckOwner(ctx); errors.As(err, &other) {
+		seen, status.Owner = other.State, other.State.Directory()
+	} else if err != nil {
 		return status, err
-	} else if whose == kind.OtherCheckout {
-		seen, status.Owner = state, state.Directory()
 	}
-	status.addCluster(ctx, "seed", t.SeedName(), seen.SeedKubeconfig())
+	seed := status.addCluster(ctx, "seed", t.SeedName(), seen.SeedKubeconfig())
 	if shoot := status.addCluster(ctx, "shoot", t.ShootName(), seen.ShootKubeconfig()); shoot != nil {
-		status.addCaches(ctx, shoot)
+		status.addCaches(ctx, seed, shoot)
 	}
 	return status, status.addUpstreams(ctx, t.Prefix)
 }
@@ -115,29 +124,55 @@ func (c *Cluster) addNodes(ctx context.Context, s *Testbed, loaded *cluster.Clus
 	return err
 }
 
-// addCaches adds the caches that run in the shoot, by their Services. A Service without an upstream
-// is skipped: it has the extension's label, but was not created by the extension.
-func (s *Testbed) addCaches(ctx context.Context, shoot *cluster.Cluster) {
+// addCaches adds the caches that run in the shoot. The seed may be nil.
+func (s *Testbed) addCaches(ctx context.Context, seed, shoot *cluster.Cluster) {
 	services, sets, err := cache.List(ctx, shoot)
+	extensions := &extensionsv1alpha1.ExtensionList{}
+	if err == nil && seed != nil {
+		var api kubernetes.Interface
+		if api, err = gardener.NewSeedClient(seed.RESTConfig()); err == nil {
+			err = api.Client().List(ctx, extensions, client.InNamespace(gardenlet.Namespace(gardenlet.DefaultShoot)))
+		}
+	}
 	if err != nil {
 		s.CachesProblem = firstLine(err)
-		return
 	}
+	s.Caches = caches(services, sets, schemes(extensions.Items))
+}
+
+// schemes returns the URL scheme of each upstream's cache in the status of the Extensions.
+func schemes(extensions []extensionsv1alpha1.Extension) map[string]string {
+	found := map[string]string{}
+	for _, extension := range extensions {
+		var status v1alpha3.RegistryStatus
+		raw := extension.Status.ProviderStatus
+		if extension.Spec.Type != v1alpha3.ExtensionType || raw == nil || json.Unmarshal(raw.Raw, &status) != nil {
+			continue
+		}
+		for _, registry := range status.Caches {
+			if scheme, _, ok := strings.Cut(registry.Endpoint, "://"); ok {
+				found[registry.Upstream] = scheme + "://"
+			}
+		}
+	}
+	return found
+}
+
+// caches returns the caches of Services. A Service without an upstream is skipped: it has the
+// extension's label, but was not created by the extension. An unknown scheme is omitted.
+func caches(services []corev1.Service, sets []appsv1.StatefulSet, schemes map[string]string) []Cache {
 	ready := map[string]bool{}
 	for _, set := range sets {
 		ready[set.Name] = set.Status.ReadyReplicas > 0
 	}
+	var found []Cache
 	for _, service := range services {
-		upstream := service.Annotations[v1alpha3.AnnotationUpstream]
-		if upstream == "" {
-			continue
+		if upstream := service.Annotations[v1alpha3.AnnotationUpstream]; upstream != "" {
+			endpoint := schemes[upstream] + net.JoinHostPort(service.Spec.ClusterIP, "5000")
+			found = append(found, Cache{Upstream: upstream, Endpoint: endpoint, Ready: ready[service.Name]})
 		}
-		s.Caches = append(s.Caches, Cache{
-			Upstream: upstream,
-			Endpoint: "http://" + net.JoinHostPort(service.Spec.ClusterIP, "5000"),
-			Ready:    ready[service.Name],
-		})
 	}
+	return found
 }
 
 func (s *Testbed) addUpstreams(ctx context.Context, prefix string) error {

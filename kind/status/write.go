@@ -14,7 +14,6 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
-	"github.com/gardener-extensions/registry-cache/kind/hostsfile"
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
@@ -203,7 +202,7 @@ func (n Node) writeCaches(w io.Writer, prefix string) {
 
 // route returns the hosts that containerd tries, for example "http://10.96.0.7:5000, then
 // https://alpha.upstream.test".
-func route(m hostsfile.Mirror) string {
+func route(m nodeconfig.HostConfig) string {
 	if m.Problem != "" {
 		return m.Problem
 	}

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/gardener-extensions/registry-cache/internal/golden"
-	"github.com/gardener-extensions/registry-cache/kind/hostsfile"
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
@@ -23,7 +22,7 @@ func TestStatusWrite(t *testing.T) {
 			Clusters: []Cluster{
 				{Name: "registry-cache-seed", Role: "seed", Problem: "the API server does not answer"},
 				{Name: "registry-cache-shoot", Role: "shoot", Kubeconfig: ".testbed/registry-cache/shoot.kubeconfig", Nodes: []Node{
-					{Name: "registry-cache-shoot-worker", Ready: true, Mirrors: []hostsfile.Mirror{
+					{Name: "registry-cache-shoot-worker", Ready: true, Mirrors: []nodeconfig.HostConfig{
 						{Upstream: "alpha.upstream.test", Hosts: []string{"http://10.96.0.7:5000"}, Server: "http://alpha.upstream.test", Managed: true},
 						{Upstream: "other.test", Hosts: []string{"http://127.0.0.1:1"}, Server: "https://other.test"},
 					}, Caches: []nodeconfig.State{
@@ -33,7 +32,7 @@ func TestStatusWrite(t *testing.T) {
 					{Name: "registry-cache-shoot-worker2", Problem: "the node does not run"},
 				}},
 			},
-			Caches:    []Cache{{Upstream: "alpha.upstream.test", Endpoint: "http://10.96.0.7:5000", Ready: true}},
+			Caches:    []Cache{{Upstream: "alpha.upstream.test", Endpoint: "https://10.96.0.7:5000", Ready: true}},
 			Upstreams: []Upstream{{Host: "alpha.upstream.test", Running: true, State: "Up 5 minutes", Requests: map[string]int{"cache": 7, "node": 1}}},
 			Versions:  map[string]string{"docker": "20.10.24", "kubernetes": "v1.36.2"},
 		}},

@@ -20,8 +20,8 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/kind/certificate"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
+	"github.com/gardener-extensions/registry-cache/kind/file"
 	"github.com/gardener-extensions/registry-cache/kind/image"
-	"github.com/gardener-extensions/registry-cache/kind/lock"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
@@ -72,7 +72,7 @@ func engine(t *testing.T) (client.APIClient, func(host string) Options) {
 		t.Fatal(err)
 	}
 	// The containers have fixed names, so another run of this test on the same machine must end first.
-	unlock, err := lock.Wait(t.Context(), filepath.Join(lock.Directory(), testPrefix+".lock"), 5*time.Minute)
+	unlock, err := file.Lock(t.Context(), filepath.Join(file.LockDirectory(), testPrefix+".lock"), 5*time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}

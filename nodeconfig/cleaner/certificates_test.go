@@ -18,23 +18,23 @@ func TestCertificatesAreCleaned(t *testing.T) {
 	direct := secure
 	direct.Endpoint = ""
 	for name, hosts := range map[string]string{
-		"mirrored":         nodeconfig.HostsTOML(secure),
-		"direct":           nodeconfig.HostsTOML(direct),
-		"damaged":          strings.Replace(nodeconfig.HostsTOML(secure), "MI", "''", 1),
-		"mirrored by HTTP": nodeconfig.HostsTOML(alpha),
+		"mirrored":         hostsTOML(secure),
+		"direct":           hostsTOML(direct),
+		"damaged":          strings.Replace(hostsTOML(secure), "MI", "''", 1),
+		"mirrored by HTTP": hostsTOML(alpha),
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newTestNode(t)
 			n.write(nodeconfig.UnitPath, 0o600, nodeconfig.Unit([]nodeconfig.Registry{secure, kept}, 0))
 			n.write(alphaHosts, 0o644, hosts)
-			n.write(betaHosts, 0o644, nodeconfig.HostsTOML(kept))
+			n.write(betaHosts, 0o644, hostsTOML(kept))
 			n.mustClean(removeAlpha)
 			n.expectCalls(stop, "reload", start)
 			n.expectFiles(nodeconfig.UnitPath, nodeconfig.ScriptPath, betaHosts, unmanagedHosts, unmanagedUnit)
 			if got := n.read(nodeconfig.UnitPath); got != nodeconfig.Unit([]nodeconfig.Registry{kept}, 0) {
 				t.Errorf("the unit is:\n%s", got)
 			}
-			if got := n.read(betaHosts); got != nodeconfig.HostsTOML(kept) {
+			if got := n.read(betaHosts); got != hostsTOML(kept) {
 				t.Errorf("hosts.toml of beta is:\n%s", got)
 			}
 			n.mustClean(disableAll)

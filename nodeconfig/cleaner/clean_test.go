@@ -36,7 +36,7 @@ func TestRemoveUpstream(t *testing.T) {
 	n.mustClean(removeAlpha)
 	n.expectCalls(stop, "reload", start)
 	n.expectFiles(nodeconfig.UnitPath, nodeconfig.ScriptPath, betaHosts, unmanagedHosts, unmanagedUnit)
-	if n.read(betaHosts) != nodeconfig.HostsTOML(beta) || n.read(unmanagedHosts) != unmanaged {
+	if n.read(betaHosts) != hostsTOML(beta) || n.read(unmanagedHosts) != unmanaged {
 		t.Error("another hosts.toml is changed")
 	}
 	if info, err := os.Stat(filepath.Join(n.root, nodeconfig.UnitPath)); err != nil || info.Mode().Perm() != 0o600 {
@@ -61,7 +61,7 @@ func TestRemoveLastUpstreamKeepsTheUnit(t *testing.T) {
 // that is not active.
 func TestDisableKeepsTheUnitRunning(t *testing.T) {
 	n := newTestNode(t)
-	n.write(nodeconfig.HostsPath("forgotten.test"), 0o644, nodeconfig.HostsTOML(alpha))
+	n.write(nodeconfig.HostsPath("forgotten.test"), 0o644, hostsTOML(alpha))
 	n.units.onStart = func() {
 		if got := n.read(nodeconfig.UnitPath); got != nodeconfig.Unit(nil, 0) {
 			t.Errorf("the unit is started as\n%s", got)
@@ -94,7 +94,7 @@ func TestScriptCannotRecreateWhatWasCleaned(t *testing.T) {
 			n := newTestNode(t)
 			n.remove(alphaHosts)
 			n.units.onStop = func() {
-				n.write(alphaHosts, 0o644, nodeconfig.HostsTOML(alpha))
+				n.write(alphaHosts, 0o644, hostsTOML(alpha))
 				n.write("/etc/containerd/certs.d/.configure-containerd-registries.Ab12", 0o600, "half")
 			}
 			n.mustClean(request)
@@ -216,7 +216,7 @@ func TestUnitIsStartedAgainWhenTimeIsUp(t *testing.T) {
 func TestLinksDoNotLeadOutOfTheNode(t *testing.T) {
 	n := newTestNode(t)
 	outside := t.TempDir()
-	if err := os.WriteFile(filepath.Join(outside, nodeconfig.HostsFile), []byte(nodeconfig.HostsTOML(alpha)), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(outside, nodeconfig.HostsFile), []byte(hostsTOML(alpha)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	n.remove(alphaHosts)

@@ -57,6 +57,13 @@ func (f *fakeUnits) Start(ctx context.Context, unit string) error {
 
 func (f *fakeUnits) Reload(context.Context) error { return f.call("reload", "") }
 
+// hostsTOML returns a hosts.toml of the extension. The tests of nodeconfig check what the script
+// writes.
+func hostsTOML(r nodeconfig.Registry) string {
+	certificates := "certificates = '''\n" + string(r.EndpointCA) + string(r.UpstreamCA) + "'''\n"
+	return nodeconfig.Marker + "\n" + certificates + "server = \"" + r.UpstreamURL + "\"\n\n[host.\"" + r.Endpoint + "\"]\n"
+}
+
 // testNode is a directory that represents a node.
 type testNode struct {
 	t     *testing.T
@@ -70,8 +77,8 @@ func newTestNode(t *testing.T) *testNode {
 	n := &testNode{t: t, root: t.TempDir(), units: &fakeUnits{}}
 	n.write(nodeconfig.UnitPath, 0o600, nodeconfig.Unit([]nodeconfig.Registry{alpha, beta}, 0))
 	n.write(nodeconfig.ScriptPath, nodeconfig.ScriptMode, nodeconfig.Script())
-	n.write(nodeconfig.HostsPath(alpha.Upstream), 0o644, nodeconfig.HostsTOML(alpha))
-	n.write(nodeconfig.HostsPath(beta.Upstream), 0o644, nodeconfig.HostsTOML(beta))
+	n.write(nodeconfig.HostsPath(alpha.Upstream), 0o644, hostsTOML(alpha))
+	n.write(nodeconfig.HostsPath(beta.Upstream), 0o644, hostsTOML(beta))
 	n.write(nodeconfig.HostsPath("unmanaged.test"), 0o644, unmanaged)
 	n.write("/etc/systemd/system/unmanaged.service", 0o644, "[Unit]\n")
 	return n

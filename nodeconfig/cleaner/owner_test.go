@@ -17,7 +17,7 @@ import (
 var ownedByOthers = map[string]func(n *testNode, file string) error{
 	"an absolute link": func(_ *testNode, file string) error { return os.Symlink("/opt/owner/hosts.toml", file) },
 	"a link to a file with the mark": func(n *testNode, file string) error {
-		n.write("/etc/containerd/marked", 0o644, nodeconfig.HostsTOML(alpha))
+		n.write("/etc/containerd/marked", 0o644, hostsTOML(alpha))
 		return os.Symlink("../../marked", file)
 	},
 	"a dangling link":     func(_ *testNode, file string) error { return os.Symlink("nowhere", file) },

@@ -187,7 +187,7 @@ func TestExitCodes(t *testing.T) {
 		"machine too small":             {&preflight.Failures{}, program.ExitEnvironment},
 		"no testbed":                    {kind.ErrDown, program.ExitEnvironment},
 		"a busy testbed":                {kind.ErrBusy, program.ExitEnvironment},
-		"a testbed of another checkout": {&kind.OtherCheckoutError{Prefix: "one", Directory: "/there"}, program.ExitEnvironment},
+		"a testbed of another checkout": {&kind.OtherCheckoutError{Prefix: "one", State: "/there"}, program.ExitEnvironment},
 		"wrong stage":                   {&operate.StageError{Verb: "restore", Stage: gardenlet.StagePresent}, program.ExitUsage},
 		"wrong rotation":                {&operate.RotationError{Verb: "rotate-ca-start", Phase: "Prepared"}, program.ExitUsage},
 		"unknown node":                  {&shell.UnknownNodeError{}, program.ExitUsage},

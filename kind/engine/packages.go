@@ -1,4 +1,4 @@
-package debian
+package engine
 
 import (
 	"context"
@@ -16,7 +16,6 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/kind/command"
 	"github.com/gardener-extensions/registry-cache/kind/file"
-	"github.com/gardener-extensions/registry-cache/kind/lock"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
@@ -28,9 +27,11 @@ const (
 	stopDelay = 20 * time.Second
 )
 
-// Install updates the package lists and installs packages as root, without recommended packages. It
-// tries up to three times within 8 minutes. The error contains the end of the last output.
-func Install(ctx context.Context, packages ...string) error {
+// InstallPackages updates the package lists and installs packages as root, without recommended
+// packages and without prompts. It first configures packages that an interrupted run left
+// unconfigured. On a host without systemd, no service starts. InstallPackages tries up to three
+// times within 8 minutes. The error contains the end of the last output.
+func InstallPackages(ctx context.Context, packages ...string) error {
 	ctx, cancel := progress.Within(ctx, installTimeout, "apt-get did not finish")
 	defer cancel()
 	restore, err := denyServiceStart(ctx)
@@ -87,20 +88,21 @@ const (
 	policy     = "#!/bin/sh\n# Written by the registry-cache testbed for the time of one apt-get run.\nexit 101\n"
 )
 
-// AllowServiceStart removes the policy-rc.d that a killed Install left, so that packages can start
-// services again. It does nothing while an Install runs, or if the host has its own policy-rc.d.
+// AllowServiceStart removes the policy-rc.d that a killed run left, so that packages can start
+// services again. It does nothing while packages are installed, or if the host has its own
+// policy-rc.d.
 func AllowServiceStart() error {
 	return removePolicy(policyFile, lockFile())
 }
 
-func lockFile() string { return filepath.Join(lock.Directory(), "packages.lock") }
+func lockFile() string { return filepath.Join(file.LockDirectory(), "packages.lock") }
 
 func removePolicy(policyFile, lockFile string) error {
 	if present, err := os.ReadFile(policyFile); err != nil || string(present) != policy {
-		return nil // missing, not readable, or not written by Install
+		return nil // missing, not readable, or not written by InstallPackages
 	}
-	unlock, err := lock.Try(lockFile)
-	if errors.Is(err, lock.ErrBusy) {
+	unlock, err := file.TryLock(lockFile)
+	if errors.Is(err, file.ErrLocked) {
 		return nil
 	}
 	if err == nil {
@@ -114,9 +116,9 @@ func removePolicy(policyFile, lockFile string) error {
 }
 
 // denyServiceStart keeps package scripts from starting services on a host without systemd, where an
-// init script would hang or fail. Install in other processes waits until restore is called.
+// init script would hang or fail. InstallPackages in other processes waits until restore is called.
 func denyServiceStart(ctx context.Context) (restore func(), err error) {
-	unlock, err := lock.Wait(ctx, lockFile(), installTimeout)
+	unlock, err := file.Lock(ctx, lockFile(), installTimeout)
 	if err != nil {
 		return nil, fmt.Errorf("waiting for another testbed to finish installing packages: %w", err)
 	}
@@ -132,7 +134,7 @@ func denyServiceStart(ctx context.Context) (restore func(), err error) {
 }
 
 // placePolicy writes a policy-rc.d that denies all service actions, see invoke-rc.d(8), unless the
-// host has its own. restore also removes one that an interrupted Install left.
+// host has its own. restore also removes one that an interrupted run left.
 func placePolicy(path string) (restore func(), err error) {
 	present, err := os.ReadFile(path)
 	switch {

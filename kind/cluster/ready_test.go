@@ -1,4 +1,4 @@
-package readiness
+package cluster
 
 import (
 	"testing"
@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-func TestNode(t *testing.T) {
+func TestNodeReady(t *testing.T) {
 	other := corev1.NodeCondition{Type: corev1.NodeDiskPressure, Status: corev1.ConditionTrue, Reason: "Full"}
 	for _, tc := range []struct {
 		name       string
@@ -22,21 +22,9 @@ func TestNode(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			node := &corev1.Node{Status: corev1.NodeStatus{Conditions: tc.conditions}}
-			if ready, why := Node(node); ready != tc.ready || why != tc.why {
+			if ready, why := NodeReady(node); ready != tc.ready || why != tc.why {
 				t.Errorf("ready %t, %q; want %t, %q", ready, why, tc.ready, tc.why)
 			}
 		})
-	}
-}
-
-func TestPod(t *testing.T) {
-	for status, want := range map[corev1.ConditionStatus]bool{corev1.ConditionTrue: true, corev1.ConditionFalse: false, "": false} {
-		pod := &corev1.Pod{}
-		if status != "" {
-			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}, {Type: corev1.PodReady, Status: status}}
-		}
-		if got := Pod(pod); got != want {
-			t.Errorf("%q: ready %t, want %t", status, got, want)
-		}
 	}
 }

@@ -1,4 +1,4 @@
-package debian
+package engine
 
 import (
 	"os"
@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gardener-extensions/registry-cache/kind/lock"
+	"github.com/gardener-extensions/registry-cache/kind/file"
 )
 
 func TestPolicy(t *testing.T) {
@@ -20,24 +20,24 @@ func TestPolicy(t *testing.T) {
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
-			file := filepath.Join(t.TempDir(), "policy-rc.d")
+			path := filepath.Join(t.TempDir(), "policy-rc.d")
 			if tc.before != "" {
-				if err := os.WriteFile(file, []byte(tc.before), 0o755); err != nil {
+				if err := os.WriteFile(path, []byte(tc.before), 0o755); err != nil {
 					t.Fatal(err)
 				}
 			}
-			restore, err := placePolicy(file)
+			restore, err := placePolicy(path)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := content(t, file); got != tc.during {
+			if got := content(t, path); got != tc.during {
 				t.Errorf("while packages are installed: %q, want %q", got, tc.during)
 			}
-			if info, err := os.Stat(file); err != nil || info.Mode().Perm()&0o111 == 0 {
+			if info, err := os.Stat(path); err != nil || info.Mode().Perm()&0o111 == 0 {
 				t.Errorf("the policy cannot be executed: %v, %v", info, err)
 			}
 			restore()
-			if got := content(t, file); got != tc.after {
+			if got := content(t, path); got != tc.after {
 				t.Errorf("afterwards: %q, want %q", got, tc.after)
 			}
 		})
@@ -58,34 +58,34 @@ func TestRestore(t *testing.T) {
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
-			file, lockFile := filepath.Join(t.TempDir(), "policy-rc.d"), filepath.Join(t.TempDir(), "lock")
+			path, lockFile := filepath.Join(t.TempDir(), "policy-rc.d"), filepath.Join(t.TempDir(), "lock")
 			if tc.before != "" {
-				if err := os.WriteFile(file, []byte(tc.before), 0o755); err != nil {
+				if err := os.WriteFile(path, []byte(tc.before), 0o755); err != nil {
 					t.Fatal(err)
 				}
 			}
 			if tc.busy {
-				unlock, err := lock.Try(lockFile)
+				unlock, err := file.TryLock(lockFile)
 				if err != nil {
 					t.Fatal(err)
 				}
 				defer unlock()
 			}
-			if err := removePolicy(file, lockFile); err != nil {
+			if err := removePolicy(path, lockFile); err != nil {
 				t.Fatal(err)
 			}
-			if got := content(t, file); got != tc.after {
+			if got := content(t, path); got != tc.after {
 				t.Errorf("afterwards: %q, want %q", got, tc.after)
 			}
 		})
 	}
 	t.Run("a policy that cannot be removed is an error", func(t *testing.T) {
-		file := filepath.Join(t.TempDir(), "policy-rc.d")
-		if err := os.WriteFile(file, []byte(policy), 0o755); err != nil {
+		path := filepath.Join(t.TempDir(), "policy-rc.d")
+		if err := os.WriteFile(path, []byte(policy), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		noLock := filepath.Join(file, "lock")
-		if err := removePolicy(file, noLock); err == nil || !strings.Contains(err.Error(), "rm "+file) {
+		noLock := filepath.Join(path, "lock")
+		if err := removePolicy(path, noLock); err == nil || !strings.Contains(err.Error(), "rm "+path) {
 			t.Errorf("error %v does not say what to do", err)
 		}
 	})

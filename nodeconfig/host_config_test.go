@@ -1,4 +1,4 @@
-package hostsfile
+package nodeconfig_test
 
 import (
 	"reflect"
@@ -8,29 +8,29 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-func TestParse(t *testing.T) {
-	managed := nodeconfig.HostsTOML(nodeconfig.Registry{
+func TestParseHosts(t *testing.T) {
+	managed := hostsTOML(nodeconfig.Registry{
 		Upstream: "alpha.test", Endpoint: "http://10.96.0.7:5000", UpstreamURL: "http://alpha.test:8080",
 	})
 	for _, tc := range []struct {
 		name, content string
-		want          Mirror
+		want          nodeconfig.HostConfig
 	}{
-		{"managed", managed, Mirror{
+		{"managed", managed, nodeconfig.HostConfig{
 			Upstream: "alpha.test", Hosts: []string{"http://10.96.0.7:5000"}, Server: "http://alpha.test:8080", Managed: true,
 		}},
-		{"unmanaged, two hosts, no server", "[host.\"http://b\"]\nserver = \"no\"\n[host.\"http://a\"]\n", Mirror{
+		{"unmanaged, two hosts, no server", "[host.\"http://b\"]\nserver = \"no\"\n[host.\"http://a\"]\n", nodeconfig.HostConfig{
 			Upstream: "alpha.test", Hosts: []string{"http://b", "http://a"}, Server: "https://alpha.test",
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if got := Parse("alpha.test", []byte(tc.content)); !reflect.DeepEqual(got, tc.want) {
+			if got := nodeconfig.ParseHosts("alpha.test", []byte(tc.content)); !reflect.DeepEqual(got, tc.want) {
 				t.Errorf("got %+v\nwant %+v", got, tc.want)
 			}
 		})
 	}
 	t.Run("broken", func(t *testing.T) {
-		if got := Parse("alpha.test", []byte("server = ")); !strings.Contains(got.Problem, "cannot read") {
+		if got := nodeconfig.ParseHosts("alpha.test", []byte("server = ")); !strings.Contains(got.Problem, "cannot read") {
 			t.Errorf("problem = %q", got.Problem)
 		}
 	})

@@ -1,4 +1,4 @@
-package process
+package command
 
 import (
 	"context"
@@ -23,9 +23,9 @@ const markVariable = "REGISTRY_CACHE_TESTBED"
 // killTimeout is the time from SIGTERM to SIGKILL, and from SIGKILL until EndMarked gives up.
 const killTimeout = 5 * time.Second
 
-// Mark marks the future children of this process with the testbed's prefix. It does not mark this
-// process, since procfs shows the environment that a process was started with.
-func Mark(prefix string) error { return os.Setenv(markVariable, prefix) }
+// MarkChildren marks the future children of this process with the testbed's prefix. It does not
+// mark this process, since procfs shows the environment that a process was started with.
+func MarkChildren(prefix string) error { return os.Setenv(markVariable, prefix) }
 
 // Unmarked returns the environment without the mark. It is for a child that ends with its parent:
 // `testbed down` does not end such a child.

@@ -1,5 +1,5 @@
 // Build module of the stock distribution image: its dependencies are those of distribution, not ours.
-module github.com/gardener-extensions/registry-cache/kind/distribution/module
+module github.com/gardener-extensions/registry-cache/kind/image/distribution
 
 go 1.26.0
 

@@ -1,4 +1,4 @@
-package debian
+package engine
 
 import (
 	"context"
@@ -21,8 +21,8 @@ func content(t *testing.T, file string) string {
 	return string(data)
 }
 
-// TestInstall replaces dpkg and apt-get with scripts that record their arguments.
-func TestInstall(t *testing.T) {
+// TestInstallPackages replaces dpkg and apt-get with scripts that record their arguments.
+func TestInstallPackages(t *testing.T) {
 	if os.Geteuid() != 0 && !util.IsRunningSystemd() {
 		t.Skip("only root may place a policy")
 	}
@@ -40,7 +40,7 @@ func TestInstall(t *testing.T) {
 
 	t.Run("fails once, then works", func(t *testing.T) {
 		fake("apt-get", "case \"$*\" in *install*) [ -e "+dir+"/second ] || { touch "+dir+"/second; exit 100; };; esac\n")
-		if err := Install(t.Context(), "tool", "other"); err != nil {
+		if err := InstallPackages(t.Context(), "tool", "other"); err != nil {
 			t.Fatal(err)
 		}
 		once := "dpkg --configure -a [noninteractive]\n" + apt + "update [noninteractive]\n" +
@@ -51,7 +51,7 @@ func TestInstall(t *testing.T) {
 	})
 	t.Run("fails every time", func(t *testing.T) {
 		fake("apt-get", "printf 'E: Unable to %s' fetch >&2; exit 100\n")
-		err := Install(t.Context(), "tool")
+		err := InstallPackages(t.Context(), "tool")
 		if err == nil || !strings.Contains(err.Error(), "Unable to fetch") || !strings.Contains(err.Error(), "apt-get install --no-install-recommends tool") {
 			t.Errorf("error %v says neither why nor what to do", err)
 		}
@@ -62,7 +62,7 @@ func TestInstall(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := Install(ctx, "tool"); !errors.Is(err, context.Canceled) {
+		if err := InstallPackages(ctx, "tool"); !errors.Is(err, context.Canceled) {
 			t.Errorf("error is %v", err)
 		}
 		if got := content(t, calls); got != "" {

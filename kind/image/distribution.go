@@ -1,4 +1,4 @@
-package distribution
+package image
 
 import (
 	"bytes"
@@ -6,27 +6,27 @@ import (
 	"path/filepath"
 
 	"golang.org/x/crypto/x509roots/fallback/bundle"
-
-	"github.com/gardener-extensions/registry-cache/kind/image"
 )
 
-// moduleFolder is the folder, below the repository's root, of the Go module that pins the registry.
-const moduleFolder = "kind/distribution/module"
+// distributionModule is the folder, below the repository's root, of the Go module that pins CNCF
+// distribution.
+const distributionModule = "kind/image/distribution"
 
-// Binary describes the stock image for image.Build. root is the root of the repository. As in the
-// image that distribution publishes, the entry point is the binary /bin/registry, the user is root,
-// and Mozilla's CA bundle is installed. This image has no shell and no default configuration.
-func Binary(root string) image.Binary {
-	return image.Binary{
+// Distribution describes CNCF distribution's stock image for Build. root is the root of the
+// repository. As in the image that distribution publishes, the entry point is the binary
+// /bin/registry, the user is root, and Mozilla's CA bundle is installed. This image has no shell
+// and no default configuration.
+func Distribution(root string) Binary {
+	return Binary{
 		Name:       "stock-registry",
 		Package:    "github.com/distribution/distribution/v3/cmd/registry",
-		Module:     filepath.Join(root, moduleFolder),
+		Module:     filepath.Join(root, distributionModule),
 		Path:       "/bin/registry",
 		Entrypoint: []string{"registry"},
 		Cmd:        []string{"serve", "/etc/distribution/config.yml"},
 		Env:        []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "OTEL_TRACES_EXPORTER=none"},
 		User:       "0:0",
-		Entries:    []image.Entry{{Path: "/etc/ssl/certs/ca-certificates.crt", Mode: 0o644, Content: caBundle()}},
+		Entries:    []Entry{{Path: "/etc/ssl/certs/ca-certificates.crt", Mode: 0o644, Content: caBundle()}},
 	}
 }
 

@@ -1,2 +1,0 @@
-// Package file writes files atomically: no reader sees a half-written file, not even after a crash.
-package file
