@@ -179,7 +179,7 @@ build: ## Build the programs in cmd/ into bin/
 	go build -o bin/ ./cmd/...
 
 .PHONY: generate
-generate: ## Generate Go files and docs/api.md from the API types
+generate: ## Generate Go files from the API types
 	go generate ./...
 
 .PHONY: golden

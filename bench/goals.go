@@ -9,7 +9,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/bench/controlplane"
 )
 
-// The goals of docs/scale.md.
+// The goals of docs/operations.md.
 const (
 	maxRequests     = 15
 	maxMemory       = 256 << 20
@@ -25,7 +25,7 @@ const (
 // library removes the operation annotation, and updates the status at the start and at the end.
 var contractWrites = map[string]float64{"patch extensions": 1, "patch extensions/status": 2}
 
-// Goal is one goal of docs/scale.md.
+// Goal is one goal of docs/operations.md.
 type Goal struct {
 	Name string `json:"name"`
 	// Judged is false if no run measures the goal. Then Met is also false.

@@ -28,9 +28,9 @@ type host struct {
 	DialTimeout  string   `toml:"dial_timeout"`
 }
 
-// hostsTOML returns the hosts.toml that the script must write for r. Without an Endpoint the file is
-// for direct pulls. The script writes such a file if the cache does not answer, and containerd would
-// not find the upstream without it.
+// hostsTOML returns the hosts.toml that the script must write for r. Without an Endpoint the file
+// is for direct pulls. The script writes such a file if the cache does not answer, and containerd
+// would not find the upstream without it.
 func hostsTOML(r nodeconfig.Registry) string {
 	encoded := nodeconfig.Registry{Upstream: "-", Endpoint: "-", UpstreamURL: "-"}
 	if strings.HasPrefix(r.Endpoint, "https:") {

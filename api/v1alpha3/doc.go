@@ -14,5 +14,4 @@
 // +groupName=registry.extensions.gardener.cloud
 //
 //go:generate go run k8s.io/code-generator/cmd/deepcopy-gen@v0.36.2 --output-file zz_generated.deepcopy.go .
-//go:generate env UPDATE_GOLDEN=1 go test -run TestReference .
 package v1alpha3

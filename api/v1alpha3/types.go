@@ -81,10 +81,9 @@ type Volume struct {
 // GarbageCollection configures when cached content is deleted.
 type GarbageCollection struct {
 	// TTL is how long a blob stays in the cache after its last pull, and a tag after the upstream last
-	// confirmed it, as a Go duration of at least 1s such as "168h". 0s keeps them until the volume
-	// needs space. Defaults to 168h if garbageCollection is not set. 0s cannot be changed, because a
-	// stock distribution image would not know which blobs to delete later (distribution#4249): remove
-	// the cache and add it again.
+	// confirmed it, as a Go duration of at least 1s such as "168h". Defaults to 168h if
+	// garbageCollection is not set. 0s keeps them until the volume needs space, and cannot be changed:
+	// remove the cache and add it again.
 	TTL metav1.Duration `json:"ttl"`
 }
 
@@ -146,8 +145,7 @@ type RegistryCacheStatus struct {
 	Endpoint string `json:"endpoint"`
 	// RemoteURL is the URL from which the cache fetches.
 	RemoteURL string `json:"remoteURL"`
-	// UpstreamCABundle is the PEM bundle of CAs to trust for the upstream, in addition to the
-	// system's CAs. It is from the Secret that RegistryCache.CABundleSecretReferenceName
+	// UpstreamCABundle is the content of the Secret that RegistryCache.CABundleSecretReferenceName
 	// refers to.
 	// +optional
 	UpstreamCABundle *string `json:"upstreamCABundle,omitempty"`

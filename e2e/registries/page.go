@@ -4,7 +4,6 @@ import (
 	_ "embed"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -18,16 +17,16 @@ var introduction string
 func Page(all []Result) string {
 	var page strings.Builder
 	page.WriteString(introduction)
-	page.WriteString("| registry | what is special | cold | warm | expired token | outage | source |\n")
-	page.WriteString("| --- | --- | --- | --- | --- | --- | --- |\n")
+	page.WriteString("| registry | what is special | cold | warm | expired token | outage |\n")
+	page.WriteString("| --- | --- | ---: | ---: | ---: | ---: |\n")
 	for _, name := range slices.Sorted(maps.Keys(registryprofile.Profiles)) {
 		profile, result := registryprofile.Profiles[name], find(all, name)
 		renewed := seconds(result.Renewed)
 		if !UsesTokens(profile) {
 			renewed = "no token"
 		}
-		fmt.Fprintf(&page, "| `%s` | %s | %s | %s | %s | %s | %s |\n", name, profile.Description,
-			seconds(result.Cold), seconds(result.Warm), renewed, seconds(result.Outage), links(profile.Source))
+		fmt.Fprintf(&page, "| `%s` | %s | %s | %s | %s | %s |\n", name, profile.Description,
+			seconds(result.Cold), seconds(result.Warm), renewed, seconds(result.Outage))
 	}
 	return page.String()
 }
@@ -53,27 +52,5 @@ func seconds(s float64) string {
 	if s == 0 {
 		return "not measured"
 	}
-	return fmt.Sprintf("%.2f s", s)
-}
-
-var (
-	thread  = regexp.MustCompile(`^github\.com/[^/]+/([^/]+)/(?:issues|pull|discussions)/(\d+)$`)
-	address = regexp.MustCompile(`^[a-z0-9-]+(\.[a-z0-9-]+)+/\S+$`)
-)
-
-// links turns the addresses in a list of sources into links.
-func links(source string) string {
-	var all []string
-	for one := range strings.SplitSeq(source, ", ") {
-		first, rest, _ := strings.Cut(one, " ")
-		text := first
-		if parts := thread.FindStringSubmatch(first); parts != nil {
-			text = parts[1] + "#" + parts[2]
-		}
-		if address.MatchString(first) {
-			one = strings.TrimSpace(fmt.Sprintf("[%s](https://%s) %s", text, first, rest))
-		}
-		all = append(all, one)
-	}
-	return strings.Join(all, ", ")
+	return fmt.Sprintf("%.2f", s)
 }

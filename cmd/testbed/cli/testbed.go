@@ -66,7 +66,7 @@ lists the changes, and prints the configuration with its defaults.`,
 			return err
 		}),
 	}
-	cmd.Flags().StringVarP(&name, "filename", "f", "", "file with the configuration (docs/configuration.md); - is standard input")
+	cmd.Flags().StringVarP(&name, "filename", "f", "", "file with the configuration (docs/testbed-reference.md); - is standard input")
 	cmd.Flags().StringVar(&options.NodeImage, "node-image", os.Getenv("NODE_IMAGE"),
 		"a stock kindest/node image to use instead of the testbed's own; overrides the configuration (default $NODE_IMAGE)")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print the configuration with its defaults, list the changes, and change nothing")
