@@ -1,8 +1,8 @@
 // Package nodeconfig defines all files that the extension writes on a node: the script and the
 // systemd unit that make containerd pull through the caches, and the hosts.toml files that the
-// script writes. Package nodeconfig/cleaner removes them. ParseState reads what the script reports.
+// script writes. Package nodeconfig/cleaner removes them. ParseState parses the script's report.
 //
-// Script, Unit, HostsTOML and ParseState are pure functions. The script says what it needs on a
-// node. The package must not import Kubernetes or Gardener. How the files get to the node is up to
-// other packages.
+// Script, Unit, HostsTOML and ParseState are pure functions. The script's header lists its
+// requirements. The package must not import Kubernetes or Gardener. Other packages bring the files
+// to the node.
 package nodeconfig

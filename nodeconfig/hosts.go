@@ -21,8 +21,8 @@ const (
 	// other extensions.
 	NodeAgentMarker = "# managed by gardener-node-agent"
 	// DialTimeout limits how long containerd waits for a connection to a cache before it tries the
-	// upstream, for each manifest and blob. Until a node notices that packets are lost, a pull of five
-	// layers takes 3 s longer. containerd < 2.1 always uses its default, 30 s.
+	// upstream, for each manifest and blob. Until a node detects lost packets, a pull of five layers
+	// takes 3 s longer. containerd < 2.1 always uses its default, 30 s.
 	DialTimeout = "500ms"
 	// TempPattern matches the script's temporary files, which are directly in CertsDir.
 	TempPattern = ".configure-containerd-registries.*"
@@ -38,8 +38,8 @@ func HostsPath(upstream string) string {
 // would not find the upstream without it.
 //
 // containerd fails a pull if it cannot read the file that "ca" names. So "ca" names hosts.toml
-// itself. The certificates come before the first "ca", so a truncated file that has a "ca" also has
-// the certificates. containerd ignores unknown keys, and text around the certificates of a file.
+// itself. The certificates come before the first "ca", so a truncated file with a "ca" contains the
+// certificates. containerd ignores unknown keys, and text around the certificates of a file.
 func HostsTOML(r Registry) string {
 	var endpointCA, upstreamCA []byte
 	if strings.HasPrefix(r.Endpoint, "https:") {
@@ -75,7 +75,7 @@ func HostsTOML(r Registry) string {
 // caLine names hosts.toml itself: containerd looks for the file in the directory of hosts.toml.
 const caLine = `ca = "` + HostsFile + `"`
 
-// Marked returns whether the content of a hosts.toml starts with Marker.
+// Marked reports whether the content of a hosts.toml starts with Marker.
 func Marked(content string) bool { return hasMark(content, Marker) }
 
 func hasMark(content, mark string) bool {
@@ -83,9 +83,9 @@ func hasMark(content, mark string) bool {
 	return firstLine == mark
 }
 
-// TakenOver returns whether gardener-node-agent wrote the content of a hosts.toml for one of the
-// endpoints. It did so for gardener-extension-registry-cache, from which this extension takes over
-// Services, and so the addresses of caches. The scheme may have changed since.
+// TakenOver reports whether gardener-node-agent wrote the content of a hosts.toml for one of the
+// endpoints. It did so for gardener-extension-registry-cache, whose Services, and so addresses,
+// this extension takes over. The scheme may have changed since.
 func TakenOver(content string, endpoints []string) bool {
 	if !hasMark(content, NodeAgentMarker) {
 		return false
@@ -168,7 +168,7 @@ func certificates(text []byte) (found [][]byte) {
 	}
 }
 
-// canonical returns only the certificates in text, as PEM. PEM has only base64, BEGIN and END
+// canonical returns only the certificates in text, as PEM. PEM consists of base64, BEGIN and END
 // lines, so it cannot end the TOML string that contains it.
 func canonical(text []byte) []byte {
 	var encoded []byte
