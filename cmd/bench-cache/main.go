@@ -74,7 +74,7 @@ func (o *options) result(ctx context.Context, messages io.Writer) (cache.Report,
 		return cache.Report{}, program.Usage(fmt.Errorf("--folder: %w", err))
 	}
 	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return cache.Report{}, program.Environment(fmt.Errorf("creating the folder for volumes: %w", err))
+		return cache.Report{}, program.Environment(fmt.Errorf("create the folder for volumes: %w", err))
 	}
 	settings := cache.Options{Folder: folder, Quick: o.quick, Progress: progress.New(messages)}
 	err = settings.Progress.Step(ctx, "programs", func(ctx context.Context) (err error) {
@@ -96,12 +96,12 @@ func (o *options) print(result cache.Report, out io.Writer) error {
 	if o.json {
 		var err error
 		if text, err = json.MarshalIndent(result, "", "  "); err != nil {
-			return fmt.Errorf("encoding the report: %w", err)
+			return fmt.Errorf("encode the report: %w", err)
 		}
 		text = append(text, '\n')
 	}
 	if _, err := out.Write(text); err != nil {
-		return fmt.Errorf("writing the report: %w", err)
+		return fmt.Errorf("write the report: %w", err)
 	}
 	return nil
 }
