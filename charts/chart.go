@@ -53,12 +53,12 @@ type Images struct {
 func LoadImages() (Images, error) {
 	vector, err := imagevector.Read(images)
 	if err != nil {
-		return Images{}, fmt.Errorf("reading the embedded image vector: %w", err)
+		return Images{}, fmt.Errorf("read the embedded image vector: %w", err)
 	}
 	if file := os.Getenv(imagevector.OverrideEnv); file != "" {
 		overwrite, err := imagevector.ReadFile(file)
 		if err != nil {
-			return Images{}, fmt.Errorf("reading the image vector that %s names: %w", imagevector.OverrideEnv, err)
+			return Images{}, fmt.Errorf("read the image vector that %s names: %w", imagevector.OverrideEnv, err)
 		}
 		vector = replace(vector, overwrite)
 	}
@@ -134,7 +134,7 @@ func Archive(chart fs.FS, name string) ([]byte, error) {
 		return err
 	})
 	if err := errors.Join(err, writer.Close(), compressor.Close()); err != nil {
-		return nil, fmt.Errorf("packing chart %s: %w", name, err)
+		return nil, fmt.Errorf("pack chart %s: %w", name, err)
 	}
 	return archive.Bytes(), nil
 }

@@ -6,8 +6,8 @@
 // the shoot. Package volume does what a ManagedResource cannot: it grows claims, and
 // deletes claims and pods that cannot be used.
 //
-// The content of the objects is up to packages cache and cleaner. Files on nodes are up to package
-// nodeconfig.
+// Packages cache and cleaner define the content of the objects, and package nodeconfig the files on
+// nodes.
 package controller
 
 import (
@@ -52,7 +52,7 @@ type Actuator struct {
 	clock       clock.Clock
 	waits       timing
 	retries     *retry.Limiter
-	events      events.EventRecorder // on the Extension, see docs/observability.md
+	events      events.EventRecorder // Events on the Extension, see docs/observability.md
 }
 
 // NewActuator returns an Actuator. The client for the seed must not use the manager's cache.
@@ -79,9 +79,9 @@ func (a *Actuator) Delete(ctx context.Context, log logr.Logger, ex *extensionsv1
 			return err
 		}
 		before, _ := recordOf(ex) // empty if undecodable
-		if before.takenOver {     // else takeOver has given this to a ManagedResource
+		if before.takenOver {     // otherwise takeOver has added it to a ManagedResource
 			if err := kubernetesutils.DeleteObjects(ctx, a.client, monitoring.References(ex.Namespace)...); err != nil {
-				return fmt.Errorf("deleting the monitoring of gardener-extension-registry-cache: %w", err)
+				return fmt.Errorf("delete the monitoring of gardener-extension-registry-cache: %w", err)
 			}
 		}
 		if mayBeOnNodes := ex.Status.ProviderStatus != nil || ex.Status.State != nil; mayBeOnNodes && nodesToClean(cluster) {
@@ -134,7 +134,7 @@ func (a *Actuator) Restore(ctx context.Context, log logr.Logger, ex *extensionsv
 	return a.run(ctx, ex, "restore", func(ctx context.Context) error {
 		err := a.reconcile(ctx, log, ex)
 		if isConfigurationProblem(err) {
-			log.Info("The caches run on, and are adopted when the mistake is corrected", "mistake", err.Error())
+			log.Info("The caches keep running, and are adopted when the mistake is corrected", "mistake", err.Error())
 			return a.restoreStatus(ctx, log, ex, err)
 		}
 		return err
@@ -143,24 +143,24 @@ func (a *Actuator) Restore(ctx context.Context, log logr.Logger, ex *extensionsv
 
 // Migrate releases the caches with their content, so that another seed can adopt them. gardenlet
 // copies the certificates to that seed. Migrate removes the cleaner, even if it has not finished.
-// The Extension's status.state has the upstreams whose files the cleaner removes, so the next seed
-// cleans the nodes.
+// The Extension's status.state still lists the upstreams to clean, so the next seed cleans the
+// nodes.
 func (a *Actuator) Migrate(ctx context.Context, _ logr.Logger, ex *extensionsv1alpha1.Extension) error {
 	return a.run(ctx, ex, "migrate", func(ctx context.Context) error {
 		for _, name := range []string{cachesName, servicesName} {
 			if err := managedresources.SetKeepObjects(ctx, a.client, ex.Namespace, name, true); err != nil {
-				return fmt.Errorf("keeping the objects of ManagedResource %s: %w", name, err)
+				return fmt.Errorf("keep the objects of ManagedResource %s: %w", name, err)
 			}
 		}
 		return a.remove(ctx, ex.Namespace, false, cleanerName, monitoringName, cachesName, servicesName)
 	})
 }
 
-// cluster returns a Cluster with only its name and Shoot: the CloudProfile can have 200 KiB.
+// cluster returns a Cluster with only its name and Shoot: the CloudProfile can take 200 KiB.
 func (a *Actuator) cluster(ctx context.Context, namespace string) (*extensionscontroller.Cluster, error) {
 	shoot, err := extensions.GetShoot(ctx, a.client, namespace)
 	if err != nil {
-		return nil, fmt.Errorf("reading the Shoot of Cluster %s: %w", namespace, err)
+		return nil, fmt.Errorf("read the Shoot of Cluster %s: %w", namespace, err)
 	}
 	if shoot == nil {
 		return nil, fmt.Errorf("the Cluster %s has no Shoot", namespace)
@@ -168,7 +168,7 @@ func (a *Actuator) cluster(ctx context.Context, namespace string) (*extensionsco
 	return &extensionscontroller.Cluster{ObjectMeta: metav1.ObjectMeta{Name: namespace}, Shoot: shoot}, nil
 }
 
-// nodesToClean returns whether the shoot keeps its nodes. In a shoot that is being deleted, the
+// nodesToClean reports whether the shoot keeps its nodes. In a shoot that is being deleted, the
 // cleaner would find no node and block the deletion (gardener-extension-registry-cache#83, #173).
 func nodesToClean(cluster *extensionscontroller.Cluster) bool {
 	return cluster.Shoot.DeletionTimestamp == nil && !extensionscontroller.IsHibernated(cluster)
@@ -190,14 +190,14 @@ func AddToManager(ctx context.Context, mgr manager.Manager, options Options) err
 	// ManagedResource as healthy that is not applied yet (gardener-extension-registry-cache#344).
 	live, err := client.New(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
 	if err != nil {
-		return fmt.Errorf("creating the client of the actuator: %w", err)
+		return fmt.Errorf("create the client of the actuator: %w", err)
 	}
 	actuator := NewActuator(live, shootclient.New(live, shootclient.ForSome).For, options.Images)
 	actuator.events = mgr.GetEventRecorder(v1alpha3.ExtensionType + "-controller")
 	options.Controller.RateLimiter = actuator.retries
 	states := &collector{extensions: mgr.GetClient(), classes: options.ExtensionClasses, elected: mgr.Elected()}
 	if err := metrics.Registry.Register(states); err != nil {
-		return fmt.Errorf("registering the metrics of Extensions: %w", err)
+		return fmt.Errorf("register the metrics of Extensions: %w", err)
 	}
 	return extension.Add(patientManager{mgr, actuator.retries}, extension.AddArgs{
 		Actuator:                  actuator,

@@ -30,8 +30,8 @@ import (
 type buildFunc func(v1alpha3.RegistryCache, v1alpha3.Identity, cache.Shoot) ([]client.Object, error)
 
 // deployCaches writes a ManagedResource with the objects and what build returns for each cache. A
-// ManagedResource is applied only after all that it no longer contains is gone. That takes as long
-// as a pod or volume of a removed cache needs, so the Services are in another one.
+// ManagedResource is applied only after the objects that it no longer contains are gone. That may
+// take long for a pod or volume of a removed cache, so the Services are in another one.
 func (a *Actuator) deployCaches(ctx context.Context, t *target, name string, objects []client.Object, build buildFunc) error {
 	shoot := shootOf(t.cluster.Shoot, a.images)
 	for i, c := range t.config.Caches {
@@ -44,9 +44,9 @@ func (a *Actuator) deployCaches(ctx context.Context, t *target, name string, obj
 	return applyToShoot(ctx, writer{a.client, t.isNew}, t.ex.Namespace, name, objects)
 }
 
-// refuseForeignServices returns an error if a Service that a cache would get exists and is not that
-// of a cache: gardener-resource-manager would take it over. It looks once for a new name. While the
-// shoot is hibernated, it cannot look.
+// refuseForeignServices returns an error if a cache's Service already exists and does not belong to
+// a cache: gardener-resource-manager would take it over. It checks each new name once, and nothing
+// while the shoot is hibernated.
 func refuseForeignServices(ctx context.Context, t *target) error {
 	names := map[string]string{}
 	for i := range t.config.Caches {
@@ -60,7 +60,7 @@ func refuseForeignServices(ctx context.Context, t *target) error {
 	}
 	all := &corev1.ServiceList{}
 	if err := t.shoot.List(ctx, all, client.InNamespace(metav1.NamespaceSystem)); err != nil {
-		return fmt.Errorf("listing the Services of the shoot: %w", err)
+		return fmt.Errorf("list the Services of the shoot: %w", err)
 	}
 	for _, service := range all.Items {
 		if upstream, isWanted := names[service.Name]; isWanted && service.Labels[v1alpha3.LabelUpstreamHost] == "" {
@@ -71,8 +71,8 @@ func refuseForeignServices(ctx context.Context, t *target) error {
 	return nil
 }
 
-// observability makes gardenlet report what is wrong with the monitoring as such: not as
-// ControlPlaneHealthy, which is its default for ManagedResources in the seed.
+// observability makes gardenlet report problems of the monitoring in this condition instead of
+// ControlPlaneHealthy, the default for ManagedResources in the seed.
 var observability = map[string]string{v1beta1constants.LabelCareConditionType: string(gardencorev1beta1.ShootObservabilityComponentsHealthy)}
 
 // deployMonitoring writes the ManagedResource for the shoot's Prometheus and Plutono. Shoots of

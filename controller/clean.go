@@ -59,7 +59,7 @@ func (a *Actuator) clean(ctx context.Context, log logr.Logger, ex *extensionsv1a
 	return v1beta1helper.UpdatedConditionWithClock(a.clock, condition, status, reason, message), err
 }
 
-// maySkip returns whether the clean-up may end although some nodes are not clean. It may skip nodes
+// maySkip reports whether the clean-up may end although some nodes are not clean. It may skip nodes
 // that have not been ready for a while, and any node when the cleaner has run long enough. Earlier
 // attempts count.
 func (a *Actuator) maySkip(rollout cleaner.Rollout) bool {
@@ -86,7 +86,7 @@ func (a *Actuator) rollout(ctx context.Context, shoot client.Client, namespace s
 	set := &appsv1.DaemonSet{}
 	err = shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: v1alpha3.CleanerDaemonSet}, set)
 	if client.IgnoreNotFound(err) != nil {
-		return none, fmt.Errorf("reading DaemonSet %s in the shoot: %w", v1alpha3.CleanerDaemonSet, err)
+		return none, fmt.Errorf("read DaemonSet %s in the shoot: %w", v1alpha3.CleanerDaemonSet, err)
 	}
 	isSmall := set.Status.ObservedGeneration >= set.Generation && set.Status.DesiredNumberScheduled <= smallShoot
 	isNew := isPatient(ctx, 0) || a.clock.Since(set.CreationTimestamp.Time) < reportedFor
@@ -95,11 +95,11 @@ func (a *Actuator) rollout(ctx context.Context, shoot client.Client, namespace s
 	}
 	nodes := &corev1.NodeList{}
 	if err := shoot.List(ctx, nodes); err != nil {
-		return none, fmt.Errorf("listing the nodes of the shoot: %w", err)
+		return none, fmt.Errorf("list the nodes of the shoot: %w", err)
 	}
 	pods := &corev1.PodList{}
 	if err := shoot.List(ctx, pods, client.InNamespace(metav1.NamespaceSystem), client.MatchingLabels(cleaner.Labels())); err != nil {
-		return none, fmt.Errorf("listing the pods of DaemonSet %s in the shoot: %w", v1alpha3.CleanerDaemonSet, err)
+		return none, fmt.Errorf("list the pods of DaemonSet %s in the shoot: %w", v1alpha3.CleanerDaemonSet, err)
 	}
 	rollout := cleaner.RolloutOf(set, pods.Items, nodes.Items)
 	if rollout.Started.IsZero() { // no pod can be created

@@ -33,7 +33,7 @@ func worker(name string, ready bool) *corev1.Node {
 	}
 }
 
-// noPod is the reason of a cleaner whose pods cannot be created.
+// noPod is the reason why the cleaner's pods cannot be created.
 const noPod = "FailedCreate"
 
 // runCleaner acts as DaemonSet controller, garbage collector and kubelets.
@@ -166,7 +166,7 @@ func TestBrokenNodeGetsTime(t *testing.T) {
 }
 
 // TestStuckNodeIsSkipped checks that a ready node that cannot start the cleaner is skipped a minute
-// after the cleaner started. Attempts share this minute, also if no pod can be created.
+// after the cleaner started. Attempts share this minute, even if no pod can be created.
 func TestStuckNodeIsSkipped(t *testing.T) {
 	for name, test := range map[string]struct{ reason, want string }{
 		"no image": {"ImagePullBackOff", "worker-1 (pod registry-cleaner-worker-1: ImagePullBackOff)"},
@@ -197,7 +197,7 @@ func TestStuckNodeIsSkipped(t *testing.T) {
 }
 
 // TestForbiddenCleanerIsSkipped checks that a cleaner that the shoot refuses, such as by a policy,
-// blocks a removal for a minute only.
+// blocks a removal for only a minute.
 func TestForbiddenCleanerIsSkipped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLandscape(t, newExtension([]string{beta}, []string{alpha, beta}), cluster())

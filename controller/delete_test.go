@@ -210,8 +210,8 @@ func TestDisableWhileHibernated(t *testing.T) {
 	}
 }
 
-// TestEnabledAgainWhileHibernated: what is being deleted since before is not written, because it
-// would be lost.
+// TestEnabledAgainWhileHibernated: a ManagedResource that is still being deleted is not written,
+// because the content would be lost.
 func TestEnabledAgainWhileHibernated(t *testing.T) {
 	l, _ := newRunningLandscape(t, nil)
 	l.changeShoot(t, hibernated)
@@ -247,8 +247,8 @@ func TestEnabledAgainWhileHibernated(t *testing.T) {
 	}
 }
 
-// TestForeignServiceWhileHibernated checks that a Service of the owner stays, whose name a cache is
-// configured with only while the shoot is hibernated.
+// TestForeignServiceWhileHibernated checks that an owner's Service stays if a cache is configured
+// with its name while the shoot is hibernated.
 func TestForeignServiceWhileHibernated(t *testing.T) {
 	for name, then := range map[string]func(*testing.T, *landscape){
 		"disabled": func(t *testing.T, l *landscape) {
@@ -286,8 +286,8 @@ func TestForeignServiceWhileHibernated(t *testing.T) {
 	}
 }
 
-// TestDisableAfterGuardedRemoval checks that the claim of a removed cache goes when a policy of the
-// shoot no longer keeps it, although the extension was disabled meanwhile.
+// TestDisableAfterGuardedRemoval checks that the claim of a removed cache is deleted once a policy
+// of the shoot allows it, although the extension was disabled meanwhile.
 func TestDisableAfterGuardedRemoval(t *testing.T) {
 	l, _ := newRunningLandscape(t, func(c *v1alpha3.RegistryConfig) { c.Caches = c.Caches[1:] })
 	l.guarded = true

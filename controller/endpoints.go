@@ -43,7 +43,7 @@ func (a *Actuator) awaitEndpoints(ctx context.Context, t *target) (found []v1alp
 		}
 		services := &corev1.ServiceList{}
 		if err := t.shoot.List(ctx, services, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost}); err != nil {
-			return fmt.Errorf("listing the services of the caches in the shoot: %w", err)
+			return fmt.Errorf("list the services of the caches in the shoot: %w", err)
 		}
 		var missing []string
 		if found, missing = matchServices(services.Items, t); len(missing) == 0 {
@@ -95,8 +95,7 @@ func upstreamBundle(secrets cache.Secrets) *string {
 	return new(string(secrets.CABundle))
 }
 
-// errNotApplicable means that gardener-resource-manager has failed, because someone must fix the
-// cause first.
+// errNotApplicable means that gardener-resource-manager failed, and someone must fix the cause.
 var errNotApplicable = errors.New("cannot be applied to the shoot")
 
 // notApplied returns why the objects of the ManagedResource may be missing in the shoot. A failure
@@ -114,7 +113,7 @@ func notApplied(mr *resourcesv1alpha1.ManagedResource) error {
 	case err == nil:
 		err = fmt.Errorf("ManagedResource %s is applied, but the Service is missing, being deleted or has no cluster IP", mr.Name)
 	default:
-		err = fmt.Errorf("waiting for gardener-resource-manager: %w", err)
+		err = fmt.Errorf("wait for gardener-resource-manager: %w", err)
 	}
 	return retry.Waiting(err)
 }

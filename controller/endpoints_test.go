@@ -303,7 +303,7 @@ func rotating(phase gardencorev1beta1.CredentialsRotationPhase) func(*gardencore
 }
 
 // TestRotationWaitsForTheCaches checks that nodes get the new CA when the caches use it, or 30
-// seconds after a rollout began that does not end.
+// seconds after the start of a rollout that does not end.
 func TestRotationWaitsForTheCaches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLandscape(t, newExtension([]string{alpha}, nil), cluster())
@@ -358,13 +358,13 @@ func (l *landscape) changeShoot(t *testing.T, changes ...func(*gardencorev1beta1
 	}
 }
 
-// TestServiceThatCannotBeCreated checks that it does not keep the other caches as they are.
+// TestServiceThatCannotBeCreated checks that one does not block changes of the other caches.
 func TestServiceThatCannotBeCreated(t *testing.T) {
 	l, _ := newRunningLandscape(t, func(c *v1alpha3.RegistryConfig) {
 		c.Caches = append(c.Caches[1:], v1alpha3.RegistryCache{Upstream: gamma, HTTP: &v1alpha3.HTTP{}})
 	})
 	l.applyError = "exceeded quota"
-	for range 2 { // the second finds the others as they should be
+	for range 2 { // the second finds the others up to date
 		if err := l.reconcile(t); err == nil || !strings.Contains(err.Error(), gamma) || !strings.Contains(err.Error(), l.applyError) {
 			t.Errorf("error = %v", err)
 		}

@@ -33,7 +33,7 @@ func assertEvents(t *testing.T, told <-chan string, want ...string) {
 	}
 }
 
-// TestDocumentedEvents: the documentation has the reason of every Event.
+// TestDocumentedEvents: the documentation contains the reason of every Event.
 func TestDocumentedEvents(t *testing.T) {
 	page, err := os.ReadFile("../docs/observability.md")
 	if err != nil {

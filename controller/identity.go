@@ -14,9 +14,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// identify sets the identities of the configured caches. Where the record lacks that of a deployed
-// cache, identify reads it from the deployed objects: an early version did not record identities,
-// and gardener-extension-registry-cache does not.
+// identify sets the identities of the configured caches. If the record lacks one, identify reads it
+// from the deployed objects: an early version did not record identities, nor does
+// gardener-extension-registry-cache.
 func (a *Actuator) identify(ctx context.Context, t *target) error {
 	running := t.before.retained(t.config).running
 	if !t.isNew && (t.before.empty() || t.before.lacksIdentity()) {
@@ -44,8 +44,8 @@ func (a *Actuator) identify(ctx context.Context, t *target) error {
 // after this reconciliation, or after one of its retries.
 const previousFor = time.Hour
 
-// keepPreviousServices updates the previous Services of the caches. The time of a hibernated shoot
-// does not count: its nodes start with the address that they had before.
+// keepPreviousServices updates the previous Services of the caches. Time in hibernation does not
+// count: nodes wake up with the previous address.
 func (a *Actuator) keepPreviousServices(t *target) {
 	now := metav1.NewTime(a.clock.Now()).Rfc3339Copy()
 	var taken []string
@@ -73,8 +73,8 @@ func (a *Actuator) keepPreviousServices(t *target) {
 
 // deployedIdentities adds the identities of caches with a Service to the recorded ones. An early
 // version deployed Services together with the caches. If they simply left that ManagedResource,
-// gardener-resource-manager would delete them, and the caches would get new addresses. With the
-// annotation it only forgets them.
+// gardener-resource-manager would delete them, and the caches would get new addresses. The
+// annotation makes it release them.
 func (a *Actuator) deployedIdentities(ctx context.Context, t *target) (v1alpha3.Identities, error) {
 	running, ordered := t.before.retained(t.config).running, map[string]bool{}
 	for _, name := range []string{servicesName, cachesName} {
@@ -87,7 +87,7 @@ func (a *Actuator) deployedIdentities(ctx context.Context, t *target) (v1alpha3.
 				ordered[set.Name] = set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement
 			}
 			upstream, labels := object.GetAnnotations()[v1alpha3.AnnotationUpstream], object.GetLabels()
-			if upstream == "" { // no Service that nodes pull from
+			if upstream == "" { // not a Service that nodes pull from
 				continue
 			}
 			if name == cachesName {

@@ -69,8 +69,8 @@ func addFirst(upstream string) func(*v1alpha3.RegistryConfig) {
 	}
 }
 
-// TestCollidingNames: a cache never gets the name of another one, which may have left its volume.
-// It keeps its own name when the other one is gone.
+// TestCollidingNames: a cache never gets the name of another one, whose volume may still exist. It
+// keeps its own name when the other one is gone.
 func TestCollidingNames(t *testing.T) {
 	const dashed, hashed = "registry-a-b-c", "registry-a-b-c-ab8bb"
 	remove := func(c *v1alpha3.RegistryConfig) { c.Caches = c.Caches[:1] }
@@ -98,8 +98,8 @@ func TestCollidingNames(t *testing.T) {
 	}
 }
 
-// TestInterruptedNames: an attempt that was interrupted before it wrote the endpoints has deployed
-// caches. They keep their names, although the next attempt has another config.
+// TestInterruptedNames: caches of an attempt that was interrupted before it wrote the endpoints
+// keep their names, even if the config changes before the next attempt.
 func TestInterruptedNames(t *testing.T) {
 	for name, running := range map[string]bool{"first caches": false, "further cache": true} {
 		t.Run(name, func(t *testing.T) {
@@ -128,8 +128,8 @@ func TestInterruptedNames(t *testing.T) {
 	}
 }
 
-// TestLostStatus: an Extension that was restored without its status finds the names of the caches
-// that run.
+// TestLostStatus: an Extension that was restored without its status finds the names of the running
+// caches.
 func TestLostStatus(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{"a-b.c"}, nil), cluster())
 	l.reconciled(t)
@@ -175,8 +175,8 @@ func TestReplacedAfterInterruption(t *testing.T) {
 	}
 }
 
-// TestUpgrade: an early version gave caches other names and had their Services in the same
-// ManagedResource. The caches keep their names, volumes and addresses.
+// TestUpgrade: an early version used other names for caches, and one ManagedResource for all
+// objects. The caches keep their names, volumes and addresses.
 func TestUpgrade(t *testing.T) {
 	const upstream = "old.test:5000"
 	old := v1alpha3.Identity{Upstream: upstream, Name: "registry-old-test-5000--01234567", HostLabel: "old.test_5000"}
@@ -212,7 +212,7 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
-// TestNamesOfLeavingCaches: a removed cache keeps its name until its objects are deleted, also if
+// TestNamesOfLeavingCaches: a removed cache keeps its name until its objects are deleted, even if
 // another cache is added in between.
 func TestNamesOfLeavingCaches(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{alpha, "a-b.c"}, nil), cluster())
@@ -267,7 +267,7 @@ func TestNewCacheDoesNotWait(t *testing.T) {
 }
 
 // TestRestoreWhileHibernated: the next seed deploys all objects of a hibernated shoot, whether it
-// knows the addresses of the caches or not. Objects that it leaves out would stay for ever.
+// knows the addresses of the caches or not. Omitted objects would stay forever.
 func TestRestoreWhileHibernated(t *testing.T) {
 	for name, forget := range map[string]bool{"addresses known": false, "addresses unknown": true} {
 		t.Run(name, func(t *testing.T) {

@@ -21,8 +21,8 @@ import (
 )
 
 // points returns the requests at which an interruption makes a difference, as numbers from 1: all
-// writes, and the first of equal reads. A later equal read is left out: if it fails, the state is
-// the same as if the process had ended before the next write.
+// writes, and the first of equal reads. A later equal read is omitted: its failure leaves the same
+// state as an end of the process before the next write.
 func points(requests []string) []int {
 	var numbers []int
 	for i, request := range requests {
@@ -63,7 +63,7 @@ func breakAt(at int, request string) map[string]func(w *wire, cancel context.Can
 	}
 }
 
-// change is what happens to a shoot with caches for alpha and beta.
+// change is a change of a shoot with caches for alpha and beta.
 type change struct {
 	config func(*v1alpha3.RegistryConfig)
 	act    func(*Actuator, context.Context, *extensionsv1alpha1.Extension) error
@@ -112,7 +112,7 @@ func newRunningLandscape(t *testing.T, config func(*v1alpha3.RegistryConfig)) (*
 	return l, l.tap()
 }
 
-// configure changes the providerConfig, as a user does.
+// configure changes the providerConfig, like a user.
 func (l *landscape) configure(t *testing.T, change func(*v1alpha3.RegistryConfig)) {
 	t.Helper()
 	ex := l.extension(t)
@@ -127,8 +127,8 @@ func (l *landscape) configure(t *testing.T, change func(*v1alpha3.RegistryConfig
 	}
 }
 
-// TestInterruption interrupts every change at every point in every way, and retries it as the
-// controller does. The result must be the same as without the interruption.
+// TestInterruption interrupts every change at every point in every way, and retries it like the
+// controller. The result must be the same as without the interruption.
 func TestInterruption(t *testing.T) {
 	for name, change := range changes {
 		t.Run(name, func(t *testing.T) {

@@ -47,8 +47,7 @@ func (l *landscape) runShoot(ctx context.Context) error {
 	return l.runCleaner(ctx)
 }
 
-// runPods acts as the StatefulSet controller: it creates claims and pods, and deletes pods that are
-// too many.
+// runPods acts as the StatefulSet controller: it creates claims and pods, and deletes surplus pods.
 func (l *landscape) runPods(ctx context.Context, set *appsv1.StatefulSet) error {
 	for ordinal := range int32(2) {
 		template, name := set.Spec.VolumeClaimTemplates[0], fmt.Sprintf("%s-%d", set.Name, ordinal)
@@ -73,7 +72,7 @@ func (l *landscape) runPods(ctx context.Context, set *appsv1.StatefulSet) error 
 	return nil
 }
 
-// collectPods acts as the garbage collector: it deletes the pods of StatefulSets that are gone.
+// collectPods acts as the garbage collector: it deletes the pods of deleted StatefulSets.
 func (l *landscape) collectPods(ctx context.Context, sets []appsv1.StatefulSet) error {
 	pods := &corev1.PodList{}
 	if err := l.shoot.List(ctx, pods, client.HasLabels{v1alpha3.LabelUpstreamHost}); err != nil {
@@ -91,7 +90,7 @@ func (l *landscape) collectPods(ctx context.Context, sets []appsv1.StatefulSet) 
 	return nil
 }
 
-// patchInShoot rejects what the admission of the shoot's API server rejects.
+// patchInShoot acts as the admission of the shoot's API server.
 func (l *landscape) patchInShoot(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
 	claim, ok := obj.(*corev1.PersistentVolumeClaim)
 	refuse := func(why string) error {
@@ -106,7 +105,7 @@ func (l *landscape) patchInShoot(ctx context.Context, c client.WithWatch, obj cl
 	return c.Patch(ctx, obj, patch, opts...)
 }
 
-// deleteInShoot and deleteAllInShoot refuse what a policy of the shoot's owner refuses.
+// deleteInShoot and deleteAllInShoot act as a policy of the shoot's owner.
 func (l *landscape) deleteInShoot(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
 	if err := l.guard(obj); err != nil {
 		return err

@@ -135,8 +135,8 @@ func countGeneration(ctx context.Context, c client.Client, obj client.Object) er
 	return nil
 }
 
-// ignores returns whether no gardener-resource-manager handles the ManagedResource. gardenlet
-// scales down that of a hibernated shoot. That of the seed is not part of the landscape.
+// ignores reports whether no gardener-resource-manager handles the ManagedResource. gardenlet
+// scales down the one of a hibernated shoot. The seed's is not part of the landscape.
 func (l *landscape) ignores(ctx context.Context, name string) bool {
 	if name == monitoringName || l.away {
 		return true
@@ -163,8 +163,8 @@ func (l *landscape) onDelete(ctx context.Context, mr *resourcesv1alpha1.ManagedR
 	return l.manage(ctx, mr.Name)
 }
 
-// catchUp handles the ManagedResources that were ignored during the hibernation. Those that fail,
-// it handles again the next time.
+// catchUp handles the ManagedResources that were ignored during the hibernation. Those that fail
+// are handled again the next time.
 func (l *landscape) catchUp(ctx context.Context) (failed error) {
 	mrs := &resourcesv1alpha1.ManagedResourceList{}
 	if err := l.unwatched.List(ctx, mrs); err != nil {

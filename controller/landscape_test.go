@@ -41,8 +41,8 @@ const (
 	beta      = "beta.upstream.test"
 )
 
-// scheme is used by both clusters. It has few types, because each makes the creation of a fake
-// client slower.
+// scheme is used by both clusters. It contains few types, because each slows down the creation of a
+// fake client.
 var (
 	scheme = runtime.NewScheme()
 	codecs = serializer.NewCodecFactory(scheme)
@@ -69,25 +69,25 @@ type landscape struct {
 	manager     *managedresource.Reconciler
 	actuator    *Actuator
 	log         []string
-	// noCleaner, if set, is the reason why the cleaner cannot start on any node.
+	// noCleaner, if set, is why the cleaner cannot start on any node.
 	noCleaner string
-	// applyError, if set, is the reason why the objects of refusedKind cannot be applied.
+	// applyError, if set, is why the objects of refusedKind cannot be applied.
 	applyError, refusedKind string
-	// progressing, if set, is since when the caches are rolled out.
+	// progressing, if set, is when the rollout of the caches began.
 	progressing time.Time
 	// finalizer, if set, is added to every ManagedResource that is written.
 	finalizer string
-	// behind, if set, makes observedGeneration of a written ManagedResource that of an earlier one.
+	// behind, if set, keeps observedGeneration of a written ManagedResource outdated.
 	behind bool
 	// missed are the ManagedResources that were written while the shoot was hibernated.
 	missed map[string]bool
-	// away makes gardener-resource-manager miss what is written, as if it were behind.
+	// away makes gardener-resource-manager miss writes, as if it were behind.
 	away bool
-	// awake makes it run although the shoot is hibernated, as gardenlet does before a migration.
+	// awake makes it run while the shoot is hibernated, as gardenlet does before a migration.
 	awake bool
 	// fixed makes the shoot refuse to expand claims.
 	fixed bool
-	// guarded makes the shoot refuse to delete claims, as a policy of its owner does.
+	// guarded makes the shoot refuse to delete claims, like a policy of its owner.
 	guarded bool
 	// cleaned, if set, is called for each node that the cleaner has cleaned, with its arguments.
 	cleaned func(node string, args []string)
@@ -105,12 +105,12 @@ func newLandscape(t *testing.T, objects ...client.Object) *landscape {
 	return l
 }
 
-// newTracker returns a store without managed fields, which are half of the time of a write.
+// newTracker returns a store without managed fields, which take half of the time of a write.
 func newTracker() clienttesting.ObjectTracker {
 	return clienttesting.NewObjectTracker(scheme, codecs.UniversalDecoder())
 }
 
-// newSeed replaces the seed with one that has only these objects, and an Actuator of its own.
+// newSeed replaces the seed with one that contains only these objects, and the Actuator.
 func (l *landscape) newSeed(objects ...client.Object) {
 	l.unwatched = fake.NewClientBuilder().
 		WithScheme(scheme).
@@ -177,12 +177,12 @@ func (l *landscape) interceptors() interceptor.Funcs {
 	}
 }
 
-// later lets this much time pass for the actuator.
+// later advances the time for the actuator.
 func (l *landscape) later(d time.Duration) {
 	l.actuator.clock = testclock.NewFakeClock(l.actuator.clock.Now().Add(d))
 }
 
-// note logs an operation on any ManagedResource but the one for monitoring.
+// note logs an operation on any ManagedResource except the one for monitoring.
 func (l *landscape) note(verb, name string) {
 	if name != monitoringName {
 		l.log = append(l.log, verb+" "+name)

@@ -67,7 +67,7 @@ func (l *landscape) inShoot(t *testing.T) []string {
 	return found
 }
 
-// assertInShoot checks that the shoot has the objects of new caches of the upstreams, and no more.
+// assertInShoot checks that the shoot contains exactly the objects of new caches of the upstreams.
 func (l *landscape) assertInShoot(t *testing.T, when string, upstreams ...string) {
 	t.Helper()
 	var want []string
@@ -87,7 +87,7 @@ func highlyAvailable(on bool) func(*v1alpha3.RegistryConfig) {
 	}
 }
 
-// TestLeftoversOfAnotherSeed checks that nothing stays of a cache that was removed, and of a second
+// TestLeftoversOfAnotherSeed checks that nothing is left of a cache that was removed, or a second
 // replica that was switched off, while the control plane moved.
 func TestLeftoversOfAnotherSeed(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{beta, alpha}, nil), cluster())
@@ -107,7 +107,7 @@ func TestLeftoversOfAnotherSeed(t *testing.T) {
 	}
 }
 
-// TestLeftoversAfterFailure checks that a deletion that fails once is tried again.
+// TestLeftoversAfterFailure checks that a failed deletion is retried.
 func TestLeftoversAfterFailure(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{beta, alpha}, nil), cluster())
 	l.reconciled(t)
@@ -135,7 +135,7 @@ func TestLeftoversAfterFailure(t *testing.T) {
 	}
 }
 
-// TestDisabledAfterMigration checks that Delete also removes what only the previous seed knew.
+// TestDisabledAfterMigration checks that Delete also removes objects of the previous seed.
 func TestDisabledAfterMigration(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{alpha, beta}, nil), cluster())
 	l.reconciled(t)
@@ -221,7 +221,7 @@ func TestDeleteWaitsForVolumes(t *testing.T) {
 	}
 }
 
-// TestRefusedDeletion checks that a policy of the shoot that refuses deletions fails nothing.
+// TestRefusedDeletion checks that a policy of the shoot that refuses deletions causes no failure.
 func TestRefusedDeletion(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{alpha}, nil), cluster())
 	l.configure(t, highlyAvailable(true))
@@ -242,8 +242,8 @@ func TestRefusedDeletion(t *testing.T) {
 	}
 }
 
-// TestHibernationWithMistake checks that no mistake keeps a Shoot from hibernating, and that each
-// fails when the Shoot wakes up.
+// TestHibernationWithMistake checks that a mistake does not prevent hibernation, but fails when the
+// Shoot wakes up.
 func TestHibernationWithMistake(t *testing.T) {
 	for name, change := range map[string]func(*v1alpha3.RegistryConfig){
 		"missing reference": func(c *v1alpha3.RegistryConfig) { c.Caches[0].SecretReferenceName = ptr.To("gone") },
@@ -275,7 +275,7 @@ func TestHibernationWithMistake(t *testing.T) {
 	}
 }
 
-// TestOutdatedCopy checks that no outdated copy of a Secret is taken for a mistake.
+// TestOutdatedCopy checks that an outdated copy of a Secret is not taken for a mistake.
 func TestOutdatedCopy(t *testing.T) {
 	shoot := func(s *gardencorev1beta1.Shoot) {
 		s.Spec.Resources = []gardencorev1beta1.NamedResourceReference{{Name: "login"}}
@@ -342,7 +342,7 @@ func TestForeignService(t *testing.T) {
 	}
 }
 
-// TestThirdClaim checks that a claim of a time with three replicas does not end high availability.
+// TestThirdClaim checks that a claim left from three replicas does not end high availability.
 func TestThirdClaim(t *testing.T) {
 	l, _ := newRunningLandscape(t, highlyAvailable(true))
 	l.reconciled(t)

@@ -40,13 +40,13 @@ func (c behindClient) Get(ctx context.Context, key client.ObjectKey, object clie
 }
 
 // TestOutdatedExtension: the extension library reads Extensions from the manager's cache, which may
-// lack what the actuator has written last. The actuator must act on the current status anyway, or
-// it would not clean the nodes.
+// lack the actuator's last write. The actuator must act on the current status, or it would not
+// clean the nodes.
 func TestOutdatedExtension(t *testing.T) {
 	const finalizer = extensionscontroller.FinalizerPrefix + "/" + v1alpha3.ExtensionType
 	for name, test := range map[string]struct {
 		change func(*testing.T, *landscape)
-		writes []string // some of the wanted ones, in a row
+		writes []string // a part of the expected ones, in order
 	}{
 		"upstream removed": {func(t *testing.T, l *landscape) {
 			l.configure(t, func(c *v1alpha3.RegistryConfig) { c.Caches = c.Caches[1:] })

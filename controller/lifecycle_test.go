@@ -27,8 +27,8 @@ func sized(size string) func(*v1alpha3.RegistryConfig) {
 	}
 }
 
-// assertConfigurationError checks that the error contains all texts. The error must also have the
-// code by which Gardener shows it as a mistake of the Shoot's owner.
+// assertConfigurationError checks that the error contains all texts. It must also have the code by
+// which Gardener shows it as a mistake of the Shoot's owner.
 func assertConfigurationError(t *testing.T, err error, says ...string) {
 	t.Helper()
 	if !slices.Contains(v1beta1helper.ExtractErrorCodes(err), gardencorev1beta1.ErrorConfigurationProblem) {
@@ -160,7 +160,7 @@ func TestNodesCleaned(t *testing.T) {
 type wire struct {
 	// requests are "seed read Kind", "shoot write Kind" and so on, in order.
 	requests []string
-	// accesses is the number of times that the client for the shoot was requested.
+	// accesses counts requests for the client of the shoot.
 	accesses int
 	// fail, if set, is called before and after each request, and the actuator gets its error. The
 	// first request has the number 1.

@@ -45,16 +45,16 @@ const (
 	origin = "registry-cache"
 )
 
-// applyToShoot is apply for objects in the shoot. The volumes of removed caches are deleted.
+// applyToShoot is like apply, for objects in the shoot. Volumes of removed caches are deleted.
 func applyToShoot(ctx context.Context, c client.Client, namespace, name string, objects []client.Object) error {
 	return apply(ctx, c, namespace, name, shootEncoder, objects, func(c client.Client) *builder.ManagedResource {
 		return managedresources.NewForShoot(c, namespace, name, origin, false).DeletePersistentVolumeClaims(name == cachesName)
 	})
 }
 
-// apply writes a ManagedResource and its Secret unless they are up to date. The argument kind is a
-// function that returns the other settings of the ManagedResource. With a writer for a
-// new target, apply fails with AlreadyExists if the ManagedResource or the Secret exists.
+// apply writes a ManagedResource and its Secret unless they are up to date. The function kind
+// returns the other settings of the ManagedResource. With a writer for a new target, apply fails
+// with AlreadyExists if the ManagedResource or the Secret exists.
 func apply(
 	ctx context.Context, c client.Client, namespace, name string, encoder runtime.Encoder, objects []client.Object,
 	kind func(client.Client) *builder.ManagedResource,
@@ -65,7 +65,7 @@ func apply(
 	}
 	secretName, secret := managedresources.NewSecret(c, namespace, name, data, true)
 	if err := kind(secretFirst{c, secretName, secret}).WithSecretRef(secretName).Reconcile(ctx); err != nil {
-		return fmt.Errorf("writing ManagedResource %s: %w", name, err)
+		return fmt.Errorf("write ManagedResource %s: %w", name, err)
 	}
 	return nil
 }
@@ -85,9 +85,9 @@ func (w writer) Get(ctx context.Context, key client.ObjectKey, object client.Obj
 }
 
 // secretFirst is a client that writes the Secret of a ManagedResource after it has read the
-// ManagedResource. It sends no request for the Secret of a ManagedResource that was applied with
-// it: the name of the Secret has a hash of its content. It rejects a ManagedResource that is being
-// deleted, because what is written now would be lost with it.
+// ManagedResource. It sends no request for a Secret with which the ManagedResource was already
+// applied: the name of the Secret contains a hash of its content. It rejects a ManagedResource that
+// is being deleted, because the new content would be lost.
 type secretFirst struct {
 	client.Client
 	name   string
@@ -96,7 +96,7 @@ type secretFirst struct {
 
 func (s secretFirst) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 	mr, ok := object.(*resourcesv1alpha1.ManagedResource)
-	if !ok { // the library would mark the previous Secret for the garbage collector, but NewSecret has
+	if !ok { // the library would mark the previous Secret for the garbage collector, which NewSecret has done
 		return apierrors.NewNotFound(corev1.Resource("secrets"), key.Name)
 	}
 	err := s.Client.Get(ctx, key, mr, options...)
@@ -111,13 +111,13 @@ func (s secretFirst) Get(ctx context.Context, key client.ObjectKey, object clien
 		return err
 	}
 	if failed := s.secret.Reconcile(ctx); failed != nil {
-		return fmt.Errorf("writing its Secret: %w", failed)
+		return fmt.Errorf("write its Secret: %w", failed)
 	}
 	return err
 }
 
-// annotationWritten is when the content of a ManagedResource was written last. The age of its
-// Secret does not tell that: a Secret of the same content may be left from before.
+// annotationWritten is when the content of a ManagedResource was last written. The age of its
+// Secret is no substitute: a Secret with the same content may already exist.
 const annotationWritten = "registry.extensions.gardener.cloud/written"
 
 // written returns when the content of the ManagedResource was written.
@@ -131,7 +131,7 @@ func written(mr *resourcesv1alpha1.ManagedResource) time.Time {
 func (a *Actuator) managedResource(ctx context.Context, namespace, name string) (*resourcesv1alpha1.ManagedResource, error) {
 	mr := &resourcesv1alpha1.ManagedResource{}
 	if err := a.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, mr); err != nil {
-		return nil, fmt.Errorf("reading ManagedResource %s: %w", name, err)
+		return nil, fmt.Errorf("read ManagedResource %s: %w", name, err)
 	}
 	return mr, nil
 }
@@ -140,7 +140,7 @@ func (a *Actuator) managedResource(ctx context.Context, namespace, name string) 
 func (a *Actuator) objects(ctx context.Context, namespace, name string) ([]client.Object, error) {
 	objects, err := managedresources.GetObjects(ctx, shootKinds{a.client}, namespace, name)
 	if err != nil {
-		return nil, fmt.Errorf("reading the objects of ManagedResource %s: %w", name, err)
+		return nil, fmt.Errorf("read the objects of ManagedResource %s: %w", name, err)
 	}
 	return objects, nil
 }
@@ -152,9 +152,9 @@ type shootKinds struct{ client.Client }
 func (shootKinds) Scheme() *runtime.Scheme { return kubernetes.ShootScheme }
 
 // remove deletes ManagedResources and waits until they and their objects are gone. For a
-// ManagedResource that does not exist it sends one request. It does not wait for the objects in a
-// shoot that is asleep, which are deleted when it wakes up: that would keep the Extension until
-// then, and block a new one.
+// ManagedResource that does not exist it sends one request. It does not wait for objects in a shoot
+// that is asleep, which are deleted when it wakes up: the Extension would exist until then, and
+// block a new one.
 func (a *Actuator) remove(ctx context.Context, namespace string, asleep bool, names ...string) error {
 	var waitFor []string
 	for _, name := range names {
@@ -175,13 +175,13 @@ func (a *Actuator) remove(ctx context.Context, namespace string, asleep bool, na
 	})
 }
 
-// sleeps returns whether nothing happens in the shoot: hibernation stops gardener-resource-manager.
-// A shoot that is being deleted wakes up first.
+// sleeps reports whether hibernation has stopped gardener-resource-manager. A shoot that is being
+// deleted wakes up first.
 func sleeps(cluster *extensionscontroller.Cluster) bool {
 	return extensionscontroller.IsHibernated(cluster) && cluster.Shoot.DeletionTimestamp == nil
 }
 
-// remains returns nil if the ManagedResource is gone, or says why it is not.
+// remains returns nil if the ManagedResource is gone, or else the reason why it is not.
 func (a *Actuator) remains(ctx context.Context, namespace, name string) error {
 	mr, err := a.managedResource(ctx, namespace, name)
 	if err != nil {
@@ -196,13 +196,13 @@ func (a *Actuator) remains(ctx context.Context, namespace, name string) error {
 }
 
 // requestDeletion requests the deletion of the ManagedResource and its Secrets. All of them stay
-// until the objects are gone. requestDeletion returns whether there was a ManagedResource.
+// until the objects are gone. requestDeletion reports whether there was a ManagedResource.
 func (a *Actuator) requestDeletion(ctx context.Context, namespace, name string) (bool, error) {
 	if _, err := a.managedResource(ctx, namespace, name); err != nil {
 		return false, client.IgnoreNotFound(err)
 	}
 	if err := managedresources.Delete(ctx, a.client, namespace, name, true); err != nil {
-		return true, fmt.Errorf("deleting ManagedResource %s: %w", name, err)
+		return true, fmt.Errorf("delete ManagedResource %s: %w", name, err)
 	}
 	return true, nil
 }
@@ -210,8 +210,8 @@ func (a *Actuator) requestDeletion(ctx context.Context, namespace, name string) 
 var (
 	shootEncoder = newEncoder(kubernetes.ShootScheme, kubernetes.ShootCodec)
 	seedEncoder  = newEncoder(kubernetes.SeedScheme, kubernetes.SeedCodec)
-	// compressor is shared, because its tables take 800 KiB. Making them each time was more than half
-	// of all that a reconciliation allocated. Those of managedresources.Registry take 6 MiB.
+	// compressor is shared, because its tables take 800 KiB. Creating them each time was more than
+	// half of a reconciliation's allocations. Those of managedresources.Registry take 6 MiB.
 	compressor  = brotli.NewWriterOptions(nil, brotli.WriterOptions{Quality: 4, LGWin: 16})
 	compressing sync.Mutex
 )
@@ -234,7 +234,7 @@ func encodeManifests(encoder runtime.Encoder, objects []client.Object) (map[stri
 			return nil, err
 		}
 		if err := encoder.Encode(object, compressor); err != nil {
-			return nil, fmt.Errorf("encoding %T %s: %w", object, object.GetName(), err)
+			return nil, fmt.Errorf("encode %T %s: %w", object, object.GetName(), err)
 		}
 	}
 	err := compressor.Close()

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestManifestsAreReproducible: the name of a ManagedResource's Secret has a hash of its data. If a
-// reused compressor gave other bytes, each reconciliation would write the ManagedResource.
+// TestManifestsAreReproducible: the name of a ManagedResource's Secret contains a hash of its data.
+// If a reused compressor produced other bytes, each reconciliation would write the ManagedResource.
 func TestManifestsAreReproducible(t *testing.T) {
 	manifests := func(lines int) []client.Object {
 		var text strings.Builder

@@ -15,7 +15,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// TestMetricsOfExtensions: the metrics follow from the Extensions, also after a restart.
+// TestMetricsOfExtensions: the metrics follow from the Extensions, even after a restart.
 func TestMetricsOfExtensions(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{alpha, beta}, nil), cluster())
 	if err := l.reconcile(t); err != nil {

@@ -21,7 +21,7 @@ import (
 )
 
 // TestMonitoringOfTheOriginal: gardener-resource-manager takes over the dashboard that
-// gardener-extension-registry-cache has left in the namespace, and deletes it with ours.
+// gardener-extension-registry-cache has left in the namespace, and deletes it together with ours.
 func TestMonitoringOfTheOriginal(t *testing.T) {
 	left := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{
@@ -48,7 +48,7 @@ func TestMonitoringOfTheOriginal(t *testing.T) {
 	if err := seed.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: monitoringName}, mr); err != nil {
 		t.Fatal(err)
 	}
-	// Without this label gardenlet counts what is wrong as ControlPlaneHealthy.
+	// Without this label, gardenlet reports problems as ControlPlaneHealthy.
 	if condition := mr.Labels[v1beta1constants.LabelCareConditionType]; condition != string(gardencorev1beta1.ShootObservabilityComponentsHealthy) {
 		t.Errorf("gardenlet counts the ManagedResource as %q", condition)
 	}

@@ -18,13 +18,13 @@ import (
 
 // timing contains the limits of one attempt of an operation, and how long the actuator waits for
 // nodes that may never be clean. No wait blocks a worker for longer than an attempt: the next
-// attempt goes on, and reads from objects since when it waits.
+// attempt continues, and reads from objects when the wait began.
 type timing struct {
 	limit    time.Duration // ends an attempt; the requests of the extension library are not included
-	patience time.Duration // of the first attempt in total, so that a quick shoot needs no second one; later ones look once
-	interval time.Duration // the longest pause between two looks of an attempt
+	patience time.Duration // total wait of the first attempt, so that a quick shoot needs no second one; later ones look once
+	interval time.Duration // the longest pause between two checks of an attempt
 	// skipped is how long the cleaner must have run, or a node must be not ready, before the node is
-	// skipped. The loop on such a node notices that the cache is gone.
+	// skipped. The loop on such a node detects that the cache is gone.
 	skipped time.Duration
 }
 
@@ -35,12 +35,12 @@ func defaultTiming() timing {
 const (
 	reportedFor  = 10 * time.Second // the age of a cleaner up to which its DaemonSet's status is relied on, if the shoot is not small
 	volumesLimit = 2 * time.Minute  // how long the deletion waits for a volume
-	delayedLimit = time.Minute      // how long a cache waits for its earlier one: after the cleaner, before errorAfter
+	delayedLimit = time.Minute      // how long a cache waits until its earlier one is gone: after the cleaner, before errorAfter
 	rolloutLimit = 30 * time.Second // how long nodes keep the previous CA while caches lack their new certificate
 )
 
-// run is one attempt of an operation on the Extension. It ends within the limit, and remembers how
-// the attempt failed, which determines when the next one follows.
+// run is one attempt of an operation on the Extension. It ends within the limit, and records the
+// kind of failure, which determines when the next one follows.
 func (a *Actuator) run(ctx context.Context, ex *extensionsv1alpha1.Extension, operation string, do func(context.Context) error) error {
 	object, attempt := client.ObjectKeyFromObject(ex), retry.Attempt{Generation: ex.Generation, Operation: operation}
 	limited, cancel := context.WithTimeout(ctx, a.waits.limit)
@@ -70,8 +70,8 @@ func (a *Actuator) run(ctx context.Context, ex *extensionsv1alpha1.Extension, op
 // attempt.
 type patienceKey struct{}
 
-// await looks until the error says nothing to wait for, or the patience of the attempt is over. It
-// returns the last error.
+// await calls look until its error is nothing to wait for, or the patience of the attempt is over.
+// It returns the last error.
 func (a *Actuator) await(ctx context.Context, look func() error) error {
 	for pause := a.waits.interval / 4; ; pause = min(2*pause, a.waits.interval) {
 		err := look()
@@ -99,7 +99,7 @@ func isPatient(ctx context.Context, pause time.Duration) bool {
 	return first && time.Until(until) >= pause
 }
 
-// errorAfter is how long an operation that waits, also for an answer, is reported as in progress.
+// errorAfter is how long an operation that waits, even for an answer, is reported as in progress.
 // gardenlet fails the Shoot's operation if it sees an error 30 seconds after it has triggered the
 // extension, but waits three minutes for an operation in progress. So the error must appear before
 // that.
@@ -109,7 +109,7 @@ const errorAfter = 2 * time.Minute
 const waiting = "Waiting: "
 
 // patientManager is a manager whose client reports an operation that waits as in progress, not as
-// failed. The extension library knows only success and failure.
+// failed. The extension library distinguishes only success and failure.
 type patientManager struct {
 	manager.Manager
 	retries *retry.Limiter
@@ -133,8 +133,8 @@ type patientStatus struct {
 	retries *retry.Limiter
 }
 
-// Patch writes the status of an Extension whose operation waits without an error. What is waited
-// for is in the description of the operation.
+// Patch writes the status of an Extension whose operation waits without an error. The operation's
+// description contains what it waits for.
 func (s patientStatus) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
 	ex, ok := object.(*extensionsv1alpha1.Extension)
 	failed := ok && ex.Status.LastError != nil && ex.Status.LastOperation != nil &&

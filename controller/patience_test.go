@@ -20,8 +20,8 @@ import (
 
 var request = reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: v1alpha3.ExtensionType}}
 
-// delay returns the delay after a failure as the workqueue asks for it, and checks that it fits the
-// kind of the failure.
+// delay returns the delay that the workqueue gets after a failure, and checks that it fits the kind
+// of the failure.
 func (l *landscape) delay(t *testing.T, kind retry.Kind) time.Duration {
 	t.Helper()
 	bounds := map[retry.Kind][2]time.Duration{
@@ -36,7 +36,7 @@ func (l *landscape) delay(t *testing.T, kind retry.Kind) time.Duration {
 	return delay
 }
 
-// hang makes the shoot's API server hang from one request on.
+// hang makes the shoot's API server hang, beginning with a request.
 func (w *wire) hang(from int) {
 	w.block = func(ctx context.Context, number int, text string) error {
 		if number < from || !strings.HasPrefix(text, "shoot ") {
@@ -83,8 +83,8 @@ func hangAt(t *testing.T, change change, number int, request string) {
 	l.delay(t, retry.Unanswered)
 }
 
-// TestWaitsBlockNoWorker checks that only the first attempt waits, and that the error says what is
-// waited for.
+// TestWaitsBlockNoWorker checks that only the first attempt waits, and that the error describes
+// what it waits for.
 func TestWaitsBlockNoWorker(t *testing.T) {
 	addGamma := func(c *v1alpha3.RegistryConfig) {
 		c.Caches = append(c.Caches, v1alpha3.RegistryCache{Upstream: "gamma.upstream.test"})
@@ -108,7 +108,7 @@ func TestWaitsBlockNoWorker(t *testing.T) {
 			"the Secret login-v1, to which caches[0].secretReferenceName refers", retry.InProgress,
 		},
 		"gardener-resource-manager": {
-			addGamma, func(_ *testing.T, l *landscape) { l.behind = true }, "waiting for gardener-resource-manager", retry.InProgress,
+			addGamma, func(_ *testing.T, l *landscape) { l.behind = true }, "wait for gardener-resource-manager", retry.InProgress,
 		},
 		"the deletion of a cleaner": {
 			func(c *v1alpha3.RegistryConfig) { c.Caches = c.Caches[:1] },

@@ -27,8 +27,8 @@ import (
 // Reconcile deploys what the providerConfig configures. To remove a cache, it cleans the nodes,
 // removes the cache from the status, and then deletes its objects. In this order no ready node
 // keeps the mirror of a removed cache. An invalid providerConfig or reference changes nothing, and
-// is no error in a Shoot that hibernates. A cache that replaces an earlier one of its upstream
-// waits until that is gone.
+// is not an error in a hibernated Shoot. A cache that replaces an earlier one of its upstream waits
+// until that is gone.
 func (a *Actuator) Reconcile(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
 	return a.run(ctx, ex, "reconcile", func(ctx context.Context) error { return a.reconcile(ctx, log, ex) })
 }
@@ -72,8 +72,8 @@ func (a *Actuator) reconcile(ctx context.Context, log logr.Logger, ex *extension
 }
 
 // addDelayed reconciles again when the earlier caches of some upstreams are gone. It does not wait
-// long: a policy of the shoot may keep them, which must not fail the Shoot. Then a later
-// reconciliation adds the caches. In a hibernated shoot they go when it wakes up.
+// long: a policy of the shoot may keep them, which must not fail the Shoot. A later reconciliation
+// then adds the caches. A hibernated shoot deletes earlier caches when it wakes up.
 func (a *Actuator) addDelayed(ctx context.Context, log logr.Logger, t *target) error {
 	if len(t.delayed) == 0 || t.hibernationEnabled() {
 		return nil
@@ -95,8 +95,8 @@ func (a *Actuator) addDelayed(ctx context.Context, log logr.Logger, t *target) e
 	return nil
 }
 
-// report writes to the condition ConfigurationValid why a Shoot that hibernates keeps the caches
-// that it has: an error would keep it from hibernating. Without an error, it takes that back.
+// report writes to the condition ConfigurationValid why the caches of a hibernated Shoot do not
+// change: an error would prevent hibernation. Without a mistake, it resets the condition.
 func (a *Actuator) report(ctx context.Context, ex *extensionsv1alpha1.Extension, mistake error) error {
 	if mistake == nil && v1beta1helper.GetCondition(ex.Status.Conditions, v1alpha3.ConditionConfigurationValid) == nil {
 		return nil
@@ -114,8 +114,8 @@ func (a *Actuator) report(ctx context.Context, ex *extensionsv1alpha1.Extension,
 
 // cleanRemoved removes the configuration of removed upstreams from the nodes, and then from the
 // status. After that, the webhook no longer gives this configuration to nodes, and a retry does not
-// clean again. cleanRemoved does not wait until the cleaner is deleted: its caller does, after it
-// has deployed the caches, and so does a retry.
+// clean again. The caller must wait until the cleaner is deleted, after it has deployed the caches,
+// and so must a retry.
 func (a *Actuator) cleanRemoved(ctx context.Context, log logr.Logger, t *target) error {
 	removed := t.before.removed(t.config)
 	if len(removed) == 0 && t.isNew {
@@ -167,7 +167,7 @@ func (a *Actuator) deploy(ctx context.Context, log logr.Logger, t *target) error
 	if err != nil && (!t.hibernationEnabled() || !retry.IsWaiting(err)) {
 		return err
 	}
-	if t.hibernationEnabled() { // a ManagedResource that is being deleted is waited for after waking up
+	if t.hibernationEnabled() { // the wait for a ManagedResource that is being deleted follows after waking up
 		log.Info("Not waiting for endpoints, because the shoot is hibernated")
 		r := t.record(t.before.retained(t.config).status)
 		r.takenOverBy = t.before.takenOverBy
@@ -184,9 +184,9 @@ func (a *Actuator) deploy(ctx context.Context, log logr.Logger, t *target) error
 	if err := a.awaitRollout(ctx, log, t, ca); err != nil {
 		return err
 	}
-	if t.before.takenOverBy != "" { // after a migration, gardener-resource-manager does not know of it
+	if t.before.takenOverBy != "" { // after a migration, no ManagedResource lists it
 		err := deleteAll(ctx, t.shoot, nil, &networkingv1.NetworkPolicy{ObjectMeta: originalPolicy})
-		if err := unlessRefused(log, err, "deleting NetworkPolicy "+originalPolicy.Name); err != nil {
+		if err := unlessRefused(log, err, "delete NetworkPolicy "+originalPolicy.Name); err != nil {
 			return err
 		}
 	}
@@ -202,7 +202,7 @@ func (a *Actuator) deploy(ctx context.Context, log logr.Logger, t *target) error
 }
 
 // announce records new caches before they are deployed. After an interruption, the next attempt
-// knows what runs, also if the config has changed meanwhile.
+// knows the running caches, even if the config has changed.
 func (a *Actuator) announce(ctx context.Context, t *target) error {
 	r := t.before.retained(t.config)
 	caches := slices.Clone(r.configured())
@@ -221,7 +221,7 @@ func (a *Actuator) announce(ctx context.Context, t *target) error {
 
 // deployObjects writes all ManagedResources. The Services are first: certificates need their
 // addresses. It writes the others although Services are missing, unless their addresses were never
-// known: what is wrong with one cache must not keep the others as they are.
+// known: a problem of one cache must not block changes of the others.
 func (a *Actuator) deployObjects(ctx context.Context, log logr.Logger, t *target) (endpoints []v1alpha3.RegistryCacheStatus, ca *certificate.CA, err error) {
 	if err = refuseForeignServices(ctx, t); err != nil {
 		return nil, nil, err

@@ -186,7 +186,7 @@ func TestReconcileIgnoresPreviousService(t *testing.T) {
 			l := newLandscape(t, newExtension([]string{alpha, beta}, test.running), cluster())
 			l.behind = true
 			err := l.reconcile(t)
-			if failed := err != nil && strings.Contains(err.Error(), "waiting for gardener-resource-manager"); failed != test.fails {
+			if failed := err != nil && strings.Contains(err.Error(), "wait for gardener-resource-manager"); failed != test.fails {
 				t.Errorf("error = %v", err)
 			}
 		})
@@ -227,8 +227,8 @@ func TestReconcileWithoutEndpoint(t *testing.T) {
 	}
 }
 
-// TestServicesStay checks that Services that cannot be changed fail nothing while every cache has
-// one. gardenlet reports the ManagedResource.
+// TestServicesStay checks that Services that cannot be changed cause no failure while every cache
+// has one. gardenlet reports the ManagedResource.
 func TestServicesStay(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{alpha}, nil), cluster())
 	if err := l.reconcile(t); err != nil {

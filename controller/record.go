@@ -73,17 +73,17 @@ func recordOf(ex *extensionsv1alpha1.Extension) (record, error) {
 	}
 	r.cleanUps = state.CleanUps
 	if r.takenOver = r.status != nil && r.status.CABundle == nil; r.takenOver {
-		return r, nil // the state is from before, and says nothing about what runs
+		return r, nil // the state is older, and does not describe the running caches
 	}
 	r.applied, r.running, r.takenOverBy = state.RegistryConfig, state.Running, state.TakenOver
-	r.takenOver = r.status != nil && r.takenOverBy != "" && r.takenOverBy == ex.Annotations[v1beta1constants.GardenerTimestamp] // a retry
+	r.takenOver = r.status != nil && r.takenOverBy != "" && r.takenOverBy == ex.Annotations[v1beta1constants.GardenerTimestamp] // true for a retry
 	return r, nil
 }
 
-// empty returns whether no reconciliation ever finished. If so, no node is configured with a cache.
+// empty reports whether no reconciliation ever finished. If so, no node is configured with a cache.
 func (r record) empty() bool { return r.status == nil && r.applied == nil }
 
-// lacksIdentity returns whether the identity of a deployed cache is not recorded.
+// lacksIdentity reports whether the identity of a deployed cache is not recorded.
 func (r record) lacksIdentity() bool {
 	return slices.ContainsFunc(r.upstreams(), func(upstream string) bool { _, known := r.running.Of(upstream); return !known })
 }
@@ -98,13 +98,13 @@ func (r record) configured() []v1alpha3.RegistryCache {
 	return ptr.Deref(r.applied, v1alpha3.RegistryConfig{}).Caches
 }
 
-// isLeaving returns whether the upstream's cache was removed, but perhaps not all of its objects.
+// isLeaving reports whether the upstream's cache was removed, but perhaps not all of its objects.
 func (r record) isLeaving(upstream string) bool {
 	_, runs := r.running.Of(upstream)
 	return runs && r.applied != nil && r.deployed(upstream) == nil
 }
 
-// upstreams returns those whose cache may be deployed, or whose configuration may be on nodes.
+// upstreams returns the upstreams whose cache may be deployed, or may be configured on nodes.
 func (r record) upstreams() (all []string) {
 	for _, c := range r.reported() {
 		all = append(all, c.Upstream)
@@ -125,7 +125,7 @@ func (r record) removed(config *v1alpha3.RegistryConfig) []string {
 }
 
 // retained returns the record with only those upstreams that are in config. It keeps the names of
-// the others, also of their Services: their objects are not deleted yet.
+// the others and of their Services: their objects are not deleted yet.
 func (r record) retained(config *v1alpha3.RegistryConfig) record {
 	r.running = slices.Clone(r.running)
 	for i, id := range r.running {
@@ -158,7 +158,7 @@ func (r record) endpoints(upstreams ...string) (endpoints []string) {
 	return endpoints
 }
 
-// hadTLS returns whether earlier reconciliations may have issued certificates.
+// hadTLS reports whether earlier reconciliations may have issued certificates.
 func (r record) hadTLS() bool {
 	return r.status != nil && ptr.Deref(r.status.CABundle, "") != "" || slices.ContainsFunc(r.configured(), cache.ServesTLS)
 }
@@ -192,20 +192,20 @@ func (a *Actuator) write(ctx context.Context, ex *extensionsv1alpha1.Extension, 
 	}
 	err = errors.Join(replaceRaw(current.status, r.status, &ex.Status.ProviderStatus), replaceRaw(current.state(), r.state(), &ex.Status.State))
 	if err != nil {
-		return fmt.Errorf("encoding the providerStatus and the state: %w", err)
+		return fmt.Errorf("encode the providerStatus and the state: %w", err)
 	}
 	return a.patchStatus(ctx, ex, before, conditions...)
 }
 
 // patchStatus writes the conditions and the changes of the status since before, if there are any.
-// The conditions are the results of clean-ups, which it records as Events, too.
+// The conditions are results of clean-ups, which it also records as Events.
 func (a *Actuator) patchStatus(ctx context.Context, ex, before *extensionsv1alpha1.Extension, conditions ...gardencorev1beta1.Condition) error {
 	ex.Status.Conditions = v1beta1helper.MergeConditions(ex.Status.Conditions, conditions...)
 	if equality.Semantic.DeepEqual(before.Status, ex.Status) {
 		return nil
 	}
 	if err := a.client.Status().Patch(ctx, ex, client.MergeFrom(before)); err != nil {
-		return fmt.Errorf("writing the status of Extension %s: %w", client.ObjectKeyFromObject(ex), err)
+		return fmt.Errorf("write the status of Extension %s: %w", client.ObjectKeyFromObject(ex), err)
 	}
 	for _, condition := range conditions {
 		kind := corev1.EventTypeNormal
@@ -217,8 +217,8 @@ func (a *Actuator) patchStatus(ctx context.Context, ex, before *extensionsv1alph
 	return nil
 }
 
-// tell records an Event on the Extension about something that happens once and needs no retry. What
-// lasts is in conditions and in lastError. docs/observability.md has all reasons.
+// tell records an Event on the Extension about something that happens once and needs no retry.
+// Lasting problems are in conditions and in lastError. docs/observability.md lists all reasons.
 func (a *Actuator) tell(ex *extensionsv1alpha1.Extension, kind, reason, note string, args ...any) {
 	a.events.Eventf(ex, nil, kind, reason, gardencorev1beta1.EventActionReconcile, note, args...)
 }

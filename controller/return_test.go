@@ -14,7 +14,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/retry"
 )
 
-// returned removes the cache of alpha and adds it again with another StorageClass.
+// returned removes alpha's cache and adds it again with another StorageClass.
 func returned(t *testing.T, l *landscape, meanwhile func()) {
 	t.Helper()
 	var saved v1alpha3.RegistryCache
@@ -26,8 +26,8 @@ func returned(t *testing.T, l *landscape, meanwhile func()) {
 	})
 }
 
-// TestReturn checks that a cache that is removed and added again starts empty, with the volume that
-// it is configured with.
+// TestReturn checks that a cache that is removed and added again starts empty, with the configured
+// volume.
 func TestReturn(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, *landscape){
 		"while the shoot is hibernated": func(t *testing.T, l *landscape) {

@@ -46,8 +46,8 @@ type seqEvent struct {
 
 const gamma = "gamma.upstream.test"
 
-// The kinds of events of random sequences: changes by the owner, what happens around the Shoot, and
-// how gardenlet's operation goes other than well. A kind that stands here twice comes more often.
+// The kinds of events of random sequences: changes by the owner, events around the Shoot, and
+// deviations of gardenlet's operation. A kind that is listed twice is more frequent.
 var (
 	seqChanges  = []string{"add", "add", "add", "replace", "grow", "rename", "replicate", "hibernate", "hibernate", "disable", "err"}
 	seqAround   = []string{"foreign", "guard", "block", "lag", "wait", "collect", "join", "restart"}
@@ -60,15 +60,15 @@ var seqValues = map[string][]string{
 	"foreign": {"one"}, "break": {"lost", "crash", "fails"},
 }
 
-// seqOpposites are what is done instead of an event that has been done.
+// seqOpposites maps events to those that revert them.
 var seqOpposites = map[string]string{
 	"add": "remove", "hibernate": "wake", "disable": "enable", "err": "correct", "guard": "unguard", "block": "unblock", "lag": "quick",
 }
 
-// seqRandom returns the sequence of a seed. It is a walk of steps: something around the Shoot, a
-// change, and an operation. It has very few of each, so that they meet: a change that comes again
-// takes back what is perhaps still pending. In most sequences gardener-resource-manager is slow,
-// and minutes pass before an operation: only then can something be too old.
+// seqRandom returns the sequence of a seed. Each step consists of an event around the Shoot, a
+// change, and an operation. There are very few kinds of each, so that they interact: a repeated
+// change reverts one that may still be pending. In most sequences gardener-resource-manager is
+// slow, and minutes pass before an operation, so that something can be outdated.
 func seqRandom(seed uint64) (events []seqEvent) {
 	r := rand.New(rand.NewPCG(seed, 32))
 	pick := func(from ...string) string { return from[r.IntN(len(from))] }
@@ -138,7 +138,7 @@ func seqRandom(seed uint64) (events []seqEvent) {
 	return events
 }
 
-// happen does the event. What it cannot do in the current state, it leaves out.
+// happen does the event, unless that is impossible in the current state.
 func (s *seqWorld) happen(e seqEvent) {
 	c, has := s.wish.caches[e.On]
 	switch e.Do {
@@ -182,14 +182,14 @@ func (s *seqWorld) happen(e seqEvent) {
 	case "delete", "force":
 		s.delete(e.Do == "force")
 	default:
-		if !s.restored { // no change is admitted
+		if !s.restored { // changes are not admitted
 			return
 		}
 		s.change(e, c, has)
 	}
 }
 
-// change does what the owner of the Shoot wants.
+// change does an event of the Shoot's owner.
 func (s *seqWorld) change(e seqEvent, c seqCache, has bool) {
 	wish := &s.wish
 	wish.caches = maps.Clone(wish.caches)

@@ -19,7 +19,7 @@ import (
 type operation func(*Actuator, context.Context, logr.Logger, *extensionsv1alpha1.Extension) error
 
 // retried acts as the workqueue: it repeats the operation until it succeeds, cannot succeed, or
-// gardenlet does not wait any longer.
+// gardenlet stops waiting.
 func (s *seqWorld) retried(do operation) (err error) {
 	for started := time.Now(); ; {
 		ctx, cancel := context.WithCancel(s.t.Context())
@@ -45,7 +45,7 @@ func (s *seqWorld) retried(do operation) (err error) {
 	}
 }
 
-// roll acts as gardenlet when it reconciles the Shoot. How it may end early, see seqEvent.
+// roll acts as gardenlet when it reconciles the Shoot. See seqEvent for early ends.
 func (s *seqWorld) roll(how string) {
 	s.short, s.undone = how == "short", true
 	defer func() { s.short = false }()
@@ -62,7 +62,7 @@ func (s *seqWorld) roll(how string) {
 	if how == "late" {
 		return
 	}
-	<-time.After(30 * time.Second) // gardenlet looks every 5 seconds, and writes much before the nodes get it
+	<-time.After(30 * time.Second) // gardenlet checks every 5 seconds, and nodes get its writes late
 	if s.lag > 0 {
 		s.catchUpNow()
 	}
@@ -75,7 +75,7 @@ func (s *seqWorld) roll(how string) {
 	s.syncCluster()
 }
 
-// removeExtension returns whether the Extension is gone.
+// removeExtension reports whether the Extension is gone.
 func (s *seqWorld) removeExtension(ex *extensionsv1alpha1.Extension) bool {
 	if ex.DeletionTimestamp == nil {
 		s.must(s.unwatched.Delete(s.t.Context(), ex))
@@ -98,7 +98,7 @@ func (s *seqWorld) forget() {
 	}
 }
 
-// reconcileExtension returns whether the Extension is ready.
+// reconcileExtension reports whether the Extension is ready.
 func (s *seqWorld) reconcileExtension() bool {
 	do, what := (*Actuator).Reconcile, "the reconciliation"
 	switch ex := s.extensionIfAny(); {
@@ -131,8 +131,8 @@ func (s *seqWorld) reconcileExtension() bool {
 }
 
 // migrate moves the control plane to another seed. A Shoot that was never rolled out, or whose
-// Extension is being deleted, stays. An Extension that the Shoot no longer has is not migrated but
-// deleted ("Deleting stale extensions",
+// Extension is being deleted, stays. An Extension that the Shoot no longer lists is not migrated
+// but deleted ("Deleting stale extensions",
 // pkg/gardenlet/controller/shoot/shoot/reconciler_migrate.go).
 func (s *seqWorld) migrate() {
 	ex := s.extensionIfAny()
@@ -198,7 +198,7 @@ func (s *seqWorld) delete(force bool) {
 	s.forget()
 	s.wish.disabled, s.forced = true, force
 	if force {
-		s.catchUpNow() // gardenlet removes the finalizers of what gardener-resource-manager leaves
+		s.catchUpNow() // gardenlet removes the finalizers that gardener-resource-manager leaves
 		mrs := &resourcesv1alpha1.ManagedResourceList{}
 		s.must(s.unwatched.List(s.t.Context(), mrs))
 		if len(mrs.Items) > 0 {

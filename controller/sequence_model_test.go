@@ -18,13 +18,13 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// seqWish is what the owner of the Shoot wants. It is what is in the garden, and gets to the seed
-// only when gardenlet reconciles the Shoot.
+// seqWish is what the owner of the Shoot wants. It is in the garden, and reaches the seed only when
+// gardenlet reconciles the Shoot.
 type seqWish struct {
 	caches   map[string]seqCache // by upstream
 	disabled bool
 	asleep   bool
-	mistake  string // what is wrong with the providerConfig, see seqMistakes
+	mistake  string // a mistake in the providerConfig, see seqMistakes
 }
 
 type seqCache struct {
@@ -33,8 +33,8 @@ type seqCache struct {
 	size          int // in Gi
 }
 
-// seqMistakes make a providerConfig invalid. Each can be in the Shoot: an update was admitted while
-// no admission ran, or what the config refers to has changed.
+// seqMistakes make a providerConfig invalid. Each is possible in a Shoot: no admission ran during
+// the update, or a referenced object has changed.
 var seqMistakes = map[string]func(*v1alpha3.RegistryConfig){
 	"reference": func(c *v1alpha3.RegistryConfig) { c.Caches[0].SecretReferenceName = ptr.To("gone") },
 	"empty":     func(c *v1alpha3.RegistryConfig) { c.Caches = nil },
@@ -71,7 +71,7 @@ func (w seqWish) expected(nodes []string) (lines []string) {
 	return lines
 }
 
-// observed returns what exists, in the words of expected.
+// observed returns what exists, in the format of expected.
 func (s *seqWorld) observed() (lines []string) {
 	services, sets, claims, pods := &corev1.ServiceList{}, &appsv1.StatefulSetList{}, &corev1.PersistentVolumeClaimList{}, &corev1.PodList{}
 	daemons, budgets, policies := &appsv1.DaemonSetList{}, &policyv1.PodDisruptionBudgetList{}, &networkingv1.NetworkPolicyList{}
@@ -95,7 +95,7 @@ func (s *seqWorld) observed() (lines []string) {
 		line := fmt.Sprintf("claim: %s of class %q", claim.Name, ptr.Deref(claim.Spec.StorageClassName, ""))
 		upstream, _, _ := strings.Cut(strings.TrimPrefix(claim.Name, "cache-volume-registry-"), "-")
 		if size := claim.Spec.Resources.Requests[corev1.ResourceStorage]; size.Value() < int64(s.wish.caches[upstream+".upstream.test"].size)<<30 {
-			line += " of " + size.String() // a bigger one stays
+			line += " of " + size.String() // a larger one stays
 		}
 		lines = append(lines, line)
 	}
@@ -149,8 +149,8 @@ func (s *seqWorld) compare() string {
 	return ""
 }
 
-// expectNoDead fails if a node has a mirror whose Service is gone. It waits for no settling: a
-// Service must not go before the nodes know. A cleaner that cannot run is an excuse.
+// expectNoDead fails if a node uses a mirror whose Service is gone, at any time: a Service must not
+// be deleted before the nodes are clean. A cleaner that cannot run is an excuse.
 func (s *seqWorld) expectNoDead() {
 	if s.excused || s.deleting {
 		return
@@ -162,7 +162,7 @@ func (s *seqWorld) expectNoDead() {
 	}
 }
 
-// seqNode is a node: the unit that it has last got, and the mirrors of containerd.
+// seqNode is a node: its last unit, and the mirrors of containerd.
 type seqNode struct {
 	unit    string
 	mirrors map[string]string // endpoints by upstream
@@ -185,8 +185,8 @@ func (s *seqWorld) reported() map[string]string {
 
 // configureNodes acts as gardenlet, our webhook for the OperatingSystemConfig, and
 // gardener-node-agent. A node gets the mirrors of the status, unless its unit is the same as
-// before: then gardener-node-agent does nothing. A unit that is gone removes no mirror, but a unit
-// that starts removes those that it does not have.
+// before: then gardener-node-agent does nothing. A removed unit leaves its mirrors, but a unit that
+// starts removes those that it does not list.
 func (s *seqWorld) configureNodes() {
 	if s.rolled.asleep || s.deleting {
 		return // the webhook does not touch the OperatingSystemConfig

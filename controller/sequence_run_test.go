@@ -23,7 +23,7 @@ var (
 	seqShrinks   = flag.Int("shrink", 2, "how many failures of a kind TestSequences makes small")
 )
 
-// seqRun runs a sequence in virtual time, and returns its first fault, or nothing.
+// seqRun runs a sequence in virtual time, and returns its first fault, or "".
 func seqRun(t *testing.T, events []seqEvent) (fault string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -47,7 +47,7 @@ func seqRun(t *testing.T, events []seqEvent) (fault string) {
 	return fault
 }
 
-// settle ends all faults, rolls out the wish, and compares.
+// settle ends all faults, rolls out the wish, and compares the result.
 func (s *seqWorld) settle() {
 	s.at, s.noCleaner, s.guarded, s.lag = 0, "", false, 0
 	s.catchUpNow()
@@ -85,8 +85,7 @@ func (s *seqWorld) settle() {
 	}
 }
 
-// resyncAll acts as gardener-resource-manager, which looks again each hour. What fails, it tries
-// again.
+// resyncAll acts as gardener-resource-manager, which resyncs each hour, and retries failures.
 func (s *seqWorld) resyncAll() {
 	mrs := &resourcesv1alpha1.ManagedResourceList{}
 	s.must(s.unwatched.List(s.t.Context(), mrs))
@@ -98,7 +97,7 @@ func (s *seqWorld) resyncAll() {
 }
 
 // TestSequences runs random sequences of events against a model of what must exist in the end. A
-// failure is made small and printed as a Go literal, for TestSequenceCases.
+// failure is shrunk and printed as a Go literal, for TestSequenceCases.
 func TestSequences(t *testing.T) {
 	var next, ran atomic.Int64
 	var mu sync.Mutex
@@ -146,7 +145,7 @@ func TestSequences(t *testing.T) {
 	t.Logf("%d sequences, failures: %s", ran.Load(), strings.Join(kinds, ", "))
 }
 
-// seqKind is the kind of a fault: what stands before the first colon, or an error without names.
+// seqKind returns the kind of a fault: its text before the first colon, or an error without names.
 func seqKind(fault string) string {
 	if strings.Contains(fault, " fails") {
 		return seqName.ReplaceAllString(fault[:min(len(fault), 150)], "")

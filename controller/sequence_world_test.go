@@ -36,20 +36,20 @@ type seqWorld struct {
 	rolled   seqWish // in the seed
 	isAsleep bool    // status.isHibernated
 	deleting bool
-	forced   bool // gardenlet drops the shoot with all that is left in it
+	forced   bool // gardenlet drops the shoot with everything in it
 	restored bool // false from the migration to the end of Restore: no spec changes are admitted
 	nodes    map[string]*seqNode
 	joined   int
 	unit     string            // in the OperatingSystemConfig
-	mirrors  map[string]string // that the unit configures
-	undone   bool              // gardenlet tries again within the hour
-	dropped  map[string]string // claims by UID that must go, because a rollout removed their cache
+	mirrors  map[string]string // the mirrors that the unit configures
+	undone   bool              // gardenlet retries within the hour
+	dropped  map[string]string // claims by UID that must be deleted, because a rollout removed their cache
 	short    bool              // gardenlet does not wait for a second attempt
 	foreign  string            // the name of a Service that is not ours
 	excused  bool              // the cleaner could not run: nodes may be skipped
-	lag      time.Duration     // of gardener-resource-manager
+	lag      time.Duration     // the delay of gardener-resource-manager
 	due      time.Time         // when it has caught up
-	at       int               // the write of the next operation that is interrupted, from 1
+	at       int               // the write to interrupt in the next operation, from 1
 	how      string
 	cancel   context.CancelFunc
 }
@@ -78,7 +78,7 @@ func newSeqWorld(t *testing.T) *seqWorld {
 	return s
 }
 
-// connect puts the faults between a new process of the Actuator and its clients.
+// connect inserts the faults between a new Actuator and its clients.
 func (s *seqWorld) connect() {
 	s.restart()
 	w := s.tap()
@@ -88,7 +88,7 @@ func (s *seqWorld) connect() {
 	}
 }
 
-// interrupted fails the write that a break event has chosen, once.
+// interrupted fails, once, the write that a break event has chosen.
 func (s *seqWorld) interrupted(request string, done bool) error {
 	const reached = -1 // its response is lost
 	switch {
@@ -113,7 +113,7 @@ func (s *seqWorld) interrupted(request string, done bool) error {
 	}
 }
 
-// catchUpInTime lets gardener-resource-manager handle what was written, once its lag is over.
+// catchUpInTime makes gardener-resource-manager handle writes once its lag is over.
 func (s *seqWorld) catchUpInTime() {
 	pending := slices.Contains(slices.Collect(maps.Values(s.missed)), true)
 	switch {
@@ -128,7 +128,7 @@ func (s *seqWorld) catchUpInTime() {
 
 func (s *seqWorld) catchUpNow() {
 	s.away, s.due = false, time.Time{}
-	_ = s.catchUp(s.t.Context()) // what fails, it tries again
+	_ = s.catchUp(s.t.Context()) // failures are retried
 	s.away = s.lag > 0
 }
 
@@ -183,8 +183,8 @@ func (s *seqWorld) syncCluster() {
 	_ = s.catchUp(s.t.Context())
 }
 
-// pendingGuarded returns whether a policy of the owner keeps gardener-resource-manager from ending
-// a deletion. Only the owner can help then.
+// pendingGuarded reports whether a policy of the owner prevents a deletion by
+// gardener-resource-manager. Only the owner can fix that.
 func (s *seqWorld) pendingGuarded() bool {
 	mrs := &resourcesv1alpha1.ManagedResourceList{}
 	s.must(s.unwatched.List(s.t.Context(), mrs))
@@ -202,7 +202,7 @@ func (s *seqWorld) service(name string) *corev1.Service {
 	return service
 }
 
-// isForeign returns whether the owner wants a Service that is not ours. Only the owner can help.
+// isForeign reports whether the owner wants a foreign Service. Only the owner can fix that.
 func (s *seqWorld) isForeign() bool {
 	for _, c := range s.rolled.caches {
 		if s.foreign != "" && s.foreign == "registry-"+c.suffix {
@@ -222,7 +222,7 @@ func (s *seqWorld) claims() map[string]string {
 	return uids
 }
 
-// drop notes the claims of caches that the wish does not have: their content must not come back.
+// drop records the claims of caches that are not in the wish: their content must not come back.
 func (s *seqWorld) drop() {
 	for uid, name := range s.claims() {
 		kept := false

@@ -24,11 +24,11 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/retry"
 )
 
-// takeOver takes over the caches that gardener-extension-registry-cache has deployed. It lets them
-// run as they are, and adds their NetworkPolicies of this extension. So nodes first get this
-// extension's configuration, with which a pull soon goes on if a cache does not answer. The next
-// reconciliation, but not a retry of this one, changes the caches, whose pods restart, and adds new
-// ones.
+// takeOver takes over the caches that gardener-extension-registry-cache has deployed. It only adds
+// NetworkPolicies, and does not change the caches. So nodes first get this extension's
+// configuration, with which pulls soon bypass a cache that does not answer. The next
+// reconciliation, but not a retry of this one, changes the caches, which restarts their pods, and
+// adds new ones.
 func (a *Actuator) takeOver(ctx context.Context, log logr.Logger, t *target) error {
 	log.Info("Configuring the nodes for the caches of gardener-extension-registry-cache")
 	isNew := func(upstream string) bool { return len(t.before.endpoints(upstream)) == 0 }
@@ -36,9 +36,9 @@ func (a *Actuator) takeOver(ctx context.Context, log logr.Logger, t *target) err
 	t.identities = slices.DeleteFunc(t.identities, func(id v1alpha3.Identity) bool { return isNew(id.Upstream) })
 	r := t.before.retained(t.config)
 	r.applied, r.running = t.config.DeepCopy(), slices.Concat(t.identities, t.leaving)
-	for _, name := range []string{cachesName, servicesName} { // a retry finds those that are leaving by their Services
+	for _, name := range []string{cachesName, servicesName} { // a retry finds caches that are leaving by their Services
 		objects, err := a.objects(ctx, t.ex.Namespace, name)
-		if apierrors.IsNotFound(err) { // nothing tells what runs
+		if apierrors.IsNotFound(err) { // the running caches are unknown
 			return a.deploy(ctx, log, t)
 		}
 		if err != nil {
@@ -76,7 +76,7 @@ func (a *Actuator) takeOver(ctx context.Context, log logr.Logger, t *target) err
 	return nil
 }
 
-// describe writes to the cache what is immutable in an object of it, or what nodes know.
+// describe copies to c what is immutable in a cache's object, or known to nodes.
 func describe(object client.Object, c *v1alpha3.RegistryCache) {
 	switch o := object.(type) {
 	case *appsv1.StatefulSet:
@@ -93,7 +93,7 @@ func describe(object client.Object, c *v1alpha3.RegistryCache) {
 // originalPolicy is the NetworkPolicy of gardener-extension-registry-cache for all of its caches.
 var originalPolicy = metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "gardener.cloud--allow-registry-cache"}
 
-// restoreStatus writes the providerStatus of the caches that run, as far as the state tells it.
+// restoreStatus writes the providerStatus of the running caches, as far as the state contains it.
 func (a *Actuator) restoreStatus(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension, mistake error) error {
 	r, err := recordOf(ex)
 	if err != nil {
@@ -105,7 +105,7 @@ func (a *Actuator) restoreStatus(ctx context.Context, log logr.Logger, ex *exten
 	}
 	applied := &v1alpha3.RegistryConfig{Caches: r.configured()}
 	secrets, _, err := reference.Resolve(ctx, a.client, ex.Namespace, cluster.Shoot.Spec.Resources, applied)
-	if err != nil && !retry.IsWaiting(err) { // without a Secret, its mistake may be the one
+	if err != nil && !retry.IsWaiting(err) { // a missing Secret may be the mistake itself
 		return err
 	}
 	r.status = &v1alpha3.RegistryStatus{}
@@ -120,7 +120,7 @@ func (a *Actuator) restoreStatus(ctx context.Context, log logr.Logger, ex *exten
 	return a.report(ctx, ex, mistake)
 }
 
-// adopt writes the record with the CA of its reported caches, which run and were not written now.
+// adopt writes the record with the CA of its reported caches, without changing them.
 func (a *Actuator) adopt(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension, cluster *extensionscontroller.Cluster, r record) (err error) {
 	var ca *certificate.CA
 	if slices.ContainsFunc(r.reported(), func(c v1alpha3.RegistryCacheStatus) bool { return strings.HasPrefix(c.Endpoint, "https:") }) {

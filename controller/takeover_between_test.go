@@ -175,7 +175,7 @@ func TestTakeoverWithAddition(t *testing.T) {
 }
 
 // TestTakeoverWithoutManifests checks that no volume and no Service is deleted if the Secret of a
-// ManagedResource, which tells what runs, is gone.
+// ManagedResource, which lists the running objects, is gone.
 func TestTakeoverWithoutManifests(t *testing.T) {
 	for _, name := range []string{cachesName, servicesName} {
 		t.Run(name, func(t *testing.T) {
@@ -257,7 +257,7 @@ func TestTakeoverTrustsTheOriginal(t *testing.T) {
 	})
 }
 
-// TestTakeoverRemovesTheCA checks that the CA goes with the last cache over HTTPS.
+// TestTakeoverRemovesTheCA checks that the CA is deleted with the last cache over HTTPS.
 func TestTakeoverRemovesTheCA(t *testing.T) {
 	l := newOriginal(t)
 	l.withOriginalTLS(t)
@@ -275,7 +275,7 @@ func TestTakeoverRemovesTheCA(t *testing.T) {
 }
 
 // TestTakeoverNeedsStatus checks that a state without a providerStatus is never a retry: without
-// endpoints, the takeover would take no cache for one that runs.
+// endpoints, the takeover would not recognize running caches.
 func TestTakeoverNeedsStatus(t *testing.T) {
 	l := newOriginal(t)
 	l.reconciled(t)

@@ -28,12 +28,12 @@ import (
 )
 
 // newOriginal returns a landscape as gardener-extension-registry-cache leaves it, with caches of
-// alpha and beta. The objects are reconstructed: of those that it deploys, the ones that matter.
+// alpha and beta. It contains reconstructions of the relevant objects.
 func newOriginal(t *testing.T) *landscape {
 	t.Helper()
 	ex := newExtension([]string{alpha, beta}, []string{alpha, beta})
 	ex.Status.ProviderStatus.Raw = []byte(strings.Replace(string(ex.Status.ProviderStatus.Raw), `,"caBundle":""`, "", 1))
-	// Ours ran before, with another StorageClass.
+	// Our extension ran before, with another StorageClass.
 	ex.Status.State = &runtime.RawExtension{Raw: encode(v1alpha3.State{RegistryConfig: &v1alpha3.RegistryConfig{
 		TypeMeta: typeMeta("RegistryConfig"),
 		Caches:   []v1alpha3.RegistryCache{{Upstream: alpha, Volume: &v1alpha3.Volume{StorageClassName: new("other")}}, {Upstream: "gamma.upstream.test"}},
@@ -123,8 +123,8 @@ func TestTakeover(t *testing.T) {
 	}
 }
 
-// TestTakeoverMoves checks that a cache keeps what is immutable if its control plane moves before
-// the second reconciliation.
+// TestTakeoverMoves checks that a cache keeps its immutable fields if the control plane moves
+// before the second reconciliation.
 func TestTakeoverMoves(t *testing.T) {
 	l := newOriginal(t)
 	l.reconciled(t)
@@ -134,9 +134,9 @@ func TestTakeoverMoves(t *testing.T) {
 	}
 }
 
-// TestTakeoverOfMonitoring checks that nothing stays of what gardener-extension-registry-cache has
-// created in the seed without a ManagedResource: it is taken over, or deleted if the extension is
-// disabled before it reconciles, or if the Shoot is for testing by now.
+// TestTakeoverOfMonitoring checks objects that gardener-extension-registry-cache has created in the
+// seed without a ManagedResource: they are taken over, or deleted if the extension is disabled
+// before it reconciles, or if the Shoot is now for testing.
 func TestTakeoverOfMonitoring(t *testing.T) {
 	forTesting := func(s *gardencorev1beta1.Shoot) { s.Spec.Purpose = new(gardencorev1beta1.ShootPurposeTesting) }
 	for name, test := range map[string]struct {
@@ -174,8 +174,8 @@ func TestTakeoverOfMonitoring(t *testing.T) {
 	}
 }
 
-// TestTakeoverWithRemoval checks that the cleaner learns the endpoint of a removed cache, by which
-// it finds the hosts.toml of gardener-node-agent.
+// TestTakeoverWithRemoval checks that the cleaner gets the endpoint of a removed cache, by which it
+// finds the hosts.toml of gardener-node-agent.
 func TestTakeoverWithRemoval(t *testing.T) {
 	l := newOriginal(t)
 	l.configure(t, func(c *v1alpha3.RegistryConfig) { c.Caches = c.Caches[1:] })
@@ -190,7 +190,7 @@ func TestTakeoverWithRemoval(t *testing.T) {
 	}
 }
 
-// during makes gardenlet's operation the one of the next reconciliations.
+// during sets gardenlet's operation for the next reconciliations.
 func (l *landscape) during(t *testing.T, operation string) {
 	t.Helper()
 	ex := l.extension(t)

@@ -27,19 +27,19 @@ import (
 type target struct {
 	ex      *extensionsv1alpha1.Extension
 	cluster *extensionscontroller.Cluster
-	before  record                   // of earlier reconciliations
+	before  record                   // from earlier reconciliations
 	config  *v1alpha3.RegistryConfig // the providerConfig with defaults, without the delayed caches
-	// delayed are the configured upstreams whose earlier cache must go first.
+	// delayed are the configured upstreams whose earlier cache must be deleted first.
 	delayed []string
-	// identities are those of the caches of config, in their order. leaving are those of others that
-	// are not gone.
+	// identities belong to the caches of config, in their order, and leaving to removed caches that
+	// are not gone yet.
 	identities, leaving v1alpha3.Identities
 	secrets             map[string]cache.Secrets // referenced Secrets and certificates, by upstream
-	released            []client.Object          // of an early version, see deployedIdentities
+	released            []client.Object          // Services of an early version, see deployedIdentities
 	isNew               bool                     // no earlier attempt has deployed anything
 	cleaned             bool                     // a cleaner has run and its deletion was requested
 	shoot               client.Client            // nil if hibernation is enabled
-	missing             error                    // why Services are missing
+	missing             error                    // the reason why Services are missing
 }
 
 // read reads and validates everything that a reconciliation needs, and writes nothing.
@@ -71,7 +71,7 @@ func (a *Actuator) read(ctx context.Context, ex *extensionsv1alpha1.Extension, c
 		return nil, err
 	}
 	config.Caches = slices.DeleteFunc(config.Caches, func(c v1alpha3.RegistryCache) bool { return slices.Contains(delayed, c.Upstream) })
-	for i := range config.Caches { // whether the owner has a Service of a new name is known when the shoot is awake
+	for i := range config.Caches { // foreign Services can be found only when the shoot is awake
 		if was := before.deployed(config.Caches[i].Upstream); was != nil && t.hibernationEnabled() {
 			config.Caches[i].ServiceNameSuffix = was.ServiceNameSuffix
 		}
@@ -84,9 +84,8 @@ func (a *Actuator) read(ctx context.Context, ex *extensionsv1alpha1.Extension, c
 	return t, a.identify(ctx, t)
 }
 
-// awaitCopies waits until gardener-resource-manager has applied what gardenlet has copied last from
-// the Secrets of the Shoot, or has failed to: gardenlet does not wait for it before it triggers the
-// extension.
+// awaitCopies waits until gardener-resource-manager has applied gardenlet's latest copies of the
+// Shoot's Secrets, or failed: gardenlet triggers the extension without waiting for it.
 func (a *Actuator) awaitCopies(ctx context.Context, namespace string, config *v1alpha3.RegistryConfig) error {
 	if len(v1alpha3.References(config)) == 0 {
 		return nil
@@ -96,7 +95,7 @@ func (a *Actuator) awaitCopies(ctx context.Context, namespace string, config *v1
 		if err != nil {
 			return client.IgnoreNotFound(err)
 		}
-		failed := errors.Is(notApplied(mr), errNotApplicable) // perhaps for another copy
+		failed := errors.Is(notApplied(mr), errNotApplicable) // perhaps because of another copy
 		if err := health.CheckManagedResourceApplied(mr); err != nil && !failed {
 			return retry.Waiting(fmt.Errorf("the copies of the Shoot's Secrets are outdated: ManagedResource %s: %w", mr.Name, err))
 		}
@@ -104,14 +103,14 @@ func (a *Actuator) awaitCopies(ctx context.Context, namespace string, config *v1
 	})
 }
 
-// lacksAddress returns whether the certificate of a cache needs an address that was never known.
+// lacksAddress reports whether the certificate of a cache needs an address that was never known.
 func (t *target) lacksAddress() bool {
 	return slices.ContainsFunc(t.identities, func(id v1alpha3.Identity) bool {
 		return id.Address == "" && cache.ServesTLS(*find(t.config.Caches, id.Upstream))
 	})
 }
 
-// hibernationEnabled returns whether the Shoot's spec enables hibernation. If so, the shoot's API
+// hibernationEnabled reports whether the Shoot's spec enables hibernation. If so, the shoot's API
 // server is stopped or will stop soon.
 func (t *target) hibernationEnabled() bool {
 	return extensionscontroller.IsHibernationEnabled(t.cluster)
@@ -133,8 +132,8 @@ func shootOf(shoot *gardencorev1beta1.Shoot, images charts.Images) cache.Shoot {
 	}
 }
 
-// networksOf returns the sorted CIDRs of pods, services and nodes. For a dual-stack shoot only the
-// status has all of them. While the shoot is being created, only the spec has any.
+// networksOf returns the sorted CIDRs of pods, services and nodes. For a dual-stack shoot, only the
+// status contains all of them. While the shoot is being created, only the spec contains any.
 func networksOf(shoot *gardencorev1beta1.Shoot) []string {
 	spec, status := ptr.Deref(shoot.Spec.Networking, gardencorev1beta1.Networking{}), ptr.Deref(shoot.Status.Networking, gardencorev1beta1.NetworkingStatus{})
 	all := sets.New(slices.Concat(status.Pods, status.Services, status.Nodes)...)
@@ -145,9 +144,9 @@ func networksOf(shoot *gardencorev1beta1.Shoot) []string {
 }
 
 // decodeConfig returns the providerConfig, valid and with defaults, and the upstreams whose earlier
-// cache must go first: it is leaving, or differs in what cannot be changed. The latter is what two
-// quick updates look like, of which the first has removed the cache. Errors have field paths and
-// the code ERR_CONFIGURATION_PROBLEM, by which Gardener shows them to the Shoot's owner.
+// cache must be deleted first: it is leaving, or differs in an immutable field. The latter happens
+// if two quick updates remove a cache and add it again. Errors contain field paths and the code
+// ERR_CONFIGURATION_PROBLEM, which makes Gardener show them to the Shoot's owner.
 func decodeConfig(ex *extensionsv1alpha1.Extension, before record) (config *v1alpha3.RegistryConfig, delayed []string, err error) {
 	if config, err = v1alpha3.DecodeConfig(ptr.Deref(ex.Spec.ProviderConfig, runtime.RawExtension{}).Raw); err != nil {
 		return nil, nil, configurationProblem(err)

@@ -29,10 +29,10 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/volume"
 )
 
-// adaptVolumes grows the volumes that are smaller than configured, deletes those of replicas that
-// a cache no longer has and of caches that are left over, and resets caches whose volumes are
-// bound to nodes that no longer exist. A growth or deletion that the shoot refuses is no error:
-// the condition CachesHealthy reports it (package health).
+// adaptVolumes grows volumes that are smaller than configured, deletes those of removed replicas
+// and caches, and resets caches whose volumes are bound to nodes that no longer exist. If the shoot
+// refuses a growth or deletion, that is not an error: the condition CachesHealthy reports it
+// (package health).
 func (a *Actuator) adaptVolumes(ctx context.Context, log logr.Logger, t *target) error {
 	claims, others, err := volume.Claims(ctx, t.shoot, t.config.Caches, t.identities)
 	if err != nil {
@@ -44,9 +44,9 @@ func (a *Actuator) adaptVolumes(ctx context.Context, log logr.Logger, t *target)
 	for _, claim := range claims {
 		log := log.WithValues("upstream", claim.Cache.Upstream, "persistentVolumeClaim", claim.Name)
 		switch {
-		case claim.DeletionTimestamp != nil: // of an earlier cache of the upstream, perhaps
+		case claim.DeletionTimestamp != nil: // perhaps of an earlier cache of the upstream
 		case claim.Surplus():
-			if err := unlessRefused(log, claim.Delete(ctx, t.shoot), "deleting the claim of a removed replica"); err != nil {
+			if err := unlessRefused(log, claim.Delete(ctx, t.shoot), "delete the claim of a removed replica"); err != nil {
 				return err
 			}
 		case claim.TooSmall() && claim.Bound():
@@ -72,14 +72,14 @@ func (a *Actuator) adaptVolumes(ctx context.Context, log logr.Logger, t *target)
 			"no longer exist; the cache starts empty", claim.Cache.Upstream, claim.Name)
 		volumesStranded.Inc()
 	}
-	return unlessRefused(log, err, "replacing volumes")
+	return unlessRefused(log, err, "replace volumes")
 }
 
-// removeLeftovers deletes what is left in the shoot of caches and replicas that nobody wants, and
-// takes those that are gone from the target's leaving caches. gardener-resource-manager deletes
-// only what it has listed in the status of its ManagedResource: not what the previous seed has
-// deployed, nor what it could apply only in part. The argument others are the claims of caches
-// that are not configured. They tell what is left, so they are deleted last.
+// removeLeftovers deletes what is left in the shoot of unwanted caches and replicas, and removes
+// those that are gone from the target's leaving caches. gardener-resource-manager deletes only
+// objects in the status of its ManagedResource: not those of the previous seed, nor of a partial
+// application. others are the claims of caches that are not configured. They show what is left, so
+// they are deleted last.
 func (a *Actuator) removeLeftovers(ctx context.Context, log logr.Logger, t *target, claims []volume.Claim, others []corev1.PersistentVolumeClaim) error {
 	for _, claim := range claims {
 		if claim.Surplus() && cache.Replicas(*claim.Cache) == 1 {
@@ -103,8 +103,8 @@ func (a *Actuator) removeLeftovers(ctx context.Context, log logr.Logger, t *targ
 	return nil
 }
 
-// removeServices deletes those of the Services that nobody wants. A Service of a removed cache goes
-// with its claims; this is about one whose cache was renamed.
+// removeServices deletes the unwanted ones of the Services of renamed caches. A Service of a
+// removed cache is deleted with its claims.
 func removeServices(ctx context.Context, t *target, services []corev1.Service) error {
 	var unwanted []client.Object
 	for _, service := range services {
@@ -115,10 +115,10 @@ func removeServices(ctx context.Context, t *target, services []corev1.Service) e
 		}
 		unwanted = append(unwanted, &service)
 	}
-	return unlessRefused(logr.FromContextOrDiscard(ctx), deleteAll(ctx, t.shoot, nil, unwanted...), "deleting the Services of renamed caches")
+	return unlessRefused(logr.FromContextOrDiscard(ctx), deleteAll(ctx, t.shoot, nil, unwanted...), "delete the Services of renamed caches")
 }
 
-// labelsOf returns the labels of the caches that have the claims, by the names of the caches.
+// labelsOf returns the labels of the caches with these claims, by the names of the caches.
 func labelsOf(claims []corev1.PersistentVolumeClaim) map[string]client.MatchingLabels {
 	found := map[string]client.MatchingLabels{}
 	for _, claim := range claims {
@@ -131,8 +131,8 @@ func labelsOf(claims []corev1.PersistentVolumeClaim) map[string]client.MatchingL
 	return found
 }
 
-// endAvailability removes what only a highly available cache has. With the label on its
-// StatefulSet, the webhook of gardener-resource-manager would go on to set two replicas.
+// endAvailability removes the objects that only a highly available cache needs. With the label on
+// its StatefulSet, the webhook of gardener-resource-manager would still set two replicas.
 func endAvailability(ctx context.Context, log logr.Logger, shoot client.Client, id v1alpha3.Identity) error {
 	set := &appsv1.StatefulSet{}
 	err := client.IgnoreNotFound(shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: id.Name}, set))
@@ -143,10 +143,10 @@ func endAvailability(ctx context.Context, log logr.Logger, shoot client.Client, 
 	if err == nil || volume.Refused(err) {
 		err = errors.Join(err, deleteAll(ctx, shoot, nil, cache.AvailabilityObjects(id)...))
 	}
-	return unlessRefused(log, err, "removing the second replica of cache "+id.Name)
+	return unlessRefused(log, err, "remove the second replica of cache "+id.Name)
 }
 
-// deleteCache deletes all objects with the labels of a cache. The claims tell what is left, so they
+// deleteCache deletes all objects with the labels of a cache. The claims show what is left, so they
 // are the last.
 func deleteCache(ctx context.Context, log logr.Logger, shoot client.Client, labels client.MatchingLabels) error {
 	name := labels[v1alpha3.LabelApp]
@@ -157,12 +157,12 @@ func deleteCache(ctx context.Context, log logr.Logger, shoot client.Client, labe
 	if err == nil {
 		err = deleteAll(ctx, shoot, labels, &corev1.PersistentVolumeClaim{})
 	}
-	return unlessRefused(log, err, "deleting what is left of cache "+name)
+	return unlessRefused(log, err, "delete what is left of cache "+name)
 }
 
-// deleteAll deletes the objects, and for those without a name all of their kind with the labels.
-// After a deletion that the shoot refuses it goes on, after another error it does not. It returns
-// these errors. To it, a kind that the shoot does not know has no objects.
+// deleteAll deletes the objects, and for those without a name all of their kind with the labels. It
+// continues after a deletion that the shoot refuses, but not after another error, and returns these
+// errors. It ignores kinds that the shoot does not know.
 func deleteAll(ctx context.Context, shoot client.Client, labels client.MatchingLabels, objects ...client.Object) (refused error) {
 	for _, object := range objects {
 		var err error
@@ -179,8 +179,8 @@ func deleteAll(ctx context.Context, shoot client.Client, labels client.MatchingL
 	return refused
 }
 
-// unlessRefused returns an error with what was done, or nil for one that only the owner of the
-// shoot can do something about: one cache must not fail the others.
+// unlessRefused adds what was done to the error, or returns nil if only the owner of the shoot can
+// fix it: one cache must not fail the others.
 func unlessRefused(log logr.Logger, err error, what string) error {
 	if volume.Refused(err) {
 		log.Info("The shoot refuses a deletion", "reason", err.Error())
@@ -198,7 +198,7 @@ func (a *Actuator) entrust(ctx context.Context, namespace string, before record)
 		return nil
 	}
 	mr, err := a.managedResource(ctx, namespace, cachesName)
-	if apierrors.IsNotFound(err) { // the restoration has found a mistake
+	if apierrors.IsNotFound(err) { // the restoration found a mistake
 		if err = applyToShoot(ctx, a.client, namespace, cachesName, nil); err == nil {
 			mr, err = a.managedResource(ctx, namespace, cachesName)
 		}
@@ -217,17 +217,17 @@ func (a *Actuator) entrust(ctx context.Context, namespace string, before record)
 		listed.Status.Resources = append(listed.Status.Resources, resourcesv1alpha1.ObjectReference{ObjectReference: policy})
 	}
 	if err := a.client.Status().Patch(ctx, listed, client.MergeFrom(mr)); err != nil {
-		return fmt.Errorf("listing the running caches in the status of ManagedResource %s: %w", cachesName, err)
+		return fmt.Errorf("list the running caches in the status of ManagedResource %s: %w", cachesName, err)
 	}
 	if err := controllerutils.AddFinalizers(ctx, a.client, listed, resourcemanagerpredicate.FinalizerName); err != nil {
-		return fmt.Errorf("leaving ManagedResource %s to gardener-resource-manager: %w", cachesName, err)
+		return fmt.Errorf("leave ManagedResource %s to gardener-resource-manager: %w", cachesName, err)
 	}
 	return nil
 }
 
-// awaitNoVolumes deletes what is left of all caches, and waits until their disks are gone: when the
-// shoot is deleted, what deletes disks goes next, and a disk that is left costs money for ever. It
-// does not wait longer than the limit since the deletion was requested.
+// awaitNoVolumes deletes what is left of all caches, and waits until their disks are gone: a
+// deleted shoot next loses the controllers that delete disks, and a leftover disk costs money
+// forever. It stops waiting a limited time after the deletion was requested.
 func (a *Actuator) awaitNoVolumes(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
 	return a.await(ctx, func() error {
 		remaining, err := a.removeVolumes(ctx, log, ex)
@@ -242,13 +242,13 @@ func (a *Actuator) awaitNoVolumes(ctx context.Context, log logr.Logger, ex *exte
 	})
 }
 
-// isOver returns whether it is too late to wait for what has begun then.
+// isOver reports whether a wait since that time has reached its limit.
 func (a *Actuator) isOver(since *metav1.Time) bool {
 	return since != nil && a.clock.Since(since.Time) >= volumesLimit
 }
 
-// removeVolumes requests the deletion of all caches of the shoot. It returns those of their claims
-// and volumes that are worth waiting for.
+// removeVolumes requests the deletion of all caches of the shoot. It returns the claims and volumes
+// that are worth waiting for.
 func (a *Actuator) removeVolumes(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) (remaining []string, err error) {
 	shoot, err := a.shootClient(ctx, ex.Namespace)
 	if err != nil {
@@ -256,10 +256,10 @@ func (a *Actuator) removeVolumes(ctx context.Context, log logr.Logger, ex *exten
 	}
 	claims, volumes := &corev1.PersistentVolumeClaimList{}, &corev1.PersistentVolumeList{}
 	if err := shoot.List(ctx, claims, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost}); err != nil {
-		return nil, fmt.Errorf("listing the claims of the caches in the shoot: %w", err)
+		return nil, fmt.Errorf("list the claims of the caches in the shoot: %w", err)
 	}
 	if err := shoot.List(ctx, volumes); err != nil {
-		return nil, fmt.Errorf("listing the volumes in the shoot: %w", err)
+		return nil, fmt.Errorf("list the volumes in the shoot: %w", err)
 	}
 	isLeaving := func(c corev1.PersistentVolumeClaim) bool { return c.DeletionTimestamp != nil }
 	for _, labels := range labelsOf(slices.DeleteFunc(slices.Clone(claims.Items), isLeaving)) {
@@ -284,7 +284,7 @@ func (a *Actuator) removeVolumes(ctx context.Context, log logr.Logger, ex *exten
 		switch {
 		case isOurs && v.Status.Phase == corev1.VolumeReleased:
 			await("PersistentVolume "+v.Name, cmp.Or(v.Status.LastPhaseTransitionTime, &v.CreationTimestamp))
-		case isOurs: // its claim has gone just now, if it has
+		case isOurs: // its claim is gone since just now, if at all
 			await("PersistentVolume "+v.Name, ex.DeletionTimestamp)
 		}
 	}

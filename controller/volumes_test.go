@@ -30,7 +30,7 @@ func (l *landscape) inPhase(t *testing.T, phase corev1.PersistentVolumeClaimPhas
 	}
 }
 
-// claimSizes maps the claims of alpha's cache to what they request.
+// claimSizes maps the claims of alpha's cache to their requested sizes.
 func (l *landscape) claimSizes(t *testing.T) map[string]string {
 	t.Helper()
 	claims, sizes := &corev1.PersistentVolumeClaimList{}, map[string]string{}
@@ -60,7 +60,7 @@ func (l *landscape) setOfAlpha(t *testing.T) *appsv1.StatefulSet {
 	return set
 }
 
-// TestVolumeGrows checks that a claim grows, and that nobody touches the StatefulSet.
+// TestVolumeGrows checks that a claim grows, and that the StatefulSet stays unchanged.
 func TestVolumeGrows(t *testing.T) {
 	l, w := newRunningLandscape(t, sized("20Gi"))
 	l.reconciled(t)
@@ -76,8 +76,8 @@ func TestVolumeGrows(t *testing.T) {
 	}
 }
 
-// TestVolumeThatKeepsItsSize checks that a volume that cannot grow fails nothing: all other changes
-// are made, and the volume grows once it can. Any size can follow.
+// TestVolumeThatKeepsItsSize checks that a volume that cannot grow causes no failure: all other
+// changes are made, and the volume grows once it can. Any size can follow.
 func TestVolumeThatKeepsItsSize(t *testing.T) {
 	for name, test := range map[string]struct {
 		fixed bool
@@ -108,14 +108,14 @@ func TestVolumeThatKeepsItsSize(t *testing.T) {
 			l.assertSizes(t, "after the fix", map[string]string{"-0": "15Gi"})
 			want := []string{"Normal VolumeGrowing cache of alpha.upstream.test: claim cache-volume-registry-alpha-upstream-test-0 grows to 15Gi"}
 			if test.fixed {
-				want = append([]string{"Warning VolumeNotGrown cache of alpha.upstream.test: growing claim"}, want...)
+				want = append([]string{"Warning VolumeNotGrown cache of alpha.upstream.test: grow claim"}, want...)
 			}
 			assertEvents(t, told, want...)
 		})
 	}
 }
 
-// TestSmallerSize checks that a volume keeps its size if less is configured.
+// TestSmallerSize checks that a volume keeps its size if a smaller one is configured.
 func TestSmallerSize(t *testing.T) {
 	l, w := newRunningLandscape(t, sized("5Gi"))
 	l.reconciled(t)
@@ -125,8 +125,8 @@ func TestSmallerSize(t *testing.T) {
 	}
 }
 
-// TestLaterClaims checks that a claim that the StatefulSet creates with its old size grows too, and
-// that the claim of the second replica goes with the replica.
+// TestLaterClaims checks that a claim that the StatefulSet creates with its old size also grows,
+// and that the claim of the second replica is deleted with the replica.
 func TestLaterClaims(t *testing.T) {
 	replicated := func(enabled bool) func(*v1alpha3.RegistryConfig) {
 		return func(c *v1alpha3.RegistryConfig) {

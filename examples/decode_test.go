@@ -68,7 +68,7 @@ func singleObject[T runtime.Object](name string) (T, error) {
 func decode(name string) ([]runtime.Object, error) {
 	content, err := Files.ReadFile(name)
 	if err != nil {
-		return nil, fmt.Errorf("reading the example: %w", err)
+		return nil, fmt.Errorf("read the example: %w", err)
 	}
 	var objects []runtime.Object
 	documents := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
@@ -82,7 +82,7 @@ func decode(name string) ([]runtime.Object, error) {
 		}
 		object, _, err := decoder.Decode(document, nil, nil)
 		if err != nil {
-			return nil, fmt.Errorf("decoding %s: %w", name, err)
+			return nil, fmt.Errorf("decode %s: %w", name, err)
 		}
 		objects = append(objects, object)
 	}

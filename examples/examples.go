@@ -22,11 +22,11 @@ const registrationFile = "controller-registration.yaml"
 func ControllerRegistration() (*gardencorev1beta1.ControllerRegistration, error) {
 	content, err := Files.ReadFile(registrationFile)
 	if err != nil {
-		return nil, fmt.Errorf("reading the example: %w", err)
+		return nil, fmt.Errorf("read the example: %w", err)
 	}
 	registration := &gardencorev1beta1.ControllerRegistration{}
 	if err := yaml.UnmarshalStrict(content, registration); err != nil {
-		return nil, fmt.Errorf("decoding %s: %w", registrationFile, err)
+		return nil, fmt.Errorf("decode %s: %w", registrationFile, err)
 	}
 	return registration, nil
 }

@@ -33,7 +33,7 @@ func TestParseArgumentIsTheInverseOfArgument(t *testing.T) {
 	}
 }
 
-// TestWithoutUpstreamsKeepsCertificates: the upstreams that stay keep their certificates, even if
+// TestWithoutUpstreamsKeepsCertificates: the remaining upstreams keep their certificates, even if
 // another version of the extension wrote the unit (here with another RestartSec).
 func TestWithoutUpstreamsKeepsCertificates(t *testing.T) {
 	unit := strings.Replace(nodeconfig.Unit([]nodeconfig.Registry{trusting, dockerHub}, 0), "RestartSec=30", "RestartSec=31", 1)

@@ -35,7 +35,7 @@ func TestCertificatesAreLeftOutWithoutHTTPS(t *testing.T) {
 }
 
 // TestOnlyCertificatesGetToANode checks that neither text around certificates nor invalid
-// certificates get into hosts.toml or the unit. If a CA file has no certificate, each pull of
+// certificates get into hosts.toml or the unit. If a CA file contains no certificate, each pull of
 // containerd fails.
 func TestOnlyCertificatesGetToANode(t *testing.T) {
 	key := string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("secret")}))

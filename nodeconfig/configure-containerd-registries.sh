@@ -5,9 +5,9 @@
 # Each argument is <upstream_host>,<endpoint>,<upstream_url>[,<endpoint_ca>[,<upstream_ca>]].
 # Together they are the full set. The last two are certificates: DER in base64, joined by dots.
 #
-# One loop asks all caches for ever, and brings each hosts.toml to what it must be now: a mirror
-# while the cache answers, otherwise one for direct pulls, or none. It removes our hosts.toml of
-# every other upstream, and never touches one without our mark.
+# A loop probes all caches, and keeps each hosts.toml up to date: a mirror while the cache answers,
+# otherwise one for direct pulls, or none. It removes our hosts.toml of every other upstream, and
+# never touches one without our mark.
 set -o nounset -o pipefail
 umask 0022
 export LC_ALL=C
@@ -31,7 +31,7 @@ readonly ca_pattern='(MI[A-Za-z0-9+/]+=?=?(\.MI[A-Za-z0-9+/]+=?=?)*)?' # DER of 
 readonly toml_pattern=$'(^|\n)[ \t]*(\\[|[A-Za-z0-9_."\'-]+[ \t]*=)'   # a table or a key
 readonly silent_pattern='^direct000($|.*(timed out|[Tt]imeout))' # no curl before 7.75 says more
 
-# What is known of each upstream, by its place among the arguments.
+# The state of each upstream, by the index of its argument.
 hosts=() endpoints=()
 mirrors=() directs=() # hosts.toml with and without the cache; an empty one needs no file
 answers=() reasons=() # of the last probe: HTTP status and curl's error; the same in words
@@ -100,7 +100,7 @@ remove() { # file
   rm -f -- "$1" && { rmdir -- "${1%/*}" 2>/dev/null || true; }
 }
 
-# Removes what is left of a file that was ours. It has no mark, but no key or table either, so
+# Removes the rest of a file that was ours. It contains no mark, but no key or table either, so
 # containerd reads nothing in it.
 remove_remains() { # file
   local content=''
@@ -124,7 +124,7 @@ remove_stale_files() {
   done
 }
 
-# Writes a file so that containerd sees all of it or nothing, also after a crash of the node.
+# Writes a file so that containerd sees all of it or nothing, even after a crash of the node.
 write_atomically() { # file content
   local temp
   printf 'cannot write %s: ' "$1"
@@ -225,7 +225,7 @@ judge() { # i
   fi
 }
 
-# Brings hosts.toml to what the state says.
+# Makes hosts.toml match the state.
 apply() { # i
   local i=$1 host=${hosts[$1]} wanted=${mirrors[$1]} problem='' file
   file="$certs_dir/$host/hosts.toml" routes[i]=${states[i]}
@@ -257,7 +257,7 @@ apply() { # i
 }
 
 # Resets connections on which nothing arrives: no byte ever, or for some time. A pull that waits for
-# the cache goes past it now. Others go on, also those that have bytes to read: the cache is busy.
+# the cache now bypasses it. Others continue, even those with unread bytes: the cache is busy.
 reset() { # filter of ss...
   local line unread='' from='' to='' filter=()
   while read -r line; do
@@ -267,11 +267,11 @@ reset() { # filter of ss...
       { [[ $line =~ \ lastrcv:([0-9]+) ]] && ((BASH_REMATCH[1] >= silence)); }; }; then
       filter+=(${filter:+or} '(' src "$from" and dst "$to" ')')
     fi
-  done < <(ss -tin "$@" 2>/dev/null) # of iproute2, if it is there
+  done < <(ss -tin "$@" 2>/dev/null) # of iproute2, if available
   ((${#filter[@]} == 0)) || ss -tn --kill "${filter[@]}" >/dev/null 2>&1
 }
 
-# Writes one line for each upstream. The age of the file says that the loop is alive.
+# Writes one line for each upstream. The age of the file shows that the loop is alive.
 report() {
   local i
   for i in "${!hosts[@]}"; do
@@ -315,7 +315,7 @@ uptime() { # variable, which becomes the time in ms
 
 # gardener-node-agent starts the unit, and then removes each hosts.toml that it wrote for the
 # extension that this one replaces. Ours follows at once: without one, containerd guesses the URL of
-# the upstream. If it does not remove them within 200 looks, the rounds must do.
+# the upstream. If it does not remove them within 200 checks, the rounds must suffice.
 follow_node_agent() { # until (ms)
   local i now
   while uptime now && ((${#theirs[@]} > 0 && now < $1 && looks-- > 0)); do

@@ -128,7 +128,7 @@ func TestContainerdAsksTheCacheFirst(t *testing.T) {
 	}
 }
 
-// damagedPair is tlsPair with another upstream: an HTTP server on this machine, which containerd
+// damagedPair is like tlsPair, but its upstream is an HTTP server on this machine, which containerd
 // finds even without a hosts.toml.
 func damagedPair(t *testing.T) nodeconfig.Registry {
 	t.Helper()

@@ -3,7 +3,6 @@
 // script writes. Package nodeconfig/cleaner removes them. ParseHosts, ParseUnit and ParseState read
 // what is on a node.
 //
-// Script, Unit and the parsers are pure functions. The script says what it needs on a
-// node. The package must not import Kubernetes or Gardener. How the files get to the node is up to
-// other packages.
+// Script, Unit and the parsers are pure functions. The script's header lists its requirements. The
+// package must not import Kubernetes or Gardener. Other packages bring the files to the node.
 package nodeconfig

@@ -63,7 +63,7 @@ func writing(change func(content string) string) func(n *node, file, content str
 	return func(_ *node, file, content string) error { return os.WriteFile(file, []byte(change(content)), 0o644) }
 }
 
-// A foreign file is left alone, at the start, later and at the end. When it is gone, ours comes.
+// A foreign file is left alone, at the start, later and at the end. Ours follows when it is gone.
 func TestLoopLeavesForeignFilesAlone(t *testing.T) {
 	t.Parallel()
 	file := func(content string) func(t *testing.T, n *node) {
@@ -78,7 +78,7 @@ func TestLoopLeavesForeignFilesAlone(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		create func(t *testing.T, n *node)
-		always bool // also if it replaces our file
+		always bool // even if it replaces our file
 	}{
 		"another hosts.toml":    {file(unmanaged), true},
 		"a table":               {file("# mine\n[host.\"http://10.0.0.9\"]\n"), true},
@@ -159,7 +159,7 @@ func TestLoopRemovesStaleFiles(t *testing.T) {
 	n.expectEntries(t, "unmanaged.test", "with-more.test")
 }
 
-// On a full or read-only disk the loop tries for ever, and says why once.
+// On a full or read-only disk the loop retries forever, and logs the reason once.
 func TestLoopWritesOnceItCan(t *testing.T) {
 	t.Parallel()
 	for _, tool := range []string{"mktemp", "chmod", "sync", "mv", "certs.d is a file"} {
@@ -180,7 +180,7 @@ func TestLoopWritesOnceItCan(t *testing.T) {
 			p := n.startFor(t, c.Registry)
 			p.state("alpha.test", "stuck", "cannot write "+n.path("alpha.test")+": ")
 			p.rounds(2)
-			n.expectKind(t, c.Registry, "none") // a damaged file goes
+			n.expectKind(t, c.Registry, "none") // a damaged file is removed
 			fix(n)
 			p.state("alpha.test", "mirror", "")
 			n.expectKind(t, c.Registry, "mirror")
@@ -193,7 +193,7 @@ func TestLoopWritesOnceItCan(t *testing.T) {
 	}
 }
 
-// On a full disk a mirror stays if direct pulls need its file: without one containerd guesses the
+// On a full disk, a mirror stays if direct pulls need its file: without one, containerd guesses the
 // URL and the CAs of the upstream, and pulls fail.
 func TestLoopKeepsWhatDirectPullsNeed(t *testing.T) {
 	t.Parallel()

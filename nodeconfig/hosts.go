@@ -29,7 +29,7 @@ func HostsPath(upstream string) string {
 	return path.Join(CertsDir, upstream, HostsFile)
 }
 
-// Marked returns whether the content of a hosts.toml starts with Marker.
+// Marked reports whether the content of a hosts.toml starts with Marker.
 func Marked(content string) bool { return hasMark(content, Marker) }
 
 func hasMark(content, mark string) bool {
@@ -37,9 +37,9 @@ func hasMark(content, mark string) bool {
 	return firstLine == mark
 }
 
-// TakenOver returns whether gardener-node-agent wrote the content of a hosts.toml for one of the
-// endpoints. It did so for gardener-extension-registry-cache, from which this extension takes over
-// Services, and so the addresses of caches. The scheme may have changed since.
+// TakenOver reports whether gardener-node-agent wrote the content of a hosts.toml for one of the
+// endpoints. It did so for gardener-extension-registry-cache, whose Services, and so addresses,
+// this extension takes over. The scheme may have changed since.
 func TakenOver(content string, endpoints []string) bool {
 	if !hasMark(content, NodeAgentMarker) {
 		return false

@@ -18,8 +18,8 @@ import (
 )
 
 // TestLoopChoosesBetweenMirrorAndDirect lets a cache answer each probe well (+), with 503 (-), or
-// with 503 after the loss of hosts.toml (!). With each request it looks at the file that the probes
-// before have led to: mirror (M), direct (D), none (.) or another (x).
+// with 503 after the loss of hosts.toml (!). With each request it checks the file after the
+// previous probes: mirror (M), direct (D), none (.) or another (x).
 func TestLoopChoosesBetweenMirrorAndDirect(t *testing.T) {
 	t.Parallel()
 	upstreamCA := newTestCA(t, "upstream").PEM
@@ -95,7 +95,7 @@ func TestLoopChoosesBetweenMirrorAndDirect(t *testing.T) {
 	}
 }
 
-// TestLoopSuspendsACacheThatFails: whatever is wrong, pulls are direct until it is over.
+// TestLoopSuspendsACacheThatFails: whatever the failure, pulls are direct until it ends.
 func TestLoopSuspendsACacheThatFails(t *testing.T) {
 	t.Parallel()
 	ca, other := newTestCA(t, "cache"), newTestCA(t, "other")
@@ -152,7 +152,7 @@ func TestLoopSuspendsACacheThatFails(t *testing.T) {
 	}
 }
 
-// All caches are asked at once: each answers only when all are asked.
+// All caches are probed at once: each answers only when all have been asked.
 func TestLoopAsksAllCachesWithOneProcess(t *testing.T) {
 	n := newNode(t)
 	n.env = append(n.env, "PROBE_INTERVAL=1000000")
@@ -218,8 +218,8 @@ func TestLoopAsksAgainSoonAfterAFailure(t *testing.T) {
 	}
 }
 
-// A round takes as long with a cache that hangs. Other load can only lengthen the time between
-// two rounds, so the shortest one counts.
+// A round does not take longer with a cache that hangs. Other load can only lengthen the time
+// between two rounds, so the shortest one counts.
 func TestLoopIsNotDelayedByACacheThatHangs(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -240,9 +240,9 @@ func TestLoopIsNotDelayedByACacheThatHangs(t *testing.T) {
 	}
 }
 
-// TestBounds holds what docs/node.md says. A failure that begins after an answer is noticed by the
-// next probe and the one that confirms it, a recovery by the next three. Rounds begin at fixed
-// times, so caches that hang change nothing as long as all probes fit in between.
+// TestBounds checks the times in docs/node.md. The next two probes detect a failure that begins
+// after an answer, and the next three a recovery. Rounds begin at fixed times, so caches that hang
+// change nothing as long as all probes fit in between.
 func TestBounds(t *testing.T) {
 	value := func(name string, unit time.Duration) time.Duration {
 		found := regexp.MustCompile(`(?m)^` + name + `=\$\{[A-Z_]+:-([0-9.]+)\}`).FindStringSubmatch(nodeconfig.Script())
@@ -267,7 +267,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// Certificates: what hosts.toml has, and that curl verifies by it.
+// Certificates: the content of hosts.toml, and curl's verification with it.
 func TestLoopWritesCertificates(t *testing.T) {
 	t.Parallel()
 	ca, other := newTestCA(t, "cache"), newTestCA(t, "other")

@@ -13,9 +13,9 @@ import (
 const byNodeAgent = nodeconfig.NodeAgentMarker + "\nserver = \"https://alpha.test\"\n\n" +
 	"[host.\"http://10.0.0.1:5000\"]\n  capabilities = [\"pull\",\"resolve\"]\n\n"
 
-// TestLoopFollowsNodeAgent: gardener-node-agent starts the unit before it removes what it wrote for
-// gardener-extension-registry-cache. Then the files of all upstreams are needed at once, as the
-// state says, also while a cache is silent. The next round would begin much later.
+// TestLoopFollowsNodeAgent: gardener-node-agent starts the unit before it removes its files for
+// gardener-extension-registry-cache. After that, the files of all upstreams are needed at once,
+// even while a cache is silent. The next round would begin much later.
 func TestLoopFollowsNodeAgent(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -56,7 +56,7 @@ func TestLoopFollowsNodeAgent(t *testing.T) {
 	}
 }
 
-// It looks for a minute. Other files it looks at once in a round.
+// It checks these files for a minute. Other files are checked once in a round.
 func TestLoopFollowsNodeAgentForAWhile(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -16,9 +16,9 @@ import (
 )
 
 // TestLoopAsksTheHealthPort: a handshake costs a cache much more than an answer, so a healthy one
-// has a handshake in one of 40 rounds. Whatever its health port says, every change of the state is
-// an answer of the endpoint, and a health port that contradicts it is asked once in 40 rounds. The
-// pattern is what the script asks: the health port (h), or the endpoint, by HTTP (p) or HTTPS (S).
+// gets one handshake in 40 rounds. Only an answer of the endpoint changes the state, and a health
+// port that contradicts it is probed once in 40 rounds. The pattern lists the probes: of the health
+// port (h), or of the endpoint by HTTP (p) or HTTPS (S).
 func TestLoopAsksTheHealthPort(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -74,8 +74,8 @@ echo "0 $answer "`)
 	}
 }
 
-// TestLoopBelievesTheEndpoint: whatever the health port of a healthy cache answers, nothing changes
-// and no connection is reset. If it is well, a failure of the endpoint is noticed nevertheless.
+// TestLoopBelievesTheEndpoint: whatever the health port answers, nothing changes and no connection
+// is reset. Failures of the endpoint are detected even if the health port is fine.
 func TestLoopBelievesTheEndpoint(t *testing.T) {
 	t.Parallel()
 	ca := newTestCA(t, "cache")
@@ -133,10 +133,10 @@ func healthPort(t *testing.T, asked *atomic.Int32, handler http.HandlerFunc) str
 	return strconv.Itoa(server.Listener.Addr().(*net.TCPAddr).Port)
 }
 
-// Endpoints. Those of caches have an IP address and a port, but an argument may have others.
+// Endpoints of caches consist of an IP address and a port, but an argument may contain others.
 const v4, v6, named, plain = "https://10.4.12.9:5000", "https://[2001:db8::1]:5000", "https://cache", "http://10.4.12.9:5000"
 
-// curl before 7.66 asks one cache after the other, and before 7.75 it tells no errors.
+// curl before 7.66 asks one cache after the other, and before 7.75 it reports no errors.
 func TestLoopNeedsNoNewCurl(t *testing.T) {
 	n := newNode(t)
 	n.env = append(n.env, "PROBE_TIMEOUT=1")

@@ -21,8 +21,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// TestBusyCacheServesOn runs the real ss. The cache does not answer in time, but goes on with the
-// answers that it has begun. Only pulls that get nothing may be reset.
+// TestBusyCacheServesOn runs the real ss. The cache does not answer in time, but continues running
+// answers. Only pulls that get nothing may be reset.
 func TestBusyCacheServesOn(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("ss"); err != nil || os.Geteuid() != 0 {
@@ -99,7 +99,7 @@ func TestBusyCacheServesOn(t *testing.T) {
 	}
 }
 
-// TestSilentConnections: what ss says of a connection decides.
+// TestSilentConnections: the output of ss about a connection decides.
 func TestSilentConnections(t *testing.T) {
 	t.Parallel()
 	const cubic = " cubic wscale:7,7 rto:204 rtt:0.5/0.2 mss:1448 cwnd:10 bytes_acked:120 "
@@ -144,8 +144,8 @@ func TestSilentConnections(t *testing.T) {
 	}
 }
 
-// TestLoopResetsConnections: pulls that wait for a cache that does not answer fail, in ten rounds.
-// hosts.toml has changed by then, so that they go past the cache. Others may go on.
+// TestLoopResetsConnections: pulls that wait for a cache that does not answer fail within ten
+// rounds. By then hosts.toml has changed, so they bypass the cache. Other pulls continue.
 func TestLoopResetsConnections(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)

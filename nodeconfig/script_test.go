@@ -16,10 +16,10 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// patience limits every wait for the script. Only a script that hangs reaches it.
+// patience limits every wait for the script. Only a hanging script reaches it.
 const patience = time.Minute
 
-// node has the folders of a node. Tests run the real script in bash.
+// node contains the folders of a node. Tests run the real script in bash.
 type node struct {
 	certs, run string
 	env        []string
@@ -34,8 +34,8 @@ func newNode(t *testing.T) *node {
 		}
 	}
 	n := &node{certs: filepath.Join(t.TempDir(), "certs.d"), run: filepath.Join(t.TempDir(), "run"), tools: t.TempDir()}
-	// On a busy machine, a slow cache must not look like one that does not answer. No cache has a
-	// health port, unless a test gives it one.
+	// On a busy machine, a slow cache must not look like one that does not answer. Caches have no
+	// health port, unless a test starts one.
 	n.env = []string{
 		"CERTS_DIR=" + n.certs, "RUN_DIR=" + n.run, "PATH=" + n.tools + ":" + os.Getenv("PATH"),
 		"PROBE_INTERVAL=20", "PROBE_AGAIN=10", "PROBE_TIMEOUT=60", "HEALTH_PORT=1",
@@ -78,7 +78,7 @@ func (n *node) start(t *testing.T, arguments ...string) *process {
 			p.lines <- scanner.Text()
 		}
 	}()
-	t.Cleanup(func() { // runs before the folder, in which the script may write, is removed
+	t.Cleanup(func() { // runs before the removal of the folder, in which the script may write
 		p.signal(syscall.SIGTERM)
 		_ = p.ended()
 	})
@@ -115,7 +115,7 @@ func (p *process) expect(text string) {
 	}
 }
 
-// wait waits until the script has ended with 0, and returns the log.
+// wait waits until the script has exited with 0, and returns the log.
 func (p *process) wait() string {
 	p.t.Helper()
 	err := p.ended()
@@ -129,7 +129,7 @@ func (p *process) wait() string {
 	return log
 }
 
-// stop ends the script as systemd does, and returns the log.
+// stop stops the script like systemd, and returns the log.
 func (p *process) stop() string {
 	p.t.Helper()
 	p.signal(syscall.SIGTERM)
@@ -162,7 +162,7 @@ func (p *process) state(upstream, route, reason string) {
 	})
 }
 
-// rounds waits until the loop has come round some more times. It writes a new state file each time.
+// rounds waits for more rounds of the loop, each of which writes a new state file.
 func (p *process) rounds(count int) {
 	p.t.Helper()
 	last, _ := os.Stat(filepath.Join(p.n.run, "state"))
@@ -171,11 +171,11 @@ func (p *process) rounds(count int) {
 		if err == nil && (last == nil || !next.ModTime().Equal(last.ModTime())) {
 			last, count = next, count-1
 		}
-		return count < 0 // the first may have begun before
+		return count < 0 // the first round may have begun before
 	})
 }
 
-// kind returns what the hosts.toml of r is: mirror, direct, none or other.
+// kind returns the kind of the hosts.toml of r: mirror, direct, none or other.
 func (n *node) kind(r nodeconfig.Registry) string {
 	direct := r
 	direct.Endpoint = ""
@@ -190,7 +190,7 @@ func (n *node) kind(r nodeconfig.Registry) string {
 	return "other"
 }
 
-// expectKind checks what the hosts.toml of r is.
+// expectKind checks the kind of the hosts.toml of r.
 func (n *node) expectKind(t *testing.T, r nodeconfig.Registry, want string) {
 	t.Helper()
 	if got := n.kind(r); got != want {
@@ -209,7 +209,7 @@ func (n *node) write(t *testing.T, upstream, content string) {
 	replace(t, n.path(upstream), content, 0o644)
 }
 
-// replace writes a file so that a running script sees all of it or nothing.
+// replace writes a file atomically, so that a running script sees all of it or nothing.
 func replace(t *testing.T, file, content string, mode os.FileMode) {
 	t.Helper()
 	written := filepath.Join(t.TempDir(), "new")
@@ -225,7 +225,7 @@ func must(t *testing.T, errs ...error) {
 	}
 }
 
-// tool puts a fake command first in PATH. Its body may call the real command, if there is one, as
+// tool puts a fake command first in PATH. Its body may call the real command, if it exists, as
 // "$real".
 func (n *node) tool(t *testing.T, name, body string) {
 	t.Helper()
@@ -233,7 +233,7 @@ func (n *node) tool(t *testing.T, name, body string) {
 	replace(t, filepath.Join(n.tools, name), "#!/bin/bash\nreal="+path+"\n"+body+"\n", 0o755)
 }
 
-// repair lets a fake command act like the real one.
+// repair makes a fake command act like the real one.
 func (n *node) repair(t *testing.T, name string) {
 	t.Helper()
 	n.tool(t, name, `exec "$real" "$@"`)

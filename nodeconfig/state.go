@@ -11,30 +11,30 @@ import (
 const (
 	// RunDir is the unit's RuntimeDirectory: systemd creates it, and removes it with the unit.
 	RunDir = "/run/configure-containerd-registries"
-	// StateFile has one line for each upstream of the script. The loop writes it in each round, even
-	// if nothing changes.
+	// StateFile contains one line for each upstream of the script. The loop writes it in each round,
+	// even if nothing changes.
 	StateFile = RunDir + "/state"
-	// StateMaxAge is the age of StateFile from which on the loop counts as dead. A round takes 7
-	// seconds, or longer for a curl that asks one cache after the other.
+	// StateMaxAge is the age of StateFile from which the loop counts as dead. A round takes 7 seconds,
+	// or longer with a curl that asks one cache after the other.
 	StateMaxAge = 30 * time.Second
 )
 
-// Route says how a node pulls from an upstream.
+// Route is how a node pulls from an upstream.
 type Route string
 
 // The routes.
 const (
 	Mirror  Route = "mirror"
 	Direct  Route = "direct"
-	Foreign Route = "foreign" // as a hosts.toml says that the extension did not write
+	Foreign Route = "foreign" // by a hosts.toml that the extension did not write
 	Stuck   Route = "stuck"   // the script cannot write or remove hosts.toml
 )
 
-// State is what the script says of one upstream.
+// State is the script's report about one upstream.
 type State struct {
 	Upstream string `json:"upstream"`
 	Route    Route  `json:"route"`
-	// Reason is the endpoint and its last answer, or why hosts.toml is not what it must be.
+	// Reason is the endpoint and its last answer, or why hosts.toml is not as it should be.
 	Reason string `json:"reason"`
 }
 

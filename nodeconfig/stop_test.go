@@ -56,7 +56,7 @@ func TestScriptIgnoresArgumentsThatAreNone(t *testing.T) {
 	bad := []string{
 		"", "a", ",,", "a.test,http://b", "a.test,http://b,https://c,d", "../x" + end, ".." + end, "a/b" + end, "a*" + end, "a b" + end,
 		"A.test" + end, "$(touch x)" + end, "a.test" + end + "\"", "a.test" + end + "\nx", "a.test" + end + "\n", "a.test,file:///etc/passwd,https://c",
-		"a.test," + good.Endpoint + "/path,https://c", "a.test,-o/x,https://c", "good.test" + end, // an upstream that has one
+		"a.test," + good.Endpoint + "/path,https://c", "a.test,-o/x,https://c", "good.test" + end, // an upstream that already has one
 	}
 	for _, certificates := range []string{
 		"x", "MI'", "MI\"", "MI$(touch x)", "MI\nMI", "MIIB.", ".MIIB", "MIIB..MIIB", "MI=I", ",x", ",MIIB,", ",MIIB,x", "MIIB,MIIB,MIIB",
@@ -70,7 +70,7 @@ func TestScriptIgnoresArgumentsThatAreNone(t *testing.T) {
 		t.Errorf("not %d arguments are ignored:\n%s", len(bad), log)
 	}
 	n.expectEntries(t, "good.test")
-	p = n.start(t, bad[:3]...) // none is left: the loop only removes files
+	p = n.start(t, bad[:3]...) // no upstream is left: the loop only removes files
 	p.rounds(1)
 	p.stop()
 	n.expectEntries(t)
@@ -111,7 +111,7 @@ func TestStoppedUnitTakesItsFilesAlongIfItIsDisabled(t *testing.T) {
 	}
 }
 
-// systemd must call the script with --stopped. The cleaner, also that of an older version of the
+// systemd must call the script with --stopped. The cleaner, even of an older version of the
 // extension, must be able to parse the unit.
 func TestUnitCallsTheScriptWhenItHasStopped(t *testing.T) {
 	unit := nodeconfig.Unit([]nodeconfig.Registry{dockerHub}, 0)

@@ -24,13 +24,13 @@ var unitText string
 
 var unitTemplate = template.Must(template.New(UnitName).Parse(unitText))
 
-// Unit returns the systemd unit that configures the registries. It sorts them, so that another
+// Unit returns the systemd unit that configures the registries. It sorts them, so that a different
 // order does not restart the unit on the nodes. Arguments are quoted and escaped for systemd
 // (systemd.service(5), "Command lines").
 //
-// The argument cleanUps is the number of clean-ups started so far. A clean-up may have changed the
-// unit on a node. A new number changes the unit, so that gardener-node-agent writes it again even
-// if the registries are the same. The number 0 is omitted.
+// cleanUps is the number of clean-ups started so far. A clean-up may have changed the unit on a
+// node. A new number changes the unit, so that gardener-node-agent writes it again even if the
+// registries are the same. The number 0 is omitted.
 func Unit(registries []Registry, cleanUps int64) string {
 	var unit bytes.Buffer
 	data := map[string]any{"CommandLine": commandLine(registries), "CleanUps": cleanUps}
@@ -76,7 +76,7 @@ func findCommandLine(lines []string) (index int, registries []Registry, err erro
 	}
 	words, err := splitWords(strings.TrimPrefix(lines[index], execStart))
 	if err != nil {
-		return 0, nil, fmt.Errorf("parsing the unit's ExecStart line: %w", err)
+		return 0, nil, fmt.Errorf("parse the unit's ExecStart line: %w", err)
 	}
 	if len(words) == 0 || words[0] != ScriptPath {
 		return 0, nil, fmt.Errorf("the unit's ExecStart line does not run %s", ScriptPath)
@@ -84,7 +84,7 @@ func findCommandLine(lines []string) (index int, registries []Registry, err erro
 	for _, word := range words[1:] {
 		registry, err := ParseArgument(word)
 		if err != nil {
-			return 0, nil, fmt.Errorf("parsing the unit's ExecStart line: %w", err)
+			return 0, nil, fmt.Errorf("parse the unit's ExecStart line: %w", err)
 		}
 		registries = append(registries, registry)
 	}
@@ -107,10 +107,10 @@ const (
 var script string
 
 // Script returns the script that runs on a node. It needs bash, curl, coreutils and systemctl, and
-// uses ss if it is there. Its arguments (Registry.Argument) are the full set of registries: it
-// removes the extension's hosts.toml of every other upstream. One loop asks all endpoints for ever:
-// while GET <endpoint>/v2/ returns 200, the upstream has a mirror, otherwise pulls are direct.
-// StateFile tells which.
+// uses ss if available. Its arguments (Registry.Argument) are the full set of registries: it
+// removes the extension's hosts.toml of every other upstream. A loop probes all endpoints: while
+// GET <endpoint>/v2/ returns 200, the upstream has a mirror, otherwise pulls are direct. StateFile
+// contains the result.
 func Script() string {
 	return script
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/registry"
 )
 
-// sends answers GETs with the content, as it is.
+// sends answers GET requests with the content.
 func sends(length int, content []byte) func(http.ResponseWriter, *http.Request) bool {
 	return func(w http.ResponseWriter, r *http.Request) bool {
 		if length >= 0 {
@@ -31,8 +31,8 @@ func sends(length int, content []byte) func(http.ResponseWriter, *http.Request) 
 
 func flush(w http.ResponseWriter) { _ = http.NewResponseController(w).Flush() }
 
-// TestChunkedBlob: a blob whose length the upstream does not say is served and stored: the digest
-// decides (registries.md 4, review 12).
+// TestChunkedBlob: a blob of unknown length is served and stored if its digest matches
+// (registries.md 4, review 12).
 func TestChunkedBlob(t *testing.T) {
 	registry.Virtually(t, func(t *testing.T) {
 		o := newOrigin(t)
@@ -64,8 +64,8 @@ func TestChunkedBlob(t *testing.T) {
 	})
 }
 
-// TestOtherStatus: containerd takes every 2xx, such as 203 of a proxy, and 206 for what is no range
-// (r2-webdav#24). The digest decides.
+// TestOtherStatus: containerd accepts every 2xx, such as 203 of a proxy, or 206 without a range
+// (r2-webdav#24). So does the cache, if the digest matches.
 func TestOtherStatus(t *testing.T) {
 	for name, test := range map[string]struct {
 		code   int
@@ -106,7 +106,7 @@ func TestOtherStatus(t *testing.T) {
 	}
 }
 
-// TestEncodedBlob: the digest decides what an encoding means for which nobody has asked
+// TestEncodedBlob: the digest decides whether content with an unrequested encoding is decoded
 // (registries.md, held already).
 func TestEncodedBlob(t *testing.T) {
 	content := noise(100 << 10)
@@ -165,8 +165,7 @@ func TestEmptyBody(t *testing.T) {
 	})
 }
 
-// TestDamagedRange: a part of a blob does not end complete with bytes of the cache that nobody has
-// checked (review 3b).
+// TestDamagedRange: an answer with unchecked bytes of the cache never ends as complete (review 3b).
 func TestDamagedRange(t *testing.T) {
 	for name, whole := range map[string]func(http.ResponseWriter, *http.Request) bool{
 		"complete": sends(1<<20, make([]byte, 1<<20)),
@@ -199,8 +198,8 @@ func TestDamagedRange(t *testing.T) {
 	}
 }
 
-// TestTinyProgress: an upstream that breaks off after each byte is not asked as fast as it can
-// answer (review 13).
+// TestTinyProgress: an upstream that breaks off after each byte is not asked again without a pause
+// (review 13).
 func TestTinyProgress(t *testing.T) {
 	registry.Virtually(t, func(t *testing.T) {
 		o := newOrigin(t)
@@ -229,13 +228,13 @@ func TestTinyProgress(t *testing.T) {
 	})
 }
 
-// partialFile returns where the volume has what has arrived of a blob.
+// partialFile returns the path of a partial blob.
 func partialFile(volume, hex string) string {
 	return filepath.Join(volume, "registry-cache/partial/sha256", hex)
 }
 
-// TestLongPartial: a partial file that is longer than the blob is replaced, also if the upstream
-// does not know ranges (review 14).
+// TestLongPartial: a partial file that is longer than the blob is replaced, even if the upstream
+// does not support ranges (review 14).
 func TestLongPartial(t *testing.T) {
 	registry.Virtually(t, func(t *testing.T) {
 		o := newOrigin(t)
@@ -306,8 +305,7 @@ func TestTricklingConnection(t *testing.T) {
 	})
 }
 
-// TestUncheckedPartial: bytes of a replica that nobody has checked are not served after a restart
-// (review 4).
+// TestUncheckedPartial: unchecked bytes of a replica are not served after a restart (review 4).
 func TestUncheckedPartial(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)
@@ -335,7 +333,7 @@ func TestUncheckedPartial(t *testing.T) {
 	p := start(t, o.URL, volume, func(c *registry.Config) { c.Cache.Peers = strings.TrimPrefix(replica.URL, "http://") })
 	go ask(t.Context(), http.MethodGet, p.blob(blob.String()))
 	<-dripped
-	within(t, 500*time.Millisecond, func() bool { return p.has(blob) }) // time to write what has arrived
+	within(t, 500*time.Millisecond, func() bool { return p.has(blob) }) // time to write the partial blob
 	p.stop()
 	o.when("GET /v2/"+app+"/blobs/", func(w http.ResponseWriter, r *http.Request) bool {
 		o.mu.Lock()
@@ -354,7 +352,7 @@ func TestUncheckedPartial(t *testing.T) {
 	}
 }
 
-// slowWriter is a slow line.
+// slowWriter simulates a slow connection.
 type slowWriter struct{ http.ResponseWriter }
 
 // Write implements http.ResponseWriter.

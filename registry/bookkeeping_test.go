@@ -19,18 +19,18 @@ import (
 
 const repositories = "docker/registry/v2/repositories"
 
-// files lists what is below a folder of a volume.
+// files lists the files and folders below a folder of a volume.
 func files(volume, folder string) (found []string) {
 	_ = filepath.WalkDir(filepath.Join(volume, folder), func(path string, _ fs.DirEntry, err error) error {
 		if err == nil {
 			found = append(found, path)
 		}
-		return nil // what is gone meanwhile is not there
+		return nil // removed during the walk
 	})
 	return found
 }
 
-// tmpfs mounts a file system of its own.
+// tmpfs mounts a new file system.
 func tmpfs(t *testing.T, options string) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -45,8 +45,8 @@ func tmpfs(t *testing.T, options string) string {
 	return folder
 }
 
-// TestClockBefore: a tag that was confirmed in the future, by another clock, is asked for
-// (review 2).
+// TestClockBefore: the upstream is asked for a tag that was confirmed in the future, by another
+// clock (review 2).
 func TestClockBefore(t *testing.T) {
 	registry.Virtually(t, func(t *testing.T) {
 		o, volume := newOrigin(t), t.TempDir()
@@ -69,8 +69,8 @@ func TestClockBefore(t *testing.T) {
 	})
 }
 
-// TestInventedRepositories: a client writes nothing to the volume by asking for stored content in
-// repositories that it invents (review 7).
+// TestInventedRepositories: requests for stored content in invented repositories write nothing to
+// the volume (review 7).
 func TestInventedRepositories(t *testing.T) {
 	registry.Virtually(t, func(t *testing.T) {
 		o := newOrigin(t)
@@ -100,8 +100,8 @@ func TestInventedRepositories(t *testing.T) {
 	})
 }
 
-// TestLimitBelowVolume: the limit holds where the file system is larger, and what stays free is a
-// part of the limit, not of the file system (registries.md 12).
+// TestLimitBelowVolume: the limit holds on a larger file system, and the reserve is a percentage of
+// the limit, not of the file system (registries.md 12).
 func TestLimitBelowVolume(t *testing.T) {
 	registry.Virtually(t, func(t *testing.T) {
 		const limit, size = 1 << 20, 150 << 10
@@ -127,7 +127,7 @@ func TestLimitBelowVolume(t *testing.T) {
 	})
 }
 
-// usedBytes returns the bytes of blobs, also of those that arrive.
+// usedBytes returns the bytes of stored and arriving blobs.
 func usedBytes(volume string) (bytes int64) {
 	for _, folder := range []string{"docker/registry/v2/blobs", "registry-cache"} {
 		for _, file := range files(volume, folder) {
@@ -139,8 +139,8 @@ func usedBytes(volume string) (bytes int64) {
 	return bytes
 }
 
-// TestTagIndex: after a restart, what a tag once referred to leaves no links behind when it is
-// evicted (review 24a).
+// TestTagIndex: after a restart, the eviction of a tag's earlier manifests also removes their links
+// (review 24a).
 func TestTagIndex(t *testing.T) {
 	registry.Virtually(t, func(t *testing.T) {
 		o, volume := newOrigin(t), t.TempDir()
@@ -157,9 +157,9 @@ func TestTagIndex(t *testing.T) {
 		await(t, "a large blob is stored", func() bool { get(t, p.blob(large.String())); return p.has(large) })
 		if !within(t, 2*time.Minute, func() bool {
 			data, _ := filepath.Glob(filepath.Join(volume, "docker/registry/v2/blobs/sha256/*/*/data"))
-			return len(data) <= 3 // a cache that has just started may not know yet what is stored
+			return len(data) <= 3 // right after the start, the list may be incomplete
 		}) {
-			t.Error("blobs that have no room stay")
+			t.Error("blobs beyond the limit stay")
 		}
 		left := func() (links []string) {
 			for _, link := range indexed(volume) {
@@ -175,13 +175,13 @@ func TestTagIndex(t *testing.T) {
 	})
 }
 
-// indexed returns the links of all that the tag latest ever referred to.
+// indexed returns the links in distribution's index of the tag latest.
 func indexed(volume string) []string {
 	links, _ := filepath.Glob(filepath.Join(volume, repositories, app, "_manifests/tags/latest/index/sha256/*/link"))
 	return links
 }
 
-// TestLinksOfLostBlob: the links of a blob that was lost and fetched again go with it (review 24c).
+// TestLinksOfLostBlob: links of a blob that was lost and fetched again are evicted (review 24c).
 func TestLinksOfLostBlob(t *testing.T) {
 	registry.Virtually(t, func(t *testing.T) {
 		o := newOrigin(t)
@@ -213,8 +213,8 @@ func TestLinksOfLostBlob(t *testing.T) {
 	})
 }
 
-// TestManyBlobs: 100,000 blobs are listed in seconds of a processor (review 24b). Until then
-// nothing is evicted, so a full volume takes nothing.
+// TestManyBlobs: listing 100,000 blobs takes seconds of CPU time (review 24b). Until then nothing
+// is evicted, so a full volume cannot store anything.
 func TestManyBlobs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it writes 100,000 files")
@@ -247,7 +247,7 @@ func TestManyBlobs(t *testing.T) {
 	p := start(t, o.URL, volume)
 	stored := within(t, 2*time.Minute, func() bool {
 		get(t, p.blob(blob.String()))
-		<-time.After(500 * time.Millisecond) // the volume is tried once a second
+		<-time.After(500 * time.Millisecond) // storing is retried once a second
 		return p.has(blob)
 	})
 	if took, bound := processorTime(t)-begin, 5*walk+5*time.Second; !stored || took > bound {
@@ -255,8 +255,7 @@ func TestManyBlobs(t *testing.T) {
 	}
 }
 
-// processorTime returns what this process has used. It does not depend on what else the machine
-// does.
+// processorTime returns the CPU time of this process, which does not depend on other processes.
 func processorTime(t *testing.T) time.Duration {
 	t.Helper()
 	var used unix.Rusage
@@ -266,7 +265,7 @@ func processorTime(t *testing.T) time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// fillUp leaves a little less room on a tmpfs than what must stay free, 5 percent.
+// fillUp leaves a little less than the reserve of 5 percent free on a tmpfs.
 func fillUp(t *testing.T, volume string) {
 	t.Helper()
 	var stat unix.Statfs_t

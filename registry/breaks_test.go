@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// fates are what happens to the next answers of an upstream about blobs: a positive number cuts the
-// answer after as many bytes, a negative one is its status.
+// fates control the next answers about blobs: a positive number cuts the answer after that many
+// bytes, a negative one is its status.
 type fates struct {
 	mu   sync.Mutex
 	next []int
@@ -46,7 +46,7 @@ func (f *fates) fault() fault {
 	}}
 }
 
-// cutWriter ends the connection after left bytes.
+// cutWriter closes the connection after left bytes.
 type cutWriter struct {
 	countingWriter
 	left int
@@ -62,7 +62,7 @@ func (w *cutWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// schedule returns the fates of a seed: most cut an answer anywhere, some are errors.
+// schedule returns random fates: most cut an answer anywhere, some are errors.
 func schedule(seed uint64, size int) (next []int) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	for range random.IntN(6) {
@@ -78,13 +78,13 @@ func schedule(seed uint64, size int) (next []int) {
 
 var seeds = flag.Uint64("seeds", 160, "fault schedules of TestBreaks")
 
-// TestBreaks: a pull by containerd's own client through the cache succeeds wherever a direct one
-// does, and costs the upstream each byte once.
+// TestBreaks: wherever containerd's client succeeds directly, it also succeeds through the cache,
+// and the upstream sends each byte once.
 func TestBreaks(t *testing.T) {
 	t.Parallel()
 	for seed := range *seeds {
-		// Each has a cache of its own: a download that goes on after its pull would take the fates
-		// of the next one.
+		// Each seed uses its own cache: a download that continues after its pull would use up the next
+		// fates.
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { Virtually(t, func(t *testing.T) { survives(t, seed) }) })
 	}
 }

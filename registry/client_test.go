@@ -17,7 +17,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// freeze asks for a blob and does not read the answer.
+// freeze requests a blob and does not read the answer.
 func freeze(t *testing.T, s *testServer, blob digest.Digest) net.Conn {
 	t.Helper()
 	connection, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(s.URL, "http://"))
@@ -32,8 +32,8 @@ func freeze(t *testing.T, s *testServer, blob digest.Digest) net.Conn {
 	return connection
 }
 
-// TestFrozenClients: clients that do not read cost no memory worth mentioning, hold up nobody, and
-// are cut. A blob that they began to pull is stored.
+// TestFrozenClients: clients that do not read cost hardly any memory, delay no other client, and
+// are cut. The blob that they requested is stored.
 func TestFrozenClients(t *testing.T) {
 	for name, warm := range map[string]bool{"stored": true, "on its way": false} {
 		t.Run(name, func(t *testing.T) {
@@ -77,8 +77,8 @@ func heap() int64 {
 	return int64(stats.HeapInuse + stats.StackInuse)
 }
 
-// TestOtherUpstream: a node that still has the address of a deleted cache may reach this one, and
-// goes on to its own upstream.
+// TestOtherUpstream: a node that reaches this cache by the address of a deleted one goes on to its
+// own upstream.
 func TestOtherUpstream(t *testing.T) {
 	Virtually(t, func(t *testing.T) {
 		u := newTestUpstream(t, false)
@@ -92,7 +92,7 @@ func TestOtherUpstream(t *testing.T) {
 	})
 }
 
-// TestRefusals: what a cache does not serve.
+// TestRefusals checks which requests a cache refuses.
 func TestRefusals(t *testing.T) {
 	Virtually(t, func(t *testing.T) {
 		u := newTestUpstream(t, false)
@@ -123,7 +123,7 @@ func TestRefusals(t *testing.T) {
 	})
 }
 
-// stuck is a client that reads no manifest before over is closed.
+// stuck is a client that does not read a manifest before over is closed.
 type stuck struct {
 	*httptest.ResponseRecorder
 	waiting *atomic.Int64
@@ -140,7 +140,7 @@ func (s stuck) Write(p []byte) (int, error) {
 }
 
 // TestLargeManifests: a large manifest is in memory while a client reads it, so their number is
-// bounded. Small ones are served all the same.
+// bounded. Small ones are not.
 func TestLargeManifests(t *testing.T) {
 	Virtually(t, func(t *testing.T) {
 		u := newTestUpstream(t, false)
@@ -160,7 +160,7 @@ func TestLargeManifests(t *testing.T) {
 		var waiting atomic.Int64
 		for n := range int64(16) {
 			clients.Go(func() {
-				for waiting.Load() == n { // the slot of an answer that has been read may still be taken
+				for waiting.Load() == n { // the slot of a finished answer may not be released yet
 					request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, http.NoBody)
 					cache.Config.Handler.ServeHTTP(stuck{httptest.NewRecorder(), &waiting, over}, request)
 				}
@@ -181,8 +181,8 @@ func TestLargeManifests(t *testing.T) {
 	})
 }
 
-// TestBodyThatNeverComes: a client that announces a body and does not send it holds no slot for
-// ever: net/http reads bodies before it answers.
+// TestBodyThatNeverComes: a client that announces a body and does not send it cannot hold a slot
+// forever, although net/http reads bodies before it answers.
 func TestBodyThatNeverComes(t *testing.T) {
 	Virtually(t, func(t *testing.T) {
 		u := newTestUpstream(t, false)
@@ -205,7 +205,7 @@ func TestBodyThatNeverComes(t *testing.T) {
 	})
 }
 
-// sendOnly sends something and returns the connection, from which nobody reads.
+// sendOnly sends text and returns the connection without reading from it.
 func sendOnly(t *testing.T, address net.Addr, text string) net.Conn {
 	t.Helper()
 	connection, err := Dial(t.Context(), "tcp", address.String())
@@ -219,7 +219,7 @@ func sendOnly(t *testing.T, address net.Addr, text string) net.Conn {
 	return connection
 }
 
-// TestDebugClients: a client of the debug server that sends no body, or does not read, is cut.
+// TestDebugClients: the debug server cuts a client that does not send its body, or does not read.
 func TestDebugClients(t *testing.T) {
 	Virtually(t, func(t *testing.T) {
 		config := (&Config{}).withDefaults()

@@ -24,8 +24,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/registry/upstream"
 )
 
-// Config is a configuration file of distribution v3 with the keys that a cache uses, and the
-// section cache, which a stock image ignores.
+// Config is a configuration file of distribution v3: the keys that a cache uses, and the section
+// cache, which a stock image ignores.
 type Config struct {
 	Version configuration.Version
 	Log     struct {
@@ -46,7 +46,7 @@ type Config struct {
 	Cache cacheKeys
 
 	file  string
-	limit int64 // in the file when it was read last
+	limit int64 // as last read from the file
 }
 
 type httpKeys struct {
@@ -58,33 +58,33 @@ type httpKeys struct {
 }
 
 type cacheKeys struct {
-	// Upstream is the name of the upstream in references of images, such as docker.io. A request
-	// for another one (containerd's parameter ns) is refused.
+	// Upstream is the upstream's name in image references, such as docker.io. A request for another
+	// one (containerd's parameter ns) is refused.
 	Upstream string
-	// Limit bounds the stored bytes. 0 means the size of the volume. See Config.Limit.
+	// Limit is the maximum of stored bytes. 0 means the size of the volume. See Config.Limit.
 	Limit int64
-	// Peers is <host>:<port>, where the host resolves to the addresses of all replicas.
+	// Peers is <host>:<port>. The host resolves to the addresses of all replicas.
 	Peers string
-	// Owned says that the volume is that of a cache, whatever is on it.
+	// Owned makes the cache accept any volume as its own.
 	Owned bool
-	// ECR gets the credentials for an upstream in Amazon ECR, instead of proxy.username.
+	// ECR configures the credentials of an upstream in Amazon ECR, instead of proxy.username.
 	ECR ecrKeys
-	// ClientTimeout is how long a client may take to read one MiB.
+	// ClientTimeout is the time within which a client must read each MiB.
 	ClientTimeout time.Duration
 }
 
 type ecrKeys struct {
 	AccessKeyID, SecretAccessKey, SessionToken, RoleARN string
-	Region                                              string // that of the upstream's name, if empty
-	Endpoint                                            string // that of AWS, if empty
+	Region                                              string // default: from the upstream's name
+	Endpoint                                            string // default: AWS
 }
 
-// Load reads a configuration file. Environment variables of the form REGISTRY_PROXY_REMOTEURL
-// override it. An error names the key and what is allowed.
+// Load reads a configuration file. Environment variables such as REGISTRY_PROXY_REMOTEURL override
+// it. Errors name the key and the allowed values.
 func Load(name string) (*Config, error) {
 	content, err := os.ReadFile(name)
 	if err != nil {
-		return nil, fmt.Errorf("reading the configuration: %w", err)
+		return nil, fmt.Errorf("read the configuration: %w", err)
 	}
 	c := &Config{}
 	decoder := yaml.NewDecoder(bytes.NewReader(content))
@@ -107,8 +107,8 @@ func Load(name string) (*Config, error) {
 	return c.withDefaults(), nil
 }
 
-// withDefaults sets the defaults of distribution, and for the drain timeout one below the 30 s
-// after which Kubernetes kills a container.
+// withDefaults sets distribution's defaults, and a drain timeout below the 30 s after which
+// Kubernetes kills a container.
 func (c *Config) withDefaults() *Config {
 	c.Storage.Filesystem.RootDirectory = cmp.Or(c.Storage.Filesystem.RootDirectory, "/var/lib/registry")
 	c.HTTP.DrainTimeout = cmp.Or(c.HTTP.DrainTimeout, 25*time.Second)
@@ -126,13 +126,13 @@ func (c *Config) check() error {
 	_, _, noPeers := net.SplitHostPort(c.Cache.Peers)
 	switch keys := c.Cache.ECR; {
 	case !isURL:
-		return errors.New("proxy.remoteurl must have the form http[s]://<host>[:<port>]") // without a secret in it
+		return errors.New("proxy.remoteurl must have the form http[s]://<host>[:<port>]") // the URL may contain a secret
 	case (c.HTTP.TLS.Certificate == "") != (c.HTTP.TLS.Key == ""):
 		return errors.New("http.tls.certificate and http.tls.key must be set together")
 	case c.Proxy.TTL != nil && *c.Proxy.TTL < 0:
-		return fmt.Errorf("proxy.ttl is %s, must not be negative", c.Proxy.TTL)
+		return fmt.Errorf("proxy.ttl is %s, but must not be negative", c.Proxy.TTL)
 	case c.Cache.Limit < 0:
-		return fmt.Errorf("cache.limit is %d bytes, must not be negative", c.Cache.Limit)
+		return fmt.Errorf("cache.limit is %d bytes, but must not be negative", c.Cache.Limit)
 	case c.Cache.ClientTimeout < 0 || c.HTTP.DrainTimeout < 0:
 		return fmt.Errorf("cache.clienttimeout is %s and http.draintimeout %s: a timeout must not be negative", c.Cache.ClientTimeout, c.HTTP.DrainTimeout)
 	case noPeers != nil && c.Cache.Peers != "":
@@ -142,16 +142,16 @@ func (c *Config) check() error {
 	case keys.AccessKeyID == "" || keys.SecretAccessKey == "":
 		return errors.New("cache.ecr.accesskeyid and cache.ecr.secretaccesskey must be set together")
 	case c.Proxy.Username != "":
-		return errors.New("cache.ecr and proxy.username exclude each other")
+		return errors.New("cache.ecr and proxy.username must not be set together")
 	case keys.Endpoint != "" && (noEndpoint != nil || endpoint.Host == "" || endpoint.User != nil):
 		return errors.New("cache.ecr.endpoint must have the form http[s]://<host>[:<port>]")
 	}
 	return nil
 }
 
-// Limit returns cache.limit as it stands in the file now: the controller writes it when a volume
-// grows, and does not restart the cache. Only one caller at a time may call it. While the file is
-// wrong, the limit stays what it was.
+// Limit reads cache.limit from the file again: the controller changes it when a volume grows,
+// without a restart. While the file is invalid, the last limit applies. Limit is not safe for
+// concurrent use.
 func (c *Config) Limit() int64 {
 	if now, err := Load(c.file); err == nil && now.Cache.Limit != c.limit {
 		c.limit, c.Cache.Limit = now.Cache.Limit, now.Cache.Limit
@@ -159,7 +159,7 @@ func (c *Config) Limit() int64 {
 	return c.Cache.Limit
 }
 
-// credentials sets those for the upstream, which has this URL.
+// credentials sets the upstream's credentials.
 func (c *Config) credentials(o *upstream.Options) error {
 	switch ecrKeys := c.Cache.ECR; {
 	case ecrKeys.AccessKeyID != "":
@@ -177,7 +177,7 @@ func (c *Config) credentials(o *upstream.Options) error {
 	return nil
 }
 
-// headers returns those of all answers.
+// headers returns the headers of all answers.
 func (c *Config) headers() http.Header {
 	headers := http.Header{"Docker-Distribution-Api-Version": {"registry/2.0"}}
 	for name, values := range c.HTTP.Headers {
@@ -188,7 +188,7 @@ func (c *Config) headers() http.Header {
 
 var unknownKey = regexp.MustCompile(`(line \d+): field (\S+) not found in type (.+)`)
 
-// withAllowedKeys says which keys are allowed instead of an unknown one.
+// withAllowedKeys adds the allowed keys to an error about an unknown key.
 func withAllowedKeys(err error) error {
 	kinds, ok := errors.AsType[*yaml.TypeError](err)
 	if !ok {
@@ -202,7 +202,7 @@ func withAllowedKeys(err error) error {
 	return fmt.Errorf("%s: unknown key %s, allowed are %s", m[1], m[2], allowed)
 }
 
-// keysOf returns the keys of the type with this name at or below t.
+// keysOf returns the keys of the type called name, at or below t.
 func keysOf(t reflect.Type, name string) (keys []string) {
 	if t.Kind() != reflect.Struct {
 		return nil
@@ -217,21 +217,21 @@ func keysOf(t reflect.Type, name string) (keys []string) {
 	return keys
 }
 
-// trustedCAs returns the CAs of the system (SSL_CERT_FILE and SSL_CERT_DIR, as crypto/x509 reads
-// them) and the public ones that are built in.
+// trustedCAs returns the system's CAs (SSL_CERT_FILE and SSL_CERT_DIR, as crypto/x509 reads them)
+// and the built-in public CAs.
 //
-// Package x509roots/fallback would not do: its list counts only where the system has none, and a
-// private CA of the upstream, in SSL_CERT_DIR, counts for one. Blobs are often at a host with a
-// public certificate.
+// Package x509roots/fallback does not suffice: Go uses its list only if the system has no CAs, and
+// the upstream's private CA in SSL_CERT_DIR counts as one. Blobs are often on a host with a public
+// certificate.
 func trustedCAs() (*x509.CertPool, error) {
 	pool, err := x509.SystemCertPool()
 	if err != nil {
-		return nil, fmt.Errorf("reading the CAs of the system (SSL_CERT_FILE, SSL_CERT_DIR): %w", err)
+		return nil, fmt.Errorf("read the CAs of the system (SSL_CERT_FILE, SSL_CERT_DIR): %w", err)
 	}
 	for root := range bundle.Roots() {
 		certificate, err := x509.ParseCertificate(root.Certificate)
 		if err != nil {
-			return nil, fmt.Errorf("reading a built-in CA: %w", err)
+			return nil, fmt.Errorf("read a built-in CA: %w", err)
 		}
 		if root.Constraint == nil {
 			pool.AddCert(certificate)

@@ -26,7 +26,7 @@ func TestLoadECR(t *testing.T) {
 		"no secret":              {plainConfig + "cache: {ecr: {accesskeyid: AKIA}}", "cache.ecr.accesskeyid and cache.ecr.secretaccesskey must be set together"},
 		"no ID":                  {plainConfig + "cache: {ecr: {secretaccesskey: s3cr3t}}", "must be set together"},
 		"only the role":          {plainConfig + "cache: {ecr: {rolearn: r}}", "must be set together"},
-		"with a username":        {"version: 0.1\nproxy: {remoteurl: \"https://a.test\", username: u, password: p}\ncache: {ecr: {" + both + "}}", "cache.ecr and proxy.username exclude each other"},
+		"with a username":        {"version: 0.1\nproxy: {remoteurl: \"https://a.test\", username: u, password: p}\ncache: {ecr: {" + both + "}}", "cache.ecr and proxy.username must not be set together"},
 		"no URL":                 {plainConfig + "cache: {ecr: {" + both + ", endpoint: api.test}}", "cache.ecr.endpoint must have the form"},
 		"unknown key":            {plainConfig + "cache: {ecr: {" + both + ", account: a}}", "unknown key account, allowed are accesskeyid, secretaccesskey, sessiontoken, rolearn, region, endpoint"},
 		"unknown key at the top": {plainConfig + "s3: {}", "unknown key s3, allowed are version, log, storage, http, health, proxy, cache"},
@@ -46,7 +46,7 @@ func TestLoadECR(t *testing.T) {
 	}
 }
 
-// TestLimitFollowsTheFile: the controller changes it without a restart.
+// TestLimitFollowsTheFile: the controller changes the limit without a restart.
 func TestLimitFollowsTheFile(t *testing.T) {
 	name := writeConfig(t, filepath.Join(t.TempDir(), "config.yml"), plainConfig+"cache: {limit: 1000}")
 	c, err := Load(name)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/distribution/distribution/v3/configuration"
 	"github.com/distribution/distribution/v3/registry/handlers"
-	_ "github.com/distribution/distribution/v3/registry/storage/driver/inmemory" // of the stock registry
+	_ "github.com/distribution/distribution/v3/registry/storage/driver/inmemory" // for the stock registry
 	"github.com/opencontainers/go-digest"
 	"github.com/opencontainers/image-spec/specs-go"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -63,8 +63,8 @@ func TestConformance(t *testing.T) {
 				"OCI_API_BLOBS_DELETE=false", "OCI_API_MANIFESTS_DELETE=false", "OCI_API_TAGS_DELETE=false",
 				"OCI_RO_DATA_TAGS=image index artifact docker", "OCI_RO_DATA_BLOBS="+strings.Join(blobs, " "),
 				"OCI_RO_DATA_MANIFESTS="+strings.Join(manifests, " "))
-			// The exit code says nothing: with read-only data, the command ends with a panic after
-			// its report (ReportResultsYAML).
+			// The exit code is useless: with read-only data, the command panics after its report
+			// (ReportResultsYAML).
 			output, err := command.CombinedOutput()
 			if !strings.Contains(string(output), "OCI Conformance Result: Pass") {
 				return errors.Join(err, errors.New(string(output)))
@@ -84,7 +84,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// TestBase: the answer to /v2/ is that of distribution, byte by byte.
+// TestBase: the answer to /v2/ is identical to distribution's.
 func TestBase(t *testing.T) {
 	server := newTestServer(t, newTestUpstream(t, true), t.TempDir())
 	stock := httptest.NewServer(handlers.NewApp(t.Context(), &configuration.Configuration{

@@ -17,8 +17,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/registry/cache"
 )
 
-// sendBlob sends a blob or the part for which the request asks. An error cuts the answer: the
-// header has promised more.
+// sendBlob sends a blob or the requested part of it. An error cuts the answer short, because its
+// header has already been sent.
 func (e *exchange) sendBlob(blob digest.Digest, found *cache.Blob) {
 	header := e.writer.Header()
 	header.Set("Etag", strconv.Quote(blob.String()))
@@ -50,8 +50,8 @@ func (e *exchange) sendBlob(blob digest.Digest, found *cache.Blob) {
 		}
 		e.writer.WriteHeader(found.Answer.StatusCode)
 		_, e.err = io.Copy(struct{ io.Writer }{e.writer}, found.Answer.Body)
-	default: // with 206 to bytes=0- containerd would ask for parts, which not every upstream has
-		_ = http.NewResponseController(e.writer.ResponseWriter).Flush() // the first bytes may be the last for long
+	default: // after 206 for bytes=0-, containerd would ask for parts, which not every upstream supports
+		_ = http.NewResponseController(e.writer.ResponseWriter).Flush() // more bytes may take long
 		e.err = found.Copy(e.Context(), e.writer)
 	}
 	if e.err != nil {
@@ -59,20 +59,20 @@ func (e *exchange) sendBlob(blob digest.Digest, found *cache.Blob) {
 	}
 }
 
-// portion is how much of an answer is written with one deadline.
+// portion is how many bytes of an answer share a deadline.
 const portion = 1 << 20
 
-// writer writes an answer in portions with a deadline each, so that a client that does not read
-// holds no file and no connection for ever. It lets the kernel send files without a copy.
+// writer writes an answer in portions, each with a deadline, so that a client that does not read
+// cannot hold a file and a connection forever. It supports sendfile.
 type writer struct {
 	http.ResponseWriter
 	patience time.Duration // how long a portion may take
 	status   int
 	written  int64
-	failed   error // of ReadFrom
+	failed   error // the error of ReadFrom
 }
 
-// Unwrap serves http.ResponseController.
+// Unwrap supports http.ResponseController.
 func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // WriteHeader implements http.ResponseWriter.
@@ -89,7 +89,7 @@ func (w *writer) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// ReadFrom implements io.ReaderFrom. For an *os.File in an *io.LimitedReader it is sendfile.
+// ReadFrom implements io.ReaderFrom. It uses sendfile for an *os.File in an *io.LimitedReader.
 func (w *writer) ReadFrom(from io.Reader) (total int64, err error) {
 	limited, ok := from.(*io.LimitedReader)
 	if !ok {
@@ -112,12 +112,12 @@ func (w *writer) extend() {
 
 type connectionKey struct{}
 
-// withConnection is an http.Server's ConnContext.
+// withConnection is used as ConnContext of an http.Server.
 func withConnection(ctx context.Context, connection net.Conn) context.Context {
 	return context.WithValue(ctx, connectionKey{}, connection)
 }
 
-// cut ends the answers on the connection of a request also while a write waits for a disk.
+// cut closes the connection of a request, even while a write waits for the disk.
 func cut(ctx context.Context) {
 	connection, _ := ctx.Value(connectionKey{}).(net.Conn)
 	if wrapped, ok := connection.(*tls.Conn); ok {

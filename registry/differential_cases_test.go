@@ -2,7 +2,7 @@ package registry
 
 import "github.com/gardener-extensions/registry-cache/internal/registryprofile"
 
-// diffPull asks for a tag and a layer: through the cache, and of the cache alone.
+// diffPull requests a tag and a layer: through the cache, and from the cache alone.
 var diffPull = diffStep{
 	{Do: "resolve", Repo: diffApp, Ref: "v1"}, {Do: "fetch", Repo: diffApp, Ref: "layer"},
 	{Do: "resolve", Repo: diffApp, Ref: "v1", Alone: true}, {Do: "fetch", Repo: diffApp, Ref: "layer", Alone: true},
@@ -18,12 +18,12 @@ func diffTag(repository string) diffStep {
 	return diffStep{{Do: "resolve", Repo: repository, Ref: "v1", Alone: true}, {Do: "resolve", Repo: repository, Ref: "v1"}}
 }
 
-// diffLayer is one request for a layer, of the cache alone.
+// diffLayer requests a layer from the cache alone.
 func diffLayer(repository string) diffAction {
 	return diffAction{Do: "fetch", Repo: repository, Ref: "layer", Alone: true}
 }
 
-// diffOf returns a pull of a known registry, with credentials, before and after its tokens expire.
+// diffOf pulls from a known registry, with credentials, before and after its tokens expire.
 func diffOf(name string) diffSchedule {
 	p := diffKnown(name)
 	p.Username, p.Password = diffUser, diffPassword

@@ -21,25 +21,25 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// Kinds of outcomes of a pull. A refusal of another status has a kind like "status 412".
+// Kinds of outcomes of a pull. A refusal with another status has a kind like "status 412".
 const (
 	diffOK      = "ok"
 	diffMissing = "missing"
 	diffDenied  = "denied"
-	diffBroken  = "broken" // a transport error, 408, 429, 5xx, or content that is not what it should be
+	diffBroken  = "broken" // a transport error, 408, 429, 5xx, or wrong content
 )
 
-// diffOutcome is what a client got.
+// diffOutcome is the result of a client.
 type diffOutcome struct {
 	kind   string
-	desc   v1.Descriptor // of resolve
+	desc   v1.Descriptor // the result of resolve
 	body   []byte
 	err    error
 	status int
 	header http.Header
 }
 
-// String is short.
+// String returns a short description.
 func (o diffOutcome) String() string {
 	switch {
 	case o.status != 0:
@@ -52,7 +52,7 @@ func (o diffOutcome) String() string {
 	return fmt.Sprintf("%s: %.300v", o.kind, o.err)
 }
 
-// diffKind sorts the errors of containerd's client.
+// diffKind classifies an error of containerd's client.
 func diffKind(err error) string {
 	var status remoteserrors.ErrUnexpectedStatus
 	unexpected := errors.As(err, &status)
@@ -73,7 +73,7 @@ func diffKind(err error) string {
 	return diffBroken
 }
 
-// resolver returns containerd's client: with the cache in front of the upstream, or without.
+// resolver returns containerd's client, with or without the cache in front of the upstream.
 func (w *diffWorld) resolver(transport *http.Transport, cache bool) remotes.Resolver {
 	client := &http.Client{Transport: transport}
 	credentials := func(host string) (string, string, error) {
@@ -97,14 +97,14 @@ func (w *diffWorld) resolver(transport *http.Transport, cache bool) remotes.Reso
 	})
 }
 
-// diffPatience is how long a client waits for an upstream, and then for a cache, which may have
-// waited for that upstream itself.
+// diffPatience is how long a client waits for an upstream, or for a cache, which may itself wait
+// for the upstream.
 const (
 	diffPatience      = time.Minute
 	diffPatienceCache = 5 * time.Minute
 )
 
-// pull does the action by containerd's client.
+// pull does the action with containerd's client.
 func (w *diffWorld) pull(a diffAction, cache bool) (o diffOutcome) {
 	patience := diffPatience
 	if cache {
@@ -152,8 +152,8 @@ func (w *diffWorld) pull(a diffAction, cache bool) (o diffOutcome) {
 	return o
 }
 
-// check does what containerd does with the result: content must have its digest, and a media type
-// that can be used.
+// check does what containerd does with the result: content must match its digest, and have a usable
+// media type.
 func (w *diffWorld) check(a diffAction, o *diffOutcome) {
 	if o.kind != diffOK {
 		return
@@ -191,8 +191,8 @@ func diffUsable(media string) bool {
 	return false
 }
 
-// ask sends a request to the cache, as a client that knows nothing else. It leaves after a number
-// of bytes, if that is not negative.
+// ask sends a request to the cache only. It leaves after a number of bytes, unless that is
+// negative.
 func (w *diffWorld) ask(method, path string, header http.Header, leave int) (o diffOutcome) {
 	ctx, cancel := context.WithTimeout(context.Background(), diffPatienceCache)
 	defer cancel()
@@ -233,7 +233,7 @@ func (w *diffWorld) ask(method, path string, header http.Header, leave int) (o d
 	return o
 }
 
-// path returns what the cache is asked for.
+// path returns the requested path.
 func (w *diffWorld) path(a diffAction) string {
 	kind, ref := "manifests", a.Ref
 	if a.Do != "resolve" || !w.library.tag(a.Ref) {
@@ -243,7 +243,7 @@ func (w *diffWorld) path(a diffAction) string {
 	return a.Repo + "/" + kind + "/" + ref
 }
 
-// alone does the action by a client that knows only the cache.
+// alone does the action with a client that uses only the cache.
 func (w *diffWorld) alone(a diffAction, method string) diffOutcome {
 	header := http.Header{"Accept": {strings.Join([]string{
 		diffDockerType, "application/vnd.docker.distribution.manifest.list.v2+json", v1.MediaTypeImageManifest, v1.MediaTypeImageIndex, "*/*",

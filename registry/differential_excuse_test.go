@@ -7,13 +7,13 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/registryprofile"
 )
 
-// slow reports whether the profile lets the cache lose patience.
+// slow reports whether the cache may lose patience with the profile.
 func (w *diffWorld) slow() bool {
 	p := w.Profile
 	return p.Silence > 0 || p.Rate > 0 || p.CutAfter > 0 || p.TokenHangs
 }
 
-// headOnly reports whether something is said to HEAD only.
+// headOnly reports whether the upstream answers HEAD differently.
 func (w *diffWorld) headOnly() bool {
 	for _, a := range w.Profile.Answers {
 		if a.Method != "" || a.Status < 400 {
@@ -23,27 +23,26 @@ func (w *diffWorld) headOnly() bool {
 	return false
 }
 
-// loginFails reports whether the failure may be one of the token server: then the upstream's own
-// answer is its refusal.
+// loginFails reports whether the token server may have failed, instead of the upstream.
 func (w *diffWorld) loginFails() bool { return w.Profile.Challenge != "" }
 
-// loginAbroad reports whether nodes give credentials to another domain, which a cache does not.
+// loginAbroad reports whether nodes give credentials to another domain, unlike a cache.
 func (w *diffWorld) loginAbroad() bool {
 	p := w.Profile
 	return (p.Username != "" && !p.Anonymous || p.TokenGet != 0) && w.realmAbroad()
 }
 
-// blameless reports whether the cache cannot know how the upstream refuses a node: it has kept the
-// credentials from a token server or a target of another domain, the repository is paused because
-// the token server fails, or another repository has the blob, whose download fails.
+// blameless reports whether the cache cannot know how the upstream refuses a node: it withheld the
+// credentials from another domain, the repository is paused because the token server failed, or
+// another repository contains the blob, and its download fails.
 func (w *diffWorld) blameless(direct diffOutcome) bool {
 	withheld := w.loginAbroad() || w.Login && direct.kind == diffDenied && w.realmAbroad()
 	noToken := w.Profile.TokenField == "empty" || w.Profile.TokenStatus != 0
 	return withheld || noToken || w.Profile.RedirectChallenge == "basic" || w.Profile.Damaged && direct.kind == diffMissing
 }
 
-// passesDamaged reports whether an answer is a part that passes through, because the whole is late:
-// only a client that gets all parts can check it.
+// passesDamaged reports whether an answer is a part that passes through, because the whole blob is
+// late: only a client with all parts can verify it.
 func (w *diffWorld) passesDamaged(got diffOutcome) bool {
 	return got.status == http.StatusPartialContent && w.Profile.Damaged && w.slow()
 }
@@ -55,7 +54,7 @@ func (w *diffWorld) realmAbroad() bool {
 	})
 }
 
-// beyond reports whether the cache need not manage alone what nodes can.
+// beyond reports whether nodes may succeed where the cache alone cannot.
 func (w *diffWorld) beyond() bool {
 	p := w.Profile
 	if w.loginAbroad() {

@@ -18,20 +18,19 @@ import (
 // The rule, which this file applies to each action:
 //
 //	where containerd succeeds directly, it succeeds through the cache, in the same bytes and media
-//	types; where it fails directly, the node sees the upstream's own answer; nothing that the
-//	upstream did not say becomes content; no client can take from another.
+//	types; where it fails directly, the node sees the upstream's own answer; only the upstream's
+//	answers become content; no client can harm another.
 //
 // What may differ:
 //
-//   - Content by digest that is stored is served without asking, in every repository.
-//   - While the upstream is away, and as long as the cache has reason to think so, a tag is what it
-//     was once, with a Warning.
+//   - Stored content is served by digest without asking the upstream, in every repository.
+//   - While the upstream is, or seems to be, away, a tag may be outdated, with a Warning.
 //   - Where the upstream breaks an answer, the cache may do better.
-//   - Credentials stay in the upstream's domain, also where nodes would send them elsewhere.
+//   - Credentials stay in the upstream's domain, even where nodes would send them elsewhere.
 //   - Where only HEAD is refused, the cache asks by GET.
-//   - A media type that containerd cannot use may become one that it can.
+//   - An unusable media type may become one that containerd can use.
 
-// run runs the schedule to its end, or to the first fault.
+// run runs the schedule until its end or the first fault.
 func (w *diffWorld) run() {
 	var asked []diffAction
 	for _, step := range w.Steps {
@@ -54,7 +53,7 @@ func (w *diffWorld) failed() bool {
 	return len(w.faults) > 0
 }
 
-// step does actions at the same time, after it has asked the oracle.
+// step does actions concurrently, after it has asked the oracle.
 func (w *diffWorld) step(step diffStep) {
 	var running sync.WaitGroup
 	for _, a := range step {
@@ -80,7 +79,7 @@ func (w *diffWorld) step(step diffStep) {
 	running.Wait()
 }
 
-// oracle does the action without the cache. containerd does not ask for an empty blob.
+// oracle does the action without the cache. containerd does not request an empty blob.
 func (w *diffWorld) oracle(a diffAction) diffOutcome {
 	if a.Ref == "empty" && a.Do == "fetch" && a.Alone {
 		a.Do = "resolve"
@@ -88,7 +87,7 @@ func (w *diffWorld) oracle(a diffAction) diffOutcome {
 	return w.pull(a, false)
 }
 
-// content does the action without the cache, with all that containerd then reads.
+// content does the action without the cache, including everything that containerd then reads.
 func (w *diffWorld) content(a diffAction) diffOutcome {
 	o := w.oracle(a)
 	for name, object := range diffObjects() {
@@ -101,7 +100,7 @@ func (w *diffWorld) content(a diffAction) diffOutcome {
 	return o
 }
 
-// judge compares containerd with the cache and without.
+// judge compares containerd with and without the cache.
 func (w *diffWorld) judge(a diffAction, direct, through diffOutcome) {
 	byDigest := a.Do != "resolve" || !w.library.tag(a.Ref)
 	excused := w.letDown(a.Repo) || w.slow()
@@ -167,7 +166,7 @@ func (w *diffWorld) current(a diffAction) string {
 	return o.digest.String()
 }
 
-// wrong says what is wrong with a good answer, or nothing.
+// wrong returns what is wrong with a successful answer, or "".
 func (w *diffWorld) wrong(a diffAction, got diffOutcome, method string) string {
 	want := diffObjects()[a.Ref]
 	if a.Do == "resolve" && w.library.tag(a.Ref) {
@@ -178,7 +177,7 @@ func (w *diffWorld) wrong(a diffAction, got diffOutcome, method string) string {
 			}
 		}
 		if want.content == nil && w.Profile.Damaged && w.Profile.Digest == "none" {
-			return "" // nobody can tell that it is damaged
+			return "" // nobody can detect the damage
 		}
 		if want.content == nil {
 			return "not what the tag ever was"
@@ -189,7 +188,7 @@ func (w *diffWorld) wrong(a diffAction, got diffOutcome, method string) string {
 			return a.Document != "" && (a.Status == 0 || a.Status == http.StatusOK)
 		}
 		if w.Profile.HeadZeroLength || slices.ContainsFunc(w.Profile.Answers, saysSo) {
-			return "" // the upstream says so
+			return "" // the upstream sends it
 		}
 		if length := got.header.Get("Content-Length"); length != "" && length != strconv.Itoa(len(want.content)-a.From) && length != strconv.Itoa(len(want.content)) {
 			return "length " + length
@@ -216,7 +215,7 @@ func (w *diffWorld) wrong(a diffAction, got diffOutcome, method string) string {
 func (w *diffWorld) mediaType(a diffAction, want diffObject, got diffOutcome) string {
 	media, _, _ := strings.Cut(got.header.Get("Content-Type"), ";")
 	if kind := w.Profile.ContentType; kind != "" && !strings.HasPrefix(kind, "+") && !diffUsable(kind) {
-		return "" // as the upstream says, or better
+		return "" // the upstream's type, or a better one
 	}
 	if !diffUsable(media) {
 		return "media type " + media
@@ -234,7 +233,7 @@ func (w *diffWorld) mediaType(a diffAction, want diffObject, got diffOutcome) st
 	return ""
 }
 
-// secret finds what no client may see.
+// secret reports secrets in an answer to a client.
 func (w *diffWorld) secret(got diffOutcome) {
 	text := string(got.body) + fmt.Sprint(got.header)
 	for _, secret := range []string{diffPassword, "refresh-"} {
@@ -244,7 +243,7 @@ func (w *diffWorld) secret(got diffOutcome) {
 	}
 }
 
-// hostile does what a client may do that is no containerd.
+// hostile does what clients other than containerd may do.
 func (w *diffWorld) hostile(a diffAction) {
 	object := diffObjects()[a.Ref]
 	path := a.Repo + "/" + object.kind + "/" + object.digest.String()
@@ -260,7 +259,7 @@ func (w *diffWorld) hostile(a diffAction) {
 	case "cross":
 		other := map[string]string{"blobs": "manifests", "manifests": "blobs"}[object.kind]
 		got := w.ask(http.MethodGet, a.Repo+"/"+other+"/"+object.digest.String(), nil, -1)
-		if got.status != 0 && got.status < 300 && got.err == nil { // one that is cut is no answer
+		if got.status != 0 && got.status < 300 && got.err == nil { // a cut answer does not count
 			w.fault("cross: %s at /%s/: %s", a.Ref, other, got)
 		}
 	case "foreign":
@@ -291,7 +290,7 @@ func (w *diffWorld) part(a diffAction, got diffOutcome, from, to int) {
 	}
 }
 
-// flood asks for a blob in repositories that nobody has, and counts what that leaves on the volume.
+// flood requests a blob in nonexistent repositories, and counts new files on the volume.
 func (w *diffWorld) flood(a diffAction, object diffObject) {
 	for i := range a.From {
 		w.ask(http.MethodHead, fmt.Sprintf("x%04d/a/b/%s/%s", i, object.kind, object.digest), nil, -1)
@@ -308,8 +307,8 @@ func (w *diffWorld) flood(a diffAction, object diffObject) {
 	}
 }
 
-// settle checks at the end that the cache manages alone what was asked, after a while and a few
-// tries.
+// settle checks at the end that the cache alone can serve all requests, after a while and a few
+// retries.
 func (w *diffWorld) settle(asked []diffAction) {
 	w.event(diffAction{Do: "back"})
 	if w.beyond() {

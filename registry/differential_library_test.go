@@ -24,7 +24,7 @@ type diffObject struct {
 	digest  digest.Digest
 }
 
-// diffObjects are all that the upstream has, by name.
+// diffObjects are all objects of the upstream, by name.
 var diffObjects = sync.OnceValue(func() map[string]diffObject {
 	all := map[string]diffObject{}
 	blob := func(name string, size int, algorithm digest.Algorithm, prefix string) v1.Descriptor {
@@ -70,7 +70,7 @@ var diffObjects = sync.OnceValue(func() map[string]diffObject {
 	return all
 })
 
-// diffHas says which repository has what. The application has everything.
+// diffHas lists the objects of each repository. The application contains all.
 var diffHas = map[string][]string{
 	diffBase: {"config", "layer", "small", "docker"},
 	diffTool: {"none", "small", "artifact"},
@@ -80,7 +80,7 @@ var diffHas = map[string][]string{
 type diffLibrary struct {
 	mu      sync.Mutex
 	tags    map[string]string   // by repository:tag, the name of an object
-	history map[string][]string // all that the tag was
+	history map[string][]string // all objects to which the tag has referred
 }
 
 func newDiffLibrary() *diffLibrary {
@@ -93,7 +93,7 @@ func newDiffLibrary() *diffLibrary {
 	return l
 }
 
-// move lets a tag name another object, or nothing.
+// move makes a tag refer to another object, or removes it.
 func (l *diffLibrary) move(repository, tag, name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -101,7 +101,7 @@ func (l *diffLibrary) move(repository, tag, name string) {
 	l.history[repository+":"+tag] = append(l.history[repository+":"+tag], name)
 }
 
-// find returns what a tag, a digest or the name of an object is, and whether the repository has it.
+// find returns the object for a tag, a digest or a name, and whether the repository contains it.
 func (l *diffLibrary) find(repository, ref string) (diffObject, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -116,7 +116,7 @@ func (l *diffLibrary) find(repository, ref string) (diffObject, bool) {
 	return diffObject{}, false
 }
 
-// was reports whether the tag once had the digest.
+// was reports whether the tag has referred to the digest.
 func (l *diffLibrary) was(repository, tag string, d digest.Digest) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -125,7 +125,7 @@ func (l *diffLibrary) was(repository, tag string, d digest.Digest) bool {
 	})
 }
 
-// tag reports whether the reference is that of a tag, not of an object.
+// tag reports whether the reference is a tag, not the name of an object.
 func (l *diffLibrary) tag(ref string) bool {
 	_, object := diffObjects()[ref]
 	return !object || ref == "plain" || ref == "docker"
@@ -141,7 +141,7 @@ func (l *diffLibrary) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if len(parts) > 2 {
 		repository, kind, ref := strings.Join(parts[:len(parts)-2], "/"), parts[len(parts)-2], parts[len(parts)-1]
 		o, found := l.find(repository, ref)
-		if _, name := diffObjects()[ref]; found && o.kind == kind && (!name || l.tag(ref)) { // not by name
+		if _, name := diffObjects()[ref]; found && o.kind == kind && (!name || l.tag(ref)) { // objects are not served by name
 			w.Header().Set("Content-Type", o.media)
 			w.Header().Set("Docker-Content-Digest", o.digest.String())
 			http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(o.content))

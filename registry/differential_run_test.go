@@ -22,7 +22,7 @@ var (
 	diffShrinks   = flag.Int("shrink", 10, "how many failures of a kind TestDifferential makes small")
 )
 
-// diffRun runs a schedule in virtual time, and returns its first fault, or nothing.
+// diffRun runs a schedule in virtual time, and returns its first fault, or "".
 func diffRun(t *testing.T, s diffSchedule) (fault string) {
 	t.Helper()
 	dir, err := os.MkdirTemp(diffDir(), "differential") //nolint:usetesting // thousands, in memory
@@ -31,7 +31,7 @@ func diffRun(t *testing.T, s diffSchedule) (fault string) {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	defer func() {
-		if reason := recover(); reason != nil { // of the bubble: all goroutines are blocked
+		if reason := recover(); reason != nil { // in the bubble, all goroutines are blocked
 			fault = cmp.Or(fault, fmt.Sprintf("goroutines: %v", reason))
 		}
 	}()
@@ -57,10 +57,10 @@ func diffRun(t *testing.T, s diffSchedule) (fault string) {
 	return fault
 }
 
-// diffSleep lets virtual time pass.
+// diffSleep sleeps in virtual time.
 func diffSleep(d time.Duration) { <-time.After(d) }
 
-// diffDir is in memory if possible: each schedule has a volume.
+// diffDir returns a folder for volumes, in memory if possible.
 func diffDir() string {
 	const memory = "/dev/shm"
 	if info, err := os.Stat(memory); err == nil && info.IsDir() {
@@ -76,9 +76,9 @@ func diffQuiet(t *testing.T) {
 	t.Cleanup(func() { slog.SetDefault(before) })
 }
 
-// TestDifferential compares containerd's client with the cache in front of an upstream, and
-// without, on random upstreams, contents and orders of events. A failure is made small and printed
-// as a Go literal, for TestDifferentialCases.
+// TestDifferential compares containerd's client with and without the cache in front of an upstream,
+// on random upstreams, contents and events. A failure is shrunk and printed as a Go literal, for
+// TestDifferentialCases.
 func TestDifferential(t *testing.T) {
 	diffQuiet(t)
 	var next, ran atomic.Int64
@@ -106,7 +106,7 @@ func TestDifferential(t *testing.T) {
 	found.report(t)
 }
 
-// diffFound collects failures by their kind.
+// diffFound collects failures by kind.
 type diffFound struct {
 	mu     sync.Mutex
 	failed int
@@ -114,7 +114,7 @@ type diffFound struct {
 	known  map[string]bool // by kind and outline
 }
 
-// diffWhat is the kind of a fault: what stands before the first colon.
+// diffWhat returns the kind of a fault: its text before the first colon.
 func diffWhat(fault string) string { what, _, _ := strings.Cut(fault, ":"); return what }
 
 func (f *diffFound) add(t *testing.T, seed uint64, s diffSchedule, fault string) {

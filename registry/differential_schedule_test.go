@@ -7,20 +7,20 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/registryprofile"
 )
 
-// diffSchedule is one run of the differential test: an upstream, and what happens, step by step.
+// diffSchedule is one run of the differential test: an upstream and a sequence of steps.
 type diffSchedule struct {
 	Profile registryprofile.Profile
-	// IP says that the upstream has an address instead of a name.
+	// IP makes the upstream use an address instead of a name.
 	IP bool
-	// Login says that cache and nodes have the upstream's user name and password.
+	// Login gives cache and nodes the upstream's user name and password.
 	Login bool
 	Steps []diffStep
 }
 
-// diffStep is a list of actions at the same time. An event is a step of its own.
+// diffStep is a list of concurrent actions, or one event.
 type diffStep []diffAction
 
-// diffAction is what a client does, or an event.
+// diffAction is a client's action, or an event.
 type diffAction struct {
 	// Do is one of
 	//   resolve, fetch, seek (fetch from From on), chunks (fetch in parallel): of containerd, or with
@@ -37,7 +37,7 @@ type diffAction struct {
 	Alone bool
 	From  int
 	To    string
-	Times int // at the same time, 1 if 0
+	Times int // how many concurrent clients, 1 if 0
 }
 
 func (a diffAction) event() bool {
@@ -52,8 +52,8 @@ const (
 
 func pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
 
-// diffKnown returns the profile of a known registry, whose tokens live ten minutes at most: what a
-// cache does every second in the background happens in virtual time, too.
+// diffKnown returns the profile of a known registry, with a token lifetime of at most ten minutes:
+// virtual time also runs the cache's background work of each second.
 func diffKnown(name string) registryprofile.Profile {
 	p := registryprofile.Profiles[name]
 	p.Description, p.Source = "", ""
@@ -82,7 +82,7 @@ func diffRandom(seed uint64) diffSchedule {
 		s.Profile.Username, s.Profile.Password = diffUser, diffPassword
 	}
 	if s.Profile.RedirectChallenge != "" || slices.Contains(s.Profile.RedirectTo, registryprofile.Same) {
-		s.Profile.RedirectSigned = false // a challenge, or credentials of the host, and a signature: nobody does both
+		s.Profile.RedirectSigned = false // no registry combines a signature with a challenge or credentials
 	}
 	for range 2 + r.IntN(5) {
 		s.Steps = append(s.Steps, diffRandomStep(r))
@@ -162,7 +162,7 @@ func diffRandomAction(r *rand.Rand) diffAction {
 	return a
 }
 
-// diffMutations change a profile, one behavior each.
+// diffMutations change one behavior of a profile each.
 var diffMutations = []func(r *rand.Rand, p *registryprofile.Profile){
 	func(r *rand.Rand, p *registryprofile.Profile) {
 		p.Challenge = pick(r, "bearer", "bearer", "basic", "both")
@@ -193,7 +193,7 @@ var diffMutations = []func(r *rand.Rand, p *registryprofile.Profile){
 	func(r *rand.Rand, p *registryprofile.Profile) {
 		p.Challenge, p.TokenStatus = "bearer", pick(r, 429, 429, 400, 403, 500)
 		p.TokenTimes, p.TokenRetryAfter = 0, ""
-		if p.TokenStatus == 429 || p.TokenStatus == 500 { // a refusal is final, or nodes see another one
+		if p.TokenStatus == 429 || p.TokenStatus == 500 { // the refusal is final; otherwise nodes would see another one
 			p.TokenTimes, p.TokenRetryAfter = pick(r, 0, 1), pick(r, "", "30")
 		}
 	},

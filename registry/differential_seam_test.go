@@ -6,8 +6,8 @@ import (
 	"net/http"
 )
 
-// diffOpen opens the cache as the differential test needs it: a handler and its end. Every
-// connection to the upstream and its token server is made by dial.
+// diffOpen opens a cache for the differential test. It connects to the upstream and its token
+// server only with dial.
 func diffOpen(
 	ctx context.Context, config *Config, dial func(ctx context.Context, network, address string) (net.Conn, error),
 ) (http.Handler, func(), error) {

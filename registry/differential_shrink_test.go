@@ -10,7 +10,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/registryprofile"
 )
 
-// diffTries bounds how often a failure is tried with less.
+// diffTries bounds the attempts to shrink a failure.
 const diffTries = 80
 
 // diffShrink returns a smaller schedule that fails in the same way.
@@ -33,7 +33,7 @@ func diffShrink(s diffSchedule, fails func(diffSchedule) bool) diffSchedule {
 	return s
 }
 
-// diffSmaller returns schedules that have less, each in one way.
+// diffSmaller returns schedules that are smaller in one way each.
 func diffSmaller(s diffSchedule) (all []diffSchedule) {
 	add := func(change func(*diffSchedule)) {
 		c := s
@@ -90,7 +90,7 @@ func diffSmaller(s diffSchedule) (all []diffSchedule) {
 	return all
 }
 
-// outline returns what the schedule is made of, without values.
+// outline returns the structure of the schedule, without values.
 func (s diffSchedule) outline() string {
 	var parts []string
 	for field, value := range reflect.ValueOf(s.Profile).Fields() {

@@ -25,8 +25,8 @@ import (
 )
 
 const (
-	// soakTries is how often a pull may fail in a row while the same pull succeeds directly: a
-	// profile that changes breaks what runs, and the kubelet tries again.
+	// soakTries is how many times in a row a pull may fail that succeeds directly: a change of the
+	// profile breaks running pulls, and the kubelet retries.
 	soakTries    = 3
 	soakPatience = 10 * time.Second
 )
@@ -46,15 +46,15 @@ type soakWorld struct {
 type soakProfile struct {
 	http.Handler
 	registryprofile.Profile
-	// wrong says that the upstream sends wrong bytes now, or may have done so just before.
+	// wrong is set while the upstream may send wrong bytes.
 	wrong bool
 }
 
-// change gives the upstream another profile: one of a known registry, or a random one.
+// change gives the upstream the profile of a known registry, or a random one.
 func (w *soakWorld) change(other string) {
 	p := diffRandom(w.random.Uint64()).Profile
 	p.Username, p.Password = "", ""
-	p.Silence, p.TokenHangs = min(p.Silence, 2000), false // or nobody does anything for long
+	p.Silence, p.TokenHangs = min(p.Silence, 2000), false // otherwise nothing happens for long
 	if p.TokenRetryAfter != "" {
 		p.TokenRetryAfter = "2"
 	}
@@ -73,8 +73,8 @@ func (w *soakWorld) change(other string) {
 	w.profile.Store(now)
 }
 
-// troubled is the registry behind the profile. The cache has trouble on the way to it, unless the
-// registry answers no ranges: then nobody can go on after a break.
+// troubled is the registry behind the profile. It breaks the cache's requests, unless the registry
+// does not support ranges: then no download can be resumed.
 func (w *soakWorld) troubled(rw http.ResponseWriter, r *http.Request) {
 	if w.profile.Load().Ranges != "" || !trouble(w.random).answer(w.testUpstream, rw, r) {
 		counting := w.counting(rw, r)
@@ -82,7 +82,7 @@ func (w *soakWorld) troubled(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// pull pulls a blob as containerd does, with an authorizer of its own.
+// pull pulls a blob like containerd, with a new authorizer.
 func (w *soakWorld) pull(blob v1.Descriptor, mirrors ...string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), soakPatience)
 	defer cancel()
@@ -123,7 +123,7 @@ func (w *soakWorld) node(t *testing.T) {
 	t.Errorf("a pull fails %d times through the cache only: %v; profile %+v", soakTries, through, profile.Profile)
 }
 
-// attack does what a client may do that is no containerd.
+// attack does what clients other than containerd may do.
 func (w *soakWorld) attack(t *testing.T) {
 	t.Helper()
 	w.hostile.Add(1)
@@ -196,9 +196,9 @@ func (w *soakWorld) try(t *testing.T, method, target string, header http.Header)
 	return response.StatusCode, body, err
 }
 
-// TestSoakProfiles: clients, one in five of them hostile, use a cache whose upstream changes from
-// one registry to another and has trouble, on a volume that is too small. No complete answer has
-// wrong bytes, no pull fails that succeeds directly, and nothing grows.
+// TestSoakProfiles: clients, one in five of them hostile, use a cache whose upstream imitates
+// changing registries and breaks requests, on a volume that is too small. No complete answer
+// contains wrong bytes, no pull fails that succeeds directly, and nothing grows.
 func TestSoakProfiles(t *testing.T) {
 	const blobs, size, changes = 200, 300 << 10, 10
 	w := &soakWorld{testUpstream: newTestUpstream(t, false), random: &lockedRandom{Rand: rand.New(rand.NewPCG(2, 2))}, pool: map[digest.Digest][]byte{}}

@@ -51,7 +51,7 @@ func (w *diffWorld) watched(next http.Handler) http.Handler {
 	})
 }
 
-// letDown reports whether the cache had reason to think that the repository is away.
+// letDown reports whether the cache may consider the repository away.
 func (w *diffWorld) letDown(repository string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -79,7 +79,7 @@ func (s *diffSeen) Write(p []byte) (int, error) {
 	return s.ResponseWriter.Write(p)
 }
 
-// answered notes what a token server said to the cache.
+// answered records a token server's answer to the cache.
 func (w *diffWorld) answered(r *http.Request, seen *diffSeen) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -95,7 +95,7 @@ func (w *diffWorld) answered(r *http.Request, seen *diffSeen) {
 	}
 }
 
-// leak finds credentials on their way to another domain.
+// leak reports credentials that are sent to another domain.
 func (w *diffWorld) leak(r *http.Request, body []byte) {
 	host := r.Host
 	if h, _, err := net.SplitHostPort(host); err == nil {
@@ -130,15 +130,15 @@ func diffDomain(host string) string {
 	return domain
 }
 
-// hammer finds requests that come again and again.
+// hammer reports requests that are repeated too often.
 func (w *diffWorld) hammer(r *http.Request) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now, key := time.Now(), r.Method+" "+r.Host+r.URL.Path
-	token := strings.HasSuffix(r.URL.Path, registryprofile.TokenPath) // one a repository, of any number
+	token := strings.HasSuffix(r.URL.Path, registryprofile.TokenPath) // one for each of any number of repositories
 	w.asked[key] = append(w.asked[key], now)
 	const within = 5 * time.Second
-	most := 60 + 2*w.served[strings.TrimPrefix(r.URL.Path, "/hop1")] // a client may do it itself
+	most := 60 + 2*w.served[strings.TrimPrefix(r.URL.Path, "/hop1")] // clients may cause them
 	if times := w.asked[key]; !token && len(times) >= most && now.Sub(times[0]) < within {
 		w.faults = append(w.faults, fmt.Sprintf("hammer: %s %d times in %s", key, len(times), now.Sub(times[0]).Round(time.Millisecond)))
 	}

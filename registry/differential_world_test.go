@@ -24,10 +24,10 @@ const (
 	diffCache    = "cache.cluster.test:5000"
 )
 
-// diffWorld is an upstream as nodes see it, the same as the cache sees it, and the cache.
+// diffWorld is a cache, and an upstream with one listener for nodes and one for the cache.
 type diffWorld struct {
 	diffSchedule
-	host    string // of the upstream
+	host    string // the upstream's host
 	library *diffLibrary
 	dir     string // the volume
 	servers []*http.Server
@@ -41,12 +41,12 @@ type diffWorld struct {
 	away    string
 	back    chan struct{}
 	faults  []string
-	tokens  map[string]string      // which host gave it to an anonymous client
+	tokens  map[string]string      // the hosts that issued tokens to anonymous clients
 	served  map[string]int         // requests of clients by path
 	asked   map[string][]time.Time // requests of the cache by method and path
 	trouble map[string]time.Time   // when the cache was last let down, by repository
-	wait    time.Time              // until then the token server wants no request
-	early   int                    // requests before
+	wait    time.Time              // the end of the token server's Retry-After
+	early   int                    // token requests before wait
 	types   map[string]string      // media types that the cache has sent, by repository and reference
 }
 
@@ -150,7 +150,7 @@ func (w *diffWorld) start() error {
 	return err
 }
 
-// stop ends the cache, as far as it runs.
+// stop stops the cache, if it is running.
 func (w *diffWorld) stop() {
 	w.mu.Lock()
 	end := w.end
@@ -162,7 +162,7 @@ func (w *diffWorld) stop() {
 	}
 }
 
-// close ends everything.
+// close stops everything.
 func (w *diffWorld) close() {
 	w.event(diffAction{Do: "back"})
 	w.stop()
@@ -172,7 +172,7 @@ func (w *diffWorld) close() {
 	for _, l := range []*diffListener{w.nodes, w.behind, w.front} {
 		l.cut()
 	}
-	diffSleep(time.Minute) // for handlers that pause: time stops when this goroutine ends
+	diffSleep(time.Minute) // for paused handlers: time stops when this goroutine ends
 }
 
 func (w *diffWorld) fault(format string, arguments ...any) {
@@ -191,7 +191,7 @@ func (w *diffWorld) serveCache(rw http.ResponseWriter, r *http.Request) {
 	}
 	defer func() {
 		if reason := recover(); reason != nil {
-			if reason != http.ErrAbortHandler { //nolint:errorlint // as net/http compares it
+			if reason != http.ErrAbortHandler { //nolint:errorlint // like net/http
 				w.fault("panic: %s %s: %v", r.Method, r.URL.Path, reason)
 			}
 			panic(http.ErrAbortHandler)
@@ -200,7 +200,7 @@ func (w *diffWorld) serveCache(rw http.ResponseWriter, r *http.Request) {
 	cache.ServeHTTP(rw, r)
 }
 
-// dialUpstream is how the cache connects, dialNode how nodes do.
+// dialUpstream is used by the cache, dialNode by nodes.
 func (w *diffWorld) dialUpstream(ctx context.Context, _, address string) (net.Conn, error) {
 	if mode, _ := w.isAway(); mode == "refused" {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
@@ -227,7 +227,7 @@ func (w *diffWorld) isAway() (string, chan struct{}) {
 	return w.away, w.back
 }
 
-// outage lets the upstream be away.
+// outage makes the upstream unavailable.
 func (w *diffWorld) outage(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		switch mode, back := w.isAway(); mode {
@@ -249,7 +249,7 @@ func (w *diffWorld) outage(next http.Handler) http.Handler {
 	})
 }
 
-// event lets something happen.
+// event runs an event.
 func (w *diffWorld) event(a diffAction) {
 	switch a.Do {
 	case "away", "back":
@@ -269,17 +269,17 @@ func (w *diffWorld) event(a diffAction) {
 			w.behind.cut()
 		}
 		if was != "" && a.Do == "back" {
-			diffSleep(40 * time.Second) // until nobody remembers
+			diffSleep(40 * time.Second) // until failures are forgotten
 		}
 	case "sleep":
 		diffSleep(time.Duration(a.From) * time.Second)
 	case "move", "untag":
 		w.library.move(a.Repo, a.Ref, a.To)
-		diffSleep(2 * time.Second) // a tag is fresh for one
+		diffSleep(2 * time.Second) // a tag is fresh for a second
 	case "restart", "clock":
 		w.stop()
 		w.mu.Lock()
-		w.wait, w.early = time.Time{}, 0 // it is not on the volume
+		w.wait, w.early = time.Time{}, 0 // a restart forgets it
 		w.mu.Unlock()
 		if a.Do == "clock" {
 			w.younger(time.Duration(a.From) * time.Second)
@@ -290,7 +290,7 @@ func (w *diffWorld) event(a diffAction) {
 	}
 }
 
-// younger changes the times of all files of the volume, as if the clock had been wrong.
+// younger changes the times of all files on the volume, as if the clock had been wrong.
 func (w *diffWorld) younger(by time.Duration) {
 	_ = filepath.WalkDir(w.dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {

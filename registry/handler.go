@@ -26,20 +26,20 @@ import (
 	"github.com/gardener-extensions/registry-cache/registry/upstream"
 )
 
-// handler is the pull part of the OCI distribution-spec for one upstream.
+// handler implements the pull part of the OCI distribution-spec for one upstream.
 type handler struct {
 	cache    *cache.Cache
 	upstream string
-	headers  http.Header // of all answers
+	headers  http.Header // sent with all answers
 	patience time.Duration
-	works    func() context.Context // ends when the disk hangs
-	large    *semaphore.Weighted    // large manifests that are sent
+	works    func() context.Context // is done when the disk hangs
+	large    *semaphore.Weighted    // large manifests that are being sent
 }
 
 const (
-	// base is the kind of a request for /v2/.
+	// base is the kind of requests for /v2/.
 	base = "base"
-	// leastRetryAfter is what Retry-After says when the upstream does not.
+	// leastRetryAfter is the default of Retry-After.
 	leastRetryAfter = time.Second
 )
 
@@ -47,21 +47,20 @@ const (
 type exchange struct {
 	*http.Request
 	writer *writer
-	kind   string // base, blob, manifest, or empty
+	kind   string // base, blob, manifest or empty
 	query  cache.Query
 	from   cache.From
 	err    error // why the upstream's object is not served
 }
 
-// ServeHTTP implements http.Handler. It logs and counts all but the requests of nodes that only ask
-// whether the cache answers, which it counts.
+// ServeHTTP implements http.Handler. It counts all requests, and logs all except probes of nodes.
 //
 //nolint:contextcheck // the context of the disk is no context of a request
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
 	if works := h.works(); works.Err() == nil {
-		defer context.AfterFunc(works, func() { // nothing else ends a read of a disk that hangs
+		defer context.AfterFunc(works, func() { // nothing else interrupts a read from a disk that hangs
 			cancel(context.Cause(works))
 			cut(r.Context())
 		})()
@@ -72,7 +71,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	maps.Copy(w.Header(), h.headers)
 	e.writer.extend()
-	if r.ContentLength != 0 { // net/http reads a body, which may never come, before it answers
+	if r.ContentLength != 0 { // net/http would wait for the body before it answers
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(readHeaderTimeout))
 	}
 	start := time.Now()
@@ -80,15 +79,15 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.route(e)
 }
 
-// route refuses what a cache does not serve. For another registry the answer is 404, so that
-// containerd goes on: a node that still knows the address of a deleted cache may reach this one.
+// route refuses what a cache does not serve. For another registry it answers 404, so that
+// containerd goes on: a node may use the address of a deleted cache, which this cache has now.
 func (h *handler) route(e *exchange) {
 	route, isAPI := strings.CutPrefix(e.URL.Path, "/v2/")
 	rest, object := path.Split(route) // <name>/<kind>/<object>
 	before, kind := path.Split(strings.TrimSuffix(rest, "/"))
 	name, isNamed := strings.CutSuffix(before, "/")
 	repository, invalid := reference.WithName(name)
-	wanted := e.URL.Query().Get("ns") // containerd: the registry in the reference of the image
+	wanted := e.URL.Query().Get("ns") // containerd sends the registry of the image reference
 	switch {
 	case !isAPI && e.URL.Path != "/v2":
 		e.refuse(http.StatusNotFound, "UNSUPPORTED", "a cache serves /v2/ only")
@@ -102,7 +101,7 @@ func (h *handler) route(e *exchange) {
 		e.refuse(http.StatusMethodNotAllowed, "UNSUPPORTED", "a cache serves blobs and manifests: ask the upstream")
 	case !isNamed || kind != "blobs" && kind != "manifests":
 		e.refuse(http.StatusNotFound, "UNSUPPORTED", "a cache serves blobs and manifests only")
-	case invalid != nil || repository.Name() != name || len(name) > reference.RepositoryNameTotalLengthMax: // WithName lets a host be longer
+	case invalid != nil || repository.Name() != name || len(name) > reference.RepositoryNameTotalLengthMax: // WithName does not count a host
 		e.refuse(http.StatusBadRequest, "NAME_INVALID", "the name of the repository is invalid")
 	case kind == "blobs":
 		e.kind, e.query.Repository = "blob", name
@@ -172,7 +171,7 @@ func (h *handler) serveManifest(e *exchange, object string) {
 	}
 	header["Content-Type"] = []string{found.MediaType}
 	if found.MediaType == "" {
-		header["Content-Type"] = nil // as the upstream
+		header["Content-Type"] = nil // like the upstream
 	}
 	etag := strconv.Quote(found.Digest.String())
 	header.Set("Docker-Content-Digest", found.Digest.String())
@@ -186,10 +185,10 @@ func (h *handler) serveManifest(e *exchange, object string) {
 	}
 }
 
-// served notes from where an object is served. After an error it answers, and returns false.
+// served records the source of an object. If err is not nil, it answers and returns false.
 func (e *exchange) served(from cache.From, err error) bool {
 	e.from = from
-	if !e.query.Stored { // metrics count what nodes ask for
+	if !e.query.Stored { // metrics count only requests of nodes
 		metrics.Requests.WithLabelValues(e.kind).Inc()
 		if from == cache.FromVolume {
 			metrics.Hits.WithLabelValues(e.kind).Inc()
@@ -203,12 +202,12 @@ func (e *exchange) served(from cache.From, err error) bool {
 	return err == nil
 }
 
-// completed counts the answer, and writes the line of the access log. Its message and keys are
-// those of distribution.
+// completed counts the answer and writes a line to the access log, with distribution's message and
+// keys.
 func (e *exchange) completed(took time.Duration) {
 	handler, method := cmp.Or(e.kind, "other"), strings.ToLower(e.Method)
 	if method != "get" && method != "head" {
-		method = "other" // clients may invent more
+		method = "other" // clients may invent methods
 	}
 	metrics.Answers.WithLabelValues(handler, method, strconv.Itoa(e.writer.status)).Inc()
 	metrics.Duration.WithLabelValues(handler, method).Observe(took.Seconds())
@@ -227,7 +226,7 @@ func (e *exchange) completed(took time.Duration) {
 	level, message := slog.LevelInfo, "response completed"
 	if e.err != nil {
 		message, line = "response completed with error", append(line, "err.message", e.err.Error())
-		if !errors.Is(context.Cause(e.Context()), context.Canceled) { // else the client has gone
+		if !errors.Is(context.Cause(e.Context()), context.Canceled) { // otherwise the client left
 			level = slog.LevelError
 		}
 	}
@@ -249,13 +248,13 @@ func (e *exchange) send(status int, document []byte) {
 	}
 }
 
-// fail answers why the upstream's object is not served. A refusal is the upstream's own. The other
-// answers make every containerd go on to the upstream: 408 and 429 would make it ask this host
-// again, and 404 would deny what may exist.
+// fail answers with the reason why the object is not served. A refusal of the upstream is passed
+// on. The other answers make every containerd go on to the upstream: after 408 and 429 it would ask
+// this host again, and 404 would deny an object that may exist.
 func (e *exchange) fail(err error) {
 	unknown := strings.ToUpper(e.kind) + "_UNKNOWN"
 	if errors.Is(err, cache.ErrNotHere) {
-		e.refuse(http.StatusNotFound, unknown, err.Error()) // another replica asks
+		e.refuse(http.StatusNotFound, unknown, err.Error()) // for another replica
 		return
 	}
 	if refused, ok := errors.AsType[*upstream.RefusedError](err); ok {

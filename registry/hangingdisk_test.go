@@ -16,7 +16,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/registry"
 )
 
-// slowDisk is a file system over a folder, which can hang, be slow to sync, or be of another size.
+// slowDisk is a file system over a folder. It can hang, sync slowly, or report another size.
 type slowDisk struct {
 	fuse.RawFileSystem
 	hanging atomic.Bool
@@ -25,7 +25,7 @@ type slowDisk struct {
 	size    func(*fuse.StatfsOut)
 }
 
-// mountSlowDisk mounts a disk that does not hang yet.
+// mountSlowDisk mounts the disk and returns its folder.
 func mountSlowDisk(t *testing.T, disk *slowDisk) (volume string) {
 	t.Helper()
 	below, err := fs.NewLoopbackRoot(t.TempDir())
@@ -120,8 +120,8 @@ func (d *slowDisk) StatFs(cancel <-chan struct{}, in *fuse.InHeader, out *fuse.S
 	return s
 }
 
-// TestHangingDisk: no request waits for a disk that hangs without a bound, and the cache says that
-// it is unhealthy (review 9). The bounds themselves are tested in virtual time, in store.
+// TestHangingDisk: no request waits forever for a disk that hangs, and the cache reports itself
+// unhealthy (review 9). The timeouts are tested in virtual time, in package store.
 func TestHangingDisk(t *testing.T) {
 	t.Parallel()
 	disk := &slowDisk{}
@@ -155,7 +155,7 @@ func TestHangingDisk(t *testing.T) {
 	} {
 		clients.Go(func() {
 			a := get(t, test.url)
-			if a.status == 0 { // cut, if this machine is so busy that the disk is found to hang first
+			if a.status == 0 { // cut: on a busy machine, the hanging disk may be detected first
 				a = get(t, test.url)
 			}
 			if a.status != 200 || a.err != nil || a.took > busyPatience/2 || test.content != nil && !a.is(test.content) {
@@ -174,7 +174,7 @@ func TestHangingDisk(t *testing.T) {
 	clients.Wait()
 }
 
-// TestSlowDisk: an answer does not wait until the disk has it (review 15).
+// TestSlowDisk: an answer does not wait until it is stored (review 15).
 func TestSlowDisk(t *testing.T) {
 	t.Parallel()
 	disk := &slowDisk{sync: 500 * time.Millisecond}
@@ -192,8 +192,7 @@ func TestSlowDisk(t *testing.T) {
 	await(t, "the manifest is stored", func() bool { get(t, p.tag(pushed.manifest.String())); return p.has(pushed.manifest) })
 }
 
-// bestOf requires that one of several answers comes soon. Others may be late, because of what else
-// the machine does.
+// bestOf requires that one of several answers is fast. Others may be late on a busy machine.
 func bestOf(t *testing.T, what string, ask func(n int) answer) {
 	t.Helper()
 	var late []string
@@ -207,7 +206,7 @@ func bestOf(t *testing.T, what string, ask func(n int) answer) {
 	t.Errorf("%s: %q", what, late)
 }
 
-// TestBoundlessDisk: arithmetic does not overflow on a file system that says that 8 EiB are free
+// TestBoundlessDisk: arithmetic does not overflow on a file system that reports 8 EiB free space
 // (registries.md 12).
 func TestBoundlessDisk(t *testing.T) {
 	t.Parallel()

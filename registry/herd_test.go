@@ -10,7 +10,7 @@ import (
 
 var herd = flag.Int("herd", 100, "clients of the largest herd of TestHerd")
 
-// TestHerd: nodes that pull the same new image at the same time cost the upstream one download.
+// TestHerd: nodes that pull the same new image at once share one download from the upstream.
 func TestHerd(t *testing.T) {
 	t.Parallel()
 	const layers = 10
@@ -31,7 +31,7 @@ func TestHerd(t *testing.T) {
 					var nodes sync.WaitGroup
 					for n := range clients {
 						nodes.Go(func() {
-							<-time.After(time.Duration(n) * 3 * time.Millisecond) // also while others have asked
+							<-time.After(time.Duration(n) * 3 * time.Millisecond) // some while others are waiting
 							cache.pullAsANode(t, u, image)
 						})
 					}

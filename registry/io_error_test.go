@@ -12,15 +12,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// failingDisk is a file system over a folder. Reads and writes can fail with EIO. Files can be
-// opened: the kernel has what that needs in memory.
+// failingDisk is a file system over a folder. Reads and writes can fail with EIO. Opening works:
+// the kernel has cached what it needs.
 type failingDisk struct {
 	fuse.RawFileSystem
 	noReads, noWrites atomic.Bool
-	good              atomic.Uint64 // bytes of each file that can be read all the same, slowly
+	good              atomic.Uint64 // bytes of each file that can still be read, slowly
 }
 
-// mountFailingDisk mounts a disk that does not fail yet.
+// mountFailingDisk mounts a disk that works at first.
 func mountFailingDisk(t *testing.T) (*failingDisk, string) {
 	t.Helper()
 	below, err := fs.NewLoopbackRoot(t.TempDir())
@@ -30,7 +30,7 @@ func mountFailingDisk(t *testing.T) (*failingDisk, string) {
 	short := time.Millisecond // so that the kernel asks the disk again
 	disk := &failingDisk{RawFileSystem: fs.NewNodeFS(below, &fs.Options{EntryTimeout: &short, AttrTimeout: &short})}
 	volume := t.TempDir()
-	options := &fuse.MountOptions{DirectMountStrict: true, DisabledCapabilities: fuse.CAP_PASSTHROUGH} // no way past disk
+	options := &fuse.MountOptions{DirectMountStrict: true, DisabledCapabilities: fuse.CAP_PASSTHROUGH} // all reads use disk
 	server, err := fuse.NewServer(disk, volume, options)
 	if err != nil {
 		t.Skipf("a failing disk needs privileges and FUSE: %v", err)
@@ -39,7 +39,7 @@ func mountFailingDisk(t *testing.T) (*failingDisk, string) {
 	if err := server.WaitMount(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { // a check of a blob may still read
+	t.Cleanup(func() { // a check may still read a blob
 		err := wait.PollUntilContextTimeout(context.Background(), 10*time.Millisecond, 20*time.Second, true,
 			func(context.Context) (bool, error) { return server.Unmount() == nil, nil })
 		if err != nil {
@@ -97,7 +97,7 @@ func (d *failingDisk) Unlink(cancel <-chan struct{}, in *fuse.InHeader, name str
 	return unless(&d.noWrites, func() fuse.Status { return d.RawFileSystem.Unlink(cancel, in, name) })
 }
 
-// TestFailingDisk is TestUnusableVolume for a disk that answers EIO.
+// TestFailingDisk is like TestUnusableVolume, for a disk that fails with EIO.
 func TestFailingDisk(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -123,8 +123,8 @@ func TestFailingDisk(t *testing.T) {
 	}
 }
 
-// TestBadSector checks that a blob is fetched again if the disk cannot read its end, although the
-// check of its content takes longer than a client waits.
+// TestBadSector checks that a blob is fetched again if the disk cannot read its end, even if its
+// check takes longer than a client waits.
 func TestBadSector(t *testing.T) {
 	t.Parallel()
 	disk, volume := mountFailingDisk(t)

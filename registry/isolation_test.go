@@ -19,7 +19,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/registry"
 )
 
-// TestThrottledObject: an object whose upstream asks to wait keeps nobody from others (review 5).
+// TestThrottledObject: if the upstream throttles one object, others are still served (review 5).
 func TestThrottledObject(t *testing.T) {
 	for name, test := range map[string]struct{ path, part string }{
 		"429 of a repository":   {"/v2/library/other/manifests/v1", "/other/"},
@@ -64,8 +64,8 @@ func TestThrottledObject(t *testing.T) {
 	}
 }
 
-// TestOtherRepository: a client that asks for a blob where it is not does not take it from those
-// who ask where it is (review 6).
+// TestOtherRepository: a request for a blob in a repository without it does not affect requests in
+// the right one (review 6).
 func TestOtherRepository(t *testing.T) {
 	for _, code := range []int{401, 403, 404, 500} {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
@@ -94,8 +94,8 @@ func TestOtherRepository(t *testing.T) {
 	}
 }
 
-// TestLeavers: clients that leave do not make the upstream hear each of those who come later
-// (review 18).
+// TestLeavers: clients that leave do not cause a new upstream request for each later client (review
+// 18).
 func TestLeavers(t *testing.T) {
 	registry.Virtually(t, func(t *testing.T) {
 		o := newOrigin(t)
@@ -121,8 +121,8 @@ func TestLeavers(t *testing.T) {
 	})
 }
 
-// slowly asks for a URL and returns the connection. The kernel takes little of the answer.
-func slowly(t *testing.T, url string) net.Conn {
+// openSlowly requests a URL and returns the connection, which buffers little of the answer.
+func openSlowly(t *testing.T, url string) net.Conn {
 	t.Helper()
 	host, path, _ := strings.Cut(strings.TrimPrefix(url, "http://"), "/")
 	connection, err := registry.Dial(t.Context(), "tcp", host)
@@ -139,19 +139,19 @@ func slowly(t *testing.T, url string) net.Conn {
 	return connection
 }
 
-// TestDrippingClient: a client that reads slowly what cannot be stored does not hold up another one
-// (review 11).
+// TestDrippingClient: a slow reader of a blob that cannot be stored does not delay others (review
+// 11).
 func TestDrippingClient(t *testing.T) {
 	registry.Virtually(t, func(t *testing.T) {
 		o := newOrigin(t)
 		content := noise(24 << 20)
 		blob := o.pushBlob(app, content)
 		o.when("GET /v2/"+app+"/blobs/", func(http.ResponseWriter, *http.Request) bool {
-			<-time.After(300 * time.Millisecond) // both clients have asked when the first byte comes
+			<-time.After(300 * time.Millisecond) // both clients have asked before the first byte
 			return false
 		})
 		p := start(t, o.URL, t.TempDir(), withLimit(1))
-		slow := slowly(t, p.blob(blob.String()))
+		slow := openSlowly(t, p.blob(blob.String()))
 		go func() {
 			defer func() { _ = slow.Close() }()
 			for range 1000 {
@@ -167,8 +167,8 @@ func TestDrippingClient(t *testing.T) {
 	})
 }
 
-// TestMemoryOfPassing: blobs that cannot be stored cost few buffers, also if their clients stall
-// (review 16). It is not parallel, because it looks at the memory of this process.
+// TestMemoryOfPassing: blobs that cannot be stored use few buffers, even if their clients stall
+// (review 16). It is not parallel, because it measures the memory of this process.
 func TestMemoryOfPassing(t *testing.T) {
 	const blobs, size, bound = 60, 8 << 20, 128 << 20
 	o := newOrigin(t)
@@ -187,12 +187,12 @@ func TestMemoryOfPassing(t *testing.T) {
 	p := start(t, o.URL, t.TempDir(), withLimit(1))
 	before := heap()
 	for i := range blobs {
-		slowly(t, p.blob(digest.FromString(fmt.Sprint(i)).String()))
+		openSlowly(t, p.blob(digest.FromString(fmt.Sprint(i)).String()))
 	}
 	await(t, "all blobs are asked for", func() bool { return o.requests("/blobs/") >= blobs })
 	var grown int64
 	last, stable := int64(0), 0
-	within(t, clientPatience, func() bool { // until the upstream can send nothing more
+	within(t, clientPatience, func() bool { // until the upstream is blocked
 		if grown = heap() - before; last == sent.Load() {
 			stable++
 		} else {
@@ -205,7 +205,7 @@ func TestMemoryOfPassing(t *testing.T) {
 	}
 }
 
-// heap returns the memory that is in use.
+// heap returns the memory in use.
 func heap() int64 {
 	runtime.GC()
 	var stats runtime.MemStats

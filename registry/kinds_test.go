@@ -20,8 +20,8 @@ const emptyConfig = `{"mediaType":"application/vnd.oci.empty.v1+json","size":2,`
 
 const dockerManifest = "application/vnd.docker.distribution.manifest.v2+json"
 
-// TestTwoKinds: no manifest is served as a blob and no blob as a manifest: containerd would store
-// it under a wrong media type (registries.md 6).
+// TestTwoKinds: a manifest is never served as a blob, nor a blob as a manifest: containerd would
+// store it with a wrong media type (registries.md 6).
 func TestTwoKinds(t *testing.T) {
 	registry.Virtually(t, func(t *testing.T) {
 		o, volume := newOrigin(t), t.TempDir()
@@ -62,7 +62,7 @@ func TestTwoKinds(t *testing.T) {
 	})
 }
 
-// TestNoManifest: an answer that is no manifest changes nothing, whatever its status
+// TestNoManifest: an answer that is not a manifest changes nothing, whatever its status
 // (registries.md 15).
 func TestNoManifest(t *testing.T) {
 	for name, test := range map[string]struct{ kind, content string }{
@@ -90,8 +90,8 @@ func TestNoManifest(t *testing.T) {
 				}
 				var a answer
 				old := func() bool { a = get(t, p.tag("v1")); return a.status == 200 && a.digest() != i.manifest.String() }
-				if within(t, 1500*time.Millisecond, old) { // the last answer counts for a second
-					t.Errorf("the tag refers to what is no manifest: %s", a)
+				if within(t, 1500*time.Millisecond, old) { // the last answer is reused for a second
+					t.Errorf("the tag refers to something else than a manifest: %s", a)
 				}
 				o.when("/", status(http.StatusServiceUnavailable))
 				if !within(t, clientPatience, func() bool { a = get(t, p.tag("v1")); return a.stale() }) || a.digest() != i.manifest.String() {
@@ -102,8 +102,8 @@ func TestNoManifest(t *testing.T) {
 	}
 }
 
-// TestMediaType: a manifest has the media type that the upstream says, the first time and later, by
-// tag and by digest (review 24f).
+// TestMediaType: a manifest always keeps the upstream's media type, by tag and by digest (review
+// 24f).
 func TestMediaType(t *testing.T) {
 	const ambiguous = `{"schemaVersion":2,"config":` + emptyConfig + `,"layers":[],"manifests":[]}`
 	for name, test := range map[string]struct{ kind, content string }{
@@ -143,8 +143,8 @@ func TestMediaType(t *testing.T) {
 	}
 }
 
-// TestAccept: a registry that converts manifests, as ACR does (oras-go#83), sees the Accept of
-// containerd, and a firewall that wants one sees it also of requests for blobs.
+// TestAccept: a registry that converts manifests, such as ACR (oras-go#83), gets containerd's
+// Accept header, and requests for blobs also contain one, which some firewalls require.
 func TestAccept(t *testing.T) {
 	registry.Virtually(t, func(t *testing.T) {
 		o, seen := newOrigin(t), sync.Map{}
@@ -169,7 +169,7 @@ func TestAccept(t *testing.T) {
 		}
 		want := accepted("/manifests/v1")
 		p := start(t, o.URL, t.TempDir())
-		for range 2 { // GET, and HEAD of what is stored
+		for range 2 { // GET, then HEAD of stored content
 			<-time.After(2 * time.Second)
 			get(t, p.tag("v1"))
 			if accept := accepted("/manifests/v1"); accept != want {

@@ -14,18 +14,18 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// names are the addresses of names for all of this process, instead of those of the DNS.
+// names maps names to their addresses for the whole process, instead of the DNS.
 var names sync.Map // of []string
 
 func init() {
 	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
 		return &nameServer{}, nil
 	}}
-	// The first lookup makes a channel for all others, which may not be that of a virtual test.
+	// The first lookup creates a channel for all others, which must not belong to a virtual test.
 	_, _ = net.DefaultResolver.LookupHost(context.Background(), "first.example")
 }
 
-// named gives an address names, also several addresses to one name, in this order.
+// named makes a name resolve to the addresses, in this order.
 func named(t *testing.T, name string, addresses ...string) {
 	t.Helper()
 	if _, taken := names.LoadOrStore(name, addresses); taken {
@@ -33,10 +33,10 @@ func named(t *testing.T, name string, addresses ...string) {
 	}
 }
 
-// nameServer answers a question of net.Resolver at once. It needs no goroutine.
+// nameServer answers a question of net.Resolver at once, without a goroutine.
 type nameServer struct{ answers bytes.Buffer }
 
-// Write implements net.Conn: a question, with its length before it.
+// Write implements net.Conn. It receives a question after its length.
 func (s *nameServer) Write(p []byte) (int, error) {
 	var m dnsmessage.Message
 	if err := m.Unpack(p[2:]); err != nil {
@@ -85,8 +85,8 @@ func (s *nameServer) SetReadDeadline(time.Time) error { return nil }
 // SetWriteDeadline implements net.Conn.
 func (s *nameServer) SetWriteDeadline(time.Time) error { return nil }
 
-// swallow makes an address one that does not answer: the kernel drops new connections of a socket
-// whose backlog is full.
+// swallow makes an address not answer: the kernel drops new connections to a socket with a full
+// backlog.
 func swallow(t *testing.T, address string, port int) {
 	t.Helper()
 	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
@@ -110,8 +110,8 @@ func swallow(t *testing.T, address string, port int) {
 	}
 }
 
-// TestDeadAddress: if one of two addresses of the upstream does not answer, the other one is tried
-// soon (registries.md 8).
+// TestDeadAddress: if one of the upstream's two addresses does not answer, the other is tried soon
+// (registries.md 8).
 func TestDeadAddress(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)
@@ -123,7 +123,7 @@ func TestDeadAddress(t *testing.T) {
 		"the manifest": func(p *process) answer { return get(t, p.tag("v1")) },
 		"the layer":    func(p *process) answer { return get(t, p.blob(pushed.layer.String())) },
 	} {
-		bestOf(t, what, func(int) answer { // each without a connection
+		bestOf(t, what, func(int) answer { // each needs a new connection
 			return ask(start(t, strings.Replace(o.URL, "127.0.0.1", "registry.addresses.example", 1), t.TempDir()))
 		})
 	}

@@ -16,14 +16,14 @@ import (
 	"time"
 )
 
-// The network in memory of tests in virtual time. Kernel sockets know no ports from memoryPort, so
-// that the port of an address tells which network is meant, whatever its host is.
+// Tests in virtual time use a network in memory, whose ports start at memoryPort. Kernel sockets
+// have no such ports, so the port of an address identifies the network.
 const memoryPort = 70_000
 
 var (
 	memory     sync.Map // *memoryListener by port
 	memoryNext atomic.Int64
-	bubbles    sync.Map // tests that Virtually runs
+	bubbles    sync.Map // tests run by Virtually
 )
 
 type memoryListener struct {
@@ -40,7 +40,7 @@ func (l *memoryListener) Close() error {
 	return l.diffListener.Close()
 }
 
-// InMemory reports whether the server of a URL is in memory.
+// InMemory reports whether a URL's server is in the network in memory.
 func InMemory(of string) bool {
 	target, err := url.Parse(of)
 	if err != nil {
@@ -81,7 +81,7 @@ func Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
 }
 
-// NewTransport returns a transport for either network, of one test.
+// NewTransport returns a transport for both networks.
 func NewTransport() *http.Transport {
 	return &http.Transport{DialContext: Dial, DisableKeepAlives: true}
 }
@@ -103,8 +103,8 @@ func clientOf(t *testing.T) *http.Client {
 	return http.DefaultClient
 }
 
-// Virtually runs a test in parallel to others and in virtual time, which passes only while all
-// goroutines of the test wait. So a busy machine makes nothing late.
+// Virtually runs a test in parallel to others and in virtual time, which passes only while all its
+// goroutines wait. So a busy machine delays nothing.
 func Virtually(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
 	t.Parallel()
@@ -112,8 +112,8 @@ func Virtually(t *testing.T, test func(t *testing.T)) {
 	synctest.Test(t, func(t *testing.T) {
 		bubbles.Store(t, nil)
 		defer bubbles.Delete(t)
-		t.Cleanup(func() { diffSleep(time.Minute) }) // time stops with the test, also for what it leaves behind
-		diffSleep(time.Until(now))                   // the bubble begins in 2000, but files have the time of the host
+		t.Cleanup(func() { diffSleep(time.Minute) }) // the test's goroutines need time to end
+		diffSleep(time.Until(now))                   // the bubble begins in 2000, but files use the host's time
 		test(t)
 	})
 }
@@ -121,7 +121,7 @@ func Virtually(t *testing.T, test func(t *testing.T)) {
 // IsVirtual reports whether a test runs virtually.
 func IsVirtual(t *testing.T) bool { _, is := bubbles.Load(t); return is }
 
-// ServeVirtually is Serve for a virtual test. Nobody watches the disk, whose time is not virtual.
+// ServeVirtually is Serve for a virtual test. It does not watch the disk, whose time is real.
 func ServeVirtually(t *testing.T, config *Config, log io.Writer) (address string, stop func()) {
 	t.Helper()
 	startLog(config, log)

@@ -27,13 +27,13 @@ import (
 
 const app = "library/app"
 
-// origin is an upstream of few objects. Rules say where it behaves differently.
+// origin is an upstream with a few objects. Rules change its answers.
 type origin struct {
 	*httptest.Server
 	mu      sync.Mutex
 	objects map[string]object // by path
 	rules   []*rule
-	asked   []string // <method> <path>, in their order
+	asked   []string // <method> <path>, in order
 }
 
 type object struct {
@@ -41,8 +41,8 @@ type object struct {
 	content []byte
 }
 
-// rule answers the requests whose "<method> <path>" has the part in it. It returns false for those
-// that it leaves to others.
+// rule answers the requests whose "<method> <path>" contains part. If do returns false, the next
+// rule answers.
 type rule struct {
 	part string
 	do   func(w http.ResponseWriter, r *http.Request) bool
@@ -55,7 +55,7 @@ func newOrigin(t *testing.T) *origin {
 	return o
 }
 
-// serveOn starts a server that lets no request go on after the test.
+// serveOn starts a server, and ends its requests with the test.
 func serveOn(t *testing.T, ip string, handler http.Handler) *httptest.Server {
 	t.Helper()
 	s := &httptest.Server{Listener: registry.Listen(t, ip), Config: &http.Server{Handler: handler}} //nolint:gosec // of a test
@@ -94,7 +94,7 @@ func refuse(w http.ResponseWriter, status int, code, message string) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"errors": []any{map[string]any{"code": code, "message": message}}})
 }
 
-// when adds a rule, before those that there are.
+// when adds a rule before the existing ones.
 func (o *origin) when(part string, do func(w http.ResponseWriter, r *http.Request) bool) (undo func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -113,7 +113,7 @@ func (o *origin) when(part string, do func(w http.ResponseWriter, r *http.Reques
 	}
 }
 
-// status is a rule's answer without a body.
+// status returns a rule's answer without a body.
 func status(code int, header ...string) func(http.ResponseWriter, *http.Request) bool {
 	return func(w http.ResponseWriter, _ *http.Request) bool {
 		for i := 0; i+1 < len(header); i += 2 {
@@ -124,7 +124,7 @@ func status(code int, header ...string) func(http.ResponseWriter, *http.Request)
 	}
 }
 
-// requests counts the requests with this part.
+// requests counts the requests that contain part.
 func (o *origin) requests(part string) (n int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -156,7 +156,7 @@ func (o *origin) pushManifest(tag, kind, content string) digest.Digest {
 // image is an image of library/app with one layer.
 type image struct {
 	manifest, config, layer digest.Digest
-	content                 []byte // of the layer
+	content                 []byte // the layer's content
 }
 
 // push pushes a new image.
@@ -173,14 +173,14 @@ func (o *origin) push(tag string, size int) image {
 
 var noises atomic.Uint64
 
-// noise returns content that no other call returns.
+// noise returns new content with each call.
 func noise(size int) []byte {
 	content, n := make([]byte, size), noises.Add(1)
 	_, _ = rand.NewChaCha8([32]byte{byte(n), byte(n >> 8), byte(n >> 16)}).Read(content)
 	return content
 }
 
-// process is a cache as its program runs it.
+// process is a cache that runs like its program.
 type process struct {
 	url, debug, volume string
 	stop               func()
@@ -189,7 +189,7 @@ type process struct {
 func (p *process) tag(tag string) string   { return p.url + "/v2/" + app + "/manifests/" + tag }
 func (p *process) blob(blob string) string { return p.url + "/v2/" + app + "/blobs/" + blob }
 
-// blobFile returns where the volume has a blob.
+// blobFile returns the path of a stored blob.
 func (p *process) blobFile(blob digest.Digest) string {
 	return filepath.Join(p.volume, "docker/registry/v2/blobs", blob.Algorithm().String(), blob.Encoded()[:2], blob.Encoded(), "data")
 }
@@ -207,7 +207,7 @@ func withLimit(bytes int64) func(*registry.Config) {
 	return func(c *registry.Config) { c.Cache.Limit = bytes }
 }
 
-// start serves a cache of an upstream on a volume, which may be that of an earlier one.
+// start starts a cache of an upstream, on a new volume or on that of an earlier cache.
 func start(t *testing.T, upstream, volume string, changes ...func(*registry.Config)) *process {
 	t.Helper()
 	p := &process{url: "http://" + freeAddress(t), debug: "http://" + freeAddress(t), volume: volume}
@@ -247,7 +247,7 @@ func start(t *testing.T, upstream, volume string, changes ...func(*registry.Conf
 	return p
 }
 
-// logs has what all caches of this process log.
+// logs contains the logs of all caches of this process.
 var logs log
 
 type log struct {
@@ -268,7 +268,7 @@ func (l *log) has(part string) bool {
 	return bytes.Contains(l.content.Bytes(), []byte(part))
 }
 
-// freeAddress returns one that no client takes for its end of a connection.
+// freeAddress returns an address that no client uses for its end of a connection.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.3:0")
@@ -279,21 +279,21 @@ func freeAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// answer is what a client gets.
+// answer is an answer to a client.
 type answer struct {
 	status int // 0 without a header
 	header http.Header
-	length int64 // as the header says, or -1
+	length int64 // from the header, or -1
 	body   []byte
 	err    error
-	took   time.Duration // until the header
+	took   time.Duration // until the header arrived
 }
 
 func (a answer) String() string {
 	return fmt.Sprintf("%d after %s, %d bytes, %v: %.200q", a.status, a.took.Round(time.Millisecond), len(a.body), a.err, a.body)
 }
 
-// is reports whether the answer is complete and has the content.
+// is reports whether the answer is complete with this content.
 func (a answer) is(content []byte) bool {
 	return a.status == http.StatusOK && a.err == nil && bytes.Equal(a.body, content)
 }
@@ -302,9 +302,9 @@ func (a answer) digest() string { return a.header.Get("Docker-Content-Digest") }
 func (a answer) stale() bool    { return a.header.Get("Warning") != "" }
 
 const (
-	// clientPatience is more than any answer may take.
+	// clientPatience is longer than any answer may take.
 	clientPatience = 10 * time.Second
-	// busyPatience is the same in real time, on a machine that does much else.
+	// busyPatience is the same in real time, on a busy machine.
 	busyPatience = time.Minute
 )
 
@@ -318,7 +318,7 @@ func head(t *testing.T, url string) answer {
 	return ask(t.Context(), http.MethodHead, url)
 }
 
-// ask sends a request. A client does not wait for ever.
+// ask sends a request, with a timeout.
 func ask(ctx context.Context, method, url string, header ...string) (a answer) {
 	patience := busyPatience
 	if registry.InMemory(url) {
@@ -357,7 +357,7 @@ func await(t *testing.T, what string, condition func() bool) {
 	}
 }
 
-// within reports whether the condition holds in time.
+// within reports whether the condition becomes true within limit.
 func within(t *testing.T, limit time.Duration, condition func() bool) bool {
 	t.Helper()
 	return wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, limit, true,

@@ -20,16 +20,16 @@ const (
 	patience      = 300 * time.Millisecond // while it is open
 )
 
-// TestOutage: while the upstream is away in any way, the cache serves what is stored, by digest and
-// by tag, and says at once that it does not have the rest, so that containerd goes on.
+// TestOutage: in any outage, the cache serves stored content by digest and by tag, and refuses
+// other requests at once, so that containerd goes on.
 func TestOutage(t *testing.T) {
 	t.Parallel()
 	for name, fault := range away {
 		for _, tokens := range []bool{false, true} {
-			// A refusal is no outage. Without tokens it does not matter what the token server says.
+			// A refusal is not an outage. Without tokens, the token server's answer does not matter.
 			refused := name == "401" || name == "403" || name == "token server 401"
 			answers := !tokens && strings.HasPrefix(name, "token")
-			truth := refused || answers
+			answered := refused || answers
 			t.Run(fmt.Sprintf("%s, tokens %t", name, tokens), func(t *testing.T) {
 				Virtually(t, func(t *testing.T) {
 					u := newTestUpstream(t, tokens)
@@ -41,15 +41,15 @@ func TestOutage(t *testing.T) {
 					first.await(t, 3)
 					first.stop()
 					first.age(t)
-					cache := newTestServer(t, u, volume) // as after a restart
+					cache := newTestServer(t, u, volume) // like after a restart
 					undo := u.breakWith(t, fault)
 					for round := range 4 {
 						bound := firstPatience
 						if round > 1 {
 							bound = patience
 						}
-						cache.servesStored(t, image, bound, truth)
-						if !truth {
+						cache.servesStored(t, image, bound, answered)
+						if !answered {
 							cache.refuses(t, other, bound)
 						}
 					}
@@ -61,7 +61,7 @@ func TestOutage(t *testing.T) {
 	}
 }
 
-func (s *testServer) servesStored(t *testing.T, image testImage, bound time.Duration, truth bool) {
+func (s *testServer) servesStored(t *testing.T, image testImage, bound time.Duration, answered bool) {
 	t.Helper()
 	if a := getFrom(t, http.MethodGet, s.manifest(image.manifest.String())); a.status != http.StatusOK || a.took > patience {
 		t.Errorf("a stored manifest: %d after %s", a.status, a.took)
@@ -73,7 +73,7 @@ func (s *testServer) servesStored(t *testing.T, image testImage, bound time.Dura
 	}
 	for _, method := range []string{http.MethodHead, http.MethodGet} {
 		a := getFrom(t, method, s.manifest(image.tag))
-		if truth { // the upstream answers: its word about a tag counts
+		if answered { // the upstream answers, so its answer about a tag counts
 			continue
 		}
 		if a.status != http.StatusOK || a.took > bound || a.header.Get("Warning") == "" {
@@ -100,7 +100,7 @@ func (s *testServer) refuses(t *testing.T, image testImage, bound time.Duration)
 	}
 }
 
-// age makes the upstream's word about tags ten minutes old.
+// age makes the confirmations of tags ten minutes old.
 func (s *testServer) age(t *testing.T) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(s.volume, "docker/registry/v2/repositories/*/*/_manifests/tags/*/current/link"))
@@ -113,7 +113,7 @@ func (s *testServer) age(t *testing.T) {
 	}
 }
 
-// recovers waits until the cache serves what is new.
+// recovers waits until the cache serves a new image.
 func (s *testServer) recovers(t *testing.T, image testImage) {
 	t.Helper()
 	await(t, "the cache asks the upstream again", func() bool {
@@ -121,13 +121,13 @@ func (s *testServer) recovers(t *testing.T, image testImage) {
 	})
 }
 
-// await waits until the volume has this many blobs.
+// await waits until this many blobs are stored.
 func (s *testServer) await(t *testing.T, blobs int) {
 	t.Helper()
 	await(t, fmt.Sprintf("%d blobs are stored", blobs), func() bool { return s.stored(t) == blobs })
 }
 
-// pullAll pulls an image as a node does: the tag, the manifest and the layers.
+// pullAll pulls an image like a node: the tag, the manifest and the layers.
 func pullAll(t *testing.T, s *testServer, image testImage) {
 	t.Helper()
 	for _, url := range []string{s.manifest(image.tag), s.manifest(image.manifest.String())} {

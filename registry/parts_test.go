@@ -19,7 +19,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/registry"
 )
 
-// stalling is an upstream whose whole answers about a blob stall, and whose ranges come at once.
+// stalling returns an upstream that stalls when it sends a whole blob, but sends ranges at once.
 func stalling(t *testing.T, size int) (o *origin, url string, content []byte) {
 	t.Helper()
 	o = newOrigin(t)
@@ -38,7 +38,7 @@ func stalling(t *testing.T, size int) (o *origin, url string, content []byte) {
 	return o, start(t, o.URL, t.TempDir()).blob(blob.String()), content
 }
 
-// TestManyParts: parts of a layer that is not stored are all answered, wherever they begin
+// TestManyParts: all parts of a layer that is not stored are answered, wherever they begin
 // (registries.md 9).
 func TestManyParts(t *testing.T) {
 	registry.Virtually(t, func(t *testing.T) {
@@ -59,8 +59,8 @@ func TestManyParts(t *testing.T) {
 	})
 }
 
-// TestPartsFarAhead: parts whose start only the size tells, or that are not the first ones, are
-// answered in time, too (review 22).
+// TestPartsFarAhead: parts at the end, and several parts in one answer, are also answered in time
+// (review 22).
 func TestPartsFarAhead(t *testing.T) {
 	registry.Virtually(t, func(t *testing.T) {
 		const size = 20 << 20
@@ -86,7 +86,7 @@ func TestPartsFarAhead(t *testing.T) {
 	})
 }
 
-// TestPartsOfLeavers: clients that reset their connection while parts arrive leave no race behind
+// TestPartsOfLeavers: clients that reset their connection while parts arrive cause no data race
 // (review 24e). It can fail only with -race.
 func TestPartsOfLeavers(t *testing.T) {
 	t.Parallel()
@@ -127,8 +127,8 @@ func TestPartsOfLeavers(t *testing.T) {
 	clients.Wait()
 }
 
-// TestRefusedRange: what has arrived of a blob is dropped if the upstream refuses to send the rest,
-// but not before it sends the whole (Artifactory answers 400, containerd#11953).
+// TestRefusedRange: a partial blob is dropped if the upstream refuses to send the rest, but not
+// before it sends the whole blob (Artifactory answers 400, containerd#11953).
 func TestRefusedRange(t *testing.T) {
 	for _, code := range []int{400, 403, 405, 416} {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
@@ -157,7 +157,7 @@ func TestRefusedRange(t *testing.T) {
 					t.Errorf("of another repository: %.100s", a)
 				}
 				if info, err := os.Stat(arrived); err != nil || info.Size() != 1<<20 {
-					t.Errorf("what has arrived: %v", err)
+					t.Errorf("the partial blob: %v", err)
 				}
 				broken()
 				if a := get(t, p.blob(blob.String())); !a.is(content) {
@@ -168,8 +168,8 @@ func TestRefusedRange(t *testing.T) {
 	}
 }
 
-// TestUnlabeledPart: a part with Content-Range is one also with 200, as Dragonfly sends it
-// (dragonflyoss/client#1874), and a whole with 200 is none.
+// TestUnlabeledPart: an answer 200 with Content-Range is a part, as Dragonfly sends it
+// (dragonflyoss/client#1874), and one without is not.
 func TestUnlabeledPart(t *testing.T) {
 	for name, limit := range map[string]int64{"stored": 0, "passing": 1} {
 		for _, whole := range []bool{false, true} {
@@ -210,8 +210,7 @@ func TestUnlabeledPart(t *testing.T) {
 	}
 }
 
-// TestRestartedDownload: what has arrived of a blob survives a restart, and only the rest is asked
-// for.
+// TestRestartedDownload: a partial blob survives a restart, and only the rest is requested.
 func TestRestartedDownload(t *testing.T) {
 	registry.Virtually(t, func(t *testing.T) {
 		o, volume := newOrigin(t), t.TempDir()
@@ -221,7 +220,7 @@ func TestRestartedDownload(t *testing.T) {
 		o.when("GET /v2/"+app+"/blobs/", func(w http.ResponseWriter, r *http.Request) bool {
 			select {
 			case ranges <- r.Header.Get("Range"):
-			default: // too many
+			default: // more than needed
 			}
 			if r.Header.Get("Range") != "" {
 				return false

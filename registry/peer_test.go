@@ -12,13 +12,13 @@ import (
 	"github.com/gardener-extensions/registry-cache/registry/upstream"
 )
 
-// replica is what a cache takes for its other replica: a real one, or one with a fault.
+// fakeReplica acts as the other replica of a cache, with or without a fault.
 type fakeReplica struct {
 	address string
 	asked   atomic.Int64
 }
 
-// newReplica serves on an address of its own, as a pod does.
+// newReplica serves on its own address, like a pod.
 func newReplica(t *testing.T, handler http.Handler) *fakeReplica {
 	t.Helper()
 	listener := Listen(t, "127.0.0.2")
@@ -32,7 +32,7 @@ func newReplica(t *testing.T, handler http.Handler) *fakeReplica {
 	return r
 }
 
-// withReplica starts a cache that has the replica. Its own address is another one.
+// withReplica starts a cache with the replica, on another address.
 func withReplica(t *testing.T, u *testUpstream, r *fakeReplica) *testServer {
 	t.Helper()
 	host, _, _ := strings.Cut(r.address, ":")
@@ -46,8 +46,8 @@ func withReplica(t *testing.T, u *testUpstream, r *fakeReplica) *testServer {
 	})
 }
 
-// TestReplica: what one replica has stored is not asked for at the upstream, tags only in an
-// outage.
+// TestReplica: content that another replica has stored is not requested from the upstream, except
+// tags, unless there is an outage.
 func TestReplica(t *testing.T) {
 	Virtually(t, func(t *testing.T) {
 		u := newTestUpstream(t, false)
@@ -59,7 +59,7 @@ func TestReplica(t *testing.T) {
 		second := withReplica(t, u, r)
 		u.forget()
 		pullAll(t, second, image)
-		if got := u.asked("GET "); got > 1 { // of the tag, whose content is not known by digest
+		if got := u.asked("GET "); got > 1 { // the tag, whose digest is unknown
 			t.Errorf("the upstream was asked %d times", got)
 		}
 		second.await(t, 4)
@@ -69,7 +69,7 @@ func TestReplica(t *testing.T) {
 		u.breakWith(t, fault{answer: status(503)})
 		pullAll(t, third, image)
 		if a := getFrom(t, http.MethodGet, third.manifest(image.tag)); a.header.Get("Warning") == "" {
-			t.Errorf("a tag that only a replica knows: %d without a warning", a.status)
+			t.Errorf("a tag that only a replica has stored: %d without a warning", a.status)
 		}
 		if a := getFrom(t, http.MethodGet, third.manifest("v9")); a.status != http.StatusServiceUnavailable && a.status != http.StatusBadGateway {
 			t.Errorf("a tag that nobody knows: %d", a.status)
@@ -77,7 +77,7 @@ func TestReplica(t *testing.T) {
 	})
 }
 
-// TestBadReplica: a replica that is lost, slow or wrong costs half a second, once.
+// TestBadReplica: a replica that is gone, slow or wrong costs half a second, once.
 func TestBadReplica(t *testing.T) {
 	t.Parallel()
 	for name, bad := range map[string]http.HandlerFunc{
@@ -105,15 +105,15 @@ func TestBadReplica(t *testing.T) {
 					t.Errorf("the pull took %s", took)
 				}
 				if r.asked.Load() == 0 {
-					t.Error("the replica was not asked: this proves nothing")
+					t.Error("the replica was not asked, so this proves nothing")
 				}
 			})
 		})
 	}
 }
 
-// TestDrippingReplica: a replica that sends a little of a blob now and then takes no time of the
-// upstream from nodes: it is given up at half of their patience, and rests.
+// TestDrippingReplica: a replica that sends a blob very slowly is given up at half of the nodes'
+// patience, and not asked again for a while.
 func TestDrippingReplica(t *testing.T) {
 	Virtually(t, func(t *testing.T) {
 		u := newTestUpstream(t, false)

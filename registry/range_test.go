@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestRange: parts of a blob are served, whether it is stored or on its way.
+// TestRange: parts of stored and arriving blobs are served.
 func TestRange(t *testing.T) {
 	t.Parallel()
 	const size = 100_000
@@ -60,8 +60,7 @@ func TestRange(t *testing.T) {
 	}
 }
 
-// TestRanges checks that several parts in one answer have the right content, whether the blob is
-// stored or on its way.
+// TestRanges checks several parts in one answer, of stored and arriving blobs.
 func TestRanges(t *testing.T) {
 	Virtually(t, func(t *testing.T) {
 		u := newTestUpstream(t, false)

@@ -10,8 +10,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/registry"
 )
 
-// TestRealm: username and password go only to the upstream's own site, whatever its challenge names
-// as realm. Others are asked for an anonymous token (registries.md 3, review 1 and 20).
+// TestRealm: username and password are sent only to the upstream's own site, whatever realm its
+// challenge names. Other sites are asked for an anonymous token (registries.md 3, review 1 and 20).
 func TestRealm(t *testing.T) {
 	for _, name := range []string{
 		"registry.alpha.example", "auth.alpha.example", "registry.beta.example", "alpha.example.gamma.example", "alpha.github.io", "beta.github.io",
@@ -56,13 +56,13 @@ func TestRealm(t *testing.T) {
 	}
 }
 
-// TestRedirectedAuthorization: where containerd passes its token on in a redirect, the target gets
-// that of the cache, if it wants one (regclient#143, moby#50065). No other site does.
+// TestRedirectedAuthorization: where containerd would pass its token on to a redirect target, a
+// target that demands it gets the cache's (regclient#143, moby#50065). No other site does.
 func TestRedirectedAuthorization(t *testing.T) {
 	for name, test := range map[string]struct {
 		target  string
-		gets    bool // the token
-		refuses bool // without one
+		gets    bool // whether it gets the token
+		refuses bool // whether it refuses requests without one
 	}{
 		"another port":              {"registry.alpha.example", true, true},
 		"a name below":              {"cdn.registry.alpha.example", true, true},
@@ -104,7 +104,7 @@ func TestRedirectedAuthorization(t *testing.T) {
 	}
 }
 
-// at returns the URL of a server with another host in it.
+// at returns the URL of a server with another host name.
 func at(s *httptest.Server, host string) string {
 	return "http://" + host + s.URL[strings.LastIndex(s.URL, ":"):]
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/registry"
 )
 
-// errorOf returns the first error of an error document, or nothing.
+// errorOf returns the first error of an error document, if any.
 func errorOf(body []byte) (code, message string) {
 	var document struct {
 		Errors []struct{ Code, Message string }
@@ -22,8 +22,8 @@ func errorOf(body []byte) (code, message string) {
 	return document.Errors[0].Code, document.Errors[0].Message
 }
 
-// TestRefused: what an upstream refuses is refused in its own words, never served as stale, and no
-// outage for others (registries.md 2 and 10).
+// TestRefused: a refusal of the upstream is passed on with its message. Nothing stale is served
+// instead, and it does not count as an outage (registries.md 2 and 10).
 func TestRefused(t *testing.T) {
 	for _, code := range []int{400, 401, 403, 404, 405, 410, 412, 451} {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
@@ -62,7 +62,7 @@ func TestRefused(t *testing.T) {
 func refusedAs(t *testing.T, url string, code int) {
 	t.Helper()
 	var a answer
-	if !within(t, clientPatience/2, func() bool { a = get(t, url); return a.status == code }) { // the last answer counts for a second
+	if !within(t, clientPatience/2, func() bool { a = get(t, url); return a.status == code }) { // the last answer is reused for a second
 		t.Errorf("GET %s: %s, want %d", url, a, code)
 		return
 	}
@@ -77,7 +77,7 @@ func refusedAs(t *testing.T, url string, code int) {
 	}
 }
 
-// TestRefusedDocument: the words of a refusal are bounded, and a page for people is replaced
+// TestRefusedDocument: the message of a refusal is bounded, and an HTML page is replaced
 // (registries.md 2).
 func TestRefusedDocument(t *testing.T) {
 	long := strings.Repeat("no", 1<<20)
@@ -110,8 +110,8 @@ func TestRefusedDocument(t *testing.T) {
 	}
 }
 
-// TestRefusedHead: an upstream that refuses HEAD, or does not know it, is asked with GET before
-// anything is concluded (registries.md 5).
+// TestRefusedHead: if the upstream refuses or does not support HEAD, it is asked again with GET
+// (registries.md 5).
 func TestRefusedHead(t *testing.T) {
 	for _, code := range []int{401, 403, 404, 405, 500, 501} {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
@@ -136,7 +136,7 @@ func TestRefusedHead(t *testing.T) {
 	}
 }
 
-// TestUploadPaths: URLs of uploads are refused, not a panic (review 23).
+// TestUploadPaths: URLs of uploads are refused, and do not panic (review 23).
 func TestUploadPaths(t *testing.T) {
 	registry.Virtually(t, func(t *testing.T) {
 		o := newOrigin(t)

@@ -1,9 +1,9 @@
 // Package registry serves a pull-through cache for one upstream: the pull part of the OCI
 // distribution-spec, with distribution's configuration format and storage layout.
 //
-// This package has the configuration, the ports, and what clients get. Package cache decides where
-// an answer comes from: store (the volume) or upstream (also other replicas). index knows what
-// is stored, and chooses what is evicted. ecr gets credentials for Amazon ECR.
+// This package contains the configuration, the servers, and the answers to clients. Package cache
+// gets content from store (the volume) or upstream (also other replicas). index tracks what is
+// stored, and chooses what is evicted. ecr gets credentials for Amazon ECR.
 package registry
 
 import (
@@ -31,22 +31,22 @@ import (
 	"github.com/gardener-extensions/registry-cache/registry/upstream"
 )
 
-// StartError says that the cache could not start, such as an address in use or an unusable volume.
+// StartError is returned when the cache cannot start, such as for an address in use.
 type StartError struct{ cause error }
 
 // Error implements error.
-func (e *StartError) Error() string { return "cannot start the cache: " + e.cause.Error() }
+func (e *StartError) Error() string { return "start the cache: " + e.cause.Error() }
 
 func (e *StartError) Unwrap() error { return e.cause }
 
-// EnvironmentError marks the error: the same start may succeed later.
+// EnvironmentError marks an error after which the same start may succeed later.
 func (e *StartError) EnvironmentError() {}
 
-// Serve runs the cache, and its debug server if http.debug.addr is set, until ctx is done. Then it
-// takes no more connections, and running requests may continue for http.draintimeout. Requests that
-// take longer are cut and reported as an error. Logs go to log. It sends nothing to the upstream
-// before a client asks for something. A *store.NotCacheError says that the volume may not be a
-// cache's.
+// Serve runs the cache, and its debug server if http.debug.addr is set, until ctx is done. It then
+// accepts no more connections, and running requests may continue for http.draintimeout. If some
+// take longer, it cuts them and returns an error. Serve sends nothing to the upstream before the
+// first request of a client. It returns a *store.NotCacheError if the volume may not belong to a
+// cache.
 func Serve(ctx context.Context, config *Config, log io.Writer) (err error) {
 	startLog(config, log)
 	var certificate *tls.Certificate
@@ -75,31 +75,31 @@ func Serve(ctx context.Context, config *Config, log io.Writer) (err error) {
 	return serve(ctx, config, i, certificate)
 }
 
-// startLog lets this process log to the writer.
+// startLog makes this process log to a writer.
 func startLog(config *Config, to io.Writer) {
 	level := slog.LevelInfo
-	_ = level.UnmarshalText([]byte(config.Log.Level)) // info for a level of distribution that is unknown here
+	_ = level.UnmarshalText([]byte(config.Log.Level)) // info for a level that only distribution knows
 	logger := slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: level}))
 	for key, value := range config.Log.Fields {
 		logger = logger.With(key, value)
 	}
 	slog.SetDefault(logger)
-	log.SetOutput(io.Discard) // net/http repeats there what a token server sends behind its answer
+	log.SetOutput(io.Discard) // net/http would log what a token server sends after its answer
 }
 
-// instance is a cache without its ports.
+// instance is a cache without its servers.
 type instance struct {
 	http.Handler
 	volume *store.Store
-	close  func() // ends all downloads; what has arrived stays on the volume
+	close  func() // cancels all downloads; partial blobs stay on the volume
 }
 
-// open returns a cache on its volume. It connects to the upstream with dial. dial and replicas may
-// be nil.
+// open opens the volume and returns a cache. It connects to the upstream with dial. dial and
+// replicas may be nil.
 func open(ctx context.Context, config *Config, dial upstream.Dial, replicas *upstream.Replicas) (*instance, error) {
 	remote, err := url.Parse(config.Proxy.RemoteURL)
 	if err != nil {
-		return nil, errors.New("proxy.remoteurl is no URL") // the cause would repeat a password in it
+		return nil, errors.New("proxy.remoteurl is not a URL") // the cause would contain a password in the URL
 	}
 	asking := upstream.Options{URL: remote, Dial: dial}
 	if asking.Roots, err = trustedCAs(); err != nil {
@@ -137,11 +137,11 @@ const (
 	readHeaderTimeout = 10 * time.Second
 	idleTimeout       = 2 * time.Minute
 	largestHeader     = 64 << 10
-	// healthTime bounds the wait for the own port, and is how long its answer counts.
+	// healthTime bounds the wait for the cache's own port, and is how long the result is reused.
 	healthTime = time.Second
 )
 
-// serve runs the server for clients, with TLS if there is a certificate, and the debug server.
+// serve runs the server for clients, with TLS if certificate is not nil, and the debug server.
 func serve(ctx context.Context, config *Config, i *instance, certificate *tls.Certificate) error {
 	ended := make(chan error, 2)
 	listener, err := listen(ctx, "cache", config.HTTP.Addr)
@@ -161,7 +161,7 @@ func serve(ctx context.Context, config *Config, i *instance, certificate *tls.Ce
 	main := &http.Server{
 		Handler: i, ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, ConnContext: withConnection,
 		MaxHeaderBytes: largestHeader,
-		ErrorLog:       slog.NewLogLogger(slog.Default().Handler(), slog.LevelDebug), // of clients, such as failed handshakes
+		ErrorLog:       slog.NewLogLogger(slog.Default().Handler(), slog.LevelDebug), // about clients, such as failed handshakes
 	}
 	go func() {
 		if certificate != nil {
@@ -190,34 +190,34 @@ func listen(ctx context.Context, what, address string) (net.Listener, error) {
 	return listener, nil
 }
 
-// shutdown also works when ctx has ended.
+// shutdown works even if ctx is done.
 func shutdown(ctx context.Context, server *http.Server, drain time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 	defer cancel()
 	err := server.Shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
 		return errors.Join(
-			fmt.Errorf("requests that ran longer than the drain timeout of %s were cut: %w", drain, err), server.Close())
+			fmt.Errorf("requests were cut after the drain timeout of %s: %w", drain, err), server.Close())
 	}
 	return err
 }
 
-// health says whether the cache can serve: its disk does not hang, its certificate has not expired,
-// and its port answers.
+// health checks whether the cache can serve: its disk responds, its certificate is valid, and its
+// port answers.
 type health struct {
 	works       func() context.Context
-	certificate *tls.Certificate // or nil
-	address     string           // of the own port
+	certificate *tls.Certificate // nil without TLS
+	address     string           // of the cache's own port
 
 	mu      sync.Mutex
 	checked time.Time
 	err     error
 }
 
-// check returns why nodes should not ask this cache, or nil. Many callers share one look at the
-// port.
+// check returns the reason why nodes should not use this cache, or nil. Callers share one check of
+// the port.
 func (h *health) check(ctx context.Context) error {
-	if err := context.Cause(h.works()); err != nil { //nolint:contextcheck // of the disk
+	if err := context.Cause(h.works()); err != nil { //nolint:contextcheck // this is the disk's context
 		return err
 	}
 	if h.certificate != nil && time.Now().After(h.certificate.Leaf.NotAfter) {
@@ -232,8 +232,8 @@ func (h *health) check(ctx context.Context) error {
 	return h.err
 }
 
-// answers returns an error if the server at an address does not answer. One with TLS answers plain
-// HTTP with 400, which is enough.
+// answers returns an error if the server at address does not answer. With TLS, it answers plain
+// HTTP with 400, which suffices.
 func answers(ctx context.Context, address string) error {
 	dialer := net.Dialer{Timeout: healthTime}
 	connection, err := dialer.DialContext(context.WithoutCancel(ctx), "tcp", address) // others wait for the result
@@ -251,8 +251,8 @@ func answers(ctx context.Context, address string) error {
 	return nil
 }
 
-// debugServer answers what nodes, the kubelet and Prometheus ask for: /debug/health, as a stock
-// image, and metrics.
+// debugServer serves nodes, the kubelet and Prometheus: /debug/health, like a stock image, and
+// metrics.
 func debugServer(config *Config, h *health) *http.Server {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /debug/health", func(w http.ResponseWriter, r *http.Request) {

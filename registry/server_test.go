@@ -18,12 +18,12 @@ import (
 	"github.com/gardener-extensions/registry-cache/registry/upstream"
 )
 
-// testServer is a cache without its process: several can run at the same time.
+// testServer is a cache without its own process, so several can run at once.
 type testServer struct {
 	*httptest.Server
 	volume  string
 	stop    func()
-	running atomic.Int32 // requests
+	running atomic.Int32 // running requests
 }
 
 // blob and manifest return URLs.
@@ -32,13 +32,13 @@ func (s *testServer) manifest(of string) string {
 	return s.URL + "/v2/" + repositoryName + "/manifests/" + of
 }
 
-// newTestServer starts a cache of the upstream on a volume, which may be that of an earlier cache.
+// newTestServer starts a cache of the upstream, on a new volume or on that of an earlier cache.
 func newTestServer(t *testing.T, u *testUpstream, volume string) *testServer {
 	t.Helper()
 	return newServerWith(t, u, volume, nil)
 }
 
-// newServerWith starts a cache with replicas, which have no such key in the configuration.
+// newServerWith starts a cache with replicas, whose options the configuration file does not offer.
 func newServerWith(t *testing.T, u *testUpstream, volume string, replicas *upstream.ReplicaOptions) *testServer {
 	t.Helper()
 	config := (&Config{Cache: cacheKeys{Upstream: "upstream.example", ClientTimeout: 2 * time.Second}}).withDefaults()
@@ -74,8 +74,8 @@ func newServerWith(t *testing.T, u *testUpstream, volume string, replicas *upstr
 	return server
 }
 
-// TestMain drops the logs, also those of distribution and of containerd's client: a failed test is
-// not found between thousands of lines.
+// TestMain drops all logs, including those of distribution and of containerd's client: thousands of
+// lines would hide a failed test.
 func TestMain(m *testing.M) {
 	slog.SetDefault(slog.New(slog.DiscardHandler))
 	if err := containerdlog.SetLevel("panic"); err != nil {
@@ -95,8 +95,7 @@ func (s *testServer) stored(t *testing.T) int {
 	return len(files)
 }
 
-// await waits until the condition holds, at most 20 s, or a minute of real time: other things may
-// run on the machine.
+// await waits until the condition holds, at most 20 s, or a minute of real time on a busy machine.
 func await(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	limit := time.Minute

@@ -19,7 +19,7 @@ var (
 	clients = flag.Int("clients", 50, "clients of TestSoak")
 )
 
-// trouble breaks requests of the cache at random. Clients that ask the upstream directly have none.
+// trouble breaks requests of the cache at random, but no requests of other clients.
 func trouble(random *lockedRandom) fault {
 	return fault{answer: func(u *testUpstream, w http.ResponseWriter, r *http.Request) bool {
 		if r.Header.Get(directHeader) != "" {
@@ -63,8 +63,8 @@ func (r *lockedRandom) Uint64() uint64 {
 	return r.Rand.Uint64()
 }
 
-// TestSoak: many clients pull through a cache whose upstream has all kinds of trouble, on a volume
-// that is too small. No pull fails, no byte is wrong, and nothing grows.
+// TestSoak: many clients pull through a cache whose upstream fails in all ways, on a volume that is
+// too small. No pull fails, no byte is wrong, and nothing grows.
 func TestSoak(t *testing.T) {
 	const blobs, size = 200, 300 << 10
 	u := newTestUpstream(t, false)
@@ -116,7 +116,7 @@ func TestSoak(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 	perApp := goleak.IgnoreTopFunction("github.com/docker/go-events.(*Broadcaster).run")
 	leaked := goleak.Find(ignored, perApp)
-	for n := 0; n < 20 && leaked != nil; n++ { // each waits a moment
+	for n := 0; n < 20 && leaked != nil; n++ { // each attempt waits a moment
 		leaked = goleak.Find(ignored, perApp)
 	}
 	if leaked != nil {

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// only limits a fault to paths that contain the text.
-func only(text string, f fault) fault {
+// onlyPaths limits a fault to paths that contain the text.
+func onlyPaths(text string, f fault) fault {
 	return fault{answer: func(u *testUpstream, w http.ResponseWriter, r *http.Request) bool {
 		return strings.Contains(r.URL.Path, text) && f.answer(u, w, r)
 	}}
 }
 
-// TestOneBadObject checks that an object that hangs or fails does not keep the images of other
-// repositories from the nodes.
+// TestOneBadObject checks that an object that hangs or fails does not affect pulls from other
+// repositories.
 func TestOneBadObject(t *testing.T) {
 	t.Parallel()
 	for name, bad := range map[string]fault{"hangs": {answer: hang}, "500": {answer: status(http.StatusInternalServerError)}} {
@@ -24,7 +24,7 @@ func TestOneBadObject(t *testing.T) {
 				u := newTestUpstream(t, false)
 				good := u.push(t, "v1", 1, 100<<10)
 				cache := newTestServer(t, u, t.TempDir())
-				defer u.breakWith(t, only("/other/", bad))()
+				defer u.breakWith(t, onlyPaths("/other/", bad))()
 				for range 3 {
 					if a := getFrom(t, http.MethodGet, cache.URL+"/v2/library/other/manifests/v1"); a.status < 500 {
 						t.Errorf("a bad object: %d", a.status)
@@ -48,13 +48,13 @@ func TestBadBlob(t *testing.T) {
 		u.push(t, "v1", 1, 1000)
 		cache := newTestServer(t, u, t.TempDir())
 		bad := u.pushBlob(t, []byte("bad blob"))
-		defer u.breakWith(t, only(bad.Digest.String(), fault{answer: status(http.StatusInternalServerError)}))()
+		defer u.breakWith(t, onlyPaths(bad.Digest.String(), fault{answer: status(http.StatusInternalServerError)}))()
 		for range 3 {
 			if a := getFrom(t, http.MethodGet, cache.blob(bad.Digest.String())); a.status < 500 {
 				t.Errorf("the bad blob: %d", a.status)
 			}
 			pushed := u.push(t, "v1", 1, 1000)
-			await(t, "the tag is that of the upstream", func() bool { // the last answer counts for a second
+			await(t, "the tag is that of the upstream", func() bool { // the last answer is reused for a second
 				a := getFrom(t, http.MethodHead, cache.manifest("v1"))
 				if a.header.Get("Warning") != "" {
 					t.Fatal("the tag is stale")
@@ -65,14 +65,14 @@ func TestBadBlob(t *testing.T) {
 	})
 }
 
-// TestRefusedToken checks that a token server that refuses a repository is no outage.
+// TestRefusedToken checks that a token server's refusal does not count as an outage.
 func TestRefusedToken(t *testing.T) {
 	Virtually(t, func(t *testing.T) {
 		u := newTestUpstream(t, true)
 		u.push(t, "v1", 1, 1000)
 		cache := newTestServer(t, u, t.TempDir()) // without credentials
 		u.credential = "secret"
-		undo := u.breakWith(t, only("/v2/library/", fault{answer: hang}))
+		undo := u.breakWith(t, onlyPaths("/v2/library/", fault{answer: hang}))
 		if a := getFrom(t, http.MethodGet, cache.manifest("v1")); a.status != http.StatusGatewayTimeout {
 			t.Errorf("while the upstream hangs: %d", a.status)
 		}
@@ -83,15 +83,15 @@ func TestRefusedToken(t *testing.T) {
 	})
 }
 
-// TestSlowHeader checks that a blob whose header takes longer than a client waits is stored all the
-// same, and that other objects are served meanwhile.
+// TestSlowHeader checks that a blob is stored even if its header takes longer than a client waits,
+// and that other objects are served meanwhile.
 func TestSlowHeader(t *testing.T) {
 	Virtually(t, func(t *testing.T) {
 		u := newTestUpstream(t, false)
 		slow, other := u.push(t, "v1", 1, 100<<10), u.push(t, "v2", 1, 100<<10)
 		cache := newTestServer(t, u, t.TempDir())
 		for blob := range slow.content {
-			defer u.breakWith(t, only(blob.String(), fault{answer: func(_ *testUpstream, _ http.ResponseWriter, r *http.Request) bool {
+			defer u.breakWith(t, onlyPaths(blob.String(), fault{answer: func(_ *testUpstream, _ http.ResponseWriter, r *http.Request) bool {
 				if r.Method == http.MethodGet {
 					select {
 					case <-time.After(4 * time.Second):

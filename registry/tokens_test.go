@@ -16,13 +16,13 @@ import (
 // tokens is a token server.
 type tokens struct {
 	mu      sync.Mutex
-	grants  map[string]any                                         // what it grants, beside the token
-	refuses func(w http.ResponseWriter)                            // how the registry refuses an old token
-	answers func(w http.ResponseWriter, r *http.Request) (ok bool) // instead of a token, or nil
+	grants  map[string]any                                         // its answer, in addition to the token
+	refuses func(w http.ResponseWriter)                            // the registry's refusal of an old token
+	answers func(w http.ResponseWriter, r *http.Request) (ok bool) // answers instead of a token, may be nil
 	seen    []string                                               // the secrets in requests
 	granted int
-	expired int // how many tokens do not count any more
-	refused int // requests with such a token
+	expired int // how many tokens have expired
+	refused int // requests with an expired token
 }
 
 // ServeHTTP implements http.Handler.
@@ -46,35 +46,35 @@ func (s *tokens) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(granted)
 }
 
-// asked returns how often a token was asked for.
+// asked returns the number of token requests.
 func (s *tokens) asked() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.seen)
 }
 
-// got reports whether a request had the text in it.
+// got reports whether a request contained the text.
 func (s *tokens) got(text string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return strings.Contains(strings.Join(s.seen, "\n"), text)
 }
 
-// expire lets the tokens that are granted not count any more.
+// expire makes all tokens expire.
 func (s *tokens) expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.expired = s.granted
 }
 
-// answer sets what the token server answers instead of a token.
+// answer replaces the token server's answer.
 func (s *tokens) answer(do func(w http.ResponseWriter, r *http.Request) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.answers = do
 }
 
-// wantTokens lets an upstream ask for tokens of the realm.
+// wantTokens makes an upstream require tokens of the realm.
 func (o *origin) wantTokens(s *tokens, realm string) {
 	challenge := func(w http.ResponseWriter) {
 		w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer realm=%q,service="registry"`, realm))
@@ -101,15 +101,14 @@ func (o *origin) wantTokens(s *tokens, realm string) {
 	})
 }
 
-// withTokens lets the upstream itself be the token server.
+// withTokens makes the upstream its own token server.
 func (o *origin) withTokens(s *tokens) *tokens {
 	o.wantTokens(s, o.URL+"/token")
 	o.when(" /token", func(w http.ResponseWriter, r *http.Request) bool { s.ServeHTTP(w, r); return true })
 	return s
 }
 
-// TestExpiredToken: a token that is refused, with whatever status, is replaced once
-// (registries.md 1).
+// TestExpiredToken: a refused token is replaced once, whatever the status (registries.md 1).
 func TestExpiredToken(t *testing.T) {
 	for name, refuses := range map[string]func(http.ResponseWriter){
 		"400": func(w http.ResponseWriter) {
@@ -139,7 +138,7 @@ func TestExpiredToken(t *testing.T) {
 				}
 				s.expire()
 				moved := o.push("v1", 1000)
-				await(t, "the tag is the new one", func() bool { // the last answer counts for a second
+				await(t, "the tag is the new one", func() bool { // the last answer is reused for a second
 					a := get(t, p.tag("v1"))
 					if a.stale() {
 						t.Fatalf("a stored tag after the token has expired is stale: %s", a)
@@ -147,15 +146,15 @@ func TestExpiredToken(t *testing.T) {
 					return a.digest() == moved.manifest.String()
 				})
 				if asked := s.asked(); asked != 4 {
-					t.Errorf("%d tokens were asked for, want 4", asked)
+					t.Errorf("%d tokens were requested, want 4", asked)
 				}
 			})
 		})
 	}
 }
 
-// TestRenewedToken: a token whose life is over by its own words is not used any more
-// (registries.md 1: expires_in, issued_at).
+// TestRenewedToken: a token is not used after its stated lifetime (registries.md 1: expires_in,
+// issued_at).
 func TestRenewedToken(t *testing.T) {
 	registry.Virtually(t, func(t *testing.T) {
 		o := newOrigin(t)
@@ -178,7 +177,7 @@ func TestRenewedToken(t *testing.T) {
 	})
 }
 
-// TestWaitingTokenServer: a token server that asks to wait is left alone for all repositories
+// TestWaitingTokenServer: a token server's Retry-After is respected for all repositories
 // (registries.md 14).
 func TestWaitingTokenServer(t *testing.T) {
 	registry.Virtually(t, func(t *testing.T) {
@@ -203,8 +202,8 @@ func TestWaitingTokenServer(t *testing.T) {
 	})
 }
 
-// TestRefusingTokenServer: names for which there is no token cost nothing when nobody asks for them
-// any more (review 10).
+// TestRefusingTokenServer: repositories without a token cause no requests after the last client's
+// (review 10).
 func TestRefusingTokenServer(t *testing.T) {
 	registry.Virtually(t, func(t *testing.T) {
 		o := newOrigin(t)
@@ -216,8 +215,7 @@ func TestRefusingTokenServer(t *testing.T) {
 				t.Errorf("%d: %s", i, a)
 			}
 		}
-		// What the last clients have caused ends. Then it is quiet for as long as a pause between
-		// probes.
+		// Requests of the last clients end. Then there is silence for a pause between probes.
 		within(t, 2500*time.Millisecond, func() bool { return false })
 		before, tokensBefore := o.requests("/v2/typo/"), s.asked()
 		within(t, 4*time.Second, func() bool { return o.requests("/v2/typo/") > before+3 })
@@ -227,8 +225,8 @@ func TestRefusingTokenServer(t *testing.T) {
 	})
 }
 
-// TestSecretOfTokenServer: nothing of a token server's answer reaches a client or the log
-// (review 21), nor of one that is no HTTP.
+// TestSecretOfTokenServer: nothing of a token server's answer reaches a client or the log, even if
+// it is not HTTP (review 21).
 func TestSecretOfTokenServer(t *testing.T) {
 	const ok = "HTTP/1.1 200 OK\r\n"
 	for name, answer := range map[string]string{

@@ -27,34 +27,34 @@ import (
 
 const repositoryName = "library/app"
 
-// testUpstream is a registry of distribution, with its token server, that can be away in many ways.
+// testUpstream is distribution's registry with a token server, which can fail in many ways.
 type testUpstream struct {
 	*httptest.Server
 	registry http.Handler
-	tokens   bool // a request needs a token
+	tokens   bool // whether requests need a token
 	delay    time.Duration
 
 	fault      atomic.Pointer[fault]
 	mu         sync.Mutex
 	requests   map[string]int // by method and path; tokens count as "token"
-	running    map[string]int // the same, of those that have not ended
-	most       int            // the same requests at a time
-	bytes      atomic.Int64   // sent to caches
+	running    map[string]int // the same, of running requests
+	most       int            // the maximum of equal concurrent requests
+	bytes      atomic.Int64   // bytes sent to caches
 	direct     atomic.Int64   // requests of clients that do not pull through the cache
 	serving    sync.WaitGroup
 	over       chan struct{}
-	credential string // what the token server wants, or empty
+	credential string // that the token server requires, or empty
 }
 
-// fault is a way to be away. answer answers a request instead of the registry, and returns true. In
-// virtual tests, dial connects to the upstream.
+// fault is a kind of outage. answer may answer a request instead of the registry, and then returns
+// true. In virtual tests, dial connects to the upstream.
 type fault struct {
 	dial   func(ctx context.Context, network, address string) (net.Conn, error)
 	answer func(u *testUpstream, w http.ResponseWriter, r *http.Request) bool
 }
 
-// apps has a new registry at any time. Each has a goroutine that never ends, so none may be made in
-// the bubble of a test.
+// apps provides new registries. Each starts a goroutine that never ends, so none may be created in
+// a test's bubble.
 var apps = make(chan http.Handler)
 
 func makeApps() {
@@ -76,7 +76,7 @@ func newTestUpstream(t *testing.T, tokens bool) *testUpstream {
 	return u
 }
 
-// connect is how caches of a virtual test connect to the upstream.
+// connect connects the caches of a virtual test to the upstream.
 func (u *testUpstream) connect(ctx context.Context, network, address string) (net.Conn, error) {
 	if fault := u.fault.Load(); fault != nil && fault.dial != nil {
 		return fault.dial(ctx, network, address)
@@ -96,7 +96,7 @@ func (u *testUpstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if fault := u.fault.Load(); fault != nil && fault.answer != nil && fault.answer(u, w, r) {
 		return
 	}
-	<-time.After(u.delay) // the line to the upstream
+	<-time.After(u.delay) // the latency of the upstream
 	switch {
 	case r.URL.Path == "/token":
 		if _, password, _ := r.BasicAuth(); password != u.credential {
@@ -135,13 +135,13 @@ func (u *testUpstream) counting(w http.ResponseWriter, r *http.Request) counting
 	return countingWriter{w, &u.bytes}
 }
 
-// sent returns the bytes that caches got, when all answers have ended.
+// sent returns the bytes that were sent to caches, after all answers have ended.
 func (u *testUpstream) sent() int64 {
 	u.serving.Wait()
 	return u.bytes.Load()
 }
 
-// count counts a request, and done its end.
+// count counts a request. done must be called at its end.
 func (u *testUpstream) count(r *http.Request) (done func()) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -159,7 +159,7 @@ func (u *testUpstream) count(r *http.Request) (done func()) {
 	}
 }
 
-// asked returns how many requests begin with the prefix.
+// asked counts the requests that begin with prefix.
 func (u *testUpstream) asked(prefix string) (n int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -172,7 +172,7 @@ func (u *testUpstream) asked(prefix string) (n int) {
 }
 
 func (u *testUpstream) forget() {
-	u.serving.Wait() // not with the lock, which the end of a request needs
+	u.serving.Wait() // without the lock, which ending requests need
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	clear(u.requests)
@@ -185,7 +185,7 @@ func (u *testUpstream) forget() {
 type testImage struct {
 	tag      string
 	manifest digest.Digest
-	content  map[digest.Digest][]byte // of its layers
+	content  map[digest.Digest][]byte // the content of its layers
 }
 
 // push stores an image with layers of random content.
@@ -221,7 +221,7 @@ func (u *testUpstream) pushBlob(t *testing.T, content []byte) v1.Descriptor {
 	return v1.Descriptor{Digest: blob, Size: int64(len(content))}
 }
 
-// send sends a request past faults and counters.
+// send sends a request that bypasses faults and counters.
 func (u *testUpstream) send(t *testing.T, method, target, kind string, content []byte) *httptest.ResponseRecorder {
 	t.Helper()
 	request := httptest.NewRequestWithContext(t.Context(), method, target, bytes.NewReader(content))
@@ -234,7 +234,7 @@ func (u *testUpstream) send(t *testing.T, method, target, kind string, content [
 	return response
 }
 
-// breakWith makes the upstream away, and returns how to undo that.
+// breakWith starts an outage, and returns a function that ends it.
 func (u *testUpstream) breakWith(t *testing.T, f fault) (undo func()) {
 	t.Helper()
 	u.fault.Store(&f)
@@ -244,7 +244,7 @@ func (u *testUpstream) breakWith(t *testing.T, f fault) (undo func()) {
 	return func() { u.fault.Store(nil) }
 }
 
-// away are the ways in which an upstream can be away.
+// away are the kinds of outages of an upstream.
 var away = map[string]fault{
 	"hangs":              {answer: hang},
 	"token server hangs": {answer: onlyTokens(hang)},
@@ -280,25 +280,25 @@ func onlyTokens(do func(*testUpstream, http.ResponseWriter, *http.Request) bool)
 	}
 }
 
-// refuses and blackHole are ways in which nobody listens.
+// refuses and blackHole simulate addresses without a server.
 func refuses(_ context.Context, network, _ string) (net.Conn, error) {
 	return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
 }
 
 func blackHole(ctx context.Context, network, _ string) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Second) // as upstream does
+	ctx, cancel := context.WithTimeout(ctx, time.Second) // like package upstream
 	defer cancel()
 	<-ctx.Done()
 	return nil, &net.OpError{Op: "dial", Net: network, Err: ctx.Err()}
 }
 
-// answerOf is what a client gets.
+// answerOf is an answer to a client.
 type answerOf struct {
 	status  int
 	header  http.Header
 	body    []byte
 	took    time.Duration // until the first byte
-	failure error         // of the body
+	failure error         // the error of reading the body
 }
 
 func getFrom(t *testing.T, method, url string) answerOf {

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mount returns a folder with a small file system of its own.
+// mount returns a folder with its own small file system.
 func mount(t *testing.T, options string) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -28,8 +28,8 @@ func mount(t *testing.T, options string) string {
 	return folder
 }
 
-// TestUnusableVolume: whatever is wrong with the volume, no pull fails. The cache stores again when
-// the volume is repaired.
+// TestUnusableVolume: no pull fails because of the volume, and the cache stores again when it is
+// repaired.
 func TestUnusableVolume(t *testing.T) {
 	for name, test := range map[string]struct {
 		options string
@@ -73,7 +73,7 @@ func TestUnusableVolume(t *testing.T) {
 		"read-only": {"size=64m", func(t *testing.T, volume string) func() {
 			t.Helper()
 			remount := func(flags uintptr) {
-				await(t, "the volume is mounted again", func() bool { // not while a file is open for writing
+				await(t, "the volume is mounted again", func() bool { // fails while a file is open for writing
 					return unix.Mount("", volume, "", unix.MS_REMOUNT|flags, "") == nil
 				})
 			}
@@ -94,7 +94,7 @@ func TestUnusableVolume(t *testing.T) {
 	}
 }
 
-// useUnusable pulls from a cache whose volume becomes unusable and is repaired.
+// useUnusable pulls from a cache whose volume becomes unusable, and is then repaired.
 func useUnusable(t *testing.T, volume string, spoil func(t *testing.T, volume string) (repair func())) {
 	t.Helper()
 	u := newTestUpstream(t, false)
@@ -112,7 +112,7 @@ func useUnusable(t *testing.T, volume string, spoil func(t *testing.T, volume st
 		nodes.Wait()
 	}
 	if u.asked("GET /v2/"+repositoryName+"/blobs/") == 0 {
-		t.Error("the cache asked for nothing: this proves nothing")
+		t.Error("the cache sent no request, so this proves nothing")
 	}
 	repair()
 	await(t, "the cache stores again", func() bool {

@@ -13,15 +13,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// ecrHosts matches the private registries of Amazon ECR, also those of China and of the European
-// Sovereign Cloud, and by FIPS endpoint.
+// ecrHosts matches the private registries of Amazon ECR, including those of China and of the
+// European Sovereign Cloud, and FIPS endpoints.
 var ecrHosts = regexp.MustCompile(`^\d{12}\.dkr\.ecr(-fips)?\.[a-z0-9-]+\.amazonaws\.(com|com\.cn|eu)(:443)?$`)
 
-// IsECR returns whether the upstream is a private registry of Amazon ECR:
-// <account>.dkr.ecr.<region>.amazonaws.com. A cache can get its credentials with an access key.
+// IsECR reports whether the upstream is a private registry of Amazon ECR:
+// <account>.dkr.ecr.<region>.amazonaws.com. A cache can use an access key for it.
 func IsECR(upstream string) bool { return ecrHosts.MatchString(upstream) }
 
-// HasAccessKey returns whether a Secret with credentials has those of AWS, and not a user name.
+// HasAccessKey reports whether a Secret contains an AWS access key instead of a user name.
 func HasAccessKey(secret *corev1.Secret) bool {
 	return slices.ContainsFunc([]string{KeyAccessKeyID, KeySecretAccessKey, KeySessionToken, KeyRoleARN}, func(key string) bool {
 		_, ok := secret.Data[key]
@@ -30,12 +30,12 @@ func HasAccessKey(secret *corev1.Secret) bool {
 }
 
 // ValidateCredentials checks the Secret that RegistryCache.SecretReferenceName refers to. It must
-// be immutable and have exactly the keys "username" and "password", neither of them blank. A user
-// name has no white space. The user name _json_key, of Google, has the JSON key of a service
-// account as its password. Otherwise values may contain any byte.
+// be immutable and contain exactly the keys "username" and "password", neither of them blank. A
+// user name must not contain white space. The password of the user name _json_key, of Google, must
+// be the JSON key of a service account. Otherwise values may contain any byte.
 //
 // For upstreams for which IsECR is true, the keys may be "accessKeyID" and "secretAccessKey", and
-// optionally "sessionToken" and "roleARN". Their values have no white space.
+// optionally "sessionToken" and "roleARN". Their values must not contain white space.
 //
 // Errors are reported at path and do not contain the values.
 func ValidateCredentials(secret *corev1.Secret, upstream string, path *field.Path) field.ErrorList {
@@ -72,8 +72,7 @@ func validateLogin(secret *corev1.Secret, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// validateWord checks that the value of the key, if there is one, is not empty and has no white
-// space.
+// validateWord checks that the value of the key, if set, is not empty and contains no white space.
 func validateWord(secret *corev1.Secret, path *field.Path, key string) field.ErrorList {
 	value, ok := secret.Data[key]
 	switch {
@@ -91,7 +90,7 @@ func emptyValue(secret *corev1.Secret, path *field.Path, key string) *field.Erro
 }
 
 // serviceAccountFields are the fields of a JSON key of Google. gardener-extension-registry-cache
-// refuses other ones, such as those that make a client read files or ask another server.
+// refuses others, such as those that make a client read files or ask another server.
 var serviceAccountFields = []string{
 	"type", "project_id", "private_key_id", "private_key", "client_email", "client_id", "auth_uri", "token_uri",
 	"auth_provider_x509_cert_url", "client_x509_cert_url", "universe_domain",
@@ -99,7 +98,7 @@ var serviceAccountFields = []string{
 
 func validateServiceAccount(secret *corev1.Secret, path *field.Path, key []byte) field.ErrorList {
 	fields := map[string]string{}
-	if err := json.Unmarshal(key, &fields); err != nil { // which repeats a part of the key
+	if err := json.Unmarshal(key, &fields); err != nil { // err contains a part of the key
 		return field.ErrorList{invalidSecret(secret, path, fmt.Sprintf(
 			"must have the JSON key of a service account as %q, an object of strings, because the user name is _json_key", KeyPassword))}
 	}

@@ -25,7 +25,7 @@ var ErrEmpty = errors.New("is empty")
 // defaults nor validates, see SetDefaults and Validate.
 func DecodeConfig(raw []byte) (*RegistryConfig, error) {
 	if errs := checkVersion(raw); len(errs) > 0 {
-		return nil, fmt.Errorf("cannot decode RegistryConfig: %w", errs.ToAggregate())
+		return nil, fmt.Errorf("decode RegistryConfig: %w", errs.ToAggregate())
 	}
 	return decode(raw, strictDecoder, "RegistryConfig", &RegistryConfig{})
 }
@@ -51,22 +51,22 @@ func decode[T runtime.Object](raw []byte, decoder runtime.Decoder, kind string, 
 	}
 	// The decoder's errors for values of a wrong type have no field path, so check the types first.
 	if errs := checkTypes(raw, into); len(errs) > 0 {
-		return none, fmt.Errorf("cannot decode %s: %w", kind, errs.ToAggregate())
+		return none, fmt.Errorf("decode %s: %w", kind, errs.ToAggregate())
 	}
 	if err := runtime.DecodeInto(decoder, raw, into); err != nil {
-		return none, fmt.Errorf("cannot decode %s: %w", kind, err)
+		return none, fmt.Errorf("decode %s: %w", kind, err)
 	}
 	return into, nil
 }
 
-// checkVersion returns an error for a config of 2023, when gardener-extension-registry-cache had
+// checkVersion returns an error for a config of 2023, when gardener-extension-registry-cache used
 // other versions with other fields.
 func checkVersion(raw []byte) field.ErrorList {
 	var written struct {
 		APIVersion string `json:"apiVersion"`
 	}
 	if err := yaml.Unmarshal(raw, &written); err != nil {
-		return nil // the decoder says why
+		return nil // the decoder reports the error
 	}
 	group, version, _ := strings.Cut(written.APIVersion, "/")
 	if group != GroupName || version != "v1alpha1" && version != "v1alpha2" {

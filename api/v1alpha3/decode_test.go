@@ -15,7 +15,7 @@ import (
 
 const header = `"apiVersion":"registry.extensions.gardener.cloud/v1alpha3","kind":"RegistryConfig"`
 
-// everyField is a config as users of gardener/gardener-extension-registry-cache write it.
+// everyField is a config for gardener/gardener-extension-registry-cache.
 const everyField = `{` + header + `,"caches":[` +
 	`{"upstream":"docker.io"},` +
 	`{"upstream":"ghcr.io","remoteURL":"https://ghcr.io","volume":{"size":"100Gi","storageClassName":"premium"},"garbageCollection":{"ttl":"24h0m0s"}}]}`
@@ -81,7 +81,7 @@ func TestDecodeConfigReportsEachPath(t *testing.T) {
 		"other version": {`{"apiVersion":"registry.extensions.gardener.cloud/v1","kind":"RegistryConfig"}`,
 			[]string{`registry.extensions.gardener.cloud/v1`}},
 		"other kind":            {`{"apiVersion":"registry.extensions.gardener.cloud/v1alpha3","kind":"RegistryStatus"}`, []string{`RegistryStatus`}},
-		"no JSON":               {`{`, []string{`cannot decode RegistryConfig`}},
+		"no JSON":               {`{`, []string{`decode RegistryConfig`}},
 		"empty":                 {``, []string{`RegistryConfig is empty`}},
 		"null":                  {`null`, []string{`RegistryConfig is empty`}},
 		"a list where a string": {cache(`"remoteURL":["https://x"]`), []string{`caches[1].remoteURL`}},
@@ -100,7 +100,8 @@ func TestDecodeConfigReportsEachPath(t *testing.T) {
 	}
 }
 
-// TestDecodeConfigOf2023: one line says how to write today what the original's first versions had.
+// TestDecodeConfigOf2023: one error tells how to migrate a config for the original's first
+// versions.
 func TestDecodeConfigOf2023(t *testing.T) {
 	const group = "registry.extensions.gardener.cloud/"
 	for _, raw := range []string{

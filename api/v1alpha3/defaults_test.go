@@ -52,7 +52,7 @@ func TestSetDefaults(t *testing.T) {
 	}
 }
 
-// TestTLSIsTheDefault: only a missing http stands for TLS, as in gardener-extension-registry-cache.
+// TestTLSIsTheDefault: only a missing http means TLS, as in gardener-extension-registry-cache.
 func TestTLSIsTheDefault(t *testing.T) {
 	for name, test := range map[string]struct {
 		cache string
@@ -74,7 +74,7 @@ func TestTLSIsTheDefault(t *testing.T) {
 			if got := config.Caches[0].HTTP.TLS; got != test.want {
 				t.Errorf("http.tls = %t, want %t", got, test.want)
 			}
-			// status.state has the config with its defaults, and must mean the same when it is read.
+			// status.state contains the config with defaults, and must mean the same when it is read.
 			stored, err := json.Marshal(config)
 			if err != nil {
 				t.Fatal(err)

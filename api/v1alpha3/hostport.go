@@ -66,7 +66,7 @@ func checkAddress(text string) error {
 		return fmt.Errorf("%q is not an IP address", text)
 	}
 	if address.Unmap().IsUnspecified() {
-		return fmt.Errorf("%s is the address of no host", text)
+		return fmt.Errorf("%s is not the address of a host", text)
 	}
 	if address.Zone() != "" || address.String() != text {
 		return fmt.Errorf("the IP address must be written as %s", address.WithZone(""))
@@ -74,7 +74,7 @@ func checkAddress(text string) error {
 	return nil
 }
 
-// isLoopback returns whether the host is the one that asks: in a cache, its own pod.
+// isLoopback reports whether the host is the local one: in a cache, its own pod.
 func isLoopback(hostPort string) bool {
 	host, _, err := splitHostPort(hostPort)
 	if err != nil {

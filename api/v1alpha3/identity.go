@@ -26,7 +26,7 @@ type Identity struct {
 	// OrderedReady is set for a StatefulSet with this podManagementPolicy, which cannot be changed:
 	// gardener-extension-registry-cache has created it.
 	OrderedReady bool `json:"orderedReady,omitempty"`
-	// Previous are the Services that the cache had before its Service was renamed.
+	// Previous are the Services of the cache from before it was renamed.
 	Previous []PreviousService `json:"previous,omitempty"`
 }
 
@@ -47,8 +47,8 @@ func (i Identity) ServiceName(cache *RegistryCache) string {
 	return i.Name
 }
 
-// HadService returns whether a Service of the cache's name is that of the cache. In a hibernated
-// Shoot, a name that the owner has chosen may belong to another Service.
+// HadService reports whether the cache already uses a Service with its configured name. In a
+// hibernated Shoot, a name that the owner has chosen may belong to another Service.
 func (i Identity) HadService(cache *RegistryCache) bool {
 	return i.Address != "" || i.ServiceName(cache) == i.Name
 }
@@ -77,9 +77,9 @@ func (i Identities) Owner(labels map[string]string) string {
 
 // Identify returns one identity per cache, in the order of the caches. A running cache keeps its
 // identity. A new cache gets the names that gardener-extension-registry-cache gives it: "docker.io"
-// gives "registry-docker-io". If another cache has this name, it is shortened and ends in a hash.
-// Even the name of a running cache that is about to be removed is taken: a new cache of the same
-// name would get its volume.
+// gives "registry-docker-io". If another cache uses this name, it is shortened and ends in a hash.
+// Names of running caches that are about to be removed also count: a new cache of the same name
+// would get the volume.
 func Identify(caches []RegistryCache, running Identities) Identities {
 	owners := map[string]string{}
 	for _, known := range running {
@@ -113,8 +113,8 @@ const (
 
 var notLabelValue = regexp.MustCompile(`[^A-Za-z0-9._-]`)
 
-// newIdentity returns the identity with a hash of so many digits. With 0, only a name that would be
-// too long has a hash.
+// newIdentity returns the identity with a hash of this many digits. With 0, only a name that would
+// be too long gets a hash.
 func newIdentity(upstream string, digits int) Identity {
 	label := strings.Trim(notLabelValue.ReplaceAllString(upstream, "-"), "-._")
 	if len(label) > maxLabelLength {

@@ -12,7 +12,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// longest is a host of 253 characters, the maximum of DNS.
+// longest is a host of 253 characters, the maximum in DNS.
 var longest = strings.Repeat("a123456789.", 22) + "example.com"
 
 func cachesOf(upstreams ...string) []v1alpha3.RegistryCache {
@@ -23,8 +23,8 @@ func cachesOf(upstreams ...string) []v1alpha3.RegistryCache {
 	return caches
 }
 
-// TestIdentify compares new caches with gardener-extension-registry-cache: its names and labels
-// were read from a cluster.
+// TestIdentify compares new caches with names and labels of gardener-extension-registry-cache, as
+// read from a cluster.
 func TestIdentify(t *testing.T) {
 	for upstream, want := range map[string]v1alpha3.Identity{
 		"docker.io":                 {Name: "registry-docker-io", HostLabel: "docker.io"},
@@ -52,8 +52,8 @@ func ExampleIdentify() {
 	// a-b.c registry-a-b-c-fb187
 }
 
-// TestIdentitiesAreUniqueAndValid uses hosts to which a naive mapping would give the same or an
-// invalid name, in both orders.
+// TestIdentitiesAreUniqueAndValid uses hosts that a naive mapping would give the same or an invalid
+// name, in both orders.
 func TestIdentitiesAreUniqueAndValid(t *testing.T) {
 	upstreams := []string{
 		"a.b-c", "a-b.c", "a.b.c", "a-b-c", "x:5000", "x-5000", "x.5000",
@@ -82,7 +82,7 @@ func TestIdentitiesAreUniqueAndValid(t *testing.T) {
 }
 
 // TestRunningCachesKeepTheirNames checks that only new caches get another name if names collide,
-// also while the cache with the wanted name is being removed.
+// even while the cache with the wanted name is being removed.
 func TestRunningCachesKeepTheirNames(t *testing.T) {
 	const hashed = "registry-a-b-c-fb187" // of a-b.c
 	running := v1alpha3.Identities{

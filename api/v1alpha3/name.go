@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// MaxServiceNameSuffixLength is the longest suffix with which the Service's name is a DNS label.
+// MaxServiceNameSuffixLength is the length of a suffix that makes the longest valid Service name.
 const MaxServiceNameSuffixLength = validation.DNS1123LabelMaxLength - len(namePrefix)
 
 // These names and ports must not change: objects in running Shoots contain them, and several
@@ -39,9 +39,8 @@ const (
 	// clean-up reached every node. Before the first clean-up, there is no such condition.
 	ConditionNodesCleaned = "NodesCleaned"
 
-	// ConditionConfigurationValid is the type of the Extension's condition that reports what a Shoot
-	// that hibernates must fix before it wakes up. If there was never anything, there is no such
-	// condition.
+	// ConditionConfigurationValid is the type of the Extension's condition that reports what must be
+	// fixed before a hibernated Shoot wakes up. It exists only after a first problem.
 	ConditionConfigurationValid = "ConfigurationValid"
 
 	// ConditionCachesHealthy is the type of the Extension's condition that reports what is wrong with
@@ -50,37 +49,36 @@ const (
 )
 
 // State is the content of status.state of an Extension. When Gardener migrates a control plane, it
-// copies the State to the other seed, but not the providerStatus.
+// copies status.state to the other seed, but not the providerStatus.
 type State struct {
 	// RegistryConfig is the config with which caches were last deployed, and new caches that are
 	// about to be. Nil if there were none.
 	*RegistryConfig `json:",inline"`
-	// CleanUps counts how many clean-ups of the nodes have been started.
+	// CleanUps is the number of clean-ups of the nodes that have been started.
 	CleanUps int64 `json:"cleanUps,omitempty"`
 	// Running are the identities of the deployed caches. A state of an early version has none.
 	Running Identities `json:"running,omitempty"`
-	// TakenOver tells which reconciliation has taken over the caches of
-	// gardener-extension-registry-cache, by its annotation gardener.cloud/timestamp. A later one that
-	// has changed the caches removes it.
+	// TakenOver is the annotation gardener.cloud/timestamp of the reconciliation that has taken over
+	// the caches of gardener-extension-registry-cache. A later one that changes the caches removes it.
 	TakenOver string `json:"takenOver,omitempty"`
 }
 
 // DecodeState decodes status.state of an Extension and sets the defaults of its config. For nil it
-// returns an empty State. Like DecodeStatus, it ignores unknown fields, and refuses another
-// apiVersion; none is accepted.
+// returns an empty State. Like DecodeStatus, it ignores unknown fields. It accepts a missing
+// apiVersion, but no other one.
 func DecodeState(raw *runtime.RawExtension) (State, error) {
 	var state State
 	if raw == nil {
 		return state, nil
 	}
 	if err := json.Unmarshal(raw.Raw, &state); err != nil {
-		return State{}, fmt.Errorf("cannot decode State: %w", err)
+		return State{}, fmt.Errorf("decode State: %w", err)
 	}
 	if state.RegistryConfig == nil {
 		return state, nil
 	}
 	if written := state.APIVersion; written != "" && written != SchemeGroupVersion.String() {
-		return State{}, fmt.Errorf("cannot decode State: its apiVersion is %s, this version of the extension reads %s: "+
+		return State{}, fmt.Errorf("decode State: its apiVersion is %s, this version of the extension reads %s: "+
 			"install the version that wrote it, or remove status.state by kubectl edit --subresource=status", written, SchemeGroupVersion)
 	}
 	SetDefaults(state.RegistryConfig)

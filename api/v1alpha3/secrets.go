@@ -68,9 +68,9 @@ func CABundle(secret *corev1.Secret) []byte {
 	return bundle
 }
 
-// ValidateCABundles checks the total size of CA bundles. The argument bundles maps an upstream to
-// the result of CABundle for its Secret. If the sum exceeds MaxCABundlesSize, there is one error,
-// at the first cache whose bundle does not fit.
+// ValidateCABundles checks the total size of CA bundles: the results of CABundle, by upstream. If
+// the sum exceeds MaxCABundlesSize, there is one error, at the first cache whose bundle does not
+// fit.
 func ValidateCABundles(config *RegistryConfig, bundles map[string][]byte) field.ErrorList {
 	sum, path := 0, (*field.Path)(nil)
 	for _, reference := range References(config) {
@@ -119,8 +119,8 @@ func certificates(bundle []byte) ([]*pem.Block, error) {
 	return blocks, nil
 }
 
-// validateSecret checks the requirements for every referenced Secret. The Secret must be immutable:
-// then its content stays as it was checked, and a rotation must refer to another Secret.
+// validateSecret checks the requirements for every referenced Secret. It must be immutable, so that
+// its content stays as checked; a rotation must refer to another Secret.
 func validateSecret(secret *corev1.Secret, path *field.Path, required []string, optional ...string) field.ErrorList {
 	var errs field.ErrorList
 	if secret.Immutable == nil || !*secret.Immutable {
@@ -150,7 +150,7 @@ func qualified(namespace, name string) string {
 	return strings.TrimPrefix(namespace+"/"+name, "/")
 }
 
-// ReferenceKind tells what a referenced Secret contains.
+// ReferenceKind is the kind of content of a referenced Secret.
 type ReferenceKind string
 
 const (
@@ -188,8 +188,8 @@ func References(config *RegistryConfig) []Reference {
 	return references
 }
 
-// ValidateEntry checks the entry called Name in spec.resources. The argument target is the
-// resourceRef of that entry, or empty if there is no such entry. Errors are reported at Path.
+// ValidateEntry checks the entry called Name in spec.resources: target is its resourceRef, or empty
+// if there is no such entry. Errors are reported at Path.
 func (r Reference) ValidateEntry(target autoscalingv1.CrossVersionObjectReference) field.ErrorList {
 	switch {
 	case target == autoscalingv1.CrossVersionObjectReference{}:

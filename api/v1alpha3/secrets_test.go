@@ -28,7 +28,7 @@ func secret(immutable *bool, data map[string]string) *corev1.Secret {
 	return s
 }
 
-// checkSecretErrors expects one error that contains want, at the path, or none if want is empty.
+// checkSecretErrors expects one error at the path that contains want, or none if want is empty.
 func checkSecretErrors(t *testing.T, errs field.ErrorList, want string) {
 	t.Helper()
 	if want == "" && len(errs) == 0 {
@@ -117,7 +117,7 @@ func TestValidateAccessKey(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			errs := v1alpha3.ValidateCredentials(secret(new(true), test.data), test.upstream, secretPath)
 			if name == "role with a space" && len(errs) == 2 {
-				errs = errs[:1] // of no form, too
+				errs = errs[:1] // one for each form
 			}
 			checkSecretErrors(t, errs, test.want)
 		})
@@ -204,7 +204,7 @@ func TestCABundle(t *testing.T) {
 func TestValidateCABundles(t *testing.T) {
 	const quarter = v1alpha3.MaxCABundlesSize / 4
 	for name, test := range map[string]struct {
-		sizes []int // of the CA bundle of each cache, -1 if it has none
+		sizes []int // the size of each cache's CA bundle, -1 for none
 		want  string
 	}{
 		"none":          {[]int{-1, -1}, ""},

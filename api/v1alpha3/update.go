@@ -8,12 +8,12 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// ValidateUpdate does what Validate does, and also checks changes to the caches that the old config
-// already has. The volume of such a cache cannot move to another StorageClass. Its size may change:
-// a bigger one takes effect if the Shoot allows it, a smaller one has no effect. Both configs may
-// be with or without defaults. An upstream that is not in old is new and can be configured freely.
-// The names of Services follow from the recorded identities, if there are any, and otherwise from
-// the old config. If old is nil, ValidateUpdate only calls Validate.
+// ValidateUpdate does what Validate does, and also checks changes to the caches of the old config.
+// The volume of such a cache cannot move to another StorageClass. Its size may change: a bigger one
+// takes effect if the Shoot allows it, a smaller one has no effect. The configs may, but need not,
+// have defaults. An upstream that is not in old can be configured freely. The names of Services
+// follow from the recorded identities, if there are any, and otherwise from the old config. If old
+// is nil, ValidateUpdate only calls Validate.
 func ValidateUpdate(config, old *RegistryConfig, recorded Identities) field.ErrorList {
 	errs := Validate(config)
 	if old == nil {
@@ -40,8 +40,8 @@ func ValidateUpdate(config, old *RegistryConfig, recorded Identities) field.Erro
 	return errs
 }
 
-// Replaces returns whether the cache differs from what it was in a field that cannot be changed. It
-// is then another cache of the same upstream. Both must have defaults.
+// Replaces reports whether the cache differs from the previous one in an immutable field, and so is
+// another cache of the same upstream. Both must have defaults.
 func Replaces(cache, was *RegistryCache) bool {
 	return len(validateCacheUpdate(cache, was, nil)) > 0
 }
@@ -64,9 +64,8 @@ func validateCacheUpdate(cache, was *RegistryCache, path *field.Path) field.Erro
 // recreate is the advice for fields that cannot be changed.
 const recreate = "to change it, remove the cache from the Shoot and add it again in a later update; it then starts empty"
 
-// validateServiceTakeover rejects the name of a cache's Service if another upstream's Service has
-// it in the old config. A node that still has the old configuration would pull through the wrong
-// cache.
+// validateServiceTakeover rejects a cache's Service name that another upstream uses in the old
+// config: a node with the old configuration would pull through the wrong cache.
 func validateServiceTakeover(cache *RegistryCache, name string, services map[string]string, path *field.Path) field.ErrorList {
 	owner, taken := services[name]
 	if !taken || owner == cache.Upstream {

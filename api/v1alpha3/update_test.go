@@ -88,8 +88,8 @@ func TestValidateUpdateWithoutOldIsValidate(t *testing.T) {
 	}
 }
 
-// TestValidateUpdateWithRecordedNames: a.b was removed, so the cache of a-b keeps its longer name,
-// which no other cache may take.
+// TestValidateUpdateWithRecordedNames: after the removal of a.b, the cache of a-b keeps its longer
+// name, which no other cache may take.
 func TestValidateUpdateWithRecordedNames(t *testing.T) {
 	first, second := v1alpha3.RegistryCache{Upstream: "a.b"}, v1alpha3.RegistryCache{Upstream: "a-b"}
 	recorded := v1alpha3.Identify([]v1alpha3.RegistryCache{first, second}, nil)[1:]

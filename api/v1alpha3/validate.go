@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// maxUpstreamLength is the maximum length of an upstream in bytes. On nodes, a directory has the
-// upstream as its name, and NAME_MAX of Linux is 255.
+// maxUpstreamLength is the maximum length of an upstream in bytes. On nodes, a directory is named
+// after the upstream, and NAME_MAX of Linux is 255.
 const maxUpstreamLength = 255
 
 // minSize rejects a size without a unit, or in thousandths ("100m"), on which no image fits.
@@ -20,8 +20,8 @@ var minSize = resource.MustParse("1Mi")
 
 // Validate checks config, with or without defaults, and returns all errors with their field paths.
 // On nodes, upstream and remoteURL become arguments of a shell script and strings in TOML and YAML.
-// Both are rejected if they contain a character that is special in any of these. Validate does not
-// check referenced Secrets, see References.
+// Both must not contain a character that is special in any of these. Validate does not check
+// referenced Secrets, see References.
 func Validate(config *RegistryConfig) field.ErrorList {
 	path := field.NewPath("caches")
 	if len(config.Caches) == 0 {

@@ -91,7 +91,7 @@ func (o *options) run(ctx context.Context, streams program.Streams) error {
 	log.SetLogger(logr.FromSlogHandler(slog.NewTextHandler(io.Discard, nil))) // otherwise controller-runtime warns
 	recorder := progress.New(streams.Err)
 	if err := os.MkdirAll(o.folder, 0o755); err != nil {
-		return program.Environment(fmt.Errorf("creating the folder for logs: %w", err))
+		return program.Environment(fmt.Errorf("create the folder for logs: %w", err))
 	}
 	result, err := o.measure(ctx, recorder)
 	if err != nil {
@@ -180,12 +180,12 @@ func (o *options) print(result bench.Report, out io.Writer) error {
 	if o.json {
 		var err error
 		if text, err = json.MarshalIndent(result, "", "  "); err != nil {
-			return fmt.Errorf("encoding the report: %w", err)
+			return fmt.Errorf("encode the report: %w", err)
 		}
 		text = append(text, '\n')
 	}
 	if _, err := out.Write(text); err != nil {
-		return fmt.Errorf("writing the report: %w", err)
+		return fmt.Errorf("write the report: %w", err)
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ func (d *documents) readFile(name string, stdin io.Reader, notes io.Writer) erro
 	}
 	file, err := os.Open(name)
 	if err != nil {
-		return fmt.Errorf("reading Shoots: %w", err)
+		return fmt.Errorf("read Shoots: %w", err)
 	}
 	err = d.read(name, file, notes)
 	return errors.Join(err, file.Close())
@@ -56,7 +56,7 @@ func (d *documents) readFolder(folder string) error {
 		return found.readFile(path, nil, io.Discard)
 	})
 	if err != nil {
-		return fmt.Errorf("reading resources: %w", err)
+		return fmt.Errorf("read resources: %w", err)
 	}
 	d.secrets = append(d.secrets, found.secrets...)
 	return nil
@@ -70,7 +70,7 @@ func (d *documents) read(source string, content io.Reader, notes io.Writer) erro
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("reading %s: %w", source, err)
+			return fmt.Errorf("read %s: %w", source, err)
 		}
 		document, err := yaml.YAMLToJSONStrict(text) // rejects duplicate keys
 		if err != nil {
@@ -176,7 +176,7 @@ func (s *secretsOfFiles) get(_ context.Context, key client.ObjectKey) (*corev1.S
 	secret, err := match(s.secrets, key.Namespace, key.Name)
 	switch {
 	case err != nil:
-		s.ambiguous = fmt.Errorf("looking for the Secret %s: %w", name, err)
+		s.ambiguous = fmt.Errorf("look for the Secret %s: %w", name, err)
 		return nil, nil
 	case secret != nil:
 		return stored(secret, key.Namespace), nil

@@ -34,8 +34,8 @@ func TestValidateFindsTheOldShootWithoutANamespace(t *testing.T) {
 		"two to choose from":        {moveTo("", slow), fast + "---\n" + moveTo("other", fast), program.ExitUsage, "", "old.yaml: garden-dev/a and other/a match: set the missing metadata.namespace"},
 		"one of two without":        {moveTo("", slow), moveTo("", fast) + "---\n" + fast, program.ExitUsage, "", "old.yaml: a and garden-dev/a match: set"},
 		"twice the same":            {slow, fast + "---\n" + fast, program.ExitFailed, moved, ""},
-		"twice, but different ones": {slow, fast + "---\n" + slow, program.ExitUsage, "", "checking Shoot garden-dev/a: looking for it in "},
-		"nothing after a good one":  {shootNamed("b", bad) + "---\n" + moveTo("", slow), fast + "---\n" + moveTo("other", fast), program.ExitUsage, "", "checking Shoot a: "},
+		"twice, but different ones": {slow, fast + "---\n" + slow, program.ExitUsage, "", "check Shoot garden-dev/a: look for it in "},
+		"nothing after a good one":  {shootNamed("b", bad) + "---\n" + moveTo("", slow), fast + "---\n" + moveTo("other", fast), program.ExitUsage, "", "check Shoot a: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, out, notes := validate(t, test.shoot, "-f", "-", "--old", write(t, "old.yaml", test.old))
@@ -60,10 +60,10 @@ func TestValidateFindsSecretsWithoutANamespace(t *testing.T) {
 		"it is wrong":             {moveTo("", shoot), wrong, "", program.ExitFailed, path + "Invalid value: the Secret garden-dev/s must be immutable", ""},
 		"there is none":           {moveTo("", shoot), secretNamed("other", credentials), "", program.ExitFailed, path + `Invalid value: "creds": refers to the Secret s, which does not exist`, ""},
 		"its own among others":    {shoot, moveTo("other", wrong) + "---\n" + moveTo("", wrong) + "---\n" + secret, "", program.ExitFine, "", ""},
-		"two to choose from":      {moveTo("", shoot), secret + "---\n" + moveTo("other", secret), "", program.ExitUsage, "", "checking Shoot a: looking for the Secret s: garden-dev/s and other/s match: "},
+		"two to choose from":      {moveTo("", shoot), secret + "---\n" + moveTo("other", secret), "", program.ExitUsage, "", "check Shoot a: look for the Secret s: garden-dev/s and other/s match: "},
 		"as in the old Shoot":     {moveTo("", shoot), moveTo("other", wrong) + "---\n" + secret, shootNamed("a", good), program.ExitFine, "", ""},
 		"twice the same":          {shoot, secret + "---\n" + secret, "", program.ExitFine, "", ""},
-		"twice, different ones":   {shoot, secret + "---\n" + wrong, "", program.ExitUsage, "", "looking for the Secret garden-dev/s: found twice with different content"},
+		"twice, different ones":   {shoot, secret + "---\n" + wrong, "", program.ExitUsage, "", "look for the Secret garden-dev/s: found twice with different content"},
 		"two that nobody needs":   {moveTo("", shootNamed("a", good)), secret + "---\n" + moveTo("other", secret), "", program.ExitFine, "", ""},
 		"of another than the old": {moveTo("", shoot), moveTo("other", secret), shootNamed("a", good), program.ExitFailed, path + `Invalid value: "creds": refers to the Secret garden-dev/s`, ""},
 	} {

@@ -62,7 +62,7 @@ func serve(ctx context.Context, options *options) error {
 		runtimeConfig, err = garden, nil // for development
 	}
 	if err != nil {
-		return program.Environment(fmt.Errorf("loading the in-cluster configuration: %w", err))
+		return program.Environment(fmt.Errorf("load the in-cluster configuration: %w", err))
 	}
 	mgr, err := newManager(options, garden, runtimeConfig)
 	if err != nil {
@@ -73,13 +73,13 @@ func serve(ctx context.Context, options *options) error {
 		return err
 	}
 	if err := mgr.Add(runtimeCluster); err != nil {
-		return fmt.Errorf("adding the runtime cluster to the manager: %w", err)
+		return fmt.Errorf("add the runtime cluster to the manager: %w", err)
 	}
 	if _, err := options.webhook.Completed().AddToManager(ctx, mgr, runtimeCluster); err != nil {
-		return fmt.Errorf("adding the webhook to the manager: %w", err)
+		return fmt.Errorf("add the webhook to the manager: %w", err)
 	}
 	if err := mgr.Start(ctx); err != nil {
-		return fmt.Errorf("running the manager: %w", err)
+		return fmt.Errorf("run the manager: %w", err)
 	}
 	return nil
 }
@@ -100,17 +100,17 @@ func newManager(options *options, garden, runtimeConfig *rest.Config) (manager.M
 	managerOptions.Scheme = runtime.NewScheme()
 	types := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, gardencorev1beta1.AddToScheme)
 	if err := types.AddToScheme(managerOptions.Scheme); err != nil {
-		return nil, fmt.Errorf("adding the types of Kubernetes and Gardener to the scheme: %w", err)
+		return nil, fmt.Errorf("add the types of Kubernetes and Gardener to the scheme: %w", err)
 	}
 	mgr, err := manager.New(garden, managerOptions)
 	if err != nil {
-		return nil, fmt.Errorf("creating the manager: %w", err)
+		return nil, fmt.Errorf("create the manager: %w", err)
 	}
 	if err := errors.Join(
 		mgr.AddHealthzCheck("ping", healthz.Ping),
 		mgr.AddReadyzCheck("webhook-server", mgr.GetWebhookServer().StartedChecker()),
 	); err != nil {
-		return nil, fmt.Errorf("adding the health and readiness checks to the manager: %w", err)
+		return nil, fmt.Errorf("add the health and readiness checks to the manager: %w", err)
 	}
 	return mgr, nil
 }
@@ -121,7 +121,7 @@ func newRuntimeCluster(config *rest.Config) (cluster.Cluster, error) {
 		options.Client.Cache = &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}
 	})
 	if err != nil {
-		return nil, fmt.Errorf("creating a client for the runtime cluster: %w", err)
+		return nil, fmt.Errorf("create a client for the runtime cluster: %w", err)
 	}
 	return runtimeCluster, nil
 }

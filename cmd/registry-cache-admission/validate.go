@@ -74,7 +74,7 @@ func (o validateOptions) run(ctx context.Context, std program.Streams, stdin io.
 	for _, candidate := range input.shoots {
 		result, err := o.check(ctx, candidate, input, old, std.Err)
 		if err != nil {
-			return program.Usage(fmt.Errorf("checking Shoot %s: %w", qualified(candidate), err))
+			return program.Usage(fmt.Errorf("check Shoot %s: %w", qualified(candidate), err))
 		}
 		results = append(results, result)
 	}
@@ -91,7 +91,7 @@ type result struct {
 func (o validateOptions) check(ctx context.Context, candidate *gardencorev1beta1.Shoot, input, old *documents, notes io.Writer) (result, error) {
 	before, err := match(old.shoots, candidate.Namespace, candidate.Name)
 	if err != nil {
-		return result{}, fmt.Errorf("looking for it in %s: %w", o.old, err)
+		return result{}, fmt.Errorf("look for it in %s: %w", o.old, err)
 	}
 	switch {
 	case before != nil && candidate.Namespace == "":

@@ -71,13 +71,13 @@ func run(ctx context.Context, options *options) error {
 		return err
 	}
 	if err := options.controllers.Completed().AddToManager(ctx, mgr); err != nil {
-		return fmt.Errorf("adding the controllers to the manager: %w", err)
+		return fmt.Errorf("add the controllers to the manager: %w", err)
 	}
 	if _, err := options.webhook.Completed().AddToManager(ctx, mgr, nil); err != nil {
-		return fmt.Errorf("adding the webhook to the manager: %w", err)
+		return fmt.Errorf("add the webhook to the manager: %w", err)
 	}
 	if err := mgr.Start(ctx); err != nil {
-		return fmt.Errorf("running the manager: %w", err)
+		return fmt.Errorf("run the manager: %w", err)
 	}
 	return nil
 }
@@ -102,7 +102,7 @@ func newManager(options *options) (manager.Manager, error) {
 	}}
 	mgr, err := manager.New(options.limits.applyTo(options.rest.Completed().Config), managerOptions)
 	if err != nil {
-		return nil, fmt.Errorf("creating the manager: %w", err)
+		return nil, fmt.Errorf("create the manager: %w", err)
 	}
 	return mgr, nil
 }
@@ -113,7 +113,7 @@ func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	types := runtime.NewSchemeBuilder(kubernetesscheme.AddToScheme, extensionscontroller.AddToScheme)
 	if err := types.AddToScheme(scheme); err != nil {
-		return nil, fmt.Errorf("adding the types of Kubernetes and Gardener to the scheme: %w", err)
+		return nil, fmt.Errorf("add the types of Kubernetes and Gardener to the scheme: %w", err)
 	}
 	return scheme, nil
 }
@@ -127,7 +127,7 @@ func addChecks(mgr manager.Manager) error {
 		mgr.AddReadyzCheck("informer-sync", gardenerhealthz.NewCacheSyncHealthz(mgr.GetCache())),
 		mgr.AddReadyzCheck("webhook-server", mgr.GetWebhookServer().StartedChecker()),
 	); err != nil {
-		return fmt.Errorf("adding the health and readiness checks to the manager: %w", err)
+		return fmt.Errorf("add the health and readiness checks to the manager: %w", err)
 	}
 	return nil
 }

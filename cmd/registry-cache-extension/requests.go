@@ -27,7 +27,7 @@ func (r requests) Increment(ctx context.Context, code, method, host string) {
 func countRequests(seed *rest.Config) error {
 	url, _, err := rest.DefaultServerUrlFor(seed)
 	if err != nil {
-		return fmt.Errorf("parsing the address of the seed: %w", err)
+		return fmt.Errorf("parse the address of the seed: %w", err)
 	}
 	metrics.RequestResult = requests{metrics.RequestResult, url.Host}
 	return nil

@@ -50,7 +50,7 @@ func TestExitCodes(t *testing.T) {
 		"serve, unknown driver": {
 			[]string{"serve", noDriver}, program.ExitUsage, "line 2: unknown key s3, allowed are filesystem, delete, tag",
 		},
-		"serve, no volume":          {[]string{"serve", noVolume}, program.ExitEnvironment, "opening the volume"},
+		"serve, no volume":          {[]string{"serve", noVolume}, program.ExitEnvironment, "open the volume"},
 		"serve, not a cache's":      {[]string{"serve", noCache}, program.ExitUsage, "storage.filesystem.rootdirectory: "},
 		"serve, TLS without a file": {[]string{"serve", halfTLS}, program.ExitUsage, "must be set together"},
 		"serve, negative TTL":       {[]string{"serve", negative}, program.ExitUsage, "proxy.ttl is -1h0m0s"},

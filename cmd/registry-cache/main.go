@@ -70,7 +70,7 @@ func newCleanCommand(std program.Streams) *cobra.Command {
 			}
 			directory, err := os.OpenRoot(root)
 			if err != nil {
-				return program.Environment(fmt.Errorf("opening the node's root directory (--root): %w", err))
+				return program.Environment(fmt.Errorf("open the node's root directory (--root): %w", err))
 			}
 			defer func() { _ = directory.Close() }()
 			systemd, err := cleaner.Connect(root)

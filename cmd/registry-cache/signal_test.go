@@ -147,7 +147,7 @@ func TestSIGTERMCutsRequestsThatDoNotEnd(t *testing.T) {
 	}
 	defer func() { _ = response.Body.Close() }()
 	code, took, log := c.terminate(t)
-	if code != program.ExitFailed || took > patience || !strings.Contains(log, "longer than the drain timeout of 300ms were cut") {
+	if code != program.ExitFailed || took > patience || !strings.Contains(log, "cut after the drain timeout of 300ms") {
 		t.Errorf("exit code %d after %s:\n%s", code, took, log)
 	}
 }

@@ -58,12 +58,12 @@ type registryConfig struct {
 		Password  binary `yaml:",omitempty"`
 		TTL       string
 	}
-	// Cache has the keys of our image (package registry). A stock image ignores them.
+	// Cache contains the keys of our image (package registry). A stock image ignores them.
 	Cache struct {
 		Upstream string
 		Peers    string     `yaml:",omitempty"`
-		Owned    bool       // the volume is the cache's, also if a stock image without a TTL has filled it
-		Limit    int64      // volume.size: a file system can be larger than what was asked for
+		Owned    bool       // the volume belongs to the cache, even if a stock image without a TTL has filled it
+		Limit    int64      // volume.size: the file system can be larger
 		ECR      *AccessKey `yaml:",omitempty"`
 	}
 }
@@ -110,7 +110,7 @@ func (c registryConfig) render() []byte {
 	var out bytes.Buffer
 	encoder := yaml.NewEncoder(&out)
 	encoder.SetIndent(2)
-	utilruntime.Must(encoder.Encode(c)) // a buffer takes all, and the types have no other errors
+	utilruntime.Must(encoder.Encode(c)) // writing to a buffer cannot fail, nor can these types
 	return out.Bytes()
 }
 
@@ -135,11 +135,11 @@ type mountedObject struct {
 // mountedObjects returns the configuration, the certificate (with http.tls) and the CA bundle (if
 // there is one). The name of each object ends in a hash of its content. So each change, from a TTL
 // to the certificate, changes the pod template and restarts the pod. The exception is cache.limit:
-// a volume grows while the cache serves. So the hash leaves it out, the Secret is not immutable,
-// and the cache reads the limit again from the file, which kubelet updates.
+// a volume grows while the cache serves. So the hash excludes it, the Secret is not immutable, and
+// the cache reads the limit again from the file, which kubelet updates.
 func mountedObjects(cache v1alpha3.RegistryCache, id v1alpha3.Identity, secrets Secrets) []mountedObject {
 	config := newRegistryConfig(cache, id, secrets)
-	config.Cache.Limit = -1 // for any; without a limit, the Secret of an earlier version has this name
+	config.Cache.Limit = -1 // any value but 0: without a limit, the name is that of an earlier version's Secret
 	secret := &corev1.Secret{Type: corev1.SecretTypeOpaque, Data: map[string][]byte{configFile: config.render()}}
 	mounted := []mountedObject{{"config", configDir, secret}}
 	if ServesTLS(cache) {

@@ -107,7 +107,7 @@ func checkCredentials(t *testing.T, credentials Credentials) {
 	}
 }
 
-// ownSection is the section cache, as the cache reads it.
+// ownSection is the section cache of the configuration.
 type ownSection struct {
 	Cache struct {
 		Limit int64
@@ -124,7 +124,7 @@ func own(t *testing.T, r rendering) (secret *corev1.Secret, section ownSection) 
 	return secret, section
 }
 
-// TestLimit: the cache stores at most volume.size. A volume that grows changes the file, which
+// TestLimit: the cache stores at most volume.size. A larger volume changes only the file, which
 // kubelet updates, and not the pod.
 func TestLimit(t *testing.T) {
 	r := renderings()["docker.io"]
@@ -152,7 +152,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// TestAccessKeyKeepsEveryByte: the configuration is the only object that has the access key.
+// TestAccessKeyKeepsEveryByte: only the configuration contains the access key.
 func TestAccessKeyKeepsEveryByte(t *testing.T) {
 	r := renderings()["ecr"]
 	for _, value := range awkward {

@@ -63,7 +63,7 @@ func checkCache(t *testing.T, c v1alpha3.RegistryCache, id v1alpha3.Identity, ob
 		switch object := object.(type) {
 		case *corev1.Service:
 			if object.Spec.ClusterIP == corev1.ClusterIPNone {
-				continue // by which replicas find each other
+				continue // the Service for the replicas
 			}
 			if object.Name != id.ServiceName(&c) || object.Annotations[v1alpha3.AnnotationUpstream] != c.Upstream ||
 				object.Annotations[v1alpha3.AnnotationRemoteURL] != *c.RemoteURL {

@@ -2,9 +2,8 @@
 // configuration, certificate and CA bundle, Service, StatefulSet with its volume, NetworkPolicy,
 // and what high availability and vertical autoscaling need.
 //
-// All functions are pure. ManagedResources, Extensions and nodes are up to other packages. The
-// package does not check the content of referenced Secrets, see v1alpha3.ValidateCredentials and
-// v1alpha3.ValidateCABundle.
+// All functions are pure. The package does not check the content of referenced Secrets, see
+// v1alpha3.ValidateCredentials and v1alpha3.ValidateCABundle.
 package cache
 
 import (
@@ -27,7 +26,7 @@ import (
 type Shoot struct {
 	// Image is the reference of the registry image. It is required.
 	Image string
-	// Architectures are those of the nodes that can run Image, empty if all can.
+	// Architectures are the CPU architectures of nodes that can run Image, empty if all can.
 	Architectures []string
 	// KubernetesVersion is the version of the shoot's API server, such as "1.34.2". It is required.
 	KubernetesVersion string
@@ -43,7 +42,7 @@ type Shoot struct {
 type Secrets struct {
 	// Credentials authenticate the cache to the upstream. Nil means anonymous.
 	Credentials *Credentials
-	// AccessKey gets the credentials of an upstream in Amazon ECR. It is nil with Credentials.
+	// AccessKey is for an upstream in Amazon ECR. It is nil if Credentials is set.
 	AccessKey *AccessKey
 	// CABundle is a bundle of PEM certificates to trust for the upstream, in addition to public
 	// CAs.
@@ -55,8 +54,7 @@ type Secrets struct {
 // Credentials are a user name and a password for basic authentication. They may contain any byte.
 type Credentials struct{ Username, Password []byte }
 
-// AccessKey is an access key of AWS, as it is in the configuration. SessionToken and RoleARN may be
-// empty.
+// AccessKey is an access key of AWS. SessionToken and RoleARN may be empty.
 type AccessKey struct {
 	ID           binary `yaml:"accesskeyid"`
 	Secret       binary `yaml:"secretaccesskey"`
@@ -88,12 +86,12 @@ func Objects(cache v1alpha3.RegistryCache, id v1alpha3.Identity, shoot Shoot, se
 	return objects, nil
 }
 
-// Services returns the Services for one upstream, also under the previous names. The requirements
-// are those of Objects.
+// Services returns the Services for one upstream, including those with previous names. The
+// requirements are those of Objects.
 func Services(cache v1alpha3.RegistryCache, id v1alpha3.Identity, shoot Shoot) ([]client.Object, error) {
 	version, err := semver.NewVersion(versionutils.Normalize(shoot.KubernetesVersion))
 	if err != nil {
-		return nil, fmt.Errorf("parsing the shoot's Kubernetes version %q: %w", shoot.KubernetesVersion, err)
+		return nil, fmt.Errorf("parse the shoot's Kubernetes version %q: %w", shoot.KubernetesVersion, err)
 	}
 	current := service(cache, id)
 	gardenerutils.ReconcileTopologyAwareRoutingSettings(current, true, version)
@@ -110,8 +108,8 @@ func Services(cache v1alpha3.RegistryCache, id v1alpha3.Identity, shoot Shoot) (
 }
 
 // References returns the objects that a running cache may have, except those that the garbage
-// collector of gardener-resource-manager deletes. The argument was is the running cache, nil for
-// one that was removed, whose identity has the name of its Service.
+// collector of gardener-resource-manager deletes. was is the running cache, or nil if it was
+// removed; its identity then contains the name of its Service.
 func References(id v1alpha3.Identity, was *v1alpha3.RegistryCache) []corev1.ObjectReference {
 	reference := func(apiVersion, kind, name string) corev1.ObjectReference {
 		return corev1.ObjectReference{APIVersion: apiVersion, Kind: kind, Namespace: metav1.NamespaceSystem, Name: name}
@@ -134,7 +132,7 @@ func References(id v1alpha3.Identity, was *v1alpha3.RegistryCache) []corev1.Obje
 	return references
 }
 
-// ServesTLS returns whether nodes pull from the cache over HTTPS.
+// ServesTLS reports whether nodes pull from the cache over HTTPS.
 func ServesTLS(cache v1alpha3.RegistryCache) bool { return cache.HTTP != nil && cache.HTTP.TLS }
 
 // labels returns the labels of all objects of a cache. They also select its pods.
@@ -149,8 +147,8 @@ func objectMeta(id v1alpha3.Identity) metav1.ObjectMeta {
 const (
 	portName = "registry-cache"
 
-	// DebugPortName is the name of the port of Service and pod that nodes ask whether the cache is
-	// healthy. By it the shoot's Prometheus finds the metrics.
+	// DebugPortName is the name of the port of Service and pod for health, which nodes check, and
+	// metrics, which the shoot's Prometheus scrapes.
 	DebugPortName = "debug"
 )
 
@@ -184,8 +182,8 @@ func servicePort(name string, port int32) corev1.ServicePort {
 // NetworkPolicy lets the container runtime and the script of every node reach the cache and its
 // health port. From Kubernetes 1.33 on, Gardener denies all traffic in kube-system, even between a
 // node and a pod of another node (NetworkPolicy gardener.cloud--deny-all). No policy can select
-// nodes: their addresses as a pod sees them depend on the network plugin. So both ports are open to
-// pods, too; neither shows a secret.
+// nodes: their addresses as a pod sees them depend on the network plugin. So both ports are also
+// open to pods; neither exposes secrets.
 func NetworkPolicy(cache v1alpha3.RegistryCache, id v1alpha3.Identity) *networkingv1.NetworkPolicy {
 	var ports []networkingv1.NetworkPolicyPort
 	for _, port := range []int32{v1alpha3.CachePort, v1alpha3.CacheDebugPort} {

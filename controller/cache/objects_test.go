@@ -45,7 +45,7 @@ type rendering struct {
 }
 
 // renderings returns one case for each field of the API, and one case with all fields. The golden
-// file of a case has the name of the case.
+// file of a case is named after it.
 func renderings() map[string]rendering {
 	tls := &v1alpha3.HTTP{TLS: true}
 	withAutoscaler, old, mixed := shoot, shoot, shoot

@@ -131,7 +131,7 @@ func TestUpgradeKeepsTheVolume(t *testing.T) {
 }
 
 // TestWhoReachesThePods: the policy and the Service select the pods, and open the registry port and
-// the health port, which nodes ask by the number that the script has.
+// the health port, whose number is also in the script.
 func TestWhoReachesThePods(t *testing.T) {
 	for name, rendering := range renderings() {
 		t.Run(name, func(t *testing.T) {

@@ -44,8 +44,8 @@ func statefulSet(cache v1alpha3.RegistryCache, id v1alpha3.Identity, shoot Shoot
 			// of single pods, and it is immutable.
 			Replicas: ptr.To(Replicas(cache)),
 			// The default, OrderedReady, never replaces a pod that is not ready. A pod that cannot start
-			// because of its image or volume would stay, even after a fix (kubernetes#67250). But it is
-			// better than to replace all caches of the original at once.
+			// because of its image or volume would stay, even after a fix (kubernetes#67250). But that is
+			// better than replacing all caches of the original at once.
 			PodManagementPolicy:  appsv1.ParallelPodManagement,
 			RevisionHistoryLimit: ptr.To[int32](2),
 			Selector:             &metav1.LabelSelector{MatchLabels: labels(id)},

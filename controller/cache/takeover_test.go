@@ -8,8 +8,8 @@ import (
 )
 
 // TestLandscapeOfTheOriginal: the NetworkPolicy of gardener-extension-registry-cache selects pods
-// by this label. It lets nodes reach the caches when that extension replaces this one. Its Services
-// say how nodes reach a cache.
+// by this label. It lets nodes reach the caches when that extension replaces this one. The
+// annotation of its Services contains the scheme for nodes.
 func TestLandscapeOfTheOriginal(t *testing.T) {
 	for name, rendering := range renderings() {
 		t.Run(name, func(t *testing.T) {

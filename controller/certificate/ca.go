@@ -35,12 +35,12 @@ import (
 )
 
 const (
-	// caName is the name of the CA among the Secrets of the shoot's namespace. Name and identity
-	// are those of gardener-extension-registry-cache, so its CA stays in the bundle and signs for
+	// caName is the name of the CA among the Secrets of the shoot's namespace. Name and identity are
+	// the same as in gardener-extension-registry-cache, so its CA stays in the bundle and signs for
 	// keepOld. Our own CA is valid for 10 years, because only a rotation of the Shoot's CAs renews it.
 	caName = "ca-extension-registry-cache"
 	// keepOld is how long a previous CA signs at most. By then the nodes trust the next one: they get
-	// it minutes after the reconciliation that made it.
+	// it minutes after the reconciliation that created it.
 	keepOld = 24 * time.Hour
 	// identity distinguishes the Secrets of this secrets manager from others in the namespace.
 	identity = "extension-registry-cache"
@@ -76,10 +76,10 @@ func Load(ctx context.Context, log logr.Logger, clock clock.Clock, seed client.C
 	m, err := manager.SecretsManagerForCluster(ctx, log, clock, seed, cluster, identity,
 		[]manager.SecretConfigWithOptions{{Config: config, Options: options}})
 	if err != nil {
-		return nil, fmt.Errorf("reading the certificates of the caches: %w", err)
+		return nil, fmt.Errorf("read the certificates of the caches: %w", err)
 	}
 	if _, err := m.Generate(ctx, config, options...); err != nil {
-		return nil, fmt.Errorf("ensuring the CA of the caches: %w", err)
+		return nil, fmt.Errorf("ensure the CA of the caches: %w", err)
 	}
 	bundle, ok := m.Get(caName)
 	if !ok {
@@ -116,13 +116,13 @@ func (a *CA) Issue(ctx context.Context, c *v1alpha3.RegistryCache, id v1alpha3.I
 		secretsmanager.Persist(),
 	)
 	if err != nil {
-		return nil, fmt.Errorf("issuing a certificate for the cache of %s: %w", c.Upstream, err)
+		return nil, fmt.Errorf("issue a certificate for the cache of %s: %w", c.Upstream, err)
 	}
 	return &cache.Certificate{Certificate: secret.Data[secrets.DataKeyCertificate], PrivateKey: secret.Data[secrets.DataKeyPrivateKey]}, nil
 }
 
-// ellipticConfig gives the certificate an ECDSA key. Gardener's library makes only RSA keys: one
-// takes a third of a second, and a multiple of the time for the handshake of each probe of a node.
+// ellipticConfig gives the certificate an ECDSA key. Gardener's library supports only RSA keys:
+// creating one takes a third of a second, and each handshake of a node's probe is much slower.
 type ellipticConfig struct {
 	*secrets.CertificateSecretConfig
 }
@@ -152,7 +152,7 @@ func (c ellipticConfig) Generate() (secrets.DataInterface, error) {
 // Prune deletes certificates that Issue has not returned since Load, and unused CAs.
 func (a *CA) Prune(ctx context.Context) error {
 	if err := a.manager.Cleanup(ctx); err != nil {
-		return fmt.Errorf("deleting unused certificates: %w", err)
+		return fmt.Errorf("delete unused certificates: %w", err)
 	}
 	return nil
 }
@@ -162,7 +162,7 @@ func Remove(ctx context.Context, log logr.Logger, clock clock.Clock, seed client
 	cluster := &extensionscontroller.Cluster{ObjectMeta: metav1.ObjectMeta{Name: namespace}, Shoot: &gardencorev1beta1.Shoot{}}
 	m, err := manager.SecretsManagerForCluster(ctx, log, clock, seed, cluster, identity, nil)
 	if err != nil {
-		return fmt.Errorf("reading the certificates of the caches: %w", err)
+		return fmt.Errorf("read the certificates of the caches: %w", err)
 	}
 	return (&CA{manager: m}).Prune(ctx)
 }

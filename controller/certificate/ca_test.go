@@ -45,8 +45,8 @@ func shoot(phase gardencorev1beta1.CredentialsRotationPhase, initiated time.Time
 	return &extensionscontroller.Cluster{ObjectMeta: metav1.ObjectMeta{Name: namespace}, Shoot: s}
 }
 
-// reconcile calls Load, Issue and Prune, as a reconciliation does. It returns the CA bundle for
-// nodes and the cache's certificate.
+// reconcile calls Load, Issue and Prune, like a reconciliation. It returns the CA bundle for nodes
+// and the cache's certificate.
 func reconcile(t *testing.T, seed client.Client, now clock.Clock, cluster *extensionscontroller.Cluster) ([]byte, *cache.Certificate) {
 	t.Helper()
 	ca, err := Load(t.Context(), logr.Discard(), now, seed, cluster, false)
@@ -65,7 +65,7 @@ func reconcile(t *testing.T, seed client.Client, now clock.Clock, cluster *exten
 	return ca.Bundle, issued
 }
 
-// trusts returns whether a node with the bundle accepts the certificate for the address.
+// trusts reports whether a node with the bundle accepts the certificate for the address.
 func trusts(t *testing.T, bundle []byte, issued *cache.Certificate, address string) bool {
 	t.Helper()
 	pair, err := tls.X509KeyPair(issued.Certificate, issued.PrivateKey)
@@ -115,7 +115,7 @@ func TestIssueWithoutAddress(t *testing.T) {
 	}
 }
 
-// TestSecretNames: gardener-extension-registry-cache has Secrets of the same names and identity.
+// TestSecretNames: gardener-extension-registry-cache uses Secrets with the same names and identity.
 func TestSecretNames(t *testing.T) {
 	seed := fake.NewFakeClient()
 	reconcile(t, seed, clock.RealClock{}, shoot("", time.Time{}))

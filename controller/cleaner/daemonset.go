@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// cleanName is the name of the init container that does the task.
+	// cleanName is the name of the init container that runs the task.
 	cleanName = "clean"
 	// finalizeAfter is how long gardener-resource-manager waits for the pods before it removes the
 	// DaemonSet's finalizer, because a pod on a dead node never terminates. This exceeds the pods'
@@ -38,7 +38,7 @@ type Task struct {
 	// All removes the configuration of all upstreams. If it is set, Upstreams is ignored.
 	All bool
 	// Endpoints are the URLs of the caches whose configuration is removed, as in RegistryStatus. A
-	// hosts.toml by which gardener-node-agent sends pulls to one of them is removed, too.
+	// hosts.toml of gardener-node-agent that refers to one of them is also removed.
 	Endpoints []string
 }
 

@@ -41,7 +41,7 @@ func TestSameTaskSamePods(t *testing.T) {
 }
 
 // TestSELinux: with the default type, container_t, the init container could write neither
-// /etc/containerd nor to systemd's socket. The other container needs nothing of the node.
+// /etc/containerd nor to systemd's socket. The other container needs no access to the node.
 func TestSELinux(t *testing.T) {
 	set := DaemonSet(Task{All: true}, image)
 	spec := set.Spec.Template.Spec

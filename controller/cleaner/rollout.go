@@ -11,13 +11,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// maxNamed is how many nodes a text names, to keep it short enough for a status.
+// maxNamed is the maximum number of nodes in a text, to keep it short enough for a status.
 const maxNamed = 10
 
-// Rollout tells how far the DaemonSet has cleaned the nodes of the shoot.
+// Rollout describes how far the DaemonSet has cleaned the nodes of the shoot.
 type Rollout struct {
-	// Unclean are the nodes that are not clean, as "<name> (<reason>)". Nodes that are not ready, so
-	// that no pod can start there, are at the end.
+	// Unclean are the nodes that are not clean, as "<name> (<reason>)". Nodes that are not ready,
+	// where no pod can start, are at the end.
 	Unclean []string
 	// NotReadySince is when the last of the unclean nodes became unready, by the shoot's clock. It is
 	// zero if there is none, or if one of them is ready or may never have been ready.
@@ -68,7 +68,7 @@ func Reported(set *appsv1.DaemonSet) error {
 		set.Name, s.UpdatedNumberScheduled, s.DesiredNumberScheduled, s.NumberReady)
 }
 
-// Named lists the first nodes, and tells how many more there are.
+// Named lists the first nodes, and the number of others.
 func Named(nodes []string) string {
 	if more := len(nodes) - maxNamed; more > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(nodes[:maxNamed], ", "), more)
@@ -92,7 +92,7 @@ func unclean(pods []corev1.Pod, node string) string {
 	return reason
 }
 
-// hasTask returns whether the pod belongs to the DaemonSet and has its current task.
+// hasTask reports whether the pod belongs to the DaemonSet and has its current task.
 func hasTask(pod *corev1.Pod, set *appsv1.DaemonSet) bool {
 	return metav1.IsControlledBy(pod, set) && slices.Equal(taskOf(&pod.Spec), taskOf(&set.Spec.Template.Spec))
 }
@@ -126,7 +126,7 @@ func stateOf(pod *corev1.Pod) string {
 	return "not started"
 }
 
-// registration is the time within which a new Node gets its first conditions, including clock skew.
+// registration is how long a new Node may take to get its first conditions, including clock skew.
 const registration = 10 * time.Second
 
 // notReadySince returns the time since which a node is not ready. The time is zero if the node may

@@ -37,7 +37,7 @@ type actuator struct {
 	seed   client.Reader
 	shoots func(ctx context.Context, namespace string) (client.Client, error)
 	forget func(namespace string) // is called for Extensions that are gone
-	pauses *flowcontrol.Backoff   // of shoots that do not answer, by namespace
+	pauses *flowcontrol.Backoff   // for shoots that do not answer, by namespace
 	// refusals are the last errors of attempts to grow claims, by UID, see lastRefusal.
 	refusals *expirable.LRU[types.UID, error]
 	off      bool // the library only removes the conditions
@@ -78,7 +78,7 @@ func (a *actuator) ExecuteHealthCheckFunctions(ctx context.Context, _ logr.Logge
 func (a *actuator) caches(ctx context.Context, key types.NamespacedName) ([]v1alpha3.RegistryCache, v1alpha3.Identities, error) {
 	ex := &extensionsv1alpha1.Extension{}
 	if err := a.seed.Get(ctx, key, ex); err != nil {
-		return nil, nil, fmt.Errorf("reading Extension %s: %w", key, err)
+		return nil, nil, fmt.Errorf("read Extension %s: %w", key, err)
 	}
 	state, err := v1alpha3.DecodeState(ex.Status.State)
 	if err != nil || state.RegistryConfig == nil {
@@ -86,7 +86,7 @@ func (a *actuator) caches(ctx context.Context, key types.NamespacedName) ([]v1al
 	}
 	shoot, err := extensions.GetShoot(ctx, a.seed, key.Namespace)
 	if err != nil {
-		return nil, nil, fmt.Errorf("reading the Shoot of Cluster %s: %w", key.Namespace, err)
+		return nil, nil, fmt.Errorf("read the Shoot of Cluster %s: %w", key.Namespace, err)
 	}
 	if shoot == nil || shoot.DeletionTimestamp != nil || shoot.Status.IsHibernated {
 		return nil, nil, nil
@@ -95,8 +95,8 @@ func (a *actuator) caches(ctx context.Context, key types.NamespacedName) ([]v1al
 	return state.Caches, v1alpha3.Identify(state.Caches, state.Running), nil
 }
 
-// resultsOf returns the results for both conditions. No problem has an error code: gardenlet would
-// not retry what it takes for a mistake of the owner.
+// resultsOf returns the results for both conditions. They contain no error code: gardenlet would
+// not retry after a mistake of the owner.
 func resultsOf(problems []problem) *[]healthcheck.Result {
 	result := healthcheck.Result{Status: gardencorev1beta1.ConditionTrue, SuccessfulChecks: 1}
 	if len(problems) > 0 {

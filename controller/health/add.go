@@ -1,9 +1,9 @@
-// Package health reports in conditions of the Extension what is wrong with single caches. None of
-// it fails a reconciliation: nodes pull from the upstream meanwhile.
+// Package health reports problems of single caches in conditions of the Extension. They do not fail
+// a reconciliation, because nodes pull from the upstream meanwhile.
 //
 // The condition CachesHealthy is for operators of the seed. gardenlet copies only conditions of a
 // few types to the Shoot, so the same text is in SystemComponentsHealthy for the Shoot's owner.
-// gardenlet itself adds to that one what is wrong with the ManagedResources.
+// gardenlet itself adds problems of ManagedResources to it.
 //
 // The package reads pods and claims in the shoot, and changes nothing there.
 package health
@@ -47,7 +47,7 @@ func AddToManager(mgr manager.Manager, period time.Duration, classes []extension
 	check := newActuator(mgr.GetClient(), clients.For)
 	check.forget = clients.Forget
 	if err := register(mgr, period, classes, check); err != nil {
-		return fmt.Errorf("adding the health checks: %w", err)
+		return fmt.Errorf("add the health checks: %w", err)
 	}
 	return nil
 }
@@ -80,8 +80,8 @@ func register(mgr manager.Manager, period time.Duration, classes []extensionsv1a
 	return healthcheck.Register(forgetfulManager{mgr, forgetfulClient{mgr.GetClient(), check}}, args, check)
 }
 
-// forgetfulManager is a manager whose client says that an Extension that is gone is being deleted.
-// The library would look for it in every period, for ever (v1.147.1).
+// forgetfulManager is a manager whose client returns a missing Extension as one that is being
+// deleted. Otherwise the library would look for it in every period, forever (v1.147.1).
 type forgetfulManager struct {
 	manager.Manager
 	client forgetfulClient

@@ -27,8 +27,8 @@ type problem struct {
 	lasting bool
 }
 
-// describe lists the problems in one line. It leaves out some of many, so that the condition fits
-// into the status of the Shoot.
+// describe lists the problems in one line. It omits some of many, so that the condition fits into
+// the status of the Shoot.
 func describe(problems []problem) string {
 	const most = 8
 	var texts []string
@@ -54,7 +54,7 @@ func (a *actuator) check(ctx context.Context, namespace string, caches []v1alpha
 	}
 	pods := &corev1.PodList{}
 	if err := shoot.List(ctx, pods, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost}); err != nil {
-		return nil, fmt.Errorf("listing the pods of the caches in the shoot: %w", err)
+		return nil, fmt.Errorf("list the pods of the caches in the shoot: %w", err)
 	}
 	var problems []problem
 	for i := range caches {
@@ -78,8 +78,8 @@ func (a *actuator) check(ctx context.Context, namespace string, caches []v1alpha
 
 // claimProblem returns what is wrong with the claim, if anything. To find out whether it can grow,
 // it tries without effect (dry run): only the API server knows all StorageClasses, quotas and
-// webhooks. It finds out in the same way why a claim of a replica that the cache no longer has is
-// still there. A claim that is being deleted does not matter.
+// webhooks. In the same way, it finds out why a removed replica's claim still exists. A claim that
+// is being deleted does not matter.
 func (a *actuator) claimProblem(ctx context.Context, shoot client.Client, claim volume.Claim) ([]problem, error) {
 	of := func(lasting bool, format string, args ...any) ([]problem, error) {
 		text := fmt.Sprintf("PersistentVolumeClaim %s/%s ", claim.Namespace, claim.Name) + fmt.Sprintf(format, args...)
@@ -116,7 +116,7 @@ func (a *actuator) claimProblem(ctx context.Context, shoot client.Client, claim 
 	return nil, nil
 }
 
-// lastRefusal returns the answer to the last attempt to grow the claim that was an answer.
+// lastRefusal returns the last refusal to grow the claim, even if the current attempt got none.
 func (a *actuator) lastRefusal(claim volume.Claim, refused error) error {
 	if !noDryRun(refused) {
 		a.refusals.Add(claim.UID, refused)
@@ -128,8 +128,8 @@ func (a *actuator) lastRefusal(claim volume.Claim, refused error) error {
 	return refused
 }
 
-// noDryRun returns whether a webhook of the shoot does not support dry runs. Then the API server
-// refuses them all, which says nothing about the claim.
+// noDryRun reports whether a webhook of the shoot does not support dry runs. Then the API server
+// refuses all dry runs, whatever the claim.
 func noDryRun(err error) bool {
 	return apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "does not support dry run")
 }
@@ -145,7 +145,7 @@ func resizeFailure(claim volume.Claim) string {
 	return ""
 }
 
-// reasonOf returns the message of the API server without what was added to it.
+// reasonOf returns the message of the API server without added context.
 func reasonOf(err error) string {
 	var answer apierrors.APIStatus
 	if errors.As(err, &answer) {
@@ -171,8 +171,8 @@ func podProblems(c v1alpha3.RegistryCache, pods []corev1.Pod) []problem {
 	return problems
 }
 
-// notReady returns why the pod does not serve, or an empty string if it does. It leaves out
-// messages of containers, which contain times and counters.
+// notReady returns why the pod does not serve, or an empty string if it does. It omits messages of
+// containers, which contain times and counters.
 func notReady(pod *corev1.Pod) string {
 	if health.IsPodReady(pod) {
 		return ""

@@ -29,7 +29,7 @@ func idOf(upstream string) v1alpha3.Identity {
 	return v1alpha3.Identify([]v1alpha3.RegistryCache{{Upstream: upstream}}, nil)[0]
 }
 
-// cacheOf returns a cache of 20Gi with the number of replicas, 1 or 2.
+// cacheOf returns a cache of 20Gi with 1 or 2 replicas.
 func cacheOf(upstream string, replicas int) v1alpha3.RegistryCache {
 	return v1alpha3.RegistryCache{
 		Upstream: upstream, Volume: &v1alpha3.Volume{Size: ptr.To(resource.MustParse("20Gi"))},
@@ -44,7 +44,7 @@ func metaOf(upstream, name string, ordinal int) metav1.ObjectMeta {
 	}
 }
 
-// claim returns a claim of 20Gi that is bound, with the changes.
+// claim returns a bound claim of 20Gi with the changes.
 func claim(upstream string, ordinal int, changes ...func(*corev1.PersistentVolumeClaim)) *corev1.PersistentVolumeClaim {
 	c := &corev1.PersistentVolumeClaim{ObjectMeta: metaOf(upstream, "cache-volume-", ordinal)}
 	c.Spec.StorageClassName = ptr.To("disk")
@@ -107,7 +107,7 @@ func checkIn(t *testing.T, shoot client.Client, caches []v1alpha3.RegistryCache,
 	return a.check(t.Context(), namespace, caches, identities)
 }
 
-// shootWith returns a shoot that answers each growth with the error, or accepts it.
+// shootWith returns a shoot that answers each growth with an error, or accepts it if nil.
 func shootWith(answer error, objects ...client.Object) client.Client {
 	return fake.NewClientBuilder().WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
 		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
@@ -225,8 +225,8 @@ func TestCheckWithoutDryRun(t *testing.T) {
 	}
 }
 
-// TestCheckOfRemovedReplica: a claim that nobody wants is a problem only if the shoot keeps it, and
-// the check deletes nothing.
+// TestCheckOfRemovedReplica: an unwanted claim is a problem only if the shoot refuses its deletion,
+// and the check deletes nothing.
 func TestCheckOfRemovedReplica(t *testing.T) {
 	for want, answer := range map[string]error{"": nil, "-1 of a removed replica stays: " + fixed.Error(): fixed} {
 		shoot := shootWith(answer, claim(alpha, 0), claim(alpha, 1), pod(alpha, 0))

@@ -41,8 +41,8 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// seedWith returns a seed with the Extension of a shoot with one cache. The function changes its
-// Shoot.
+// seedWith returns a seed with the Extension of a shoot with one cache, whose Shoot change
+// modifies.
 func seedWith(t *testing.T, change func(*gardencorev1beta1.Shoot)) client.WithWatch {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -101,7 +101,7 @@ func runWith(t *testing.T, seed client.WithWatch, period time.Duration, shoots f
 	return nil
 }
 
-// start starts the library's controller, which ends with the test, and returns the informer of
+// start starts the library's controller until the end of the test, and returns the informer of
 // Extensions.
 func start(t *testing.T, seed client.WithWatch, period time.Duration, check *actuator) *controllertest.FakeInformer {
 	t.Helper()
@@ -205,7 +205,7 @@ func judgeAsGardenlet(t *testing.T, written []gardencorev1beta1.Condition, want 
 	}
 }
 
-// TestHangingShoot checks that a shoot that does not answer holds a worker only for the timeout.
+// TestHangingShoot checks that a shoot that does not answer blocks a worker only for the timeout.
 func TestHangingShoot(t *testing.T) {
 	check := newActuator(seedWith(t, func(*gardencorev1beta1.Shoot) {}), func(ctx context.Context, _ string) (client.Client, error) {
 		if deadline, bounded := ctx.Deadline(); !bounded || time.Until(deadline) > timeout {

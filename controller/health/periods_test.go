@@ -19,7 +19,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/shootclient"
 )
 
-// TestHangingShootIsPaused: a shoot that hangs is asked less and less, so that the others are
+// TestHangingShootIsPaused: a shoot that hangs is checked less and less often, so that others are
 // checked in time. It keeps its conditions meanwhile.
 func TestHangingShootIsPaused(t *testing.T) {
 	seed := seedWith(t, func(*gardencorev1beta1.Shoot) {})
@@ -49,7 +49,7 @@ func TestHangingShootIsPaused(t *testing.T) {
 	})
 }
 
-// TestDeletedExtension: the library would look for a deleted Extension in every period, for ever.
+// TestDeletedExtension: the library would look for a deleted Extension in every period, forever.
 // Another Extension shows that periods pass.
 func TestDeletedExtension(t *testing.T) {
 	const other = "shoot--local--other"
@@ -99,7 +99,7 @@ func TestDeletedExtension(t *testing.T) {
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
-	for range 3 { // what was queued before
+	for range 3 { // earlier entries of the queue
 		<-periods
 	}
 	before := missed.Load()
@@ -111,7 +111,7 @@ func TestDeletedExtension(t *testing.T) {
 	}
 }
 
-// TestWithoutPeriod: conditions of earlier checks would stay in the Shoot for ever.
+// TestWithoutPeriod: conditions of earlier checks would stay in the Shoot forever.
 func TestWithoutPeriod(t *testing.T) {
 	seed := seedWith(t, func(*gardencorev1beta1.Shoot) {})
 	ex := &extensionsv1alpha1.Extension{}

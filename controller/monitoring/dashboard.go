@@ -55,7 +55,7 @@ func arrange(panels ...object) []object {
 
 func dashboardConfigMap(namespace string) *corev1.ConfigMap {
 	content, err := json.MarshalIndent(cachesDashboard(), "", "  ")
-	utilruntime.Must(err) // it has only texts, numbers and truth values
+	utilruntime.Must(err) // it contains only strings, numbers and booleans
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:      name + "-dashboards",

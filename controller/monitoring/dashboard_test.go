@@ -24,7 +24,7 @@ func TestScrapedPods(t *testing.T) {
 	for target, want := range map[string]bool{
 		"registry-docker-io;debug":          true,
 		"registry-example;debug":            true,
-		"registry-docker-io;registry-cache": false, // the registry port has no metrics
+		"registry-docker-io;registry-cache": false, // the registry port serves no metrics
 		"registry-docker-io-2;debug":        false,
 		"registry-quay-io;debug":            false,
 		"registry-docker-io;":               false,
@@ -60,7 +60,7 @@ func TestUsedMetricsAreScraped(t *testing.T) {
 	}
 }
 
-// dashboard has all keys of Plutono's format that are used here.
+// dashboard contains the used keys of Plutono's format.
 type dashboard struct {
 	UID, Title, Timezone        string
 	Tags                        []string
@@ -92,7 +92,7 @@ type variable struct {
 	Current                                                    struct{ Text, Value string }
 }
 
-// decoded returns the dashboard as Plutono reads it. Another key is an error.
+// decoded returns the decoded dashboard, and fails the test for an unknown key.
 func decoded(t *testing.T) (content dashboard) {
 	t.Helper()
 	decoder := json.NewDecoder(strings.NewReader(get[*corev1.ConfigMap](t).Data["registry-cache.dashboard.json"]))

@@ -64,7 +64,7 @@ func TestObjectsDecodeStrictly(t *testing.T) {
 	}
 }
 
-// TestReferences checks that References has the kinds and names of Objects.
+// TestReferences checks that References returns the kinds and names of Objects.
 func TestReferences(t *testing.T) {
 	objects, references := rendered(t), References(namespace)
 	for i, object := range objects {

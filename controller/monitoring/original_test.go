@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestNamesOfTheOriginal: queries, links and silences written for gardener-extension-registry-cache
-// go on, and its objects are adopted.
+// TestNamesOfTheOriginal: queries, links and silences for gardener-extension-registry-cache keep
+// working, and its objects are adopted.
 func TestNamesOfTheOriginal(t *testing.T) {
 	for _, object := range rendered(t) {
 		if object.GetLabels()["component"] != "registry-cache" {

@@ -1,8 +1,8 @@
 // Package monitoring builds the objects with which a shoot's control plane monitors the caches: a
 // ScrapeConfig, alerts and a dashboard.
 //
-// All functions are pure. The caller decides for which Shoots it deploys the objects, and how.
-// The objects find pods by the names of their Services, and volumes by the names of their claims.
+// All functions are pure. The caller decides which Shoots get the objects, and how. The objects
+// find pods by the names of their Services, and volumes by the names of their claims.
 //
 // Prometheus's promtool tests the rules: testdata/*.test.yaml define which series raise which
 // alert.
@@ -26,8 +26,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/cache"
 )
 
-// The names are those of gardener-extension-registry-cache, so that its objects are adopted, and
-// queries, silences and links go on.
+// The names are the same as in gardener-extension-registry-cache, so that its objects are adopted,
+// and queries, silences and links keep working.
 const (
 	// name is a prefix of the names of all objects, and their label component.
 	name = "registry-cache"
@@ -173,7 +173,7 @@ func tooMany(metric, bad, all string) string {
 		" and " + sumByUpstream("increase("+metric+"{"+bad+"}[15m])") + " > 10"
 }
 
-// References returns the names of the objects, which gardener-extension-registry-cache uses, too.
+// References returns the names of the objects, which gardener-extension-registry-cache also uses.
 func References(namespace string) []client.Object {
 	reference := func(apiVersion, kind, name string) client.Object {
 		return &metav1.PartialObjectMetadata{

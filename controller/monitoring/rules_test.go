@@ -21,7 +21,7 @@ func promtool(t *testing.T) string {
 	}
 	const command = "github.com/prometheus/prometheus/cmd/promtool"
 	build := exec.CommandContext(t.Context(), "go", "build", "-C", "../../tools/promtool", "-tags", "remove_all_sd", "-o", binary, command)
-	// The Makefile has the same flags, so the build cache is shared even if an editor runs the test.
+	// The Makefile uses the same flags, so the build cache is shared even if an editor runs the test.
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-trimpath -buildvcs=false")
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building promtool: %v\n%s", err, output)

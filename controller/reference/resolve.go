@@ -22,16 +22,16 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/retry"
 )
 
-// Resolve returns the Secrets to which the config refers, by upstream. The argument resources is
-// the Shoot's spec.resources. Each Secret is read once, directly from the shoot's namespace. The
-// ErrorList contains what the owner of the Shoot must fix: entries that are missing or do not refer
-// to a Secret, and Secrets with invalid content. The error reports a failed read or a missing
-// Secret. At most one of the two is not nil.
+// Resolve returns the Secrets to which the config refers, by upstream. It looks them up in
+// resources, the Shoot's spec.resources. Each Secret is read once, directly from the shoot's
+// namespace. The ErrorList contains what the owner of the Shoot must fix: entries that are missing
+// or do not refer to a Secret, and Secrets with invalid content. The error reports a failed read or
+// a missing Secret. At most one of the two is not nil.
 //
-// A missing Secret is waited for. When a Shoot refers to another Secret, gardener-resource-manager
-// deletes the old copy, retries after 5 seconds, and only then creates the new one (v1.147.1,
-// managedresource controller: "Deletion is still pending"). By then gardenlet has already triggered
-// the extension.
+// The caller should wait for a missing Secret. When a Shoot refers to another Secret,
+// gardener-resource-manager deletes the old copy, retries after 5 seconds, and only then creates
+// the new one (v1.147.1, managedresource controller: "Deletion is still pending"). By then
+// gardenlet has already triggered the extension.
 func Resolve(
 	ctx context.Context, seed client.Client, namespace string,
 	resources []gardencorev1beta1.NamedResourceReference, config *v1alpha3.RegistryConfig,
@@ -58,7 +58,7 @@ func Resolve(
 				continue
 			}
 			if err != nil {
-				return nil, nil, fmt.Errorf("reading the Secret that %s refers to: %w", reference.Path, err)
+				return nil, nil, fmt.Errorf("read the Secret that %s refers to: %w", reference.Path, err)
 			}
 			read[reference.Name] = secret
 		}

@@ -20,7 +20,7 @@ import (
 type Kind int
 
 const (
-	// Failed is any failure that is of no other kind. The delays are those of controller-runtime.
+	// Failed is any other failure. The delays are those of controller-runtime.
 	Failed Kind = iota
 	// InProgress is the failure of an operation that waits. The delay is 1 to 10 seconds.
 	InProgress
@@ -38,7 +38,7 @@ var delays = map[Kind]struct{ shortest, longest time.Duration }{
 	Unanswered: {firstPause, longestPause},
 }
 
-// NewPauses returns the delays of Unanswered for a caller that has no workqueue of its own.
+// NewPauses returns the delays of Unanswered for a caller without a workqueue.
 func NewPauses() *flowcontrol.Backoff { return flowcontrol.NewBackOff(firstPause, longestPause) }
 
 // waiting is the error of an operation that waits for something in progress.
@@ -46,7 +46,7 @@ type waiting struct{ error }
 
 func (w waiting) Unwrap() error { return w.error }
 
-// Waiting marks an error that says what an operation waits for. Another look may find it done.
+// Waiting marks the error of an operation that waits for something, which a retry may find done.
 func Waiting(err error) error {
 	if err == nil {
 		return nil
@@ -54,12 +54,12 @@ func Waiting(err error) error {
 	return waiting{err}
 }
 
-// IsWaiting returns whether the error or one that it wraps is marked by Waiting.
+// IsWaiting reports whether the error or one that it wraps is marked by Waiting.
 func IsWaiting(err error) bool { return errors.As(err, new(waiting)) }
 
 // Attempt identifies the operation of which a call is an attempt.
 type Attempt struct {
-	Generation int64 // of the Extension
+	Generation int64 // the Extension's generation
 	Operation  string
 }
 
@@ -73,14 +73,14 @@ type Limiter struct {
 type failure struct {
 	attempt Attempt
 	kind    Kind
-	since   time.Time // of the first failure of this kind in a row
-	count   int       // of the delays so far
+	since   time.Time // the time of the first failure of this kind in a row
+	count   int       // the number of delays so far
 }
 
 // NewLimiter returns a Limiter without failures.
 func NewLimiter() *Limiter { return &Limiter{failures: map[types.NamespacedName]failure{}} }
 
-// IsFirst returns whether no earlier attempt of the same operation has failed.
+// IsFirst reports whether no earlier attempt of the same operation has failed.
 func (l *Limiter) IsFirst(object types.NamespacedName, attempt Attempt) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -96,7 +96,7 @@ func (l *Limiter) Fail(object types.NamespacedName, attempt Attempt, kind Kind) 
 	}
 }
 
-// WaitingSince returns since when the operation on the object waits for something in progress or
+// WaitingSince returns when the operation on the object began to wait for something in progress or
 // for an answer, or the zero time.
 func (l *Limiter) WaitingSince(object types.NamespacedName) time.Time {
 	l.mu.Lock()
@@ -111,7 +111,7 @@ func (l *Limiter) WaitingSince(object types.NamespacedName) time.Time {
 func (l *Limiter) When(request reconcile.Request) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	last := l.failures[request.NamespacedName] // none of the operation, if the extension library has failed
+	last := l.failures[request.NamespacedName] // zero if the extension library has failed before the operation
 	of := delays[last.kind]
 	delay := min(of.shortest<<min(last.count, 20), of.longest)
 	last.count++
@@ -119,8 +119,7 @@ func (l *Limiter) When(request reconcile.Request) time.Duration {
 	return delay
 }
 
-// Forget ends the retries. The workqueue calls it after a success, also of an Extension that is
-// gone.
+// Forget ends the retries. The workqueue calls it after a success, even if the Extension is gone.
 func (l *Limiter) Forget(request reconcile.Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

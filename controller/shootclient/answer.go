@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// firstAnswer is the least time that a shoot has to answer.
+	// firstAnswer is the minimum time that a shoot gets to answer.
 	firstAnswer = time.Second
 	// requestTimeout limits the answer of a shoot that has just answered, and the time to read it. It
 	// is shorter than an attempt of the controller.
@@ -31,19 +31,19 @@ func (e *NoAnswerError) Error() string {
 // Timeout makes the url.Error that contains e a timeout.
 func (e *NoAnswerError) Timeout() bool { return true }
 
-// IsNoAnswer returns whether the error contains a NoAnswerError.
+// IsNoAnswer reports whether the error contains a NoAnswerError.
 func IsNoAnswer(err error) bool { return errors.As(err, new(*NoAnswerError)) }
 
-// answers is how a shoot answered so far.
+// answers records how fast a shoot has answered so far.
 type answers struct {
 	mu   sync.Mutex
-	last time.Time // of the last answer, zero if the last request got none
-	// first limits the next request if there is no fresh answer. It is twice the time that this took
-	// last, or twice the last limit if there was no answer.
+	last time.Time // the time of the last answer, zero if the last request got none
+	// first limits the next request if there is no fresh answer. It is twice the duration of the last
+	// such request, or twice the last limit if there was no answer.
 	first time.Duration
 }
 
-// answersOf returns the answers of the shoot, also to clients that were dropped.
+// answersOf returns the answers of the shoot, including those to dropped clients.
 func (c *Clients) answersOf(namespace string) *answers {
 	shoot, known := c.answers.Get(namespace)
 	if !known {

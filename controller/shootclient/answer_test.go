@@ -19,8 +19,8 @@ import (
 
 // shoot is a shoot's API server that can hang.
 type shoot struct {
-	delay     time.Duration // before the answer
-	hangsLate bool          // after the header of the answer
+	delay     time.Duration // until the answer
+	hangsLate bool          // hangs after the header of the answer
 	err       error
 }
 
@@ -61,8 +61,8 @@ func newShootClient(t *testing.T, s *shoot) client.Client {
 	return c
 }
 
-// TestHangingShootGetsMoreTime checks how many seconds each request takes, if the shoot answers
-// after some seconds. The requests are a minute apart.
+// TestHangingShootGetsMoreTime checks how many seconds each request takes if the shoot is slow. The
+// requests are a minute apart.
 func TestHangingShootGetsMoreTime(t *testing.T) {
 	const never = 3600
 	for name, test := range map[string]struct{ answers, took []int }{
@@ -93,7 +93,7 @@ func TestHangingShootGetsMoreTime(t *testing.T) {
 	}
 }
 
-// TestNoAnswer tells a shoot that hangs from one that is gone.
+// TestNoAnswer distinguishes a shoot that hangs from one that is gone.
 func TestNoAnswer(t *testing.T) {
 	for name, test := range map[string]struct {
 		shoot shoot
@@ -107,7 +107,7 @@ func TestNoAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				err := newShootClient(t, &test.shoot).List(t.Context(), &corev1.NodeList{})
-				if err == nil || IsNoAnswer(fmt.Errorf("listing: %w", err)) != test.want || !strings.Contains(err.Error(), test.says) {
+				if err == nil || IsNoAnswer(fmt.Errorf("list: %w", err)) != test.want || !strings.Contains(err.Error(), test.says) {
 					t.Errorf("error = %v, no answer: %t", err, IsNoAnswer(err))
 				}
 			})

@@ -36,7 +36,7 @@ const (
 	// reconciliation.
 	ForSome = 200
 	// ForAll is more than the number of shoots of a seed, for a caller that asks each in turn. It also
-	// limits the shoots of which it is known how long they take to answer.
+	// limits the shoots whose answer times are remembered.
 	ForAll = 5000
 )
 
@@ -75,7 +75,7 @@ func New(seed client.Reader, limit int) *Clients {
 	}
 }
 
-// Forget drops what is known of the shoot.
+// Forget drops the client and the answer times of the shoot.
 func (c *Clients) Forget(namespace string) {
 	c.clients.Remove(namespace)
 	c.answers.Remove(namespace)
@@ -89,7 +89,7 @@ func (c *Clients) Forget(namespace string) {
 func (c *Clients) For(ctx context.Context, namespace string) (client.Client, error) {
 	secret, err := c.secret(ctx, namespace)
 	if err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig of shoot %s: %w", namespace, err)
+		return nil, fmt.Errorf("read the kubeconfig of shoot %s: %w", namespace, err)
 	}
 	version := fmt.Sprintf("%s %s %s", secret.Name, secret.UID, secret.ResourceVersion) // a recreated Secret has another UID
 	if known, ok := c.clients.Get(namespace); ok && known.secret == version {
@@ -99,7 +99,7 @@ func (c *Clients) For(ctx context.Context, namespace string) (client.Client, err
 	lookups.WithLabelValues("miss").Inc()
 	created, err := c.create(namespace, secret)
 	if err != nil {
-		return nil, fmt.Errorf("creating a client for shoot %s from Secret %s: %w", namespace, secret.Name, err)
+		return nil, fmt.Errorf("create a client for shoot %s from Secret %s: %w", namespace, secret.Name, err)
 	}
 	created.secret = version
 	c.clients.Remove(namespace) // running requests continue
@@ -141,10 +141,10 @@ func (c *Clients) create(namespace string, secret *corev1.Secret) (*entry, error
 	return &entry{client: shoot, http: connection}, nil
 }
 
-// newMapper returns a REST mapper that has every kind that the controller uses in a shoot. The
-// kinds are the same in every Kubernetes version that Gardener supports. They are listed here
-// because discovery would cost each client several requests. For another kind, the mapper returns
-// an error (meta.IsNoMatchError).
+// newMapper returns a REST mapper for every kind that the controller uses in a shoot. The kinds are
+// the same in every Kubernetes version that Gardener supports. They are listed here because
+// discovery would cost each client several requests. For another kind, the mapper returns an error
+// (meta.IsNoMatchError).
 func newMapper() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Node"), meta.RESTScopeRoot)
@@ -156,6 +156,6 @@ func newMapper() meta.RESTMapper {
 	mapper.Add(appsv1.SchemeGroupVersion.WithKind("StatefulSet"), meta.RESTScopeNamespace)
 	mapper.Add(policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"), meta.RESTScopeNamespace)
 	mapper.Add(networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"), meta.RESTScopeNamespace)
-	mapper.Add(vpaautoscalingv1.SchemeGroupVersion.WithKind("VerticalPodAutoscaler"), meta.RESTScopeNamespace) // which a shoot may lack
+	mapper.Add(vpaautoscalingv1.SchemeGroupVersion.WithKind("VerticalPodAutoscaler"), meta.RESTScopeNamespace) // may be missing in a shoot
 	return mapper
 }

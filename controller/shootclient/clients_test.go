@@ -73,7 +73,7 @@ func TestClientsAreReused(t *testing.T) {
 	}
 }
 
-// TestClientsOfAllShoots: who asks every shoot in turn finds each client again.
+// TestClientsOfAllShoots: a caller that asks every shoot in turn reuses each client.
 func TestClientsOfAllShoots(t *testing.T) {
 	var objects []client.Object
 	for i := range ForSome + 1 {

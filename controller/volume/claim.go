@@ -1,9 +1,9 @@
-// Package volume does with the claims of caches what Kubernetes does not: it grows them, because
-// claim templates are immutable; it deletes those of replicas that a cache no longer has; and it
-// replaces volumes on the disks of deleted nodes, which would stay bound. In the shoot it changes
-// only claims with the labels of a cache, and their pods.
+// Package volume manages the claims of caches where Kubernetes does not: it grows them, because
+// claim templates are immutable; it deletes those of removed replicas; and it replaces volumes on
+// the disks of deleted nodes, which would stay bound. In the shoot it changes only claims with the
+// labels of a cache, and their pods.
 //
-// The caller decides when, and deploys the StatefulSets.
+// The caller deploys the StatefulSets.
 package volume
 
 import (
@@ -29,15 +29,15 @@ type Claim struct {
 	Cache *v1alpha3.RegistryCache
 }
 
-// Claims returns the claims of the caches in one request to the shoot, also those that are being
-// deleted, and the claims of other caches. The StatefulSet controller gives claims the labels of
-// the pods.
+// Claims returns the claims of the caches, including those that are being deleted, and the claims
+// of other caches, in one request to the shoot. The StatefulSet controller gives claims the labels
+// of the pods.
 func Claims(
 	ctx context.Context, shoot client.Reader, caches []v1alpha3.RegistryCache, identities v1alpha3.Identities,
 ) (claims []Claim, others []corev1.PersistentVolumeClaim, err error) {
 	list := &corev1.PersistentVolumeClaimList{}
 	if err := shoot.List(ctx, list, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost}); err != nil {
-		return nil, nil, fmt.Errorf("listing the claims of the caches in the shoot: %w", err)
+		return nil, nil, fmt.Errorf("list the claims of the caches in the shoot: %w", err)
 	}
 	for i := range list.Items {
 		claim := &list.Items[i]
@@ -57,16 +57,16 @@ func (c Claim) Requested() resource.Quantity {
 	return c.Spec.Resources.Requests[corev1.ResourceStorage]
 }
 
-// TooSmall returns whether the claim requests less than the cache is configured with.
+// TooSmall reports whether the claim requests less than the cache is configured with.
 func (c Claim) TooSmall() bool {
 	request := c.Requested()
 	return request.Cmp(*c.Cache.Volume.Size) < 0
 }
 
-// Bound returns whether the claim has a volume. The shoot's API server grows only such a claim.
+// Bound reports whether the claim has a volume. The shoot's API server grows only such a claim.
 func (c Claim) Bound() bool { return c.Status.Phase == corev1.ClaimBound }
 
-// Surplus returns whether the cache has fewer replicas than the claim's ordinal needs. The number
+// Surplus reports whether the cache has fewer replicas than the claim's ordinal needs. The number
 // of replicas is the configured one: a cache that is scaled to zero keeps its content.
 func (c Claim) Surplus() bool {
 	ordinal, err := strconv.Atoi(strings.TrimPrefix(c.Name, cache.ClaimPrefix+c.Labels[v1alpha3.LabelApp]+"-"))
@@ -80,14 +80,14 @@ func (c Claim) Grow(ctx context.Context, shoot client.Writer, options ...client.
 	grown := c.DeepCopy()
 	grown.Spec.Resources.Requests[corev1.ResourceStorage] = *c.Cache.Volume.Size
 	if err := shoot.Patch(ctx, grown, client.MergeFrom(c.PersistentVolumeClaim), options...); err != nil {
-		return fmt.Errorf("growing claim %s in the shoot to %s: %w", c.Name, c.Cache.Volume.Size.String(), err)
+		return fmt.Errorf("grow claim %s in the shoot to %s: %w", c.Name, c.Cache.Volume.Size.String(), err)
 	}
 	return nil
 }
 
-// Refused returns whether the shoot's API server rejected a growth or a deletion: the StorageClass
-// does not allow it, or a quota or another admission plugin is against it. Someone must fix the
-// cause. A webhook that gives no code is answered with 400, one that does not run with 500.
+// Refused reports whether the shoot's API server rejected a growth or a deletion, because of the
+// StorageClass, a quota or another admission plugin. Someone must fix the cause. If a webhook gives
+// no code, the status is 400; if it does not run, 500.
 func Refused(err error) bool {
 	failed := apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed calling webhook")
 	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || failed
@@ -96,12 +96,12 @@ func Refused(err error) bool {
 // Delete deletes the claim. Kubernetes keeps it until no pod uses it (pvc-protection).
 func (c Claim) Delete(ctx context.Context, shoot client.Writer, options ...client.DeleteOption) error {
 	if err := deleteExactly(ctx, shoot, c.PersistentVolumeClaim, options...); err != nil {
-		return fmt.Errorf("deleting claim %s of a removed replica in the shoot: %w", c.Name, err)
+		return fmt.Errorf("delete claim %s of a removed replica in the shoot: %w", c.Name, err)
 	}
 	return nil
 }
 
-// deleteExactly deletes this object, but not a new one of the same name.
+// deleteExactly deletes this object, but not a new one with the same name.
 func deleteExactly(ctx context.Context, shoot client.Writer, object client.Object, options ...client.DeleteOption) error {
 	return client.IgnoreNotFound(shoot.Delete(ctx, object, append(options, client.Preconditions{UID: new(object.GetUID())})...))
 }

@@ -137,7 +137,7 @@ func TestDelete(t *testing.T) {
 	var writes []string
 	cache, stored := wanted("10Gi", false), claim(alpha, "1", "10Gi")
 	shoot := deletions(&writes, fake.NewClientBuilder().WithObjects(stored).Build())
-	for range 2 { // the second time it is gone
+	for range 2 { // the second time it no longer exists
 		if err := (Claim{stored, &cache}).Delete(t.Context(), shoot); err != nil {
 			t.Error(err)
 		}

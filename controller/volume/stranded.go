@@ -18,8 +18,8 @@ import (
 // is bound to that node, so once the node is gone, a pod with this volume cannot start
 // (local-path-provisioner#31). The content can be fetched again. ReplaceStranded deletes the claim
 // and its pending pod, and the StatefulSet controller recreates both. Even with an error, it
-// returns the claims that it deleted. A deletion that the shoot refuses does not keep it from the
-// others; then the error satisfies Refused.
+// returns the claims that it deleted. It continues after a deletion that the shoot refuses; the
+// error then satisfies Refused.
 //
 // It considers only pods that were never scheduled, so it never touches a running cache, and it
 // needs a single request if no pod is pending. It does nothing until at least one worker node is
@@ -28,7 +28,7 @@ import (
 func ReplaceStranded(ctx context.Context, shoot client.Client, claims []Claim) ([]Claim, error) {
 	pods := &corev1.PodList{}
 	if err := shoot.List(ctx, pods, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost}); err != nil {
-		return nil, fmt.Errorf("listing the pods of the caches in the shoot: %w", err)
+		return nil, fmt.Errorf("list the pods of the caches in the shoot: %w", err)
 	}
 	blocking := func(c Claim) int { return slices.IndexFunc(pods.Items, c.blocks) }
 	if claims = slices.DeleteFunc(slices.Clone(claims), func(c Claim) bool { return blocking(c) < 0 }); len(claims) == 0 {
@@ -36,7 +36,7 @@ func ReplaceStranded(ctx context.Context, shoot client.Client, claims []Claim) (
 	}
 	nodes := &corev1.NodeList{}
 	if err := shoot.List(ctx, nodes); err != nil {
-		return nil, fmt.Errorf("listing the nodes of the shoot: %w", err)
+		return nil, fmt.Errorf("list the nodes of the shoot: %w", err)
 	}
 	if !slices.ContainsFunc(nodes.Items, isReadyWorker) {
 		return nil, nil
@@ -57,7 +57,7 @@ func ReplaceStranded(ctx context.Context, shoot client.Client, claims []Claim) (
 			err = deleteExactly(ctx, shoot, pod)
 		}
 		if err != nil {
-			err = fmt.Errorf("deleting claim %s and pod %s in the shoot, whose node is gone: %w", claim.Name, pod.Name, err)
+			err = fmt.Errorf("delete claim %s and pod %s in the shoot, whose node is gone: %w", claim.Name, pod.Name, err)
 		}
 		if err != nil && !Refused(err) {
 			return deleted, err
@@ -67,7 +67,7 @@ func ReplaceStranded(ctx context.Context, shoot client.Client, claims []Claim) (
 	return deleted, refused
 }
 
-// blocks returns whether the claim has a volume and a pod of a StatefulSet with it has no node yet.
+// blocks reports whether the claim has a volume and a pod of a StatefulSet with it has no node yet.
 func (c Claim) blocks(pod corev1.Pod) bool {
 	owner := metav1.GetControllerOf(&pod)
 	return c.Spec.VolumeName != "" && pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && owner != nil && owner.Kind == "StatefulSet" &&
@@ -76,19 +76,19 @@ func (c Claim) blocks(pod corev1.Pod) bool {
 		})
 }
 
-// stranded returns whether no node can have the volume of the claim.
+// stranded reports whether no node can use the volume of the claim.
 func (c Claim) stranded(ctx context.Context, shoot client.Reader, nodes []corev1.Node) (bool, error) {
 	volume := &corev1.PersistentVolume{}
 	if err := shoot.Get(ctx, client.ObjectKey{Name: c.Spec.VolumeName}, volume); client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("reading the volume of claim %s in the shoot: %w", c.Name, err)
+		return false, fmt.Errorf("read the volume of claim %s in the shoot: %w", c.Name, err)
 	}
 	return volume.Spec.ClaimRef != nil && volume.Spec.ClaimRef.UID == c.UID && limitedToOthers(volume, nodes), nil
 }
 
-// IsLocal returns whether the volume is on the disk of a node, with which it goes.
+// IsLocal reports whether the volume is on the disk of a node, and lost with it.
 func IsLocal(volume *corev1.PersistentVolume) bool { return limitedToOthers(volume, nil) }
 
-// limitedToOthers returns whether the volume is limited to nodes by name and none of them exists.
+// limitedToOthers reports whether the volume is limited to nodes by name and none of them exists.
 // The terms of an affinity are alternatives. Other requirements of a term, such as a zone, do not
 // matter: a future node may meet them.
 func limitedToOthers(volume *corev1.PersistentVolume, nodes []corev1.Node) bool {
@@ -104,7 +104,7 @@ func limitedToOthers(volume *corev1.PersistentVolume, nodes []corev1.Node) bool 
 	return true
 }
 
-// namesNone returns whether the requirement lists host names and none of them is that of a node.
+// namesNone reports whether the requirement lists host names, none of which belongs to a node.
 func namesNone(requirement corev1.NodeSelectorRequirement, nodes []corev1.Node) bool {
 	return requirement.Key == corev1.LabelHostname && requirement.Operator == corev1.NodeSelectorOpIn &&
 		!slices.ContainsFunc(nodes, func(n corev1.Node) bool { return slices.Contains(requirement.Values, n.Labels[corev1.LabelHostname]) })

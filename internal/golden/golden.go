@@ -20,7 +20,7 @@ func Compare[T string | []byte](t testing.TB, name string, got T) {
 	if os.Getenv(updateVariable) != "" {
 		err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(got), 0o644))
 		if err != nil {
-			t.Fatalf("updating the golden file: %v", err)
+			t.Fatalf("update the golden file: %v", err)
 		}
 	}
 	want, err := os.ReadFile(file)

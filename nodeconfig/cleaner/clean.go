@@ -24,13 +24,13 @@ type Request struct {
 	Upstreams []string
 	// All removes every upstream and every hosts.toml with nodeconfig.Marker. It overrides Upstreams.
 	All bool
-	// Endpoints are the URLs of the caches that are removed, as <scheme>://<host>[:<port>]. They tell
-	// which hosts.toml of gardener-node-agent goes: one that names such a cache.
+	// Endpoints are the URLs of the caches that are removed, as <scheme>://<host>[:<port>]. A
+	// hosts.toml of gardener-node-agent that contains one is removed.
 	Endpoints []string
 }
 
-// Validate returns an error if there is nothing to remove, if an upstream is no valid file name, or
-// if an endpoint is no URL of a cache.
+// Validate returns an error if there is nothing to remove, if an upstream is not a valid file name,
+// or if an endpoint is not the URL of a cache.
 func (r Request) Validate() error {
 	if len(r.Upstreams) == 0 && !r.All {
 		return errors.New("nothing to clean: name at least one upstream, or ask for all")
@@ -51,7 +51,7 @@ func (r Request) Validate() error {
 
 // Units is the part of systemd that Clean needs. A unit unknown to systemd counts as stopped.
 type Units interface {
-	// Stop returns when no process of the unit is left.
+	// Stop returns after the last process of the unit has ended.
 	Stop(ctx context.Context, unit string) error
 	// Start returns when the unit is active.
 	Start(ctx context.Context, unit string) error
@@ -73,9 +73,9 @@ type Node struct {
 // Clean carries out the request. It stops the unit first, so that a script that waits for a cache
 // cannot write a hosts.toml afterwards. If the unit does not stop, Clean changes nothing. Otherwise
 // it removes the upstreams from the unit, and removes the files. At the end it starts the unit
-// again, whatever failed, also if the context has ended: systemd stops a unit that it was asked to
-// stop even if nobody waits for it. If another process replaces the unit meanwhile, Clean returns
-// an error. Clean can be repeated after any error.
+// again, whatever failed, even if ctx is done: systemd completes a requested stop even if nobody
+// waits for it. If another process replaces the unit meanwhile, Clean returns an error. Clean can
+// be repeated after any error.
 //
 // Unit and script stay, even without any upstream. They belong to gardener-node-agent, which
 // reports a missing unit as unhealthy while the last OperatingSystemConfig contains it.
@@ -128,7 +128,7 @@ func (r Request) removeFrom(unit string) (string, error) {
 	}
 	registries, err := nodeconfig.ParseUnit(unit)
 	if err != nil {
-		return nodeconfig.Unit(nil, 0), nil //nolint:nilerr // an unknown unit is replaced by one without upstreams
+		return nodeconfig.Unit(nil, 0), nil //nolint:nilerr // an unknown unit is replaced with one without upstreams
 	}
 	var all []string
 	for _, registry := range registries {
@@ -156,18 +156,18 @@ func (n Node) readUnit() (string, error) {
 		return "", nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("reading the unit: %w", err)
+		return "", fmt.Errorf("read the unit: %w", err)
 	}
 	return string(content), nil
 }
 
-// rewriteUnit replaces the content of the unit file, if that must change. If the file has changed
-// since it was read, rewriteUnit changes nothing and returns an error. Afterwards systemd knows the
-// file: a cleaner before this one may have ended before it could say so.
+// rewriteUnit replaces the content of the unit file if needed. If the file has changed since it was
+// read, rewriteUnit changes nothing and returns an error. It always makes systemd reload the file:
+// an earlier cleaner may have ended before it could do so.
 func (n Node) rewriteUnit(ctx context.Context, read, content string) error {
 	if read != content {
 		if err := replaceFile(n.Root, inRoot(nodeconfig.UnitPath), read, content); err != nil {
-			return fmt.Errorf("rewriting the unit: %w", err)
+			return fmt.Errorf("rewrite the unit: %w", err)
 		}
 		n.logf("rewrote %s", nodeconfig.UnitPath)
 	}

@@ -203,8 +203,7 @@ func TestFailuresAreReportedAndRepeatable(t *testing.T) {
 	}
 }
 
-// If the context ends during the stop, Clean must still start the unit, because other caches need
-// it.
+// If ctx is done during the stop, Clean must still start the unit, because other caches need it.
 func TestUnitIsStartedAgainWhenTimeIsUp(t *testing.T) {
 	n := newTestNode(t)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -1,7 +1,7 @@
 // Package cleaner reverts what the script of package nodeconfig did on a node. It removes some or
 // all upstreams from the unit and removes their hosts.toml. It never changes a file that the
-// extension did not write, except a hosts.toml by which gardener-node-agent sends pulls to a cache
-// that is removed. A second run changes nothing.
+// extension did not write, except a hosts.toml of gardener-node-agent for a removed cache. A second
+// run changes nothing.
 //
 // Its program is `registry-cache clean`, in a pod of the DaemonSet registry-cleaner. The pod needs:
 //

@@ -18,8 +18,8 @@ func inRoot(file string) string {
 
 // removeHosts removes a hosts.toml if the extension wrote it, or gardener-node-agent for one of the
 // endpoints. Then it removes the directory if that is empty: containerd would prefer an empty
-// directory to an operator's certs.d/_default. What is no regular file, or cannot be read, belongs
-// to the node's owner.
+// directory to an operator's certs.d/_default. Anything else, or a file that cannot be read,
+// belongs to the node's owner.
 func (n Node) removeHosts(file string, endpoints []string) error {
 	content, err := n.readRegular(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -43,7 +43,7 @@ func (n Node) removeHosts(file string, endpoints []string) error {
 func (n Node) checkRegular(file string) error {
 	info, err := n.Root.Lstat(inRoot(file))
 	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("it is no regular file")
+		err = errors.New("not a regular file")
 	}
 	return err
 }
@@ -95,7 +95,7 @@ func (n Node) remove(file string) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("removing %s from the node: %w", file, err)
+		return fmt.Errorf("remove %s from the node: %w", file, err)
 	}
 	n.logf("removed %s", file)
 	return nil

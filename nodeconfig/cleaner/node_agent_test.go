@@ -19,8 +19,8 @@ func byNodeAgent(hosts ...string) string {
 	return toml
 }
 
-// TestTakenOver: gardener-extension-registry-cache leaves the writing of hosts.toml to
-// gardener-node-agent, which removes the file only minutes after the cache.
+// TestTakenOver: for gardener-extension-registry-cache, gardener-node-agent writes hosts.toml, and
+// removes it only minutes after the cache.
 func TestTakenOver(t *testing.T) {
 	const endpoint, other = "https://10.0.0.1:5000", "https://10.0.0.2:5000"
 	link := func(n *testNode, content string) {
@@ -72,7 +72,7 @@ func TestTakenOver(t *testing.T) {
 	}
 }
 
-// Where such a file stays, the node is not clean.
+// While such a file exists, the node is not clean.
 func TestTakenOverFileThatStaysIsReported(t *testing.T) {
 	n := newTestNode(t)
 	n.write(alphaHosts, 0o644, byNodeAgent(alpha.Endpoint))

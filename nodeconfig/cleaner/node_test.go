@@ -26,7 +26,7 @@ const unmanaged = "server = \"https://mirror.example.com\"\n"
 type fakeUnits struct {
 	calls   []string
 	fail    string // the call that fails
-	onStop  func() // what the script still does before the unit has stopped
+	onStop  func() // what the script does before the unit has stopped
 	onStart func()
 }
 

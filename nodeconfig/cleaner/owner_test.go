@@ -12,8 +12,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig/cleaner"
 )
 
-// ownedByOthers are files of the node's owner, by what they are. None contains the extension's mark
-// itself, although some lead to a file that does.
+// ownedByOthers are files of the node's owner, by kind. None contains the extension's mark itself,
+// although some link to a file that does.
 var ownedByOthers = map[string]func(n *testNode, file string) error{
 	"an absolute link": func(_ *testNode, file string) error { return os.Symlink("/opt/owner/hosts.toml", file) },
 	"a link to a file with the mark": func(n *testNode, file string) error {
@@ -47,8 +47,8 @@ func linkFolder(file, target string) error {
 	return os.Symlink(target, folder)
 }
 
-// What is no regular file, or cannot be read, belongs to the node's owner. It stays, and must not
-// keep the controller from deleting a cache.
+// A file that is not regular, or cannot be read, belongs to the node's owner. It stays, and must
+// not prevent the deletion of a cache.
 func TestFilesOfTheOwnerBlockNothing(t *testing.T) {
 	for name, create := range ownedByOthers {
 		for where, upstream := range map[string]string{"of the removed upstream": alpha.Upstream, "of another one": "owner.test"} {
@@ -80,8 +80,8 @@ func TestFilesOfTheOwnerBlockNothing(t *testing.T) {
 	}
 }
 
-// asOrdinaryUser makes the file modes count for the rest of the test, as for the cleaner, which has
-// no capabilities. They do not count for root.
+// asOrdinaryUser makes file modes apply for the rest of the test, unlike for root. They apply to
+// the cleaner, which has no capabilities.
 func (n *testNode) asOrdinaryUser() {
 	n.t.Helper()
 	if os.Geteuid() != 0 {

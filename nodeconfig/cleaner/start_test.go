@@ -12,12 +12,12 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig/cleaner"
 )
 
-// systemd keeps what the real one keeps: it reads units only when it reloads them, and a job goes
-// on when its client has lost interest.
+// systemd imitates the state of the real one: it reads units only when it reloads them, and a job
+// continues without its client.
 type systemd struct {
 	n       *testNode
-	loaded  string // what the unit was at the last reload
-	running string // what the unit runs, empty if it is stopped
+	loaded  string // the unit at the last reload
+	running string // the running unit, empty if it is stopped
 	before  map[string]func()
 	fails   string
 }
@@ -31,7 +31,7 @@ func (s *systemd) call(ctx context.Context, name string, effect func()) error {
 	if before := s.before[name]; before != nil {
 		before()
 	}
-	if s.fails != name || name == "stop" { // a job that cannot be awaited ends nevertheless
+	if s.fails != name || name == "stop" { // a job also ends if nobody can wait for it
 		effect()
 	}
 	if s.fails == name {
@@ -61,7 +61,7 @@ func TestUnitRunsWhateverHappens(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		fails       string // a call of systemd
-		interrupted string // the call during which SIGTERM comes
+		interrupted string // the call during which SIGTERM arrives
 		during      string // the call before which this happens
 		breaks      func(n *testNode)
 		repair      func(n *testNode)

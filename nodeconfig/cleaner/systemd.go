@@ -29,7 +29,7 @@ func Connect(root string) (*Systemd, error) {
 	socket := filepath.Join(root, "run/systemd/private")
 	connection, err := systemd.NewConnection(func() (*dbus.Conn, error) { return dial(socket) })
 	if err != nil {
-		return nil, fmt.Errorf("connecting to systemd at %s, which must be mounted from the node: %w", socket, err)
+		return nil, fmt.Errorf("connect to systemd at %s, which must be mounted from the node: %w", socket, err)
 	}
 	return &Systemd{connection: connection}, nil
 }
@@ -66,7 +66,7 @@ func (s *Systemd) Start(ctx context.Context, unit string) error {
 // Reload implements Units.
 func (s *Systemd) Reload(ctx context.Context) error {
 	if err := s.connection.ReloadContext(ctx); err != nil {
-		return fmt.Errorf("reloading the units of systemd: %w", err)
+		return fmt.Errorf("reload the units of systemd: %w", err)
 	}
 	return nil
 }
@@ -74,19 +74,19 @@ func (s *Systemd) Reload(ctx context.Context) error {
 type enqueue func(ctx context.Context, unit, mode string, result chan<- string) (int, error)
 
 func runJob(ctx context.Context, verb, unit string, enqueue enqueue) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, jobTimeout, fmt.Errorf("systemd job not finished after %s", jobTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, jobTimeout, fmt.Errorf("the systemd job did not finish within %s", jobTimeout))
 	defer cancel()
 	result := make(chan string, 1)
 	if _, err := enqueue(ctx, unit, "replace", result); err != nil {
-		return fmt.Errorf("cannot %s %s: %w", verb, unit, err)
+		return fmt.Errorf("%s %s: %w", verb, unit, err)
 	}
 	select {
 	case outcome := <-result:
 		if outcome != "done" {
-			return fmt.Errorf("cannot %s %s: the systemd job ended as %q", verb, unit, outcome)
+			return fmt.Errorf("%s %s: the systemd job ended as %q", verb, unit, outcome)
 		}
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("cannot %s %s: %w", verb, unit, context.Cause(ctx))
+		return fmt.Errorf("%s %s: %w", verb, unit, context.Cause(ctx))
 	}
 }

@@ -19,18 +19,18 @@ import (
 )
 
 const (
-	// abandoned is how long a download continues without a client.
+	// abandoned is how long a download goes on after its last client has left.
 	abandoned = 30 * time.Second
-	// mostArrivals bounds the blobs that arrive at the same time. Others pass through.
+	// mostArrivals bounds concurrent arrivals. Other blobs pass through.
 	mostArrivals = 256
-	// checkPatience is how long clients wait for a check before they see the first bytes.
+	// checkPatience is how long a check may delay the first bytes to clients.
 	checkPatience = 300 * time.Millisecond
-	// checksAtOnce bounds the stored blobs that are read at the same time to check them.
+	// checksAtOnce bounds concurrent checks of stored blobs.
 	checksAtOnce = 2
 )
 
-// arrival is a blob of which not all bytes are checked: it comes from the upstream, or it is on the
-// volume since before the start. Clients read what is there, but its last byte only after the
+// arrival is a blob that is not fully checked: it is being downloaded, or was stored before this
+// process started. Clients read the bytes that are there, but get the last one only after the
 // check.
 type arrival struct {
 	cache  *Cache
@@ -40,18 +40,18 @@ type arrival struct {
 	mu      sync.Mutex
 	changed *sync.Cond
 	file    *os.File
-	size    int64 // -1 until it is known
+	size    int64 // -1 until known
 	have    int64 // bytes in the file
-	hidden  bool  // clients see nothing before the check: the bytes are encoded, or its end is near
+	hidden  bool  // clients see nothing yet: the bytes are encoded, or the check may end soon
 	checked bool
-	ended   bool // the blob is stored, or not
+	ended   bool
 	err     error
 	clients int
 	leaving *time.Timer // ends an arrival without clients
 }
 
-// start registers an arrival, unless there is one, and runs it. It returns nil if it may not run:
-// the cache stops, or has this many already.
+// start registers and runs an arrival unless one exists. It returns nil if the cache is stopping,
+// or already has most arrivals.
 func (c *Cache) start(blob digest.Digest, most int, run func(context.Context, *arrival) error) (a *arrival, isNew bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -81,11 +81,11 @@ func (c *Cache) start(blob digest.Digest, most int, run func(context.Context, *a
 	return a, true
 }
 
-// check compares a stored blob with its digest, unless that happens already.
+// check verifies the digest of a stored blob, unless a check is already running.
 func (c *Cache) check(blob digest.Digest, file *store.File) {
-	// The upstream may be away, and has no answer for those beyond a bound. Each has a client.
+	// Not bounded: if the upstream is away, nothing else can answer. Each arrival has a client.
 	_, isNew := c.start(blob, math.MaxInt, func(ctx context.Context, a *arrival) error {
-		defer context.AfterFunc(ctx, func() { _ = file.Close() })() // nothing else ends a read
+		defer context.AfterFunc(ctx, func() { _ = file.Close() })() // nothing else interrupts a read
 		a.update(func() { a.file, a.size, a.have, a.hidden = file.File, file.Size, file.Size, true })
 		defer time.AfterFunc(checkPatience, func() { a.update(func() { a.hidden = false }) }).Stop()
 		if c.checks.Acquire(ctx, 1) != nil {
@@ -94,7 +94,7 @@ func (c *Cache) check(blob digest.Digest, file *store.File) {
 		defer c.checks.Release(1)
 		err := c.options.Store.Check(blob, file.File)
 		if ctx.Err() != nil {
-			return context.Cause(ctx) // which has closed the file
+			return context.Cause(ctx) // the file was closed
 		}
 		if err != nil && !errors.Is(err, store.ErrNotStored) {
 			c.pass(blob) // the disk cannot read it
@@ -106,10 +106,10 @@ func (c *Cache) check(blob digest.Digest, file *store.File) {
 	}
 }
 
-// join returns the arrival of a blob, which starts when the upstream has answered that it has the
-// blob in the repository. It is nil for a blob that was stored meanwhile.
+// join returns the arrival of a blob. A new one starts once the upstream has confirmed that the
+// repository contains the blob. It is nil if the blob was stored meanwhile.
 func (c *Cache) join(ctx context.Context, q Query, blob digest.Digest) (*arrival, error) {
-	if c.passes(blob) && !q.Stored { // also if it still arrives: the disk has failed to read it
+	if c.passes(blob) && !q.Stored { // even while it arrives: the disk failed to read it
 		return nil, errUnstored
 	}
 	if a := c.arrivalOf(blob); a != nil {
@@ -131,9 +131,9 @@ func (c *Cache) arrivalOf(blob digest.Digest) *arrival {
 	return c.arrivals[blob]
 }
 
-// enter adds a client, which must leave, and waits until it can read the first bytes, or, for a
-// part, until the arrival has ended. It returns the size, or -1, and whether copy can read the
-// file: the arrival may have ended before.
+// enter adds a client, which must call leave. It waits for the first bytes or, for a part, for the
+// end of the arrival. It returns the size, or -1 if unknown, and whether the file is still open for
+// copy.
 func (a *arrival) enter(ctx context.Context, whole bool) (size int64, isOpen bool, err error) {
 	if a == nil {
 		return 0, false, nil
@@ -148,7 +148,7 @@ func (a *arrival) enter(ctx context.Context, whole bool) (size int64, isOpen boo
 	return a.size, a.file != nil, a.err
 }
 
-// await waits until something is so, or the arrival has ended. The caller holds the lock.
+// await waits until ready returns true or the arrival has ended. The caller holds the lock.
 func (a *arrival) await(ctx context.Context, ready func() bool) error {
 	defer context.AfterFunc(ctx, func() { a.update(func() {}) })()
 	for !ready() && !a.ended {
@@ -160,7 +160,7 @@ func (a *arrival) await(ctx context.Context, ready func() bool) error {
 	return nil
 }
 
-// leave ends what enter has begun.
+// leave removes a client that enter has added.
 func (a *arrival) leave() {
 	if a == nil {
 		return
@@ -180,7 +180,7 @@ func (a *arrival) closeUnused() {
 	}
 }
 
-// update changes the arrival, and wakes all who wait for that.
+// update calls change, and wakes all waiting clients.
 func (a *arrival) update(change func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -200,13 +200,12 @@ func (a *arrival) shown() int64 {
 	}
 }
 
-// copy copies the blob to a client as it arrives. It ends with the error of the arrival, of w or of
-// ctx.
+// copy copies the blob to a client as it arrives. It returns an error of the arrival, w or ctx.
 func (a *arrival) copy(ctx context.Context, w io.Writer) error {
 	a.mu.Lock()
 	file := a.file
 	a.mu.Unlock()
-	file, err := a.cache.options.Store.Reopen(file) // so that the kernel can send it without a copy
+	file, err := a.cache.options.Store.Reopen(file) // so that sendfile can be used
 	if err != nil {
 		return err
 	}
@@ -228,7 +227,7 @@ func (a *arrival) copy(ctx context.Context, w io.Writer) error {
 	}
 }
 
-// next waits for bytes after the offset. It returns where they end, and whether that is the end.
+// next waits for bytes after offset. It returns their end, and whether the blob is complete.
 func (a *arrival) next(ctx context.Context, offset int64) (end int64, checked bool, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -239,7 +238,7 @@ func (a *arrival) next(ctx context.Context, offset int64) (end int64, checked bo
 	return a.shown(), a.checked, err
 }
 
-// drop removes what has arrived of a blob, unless it goes on.
+// drop removes a partial blob, unless it is still arriving.
 func (c *Cache) drop(blob digest.Digest) error {
 	c.mu.Lock()
 	if c.arrivals[blob] != nil {
@@ -251,7 +250,7 @@ func (c *Cache) drop(blob digest.Digest) error {
 	return errors.Join(err, remove())
 }
 
-// refuse records why the volume does not take a blob.
+// refuse records why the volume cannot store a blob.
 func (c *Cache) refuse(blob digest.Digest, why error) error {
 	c.pass(blob)
 	slog.Warn("the volume does not take a blob: it passes through", "blob", blob, "error", why)

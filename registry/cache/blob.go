@@ -18,35 +18,34 @@ import (
 )
 
 const (
-	// mostPassing bounds the blobs that pass through. Other clients go to the upstream.
+	// mostPassing bounds the blobs that pass through. Other clients must ask the upstream.
 	mostPassing = 200
-	// mostUnstored bounds the blobs of which is known that the volume does not take them.
+	// mostUnstored bounds the remembered blobs that the volume cannot store.
 	mostUnstored = 1000
-	// unstoredFor is how long a blob passes through before the volume is tried again.
+	// unstoredFor is how long a blob passes through before the cache tries to store it again.
 	unstoredFor = time.Second
 )
 
-// Blob is a blob to serve: a stored file, one whose bytes are not all checked, or an answer of the
-// upstream.
+// Blob is a blob to serve: a stored file, an arrival, or an answer of the upstream.
 type Blob struct {
 	From From
-	Size int64 // -1 if it is not known
+	Size int64 // -1 if unknown
 	File *store.File
-	// Answer passes through. Its body is checked, except for a part.
+	// Answer passes through. Its body verifies the digest, unless it is a part.
 	Answer  *http.Response
 	arrival *arrival
 	cache   *Cache
 	digest  digest.Digest
 }
 
-// hold returns a blob that is not evicted before its Close.
+// hold returns a Blob that prevents eviction until it is closed.
 func (c *Cache) hold(blob digest.Digest, b Blob) *Blob {
 	b.cache, b.digest = c, blob
 	c.index.Hold(blob, 1)
 	return &b
 }
 
-// Close ends the use of the blob.
+// Close releases the blob.
 func (b *Blob) Close() error {
 	if b.cache != nil {
 		b.cache.index.Hold(b.digest, -1)
@@ -62,18 +61,18 @@ func (b *Blob) Close() error {
 	return nil
 }
 
-// Unreadable says that the disk cannot read File: other requests get the blob from the upstream for
-// a time.
+// Unreadable records that the disk cannot read File: for a while, requests get the blob from the
+// upstream.
 func (b *Blob) Unreadable() {
 	b.cache.options.Store.Distrust(b.digest)
 	b.cache.pass(b.digest)
 }
 
-// Copy copies a blob that is not all checked. The last byte comes after the check.
+// Copy copies an arriving blob to w. It sends the last byte only after the check.
 func (b *Blob) Copy(ctx context.Context, w io.Writer) error { return b.arrival.copy(ctx, w) }
 
-// Blob returns a blob from the volume, on its way from the upstream, or from the upstream itself.
-// The caller must close it. It waits at most upstream.Patience for the upstream.
+// Blob returns a stored or arriving blob, or the upstream's answer. It waits at most
+// upstream.Patience for the upstream. The caller must close the blob.
 func (c *Cache) Blob(ctx context.Context, q Query, blob digest.Digest) (*Blob, error) {
 	found, err := c.local(ctx, q, blob)
 	if err == nil {
@@ -90,12 +89,12 @@ func (c *Cache) Blob(ctx context.Context, q Query, blob digest.Digest) (*Blob, e
 		found, err = c.passThrough(ctx, q, blob)
 	}
 	if err != nil {
-		return &Blob{From: FromUpstream}, fmt.Errorf("fetching blob %s: %w", blob, err)
+		return &Blob{From: FromUpstream}, fmt.Errorf("fetch blob %s: %w", blob, err)
 	}
 	return found, nil
 }
 
-// local returns a blob that is on the volume.
+// local returns a stored blob.
 func (c *Cache) local(ctx context.Context, q Query, blob digest.Digest) (*Blob, error) {
 	file, err := c.open(store.Link{Repository: q.Repository}, blob)
 	if err != nil {
@@ -108,8 +107,7 @@ func (c *Cache) local(ctx context.Context, q Query, blob digest.Digest) (*Blob, 
 	return c.arriving(ctx, FromVolume, q, blob)
 }
 
-// arriving returns a blob of which some bytes are not checked. A request for a part waits until all
-// of them are.
+// arriving returns a blob that is not fully checked. A request for a part waits for the check.
 func (c *Cache) arriving(ctx context.Context, from From, q Query, blob digest.Digest) (*Blob, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, upstream.Patience, upstream.ErrLate)
 	defer cancel()
@@ -132,10 +130,10 @@ func (c *Cache) arriving(ctx context.Context, from From, q Query, blob digest.Di
 	return nil, cmp.Or(err, errUnstored)
 }
 
-// isWhole reports whether a request reads from the first byte to the last.
+// isWhole reports whether a request asks for all bytes.
 func isWhole(ranges string) bool { return ranges == "" || ranges == "bytes=0-" }
 
-// Stat returns a blob without content. It does not fetch the blob.
+// Stat returns a blob without its content. It does not download it.
 func (c *Cache) Stat(ctx context.Context, q Query, blob digest.Digest) (*Blob, error) {
 	if found, err := c.local(ctx, q, blob); err == nil {
 		return &Blob{From: FromVolume, Size: found.Size}, found.Close()
@@ -150,20 +148,20 @@ func (c *Cache) Stat(ctx context.Context, q Query, blob digest.Digest) (*Blob, e
 			if err == nil {
 				_ = response.Body.Close()
 			}
-			response, err = c.options.Upstream.Do(ctx, http.MethodGet, q.Repository, path, nil) // some answer GET only
+			response, err = c.options.Upstream.Do(ctx, http.MethodGet, q.Repository, path, nil) // some registries answer GET only
 		}
 		if err != nil {
 			return 0, err
 		}
 		if response.Header.Get("Content-Encoding") != "" || response.ContentLength == 0 && blob != blob.Algorithm().FromString("") {
-			response.ContentLength = -1 // that of another form, or wrong
+			response.ContentLength = -1 // of the encoded form, or wrong
 		}
 		return response.ContentLength, response.Body.Close()
 	})
 	return &Blob{From: FromUpstream, Size: size}, err
 }
 
-// pass lets a blob pass through for a time.
+// pass lets a blob pass through for a while.
 func (c *Cache) pass(blob digest.Digest) { c.unstored.Add(blob, c.now().Add(unstoredFor)) }
 
 func (c *Cache) passes(blob digest.Digest) bool {
@@ -171,7 +169,7 @@ func (c *Cache) passes(blob digest.Digest) bool {
 	return ok && c.now().Before(until)
 }
 
-// passThrough asks the upstream for one client.
+// passThrough asks the upstream on behalf of one client.
 func (c *Cache) passThrough(ctx context.Context, q Query, blob digest.Digest) (_ *Blob, err error) {
 	if !c.passing.TryAcquire(1) {
 		return nil, ErrBusy
@@ -192,10 +190,10 @@ func (c *Cache) passThrough(ctx context.Context, q Query, blob digest.Digest) (_
 		return nil, cmp.Or(context.Cause(ctx), err, upstream.ErrLate)
 	}
 	switch sent := answer.Header.Get("Content-Range"); {
-	case isWhole(q.Range): // some answer 206 all the same
+	case isWhole(q.Range): // some registries answer 206 anyway
 		answer.StatusCode = http.StatusOK
 		answer.Header.Del("Content-Range")
-	case answersRange(sent, q.Range): // some answer 200 all the same
+	case answersRange(sent, q.Range): // some registries answer 200 anyway
 		answer.StatusCode = http.StatusPartialContent
 	case answer.StatusCode == http.StatusPartialContent && !strings.Contains(q.Range, ","):
 		return nil, fmt.Errorf("the upstream sent range %q for %q: %w", sent, q.Range, errDamaged)
@@ -208,8 +206,8 @@ func (c *Cache) passThrough(ctx context.Context, q Query, blob digest.Digest) (_
 	return c.hold(blob, Blob{From: FromUpstream, Size: answer.ContentLength, Answer: answer}), nil
 }
 
-// answersRange reports whether a part may be the one that was asked for. Several parts tell their
-// ranges themselves.
+// answersRange reports whether a part can be the requested one. Multiple parts carry their own
+// ranges.
 func answersRange(sent, asked string) bool {
 	var first, last, size, wanted int64
 	n, _ := fmt.Sscanf(sent, "bytes %d-%d/%d", &first, &last, &size)
@@ -219,12 +217,12 @@ func answersRange(sent, asked string) bool {
 	return n >= 2 && first == wanted
 }
 
-// passed is the body of a blob that passes through. With a verifier it holds back one byte until
-// the digest is checked.
+// passed is the body of a blob that passes through. With a verifier, it holds back the last byte
+// until the digest is checked.
 type passed struct {
 	io.ReadCloser
 	end      func()
-	verifier digest.Verifier // or nil, for a part
+	verifier digest.Verifier // nil for a part
 	held     []byte
 	err      error
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/registry/upstream"
 )
 
-// answers is an upstream that answers each request with what the function returns, and counts the
-// bodies that are open.
+// answers is an upstream that answers each request with the result of a function, and counts open
+// bodies.
 type answers struct {
 	answer func(header http.Header) (*http.Response, error)
 	open   atomic.Int64
@@ -49,19 +49,19 @@ type openBody struct {
 // Close implements io.Closer.
 func (b *openBody) Close() error { b.of.open.Add(-1); return b.ReadCloser.Close() }
 
-// respond returns an answer with a size, or -1.
+// respond returns an answer with a size, which may be -1.
 func respond(status int, header http.Header, size int64, body io.Reader) *http.Response {
 	return &http.Response{StatusCode: status, Header: header, ContentLength: size, Body: io.NopCloser(body)}
 }
 
-// of returns an upstream that has one blob.
-func of(content []byte) *answers {
+// serving returns an upstream with one blob.
+func serving(content []byte) *answers {
 	return &answers{answer: func(http.Header) (*http.Response, error) {
 		return respond(http.StatusOK, http.Header{}, int64(len(content)), bytes.NewReader(content)), nil
 	}}
 }
 
-// nonePasses reports whether no blob passes through.
+// nonePasses reports whether no blob is passing through.
 func (c *testCache) nonePasses() bool {
 	ok := c.passing.TryAcquire(mostPassing)
 	if ok {
@@ -72,12 +72,12 @@ func (c *testCache) nonePasses() bool {
 
 var query = Query{Repository: "library/app"}
 
-// TestArrivalBound checks that at most 256 blobs arrive at the same time, and that another one
-// passes through.
+// TestArrivalBound checks that at most 256 blobs arrive concurrently, and that another one passes
+// through.
 func TestArrivalBound(t *testing.T) {
 	c, _, _ := newTestCache(t, Options{})
 	content := []byte("content")
-	blob, registry := digest.FromBytes(content), of(content)
+	blob, registry := digest.FromBytes(content), serving(content)
 	c.options.Upstream = registry
 	forever := func(ctx context.Context, _ *arrival) error { <-ctx.Done(); return ctx.Err() }
 	first, _ := c.start(digest.FromString("0"), mostArrivals, forever)
@@ -90,7 +90,7 @@ func TestArrivalBound(t *testing.T) {
 		t.Error("arrival 257 starts")
 	}
 	if a, isNew := c.start(digest.FromString("0"), mostArrivals, forever); a != first || isNew {
-		t.Error("a blob that arrives is not shared when there are 256")
+		t.Error("one of 256 arriving blobs is not shared")
 	}
 	if _, err := c.fetch(t.Context(), store.Link{Repository: "library/app"}, blob); !errors.Is(err, errUnstored) {
 		t.Errorf("arrival 257: %v", err)
@@ -115,15 +115,15 @@ func TestArrivalBound(t *testing.T) {
 	}
 }
 
-// TestAbandonedArrival checks that a client that asks for a blob when its download has just been
-// given up, and has not ended, gets it.
+// TestAbandonedArrival checks that a client gets a blob whose download was just abandoned, but has
+// not ended yet.
 func TestAbandonedArrival(t *testing.T) {
 	c, _, _ := newTestCache(t, Options{})
 	blob, ends := digest.FromString("content"), make(chan struct{})
-	c.options.Upstream = of([]byte("content"))
+	c.options.Upstream = serving([]byte("content"))
 	a, _ := c.start(blob, mostArrivals, func(ctx context.Context, _ *arrival) error {
 		<-ctx.Done()
-		<-ends // of a write
+		<-ends // a write that takes long
 		return context.Cause(ctx)
 	})
 	a.cancel(errAbandoned)
@@ -135,7 +135,7 @@ func TestAbandonedArrival(t *testing.T) {
 	_ = found.Close()
 }
 
-// TestNoArrivalAfterClose checks that Close ends all arrivals, and that no other one starts.
+// TestNoArrivalAfterClose checks that Close ends all arrivals, and that no new one starts.
 func TestNoArrivalAfterClose(t *testing.T) {
 	c, _, _ := newTestCache(t, Options{})
 	a, _ := c.start(digest.FromString("0"), mostArrivals, func(ctx context.Context, _ *arrival) error { <-ctx.Done(); return context.Cause(ctx) })
@@ -148,12 +148,12 @@ func TestNoArrivalAfterClose(t *testing.T) {
 	}
 }
 
-// TestPassingBound checks that at most 200 blobs pass through at the same time, and that each of
-// them gives its place back.
+// TestPassingBound checks that at most 200 blobs pass through concurrently, and that each of them
+// releases its slot.
 func TestPassingBound(t *testing.T) {
 	c, _, _ := newTestCache(t, Options{})
 	content := []byte("content")
-	blob, registry := digest.FromBytes(content), of(content)
+	blob, registry := digest.FromBytes(content), serving(content)
 	c.options.Upstream = registry
 	c.pass(blob)
 	var open []*Blob
@@ -180,14 +180,13 @@ func TestPassingBound(t *testing.T) {
 	}
 }
 
-// TestUnreadableArrival checks that no other client joins the arrival of a blob that the disk
-// cannot read, as long as its download goes on: containerd gives up after four answers without a
-// byte.
+// TestUnreadableArrival checks that no client joins an arrival that the disk cannot read:
+// containerd gives up after four answers without a byte.
 func TestUnreadableArrival(t *testing.T) {
 	c, _, _ := newTestCache(t, Options{})
 	content := []byte("content")
 	blob := digest.FromBytes(content)
-	c.options.Upstream = of(content)
+	c.options.Upstream = serving(content)
 	file, err := c.options.Store.Temporary()
 	if err != nil {
 		t.Fatal(err)
@@ -205,7 +204,7 @@ func TestUnreadableArrival(t *testing.T) {
 	}
 }
 
-// TestFailedPassing checks that a blob that the upstream does not send gives its place back, too.
+// TestFailedPassing checks that a blob that the upstream does not send also releases its slot.
 func TestFailedPassing(t *testing.T) {
 	for name, answer := range map[string]func(http.Header) (*http.Response, error){
 		"refused": func(http.Header) (*http.Response, error) {
@@ -235,7 +234,7 @@ func TestFailedPassing(t *testing.T) {
 	}
 }
 
-// TestUnstoredBound checks that the latest 1000 blobs that the volume does not take are known, for
+// TestUnstoredBound checks that the last 1000 blobs that the volume cannot store are remembered for
 // a second.
 func TestUnstoredBound(t *testing.T) {
 	c, _, now := newTestCache(t, Options{})
@@ -248,16 +247,16 @@ func TestUnstoredBound(t *testing.T) {
 	}
 	now.forward(unstoredFor - 1)
 	if !c.passes(name(1000)) {
-		t.Error("the volume is tried again too early")
+		t.Error("storing is retried too early")
 	}
 	now.forward(1)
 	if c.passes(name(1000)) {
-		t.Error("the volume is not tried again")
+		t.Error("storing is not retried")
 	}
 }
 
-// TestLargeManifestBound checks that at most 16 large manifests are read at the same time, from the
-// volume or from the upstream: each takes several times its size. Small ones are read beside them.
+// TestLargeManifestBound checks that at most 16 large manifests are read concurrently, from the
+// volume or from the upstream: each needs several times its size. Small ones are not bounded.
 func TestLargeManifestBound(t *testing.T) {
 	c, registry, _ := newTestCache(t, Options{})
 	push := func(tag string, size int) digest.Digest {
@@ -300,9 +299,8 @@ func TestLargeManifestBound(t *testing.T) {
 	}
 }
 
-// TestTagBeyondBound checks that nothing is left of a tag on the volume that has moved to a
-// manifest with 64 tags: in an outage its old manifest would be served, and nothing would remove
-// it.
+// TestTagBeyondBound checks that a tag that moves to a manifest with 64 tags is removed from the
+// volume: otherwise an outage would bring back its old manifest.
 func TestTagBeyondBound(t *testing.T) {
 	c, _, _ := newTestCache(t, Options{})
 	old, full := digest.FromString("old"), digest.FromString("full")
@@ -320,7 +318,7 @@ func TestTagBeyondBound(t *testing.T) {
 	}
 }
 
-// TestCodingsBound: an upstream cannot let the cache decode one content again and again.
+// TestCodingsBound: an upstream cannot make the cache decode content any number of times.
 func TestCodingsBound(t *testing.T) {
 	content := []byte("content")
 	for range mostCodings + 1 {

@@ -1,9 +1,8 @@
-// Package cache decides what happens to a request: what is stored is served from the volume, what
-// is not is fetched from the upstream, and a tag is asked for at the upstream first. When the
-// upstream is away, tags are served as they were last confirmed. docs/cache.md has the states of a
-// blob and of a tag.
+// Package cache serves blobs and manifests: stored ones from the volume, others from the upstream,
+// which it asks first for a tag. While the upstream is away, it serves tags as last confirmed.
+// docs/cache.md lists the states of a blob and of a tag.
 //
-// It composes packages store, index and upstream. It does not know HTTP servers.
+// It combines packages store, index and upstream. It does not implement an HTTP server.
 package cache
 
 import (
@@ -28,18 +27,17 @@ import (
 )
 
 const (
-	// mostRequests bounds the requests to the upstream that clients share. Others go to the
-	// upstream.
+	// mostRequests bounds the shared requests to the upstream. Other clients must ask it directly.
 	mostRequests = 512
-	// touchAfter is how old the recorded use of a blob must be before it is recorded again.
+	// touchAfter is how often at most the use of a blob is recorded.
 	touchAfter = 5 * time.Minute
-	// storing is how long an answer waits for what it stores, so that the next request finds it.
+	// storing is how long an answer waits for its writes, so that the next request finds them.
 	storing = 100 * time.Millisecond
 )
 
 // Upstream is implemented by upstream.Client.
 type Upstream interface {
-	// Away returns an error if a request for a path below the repository would fail at once.
+	// Away returns an error if a request for the path would fail at once.
 	Away(repository, path string) error
 	Do(ctx context.Context, method, repository, path string, header http.Header) (*http.Response, error)
 }
@@ -48,32 +46,32 @@ type Upstream interface {
 type Options struct {
 	Store    *store.Store
 	Upstream Upstream
-	Replicas *upstream.Replicas // or nil
+	Replicas *upstream.Replicas // may be nil
 	// TTL is how long a blob is kept after its last use, and a tag after its last confirmation. 0
-	// keeps them until space is needed.
+	// keeps both until space is needed.
 	TTL time.Duration
-	// Limit returns the bound of the stored bytes, which may change. 0 means the size of the
-	// volume. It may be nil.
+	// Limit returns the maximum of stored bytes, which may change. 0 means the size of the volume.
+	// Limit may be nil.
 	Limit func() int64
 }
 
-// Cache serves the blobs and manifests of one upstream. Its methods may be called at the same time.
+// Cache serves the blobs and manifests of one upstream. It is safe for concurrent use.
 type Cache struct {
 	options Options
 	index   *index.Index
 	asking  singleflight.Group // requests to the upstream
 	now     func() time.Time
 
-	evictions chan func() // for which a download waits
+	evictions chan func() // a download waits for each
 	limit     atomic.Int64
-	reserved  atomic.Int64 // bytes of files that arrive
-	awaited   atomic.Int64 // those that the files do not have yet
+	reserved  atomic.Int64 // bytes reserved for arriving files
+	awaited   atomic.Int64 // reserved bytes that are not written yet
 
-	unstored   *lru.Cache[digest.Digest, time.Time] // until when blobs pass through, because of the volume
+	unstored   *lru.Cache[digest.Digest, time.Time] // until when these blobs pass through
 	requesting *semaphore.Weighted                  // shared requests to the upstream
 	passing    *semaphore.Weighted                  // blobs that pass through
-	checks     *semaphore.Weighted                  // stored blobs that are read
-	large      *semaphore.Weighted                  // large manifests that are read
+	checks     *semaphore.Weighted                  // checks of stored blobs
+	large      *semaphore.Weighted                  // large manifests in memory
 
 	mu       sync.Mutex
 	arrivals map[digest.Digest]*arrival
@@ -81,7 +79,7 @@ type Cache struct {
 	ended    sync.WaitGroup
 }
 
-// New returns a cache. Run evicts in the background.
+// New returns a cache. Run must be called for eviction.
 func New(o Options) *Cache {
 	if o.Limit == nil {
 		o.Limit = func() int64 { return 0 }
@@ -96,43 +94,43 @@ func New(o Options) *Cache {
 	return c
 }
 
-// From says where an answer comes from.
+// From is the source of an answer.
 type From string
 
-// The places from which an answer comes.
+// The sources of an answer.
 const (
 	FromVolume   From = "volume"
 	FromUpstream From = "upstream"
-	// FromStale is a tag as last confirmed, because the upstream is away.
+	// FromStale marks a tag as last confirmed, because the upstream is away.
 	FromStale From = "stale"
 )
 
-// Query says what a client asks for, beside the object.
+// Query is the context of a request for an object.
 type Query struct {
 	Repository string
-	// Range is the header of that name, or empty.
+	// Range is the Range header, or empty.
 	Range string
-	// Stored is set by another replica: only what is stored answers.
+	// Stored is set for a request of another replica, which only stored content answers.
 	Stored bool
 }
 
 var (
-	// ErrNotHere says that an object is not stored.
-	ErrNotHere = errors.New("it is not stored here")
-	// ErrBusy says that too many requests run.
-	ErrBusy = errors.New("too many requests run: ask the upstream directly")
+	// ErrNotHere is returned for an object that is not stored.
+	ErrNotHere = errors.New("the object is not stored here")
+	// ErrBusy is returned when too many requests are running.
+	ErrBusy = errors.New("too many requests at once: ask the upstream directly")
 
-	errAbandoned  = errors.New("no client waits for the blob any more")
-	errClosed     = errors.New("the cache stops")
-	errDamaged    = errors.New("the upstream sent another content than that of the digest")
-	errNoManifest = errors.New("the upstream's answer is no manifest, or not that of its digest")
-	errUnstored   = errors.New("the volume does not take the blob")
+	errAbandoned  = errors.New("no client waits for the blob anymore")
+	errClosed     = errors.New("the cache is stopping")
+	errDamaged    = errors.New("the upstream's content does not match the digest")
+	errNoManifest = errors.New("the upstream's answer is not a manifest, or does not match its digest")
+	errUnstored   = errors.New("the volume cannot store the blob")
 	errDisk       = errors.New("the disk failed") // and not the upstream
-	errNoRoom     = fmt.Errorf("%w: it has no room", errDisk)
+	errNoRoom     = fmt.Errorf("%w: it is full", errDisk)
 )
 
-// ask shares one call of do between all who ask for the same at the same time, and waits at most
-// upstream.Patience for it. The call goes on, and stores its answer for those who come later.
+// ask shares one call of do between concurrent callers with the same request, and waits for it at
+// most upstream.Patience. After that, the call continues and stores its answer for later requests.
 func ask[T any](
 	ctx context.Context, c *Cache, kind, method, repository, path string, do func(context.Context) (T, error),
 ) (T, error) {
@@ -159,13 +157,13 @@ func ask[T any](
 		return value, got.Err
 	case <-waiting.Done():
 		if errors.Is(context.Cause(waiting), upstream.ErrLate) {
-			c.asking.Forget(key) // the next client that may ask does not wait for a request that hangs
+			c.asking.Forget(key) // so that the next client does not wait for a request that hangs
 		}
-		return none, fmt.Errorf("asking the upstream for %s: %w", key, context.Cause(waiting))
+		return none, fmt.Errorf("ask the upstream for %s: %w", key, context.Cause(waiting))
 	}
 }
 
-// open opens a stored blob as a manifest or as a blob, whatever the upstream has called it in a
+// open opens a stored blob as a manifest or as a blob, if the upstream has served it as such in any
 // repository, and records its use.
 func (c *Cache) open(l store.Link, blob digest.Digest) (*store.File, error) {
 	start := c.now()
@@ -177,7 +175,7 @@ func (c *Cache) open(l store.Link, blob digest.Digest) (*store.File, error) {
 		return nil, err
 	}
 	if confirmed, listed := c.index.Is(blob, l.Manifest); !confirmed && (listed || !c.options.Store.Linked(blob, l)) {
-		return nil, errors.Join(fmt.Errorf("%s is stored as another kind: %w", blob, ErrNotHere), file.Close())
+		return nil, errors.Join(fmt.Errorf("%s is stored as a different kind: %w", blob, ErrNotHere), file.Close())
 	}
 	if file.Checked {
 		c.used(blob, file.Size)
@@ -185,7 +183,7 @@ func (c *Cache) open(l store.Link, blob digest.Digest) (*store.File, error) {
 	return file, nil
 }
 
-// used records the use of a blob. What the volume does not take is only logged.
+// used records the use of a blob. A write error is only logged.
 func (c *Cache) used(blob digest.Digest, size int64) {
 	now := c.now()
 	if before := c.index.Use(blob, size, now); now.Sub(before) > touchAfter {
@@ -195,7 +193,7 @@ func (c *Cache) used(blob digest.Digest, size int64) {
 	}
 }
 
-// stored records a new blob that the upstream has in a repository.
+// stored records a new blob of a repository.
 func (c *Cache) stored(l store.Link, blob digest.Digest, size int64) {
 	c.used(blob, size)
 	if !c.index.Link(blob, l) {
@@ -206,7 +204,7 @@ func (c *Cache) stored(l store.Link, blob digest.Digest, size int64) {
 	}
 }
 
-// soon calls store, and waits a moment for its end.
+// soon runs store in the background, and waits briefly for it.
 func (c *Cache) soon(store func()) {
 	done := make(chan struct{})
 	c.ended.Go(func() { defer close(done); store() })
@@ -216,7 +214,7 @@ func (c *Cache) soon(store func()) {
 	}
 }
 
-// Close ends all downloads. What has arrived stays on the volume.
+// Close cancels all downloads. Partial blobs stay on the volume.
 func (c *Cache) Close() {
 	c.mu.Lock()
 	c.closed = true

@@ -26,36 +26,36 @@ import (
 )
 
 const (
-	// attempts is how often a download asks without progress before it fails.
+	// attempts is how many attempts without progress make a download fail.
 	attempts = 4
 	progress = 1 << 20
 	pause    = 250 * time.Millisecond
 	buffer   = 256 << 10
-	// mostCodings bounds those of an answer: each costs memory.
+	// mostCodings bounds the content codings of an answer: each costs memory.
 	mostCodings = 4
-	// step is how much room is reserved for a blob whose size the upstream does not tell.
+	// step is how much room is reserved at a time for a blob of unknown size.
 	step = 4 << 20
 )
 
-// download is the writer of an arrival from the upstream. Only its goroutine uses it.
+// download writes an arrival from the upstream. It belongs to one goroutine.
 type download struct {
 	*arrival
 	spool
 	link     store.Link
-	response *http.Response // that continues the file, or nil
+	response *http.Response // the rest of the file, or nil
 	encoding string
 }
 
-// spool writes the bytes of a blob to a file of the volume.
+// spool writes and hashes the bytes of a blob.
 type spool struct {
 	to     *os.File
 	room   *room
 	hash   hash.Hash
-	length int64 // of the file
-	hashed int64 // the first bytes of it
+	length int64 // the length of the file
+	hashed int64 // how many of its first bytes are hashed
 }
 
-// Write implements io.Writer. An error is that of the volume.
+// Write implements io.Writer. It fails only if the volume does.
 func (s *spool) Write(p []byte) (int, error) {
 	n := int64(len(p))
 	if s.room.awaited < n && !s.room.step(s.length) {
@@ -73,7 +73,7 @@ func (s *spool) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// verify returns errDamaged if the file is not the blob.
+// verify returns errDamaged if the file does not match the digest.
 func (s *spool) verify(blob digest.Digest) error {
 	if _, err := io.Copy(s.hash, io.NewSectionReader(s.to, s.hashed, s.length-s.hashed)); err != nil { // from before a restart
 		return fmt.Errorf("%w: %w", errDisk, err)
@@ -84,7 +84,7 @@ func (s *spool) verify(blob digest.Digest) error {
 	return nil
 }
 
-// store stores what it reads, if it is the blob. The caller must close the file.
+// store stores the content of from if it matches the digest. The caller must close the file.
 func (c *Cache) store(l store.Link, blob digest.Digest, from io.Reader, room *room) (*spool, error) {
 	file, err := c.options.Store.Temporary()
 	if err != nil {
@@ -104,10 +104,10 @@ func (c *Cache) store(l store.Link, blob digest.Digest, from io.Reader, room *ro
 	return nil, errors.Join(err, file.Close())
 }
 
-// fetch starts the arrival of a blob when the upstream has answered that it has the blob in the
-// repository. It returns nil if the blob is stored, because another replica had it.
+// fetch starts the arrival of a blob once the upstream has confirmed that the repository contains
+// it. It returns nil if the blob is stored by now, such as from another replica.
 func (c *Cache) fetch(ctx context.Context, l store.Link, blob digest.Digest) (*arrival, error) {
-	if file, err := c.open(l, blob); err == nil { // since the client looked for it
+	if file, err := c.open(l, blob); err == nil { // stored since the client looked
 		return nil, file.Close()
 	}
 	if a := c.arrivalOf(blob); a != nil || c.replicate(ctx, l, blob) {
@@ -116,7 +116,7 @@ func (c *Cache) fetch(ctx context.Context, l store.Link, blob digest.Digest) (*a
 	ctx, cancel := context.WithCancel(ctx)
 	arrived := c.options.Store.Arrived(blob)
 	response, err := c.request(ctx, l.Repository, blob, fmt.Sprintf("bytes=%d-", arrived))
-	if _, refused := errors.AsType[*upstream.RefusedError](err); refused && arrived > 0 { // perhaps only ranges
+	if _, refused := errors.AsType[*upstream.RefusedError](err); refused && arrived > 0 { // perhaps it refuses only ranges
 		if response, err = c.request(ctx, l.Repository, blob, ""); err == nil {
 			_ = c.drop(blob)
 		}
@@ -147,7 +147,7 @@ func (c *Cache) request(ctx context.Context, repository string, blob digest.Dige
 	return c.options.Upstream.Do(ctx, http.MethodGet, repository, "blobs/"+blob.String(), header)
 }
 
-// replicate stores a blob that another replica has, and reports whether one has it.
+// replicate copies a blob from another replica, and reports whether it did.
 func (c *Cache) replicate(ctx context.Context, l store.Link, blob digest.Digest) bool {
 	return c.options.Replicas.Get(ctx, l.Repository, "blobs/"+blob.String(), nil, func(response *http.Response) error {
 		room, ok := c.reserve(response.ContentLength)
@@ -164,7 +164,7 @@ func (c *Cache) replicate(ctx context.Context, l store.Link, blob digest.Digest)
 	})
 }
 
-// run downloads the blob and stores it. It asks again after a break.
+// run downloads and stores the blob. It resumes after a broken connection.
 func (d *download) run(ctx context.Context) error {
 	file, err := d.cache.options.Store.Partial(d.blob)
 	d.spool = spool{to: file, room: &room{cache: d.cache}, hash: d.blob.Algorithm().Hash()}
@@ -193,7 +193,7 @@ func (d *download) run(ctx context.Context) error {
 	return err
 }
 
-// all downloads what the file, with its first bytes, does not have.
+// all downloads the missing rest of the file.
 func (d *download) all(ctx context.Context) error {
 	for failed := 0; ; {
 		before := d.length
@@ -216,7 +216,7 @@ func (d *download) all(ctx context.Context) error {
 	}
 }
 
-// attempt asks for the rest of the blob and reads it.
+// attempt requests the rest of the blob and reads it.
 func (d *download) attempt(ctx context.Context) (err error) {
 	response := d.response
 	if d.response = nil; response == nil {
@@ -225,9 +225,9 @@ func (d *download) attempt(ctx context.Context) (err error) {
 		switch ok := isRefused && refused.Status == http.StatusRequestedRangeNotSatisfiable; {
 		case ok && refused.ContentRange == fmt.Sprintf("bytes */%d", d.length):
 			d.update(func() { d.size, d.have = d.length, d.length })
-			return nil // all has arrived before
+			return nil // nothing is missing
 		case ok:
-			return d.restart(errors.New("the upstream's blob is shorter than what has arrived"))
+			return d.restart(errors.New("the upstream's blob is shorter than what has already arrived"))
 		case err != nil:
 			return err
 		}
@@ -250,14 +250,14 @@ func (d *download) attempt(ctx context.Context) (err error) {
 	return nil
 }
 
-// accept checks that the body continues the file, makes room for the rest of the blob, and shows
-// what the file has.
+// accept checks that the body continues the file, reserves room for the rest, and shows the file to
+// clients.
 func (d *download) accept(response *http.Response) error {
 	size, text := response.ContentLength, response.Header.Get("Content-Range")
 	first, last, whole := int64(0), int64(0), int64(-1)
 	n, _ := fmt.Sscanf(text, "bytes %d-%d/%d", &first, &last, &whole)
 	isPart := response.StatusCode == http.StatusPartialContent && (d.length > 0 || n >= 2) || n >= 2 && first == d.length
-	if !isPart { // whatever was asked for
+	if !isPart { // even if a part was requested
 		if size >= 0 && size < d.length {
 			if err := d.restart(nil); err != nil {
 				return err
@@ -274,7 +274,7 @@ func (d *download) accept(response *http.Response) error {
 		metrics.Resumed.Inc()
 	}
 	if d.size >= 0 && size >= 0 && size != d.size {
-		return fmt.Errorf("the upstream says that blob %s has %d bytes, and said %d before", d.blob, size, d.size)
+		return fmt.Errorf("the upstream gives blob %s a size of %d bytes, and gave %d before", d.blob, size, d.size)
 	}
 	if encoding := response.Header.Get("Content-Encoding"); encoding != "" && d.have == 0 {
 		d.encoding = encoding
@@ -287,10 +287,10 @@ func (d *download) accept(response *http.Response) error {
 	return nil
 }
 
-// restart drops what has arrived, unless clients have read it. It returns the reason, or why not.
+// restart drops the partial blob, unless clients have read from it. The error includes the reason.
 func (d *download) restart(reason error) error {
 	if d.have > 0 {
-		return errors.Join(reason, errors.New("clients have read what must be dropped"))
+		return errors.Join(reason, errors.New("clients have already read what must be dropped"))
 	}
 	d.hash.Reset()
 	d.room.release()
@@ -301,7 +301,7 @@ func (d *download) restart(reason error) error {
 	return reason
 }
 
-// Write implements io.Writer. It shows what it has written.
+// Write implements io.Writer. It shows the written bytes to clients.
 func (d *download) Write(p []byte) (int, error) {
 	metrics.Pulled.WithLabelValues("blob").Add(float64(len(p)))
 	n, err := d.spool.Write(p)
@@ -309,7 +309,7 @@ func (d *download) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// finish checks the digest, shows the last byte, and makes the file a stored blob.
+// finish verifies the digest, shows the last byte, and stores the blob.
 func (d *download) finish() error {
 	if err := d.verify(d.blob); errors.Is(err, errDamaged) && d.hidden {
 		return d.decode()
@@ -320,14 +320,13 @@ func (d *download) finish() error {
 	if err := d.cache.options.Store.Commit(d.blob, d.file); err != nil {
 		_ = d.cache.options.Store.DropPartial(d.blob)
 		slog.Error("a blob is not stored", "blob", d.blob, "error", err)
-		return nil // clients have it
+		return nil // clients got it
 	}
 	d.cache.stored(d.link, d.blob, d.size)
 	return nil
 }
 
-// decode stores what the file has in another form (Content-Encoding). Clients have seen nothing of
-// it.
+// decode stores the decoded content of a file with a Content-Encoding, which no client has read.
 func (d *download) decode() error {
 	defer func() { d.length = 0; _ = d.cache.options.Store.DropPartial(d.blob) }()
 	decoded, err := decoder(d.encoding, io.NewSectionReader(d.to, 0, d.length))
@@ -338,14 +337,14 @@ func (d *download) decode() error {
 	defer room.release()
 	s, err := d.cache.store(d.link, d.blob, decoded, room)
 	if err != nil {
-		return fmt.Errorf("decoding: %w", err)
+		return fmt.Errorf("decode: %w", err)
 	}
 	_ = d.file.Close()
 	d.update(func() { d.file, d.size, d.have, d.hidden, d.checked = s.to, s.length, s.length, false, true })
 	return nil
 }
 
-// decoder knows the codings for which containerd asks. The last one was applied last.
+// decoder supports the codings that containerd accepts. The last one was applied last.
 func decoder(encodings string, from io.Reader) (_ io.Reader, err error) {
 	for _, one := range slices.Backward(strings.SplitN(encodings, ",", mostCodings)) {
 		switch one = strings.ToLower(strings.TrimSpace(one)); one {
@@ -360,7 +359,7 @@ func decoder(encodings string, from io.Reader) (_ io.Reader, err error) {
 			err = fmt.Errorf("the upstream's Content-Encoding %q is unknown", one)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("decoding %s: %w", one, err)
+			return nil, fmt.Errorf("decode %s: %w", one, err)
 		}
 	}
 	return from, nil

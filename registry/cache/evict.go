@@ -13,52 +13,53 @@ import (
 )
 
 const (
-	// every is how often the cache looks for what has expired, or more often for a short TTL.
+	// every is how often the cache looks for expired content. A short TTL makes it look more often.
 	every = time.Minute
-	// grace is how long nothing expires after a start, or less for a short TTL: after a hibernation
-	// all is overdue, and nodes ask for what they need first.
+	// grace is how long nothing expires after a start, or less with a short TTL: after a hibernation
+	// all content is overdue, so nodes first get the chance to use it.
 	grace = 10 * time.Minute
-	// rest is the pause between two batches of an eviction for which nobody waits.
+	// rest is the pause between two batches of a background eviction.
 	rest = 10 * time.Millisecond
-	// reserve is the part of the volume, in percent, that stays free. In the background the cache
-	// evicts until twice as much is free, so that a download seldom waits for an eviction.
+	// reserve is the percentage of the volume that stays free. The background eviction keeps twice as
+	// much free, so that downloads rarely wait for an eviction.
 	reserve = 5
-	// unknownShare is the part of the volume that a blob of unknown size may take, as a divisor.
+	// unknownShare is the divisor for the share of the volume that a blob of unknown size may take.
 	unknownShare = 4
-	// lastWait is how long the end of Run waits for the end of the list.
+	// lastWait is how long Run waits at its end for the list of stored content.
 	lastWait = time.Second
-	// roomPatience is how long a download waits for an eviction before it passes the volume.
+	// roomPatience is how long a download waits for an eviction before the blob passes through.
 	roomPatience = 100 * time.Millisecond
 )
 
-// room is reserved for a file. The volume says itself how much of it the file has taken.
+// room is the space reserved for a file. Bytes are awaited until they are written: after that, the
+// volume's free space lacks them.
 type room struct {
 	cache         *Cache
 	size, awaited int64
 }
 
-// wrote says that the file has these bytes now.
+// wrote records how many bytes the file has.
 func (r *room) wrote(bytes int64) {
 	bytes = min(bytes, r.awaited)
 	r.awaited -= bytes
 	r.cache.awaited.Add(-bytes)
 }
 
-// release is called when the file is stored or does not grow any more.
+// release must be called when the file stops growing.
 func (r *room) release() {
 	r.wrote(r.awaited)
 	r.cache.reserved.Add(-r.size)
 	r.size = 0
 }
 
-// reserve reports whether the volume has room for these bytes, and evicts for it.
+// reserve reserves room for a file, and reports whether there is enough. It evicts if needed.
 func (c *Cache) reserve(bytes int64) (*room, bool) {
 	r := &room{cache: c}
 	return r, r.add(bytes)
 }
 
-// add makes the room larger, if the volume has so much. Those who wait for an eviction have their
-// room reserved, so that it is one for all of them.
+// add enlarges the room if the volume allows it. Callers that wait for an eviction have already
+// reserved their room, so one eviction serves them all.
 func (r *room) add(bytes int64) bool {
 	c, timeout, more := r.cache, time.After(roomPatience), make(chan bool, 1)
 	if _, _, err := c.short(bytes, reserve); bytes < 0 || err != nil {
@@ -79,7 +80,7 @@ func (r *room) add(bytes int64) bool {
 		}
 		evicted = false
 		select {
-		case c.evictions <- func() { more <- c.evict(0, reserve) || c.fits() }: // until another one reserves more
+		case c.evictions <- func() { more <- c.evict(0, reserve) || c.fits() }: // until another caller reserves more
 			select {
 			case evicted = <-more:
 			case <-timeout:
@@ -89,22 +90,21 @@ func (r *room) add(bytes int64) bool {
 	}
 }
 
-// fits reports whether all that is reserved has room.
+// fits reports whether all reservations fit on the volume.
 func (c *Cache) fits() bool {
 	short, files, err := c.short(0, reserve)
 	return err == nil && short <= 0 && files <= 0
 }
 
-// step makes the room larger for a file of this size, which will have more bytes than the upstream
-// has told. It may take a part of the volume only: all that is stored would go for a body without
-// an end.
+// step enlarges the room of a file that outgrows it, up to a share of the volume: an endless body
+// must not evict everything.
 func (r *room) step(size int64) bool {
 	space, err := r.cache.capacity()
 	return err == nil && max(r.size, size)+step <= space.Bytes/unknownShare && r.add(step)
 }
 
-// capacity is what the cache may use: the volume, or less with a limit. On a file system that
-// others use, too, what they leave is all that is free.
+// capacity returns the space that the cache may use: the volume, or less with a limit. Others may
+// use the file system as well, so free space is never more than the volume reports.
 func (c *Cache) capacity() (store.Space, error) {
 	space, err := c.options.Store.Space()
 	if limit := c.limit.Load(); err == nil && limit > 0 && limit < space.Bytes {
@@ -116,9 +116,9 @@ func (c *Cache) capacity() (store.Space, error) {
 	return space, err
 }
 
-// short returns how many bytes and files must go before a file of this size fits beside those that
-// arrive, and this part of the volume, in percent, stays free. It fails if all that is stored would
-// not be enough.
+// short returns how many bytes and files must be evicted so that a file of this size fits beside
+// the reservations, and a percentage of the volume stays free. It fails if evicting everything
+// would not suffice.
 func (c *Cache) short(bytes, percent int64) (short int64, files int, err error) {
 	space, err := c.capacity()
 	short = c.awaited.Load() + space.Bytes*percent/100 - space.FreeBytes
@@ -128,14 +128,14 @@ func (c *Cache) short(bytes, percent int64) (short int64, files int, err error) 
 	return short + bytes, int(space.Inodes*reserve/100 - space.FreeInodes), err
 }
 
-// Run lists what is stored, and evicts until ctx ends.
+// Run lists the stored content, and evicts until ctx is done.
 func (c *Cache) Run(ctx context.Context) {
 	listed := make(chan struct{})
 	go func() {
 		defer close(listed)
 		found, err := c.options.Store.Contents(ctx)
 		if err != nil {
-			slog.Error("what is stored is only partly known", "error", err)
+			slog.Error("not everything that is stored is known", "error", err)
 		}
 		c.index.Merge(found, c.now())
 	}()
@@ -166,16 +166,16 @@ func (c *Cache) Run(ctx context.Context) {
 	}
 }
 
-// evict removes a batch of blobs if a file of this size needs that, and returns whether it has.
+// evict removes a batch of blobs if a file of this size needs it. It reports whether it did.
 func (c *Cache) evict(bytes, percent int64) bool {
 	short, files, err := c.short(bytes, percent)
 	if err != nil && !errors.Is(err, errNoRoom) {
-		slog.Error("the volume does not say what it has left", "error", err)
+		slog.Error("the free space of the volume is unknown", "error", err)
 	}
 	return err == nil && c.remove(c.index.Excess(short, files), "space")
 }
 
-// expire removes a batch of what was not used for the TTL, and returns whether there was any.
+// expire removes a batch of content unused for the TTL, and reports whether there was any.
 func (c *Cache) expire() bool {
 	if c.options.TTL == 0 {
 		return false
@@ -188,8 +188,8 @@ func (c *Cache) expire() bool {
 	return c.remove(c.index.Expired(since), "ttl") || removed
 }
 
-// remove returns whether a blob was removed. One that stays counts as used last, so that the next
-// batch has others.
+// remove reports whether a blob was removed. Others count as just used, so the next batch does not
+// contain them.
 func (c *Cache) remove(victims map[digest.Digest]store.Blob, reason string) (removed bool) {
 	var failed []error
 	for blob, stored := range victims {
@@ -206,7 +206,7 @@ func (c *Cache) remove(victims map[digest.Digest]store.Blob, reason string) (rem
 		metrics.Evicted.WithLabelValues(reason).Add(float64(stored.Size))
 	}
 	if len(failed) > 0 {
-		slog.Warn("evicted blobs stay", "blobs", len(failed), "error", failed[0])
+		slog.Warn("evicted blobs stay on the volume", "blobs", len(failed), "error", failed[0])
 	}
 	return removed
 }

@@ -24,7 +24,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/registry/upstream"
 )
 
-// objects is an upstream that has every object that was added.
+// objects is an upstream with the added objects.
 type objects struct {
 	mu      sync.Mutex
 	content map[string][]byte // by path below the repository
@@ -58,7 +58,7 @@ func (o *objects) add(path string, content []byte) digest.Digest {
 	return blob
 }
 
-// clock is the time of a cache under test.
+// clock is the clock of a cache under test.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -99,7 +99,7 @@ func newTestCache(t *testing.T, o Options) (*testCache, *objects, *clock) {
 	return c, registry, now
 }
 
-// testCache is a cache with its volume.
+// testCache is a cache and its volume.
 type testCache struct {
 	*Cache
 	folder string
@@ -110,7 +110,7 @@ func (c *testCache) settle() {
 	c.ended.Wait()
 }
 
-// pull pulls an image with one layer. The number makes its content.
+// pull pulls an image with one layer, whose content depends on number.
 func (c *testCache) pull(t *testing.T, upstream *objects, repository string, number uint64, size int) {
 	t.Helper()
 	content := make([]byte, size)
@@ -162,7 +162,7 @@ func (c *testCache) files(t *testing.T) (n int, size int64) {
 
 var images = flag.Uint64("images", 50, "images a day of TestNothingIsLeft")
 
-// TestNothingIsLeft: 90 days of new images each day need as many files as the images of the TTL.
+// TestNothingIsLeft: after 90 days with new images each day, only the files of the last TTL remain.
 func TestNothingIsLeft(t *testing.T) {
 	const ttl = 7 * 24 * time.Hour
 	c, upstream, now := newTestCache(t, Options{TTL: ttl})
@@ -187,12 +187,12 @@ func TestNothingIsLeft(t *testing.T) {
 	for c.expire() {
 	}
 	if files, _ := c.files(t); files > 20 {
-		t.Errorf("%d files and folders are left of nothing", files)
+		t.Errorf("%d files and folders are left of no image", files)
 	}
 }
 
-// TestLimit: the volume never has more than the limit, the least recently used goes first, and what
-// is used stays.
+// TestLimit: the limit is never exceeded, the least recently used blobs are evicted first, and used
+// ones stay.
 func TestLimit(t *testing.T) {
 	const size, limit = 1 << 20, 10 << 20
 	c, upstream, _ := newTestCache(t, Options{Limit: func() int64 { return limit }})
@@ -214,7 +214,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// requireStored requires that the layer of an image is stored.
+// requireStored fails the test unless the layer of an image is stored.
 func (c *testCache) requireStored(t *testing.T, number uint64, size int) {
 	t.Helper()
 	content := make([]byte, size)
@@ -226,9 +226,8 @@ func (c *testCache) requireStored(t *testing.T, number uint64, size int) {
 	_ = blob.Close()
 }
 
-// TestEvictionHoldsUpNobody checks that requests are answered within 100 ms while 4,000 blobs are
-// evicted, or in ten times what they take before, because of what else this machine does. One in
-// ten may take longer.
+// TestEvictionHoldsUpNobody checks that during an eviction of 4,000 blobs, nine of ten requests
+// take at most 100 ms, or on a busy machine ten times as long as before.
 func TestEvictionHoldsUpNobody(t *testing.T) {
 	const ttl = time.Hour
 	c, upstream, now := newTestCache(t, Options{TTL: ttl})
@@ -277,7 +276,7 @@ func TestEvictionHoldsUpNobody(t *testing.T) {
 	}
 }
 
-// TestWakeUp: after a hibernation all is overdue. What a node asks for then is served at once, and
+// TestWakeUp: after a hibernation all content is overdue. Requested content is served at once, and
 // stays.
 func TestWakeUp(t *testing.T) {
 	const ttl, overdue = 24 * time.Hour, 5_000

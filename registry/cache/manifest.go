@@ -22,18 +22,18 @@ import (
 )
 
 const (
-	// largestManifest bounds a manifest, as in containerd.
+	// largestManifest is the maximum size of a manifest, as in containerd.
 	largestManifest = 4 * 1048 * 1048
-	// LargeManifest is the size from which a manifest needs one of MostLarge slots, in the cache while
-	// it is read and checked, and in a server until its client has read it: so long it is in memory.
+	// LargeManifest is the size above which a manifest occupies one of MostLarge slots while it is in
+	// memory: in the cache while it is read and checked, in a server until the client has read it.
 	LargeManifest = 64 << 10
-	// MostLarge is how many slots there are.
+	// MostLarge is the number of slots for large manifests.
 	MostLarge = 16
-	// manifestTime bounds the body of a manifest.
+	// manifestTime is the timeout for the body of a manifest.
 	manifestTime = 30 * time.Second
 
-	// fresh is how long the upstream's word about a tag counts: nodes that begin the same pull at the
-	// same time share it.
+	// fresh is how long the upstream's answer about a tag is reused: nodes that start the same pull at
+	// once share it.
 	fresh = time.Second
 
 	dockerManifest = "application/vnd.docker.distribution.manifest.v2+json"
@@ -42,8 +42,8 @@ const (
 	dockerSigned   = "application/vnd.docker.distribution.manifest.v1+prettyjws"
 )
 
-// accepted are the media types of manifests that every client may get, in containerd's order: some
-// registries send the first one that they can make.
+// accepted are the media types of manifests in containerd's order: some registries send the first
+// one that they can produce.
 var accepted = http.Header{"Accept": {strings.Join([]string{
 	dockerManifest, dockerList, v1.MediaTypeImageManifest, v1.MediaTypeImageIndex, "*/*",
 }, ", ")}}
@@ -52,11 +52,11 @@ var accepted = http.Header{"Accept": {strings.Join([]string{
 type Manifest struct {
 	From      From
 	Digest    digest.Digest
-	MediaType string // as the upstream says, or empty
+	MediaType string // as the upstream names it, or empty
 	Content   []byte
 }
 
-// Manifest returns a manifest by its digest. It waits at most upstream.Patience for the upstream.
+// Manifest returns a manifest by digest. It waits at most upstream.Patience for the upstream.
 func (c *Cache) Manifest(ctx context.Context, q Query, blob digest.Digest) (Manifest, error) {
 	if m, err := c.storedManifest(q.Repository, blob); err == nil || errors.Is(err, ErrBusy) {
 		return m, err
@@ -66,7 +66,7 @@ func (c *Cache) Manifest(ctx context.Context, q Query, blob digest.Digest) (Mani
 	}
 	path := "manifests/" + blob.String()
 	return ask(ctx, c, "manifest", http.MethodGet, q.Repository, path, func(ctx context.Context) (Manifest, error) {
-		if m, err := c.storedManifest(q.Repository, blob); err == nil || errors.Is(err, ErrBusy) { // since the client looked for it
+		if m, err := c.storedManifest(q.Repository, blob); err == nil || errors.Is(err, ErrBusy) { // stored since the client looked
 			return m, err
 		}
 		m, err := c.replicated(ctx, q.Repository, path, blob)
@@ -80,8 +80,8 @@ func (c *Cache) Manifest(ctx context.Context, q Query, blob digest.Digest) (Mani
 	})
 }
 
-// Tag returns the manifest of a tag: what the upstream says now, or said last if it is away. A
-// refusal is what it says now.
+// Tag returns the manifest to which the upstream's tag refers or, while the upstream is away, last
+// referred. A refusal is final.
 func (c *Cache) Tag(ctx context.Context, q Query, tag string) (Manifest, error) {
 	t := store.TagName{Repository: q.Repository, Tag: tag}
 	if q.Stored {
@@ -105,7 +105,7 @@ func (c *Cache) Tag(ctx context.Context, q Query, tag string) (Manifest, error) 
 	}
 	last, missing := c.last(t)
 	if missing != nil {
-		// A second at most: a replica whose client leaves would count as one that fails.
+		// Without ctx: if the client left, the replica would count as failed. It takes a second at most.
 		last, missing = c.replicated(context.WithoutCancel(ctx), q.Repository, "manifests/"+tag, "")
 	}
 	if missing != nil {
@@ -116,7 +116,7 @@ func (c *Cache) Tag(ctx context.Context, q Query, tag string) (Manifest, error) 
 	return last, nil
 }
 
-// forget removes a tag that does not refer any more to what is stored, and reports whether it has.
+// forget removes an outdated tag, and reports whether it succeeded.
 func (c *Cache) forget(t store.TagName) bool {
 	c.index.ForgetTag(t)
 	err := c.options.Store.RemoveTag(t)
@@ -126,8 +126,8 @@ func (c *Cache) forget(t store.TagName) bool {
 	return err == nil
 }
 
-// resolve asks the upstream, unless it has just been asked. If the volume has what the tag referred
-// to, a HEAD request is enough to learn that this has not changed.
+// resolve asks the upstream, unless it was just asked. If the tag's last manifest is stored, a HEAD
+// request suffices to learn that it has not changed.
 func (c *Cache) resolve(ctx context.Context, t store.TagName) (Manifest, error) {
 	path, asked := "manifests/"+t.Tag, c.now()
 	if last, err := c.last(t); errors.Is(err, ErrBusy) {
@@ -153,14 +153,14 @@ func (c *Cache) resolve(ctx context.Context, t store.TagName) (Manifest, error) 
 			if c.keep(t.Repository, m) {
 				c.confirm(t, m.Digest, asked)
 			} else {
-				c.forget(t) // what is stored is not what the upstream says
+				c.forget(t) // it is outdated
 			}
 		})
 	}
 	return m, err
 }
 
-// last returns the manifest to which the tag referred when the upstream was last asked.
+// last returns the manifest to which the tag last referred.
 func (c *Cache) last(t store.TagName) (Manifest, error) {
 	known, err := c.options.Store.Tag(t)
 	if err != nil {
@@ -169,11 +169,11 @@ func (c *Cache) last(t store.TagName) (Manifest, error) {
 	return c.storedManifest(t.Repository, known)
 }
 
-// confirm records what the upstream has said about a tag. An answer that took long counts from when
-// the upstream was asked, so it is not fresh, and replaces no answer to a later question.
+// confirm records the upstream's answer about a tag. It counts from when the upstream was asked, so
+// a slow answer is not fresh, and does not replace the answer to a later request.
 func (c *Cache) confirm(t store.TagName, to digest.Digest, asked time.Time) {
 	if to = c.index.Confirm(t, to, asked); to == "" {
-		c.forget(t) // its manifest has so many tags that nobody needs this one in an outage
+		c.forget(t) // the manifest has too many tags to remember this one
 	} else if err := c.options.Store.SetTag(t, to, asked); err != nil {
 		slog.Warn("a tag is not stored", "error", err)
 	}
@@ -187,7 +187,7 @@ func (c *Cache) storedManifest(repository string, blob digest.Digest) (Manifest,
 	}
 	defer func() { _ = file.Close() }()
 	if file.Size > largestManifest {
-		return Manifest{}, fmt.Errorf("%s has %d bytes, a manifest at most %d", blob, file.Size, largestManifest)
+		return Manifest{}, fmt.Errorf("%s has %d bytes, but a manifest at most %d", blob, file.Size, largestManifest)
 	}
 	if !c.large.TryAcquire(slotsOf(file.Size)) {
 		return Manifest{}, ErrBusy
@@ -205,12 +205,12 @@ func (c *Cache) storedManifest(repository string, blob digest.Digest) (Manifest,
 	}
 	m := Manifest{From: FromVolume, Digest: blob, MediaType: typeOf(content), Content: content}
 	if m.MediaType == "" || blob.Algorithm().FromBytes(content) != blob {
-		return Manifest{}, fmt.Errorf("%s is no manifest: %w", blob, ErrNotHere)
+		return Manifest{}, fmt.Errorf("%s is not a manifest: %w", blob, ErrNotHere)
 	}
 	return m, nil
 }
 
-// manifest gets a manifest from the upstream.
+// manifest requests a manifest from the upstream.
 func (c *Cache) manifest(ctx context.Context, repository, path string, wanted digest.Digest) (Manifest, error) {
 	ctx, cancel := context.WithTimeout(ctx, manifestTime)
 	defer cancel()
@@ -222,7 +222,7 @@ func (c *Cache) manifest(ctx context.Context, repository, path string, wanted di
 	return c.read(response, wanted)
 }
 
-// replicated gets a manifest from another replica, or returns ErrNotHere.
+// replicated requests a manifest from the other replicas, or returns ErrNotHere.
 func (c *Cache) replicated(ctx context.Context, repository, path string, wanted digest.Digest) (m Manifest, err error) {
 	if !c.options.Replicas.Get(ctx, repository, path, accepted, func(response *http.Response) (err error) {
 		m, err = c.read(response, wanted)
@@ -233,8 +233,8 @@ func (c *Cache) replicated(ctx context.Context, repository, path string, wanted 
 	return m, err
 }
 
-// read reads a manifest and checks it: with its digest, or, for a tag, with what the upstream says
-// its digest is.
+// read reads a manifest and verifies it against its digest or, for a tag, against the digest in the
+// upstream's header.
 func (c *Cache) read(response *http.Response, wanted digest.Digest) (Manifest, error) {
 	if !c.large.TryAcquire(slotsOf(response.ContentLength)) {
 		return Manifest{}, errors.Join(ErrBusy, upstream.ErrUnused)
@@ -242,7 +242,7 @@ func (c *Cache) read(response *http.Response, wanted digest.Digest) (Manifest, e
 	defer c.large.Release(slotsOf(response.ContentLength))
 	content, err := io.ReadAll(io.LimitReader(response.Body, largestManifest+1))
 	if err != nil {
-		return Manifest{}, fmt.Errorf("reading a manifest: %w", err)
+		return Manifest{}, fmt.Errorf("read a manifest: %w", err)
 	}
 	metrics.Pulled.WithLabelValues("manifest").Add(float64(len(content)))
 	mediaType, _, _ := strings.Cut(response.Header.Get("Content-Type"), ";")
@@ -258,7 +258,7 @@ func (c *Cache) read(response *http.Response, wanted digest.Digest) (Manifest, e
 	m.Digest = cmp.Or(m.Digest, digest.FromBytes(m.Content))
 	switch {
 	case len(m.Content) > largestManifest:
-		return Manifest{}, fmt.Errorf("a manifest has more than %d bytes", largestManifest)
+		return Manifest{}, fmt.Errorf("the manifest is larger than %d bytes", largestManifest)
 	case wanted != "" && !m.isRight():
 		return Manifest{}, fmt.Errorf("manifest %s: %w", wanted, errDamaged)
 	case wanted == "" && (!m.isRight() || typeOf(m.Content) == ""):
@@ -267,26 +267,25 @@ func (c *Cache) read(response *http.Response, wanted digest.Digest) (Manifest, e
 	return m, nil
 }
 
-// slotsOf returns how many slots a manifest of a size, or of -1, needs.
+// slotsOf returns how many slots a manifest needs. Its size may be -1.
 func slotsOf(size int64) int64 { return min(size/(LargeManifest+1), 1) }
 
-// isRight reports whether the content has the digest.
+// isRight reports whether the content matches the digest.
 func (m Manifest) isRight() bool {
 	return m.Digest.Validate() == nil && m.Digest.Algorithm().FromBytes(m.Content) == m.Digest
 }
 
-// isStorable reports whether the content alone tells the media type: a client gets the same later.
+// isStorable reports whether the media type follows from the content, so later clients get it too.
 func (m Manifest) isStorable() bool { return m.MediaType != "" && m.MediaType == typeOf(m.Content) }
 
-// keep stores a manifest, and reports whether it has. Without it clients have the answer all the
-// same.
+// keep stores a manifest, and reports whether it succeeded. Clients get their answer in any case.
 func (c *Cache) keep(repository string, m Manifest) bool {
 	if !m.isStorable() {
 		return false
 	}
 	room, ok := c.reserve(int64(len(m.Content)))
 	defer room.release()
-	err := errors.New("the volume has no room")
+	err := errors.New("the volume is full")
 	if ok {
 		err = c.options.Store.Write(m.Digest, m.Content)
 	}
@@ -299,8 +298,8 @@ func (c *Cache) keep(repository string, m Manifest) bool {
 	return true
 }
 
-// typeOf returns the media type of a manifest, or an empty string for another content. An OCI
-// manifest need not name its own (image-spec, manifest.md); then an index is known by its list.
+// typeOf returns the media type of a manifest, or "" for other content. An OCI manifest need not
+// contain its type (image-spec, manifest.md); an index is then recognized by its list.
 func typeOf(content []byte) string {
 	var m struct {
 		SchemaVersion int    `json:"schemaVersion"`
@@ -313,7 +312,7 @@ func typeOf(content []byte) string {
 	if json.Unmarshal(content, &m) != nil {
 		return ""
 	}
-	isVersioned := m.SchemaVersion == 2 // artifacts are not, and some images and indexes (distribution#2650)
+	isVersioned := m.SchemaVersion == 2 // artifacts, and some images and indexes, are not (distribution#2650)
 	switch {
 	case m.MediaType != "" && (isVersioned || m.SchemaVersion == 0 && (strings.Contains(m.MediaType, "artifact") || m.Config == '{' || m.Manifests == '[')):
 		return m.MediaType
@@ -330,7 +329,7 @@ func typeOf(content []byte) string {
 	}
 }
 
-// first is the first byte of a JSON value. The whole of a manifest of 4 MiB would take 200 MiB.
+// first is the first byte of a JSON value. Decoding a whole manifest of 4 MiB would take 200 MiB.
 type first byte
 
 // UnmarshalJSON implements json.Unmarshaler.

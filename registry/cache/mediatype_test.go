@@ -9,8 +9,8 @@ import (
 
 const artifactType = "application/vnd.oci.artifact.manifest.v1+json"
 
-// TestMediaType checks which contents are manifests, of which media type, and that one is stored
-// only if the upstream calls it the same: a client gets the same answer from the volume.
+// TestMediaType checks how media types are recognized, and that a manifest is stored only if the
+// upstream names the same type: only then does the volume give the same answer.
 func TestMediaType(t *testing.T) {
 	for name, test := range map[string]struct{ content, want string }{
 		"image": {
@@ -64,8 +64,8 @@ func TestMediaType(t *testing.T) {
 	}
 }
 
-// TestMediaTypeOfHostileManifest checks that a manifest with very many values takes no memory for
-// them: those of one of 4 MiB would take 200 MiB, and many are looked at at the same time.
+// TestMediaTypeOfHostileManifest checks that a manifest with very many values does not use memory
+// for them: a decoded one of 4 MiB would need 200 MiB, and many are read at once.
 func TestMediaTypeOfHostileManifest(t *testing.T) {
 	for _, field := range []string{"manifests", "layers", "config", "fsLayers", "signatures", "unknown"} {
 		t.Run(field, func(t *testing.T) {
@@ -76,7 +76,7 @@ func TestMediaTypeOfHostileManifest(t *testing.T) {
 			content := []byte(`{"schemaVersion":2,"mediaType":"` + v1.MediaTypeImageIndex + `","` + field + `":` + values + `}`)
 			if n := testing.AllocsPerRun(1, func() {
 				if typeOf(content) != v1.MediaTypeImageIndex {
-					t.Error("it is no manifest")
+					t.Error("not recognized as a manifest")
 				}
 			}); n > 1000 {
 				t.Errorf("it takes %.0f allocations", n)

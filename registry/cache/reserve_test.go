@@ -26,7 +26,7 @@ func (c *testCache) run(t *testing.T) {
 	t.Cleanup(func() { cancel(); <-done })
 }
 
-// TestReserve checks that nothing is evicted for a download that has its place already, and nothing
+// TestReserve checks that nothing is evicted for a download that has already reserved its room, or
 // for one that cannot fit beside it.
 func TestReserve(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -93,8 +93,8 @@ func nearlyFull(t *testing.T) (*testCache, *objects) {
 	return c, upstream
 }
 
-// TestReserveBesideReaders checks that nothing is evicted that clients read: that would free
-// nothing before they have read to the end, and so all that is stored would go for one download.
+// TestReserveBesideReaders checks that blobs with readers are not evicted: that would free no space
+// until the readers finish, and so evict everything for one download.
 func TestReserveBesideReaders(t *testing.T) {
 	c, upstream := nearlyFull(t)
 	var read []*Blob
@@ -110,7 +110,7 @@ func TestReserveBesideReaders(t *testing.T) {
 	c.run(t)
 	_, before := c.index.Size()
 	if _, ok := c.reserve(10 << 20); ok {
-		t.Error("10 MiB have room")
+		t.Error("there is room for 10 MiB")
 	}
 	if _, after := c.index.Size(); after < before-1<<20 { // manifests may go
 		t.Errorf("%d of %d bytes are left", after, before)
@@ -123,14 +123,13 @@ func TestReserveBesideReaders(t *testing.T) {
 		room, ok = c.reserve(10 << 20)
 	}
 	if !ok {
-		t.Error("10 MiB have no room when nobody reads")
+		t.Error("there is no room for 10 MiB without readers")
 	}
 	room.release()
 }
 
-// TestReserveTogether checks that downloads that begin at the same time, as those of the layers of
-// an image, all get room where enough can be evicted: none of them gives up because of another one
-// that waits, too.
+// TestReserveTogether checks that concurrent downloads, such as of an image's layers, all get room
+// if enough can be evicted: none gives up because another one is waiting.
 func TestReserveTogether(t *testing.T) {
 	c, _ := nearlyFull(t)
 	c.run(t)
@@ -142,7 +141,7 @@ func TestReserveTogether(t *testing.T) {
 			start := time.Now()
 			room, ok := c.reserve(2 << 20)
 			if !ok && time.Since(start) < roomPatience { // the machine may be busy
-				t.Error("2 MiB have no room beside others")
+				t.Error("there is no room for 2 MiB beside others")
 			}
 			got <- room
 		})
@@ -155,7 +154,7 @@ func TestReserveTogether(t *testing.T) {
 	c.requireNoRoom(t, &answers{})
 }
 
-// endless is an upstream whose blobs have no length and no end.
+// endless is an upstream with endless blobs of unknown length.
 type endless struct{ *objects }
 
 // Do implements Upstream.
@@ -168,7 +167,7 @@ type zeros struct{}
 // Read implements io.Reader.
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-// TestEndlessBody checks that a body without an end takes a part of the volume only.
+// TestEndlessBody checks that an endless body fills only a part of the volume.
 func TestEndlessBody(t *testing.T) {
 	folder := t.TempDir()
 	if err := unix.Mount("cache-test", folder, "tmpfs", 0, "size=64m"); err != nil {

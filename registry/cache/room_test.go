@@ -17,7 +17,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/registry/upstream"
 )
 
-// requireNoRoom requires that no room is reserved and no answer is open when all downloads have
+// requireNoRoom fails the test if room is reserved or an answer open after all downloads have
 // ended.
 func (c *testCache) requireNoRoom(t *testing.T, registry *answers) {
 	t.Helper()
@@ -30,8 +30,8 @@ func (c *testCache) requireNoRoom(t *testing.T, registry *answers) {
 	}
 }
 
-// TestRoomComesBack checks that a blob has no room reserved when it is stored, and none when it
-// cannot be stored: then the index knows what is left of it, and nothing that is not.
+// TestRoomComesBack checks that the room of a blob is released, whether it was stored or not, and
+// that the index lists exactly what is left of it.
 func TestRoomComesBack(t *testing.T) {
 	content := bytes.Repeat([]byte("content "), 1000)
 	size := int64(len(content))
@@ -88,8 +88,8 @@ func TestRoomComesBack(t *testing.T) {
 	}
 }
 
-// TestRoomOfArrival checks that the room of a blob is what it will have, and that what has arrived
-// is not awaited any more.
+// TestRoomOfArrival checks that the reserved room is the size of the blob, and that only the
+// missing bytes are awaited.
 func TestRoomOfArrival(t *testing.T) {
 	c, _, _ := newTestCache(t, Options{})
 	content := []byte("0123456789")
@@ -115,7 +115,7 @@ func TestRoomOfArrival(t *testing.T) {
 	c.requireNoRoom(t, registry)
 }
 
-// TestRoomOfReplica checks the same for a blob that another replica sends.
+// TestRoomOfReplica checks the same for a blob from another replica.
 func TestRoomOfReplica(t *testing.T) {
 	content := []byte("content")
 	for name, test := range map[string]struct {
@@ -156,7 +156,7 @@ func TestRoomOfReplica(t *testing.T) {
 	}
 }
 
-// TestRoomOfManifest checks the same for a manifest, also one that has no room.
+// TestRoomOfManifest checks the same for a manifest, including one that does not fit.
 func TestRoomOfManifest(t *testing.T) {
 	content := []byte(`{"schemaVersion":2,"mediaType":"` + v1.MediaTypeImageManifest + `"}`)
 	m := Manifest{Digest: digest.FromBytes(content), MediaType: v1.MediaTypeImageManifest, Content: content}
@@ -169,16 +169,16 @@ func TestRoomOfManifest(t *testing.T) {
 	}
 }
 
-// TestRoomForWhichNobodyEvicts checks that a file that waits in vain for an eviction has no room
-// reserved, and that a file that gets larger than was told lets no other file get less.
+// TestRoomForWhichNobodyEvicts checks that waiting in vain for an eviction leaves no room reserved,
+// and that a file that outgrows its size takes no room from others.
 func TestRoomForWhichNobodyEvicts(t *testing.T) {
 	c, _, _ := newTestCache(t, Options{Limit: func() int64 { return 10_000 }})
 	c.index.Use(digest.FromString("stored"), 9000, c.now())
 	if _, ok := c.reserve(5000); ok {
-		t.Error("5000 bytes have room beside 9000 of 10000")
+		t.Error("there is room for 5000 bytes beside 9000 of 10000")
 	}
 	if _, ok := c.reserve(-1); ok {
-		t.Error("a file of unknown size has room")
+		t.Error("there is room for a file of unknown size")
 	}
 	c.requireNoRoom(t, &answers{})
 	room, ok := c.reserve(100)

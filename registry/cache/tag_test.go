@@ -16,7 +16,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/registry/upstream"
 )
 
-// slowReader is a body that comes only after a channel is closed.
+// slowReader is a body that arrives only after a channel is closed.
 type slowReader struct {
 	io.Reader
 	after <-chan struct{}
@@ -25,9 +25,8 @@ type slowReader struct {
 // Read implements io.Reader.
 func (s slowReader) Read(p []byte) (int, error) { <-s.after; return s.Reader.Read(p) }
 
-// TestLateAnswerOfMovedTag checks that the answer of the upstream from before a tag has moved,
-// whose body comes after the answer to a later question, does not replace it: it would be served as
-// fresh, and in an outage.
+// TestLateAnswerOfMovedTag checks that an answer from before a tag moved, which arrives after the
+// answer to a later request, does not replace it: it would be served as fresh, and in an outage.
 func TestLateAnswerOfMovedTag(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		volume, err := store.New(t.TempDir(), false)
@@ -68,8 +67,8 @@ func TestLateAnswerOfMovedTag(t *testing.T) {
 	})
 }
 
-// TestUnknownTagOfReplica: another replica that asks for a tag that is not stored learns just that,
-// which is no failure of this cache.
+// TestUnknownTagOfReplica: a replica's request for a tag that is not stored gets ErrNotHere, which
+// does not count as a failure.
 func TestUnknownTagOfReplica(t *testing.T) {
 	c, _, _ := newTestCache(t, Options{})
 	if _, err := c.Tag(t.Context(), Query{Repository: "library/app", Stored: true}, "v9"); !errors.Is(err, ErrNotHere) {

@@ -31,18 +31,18 @@ var (
 	assumed = aws.Credentials{AccessKeyID: "AKIDROLE", SecretAccessKey: "ROLE-SECRET", SessionToken: session}
 )
 
-// cloud is the APIs of ECR and STS. Requests come through memory, so time can be virtual.
+// cloud implements the APIs of ECR and STS. Requests are sent in memory, so time can be virtual.
 type cloud struct {
 	t     *testing.T
 	pipes chan net.Conn
 
 	mu       sync.Mutex
-	life     time.Duration // of a token
-	ahead    time.Duration // of the clock
+	life     time.Duration // the lifetime of a token
+	ahead    time.Duration // how far the clock is ahead
 	signer   aws.Credentials
-	broken   http.HandlerFunc // answers instead, if it is set
-	requests []string         // of accepted signatures
-	number   int              // of tokens
+	broken   http.HandlerFunc // if set, answers instead
+	requests []string         // requests with a valid signature
+	number   int              // number of issued tokens
 }
 
 // newCloud must be called in a bubble of synctest.
@@ -54,7 +54,7 @@ func newCloud(t *testing.T) *cloud {
 	return c
 }
 
-// source returns a source that asks the cloud.
+// source returns a Source that uses the cloud.
 func (c *cloud) source(change func(*Options)) *Source {
 	c.t.Helper()
 	o := Options{
@@ -136,7 +136,7 @@ func (c *cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.role(w, body)
 }
 
-// verify checks the signature as AWS does: by signing again.
+// verify checks the signature like AWS: by signing again.
 func (c *cloud) verify(ctx context.Context, r *http.Request, body []byte, service string, signer aws.Credentials) string {
 	then, err := time.Parse("20060102T150405Z", r.Header.Get("X-Amz-Date"))
 	if err != nil {
@@ -168,7 +168,7 @@ func (c *cloud) verify(ctx context.Context, r *http.Request, body []byte, servic
 	return ""
 }
 
-// refuse answers as AWS does: with what should have been signed.
+// refuse answers like AWS, with the text that should have been signed.
 func (c *cloud) refuse(w http.ResponseWriter, code string) {
 	w.Header().Set("Content-Type", "application/x-amz-json-1.1")
 	w.WriteHeader(http.StatusBadRequest)
@@ -177,7 +177,7 @@ func (c *cloud) refuse(w http.ResponseWriter, code string) {
 
 func (c *cloud) token(w http.ResponseWriter, body []byte) {
 	if string(body) != "{}" {
-		c.t.Errorf("GetAuthorizationToken has the body %s", body)
+		c.t.Errorf("the body of GetAuthorizationToken is %s", body)
 	}
 	c.number++
 	c.requests = append(c.requests, "GetAuthorizationToken")
@@ -190,7 +190,7 @@ func (c *cloud) token(w http.ResponseWriter, body []byte) {
 func (c *cloud) role(w http.ResponseWriter, body []byte) {
 	form, err := url.ParseQuery(string(body))
 	if err != nil || form.Get("Action") != "AssumeRole" || form.Get("RoleArn") != role || form.Get("RoleSessionName") != "registry-cache" {
-		c.t.Errorf("the request has the body %s", body)
+		c.t.Errorf("the body of the request is %s", body)
 	}
 	c.requests = append(c.requests, "AssumeRole")
 	w.Header().Set("Content-Type", "text/xml")

@@ -1,8 +1,8 @@
-// Package ecr gets the credentials of a private registry of Amazon ECR: a token of twelve hours,
-// for which it asks the API of AWS with an access key. It keeps the token in memory, renews it
-// before it expires, and sends the access key to nobody: requests are signed (Signature Version 4).
+// Package ecr gets the credentials of a private registry of Amazon ECR: a token that is valid for
+// twelve hours, from the API of AWS. It keeps the token in memory and renews it before it expires.
+// It signs requests with the access key (Signature Version 4), and never sends the key itself.
 //
-// The package knows no registry: package upstream uses the credentials as those of a Secret.
+// Package upstream uses the credentials like those of a Secret.
 package ecr
 
 import (
@@ -35,31 +35,30 @@ import (
 )
 
 const (
-	// timeout is how long the requests for one token may take together.
+	// timeout bounds all requests for one token together.
 	timeout = 10 * time.Second
-	// longestLife is how long AWS lets a token live. No token is kept for longer.
+	// longestLife is the lifetime of a token at AWS. No token is kept longer.
 	longestLife = 12 * time.Hour
-	// leastPause is how long the next request waits after an answer. After failures in a row it
-	// doubles up to mostPause, and Retry-After counts up to mostRetryAfter.
+	// leastPause is the minimum time between an answer and the next request. It doubles with each
+	// further failure, up to mostPause. Retry-After is respected up to mostRetryAfter.
 	leastPause, mostPause, mostRetryAfter = time.Second, time.Minute, 15 * time.Minute
-	// refusedPause is the least pause after a token, and after AWS has throttled.
+	// refusedPause is the minimum pause after a new token, and after throttling by AWS.
 	refusedPause = 10 * time.Second
 )
 
-// Options say which registry there is, and who asks. Endpoint, Region, SessionToken, RoleARN and
-// Roots may be empty.
+// Options configure a Source. Endpoint, Region, SessionToken, RoleARN and Roots may be empty.
 type Options struct {
-	Host                                       string // of the registry, <account>.dkr.ecr.<region>.amazonaws.com
-	Region                                     string // overrides that of Host
-	RoleARN                                    string // of the role to assume with the access key
+	Host                                       string // the registry, <account>.dkr.ecr.<region>.amazonaws.com
+	Region                                     string // overrides the region in Host
+	RoleARN                                    string // the role to assume with the access key
 	AccessKeyID, SecretAccessKey, SessionToken string
-	Endpoint                                   string // URL of the APIs of ECR and STS, by default those of AWS in the region
+	Endpoint                                   string // URL of the APIs of ECR and STS, by default that of AWS in the region
 	Roots                                      *x509.CertPool
 
 	dial upstream.Dial // for tests
 }
 
-// Source is a source of credentials. Its methods may be called at the same time.
+// Source is a source of credentials. It is safe for concurrent use.
 type Source struct {
 	region string
 	api    *ecr.Client
@@ -67,22 +66,22 @@ type Source struct {
 
 	mu       sync.Mutex
 	current  token
-	earliest time.Time // of the next request
+	earliest time.Time // no request before
 	pause    time.Duration
-	failure  error // why there is no token before earliest
+	failure  error // the error until earliest
 }
 
-// token has times of the monotonic clock: a step of the wall clock does not matter.
+// token uses the monotonic clock, so a step of the wall clock does not matter.
 type token struct {
 	username, password string
-	renew, expires     time.Time // renew is zero for a token that was refused
+	renew, expires     time.Time // renew is zero after the registry refused the token
 }
 
-// hosts matches a private registry, also of China and of the European Sovereign Cloud, and by FIPS
-// endpoint.
+// hosts matches private registries, including those of China and of the European Sovereign Cloud,
+// and FIPS endpoints.
 var hosts = regexp.MustCompile(`^\d{12}\.dkr\.ecr(-fips)?\.([a-z0-9-]+)\.amazonaws\.(?:com|com\.cn|eu)(?::443)?$`)
 
-// New returns a source. It asks for nothing yet. An error is about Host and Region.
+// New returns a source without sending a request. It fails if the region is unknown.
 func New(o Options) (*Source, error) {
 	region, fips := o.Region, aws.FIPSEndpointStateUnset
 	if parts := hosts.FindStringSubmatch(o.Host); parts != nil {
@@ -92,12 +91,12 @@ func New(o Options) (*Source, error) {
 		}
 	}
 	if region == "" {
-		return nil, fmt.Errorf("%s is no host of the form <account>.dkr.ecr.<region>.amazonaws.com: set the region", o.Host)
+		return nil, fmt.Errorf("%s does not have the form <account>.dkr.ecr.<region>.amazonaws.com: set the region", o.Host)
 	}
 	config := aws.Config{
 		Region: region, Credentials: credentials.NewStaticCredentialsProvider(o.AccessKeyID, o.SecretAccessKey, o.SessionToken),
-		Retryer: func() aws.Retryer { return aws.NopRetryer{} }, // Source has pauses of its own
-		HTTPClient: &http.Client{ // a signed request follows no redirect
+		Retryer: func() aws.Retryer { return aws.NopRetryer{} }, // Source implements its own pauses
+		HTTPClient: &http.Client{ // a signed request must not be redirected
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 			Transport:     upstream.Discreet(o.Roots, o.dial),
 		},
@@ -107,7 +106,7 @@ func New(o Options) (*Source, error) {
 	}
 	if o.RoleARN != "" {
 		client := sts.NewFromConfig(config, func(s *sts.Options) { s.EndpointOptions.UseFIPSEndpoint = fips })
-		// Without a cache: a role is assumed for each token, and the wall clock does not matter.
+		// Without a cache, a role is assumed for each token, and the wall clock does not matter.
 		config.Credentials = stscreds.NewAssumeRoleProvider(client, o.RoleARN, func(a *stscreds.AssumeRoleOptions) {
 			a.RoleSessionName = "registry-cache"
 		})
@@ -116,16 +115,15 @@ func New(o Options) (*Source, error) {
 	return &Source{region: region, api: api}, nil
 }
 
-// Credentials returns a user name and a password for the registry. It asks AWS if there is no token
-// and none is on its way: for at most ten seconds, also if ctx ends earlier. A token is renewed in
-// the background when a tenth of its life is left, five minutes at most, and used until it expires.
-// If it is the password that the registry has refused, the call waits for another one, ten seconds
-// after the last request at the earliest. Until then it counts: the registry may refuse something
-// else.
+// Credentials returns a user name and a password for the registry. Without a token it asks AWS, in
+// one request for all callers, which takes at most ten seconds and continues if ctx is done. A
+// token is renewed in the background when a tenth of its lifetime, at most five minutes, is left.
+// If it is the password that the registry has refused, the call waits for a new one; within ten
+// seconds of the last request it returns the same: the refusal may have another reason.
 //
-// After a failure the same error is returned for a while: a second at first, a minute at last, ten
-// seconds at least if AWS throttles, or as long as AWS says by Retry-After, up to 15 minutes.
-// Errors contain nothing of the access key, of a token, or of the text of an answer.
+// A failure is returned again for a while: for a second at first, later for up to a minute, for at
+// least ten seconds if AWS throttles, or for the Retry-After of AWS, up to 15 minutes. Errors
+// contain nothing of the access key, a token, or an answer's text.
 func (s *Source) Credentials(ctx context.Context, refused string) (username, password string, err error) {
 	t, due, err := s.state(refused)
 	if !due {
@@ -135,7 +133,7 @@ func (s *Source) Credentials(ctx context.Context, refused string) (username, pas
 		s.refresh(context.WithoutCancel(ctx))
 		return nil, nil
 	})
-	if t.renew.IsZero() { // there is none to use meanwhile
+	if t.renew.IsZero() { // there is no usable token
 		select {
 		case <-asked:
 			t, _, err = s.state("")
@@ -146,7 +144,7 @@ func (s *Source) Credentials(ctx context.Context, refused string) (username, pas
 	return t.username, t.password, err
 }
 
-// state returns the token, or an error if there is none. It returns whether AWS should be asked.
+// state returns the token, or an error if there is none, and whether AWS should be asked.
 func (s *Source) state(refused string) (t token, due bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,7 +159,7 @@ func (s *Source) state(refused string) (t token, due bool, err error) {
 	return token{}, due, s.failure
 }
 
-// refresh asks AWS, unless another call has just done so.
+// refresh asks AWS, unless another call just did.
 func (s *Source) refresh(ctx context.Context) {
 	if _, due, _ := s.state(""); !due {
 		return
@@ -184,7 +182,7 @@ func (s *Source) refresh(ctx context.Context) {
 	slog.Warn("no token of Amazon ECR", "region", s.region, "reason", reason(err), "next", wait)
 }
 
-// ask asks AWS for a token. Its life is measured by the clock of AWS.
+// ask asks AWS for a token. It measures the token's lifetime by the clock of AWS.
 func (s *Source) ask(ctx context.Context) (t token, err error) {
 	answer, err := s.api.GetAuthorizationToken(ctx, &ecr.GetAuthorizationTokenInput{})
 	if err != nil {
@@ -212,12 +210,12 @@ var (
 	codes         = regexp.MustCompile(`^[A-Za-z]{1,64}$`)
 )
 
-// reason describes err without the text of an answer: if a signature does not fit, AWS repeats what
-// should have been signed, the session token included.
+// reason describes err without the text of an answer: if a signature is wrong, AWS repeats what
+// should have been signed, including the session token.
 func reason(err error) error {
 	where := "GetAuthorizationToken"
 	for operation, ok := errors.AsType[*smithy.OperationError](err); ok; operation, ok = errors.AsType[*smithy.OperationError](err) {
-		where, err = operation.Operation(), operation.Err // the innermost: AssumeRole, if that fails
+		where, err = operation.Operation(), operation.Err // the innermost operation, such as AssumeRole
 	}
 	if answer, ok := errors.AsType[smithy.APIError](err); ok && codes.MatchString(answer.ErrorCode()) {
 		return fmt.Errorf("AWS answers %s with %s", where, answer.ErrorCode())
@@ -232,7 +230,7 @@ func reason(err error) error {
 	return fmt.Errorf("%s: %w", where, cause)
 }
 
-// held returns how long AWS asks to wait, 0 if it does not.
+// held returns the wait that AWS asks for, or 0.
 func held(err error) (wait time.Duration) {
 	if answer, ok := errors.AsType[smithy.APIError](err); ok {
 		if _, throttled := retry.DefaultThrottleErrorCodes[answer.ErrorCode()]; throttled {

@@ -29,7 +29,7 @@ func get(t *testing.T, s *Source) string {
 	return password
 }
 
-// expect checks the password or a part of the error, and the number of requests to AWS since the
+// expect checks the password or a part of the error, and the number of requests to AWS since its
 // last call.
 func expect(t *testing.T, c *cloud, s *Source, when, want string, requests int) {
 	t.Helper()
@@ -47,12 +47,12 @@ func TestTokenIsRenewedInTheBackground(t *testing.T) {
 			c.life = test.life
 			s := c.source(nil)
 			expect(t, c, s, "at first", "token-1", 1)
-			time.Sleep(test.life - test.margin - time.Second) //nolint:forbidigo // of the bubble
+			time.Sleep(test.life - test.margin - time.Second) //nolint:forbidigo // virtual time
 			expect(t, c, s, "before it is due", "token-1", 0)
-			time.Sleep(time.Second) //nolint:forbidigo // of the bubble
+			time.Sleep(time.Second) //nolint:forbidigo // virtual time
 			expect(t, c, s, "when it is due", "token-1", 1)
 			expect(t, c, s, "after that", "token-2", 0)
-			time.Sleep(test.life) //nolint:forbidigo // of the bubble
+			time.Sleep(test.life) //nolint:forbidigo // virtual time
 			expect(t, c, s, "when it has expired", "token-3", 1)
 		})
 	}
@@ -71,7 +71,7 @@ func TestOneRequestAtATime(t *testing.T) {
 			})
 		}
 		group.Wait()
-		s.refresh(t.Context()) // of a call that saw no token just before
+		s.refresh(t.Context()) // by a call that just saw no token
 		if asked := c.asked(); len(asked) != 1 {
 			t.Errorf("AWS was asked %q", asked)
 		}
@@ -99,16 +99,16 @@ func TestClockOfTheMachine(t *testing.T) {
 		c.life, c.ahead = time.Minute, time.Hour
 		s := c.source(nil)
 		expect(t, c, s, "with a clock that is an hour late", "RequestTimeTooSkewed", 0)
-		time.Sleep(2 * time.Second) //nolint:forbidigo // of the bubble
+		time.Sleep(2 * time.Second) //nolint:forbidigo // virtual time
 		expect(t, c, s, "when its error is known", "token-1", 1)
-		time.Sleep(time.Minute) //nolint:forbidigo // of the bubble
+		time.Sleep(time.Minute) //nolint:forbidigo // virtual time
 		expect(t, c, s, "when the token has expired", "token-2", 1)
 	})
 }
 
-// requests lets AWS fail while clients ask ten times a second, and returns when it was asked, in
-// seconds.
-func requests(t *testing.T, c *cloud, s *Source, during time.Duration) (at []int) {
+// requestTimes makes AWS fail while clients ask ten times a second, and returns the times of its
+// requests in seconds.
+func requestTimes(t *testing.T, c *cloud, s *Source, during time.Duration) (at []int) {
 	t.Helper()
 	start := time.Now()
 	for time.Since(start) < during {
@@ -117,7 +117,7 @@ func requests(t *testing.T, c *cloud, s *Source, during time.Duration) (at []int
 		for range c.asked() {
 			at = append(at, int(time.Since(start).Round(time.Second).Seconds()))
 		}
-		time.Sleep(100 * time.Millisecond) //nolint:forbidigo // of the bubble
+		time.Sleep(100 * time.Millisecond) //nolint:forbidigo // virtual time
 	}
 	return at
 }
@@ -149,18 +149,18 @@ func TestPauses(t *testing.T) {
 				c := newCloud(t)
 				c.broken = test.broken
 				s := c.source(nil)
-				if got := requests(t, c, s, 200*time.Second); !slices.Equal(got, test.want) {
+				if got := requestTimes(t, c, s, 200*time.Second); !slices.Equal(got, test.want) {
 					t.Errorf("AWS was asked at %v, want %v", got, test.want)
 				}
 				c.set(func() { c.broken = nil })
-				time.Sleep(mostRetryAfter) //nolint:forbidigo // of the bubble
+				time.Sleep(mostRetryAfter) //nolint:forbidigo // virtual time
 				expect(t, c, s, "when AWS answers", "token-1", 1)
 			})
 		})
 	}
 }
 
-// TestTokenOutlivesAnOutage: a token is used to its end if AWS does not renew it.
+// TestTokenOutlivesAnOutage: if AWS does not renew a token, it is used until it expires.
 func TestTokenOutlivesAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud(t)
@@ -169,9 +169,9 @@ func TestTokenOutlivesAnOutage(t *testing.T) {
 		c.set(func() {
 			c.broken = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }
 		})
-		time.Sleep(12*time.Hour - time.Second) //nolint:forbidigo // of the bubble
+		time.Sleep(12*time.Hour - time.Second) //nolint:forbidigo // virtual time
 		expect(t, c, s, "a second before its end", "token-1", 1)
-		time.Sleep(time.Second) //nolint:forbidigo // of the bubble
+		time.Sleep(time.Second) //nolint:forbidigo // virtual time
 		expect(t, c, s, "at its end", "get a token of Amazon ECR in eu-central-1", 1)
 	})
 }
@@ -203,9 +203,9 @@ func TestRefusedToken(t *testing.T) {
 		expect(t, c, s, "after another was refused", "token-1", 0)
 		refused("token-1", "token-1")
 		expect(t, c, s, "at once", "token-1", 0)
-		time.Sleep(refusedPause) //nolint:forbidigo // of the bubble
+		time.Sleep(refusedPause) //nolint:forbidigo // virtual time
 		expect(t, c, s, "ten seconds later", "token-2", 1)
-		time.Sleep(time.Hour) //nolint:forbidigo // of the bubble
+		time.Sleep(time.Hour) //nolint:forbidigo // virtual time
 		refused("token-2", "token-3")
 		expect(t, c, s, "an hour later", "token-3", 1)
 	})
@@ -223,7 +223,7 @@ func TestRole(t *testing.T) {
 			if asked := c.asked(); !slices.Equal(asked, []string{"AssumeRole", "GetAuthorizationToken"}) {
 				t.Errorf("AWS was asked %q", asked)
 			}
-			time.Sleep(time.Hour) //nolint:forbidigo // of the bubble
+			time.Sleep(time.Hour) //nolint:forbidigo // virtual time
 		}
 	})
 }
@@ -236,7 +236,7 @@ func TestSessionToken(t *testing.T) {
 	})
 }
 
-// TestErrorsHaveNoSecret: what AWS answers is neither returned nor logged.
+// TestErrorsHaveNoSecret: answers of AWS are neither returned nor logged.
 func TestErrorsHaveNoSecret(t *testing.T) {
 	var log bytes.Buffer
 	before := slog.Default()
@@ -296,11 +296,11 @@ func TestErrorsHaveNoSecret(t *testing.T) {
 		})
 	}
 	if !strings.Contains(log.String(), "InvalidSignatureException") {
-		t.Errorf("the log does not say why: %s", &log)
+		t.Errorf("the log does not contain the reason: %s", &log)
 	}
 }
 
-// TestEndpoints: the API is that of the registry's region and partition.
+// TestEndpoints: requests go to the API of the registry's region and partition.
 func TestEndpoints(t *testing.T) {
 	for host, test := range map[string]struct{ region, want string }{
 		host:          {"", "api.ecr.eu-central-1.amazonaws.com:443"},

@@ -17,14 +17,14 @@ var (
 	noon  = time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 )
 
-// listed returns an index of an empty volume.
-func listed() *Index {
+// emptyIndex returns the index of an empty volume.
+func emptyIndex() *Index {
 	i := New()
 	i.Merge(store.Contents{}, noon)
 	return i
 }
 
-// get returns what would be evicted with a blob.
+// get returns the entry of a blob.
 func (i *Index) get(blob digest.Digest) store.Blob {
 	if at, ok := i.blobs.Peek(blob); ok {
 		return *at
@@ -32,12 +32,12 @@ func (i *Index) get(blob digest.Digest) store.Blob {
 	return store.Blob{}
 }
 
-// TestLinkBound checks that a blob has at most 64 links, and each of them once. Who has a manifest
-// as a blob in 64 repositories keeps nobody from it as a manifest.
+// TestLinkBound checks that a blob has at most 64 distinct links, and can be linked as a manifest
+// although 64 repositories contain it as a blob.
 func TestLinkBound(t *testing.T) {
 	i := New()
 	if i.Link(blob, store.Link{Repository: "a"}) {
-		t.Error("a blob that is not stored has got a link")
+		t.Error("a link of a blob that is not stored was recorded")
 	}
 	i.Use(blob, 1, noon)
 	for n := range mostLinks + 1 {
@@ -46,7 +46,7 @@ func TestLinkBound(t *testing.T) {
 		}
 	}
 	if i.Link(blob, store.Link{Repository: "0"}) {
-		t.Error("a link that is there is called new")
+		t.Error("an existing link is reported as new")
 	}
 	if i.Link(blob, store.Link{Repository: "m", Manifest: true}) == i.Link(blob, store.Link{Repository: "n", Manifest: true}) {
 		t.Error("a blob with 64 links gets no first one, or a second one, as a manifest")
@@ -56,8 +56,7 @@ func TestLinkBound(t *testing.T) {
 	}
 }
 
-// TestTagBound checks that a manifest has at most 64 tags, and that those it has can be confirmed
-// again.
+// TestTagBound checks that a manifest has at most 64 tags, which can be confirmed again.
 func TestTagBound(t *testing.T) {
 	i := New()
 	name := func(n int) store.TagName { return store.TagName{Repository: "a", Tag: fmt.Sprint(n)} }
@@ -67,19 +66,18 @@ func TestTagBound(t *testing.T) {
 		}
 	}
 	if i.Confirm(name(0), blob, noon.Add(time.Minute)) != blob {
-		t.Error("a tag that is there is not confirmed")
+		t.Error("an existing tag is not confirmed")
 	}
 	if i.Fresh(name(64), blob, noon, time.Minute) || len(i.tags) != 64 || len(i.get(blob).Tags) != 64 {
 		t.Errorf("%d tags, %d of the manifest", len(i.tags), len(i.get(blob).Tags))
 	}
 	i.ForgetTag(name(1))
 	if i.Confirm(name(64), blob, noon) != blob {
-		t.Error("the place of a tag that is forgotten is not free")
+		t.Error("a forgotten tag does not make room for another")
 	}
 }
 
-// TestMergeBound checks that a volume of a stock image, with more links and tags than the bounds,
-// does not break them.
+// TestMergeBound checks that the bounds hold for a stock image's volume with more links and tags.
 func TestMergeBound(t *testing.T) {
 	found := store.Contents{Blobs: map[digest.Digest]*store.Blob{blob: {}}, Tags: map[store.TagName]store.Tag{}}
 	for n := range 70 {
@@ -93,10 +91,10 @@ func TestMergeBound(t *testing.T) {
 	}
 }
 
-// TestExcessBound checks that a call chooses at most a batch, the least recently used first, and
-// what is enough.
+// TestExcessBound checks that Excess returns at most a batch, the least recently used first, and no
+// more than needed.
 func TestExcessBound(t *testing.T) {
-	i := listed()
+	i := emptyIndex()
 	for n := range 3 * batch {
 		i.Use(digest.FromString(fmt.Sprint(n)), 10, noon.Add(time.Duration(n)))
 	}
@@ -106,7 +104,7 @@ func TestExcessBound(t *testing.T) {
 	if _, ok := i.Excess(15, 0)[digest.FromString("1")]; !ok {
 		t.Error("the second oldest blob stays, but 15 bytes are short and each has 10")
 	}
-	if victims := i.Excess(0, 4); len(victims) != 2 { // each has a file in a folder
+	if victims := i.Excess(0, 4); len(victims) != 2 { // each is a file in a folder
 		t.Errorf("%d victims for 4 files", len(victims))
 	}
 	if victims := i.Excess(1<<40, 0); len(victims) != batch {
@@ -126,8 +124,8 @@ func TestExcessBound(t *testing.T) {
 	}
 }
 
-// TestNothingGoesBeforeMerge checks that nothing is chosen before all that is stored is known: what
-// the index has until then was used last.
+// TestNothingGoesBeforeMerge checks that nothing is evicted before Merge: until then, the index
+// contains only what was just used.
 func TestNothingGoesBeforeMerge(t *testing.T) {
 	i := New()
 	i.Use(blob, 1, noon)

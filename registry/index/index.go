@@ -1,8 +1,8 @@
-// Package index knows what is stored, how large it is and when it was last used, and chooses what
-// is evicted: by TTL and, when space is needed, by least recent use. It is lost with the process
-// and rebuilt from the volume.
+// Package index tracks the size and last use of stored content, and chooses what is evicted: by TTL
+// and, when space is needed, by least recent use. It lives in memory, and is rebuilt from the
+// volume after a restart.
 //
-// The index is a value in memory. It knows neither files nor HTTP, and nothing in it waits.
+// The package uses neither files nor HTTP, and its methods do not block.
 package index
 
 import (
@@ -20,29 +20,29 @@ import (
 )
 
 const (
-	// mostLinks bounds the repositories of a blob that the index, and the volume, know.
+	// mostLinks bounds the recorded repositories of a blob.
 	mostLinks = 64
-	// mostTags bounds the tags of a manifest. Others are not stored.
+	// mostTags bounds the stored tags of a manifest.
 	mostTags = 64
-	// batch is how much is chosen and removed at once, so that nobody waits long.
+	// batch is how many entries are removed at a time, to keep waits short.
 	batch = 10
 )
 
-// Index is what is stored. Its methods may be called at the same time.
+// Index tracks the stored content. It is safe for concurrent use.
 type Index struct {
 	mu     sync.Mutex
 	blobs  *simplelru.LRU[digest.Digest, *store.Blob]
 	bytes  int64
 	tags   map[store.TagName]tag // at most mostTags for each blob
-	held   map[digest.Digest]int // how many clients read a blob
-	listed bool                  // Merge has been called
+	held   map[digest.Digest]int // number of readers of a blob
+	listed bool                  // Merge was called
 }
 
-// tag is what the upstream has said about a tag.
+// tag is the upstream's last answer about a tag.
 type tag struct {
 	to        digest.Digest
 	confirmed time.Time // when the upstream was asked
-	here      bool      // by this process, so that the time is monotonic
+	here      bool      // confirmed by this process, so the time is monotonic
 }
 
 // New returns an empty index.
@@ -53,8 +53,8 @@ func New() *Index {
 	return i
 }
 
-// Merge adds what a walk of the volume has found. What the index has already is newer, and stays. A
-// time after now comes from another clock, and counts as now. Before Merge nothing is evicted.
+// Merge adds the content that a walk of the volume has found. Existing entries are newer, and stay.
+// Times after now are from another clock, and count as now. Nothing is evicted before Merge.
 func (i *Index) Merge(found store.Contents, now time.Time) {
 	oldest := slices.SortedFunc(maps.Keys(found.Blobs), func(a, b digest.Digest) int {
 		return cmp.Or(found.Blobs[a].Used.Compare(found.Blobs[b].Used), cmp.Compare(a, b))
@@ -86,12 +86,12 @@ func (i *Index) Merge(found store.Contents, now time.Time) {
 
 func earlier(a, b time.Time) time.Time { return slices.MinFunc([]time.Time{a, b}, time.Time.Compare) }
 
-// Use records that a stored blob of this size is used, and returns when it was used before.
+// Use records a use of a stored blob of this size, and returns the time of the previous use.
 func (i *Index) Use(blob digest.Digest, size int64, now time.Time) (before time.Time) {
 	return i.touch(blob, size, now, false)
 }
 
-// Left records that this much of a blob has arrived, and the download has ended.
+// Left records the size of the partial blob that a failed download leaves.
 func (i *Index) Left(blob digest.Digest, size int64, now time.Time) {
 	if i.touch(blob, size, now, size > 0); size == 0 {
 		i.Forget(blob, now.Add(1))
@@ -102,14 +102,14 @@ func (i *Index) touch(blob digest.Digest, size int64, now time.Time, partial boo
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	at := i.entry(blob)
-	i.blobs.Get(blob) // the most recently used one
+	i.blobs.Get(blob) // moves it to the front
 	i.bytes += size - at.Size
 	before = at.Used
 	at.Size, at.Used, at.Partial = size, now, partial
 	return before
 }
 
-// entry returns the entry of a blob, which may be new.
+// entry returns the entry of a blob, and creates it if needed.
 func (i *Index) entry(blob digest.Digest) *store.Blob {
 	at, ok := i.blobs.Peek(blob)
 	if !ok {
@@ -119,9 +119,9 @@ func (i *Index) entry(blob digest.Digest) *store.Blob {
 	return at
 }
 
-// Link records that the upstream has a stored blob in a repository, and returns whether that is
-// new. It records at most mostLinks for a blob, and one more if that is the first of its kind: the
-// blob is served as that kind only.
+// Link records that a repository contains a stored blob, and reports whether that is new. It
+// records at most mostLinks for a blob, plus one for the first of its kind, without which the blob
+// is not served as that kind.
 func (i *Index) Link(blob digest.Digest, l store.Link) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -133,8 +133,8 @@ func (i *Index) Link(blob digest.Digest, l store.Link) bool {
 	return true
 }
 
-// Is reports whether the upstream has called the blob a manifest, or a blob, in any repository.
-// listed says that the index knows all that is stored.
+// Is reports whether the upstream has served the blob as a manifest, or as a blob, in any
+// repository, and whether the index is complete.
 func (i *Index) Is(blob digest.Digest, manifest bool) (confirmed, listed bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -142,9 +142,9 @@ func (i *Index) Is(blob digest.Digest, manifest bool) (confirmed, listed bool) {
 	return ok && at.Is(manifest), i.listed
 }
 
-// Confirm records that the upstream, which was asked at the time, says to what a tag refers. It
-// returns to what the tag refers then: what the upstream has said to a later question stays. It is
-// empty if the manifest has mostTags already: then the tag must not be stored.
+// Confirm records the manifest to which a tag referred when the upstream was asked. It returns the
+// manifest to which the tag now refers: a later answer is kept. It returns "" if the manifest
+// already has mostTags: then the tag must not be stored.
 func (i *Index) Confirm(name store.TagName, to digest.Digest, asked time.Time) digest.Digest {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -168,7 +168,7 @@ func (i *Index) setTag(name store.TagName, to tag) digest.Digest {
 	return to.to
 }
 
-// Fresh reports whether this process has confirmed within the time to what a tag refers.
+// Fresh reports whether this process has recently confirmed that the tag refers to the manifest.
 func (i *Index) Fresh(name store.TagName, to digest.Digest, now time.Time, within time.Duration) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -190,9 +190,8 @@ func (i *Index) forgetTag(name store.TagName) {
 	delete(i.tags, name)
 }
 
-// Forget records that a blob was not stored at the time. What has arrived of it stays, and so does
-// a blob that was stored meanwhile. Its links and tags are still there, so the entry stays with
-// them.
+// Forget records that a blob was not stored at that time. It ignores a partial blob, and one that
+// was stored since. The entry remains while the blob has links or tags.
 func (i *Index) Forget(blob digest.Digest, at time.Time) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -207,8 +206,8 @@ func (i *Index) Forget(blob digest.Digest, at time.Time) {
 	}
 }
 
-// Restore adds a blob that was removed from the index, but not from the volume, as the last one to
-// be evicted. A tag that was confirmed meanwhile stays as it is.
+// Restore puts back a blob that could not be removed from the volume, as the last one to evict. It
+// does not change tags that were confirmed meanwhile.
 func (i *Index) Restore(blob digest.Digest, stored store.Blob) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -226,15 +225,15 @@ func (i *Index) Restore(blob digest.Digest, stored store.Blob) {
 	}
 }
 
-// Size returns how many blobs are stored, and their bytes. A blob counts once for all repositories.
+// Size returns the number of blobs and their bytes. A blob counts once for all repositories.
 func (i *Index) Size() (blobs int, bytes int64) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.blobs.Len(), i.bytes
 }
 
-// Hold adds to the clients that read a blob. While there are some, the blob is not evicted: that
-// would free nothing.
+// Hold adds to the number of readers of a blob. A blob with readers is not evicted: that would free
+// no space.
 func (i *Index) Hold(blob digest.Digest, more int) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -243,13 +242,13 @@ func (i *Index) Hold(blob digest.Digest, more int) {
 	}
 }
 
-// Expired removes and returns up to batch blobs that were not used since the time.
+// Expired removes and returns up to batch blobs that were last used before since.
 func (i *Index) Expired(since time.Time) map[digest.Digest]store.Blob {
 	return i.take(func(at *store.Blob) bool { return at.Used.Before(since) })
 }
 
-// Excess removes and returns the least recently used blobs until these bytes and files are free, at
-// most batch. Each file of a blob has a folder of its own.
+// Excess removes and returns up to batch of the least recently used blobs, until these bytes and
+// files are free. Each file of a blob is in its own folder.
 func (i *Index) Excess(bytes int64, files int) map[digest.Digest]store.Blob {
 	return i.take(func(at *store.Blob) bool {
 		more := bytes > 0 || files > 0
@@ -259,8 +258,7 @@ func (i *Index) Excess(bytes int64, files int) map[digest.Digest]store.Blob {
 	})
 }
 
-// take removes the least recently used entries while wanted returns true, and none before all are
-// known.
+// take removes the least recently used entries while wanted returns true, but none before Merge.
 func (i *Index) take(wanted func(*store.Blob) bool) map[digest.Digest]store.Blob {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -268,7 +266,7 @@ func (i *Index) take(wanted func(*store.Blob) bool) map[digest.Digest]store.Blob
 	for left := i.blobs.Len(); i.listed && len(victims) < batch && left > 0; left-- {
 		blob, at, _ := i.blobs.GetOldest()
 		if i.held[blob] > 0 {
-			i.blobs.Get(blob) // it is used now
+			i.blobs.Get(blob) // in use
 			continue
 		}
 		if !wanted(at) {
@@ -283,7 +281,7 @@ func (i *Index) take(wanted func(*store.Blob) bool) map[digest.Digest]store.Blob
 	return victims
 }
 
-// ExpiredTags removes and returns up to batch tags that were not confirmed since the time.
+// ExpiredTags removes and returns up to batch tags that were last confirmed before since.
 func (i *Index) ExpiredTags(since time.Time) []store.TagName {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -12,9 +12,9 @@ import (
 
 var tagV1 = store.TagName{Repository: "library/app", Tag: "v1"}
 
-// TestMovedTag checks that a tag belongs to the manifest to which it refers last, and to no other.
+// TestMovedTag checks that a tag belongs only to the manifest to which it last referred.
 func TestMovedTag(t *testing.T) {
-	i := listed()
+	i := emptyIndex()
 	i.Use(blob, 1, noon)
 	i.Use(other, 1, noon)
 	for _, to := range []digest.Digest{blob, other, blob, other} {
@@ -30,14 +30,14 @@ func TestMovedTag(t *testing.T) {
 	}
 	i.take(func(at *store.Blob) bool { return len(at.Tags) == 0 }) // the old manifest
 	if !i.Fresh(tagV1, other, noon, time.Second) {
-		t.Error("the tag went with the manifest to which it once referred")
+		t.Error("the tag was removed with its earlier manifest")
 	}
 }
 
-// TestLateAnswer checks that the answer to an earlier question about a tag counts only until there
-// is one to a later question, in whatever order they come.
+// TestLateAnswer checks that the answer to the latest request about a tag wins, in whatever order
+// the answers arrive.
 func TestLateAnswer(t *testing.T) {
-	i, later := listed(), noon.Add(time.Second)
+	i, later := emptyIndex(), noon.Add(time.Second)
 	if i.Confirm(tagV1, other, later) != other || i.Confirm(tagV1, blob, noon) != other {
 		t.Error("an earlier answer replaces a later one")
 	}
@@ -49,7 +49,7 @@ func TestLateAnswer(t *testing.T) {
 	}
 }
 
-// TestForgottenTag checks that nothing is left of a tag that the upstream does not have any more.
+// TestForgottenTag checks that nothing is left of a tag that the upstream has deleted.
 func TestForgottenTag(t *testing.T) {
 	i := New()
 	i.Use(blob, 1, noon)
@@ -64,7 +64,7 @@ func TestForgottenTag(t *testing.T) {
 	}
 }
 
-// TestFresh checks that a tag is fresh for a time, and only if this process has confirmed it: the
+// TestFresh checks that a tag is fresh for a while, and only if this process has confirmed it: the
 // clock may have jumped before the start.
 func TestFresh(t *testing.T) {
 	i := New()
@@ -78,8 +78,8 @@ func TestFresh(t *testing.T) {
 	}
 }
 
-// TestMergeClamps checks that a time from the clock of another node, in the future, counts as now:
-// otherwise what it stamps would never expire.
+// TestMergeClamps checks that a future time, from the clock of another node, counts as now:
+// otherwise its entry would never expire.
 func TestMergeClamps(t *testing.T) {
 	i, future := New(), noon.Add(1000*time.Hour)
 	i.Merge(store.Contents{
@@ -103,15 +103,15 @@ func TestMergeClamps(t *testing.T) {
 	}
 }
 
-// TestMergeKeepsWhatIsNewer checks that a walk of the volume does not change what was used since
-// the start, and that this is evicted last.
+// TestMergeKeepsWhatIsNewer checks that Merge does not change entries used since the start, which
+// are evicted last.
 func TestMergeKeepsWhatIsNewer(t *testing.T) {
 	i := New()
 	i.Use(blob, 10, noon)
 	i.Link(blob, store.Link{Repository: "new"})
 	i.Confirm(tagV1, blob, noon)
 	if _, listed := i.Is(blob, false); listed {
-		t.Error("all is listed before Merge")
+		t.Error("the index is complete before Merge")
 	}
 	i.Merge(store.Contents{
 		Blobs: map[digest.Digest]*store.Blob{
@@ -131,11 +131,11 @@ func TestMergeKeepsWhatIsNewer(t *testing.T) {
 		t.Error("what was not used since the start is not evicted first")
 	}
 	if _, listed := i.Is(blob, false); !listed {
-		t.Error("all is not listed after Merge")
+		t.Error("the index is incomplete after Merge")
 	}
 }
 
-// TestForget checks what stays of a blob whose file is not there.
+// TestForget checks what remains of a blob whose file is missing.
 func TestForget(t *testing.T) {
 	for name, test := range map[string]struct {
 		change      func(*Index)
@@ -165,10 +165,10 @@ func TestForget(t *testing.T) {
 	}
 }
 
-// TestRestore checks that what could not be removed counts again, and that a tag that was moved
+// TestRestore checks that a blob that could not be removed counts again, and that a tag that moved
 // meanwhile stays with its new manifest.
 func TestRestore(t *testing.T) {
-	i := listed()
+	i := emptyIndex()
 	moved := store.TagName{Repository: "library/app", Tag: "latest"}
 	i.Use(blob, 10, noon)
 	i.Confirm(tagV1, blob, noon)

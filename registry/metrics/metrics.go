@@ -1,5 +1,5 @@
-// Package metrics lists the metrics of a cache. Those with a name of distribution's own
-// pull-through mean the same as there. The package counts nothing itself.
+// Package metrics defines the metrics of a cache. Metrics that distribution's pull-through has as
+// well mean the same.
 package metrics
 
 import (
@@ -7,11 +7,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// Registry has the metrics of this package. The default one has those of the process.
+// Registry contains the metrics of this package. The default registry contains the process's.
 var Registry = prometheus.NewRegistry()
 
-// What clients get (a handler is blob, manifest or base, as in distribution), what they ask for,
-// what the upstream is asked for, and what the volume has.
+// Metrics of answers (the label handler is blob, manifest or base, as in distribution), of
+// requests, of the upstream and of the volume.
 var (
 	Answers  = counters("registry_http_requests_total", "Answers to requests, also of nodes that ask whether the cache answers.", "handler", "method", "code")
 	Duration = promauto.With(Registry).NewSummaryVec(prometheus.SummaryOpts{
@@ -48,7 +48,7 @@ var (
 	Inodes  = gauge("registry_storage_free_inodes", "Files that the volume has room for; 0 if its file system has no limit.")
 )
 
-// byType counts for blobs and manifests, from 0.
+// byType returns a counter that starts at 0 for blobs and for manifests.
 func byType(name, help string) *prometheus.CounterVec {
 	vector := counters(name, help, "type")
 	_, _ = vector.WithLabelValues("blob"), vector.WithLabelValues("manifest")

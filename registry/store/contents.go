@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// layout is the folder of everything that distribution writes. Below it, names that begin with
-	// an underscore cannot be parts of the name of a repository.
+	// layout is the folder of distribution. A name in it that begins with an underscore cannot be part
+	// of a repository's name.
 	layout       = "docker/registry/v2"
 	blobs        = layout + "/blobs"
 	repositories = layout + "/repositories"
@@ -27,10 +27,10 @@ const (
 	revisions    = "_manifests/revisions"
 	tags         = "_manifests/tags"
 	stockState   = "scheduler-state.json" // of distribution's own pull-through
-	// own is a folder that distribution ignores. It marks the volume as that of a cache.
+	// own is a folder that distribution ignores. It marks the volume of a cache.
 	own       = "registry-cache"
-	partials  = own + "/partial" // blobs on their way
-	temporary = own + "/tmp-"    // begins the names of files that are being written
+	partials  = own + "/partial" // arriving blobs
+	temporary = own + "/tmp-"    // prefix of files that are being written
 )
 
 func blobDir(blob digest.Digest) string {
@@ -43,7 +43,7 @@ func partialFile(blob digest.Digest) string {
 	return path.Join(partials, blob.Algorithm().String(), blob.Encoded())
 }
 
-// linkFile returns the file by which a repository has a blob.
+// linkFile returns the file that links a blob to a repository.
 func linkFile(blob digest.Digest, l Link) string {
 	kind := layers
 	if l.Manifest {
@@ -55,7 +55,7 @@ func linkFile(blob digest.Digest, l Link) string {
 func tagDir(t TagName) string      { return path.Join(repositories, t.Repository, tags, t.Tag) }
 func currentFile(t TagName) string { return tagDir(t) + "/current/link" }
 
-// The files of a volume that count. A digest is in two groups: algorithm and hexadecimal form.
+// The files of a volume. Two groups match a digest: its algorithm and its hexadecimal form.
 var (
 	blobPath    = regexp.MustCompile(`^` + blobs + `/([a-z0-9]+)/[0-9a-f]{2}/([0-9a-f]+)/data$`)
 	partialPath = regexp.MustCompile(`^` + partials + `/([a-z0-9]+)/([0-9a-f]+)$`)
@@ -64,19 +64,19 @@ var (
 	tagPath = regexp.MustCompile(`^` + repositories + `/(.+)/` + tags + `/([^/]+)/current/link$`)
 )
 
-// Link is how a repository has a blob.
+// Link links a blob to a repository, as a manifest or as a blob.
 type Link struct {
 	Repository string
 	Manifest   bool
 }
 
-// Link writes the link of a blob, unless it exists and is undamaged. A stock image does not serve a
-// blob of a repository without a link.
+// Link writes the link of a blob, unless an undamaged one exists. A stock image serves no blob
+// without a link.
 func (s *Store) Link(blob digest.Digest, l Link) error {
-	return s.run("linking blob", blob, func() error { return s.writeLink(linkFile(blob, l), blob) })
+	return s.run("link blob", blob, func() error { return s.writeLink(linkFile(blob, l), blob) })
 }
 
-// Linked reports whether a repository has a link of the blob.
+// Linked reports whether the blob has this link.
 func (s *Store) Linked(blob digest.Digest, l Link) bool {
 	_, err := s.stat(linkFile(blob, l))
 	return err == nil
@@ -92,9 +92,9 @@ func (s *Store) writeLink(file string, blob digest.Digest) error {
 // TagName names a tag of a repository.
 type TagName struct{ Repository, Tag string }
 
-// Tag returns the manifest to which a tag refers, or ErrNotStored, also for a damaged tag.
+// Tag returns the manifest to which a tag refers, or ErrNotStored if it is missing or damaged.
 func (s *Store) Tag(t TagName) (digest.Digest, error) {
-	return on(s.disk, "reading tag", t, func() (digest.Digest, error) { return s.readTag(t) })
+	return on(s.disk, "read tag", t, func() (digest.Digest, error) { return s.readTag(t) })
 }
 
 func (s *Store) readTag(t TagName) (digest.Digest, error) {
@@ -109,10 +109,10 @@ func (s *Store) readTag(t TagName) (digest.Digest, error) {
 	return blob, nil
 }
 
-// SetTag stores a tag, and when the upstream has confirmed to what it refers. It does not write the
-// list of what a tag once referred to, which nothing reads.
+// SetTag stores a tag, and when the upstream has confirmed it. It does not write distribution's
+// index of earlier manifests, which nothing reads.
 func (s *Store) SetTag(t TagName, to digest.Digest, confirmed time.Time) error {
-	return s.run("storing tag", t, func() error {
+	return s.run("store tag", t, func() error {
 		if err := s.writeLink(currentFile(t), to); err != nil {
 			return err
 		}
@@ -120,14 +120,14 @@ func (s *Store) SetTag(t TagName, to digest.Digest, confirmed time.Time) error {
 	})
 }
 
-// RemoveTag removes a tag, if it is stored, and the folders that are empty then.
+// RemoveTag removes a tag, if it is stored, and folders that become empty.
 func (s *Store) RemoveTag(t TagName) error {
-	return s.run("removing tag", t, func() error { return s.removeUpTo(tagDir(t), repositories) })
+	return s.run("remove tag", t, func() error { return s.removeUpTo(tagDir(t), repositories) })
 }
 
 func (t TagName) String() string { return t.Repository + ":" + t.Tag }
 
-// Blob is a stored blob, or the part of one that has arrived.
+// Blob describes a stored or partial blob.
 type Blob struct {
 	Size    int64
 	Used    time.Time
@@ -136,12 +136,12 @@ type Blob struct {
 	Tags    []TagName
 }
 
-// Is reports whether a repository has the blob as a manifest, or as a blob.
+// Is reports whether the blob is linked as a manifest, or as a blob.
 func (b *Blob) Is(manifest bool) bool {
 	return slices.ContainsFunc(b.Links, func(l Link) bool { return l.Manifest == manifest })
 }
 
-// Contents is what is stored on a volume.
+// Contents is the content of a volume.
 type Contents struct {
 	Blobs map[digest.Digest]*Blob
 	Tags  map[TagName]Tag
@@ -153,19 +153,19 @@ type Tag struct {
 	Confirmed time.Time
 }
 
-// Contents lists what is stored. It reads no blob, and removes the uploads of a stock
-// image and damaged tags.
+// Contents lists the stored content without reading blobs. It removes damaged tags, and uploads of
+// a stock image.
 func (s *Store) Contents(ctx context.Context) (Contents, error) {
 	found := Contents{map[digest.Digest]*Blob{}, map[TagName]Tag{}}
 	var failed []error
 	for _, top := range []string{layout, partials} {
-		// os.Root would open each folder from the top: five times as slow with 100,000 blobs.
+		// os.Root would open each folder from the root, which is five times slower with 100,000 blobs.
 		err := fs.WalkDir(os.DirFS(s.root.Name()), top, func(name string, entry fs.DirEntry, err error) error {
 			switch {
 			case errors.Is(err, fs.ErrNotExist): // an empty volume, or removed during the walk
 			case context.Cause(ctx) != nil:
 				return context.Cause(ctx)
-			case err != nil: // what can be read counts
+			case err != nil: // use what can be read
 				failed = append(failed, err)
 			case entry.IsDir() && entry.Name() == "_uploads":
 				failed = append(failed, s.removeUpTo(name, repositories))
@@ -178,7 +178,7 @@ func (s *Store) Contents(ctx context.Context) (Contents, error) {
 		failed = append(failed, err)
 	}
 	if err := errors.Join(failed...); err != nil {
-		return found, fmt.Errorf("listing what is stored: %w", err)
+		return found, fmt.Errorf("list what is stored: %w", err)
 	}
 	return found, nil
 }
@@ -215,8 +215,8 @@ func (s *Store) add(found Contents, name string, entry fs.DirEntry) error {
 	return nil
 }
 
-// blob returns the entry of a blob. A link without a blob gets one, too, so that it is evicted. An
-// entry of what is no digest is not listed.
+// blob returns the entry of a blob. A link without a blob also gets one, so that it is evicted. The
+// entry of an invalid digest is not listed.
 func (c Contents) blob(algorithm, hex string) *Blob {
 	blob := digest.NewDigestFromEncoded(digest.Algorithm(algorithm), hex)
 	if c.Blobs[blob] == nil && blob.Validate() == nil {
@@ -225,23 +225,23 @@ func (c Contents) blob(algorithm, hex string) *Blob {
 	return cmp.Or(c.Blobs[blob], &Blob{})
 }
 
-// Space is what a volume has left.
+// Space is the size and the free space of a volume.
 type Space struct {
 	Bytes, FreeBytes   int64
-	Inodes, FreeInodes int64 // both are 0 for a file system without a limit of inodes
+	Inodes, FreeInodes int64 // both are 0 if the file system does not limit inodes
 }
 
-// Space returns what the volume has left for unprivileged users.
+// Space returns the space that unprivileged users may use.
 func (s *Store) Space() (Space, error) {
-	return on(s.disk, "reading the size of", s.root.Name(), func() (Space, error) {
+	return on(s.disk, "read the size of", s.root.Name(), func() (Space, error) {
 		var stat syscall.Statfs_t
 		err := syscall.Statfs(s.root.Name(), &stat)
 		return spaceOf(stat), err
 	})
 }
 
-// largest is a size that no arithmetic of a cache lets overflow, and which a float64 has exactly.
-// Some file systems say that they have 8 EiB, which is more than an int64 holds.
+// largest is a size that cannot overflow in a cache's arithmetic, and that a float64 represents
+// exactly. Some file systems report 8 EiB, which overflows an int64.
 const largest = math.MaxInt64 / 1024
 
 func spaceOf(stat syscall.Statfs_t) Space {

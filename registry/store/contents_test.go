@@ -8,8 +8,8 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// TestContentsOfAStockVolume checks that everything is listed although interrupted uploads of a
-// stock distribution are there, and that they are removed.
+// TestContentsOfAStockVolume checks that everything is listed despite interrupted uploads of a
+// stock image, and that these are removed.
 func TestContentsOfAStockVolume(t *testing.T) {
 	volume := t.TempDir()
 	blob := digest.FromString("content")

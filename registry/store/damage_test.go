@@ -21,8 +21,8 @@ func newTestStore(t *testing.T) *Store {
 	return s
 }
 
-// TestDamagedTag checks that Contents removes a tag that a crash has left without content, and
-// keeps one that the disk cannot read.
+// TestDamagedTag checks that Contents removes a tag that is empty after a crash, and keeps one that
+// the disk cannot read.
 func TestDamagedTag(t *testing.T) {
 	good := digest.FromString("manifest")
 	for name, test := range map[string]struct {
@@ -79,7 +79,7 @@ func TestCheck(t *testing.T) {
 		"other":      {"Content of a blob", os.O_RDONLY, false, false, true},
 		"short":      {"content", os.O_RDONLY, false, false, true},
 		"empty":      {"", os.O_RDONLY, false, false, true},
-		"unreadable": {"content of a blob", os.O_WRONLY, true, false, false}, // a read fails
+		"unreadable": {"content of a blob", os.O_WRONLY, true, false, false}, // reads fail
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newTestStore(t)
@@ -105,7 +105,7 @@ func TestCheck(t *testing.T) {
 					t.Errorf("the blob counts as checked: %t", opened.Checked)
 				}
 			} else if _, err := s.root.Stat(blobDir(blob)); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("the folder of the blob stays: %v", err)
+				t.Errorf("the folder of the blob was not removed: %v", err)
 			}
 		})
 	}

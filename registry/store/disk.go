@@ -12,31 +12,31 @@ import (
 )
 
 const (
-	operation      = time.Second     // for which a caller waits for the disk
-	hanging        = 3 * time.Second // for which an operation may run before the disk counts as hanging
-	mostOperations = 512             // bounds the goroutines that wait for the disk
-	beat           = time.Second     // the pause between two operations that only show that the disk works
+	operation      = time.Second     // how long a caller waits for the disk
+	hanging        = 3 * time.Second // how long an operation may take before the disk counts as hanging
+	mostOperations = 512             // maximum of goroutines that wait for the disk
+	beat           = time.Second     // the pause between two tests of the disk
 	beatFile       = own + "/beat"
 	beatBytes      = 4096
 	writeOut       = unix.SYNC_FILE_RANGE_WRITE | unix.SYNC_FILE_RANGE_WAIT_AFTER
 )
 
-// ErrSlow says that the disk did not answer in time.
+// ErrSlow is returned when the disk did not answer in time.
 var ErrSlow = fmt.Errorf("the disk did not answer within %s", operation)
 
-// ErrHangs is the cause of the end of a context of Works.
+// ErrHangs is the cause with which the context of Works is canceled.
 var ErrHangs = fmt.Errorf("the disk has not answered for %s", hanging)
 
-// IsSlow reports whether an error says that the disk did not answer.
+// IsSlow reports whether the disk did not answer.
 func IsSlow(err error) bool { return errors.Is(err, ErrSlow) || errors.Is(err, ErrHangs) }
 
-// disk bounds the wait for operations. It works, or hangs while one of them takes longer than
-// hanging; then other operations fail at once.
+// disk bounds the wait for operations. While one of them takes longer than hanging, others fail at
+// once.
 type disk struct {
 	slots chan struct{}
 
 	mu    sync.Mutex
-	stuck int // operations that take longer than hanging
+	stuck int // number of operations that take longer than hanging
 	works context.Context
 	hangs context.CancelCauseFunc
 }
@@ -47,17 +47,17 @@ func newDisk() *disk {
 	return d
 }
 
-// Works returns a context that ends when the disk hangs.
+// Works returns a context that is canceled when the disk hangs.
 func (d *disk) Works() context.Context {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.works
 }
 
-// on runs an operation, and waits at most a second for it. A result that comes later is closed. An
-// error says what the operation was doing, and with what.
-func on[T any](d *disk, doing string, what any, do func() (T, error)) (T, error) {
-	failed := func(err error) (none T, _ error) { return none, fmt.Errorf("%s %v: %w", doing, what, err) }
+// on runs an operation, and waits for it at most a second. A later result is closed. Its errors
+// begin with verb and what.
+func on[T any](d *disk, verb string, what any, do func() (T, error)) (T, error) {
+	failed := func(err error) (none T, _ error) { return none, fmt.Errorf("%s %v: %w", verb, what, err) }
 	if d.Works().Err() != nil {
 		return failed(ErrHangs)
 	}
@@ -96,7 +96,7 @@ func on[T any](d *disk, doing string, what any, do func() (T, error)) (T, error)
 	}
 }
 
-// count adds to the operations that take too long. One that ends just then may be subtracted first.
+// count adds to the number of stuck operations. It may be called with -1 before 1.
 func (d *disk) count(more int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -107,32 +107,31 @@ func (d *disk) count(more int) {
 	}
 }
 
-// run is on for an operation without a result.
-func (d *disk) run(doing string, what any, do func() error) error {
-	_, err := on(d, doing, what, func() (struct{}, error) { return struct{}{}, do() })
+// run is like on, for an operation without a result.
+func (d *disk) run(verb string, what any, do func() error) error {
+	_, err := on(d, verb, what, func() (struct{}, error) { return struct{}{}, do() })
 	return err
 }
 
-// Watch writes and reads a file every second until ctx ends, so that a hanging disk is known
-// without a request. A disk that refuses to write is no disk that hangs: what is stored can be
-// served.
+// Watch writes and reads a file every second until ctx is done, to detect a hanging disk without a
+// request. A disk that refuses writes does not count as hanging: stored content can be served.
 func (s *Store) Watch(ctx context.Context) {
-	_ = s.run("writing", beatFile, func() error { return s.write(beatFile, make([]byte, beatBytes)) })
+	_ = s.run("write", beatFile, func() error { return s.write(beatFile, make([]byte, beatBytes)) })
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(beat):
 		}
-		_ = s.run("reading", beatFile, s.beat)
+		_ = s.run("read", beatFile, s.beat)
 	}
 }
 
-// beat creates a file, and reads one that is not in the page cache.
+// beat creates a file, and reads another one from the disk, not from the page cache.
 func (s *Store) beat() error {
 	file, err := s.root.Open(beatFile)
 	if err == nil {
-		_ = unix.SyncFileRange(int(file.Fd()), 0, beatBytes, writeOut) // what is not written out stays in the cache
+		_ = unix.SyncFileRange(int(file.Fd()), 0, beatBytes, writeOut) // dirty pages would stay in the page cache
 		_ = unix.Fadvise(int(file.Fd()), 0, beatBytes, unix.FADV_DONTNEED)
 		_, err = io.Copy(io.Discard, file)
 		err = errors.Join(err, file.Close())

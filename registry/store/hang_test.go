@@ -9,26 +9,26 @@ import (
 	"time"
 )
 
-// result is what an operation opens.
+// result is the result of an operation.
 type result struct{ closed atomic.Bool }
 
 // Close implements io.Closer.
 func (r *result) Close() error { r.closed.Store(true); return nil }
 
-// TestHangingDisk checks that nobody waits longer than a second for an operation that does not
-// return, that after three seconds nobody waits at all, and that the disk works again when the
-// operation returns.
+// TestHangingDisk checks that a caller waits at most a second for an operation that does not
+// return, and not at all after three seconds, and that the disk works again when the operation
+// returns.
 func TestHangingDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &Store{disk: newDisk()}
 		stuck, late, start := make(chan struct{}), &result{}, time.Now()
-		_, err := on(s.disk, "testing", "x", func() (*result, error) { <-stuck; return late, nil })
+		_, err := on(s.disk, "test", "x", func() (*result, error) { <-stuck; return late, nil })
 		if took := time.Since(start); !errors.Is(err, ErrSlow) || took != time.Second {
 			t.Errorf("%v after %s", err, took)
 		}
 		works := s.Works()
 		<-time.After(2*time.Second - 1)
-		if err := s.disk.run("testing", "x", func() error { return nil }); err != nil || works.Err() != nil {
+		if err := s.disk.run("test", "x", func() error { return nil }); err != nil || works.Err() != nil {
 			t.Errorf("the disk hangs before three seconds are over: %v", err)
 		}
 		<-time.After(1)
@@ -37,7 +37,7 @@ func TestHangingDisk(t *testing.T) {
 			t.Errorf("the disk works after three seconds: %v", cause)
 		}
 		for range 50 {
-			err := s.disk.run("testing", "x", func() error { t.Error("an operation runs on a disk that hangs"); return nil })
+			err := s.disk.run("test", "x", func() error { t.Error("an operation runs on a disk that hangs"); return nil })
 			if !errors.Is(err, ErrHangs) || time.Since(start) != 3*time.Second {
 				t.Errorf("%v after %s", err, time.Since(start))
 				break
@@ -46,9 +46,9 @@ func TestHangingDisk(t *testing.T) {
 		close(stuck)
 		synctest.Wait()
 		if !late.closed.Load() {
-			t.Error("a result for which nobody waits is not closed")
+			t.Error("a late result is not closed")
 		}
-		if err := s.disk.run("testing", "x", func() error { return nil }); err != nil || s.Works().Err() != nil {
+		if err := s.disk.run("test", "x", func() error { return nil }); err != nil || s.Works().Err() != nil {
 			t.Errorf("the disk still hangs: %v", err)
 		}
 		synctest.Wait()
@@ -58,16 +58,16 @@ func TestHangingDisk(t *testing.T) {
 	})
 }
 
-// TestSlowDisk checks that an operation of two seconds does not make the disk hang, and that its
-// result is closed, but not that of an operation in time.
+// TestSlowDisk checks that after an operation of two seconds the disk does not count as hanging,
+// and that only the late result is closed.
 func TestSlowDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &Store{disk: newDisk()}
 		inTime, late := &result{}, &result{}
-		if got, err := on(s.disk, "testing", "x", func() (*result, error) { <-time.After(999 * time.Millisecond); return inTime, nil }); err != nil || got != inTime {
+		if got, err := on(s.disk, "test", "x", func() (*result, error) { <-time.After(999 * time.Millisecond); return inTime, nil }); err != nil || got != inTime {
 			t.Errorf("an operation in time: %v", err)
 		}
-		if _, err := on(s.disk, "testing", "x", func() (*result, error) { <-time.After(2 * time.Second); return late, nil }); !errors.Is(err, ErrSlow) {
+		if _, err := on(s.disk, "test", "x", func() (*result, error) { <-time.After(2 * time.Second); return late, nil }); !errors.Is(err, ErrSlow) {
 			t.Errorf("an operation of two seconds: %v", err)
 		}
 		works := s.Works()
@@ -79,13 +79,13 @@ func TestSlowDisk(t *testing.T) {
 	})
 }
 
-// TestTwoHangingOperations checks that the disk hangs until both have returned.
+// TestTwoHangingOperations checks that the disk counts as hanging until both have returned.
 func TestTwoHangingOperations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &Store{disk: newDisk()}
 		stuck := []chan struct{}{make(chan struct{}), make(chan struct{})}
 		for _, one := range stuck {
-			go func() { _ = s.disk.run("testing", "x", func() error { <-one; return nil }) }()
+			go func() { _ = s.disk.run("test", "x", func() error { <-one; return nil }) }()
 		}
 		<-time.After(hanging)
 		synctest.Wait()
@@ -111,7 +111,7 @@ func TestOperationBound(t *testing.T) {
 		var running, ended atomic.Int64
 		for range 600 {
 			go func() {
-				err := d.run("testing", "x", func() error { running.Add(1); <-stuck; return nil })
+				err := d.run("test", "x", func() error { running.Add(1); <-stuck; return nil })
 				if !errors.Is(err, ErrSlow) {
 					t.Errorf("an operation: %v", err)
 				}
@@ -129,7 +129,7 @@ func TestOperationBound(t *testing.T) {
 		}
 		close(stuck)
 		synctest.Wait()
-		if err := d.run("testing", "x", func() error { return nil }); err != nil {
+		if err := d.run("test", "x", func() error { return nil }); err != nil {
 			t.Errorf("after all have returned: %v", err)
 		}
 	})

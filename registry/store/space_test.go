@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// TestSpaceOf checks that no file system has so much that sums of sizes overflow, or a negative
-// size.
+// TestSpaceOf checks that sizes are never negative, nor so large that sums overflow.
 func TestSpaceOf(t *testing.T) {
 	const most = math.MaxInt64 / 1024
 	for name, test := range map[string]struct {

@@ -1,9 +1,8 @@
-// Package store is the volume of one cache, in distribution's layout, so that a stock image can
-// serve it. It writes what the caller has verified, and knows which files have been compared with
-// their digest since the start.
+// Package store implements the volume of one cache, in distribution's layout, so that a stock image
+// can serve it. Callers verify what they store. The package remembers which files were verified
+// since the start.
 //
-// A call waits at most a second for the disk (ErrSlow). The package knows neither clients nor the
-// upstream.
+// Unless documented otherwise, a call waits at most a second for the disk (ErrSlow).
 package store
 
 import (
@@ -23,48 +22,47 @@ import (
 	"github.com/gardener-extensions/registry-cache/registry/metrics"
 )
 
-// ErrNotStored says that the volume does not have a blob or tag.
+// ErrNotStored is returned for a blob or tag that is not on the volume.
 var ErrNotStored = fs.ErrNotExist
 
-// Store is the volume of one cache. Its methods may be called at the same time.
+// Store is the volume of one cache. It is safe for concurrent use.
 type Store struct {
 	*disk
 	root *os.Root
-	// checked has the versions of files that have been compared with their digest: at most an entry
-	// for each file.
+	// checked maps blobs to the verified versions of their files.
 	checked sync.Map
 }
 
-// New opens the volume in directory, which must exist. Unless owned is set, it refuses the volume
-// of a registry that is not known to be a cache's: what is pushed there must not expire.
+// New opens the volume in an existing directory. Unless owned is set, it refuses a registry's
+// volume that may not belong to a cache: images pushed to a registry must not expire.
 func New(directory string, owned bool) (*Store, error) {
 	root, err := os.OpenRoot(directory)
 	if err != nil {
-		return nil, fmt.Errorf("opening the volume: %w", err)
+		return nil, fmt.Errorf("open the volume: %w", err)
 	}
 	s := &Store{disk: newDisk(), root: root}
 	if !owned && s.has(layout) && !s.has(own) && !s.has(stockState) {
 		_ = root.Close()
 		return nil, &NotCacheError{directory}
 	}
-	_ = root.MkdirAll(partials, 0o755)           // a volume that cannot be written is served all the same
-	left, _ := fs.Glob(root.FS(), temporary+"*") // by an interrupted write
+	_ = root.MkdirAll(partials, 0o755)           // a read-only volume is still served
+	left, _ := fs.Glob(root.FS(), temporary+"*") // from interrupted writes
 	for _, name := range left {
 		_ = root.Remove(name)
 	}
 	return s, nil
 }
 
-// NotCacheError says that a folder has the content of a registry that may not be a cache.
+// NotCacheError is returned for the folder of a registry that may not be a cache.
 type NotCacheError struct{ Directory string }
 
 // Error implements error.
 func (e *NotCacheError) Error() string {
-	return fmt.Sprintf("%s has the content of a registry, but neither a folder %s nor a file %s of a cache: use an empty folder, "+
-		"or set cache.owned if this is the folder of a cache without a TTL", e.Directory, own, stockState)
+	return fmt.Sprintf("%s contains a registry, but neither a cache's folder %s nor its file %s: use an empty folder, "+
+		"or set cache.owned if it belongs to a cache without a TTL", e.Directory, own, stockState)
 }
 
-// UsageError marks the error: another start with this configuration fails, too.
+// UsageError marks an error that a restart with the same configuration cannot fix.
 func (e *NotCacheError) UsageError() {}
 
 func (s *Store) has(name string) bool {
@@ -72,21 +70,20 @@ func (s *Store) has(name string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// Close closes the volume. Opened blobs stay readable.
+// Close closes the volume. Open blobs stay readable.
 func (s *Store) Close() error { return s.root.Close() }
 
 // File is the file of a stored blob.
 type File struct {
 	*os.File
 	Size int64
-	// Checked says that the content was compared with the digest since the start, and since the
-	// last change of the file.
+	// Checked reports whether the file was verified since the start and since its last change.
 	Checked bool
 }
 
 // Open opens a stored blob, or returns ErrNotStored.
 func (s *Store) Open(blob digest.Digest) (*File, error) {
-	return on(s.disk, "opening blob", blob, func() (*File, error) {
+	return on(s.disk, "open blob", blob, func() (*File, error) {
 		file, err := s.root.Open(blobFile(blob))
 		if err != nil {
 			return nil, err
@@ -100,17 +97,17 @@ func (s *Store) Open(blob digest.Digest) (*File, error) {
 	})
 }
 
-// Used records that a blob is used now: the access time of its file survives a restart.
+// Used records a use of the blob in the access time of its file, which survives a restart.
 func (s *Store) Used(blob digest.Digest, now time.Time) error {
-	return s.run("recording the use of blob", blob, func() error {
+	return s.run("record the use of blob", blob, func() error {
 		return s.root.Chtimes(blobFile(blob), now, time.Time{})
 	})
 }
 
-// Write stores a small blob. The caller has verified the content. After a crash the file may be
-// empty: it is compared with its digest before it is served.
+// Write stores a small blob, whose content the caller has verified. After a crash the file may be
+// empty, so it is verified again before it is served.
 func (s *Store) Write(blob digest.Digest, content []byte) error {
-	return s.run("storing blob", blob, func() error {
+	return s.run("store blob", blob, func() error {
 		if err := s.write(blobFile(blob), content); err != nil {
 			return err
 		}
@@ -133,8 +130,8 @@ func (s *Store) write(file string, content []byte) error {
 	return err
 }
 
-// place moves a file to where it is found. Remove may remove the empty folder in between, so place
-// tries more than once.
+// place moves a file to its final name. Remove may delete the empty folder in between, so place
+// retries.
 func (s *Store) place(from, to string) (err error) {
 	for range 3 {
 		if err = s.root.MkdirAll(path.Dir(to), 0o755); err == nil {
@@ -147,9 +144,9 @@ func (s *Store) place(from, to string) (err error) {
 	return err
 }
 
-// Remove removes a blob with its links and the tags that refer to it, and the folders that are
-// empty then. A blob that is open stays readable. What does not exist is no error. It is called in
-// the background, and waits for the disk without a bound.
+// Remove removes a blob with its links, the tags that refer to it, and folders that become empty.
+// An open blob stays readable. Missing files are ignored. Remove waits for the disk without a
+// bound.
 func (s *Store) Remove(blob digest.Digest, of Blob) error {
 	s.checked.Delete(blob)
 	var failed []error
@@ -162,12 +159,12 @@ func (s *Store) Remove(blob digest.Digest, of Blob) error {
 		}
 	}
 	if err := errors.Join(append(failed, s.removeUpTo(blobDir(blob), blobs))...); err != nil {
-		return fmt.Errorf("removing blob %s: %w", blob, err)
+		return fmt.Errorf("remove blob %s: %w", blob, err)
 	}
 	return nil
 }
 
-// removeUpTo removes a folder with its content, then its parents below top while they are empty.
+// removeUpTo removes a folder with its content, then its empty parents below top.
 func (s *Store) removeUpTo(folder, top string) error {
 	if err := s.root.RemoveAll(folder); err != nil {
 		return err
@@ -175,17 +172,17 @@ func (s *Store) removeUpTo(folder, top string) error {
 	for parent := path.Dir(folder); parent != top && s.root.Remove(parent) == nil; {
 		parent = path.Dir(parent)
 	}
-	return nil // the last folder is not empty, or already removed
+	return nil // the parent is not empty, or already removed
 }
 
-// versionOf tells a file from one that has replaced it, and from itself before a change.
+// versionOf returns a value that differs after a file was changed or replaced.
 func versionOf(info fs.FileInfo) [2]int64 { return [2]int64{info.Size(), info.ModTime().UnixNano()} }
 
-// Distrust says that the disk failed to read a blob: it counts as not checked.
+// Distrust makes a blob count as not checked, after the disk failed to read it.
 func (s *Store) Distrust(blob digest.Digest) { s.checked.Delete(blob) }
 
-// Check reads all of a blob's file, which Open has returned as not checked. It removes a blob that
-// is damaged. It waits for the disk without a bound.
+// Check verifies an unchecked file that Open returned, and removes a damaged blob. It waits for the
+// disk without a bound.
 func (s *Store) Check(blob digest.Digest, file *os.File) error {
 	verifier := blob.Verifier()
 	info, err := file.Stat()
@@ -194,7 +191,7 @@ func (s *Store) Check(blob digest.Digest, file *os.File) error {
 	}
 	if err != nil {
 		slog.Warn("a stored blob cannot be read", "blob", blob, "error", err)
-		return fmt.Errorf("checking blob %s: %w", blob, err) // the disk may be able to read it later
+		return fmt.Errorf("check blob %s: %w", blob, err) // the disk may be able to read it later
 	}
 	if verifier.Verified() {
 		s.checked.Store(blob, versionOf(info))
@@ -203,17 +200,17 @@ func (s *Store) Check(blob digest.Digest, file *os.File) error {
 	metrics.Damaged.Inc()
 	slog.Warn("a stored blob is damaged: it is removed", "blob", blob)
 	now, err := s.root.Stat(blobFile(blob))
-	if err == nil && os.SameFile(now, info) { // no other file has replaced it
+	if err == nil && os.SameFile(now, info) { // not replaced meanwhile
 		err = s.removeUpTo(blobDir(blob), blobs)
 	}
 	return errors.Join(fmt.Errorf("blob %s is damaged: %w", blob, ErrNotStored), err)
 }
 
-// Partial opens what has arrived of a blob, or creates an empty file. It survives a restart. Only
-// one caller at a time may have the file of a blob.
+// Partial opens or creates the file of a partial blob. It survives a restart. Only one caller at a
+// time may use it.
 func (s *Store) Partial(blob digest.Digest) (*os.File, error) {
 	name := partialFile(blob)
-	return on(s.disk, "opening partial blob", blob, func() (*os.File, error) {
+	return on(s.disk, "open partial blob", blob, func() (*os.File, error) {
 		if err := s.root.MkdirAll(path.Dir(name), 0o755); err != nil {
 			return nil, err
 		}
@@ -221,7 +218,7 @@ func (s *Store) Partial(blob digest.Digest) (*os.File, error) {
 	})
 }
 
-// Arrived returns how much of a blob Partial has.
+// Arrived returns the size of the file of Partial.
 func (s *Store) Arrived(blob digest.Digest) int64 {
 	info, err := s.stat(partialFile(blob))
 	if err != nil {
@@ -231,27 +228,27 @@ func (s *Store) Arrived(blob digest.Digest) int64 {
 }
 
 func (s *Store) stat(file string) (fs.FileInfo, error) {
-	return on(s.disk, "looking for", file, func() (fs.FileInfo, error) { return s.root.Stat(file) })
+	return on(s.disk, "look for", file, func() (fs.FileInfo, error) { return s.root.Stat(file) })
 }
 
-// Reopen opens a file for another reader, also when it has got another name, or none.
+// Reopen opens a file for another reader, even if it was renamed or removed.
 func (s *Store) Reopen(file *os.File) (*os.File, error) {
-	return on(s.disk, "reopening", file.Name(), func() (*os.File, error) {
+	return on(s.disk, "reopen", file.Name(), func() (*os.File, error) {
 		return os.Open(fmt.Sprintf("/proc/self/fd/%d", file.Fd()))
 	})
 }
 
-// Temporary is a file that nobody finds before Commit.
+// Temporary is a file that is not visible as a blob before Commit.
 type Temporary struct {
 	*os.File
 	name  string
 	store *Store
 }
 
-// Temporary creates a file for a blob. It does not survive a restart.
+// Temporary creates a file for a blob. It is removed at the next start.
 func (s *Store) Temporary() (*Temporary, error) {
 	name := temporary + rand.Text()
-	return on(s.disk, "creating", name, func() (*Temporary, error) {
+	return on(s.disk, "create", name, func() (*Temporary, error) {
 		file, err := s.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
 		return &Temporary{file, name, s}, err
 	})
@@ -260,7 +257,7 @@ func (s *Store) Temporary() (*Temporary, error) {
 // Close removes the file, unless it was committed.
 func (t *Temporary) Close() error {
 	remove := func() error { return unlessMissing(t.store.root.Remove(t.name)) }
-	return errors.Join(t.File.Close(), t.store.run("removing", t.name, remove))
+	return errors.Join(t.File.Close(), t.store.run("remove", t.name, remove))
 }
 
 func unlessMissing(err error) error {
@@ -270,11 +267,11 @@ func unlessMissing(err error) error {
 	return err
 }
 
-// Commit makes the file a stored blob. The caller has verified the content.
+// Commit turns the file into a stored blob. The caller has verified the content.
 func (t *Temporary) Commit(blob digest.Digest) error { return t.store.commit(blob, t.File, t.name) }
 
-// Commit makes the file of Partial a stored blob. The caller has verified the content. The file
-// stays open. Commit waits for the disk without a bound.
+// Commit turns the file of Partial into a stored blob. The caller has verified the content. The
+// file stays open. Commit waits for the disk without a bound.
 func (s *Store) Commit(blob digest.Digest, partial *os.File) error {
 	return s.commit(blob, partial, partialFile(blob))
 }
@@ -285,28 +282,28 @@ func (s *Store) commit(blob digest.Digest, file *os.File, name string) error {
 		err = s.place(name, blobFile(blob))
 	}
 	if err != nil {
-		return fmt.Errorf("storing blob %s: %w", blob, err)
+		return fmt.Errorf("store blob %s: %w", blob, err)
 	}
 	if info, err := file.Stat(); err == nil {
 		s.checked.Store(blob, versionOf(info))
 	}
-	if folder, err := s.root.Open(blobDir(blob)); err == nil { // after a crash the blob may be fetched again
+	if folder, err := s.root.Open(blobDir(blob)); err == nil { // best effort: after a crash the blob may be fetched again
 		_, _ = folder.Sync(), folder.Close()
 	}
 	return nil
 }
 
-// DropPartial removes what has arrived of a blob. A file that is open stays readable.
+// DropPartial removes a partial blob. An open file stays readable.
 func (s *Store) DropPartial(blob digest.Digest) error {
 	remove, err := s.SetPartialAside(blob)
 	return errors.Join(err, remove())
 }
 
-// SetPartialAside is the quick part of DropPartial: then another Partial of the blob is empty. To
-// remove a large file takes long; remove does that.
+// SetPartialAside renames a partial blob, so that the next Partial is empty. Removing a large file
+// is slow, so the caller must call remove.
 func (s *Store) SetPartialAside(blob digest.Digest) (remove func() error, err error) {
 	name := temporary + rand.Text()
-	err = s.run("removing partial blob", blob, func() error { return s.root.Rename(partialFile(blob), name) })
+	err = s.run("remove partial blob", blob, func() error { return s.root.Rename(partialFile(blob), name) })
 	if err != nil {
 		return func() error { return nil }, unlessMissing(err)
 	}

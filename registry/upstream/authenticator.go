@@ -22,38 +22,38 @@ import (
 
 const (
 	mostTokens = 1000
-	// defaultLife is that of a token whose life is not told (distribution, token specification).
+	// defaultLife is the default lifetime of a token (distribution, token specification).
 	defaultLife = time.Minute
-	// settled is the age from which a token may be the reason of any refusal.
+	// settled is the age from which a token may be the reason for any refusal.
 	settled = time.Minute
-	// redirects is how many redirects are followed, as in net/http.
+	// redirects is the maximum number of redirects, as in net/http.
 	redirects = 10
 )
 
 // authorization answers the challenges of a host for a repository.
 type authorization struct {
 	header       string
-	password     string // if it is in the header
-	withheld     bool   // the token server got no credentials, although there are some
+	password     string // the password in header, if any
+	withheld     bool   // the token server did not get the existing credentials
 	challenge    auth.Challenge
 	got, expires time.Time
 }
 
-// none is what a host gets of which nothing is known.
+// none is used for a host before its first challenge.
 var none = &authorization{}
 
-// authenticator is a transport that answers challenges. The credentials go to the upstream and to
-// token servers of its registrable domain only (CVE-2026-33540). Other token servers, and those of
-// hosts to which the upstream redirects, are asked anonymously. Where net/http, and so containerd,
-// passes the authorization on in a redirect, it goes to a host that wants one.
+// authenticator is a transport that answers challenges. It sends the credentials only to the
+// upstream and to token servers of its registrable domain (CVE-2026-33540). It asks other token
+// servers, and those of hosts to which the upstream redirects, anonymously. A redirect target gets
+// the authorization if it demands one, and net/http, and so containerd, would pass it on.
 //
-// Tokens come from containerd's own client (core/remotes/docker/auth). Its authorizer would keep a
-// failed token request for ever, and let all requests wait for the first one's context, so what
-// remembers tokens is ours.
+// Tokens come from containerd's client (core/remotes/docker/auth). Its authorizer is not used: it
+// would keep a failed token request forever, and make all requests depend on the context of the
+// first one.
 type authenticator struct {
 	wires       http.RoundTripper
 	upstream    *url.URL
-	credentials func(ctx context.Context, refused string) (username, password string, err error) // or nil
+	credentials func(ctx context.Context, refused string) (username, password string, err error) // may be nil
 	failures    *failures
 
 	asking singleflight.Group
@@ -70,7 +70,7 @@ func (a *authenticator) RoundTrip(request *http.Request) (*http.Response, error)
 	key := request.URL.Scheme + "://" + request.URL.Host + " " + o.repository
 	used, _ := a.known.Get(key)
 	if used != nil && time.Now().After(used.expires) {
-		used, _ = a.renew(ctx, key, used.challenge, none) // if there is none, the answer tells why
+		used, _ = a.renew(ctx, key, used.challenge, none) // on failure, the challenge is answered again below
 	}
 	used = cmp.Or(used, none)
 	response, err := a.send(request, used)
@@ -88,7 +88,7 @@ func (a *authenticator) RoundTrip(request *http.Request) (*http.Response, error)
 	}
 	now, err := a.renew(ctx, key, challenge, used)
 	if err == nil && now.header == used.header || err != nil && used != none && response.StatusCode != http.StatusUnauthorized {
-		return response, nil // the token may be good, and the refusal the registry's own
+		return response, nil // the token may be valid, and the refusal final
 	}
 	_ = response.Body.Close()
 	if err != nil {
@@ -109,17 +109,17 @@ func (a *authenticator) send(request *http.Request, with *authorization) (*http.
 	return response, err
 }
 
-// errWithheld says that a client with the same credentials may get what the cache does not.
-var errWithheld = errors.New("the token server is on another site than the upstream, or without TLS: it gets no credentials")
+// errWithheld is not a refusal: a client with the same credentials may get the object.
+var errWithheld = errors.New("the token server is on another site than the upstream, or does not use TLS: it gets no credentials")
 
-// isDenial reports whether an answer depends on who asks.
+// isDenial reports whether an answer depends on the credentials.
 func isDenial(status int) bool {
 	return status == http.StatusUnauthorized || status == http.StatusForbidden
 }
 
-// mayBeRefused reports whether another token may change the answer. public.ecr.aws answers an
-// expired one with 400, others with 403, as Amazon ECR does for a password, and some hide with 404
-// what a token does not allow.
+// mayBeRefused reports whether another token may change the answer. For an expired token
+// public.ecr.aws answers 400, others 403, like Amazon ECR for an expired password. Some answer 404
+// to hide what a token does not allow.
 func (a *authorization) mayBeRefused(status int) bool {
 	if a == none || status == http.StatusUnauthorized {
 		return status == http.StatusUnauthorized
@@ -128,7 +128,7 @@ func (a *authorization) mayBeRefused(status int) bool {
 	return often || isRefusal(status) && time.Since(a.got) > settled
 }
 
-// challenge chooses the challenge that can be answered, by default the last one.
+// challenge returns the first challenge that can be answered, or else last.
 func (a *authenticator) challenge(header http.Header, of *url.URL, last auth.Challenge) auth.Challenge {
 	for _, one := range auth.ParseAuthHeader(header) {
 		if one.Scheme == auth.BearerAuth || one.Scheme == auth.BasicAuth && a.credentials != nil && a.isUpstream(of) {
@@ -142,12 +142,12 @@ func (a *authenticator) isUpstream(target *url.URL) bool {
 	return target.Scheme == a.upstream.Scheme && target.Host == a.upstream.Host
 }
 
-// renew gets another authorization than the refused one, once for all who ask at the same time. Its
-// errors are *RefusedError and *AwayError.
+// renew replaces a refused authorization, once for all concurrent callers. Its errors are
+// *RefusedError and *AwayError.
 func (a *authenticator) renew(ctx context.Context, key string, challenge auth.Challenge, refused *authorization) (*authorization, error) {
 	getting := a.asking.DoChan(key, func() (any, error) {
 		if now, _ := a.known.Get(key); now != nil && now != refused && time.Now().Before(now.expires) {
-			return now, nil // another request has got it meanwhile
+			return now, nil // another request got it meanwhile
 		}
 		ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), longest, ErrLate)
 		defer cancel()
@@ -208,7 +208,7 @@ func (a *authenticator) answer(ctx context.Context, key string, challenge auth.C
 		return nil, err
 	}
 	life := cmp.Or(time.Duration(min(max(got.ExpiresInSeconds, 0), 1e9))*time.Second, defaultLife)
-	if !got.IssuedAt.IsZero() { // it may be older, and the clocks may differ
+	if !got.IssuedAt.IsZero() { // the token may be cached, and the clocks may differ
 		life -= min(max(time.Since(got.IssuedAt), 0), life)
 	}
 	now := time.Now()
@@ -217,8 +217,8 @@ func (a *authenticator) answer(ctx context.Context, key string, challenge auth.C
 	}, nil
 }
 
-// trusts reports whether the credentials may go to a token server: it has the host or the
-// registrable domain of the upstream, and TLS if the upstream has.
+// trusts reports whether a token server may get the credentials: it shares the upstream's host or
+// registrable domain, and uses TLS if the upstream does.
 func (a *authenticator) trusts(realm *url.URL) bool {
 	if a.upstream.Scheme == "https" && realm.Scheme != "https" {
 		return false
@@ -232,13 +232,13 @@ func (a *authenticator) trusts(realm *url.URL) bool {
 	return err == nil && otherErr == nil && site == otherSite
 }
 
-// isBelow reports whether a host has the name of the upstream, on any port, or is below it.
+// isBelow reports whether a host is the upstream's, on any port, or one of its subdomains.
 func (a *authenticator) isBelow(host *url.URL) bool {
 	return a.trusts(host) && strings.HasSuffix("."+host.Hostname(), "."+a.upstream.Hostname())
 }
 
-// token asks a token server. Nothing of its answer but the token, the statuses 401 and 403, and how
-// long it asks to wait leaves this function.
+// token asks a token server. It returns nothing of the answer but the token, the statuses 401 and
+// 403, and Retry-After.
 func (a *authenticator) token(ctx context.Context, realm *url.URL, options auth.TokenOptions) (*auth.FetchTokenResponse, error) {
 	server := "token server " + realm.Host
 	if err := a.failures.check(server); err != nil {
@@ -262,7 +262,7 @@ func (a *authenticator) token(ctx context.Context, realm *url.URL, options auth.
 	switch {
 	case isRefused && isDenial(refused.Status):
 		return nil, &RefusedError{Status: refused.Status}
-	case isRefused: // for another reason than who asks
+	case isRefused: // not because of the credentials
 		away = &AwayError{cause: errors.New(refused.Error())}
 	case !isAway:
 		away = &AwayError{cause: cmp.Or(context.Cause(ctx), errors.New("it sent no token"))}
@@ -275,8 +275,8 @@ func (a *authenticator) token(ctx context.Context, realm *url.URL, options auth.
 	return nil, away
 }
 
-// fetchToken asks like containerd: with GET, or with POST for a refresh token and for a server that
-// knows no GET.
+// fetchToken asks like containerd: with GET, or with POST for a refresh token or if the server does
+// not support GET.
 func fetchToken(ctx context.Context, client *http.Client, options auth.TokenOptions) (*auth.FetchTokenResponse, error) {
 	if options.Username != "" || options.Secret == "" {
 		got, err := auth.FetchToken(ctx, client, named, options)

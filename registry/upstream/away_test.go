@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// pipes is a listener without a network, so that all of a test is in its bubble.
+// pipes is a listener in memory, so that the whole test is in its bubble.
 type pipes chan net.Conn
 
 // Accept implements net.Listener.
@@ -40,7 +40,7 @@ func (p pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	}
 }
 
-// newPipedClient returns the client of an upstream in the bubble of the test.
+// newPipedClient returns a client of an upstream in the test's bubble.
 func newPipedClient(t *testing.T, handler http.HandlerFunc) *Client {
 	t.Helper()
 	connections := make(pipes)
@@ -55,8 +55,8 @@ func newPipedClient(t *testing.T, handler http.HandlerFunc) *Client {
 	return New(ctx, Options{URL: &url.URL{Scheme: "http", Host: "registry.example"}, Dial: connections.dial})
 }
 
-// TestRootAnswers checks which answers of the root say that the upstream is away: not those by
-// which a registry asks for a token, or says that it has no root.
+// TestRootAnswers checks which answers of the root mean that the upstream is away: not those that
+// demand a token, or 404.
 func TestRootAnswers(t *testing.T) {
 	for status, away := range map[int]bool{
 		200: false, 401: false, 403: false, 404: false, 405: false, 408: true, 429: true, 500: true, 502: true, 503: true, 304: true,
@@ -80,7 +80,7 @@ func TestRootAnswers(t *testing.T) {
 					t.Errorf("the root was asked %d times", roots.Load())
 				}
 				if err := c.Away("library/app", "manifests/v1"); err == nil {
-					t.Error("the object that failed is not remembered")
+					t.Error("the failed object is not remembered")
 				}
 				if err := c.Away("library/other", "manifests/v1"); (err != nil) != away {
 					t.Errorf("another object: %v", err)
@@ -90,8 +90,8 @@ func TestRootAnswers(t *testing.T) {
 	}
 }
 
-// TestSilentUpstream checks that an upstream that is silent is away when its root is silent, too,
-// that nothing but the root is asked then, and that it is not away when it answers again.
+// TestSilentUpstream checks that a silent upstream is away once its root is also silent, that only
+// the root is requested then, and that it is no longer away when it answers again.
 func TestSilentUpstream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var silent atomic.Bool

@@ -1,8 +1,8 @@
-// Package upstream asks the upstream registry, its token servers, and where they redirect to. Each
-// phase of a request has a bound, and each answer is one of three verdicts: served, refused
-// (RefusedError) or away (AwayError). What is away is remembered, and not asked at once again.
+// Package upstream asks the upstream registry, its token servers, and redirect targets. Each phase
+// of a request has a timeout, and each answer gets one of three verdicts: served, refused
+// (RefusedError) or away (AwayError). After an AwayError, requests fail at once for a while.
 //
-// The package stores nothing and knows no digest.
+// The package neither stores content nor verifies digests.
 package upstream
 
 import (
@@ -20,29 +20,29 @@ import (
 )
 
 const (
-	// Patience is how long a client of the cache waits for the upstream with its token server.
+	// Patience is how long a client of the cache waits for the upstream and its token server.
 	Patience = 1500 * time.Millisecond
-	// beforePatience is how long before the end of Patience a late answer is remembered, so that no
-	// other client asks again at the same moment.
+	// beforePatience is how long before the end of Patience a late answer is recorded, so that clients
+	// that give up do not all ask again.
 	beforePatience = 50 * time.Millisecond
-	// longest is how long they may take: what is later than Patience is there for the next client.
+	// longest is how long a request may take. An answer after Patience serves the next client.
 	longest = 30 * time.Second
 )
 
-// named names the cache to upstreams and token servers. Firewalls refuse a request without Accept.
+// named identifies the cache to servers. Some firewalls refuse requests without Accept.
 var named = http.Header{"User-Agent": {"registry-cache/1"}, "Accept": {"*/*"}}
 
-// Options say which upstream there is.
+// Options configure a Client.
 type Options struct {
 	URL *url.URL // <scheme>://<host>[:<port>]
-	// Credentials returns the username and password for the upstream. It is told a password that
-	// the upstream has refused, if that is why it is called. It is nil without credentials.
+	// Credentials returns the username and password for the upstream. The argument is the password
+	// that the upstream has just refused, or empty. Credentials may be nil.
 	Credentials func(ctx context.Context, refused string) (username, password string, err error)
 	Roots       *x509.CertPool
-	Dial        Dial // or nil
+	Dial        Dial // may be nil
 }
 
-// Client asks one upstream. Its methods may be called at the same time.
+// Client sends requests to one upstream. It is safe for concurrent use.
 type Client struct {
 	url      *url.URL
 	http     *http.Client
@@ -51,8 +51,8 @@ type Client struct {
 	failures *failures
 }
 
-// New returns a client. It sends nothing yet. At the end of ctx it closes idle connections and
-// probes no more.
+// New returns a client without sending a request. When ctx is done, the client closes idle
+// connections and stops probing.
 func New(ctx context.Context, o Options) *Client {
 	c := &Client{url: o.URL.JoinPath("/"), wires: wires{newTransport(o.Roots, o.Dial)}}
 	c.failures = newFailures(ctx, c.root)
@@ -63,26 +63,25 @@ func New(ctx context.Context, o Options) *Client {
 	return c
 }
 
-// Away returns an *AwayError while a request for a path below the repository would fail at once.
+// Away returns an *AwayError while a request for the path would fail at once.
 func (c *Client) Away(repository, path string) error {
 	return c.failures.check(repository+" "+path, repository) // <name>/manifests/<tag> can be a repository, too
 }
 
-// object is what the context of a request says about it.
+// object is passed in the context of a request.
 type object struct {
 	repository string
-	token      atomic.Pointer[string] // the key of the token for which the request waits, or nil
+	token      atomic.Pointer[string] // the key of the token that the request waits for, or nil
 }
 
 type objectKey struct{}
 
-// Do sends a request for a path below the repository, such as "manifests/v1", and returns the
-// answer, 2xx but 204, when its header is there, after 30 seconds at most. Other errors than
-// *RefusedError and *AwayError say that ctx has ended. The body must be closed; it ends with an
-// error when the upstream is too slow.
+// Do requests a path below the repository, such as "manifests/v1". It returns an answer 2xx except
+// 204 as soon as its header has arrived, within at most 30 seconds. Its error is *RefusedError or
+// *AwayError, unless ctx is done. The caller must close the body, whose Read fails if the upstream
+// is too slow.
 //
-// A HEAD request that is answered with an error says nothing about the object: some registries
-// answer GET only.
+// An error answer to HEAD does not count as a failure: some registries answer GET only.
 func (c *Client) Do(ctx context.Context, method, repository, path string, header http.Header) (*http.Response, error) {
 	if err := c.Away(repository, path); err != nil {
 		return nil, err
@@ -90,7 +89,7 @@ func (c *Client) Do(ctx context.Context, method, repository, path string, header
 	name, o := repository+" "+path, &object{repository: repository}
 	late := time.AfterFunc(Patience-beforePatience, func() {
 		if key := o.token.Load(); key != nil {
-			c.tokens.asking.Forget(*key) // the next request may have more luck
+			c.tokens.asking.Forget(*key) // the next request asks for a token again
 			c.failures.add(repository, &AwayError{cause: ErrLate})
 		} else {
 			c.failures.add(name, &AwayError{cause: ErrLate})
@@ -100,7 +99,7 @@ func (c *Client) Do(ctx context.Context, method, repository, path string, header
 	defer late.Stop()
 	response, err := c.send(context.WithValue(ctx, objectKey{}, o), method, repository, path, header)
 	if err != nil && context.Cause(ctx) != nil {
-		return nil, err // the client gave up, which says nothing about the upstream
+		return nil, err // the client gave up, so the upstream has not failed
 	}
 	away, isAway := errors.AsType[*AwayError](err)
 	switch {
@@ -114,7 +113,7 @@ func (c *Client) Do(ctx context.Context, method, repository, path string, header
 	return response, err
 }
 
-// send gives up when the header is not there after longest. Its error is a verdict.
+// send waits for the header for at most longest. Its error is a verdict.
 func (c *Client) send(ctx context.Context, method, repository, path string, header http.Header) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	ended := time.AfterFunc(longest, func() { cancel(ErrLate) })
@@ -137,10 +136,10 @@ func (c *Client) send(ctx context.Context, method, repository, path string, head
 	if away, ok := errors.AsType[*AwayError](err); ok {
 		return nil, away
 	}
-	return nil, &AwayError{cause: cmp.Or(context.Cause(ctx), errors.Unwrap(err))} // without the URL: it can be signed
+	return nil, &AwayError{cause: cmp.Or(context.Cause(ctx), errors.Unwrap(err))} // without the URL, which may be signed
 }
 
-// root asks for the root of the API, which every registry answers (distribution-spec, end-1).
+// root requests the root of the API, which every registry answers (distribution-spec, end-1).
 func (c *Client) root(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, Patience, ErrLate)
 	defer cancel()

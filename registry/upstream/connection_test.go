@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// TestForgottenConnection checks that connections whose packets are lost, as when a load balancer
-// forgets them, are replaced, all of them at once. Such a connection is not reset.
+// TestForgottenConnection checks that connections that lose their packets without a reset, such as
+// when a load balancer forgets them, are all replaced at once.
 func TestForgottenConnection(t *testing.T) {
 	const connections = 12
 	var asked atomic.Int32
@@ -60,7 +60,7 @@ func TestForgottenConnection(t *testing.T) {
 	}
 }
 
-// balancer forwards connections, and loses the packets of those from before epoch has changed.
+// balancer forwards connections, but drops the packets of those from before a change of epoch.
 type balancer struct {
 	to    string
 	epoch atomic.Int32

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// conn is a connection that notices its end.
+// conn is a connection that records Close.
 type conn struct {
 	net.Conn
 	closed bool
@@ -21,14 +21,14 @@ func (c *conn) Close() error { c.closed = true; return nil }
 
 var errRefused = errors.New("connection refused")
 
-// TestDial checks how long it takes to connect to a host some of whose addresses are dead, and that
-// no connection but the one in use stays open.
+// TestDial checks how long it takes to connect to a host with dead addresses, and that only the
+// returned connection stays open.
 func TestDial(t *testing.T) {
 	const dead, refuses = -1, -2
 	alive := func(after time.Duration) time.Duration { return after }
 	for name, test := range map[string]struct {
-		addresses []time.Duration // when each answers
-		to        int             // the address to which the connection is
+		addresses []time.Duration // the delay of each answer
+		to        int             // the index of the connected address
 		took      time.Duration
 		err       error
 	}{
@@ -67,7 +67,7 @@ func TestDial(t *testing.T) {
 							<-ctx.Done()
 							return nil, ctx.Err()
 						default:
-							<-time.After(after) // also if ctx has ended: then it is closed
+							<-time.After(after) // even if ctx is done: then it is closed
 							return made[address], nil
 						}
 					},

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestChangedPassword checks that a password that the registry refuses, with whatever status, is
-// replaced at once if there is another one, as Amazon ECR sells them. The requests name the cache.
+// TestChangedPassword checks that a password that the registry refuses, with any status, is
+// replaced at once if it has changed, as with Amazon ECR, and that requests identify the cache.
 func TestChangedPassword(t *testing.T) {
 	for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusBadRequest} {
 		t.Run(http.StatusText(status), func(t *testing.T) {
@@ -69,8 +69,8 @@ func TestChangedPassword(t *testing.T) {
 			right.Store("second")
 			get("v3", 2)
 			get("v4", 1)
-			right.Store("third")                                                   // nobody knows it
-			_, err = c.Do(t.Context(), http.MethodGet, "app", "manifests/v5", nil) //nolint:bodyclose // there is none
+			right.Store("third")                                                   // unknown to the registry
+			_, err = c.Do(t.Context(), http.MethodGet, "app", "manifests/v5", nil) //nolint:bodyclose // there is no body
 			if no, ok := errors.AsType[*RefusedError](err); !ok || no.Status != status {
 				t.Errorf("the error is %v", err)
 			}

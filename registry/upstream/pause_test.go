@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestObjectPause checks how long an object that failed is not asked for: two seconds, or as long
-// as the upstream asks for, but at most a minute. Other objects are not concerned.
+// TestObjectPause checks how long a failed object is not requested again: a second, or as long as
+// the upstream asks, but at most a minute. Other objects are not affected.
 func TestObjectPause(t *testing.T) {
 	for asked, want := range map[string]time.Duration{
 		"": time.Second, "1": time.Second, "30": 30 * time.Second, "120": time.Minute, "99999999999999999999": time.Minute,
@@ -39,8 +39,8 @@ func TestObjectPause(t *testing.T) {
 	}
 }
 
-// TestRepositoryNamedLikeTag checks that a repository without a token, which a client may have
-// invented, keeps nobody from the tag whose path is its name.
+// TestRepositoryNamedLikeTag checks that a failed repository, which a client may have invented,
+// does not block the tag whose path equals its name.
 func TestRepositoryNamedLikeTag(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newPipedClient(t, func(w http.ResponseWriter, r *http.Request) {
@@ -62,7 +62,7 @@ func TestRepositoryNamedLikeTag(t *testing.T) {
 	})
 }
 
-// TestForgottenFailure checks that an object that has answered may be asked for again at once.
+// TestForgottenFailure checks that an object that has answered may be requested again at once.
 func TestForgottenFailure(t *testing.T) {
 	f := newFailures(t.Context(), nil)
 	f.add("a/blobs/b", &AwayError{cause: ErrLate})
@@ -72,7 +72,7 @@ func TestForgottenFailure(t *testing.T) {
 	}
 }
 
-// TestFailureBound checks that at most 10,000 failures are remembered, the latest ones.
+// TestFailureBound checks that the last 10,000 failures are remembered.
 func TestFailureBound(t *testing.T) {
 	f := newFailures(t.Context(), nil)
 	for n := range 10_001 {
@@ -83,8 +83,8 @@ func TestFailureBound(t *testing.T) {
 	}
 }
 
-// TestProbes checks that one probe at a time asks the root, after pauses that grow to ten seconds
-// or to what the upstream asks for, and that the upstream is away until the root answers.
+// TestProbes checks that one probe at a time requests the root, after pauses that grow to ten
+// seconds or to the upstream's Retry-After, and that the upstream is away until the root answers.
 func TestProbes(t *testing.T) {
 	silent := &AwayError{cause: ErrLate}
 	synctest.Test(t, func(t *testing.T) {
@@ -92,21 +92,21 @@ func TestProbes(t *testing.T) {
 		answers := []error{silent, silent, silent, &AwayError{RetryAfter: 20 * time.Second, cause: ErrLate}, silent, silent, nil, nil}
 		f := newFailures(t.Context(), func(ctx context.Context) error {
 			times = append(times, time.Since(start))
-			select { // it takes its time, so that others would run beside it
+			select { // slow, so that concurrent probes would be seen
 			case <-time.After(time.Second):
 			case <-ctx.Done():
 			}
 			return answers[len(times)-1]
 		})
-		f.suspect()
-		f.suspect()
+		f.startProbe()
+		f.startProbe()
 		<-time.After(time.Second - 1)
 		if err := f.check("any"); err != nil {
 			t.Errorf("away before the root has failed: %v", err)
 		}
 		<-time.After(1)
 		for second := 1; second < 54; second++ {
-			f.suspect()
+			f.startProbe()
 			synctest.Wait()
 			if f.check("any") == nil {
 				t.Errorf("not away after %d seconds", second)
@@ -127,16 +127,16 @@ func TestProbes(t *testing.T) {
 				break
 			}
 		}
-		f.suspect()
+		f.startProbe()
 		synctest.Wait()
 		if len(times) != 8 {
-			t.Error("after the end of a probe the next one does not ask")
+			t.Error("after the end of a probe, the next one sends no request")
 		}
 	})
 }
 
-// TestAnswerEndsSilence checks that an upstream whose root was silent is not away any more when it
-// answers anything, and one whose root answers an error is.
+// TestAnswerEndsSilence checks that any answer ends an outage in which the root was silent, but not
+// one in which the root answers with an error.
 func TestAnswerEndsSilence(t *testing.T) {
 	for name, test := range map[string]struct {
 		cause error
@@ -148,7 +148,7 @@ func TestAnswerEndsSilence(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFailures(t.Context(), func(context.Context) error { return &AwayError{cause: test.cause} })
-				f.suspect()
+				f.startProbe()
 				synctest.Wait()
 				if f.check("any") == nil {
 					t.Error("the upstream is not away")
@@ -162,19 +162,18 @@ func TestAnswerEndsSilence(t *testing.T) {
 	}
 }
 
-// TestProbesEnd checks that nothing asks after the end of the client, and that nothing is away
-// then.
+// TestProbesEnd checks that after the end of the client there are no probes, and nothing is away.
 func TestProbesEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		asked := 0
 		f := newFailures(ctx, func(context.Context) error { asked++; return &AwayError{cause: ErrLate} })
-		f.suspect()
+		f.startProbe()
 		synctest.Wait()
 		cancel()
 		synctest.Wait()
 		before := asked
-		f.suspect()
+		f.startProbe()
 		<-time.After(time.Hour)
 		if asked != before || f.check("any") != nil {
 			t.Errorf("%d requests, then %d; away: %v", before, asked, f.check("any"))
@@ -182,7 +181,7 @@ func TestProbesEnd(t *testing.T) {
 	})
 }
 
-// TestProbePace checks that the root is asked once a second, however many objects fail.
+// TestProbePace checks that the root is requested once a second, however many objects fail.
 func TestProbePace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// closed notices the end of a body.
+// closed is a body that records Close.
 type closed struct {
 	io.Reader
 	is bool
@@ -20,8 +20,7 @@ type closed struct {
 // Close implements io.Closer.
 func (c *closed) Close() error { c.is = true; return nil }
 
-// TestVerdict checks which answers serve, refuse, or say that the upstream is away, and that only
-// those that serve stay open.
+// TestVerdict checks the verdict about answers, and that only the bodies of served ones stay open.
 func TestVerdict(t *testing.T) {
 	const served, refused, away = "served", "refused", "away"
 	for status, want := range map[int]string{
@@ -51,8 +50,8 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// TestDocument checks what of an error document reaches a client: codes and messages that can be
-// printed, of a bounded size, and no detail, which may repeat what was sent.
+// TestDocument checks the parts of an error document that clients get: printable codes and messages
+// of a bounded size, but no details, which may repeat the request.
 func TestDocument(t *testing.T) {
 	errorsOf := func(n int) string {
 		return `{"errors":[` + strings.TrimSuffix(strings.Repeat(`{"code":"DENIED"},`, n), ",") + `]}`

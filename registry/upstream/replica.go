@@ -18,31 +18,31 @@ import (
 	"github.com/gardener-extensions/registry-cache/registry/metrics"
 )
 
-// ReplicaHeader marks a request of a replica, which is answered with what is stored only.
+// ReplicaHeader marks a request of a replica, which only stored content may answer.
 const ReplicaHeader = "X-Registry-Cache-Peer"
 
 const (
-	// patience bounds the wait for a header, from all replicas together, and for each half of a body.
+	// patience bounds the wait for a header, for all replicas together, and for each half of a body.
 	patience = 500 * time.Millisecond
-	// whole bounds an answer. What takes longer comes from the upstream.
+	// whole bounds an answer. If it takes longer, the upstream is asked.
 	whole = time.Second
-	// resting is how long a replica that failed is not asked, and how long addresses are kept.
+	// resting is how long a failed replica is not asked, and how long addresses are cached.
 	resting = 10 * time.Second
 )
 
-// ReplicaOptions say where the replicas are.
+// ReplicaOptions configure Replicas.
 type ReplicaOptions struct {
 	Address     string           // <host>:<port>. The host resolves to the addresses of all replicas.
-	Namespace   string           // the name of the upstream, or empty
-	Certificate *tls.Certificate // what all replicas serve with, or nil for HTTP
+	Namespace   string           // the upstream's name, or empty
+	Certificate *tls.Certificate // the certificate of all replicas, or nil for HTTP
 	// Lookup, Own and Dial may be nil; tests replace them.
 	Lookup func(ctx context.Context, host string) ([]string, error)
 	Own    func() ([]net.Addr, error)
 	Dial   Dial
 }
 
-// Replicas are the other replicas of a cache: an upstream that is asked first, with short bounds.
-// What it sends counts only after its digest was checked. Get may be called at the same time.
+// Replicas are the other replicas of a cache. They are asked before the upstream, with short
+// timeouts. The caller must verify digests. Get is safe for concurrent use.
 type Replicas struct {
 	options  ReplicaOptions
 	root     url.URL // without an address
@@ -50,11 +50,11 @@ type Replicas struct {
 	failures *failures
 
 	mu        sync.Mutex
-	addresses []string // <IP>:<port> of the others
+	addresses []string // <IP>:<port> of the other replicas
 	looked    time.Time
 }
 
-// NewReplicas returns the replicas. It sends nothing yet.
+// NewReplicas returns the replicas without sending a request.
 func NewReplicas(o ReplicaOptions) *Replicas {
 	if o.Lookup == nil {
 		o.Lookup, o.Own = net.DefaultResolver.LookupHost, net.InterfaceAddrs
@@ -69,16 +69,16 @@ func NewReplicas(o ReplicaOptions) *Replicas {
 	failed, _ := lru.New[string, failure](mostFailures) // fails for a size of 0
 	r := &Replicas{options: o, http: &http.Client{Transport: transport}, failures: &failures{one: failed}}
 	r.root = url.URL{Scheme: "http", Path: "/"}
-	if o.Namespace != "" { // the address may belong to another cache by now
+	if o.Namespace != "" { // the address may now belong to another cache
 		r.root.RawQuery = url.Values{"ns": {o.Namespace}}.Encode()
 	}
 	if o.Certificate != nil {
 		r.root.Scheme = "https"
 		transport.TLSClientConfig = &tls.Config{
-			MinVersion: tls.VersionTLS12, InsecureSkipVerify: true, //nolint:gosec // VerifyConnection compares
+			MinVersion: tls.VersionTLS12, InsecureSkipVerify: true, //nolint:gosec // VerifyConnection compares certificates
 			VerifyConnection: func(state tls.ConnectionState) error {
 				if !state.PeerCertificates[0].Equal(o.Certificate.Leaf) {
-					return errors.New("the replica has another certificate")
+					return errors.New("the replica serves a different certificate")
 				}
 				return nil
 			},
@@ -87,12 +87,12 @@ func NewReplicas(o ReplicaOptions) *Replicas {
 	return r
 }
 
-// ErrUnused is returned by a use that does not need an answer, whatever it is.
-var ErrUnused = errors.New("the answer of the replica is not used")
+// ErrUnused is returned by a use function that cannot use an answer of any replica.
+var ErrUnused = errors.New("the caller does not use the replica's answer")
 
-// Get lets use read the first answer that a replica has for a path below the repository, and
-// reports whether use has accepted one. A replica whose answer use does not accept rests. ctx, and
-// a second, bound all of it.
+// Get passes the first answer of a replica for a path below the repository to use, and reports
+// whether use accepted it. Otherwise that replica is not asked for a while. Get takes at most a
+// second.
 func (r *Replicas) Get(ctx context.Context, repository, path string, header http.Header, use func(*http.Response) error) bool {
 	if r == nil {
 		return false
@@ -104,7 +104,7 @@ func (r *Replicas) Get(ctx context.Context, repository, path string, header http
 	defer patient.Stop()
 	for _, address := range r.others(ctx) {
 		if ctx.Err() != nil {
-			return false // this one is not asked, and has not failed
+			return false // out of time, which is not a failure of this replica
 		}
 		request := &http.Request{URL: r.root.JoinPath("v2", repository, path), Header: http.Header{ReplicaHeader: {"1"}}}
 		request.URL.Host = address
@@ -134,8 +134,8 @@ func (r *Replicas) Get(ctx context.Context, repository, path string, header http
 	return false
 }
 
-// others returns the addresses of replicas that have not failed lately. One caller at a time looks
-// them up, and finishes that also if its client leaves. The others use what is known.
+// others returns the addresses of replicas that have not failed recently. One caller at a time
+// looks them up, even if its client leaves. Meanwhile, others use the known addresses.
 func (r *Replicas) others(ctx context.Context) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -145,7 +145,7 @@ func (r *Replicas) others(ctx context.Context) []string {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 		defer cancel()
 		host, port, _ := net.SplitHostPort(r.options.Address)
-		found, _ := r.options.Lookup(ctx, host) // without addresses the upstream is asked
+		found, _ := r.options.Lookup(ctx, host) // without addresses, the upstream is asked
 		own, _ := r.options.Own()
 		r.mu.Lock()
 		r.addresses = nil

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestRetryAfter checks the forms of the header. What cannot be read counts as not sent.
+// TestRetryAfter checks the forms of the header. An invalid header is ignored.
 func TestRetryAfter(t *testing.T) {
 	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 	for text, want := range map[string]struct{ least, most time.Duration }{

@@ -16,12 +16,12 @@ import (
 	"github.com/gardener-extensions/registry-cache/registry/metrics"
 )
 
-// Dial connects to an address, as net.Dialer.DialContext.
+// Dial connects to an address, like net.Dialer.DialContext.
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-// newTransport returns a transport whose phases have bounds. Without dial it races addresses. Like
-// containerd's it knows HTTP/1.1 only: with HTTP/2 up to 4 MiB of each answer would wait in the
-// memory of this process, and all that is asked at the same time would break with one connection.
+// newTransport returns a transport with a timeout for each phase. Without dial, it races addresses.
+// Like containerd's, it uses HTTP/1.1 only: HTTP/2 would buffer up to 4 MiB of each answer in
+// memory, and one broken connection would break all concurrent requests.
 func newTransport(roots *x509.CertPool, dial Dial) *http.Transport {
 	if dial == nil {
 		one := &net.Dialer{KeepAlive: 15 * time.Second}
@@ -35,15 +35,15 @@ func newTransport(roots *x509.CertPool, dial Dial) *http.Transport {
 		MaxIdleConnsPerHost:    32,
 		IdleConnTimeout:        time.Minute,
 		MaxResponseHeaderBytes: 256 << 10,
-		DisableCompression:     true, // layers are compressed, and a digest is that of what is sent
+		DisableCompression:     true, // layers are compressed already, and digests are of the sent bytes
 	}
 }
 
 type wires struct{ *http.Transport }
 
-// RoundTrip implements http.RoundTripper. It counts and times requests.
+// RoundTrip implements http.RoundTripper. It counts and measures requests.
 func (w wires) RoundTrip(request *http.Request) (*http.Response, error) {
-	if request.Response != nil { // a redirect: the URL before may be signed
+	if request.Response != nil { // a redirect: the previous URL may be signed
 		request = request.Clone(request.Context())
 		request.Header.Del("Referer")
 	}
@@ -51,8 +51,8 @@ func (w wires) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := w.Transport.RoundTrip(request)
 	if err == nil && response.StatusCode/100 == 3 {
 		if _, invalid := response.Location(); invalid != nil && !errors.Is(invalid, http.ErrNoLocation) {
-			_ = response.Body.Close() // the error of net/http would repeat it, and it may be signed
-			response, err = nil, errors.New("the target of a redirect is no URL")
+			_ = response.Body.Close() // an error of net/http would repeat the URL, which may be signed
+			response, err = nil, errors.New("the upstream redirects to an invalid URL")
 		}
 	}
 	switch {
@@ -65,38 +65,38 @@ func (w wires) RoundTrip(request *http.Request) (*http.Response, error) {
 	default:
 		metrics.Upstream.WithLabelValues("error").Inc()
 	}
-	return nil, fmt.Errorf("%s %s: %w", request.Method, request.URL.Host, err) // the rest of a URL can be signed
+	return nil, fmt.Errorf("%s %s: %w", request.Method, request.URL.Host, err) // the rest of the URL may be signed
 }
 
-// largestToken bounds the answer of a server that grants tokens.
+// largestToken is the maximum size of a token server's answer.
 const largestToken = 1 << 20
 
-// discreet asks servers that grant tokens. Its errors are *AwayError, or *RefusedError if it has
-// verdicts. They say why there is no connection, but repeat nothing of an answer: those of net/http
-// repeat what is no HTTP.
+// discreet is a transport for token servers. Its errors are *AwayError, or *RefusedError with
+// verdicts. They contain the reason for a failed connection, but nothing of an answer: errors of
+// net/http quote an answer that is not HTTP.
 type discreet struct {
 	http.RoundTripper
-	verdicts bool // are its errors, too
+	verdicts bool // return an error for a status from 400
 }
 
-// Discreet returns a transport for a server that grants tokens, with the bounds of an upstream and
-// 1 MiB for an answer. Its errors repeat nothing of an answer. dial may be nil.
+// Discreet returns a transport for a token server, with the timeouts of an upstream and a limit of
+// 1 MiB per answer. Its errors contain nothing of an answer. dial may be nil.
 func Discreet(roots *x509.CertPool, dial Dial) http.RoundTripper {
 	transport := newTransport(roots, dial)
-	transport.DisableKeepAlives = true // it is asked seldom, and net/http does not repeat a POST
+	transport.DisableKeepAlives = true // requests are rare, and net/http does not retry a POST
 	return discreet{RoundTripper: transport}
 }
 
 // RoundTrip implements http.RoundTripper.
 func (d discreet) RoundTrip(request *http.Request) (*http.Response, error) {
-	connected := request.Response != nil // the address is that of a redirect, which is an answer, too
+	connected := request.Response != nil // a redirect is an answer, whose address must not be repeated
 	ctx := httptrace.WithClientTrace(request.Context(), &httptrace.ClientTrace{
 		GotConn: func(httptrace.GotConnInfo) { connected = true },
 	})
 	response, err := d.RoundTripper.RoundTrip(request.WithContext(ctx))
 	switch {
 	case err == nil && d.verdicts && response.StatusCode >= 400:
-		_ = response.Body.Close() // nobody needs its document, which may never end
+		_ = response.Body.Close() // nobody needs the body, which may never end
 		return nil, verdict(response)
 	case err == nil:
 		response.Body = http.MaxBytesReader(nil, response.Body, largestToken)
@@ -113,23 +113,22 @@ func (d discreet) RoundTrip(request *http.Request) (*http.Response, error) {
 
 type passing struct{}
 
-// Passing returns the context of a request whose answer a client reads at its own pace.
+// Passing returns a context for a request whose answer a client reads at its own pace.
 func Passing(ctx context.Context) context.Context { return context.WithValue(ctx, passing{}, true) }
 
 const (
-	// idle is the time in which a body must bring slowest bytes, or one that passes, or end.
+	// idle is how long a body may take for slowest bytes, or for one byte with Passing.
 	idle    = 10 * time.Second
 	slowest = 64 << 10
 )
 
 var errTrickles = fmt.Errorf("the upstream sent less than %d KiB in %s", slowest>>10, idle)
 
-// pacedBody ends with an error when the upstream is too slow. Time in which nobody reads does not
-// count.
+// pacedBody fails if the upstream is too slow. Only time spent in Read counts.
 type pacedBody struct {
 	io.ReadCloser
 	cancel context.CancelCauseFunc
-	least  int64 // bytes in each period
+	least  int64 // bytes to deliver in each period
 	period time.Duration
 	left   time.Duration
 	got    int64
@@ -156,13 +155,13 @@ func (b *pacedBody) Close() error {
 
 const (
 	dialTimeout = time.Second
-	// nextAddress is when the next address is tried beside those before it (RFC 8305, 5 and 8).
+	// nextAddress is the delay before the next address is tried in parallel (RFC 8305, 5 and 8).
 	nextAddress   = 250 * time.Millisecond
 	mostAddresses = 8
 )
 
-// race connects to the first address of a host that answers. net.Dialer races two families only: in
-// one family a dead address takes the time of all.
+// race connects to the first address of a host that answers. net.Dialer races only the two address
+// families: within a family, a dead address uses up the time of all.
 type race struct {
 	lookUp  func(ctx context.Context, host string) ([]string, error)
 	connect Dial // to one address
@@ -190,7 +189,7 @@ func (r race) dial(ctx context.Context, network, address string) (net.Conn, erro
 				}
 				select {
 				case won <- conn:
-				case <-ctx.Done(): // another address was faster, or nothing in time
+				case <-ctx.Done(): // another address was faster, or the time is over
 					_ = conn.Close()
 				}
 			}()
@@ -204,7 +203,7 @@ func (r race) dial(ctx context.Context, network, address string) (net.Conn, erro
 		case err := <-lost:
 			failed = append(failed, err)
 		case <-ctx.Done():
-			return nil, errors.Join(append(failed, fmt.Errorf("connecting to %s: %w", address, ctx.Err()))...)
+			return nil, errors.Join(append(failed, fmt.Errorf("connect to %s: %w", address, ctx.Err()))...)
 		}
 	}
 	return nil, errors.Join(failed...)

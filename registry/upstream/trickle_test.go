@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// chunks is a body that brings bytes in intervals.
+// chunks is a body that delivers bytes at intervals.
 type chunks struct {
-	ctx   context.Context //nolint:containedctx // as that of a body of net/http
+	ctx   context.Context //nolint:containedctx // like a body of net/http
 	size  int
 	every time.Duration
 }
@@ -28,8 +28,8 @@ func (c chunks) Read(p []byte) (int, error) {
 // Close implements io.Closer.
 func (c chunks) Close() error { return nil }
 
-// TestTrickle checks that a body ends when the upstream brings too little in ten seconds, and does
-// not end because of a slow reader.
+// TestTrickle checks that a body fails when the upstream sends too little in ten seconds, but not
+// because of a slow reader.
 func TestTrickle(t *testing.T) {
 	for name, test := range map[string]struct {
 		size   int
@@ -37,7 +37,7 @@ func TestTrickle(t *testing.T) {
 		least  int64
 		buffer int
 		reader time.Duration // pause between two reads
-		ends   time.Duration // of the time in which the reader waits, or 0
+		ends   time.Duration // the failure, in time spent in Read, or 0
 	}{
 		"1 KiB a second":                           {1 << 10, time.Second, slowest, 32 << 10, 0, 10 * time.Second},
 		"63 KiB in 10 seconds":                     {7 << 10, 1100 * time.Millisecond, slowest, 32 << 10, 0, 10 * time.Second},
@@ -72,7 +72,7 @@ func TestTrickle(t *testing.T) {
 	}
 }
 
-// TestTrickleAfterBurst checks that what has arrived fast lets an upstream not trickle later.
+// TestTrickleAfterBurst checks that an upstream must not trickle after a fast start.
 func TestTrickleAfterBurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestTrusts checks to which token servers the credentials of an upstream go (CVE-2026-33540).
+// TestTrusts checks which token servers get the upstream's credentials (CVE-2026-33540).
 func TestTrusts(t *testing.T) {
 	for name, test := range map[string]struct {
 		upstream, realm string

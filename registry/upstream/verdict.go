@@ -17,13 +17,13 @@ import (
 	"github.com/gardener-extensions/registry-cache/registry/metrics"
 )
 
-// RefusedError is an answer 4xx except 408 and 429: the upstream says no. It is not an outage.
+// RefusedError is an answer 4xx except 408 and 429. It is not an outage.
 type RefusedError struct {
 	Status int
-	// Document is the upstream's error document, reduced to codes and messages, or nil. It has
+	// Document is the upstream's error document, reduced to codes and messages, or nil. It contains
 	// nothing of a token server.
 	Document []byte
-	// ContentRange is that of a 416.
+	// ContentRange is the header of an answer 416.
 	ContentRange string
 }
 
@@ -32,15 +32,15 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("the upstream answered %d %s", e.Status, http.StatusText(e.Status))
 }
 
-// AwayError says that the upstream, or its token server, does not serve an object now: it is
-// silent, or answered 408, 429, 5xx, or what no registry answers.
+// AwayError is an outage of the upstream or its token server: no answer, 408, 429, 5xx, or an
+// answer that no registry gives.
 type AwayError struct {
-	// RetryAfter is how long the upstream asks to wait, at most a minute, or 0.
+	// RetryAfter is the wait that the upstream asks for, at most a minute, or 0.
 	RetryAfter time.Duration
-	// Remembered says that the upstream was not asked this time.
+	// Remembered is set if the upstream was not asked again.
 	Remembered bool
 
-	status  int  // of the answer, if there is one: another method may help
+	status  int  // of the answer, if any: another method may help
 	noToken bool // the token server is away
 	cause   error
 }
@@ -55,13 +55,13 @@ func (e *AwayError) Error() string {
 
 func (e *AwayError) Unwrap() error { return e.cause }
 
-// ErrLate says that the upstream did not answer in time.
+// ErrLate is the cause of an AwayError if the upstream did not answer in time.
 var ErrLate = fmt.Errorf("the upstream did not answer within %s", Patience)
 
-// verdict returns nil for an answer that serves what was asked for. Otherwise it closes the answer.
+// verdict returns nil for an answer that serves the request. Otherwise it closes the body.
 func verdict(response *http.Response) error {
 	status := response.StatusCode
-	if status/100 == 2 && status != http.StatusNoContent { // also 203 of a proxy
+	if status/100 == 2 && status != http.StatusNoContent { // including 203 of a proxy
 		return nil
 	}
 	defer func() { _ = response.Body.Close() }()
@@ -76,8 +76,8 @@ func isRefusal(status int) bool {
 	return status >= 400 && status < 500 && status != http.StatusRequestTimeout && status != http.StatusTooManyRequests
 }
 
-// Unanswered reports whether an error says that another method cannot help: the upstream was not
-// reached, or asks to wait.
+// Unanswered reports whether a retry with another method cannot help: the upstream did not answer,
+// or asks to wait.
 func Unanswered(err error) bool {
 	away, ok := errors.AsType[*AwayError](err)
 	return ok && (away.status == 0 || away.noToken || away.RetryAfter > 0)
@@ -90,7 +90,7 @@ const (
 )
 
 // document reads an error document (distribution-spec, error codes), and returns its codes and
-// messages. A detail may repeat what was sent, so it stays here.
+// messages. Details are dropped: they may repeat the request.
 func document(body io.Reader) []byte {
 	var found struct {
 		Errors []struct {
@@ -121,11 +121,11 @@ func printable(text string) string {
 	}, text)
 }
 
-// retryAfter reads the header in seconds, as a date (RFC 9110, 10.2.3), or as a duration of Go,
-// which ghcr.io sends.
+// retryAfter parses the header as seconds, as a date (RFC 9110, 10.2.3), or as a Go duration, which
+// ghcr.io sends.
 func retryAfter(header http.Header, now time.Time) time.Duration {
 	text := header.Get("Retry-After")
-	if seconds, err := strconv.Atoi(text); err == nil || errors.Is(err, strconv.ErrRange) { // then the nearest int
+	if seconds, err := strconv.Atoi(text); err == nil || errors.Is(err, strconv.ErrRange) { // Atoi then returns the nearest int
 		return time.Duration(min(max(seconds, 0), 1<<20)) * time.Second
 	}
 	if date, err := http.ParseTime(text); err == nil {
@@ -136,26 +136,25 @@ func retryAfter(header http.Header, now time.Time) time.Duration {
 }
 
 const (
-	// objectPause is how long an object that failed is not asked for, at least.
+	// objectPause is the minimum time for which a failed object is not requested again.
 	objectPause = time.Second
-	// firstPause and longestPause are those between requests for the root while it is away.
+	// firstPause and longestPause bound the pause between probes of the root while it is away.
 	firstPause, longestPause = time.Second, 10 * time.Second
 	longestRetryAfter        = time.Minute
 	mostFailures             = 10_000
 )
 
-// failures remembers what does not answer. An object, a repository without a token and a token
-// server are remembered for a time, and nothing asks for them meanwhile. After each failure the
-// root of the API is asked; while it fails, too, the whole upstream is away. docs/cache.md has the
-// table.
+// failures remembers failed requests. A failed object, repository (without a token) or token server
+// is not asked again for a while. After each failure the root of the API is probed; while that also
+// fails, the whole upstream is away. See the table in docs/cache.md.
 type failures struct {
-	ctx  context.Context //nolint:containedctx // ends the probes
+	ctx  context.Context //nolint:containedctx // stops the probes
 	root func(context.Context) error
 
 	one *lru.Cache[string, failure] // by path, repository or token server
 
 	mu       sync.Mutex
-	away     failure   // of the root, if there is a cause
+	away     failure   // of the root; cause is nil while it answers
 	answered time.Time // when an object was last served or refused
 	asked    time.Time // when a probe of the root began
 	probing  bool
@@ -171,7 +170,7 @@ func newFailures(ctx context.Context, root func(context.Context) error) *failure
 	return &failures{ctx: ctx, root: root, one: one}
 }
 
-// check returns an *AwayError while the upstream or one of these is away.
+// check returns an *AwayError while the upstream or one of the names is away.
 func (f *failures) check(names ...string) error {
 	f.mu.Lock()
 	found := f.away
@@ -189,13 +188,13 @@ func (f *failures) check(names ...string) error {
 	return &again
 }
 
-// add remembers a failure for its pause, and suspects the root.
+// add remembers a failure, and starts a probe of the root.
 func (f *failures) add(name string, away *AwayError) {
 	f.one.Add(name, failure{away, time.Now().Add(max(objectPause, away.RetryAfter))})
-	f.suspect()
+	f.startProbe()
 }
 
-// forget is called for what has answered: the upstream is not silent.
+// forget removes the failures of names that have answered: the upstream is not silent.
 func (f *failures) forget(names ...string) {
 	for _, name := range names {
 		f.one.Remove(name)
@@ -204,13 +203,13 @@ func (f *failures) forget(names ...string) {
 	defer f.mu.Unlock()
 	f.answered = time.Now()
 	if f.away.cause != nil && errors.Is(f.away.cause, ErrLate) {
-		f.answers()
+		f.rootAnswers()
 	}
 }
 
-// suspect asks the root of the API, if there is one, unless that happens already, or has happened
-// in the last second.
-func (f *failures) suspect() {
+// startProbe starts probe, if there is a root, unless it is running or was started within the last
+// second.
+func (f *failures) startProbe() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.probing && f.root != nil && f.ctx.Err() == nil && time.Since(f.asked) >= firstPause {
@@ -219,7 +218,7 @@ func (f *failures) suspect() {
 	}
 }
 
-// probe asks until the root answers.
+// probe requests the root until it answers.
 func (f *failures) probe() {
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		err := f.root(f.ctx)
@@ -227,7 +226,7 @@ func (f *failures) probe() {
 		f.mu.Lock()
 		works := isAway && away.status > 0 && time.Since(f.answered) < longestPause // only the root fails
 		if !isAway || works || f.ctx.Err() != nil {
-			f.answers()
+			f.rootAnswers()
 			f.probing = false
 			f.mu.Unlock()
 			return
@@ -243,7 +242,7 @@ func (f *failures) probe() {
 	}
 }
 
-func (f *failures) answers() {
+func (f *failures) rootAnswers() {
 	f.away = failure{}
 	metrics.BreakerOpen.Set(0)
 }

@@ -1,6 +1,4 @@
 // Package operatingsystemconfig mutates the OperatingSystemConfigs of shoots that have caches. It
 // adds the script and the unit of package nodeconfig, with the endpoints from the status of the
 // Extension. So every node pulls through the caches, including nodes that join later.
-//
-// How caches are deployed, and what the script does, is up to other packages.
 package operatingsystemconfig

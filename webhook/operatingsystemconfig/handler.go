@@ -58,7 +58,7 @@ var _ admission.Handler = &handler{}
 func (h *handler) Handle(ctx context.Context, request admission.Request) admission.Response {
 	osc := &operatingSystemConfig{}
 	if err := json.Unmarshal(request.Object.Raw, osc); err != nil {
-		return admission.Errored(http.StatusBadRequest, fmt.Errorf("decoding the OperatingSystemConfig: %w", err))
+		return admission.Errored(http.StatusBadRequest, fmt.Errorf("decode the OperatingSystemConfig: %w", err))
 	}
 	if osc.Metadata.DeletionTimestamp != nil || osc.Spec.Purpose != extensionsv1alpha1.OperatingSystemConfigPurposeReconcile {
 		return admission.Allowed("")
@@ -79,7 +79,7 @@ func (h *handler) Handle(ctx context.Context, request admission.Request) admissi
 // ensure returns the JSON patch operation for the list at path: it replaces the element, or appends
 // it if there is none.
 func ensure(path string, list []element, wanted element, value any) jsonpatch.Operation {
-	if len(list) == 0 { // the list may be missing
+	if len(list) == 0 { // the list may not exist
 		return jsonpatch.NewOperation("add", path, []any{value})
 	}
 	if i := slices.Index(list, wanted); i >= 0 {
@@ -130,9 +130,9 @@ type unitSource struct {
 // unit returns the unit for the caches that are listed in the status of the namespace's Extension.
 // It returns nil if the nodes must not change, and an error if the Extension has no status.
 func (u unitSource) unit(ctx context.Context, namespace string) (*extensionsv1alpha1.Unit, error) {
-	shoot, err := extensions.GetShoot(ctx, u.clusters, namespace) // decodes nothing else: a CloudProfile can have 200 KiB
+	shoot, err := extensions.GetShoot(ctx, u.clusters, namespace) // decodes nothing else: a CloudProfile can take 200 KiB
 	if err != nil {
-		return nil, fmt.Errorf("reading the Shoot of cluster %s: %w", namespace, err)
+		return nil, fmt.Errorf("read the Shoot of cluster %s: %w", namespace, err)
 	}
 	if shoot == nil {
 		return nil, fmt.Errorf("cluster %s has no Shoot", namespace)
@@ -163,7 +163,7 @@ func (u unitSource) status(ctx context.Context, namespace string) (*v1alpha3.Reg
 	extension := &extensionsv1alpha1.Extension{}
 	key := client.ObjectKey{Namespace: namespace, Name: v1alpha3.ExtensionType}
 	if err := u.extensions.Get(ctx, key, extension); err != nil {
-		return nil, 0, fmt.Errorf("reading extension %s: %w", key, err)
+		return nil, 0, fmt.Errorf("read extension %s: %w", key, err)
 	}
 	if extension.Status.ProviderStatus == nil {
 		return nil, 0, fmt.Errorf("extension %s: has no providerStatus yet; it gets one when its caches have endpoints", key)

@@ -12,7 +12,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// relevantChange returns whether the update changes anything that matters to the extension. The
+// relevantChange reports whether the update changes anything that matters to the extension. The
 // formatting of a config and the order of entries do not matter. An update without a relevant
 // change is not validated: otherwise it would be rejected if a referenced Secret has been deleted.
 func relevantChange(shoot, old *gardencorev1beta1.Shoot) bool {

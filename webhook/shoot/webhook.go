@@ -45,7 +45,7 @@ func New(mgr manager.Manager) (*extensionswebhook.Webhook, error) {
 		},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("creating the webhook for Shoots: %w", err)
+		return nil, fmt.Errorf("create the webhook for Shoots: %w", err)
 	}
 	webhook.FailurePolicy = new(admissionregistrationv1.Ignore) // the library's default is Fail
 	webhook.TimeoutSeconds = new(int32(timeoutSeconds))
@@ -71,7 +71,7 @@ func NewValidator(reader client.Reader) extensionswebhook.Validator {
 func (v *validator) Validate(ctx context.Context, newObject, oldObject client.Object) error {
 	shoot, ok := newObject.(*gardencorev1beta1.Shoot)
 	if !ok {
-		return fmt.Errorf("cannot validate a %T, only a Shoot", newObject)
+		return fmt.Errorf("validate a %T: only a Shoot can be validated", newObject)
 	}
 	var old *gardencorev1beta1.Shoot
 	if oldObject != nil {
