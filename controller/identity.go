@@ -19,7 +19,8 @@ import (
 // gardener-extension-registry-cache.
 func (a *Actuator) identify(ctx context.Context, t *target) error {
 	running := t.before.retained(t.config).running
-	if !t.isNew && (t.before.empty() || t.before.lacksIdentity()) {
+	unrecorded := func(upstream string) bool { _, known := running.Of(upstream); return !known }
+	if !t.isNew && (t.before.empty() || slices.ContainsFunc(t.before.upstreams(), unrecorded)) {
 		var err error
 		if running, err = a.deployedIdentities(ctx, t); err != nil {
 			return err

@@ -83,11 +83,6 @@ func recordOf(ex *extensionsv1alpha1.Extension) (record, error) {
 // empty reports whether no reconciliation ever finished. If so, no node is configured with a cache.
 func (r record) empty() bool { return r.status == nil && r.applied == nil }
 
-// lacksIdentity reports whether the identity of a deployed cache is not recorded.
-func (r record) lacksIdentity() bool {
-	return slices.ContainsFunc(r.upstreams(), func(upstream string) bool { _, known := r.running.Of(upstream); return !known })
-}
-
 // reported returns the caches that nodes are configured with.
 func (r record) reported() []v1alpha3.RegistryCacheStatus {
 	return ptr.Deref(r.status, v1alpha3.RegistryStatus{}).Caches
@@ -96,12 +91,6 @@ func (r record) reported() []v1alpha3.RegistryCacheStatus {
 // configured returns the caches as they were last deployed.
 func (r record) configured() []v1alpha3.RegistryCache {
 	return ptr.Deref(r.applied, v1alpha3.RegistryConfig{}).Caches
-}
-
-// isLeaving reports whether the upstream's cache was removed, but perhaps not all of its objects.
-func (r record) isLeaving(upstream string) bool {
-	_, runs := r.running.Of(upstream)
-	return runs && r.applied != nil && r.deployed(upstream) == nil
 }
 
 // upstreams returns the upstreams whose cache may be deployed, or may be configured on nodes.

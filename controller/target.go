@@ -155,7 +155,9 @@ func decodeConfig(ex *extensionsv1alpha1.Extension, before record) (config *v1al
 	old := before.applied.DeepCopy()
 	for i := range config.Caches {
 		c := &config.Caches[i]
-		if was := before.deployed(c.Upstream); was != nil && v1alpha3.Replaces(c, was) || before.isLeaving(c.Upstream) {
+		was := before.deployed(c.Upstream)
+		_, runs := before.running.Of(c.Upstream)
+		if was == nil && runs && before.applied != nil || was != nil && v1alpha3.Replaces(c, was) {
 			old.Caches = slices.DeleteFunc(old.Caches, func(o v1alpha3.RegistryCache) bool { return o.Upstream == c.Upstream })
 			delayed = append(delayed, c.Upstream)
 		}
