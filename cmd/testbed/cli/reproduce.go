@@ -17,7 +17,7 @@ func newReproduceCommand(options *kind.Options) *cobra.Command {
 		Long: `Run the scenarios of field bugs (docs/field-bugs.md), given by their numbers (s22) or by the names of
 the scenarios. --list prints them all. The same as testbed test s22, but the last scenario undoes
 nothing: its faults and its Shoot stay. testbed fault delete ends the faults, testbed up applies the
-configured Shoot. The next run of a scenario undoes both, too.`,
+default Shoot. The next run of a scenario undoes both.`,
 		Example:           "  testbed reproduce --list\n  testbed reproduce s22",
 		ValidArgsFunction: complete(options, bugNames),
 		Args: program.Args(func(cmd *cobra.Command, args []string) error {

@@ -38,7 +38,6 @@ func run(t *testing.T, stdin string, args ...string) (code int, out, stderr stri
 	return code, o.String(), e.String()
 }
 
-// TestUsageErrors: a mistake in a command line is reported before a testbed is needed.
 // TestSilentStart: what dependencies log before main starts is not for the screen. Without package
 // program, there is a line about PSI metrics on a kernel that has none.
 func TestSilentStart(t *testing.T) {
@@ -53,6 +52,7 @@ func TestSilentStart(t *testing.T) {
 	}
 }
 
+// TestUsageErrors: a mistake in a command line is reported before a testbed is needed.
 func TestUsageErrors(t *testing.T) {
 	folder := t.TempDir()
 	broken, missing := filepath.Join(folder, "shoot.yaml"), filepath.Join(folder, "missing.yaml")
