@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -18,7 +19,7 @@ type Change struct {
 	Old, New string // Old is in the file exactly once
 }
 
-// Bug is a change that breaks something.
+// A Bug is a change that breaks something.
 type Bug struct {
 	Name   string
 	Effect string
@@ -29,111 +30,112 @@ type Bug struct {
 }
 
 // All returns the bugs. Those that cost the most to recover from come last.
-func All() []Bug {
-	const (
-		webhook = "webhook/operatingsystemconfig/handler.go"
-		script  = "nodeconfig/configure-containerd-registries.sh"
-	)
-	return []Bug{
-		{
-			"other-purpose", "script and unit are also added to the OperatingSystemConfig that new machines boot with",
-			Change{webhook, ` || osc.Spec.Purpose != extensionsv1alpha1.OperatingSystemConfigPurposeReconcile {`, ` {`},
-			"webhook-scope", "an OSC of purpose provision is not changed: the OSC was changed",
+func All() []Bug { return slices.Clone(bugs) }
+
+const (
+	webhook = "webhook/operatingsystemconfig/handler.go"
+	script  = "nodeconfig/configure-containerd-registries.sh"
+)
+
+var bugs = []Bug{
+	{
+		"other-purpose", "script and unit are also added to the OperatingSystemConfig that new machines boot with",
+		Change{webhook, ` || osc.Spec.Purpose != extensionsv1alpha1.OperatingSystemConfigPurposeReconcile {`, ` {`},
+		"webhook-scope", "an OSC of purpose provision is not changed: the OSC was changed",
+	},
+	{
+		"no-namespace-selector", "without the label selector the webhook is called for Shoots that do not use the extension, and blocks them",
+		Change{
+			webhook, `extensionswebhook.BuildExtensionTypeNamespaceSelector(v1alpha3.ExtensionType, nil)`,
+			`extensionswebhook.Webhook{Name: v1alpha3.ExtensionType}.NamespaceSelector`, // equals nil
 		},
-		{
-			"no-namespace-selector", "without the label selector the webhook is called for Shoots that do not use the extension, and blocks them",
-			Change{
-				webhook, `extensionswebhook.BuildExtensionTypeNamespaceSelector(v1alpha3.ExtensionType, nil)`,
-				`extensionswebhook.Webhook{Name: v1alpha3.ExtensionType}.NamespaceSelector`, // equals nil
-			},
-			"webhook-scope", "an OSC in an unlabelled namespace is not changed: admission webhook",
+		"webhook-scope", "an OSC in an unlabelled namespace is not changed: admission webhook",
+	},
+	{
+		"wrong-endpoint", "the hosts.toml of every upstream has the cache of the first upstream",
+		Change{webhook, `Endpoint:    cache.Endpoint,`, `Endpoint:    status.Caches[0].Endpoint,`},
+		"two-upstreams", "every worker has a hosts.toml for each of",
+	},
+	{
+		"hit-as-miss", "the testbed counts objects from the store of a cache as fetched from the upstream",
+		Change{"kind/pull/attribute.go", `served.By = CacheHit`, `served.By = CacheMiss`},
+		"pull-report", `served by "cache miss", want "cache hit"`,
+	},
+	{
+		"not-atomic", "hosts.toml is written in place: containerd can read a partial file",
+		Change{script, `mv -f -T -- "$temp" "$1"; then`, `cat -- "$temp" >"$1" && rm -f -- "$temp"; then`},
+		"hosts-file", "a changed file is replaced atomically: hosts.toml was written in place",
+	},
+	{
+		"no-server-line", "hosts.toml does not have the URL of the upstream: without the cache, containerd guesses https://<host>",
+		Change{script, `printf '%s\n' "server = \"$2\"" ${4:+"$ca_line"}`, `[[ -z $4 ]] || printf '%s\n' "$ca_line"`},
+		"hosts-file", "past the cache a node asks the upstream where hosts.toml says it is: the node asked https",
+	},
+	{
+		"no-dial-timeout", "each request to a cache whose packets are dropped takes 30 s (containerd#4861)",
+		Change{script, `'  dial_timeout = "500ms"' `, ``},
+		"cache-down", "a pull past a cache that drops packets is about as quick: ",
+	},
+	{
+		"never-direct", "nodes go on asking a cache that fails: each request of a pull waits for it",
+		Change{script, `[direct]=2`, `[direct]=999999`},
+		"cache-down", "nodes notice that it is down, and pull directly: ",
+	},
+	{
+		"never-mirror", "nodes never ask a cache again that failed once",
+		Change{script, `[mirror]=3`, `[mirror]=999999`},
+		"cache-down", "every worker has a hosts.toml for each of", // in the first step, if a cache has just restarted
+	},
+	{
+		"credentials-elsewhere", "a cache sends its user name and password to any token server that the upstream names (CVE-2026-33540)",
+		Change{"registry/upstream/authenticator.go", `withheld := password != "" && !a.trusts(realm)`, `withheld := false`},
+		"registries-realm", "a token server of another domain gets no credentials: private.elsewhere.test got the credentials",
+	},
+	{
+		"refused-as-stale", "a tag that the upstream refuses is served as it was last confirmed",
+		Change{
+			"registry/cache/manifest.go", `if refused, ok := errors.AsType[*upstream.RefusedError](err); ok {`,
+			`if refused, ok := errors.AsType[*upstream.RefusedError](err); ok && refused.Status == http.StatusNotFound {`,
 		},
-		{
-			"wrong-endpoint", "the hosts.toml of every upstream has the cache of the first upstream",
-			Change{webhook, `Endpoint:    cache.Endpoint,`, `Endpoint:    status.Caches[0].Endpoint,`},
-			"two-upstreams", "every worker has a hosts.toml for each of",
+		"registries-refused", "a tag that the upstream refuses is refused: waited up to 10s until the cache answers 403",
+	},
+	{
+		"damaged-range", "a range of a damaged blob is served as a complete answer",
+		Change{
+			"registry/cache/blob.go", `if late || errors.Is(err, errUnstored) || errors.Is(err, errAbandoned) || store.IsSlow(err) {`,
+			`if late || err != nil && !isWhole(q.Range) {`,
 		},
-		{
-			"hit-as-miss", "the testbed counts objects from the store of a cache as fetched from the upstream",
-			Change{"kind/pull/attribute.go", `served.By = CacheHit`, `served.By = CacheMiss`},
-			"pull-report", `served by "cache miss", want "cache hit"`,
+		"registries-range", "no complete answer is damaged: damaged bytes came as a complete answer: 206 0 different",
+	},
+	{
+		"volume-lost", "a volume is deleted instead of resized, with all content of the cache",
+		Change{
+			"controller/volume/claim.go", `shoot.Patch(ctx, grown, client.MergeFrom(c.PersistentVolumeClaim), options...)`,
+			`shoot.Delete(ctx, grown)`,
 		},
-		{
-			"not-atomic", "hosts.toml is written in place: containerd can read a partial file",
-			Change{script, `mv -f -T -- "$temp" "$1"; then`, `cat -- "$temp" >"$1" && rm -f -- "$temp"; then`},
-			"hosts-file", "a changed file is replaced atomically: hosts.toml was written in place",
-		},
-		{
-			"no-server-line", "hosts.toml does not have the URL of the upstream: without the cache, containerd guesses https://<host>",
-			Change{script, `printf '%s\n' "server = \"$2\"" ${4:+"$ca_line"}`, `[[ -z $4 ]] || printf '%s\n' "$ca_line"`},
-			"hosts-file", "past the cache a node asks the upstream where hosts.toml says it is: the node asked https",
-		},
-		{
-			"no-dial-timeout", "each request to a cache whose packets are dropped takes 30 s (containerd#4861)",
-			Change{script, `'  dial_timeout = "500ms"' `, ``},
-			"cache-down", "a pull past a cache that drops packets is about as quick: ",
-		},
-		{
-			"never-direct", "nodes go on asking a cache that fails: each request of a pull waits for it",
-			Change{script, `[direct]=2`, `[direct]=999999`},
-			"cache-down", "nodes notice that it is down, and pull directly: ",
-		},
-		{
-			"never-mirror", "nodes never ask a cache again that failed once",
-			Change{script, `[mirror]=3`, `[mirror]=999999`},
-			"cache-down", "every worker has a hosts.toml for each of", // in the first step, if a cache has just restarted
-		},
-		{
-			"credentials-elsewhere", "a cache sends its user name and password to any token server that the upstream names (CVE-2026-33540)",
-			Change{"registry/upstream/authenticator.go", `withheld := password != "" && !a.trusts(realm)`, `withheld := false`},
-			"registries-realm", "a token server of another domain gets no credentials: private.elsewhere.test got the credentials",
-		},
-		{
-			"refused-as-stale", "a tag that the upstream refuses is served as it was last confirmed",
-			Change{
-				"registry/cache/manifest.go", `if refused, ok := errors.AsType[*upstream.RefusedError](err); ok {`,
-				`if refused, ok := errors.AsType[*upstream.RefusedError](err); ok && refused.Status == http.StatusNotFound {`,
-			},
-			"registries-refused", "a tag that the upstream refuses is refused: waited up to 10s until the cache answers 403",
-		},
-		{
-			"damaged-range", "a range of a damaged blob is served as a complete answer",
-			Change{
-				"registry/cache/blob.go", `if late || errors.Is(err, errUnstored) || errors.Is(err, errAbandoned) || store.IsSlow(err) {`,
-				`if late || err != nil && !isWhole(q.Range) {`,
-			},
-			"registries-range", "no complete answer is damaged: damaged bytes came as a complete answer: 206 0 different",
-		},
-		{
-			"volume-lost", "a volume is deleted instead of resized, with all content of the cache",
-			Change{
-				"controller/volume/claim.go", `shoot.Patch(ctx, grown, client.MergeFrom(c.PersistentVolumeClaim), options...)`,
-				`shoot.Delete(ctx, grown)`,
-			},
-			"grow-volume", "a StorageClass without expansion changes nothing: the claim of gamma",
-		},
-		{
-			"cleaner-skipped", "after an upstream is removed, nodes still ask its deleted cache",
-			Change{"controller/reconcile.go", `if len(removed) > 0 && nodesToClean(t.cluster) {`, `if false {`},
-			"remove-upstream", "alpha's hosts.toml is on ",
-		},
-		{
-			"cleaner-on-deletion",
-			"the cleaner blocks the deletion of a Shoot, which has no nodes any more (gardener-extension-registry-cache#83)",
-			Change{"controller/actuator.go", `cluster.Shoot.DeletionTimestamp == nil && !extensionscontroller`, `!extensionscontroller`},
-			"delete-shoot", "no cleaner ever existed: ",
-		},
-		{
-			"orphan-after-restore", "a cache that was removed while the control plane moved runs on for ever",
-			Change{"controller/volumes.go", `range left {`, `range labelsOf(nil) {`},
-			"migrate-removal", "the caches of [beta.upstream.test] are rolled out",
-		},
-		{
-			"leak-at-deletion", "the deletion of a Shoot goes on before the disks of its caches are deleted",
-			Change{"controller/actuator.go", `if !sleeps(cluster) {`, `if false {`},
-			"delete-claims", "the Extension is gone, and claim",
-		},
-	}
+		"grow-volume", "a StorageClass without expansion changes nothing: the claim of gamma",
+	},
+	{
+		"cleaner-skipped", "after an upstream is removed, nodes still ask its deleted cache",
+		Change{"controller/reconcile.go", `if len(removed) > 0 && nodesToClean(t.cluster) {`, `if false {`},
+		"remove-upstream", "alpha's hosts.toml is on ",
+	},
+	{
+		"cleaner-on-deletion",
+		"the cleaner blocks the deletion of a Shoot, which has no nodes any more (gardener-extension-registry-cache#83)",
+		Change{"controller/actuator.go", `cluster.Shoot.DeletionTimestamp == nil && !extensionscontroller`, `!extensionscontroller`},
+		"delete-shoot", "no cleaner ever existed: ",
+	},
+	{
+		"orphan-after-restore", "a cache that was removed while the control plane moved runs on for ever",
+		Change{"controller/volumes.go", `range left {`, `range labelsOf(nil) {`},
+		"migrate-removal", "the caches of [beta.upstream.test] are rolled out",
+	},
+	{
+		"leak-at-deletion", "the deletion of a Shoot goes on before the disks of its caches are deleted",
+		Change{"controller/actuator.go", `if !sleeps(cluster) {`, `if false {`},
+		"delete-claims", "the Extension is gone, and claim",
+	},
 }
 
 // AnnotateCaches returns a change for scenario inner-loop: it annotates the StatefulSets of caches.

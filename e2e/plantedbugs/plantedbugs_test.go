@@ -105,7 +105,7 @@ func (r run) scenarios(ctx context.Context, t *testing.T, timeout time.Duration,
 	summary := filepath.Join(results, "summary.json")
 	err := r.start(ctx, t, []string{"RUN=^(" + strings.Join(names, "|") + ")$", "KEEP=1", "CONFIG=", "LANE=", "LIST=", "LEAVE="}, r.program)
 	// Exit code 1 means that scenarios have failed. A run that could not start writes no results.
-	if exit, failed := errors.AsType[*exec.ExitError](err); err != nil && !(failed && exit.ExitCode() == 1) {
+	if exit, failed := errors.AsType[*exec.ExitError](err); err != nil && (!failed || exit.ExitCode() != 1) {
 		t.Fatalf("run the scenarios: %v; see %s", err, r.log())
 	}
 	if info, err := os.Stat(summary); err != nil || info.ModTime().Before(begun) {

@@ -12,7 +12,7 @@ import (
 	"text/tabwriter"
 )
 
-// Bug is the header of the scenarios that reproduce a bug.
+// A Bug is the header of the scenarios that reproduce it.
 type Bug struct {
 	ID, Title string
 	// Scenarios are the names in e2e. With several, each proves a part of the expectation.
