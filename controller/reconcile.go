@@ -212,10 +212,9 @@ func (a *Actuator) announce(ctx context.Context, t *target) error {
 			r.running = append(r.running, t.identities[i])
 		}
 	}
-	if len(caches) == len(r.configured()) {
-		return nil
+	if len(caches) > len(r.configured()) {
+		r.applied = &v1alpha3.RegistryConfig{Caches: caches}
 	}
-	r.applied = &v1alpha3.RegistryConfig{Caches: caches}
 	return a.write(ctx, t.ex, r)
 }
 

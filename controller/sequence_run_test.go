@@ -282,6 +282,16 @@ var seqCases = map[string][]seqEvent{
 		{Do: "remove", On: alpha}, {Do: "roll"}, {Do: "add", On: alpha, To: "other"}, {Do: "break", To: "crash", At: 5}, {Do: "short"},
 		{Do: "guard"}, {Do: "remove", On: alpha}, {Do: "roll"}, {Do: "add", On: alpha},
 	},
+	"availability that was interrupted, and its end moves": {
+		{Do: "roll"}, {Do: "replicate", On: beta}, {Do: "break", To: "lost", At: 2}, {Do: "short"}, {Do: "replicate", On: beta}, {Do: "migrate"},
+	},
+	"availability that was interrupted, and its end moves with a mistake": {
+		{Do: "roll"}, {Do: "replicate", On: beta}, {Do: "break", To: "lost", At: 2}, {Do: "short"}, {Do: "replicate", On: beta},
+		{Do: "err", To: "reference"}, {Do: "migrate"},
+	},
+	"a removal with a mistake moves, and is reverted": {
+		{Do: "roll"}, {Do: "err", To: "url"}, {Do: "remove", On: beta}, {Do: "migrate"}, {Do: "add", On: beta},
+	},
 	"a Service is not ours":                      {{Do: "rename", On: alpha, To: "one"}, {Do: "foreign", To: "one"}, {Do: "roll"}},
 	"a rename that the nodes do not know of yet": {{Do: "roll"}, {Do: "rename", On: beta, To: "one"}, {Do: "late"}, {Do: "roll"}},
 }

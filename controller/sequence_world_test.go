@@ -222,8 +222,12 @@ func (s *seqWorld) claims() map[string]string {
 	return uids
 }
 
-// drop records the claims of caches that are not in the wish: their content must not come back.
+// drop records the claims of caches that are not in the wish: their content must not come back. A
+// rollout of a mistake removes no cache.
 func (s *seqWorld) drop() {
+	if s.rolled.mistake != "" && !s.rolled.disabled {
+		return
+	}
 	for uid, name := range s.claims() {
 		kept := false
 		for upstream := range s.rolled.caches {

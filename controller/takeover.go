@@ -93,7 +93,8 @@ func describe(object client.Object, c *v1alpha3.RegistryCache) {
 // originalPolicy is the NetworkPolicy of gardener-extension-registry-cache for all of its caches.
 var originalPolicy = metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "gardener.cloud--allow-registry-cache"}
 
-// restoreStatus writes the providerStatus of the running caches, as far as the state contains it.
+// restoreStatus writes the providerStatus of the running caches, as far as the state contains it. It
+// ends an availability whose deployment was interrupted in the previous seed.
 func (a *Actuator) restoreStatus(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension, mistake error) error {
 	r, err := recordOf(ex)
 	if err != nil {
@@ -109,9 +110,19 @@ func (a *Actuator) restoreStatus(ctx context.Context, log logr.Logger, ex *exten
 		return err
 	}
 	r.status = &v1alpha3.RegistryStatus{}
+	shoot, err := a.shootClient(ctx, ex.Namespace)
+	if err != nil {
+		return err
+	}
 	for _, c := range applied.Caches {
-		if id, _ := r.running.Of(c.Upstream); id.Address != "" {
+		id, runs := r.running.Of(c.Upstream)
+		if id.Address != "" {
 			r.status.Caches = append(r.status.Caches, statusOf(&c, id.Address, secrets[c.Upstream]))
+		}
+		if runs && cache.Replicas(c) == 1 {
+			if err := endAvailability(ctx, log, shoot, id); err != nil {
+				return err
+			}
 		}
 	}
 	if err := a.adopt(ctx, log, ex, cluster, r); err != nil {

@@ -81,10 +81,11 @@ func (a *Actuator) adaptVolumes(ctx context.Context, log logr.Logger, t *target)
 // application. others are the claims of caches that are not configured. They show what is left, so
 // they are deleted last.
 func (a *Actuator) removeLeftovers(ctx context.Context, log logr.Logger, t *target, claims []volume.Claim, others []corev1.PersistentVolumeClaim) error {
-	for _, claim := range claims {
-		if claim.Surplus() && cache.Replicas(*claim.Cache) == 1 {
-			id, _ := t.identities.Of(claim.Cache.Upstream)
-			if err := endAvailability(ctx, log, t.shoot, id); err != nil {
+	isRestored := t.before.status == nil // in the previous seed, high availability may have been interrupted
+	for i, c := range t.config.Caches {
+		isSurplus := func(claim volume.Claim) bool { return claim.Cache.Upstream == c.Upstream && claim.Surplus() }
+		if cache.Replicas(c) == 1 && (isRestored || slices.ContainsFunc(claims, isSurplus)) {
+			if err := endAvailability(ctx, log, t.shoot, t.identities[i]); err != nil {
 				return err
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"crypto/x509/pkix"
 	"fmt"
 	"net"
+	"slices"
 	"time"
 
 	extensionscontroller "github.com/gardener/gardener/extensions/pkg/controller"
@@ -92,16 +93,13 @@ func Load(ctx context.Context, log logr.Logger, clock clock.Clock, seed client.C
 // only for the names if the address is unknown. It issues a new one only if the address, a name or
 // the CA has changed, or half of the validity is over.
 func (a *CA) Issue(ctx context.Context, c *v1alpha3.RegistryCache, id v1alpha3.Identity) (*cache.Certificate, error) {
-	var addresses []net.IP
-	if address := net.ParseIP(id.Address); address != nil {
-		addresses = []net.IP{address}
-	}
+	isUnknown := func(address net.IP) bool { return address == nil }
 	config := &secrets.CertificateSecretConfig{
 		Name:                        id.Name + "-tls",
 		CommonName:                  id.Name,
 		CertType:                    secrets.ServerCert,
 		DNSNames:                    kubernetesutils.DNSNamesForService(id.ServiceName(c), metav1.NamespaceSystem),
-		IPAddresses:                 addresses,
+		IPAddresses:                 slices.DeleteFunc([]net.IP{net.ParseIP(id.Address)}, isUnknown),
 		Validity:                    ptr.To(validity),
 		SkipPublishingCACertificate: true,
 	}

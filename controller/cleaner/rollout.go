@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	nodeutil "k8s.io/component-helpers/node/util"
 )
 
 // maxNamed is the maximum number of nodes in a text, to keep it short enough for a status.
@@ -36,10 +37,11 @@ func RolloutOf(set *appsv1.DaemonSet, pods []corev1.Pod, nodes []corev1.Node) Ro
 	var notReady []string
 	var since []time.Time
 	for i := range nodes {
-		reason, ready := unclean(pods, nodes[i].Name), readiness(&nodes[i])
+		reason := unclean(pods, nodes[i].Name)
+		_, ready := nodeutil.GetNodeCondition(&nodes[i].Status, corev1.NodeReady)
 		switch {
 		case reason == "":
-		case ready.Status == corev1.ConditionTrue:
+		case ready != nil && ready.Status == corev1.ConditionTrue:
 			r.Unclean = append(r.Unclean, fmt.Sprintf("%s (%s)", nodes[i].Name, reason))
 			since = append(since, time.Time{})
 		default:
@@ -131,19 +133,9 @@ const registration = 10 * time.Second
 
 // notReadySince returns the time since which a node is not ready. The time is zero if the node may
 // never have been ready: kubelet registers a node as not ready, and it may stay so for minutes.
-func notReadySince(node *corev1.Node, ready corev1.NodeCondition) time.Time {
-	if ready.LastTransitionTime.Sub(node.CreationTimestamp.Time) < registration {
+func notReadySince(node *corev1.Node, ready *corev1.NodeCondition) time.Time {
+	if ready == nil || ready.LastTransitionTime.Sub(node.CreationTimestamp.Time) < registration {
 		return time.Time{}
 	}
 	return ready.LastTransitionTime.Time
-}
-
-// readiness returns the node's condition Ready, empty if there is none.
-func readiness(node *corev1.Node) corev1.NodeCondition {
-	for _, condition := range node.Status.Conditions {
-		if condition.Type == corev1.NodeReady {
-			return condition
-		}
-	}
-	return corev1.NodeCondition{}
 }

@@ -9,6 +9,7 @@ import (
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	nodeutil "k8s.io/component-helpers/node/util"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
@@ -111,8 +112,6 @@ func namesNone(requirement corev1.NodeSelectorRequirement, nodes []corev1.Node) 
 }
 
 func isReadyWorker(node corev1.Node) bool {
-	isReady := func(c corev1.NodeCondition) bool {
-		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-	}
-	return node.Labels[v1beta1constants.LabelWorkerPool] != "" && node.DeletionTimestamp == nil && slices.ContainsFunc(node.Status.Conditions, isReady)
+	_, ready := nodeutil.GetNodeCondition(&node.Status, corev1.NodeReady)
+	return node.Labels[v1beta1constants.LabelWorkerPool] != "" && node.DeletionTimestamp == nil && ready != nil && ready.Status == corev1.ConditionTrue
 }
