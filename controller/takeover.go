@@ -93,8 +93,8 @@ func describe(object client.Object, c *v1alpha3.RegistryCache) {
 // originalPolicy is the NetworkPolicy of gardener-extension-registry-cache for all of its caches.
 var originalPolicy = metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "gardener.cloud--allow-registry-cache"}
 
-// restoreStatus writes the providerStatus of the running caches, as far as the state contains it. It
-// ends an availability whose deployment was interrupted in the previous seed.
+// restoreStatus writes the providerStatus of the running caches, as far as the state contains it.
+// It ends an availability whose deployment was interrupted in the previous seed.
 func (a *Actuator) restoreStatus(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension, mistake error) error {
 	r, err := recordOf(ex)
 	if err != nil {
