@@ -92,7 +92,7 @@ func (a *Actuator) deployedIdentities(ctx context.Context, t *target) (v1alpha3.
 				continue
 			}
 			if name == cachesName {
-				object.SetAnnotations(map[string]string{resourcesv1alpha1.Mode: resourcesv1alpha1.ModeIgnore})
+				object.SetAnnotations(map[string]string{v1alpha3.AnnotationUpstream: upstream, resourcesv1alpha1.Mode: resourcesv1alpha1.ModeIgnore})
 				t.released = append(t.released, object)
 			}
 			if _, known := running.Of(upstream); !known {

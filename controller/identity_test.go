@@ -175,13 +175,14 @@ func TestReplacedAfterInterruption(t *testing.T) {
 	}
 }
 
-// TestUpgrade: an early version used other names for caches, and one ManagedResource for all
-// objects. The caches keep their names, volumes and addresses.
-func TestUpgrade(t *testing.T) {
-	const upstream = "old.test:5000"
-	old := v1alpha3.Identity{Upstream: upstream, Name: "registry-old-test-5000--01234567", HostLabel: "old.test_5000"}
-	l := newLandscape(t, newExtension([]string{alpha, upstream}, []string{upstream}), cluster())
-	config := &v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{{Upstream: upstream, HTTP: &v1alpha3.HTTP{}}}}
+// newEarly returns a landscape with the cache of an early version, which had another name, all
+// objects in one ManagedResource, and no CA bundle in its status.
+func newEarly(t *testing.T, old v1alpha3.Identity) *landscape {
+	t.Helper()
+	ex := newExtension([]string{alpha, old.Upstream}, []string{old.Upstream})
+	ex.Status.ProviderStatus.Raw = []byte(strings.Replace(string(ex.Status.ProviderStatus.Raw), `"caBundle":""`, `"other":""`, 1))
+	l := newLandscape(t, ex, cluster())
+	config := &v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{{Upstream: old.Upstream, HTTP: &v1alpha3.HTTP{}}}}
 	v1alpha3.SetDefaults(config)
 	deployed, err := cache.Objects(config.Caches[0], old, cache.Shoot{Image: "old"}, cache.Secrets{})
 	if err != nil {
@@ -197,18 +198,45 @@ func TestUpgrade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := l.services(t)[old.Name]
-	for range 2 {
-		l.reconciled(t)
-		if got := l.names(t); got[upstream] != old.Name || got[alpha] != "registry-alpha-upstream-test" {
-			t.Errorf("the names are %v", got)
+	return l
+}
+
+// TestUpgrade checks that the caches of an early version keep their names, volumes and addresses,
+// wherever the first attempt ends.
+func TestUpgrade(t *testing.T) {
+	old := v1alpha3.Identity{Upstream: "old.test:5000", Name: "registry-old-test-5000--01234567", HostLabel: "old.test_5000"}
+	upgrade := func(when string, l *landscape, attempts int) {
+		before := l.services(t)[old.Name]
+		for range attempts {
+			l.reconciled(t)
+			if got := l.names(t); got[old.Upstream] != old.Name || got[alpha] != "registry-alpha-upstream-test" {
+				t.Errorf("%s: the names are %v", when, got)
+			}
+			if now := l.services(t)[old.Name]; now != before || now == "" {
+				t.Errorf("%s: the address was %s and is %s", when, before, now)
+			}
 		}
-		if now := l.services(t)[old.Name]; now != before {
-			t.Errorf("the address was %s and is %s", before, now)
+		if in := l.objectsIn(t, cachesName); slices.ContainsFunc(in, func(o string) bool { return strings.Contains(o, "Service") }) {
+			t.Errorf("%s: the Services still are in ManagedResource %s: %v", when, cachesName, in)
 		}
 	}
-	if in := l.objectsIn(t, cachesName); slices.ContainsFunc(in, func(o string) bool { return strings.Contains(o, "Service") }) {
-		t.Errorf("the Services still are in ManagedResource %s: %v", cachesName, in)
+	l := newEarly(t, old)
+	w := l.tap()
+	upgrade("without an interruption", l, 2)
+	for i, request := range w.requests {
+		if !strings.Contains(request, " write ") {
+			continue
+		}
+		l := newEarly(t, old)
+		l.tap().fail = func(number int, done bool) error {
+			if number == i+1 && !done {
+				return errLost
+			}
+			return nil
+		}
+		_ = l.reconcile(t)
+		l.restart()
+		upgrade(fmt.Sprintf("before request %d, %s", i+1, request), l, 2)
 	}
 }
 

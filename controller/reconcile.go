@@ -57,7 +57,7 @@ func (a *Actuator) reconcile(ctx context.Context, log logr.Logger, ex *extension
 		return err
 	}
 	step := a.deploy
-	if t.before.takenOver {
+	if t.before.takenOver && len(t.released) == 0 {
 		step, t.delayed = a.takeOver, nil
 	}
 	if err := step(ctx, log, t); err != nil {
