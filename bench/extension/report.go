@@ -1,34 +1,22 @@
-package bench
+package extension
 
 import (
 	"fmt"
 	"maps"
-	"math"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/prometheus/procfs"
-	"k8s.io/utils/ptr"
-
-	"github.com/gardener-extensions/registry-cache/kind/nodeimage"
+	"github.com/gardener-extensions/registry-cache/bench"
 )
 
-// Report is the result of one call of bench-controller.
+// Report is the result of one call.
 type Report struct {
-	Machine Machine `json:"machine"`
+	Machine    bench.Machine `json:"machine"`
+	Kubernetes string        `json:"kubernetes"` // version
 	// Runs are in the order of the measurements.
-	Runs  []Run  `json:"runs"`
-	Goals []Goal `json:"goals"`
-}
-
-// Machine describes the machine of the measurement.
-type Machine struct {
-	CPUs        int    `json:"cpus"`
-	MemoryBytes uint64 `json:"memoryBytes"`
-	Go          string `json:"go"`
-	Kubernetes  string `json:"kubernetes"`
+	Runs  []Run        `json:"runs"`
+	Goals []bench.Goal `json:"goals"`
 }
 
 // Run contains the results for one number of shoots, measured on new API servers.
@@ -99,43 +87,12 @@ type Latency struct {
 	CPU float64 `json:"cpuSeconds,omitempty"`
 }
 
-// newLatency returns the distribution of the samples. Percentiles are by nearest rank.
+// newLatency returns the distribution of the samples.
 func newLatency(samples []time.Duration, failed int) Latency {
-	if len(samples) == 0 {
-		return Latency{Failed: failed}
+	return Latency{
+		Count: len(samples), Failed: failed,
+		P50: bench.Percentile(samples, 0.5), P99: bench.Percentile(samples, 0.99), Max: bench.Percentile(samples, 1),
 	}
-	sorted := slices.Sorted(slices.Values(samples))
-	rank := func(p float64) float64 {
-		return sorted[int(math.Ceil(p*float64(len(sorted))))-1].Seconds()
-	}
-	return Latency{Count: len(sorted), Failed: failed, P50: rank(0.5), P99: rank(0.99), Max: rank(1)}
-}
-
-// ReadMachine describes this machine.
-func ReadMachine() (Machine, error) {
-	var memory procfs.Meminfo
-	fs, err := procfs.NewDefaultFS()
-	if err == nil {
-		memory, err = fs.Meminfo()
-	}
-	if err != nil {
-		return Machine{}, fmt.Errorf("reading the size of the memory: %w", err)
-	}
-	return Machine{
-		CPUs: runtime.NumCPU(), MemoryBytes: ptr.Deref(memory.MemTotalBytes, 0), Go: runtime.Version(), Kubernetes: nodeimage.KubernetesVersion,
-	}, nil
-}
-
-func loadAverage() (float64, error) {
-	var load *procfs.LoadAvg
-	fs, err := procfs.NewDefaultFS()
-	if err == nil {
-		load, err = fs.LoadAvg()
-	}
-	if err != nil {
-		return 0, fmt.Errorf("reading the load average: %w", err)
-	}
-	return load.Load1, nil
 }
 
 // row is one row of the table. If growth is true, the row also shows the growth from run to run.
@@ -195,11 +152,11 @@ func rows() []row {
 func (r Report) Markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d CPUs, %.0f GiB, Kubernetes %s, %s\n\n",
-		r.Machine.CPUs, float64(r.Machine.MemoryBytes)/(1<<30), r.Machine.Kubernetes, r.Machine.Go)
+		r.Machine.CPUs, float64(r.Machine.MemoryBytes)/(1<<30), r.Kubernetes, r.Machine.Go)
 	r.table(&b)
 	b.WriteString("\n")
 	for _, goal := range r.Goals {
-		fmt.Fprintf(&b, "- %s %s%s\n", mark(goal), goal.Name, detail(goal))
+		fmt.Fprintf(&b, "- %s\n", summary(goal))
 	}
 	if len(r.Runs) > 0 {
 		last := r.Runs[len(r.Runs)-1]
@@ -245,24 +202,14 @@ func kinds(b *strings.Builder, server string, first, again map[string]float64) {
 	}
 }
 
-func mark(goal Goal) string {
+func summary(goal bench.Goal) string {
+	text := goal.Name + " (" + strings.Join(goal.Details, "; ") + ")"
 	switch {
 	case !goal.Judged:
-		return "–"
-	case goal.Met:
-		return "✓"
+		return "– " + goal.Name + " (not measured)"
+	case goal.Held:
+		return "✓ " + text
 	default:
-		return "✗"
-	}
-}
-
-func detail(goal Goal) string {
-	switch {
-	case !goal.Judged:
-		return " (not measured)"
-	case goal.Detail == "":
-		return ""
-	default:
-		return " (" + goal.Detail + ")"
+		return "✗ " + text
 	}
 }

@@ -1,4 +1,4 @@
-package bench
+package extension
 
 import (
 	"context"
@@ -46,16 +46,12 @@ func (r *measurement) again(ctx context.Context) (err error) {
 // breakTwo breaks two shoots and reconciles them together with up to maxOthers other shoots, but
 // measures only the others. Then it waits until the extension reports errors of the broken shoots.
 func (r *measurement) breakTwo(ctx context.Context) error {
-	hang, err := landscape.Hang()
+	hang, refused, err := landscape.Unreachable()
 	if err != nil {
 		return err
 	}
 	r.stop = append(r.stop, hang.Close)
-	refused, err := landscape.Refusing()
-	if err != nil {
-		return err
-	}
-	for shoot, address := range map[int]string{hanging: hang.Address(), refusing: refused} {
+	for shoot, address := range map[int]string{hanging: hang.Addr().String(), refusing: refused} {
 		if err := r.landscape.Break(ctx, shoot, address); err != nil {
 			return err
 		}
@@ -78,7 +74,7 @@ func (r *measurement) breakTwo(ctx context.Context) error {
 		return err
 	}
 	err = r.watch.AwaitFailed(ctx, began, landscape.Wanted{Is: isBroken, Count: 2, Timeout: brokenTimeout})
-	if err == nil && hang.Accepted() == 0 {
+	if err == nil && !landscape.Connected(hang) {
 		err = errors.New("the extension made no request to the hanging shoot, so it does not use the new kubeconfig")
 	}
 	return err

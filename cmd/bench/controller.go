@@ -16,6 +16,7 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/bench"
 	"github.com/gardener-extensions/registry-cache/bench/controlplane"
+	"github.com/gardener-extensions/registry-cache/bench/extension"
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind/command"
 	"github.com/gardener-extensions/registry-cache/kind/nodeimage"
@@ -31,46 +32,38 @@ const (
 	extensionPackage = "./cmd/registry-cache-extension"
 )
 
-func main() { os.Exit(program.Main(newCommand)) }
-
-type options struct {
-	shoots       []int
-	quick        bool
-	json, strict bool
-	workers      int
-	period       time.Duration
-	extension    string
-	folder       string
-	previous     []string
+type controllerOptions struct {
+	output
+	shoots    []int
+	quick     bool
+	workers   int
+	period    time.Duration
+	extension string
+	previous  []string
 }
 
-func newCommand(streams program.Streams) *cobra.Command {
-	o := options{}
+func newControllerCommand(streams program.Streams) *cobra.Command {
+	o := controllerOptions{}
 	cmd := &cobra.Command{
-		Use:   "bench-controller",
+		Use:   "controller",
 		Short: "Measure the cost of the extension on a seed with many shoots",
 		Args:  program.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.complete(); err != nil {
-				return program.Usage(err)
-			}
 			return o.run(cmd.Context(), streams)
 		},
 	}
+	o.addFlags(cmd)
 	flags := cmd.Flags()
 	flags.IntSliceVarP(&o.shoots, "shoots", "n", []int{10, 100, 1000, 3000}, "numbers of shoots, each measured separately")
 	flags.BoolVar(&o.quick, "quick", false, "measure 10 and 100 shoots, with fewer requests to the webhook")
-	flags.BoolVar(&o.json, "json", false, "print JSON instead of Markdown")
 	flags.StringSliceVar(&o.previous, "previous", nil, "files with the JSON output of earlier calls; their results come first in the report")
-	flags.BoolVar(&o.strict, "strict", false, "exit with 1 if a goal is missed")
 	flags.IntVar(&o.workers, "workers", 0, "workers of the controller (default: those of the chart)")
 	flags.DurationVar(&o.period, "health-check-period", 0, "period of the health checks, whose requests come at any time; 0s for none")
 	flags.StringVar(&o.extension, "extension", "", "path of the binary of the extension (default: build "+extensionPackage+")")
-	flags.StringVar(&o.folder, "folder", filepath.Join("_artifacts", "bench-controller"), "folder for logs")
 	return cmd
 }
 
-func (o *options) complete() error {
+func (o *controllerOptions) chooseShoots() error {
 	if o.quick {
 		o.shoots = []int{10, 100}
 	}
@@ -79,68 +72,57 @@ func (o *options) complete() error {
 			return fmt.Errorf("--shoots: %d is less than %d, because the measurement breaks two shoots", n, minShoots)
 		}
 	}
-	folder, err := filepath.Abs(o.folder)
-	if err != nil {
-		return fmt.Errorf("--folder: %w", err)
-	}
-	o.folder = folder
 	return nil
 }
 
-func (o *options) run(ctx context.Context, streams program.Streams) error {
+func (o *controllerOptions) run(ctx context.Context, streams program.Streams) error {
 	log.SetLogger(logr.FromSlogHandler(slog.NewTextHandler(io.Discard, nil))) // otherwise controller-runtime warns
-	recorder := progress.New(streams.Err)
-	if err := os.MkdirAll(o.folder, 0o755); err != nil {
-		return program.Environment(fmt.Errorf("create the folder for logs: %w", err))
+	if err := o.chooseShoots(); err != nil {
+		return program.Usage(err)
 	}
-	result, err := o.measure(ctx, recorder)
+	if err := o.prepare(); err != nil {
+		return err
+	}
+	result, err := o.measure(ctx, progress.New(streams.Err))
 	if err != nil {
 		return err
 	}
-	if err := o.print(result, streams.Out); err != nil {
-		return err
-	}
-	for _, goal := range result.Goals {
-		if o.strict && goal.Judged && !goal.Met {
-			return fmt.Errorf("missed goal: %s", goal.Name)
-		}
-	}
-	return nil
+	return o.report(result, result.Goals, streams.Out)
 }
 
-func (o *options) measure(ctx context.Context, recorder *progress.Recorder) (bench.Report, error) {
+func (o *controllerOptions) measure(ctx context.Context, recorder *progress.Recorder) (extension.Report, error) {
 	machine, err := bench.ReadMachine()
 	if err != nil {
-		return bench.Report{}, program.Environment(err)
+		return extension.Report{}, program.Environment(err)
 	}
 	runs, err := readRuns(o.previous)
 	if err != nil {
-		return bench.Report{}, program.Usage(fmt.Errorf("--previous: %w", err))
+		return extension.Report{}, program.Usage(fmt.Errorf("--previous: %w", err))
 	}
-	result := bench.Report{Machine: machine, Runs: runs}
-	settings, err := o.prepare(ctx, recorder)
+	result := extension.Report{Machine: machine, Kubernetes: nodeimage.KubernetesVersion, Runs: runs}
+	settings, err := o.build(ctx, recorder)
 	if err != nil {
 		return result, program.Environment(err)
 	}
 	for _, shoots := range o.shoots {
-		run, err := bench.Measure(ctx, settings, shoots)
+		run, err := extension.Measure(ctx, settings, shoots)
 		if err != nil {
 			return result, fmt.Errorf("%w (logs: %s)", err, o.folder)
 		}
 		result.Runs = append(result.Runs, run)
 	}
-	result.Goals = bench.Judge(result.Runs)
+	result.Goals = extension.Judge(result.Runs)
 	return result, nil
 }
 
-func readRuns(files []string) ([]bench.Run, error) {
-	var runs []bench.Run
+func readRuns(files []string) ([]extension.Run, error) {
+	var runs []extension.Run
 	for _, file := range files {
 		content, err := os.ReadFile(file)
 		if err != nil {
 			return nil, err
 		}
-		var earlier bench.Report
+		var earlier extension.Report
 		if err := json.Unmarshal(content, &earlier); err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
@@ -152,8 +134,8 @@ func readRuns(files []string) ([]bench.Run, error) {
 	return runs, nil
 }
 
-func (o *options) prepare(ctx context.Context, recorder *progress.Recorder) (bench.Options, error) {
-	settings := bench.Options{Extension: o.extension, Folder: o.folder, WebhookRequests: webhookRequests, Workers: o.workers,
+func (o *controllerOptions) build(ctx context.Context, recorder *progress.Recorder) (extension.Options, error) {
+	settings := extension.Options{Extension: o.extension, Folder: o.folder, WebhookRequests: webhookRequests, Workers: o.workers,
 		HealthCheckPeriod: o.period, Progress: recorder}
 	if o.quick {
 		settings.WebhookRequests = webhookRequestsQuick
@@ -173,19 +155,4 @@ func (o *options) prepare(ctx context.Context, recorder *progress.Recorder) (ben
 		return err
 	})
 	return settings, err
-}
-
-func (o *options) print(result bench.Report, out io.Writer) error {
-	text := []byte(result.Markdown())
-	if o.json {
-		var err error
-		if text, err = json.MarshalIndent(result, "", "  "); err != nil {
-			return fmt.Errorf("encode the report: %w", err)
-		}
-		text = append(text, '\n')
-	}
-	if _, err := out.Write(text); err != nil {
-		return fmt.Errorf("write the report: %w", err)
-	}
-	return nil
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gardener-extensions/registry-cache/bench"
+	"github.com/gardener-extensions/registry-cache/bench/extension"
 )
 
 func TestReadRuns(t *testing.T) {
@@ -23,8 +23,8 @@ func TestReadRuns(t *testing.T) {
 		}
 		return path
 	}
-	small := write("small.json", bench.Report{Runs: []bench.Run{{Shoots: 10}, {Shoots: 100}}})
-	big := write("big.json", bench.Report{Runs: []bench.Run{{Shoots: 1000}}})
+	small := write("small.json", extension.Report{Runs: []extension.Run{{Shoots: 10}, {Shoots: 100}}})
+	big := write("big.json", extension.Report{Runs: []extension.Run{{Shoots: 1000}}})
 	runs, err := readRuns([]string{small, big})
 	if err != nil || len(runs) != 3 || runs[0].Shoots != 10 || runs[2].Shoots != 1000 {
 		t.Errorf("runs = %+v, error %v", runs, err)

@@ -1,11 +1,13 @@
-package bench
+package extension
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/gardener-extensions/registry-cache/bench"
 	"github.com/gardener-extensions/registry-cache/bench/controlplane"
 )
 
@@ -25,18 +27,9 @@ const (
 // library removes the operation annotation, and updates the status at the start and at the end.
 var contractWrites = map[string]float64{"patch extensions": 1, "patch extensions/status": 2}
 
-// Goal is one goal of docs/operations.md.
-type Goal struct {
-	Name string `json:"name"`
-	// Judged is false if no run measures the goal. Then Met is also false.
-	Judged bool   `json:"judged"`
-	Met    bool   `json:"met"`
-	Detail string `json:"detail"`
-}
-
 // Judge returns all goals. A goal that applies to every run is met only if every run meets it.
-func Judge(runs []Run) []Goal {
-	return []Goal{
+func Judge(runs []Run) []bench.Goal {
+	return []bench.Goal{
 		eachRun("a reconciliation without a change writes only what the contract requires", runs, func(r Run) (bool, string) {
 			extra := extraWrites(r.NoOp)
 			return extra == "", extra
@@ -67,17 +60,12 @@ func Judge(runs []Run) []Goal {
 	}
 }
 
-func eachRun(name string, runs []Run, judge func(Run) (met bool, detail string)) Goal {
-	goal := Goal{Name: name, Judged: len(runs) > 0, Met: len(runs) > 0}
-	var details []string
+func eachRun(name string, runs []Run, judge func(Run) (held bool, detail string)) bench.Goal {
+	goal := bench.Goal{Name: name}
 	for _, run := range runs {
-		met, detail := judge(run)
-		goal.Met = goal.Met && met
-		if detail != "" {
-			details = append(details, fmt.Sprintf("%d: %s", run.Shoots, detail))
-		}
+		held, detail := judge(run)
+		goal.Judge(held, fmt.Sprintf("%d: %s", run.Shoots, cmp.Or(detail, "none")))
 	}
-	goal.Detail = strings.Join(details, "; ")
 	return goal
 }
 
@@ -94,24 +82,22 @@ func extraWrites(p Pass) string {
 	return strings.Join(extra, ", ")
 }
 
-func memory(runs []Run) Goal {
-	goal := Goal{Name: fmt.Sprintf("at most %d MiB at %d shoots", maxMemory>>20, memoryShoots)}
+func memory(runs []Run) bench.Goal {
+	goal := bench.Goal{Name: fmt.Sprintf("at most %d MiB at %d shoots", maxMemory>>20, memoryShoots)}
 	if run, ok := find(runs, memoryShoots); ok {
-		goal.Judged, goal.Met = true, run.Memory.Peak <= maxMemory
-		goal.Detail = fmt.Sprintf("%.0f MiB at most, %.0f MiB steady", mebibytes(run.Memory.Peak), mebibytes(run.Memory.Steady))
+		goal.Judge(run.Memory.Peak <= maxMemory,
+			fmt.Sprintf("%.0f MiB at most, %.0f MiB steady", mebibytes(run.Memory.Peak), mebibytes(run.Memory.Steady)))
 	}
 	return goal
 }
 
-func flat(runs []Run) Goal {
-	goal := Goal{Name: fmt.Sprintf("cost per Extension flat from %d to %d shoots", flatFrom, flatTo)}
+func flat(runs []Run) bench.Goal {
+	goal := bench.Goal{Name: fmt.Sprintf("cost per Extension flat from %d to %d shoots", flatFrom, flatTo)}
 	from, okFrom := find(runs, flatFrom)
 	to, okTo := find(runs, flatTo)
 	if !okFrom || !okTo {
 		return goal
 	}
-	goal.Judged, goal.Met = true, true
-	var details []string
 	for _, pass := range []struct {
 		name     string
 		from, to Pass
@@ -123,11 +109,9 @@ func flat(runs []Run) Goal {
 		}{
 			{"seconds", ratio(is.seconds, was.seconds)}, {"CPU", ratio(is.cpu, was.cpu)}, {"requests", ratio(is.requests, was.requests)},
 		} {
-			goal.Met = goal.Met && cost.growth <= maxFlatGrowth
-			details = append(details, fmt.Sprintf("%s %s ×%.2f", pass.name, cost.name, cost.growth))
+			goal.Judge(cost.growth <= maxFlatGrowth, fmt.Sprintf("%s %s ×%.2f", pass.name, cost.name, cost.growth))
 		}
 	}
-	goal.Detail = strings.Join(details, ", ")
 	return goal
 }
 

@@ -1,4 +1,9 @@
-package bench
+// Package extension measures the cost of the extension on a seed with many shoots: time, API
+// requests, CPU and memory of its real binary, with a real kube-apiserver and etcd. A slow result
+// is not an error. The report shows which goals of docs/operations.md are held.
+//
+// The package must treat the extension as a black box: it measures requests, seconds and bytes.
+package extension
 
 import (
 	"context"
@@ -17,8 +22,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-extensions/registry-cache/bench"
 	"github.com/gardener-extensions/registry-cache/bench/controlplane"
-	"github.com/gardener-extensions/registry-cache/bench/extension"
 	"github.com/gardener-extensions/registry-cache/bench/landscape"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
@@ -49,7 +54,7 @@ func Measure(ctx context.Context, o Options, shoots int) (result Run, err error)
 			err = errors.Join(err, r.stop[i]())
 		}
 	}()
-	if r.result.LoadBefore, err = loadAverage(); err != nil {
+	if r.result.LoadBefore, err = bench.LoadAverage(); err != nil {
 		return r.result, err
 	}
 	for _, step := range []struct {
@@ -72,7 +77,7 @@ func Measure(ctx context.Context, o Options, shoots int) (result Run, err error)
 			return r.result, fmt.Errorf("%s with %d shoots: %w", step.name, shoots, errors.Join(err, context.Cause(ctx)))
 		}
 	}
-	r.result.LoadAfter, err = loadAverage()
+	r.result.LoadAfter, err = bench.LoadAverage()
 	return r.result, err
 }
 
@@ -89,8 +94,8 @@ type measurement struct {
 	arguments   []string // of the extension
 	landscape   *landscape.Landscape
 	watch       *landscape.Watch
-	process     *extension.Process
-	usage       extension.Usage // of the extension, as last read by awaitIdle or finish
+	process     *bench.Process
+	usage       bench.Usage // of the extension, as last read by awaitIdle or finish
 }
 
 func (r *measurement) startControlPlanes(context.Context) error {
@@ -150,7 +155,7 @@ func (r *measurement) startExtension(ctx context.Context) error {
 	if r.Workers > 0 {
 		r.arguments = append(r.arguments, fmt.Sprintf("--max-concurrent-reconciles=%d", r.Workers))
 	}
-	r.process, err = extension.Start(ctx, extension.Options{
+	r.process, err = Start(ctx, ProcessOptions{
 		Program:    r.Extension,
 		Arguments:  append(slices.Clone(r.arguments), "--health-check-period="+r.HealthCheckPeriod.String()),
 		Kubeconfig: kubeconfig,
@@ -181,7 +186,7 @@ const webhookInterval = 20 * time.Millisecond // 50 reviews a second
 // webhook sends reviews directly to the webhook of the extension, each for the
 // OperatingSystemConfig of the next shoot, and measures the latency.
 func (r *measurement) webhook(ctx context.Context, latency *Latency) error {
-	to, err := extension.Webhook(ctx, r.seedClient, "gardener-extension-"+landscape.ExtensionName)
+	to, err := Webhook(ctx, r.seedClient, "gardener-extension-"+landscape.ExtensionName)
 	if err != nil {
 		return err
 	}
@@ -189,7 +194,7 @@ func (r *measurement) webhook(ctx context.Context, latency *Latency) error {
 	if err != nil {
 		return err
 	}
-	answers, err := extension.Send(ctx, to, webhookInterval, r.WebhookRequests, func(i int) (*admissionv1.AdmissionReview, error) {
+	answers, err := Send(ctx, to, webhookInterval, r.WebhookRequests, func(i int) (*admissionv1.AdmissionReview, error) {
 		return review(i, i%r.shoots)
 	})
 	if err != nil {
@@ -226,7 +231,7 @@ func review(i, shoot int) (*admissionv1.AdmissionReview, error) {
 	return &admissionv1.AdmissionReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "AdmissionReview"},
 		Request: &admissionv1.AdmissionRequest{
-			UID: extension.UID(i), Kind: kind, Resource: resource, RequestKind: &kind, RequestResource: &resource,
+			UID: UID(i), Kind: kind, Resource: resource, RequestKind: &kind, RequestResource: &resource,
 			Namespace: config.Namespace, Name: config.Name, Operation: admissionv1.Create, Object: runtime.RawExtension{Raw: raw},
 		},
 	}, nil

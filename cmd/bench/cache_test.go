@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/gardener-extensions/registry-cache/bench/cache"
-	"github.com/gardener-extensions/registry-cache/bench/cache/contender"
 	"github.com/gardener-extensions/registry-cache/internal/program"
 )
 
@@ -17,10 +16,10 @@ import (
 func written(t *testing.T, throughput float64) string {
 	t.Helper()
 	results := map[string]cache.Result{}
-	for _, name := range contender.Names {
+	for _, name := range cache.Contenders {
 		results[name] = cache.Result{Throughput: 100}
 	}
-	results[contender.Ours] = cache.Result{Throughput: throughput}
+	results[cache.Ours] = cache.Result{Throughput: throughput}
 	row := cache.Row{State: cache.Warm, Size: cache.MB, Clients: 1, Blobs: 1}
 	content, err := json.Marshal(cache.Report{Rows: []cache.Measured{{Row: row, Results: results}}})
 	if err != nil {
@@ -53,7 +52,7 @@ func TestFrom(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var out, messages bytes.Buffer
 			streams := program.Streams{Out: &out, Err: &messages}
-			code := program.Run(t.Context(), newCommand(streams), streams, test.args)
+			code := program.Run(t.Context(), newCommand(streams), streams, append([]string{"cache"}, test.args...))
 			if code != test.code || !strings.Contains(out.String(), test.out) || !strings.Contains(messages.String(), test.err) {
 				t.Errorf("exit code %d, standard error %q, standard output:\n%s", code, &messages, &out)
 			}
@@ -65,7 +64,7 @@ func TestWrite(t *testing.T) {
 	folder := t.TempDir()
 	var out, messages bytes.Buffer
 	streams := program.Streams{Out: &out, Err: &messages}
-	if code := program.Run(t.Context(), newCommand(streams), streams, []string{"--from", written(t, 100), "--write", folder}); code != program.ExitFine {
+	if code := program.Run(t.Context(), newCommand(streams), streams, []string{"cache", "--from", written(t, 100), "--write", folder}); code != program.ExitFine {
 		t.Fatalf("exit code %d: %s", code, &messages)
 	}
 	for _, name := range []string{"benchmarks.md", "benchmarks/cache.json"} {

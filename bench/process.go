@@ -1,4 +1,8 @@
-package daemon
+// Package bench contains what the benchmarks below it share: programs as background processes, what
+// these use, and a description of the machine.
+//
+// The package must not depend on what a program does.
+package bench
 
 import (
 	"bytes"
@@ -25,10 +29,10 @@ const (
 	logLines      = 20               // of the log in an error
 )
 
-// Options describe a process.
-type Options struct {
+// Program describes a process.
+type Program struct {
 	Name        string // for messages, and for the name of the log
-	Program     string // path of the binary
+	Path        string // of the binary
 	Arguments   []string
 	Environment []string // in addition to the variables of this process
 	Folder      string   // for <Name>.log
@@ -47,20 +51,20 @@ type Process struct {
 }
 
 // Start returns once the process is ready. The caller must call Stop.
-func Start(ctx context.Context, o Options) (*Process, error) {
+func (o Program) Start(ctx context.Context) (*Process, error) {
 	p := &Process{name: o.Name, log: filepath.Join(o.Folder, o.Name+".log"), done: make(chan struct{})}
 	log, err := os.Create(p.log)
 	if err != nil {
-		return nil, fmt.Errorf("creating the log of the %s: %w", p.name, err)
+		return nil, fmt.Errorf("create the log of the %s: %w", p.name, err)
 	}
 	defer func() { _ = log.Close() }() // the process has its own descriptor
 	// Without CommandContext, because only Stop may end the process.
-	p.cmd = exec.Command(o.Program, o.Arguments...) //nolint:noctx // see above
+	p.cmd = exec.Command(o.Path, o.Arguments...) //nolint:noctx // see above
 	p.cmd.Env = append(os.Environ(), o.Environment...)
 	p.cmd.Stdout, p.cmd.Stderr = log, log
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C must not end the process
 	if err := p.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("starting the %s: %w", p.name, err)
+		return nil, fmt.Errorf("start the %s: %w", p.name, err)
 	}
 	go func() {
 		p.ended = p.cmd.Wait()
@@ -74,9 +78,6 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 	}
 	return p, nil
 }
-
-// PID returns the ID of the process.
-func (p *Process) PID() int { return p.cmd.Process.Pid }
 
 // Running returns an error with the last lines of the log if the process has ended.
 func (p *Process) Running() error {
@@ -136,12 +137,12 @@ func FreePorts(n int) ([]string, error) {
 	for range n {
 		listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it does not block
 		if err != nil {
-			return nil, fmt.Errorf("finding a free port: %w", err)
+			return nil, fmt.Errorf("find a free port: %w", err)
 		}
 		defer func() { _ = listener.Close() }() // after the loop, so that all ports differ
 		_, port, err := net.SplitHostPort(listener.Addr().String())
 		if err != nil {
-			return nil, fmt.Errorf("finding a free port: %w", err)
+			return nil, fmt.Errorf("find a free port: %w", err)
 		}
 		ports = append(ports, port)
 	}
