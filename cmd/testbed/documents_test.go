@@ -1,4 +1,4 @@
-package cli
+package main
 
 import (
 	"io"
@@ -21,12 +21,12 @@ var (
 // TestDocumentedCommands: every testbed command line in a document has a valid command, valid flags
 // and valid arguments.
 func TestDocumentedCommands(t *testing.T) {
-	documents, err := filepath.Glob("../../../docs/*.md")
+	documents, err := filepath.Glob("../../docs/*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	found := 0
-	for _, document := range append(documents, "../../../README.md") {
+	for _, document := range append(documents, "../../README.md") {
 		content, err := os.ReadFile(document)
 		if err != nil {
 			t.Fatal(err)
@@ -63,7 +63,7 @@ func parse(line string) error {
 	for _, shell := range []string{" | ", " >", " <", " && ", " # ", " & ", "; "} {
 		line, _, _ = strings.Cut(line, shell)
 	}
-	root := New(program.Streams{Out: io.Discard, Err: io.Discard})
+	root := newCommand(program.Streams{Out: io.Discard, Err: io.Discard})
 	cmd, rest, err := root.Find(strings.Fields(line))
 	if err != nil {
 		return err

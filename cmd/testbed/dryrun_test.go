@@ -1,4 +1,4 @@
-package cli
+package main
 
 import (
 	"bytes"
@@ -33,7 +33,7 @@ var (
 // command that prints an answer has --json.
 func TestFlagsOfAllCommands(t *testing.T) {
 	names := map[string]bool{}
-	for _, command := range leaves(New(program.Streams{})) {
+	for _, command := range leaves(newCommand(program.Streams{})) {
 		name := strings.TrimPrefix(command.CommandPath(), "testbed ")
 		names[name] = true
 		if has := command.Flags().Lookup("dry-run") != nil; has == slices.Contains(withoutDryRun, name) {
@@ -128,7 +128,7 @@ func TestDryRunOfUp(t *testing.T) {
 // TestDryRunOfApply: the dry run prints the Shoot, and on standard error those fields of the
 // manifest that the testbed does not use.
 func TestDryRunOfApply(t *testing.T) {
-	manifest, err := os.ReadFile("../../../examples/shoots/credentials.yaml")
+	manifest, err := os.ReadFile("../../examples/shoots/credentials.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestGroups(t *testing.T) {
 			t.Errorf("exit code %d, no commands below %q in:\n%s", code, title, out)
 		}
 	}
-	for _, command := range New(program.Streams{}).Commands() {
+	for _, command := range newCommand(program.Streams{}).Commands() {
 		if command.GroupID == "" && command.Name() != "completion" && command.Name() != "version" {
 			t.Errorf("%s has no group", command.Name())
 		}

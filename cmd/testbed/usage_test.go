@@ -1,4 +1,4 @@
-package cli
+package main
 
 import (
 	"bytes"
@@ -32,7 +32,7 @@ func run(t *testing.T, stdin string, args ...string) (code int, out, stderr stri
 	t.Helper()
 	var o, e bytes.Buffer
 	std := program.Streams{Out: &o, Err: &e}
-	root := New(std)
+	root := newCommand(std)
 	root.SetIn(strings.NewReader(stdin))
 	code = program.Run(t.Context(), root, std, args)
 	return code, o.String(), e.String()
