@@ -92,12 +92,12 @@ fuzz: ## Run each fuzz test for FUZZTIME=1m; failing inputs are written to testd
 	done
 
 .PHONY: bench-controller
-bench-controller: bin/bench-controller ## Measure the extension on a seed with up to 3,000 Shoots (ARGS=--quick, ARGS=--shoots=10,100)
-	@exec ./bin/bench-controller $(ARGS)
+bench-controller: bin/bench ## Measure the extension on a seed with up to 3,000 Shoots (ARGS=--quick, ARGS=--shoots=10,100)
+	@exec ./bin/bench controller $(ARGS)
 
 .PHONY: bench-cache
-bench-cache: bin/bench-cache ## Compare the cache with stock distribution, nginx and no cache, 15 min (ARGS=--quick, ARGS='--write docs')
-	@exec ./bin/bench-cache $(ARGS)
+bench-cache: bin/bench ## Compare the cache with stock distribution, nginx and no cache, 15 min (ARGS=--quick, ARGS='--write docs')
+	@exec ./bin/bench cache $(ARGS)
 
 ##@ The testbed
 
@@ -199,8 +199,8 @@ registries-page: ## Update docs/registries.md with the results of the last `make
 	@REGISTRIES="$(wildcard $(CURDIR)/_artifacts/registries.json)" UPDATE_GOLDEN=1 go test -count=1 -run '^TestPage$$' ./e2e/registries
 
 .PHONY: bench-cache-page
-bench-cache-page: bin/bench-cache ## Generate docs/benchmarks.md from docs/benchmarks/cache.json
-	@./bin/bench-cache --from docs/benchmarks/cache.json --write docs >/dev/null
+bench-cache-page: bin/bench ## Generate docs/benchmarks.md from docs/benchmarks/cache.json
+	@./bin/bench cache --from docs/benchmarks/cache.json --write docs >/dev/null
 
 .PHONY: tools
 tools: ## Install shellcheck as a Debian package, and build golangci-lint and promtool
@@ -242,7 +242,7 @@ $(KUBECTL): kind/nodeimage/modules/kubernetes/go.mod kind/nodeimage/modules/kube
 		-o ../../../../$@ k8s.io/kubernetes/cmd/kubectl
 
 # Phony, because Go's build cache determines what must be rebuilt.
-.PHONY: bin/e2e.test bin/nodeless.test bin/survival.test bin/testbed bin/bench-controller bin/bench-cache
+.PHONY: bin/e2e.test bin/nodeless.test bin/survival.test bin/testbed bin/bench
 bin/e2e.test:
 	@[ -e $@ ] || echo "building the scenarios; the first build takes some minutes" >&2
 	@go test -c -tags e2e -o $@ ./e2e
@@ -253,7 +253,5 @@ bin/survival.test:
 	@go test -c -tags e2e -o $@ ./e2e/survival
 bin/testbed:
 	@go build -o $@ ./cmd/testbed
-bin/bench-controller:
-	@go build -o $@ ./cmd/bench-controller
-bin/bench-cache:
-	@go build -o $@ ./cmd/bench-cache
+bin/bench:
+	@go build -o $@ ./cmd/bench

@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
-
-	"github.com/gardener-extensions/registry-cache/internal/fulldisk"
 )
 
 func TestLockExcludesASecondCommand(t *testing.T) {
@@ -98,16 +98,34 @@ func TestBusyTestbedNamesItsHolder(t *testing.T) {
 	}
 }
 
-// TestLockOnFullDisk: Down takes the lock, so the lock must not need free space.
+// fullDisk tells the child process of TestLockOnFullDisk where the full file system is.
+const fullDisk = "TESTBED_FULL_DISK_FOLDER"
+
+// mountFull mounts a small file system at the folder $1, fills it, and runs the command in $2 and
+// the arguments after it.
+const mountFull = `mount -t tmpfs -o size=8k testbed-test "$1"; dd if=/dev/zero of="$1/filler" bs=4k 2>/dev/null; shift; exec "$@"`
+
+// TestLockOnFullDisk: Down takes the lock, so the lock must not need free space. The test runs
+// again in a child process with a full disk, and is skipped if this process may not create a mount
+// namespace.
 func TestLockOnFullDisk(t *testing.T) {
-	folder := fulldisk.Folder()
-	if folder == "" {
-		fulldisk.Run(t)
+	if folder := os.Getenv(fullDisk); folder != "" {
+		release, err := newLockFiles(folder, "one", "/here").Lock()
+		if err != nil {
+			t.Fatal(err)
+		}
+		release()
 		return
 	}
-	release, err := newLockFiles(folder, "one", "/here").Lock()
-	if err != nil {
-		t.Fatal(err)
+	folder := t.TempDir()
+	child := exec.CommandContext(t.Context(), "bash", "-c", mountFull, "bash", folder, os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+	child.Env = append(os.Environ(), fullDisk+"="+folder)
+	child.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
+	output, err := child.CombinedOutput()
+	if failed := new(exec.ExitError); err != nil && !errors.As(err, &failed) {
+		t.Skipf("a mount namespace needs privileges: %v", err)
 	}
-	release()
+	if err != nil {
+		t.Errorf("%v\n%s", err, output)
+	}
 }

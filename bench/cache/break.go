@@ -9,7 +9,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/gardener-extensions/registry-cache/bench/cache/contender"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
@@ -28,7 +27,7 @@ const (
 type errSkipped struct{ error }
 
 // hang asks for what is stored and what is not after the upstream stopped answering.
-func (b *bench) hang(ctx context.Context, name string) (answers []Answer, err error) {
+func (b *run) hang(ctx context.Context, name string) (answers []Answer, err error) {
 	s, err := b.open(ctx, name, conditions{}, unprepared)
 	if err != nil {
 		return nil, err
@@ -37,7 +36,7 @@ func (b *bench) hang(ctx context.Context, name string) (answers []Answer, err er
 	if stored, _ := download(ctx, 1, s.targets(b.tag)); stored[0].Err != nil {
 		return nil, fmt.Errorf("store a tag: %w", stored[0].Err)
 	}
-	if name != contender.Direct {
+	if name != Direct {
 		err = s.fill(ctx, b.small)
 	}
 	select {
@@ -59,7 +58,7 @@ func (b *bench) hang(ctx context.Context, name string) (answers []Answer, err er
 	return answers, nil
 }
 
-func (b *bench) cuts(ctx context.Context, name string) (answers []Answer, err error) {
+func (b *run) cuts(ctx context.Context, name string) (answers []Answer, err error) {
 	s, err := b.open(ctx, name, conditions{CutAfter: cutAfter}, unprepared)
 	if err != nil {
 		return nil, err
@@ -68,7 +67,7 @@ func (b *bench) cuts(ctx context.Context, name string) (answers []Answer, err er
 	return s.askAlone(ctx, 1, b.blobs[cutSize][0]), nil
 }
 
-func (b *bench) full(ctx context.Context, name string) (answers []Answer, err error) {
+func (b *run) full(ctx context.Context, name string) (answers []Answer, err error) {
 	s, err := b.open(ctx, name, conditions{}, mountSmall)
 	if err != nil {
 		return nil, err

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/gardener-extensions/registry-cache/bench/cache/contender"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
@@ -44,7 +43,7 @@ func answerOf(asked string, answers []reply) Answer {
 }
 
 // faults lets all contenders fail at once, each on a line of its own: most of the time they wait.
-func (b *bench) faults(ctx context.Context) (faults []Fault, err error) {
+func (b *run) faults(ctx context.Context) (faults []Fault, err error) {
 	for _, fault := range []struct {
 		name string
 		do   func(ctx context.Context, name string) ([]Answer, error)
@@ -70,7 +69,7 @@ func (b *bench) faults(ctx context.Context) (faults []Fault, err error) {
 	return faults, nil
 }
 
-func (b *bench) eachAtOnce(
+func (b *run) eachAtOnce(
 	ctx context.Context, do func(ctx context.Context, name string) ([]Answer, error),
 ) (map[string][]Answer, error) {
 	ctx, cancel := progress.Within(ctx, rowTimeout, "the fault did not finish")
@@ -82,7 +81,7 @@ func (b *bench) eachAtOnce(
 	}
 	var mu sync.Mutex
 	outcome := map[string][]Answer{}
-	err := progress.ForEach(ctx, contender.Names, func(ctx context.Context, name string) error {
+	err := progress.ForEach(ctx, Contenders, func(ctx context.Context, name string) error {
 		answers, err := do(ctx, name)
 		mu.Lock()
 		defer mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gardener-extensions/registry-cache/bench/cache/contender"
+	"github.com/gardener-extensions/registry-cache/bench"
 )
 
 // Goals of docs/benchmarks.md.
@@ -18,36 +18,25 @@ const (
 	maxAddedDelay = 0.010 // seconds until the first byte, more than a direct download
 )
 
-// Goal is a goal, judged by all rows to which it applies.
-type Goal struct {
-	Name string `json:"name"`
-	// Judged is false if no row measures the goal. Then Held is also false.
-	Judged bool `json:"judged"`
-	Held   bool `json:"held"`
-	// Details has the value of each row. Missed are the details of those that miss the goal.
-	Details []string `json:"details"`
-	Missed  []string `json:"missed"`
-}
-
 // check compares the cache with the others in one row.
 type check func(ours Result, all map[string]Result) (held bool, detail string)
 
 // Judge returns all goals. sha256PerGB is the CPU time of one SHA-256 pass, which nginx saves: it
 // checks no digest.
-func Judge(rows []Measured, sha256PerGB float64) []Goal {
+func Judge(rows []Measured, sha256PerGB float64) []bench.Goal {
 	warm := func(r Row) bool { return r.State == Warm }
 	cold := func(r Row) bool { return r.State == Cold }
-	return []Goal{
+	return []bench.Goal{
 		judge(rows, fmt.Sprintf("warm: throughput ≥ %g × nginx's", minThroughput), warm,
-			versus(contender.Nginx, func(r Result) float64 { return r.Throughput }, func(ratio float64) bool { return ratio >= minThroughput })),
-		judge(rows, fmt.Sprintf("warm: CPU per GB ≤ %g × nginx's", maxWarmCPU), warm, atMost(maxWarmCPU, contender.Nginx, cpu)),
+			versus(Nginx, func(r Result) float64 { return r.Throughput }, func(ratio float64) bool { return ratio >= minThroughput })),
+		judge(rows, fmt.Sprintf("warm: CPU per GB ≤ %g × nginx's", maxWarmCPU), warm, atMost(maxWarmCPU, Nginx, cpu)),
 		judge(rows, fmt.Sprintf("warm, %d clients: p99 of the first byte ≤ %g × nginx's", manyClients, maxFirstByte),
 			func(r Row) bool { return warm(r) && r.Clients == manyClients },
-			atMost(maxFirstByte, contender.Nginx, func(r Result) float64 { return r.FirstByte.P99 })),
+			atMost(maxFirstByte, Nginx, func(r Result) float64 { return r.FirstByte.P99 })),
 		judge(rows, fmt.Sprintf("cold over a line: time ≤ %g × direct", maxLineTime),
-			func(r Row) bool { return cold(r) && r.Rate > 0 }, atMost(maxLineTime, contender.Direct, lastByte)),
+			func(r Row) bool { return cold(r) && r.Rate > 0 }, atMost(maxLineTime, Direct, lastByte)),
 		judge(rows, "cold over loopback: time ≤ nginx's",
-			func(r Row) bool { return cold(r) && r.loopback() }, atMost(1, contender.Nginx, lastByte)),
+			func(r Row) bool { return cold(r) && r.loopback() }, atMost(1, Nginx, lastByte)),
 		judge(rows, "cold over loopback: CPU per GB ≤ nginx's and one SHA-256 pass",
 			func(r Row) bool { return cold(r) && r.loopback() }, withSHA256(sha256PerGB)),
 		judge(rows, fmt.Sprintf("cold: first byte ≤ direct + %g ms", 1000*maxAddedDelay), cold, firstByte),
@@ -64,20 +53,15 @@ func cpu(r Result) float64         { return r.CPUPerGB }
 func lastByte(r Result) float64    { return r.LastByte.P50 }
 func ratio(is, of float64) float64 { return is / max(of, 1e-9) }
 
-func judge(rows []Measured, name string, applies func(Row) bool, holds check) Goal {
-	g := Goal{Name: name}
+func judge(rows []Measured, name string, applies func(Row) bool, holds check) (g bench.Goal) {
+	g.Name = name
 	for _, row := range rows {
 		if !applies(row.Row) {
 			continue
 		}
-		held, value := holds(row.Results[contender.Ours], row.Results)
-		detail := row.Name() + ": " + value
-		g.Judged, g.Details = true, append(g.Details, detail)
-		if !held {
-			g.Missed = append(g.Missed, detail)
-		}
+		held, value := holds(row.Results[Ours], row.Results)
+		g.Judge(held, row.Name()+": "+value)
 	}
-	g.Held = g.Judged && len(g.Missed) == 0
 	return g
 }
 
@@ -94,13 +78,13 @@ func atMost(limit float64, other string, value func(Result) float64) check {
 
 func withSHA256(perGB float64) check {
 	return func(ours Result, all map[string]Result) (bool, string) {
-		limit := all[contender.Nginx].CPUPerGB + perGB
+		limit := all[Nginx].CPUPerGB + perGB
 		return ours.CPUPerGB <= limit, fmt.Sprintf("%.2f s (%.2f + %.2f)", ours.CPUPerGB, limit-perGB, perGB)
 	}
 }
 
 func firstByte(ours Result, all map[string]Result) (bool, string) {
-	added := ours.FirstByte.P50 - all[contender.Direct].FirstByte.P50
+	added := ours.FirstByte.P50 - all[Direct].FirstByte.P50
 	return added <= maxAddedDelay, fmt.Sprintf("%+.1f ms", 1000*added)
 }
 
@@ -109,8 +93,8 @@ func least(value func(Result) float64, format string) check {
 	return func(ours Result, all map[string]Result) (bool, string) {
 		var others []string
 		held := true
-		for _, name := range contender.Names {
-			if other := all[name]; name != contender.Ours && other.Failed == 0 {
+		for _, name := range Contenders {
+			if other := all[name]; name != Ours && other.Failed == 0 {
 				held = held && value(ours) <= value(other)
 				others = append(others, fmt.Sprintf(name+" "+format, value(other)))
 			}

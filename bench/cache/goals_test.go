@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/gardener-extensions/registry-cache/bench/cache/contender"
 )
 
 // equal is a row in which all contenders have equal results, after the change of the cache's.
@@ -14,11 +12,11 @@ func equal(row Row, change func(*Result)) Measured {
 		Throughput: 100, FirstByte: Latency{P50: 0.1, P99: 0.2}, LastByte: Latency{P50: 1, P99: 2}, CPUPerGB: 1, UpstreamRequests: 1, UpstreamBytes: 10,
 	}
 	m := Measured{Row: row, Results: map[string]Result{}}
-	for _, name := range contender.Names {
+	for _, name := range Contenders {
 		m.Results[name] = result
 	}
 	change(&result)
-	m.Results[contender.Ours] = result
+	m.Results[Ours] = result
 	return m
 }
 
@@ -83,7 +81,7 @@ func TestJudgeNamesRows(t *testing.T) {
 // TestLeastIgnoresFailures: a contender that fails its downloads is no measure.
 func TestLeastIgnoresFailures(t *testing.T) {
 	row := equal(Row{State: Herd}, func(*Result) {})
-	row.Results[contender.Nginx] = Result{Failed: 1}
+	row.Results[Nginx] = Result{Failed: 1}
 	for _, goal := range Judge([]Measured{row}, 0) {
 		if goal.Judged && !goal.Held {
 			t.Errorf("%s: %q", goal.Name, goal.Missed)

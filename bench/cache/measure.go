@@ -1,8 +1,6 @@
 // Package cache compares the cache with a stock distribution, nginx and downloads without a cache,
 // in rows: delay and rate of the line to the upstream, size of the blobs, number of clients.
 //
-// Package contender starts what is compared, as processes.
-//
 // A slow contender is not an error. The report says which goals are held.
 //
 // The package must not know how a contender works: it measures seconds, bytes and requests.
@@ -17,7 +15,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/gardener-extensions/registry-cache/bench/cache/contender"
+	"github.com/gardener-extensions/registry-cache/bench"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
@@ -28,7 +26,7 @@ const (
 
 // Options configure a run.
 type Options struct {
-	Programs contender.Programs
+	Programs Programs
 	Versions map[string]string // of the programs
 	Folder   string            // for volumes, configurations and logs
 	Quick    bool
@@ -38,15 +36,15 @@ type Options struct {
 // Measure measures all rows and faults. All processes are stopped at the end, even if ctx is
 // canceled.
 func Measure(ctx context.Context, o Options) (report Report, err error) {
-	b := &bench{Options: o, rows: allRows, rounds: rounds, blobs: map[int64][]blob{}}
+	b := &run{Options: o, rows: allRows, rounds: rounds, blobs: map[int64][]blob{}}
 	if o.Quick {
 		b.rows, b.rounds = quickRows, roundsQuick
 	}
 	report = Report{Date: time.Now().UTC().Format(time.DateOnly), Versions: maps.Clone(o.Versions), Rounds: b.rounds}
-	if report.Machine, err = ReadMachine(); err != nil {
+	if report.Machine, err = readMachine(); err != nil {
 		return report, err
 	}
-	if report.LoadBefore, err = loadAverage(); err != nil {
+	if report.LoadBefore, err = bench.LoadAverage(); err != nil {
 		return report, err
 	}
 	defer func() {
@@ -72,11 +70,11 @@ func Measure(ctx context.Context, o Options) (report Report, err error) {
 		return report, err
 	}
 	report.Goals = Judge(report.Rows, report.Machine.SHA256PerGB)
-	report.LoadAfter, err = loadAverage()
+	report.LoadAfter, err = bench.LoadAverage()
 	return report, err
 }
 
-type bench struct {
+type run struct {
 	Options
 	rows   []Row
 	rounds int
@@ -87,8 +85,8 @@ type bench struct {
 	tag      blob
 }
 
-func (b *bench) startUpstream(ctx context.Context) (err error) {
-	if b.registry, err = startRegistry(ctx, b.Programs[contender.Stock], b.Folder); err != nil {
+func (b *run) startUpstream(ctx context.Context) (err error) {
+	if b.registry, err = startRegistry(ctx, b.Programs[Stock], b.Folder); err != nil {
 		return err
 	}
 	if b.small, err = b.registry.Push(ctx, smallBlob); err != nil {
@@ -100,7 +98,7 @@ func (b *bench) startUpstream(ctx context.Context) (err error) {
 
 // blobsOf returns n different blobs of this size. All rows and contenders share them, because each
 // measurement starts with an empty volume.
-func (b *bench) blobsOf(ctx context.Context, size int64, n int) ([]blob, error) {
+func (b *run) blobsOf(ctx context.Context, size int64, n int) ([]blob, error) {
 	for len(b.blobs[size]) < n {
 		blob, err := b.registry.Push(ctx, size)
 		if err != nil {
@@ -112,13 +110,13 @@ func (b *bench) blobsOf(ctx context.Context, size int64, n int) ([]blob, error) 
 }
 
 // measure lets the contenders take turns. Each round starts with another one.
-func (b *bench) measure(ctx context.Context, row Row) (map[string]Result, error) {
+func (b *run) measure(ctx context.Context, row Row) (map[string]Result, error) {
 	ctx, cancel := progress.Within(ctx, rowTimeout*time.Duration(b.rounds), "the row did not finish")
 	defer cancel()
 	all := map[string][]Result{}
 	for round := range b.rounds {
-		for i := range contender.Names {
-			name := contender.Names[(i+round)%len(contender.Names)]
+		for i := range Contenders {
+			name := Contenders[(i+round)%len(Contenders)]
 			result, err := b.once(ctx, row, name)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
@@ -127,7 +125,7 @@ func (b *bench) measure(ctx context.Context, row Row) (map[string]Result, error)
 		}
 	}
 	results := map[string]Result{}
-	for _, name := range contender.Names {
+	for _, name := range Contenders {
 		results[name] = median(all[name])
 		progress.Note(ctx, "%s %.0f MB/s", name, results[name].Throughput/MB)
 	}

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/gardener-extensions/registry-cache/bench/cache/contender"
 	"github.com/gardener-extensions/registry-cache/kind/command"
 	"github.com/gardener-extensions/registry-cache/kind/engine"
 )
@@ -25,21 +24,21 @@ const (
 
 // Prepare builds this repository's cache and stock distribution from the sources in the current
 // folder, and installs nginx if it is missing. It returns their paths and versions.
-func Prepare(ctx context.Context, folder string) (contender.Programs, map[string]string, error) {
-	programs := contender.Programs{
-		contender.Ours: filepath.Join(folder, "registry-cache"), contender.Stock: filepath.Join(folder, "stock-registry"),
+func Prepare(ctx context.Context, folder string) (Programs, map[string]string, error) {
+	programs := Programs{
+		Ours: filepath.Join(folder, "registry-cache"), Stock: filepath.Join(folder, "stock-registry"),
 	}
-	if _, err := command.Output(ctx, "go", "build", "-o", programs[contender.Ours], ownPackage); err != nil {
+	if _, err := command.Output(ctx, "go", "build", "-o", programs[Ours], ownPackage); err != nil {
 		return nil, nil, err
 	}
-	if _, err := command.Output(ctx, "go", "build", "-C", stockModule, "-o", programs[contender.Stock], stockPackage); err != nil {
+	if _, err := command.Output(ctx, "go", "build", "-C", stockModule, "-o", programs[Stock], stockPackage); err != nil {
 		return nil, nil, err
 	}
 	nginx, err := findNginx(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	programs[contender.Nginx] = nginx
+	programs[Nginx] = nginx
 	versions, err := versionsOf(ctx, programs)
 	return programs, versions, err
 }
@@ -59,25 +58,25 @@ func findNginx(ctx context.Context) (string, error) {
 	return installed, engine.InstallPackages(ctx, debianPackage)
 }
 
-func versionsOf(ctx context.Context, programs contender.Programs) (map[string]string, error) {
+func versionsOf(ctx context.Context, programs Programs) (map[string]string, error) {
 	commit, err := command.Output(ctx, "git", "describe", "--always", "--dirty")
 	if err != nil {
 		return nil, err
 	}
-	stock, err := buildinfo.ReadFile(programs[contender.Stock])
+	stock, err := buildinfo.ReadFile(programs[Stock])
 	if err != nil {
 		return nil, fmt.Errorf("version of stock distribution: %w", err)
 	}
 	// nginx prints its version to standard error.
-	nginx, err := exec.CommandContext(ctx, programs[contender.Nginx], "-v").CombinedOutput()
+	nginx, err := exec.CommandContext(ctx, programs[Nginx], "-v").CombinedOutput()
 	if err != nil {
 		return nil, fmt.Errorf("version of nginx: %w", err)
 	}
-	versions := map[string]string{contender.Ours: strings.TrimSpace(commit)}
-	_, versions[contender.Nginx], _ = strings.Cut(strings.TrimSpace(string(nginx)), "nginx/")
+	versions := map[string]string{Ours: strings.TrimSpace(commit)}
+	_, versions[Nginx], _ = strings.Cut(strings.TrimSpace(string(nginx)), "nginx/")
 	for _, module := range append(stock.Deps, &stock.Main) {
 		if module.Path == stockLibrary {
-			versions[contender.Stock] = module.Version
+			versions[Stock] = module.Version
 		}
 	}
 	return versions, nil

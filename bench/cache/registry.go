@@ -3,7 +3,6 @@ package cache
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,7 +15,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
-	"github.com/gardener-extensions/registry-cache/bench/daemon"
+	"github.com/gardener-extensions/registry-cache/bench"
 )
 
 const repository = "library/app"
@@ -30,27 +29,27 @@ type blob struct {
 // registry is a distribution registry that stores in a folder.
 type registry struct {
 	URL     string
-	process *daemon.Process
+	process *bench.Process
 }
 
 // startRegistry starts the stock registry on a new volume in the folder. The caller must stop it.
 func startRegistry(ctx context.Context, program, folder string) (*registry, error) {
-	ports, err := daemon.FreePorts(2)
+	ports, err := bench.FreePorts(2)
 	if err != nil {
 		return nil, err
 	}
-	volume, config := filepath.Join(folder, "upstream"), filepath.Join(folder, "upstream.yaml")
+	volume := filepath.Join(folder, "upstream")
 	text := fmt.Sprintf(`version: 0.1
 log: {level: warn, accesslog: {disabled: true}}
 storage: {filesystem: {rootdirectory: %q}, cache: {blobdescriptor: inmemory}}
 http: {addr: "127.0.0.1:%s", debug: {addr: "127.0.0.1:%s"}}
 `, volume, ports[0], ports[1])
-	if err := errors.Join(os.RemoveAll(volume), os.WriteFile(config, []byte(text), 0o600)); err != nil {
-		return nil, fmt.Errorf("prepare the upstream: %w", err)
+	if err := os.RemoveAll(volume); err != nil {
+		return nil, fmt.Errorf("remove the upstream of an earlier run: %w", err)
 	}
-	process, err := daemon.Start(ctx, daemon.Options{
-		Name: "upstream", Program: program, Arguments: []string{"serve", config}, Folder: folder,
-		Environment: []string{"OTEL_TRACES_EXPORTER=none"}, Ready: "http://127.0.0.1:" + ports[1] + "/debug/health",
+	process, err := startConfigured(ctx, text, bench.Program{
+		Name: "upstream", Path: program, Arguments: []string{"serve"}, Folder: folder,
+		Ready: "http://127.0.0.1:" + ports[1] + "/debug/health",
 	})
 	if err != nil {
 		return nil, err

@@ -2,9 +2,10 @@ package cache
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"time"
+
+	"github.com/gardener-extensions/registry-cache/bench"
 )
 
 // Report is the result of one run.
@@ -15,11 +16,11 @@ type Report struct {
 	Versions map[string]string `json:"versions"`
 	Rounds   int               `json:"rounds"`
 	// LoadBefore and LoadAfter are one-minute load averages.
-	LoadBefore float64    `json:"loadBefore"`
-	LoadAfter  float64    `json:"loadAfter"`
-	Rows       []Measured `json:"rows"`
-	Faults     []Fault    `json:"faults"`
-	Goals      []Goal     `json:"goals"`
+	LoadBefore float64      `json:"loadBefore"`
+	LoadAfter  float64      `json:"loadAfter"`
+	Rows       []Measured   `json:"rows"`
+	Faults     []Fault      `json:"faults"`
+	Goals      []bench.Goal `json:"goals"`
 }
 
 // Measured is a row with the medians of all rounds by contender.
@@ -48,14 +49,8 @@ type Latency struct {
 	P99 float64 `json:"p99Seconds"`
 }
 
-// percentiles of no samples are 0.
-func percentiles(samples []time.Duration) Latency {
-	if len(samples) == 0 {
-		return Latency{}
-	}
-	sorted := slices.Sorted(slices.Values(samples))
-	rank := func(p float64) float64 { return sorted[int(math.Ceil(p*float64(len(sorted))))-1].Seconds() }
-	return Latency{P50: rank(0.5), P99: rank(0.99)}
+func latency(samples []time.Duration) Latency {
+	return Latency{P50: bench.Percentile(samples, 0.5), P99: bench.Percentile(samples, 0.99)}
 }
 
 // summary returns the latencies, the throughput and the failures.
@@ -70,7 +65,7 @@ func summary(answers []reply, took time.Duration) (r Result, bytes int64) {
 		}
 		first, last = append(first, a.First), append(last, a.Last)
 	}
-	r.FirstByte, r.LastByte = percentiles(first), percentiles(last)
+	r.FirstByte, r.LastByte = latency(first), latency(last)
 	r.Throughput = float64(bytes) / took.Seconds()
 	return r, bytes
 }

@@ -23,7 +23,7 @@ func TestPercentiles(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := percentiles(test.samples); got != (Latency{P50: test.p50, P99: test.p99}) {
+			if got := latency(test.samples); got != (Latency{P50: test.p50, P99: test.p99}) {
 				t.Errorf("got %+v, want %v and %v", got, test.p50, test.p99)
 			}
 		})

@@ -10,8 +10,6 @@ import (
 
 	"golang.org/x/sys/unix"
 	"k8s.io/apimachinery/pkg/util/wait"
-
-	"github.com/gardener-extensions/registry-cache/bench/cache/contender"
 )
 
 const (
@@ -23,12 +21,12 @@ const (
 // stage is a contender on an empty volume, with a line of its own.
 type stage struct {
 	line   *line
-	runs   *contender.Instance
+	runs   *contender
 	volume string
 }
 
 // open starts a contender and downloads one small blob, so that it has done everything once.
-func (b *bench) open(ctx context.Context, name string, line conditions, prepare func(volume string) error) (s *stage, err error) {
+func (b *run) open(ctx context.Context, name string, line conditions, prepare func(volume string) error) (s *stage, err error) {
 	s = &stage{volume: filepath.Join(b.Folder, "volumes", name)}
 	if err := errors.Join(s.clear(), os.MkdirAll(s.volume, 0o755), prepare(s.volume)); err != nil {
 		return nil, fmt.Errorf("prepare an empty volume: %w", err)
@@ -36,7 +34,7 @@ func (b *bench) open(ctx context.Context, name string, line conditions, prepare 
 	if s.line, err = openLine(b.registry.URL, line); err != nil {
 		return nil, err
 	}
-	s.runs, err = contender.Start(ctx, name, b.Programs, contender.Site{Upstream: s.line.URL, Volume: s.volume, Folder: b.Folder})
+	s.runs, err = startContender(ctx, name, b.Programs, site{Upstream: s.line.URL, Volume: s.volume, Folder: b.Folder})
 	if err == nil {
 		answers, _ := download(ctx, 1, s.targets(b.small))
 		err = answers[0].Err
@@ -83,7 +81,7 @@ func (s *stage) fill(ctx context.Context, blob blob) error {
 }
 
 // once measures one contender once.
-func (b *bench) once(ctx context.Context, row Row, name string) (r Result, err error) {
+func (b *run) once(ctx context.Context, row Row, name string) (r Result, err error) {
 	blobs, err := b.blobsOf(ctx, row.Size, row.different())
 	if err != nil {
 		return r, err
@@ -95,7 +93,7 @@ func (b *bench) once(ctx context.Context, row Row, name string) (r Result, err e
 	defer func() { err = errors.Join(err, s.close()) }()
 	targets := s.targets(blobs...)
 	if row.State == Warm {
-		if name != contender.Direct {
+		if name != Direct {
 			err = s.fill(ctx, blobs[0])
 		}
 		for len(targets) < row.Blobs {

@@ -7,24 +7,18 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"time"
 
-	"github.com/prometheus/procfs"
-
-	"github.com/gardener-extensions/registry-cache/bench/daemon"
+	"github.com/gardener-extensions/registry-cache/bench"
 )
 
-// Options describe the process.
-type Options struct {
+// ProcessOptions describe the process.
+type ProcessOptions struct {
 	Program    string   // path of the binary
 	Arguments  []string // of the chart; Start overrides those that only work in a pod
 	Kubeconfig []byte   // for the seed
 	Namespace  string   // of the Leases and the webhook's certificates
 	Folder     string   // for extension.log and the files that the process needs
 }
-
-// Process is a running extension.
-type Process struct{ *daemon.Process }
 
 // starts is how often Start starts a process that exits.
 const starts = 3
@@ -33,7 +27,7 @@ const starts = 3
 // kubelet, it starts a process again that exits: Gardener's library (v1.147.1) writes the
 // certificate of the webhook once more while the webhook server reads it, and then the extension
 // can exit (extensions/pkg/webhook/certificates/reloader.go).
-func Start(ctx context.Context, o Options) (process *Process, err error) {
+func Start(ctx context.Context, o ProcessOptions) (process *bench.Process, err error) {
 	for range starts {
 		exit := &exec.ExitError{}
 		if process, err = startOnce(ctx, o); !errors.As(err, &exit) {
@@ -43,32 +37,28 @@ func Start(ctx context.Context, o Options) (process *Process, err error) {
 	return process, err
 }
 
-func startOnce(ctx context.Context, o Options) (*Process, error) {
-	ports, err := daemon.FreePorts(3)
+func startOnce(ctx context.Context, o ProcessOptions) (*bench.Process, error) {
+	ports, err := bench.FreePorts(3)
 	if err != nil {
 		return nil, err
 	}
 	kubeconfig := filepath.Join(o.Folder, "kubeconfig")
 	if err := os.WriteFile(kubeconfig, o.Kubeconfig, 0o600); err != nil {
-		return nil, fmt.Errorf("writing the kubeconfig of the extension: %w", err)
+		return nil, fmt.Errorf("write the kubeconfig of the extension: %w", err)
 	}
-	process, err := daemon.Start(ctx, daemon.Options{
+	return bench.Program{
 		Name:        "extension",
-		Program:     o.Program,
+		Path:        o.Program,
 		Arguments:   arguments(o, kubeconfig, ports),
 		Environment: []string{"LEADER_ELECTION_NAMESPACE=" + o.Namespace, "WEBHOOK_CONFIG_NAMESPACE=" + o.Namespace},
 		Folder:      o.Folder,
 		Ready:       "http://127.0.0.1:" + ports[0] + "/readyz",
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &Process{process}, nil
+	}.Start(ctx)
 }
 
 // arguments returns the arguments of the chart, followed by arguments that override some of them.
 // If a flag occurs twice, its last value is used.
-func arguments(o Options, kubeconfig string, ports []string) []string {
+func arguments(o ProcessOptions, kubeconfig string, ports []string) []string {
 	return append(append([]string(nil), o.Arguments...),
 		"--kubeconfig="+kubeconfig,
 		"--health-bind-address=127.0.0.1:"+ports[0],
@@ -79,38 +69,4 @@ func arguments(o Options, kubeconfig string, ports []string) []string {
 		"--webhook-config-server-port="+ports[2],
 		"--webhook-config-cert-dir="+filepath.Join(o.Folder, "certificates"),
 	)
-}
-
-// Usage is the CPU time and memory usage of a process.
-type Usage struct {
-	// CPU is user and system time since the start.
-	CPU time.Duration
-	// Resident is the memory in RAM now, Peak its maximum since the start. Both are in bytes.
-	Resident, Peak uint64
-}
-
-// Usage reads the usage from the kernel, and fails if the process has ended.
-func (p *Process) Usage() (Usage, error) {
-	if err := p.Running(); err != nil {
-		return Usage{}, err
-	}
-	usage, err := usageOf(p.PID())
-	if err != nil {
-		return Usage{}, fmt.Errorf("reading the CPU and memory of the extension: %w", err)
-	}
-	return usage, nil
-}
-
-func usageOf(pid int) (Usage, error) {
-	proc, err := procfs.NewProc(pid)
-	if err != nil {
-		return Usage{}, err
-	}
-	stat, statErr := proc.Stat()
-	status, statusErr := proc.NewStatus()
-	return Usage{
-		CPU:      time.Duration(stat.CPUTime() * float64(time.Second)),
-		Resident: status.VmRSS,
-		Peak:     status.VmHWM,
-	}, errors.Join(statErr, statusErr)
 }

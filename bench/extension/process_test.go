@@ -15,7 +15,7 @@ func TestArgumentsOverrideTheChart(t *testing.T) {
 	flags.ParseErrorsAllowlist.UnknownFlags = true
 	health := flags.String("health-bind-address", "", "")
 	level := flags.String("log-level", "", "")
-	o := Options{Arguments: []string{"--health-bind-address=:8081", "--log-level=info"}, Folder: "/folder"}
+	o := ProcessOptions{Arguments: []string{"--health-bind-address=:8081", "--log-level=info"}, Folder: "/folder"}
 	if err := flags.Parse(arguments(o, "/folder/kubeconfig", []string{"1", "2", "3"})); err != nil {
 		t.Fatal(err)
 	}
@@ -27,21 +27,6 @@ func TestArgumentsOverrideTheChart(t *testing.T) {
 	}
 }
 
-// TestUsageOf reads the usage of this process.
-func TestUsageOf(t *testing.T) {
-	usage, err := usageOf(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
-	const mebibyte = 1 << 20
-	if usage.Resident < mebibyte || usage.Peak < usage.Resident || usage.CPU < 0 {
-		t.Errorf("%+v", usage)
-	}
-	if _, err := usageOf(1 << 30); err == nil {
-		t.Error("no error for a missing process")
-	}
-}
-
 // TestStartAgain checks that a process that exits is started again, but not for ever.
 func TestStartAgain(t *testing.T) {
 	folder := t.TempDir()
@@ -49,7 +34,7 @@ func TestStartAgain(t *testing.T) {
 	if err := os.WriteFile(program, []byte("#!/bin/sh\necho x >>"+log+"\nexit 1\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Start(t.Context(), Options{Program: program, Folder: folder}); err == nil || !strings.Contains(err.Error(), "exited") {
+	if _, err := Start(t.Context(), ProcessOptions{Program: program, Folder: folder}); err == nil || !strings.Contains(err.Error(), "exited") {
 		t.Errorf("error = %v", err)
 	}
 	if got, err := os.ReadFile(log); err != nil || strings.Count(string(got), "x") != starts {

@@ -35,7 +35,7 @@ func serve(t *testing.T, answer func(i int64, uid string) *admissionv1.Admission
 	return admissionregistrationv1.WebhookClientConfig{URL: &server.URL, CABundle: caBundle}
 }
 
-func review(i int) (*admissionv1.AdmissionReview, error) {
+func numbered(i int) (*admissionv1.AdmissionReview, error) {
 	return &admissionv1.AdmissionReview{Request: &admissionv1.AdmissionRequest{UID: UID(i)}}, nil
 }
 
@@ -59,7 +59,7 @@ func TestSend(t *testing.T) {
 				}
 				return &mutated
 			})
-			answers, err := Send(t.Context(), to, time.Millisecond, 5, review)
+			answers, err := Send(t.Context(), to, time.Millisecond, 5, numbered)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -84,7 +84,7 @@ func TestSendDoesNotWait(t *testing.T) {
 		<-all
 		return &admissionv1.AdmissionResponse{UID: UID(0), Allowed: true, Patch: []byte(uid)}
 	})
-	answers, err := Send(t.Context(), to, time.Millisecond, requests, review)
+	answers, err := Send(t.Context(), to, time.Millisecond, requests, numbered)
 	if err != nil || answers.Failed > 0 || len(answers.Latencies) != requests {
 		t.Errorf("%+v, error %v", answers, err)
 	}

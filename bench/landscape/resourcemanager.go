@@ -2,10 +2,10 @@ package landscape
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"sync"
+	"time"
 
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
@@ -90,63 +90,27 @@ func (r *resourceManager) create(ctx context.Context, service *corev1.Service) e
 	return nil
 }
 
-// Refusing returns an address (host:port) that refuses connections.
-func Refusing() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it does not block
-	if err != nil {
-		return "", fmt.Errorf("finding a free port: %w", err)
-	}
-	return listener.Addr().String(), listener.Close()
-}
-
-// Hanging is a server that accepts connections and never responds.
-type Hanging struct {
-	listener net.Listener
-
-	mu          sync.Mutex
-	connections []net.Conn
-}
-
-// Hang starts a Hanging server. The caller must call Close.
-func Hang() (*Hanging, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it does not block
-	if err != nil {
-		return nil, fmt.Errorf("listening: %w", err)
-	}
-	h := &Hanging{listener: listener}
-	go h.accept()
-	return h, nil
-}
-
-// Address returns the server's address as host:port.
-func (h *Hanging) Address() string { return h.listener.Addr().String() }
-
-// Accepted returns the number of connections so far.
-func (h *Hanging) Accepted() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return len(h.connections)
-}
-
-// Close stops listening and ends all connections.
-func (h *Hanging) Close() error {
-	err := h.listener.Close()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, connection := range h.connections {
-		err = errors.Join(err, connection.Close())
-	}
-	return err
-}
-
-func (h *Hanging) accept() {
-	for {
-		connection, err := h.listener.Accept()
-		if err != nil { // closed
-			return
+// Unreachable returns a listener, on which the kernel accepts connections that nobody answers, and
+// an address (host:port) that refuses connections. The caller must close the listener.
+func Unreachable() (hanging *net.TCPListener, refusing string, err error) {
+	var listeners [2]*net.TCPListener
+	for i := range listeners {
+		if listeners[i], err = net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}); err != nil {
+			return nil, "", fmt.Errorf("find a free port: %w", err)
 		}
-		h.mu.Lock()
-		h.connections = append(h.connections, connection)
-		h.mu.Unlock()
 	}
+	return listeners[0], listeners[1].Addr().String(), listeners[1].Close()
+}
+
+// Connected reports whether something has connected to the listener since the last call.
+func Connected(listener *net.TCPListener) bool {
+	if err := listener.SetDeadline(time.Now().Add(time.Second)); err != nil {
+		return false
+	}
+	connection, err := listener.Accept()
+	if err != nil {
+		return false
+	}
+	_ = connection.Close() // nothing was written
+	return true
 }

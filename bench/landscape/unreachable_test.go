@@ -1,33 +1,25 @@
 package landscape
 
 import (
-	"context"
 	"errors"
 	"net"
 	"syscall"
 	"testing"
 	"time"
-
-	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 func TestUnreachable(t *testing.T) {
-	refusing, err := Refusing()
+	hanging, refusing, err := Unreachable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := net.Dial("tcp", refusing); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("connecting to the refusing address: %v", err)
 	}
-	hanging, err := Hang()
+	connection, err := net.Dial("tcp", hanging.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	connection, err := net.Dial("tcp", hanging.Address())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = connection.Close() }()
 	if err := connection.SetReadDeadline(time.Now().Add(20 * time.Millisecond)); err != nil {
 		t.Fatal(err)
 	}
@@ -35,11 +27,11 @@ func TestUnreachable(t *testing.T) {
 	if _, err := connection.Read(make([]byte, 1)); !errors.As(err, &timeout) || !timeout.Timeout() {
 		t.Errorf("reading from the hanging server: %v", err)
 	}
-	err = wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-		return hanging.Accepted() > 0, nil // the kernel connects before Accept returns
-	})
-	if n := hanging.Accepted(); err != nil || n != 1 {
-		t.Errorf("%d connections, error %v", n, err)
+	if err := connection.Close(); err != nil {
+		t.Error(err)
+	}
+	if !Connected(hanging) || Connected(hanging) {
+		t.Error("want one connection, also after the client has left")
 	}
 	if err := hanging.Close(); err != nil {
 		t.Error(err)

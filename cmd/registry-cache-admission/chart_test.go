@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/gardener-extensions/registry-cache/internal/golden/objects"
+	"github.com/gardener-extensions/registry-cache/internal/golden"
 )
 
 func newFlags(options *options) *pflag.FlagSet {
@@ -25,7 +25,7 @@ func TestChartPassesValidFlags(t *testing.T) {
 	if err := os.WriteFile(access, []byte(kubeconfig), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for name, container := range objects.Containers(t, "../../charts/testdata/registry-cache-admission/runtime") {
+	for name, container := range golden.Containers(t, "../../charts/testdata/registry-cache-admission/runtime") {
 		t.Run(name, func(t *testing.T) {
 			for _, variable := range container.Env {
 				t.Setenv(variable.Name, "garden")
@@ -49,7 +49,7 @@ func TestChartPassesValidFlags(t *testing.T) {
 // TestTemplateNamesKnownFlags also checks flags that no test case of the chart renders.
 func TestTemplateNamesKnownFlags(t *testing.T) {
 	flags := newFlags(newOptions())
-	for _, name := range objects.Flags(t, "../../charts/registry-cache-admission/runtime/templates/deployment.yaml") {
+	for _, name := range golden.Flags(t, "../../charts/registry-cache-admission/runtime/templates/deployment.yaml") {
 		if flags.Lookup(name) == nil {
 			t.Errorf("there is no flag --%s", name)
 		}

@@ -3,8 +3,45 @@ package main
 import (
 	"os"
 
-	"github.com/gardener-extensions/registry-cache/cmd/testbed/cli"
+	"github.com/spf13/cobra"
+
 	"github.com/gardener-extensions/registry-cache/internal/program"
+	"github.com/gardener-extensions/registry-cache/kind"
 )
 
-func main() { os.Exit(program.Main(cli.New)) }
+func main() { os.Exit(program.Main(newCommand)) }
+
+// newCommand returns the root command. It reports progress to std.Err; program.Run sets the other
+// streams.
+func newCommand(std program.Streams) *cobra.Command {
+	options := &kind.Options{Out: std.Err}
+	root := group(&cobra.Command{
+		Use:   "testbed",
+		Short: "Run two kind clusters as Gardener seed and shoot, with upstream registries and the extension",
+	}, newCompletionCommand(), newVersionCommand())
+	root.PersistentFlags().StringVar(&options.Prefix, "prefix", kind.DefaultPrefix,
+		"name prefix of the clusters; testbeds with different prefixes can run side by side")
+	for _, group := range []struct {
+		title    string
+		commands []*cobra.Command
+	}{
+		{"Testbed", []*cobra.Command{
+			newUpCommand(options), newStatusCommand(options), newDownCommand(options), newDoctorCommand(options),
+			newKubeconfigCommand(options), newKubectlCommand(options), newShellCommand(options), newExecCommand(options),
+		}},
+		{"Shoot", []*cobra.Command{newShootCommand(options), newPushCommand(options), newPullCommand(options)}},
+		{"Break", []*cobra.Command{newFaultCommand(options), newReproduceCommand(options)}},
+		{"Look", []*cobra.Command{newExportCommand(options)}},
+		{"Develop", []*cobra.Command{
+			newImageCommand(options), newExtensionCommand(options), newDebugCommand(options),
+			newTestCommand(options),
+		}},
+	} {
+		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title + ":"})
+		for _, command := range group.commands {
+			command.GroupID = group.title
+			root.AddCommand(command)
+		}
+	}
+	return root
+}

@@ -20,7 +20,6 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/internal/golden"
-	"github.com/gardener-extensions/registry-cache/internal/golden/objects"
 )
 
 const upstream = "docker.io"
@@ -154,7 +153,7 @@ func serialize(t *testing.T, rendered []client.Object) []byte {
 				out.WriteString("# " + line)
 			}
 		}
-		out.Write(objects.Encode(t, kubernetes.ShootScheme, object))
+		out.Write(golden.Encode(t, kubernetes.ShootScheme, object))
 		out.WriteString("---\n")
 	}
 	return out.Bytes()
@@ -168,12 +167,12 @@ func TestObjectsDecodeStrictly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			names := map[string]bool{}
 			for _, object := range rendering.render(t) {
-				content := objects.Encode(t, kubernetes.ShootScheme, object)
+				content := golden.Encode(t, kubernetes.ShootScheme, object)
 				decoded, err := runtime.Decode(strict, content)
 				if err != nil {
 					t.Fatalf("%T: %v", object, err)
 				}
-				if again := objects.Encode(t, kubernetes.ShootScheme, decoded.(client.Object)); !bytes.Equal(content, again) {
+				if again := golden.Encode(t, kubernetes.ShootScheme, decoded.(client.Object)); !bytes.Equal(content, again) {
 					t.Errorf("%T changes in a round trip:\n%s", object, again)
 				}
 				if object.GetNamespace() != metav1.NamespaceSystem {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/internal/golden"
-	"github.com/gardener-extensions/registry-cache/internal/golden/objects"
 )
 
 const namespace = "shoot--local--local"
@@ -49,7 +48,7 @@ func TestObjectsGolden(t *testing.T) {
 		if object.GetNamespace() != namespace {
 			t.Errorf("%T is in namespace %q", object, object.GetNamespace())
 		}
-		out.Write(objects.Encode(t, kubernetes.SeedScheme, object))
+		out.Write(golden.Encode(t, kubernetes.SeedScheme, object))
 		out.WriteString("---\n")
 	}
 	golden.Compare(t, "objects.yaml", out.Bytes())
@@ -58,7 +57,7 @@ func TestObjectsGolden(t *testing.T) {
 func TestObjectsDecodeStrictly(t *testing.T) {
 	strict := serializer.NewCodecFactory(kubernetes.SeedScheme, serializer.EnableStrict).UniversalDeserializer()
 	for _, object := range rendered(t) {
-		if _, err := runtime.Decode(strict, objects.Encode(t, kubernetes.SeedScheme, object)); err != nil {
+		if _, err := runtime.Decode(strict, golden.Encode(t, kubernetes.SeedScheme, object)); err != nil {
 			t.Errorf("%T: %v", object, err)
 		}
 	}

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/gardener-extensions/registry-cache/bench/daemon"
+	"github.com/gardener-extensions/registry-cache/bench"
 )
 
 // deployments is the stand-in for the controller of the seed's Deployments and for the kubelet. It
@@ -40,7 +40,7 @@ type deployments struct {
 
 // resourceManager is the process for a generation of its Deployment.
 type resourceManager struct {
-	*daemon.Process
+	*bench.Process
 	generation int64
 }
 
@@ -116,12 +116,12 @@ func (d *deployments) sync(ctx context.Context, event watch.EventType, deploymen
 }
 
 // run starts gardener-resource-manager and returns when it is ready.
-func (d *deployments) run(ctx context.Context, namespace string) (*daemon.Process, error) {
+func (d *deployments) run(ctx context.Context, namespace string) (*bench.Process, error) {
 	folder := filepath.Join(d.environment.folder, resourceManagerName, namespace)
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, fmt.Errorf("create its folder: %w", err)
 	}
-	ports, err := daemon.FreePorts(3)
+	ports, err := bench.FreePorts(3)
 	if err != nil {
 		return nil, err
 	}
@@ -133,10 +133,10 @@ func (d *deployments) run(ctx context.Context, namespace string) (*daemon.Proces
 	if err := os.WriteFile(path, config, 0o600); err != nil {
 		return nil, fmt.Errorf("write its configuration: %w", err)
 	}
-	return daemon.Start(ctx, daemon.Options{
-		Name: resourceManagerName, Program: d.environment.programs[resourceManagerName], Arguments: []string{"--config=" + path},
+	return bench.Program{
+		Name: resourceManagerName, Path: d.environment.programs[resourceManagerName], Arguments: []string{"--config=" + path},
 		Folder: folder, Ready: "http://127.0.0.1:" + ports[0] + "/readyz",
-	})
+	}.Start(ctx)
 }
 
 // config returns the configuration from the ConfigMap, with ports and paths of this machine. It

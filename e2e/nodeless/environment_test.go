@@ -17,8 +17,8 @@ import (
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/gardener-extensions/registry-cache/bench"
 	"github.com/gardener-extensions/registry-cache/bench/controlplane"
-	"github.com/gardener-extensions/registry-cache/bench/daemon"
 	"github.com/gardener-extensions/registry-cache/bench/extension"
 	"github.com/gardener-extensions/registry-cache/bench/landscape"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
@@ -116,17 +116,17 @@ func (e *environment) startControllers(ctx context.Context, c *cluster) error {
 	if err := os.WriteFile(kubeconfig, c.kubeconfig, 0o600); err != nil {
 		return fmt.Errorf("write the kubeconfig of kube-controller-manager: %w", err)
 	}
-	ports, err := daemon.FreePorts(1)
+	ports, err := bench.FreePorts(1)
 	if err != nil {
 		return err
 	}
-	process, err := daemon.Start(ctx, daemon.Options{
-		Name: controllerManager, Program: e.programs[controllerManager], Folder: folder,
+	process, err := bench.Program{
+		Name: controllerManager, Path: e.programs[controllerManager], Folder: folder,
 		Arguments: []string{
 			"--kubeconfig=" + kubeconfig, "--controllers=" + controllers, "--leader-elect=false",
 			"--bind-address=127.0.0.1", "--secure-port=" + ports[0], "--cert-dir=" + folder, "--authentication-skip-lookup",
 		},
-	})
+	}.Start(ctx)
 	if err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func (e *environment) startSeed(ctx context.Context, fail func(error)) error {
 	if err != nil {
 		return err
 	}
-	process, err := extension.Start(ctx, extension.Options{
+	process, err := extension.Start(ctx, extension.ProcessOptions{
 		Program: e.programs[extensionName], Arguments: append(arguments, "--health-check-period=1s"), Kubeconfig: kubeconfig,
 		Namespace: landscape.ExtensionNamespace, Folder: e.folder,
 	})

@@ -73,10 +73,10 @@ func cell(cells []string, i int) string {
 	return strings.TrimSpace(cells[i])
 }
 
-// packageMaps maps a doc.go file to the prefix of the folders that the file must name.
-var packageMaps = map[string]string{"doc.go": "", "kind/doc.go": "kind/"}
+// packageMaps maps a file to the prefix of the folders that the file must name.
+var packageMaps = map[string]string{architecture: "", "kind/doc.go": "kind/"}
 
-// unnamedPackages finds folders that a doc.go in packageMaps must name, but does not name.
+// unnamedPackages finds folders that a file in packageMaps must name, but does not name.
 func unnamedPackages(t tree) []string {
 	var problems []string
 	for document, prefix := range packageMaps {

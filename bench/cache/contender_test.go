@@ -1,0 +1,38 @@
+package cache
+
+import (
+	"regexp"
+	"testing"
+
+	"github.com/gardener-extensions/registry-cache/bench"
+)
+
+// TestConfigurations: each contender asks the line, and stores on its own volume only.
+func TestConfigurations(t *testing.T) {
+	s := site{
+		Upstream: "http://192.0.2.1:5000", Volume: "/volumes/x", Folder: "/logs", Serve: "192.0.2.2:80", Debug: "192.0.2.3:81",
+	}
+	own := map[string]string{Ours: `\ncache: \{upstream`, Stock: `\n  cache: \{blobdescriptor`, Nginx: `proxy_cache_lock on`}
+	for _, name := range []string{Ours, Stock, Nginx} {
+		text, err := configure(name, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{`\b192\.0\.2\.1:5000\b`, `/volumes/x\b`, `\b192\.0\.2\.2:80\b`, own[name]} {
+			if !regexp.MustCompile(want).MatchString(text) {
+				t.Errorf("%s: no %s in\n%s", name, want, text)
+			}
+		}
+	}
+}
+
+func TestDirect(t *testing.T) {
+	direct, err := startContender(t.Context(), Direct, nil, site{Upstream: "http://192.0.2.1"})
+	if err != nil || direct.URL != "http://192.0.2.1" {
+		t.Fatalf("%+v, error %v", direct, err)
+	}
+	usage, err := direct.Usage()
+	if err != nil || usage != (bench.Usage{}) || direct.ResetPeak() != nil || direct.Stop() != nil {
+		t.Errorf("usage %+v, error %v", usage, err)
+	}
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gardener-extensions/registry-cache/internal/program"
+	"github.com/gardener-extensions/registry-cache/kind"
+)
+
+// group adds the commands to cmd. On its own, cmd returns a usage error.
+func group(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
+	cmd.Args, cmd.RunE = cobra.ArbitraryArgs, program.Verbs
+	cmd.AddCommand(commands...)
+	return cmd
+}
+
+// verb runs a command on the testbed with the prefix of --prefix.
+type verb func(cmd *cobra.Command, testbed *kind.Testbed, args []string) error
+
+// onTestbed turns the verb do into a RunE. The testbed may be down. Invalid options are usage
+// errors.
+func onTestbed(options *kind.Options, do verb) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		testbed, err := kind.New(*options)
+		if err != nil {
+			return program.Usage(err)
+		}
+		return do(cmd, testbed, args)
+	}
+}
+
+// onRunning is like onTestbed, but its RunE returns an error if part of the testbed is not running.
+func onRunning(options *kind.Options, do verb) func(*cobra.Command, []string) error {
+	return onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, args []string) error {
+		if err := testbed.AttachRunning(cmd.Context()); err != nil {
+			return err
+		}
+		return do(cmd, testbed, args)
+	})
+}
+
+// plan returns what a command would do, one line per step.
+type plan func(cmd *cobra.Command, testbed *kind.Testbed, args []string) ([]string, error)
+
+// withDryRun adds the flag --dry-run, with which cmd prints the plan and changes nothing.
+func withDryRun(cmd *cobra.Command, options *kind.Options, would plan) *cobra.Command {
+	var dryRun bool
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print the steps, and change nothing")
+	run := cmd.RunE
+	dry := onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, args []string) error {
+		lines, err := would(cmd, testbed, args)
+		if err != nil {
+			return err
+		}
+		return writePlan(cmd, lines)
+	})
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if dryRun {
+			return dry(cmd, args)
+		}
+		return run(cmd, args)
+	}
+	return cmd
+}
+
+func writePlan(cmd *cobra.Command, lines []string) error {
+	return answer(cmd, append([]string{}, lines...), func(out io.Writer) error { // prints [] instead of null
+		for _, line := range lines {
+			if _, err := fmt.Fprintln(out, line); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// withJSON adds the flags --json and --output json to cmd. With either, answer() prints JSON.
+func withJSON(cmd *cobra.Command, usage string) *cobra.Command {
+	var asJSON bool
+	cmd.Flags().BoolVar(&asJSON, "json", false, usage)
+	cmd.Flags().FuncP("output", "o", "output `format`: json, the same as --json", func(value string) error {
+		if asJSON = value == "json"; !asJSON {
+			return errors.New("want json")
+		}
+		return nil
+	})
+	complete := cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveNoFileComp)
+	if err := cmd.RegisterFlagCompletionFunc("output", complete); err != nil {
+		panic(err) // the flag was added above
+	}
+	return cmd
+}
+
+// wantsJSON reports whether the command has the flag --json and the flag is set.
+func wantsJSON(cmd *cobra.Command) bool {
+	flag := cmd.Flags().Lookup("json")
+	return flag != nil && flag.Value.String() == "true"
+}
+
+// answer prints value as indented JSON if --json is set. If not, it calls the function text.
+func answer(cmd *cobra.Command, value any, text func(io.Writer) error) error {
+	if !wantsJSON(cmd) {
+		return text(cmd.OutOrStdout())
+	}
+	encoder := json.NewEncoder(cmd.OutOrStdout())
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
+}
+
+// line returns a function that prints text as one line.
+func line(text string) func(io.Writer) error {
+	return func(out io.Writer) error {
+		_, err := fmt.Fprintln(out, text)
+		return err
+	}
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gardener-extensions/registry-cache/internal/program"
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/pull"
+)
+
+func newPushCommand(options *kind.Options) *cobra.Command {
+	var push pull.PushOptions
+	cmd := withJSON(&cobra.Command{
+		Use:   "push",
+		Short: "Push a new image of random content to an upstream, and print its reference",
+		Example: `  testbed push --upstream beta --layers 10 --size 5Mi
+  testbed pull $(testbed push)`,
+		Args:    program.Args(cobra.NoArgs),
+		PreRunE: func(*cobra.Command, []string) error { return push.Validate() },
+		RunE: onRunning(options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) error {
+			pushed, err := pull.Push(cmd.Context(), testbed, push)
+			if err != nil {
+				return err
+			}
+			return answer(cmd, pushed, line(pushed.Reference))
+		}),
+	}, "print JSON, with digest and parts")
+	flags := cmd.Flags()
+	flags.StringVar(&push.Upstream, "upstream", "alpha", "the upstream: its host name, or the first label of that name")
+	flags.StringVar(&push.Name, "name", "", "repository and tag, for example shop/web:v1 (default a random repository)")
+	flags.StringVar(&push.Base, "base", "", "an existing image of the upstream, whose layers the new image includes")
+	flags.IntVar(&push.Layers, "layers", 2, "number of layers with random content; without --base, one more layer contains a program")
+	flags.StringVar(&push.Size, "size", "2Mi", "size of each random layer")
+	completeFlag(cmd, "upstream", options, upstreamNames)
+	return cmd
+}
+
+func newPullCommand(options *kind.Options) *cobra.Command {
+	var pulls pull.Options
+	cmd := withJSON(&cobra.Command{
+		Use:   "pull IMAGE",
+		Short: "Pull an image on workers, and print who served each part of it",
+		Long: `Pull an image of an upstream with the container runtime of workers. For the manifest, the config
+and each layer, it prints who served this part:
+
+  cache hit   a cache served the part from its store, without a request to the upstream
+  cache miss  a cache fetched the part from the upstream, and served it
+  upstream    the upstream served the part; this is a fallback if the node has a mirror
+  node        not downloaded: the node already had this part
+  missing     not downloaded: the pull failed
+  unknown     downloaded, but the evidence does not show from where
+
+It compares the upstream's access log and the content of the node before and after the pull. The
+exit code is 1 if a pull fails.`,
+		Example: `  testbed pull $(testbed push --upstream alpha)
+  testbed pull alpha.upstream.test/shop/web:v1 --all --times 3 --fresh`,
+		Args: program.Args(cobra.ExactArgs(1)),
+		PreRunE: func(_ *cobra.Command, args []string) error {
+			pulls.Image = args[0]
+			return pulls.Validate()
+		},
+		RunE: onRunning(options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) error {
+			report, err := pull.Run(cmd.Context(), testbed, pulls)
+			if err != nil && len(report.Pulls) == 0 {
+				return err
+			}
+			return errors.Join(err, answer(cmd, report, report.Write), report.Err()) // also after a failure
+		}),
+	}, "print JSON")
+	flags := cmd.Flags()
+	flags.StringVar(&pulls.Node, "node", "", "the worker that pulls: its name, or the last part of that name (default: the first worker)")
+	flags.BoolVar(&pulls.All, "all", false, "pull on all workers")
+	flags.IntVar(&pulls.Times, "times", 1, "how many times each node pulls the image")
+	flags.IntVar(&pulls.Parallel, "parallel", 1, "how many nodes pull at the same time")
+	flags.BoolVar(&pulls.Fresh, "fresh", false, "remove the image from the node before each pull")
+	flags.DurationVar(&pulls.Timeout, "timeout", pull.DefaultTimeout, "how long one pull may take")
+	completeFlag(cmd, "node", options, workerNames)
+	return cmd
+}

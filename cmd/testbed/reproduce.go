@@ -1,0 +1,57 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/gardener-extensions/registry-cache/internal/program"
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/fieldbugs"
+)
+
+func newReproduceCommand(options *kind.Options) *cobra.Command {
+	var list bool
+	var bugs []fieldbugs.Bug
+	cmd := &cobra.Command{
+		Use:   "reproduce BUG...",
+		Short: "Reproduce field bugs on the testbed, and leave the state for a look around",
+		Long: `Run the scenarios of field bugs (docs/field-bugs.md), given by their numbers (s22) or by the names of
+the scenarios. --list prints them all. The same as testbed test s22, but the last scenario undoes
+nothing: its faults and its Shoot stay. testbed fault delete ends the faults, testbed up applies the
+default Shoot. The next run of a scenario undoes both.`,
+		Example:           "  testbed reproduce --list\n  testbed reproduce s22",
+		ValidArgsFunction: complete(options, bugNames),
+		Args: program.Args(func(cmd *cobra.Command, args []string) error {
+			if list {
+				return cobra.NoArgs(cmd, args)
+			}
+			return cobra.MinimumNArgs(1)(cmd, args)
+		}),
+		PreRunE: func(_ *cobra.Command, args []string) error {
+			for _, name := range args {
+				found, err := fieldbugs.Find(name)
+				if err != nil {
+					return program.Usage(err)
+				}
+				bugs = append(bugs, found...)
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if list {
+				return fieldbugs.WriteList(cmd.OutOrStdout())
+			}
+			return onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) error {
+				var names []string
+				for _, bug := range bugs {
+					if err := bug.Write(cmd.ErrOrStderr()); err != nil {
+						return err
+					}
+					names = append(names, bug.Scenarios...)
+				}
+				return runScenarios(cmd, testbed, names, "LEAVE=1")
+			})(cmd, args)
+		},
+	}
+	cmd.Flags().BoolVar(&list, "list", false, "print the number, scenarios and title of each bug, and reproduce none")
+	return cmd
+}

@@ -1,0 +1,252 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gardener-extensions/registry-cache/internal/program"
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/bringup"
+	"github.com/gardener-extensions/registry-cache/kind/configuration"
+	"github.com/gardener-extensions/registry-cache/kind/export"
+	"github.com/gardener-extensions/registry-cache/kind/gardener"
+	"github.com/gardener-extensions/registry-cache/kind/nodeimage"
+	"github.com/gardener-extensions/registry-cache/kind/preflight"
+	"github.com/gardener-extensions/registry-cache/kind/status"
+)
+
+func newUpCommand(options *kind.Options) *cobra.Command {
+	var (
+		name   string
+		dryRun bool
+	)
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Create the testbed, or repair and update an existing one",
+		Long: `Create the testbed, or repair and update an existing one. A file configures workers, IP family,
+kube-proxy mode, feature gates, containerd, upstreams and the Shoot. Without a file, the testbed
+keeps the previous configuration; a new one has two workers, IPv4, and caches for two of three upstreams.
+
+A running testbed is changed in place where possible. Other changes recreate the clusters. --dry-run
+lists the changes, and prints the configuration with its defaults.`,
+		Example: "  testbed up\n  testbed up -f examples/testbed/testbed.yaml --dry-run\n  testbed up --dry-run > testbed.yaml",
+		Args:    program.Args(cobra.NoArgs),
+		PreRunE: func(cmd *cobra.Command, _ []string) (err error) {
+			options.Configuration, err = readConfiguration(name, cmd.InOrStdin())
+			return program.Usage(err)
+		},
+		RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) error {
+			changes, up, err := bringup.Plan(testbed)
+			if err != nil {
+				return err
+			}
+			if up && len(changes) > 0 {
+				fmt.Fprintln(cmd.ErrOrStderr(), "Changes of the running testbed:")
+				for _, change := range changes {
+					fmt.Fprintf(cmd.ErrOrStderr(), "  %s\n", change)
+				}
+			}
+			if dryRun {
+				data, err := testbed.Config.Encode()
+				_, writeErr := cmd.OutOrStdout().Write(data)
+				return errors.Join(err, writeErr)
+			}
+			if err := bringup.Up(cmd.Context(), testbed); err != nil {
+				return err
+			}
+			_, err = fmt.Fprint(cmd.ErrOrStderr(), nextSteps(testbed))
+			return err
+		}),
+	}
+	cmd.Flags().StringVarP(&name, "filename", "f", "", "file with the configuration (docs/testbed-reference.md); - is standard input")
+	cmd.Flags().StringVar(&options.NodeImage, "node-image", os.Getenv("NODE_IMAGE"),
+		"a stock kindest/node image to use instead of the testbed's own; overrides the configuration (default $NODE_IMAGE)")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print the configuration with its defaults, list the changes, and change nothing")
+	return cmd
+}
+
+// readConfiguration reads the configuration file, and checks the manifest to which the file refers.
+// For an empty name it returns nil.
+func readConfiguration(name string, stdin io.Reader) (read *configuration.Testbed, err error) {
+	switch name {
+	case "":
+		return nil, nil
+	case standardInput:
+		read, err = configuration.Read("standard input", ".", stdin)
+	default:
+		read, err = configuration.Load(name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if path := read.Shoot.Manifest; path != "" {
+		if _, err := readManifest(path, nil); err != nil {
+			return nil, fmt.Errorf("shoot.manifest: %w", err)
+		}
+	}
+	return read, nil
+}
+
+// nextSteps returns suggestions for the next commands. Make targets use the default testbed, so for
+// another prefix none is suggested.
+func nextSteps(t *kind.Testbed) string {
+	status, down := "make status", "make down"
+	prove := "  make e2e KEEP=1                run the scenarios, and keep the testbed\n"
+	if t.Prefix != kind.DefaultPrefix {
+		status, down = "bin/testbed status --prefix "+t.Prefix, "bin/testbed down --prefix "+t.Prefix
+		prove = "" // the scenarios run on the default testbed
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "\nThe testbed is up: %s.\n", whatIsCached(t))
+	fmt.Fprintf(&text, "  %-29s  show what runs, and where each node pulls from\n%s", status, prove)
+	fmt.Fprintf(&text, "  kubectl --kubeconfig %s get pods -A\n", t.Relative(t.State.ShootKubeconfig()))
+	fmt.Fprintf(&text, "  kubectl --kubeconfig %s get extensions,managedresources -A\n", t.Relative(t.State.SeedKubeconfig()))
+	fmt.Fprintf(&text, "  %-29s  remove it\n\n", down)
+	return text.String()
+}
+
+func whatIsCached(t *kind.Testbed) string {
+	if manifest := t.Config.Shoot.Manifest; manifest != "" {
+		return "the Shoot is from " + t.Relative(manifest)
+	}
+	var parts []string
+	if cached := t.CachedUpstreams(); len(cached) > 0 {
+		parts = append(parts, "pulls of "+strings.Join(cached, " and ")+" go through the caches as soon as these are ready")
+	}
+	if direct := t.Hosts(t.Config.Direct()); len(direct) > 0 {
+		parts = append(parts, "pulls of "+strings.Join(direct, " and ")+" go direct")
+	}
+	return strings.Join(parts, ", ")
+}
+
+func newDownCommand(options *kind.Options) *cobra.Command {
+	return withDryRun(&cobra.Command{
+		Use:   "down",
+		Short: "Remove the testbed: containers, volumes, networks and processes",
+		Args:  program.Args(cobra.NoArgs),
+		RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) error {
+			return bringup.Down(cmd.Context(), testbed)
+		}),
+	}, options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) ([]string, error) {
+		return bringup.PlanDown(cmd.Context(), testbed)
+	})
+}
+
+func newStatusCommand(options *kind.Options) *cobra.Command {
+	return withJSON(&cobra.Command{
+		Use:   "status",
+		Short: "Print the state of clusters, nodes, caches and upstreams, with versions",
+		Args:  program.Args(cobra.NoArgs),
+		RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) error {
+			status, err := status.OfTestbed(cmd.Context(), testbed)
+			if err != nil {
+				return err
+			}
+			return answer(cmd, status, status.Write)
+		}),
+	}, "print JSON")
+}
+
+func newDoctorCommand(options *kind.Options) *cobra.Command {
+	return withJSON(&cobra.Command{
+		Use:   "doctor",
+		Short: "Check this machine and the Docker Engine, and print the status of the testbed",
+		Args:  program.Args(cobra.NoArgs),
+		RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) error {
+			requirements := preflight.Defaults()
+			if disk, err := bringup.DiskNeeded(cmd.Context(), testbed); err == nil { // otherwise the status has the error
+				requirements.Disk = disk
+			}
+			host, failed, err := preflight.Inspect(cmd.Context(), requirements)
+			if err != nil {
+				return err
+			}
+			seen, err := status.OfTestbed(cmd.Context(), testbed)
+			found := examination{Machine: host.String(), Problems: failed, Testbed: seen}
+			return errors.Join(answer(cmd, found, found.write), found.err(), err)
+		}),
+	}, "print JSON")
+}
+
+// examination is the output of `testbed doctor`.
+type examination struct {
+	Machine  string              `json:"machine"`
+	Problems []preflight.Failure `json:"problems,omitempty"` // of the machine
+	Testbed  *status.Testbed     `json:"testbed"`
+}
+
+func (e examination) write(out io.Writer) error {
+	fmt.Fprintf(out, "MACHINE  %s\n", e.Machine)
+	return e.Testbed.Write(out)
+}
+
+// err returns an environment error if the machine does not meet the requirements.
+func (e examination) err() error {
+	if len(e.Problems) == 0 {
+		return nil
+	}
+	return &preflight.Failures{List: e.Problems}
+}
+
+func newExportCommand(options *kind.Options) *cobra.Command {
+	return withJSON(&cobra.Command{
+		Use:   "export FILE" + export.Suffix,
+		Short: "Pack everything needed to find the cause of a problem into one file",
+		Long: `Pack what an engineer needs into one archive, to attach to an issue: the logs of both clusters as
+kind export logs collects them, Kubernetes objects and events, the access logs of the upstreams,
+certs.d, units and firewall of each node, active faults and versions. Read index.md in it first. The
+command also works if only parts of the testbed run. Secrets are listed without their data.
+
+An existing file is replaced. What could not be collected is printed to standard error.`,
+		Example: "  testbed export problem.tar.gz",
+		Args:    program.Args(cobra.ExactArgs(1)),
+		PreRunE: func(_ *cobra.Command, args []string) error { return export.CheckName(args[0]) },
+		RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, args []string) error {
+			archive, err := export.Write(cmd.Context(), testbed, args[0])
+			if err != nil {
+				return err
+			}
+			for _, missing := range archive.Missing {
+				fmt.Fprintf(cmd.ErrOrStderr(), "   not collected: %s\n", missing)
+			}
+			return answer(cmd, archive, line(archive.Path))
+		}),
+	}, "print JSON")
+}
+
+// version can be set with -ldflags "-X <this package>.version=v1.2.3". The default is the version
+// of the main module in the build info: (devel) in builds by the Makefile, which have no VCS stamp.
+var version string
+
+func newVersionCommand() *cobra.Command {
+	return withJSON(&cobra.Command{
+		Use:   "version",
+		Short: "Print the versions of testbed, Go, Gardener, and the programs in the node image",
+		Args:  program.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if info, ok := debug.ReadBuildInfo(); ok && version == "" {
+				version = info.Main.Version
+			}
+			programs := []string{"testbed", "go", "gardener", "kubernetes", "containerd"}
+			versions := map[string]string{
+				"testbed": version, "go": runtime.Version(), "gardener": gardener.Version,
+				"kubernetes": nodeimage.KubernetesVersion, "containerd": nodeimage.ContainerdVersion,
+			}
+			return answer(cmd, versions, func(out io.Writer) error {
+				table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+				for _, program := range programs {
+					fmt.Fprintf(table, "%s\t%s\n", program, versions[program])
+				}
+				return table.Flush()
+			})
+		},
+	}, "print JSON")
+}

@@ -1,2 +1,0 @@
-// Package webhook contains the admission webhooks of the extension, one per subpackage.
-package webhook
