@@ -170,7 +170,7 @@ func (s *seqWorld) happen(e seqEvent) {
 		s.catchUpNow()
 		s.collect()
 	case "foreign":
-		if name := "registry-" + e.To; s.service(name) == nil {
+		if name := "registry-" + e.To; s.service(name) == nil && !s.lists(name) {
 			s.foreign = name
 			s.must(s.shoot.Create(s.t.Context(), &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: name}}))
 		}

@@ -292,6 +292,9 @@ var seqCases = map[string][]seqEvent{
 	"a removal with a mistake moves, and is reverted": {
 		{Do: "roll"}, {Do: "err", To: "url"}, {Do: "remove", On: beta}, {Do: "migrate"}, {Do: "add", On: beta},
 	},
+	"a Service of the owner with the name of one that is being deleted": {
+		{Do: "lag", At: 4}, {Do: "rename", On: beta, To: "one"}, {Do: "roll"}, {Do: "replace", On: beta, To: "other"}, {Do: "short"}, {Do: "foreign", To: "one"},
+	},
 	"a Service is not ours":                      {{Do: "rename", On: alpha, To: "one"}, {Do: "foreign", To: "one"}, {Do: "roll"}},
 	"a rename that the nodes do not know of yet": {{Do: "roll"}, {Do: "rename", On: beta, To: "one"}, {Do: "late"}, {Do: "roll"}},
 }

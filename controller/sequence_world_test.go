@@ -202,6 +202,16 @@ func (s *seqWorld) service(name string) *corev1.Service {
 	return service
 }
 
+// lists reports whether gardener-resource-manager still deletes a Service of this name. It deletes by
+// name, also one that the owner has created meanwhile.
+func (s *seqWorld) lists(name string) bool {
+	mrs := &resourcesv1alpha1.ManagedResourceList{}
+	s.must(s.unwatched.List(s.t.Context(), mrs))
+	return slices.ContainsFunc(mrs.Items, func(mr resourcesv1alpha1.ManagedResource) bool {
+		return slices.ContainsFunc(mr.Status.Resources, func(r resourcesv1alpha1.ObjectReference) bool { return r.Kind == "Service" && r.Name == name })
+	})
+}
+
 // isForeign reports whether the owner wants a foreign Service. Only the owner can fix that.
 func (s *seqWorld) isForeign() bool {
 	for _, c := range s.rolled.caches {
