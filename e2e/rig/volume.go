@@ -38,12 +38,14 @@ func (p *Run) OnVolume(ctx context.Context, host, script string, args ...string)
 	return ""
 }
 
-// storedScript prints how many of the files of the digests $2 and so on are below $1. Folders may
-// vanish meanwhile.
-const storedScript = `cd "$1/docker/registry/v2/blobs/sha256" && shift
-for hex do [ ! -e "${hex:0:2}/$hex/data" ] || echo "$hex"; done | wc -l`
+// storedScript prints how many of the digests $2 and so on have a file below $1, wherever it is.
+// Folders may vanish meanwhile, but not $1.
+const storedScript = `folder=$1; shift
+found=$(find "$folder" -ignore_readdir_race -name data -printf '%h\n' || [ -d "$folder" ])
+for hex do [[ $found != *"/$hex"* ]] || echo "$hex"; done | wc -l`
 
-// Stored returns how many of the manifests and blobs are on the volume of the upstream's cache.
+// Stored returns how many of the manifests and blobs are on the volume of the upstream's cache. It
+// is 0 for a new volume; to prove a deletion, prove first that they were there.
 func (p *Run) Stored(ctx context.Context, host string, digests ...string) int {
 	p.Helper()
 	var names []string
