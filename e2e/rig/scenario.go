@@ -78,7 +78,7 @@ func (p *Run) Afterwards(ctx context.Context, undo func(ctx context.Context) err
 		return
 	}
 	p.Scenario.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Minute)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
 		defer cancel()
 		if err := undo(ctx); err != nil {
 			p.Scenario.Errorf("clean-up: %v", err)
@@ -86,6 +86,9 @@ func (p *Run) Afterwards(ctx context.Context, undo func(ctx context.Context) err
 		}
 	})
 }
+
+// undoTimeout bounds an undo. On a busy machine a lost node takes minutes to join again.
+const undoTimeout = 7 * time.Minute
 
 // cut reports whether the session leaves out steps of the scenario.
 func (s *Session) cut(one Scenario) bool {
