@@ -34,7 +34,7 @@ func measureOld(ctx context.Context, p *rig.Run, f cacheFailure) {
 	restore := useOldHosts(ctx, p, worker, f.host)
 	f.begin(ctx, p)
 	elapse(ctx, p, time.Now().Add(noticedAfter))
-	direct := p.TimedPull(ctx, worker, p.PushLayers(ctx, rig.Gamma, failoverLayers, failoverLayerBytes))
+	direct := directPull(ctx, p, worker)
 	img, start := p.PushLayers(ctx, f.host, failoverLayers, failoverLayerBytes), time.Now()
 	took, err := rig.TimedPull(ctx, worker, img)
 	if err != nil && time.Since(start) >= results.OldLimit {

@@ -68,13 +68,19 @@ func storeForEach(ctx context.Context, p *rig.Run, host string) (stored []rig.Pu
 	return stored
 }
 
+// directPull measures a pull of an image of an upstream without a cache.
+func directPull(ctx context.Context, p *rig.Run, worker *cluster.Node) time.Duration {
+	p.Helper()
+	return p.TimedPull(ctx, worker, p.PushLayers(ctx, rig.Gamma, failoverLayers, failoverLayerBytes))
+}
+
 // proveAsQuick compares pulls during the failure with direct pulls right before. One pull that is
 // quick enough suffices, because other load can only slow pulls down.
 func proveAsQuick(ctx context.Context, p *rig.Run, f cacheFailure, worker *cluster.Node) string {
 	p.Helper()
 	var all []string
 	for range pullsPastCache {
-		direct := p.TimedPull(ctx, worker, p.PushLayers(ctx, rig.Gamma, failoverLayers, failoverLayerBytes))
+		direct := directPull(ctx, p, worker)
 		img := p.PushLayers(ctx, f.host, failoverLayers, failoverLayerBytes)
 		took := p.TimedPull(ctx, worker, img)
 		p.FetchedAtMost(ctx, img, f.asker, f.gets)
