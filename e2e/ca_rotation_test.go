@@ -12,7 +12,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
-	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
 const beginCertificate = "-----BEGIN CERTIFICATE-----"
@@ -25,17 +24,13 @@ func caRotation() rig.Scenario {
 	bundles := map[gardencorev1beta1.CredentialsRotationPhase]string{}
 	rotate := func(phase gardencorev1beta1.CredentialsRotationPhase, cas int) func(context.Context, *rig.Run) {
 		return func(ctx context.Context, p *rig.Run) {
-			start := time.Now()
 			shoot, err := operate.ShootWithConfig(v1alpha3.RegistryConfig{Caches: caches})
 			p.Check(err)
 			p.Check(p.Session.Testbed.Gardenlet.RotateCA(ctx, shoot, phase))
+			start := time.Now()
 			bundles[phase] = awaitCAs(ctx, p, cas)
-			img := p.Push(ctx, rig.Alpha)
-			for _, worker := range p.Workers() {
-				p.TimedPull(ctx, worker, img)
-			}
-			p.FetchedOnce(ctx, img, accesslog.AskerCache)
-			p.Evidence("%s: %d CAs on every worker after %s, a hit on each", phase, cas, rig.Seconds(time.Since(start)))
+			evidence := cachedWithin(ctx, p, rig.Alpha, start, restartedWithin)
+			p.Evidence("%s: %d CAs on every worker, a new image after %s: %s", phase, cas, rig.Seconds(time.Since(start)), evidence)
 		}
 	}
 	return rig.New("ca-rotation",

@@ -37,7 +37,7 @@ func addressChanges() rig.Scenario {
 			if now == before || took > maxHeal {
 				p.Fatalf("nodes use %s after %s, want another address than %s within %s", now, rig.Seconds(took), before, maxHeal)
 			}
-			p.Evidence("the address was %s, is %s: %s", before, now, cachedEverywhere(ctx, p, rig.Alpha))
+			p.Evidence("the address was %s, is %s: %s", before, now, cachedWithin(ctx, p, rig.Alpha, time.Now(), runningWithin))
 		}),
 	)
 }

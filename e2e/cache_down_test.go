@@ -121,8 +121,9 @@ func proveAtOnce(ctx context.Context, p *rig.Run, kind spec.Kind, bound time.Dur
 	p.Evidence("%s: pull %s, upstream: %s", kind, rig.Seconds(took), p.FetchedAtMost(ctx, img, accesslog.AskerNode, 2))
 	proveNoticed(ctx, p, rig.Alpha)
 	clearFaults(ctx, p)
+	start := time.Now()
 	p.AwaitMirrors(ctx, rig.Alpha, rig.Beta)
-	p.Evidence("afterwards: %s", cachedEverywhere(ctx, p, rig.Alpha))
+	p.Evidence("afterwards: %s", cachedWithin(ctx, p, rig.Alpha, start, runningWithin))
 }
 
 // pullsPastCache is the maximum number of measured pulls that bypass a cache. One quick pull is
