@@ -192,9 +192,14 @@ func logOf(ctx context.Context, p *rig.Run, host string) accesslog.Records {
 // awaitFetches waits until the cache of an upstream gets new content, after an outage for example.
 func awaitFetches(ctx context.Context, p *rig.Run, host string) {
 	p.Helper()
+	awaitFetchesWithin(ctx, p, host, maxRestart)
+}
+
+func awaitFetchesWithin(ctx context.Context, p *rig.Run, host string, within time.Duration) {
+	p.Helper()
 	img := p.Push(ctx, host)
 	url := fmt.Sprintf("%s/v2/%s/manifests/%s", p.Endpoints(ctx)[host], img.Repository, img.Tag)
-	p.Await(ctx, "the cache of "+host+" has the manifest of a new image", maxRestart, func(ctx context.Context) (bool, string, error) {
+	p.Await(ctx, "the cache of "+host+" has the manifest of a new image", within, func(ctx context.Context) (bool, string, error) {
 		status, answer := manifestFrom(ctx, p, url)
 		return status == http.StatusOK, fmt.Sprintf("%d %s", status, answer), nil
 	})
