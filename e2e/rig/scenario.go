@@ -4,7 +4,9 @@ package rig
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -26,6 +28,19 @@ type Run struct {
 	// Scenario is the T of the whole scenario; the embedded T is that of the current step.
 	Scenario *testing.T
 	missing  error // the artifacts that could not be collected
+	left     *leftovers
+}
+
+// leftovers is what the previous scenario of a group has to undo, with LEAVE.
+type leftovers []func(ctx context.Context) error
+
+// undo undoes it, the last change first.
+func (l *leftovers) undo(ctx context.Context) (failed error) {
+	for _, undo := range slices.Backward(*l) {
+		failed = errors.Join(failed, undo(ctx))
+	}
+	*l = nil
+	return failed
 }
 
 // Fatalf fails the scenario and ends it.
@@ -71,10 +86,11 @@ func (p *Run) Evidence(format string, args ...any) {
 }
 
 // Afterwards runs undo after the scenario, once the artifacts of a failure are collected. A signal
-// does not cancel the context of undo. With LEAVE, undo waits for the next scenario, if any.
+// does not cancel the context of undo. With LEAVE, undo waits for the next scenario of the group, if
+// there is one.
 func (p *Run) Afterwards(ctx context.Context, undo func(ctx context.Context) error) {
 	if p.Session.leave {
-		p.Session.putOff(undo)
+		*p.left = append(*p.left, undo)
 		return
 	}
 	p.Scenario.Cleanup(func() {
@@ -159,19 +175,20 @@ func New(name string, steps ...Step) Scenario {
 	return Scenario{name: name, steps: steps, timeout: scenarioTimeout}
 }
 
-// Features returns the scenarios as features of e2e-framework.
-func (s *Session) Features(all ...Scenario) []features.Feature {
+// Features returns the scenarios as features of e2e-framework: a group, which run one after another.
+func (s *Session) Features(group ...Scenario) []features.Feature {
 	var list []features.Feature
-	for _, one := range all {
-		list = append(list, s.feature(one))
+	left := &leftovers{}
+	for _, one := range group {
+		list = append(list, s.feature(one, left))
 	}
 	return list
 }
 
 // feature converts a scenario to a feature. After a failure the feature collects artifacts.
-func (s *Session) feature(one Scenario) features.Feature {
+func (s *Session) feature(one Scenario, left *leftovers) features.Feature {
 	name := one.name
-	p := &Run{Session: s, Result: &report.Scenario{Name: name}}
+	p := &Run{Session: s, Result: &report.Scenario{Name: name}, left: left}
 	feature := features.New(name)
 	// e2e-framework passes a context from each feature to the next one. So the teardown returns outer,
 	// the context that this feature got.
@@ -186,7 +203,10 @@ func (s *Session) feature(one Scenario) features.Feature {
 		outer, p.Scenario = ctx, t
 		ctx, cancel = context.WithTimeoutCause(ctx, one.timeout,
 			fmt.Errorf("scenario %s took longer than %s", name, one.timeout))
-		s.undoLeft(ctx)
+		if err := left.undo(ctx); err != nil {
+			fmt.Fprintf(os.Stderr, "e2e: undo what the previous scenario left: %v\n", err)
+			s.Disturbed.Store(true)
+		}
 		return ctx
 	})
 	for _, step := range one.steps {

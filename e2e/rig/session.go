@@ -10,7 +10,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -32,7 +31,7 @@ import (
 type Session struct {
 	Testbed *kind.Testbed
 	keep    bool
-	leave   bool // the last scenario undoes nothing
+	leave   bool // the last scenario of each group undoes nothing
 	Full    bool // the lane includes steps InFullLane
 	Total   int  // the number of scenarios that will run
 	Start   time.Time
@@ -40,8 +39,7 @@ type Session struct {
 
 	Mu     sync.Mutex
 	Report report.Report
-	since  time.Time                         // the end of the previous scenario
-	left   []func(ctx context.Context) error // what the previous scenario has to undo, with LEAVE
+	since  time.Time // the end of the previous scenario
 
 	Seed, Shoot Access
 	pause       image.Built // the program that the pulled images run
@@ -152,26 +150,6 @@ func (s *Session) Down(ctx context.Context, _ *envconf.Config) (context.Context,
 		fmt.Fprintf(os.Stderr, "e2e: the testbed was not removed, run `make down`: %v\n", err)
 	}
 	return ctx, err
-}
-
-// putOff keeps undo for undoLeft.
-func (s *Session) putOff(undo func(ctx context.Context) error) {
-	s.Mu.Lock()
-	defer s.Mu.Unlock()
-	s.left = append(s.left, undo)
-}
-
-// undoLeft undoes what the previous scenario has left.
-func (s *Session) undoLeft(ctx context.Context) {
-	s.Mu.Lock()
-	left := s.left
-	s.left = nil
-	s.Mu.Unlock()
-	for _, undo := range slices.Backward(left) {
-		if err := undo(ctx); err != nil {
-			fmt.Fprintf(os.Stderr, "e2e: undo what the previous scenario left: %v\n", err)
-		}
-	}
 }
 
 // record adds a scenario's result to the report, prints the result, and writes the report.
