@@ -46,7 +46,7 @@ func thunderingHerd() rig.Scenario {
 // pulls of others neither hide it nor use it up.
 func rateLimit() rig.Scenario {
 	const (
-		most       = 20 // requests of one pull to the upstream
+		most       = 20               // requests of one pull to the upstream
 		retryAfter = 30 * time.Second // as in the header
 	)
 	var stored, cold rig.Pushed

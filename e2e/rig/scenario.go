@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/e2e/report"
+	"github.com/gardener-extensions/registry-cache/kind/fieldbugs"
 )
 
 // Run is a running scenario: a testing.T whose failures and evidence go to the report.
@@ -106,8 +106,8 @@ func (p *Run) Afterwards(ctx context.Context, undo func(ctx context.Context) err
 // undoTimeout bounds an undo. On a busy machine a lost node takes minutes to join again.
 const undoTimeout = 7 * time.Minute
 
-// cut reports whether the session leaves out steps of the scenario.
-func (s *Session) cut(one Scenario) bool {
+// Cuts reports whether the session leaves out steps of the scenario.
+func (s *Session) Cuts(one Scenario) bool {
 	return !s.Full && slices.ContainsFunc(one.steps, func(step Step) bool { return step.full })
 }
 
@@ -122,8 +122,8 @@ func (p *Run) end(ctx context.Context, one Scenario, took time.Duration) {
 			p.Result.Reason = errInterrupted.Error() + ": " + p.Result.Reason
 		}
 		p.setReason("failed without a message")
-	case len(one.bugs) > 0 && !p.Session.cut(one):
-		p.Evidence("%s held", strings.Join(one.bugs, ", "))
+	case !p.Session.Cuts(one):
+		p.Result.Evidence = append(p.Result.Evidence, fieldbugs.Held(one.name, p.Session.passed)...)
 	}
 	p.Session.record(*p.Result)
 	reportMissing(p.Result.Name, p.missing)
@@ -151,14 +151,6 @@ type Scenario struct {
 	name    string
 	steps   []Step
 	timeout time.Duration
-	bugs    []string
-}
-
-// Reproducing returns the scenario with the IDs of the field bugs that it reproduces. They are
-// named in the evidence, unless the lane leaves out a step.
-func (s Scenario) Reproducing(bugs []string) Scenario {
-	s.bugs = bugs
-	return s
 }
 
 // Within returns the scenario with another timeout.

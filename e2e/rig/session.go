@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -166,6 +167,13 @@ func (s *Session) record(scenario report.Scenario) {
 	fmt.Printf("[%d/%d]", done, s.Total)
 	_ = report.PrintScenario(os.Stdout, scenario, folder)
 	s.write()
+}
+
+// passed reports whether a scenario has passed in this run.
+func (s *Session) passed(name string) bool {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	return slices.ContainsFunc(s.Report.Scenarios, func(one report.Scenario) bool { return one.Name == name && one.Result == report.Passed })
 }
 
 // Diagnose writes the artifacts of the failed scenario: what `testbed export` collects, and its
