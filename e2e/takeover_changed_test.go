@@ -122,5 +122,5 @@ func (t *takeover) hibernate(ctx context.Context, p *rig.Run) {
 	p.Helper()
 	shoot, err := t.shoot(p, t.caches...)
 	p.Check(err)
-	p.Check(p.Session.Testbed.Gardenlet.Hibernate(ctx, shoot))
+	hibernateUntilEnd(ctx, p, shoot)
 }
