@@ -8,6 +8,7 @@ import (
 	"time"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	"k8s.io/utils/ptr"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
@@ -59,14 +60,9 @@ func caRotation() rig.Scenario {
 // Extension's status, and returns this bundle. The bundle must contain the given number of CAs.
 func awaitCAs(ctx context.Context, p *rig.Run, count int) string {
 	p.Helper()
-	extension := p.Extension(ctx)
-	if extension.Status.ProviderStatus == nil {
-		p.Fatalf("the Extension has no providerStatus")
-	}
-	status, err := v1alpha3.DecodeStatus(extension.Status.ProviderStatus.Raw)
-	p.Check(err)
+	status := p.Status(ctx)
 	if status.CABundle == nil || strings.Count(*status.CABundle, beginCertificate) != count {
-		p.Fatalf("the status does not have %d CAs: %s", count, extension.Status.ProviderStatus.Raw)
+		p.Fatalf("the status does not have %d CAs: %s", count, ptr.Deref(status.CABundle, ""))
 	}
 	p.Await(ctx, "hosts.toml on every worker has the CA bundle of the status", rig.AppliedTimeout, func(ctx context.Context) (bool, string, error) {
 		for _, worker := range p.Workers() {
