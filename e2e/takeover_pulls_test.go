@@ -39,8 +39,8 @@ func (w watchedPull) String() string {
 }
 
 // watchedPulls are pulls in the background: each second, each worker pulls a new image and one that
-// another worker has pulled before. Unlike a rig.Stream it goes on after a failed pull, and pulls of
-// one kind never wait for those of another.
+// another worker has pulled before. Unlike a rig.Stream it goes on after a failed pull, and pulls
+// of one kind never wait for those of another.
 type watchedPulls struct {
 	work *rig.Background
 	stop context.CancelFunc
@@ -195,5 +195,6 @@ func (w *watchedPulls) end(p *rig.Run, limit time.Duration) {
 	if slowest > limit {
 		p.Fatalf("a pull took %s, want at most %s; see the log for which one", rig.Seconds(slowest), rig.Seconds(limit))
 	}
-	p.Evidence("%d pulls of new images and %d of images of the cache, none failed, slowest %s (allowed %s)", fresh, cached, rig.Seconds(slowest), rig.Seconds(limit))
+	p.Evidence("%d pulls of new images and %d of images of the cache, none failed, slowest %s (allowed %s)",
+		fresh, cached, rig.Seconds(slowest), rig.Seconds(limit))
 }

@@ -86,7 +86,7 @@ func tlsFlip() rig.Scenario {
 // maxFlipPull bounds a pull while HTTPS of its cache changes. The cache restarts each time.
 const maxFlipPull = 15 * time.Second
 
-// proveFlips flips both caches. It also proves that containerd reports no certificate error for a cache.
+// proveFlips flips both caches, and proves that containerd reports no certificate error for them.
 func proveFlips(ctx context.Context, p *rig.Run) {
 	since, err := p.Worker(0).Exec(ctx, "date", "+@%s") // all nodes use the clock of this machine
 	p.Check(err)
@@ -114,8 +114,8 @@ func proveFlips(ctx context.Context, p *rig.Run) {
 	}
 }
 
-// proveScheme proves that both endpoints have the scheme, that nodes use them in time, and that soon
-// new images of alpha come through the cache on every worker.
+// proveScheme proves that both endpoints have the scheme, that nodes use them in time, and that
+// soon new images of alpha come through the cache on every worker.
 func proveScheme(ctx context.Context, p *rig.Run, scheme string) {
 	p.Helper()
 	start := time.Now()

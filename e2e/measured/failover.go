@@ -10,8 +10,8 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// Failover is how long pulls take while a cache fails, as a version of containerd sees it. Times are
-// in seconds.
+// Failover is how long pulls take while a cache fails, as a version of containerd sees it, in
+// seconds.
 type Failover struct {
 	Failure    string `json:"failure"`
 	Containerd string `json:"containerd"`

@@ -12,7 +12,7 @@ import (
 	"slices"
 )
 
-// result is one entry of a file. addTo returns the entries with this one, in place of an earlier one.
+// result is one entry of a file. addTo returns the entries with it, in place of an earlier one.
 type result[R any] interface{ addTo(all []R) []R }
 
 // Read returns the results in a file, or none if it does not exist.
@@ -60,7 +60,7 @@ func first[R any](all []R, match func(R) bool) (found R) {
 	return found
 }
 
-// seconds formats the time of a pull. A time of 0 was not measured, from OldLimit on it was given up.
+// seconds formats the time of a pull. 0 was not measured, and from OldLimit on it was given up.
 func seconds(s float64, unit string) string {
 	switch {
 	case s == 0:

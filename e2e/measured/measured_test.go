@@ -68,7 +68,10 @@ func TestFailover(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	page := FailoverPage(got)
-	for _, row := range []string{"| a | 2.00 s | 1.00 s | 3.00 s | not measured | more than 90 s |", "| a | 30.00 s | 20.00 s | not measured | not measured |\n"} {
+	for _, row := range []string{
+		"| a | 2.00 s | 1.00 s | 3.00 s | not measured | more than 90 s |",
+		"| a | 30.00 s | 20.00 s | not measured | not measured |\n",
+	} {
 		if !strings.Contains(page, row) {
 			t.Errorf("want %s in %s", row, page)
 		}

@@ -117,8 +117,8 @@ rm -rf -- ` + OwnersFolder + `
 `
 )
 
-// UndoLeftovers reverts what an earlier run that was killed may have left on a kept testbed, and the
-// faults that an earlier scenario of this run could not end: that scenario has failed.
+// UndoLeftovers reverts what an earlier run that was killed may have left on a kept testbed, and
+// the faults that an earlier scenario of this run could not end: that scenario has failed.
 func UndoLeftovers(ctx context.Context, p *Run) error {
 	var failed error
 	if p.Session.Disturbed.Load() {

@@ -88,8 +88,8 @@ func (p *Run) Evidence(format string, args ...any) {
 }
 
 // Afterwards runs undo after the scenario, once the artifacts of a failure are collected. A signal
-// does not cancel the context of undo. With LEAVE, undo waits for the next scenario of the group, if
-// there is one.
+// does not cancel the context of undo. With LEAVE, undo waits for the next scenario of the group,
+// if there is one.
 func (p *Run) Afterwards(ctx context.Context, undo func(ctx context.Context) error) {
 	if p.Session.leave {
 		*p.left = append(*p.left, undo)
@@ -169,7 +169,7 @@ func New(name string, steps ...Step) Scenario {
 	return Scenario{name: name, steps: steps, timeout: scenarioTimeout}
 }
 
-// Features returns the scenarios as features of e2e-framework: a group, which run one after another.
+// Features returns a group of scenarios, which run one after another, as features of e2e-framework.
 func (s *Session) Features(group ...Scenario) []features.Feature {
 	var list []features.Feature
 	left := &leftovers{}

@@ -39,8 +39,8 @@ func Find(name string) ([]Bug, error) {
 	return found, nil
 }
 
-// WithBugs returns an expression that matches what the given one does, and the scenarios of the bugs
-// whose whole IDs it matches.
+// WithBugs returns an expression that matches what the given one does, and the scenarios of the
+// bugs whose whole IDs it matches.
 func WithBugs(expression *regexp.Regexp) string {
 	all, ids := expression.String(), regexp.MustCompile("^(?:"+expression.String()+")$")
 	for _, bug := range All() {
@@ -51,8 +51,8 @@ func WithBugs(expression *regexp.Regexp) string {
 	return all
 }
 
-// Held returns what it means for the bugs of a scenario that it has passed, such as "s2, s3 held". A
-// bug with several scenarios holds with the last of them. passed tells which other ones have passed.
+// Held returns what it means for the bugs of a scenario that it has passed, such as "s2, s3 held".
+// A bug with several scenarios holds with the last of them. passed tells which others have passed.
 func Held(scenario string, passed func(scenario string) bool) (lines []string) {
 	var whole, part []string
 	for _, bug := range All() {

@@ -68,7 +68,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestWithBugs: an ID selects exactly the scenarios of its bug, other expressions keep their meaning.
+// TestWithBugs: an ID selects exactly the scenarios of its bug, other expressions what they did.
 func TestWithBugs(t *testing.T) {
 	selected := func(run string) (names []string) {
 		expression := regexp.MustCompile(WithBugs(regexp.MustCompile(run)))
@@ -82,7 +82,9 @@ func TestWithBugs(t *testing.T) {
 			}
 		}
 	}
-	for run, want := range map[string]string{"^tls": "tls tls-flip", "^tls-flip$|s22": "service-recreated tls-flip", "^s2[12]$": "service-recreated volume-unbound"} {
+	for run, want := range map[string]string{
+		"^tls": "tls tls-flip", "^tls-flip$|s22": "service-recreated tls-flip", "^s2[12]$": "service-recreated volume-unbound",
+	} {
 		if got := strings.Join(slices.Sorted(slices.Values(selected(run))), " "); got != want {
 			t.Errorf("%s selects %s, want %s", run, got, want)
 		}
