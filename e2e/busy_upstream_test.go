@@ -45,7 +45,10 @@ func thunderingHerd() rig.Scenario {
 // rateLimit proves that a rate limit of the upstream keeps nobody from stored images, and that
 // pulls of others neither hide it nor use it up.
 func rateLimit() rig.Scenario {
-	const most = 20 // requests of one pull to the upstream
+	const (
+		most       = 20               // requests of one pull to the upstream
+		retryAfter = 30 * time.Second // as in the header
+	)
 	var stored, cold rig.Pushed
 	return rig.New("rate-limit",
 		rig.Prove("an image is stored, and the upstream answers 429", func(ctx context.Context, p *rig.Run) {
@@ -75,6 +78,11 @@ func rateLimit() rig.Scenario {
 			if _, body, _ := strings.Cut(answer, "\r\n\r\n"); !strings.Contains(body, "429") {
 				p.Fatalf("the cache answers %d: %s", status, answer)
 			}
+		}),
+
+		rig.Prove("after the limit the cache fetches new content", func(ctx context.Context, p *rig.Run) {
+			clearFaults(ctx, p)
+			awaitFetchesWithin(ctx, p, rig.Alpha, retryAfter+maxRestart)
 		}),
 	)
 }

@@ -8,11 +8,11 @@ import (
 	"time"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	"k8s.io/utils/ptr"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
-	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
 const beginCertificate = "-----BEGIN CERTIFICATE-----"
@@ -25,17 +25,13 @@ func caRotation() rig.Scenario {
 	bundles := map[gardencorev1beta1.CredentialsRotationPhase]string{}
 	rotate := func(phase gardencorev1beta1.CredentialsRotationPhase, cas int) func(context.Context, *rig.Run) {
 		return func(ctx context.Context, p *rig.Run) {
-			start := time.Now()
 			shoot, err := operate.ShootWithConfig(v1alpha3.RegistryConfig{Caches: caches})
 			p.Check(err)
 			p.Check(p.Session.Testbed.Gardenlet.RotateCA(ctx, shoot, phase))
+			start := time.Now()
 			bundles[phase] = awaitCAs(ctx, p, cas)
-			img := p.Push(ctx, rig.Alpha)
-			for _, worker := range p.Workers() {
-				p.TimedPull(ctx, worker, img)
-			}
-			p.FetchedOnce(ctx, img, accesslog.AskerCache)
-			p.Evidence("%s: %d CAs on every worker after %s, a hit on each", phase, cas, rig.Seconds(time.Since(start)))
+			evidence := cachedWithin(ctx, p, rig.Alpha, start, restartedWithin)
+			p.Evidence("%s: %d CAs on every worker, a new image after %s: %s", phase, cas, rig.Seconds(time.Since(start)), evidence)
 		}
 	}
 	return rig.New("ca-rotation",
@@ -64,14 +60,9 @@ func caRotation() rig.Scenario {
 // Extension's status, and returns this bundle. The bundle must contain the given number of CAs.
 func awaitCAs(ctx context.Context, p *rig.Run, count int) string {
 	p.Helper()
-	extension := p.Extension(ctx)
-	if extension.Status.ProviderStatus == nil {
-		p.Fatalf("the Extension has no providerStatus")
-	}
-	status, err := v1alpha3.DecodeStatus(extension.Status.ProviderStatus.Raw)
-	p.Check(err)
+	status := p.Status(ctx)
 	if status.CABundle == nil || strings.Count(*status.CABundle, beginCertificate) != count {
-		p.Fatalf("the status does not have %d CAs: %s", count, extension.Status.ProviderStatus.Raw)
+		p.Fatalf("the status does not have %d CAs: %s", count, ptr.Deref(status.CABundle, ""))
 	}
 	p.Await(ctx, "hosts.toml on every worker has the CA bundle of the status", rig.AppliedTimeout, func(ctx context.Context) (bool, string, error) {
 		for _, worker := range p.Workers() {

@@ -202,7 +202,7 @@ func stateLost() rig.Scenario {
 	return rig.New("state-lost",
 		rig.Prove("an image is stored for half a minute", func(ctx context.Context, p *rig.Run) {
 			rig.Configured(withTTL(ttl)...)(ctx, p)
-			img = store(ctx, p, rig.Alpha)
+			img = storeOnVolume(ctx, p, rig.Alpha)
 		}),
 
 		rig.Prove("the cache crashes with empty links, and is soon ready and serves the image", func(ctx context.Context, p *rig.Run) {

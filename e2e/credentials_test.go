@@ -48,9 +48,7 @@ func credentials() rig.Scenario {
 			p.Check(rig.UndoLeftovers(ctx, p))
 			refer["first"] = p.Secret(ctx, secretOf(old), nil)
 			p.Configure(ctx, refer, caches...)
-			img = p.Push(ctx, rig.Private)
-			took := p.Pull(ctx, p.Worker(0), img)
-			p.Evidence("protected upstream: %s, running after %s", proveAuthorized(ctx, p, img), rig.Seconds(took))
+			img = pullAuthorized(ctx, p)
 		}),
 
 		rig.Prove("another, public upstream gets none", func(ctx context.Context, p *rig.Run) {
@@ -118,25 +116,30 @@ func proveAsksForCredentials(ctx context.Context, p *rig.Run) {
 	}
 }
 
-// proveAuthorized proves that the cache fetched each blob of the image once, with credentials.
-func proveAuthorized(ctx context.Context, p *rig.Run, img rig.Pushed) accesslog.Evidence {
+// pullAuthorized proves that a new image runs in time, and that the cache fetched each blob of it
+// once, with credentials.
+func pullAuthorized(ctx context.Context, p *rig.Run) rig.Pushed {
 	p.Helper()
+	img := p.Push(ctx, rig.Private)
+	took := p.Pull(ctx, p.Worker(0), img)
+	if took > runningWithin {
+		p.Fatalf("an image of the protected upstream runs after %s, want at most %s", rig.Seconds(took), runningWithin)
+	}
 	evidence := p.FetchedOnce(ctx, img, accesslog.AskerCache)
 	served := p.Requests(ctx, img).Blobs().Gets().Filter(authorized).
 		Filter(func(r accesslog.Record) bool { return r.Status == http.StatusOK })
 	if len(served) != len(img.Blobs) {
 		p.Fatalf("%d of %d blobs were served to a client with credentials", len(served), len(img.Blobs))
 	}
-	return evidence
+	p.Evidence("protected upstream: %s, running after %s", evidence, rig.Seconds(took))
+	return img
 }
 
 // proveStillPulls proves that the cache fetches new images after a rotation, and has kept the blobs
 // that it stored earlier.
 func proveStillPulls(ctx context.Context, p *rig.Run, before rig.Pushed) {
 	p.Helper()
-	img := p.Push(ctx, rig.Private)
-	p.Pull(ctx, p.Worker(0), img)
-	proveAuthorized(ctx, p, img)
+	pullAuthorized(ctx, p)
 	p.Pull(ctx, p.Worker(1), before)
 	p.FetchedOnce(ctx, before, accesslog.AskerCache)
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	results "github.com/gardener-extensions/registry-cache/e2e/failover"
+	"github.com/gardener-extensions/registry-cache/e2e/measured"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
@@ -34,11 +34,11 @@ func measureOld(ctx context.Context, p *rig.Run, f cacheFailure) {
 	restore := useOldHosts(ctx, p, worker, f.host)
 	f.begin(ctx, p)
 	elapse(ctx, p, time.Now().Add(noticedAfter))
-	direct := p.TimedPull(ctx, worker, p.PushLayers(ctx, rig.Gamma, failoverLayers, failoverLayerBytes))
+	direct := directPull(ctx, p, worker)
 	img, start := p.PushLayers(ctx, f.host, failoverLayers, failoverLayerBytes), time.Now()
 	took, err := rig.TimedPull(ctx, worker, img)
-	if err != nil && time.Since(start) >= results.OldLimit {
-		took, err = results.OldLimit, nil
+	if err != nil && time.Since(start) >= measured.OldLimit {
+		took, err = measured.OldLimit, nil
 	}
 	p.Check(err)
 	f.end(ctx, p)
@@ -46,7 +46,7 @@ func measureOld(ctx context.Context, p *rig.Run, f cacheFailure) {
 	if f.name == packetsDropped && took < waitsAtLeast {
 		p.Fatalf("the pull took %s, so it did not wait for the cache, and this measures something else", rig.Seconds(took))
 	}
-	record(ctx, p, worker, results.Result{Failure: f.name, Old: took.Seconds()})
+	record(ctx, p, worker, measured.Failover{Failure: f.name, Old: took.Seconds()})
 	p.Evidence("%s: %s (direct %s)", f.name, rig.Seconds(took), rig.Seconds(direct))
 }
 

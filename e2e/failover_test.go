@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	results "github.com/gardener-extensions/registry-cache/e2e/failover"
+	"github.com/gardener-extensions/registry-cache/e2e/measured"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
@@ -68,19 +68,25 @@ func storeForEach(ctx context.Context, p *rig.Run, host string) (stored []rig.Pu
 	return stored
 }
 
+// directPull measures a pull of an image of an upstream without a cache.
+func directPull(ctx context.Context, p *rig.Run, worker *cluster.Node) time.Duration {
+	p.Helper()
+	return p.TimedPull(ctx, worker, p.PushLayers(ctx, rig.Gamma, failoverLayers, failoverLayerBytes))
+}
+
 // proveAsQuick compares pulls during the failure with direct pulls right before. One pull that is
 // quick enough suffices, because other load can only slow pulls down.
 func proveAsQuick(ctx context.Context, p *rig.Run, f cacheFailure, worker *cluster.Node) string {
 	p.Helper()
 	var all []string
 	for range pullsPastCache {
-		direct := p.TimedPull(ctx, worker, p.PushLayers(ctx, rig.Gamma, failoverLayers, failoverLayerBytes))
+		direct := directPull(ctx, p, worker)
 		img := p.PushLayers(ctx, f.host, failoverLayers, failoverLayerBytes)
 		took := p.TimedPull(ctx, worker, img)
 		p.FetchedAtMost(ctx, img, f.asker, f.gets)
 		all = append(all, fmt.Sprintf("%s (direct %s)", rig.Seconds(took), rig.Seconds(direct)))
 		if took <= direct+maxExtra {
-			record(ctx, p, worker, results.Result{Failure: f.name, Direct: direct.Seconds(), Took: took.Seconds()})
+			record(ctx, p, worker, measured.Failover{Failure: f.name, Direct: direct.Seconds(), Took: took.Seconds()})
 			return worker.Name() + " " + strings.Join(all, ", then ")
 		}
 	}
@@ -88,15 +94,11 @@ func proveAsQuick(ctx context.Context, p *rig.Run, f cacheFailure, worker *clust
 	return ""
 }
 
-// failoverFile contains the results. `make failover-page` writes them to docs/failover.md.
+// failoverFile contains the measured. `make failover-page` writes them to docs/failover.md.
 const failoverFile = "failover.json"
 
-func record(ctx context.Context, p *rig.Run, worker *cluster.Node, result results.Result) {
+func record(ctx context.Context, p *rig.Run, worker *cluster.Node, result measured.Failover) {
 	p.Helper()
-	out, err := worker.Exec(ctx, "containerd", "--version") // containerd github.com/containerd/containerd/v2 v2.3.4
-	p.Check(err)
-	if words := strings.Fields(out); len(words) > 2 {
-		result.Containerd = words[2]
-	}
-	p.Check(results.Record(filepath.Join(rig.Artifacts, failoverFile), result))
+	result.Containerd = containerdOf(ctx, p, worker)
+	p.Check(measured.Record(filepath.Join(rig.Artifacts, failoverFile), result))
 }

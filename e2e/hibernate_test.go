@@ -8,6 +8,7 @@ import (
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
+	"github.com/gardener/gardener/pkg/utils/kubernetes/health"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -92,6 +93,19 @@ func hibernateShoot(ctx context.Context, p *rig.Run, hosts ...string) {
 	p.Helper()
 	shoot, err := operate.ShootWithCaches(hosts...)
 	p.Check(err)
+	hibernateUntilEnd(ctx, p, shoot)
+}
+
+// hibernateUntilEnd makes gardenlet hibernate the shoot, and wake it up after the scenario if the
+// scenario has not.
+func hibernateUntilEnd(ctx context.Context, p *rig.Run, shoot *gardencorev1beta1.Shoot) {
+	p.Helper()
+	p.Afterwards(ctx, func(ctx context.Context) error {
+		if node, err := nodeOf(ctx, p, p.Worker(0).Name()); err == nil && health.CheckNode(node) == nil {
+			return nil
+		}
+		return p.Session.Testbed.Gardenlet.WakeUp(ctx, shoot)
+	})
 	p.Check(p.Session.Testbed.Gardenlet.Hibernate(ctx, shoot))
 }
 

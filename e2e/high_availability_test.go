@@ -107,6 +107,24 @@ func cachedEverywhere(ctx context.Context, p *rig.Run, host string) accesslog.Ev
 	return p.FetchedOnce(ctx, img, accesslog.AskerCache)
 }
 
+// Bounds of the time until new images come through a cache, on every node.
+const (
+	// runningWithin is for a cache that runs. containerd waits 30 s for one that hangs.
+	runningWithin = 20 * time.Second
+	// restartedWithin includes a rollout and the configuration of nodes.
+	restartedWithin = 40 * time.Second
+)
+
+// cachedWithin is like cachedEverywhere, and proves that this was so in time.
+func cachedWithin(ctx context.Context, p *rig.Run, host string, start time.Time, within time.Duration) accesslog.Evidence {
+	p.Helper()
+	evidence := cachedEverywhere(ctx, p, host)
+	if took := time.Since(start); took > within {
+		p.Fatalf("new images of %s came through the cache after %s, want at most %s", host, rig.Seconds(took), within)
+	}
+	return evidence
+}
+
 // twoCachePods returns the pods of an upstream's cache, sorted by name.
 func twoCachePods(ctx context.Context, p *rig.Run, host string) []corev1.Pod {
 	p.Helper()

@@ -180,13 +180,7 @@ func addressOf(ctx context.Context, p *rig.Run, host string) string {
 // Extension's status.
 func remoteHost(ctx context.Context, p *rig.Run, upstream string) string {
 	p.Helper()
-	extension := p.Extension(ctx)
-	if extension.Status.ProviderStatus == nil {
-		p.Fatalf("the Extension has no providerStatus")
-	}
-	status, err := v1alpha3.DecodeStatus(extension.Status.ProviderStatus.Raw)
-	p.Check(err)
-	for _, cache := range status.Caches {
+	for _, cache := range p.Status(ctx).Caches {
 		if cache.Upstream == upstream {
 			remote, err := url.Parse(cache.RemoteURL)
 			p.Check(err)

@@ -16,9 +16,10 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
-	results "github.com/gardener-extensions/registry-cache/e2e/registries"
+	"github.com/gardener-extensions/registry-cache/e2e/measured"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/internal/registryprofile"
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
@@ -51,7 +52,7 @@ func registries() rig.Scenario {
 		profile := registryprofile.Profiles[name]
 		r := registry{name: name, host: hosts[i%len(hosts)], profile: profile}
 		switch {
-		case results.SellsTokens(profile):
+		case measured.SellsTokens(profile):
 			continue // see registriesECR
 		case profile.Challenge == "basic":
 			r.host, r.profile = rig.Private, robot.in(profile)
@@ -97,7 +98,7 @@ func (r registry) prove(ctx context.Context, p *rig.Run) {
 	awaitFetches(ctx, p, r.host)
 	first, second := p.Push(ctx, r.host), p.Push(ctx, r.host)
 	r.begin(ctx, p)
-	result := results.Result{Registry: r.name, Containerd: containerdOf(ctx, p)}
+	result := measured.Registry{Registry: r.name, Containerd: containerdOf(ctx, p, p.Worker(0))}
 
 	result.Cold = p.TimedPull(ctx, p.Worker(0), first).Seconds()
 	r.proveOnce(ctx, p, first)
@@ -112,11 +113,11 @@ func (r registry) prove(ctx context.Context, p *rig.Run) {
 		p.Fatalf("warm: %s was asked for a blob: %s %s by %s", r.host, asked[0].Method, asked[0].Path, asked[0].Asker)
 	}
 
-	if results.UsesTokens(r.profile) || r.expire != nil {
+	if measured.UsesTokens(r.profile) || r.expire != nil {
 		result.Renewed = r.proveRenewed(ctx, p, first).Seconds()
 	}
 	result.Outage = r.proveOutage(ctx, p, second).Seconds()
-	p.Check(results.Record(filepath.Join(rig.Artifacts, "registries.json"), result))
+	p.Check(measured.Record(filepath.Join(rig.Artifacts, "registries.json"), result))
 	p.Evidence("%s: cold %.2fs, warm %.2fs, new token %.2fs, outage %.2fs", r.name, result.Cold, result.Warm, result.Renewed, result.Outage)
 }
 
@@ -192,9 +193,14 @@ func logOf(ctx context.Context, p *rig.Run, host string) accesslog.Records {
 // awaitFetches waits until the cache of an upstream gets new content, after an outage for example.
 func awaitFetches(ctx context.Context, p *rig.Run, host string) {
 	p.Helper()
+	awaitFetchesWithin(ctx, p, host, maxRestart)
+}
+
+func awaitFetchesWithin(ctx context.Context, p *rig.Run, host string, within time.Duration) {
+	p.Helper()
 	img := p.Push(ctx, host)
 	url := fmt.Sprintf("%s/v2/%s/manifests/%s", p.Endpoints(ctx)[host], img.Repository, img.Tag)
-	p.Await(ctx, "the cache of "+host+" has the manifest of a new image", maxRestart, func(ctx context.Context) (bool, string, error) {
+	p.Await(ctx, "the cache of "+host+" has the manifest of a new image", within, func(ctx context.Context) (bool, string, error) {
 		status, answer := manifestFrom(ctx, p, url)
 		return status == http.StatusOK, fmt.Sprintf("%d %s", status, answer), nil
 	})
@@ -215,10 +221,10 @@ func manifestFrom(ctx context.Context, p *rig.Run, url string) (status int, answ
 	return status, out[:max(at, 0)]
 }
 
-// containerdOf returns the version of the first worker's containerd.
-func containerdOf(ctx context.Context, p *rig.Run) string {
+// containerdOf returns the version of the worker's containerd.
+func containerdOf(ctx context.Context, p *rig.Run, worker *cluster.Node) string {
 	p.Helper()
-	out, err := p.Worker(0).Exec(ctx, "containerd", "--version") // containerd github.com/containerd/containerd/v2 v2.3.4
+	out, err := worker.Exec(ctx, "containerd", "--version") // containerd github.com/containerd/containerd/v2 v2.3.4
 	p.Check(err)
 	if words := strings.Fields(out); len(words) > 2 {
 		return words[2]

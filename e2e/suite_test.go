@@ -84,9 +84,6 @@ func onShootInLane() []rig.Scenario {
 	if os.Getenv("RUN") != "" {
 		all = append(all, failoverMidway(), failoverOld(), soak())
 	}
-	for i, scenario := range all {
-		all[i] = scenario.Reproducing(fieldbugs.Of(scenario.Name()))
-	}
 	return all
 }
 
@@ -157,10 +154,18 @@ func run(m *testing.M) int {
 		fmt.Fprintf(os.Stderr, "e2e: %v\n", err)
 		return program.ExitUsage
 	}
+	var cut []string
 	for _, scenario := range scenarios() {
-		if cfg.FeatureRegex() == nil || cfg.FeatureRegex().MatchString(scenario.Name()) {
-			suite.Total++
+		if cfg.FeatureRegex() != nil && !cfg.FeatureRegex().MatchString(scenario.Name()) {
+			continue
 		}
+		suite.Total++
+		if full && suite.Cuts(scenario) {
+			cut = append(cut, scenario.Name())
+		}
+	}
+	if len(cut) > 0 {
+		fmt.Printf("CONFIG: these scenarios leave out steps that need the default testbed: %s\n", strings.Join(cut, ", "))
 	}
 	code := testenv.Setup(suite.Up).Finish(suite.Down).Run(m)
 	return suite.Finish(ctx, code, scenarios())
@@ -195,21 +200,9 @@ func configuration() (*envconf.Config, error) {
 		if err != nil {
 			return nil, fmt.Errorf("RUN is not a regular expression: %w", err)
 		}
-		cfg.WithFeatureRegex(withBugs(expression))
+		cfg.WithFeatureRegex(fieldbugs.WithBugs(expression))
 	}
 	return cfg, matchesSomething(cfg.FeatureRegex())
-}
-
-// withBugs returns an expression that also matches the scenarios of the field bugs whose IDs the
-// given one matches.
-func withBugs(expression *regexp.Regexp) string {
-	all := expression.String()
-	for _, bug := range fieldbugs.All() {
-		if expression.MatchString(bug.ID) {
-			all += "|^(" + strings.Join(bug.Scenarios, "|") + ")$"
-		}
-	}
-	return all
 }
 
 func matchesSomething(expression *regexp.Regexp) error {

@@ -69,8 +69,8 @@ func takeoverDisabled() rig.Scenario {
 			p.NoCleanerLeft(ctx)
 		}),
 		rig.Prove("no pull failed, and none was much slower than before", func(ctx context.Context, p *rig.Run) {
-			t.pulls.AwaitMore(ctx, p, 5)
-			t.pulls.End(p, t.limit)
+			t.pulls.awaitMore(ctx, p, 5)
+			t.pulls.end(p, t.limit)
 		}),
 		rig.Prove("nothing of the original is left", func(ctx context.Context, p *rig.Run) {
 			t.left.proveGone(ctx, p)
@@ -122,5 +122,5 @@ func (t *takeover) hibernate(ctx context.Context, p *rig.Run) {
 	p.Helper()
 	shoot, err := t.shoot(p, t.caches...)
 	p.Check(err)
-	p.Check(p.Session.Testbed.Gardenlet.Hibernate(ctx, shoot))
+	hibernateUntilEnd(ctx, p, shoot)
 }

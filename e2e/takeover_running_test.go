@@ -56,12 +56,12 @@ func takeoverBack() rig.Scenario {
 			p.Evidence("back to the original: ManagedResources apply; StatefulSets, claims, volumes and Services have the same UIDs")
 		}),
 		rig.Prove("no pull failed, and none was much slower than before", func(ctx context.Context, p *rig.Run) {
-			t.pulls.AwaitMore(ctx, p, 5)
-			t.pulls.End(p, t.limit)
+			t.pulls.awaitMore(ctx, p, 5)
+			t.pulls.end(p, t.limit)
 		}),
 		// gardener-resource-manager deletes the policies of this extension before it creates that one.
 		rig.Prove("NetworkPolicies let nodes reach each cache since the original's exists", func(_ context.Context, p *rig.Run) {
-			t.reachable.ProveSince(p, original.NetworkPolicy, t.hosts()...)
+			t.reachable.proveSince(p, original.NetworkPolicy, t.hosts()...)
 		}),
 		rig.Prove("nodes have the original's files only", func(ctx context.Context, p *rig.Run) { t.proveOriginal(ctx, p) }),
 	})...).Within(takeoverTimeout)

@@ -41,9 +41,9 @@ type takeover struct {
 	acting    *rig.Background // the original's controller
 	installed bool            // this extension runs
 
-	pulls     *rig.Pulls
+	pulls     *watchedPulls
 	limit     time.Duration // for a pull
-	reachable *rig.Reachable
+	reachable *reachable
 	before    []string // the objects that must stay
 	left      leftover // what the original has written
 }
@@ -66,7 +66,7 @@ func (t *takeover) configured() rig.Step {
 		t.proveOriginal(ctx, p)
 		t.before = stableObjects(ctx, p)
 		t.left = rememberOriginal(ctx, p)
-		t.reachable = rig.WatchReachable(ctx, p)
+		t.reachable = watchReachable(ctx, p)
 		p.Evidence("the original is a reconstruction: its objects by ManagedResources, hosts.toml by gardener-node-agent")
 	})
 }
@@ -156,9 +156,9 @@ func (t *takeover) proveOriginal(ctx context.Context, p *rig.Run) {
 // watchPulls returns the step that measures pulls before the change.
 func (t *takeover) watchPulls() rig.Step {
 	return rig.Prove("each second, each worker pulls a new image and one that the cache has", func(ctx context.Context, p *rig.Run) {
-		t.pulls = rig.WatchPulls(ctx, p, t.hosts()...)
-		t.pulls.AwaitMore(ctx, p, pullsBefore)
-		slowest := t.pulls.Slowest(p)
+		t.pulls = watchPulls(ctx, p, t.hosts()...)
+		t.pulls.awaitMore(ctx, p, pullsBefore)
+		slowest := t.pulls.slowest(p)
 		t.limit = slowest + takeoverSlower
 		p.Evidence("before: slowest pull %s", rig.Seconds(slowest))
 	})
@@ -171,7 +171,7 @@ func (t *takeover) swap() rig.Step {
 		p.Check(t.install(ctx, p))
 		p.Unchanged(ctx, p.Session.Shoot, untouched)
 		if t.pulls != nil {
-			t.pulls.AwaitMore(ctx, p, 2)
+			t.pulls.awaitMore(ctx, p, 2)
 		}
 	})
 }
@@ -219,10 +219,10 @@ func (t *takeover) only(hosts ...string) []v1alpha3.RegistryCache {
 func (t *takeover) settled(remaining ...string) []rig.Step {
 	return []rig.Step{
 		rig.Prove("no pull failed, and none was much slower than before", func(ctx context.Context, p *rig.Run) {
-			t.pulls.AwaitMore(ctx, p, 5)
-			t.pulls.End(p, t.limit)
+			t.pulls.awaitMore(ctx, p, 5)
+			t.pulls.end(p, t.limit)
 		}),
-		rig.Prove("NetworkPolicies let nodes reach each cache at each time", func(_ context.Context, p *rig.Run) { t.reachable.Prove(p, remaining...) }),
+		rig.Prove("NetworkPolicies let nodes reach each cache at each time", func(_ context.Context, p *rig.Run) { t.reachable.prove(p, remaining...) }),
 		t.nothingLeft(remaining...),
 	}
 }

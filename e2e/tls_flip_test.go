@@ -86,13 +86,13 @@ func tlsFlip() rig.Scenario {
 // maxFlipPull bounds a pull while HTTPS of its cache changes. The cache restarts each time.
 const maxFlipPull = 15 * time.Second
 
-// proveFlips also proves that containerd reports no certificate error for a cache.
+// proveFlips flips both caches, and proves that containerd reports no certificate error for them.
 func proveFlips(ctx context.Context, p *rig.Run) {
 	since, err := p.Worker(0).Exec(ctx, "date", "+@%s") // all nodes use the clock of this machine
 	p.Check(err)
 	pulls := rig.PullContinuously(ctx, p, rig.Alpha)
-	for _, alpha := range []v1alpha3.RegistryCache{tlsCache(rig.Alpha), httpCache(rig.Alpha), tlsCache(rig.Alpha)} {
-		p.Check(rig.ReconcileConfig(ctx, p, alpha, operate.CacheOf(rig.Beta)))
+	for _, cache := range []func(host string) v1alpha3.RegistryCache{tlsCache, httpCache, tlsCache} {
+		p.Check(rig.ReconcileConfig(ctx, p, cache(rig.Alpha), cache(rig.Beta)))
 	}
 	proveScheme(ctx, p, "https://")
 	p.Check(rig.Reconcile(ctx, p, rig.Alpha, rig.Beta))
@@ -114,19 +114,22 @@ func proveFlips(ctx context.Context, p *rig.Run) {
 	}
 }
 
-// proveScheme proves that alpha's endpoint has the scheme, that nodes use it in time, and that new
-// images come through the cache on every worker.
+// proveScheme proves that both endpoints have the scheme, that nodes use them in time, and that
+// soon new images of alpha come through the cache on every worker.
 func proveScheme(ctx context.Context, p *rig.Run, scheme string) {
 	p.Helper()
 	start := time.Now()
 	p.AwaitMirrors(ctx, rig.Alpha, rig.Beta)
 	took := time.Since(start)
-	if endpoint := p.Endpoints(ctx)[rig.Alpha]; !strings.HasPrefix(endpoint, scheme) || took > flipTimeout {
-		p.Fatalf("nodes use %s after %s, want %s within %s", endpoint, rig.Seconds(took), scheme, flipTimeout)
+	for host, endpoint := range p.Endpoints(ctx) {
+		if !strings.HasPrefix(endpoint, scheme) || took > flipTimeout {
+			p.Fatalf("nodes use %s for %s after %s, want %s within %s", endpoint, host, rig.Seconds(took), scheme, flipTimeout)
+		}
 	}
+	start = time.Now()
 	p.AwaitCaches(ctx, rig.Alpha, rig.Beta)
 	p.AwaitMirrors(ctx, rig.Alpha, rig.Beta) // the restart may have removed them for a moment
-	p.Evidence("%s on all nodes after %s: %s", scheme, rig.Seconds(took), cachedEverywhere(ctx, p, rig.Alpha))
+	p.Evidence("%s on all nodes after %s: %s", scheme, rig.Seconds(took), cachedWithin(ctx, p, rig.Alpha, start, restartedWithin))
 }
 
 // awaitEndpoint waits until the Extension is reconciled, and its status and every

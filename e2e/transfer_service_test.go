@@ -5,6 +5,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
@@ -42,7 +43,7 @@ func transferService() rig.Scenario {
 				return nil
 			})
 			configure(ctx, p, cluster.Runtime{TransferService: true, ConfigPath: cluster.RegistryConfigDir})
-			p.Evidence("one folder: %s", cachedEverywhere(ctx, p, rig.Alpha))
+			p.Evidence("one folder: %s", cachedWithin(ctx, p, rig.Alpha, time.Now(), restartedWithin))
 		}),
 
 		rig.Prove("with two folders they bypass it, and the report of a pull says so", func(ctx context.Context, p *rig.Run) {

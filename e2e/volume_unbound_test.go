@@ -52,7 +52,7 @@ func volumeUnbound() rig.Scenario {
 				p.Check(p.Session.Shoot.Get(ctx, client.ObjectKey{Name: worker.Name()}, node))
 				p.Check(health.CheckNode(node))
 			}
-			p.Evidence("nodes ready; alpha: %s", cachedEverywhere(ctx, p, rig.Alpha))
+			p.Evidence("nodes ready; alpha: %s", cachedWithin(ctx, p, rig.Alpha, time.Now(), runningWithin))
 		}),
 
 		rig.Prove("pulls of gamma are direct", func(ctx context.Context, p *rig.Run) {

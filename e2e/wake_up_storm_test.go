@@ -43,7 +43,7 @@ func wakeUpStorm() rig.Scenario {
 			img = storeOnVolume(ctx, p, rig.Alpha)
 			shoot, err := operate.ShootWithConfig(v1alpha3.RegistryConfig{Caches: caches})
 			p.Check(err)
-			p.Check(p.Session.Testbed.Gardenlet.Hibernate(ctx, shoot))
+			hibernateUntilEnd(ctx, p, shoot)
 			p.OnVolume(ctx, rig.Alpha, agedBlobs, strconv.Itoa(aged))
 			p.Check(p.Session.Testbed.Gardenlet.WakeUp(ctx, shoot))
 		}),

@@ -12,6 +12,7 @@ import (
 	"github.com/gardener/gardener/pkg/client/kubernetes"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -45,10 +46,10 @@ func proveScraping(ctx context.Context, p *rig.Run) {
 	p.Check(gardener.DeployNetworkPolicies(ctx, p.Session.Seed, gardener.GardenNamespace, extension.Namespace))
 	metrics := networkpolicy.TCP(ports["metrics"])
 	p.Await(ctx, "policies allow the seed's Prometheus to scrape the extension", 30*time.Second, func(ctx context.Context) (bool, string, error) {
-		err := p.PolicyRules(ctx, p.Session.Seed).Allowed(networkpolicy.Pod(prometheus), networkpolicy.Pod(extension), metrics)
+		err := policyRules(ctx, p, p.Session.Seed).Allowed(networkpolicy.Pod(prometheus), networkpolicy.Pod(extension), metrics)
 		return err == nil, fmt.Sprint(err), nil
 	})
-	rules := p.PolicyRules(ctx, p.Session.Seed)
+	rules := policyRules(ctx, p, p.Session.Seed)
 	refuse := func(what string, err error) {
 		if err == nil {
 			p.Errorf("policies allow %s", what)
@@ -127,9 +128,9 @@ func proveCachesReach(ctx context.Context, p *rig.Run) {
 	configure(ctx, p, nil, operate.CacheOf(rig.Alpha), replicated)
 	p.Await(ctx, "kube-system denies what no policy allows", 30*time.Second, func(ctx context.Context) (bool, string, error) {
 		outsider := networkpolicy.Pod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "any"}})
-		return p.PolicyRules(ctx, p.Session.Shoot).Enters(outsider, outsider, networkpolicy.TCP(1)) != nil, "it does not", nil
+		return policyRules(ctx, p, p.Session.Shoot).Enters(outsider, outsider, networkpolicy.TCP(1)) != nil, "it does not", nil
 	})
-	rules := p.PolicyRules(ctx, p.Session.Shoot)
+	rules := policyRules(ctx, p, p.Session.Shoot)
 	node, err := networkpolicy.Address("192.0.2.1")
 	p.Check(err)
 	upstream, err := networkpolicy.Address("203.0.113.1")
@@ -174,4 +175,13 @@ func reachPeers(rules networkpolicy.Rules, cache networkpolicy.Peer, pods []core
 		}
 	}
 	return nil
+}
+
+// policyRules returns the NetworkPolicies and namespaces of a cluster.
+func policyRules(ctx context.Context, p *rig.Run, cluster rig.Access) networkpolicy.Rules {
+	p.Helper()
+	policies, namespaces := &networkingv1.NetworkPolicyList{}, &corev1.NamespaceList{}
+	p.Check(cluster.List(ctx, policies))
+	p.Check(cluster.List(ctx, namespaces))
+	return networkpolicy.Rules{Policies: policies.Items, Namespaces: namespaces.Items}
 }

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	_ "github.com/gardener-extensions/registry-cache/internal/program" // silences dependencies that log when they are initialized
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/bringup"
 )

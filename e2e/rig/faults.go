@@ -117,9 +117,14 @@ rm -rf -- ` + OwnersFolder + `
 `
 )
 
-// UndoLeftovers reverts what an earlier run that was killed may have left on a kept testbed.
+// UndoLeftovers reverts what an earlier run that was killed may have left on a kept testbed, and
+// the faults that an earlier scenario of this run could not end: that scenario has failed.
 func UndoLeftovers(ctx context.Context, p *Run) error {
-	failed := errors.Join(IgnoreCaches(ctx, p, false), UncordonWorkers(ctx, p), original.RemoveWebhook(ctx, p.Session.Seed))
+	var failed error
+	if p.Session.Disturbed.Load() {
+		failed = ClearFaults(ctx, p) // first: a machine may be lost
+	}
+	failed = errors.Join(failed, IgnoreCaches(ctx, p, false), UncordonWorkers(ctx, p), original.RemoveWebhook(ctx, p.Session.Seed))
 	for _, worker := range p.Session.Testbed.Shoot.Workers() {
 		// The scripts run in subshells, because releaseScript exits if there is nothing to undo.
 		_, err := worker.Script(ctx, fmt.Sprintf("(%s\n)\n(%s\n)\n(%s\n)", releaseScript, removeUnmanagedScript, ReleaseScript))

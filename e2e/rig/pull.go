@@ -98,24 +98,6 @@ echo $((${EPOCHREALTIME/[.,]/} - start))`, reference, fmt.Sprintf("%.0fs", PullT
 	return time.Duration(microseconds) * time.Microsecond, nil
 }
 
-// PushAndPull pushes a new image and returns how long the worker takes to pull it. Like the kubelet
-// it repeats a pull that containerd gives up, once, and the time of both counts.
-func PushAndPull(
-	ctx context.Context, p *Run, worker *cluster.Node, host string, layers int, bytes int64,
-) (took time.Duration, repeated bool, err error) {
-	img, err := pushLayers(ctx, p, host, layers, bytes)
-	if err != nil {
-		return 0, false, err
-	}
-	start := time.Now()
-	took, err = TimedPull(ctx, worker, img)
-	if err == nil || ctx.Err() != nil {
-		return took, false, err
-	}
-	_, err = TimedPull(ctx, worker, img)
-	return time.Since(start), true, err
-}
-
 // TimedPull is like the function TimedPull, but fails the scenario after an error.
 func (p *Run) TimedPull(ctx context.Context, worker *cluster.Node, img Pushed) time.Duration {
 	p.Helper()
@@ -160,10 +142,11 @@ func (i Pushed) ByDigest() string {
 }
 
 func push(ctx context.Context, p *Run, host string) (Pushed, error) {
-	return pushLayers(ctx, p, host, imageLayers, imageLayerSize)
+	return PushLayers(ctx, p, host, imageLayers, imageLayerSize)
 }
 
-func pushLayers(ctx context.Context, p *Run, host string, layers int, bytes int64) (Pushed, error) {
+// PushLayers pushes a new random image with so many layers of so many bytes.
+func PushLayers(ctx context.Context, p *Run, host string, layers int, bytes int64) (Pushed, error) {
 	return pushTo(ctx, p, newImage(host), layers, bytes)
 }
 
@@ -213,16 +196,10 @@ func upstreamOf(p *Run, host string) (*upstream.Registry, error) {
 
 // Requests returns the requests for the image in the upstream's log, without the scenario's own
 // pushes.
-func Requests(ctx context.Context, p *Run, img Pushed) (accesslog.Records, error) {
-	registry, err := upstreamOf(p, img.Host)
-	if err != nil {
-		return nil, err
-	}
-	log, err := registry.Log(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("read the access log of %s: %w", img.Host, err)
-	}
-	return log.Repository(img.Repository).Pulls(), nil
+func (p *Run) Requests(ctx context.Context, img Pushed) accesslog.Records {
+	p.Helper()
+	registry := must(upstreamOf(p, img.Host))(p)
+	return must(registry.Log(ctx))(p).Repository(img.Repository).Pulls()
 }
 
 // Push pushes a new random image to the upstream.
@@ -231,10 +208,10 @@ func (p *Run) Push(ctx context.Context, host string) Pushed {
 	return must(push(ctx, p, host))(p)
 }
 
-// PushLayers is like Push, with another number and size of layers.
+// PushLayers is like the function PushLayers, but fails the scenario after an error.
 func (p *Run) PushLayers(ctx context.Context, host string, layers int, bytes int64) Pushed {
 	p.Helper()
-	return must(pushLayers(ctx, p, host, layers, bytes))(p)
+	return must(PushLayers(ctx, p, host, layers, bytes))(p)
 }
 
 // PushBeside pushes another image to the repository of img, with another tag.
@@ -263,12 +240,6 @@ func (p *Run) PushOver(ctx context.Context, base Pushed) (img Pushed) {
 func (p *Run) TimedPullOf(ctx context.Context, worker *cluster.Node, reference string) time.Duration {
 	p.Helper()
 	return must(TimedPullOf(ctx, worker, reference))(p)
-}
-
-// Requests is like the function Requests, but fails the scenario after an error.
-func (p *Run) Requests(ctx context.Context, img Pushed) accesslog.Records {
-	p.Helper()
-	return must(Requests(ctx, p, img))(p)
 }
 
 // FetchedOnce proves that the asker fetched each blob of the image from the upstream once, and that

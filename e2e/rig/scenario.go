@@ -4,9 +4,10 @@ package rig
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +16,9 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/e2e/report"
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/fieldbugs"
+	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 )
 
 // Run is a running scenario: a testing.T whose failures and evidence go to the report.
@@ -26,6 +30,19 @@ type Run struct {
 	// Scenario is the T of the whole scenario; the embedded T is that of the current step.
 	Scenario *testing.T
 	missing  error // the artifacts that could not be collected
+	left     *leftovers
+}
+
+// leftovers is what the previous scenario of a group has to undo, with LEAVE.
+type leftovers []func(ctx context.Context) error
+
+// undo undoes it, the last change first.
+func (l *leftovers) undo(ctx context.Context) (failed error) {
+	for _, undo := range slices.Backward(*l) {
+		failed = errors.Join(failed, undo(ctx))
+	}
+	*l = nil
+	return failed
 }
 
 // Fatalf fails the scenario and ends it.
@@ -71,14 +88,15 @@ func (p *Run) Evidence(format string, args ...any) {
 }
 
 // Afterwards runs undo after the scenario, once the artifacts of a failure are collected. A signal
-// does not cancel the context of undo. With LEAVE, undo waits for the next scenario, if any.
+// does not cancel the context of undo. With LEAVE, undo waits for the next scenario of the group,
+// if there is one.
 func (p *Run) Afterwards(ctx context.Context, undo func(ctx context.Context) error) {
 	if p.Session.leave {
-		p.Session.putOff(undo)
+		*p.left = append(*p.left, undo)
 		return
 	}
 	p.Scenario.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Minute)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
 		defer cancel()
 		if err := undo(ctx); err != nil {
 			p.Scenario.Errorf("clean-up: %v", err)
@@ -87,8 +105,11 @@ func (p *Run) Afterwards(ctx context.Context, undo func(ctx context.Context) err
 	})
 }
 
-// cut reports whether the session leaves out steps of the scenario.
-func (s *Session) cut(one Scenario) bool {
+// undoTimeout bounds an undo. On a busy machine a lost node takes minutes to join again.
+const undoTimeout = 7 * time.Minute
+
+// Cuts reports whether the session leaves out steps of the scenario.
+func (s *Session) Cuts(one Scenario) bool {
 	return !s.Full && slices.ContainsFunc(one.steps, func(step Step) bool { return step.full })
 }
 
@@ -103,8 +124,8 @@ func (p *Run) end(ctx context.Context, one Scenario, took time.Duration) {
 			p.Result.Reason = errInterrupted.Error() + ": " + p.Result.Reason
 		}
 		p.setReason("failed without a message")
-	case len(one.bugs) > 0 && !p.Session.cut(one):
-		p.Evidence("%s held", strings.Join(one.bugs, ", "))
+	case !p.Session.Cuts(one):
+		p.Result.Evidence = append(p.Result.Evidence, fieldbugs.Held(one.name, p.Session.passed)...)
 	}
 	p.Session.record(*p.Result)
 	reportMissing(p.Result.Name, p.missing)
@@ -132,14 +153,6 @@ type Scenario struct {
 	name    string
 	steps   []Step
 	timeout time.Duration
-	bugs    []string
-}
-
-// Reproducing returns the scenario with the IDs of the field bugs that it reproduces. They are
-// named in the evidence, unless the lane leaves out a step.
-func (s Scenario) Reproducing(bugs []string) Scenario {
-	s.bugs = bugs
-	return s
 }
 
 // Within returns the scenario with another timeout.
@@ -156,19 +169,20 @@ func New(name string, steps ...Step) Scenario {
 	return Scenario{name: name, steps: steps, timeout: scenarioTimeout}
 }
 
-// Features returns the scenarios as features of e2e-framework.
-func (s *Session) Features(all ...Scenario) []features.Feature {
+// Features returns a group of scenarios, which run one after another, as features of e2e-framework.
+func (s *Session) Features(group ...Scenario) []features.Feature {
 	var list []features.Feature
-	for _, one := range all {
-		list = append(list, s.feature(one))
+	left := &leftovers{}
+	for _, one := range group {
+		list = append(list, s.feature(one, left))
 	}
 	return list
 }
 
 // feature converts a scenario to a feature. After a failure the feature collects artifacts.
-func (s *Session) feature(one Scenario) features.Feature {
+func (s *Session) feature(one Scenario, left *leftovers) features.Feature {
 	name := one.name
-	p := &Run{Session: s, Result: &report.Scenario{Name: name}}
+	p := &Run{Session: s, Result: &report.Scenario{Name: name}, left: left}
 	feature := features.New(name)
 	// e2e-framework passes a context from each feature to the next one. So the teardown returns outer,
 	// the context that this feature got.
@@ -183,7 +197,10 @@ func (s *Session) feature(one Scenario) features.Feature {
 		outer, p.Scenario = ctx, t
 		ctx, cancel = context.WithTimeoutCause(ctx, one.timeout,
 			fmt.Errorf("scenario %s took longer than %s", name, one.timeout))
-		s.undoLeft(ctx)
+		if err := left.undo(ctx); err != nil {
+			fmt.Fprintf(os.Stderr, "e2e: undo what the previous scenario left: %v\n", err)
+			s.Disturbed.Store(true)
+		}
 		return ctx
 	})
 	for _, step := range one.steps {
@@ -252,3 +269,34 @@ const (
 	// NodeInterval is longer, because a command on a node costs more than a request.
 	NodeInterval = 500 * time.Millisecond
 )
+
+// NewSessionWithoutNodes returns a session for the shoot that the gardenlet drives. Its clusters
+// have no nodes, so scenarios must not use nodes, upstreams or faults.
+func NewSessionWithoutNodes(driver *gardenlet.Gardenlet, seed, shoot Access) *Session {
+	return &Session{Testbed: &kind.Testbed{Parts: kind.Parts{Gardenlet: driver}}, Seed: seed, Shoot: shoot, Start: time.Now()}
+}
+
+// Prove runs the scenario as a test with a subtest for each step, and prints its result. The first
+// failed step ends the scenario. Unlike Features, it writes no report and collects no artifacts.
+func (s *Session) Prove(ctx context.Context, t *testing.T, one Scenario) {
+	t.Helper()
+	ctx, cancel := context.WithTimeoutCause(ctx, scenarioTimeout, fmt.Errorf("scenario %s took longer than %s", one.name, scenarioTimeout))
+	t.Cleanup(cancel)
+	p := &Run{T: t, Scenario: t, Session: s, Result: &report.Scenario{Name: one.name, Result: report.Passed, Started: time.Now()}}
+	for _, step := range one.steps {
+		passed := t.Run(step.Name, func(t *testing.T) {
+			p.T, p.step = t, step.Name
+			p.Check(context.Cause(ctx))
+			step.Do(ctx, p)
+		})
+		if !passed {
+			p.Result.Result = report.Failed
+			p.setReason("failed without a message")
+			break
+		}
+	}
+	p.Result.Seconds = time.Since(p.Result.Started).Seconds()
+	if err := report.PrintScenario(os.Stdout, *p.Result, ""); err != nil {
+		t.Error(err)
+	}
+}

@@ -32,7 +32,7 @@ import (
 type Session struct {
 	Testbed *kind.Testbed
 	keep    bool
-	leave   bool // the last scenario undoes nothing
+	leave   bool // the last scenario of each group undoes nothing
 	Full    bool // the lane includes steps InFullLane
 	Total   int  // the number of scenarios that will run
 	Start   time.Time
@@ -40,8 +40,7 @@ type Session struct {
 
 	Mu     sync.Mutex
 	Report report.Report
-	since  time.Time                         // the end of the previous scenario
-	left   []func(ctx context.Context) error // what the previous scenario has to undo, with LEAVE
+	since  time.Time // the end of the previous scenario
 
 	Seed, Shoot Access
 	pause       image.Built // the program that the pulled images run
@@ -154,26 +153,6 @@ func (s *Session) Down(ctx context.Context, _ *envconf.Config) (context.Context,
 	return ctx, err
 }
 
-// putOff keeps undo for undoLeft.
-func (s *Session) putOff(undo func(ctx context.Context) error) {
-	s.Mu.Lock()
-	defer s.Mu.Unlock()
-	s.left = append(s.left, undo)
-}
-
-// undoLeft undoes what the previous scenario has left.
-func (s *Session) undoLeft(ctx context.Context) {
-	s.Mu.Lock()
-	left := s.left
-	s.left = nil
-	s.Mu.Unlock()
-	for _, undo := range slices.Backward(left) {
-		if err := undo(ctx); err != nil {
-			fmt.Fprintf(os.Stderr, "e2e: undo what the previous scenario left: %v\n", err)
-		}
-	}
-}
-
 // record adds a scenario's result to the report, prints the result, and writes the report.
 func (s *Session) record(scenario report.Scenario) {
 	s.Mu.Lock()
@@ -188,6 +167,13 @@ func (s *Session) record(scenario report.Scenario) {
 	fmt.Printf("[%d/%d]", done, s.Total)
 	_ = report.PrintScenario(os.Stdout, scenario, folder)
 	s.write()
+}
+
+// passed reports whether a scenario has passed in this run.
+func (s *Session) passed(name string) bool {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	return slices.ContainsFunc(s.Report.Scenarios, func(one report.Scenario) bool { return one.Name == name && one.Result == report.Passed })
 }
 
 // Diagnose writes the artifacts of the failed scenario: what `testbed export` collects, and its

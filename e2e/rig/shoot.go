@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
@@ -35,10 +36,10 @@ import (
 const AppliedTimeout = 60 * time.Second
 
 // pendingPods describes the caches' pods that do not run, each after "; ".
-func pendingPods(ctx context.Context, cluster Access) string {
+func (p *Run) pendingPods(ctx context.Context) string {
 	pods := &corev1.PodList{}
 	// Ignore the error: the pods only add detail.
-	_ = cluster.List(ctx, pods, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost})
+	_ = p.Session.Shoot.List(ctx, pods, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost})
 	var states string
 	for _, pod := range pods.Items {
 		if pod.Status.Phase != corev1.PodRunning {
@@ -161,18 +162,12 @@ func (p *Run) AwaitCaches(ctx context.Context, hosts ...string) {
 			return pending == nil, fmt.Sprint(pending), nil
 		})
 	}
-	p.AwaitCachesIn(ctx, p.Session.Shoot, hosts...)
-}
-
-// AwaitCachesIn is like AwaitCaches, for the cluster of another shoot.
-func (p *Run) AwaitCachesIn(ctx context.Context, cluster Access, hosts ...string) {
-	p.Helper()
 	p.Await(ctx, fmt.Sprintf("the caches of %v are rolled out", hosts), AppliedTimeout, func(ctx context.Context) (bool, string, error) {
 		sets := &appsv1.StatefulSetList{}
-		err := cluster.List(ctx, sets, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost})
+		err := p.Session.Shoot.List(ctx, sets, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost})
 		state := fmt.Sprintf("%d StatefulSets", len(sets.Items))
 		if pending := develop.CachesRolledOut(sets.Items); pending != nil {
-			return false, fmt.Sprintf("%s; %s%s", state, strings.ReplaceAll(pending.Error(), "\n", "; "), pendingPods(ctx, cluster)), err
+			return false, fmt.Sprintf("%s; %s%s", state, strings.ReplaceAll(pending.Error(), "\n", "; "), p.pendingPods(ctx)), err
 		}
 		return len(sets.Items) == len(hosts), state, err
 	})
@@ -276,17 +271,21 @@ func GetExtension(ctx context.Context, p *Run) (*extensionsv1alpha1.Extension, e
 	return extension, nil
 }
 
-// Endpoints returns the endpoint of each upstream from the Extension's status.
-func (p *Run) Endpoints(ctx context.Context) map[string]string {
+// Status returns the Extension's status of its caches.
+func (p *Run) Status(ctx context.Context) *v1alpha3.RegistryStatus {
 	p.Helper()
 	extension := p.Extension(ctx)
 	if extension.Status.ProviderStatus == nil {
 		p.Fatalf("the Extension has no providerStatus")
 	}
-	status, err := v1alpha3.DecodeStatus(extension.Status.ProviderStatus.Raw)
-	p.Check(err)
+	return must(v1alpha3.DecodeStatus(extension.Status.ProviderStatus.Raw))(p)
+}
+
+// Endpoints returns the endpoint of each upstream from the Extension's status.
+func (p *Run) Endpoints(ctx context.Context) map[string]string {
+	p.Helper()
 	endpoints := map[string]string{}
-	for _, cache := range status.Caches {
+	for _, cache := range p.Status(ctx).Caches {
 		endpoints[cache.Upstream] = cache.Endpoint
 	}
 	return endpoints
@@ -341,4 +340,27 @@ func (p *Run) Secret(ctx context.Context, data map[string][]byte, change func(*c
 	p.Check(garden.Garden.Create(ctx, secret))
 	p.Afterwards(ctx, func(ctx context.Context) error { return garden.RemoveSecret(ctx, secret.Name) })
 	return secret.Name
+}
+
+// AwaitCondition waits until the Extension's condition CachesHealthy has the status, and its
+// message begins with the text and has all of the words. It proves that what the condition reports
+// fails no operation: the last one succeeded, and the condition has no error code.
+func (p *Run) AwaitCondition(ctx context.Context, want gardencorev1beta1.ConditionStatus, begins string, words ...string) {
+	p.Helper()
+	p.Await(ctx, fmt.Sprintf("condition %s is %s", v1alpha3.ConditionCachesHealthy, want), time.Minute, func(ctx context.Context) (bool, string, error) {
+		extension, err := GetExtension(ctx, p)
+		if err != nil {
+			return false, "", err
+		}
+		if state := StateOf(extension); state != gardencorev1beta1.LastOperationStateSucceeded {
+			return false, fmt.Sprintf("the Extension is %s", state), nil
+		}
+		condition := v1beta1helper.GetCondition(extension.Status.Conditions, v1alpha3.ConditionCachesHealthy)
+		if condition == nil {
+			return false, "there is no condition", nil
+		}
+		missing := slices.DeleteFunc(slices.Clone(words), func(word string) bool { return strings.Contains(condition.Message, word) })
+		return condition.Status == want && strings.HasPrefix(condition.Message, begins) && len(missing) == 0 && len(condition.Codes) == 0,
+			fmt.Sprintf("%s, codes %v, %q, which lacks %q", condition.Status, condition.Codes, condition.Message, missing), nil
+	})
 }

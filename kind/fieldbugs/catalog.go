@@ -7,6 +7,7 @@ package fieldbugs
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -38,14 +39,38 @@ func Find(name string) ([]Bug, error) {
 	return found, nil
 }
 
-// Of returns the IDs of the bugs that a scenario reproduces.
-func Of(scenario string) (ids []string) {
+// WithBugs returns an expression that matches what the given one does, and the scenarios of the
+// bugs whose whole IDs it matches.
+func WithBugs(expression *regexp.Regexp) string {
+	all, ids := expression.String(), regexp.MustCompile("^(?:"+expression.String()+")$")
 	for _, bug := range All() {
-		if slices.Contains(bug.Scenarios, scenario) {
-			ids = append(ids, bug.ID)
+		if ids.MatchString(bug.ID) {
+			all += "|^(" + strings.Join(bug.Scenarios, "|") + ")$"
 		}
 	}
-	return ids
+	return all
+}
+
+// Held returns what it means for the bugs of a scenario that it has passed, such as "s2, s3 held".
+// A bug with several scenarios holds with the last of them. passed tells which others have passed.
+func Held(scenario string, passed func(scenario string) bool) (lines []string) {
+	var whole, part []string
+	for _, bug := range All() {
+		switch missing := func(other string) bool { return other != scenario && !passed(other) }; {
+		case !slices.Contains(bug.Scenarios, scenario):
+		case slices.ContainsFunc(bug.Scenarios, missing):
+			part = append(part, bug.ID)
+		default:
+			whole = append(whole, bug.ID)
+		}
+	}
+	if len(part) > 0 {
+		lines = append(lines, strings.Join(part, ", ")+" held in part")
+	}
+	if len(whole) > 0 {
+		lines = append(lines, strings.Join(whole, ", ")+" held")
+	}
+	return lines
 }
 
 // WriteList prints a table of all bugs: ID, scenarios and title.

@@ -66,8 +66,41 @@ func TestFind(t *testing.T) {
 			t.Errorf("%q is %q, %v, want %q", name, got, err, want)
 		}
 	}
-	if got := strings.Join(Of("upstream-down"), " "); got != "s6 s7" {
-		t.Errorf("upstream-down reproduces %q", got)
+}
+
+// TestWithBugs: an ID selects exactly the scenarios of its bug, other expressions what they did.
+func TestWithBugs(t *testing.T) {
+	selected := func(run string) (names []string) {
+		expression := regexp.MustCompile(WithBugs(regexp.MustCompile(run)))
+		return slices.DeleteFunc(scenarios(t), func(name string) bool { return !expression.MatchString(name) })
+	}
+	for _, bug := range All() {
+		want := slices.Sorted(slices.Values(bug.Scenarios))
+		for _, run := range []string{bug.ID, "^" + bug.ID + "$", "^(" + bug.ID + ")$"} {
+			if got := slices.Sorted(slices.Values(selected(run))); !slices.Equal(got, want) {
+				t.Errorf("%s selects %v, want %v", run, got, want)
+			}
+		}
+	}
+	for run, want := range map[string]string{
+		"^tls": "tls tls-flip", "^tls-flip$|s22": "service-recreated tls-flip", "^s2[12]$": "service-recreated volume-unbound",
+	} {
+		if got := strings.Join(slices.Sorted(slices.Values(selected(run))), " "); got != want {
+			t.Errorf("%s selects %s, want %s", run, got, want)
+		}
+	}
+}
+
+func TestHeld(t *testing.T) {
+	for scenario, want := range map[string][2]string{ // alone, and when all others have passed
+		"cache-down": {"s2, s3, s4 held", "s2, s3, s4 held"}, "credentials": {"s16 held in part", "s16 held"},
+		"registries-realm": {"s16 held in part", "s16 held"}, "two-upstreams": {},
+	} {
+		for i, passed := range []bool{false, true} {
+			if got := strings.Join(Held(scenario, func(string) bool { return passed }), "; "); got != want[i] {
+				t.Errorf("%s, others passed %t: %q, want %q", scenario, passed, got, want[i])
+			}
+		}
 	}
 }
 

@@ -1,6 +1,6 @@
 //go:build e2e
 
-package rig
+package e2e
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 )
 
@@ -19,8 +20,8 @@ const (
 	watchedBytes = 64 << 10
 )
 
-// WatchedPull is one pull of Pulls.
-type WatchedPull struct {
+// watchedPull is one pull of watchedPulls.
+type watchedPull struct {
 	Image, Worker string
 	// Cached means that another worker has pulled the image before.
 	Cached bool
@@ -29,44 +30,44 @@ type WatchedPull struct {
 	Err    error
 }
 
-func (w WatchedPull) String() string {
+func (w watchedPull) String() string {
 	kind := "new image"
 	if w.Cached {
 		kind = "image of the cache"
 	}
-	return fmt.Sprintf("%s on %s at %s (%s): %s, %v", w.Image, w.Worker, w.Start.Format(time.TimeOnly), kind, Seconds(w.Took), w.Err)
+	return fmt.Sprintf("%s on %s at %s (%s): %s, %v", w.Image, w.Worker, w.Start.Format(time.TimeOnly), kind, rig.Seconds(w.Took), w.Err)
 }
 
-// Pulls are pulls in the background: each second, each worker pulls a new image and one that
-// another worker has pulled before. Unlike a Stream it goes on after a failed pull, and pulls of
-// one kind never wait for those of another.
-type Pulls struct {
-	work *Background
+// watchedPulls are pulls in the background: each second, each worker pulls a new image and one that
+// another worker has pulled before. Unlike a rig.Stream it goes on after a failed pull, and pulls
+// of one kind never wait for those of another.
+type watchedPulls struct {
+	work *rig.Background
 	stop context.CancelFunc
 
 	mu   sync.Mutex
-	done []WatchedPull
+	done []watchedPull
 }
 
-// WatchPulls starts the pulls. They end with End, or with the scenario.
-func WatchPulls(ctx context.Context, p *Run, hosts ...string) *Pulls {
+// watchPulls starts the pulls. They end with end, or with the scenario.
+func watchPulls(ctx context.Context, p *rig.Run, hosts ...string) *watchedPulls {
 	p.Helper()
 	workers := p.Workers()
 	if len(workers) < 2 {
 		p.Fatalf("an image of the cache needs two workers, the shoot has %d", len(workers))
 	}
 	stopping, stop := context.WithCancel(ctx)
-	w := &Pulls{stop: stop}
+	w := &watchedPulls{stop: stop}
 	w.work = p.Background(ctx, func(ctx context.Context) error {
 		var all sync.WaitGroup
 		failures := make(chan error, len(hosts)*len(workers))
 		for _, host := range hosts {
 			for i, worker := range workers {
-				known := make(chan Pushed, 100) // pulled here, and soon by the next worker
+				known := make(chan rig.Pushed, 100) // pulled here, and soon by the next worker
 				next := workers[(i+1)%len(workers)]
 				all.Go(func() {
 					failures <- every(stopping, func() error {
-						img, err := pushLayers(ctx, p, host, 1, watchedBytes)
+						img, err := rig.PushLayers(ctx, p, host, 1, watchedBytes)
 						if err != nil {
 							return err
 						}
@@ -123,9 +124,9 @@ func every(ctx context.Context, do func() error) error {
 }
 
 // record pulls the image and returns the error of the pull. A pull that ctx ends is not recorded.
-func (w *Pulls) record(ctx context.Context, worker *cluster.Node, img Pushed, cached bool) error {
+func (w *watchedPulls) record(ctx context.Context, worker *cluster.Node, img rig.Pushed, cached bool) error {
 	start := time.Now()
-	took, err := TimedPull(ctx, worker, img)
+	took, err := rig.TimedPull(ctx, worker, img)
 	if ctx.Err() != nil {
 		return err
 	}
@@ -134,12 +135,12 @@ func (w *Pulls) record(ctx context.Context, worker *cluster.Node, img Pushed, ca
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.done = append(w.done, WatchedPull{Image: img.Reference(), Worker: worker.Name(), Cached: cached, Start: start, Took: took, Err: err})
+	w.done = append(w.done, watchedPull{Image: img.Reference(), Worker: worker.Name(), Cached: cached, Start: start, Took: took, Err: err})
 	return err
 }
 
 // counts returns how many pulls have ended, of new images and of those of the cache.
-func (w *Pulls) counts() (fresh, cached int) {
+func (w *watchedPulls) counts() (fresh, cached int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, pull := range w.done {
@@ -152,23 +153,23 @@ func (w *Pulls) counts() (fresh, cached int) {
 	return fresh, cached
 }
 
-// AwaitMore waits until so many more pulls of each kind have ended.
-func (w *Pulls) AwaitMore(ctx context.Context, p *Run, more int) {
+// awaitMore waits until so many more pulls of each kind have ended.
+func (w *watchedPulls) awaitMore(ctx context.Context, p *rig.Run, more int) {
 	p.Helper()
 	fresh, cached := w.counts()
-	p.Await(ctx, fmt.Sprintf("%d more pulls of each kind have ended", more), 2*PullTimeout, func(context.Context) (bool, string, error) {
+	p.Await(ctx, fmt.Sprintf("%d more pulls of each kind have ended", more), 2*rig.PullTimeout, func(context.Context) (bool, string, error) {
 		freshNow, cachedNow := w.counts()
 		return freshNow >= fresh+more && cachedNow >= cached+more, fmt.Sprintf("%d and %d have", freshNow-fresh, cachedNow-cached), w.work.Failed()
 	})
 }
 
-// Slowest fails the scenario if a pull has failed, and returns the time of the slowest one.
-func (w *Pulls) Slowest(p *Run) time.Duration {
+// slowest fails the scenario if a pull has failed, and returns the time of the slowest one.
+func (w *watchedPulls) slowest(p *rig.Run) time.Duration {
 	p.Helper()
 	p.Check(w.work.Failed())
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	slowest := WatchedPull{}
+	slowest := watchedPull{}
 	for _, pull := range w.done {
 		if pull.Err != nil {
 			p.Errorf("a pull failed: %s", pull)
@@ -184,15 +185,16 @@ func (w *Pulls) Slowest(p *Run) time.Duration {
 	return slowest.Took
 }
 
-// End stops the pulls, and fails the scenario if one has failed or taken longer than the limit.
-func (w *Pulls) End(p *Run, limit time.Duration) {
+// end stops the pulls, and fails the scenario if one has failed or taken longer than the limit.
+func (w *watchedPulls) end(p *rig.Run, limit time.Duration) {
 	p.Helper()
 	w.stop()
 	<-w.work.Ended
-	slowest := w.Slowest(p)
+	slowest := w.slowest(p)
 	fresh, cached := w.counts()
 	if slowest > limit {
-		p.Fatalf("a pull took %s, want at most %s; see the log for which one", Seconds(slowest), Seconds(limit))
+		p.Fatalf("a pull took %s, want at most %s; see the log for which one", rig.Seconds(slowest), rig.Seconds(limit))
 	}
-	p.Evidence("%d pulls of new images and %d of images of the cache, none failed, slowest %s (allowed %s)", fresh, cached, Seconds(slowest), Seconds(limit))
+	p.Evidence("%d pulls of new images and %d of images of the cache, none failed, slowest %s (allowed %s)",
+		fresh, cached, rig.Seconds(slowest), rig.Seconds(limit))
 }

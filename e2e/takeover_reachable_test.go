@@ -1,6 +1,6 @@
 //go:build e2e
 
-package rig
+package e2e
 
 import (
 	"cmp"
@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/e2e/timeline"
 	"github.com/gardener-extensions/registry-cache/kind/networkpolicy"
 )
@@ -27,26 +28,17 @@ const denyAll = "gardener.cloud--deny-all"
 // outside is the address of a node as a pod on another node may see it.
 const outside = "192.0.2.1"
 
-// PolicyRules returns the NetworkPolicies and namespaces of a cluster.
-func (p *Run) PolicyRules(ctx context.Context, cluster Access) networkpolicy.Rules {
-	p.Helper()
-	policies, namespaces := &networkingv1.NetworkPolicyList{}, &corev1.NamespaceList{}
-	p.Check(cluster.List(ctx, policies))
-	p.Check(cluster.List(ctx, namespaces))
-	return networkpolicy.Rules{Policies: policies.Items, Namespaces: namespaces.Items}
-}
-
-// Reachable proves that at no time a NetworkPolicy kept nodes from a cache.
-type Reachable struct {
+// reachable proves that at no time a NetworkPolicy kept nodes from a cache.
+type reachable struct {
 	policies, pods *timeline.Recording
 	// since is the revision at which both recordings know all objects.
 	since uint64
 }
 
-// WatchReachable starts to record NetworkPolicies and pods in kube-system of the shoot.
-func WatchReachable(ctx context.Context, p *Run) *Reachable {
+// watchReachable starts to record NetworkPolicies and pods in kube-system of the shoot.
+func watchReachable(ctx context.Context, p *rig.Run) *reachable {
 	p.Helper()
-	r := &Reachable{
+	r := &reachable{
 		policies: p.Record(ctx, p.Session.Shoot, networkingv1.SchemeGroupVersion.WithResource("networkpolicies"), metav1.NamespaceSystem),
 		pods:     p.Record(ctx, p.Session.Shoot, corev1.SchemeGroupVersion.WithResource("pods"), metav1.NamespaceSystem),
 	}
@@ -57,7 +49,7 @@ func WatchReachable(ctx context.Context, p *Run) *Reachable {
 }
 
 // events returns the events of both recordings in the order of the changes.
-func (r *Reachable) events(p *Run) []timeline.Event {
+func (r *reachable) events(p *rig.Run) []timeline.Event {
 	p.Helper()
 	policies, err := r.policies.Events()
 	p.Check(err)
@@ -66,9 +58,9 @@ func (r *Reachable) events(p *Run) []timeline.Event {
 	return slices.SortedFunc(slices.Values(slices.Concat(policies, pods)), func(a, b timeline.Event) int { return cmp.Compare(a.Revision, b.Revision) })
 }
 
-// Prove fails the scenario if after some change of a policy or a pod, the policies did not allow a
+// prove fails the scenario if after some change of a policy or a pod, the policies did not allow a
 // node to connect to a running pod of the upstreams' caches that was not being deleted.
-func (r *Reachable) Prove(p *Run, hosts ...string) {
+func (r *reachable) prove(p *rig.Run, hosts ...string) {
 	p.Helper()
 	node, err := networkpolicy.Address(outside)
 	p.Check(err)
@@ -103,15 +95,15 @@ func (r *Reachable) Prove(p *Run, hosts ...string) {
 	p.Evidence("%d changes of policies and pods: each cache was open to nodes at each time", len(all))
 }
 
-// ProveSince is like Prove, for the time since the policy was created last.
-func (r *Reachable) ProveSince(p *Run, policy string, hosts ...string) {
+// proveSince is like prove, for the time since the policy was created last.
+func (r *reachable) proveSince(p *rig.Run, policy string, hosts ...string) {
 	p.Helper()
 	for _, event := range r.events(p) {
 		if event.Type == watch.Added && event.Object.GetName() == policy && event.Revision > r.since {
 			r.since = event.Revision - 1
 		}
 	}
-	r.Prove(p, hosts...)
+	r.prove(p, hosts...)
 }
 
 // apply updates the policies, and the pods of caches, by name.
