@@ -11,7 +11,7 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
-	"github.com/gardener-extensions/registry-cache/kind/operate"
+	"github.com/gardener-extensions/registry-cache/kind/cachetest"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
@@ -21,12 +21,12 @@ const beginCertificate = "-----BEGIN CERTIFICATE-----"
 // that nodes pull through the cache in each phase.
 func caRotation() rig.Scenario {
 	var pulls *rig.Stream
-	caches := []v1alpha3.RegistryCache{tlsCache(rig.Alpha), operate.CacheOf(rig.Beta)}
+	caches := []v1alpha3.RegistryCache{tlsCache(rig.Alpha), cachetest.Cache(rig.Beta)}
 	bundles := map[gardencorev1beta1.CredentialsRotationPhase]string{}
 	rotate := func(phase gardencorev1beta1.CredentialsRotationPhase, cas int) func(context.Context, *rig.Run) {
 		return func(ctx context.Context, p *rig.Run) {
 			start := time.Now()
-			shoot, err := operate.ShootWithConfig(v1alpha3.RegistryConfig{Caches: caches})
+			shoot, err := cachetest.ShootWith(v1alpha3.RegistryConfig{Caches: caches})
 			p.Check(err)
 			p.Check(p.Session.Testbed.Gardenlet.RotateCA(ctx, shoot, phase))
 			bundles[phase] = awaitCAs(ctx, p, cas)

@@ -14,7 +14,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/e2e/timeline"
-	"github.com/gardener-extensions/registry-cache/kind/operate"
+	"github.com/gardener-extensions/registry-cache/kind/cachetest"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
@@ -90,7 +90,7 @@ func hibernate() rig.Scenario {
 // hibernateShoot makes gardenlet hibernate the shoot, with these caches in its spec.
 func hibernateShoot(ctx context.Context, p *rig.Run, hosts ...string) {
 	p.Helper()
-	shoot, err := operate.ShootWithCaches(hosts...)
+	shoot, err := cachetest.Shoot(hosts...)
 	p.Check(err)
 	p.Check(p.Session.Testbed.Gardenlet.Hibernate(ctx, shoot))
 }
@@ -98,7 +98,7 @@ func hibernateShoot(ctx context.Context, p *rig.Run, hosts ...string) {
 // wakeUp makes gardenlet wake the shoot up, with these caches in its spec.
 func wakeUp(ctx context.Context, p *rig.Run, hosts ...string) {
 	p.Helper()
-	shoot, err := operate.ShootWithCaches(hosts...)
+	shoot, err := cachetest.Shoot(hosts...)
 	p.Check(err)
 	p.Check(p.Session.Testbed.Gardenlet.WakeUp(ctx, shoot))
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
-	"github.com/gardener-extensions/registry-cache/kind/operate"
+	"github.com/gardener-extensions/registry-cache/kind/cachetest"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
@@ -41,7 +41,7 @@ func tlsFlip() rig.Scenario {
 		rig.Prove("HTTPS is enabled, and machines are about to be configured", func(ctx context.Context, p *rig.Run) {
 			start = time.Now()
 			on := p.Background(ctx, func(ctx context.Context) error {
-				return rig.ReconcileConfig(ctx, p, tlsCache(rig.Alpha), operate.CacheOf(rig.Beta))
+				return rig.ReconcileConfig(ctx, p, tlsCache(rig.Alpha), cachetest.Cache(rig.Beta))
 			})
 			awaitEndpoint(ctx, p, start, on, strings.Replace(before, "http://", "https://", 1))
 			on.End()
@@ -92,7 +92,7 @@ func proveFlips(ctx context.Context, p *rig.Run) {
 	p.Check(err)
 	pulls := rig.PullContinuously(ctx, p, rig.Alpha)
 	for _, alpha := range []v1alpha3.RegistryCache{tlsCache(rig.Alpha), httpCache(rig.Alpha), tlsCache(rig.Alpha)} {
-		p.Check(rig.ReconcileConfig(ctx, p, alpha, operate.CacheOf(rig.Beta)))
+		p.Check(rig.ReconcileConfig(ctx, p, alpha, cachetest.Cache(rig.Beta)))
 	}
 	proveScheme(ctx, p, "https://")
 	p.Check(rig.Reconcile(ctx, p, rig.Alpha, rig.Beta))

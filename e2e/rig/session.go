@@ -23,6 +23,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/bringup"
+	"github.com/gardener-extensions/registry-cache/kind/cachetest"
 	"github.com/gardener-extensions/registry-cache/kind/export"
 	"github.com/gardener-extensions/registry-cache/kind/fault"
 	"github.com/gardener-extensions/registry-cache/kind/image"
@@ -67,7 +68,8 @@ func NewSession(ctx context.Context) (*Session, error) {
 	}
 	forget := sync.OnceFunc(func() { _ = os.RemoveAll(Artifacts) })
 	testbed, err := kind.New(kind.Options{
-		Configuration: config, NodeImage: os.Getenv("NODE_IMAGE"), Out: os.Stdout, Replace: replace, Claimed: forget,
+		Configuration: config, NodeImage: os.Getenv("NODE_IMAGE"), Extension: cachetest.Extension(), Out: os.Stdout,
+		Replace: replace, Claimed: forget,
 	})
 	if err != nil {
 		return nil, err

@@ -7,7 +7,7 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
-	"github.com/gardener-extensions/registry-cache/kind/pull"
+	"github.com/gardener-extensions/registry-cache/kind/cachetest/pull"
 )
 
 func newPushCommand(options *kind.Options) *cobra.Command {

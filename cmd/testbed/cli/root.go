@@ -5,11 +5,12 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/cachetest"
 )
 
 // New returns the root command. It reports progress to std.Err; program.Run sets the other streams.
 func New(std program.Streams) *cobra.Command {
-	options := &kind.Options{Out: std.Err}
+	options := &kind.Options{Out: std.Err, Extension: cachetest.Extension()}
 	root := group(&cobra.Command{
 		Use:   "testbed",
 		Short: "Run two kind clusters as Gardener seed and shoot, with upstream registries and the extension",

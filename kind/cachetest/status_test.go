@@ -1,4 +1,4 @@
-package status
+package cachetest
 
 import (
 	"slices"
@@ -39,7 +39,7 @@ func TestCaches(t *testing.T) {
 		service("registry-a", "a.test", "10.0.0.1"), service("registry-b", "b.test", "fd00::1"),
 		service("registry-new", "new.test", "10.0.0.3"), service("unmanaged", "", "10.0.0.4"),
 	}, []appsv1.StatefulSet{ready}, known)
-	want := []Cache{
+	want := []cacheStatus{
 		{"a.test", "https://10.0.0.1:5000", true}, {"b.test", "http://[fd00::1]:5000", false}, {"new.test", "10.0.0.3:5000", false},
 	}
 	if !slices.Equal(got, want) {

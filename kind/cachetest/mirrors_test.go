@@ -1,4 +1,4 @@
-package bringup
+package cachetest
 
 import (
 	"context"
@@ -15,15 +15,15 @@ import (
 func TestMissingMirrors(t *testing.T) {
 	const alpha, beta = "http://10.96.0.1:5000", "http://10.96.0.2:5000"
 	node := func(name string, endpoints ...string) status.Node {
-		n := status.Node{Name: name}
+		report := &nodeReport{}
 		for _, endpoint := range endpoints {
-			n.Mirrors = append(n.Mirrors, nodeconfig.HostConfig{Hosts: []string{endpoint}})
+			report.Mirrors = append(report.Mirrors, nodeconfig.HostConfig{Hosts: []string{endpoint}})
 		}
-		return n
+		return status.Node{Name: name, Report: report}
 	}
-	both := []status.RegistryMapping{{Upstream: "alpha", Endpoint: alpha}, {Upstream: "beta", Endpoint: beta}}
+	both := []registryMapping{{Upstream: "alpha", Endpoint: alpha}, {Upstream: "beta", Endpoint: beta}}
 	for name, test := range map[string]struct {
-		registries []status.RegistryMapping
+		registries []registryMapping
 		nodes      []status.Node
 		want       []string
 	}{
@@ -35,7 +35,7 @@ func TestMissingMirrors(t *testing.T) {
 		"no worker has it":       {registries: both[:1], nodes: []status.Node{node("b"), node("a")}, want: []string{"a does not ask " + alpha + " for alpha", "b does not ask " + alpha + " for alpha"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			configs := []status.OperatingSystemConfig{{Purpose: "provision"}, {Purpose: "reconcile", Registries: test.registries}}
+			configs := []status.OperatingSystemConfig{{Purpose: "provision"}, {Purpose: "reconcile", Report: &configReport{Registries: test.registries}}}
 			got := missingMirrors(&status.Shoot{OperatingSystemConfigs: configs, Nodes: test.nodes})
 			if !slices.Equal(got, test.want) {
 				t.Errorf("got %q, want %q", got, test.want)

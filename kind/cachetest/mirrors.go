@@ -1,4 +1,4 @@
-package bringup
+package cachetest
 
 import (
 	"context"
@@ -57,10 +57,15 @@ func pendingMirrors(status *status.Shoot, err error) []string {
 func missingMirrors(status *status.Shoot) []string {
 	var missing []string
 	for _, config := range status.OperatingSystemConfigs {
-		for _, registry := range config.Registries {
+		configured, _ := config.Report.(*configReport)
+		if configured == nil {
+			continue
+		}
+		for _, registry := range configured.Registries {
 			asks := func(mirror nodeconfig.HostConfig) bool { return slices.Contains(mirror.Hosts, registry.Endpoint) }
 			for _, node := range status.Nodes {
-				if !strings.HasSuffix(node.Name, "-control-plane") && !slices.ContainsFunc(node.Mirrors, asks) {
+				found, _ := node.Report.(*nodeReport)
+				if !strings.HasSuffix(node.Name, "-control-plane") && (found == nil || !slices.ContainsFunc(found.Mirrors, asks)) {
 					missing = append(missing, fmt.Sprintf("%s does not ask %s for %s", node.Name, registry.Endpoint, registry.Upstream))
 				}
 			}

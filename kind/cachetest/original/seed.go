@@ -14,7 +14,8 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/kind/cachetest"
 )
 
 // Holder is the identity of the original in its Lease.
@@ -50,14 +51,14 @@ func Monitoring(namespace string) []client.Object {
 // OperatingSystemConfigs while no pod of this extension runs.
 func (e Extension) Start(ctx context.Context) error {
 	lease := &coordinationv1.Lease{
-		ObjectMeta: metav1.ObjectMeta{Namespace: kind.ExtensionNamespace, Name: Lease},
+		ObjectMeta: metav1.ObjectMeta{Namespace: cachetest.ExtensionNamespace, Name: Lease},
 		Spec:       coordinationv1.LeaseSpec{HolderIdentity: ptr.To(Holder)},
 	}
 	if err := e.replace(ctx, lease); err != nil {
 		return err
 	}
 	webhook := &admissionregistrationv1.MutatingWebhookConfiguration{
-		ObjectMeta: metav1.ObjectMeta{Name: "gardener-extension-" + kind.ExtensionName},
+		ObjectMeta: metav1.ObjectMeta{Name: "gardener-extension-" + v1alpha3.ExtensionType},
 	}
 	if err := e.Seed.Delete(ctx, webhook); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete the webhook of this extension: %w", err)

@@ -1,4 +1,4 @@
-package fault
+package cachetest
 
 import (
 	"context"
@@ -18,7 +18,6 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind"
-	"github.com/gardener-extensions/registry-cache/kind/cache"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 )
@@ -35,8 +34,8 @@ type recreatedService struct {
 	result      string // the new and the previous address, once Inject has succeeded
 }
 
-func prepareRecreation(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
-	service, err := cache.ServiceOf(ctx, t, f.Target.Name)
+func prepareRecreation(ctx context.Context, t *kind.Testbed, f spec.Fault) (kind.Injection, error) {
+	service, err := ServiceOf(ctx, t, f.Target.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +82,8 @@ func (r *recreatedService) Inject(ctx context.Context) error {
 // Clear does nothing, since gardener-resource-manager recreates a missing Service anyway.
 func (*recreatedService) Clear(context.Context) error { return nil }
 
-func (r *recreatedService) outcome() string { return r.result }
+// Outcome returns the new and the previous address.
+func (r *recreatedService) Outcome() string { return r.result }
 
 // awaitRecreated waits for a Service with the same name and another UID, and sets r.service to it.
 func (r *recreatedService) awaitRecreated(ctx context.Context) error {

@@ -1,4 +1,4 @@
-package fault
+package cachetest
 
 import (
 	"cmp"
@@ -22,13 +22,14 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/fault"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 	"github.com/gardener-extensions/registry-cache/kind/image"
 )
 
 // answerProgram answers on each node of the shoot in place of a cache.
-var answerProgram = image.Binary{Name: "testbed-answer", Package: kind.ModulePath + "/kind/fault/testbed-answer"}
+var answerProgram = image.Binary{Name: "testbed-answer", Package: kind.ModulePath + "/kind/cachetest/testbed-answer"}
 
 // cacheCA is the name of the Secret with the CA of the caches.
 const cacheCA = "ca-extension-registry-cache"
@@ -36,20 +37,20 @@ const cacheCA = "ca-extension-registry-cache"
 // cacheAnswers lets a program on each node answer in place of a cache: with a certificate of the
 // caches' CA if the cache speaks HTTPS, or with an expired one.
 type cacheAnswers struct {
-	onNodes
+	fault.OnNodes
 	testbed   *kind.Testbed
 	addresses []string
 	program   string // path on the node
 }
 
-func prepareAnswers(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
-	addresses, err := addressesOf(ctx, t, f.Target)
+func prepareAnswers(ctx context.Context, t *kind.Testbed, f spec.Fault) (kind.Injection, error) {
+	addresses, err := fault.AddressesOf(ctx, t, f.Target)
 	if err != nil {
 		return nil, err
 	}
 	program := "/opt/testbed-answer-" + f.ID // /run is mounted noexec
 	argument := fmt.Sprintf("%s %d %s", program, cmp.Or(f.Status, http.StatusOK), strings.Join(addresses, " "))
-	return cacheAnswers{onEach(t.Shoot.Nodes(), f, argument), t, addresses, program}, nil
+	return cacheAnswers{fault.OnEach(t.Shoot.Nodes(), f, argument), t, addresses, program}, nil
 }
 
 // Inject copies the program and its certificate to the nodes.
@@ -66,7 +67,7 @@ func (a cacheAnswers) Inject(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read %s: %w", answerProgram.Name, err)
 	}
-	for node := range a.arguments {
+	for node := range a.Arguments {
 		if err := node.WriteFile(ctx, a.program, 0o755, content); err != nil {
 			return err
 		}
@@ -76,13 +77,13 @@ func (a cacheAnswers) Inject(ctx context.Context) error {
 			}
 		}
 	}
-	return a.onNodes.Inject(ctx)
+	return a.OnNodes.Inject(ctx)
 }
 
 // Clear ends the fault and deletes the program, even if Inject never ran.
 func (a cacheAnswers) Clear(ctx context.Context) error {
-	err := a.onNodes.Clear(ctx)
-	for node := range a.arguments {
+	err := a.OnNodes.Clear(ctx)
+	for node := range a.Arguments {
 		_, removed := node.Exec(ctx, "rm", "-f", "--", a.program, a.program+".pem")
 		err = errors.Join(err, removed)
 	}
@@ -94,8 +95,8 @@ func (a cacheAnswers) Clear(ctx context.Context) error {
 func (a cacheAnswers) certificate(ctx context.Context) ([]byte, error) {
 	https, err := a.speaksHTTPS(ctx)
 	if err != nil || !https {
-		if err == nil && a.fault.Kind == spec.ExpiredTLS {
-			err = fmt.Errorf("%s has no certificate: it speaks HTTP", a.fault.Target)
+		if err == nil && a.Fault.Kind == spec.ExpiredTLS {
+			err = fmt.Errorf("%s has no certificate: it speaks HTTP", a.Fault.Target)
 		}
 		return nil, err
 	}
@@ -104,7 +105,7 @@ func (a cacheAnswers) certificate(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	config := &secrets.CertificateSecretConfig{Name: "testbed", CommonName: "testbed", CertType: secrets.ServerCert, SigningCA: ca}
-	if a.fault.Kind == spec.ExpiredTLS {
+	if a.Fault.Kind == spec.ExpiredTLS {
 		config.Validity = ptr.To(-time.Minute)
 	}
 	for _, address := range a.addresses {
@@ -120,13 +121,13 @@ func (a cacheAnswers) certificate(ctx context.Context) ([]byte, error) {
 // speaksHTTPS asks the cache over HTTP: one that speaks HTTPS answers 400.
 func (a cacheAnswers) speaksHTTPS(ctx context.Context) (bool, error) {
 	var node *cluster.Node
-	for node = range a.arguments {
+	for node = range a.Arguments {
 		break
 	}
 	out, err := node.Exec(ctx, "curl", "--silent", "--max-time", "5", "--output", "/dev/null", "--write-out", "%{http_code}",
 		"http://"+net.JoinHostPort(a.addresses[0], "5000")+"/")
 	if err != nil {
-		return false, fmt.Errorf("ask %s: %w", a.fault.Target, err)
+		return false, fmt.Errorf("ask %s: %w", a.Fault.Target, err)
 	}
 	return out == strconv.Itoa(http.StatusBadRequest), nil
 }

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gardener-extensions/registry-cache/kind"
-	"github.com/gardener-extensions/registry-cache/kind/cache"
+	"github.com/gardener-extensions/registry-cache/kind/cachetest"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
@@ -53,11 +53,11 @@ func Run(ctx context.Context, t *kind.Testbed, options Options) (*Report, error)
 func cacheAddresses(ctx context.Context, t *kind.Testbed, host string) []string {
 	ctx, cancel := withTimeout(ctx, answerTimeout)
 	defer cancel()
-	services, _, err := cache.List(ctx, t.Shoot)
+	services, _, err := cachetest.List(ctx, t.Shoot)
 	if err != nil {
 		return nil
 	}
-	return cache.Addresses(services, host)
+	return cachetest.Addresses(services, host)
 }
 
 type runner struct {

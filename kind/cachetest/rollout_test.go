@@ -1,4 +1,4 @@
-package develop
+package cachetest
 
 import (
 	"strings"
@@ -24,7 +24,7 @@ func TestRolledOut(t *testing.T) {
 			tc.change(&status)
 			alpha := appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "registry-alpha", Generation: 2}, Status: status}
 			beta := appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "registry-beta", Generation: 2}, Status: done}
-			err := CachesRolledOut([]appsv1.StatefulSet{beta, alpha})
+			err := RolledOut([]appsv1.StatefulSet{beta, alpha})
 			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v, want %q", err, tc.want)
 			}

@@ -1,4 +1,4 @@
-package fault
+package cachetest
 
 import (
 	"context"
@@ -61,8 +61,8 @@ func TestRecreated(t *testing.T) {
 			if err := r.Inject(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if want := "10.96.0.7, previously 10.96.0.6"; r.outcome() != want {
-				t.Errorf("outcome %q, want %q", r.outcome(), want)
+			if want := "10.96.0.7, previously 10.96.0.6"; r.Outcome() != want {
+				t.Errorf("outcome %q, want %q", r.Outcome(), want)
 			}
 			service := &corev1.Service{}
 			if err := r.shoot.Get(t.Context(), client.ObjectKeyFromObject(r.service), service); err != nil || service.Spec.ClusterIP != "10.96.0.7" {

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/gardener-extensions/registry-cache/kind/cache"
+	"github.com/gardener-extensions/registry-cache/kind/cachetest"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
@@ -61,7 +61,7 @@ func TestAddressesFor(t *testing.T) {
 		}
 	}
 	port := corev1.ServicePort{Port: 5000}
-	got := cache.Addresses([]corev1.Service{service(host), service("beta.upstream.test", port), service(host, port)}, host)
+	got := cachetest.Addresses([]corev1.Service{service(host), service("beta.upstream.test", port), service(host, port)}, host)
 	if want := []string{"10.96.0.7:5000", "[fd00::7]:5000"}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}

@@ -49,7 +49,7 @@ const (
 var chartFiles embed.FS
 
 // Chart returns a chart with the names and the selector of the original's Deployment, for
-// bringup.InstallStopped.
+// cachetest.InstallStopped.
 func Chart() (fs.FS, error) { return fs.Sub(chartFiles, "chart") }
 
 // Extension acts as the original's controller and webhook.
