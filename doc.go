@@ -13,11 +13,13 @@
 //   - cmd/registry-cache-admission: the validator, as a webhook in the garden and offline.
 //   - cmd/registry-cache: `serve` runs a cache in the Shoot, `clean` cleans a node of the Shoot.
 //
-// These packages test it. kind imports neither e2e nor cmd/testbed. No package above imports them.
+// These packages test it. kind imports none of the others. No package above imports them.
 //
-//   - kind: the testbed as a library: clusters, node image, registries, tasks of gardenlet.
+//   - kind: the testbed as a library, for any extension: clusters, node image, registries, tasks of
+//     gardenlet.
+//   - cachetest: what registry caches add to it; cachetest/fieldbugs: the catalog of field bugs.
 //   - cmd/testbed: its command line.
-//   - e2e: the scenarios, one behavior in each file; kind/fieldbugs: the catalog of field bugs.
+//   - e2e: the scenarios, one behavior in each file.
 //   - bench, cmd/bench-controller: measure the cost of the extension on a seed with many Shoots.
 //   - bench/cache, cmd/bench-cache: compare the cache with stock distribution and nginx.
 //

@@ -16,10 +16,10 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/gardener-extensions/registry-cache/cachetest"
 	"github.com/gardener-extensions/registry-cache/e2e/plantedbugs"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind"
-	"github.com/gardener-extensions/registry-cache/kind/cachetest"
 	"github.com/gardener-extensions/registry-cache/kind/command"
 )
 

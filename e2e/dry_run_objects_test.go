@@ -23,12 +23,12 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/cachetest"
 	"github.com/gardener-extensions/registry-cache/controller/cache"
 	"github.com/gardener-extensions/registry-cache/controller/cleaner"
 	"github.com/gardener-extensions/registry-cache/controller/monitoring"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/internal/helmchart"
-	"github.com/gardener-extensions/registry-cache/kind/cachetest"
 )
 
 // rendered is an object and the name of its source.

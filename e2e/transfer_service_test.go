@@ -6,8 +6,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/gardener-extensions/registry-cache/cachetest/pull"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
-	"github.com/gardener-extensions/registry-cache/kind/cachetest/pull"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	testbedconfig "github.com/gardener-extensions/registry-cache/kind/configuration"
 )

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/cachetest"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
-	"github.com/gardener-extensions/registry-cache/kind/cachetest"
 )
 
 // agedBlobs is a bash script: it adds $2 blobs to a cache's volume $1, and makes all blobs on it

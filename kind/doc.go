@@ -24,17 +24,15 @@
 //   - bringup: Up, Down, and the installation of the extension.
 //   - operate: changes of the Shoot, as an operator makes them.
 //   - fault: apply and delete faults.
-//   - develop, shell: builds and rollouts from the sources, and programs on nodes.
+//   - develop: builds and rollouts from the sources, a debugger, and programs on nodes.
 //   - status, export: what runs, and an archive for an engineer.
-//   - fieldbugs: bugs that users reported, and the scenarios that hold them.
 //
-// None of these packages knows a particular extension. They get one as a value, an Extension.
-// Package cachetest has that of this repository, and all that caches add: no other package here
-// may import it, or the extension.
+// None of these packages knows a particular extension, or registry caches: they get an extension as
+// a value, an Extension. Package cachetest, outside of this folder, has that of this repository.
 //
 // Helpers: command runs programs and ends the ones that a killed command left, nodeexec runs
-// programs on nodes, file replaces and locks files, progress prints and records steps,
-// networkpolicy evaluates NetworkPolicies, and kindtest creates testbeds for tests.
+// programs on nodes, file replaces and locks files, progress prints and records steps, and
+// kindtest creates testbeds for tests.
 //
 // No shipped program imports this package or a package below it.
 package kind

@@ -58,7 +58,7 @@ type Reporter interface {
 	Units() []string
 	// Files are the programs whose output on a node belongs to an export, by file name.
 	Files() map[string][]string
-	// OfNode reads what the extension did on a node. The report may be incomplete if there is an error.
+	// OfNode reads what the extension did on a node. With an error, the report may be incomplete.
 	OfNode(context.Context, *cluster.Node) (Report, error)
 	// OfTestbed reads what the extension runs in the clusters. Clusters that do not run are nil.
 	OfTestbed(_ context.Context, seed, shoot *cluster.Cluster) Report

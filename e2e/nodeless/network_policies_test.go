@@ -18,12 +18,12 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/bench/landscape"
+	"github.com/gardener-extensions/registry-cache/cachetest"
 	"github.com/gardener-extensions/registry-cache/charts"
+	"github.com/gardener-extensions/registry-cache/e2e/networkpolicy"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/internal/helmchart"
-	"github.com/gardener-extensions/registry-cache/kind/cachetest"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
-	"github.com/gardener-extensions/registry-cache/kind/networkpolicy"
 )
 
 // scrapeLabel is a label of the pods of Gardener's Prometheus for seeds.

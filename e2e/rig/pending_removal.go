@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
-	"github.com/gardener-extensions/registry-cache/kind/cachetest"
+	"github.com/gardener-extensions/registry-cache/cachetest"
 )
 
 // PendingRemoval returns the steps that prove that what an owner removes while the control plane

@@ -19,11 +19,11 @@ import (
 	"github.com/gardener/gardener/pkg/client/kubernetes"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 
+	"github.com/gardener-extensions/registry-cache/cachetest"
 	"github.com/gardener-extensions/registry-cache/e2e/report"
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/bringup"
-	"github.com/gardener-extensions/registry-cache/kind/cachetest"
 	"github.com/gardener-extensions/registry-cache/kind/export"
 	"github.com/gardener-extensions/registry-cache/kind/fault"
 	"github.com/gardener-extensions/registry-cache/kind/image"

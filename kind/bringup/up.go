@@ -23,10 +23,10 @@ const UpTimeout = 45 * time.Minute
 
 // Up creates or updates the testbed: the engine, the node image, both clusters, the upstream
 // registries, Gardener's parts, the extension, and a reconciled Shoot, from the configuration's
-// manifest or with the extension configured. It is idempotent: it keeps what is healthy, rebuilds what is broken, replaces
-// what is outdated, and applies a changed configuration in place if possible, see
-// configuration.Diff. After an error, or if ctx is canceled, another Up continues, and Down removes
-// what was created.
+// manifest or with the extension configured. It is idempotent: it keeps what is healthy, rebuilds
+// what is broken, replaces what is outdated, and applies a changed configuration in place if
+// possible, see configuration.Diff. After an error, or if ctx is canceled, another Up continues,
+// and Down removes what was created.
 //
 // Up replaces a testbed of another checkout that is gone. If the other checkout exists, the error
 // is an *OtherCheckoutError, see Options.Replace. If the machine lacks something, the error is an

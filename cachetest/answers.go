@@ -29,7 +29,7 @@ import (
 )
 
 // answerProgram answers on each node of the shoot in place of a cache.
-var answerProgram = image.Binary{Name: "testbed-answer", Package: kind.ModulePath + "/kind/cachetest/testbed-answer"}
+var answerProgram = image.Binary{Name: "testbed-answer", Package: kind.ModulePath + "/cachetest/testbed-answer"}
 
 // cacheCA is the name of the Secret with the CA of the caches.
 const cacheCA = "ca-extension-registry-cache"

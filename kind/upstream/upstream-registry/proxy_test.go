@@ -1,4 +1,4 @@
-package outbound
+package main
 
 import (
 	"bytes"
@@ -36,7 +36,7 @@ func start(t *testing.T) (address *url.URL, read func() accesslog.Records) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	log := &records{}
-	server := httptest.NewServer(NewHandler(ctx, log))
+	server := httptest.NewServer(newProxy(ctx, log))
 	t.Cleanup(server.Close)
 	t.Cleanup(cancel)
 	address, err := url.Parse(server.URL)
@@ -140,7 +140,7 @@ func TestTunnelEnds(t *testing.T) {
 	}
 	defer target.Close()
 	ctx, cancel := context.WithCancel(t.Context())
-	server := httptest.NewServer(NewHandler(ctx, io.Discard))
+	server := httptest.NewServer(newProxy(ctx, io.Discard))
 	defer server.Close()
 	conn, err := net.Dial("tcp", server.Listener.Addr().String())
 	if err != nil {

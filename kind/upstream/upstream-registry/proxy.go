@@ -1,4 +1,4 @@
-package outbound
+package main
 
 import (
 	"context"
@@ -20,10 +20,10 @@ type proxy struct {
 	forward *httputil.ReverseProxy
 }
 
-// NewHandler returns a forward proxy that writes an accesslog.Record of each request. The
+// newProxy returns a forward proxy that writes an accesslog.Record of each request. The
 // record has the target host, and for http:// URLs also the requested path. A tunnel is recorded
 // when it opens, and its traffic is not recorded. Tunnels are closed when ctx ends.
-func NewHandler(ctx context.Context, records io.Writer) http.Handler {
+func newProxy(ctx context.Context, records io.Writer) http.Handler {
 	p := &proxy{ctx: ctx, dialer: net.Dialer{Timeout: 10 * time.Second}}
 	p.forward = &httputil.ReverseProxy{
 		// ReverseProxy sends the request to its absolute URL without the headers for the proxy itself.

@@ -78,7 +78,7 @@ func TestPage(t *testing.T) {
 
 const head = `# Field bugs
 
-Generated from kind/fieldbugs by ` + "`make field-bugs`" + `: do not edit.
+Generated from cachetest/fieldbugs by ` + "`make field-bugs`" + `: do not edit.
 
 Bugs of image pull caches that users reported. On an existing testbed, ` + "`bin/testbed reproduce s22`" + `
 runs the [scenario](development.md#add-a-scenario) of a bug, which plants the fault and proves that

@@ -1,9 +1,9 @@
 // Package cachetest is all that the testbed knows about registry caches: the extension as a value,
 // its caches in the shoot, what it adds to the status, to exports and to faults, and Shoots with
-// caches. Packages pull and original below it find who served a pull, and stand in for the
-// extension that this one replaces.
+// caches. Below it, pull finds who served a pull, original stands in for the extension that this
+// one replaces, and fieldbugs has the bugs that users reported.
 //
-// The other packages of the testbed must not import it, nor the extension: see kind.Extension.
+// Packages in the folder kind must not import it, nor the extension: see kind.Extension.
 package cachetest
 
 import (

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
-	"github.com/gardener-extensions/registry-cache/kind/cachetest"
+	"github.com/gardener-extensions/registry-cache/cachetest"
 )
 
 // Holder is the identity of the original in its Lease.

@@ -1,4 +1,4 @@
-package shell
+package develop
 
 import (
 	"context"
@@ -29,7 +29,7 @@ type Streams struct {
 }
 
 // Exec runs a program on a node of either cluster, as root, and returns its exit code. It accepts
-// the same node names as Argv, and returns the same errors. Input and output are streamed. When ctx
+// the same node names as Shell, and returns the same errors. Input and output are streamed. When ctx
 // ends, the error is the cause of ctx; the program on the node continues until it reads or writes.
 func Exec(ctx context.Context, t *kind.Testbed, node string, argv []string, streams Streams) (int, error) {
 	name, err := nodeName(ctx, t, node)
@@ -115,10 +115,10 @@ func (e *UnknownNodeError) Error() string {
 // UsageError marks the error for internal/program: exit code 2.
 func (*UnknownNodeError) UsageError() {}
 
-// Argv returns the command that opens a shell on a node of either cluster. Without a terminal, bash
+// Shell returns the command that opens a shell on a node of either cluster. Without a terminal, bash
 // reads its standard input. The node's name may omit the prefix of the testbed or shoot: worker2.
-// Argv returns an *UnknownNodeError for an unknown name, and kind.ErrDown if there is no testbed.
-func Argv(ctx context.Context, t *kind.Testbed, node string, terminal bool) ([]string, error) {
+// Shell returns an *UnknownNodeError for an unknown name, and kind.ErrDown if there is no testbed.
+func Shell(ctx context.Context, t *kind.Testbed, node string, terminal bool) ([]string, error) {
 	name, err := nodeName(ctx, t, node)
 	if err != nil {
 		return nil, err
@@ -126,7 +126,7 @@ func Argv(ctx context.Context, t *kind.Testbed, node string, terminal bool) ([]s
 	return shellArgv(name, terminal), nil
 }
 
-// nodeName returns the full name of a node, see Argv.
+// nodeName returns the full name of a node, see Shell.
 func nodeName(ctx context.Context, t *kind.Testbed, wanted string) (string, error) {
 	if err := t.AttachOnce(ctx); err != nil {
 		return "", err
