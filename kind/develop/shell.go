@@ -30,7 +30,8 @@ type Streams struct {
 
 // Exec runs a program on a node of either cluster, as root, and returns its exit code. It accepts
 // the same node names as Shell, and returns the same errors. Input and output are streamed. When
-// ctx ends, the error is the cause of ctx; the program on the node continues until it reads or writes.
+// ctx ends, the error is the cause of ctx; the program on the node continues until it reads or
+// writes.
 func Exec(ctx context.Context, t *kind.Testbed, node string, argv []string, streams Streams) (int, error) {
 	name, err := nodeName(ctx, t, node)
 	if err != nil {
@@ -116,8 +117,9 @@ func (e *UnknownNodeError) Error() string {
 func (*UnknownNodeError) UsageError() {}
 
 // Shell returns the command that opens a shell on a node of either cluster. Without a terminal,
-// bash reads its standard input. The node's name may omit the prefix of the testbed or shoot: worker2.
-// Shell returns an *UnknownNodeError for an unknown name, and kind.ErrDown if there is no testbed.
+// bash reads its standard input. The node's name may omit the prefix of the testbed or shoot:
+// worker2. Shell returns an *UnknownNodeError for an unknown name, and kind.ErrDown if there is no
+// testbed.
 func Shell(ctx context.Context, t *kind.Testbed, node string, terminal bool) ([]string, error) {
 	name, err := nodeName(ctx, t, node)
 	if err != nil {
