@@ -84,6 +84,9 @@ func onShootInLane() []rig.Scenario {
 	if os.Getenv("RUN") != "" {
 		all = append(all, failoverMidway(), failoverOld(), soak())
 	}
+	if onSecondExtension() {
+		all = append(all, secondExtension())
+	}
 	for i, scenario := range all {
 		all[i] = scenario.Reproducing(fieldbugs.Of(scenario.Name()))
 	}

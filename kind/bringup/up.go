@@ -126,8 +126,12 @@ func startShoot(ctx context.Context, t *kind.Testbed) (err error) {
 }
 
 func clusterConfig(t *kind.Testbed, name string, workers int, kubeconfig string) cluster.Config {
+	content := ""
+	if t.Config.Extension != nil { // the default extension leaves the fingerprint of existing clusters as it is
+		content = t.Extension.Name
+	}
 	return cluster.Config{
-		Name: name, Workers: workers, Kubeconfig: kubeconfig, Engine: t.Engine, CA: t.CA.PEM(),
+		Content: content, Name: name, Workers: workers, Kubeconfig: kubeconfig, Engine: t.Engine, CA: t.CA.PEM(),
 		Image: t.NodeImage, StockImage: t.Config.NodeImage != "", Agent: t.Images[kind.ImageNodeExecAgent].Executable,
 	}
 }
