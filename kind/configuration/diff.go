@@ -67,7 +67,10 @@ func (e *Extension) describe() (name, fields string) {
 	if e == nil {
 		return "", ""
 	}
-	encoded, _ := json.Marshal(e) // it was decoded from JSON
+	encoded, err := json.Marshal(e)
+	if err != nil { // impossible: it was decoded from JSON
+		return e.Name, err.Error()
+	}
 	return e.Name, string(encoded)
 }
 
