@@ -20,7 +20,7 @@ func TestInnerLoopManifestRenders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	manifest, err := os.Open("../../tools/skaffold/controller-deployment.yaml")
+	manifest, err := os.Open("../tools/skaffold/controller-deployment.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
