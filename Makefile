@@ -188,7 +188,7 @@ golden: ## Rewrite the golden files; review the diff afterwards
 
 .PHONY: field-bugs
 field-bugs: ## Generate docs/field-bugs.md from the catalog
-	@UPDATE_GOLDEN=1 go test -run '^TestPage$$' ./kind/fieldbugs
+	@UPDATE_GOLDEN=1 go test -run '^TestPage$$' ./cachetest/fieldbugs
 
 .PHONY: failover-page
 failover-page: ## Update docs/failover.md with the results in _artifacts

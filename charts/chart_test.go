@@ -17,6 +17,8 @@ import (
 	kubeyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/apimachinery/pkg/version"
 	"sigs.k8s.io/yaml"
+
+	"github.com/gardener-extensions/registry-cache/internal/helmchart"
 )
 
 const (
@@ -67,7 +69,7 @@ func readValues(t *testing.T, file string) map[string]any {
 // render renders a chart as gardenlet does: templates learn only the server version of the cluster.
 func render(t *testing.T, chart string, values map[string]any) ([]byte, error) {
 	t.Helper()
-	archive, err := Archive(os.DirFS(chart), filepath.Base(chart))
+	archive, err := helmchart.Archive(os.DirFS(chart), filepath.Base(chart))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,9 +22,8 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-extensions/registry-cache/cachetest"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
-	"github.com/gardener-extensions/registry-cache/kind"
-	"github.com/gardener-extensions/registry-cache/kind/bringup"
 )
 
 // admissionName is the name of the webhook configuration, the Deployment and the service account.
@@ -43,9 +42,9 @@ type gardenStandIn struct {
 
 // install installs the admission and returns once the API server calls its webhook.
 func (g *gardenStandIn) install(ctx context.Context, p *rig.Run) {
-	p.Check(bringup.RemoveAdmission(ctx, p.Session.Testbed)) // if an earlier run was killed
-	p.Afterwards(ctx, func(ctx context.Context) error { return bringup.RemoveAdmission(ctx, p.Session.Testbed) })
-	p.Check(bringup.InstallAdmission(ctx, p.Session.Testbed))
+	p.Check(cachetest.RemoveAdmission(ctx, p.Session.Testbed)) // if an earlier run was killed
+	p.Afterwards(ctx, func(ctx context.Context) error { return cachetest.RemoveAdmission(ctx, p.Session.Testbed) })
+	p.Check(cachetest.InstallAdmission(ctx, p.Session.Testbed))
 	config := rest.CopyConfig(p.Session.Seed.Config)
 	// controller-runtime would send Gardener's types as protobuf. Custom resources do not support
 	// protobuf, and the API server (1.36, crdHandler) panics on such a request.
@@ -86,11 +85,11 @@ func (g *gardenStandIn) failsOpen(ctx context.Context, p *rig.Run) {
 	if unchecked := g.countUnchecked(ctx, p); unchecked != g.unchecked {
 		p.Fatalf("the webhook did not answer %d requests that the API server accepted, so accepted requests prove nothing", unchecked-g.unchecked)
 	}
-	admission := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: kind.AdmissionNamespace, Name: admissionName}}
+	admission := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: cachetest.AdmissionNamespace, Name: admissionName}}
 	p.Check(g.Patch(ctx, admission, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":0}}`))))
 	p.Await(ctx, "no replica is left", time.Minute, func(ctx context.Context) (bool, string, error) {
 		pods := &corev1.PodList{}
-		err := g.List(ctx, pods, client.InNamespace(kind.AdmissionNamespace))
+		err := g.List(ctx, pods, client.InNamespace(cachetest.AdmissionNamespace))
 		return len(pods.Items) == 0, fmt.Sprintf("%d pods", len(pods.Items)), err
 	})
 	g.awaitAnswer(ctx, p, "")
@@ -120,7 +119,7 @@ func (g *gardenStandIn) countUnchecked(ctx context.Context, p *rig.Run) (request
 
 // uninstall deletes only the admission's namespace, as docs/admission.md describes.
 func (g *gardenStandIn) uninstall(ctx context.Context, p *rig.Run) {
-	p.Check(g.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: kind.AdmissionNamespace}}))
+	p.Check(g.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: cachetest.AdmissionNamespace}}))
 	p.Await(ctx, "the webhook configuration is gone", time.Minute, func(ctx context.Context) (bool, string, error) {
 		err := g.Get(ctx, client.ObjectKey{Name: admissionName}, &admissionregistrationv1.ValidatingWebhookConfiguration{})
 		return apierrors.IsNotFound(err), "it exists", client.IgnoreNotFound(err)

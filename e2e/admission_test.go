@@ -16,9 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/cachetest"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
-	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
 const (
@@ -188,9 +188,9 @@ func configuredAs(caches string) change {
 // withCache replaces a Shoot's caches with one cache, which the given function changes.
 func withCache(edit func(*v1alpha3.RegistryCache)) change {
 	return func(p *rig.Run, shoot *gardencorev1beta1.Shoot) {
-		cache := operate.CacheOf(rig.Alpha)
+		cache := cachetest.Cache(rig.Alpha)
 		edit(&cache)
-		configured, err := operate.ShootWithConfig(v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{cache}})
+		configured, err := cachetest.ShootWith(v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{cache}})
 		p.Check(err)
 		shoot.Spec.Extensions = configured.Spec.Extensions
 	}

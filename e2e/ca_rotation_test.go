@@ -11,8 +11,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/cachetest"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
-	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
 const beginCertificate = "-----BEGIN CERTIFICATE-----"
@@ -21,11 +21,11 @@ const beginCertificate = "-----BEGIN CERTIFICATE-----"
 // that nodes pull through the cache in each phase.
 func caRotation() rig.Scenario {
 	var pulls *rig.Stream
-	caches := []v1alpha3.RegistryCache{tlsCache(rig.Alpha), operate.CacheOf(rig.Beta)}
+	caches := []v1alpha3.RegistryCache{tlsCache(rig.Alpha), cachetest.Cache(rig.Beta)}
 	bundles := map[gardencorev1beta1.CredentialsRotationPhase]string{}
 	rotate := func(phase gardencorev1beta1.CredentialsRotationPhase, cas int) func(context.Context, *rig.Run) {
 		return func(ctx context.Context, p *rig.Run) {
-			shoot, err := operate.ShootWithConfig(v1alpha3.RegistryConfig{Caches: caches})
+			shoot, err := cachetest.ShootWith(v1alpha3.RegistryConfig{Caches: caches})
 			p.Check(err)
 			p.Check(p.Session.Testbed.Gardenlet.RotateCA(ctx, shoot, phase))
 			start := time.Now()

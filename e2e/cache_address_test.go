@@ -6,9 +6,9 @@ import (
 	"context"
 	"time"
 
+	"github.com/gardener-extensions/registry-cache/cachetest/pull"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
-	"github.com/gardener-extensions/registry-cache/kind/pull"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )

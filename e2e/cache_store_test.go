@@ -12,10 +12,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/cachetest"
+	"github.com/gardener-extensions/registry-cache/cachetest/pull"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
-	"github.com/gardener-extensions/registry-cache/kind/operate"
-	"github.com/gardener-extensions/registry-cache/kind/pull"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
@@ -121,9 +121,9 @@ func volumeFull() rig.Scenario {
 
 // withTTL returns alpha's cache with a TTL, and beta's.
 func withTTL(ttl time.Duration) []v1alpha3.RegistryCache {
-	alpha := operate.CacheOf(rig.Alpha)
+	alpha := cachetest.Cache(rig.Alpha)
 	alpha.GarbageCollection = &v1alpha3.GarbageCollection{TTL: metav1.Duration{Duration: ttl}}
-	return []v1alpha3.RegistryCache{alpha, operate.CacheOf(rig.Beta)}
+	return []v1alpha3.RegistryCache{alpha, cachetest.Cache(rig.Beta)}
 }
 
 // blobSum prints the SHA-256 of one answer of a cache to a request for a blob.

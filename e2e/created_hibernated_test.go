@@ -11,8 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-extensions/registry-cache/cachetest"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
-	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
@@ -62,7 +62,7 @@ func noShoot(ctx context.Context, p *rig.Run) {
 	if err := p.Session.Seed.Get(ctx, client.ObjectKey{Name: rig.ShootNamespace}, &corev1.Namespace{}); apierrors.IsNotFound(err) {
 		return
 	}
-	shoot, err := operate.ShootWithCaches(rig.Alpha, rig.Beta)
+	shoot, err := cachetest.Shoot(rig.Alpha, rig.Beta)
 	p.Check(err)
 	p.Check(p.Session.Testbed.Gardenlet.Delete(ctx, shoot))
 }

@@ -19,9 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/cachetest"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
-	"github.com/gardener-extensions/registry-cache/kind"
-	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
@@ -33,9 +32,9 @@ func credentials() rig.Scenario {
 	var registry *upstream.Registry
 	var img rig.Pushed
 	refer, old, current := rig.References{}, newCredentials(), newCredentials()
-	cache := operate.CacheOf(rig.Private)
+	cache := cachetest.Cache(rig.Private)
 	cache.SecretReferenceName = ptr.To("first")
-	caches := []v1alpha3.RegistryCache{operate.CacheOf(rig.Alpha), operate.CacheOf(rig.Beta), cache}
+	caches := []v1alpha3.RegistryCache{cachetest.Cache(rig.Alpha), cachetest.Cache(rig.Beta), cache}
 	return rig.New("credentials",
 		rig.Prove("an upstream requires credentials", func(ctx context.Context, p *rig.Run) {
 			options := p.Session.Testbed.UpstreamOptions(rig.Private)
@@ -149,7 +148,7 @@ func proveStillPulls(ctx context.Context, p *rig.Run, before rig.Pushed) {
 func proveSecret(ctx context.Context, p *rig.Run, registry *upstream.Registry, all ...upstream.Credentials) {
 	p.Helper()
 	places := map[string]string{
-		"log of the extension": logs(ctx, p, p.Session.Seed, kind.ExtensionNamespace, nil),
+		"log of the extension": logs(ctx, p, p.Session.Seed, cachetest.ExtensionNamespace, nil),
 		"log of the caches":    logs(ctx, p, p.Session.Shoot, metav1.NamespaceSystem, client.HasLabels{v1alpha3.LabelUpstreamHost}),
 		"pods and sets":        describeCaches(ctx, p),
 		"Extension":            asJSON(p, p.Extension(ctx)),

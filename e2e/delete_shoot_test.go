@@ -17,10 +17,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/cachetest"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/e2e/timeline"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
-	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
 // deleteShoot proves that a shoot's deletion runs no cleaner and begins with the machines.
@@ -30,7 +30,7 @@ func deleteShoot() rig.Scenario {
 		rig.Prove("alpha and beta are cached", rig.Cached(rig.Alpha, rig.Beta)),
 		rig.Prove("gardenlet deletes the shoot", func(ctx context.Context, p *rig.Run) {
 			watched = watchDeletion(ctx, p)
-			shoot, err := operate.ShootWithCaches(rig.Alpha, rig.Beta)
+			shoot, err := cachetest.Shoot(rig.Alpha, rig.Beta)
 			p.Check(err)
 			p.Check(p.Session.Testbed.Gardenlet.Delete(ctx, shoot))
 		}),

@@ -16,10 +16,10 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/gardener-extensions/registry-cache/cachetest"
 	"github.com/gardener-extensions/registry-cache/e2e/plantedbugs"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind"
-	"github.com/gardener-extensions/registry-cache/kind/bringup"
 	"github.com/gardener-extensions/registry-cache/kind/command"
 )
 
@@ -66,7 +66,7 @@ func startLoop(ctx context.Context, p *rig.Run) *devLoop {
 			return nil
 		}
 		keepLog(p, loop.log)
-		return bringup.UseCacheImage(ctx, p.Session.Testbed, bringup.CacheImage(p.Session.Testbed))
+		return cachetest.UseImage(ctx, p.Session.Testbed, cachetest.Image(p.Session.Testbed))
 	})
 	log, err := os.Create(loop.log)
 	p.Check(err)

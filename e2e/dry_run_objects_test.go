@@ -23,12 +23,12 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
-	"github.com/gardener-extensions/registry-cache/charts"
+	"github.com/gardener-extensions/registry-cache/cachetest"
 	"github.com/gardener-extensions/registry-cache/controller/cache"
 	"github.com/gardener-extensions/registry-cache/controller/cleaner"
 	"github.com/gardener-extensions/registry-cache/controller/monitoring"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
-	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/internal/helmchart"
 )
 
 // rendered is an object and the name of its source.
@@ -143,12 +143,12 @@ func chartObjects(p *rig.Run) (objects []rendered) {
 	renderer, err := chartrenderer.NewForConfig(p.Session.Seed.Config)
 	p.Check(err)
 	for _, chart := range []string{"registry-cache-extension", "registry-cache-admission/runtime", "registry-cache-admission/application"} {
-		archive, err := charts.Archive(os.DirFS("charts/"+chart), filepath.Base(chart))
+		archive, err := helmchart.Archive(os.DirFS("charts/"+chart), filepath.Base(chart))
 		p.Check(err)
 		for _, file := range files(p, "charts/testdata/"+chart+"/*.values.yaml") {
 			values := map[string]any{}
 			p.Check(yaml.Unmarshal(content(p, file), &values))
-			release, err := renderer.RenderArchive(archive, "registry-cache", kind.ExtensionNamespace, values)
+			release, err := renderer.RenderArchive(archive, "registry-cache", cachetest.ExtensionNamespace, values)
 			p.Check(err)
 			objects = appendDocuments(p, objects, strings.TrimPrefix(file, "charts/testdata/"), release.Manifest())
 		}

@@ -12,10 +12,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/cachetest"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
-	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
@@ -38,7 +38,7 @@ type cacheFailure struct {
 
 // httpCache is like tlsCache, with HTTP.
 func httpCache(host string) v1alpha3.RegistryCache {
-	cache := operate.CacheOf(host)
+	cache := cachetest.Cache(host)
 	cache.HTTP = &v1alpha3.HTTP{}
 	return cache
 }

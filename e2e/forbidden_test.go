@@ -20,9 +20,9 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-extensions/registry-cache/cachetest"
 	"github.com/gardener-extensions/registry-cache/e2e/report"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
-	"github.com/gardener-extensions/registry-cache/kind"
 )
 
 // plantedAgent is the user agent of the request that the scenario sends as the extension.
@@ -37,7 +37,7 @@ func forbidden() rig.Scenario {
 			accounts = []string{extensionAccount(ctx, p)}
 			plantForbidden(ctx, p, accounts[0])
 			if passed(p, "admission") {
-				accounts = append(accounts, serviceaccount.MakeUsername(kind.AdmissionNamespace, admissionName))
+				accounts = append(accounts, serviceaccount.MakeUsername(cachetest.AdmissionNamespace, admissionName))
 			}
 			p.Await(ctx, "the planted request is in the audit log", 15*time.Second, func(ctx context.Context) (bool, string, error) {
 				events, err := p.Session.Testbed.Seed.AuditLog(ctx)
@@ -103,7 +103,7 @@ func request(event auditv1.Event) string {
 // extensionAccount returns the user name of the service account that the extension runs as.
 func extensionAccount(ctx context.Context, p *rig.Run) string {
 	p.Helper()
-	return serviceaccount.MakeUsername(kind.ExtensionNamespace, rig.DeploymentOfExtension(ctx, p).Spec.Template.Spec.ServiceAccountName)
+	return serviceaccount.MakeUsername(cachetest.ExtensionNamespace, rig.DeploymentOfExtension(ctx, p).Spec.Template.Spec.ServiceAccountName)
 }
 
 // plantForbidden uses the extension's identity for a request that the extension may not make.

@@ -14,8 +14,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/cachetest"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
-	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
@@ -30,7 +30,7 @@ const (
 // cache with a TTL of 0 keeps its blobs, and that another TTL makes it another cache.
 func garbageCollection() rig.Scenario {
 	var collected, kept rig.Pushed
-	short, never := operate.CacheOf(rig.Alpha), operate.CacheOf(rig.Gamma)
+	short, never := cachetest.Cache(rig.Alpha), cachetest.Cache(rig.Gamma)
 	short.GarbageCollection = &v1alpha3.GarbageCollection{TTL: metav1.Duration{Duration: shortLife}}
 	never.GarbageCollection = &v1alpha3.GarbageCollection{}
 	return rig.New("garbage-collection",
@@ -41,7 +41,7 @@ func garbageCollection() rig.Scenario {
 			if _, there := p.Services(ctx)[rig.Gamma]; there {
 				never.Volume = &v1alpha3.Volume{Size: ptr.To(resource.MustParse(sizesOf(ctx, p, rig.Gamma).applied))}
 			}
-			p.Configure(ctx, nil, short, operate.CacheOf(rig.Beta), never)
+			p.Configure(ctx, nil, short, cachetest.Cache(rig.Beta), never)
 			collected, kept = p.Push(ctx, rig.Alpha), p.Push(ctx, rig.Gamma)
 			for _, img := range []rig.Pushed{kept, collected} {
 				p.TimedPull(ctx, p.Worker(0), img)
@@ -78,7 +78,7 @@ func garbageCollection() rig.Scenario {
 		rig.Prove("gamma's cache is replaced when garbage collection is enabled again", func(ctx context.Context, p *rig.Run) {
 			again := never
 			again.GarbageCollection = nil
-			p.Configure(ctx, nil, short, operate.CacheOf(rig.Beta), again)
+			p.Configure(ctx, nil, short, cachetest.Cache(rig.Beta), again)
 			if left := p.OnVolume(ctx, rig.Gamma, `find "$1" -path "$2"`, "*/"+strings.TrimPrefix(kept.Blobs[0], "sha256:")+"/data"); left != "" {
 				p.Fatalf("the old volume is still used: it has %s", left)
 			}

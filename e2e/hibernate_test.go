@@ -13,9 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/cachetest"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/e2e/timeline"
-	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
@@ -91,7 +91,7 @@ func hibernate() rig.Scenario {
 // hibernateShoot makes gardenlet hibernate the shoot, with these caches in its spec.
 func hibernateShoot(ctx context.Context, p *rig.Run, hosts ...string) {
 	p.Helper()
-	shoot, err := operate.ShootWithCaches(hosts...)
+	shoot, err := cachetest.Shoot(hosts...)
 	p.Check(err)
 	hibernateUntilEnd(ctx, p, shoot)
 }
@@ -112,7 +112,7 @@ func hibernateUntilEnd(ctx context.Context, p *rig.Run, shoot *gardencorev1beta1
 // wakeUp makes gardenlet wake the shoot up, with these caches in its spec.
 func wakeUp(ctx context.Context, p *rig.Run, hosts ...string) {
 	p.Helper()
-	shoot, err := operate.ShootWithCaches(hosts...)
+	shoot, err := cachetest.Shoot(hosts...)
 	p.Check(err)
 	p.Check(p.Session.Testbed.Gardenlet.WakeUp(ctx, shoot))
 }

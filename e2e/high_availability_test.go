@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/cachetest"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
-	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
@@ -26,12 +26,12 @@ import (
 // the second instance is removed with its volume when it is no longer configured.
 func highAvailability() rig.Scenario {
 	var pods []corev1.Pod
-	cache := operate.CacheOf(rig.Alpha)
+	cache := cachetest.Cache(rig.Alpha)
 	cache.HighAvailability = &v1alpha3.HighAvailability{Enabled: true}
 	return rig.New("high-availability",
 		rig.Prove("alpha has two instances, on two nodes", func(ctx context.Context, p *rig.Run) {
 			awaitWorkers(ctx, p)
-			rig.Configured(cache, operate.CacheOf(rig.Beta))(ctx, p)
+			rig.Configured(cache, cachetest.Cache(rig.Beta))(ctx, p)
 			pods = twoCachePods(ctx, p, rig.Alpha)
 			if len(pods) != 2 || pods[0].Spec.NodeName == pods[1].Spec.NodeName {
 				p.Fatalf("want two pods on two nodes, got:%s", placement(pods))

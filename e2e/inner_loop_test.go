@@ -16,9 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/cachetest"
 	"github.com/gardener-extensions/registry-cache/e2e/plantedbugs"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
-	"github.com/gardener-extensions/registry-cache/kind/bringup"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
@@ -80,7 +80,7 @@ func innerLoop() rig.Scenario {
 		}),
 
 		rig.Prove("the testbed's images run again", func(ctx context.Context, p *rig.Run) {
-			useCacheImage(ctx, p, bringup.CacheImage(p.Session.Testbed))
+			useCacheImage(ctx, p, cachetest.Image(p.Session.Testbed))
 			state, err := unannotated(ctx, p, mark)
 			p.Check(err)
 			if state == "" {

@@ -19,9 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/cachetest"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
-	"github.com/gardener-extensions/registry-cache/kind"
-	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
 // interruptedTimeout bounds an operation during which the extension is killed once.
@@ -38,7 +37,7 @@ func interrupted() rig.Scenario {
 		rig.Prove("the extension's process is killed while beta is removed from the nodes", func(ctx context.Context, p *rig.Run) {
 			release = p.HoldNodeAgents(ctx)
 			flow = p.Background(ctx, func(ctx context.Context) error {
-				return rig.ReconcileConfig(ctx, p, operate.CacheOf(rig.Alpha), tlsCache(rig.Gamma))
+				return rig.ReconcileConfig(ctx, p, cachetest.Cache(rig.Alpha), tlsCache(rig.Gamma))
 			})
 			awaitCleaner(ctx, p, flow)
 			interrupt(ctx, p, killProcess)
@@ -116,7 +115,7 @@ func awaitCleaner(ctx context.Context, p *rig.Run, flow *rig.Background) {
 
 // leaderLease is the leader election lease of the extension. The holder identity is <pod>_<random>,
 // so it differs for each process.
-var leaderLease = client.ObjectKey{Namespace: kind.ExtensionNamespace, Name: "extension-registry-cache-leader-election"}
+var leaderLease = client.ObjectKey{Namespace: cachetest.ExtensionNamespace, Name: "extension-registry-cache-leader-election"}
 
 // interrupt kills the extension during an operation and returns when another process is the leader.
 // To save time, the function clears the killed process's lease, which expires after 15 seconds.

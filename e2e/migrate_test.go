@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-extensions/registry-cache/cachetest"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
-	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
@@ -34,7 +34,7 @@ func migrate() rig.Scenario {
 
 		rig.Prove("its control plane leaves the seed", func(ctx context.Context, p *rig.Run) {
 			saved := p.Extension(ctx).Status.State
-			shoot, err := operate.ShootWithCaches(rig.Alpha, rig.Beta)
+			shoot, err := cachetest.Shoot(rig.Alpha, rig.Beta)
 			p.Check(err)
 			p.Check(p.Session.Testbed.Gardenlet.Migrate(ctx, shoot))
 			p.Gone(ctx, p.Session.Seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: rig.ShootNamespace}})
@@ -68,7 +68,7 @@ func migrate() rig.Scenario {
 		}),
 
 		rig.Prove("caches change again at the next reconciliation", func(ctx context.Context, p *rig.Run) {
-			p.Configure(ctx, nil, operate.CacheOf(rig.Alpha), operate.CacheOf(rig.Beta))
+			p.Configure(ctx, nil, cachetest.Cache(rig.Alpha), cachetest.Cache(rig.Beta))
 			p.Unchanged(ctx, p.Session.Shoot, before)
 		}),
 	)

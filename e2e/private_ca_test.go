@@ -10,9 +10,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/cachetest"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/certificate"
-	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
@@ -23,7 +23,7 @@ func privateCA() rig.Scenario {
 	cache := v1alpha3.RegistryCache{
 		Upstream: rig.Private, RemoteURL: ptr.To("https://" + rig.Private), CABundleSecretReferenceName: ptr.To("ca"),
 	}
-	caches := []v1alpha3.RegistryCache{operate.CacheOf(rig.Alpha), operate.CacheOf(rig.Beta), cache}
+	caches := []v1alpha3.RegistryCache{cachetest.Cache(rig.Alpha), cachetest.Cache(rig.Beta), cache}
 	return rig.New("private-ca",
 		rig.Prove("no node trusts the upstream", func(ctx context.Context, p *rig.Run) {
 			ca, err := certificate.New("e2e private CA")

@@ -5,9 +5,9 @@ package e2e
 import (
 	"context"
 
+	"github.com/gardener-extensions/registry-cache/cachetest/pull"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
-	"github.com/gardener-extensions/registry-cache/kind/pull"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 

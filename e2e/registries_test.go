@@ -16,12 +16,12 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/cachetest"
 	"github.com/gardener-extensions/registry-cache/e2e/measured"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/internal/registryprofile"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
-	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
@@ -68,10 +68,10 @@ func cachedWithAccount(ctx context.Context, p *rig.Run, a account) {
 	p.Helper()
 	p.Upstream(ctx, p.Session.Testbed.UpstreamOptions(rig.Private))
 	p.Check(rig.UndoLeftovers(ctx, p))
-	private := operate.CacheOf(rig.Private)
+	private := cachetest.Cache(rig.Private)
 	private.SecretReferenceName = ptr.To("robot")
 	refer := rig.References{"robot": p.Secret(ctx, map[string][]byte{"username": []byte(a.username), "password": []byte(a.password)}, nil)}
-	p.Configure(ctx, refer, operate.CacheOf(rig.Alpha), operate.CacheOf(rig.Beta), private)
+	p.Configure(ctx, refer, cachetest.Cache(rig.Alpha), cachetest.Cache(rig.Beta), private)
 }
 
 // registry is an upstream that answers like a known registry.
@@ -267,7 +267,7 @@ func registriesECR() rig.Scenario {
 				"accessKeyID": []byte(access.AccessKeyID), "secretAccessKey": []byte(access.SecretAccessKey),
 			}, nil)
 			refer["ca"] = p.Secret(ctx, map[string][]byte{"bundle.crt": p.Session.Testbed.CA.PEM()}, nil)
-			p.Configure(ctx, refer, operate.CacheOf(rig.Alpha), operate.CacheOf(rig.Beta), v1alpha3.RegistryCache{
+			p.Configure(ctx, refer, cachetest.Cache(rig.Alpha), cachetest.Cache(rig.Beta), v1alpha3.RegistryCache{
 				Upstream: ecrHost, HTTP: &v1alpha3.HTTP{}, SecretReferenceName: ptr.To("key"), CABundleSecretReferenceName: ptr.To("ca"),
 			})
 		}),

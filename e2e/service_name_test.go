@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/cachetest"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
-	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
 // serviceName proves that serviceNameSuffix sets the name of a cache's Service, that nodes use
@@ -22,12 +22,12 @@ func serviceName() rig.Scenario {
 	var pulls *rig.Stream
 	var endpoint string
 	const derived, given = "registry-alpha-upstream-test", "registry-e2e"
-	named := operate.CacheOf(rig.Alpha)
+	named := cachetest.Cache(rig.Alpha)
 	named.ServiceNameSuffix = ptr.To("e2e")
 	moved := func(from, name string, to v1alpha3.RegistryCache) rig.Step {
 		return rig.Prove("alpha's Service becomes "+name+", and the nodes follow", func(ctx context.Context, p *rig.Run) {
 			before := endpoint
-			p.Configure(ctx, nil, to, operate.CacheOf(rig.Beta))
+			p.Configure(ctx, nil, to, cachetest.Cache(rig.Beta))
 			if endpoint = endpointOfService(ctx, p, rig.Alpha, name); endpoint == before {
 				p.Fatalf("the endpoint was already %s, so this proves nothing", endpoint)
 			}
@@ -40,7 +40,7 @@ func serviceName() rig.Scenario {
 					p.Errorf("hosts.toml on %s still names %s:\n%s", worker.Name(), before, hosts)
 				}
 			}
-			p.Configure(ctx, nil, to, operate.CacheOf(rig.Beta))
+			p.Configure(ctx, nil, to, cachetest.Cache(rig.Beta))
 			if now := serviceNamed(ctx, p, from); now.Spec.ClusterIP != former.Spec.ClusterIP {
 				p.Fatalf("the previous Service %s was at %s, is at %s", from, former.Spec.ClusterIP, now.Spec.ClusterIP)
 			}
@@ -56,7 +56,7 @@ func serviceName() rig.Scenario {
 		}),
 
 		moved(derived, given, named),
-		moved(given, derived, operate.CacheOf(rig.Alpha)),
+		moved(given, derived, cachetest.Cache(rig.Alpha)),
 		rig.Prove("no pull failed or was slow", func(_ context.Context, p *rig.Run) {
 			pulls.End(p, rig.Alpha, rig.MaxPull)
 		}),

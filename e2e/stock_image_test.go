@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/cachetest"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
-	"github.com/gardener-extensions/registry-cache/kind/bringup"
 	"github.com/gardener-extensions/registry-cache/kind/image"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
@@ -33,13 +33,13 @@ func stockImage() rig.Scenario {
 
 		rig.Prove("the stock image is built", func(ctx context.Context, p *rig.Run) {
 			var err error
-			stock, err = bringup.StockCacheImage(ctx, p.Session.Testbed)
+			stock, err = cachetest.StockImage(ctx, p.Session.Testbed)
 			p.Check(err)
 		}),
 
 		rig.Prove("caches run from the stock image, and pulls go through them", func(ctx context.Context, p *rig.Run) {
 			p.Afterwards(ctx, func(ctx context.Context) error {
-				return bringup.UseCacheImage(ctx, p.Session.Testbed, bringup.CacheImage(p.Session.Testbed))
+				return cachetest.UseImage(ctx, p.Session.Testbed, cachetest.Image(p.Session.Testbed))
 			})
 			useCacheImage(ctx, p, stock)
 			fromStock = p.Push(ctx, rig.Alpha)
@@ -51,7 +51,7 @@ func stockImage() rig.Scenario {
 		}),
 
 		rig.Prove("caches run from the project's image again, and have what the stock image stored", func(ctx context.Context, p *rig.Run) {
-			useCacheImage(ctx, p, bringup.CacheImage(p.Session.Testbed))
+			useCacheImage(ctx, p, cachetest.Image(p.Session.Testbed))
 			p.Pull(ctx, p.Worker(1), fromStock)
 			p.FetchedOnce(ctx, fromStock, accesslog.AskerCache)
 			p.Evidence("project's image again: serves images that the stock image has stored")
@@ -62,7 +62,7 @@ func stockImage() rig.Scenario {
 // useCacheImage makes the caches of alpha and beta run from the image.
 func useCacheImage(ctx context.Context, p *rig.Run, cache image.Built) {
 	p.Helper()
-	p.Check(bringup.UseCacheImage(ctx, p.Session.Testbed, cache))
+	p.Check(cachetest.UseImage(ctx, p.Session.Testbed, cache))
 	p.Reconcile(ctx, rig.Alpha, rig.Beta)
 	p.Await(ctx, "the caches run from "+cache.Ref, time.Minute, func(ctx context.Context) (bool, string, error) {
 		pods := &corev1.PodList{}

@@ -19,9 +19,9 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/env"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 
+	"github.com/gardener-extensions/registry-cache/cachetest/fieldbugs"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/internal/program"
-	"github.com/gardener-extensions/registry-cache/kind/fieldbugs"
 )
 
 var (
@@ -83,6 +83,9 @@ func onShootInLane() []rig.Scenario {
 	}
 	if os.Getenv("RUN") != "" {
 		all = append(all, failoverMidway(), failoverOld(), soak())
+	}
+	if onSecondExtension() {
+		all = append(all, secondExtension())
 	}
 	return all
 }

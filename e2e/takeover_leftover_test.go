@@ -19,9 +19,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/cachetest"
+	"github.com/gardener-extensions/registry-cache/cachetest/original"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
-	"github.com/gardener-extensions/registry-cache/kind"
-	"github.com/gardener-extensions/registry-cache/kind/original"
 )
 
 // leftover is what the original has written into the shoot by its ManagedResources.
@@ -109,7 +109,7 @@ func leftInSeed(ctx context.Context, p *rig.Run) ([]string, error) {
 		}
 	}
 	lease := &coordinationv1.Lease{}
-	err = p.Session.Seed.Get(ctx, client.ObjectKey{Namespace: kind.ExtensionNamespace, Name: original.Lease}, lease)
+	err = p.Session.Seed.Get(ctx, client.ObjectKey{Namespace: cachetest.ExtensionNamespace, Name: original.Lease}, lease)
 	if ptr.Deref(lease.Spec.HolderIdentity, "") == original.Holder {
 		left = append(left, "the original still leads")
 	}

@@ -17,9 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/e2e/networkpolicy"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/e2e/timeline"
-	"github.com/gardener-extensions/registry-cache/kind/networkpolicy"
 )
 
 // denyAll is Gardener's policy that isolates every pod in kube-system of a Shoot.

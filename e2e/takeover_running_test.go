@@ -11,20 +11,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/cachetest"
+	"github.com/gardener-extensions/registry-cache/cachetest/original"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
-	"github.com/gardener-extensions/registry-cache/kind/operate"
-	"github.com/gardener-extensions/registry-cache/kind/original"
 )
 
 // takeoverHTTP proves that this extension takes over a cache over HTTP from the original.
-func takeoverHTTP() rig.Scenario { return takeoverOf("takeover-http", operate.CacheOf(rig.Alpha)) }
+func takeoverHTTP() rig.Scenario { return takeoverOf("takeover-http", cachetest.Cache(rig.Alpha)) }
 
 // takeoverHTTPS proves the same for HTTPS: nodes trust the original's CA throughout.
-func takeoverHTTPS() rig.Scenario { return takeoverOf("takeover-https", operate.CacheOf(rig.Beta)) }
+func takeoverHTTPS() rig.Scenario { return takeoverOf("takeover-https", cachetest.Cache(rig.Beta)) }
 
 // takeoverHA proves the same for two replicas.
 func takeoverHA() rig.Scenario {
-	cache := operate.CacheOf(rig.Beta)
+	cache := cachetest.Cache(rig.Beta)
 	cache.HighAvailability = &v1alpha3.HighAvailability{Enabled: true}
 	return takeoverOf("takeover-ha", cache)
 }

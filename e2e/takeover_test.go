@@ -16,12 +16,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/cachetest"
+	"github.com/gardener-extensions/registry-cache/cachetest/original"
 	"github.com/gardener-extensions/registry-cache/charts"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
-	"github.com/gardener-extensions/registry-cache/kind"
-	"github.com/gardener-extensions/registry-cache/kind/bringup"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
-	"github.com/gardener-extensions/registry-cache/kind/original"
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
@@ -74,7 +73,7 @@ func (t *takeover) configured() rig.Step {
 // startOriginal replaces this extension by the stand-in for the original.
 func (t *takeover) startOriginal(ctx context.Context, p *rig.Run) {
 	p.Helper()
-	image, err := bringup.StockCacheImage(ctx, p.Session.Testbed)
+	image, err := cachetest.StockImage(ctx, p.Session.Testbed)
 	p.Check(err)
 	t.extension = original.Extension{Seed: p.Session.Seed, Shoot: p.Session.Shoot, Image: image.Ref, Log: logr.Discard()}
 	chart, err := original.Chart()
@@ -89,7 +88,7 @@ func (t *takeover) startOriginal(ctx context.Context, p *rig.Run) {
 	}
 	t.installed = false
 	stopExtension(ctx, p)
-	p.Check(bringup.InstallStopped(ctx, p.Session.Testbed, chart))
+	p.Check(cachetest.InstallStopped(ctx, p.Session.Testbed, chart))
 	p.Check(t.extension.Start(ctx))
 	t.acting = p.Background(ctx, func(ctx context.Context) error { return t.extension.Run(ctx, rig.ShootNamespace) })
 }
@@ -98,10 +97,10 @@ func (t *takeover) startOriginal(ctx context.Context, p *rig.Run) {
 // rights with which a pod records that it no longer leads.
 func stopExtension(ctx context.Context, p *rig.Run) {
 	p.Helper()
-	p.Check(bringup.InstallStopped(ctx, p.Session.Testbed, charts.Extension()))
+	p.Check(cachetest.InstallStopped(ctx, p.Session.Testbed, charts.Extension()))
 	p.Await(ctx, "no pod of this extension runs", time.Minute, func(ctx context.Context) (bool, string, error) {
 		pods := &corev1.PodList{}
-		err := p.Session.Seed.List(ctx, pods, client.InNamespace(kind.ExtensionNamespace))
+		err := p.Session.Seed.List(ctx, pods, client.InNamespace(cachetest.ExtensionNamespace))
 		return len(pods.Items) == 0, fmt.Sprintf("%d pods", len(pods.Items)), err
 	})
 }
@@ -112,7 +111,7 @@ func (t *takeover) install(ctx context.Context, p *rig.Run) error {
 	if err := t.extension.Stop(ctx, rig.ShootNamespace); err != nil {
 		return err
 	}
-	if err := bringup.UseCacheImage(ctx, p.Session.Testbed, bringup.CacheImage(p.Session.Testbed)); err != nil {
+	if err := cachetest.UseImage(ctx, p.Session.Testbed, cachetest.Image(p.Session.Testbed)); err != nil {
 		return err
 	}
 	t.installed = true

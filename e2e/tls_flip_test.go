@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/cachetest"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
-	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
@@ -41,7 +41,7 @@ func tlsFlip() rig.Scenario {
 		rig.Prove("HTTPS is enabled, and machines are about to be configured", func(ctx context.Context, p *rig.Run) {
 			start = time.Now()
 			on := p.Background(ctx, func(ctx context.Context) error {
-				return rig.ReconcileConfig(ctx, p, tlsCache(rig.Alpha), operate.CacheOf(rig.Beta))
+				return rig.ReconcileConfig(ctx, p, tlsCache(rig.Alpha), cachetest.Cache(rig.Beta))
 			})
 			awaitEndpoint(ctx, p, start, on, strings.Replace(before, "http://", "https://", 1))
 			on.End()

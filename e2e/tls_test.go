@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/cachetest"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
-	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
@@ -51,9 +51,9 @@ func pullAgain(ctx context.Context, _ *rig.Run, worker *cluster.Node, img rig.Pu
 	})
 }
 
-// tlsCache is operate.CacheOf with HTTPS.
+// tlsCache is cachetest.Cache with HTTPS.
 func tlsCache(host string) v1alpha3.RegistryCache {
-	cache := operate.CacheOf(host)
+	cache := cachetest.Cache(host)
 	cache.HTTP = &v1alpha3.HTTP{TLS: true}
 	return cache
 }
@@ -62,7 +62,7 @@ func tlsCache(host string) v1alpha3.RegistryCache {
 // damaged hosts.toml.
 func tlsOn() rig.Scenario {
 	steps := []rig.Step{
-		rig.Prove("alpha and beta are cached over HTTPS", rig.Configured(tlsCache(rig.Alpha), operate.CacheOf(rig.Beta))),
+		rig.Prove("alpha and beta are cached over HTTPS", rig.Configured(tlsCache(rig.Alpha), cachetest.Cache(rig.Beta))),
 		rig.Prove("only clients with the CA from hosts.toml trust the cache", func(ctx context.Context, p *rig.Run) {
 			endpoint := p.Endpoints(ctx)[rig.Alpha]
 			if !strings.HasPrefix(endpoint, "https://") {

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/gardener-extensions/registry-cache/cachetest/pull"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	testbedconfig "github.com/gardener-extensions/registry-cache/kind/configuration"
-	"github.com/gardener-extensions/registry-cache/kind/pull"
 )
 
 // transferService proves that containerd's transfer service pulls through a cache if config_path is

@@ -23,10 +23,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/cachetest"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
-	"github.com/gardener-extensions/registry-cache/kind/bringup"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
-	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
@@ -69,7 +68,7 @@ func upgrade() rig.Scenario {
 				if installed {
 					return nil
 				}
-				return bringup.UseCacheImage(ctx, p.Session.Testbed, bringup.CacheImage(p.Session.Testbed))
+				return cachetest.UseImage(ctx, p.Session.Testbed, cachetest.Image(p.Session.Testbed))
 			})
 			installPrevious(ctx, p, current)
 			deployPrevious(ctx, p)
@@ -93,7 +92,7 @@ func upgrade() rig.Scenario {
 
 		rig.Prove("the chart of this version is installed, and pulls still go through the cache", func(ctx context.Context, p *rig.Run) {
 			untouched, pulls := p.Identities(ctx, p.Session.Shoot), rig.PullContinuously(ctx, p, rig.Alpha)
-			p.Check(bringup.UseCacheImage(ctx, p.Session.Testbed, bringup.CacheImage(p.Session.Testbed)))
+			p.Check(cachetest.UseImage(ctx, p.Session.Testbed, cachetest.Image(p.Session.Testbed)))
 			installed = true
 			if now := rig.DeploymentOfExtension(ctx, p); now.UID != current.UID || !sameProgram(now, current) {
 				p.Fatalf("the Deployment of the extension was recreated, or is not that of this version: %v", now.Spec.Template.Spec.Containers[0].Args)
@@ -131,7 +130,7 @@ func installPrevious(ctx context.Context, p *rig.Run, current *appsv1.Deployment
 	p.Helper()
 	chart, err := fs.Sub(previousVersion, previousChart)
 	p.Check(err)
-	p.Check(bringup.InstallStopped(ctx, p.Session.Testbed, chart))
+	p.Check(cachetest.InstallStopped(ctx, p.Session.Testbed, chart))
 	old := rig.DeploymentOfExtension(ctx, p)
 	if *old.Spec.Replicas != 0 {
 		p.Fatalf("the Deployment of the previous version has %d replicas, want none", *old.Spec.Replicas)
@@ -153,7 +152,7 @@ func deployPrevious(ctx context.Context, p *rig.Run) {
 	if !strings.Contains(text, previousImage) {
 		p.Fatalf("%s does not name the image %s", previousFile, previousImage)
 	}
-	text = strings.ReplaceAll(text, previousImage, bringup.CacheImage(p.Session.Testbed).Ref)
+	text = strings.ReplaceAll(text, previousImage, cachetest.Image(p.Session.Testbed).Ref)
 	name, secret := managedresources.NewSecret(p.Session.Seed, rig.ShootNamespace, v1alpha3.ManagedResourceCaches, map[string][]byte{"alpha.yaml": []byte(text)}, true)
 	p.Check(secret.Reconcile(ctx))
 	p.Check(managedresources.NewForShoot(p.Session.Seed, rig.ShootNamespace, v1alpha3.ManagedResourceCaches, "registry-cache", false).
@@ -163,7 +162,7 @@ func deployPrevious(ctx context.Context, p *rig.Run) {
 // putPreviousExtension creates the Extension with the status that the previous version wrote.
 func putPreviousExtension(ctx context.Context, p *rig.Run, endpoint string) {
 	p.Helper()
-	shoot, err := operate.ShootWithCaches(rig.Alpha)
+	shoot, err := cachetest.Shoot(rig.Alpha)
 	p.Check(err)
 	extension := &extensionsv1alpha1.Extension{
 		ObjectMeta: metav1.ObjectMeta{

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/cachetest"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
-	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
@@ -33,7 +33,7 @@ var hardNames = []string{
 // caches of their own, which share no object.
 func upstreamNames() rig.Scenario {
 	const reconciledWithin, pulledWithin = 45 * time.Second, 40 * time.Second // eight pods start at once
-	caches := []v1alpha3.RegistryCache{operate.CacheOf(rig.Alpha), operate.CacheOf(rig.Beta)}
+	caches := []v1alpha3.RegistryCache{cachetest.Cache(rig.Alpha), cachetest.Cache(rig.Beta)}
 	for _, name := range hardNames {
 		cache := httpCache(name)
 		cache.RemoteURL = ptr.To("http://" + rig.Gamma)

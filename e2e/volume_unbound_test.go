@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/cachetest"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
-	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
@@ -24,12 +24,12 @@ import (
 // other caches, and that the ManagedResource names it.
 func volumeUnbound() rig.Scenario {
 	const namedWithin = 20 * time.Second
-	stuck := operate.CacheOf(rig.Gamma)
+	stuck := cachetest.Cache(rig.Gamma)
 	stuck.Volume = &v1alpha3.Volume{StorageClassName: ptr.To("never")} // there is no such StorageClass
 	return rig.New("volume-unbound",
 		rig.Prove("alpha and beta are cached", rig.Cached(rig.Alpha, rig.Beta)),
 		rig.Prove("a cache without a volume fails no reconciliation, and the ManagedResource names it", func(ctx context.Context, p *rig.Run) {
-			p.Check(rig.ReconcileConfig(ctx, p, operate.CacheOf(rig.Alpha), operate.CacheOf(rig.Beta), stuck))
+			p.Check(rig.ReconcileConfig(ctx, p, cachetest.Cache(rig.Alpha), cachetest.Cache(rig.Beta), stuck))
 			start := time.Now()
 			p.Await(ctx, "a condition of the ManagedResource names gamma", namedWithin, func(ctx context.Context) (bool, string, error) {
 				resource := &resourcesv1alpha1.ManagedResource{}

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/cachetest"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
-	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
 // agedBlobs is a bash script: it adds $2 blobs to a cache's volume $1, and makes all blobs on it
@@ -41,7 +41,7 @@ func wakeUpStorm() rig.Scenario {
 		rig.Prove("the shoot hibernates, and its cache has 20,000 overdue blobs", func(ctx context.Context, p *rig.Run) {
 			rig.Configured(caches...)(ctx, p)
 			img = storeOnVolume(ctx, p, rig.Alpha)
-			shoot, err := operate.ShootWithConfig(v1alpha3.RegistryConfig{Caches: caches})
+			shoot, err := cachetest.ShootWith(v1alpha3.RegistryConfig{Caches: caches})
 			p.Check(err)
 			hibernateUntilEnd(ctx, p, shoot)
 			p.OnVolume(ctx, rig.Alpha, agedBlobs, strconv.Itoa(aged))

@@ -15,6 +15,7 @@ import (
 	gardencorev1 "github.com/gardener/gardener/pkg/apis/core/v1"
 
 	"github.com/gardener-extensions/registry-cache/charts"
+	"github.com/gardener-extensions/registry-cache/internal/helmchart"
 )
 
 var rawChartLine = regexp.MustCompile(`(?m)^  rawChart: .*$`)
@@ -23,7 +24,7 @@ var rawChartLine = regexp.MustCompile(`(?m)^  rawChart: .*$`)
 // the archives, because another Go release may compress differently. With UPDATE_GOLDEN it writes
 // the current chart to the ControllerDeployment.
 func TestRawChart(t *testing.T) {
-	want, err := charts.Archive(charts.Extension(), "registry-cache-extension")
+	want, err := helmchart.Archive(charts.Extension(), "registry-cache-extension")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,6 @@ import (
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 
-	"github.com/gardener-extensions/registry-cache/examples"
 	"github.com/gardener-extensions/registry-cache/kind/certificate"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/command"
@@ -154,7 +153,7 @@ func (t *Testbed) AttachGardenlet(ctx context.Context) (err error) {
 	if t.Log, err = t.State.OpenLog(); err != nil {
 		return err
 	}
-	needed := slices.DeleteFunc(Binaries(), func(b image.Binary) bool {
+	needed := slices.DeleteFunc(t.Binaries(), func(b image.Binary) bool {
 		return b.Name != ImageResourceManager && b.Name != ImageNodeAgent
 	})
 	if err := t.BuildImages(ctx, needed...); err != nil {
@@ -163,7 +162,7 @@ func (t *Testbed) AttachGardenlet(ctx context.Context) (err error) {
 	if err := image.Load(ctx, t.Seed.Nodes(), t.Images.Pick(ImageResourceManager)); err != nil {
 		return err
 	}
-	registration, err := examples.ControllerRegistration()
+	registration, err := t.Extension.Registration()
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/gardener/gardener/pkg/utils"
 
-	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/file"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 	"github.com/gardener-extensions/registry-cache/kind/image"
@@ -20,17 +19,19 @@ import (
 const buildLockTimeout = 15 * time.Minute
 
 // Binaries returns every binary that Up builds. Building all at once compiles shared packages once.
-func Binaries() []image.Binary {
-	return []image.Binary{
-		{Name: ImageCache, Package: ModulePath + "/cmd/registry-cache"},
-		{Name: ImageExtension, Package: ModulePath + "/cmd/registry-cache-extension"},
+func (t *Testbed) Binaries() []image.Binary {
+	var all []image.Binary
+	for _, built := range t.Extension.Images {
+		all = append(all, built.Binary)
+	}
+	return append(all, []image.Binary{
 		{Name: ImageOSExtension, Package: gardener.OSExtensionPackage},
 		{Name: ImageResourceManager, Package: gardener.ResourceManagerPackage, Ldflags: gardener.Ldflags},
 		{Name: ImageNodeAgent, Package: gardener.NodeAgentPackage, Ldflags: gardener.Ldflags},
 		{Name: ImageNodeExecAgent, Package: ModulePath + "/kind/nodeexec/nodeexec-agent"},
 		upstream.Binary(),
 		image.Pause(),
-	}
+	}...)
 }
 
 // BinaryDirectory returns the folder with the binaries of the checkout at root. Down keeps the
@@ -73,20 +74,8 @@ func (t *Testbed) Build(ctx context.Context, binaries ...image.Binary) ([]image.
 // ModulePath is the import path of the repository's root.
 const ModulePath = "github.com/gardener-extensions/registry-cache"
 
-// Names of what the testbed installs.
+// Names of the images that every testbed builds.
 const (
-	// ExtensionName is the name of the extension's ControllerInstallation and chart.
-	ExtensionName = v1alpha3.ExtensionType
-	// ExtensionNamespace and AdmissionNamespace are on the seed, which audits their ServiceAccounts.
-	ExtensionNamespace = "extension-" + ExtensionName
-	AdmissionNamespace = ImageAdmission
-)
-
-// Names of the images that are built from this repository.
-const (
-	ImageCache           = "registry-cache"
-	ImageExtension       = "registry-cache-extension"
-	ImageAdmission       = "registry-cache-admission"
 	ImageOSExtension     = "gardener-extension-os-kind"
 	ImageResourceManager = "gardener-resource-manager"
 	ImageNodeAgent       = "gardener-node-agent"
@@ -99,6 +88,3 @@ const (
 	KubeletUnit           = "kubelet.service"
 	GardenerNodeAgentUnit = "gardener-node-agent.service"
 )
-
-// ShippedImages returns the names of the images that users install and that every testbed runs.
-func ShippedImages() []string { return []string{ImageExtension, ImageCache} }

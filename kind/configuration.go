@@ -6,11 +6,16 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
 
 	"github.com/gardener-extensions/registry-cache/kind/configuration"
 	"github.com/gardener-extensions/registry-cache/kind/file"
+	"github.com/gardener-extensions/registry-cache/kind/image"
 )
 
 // configure sets Config to requested, else to the last Up's configuration, else to the default.
@@ -22,9 +27,43 @@ func (t *Testbed) configure(requested *configuration.Testbed, nodeImage string) 
 	if t.Config == nil {
 		t.Config = configuration.Default()
 	}
+	if t.Config.Extension != nil {
+		t.Extension = describedBy(t.Config.Extension)
+	}
 	if nodeImage != "" && nodeImage != t.Config.NodeImage {
 		t.Config = t.Config.WithNodeImage(nodeImage)
 	}
+}
+
+// describedBy returns the extension in a configuration. Its files are read when they are used.
+func describedBy(c *configuration.Extension) Extension {
+	e := Extension{Name: c.Name, Chart: os.DirFS(c.Chart), Webhooks: c.Webhooks}
+	for _, built := range c.Images {
+		e.Images = append(e.Images, ExtensionImage{Binary: image.Binary{Name: built.Name, Package: built.Package}, OnSeed: true})
+	}
+	e.Registration = func() (*gardencorev1beta1.ControllerRegistration, error) {
+		registration := &gardencorev1beta1.ControllerRegistration{}
+		text, err := os.ReadFile(c.Registration)
+		if err == nil {
+			err = yaml.UnmarshalStrict(text, registration)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("extension.registration: %w", err)
+		}
+		return registration, nil
+	}
+	e.Values = func(images image.Set) map[string]any {
+		values := runtime.DeepCopyJSON(c.Values)
+		if values == nil {
+			values = map[string]any{}
+		}
+		for _, built := range c.Images {
+			// A value that is no map in the file is an error of the chart, too.
+			_ = unstructured.SetNestedField(values, images[built.Name].Ref, strings.Split(built.Value, ".")...)
+		}
+		return values
+	}
+	return e
 }
 
 // ReadConfiguration returns the configuration in a file, or nil if the file does not exist.

@@ -1,6 +1,6 @@
 // Package kind provides the testbed: two kind clusters on one machine, a Gardener seed and a shoot,
 // with real upstream registries, the real gardener-resource-manager and gardener-node-agent, and
-// the extension, installed as gardenlet installs it.
+// an extension, installed as gardenlet installs it.
 //
 // A Testbed has names, a state folder, locks, an owner, a configuration, and the parts that Attach
 // or Up found or created. The operations on a testbed are functions that take a *Testbed. The
@@ -21,18 +21,18 @@
 //
 // The operations on a testbed:
 //
-//   - bringup: Up, Down, and the installation of the extension and the admission.
+//   - bringup: Up, Down, and the installation of the extension.
 //   - operate: changes of the Shoot, as an operator makes them.
-//   - pull, cache: pulls and the servers that served them, and the caches of the shoot.
 //   - fault: apply and delete faults.
-//   - develop, shell: builds and rollouts from the sources, and programs on nodes.
+//   - develop: builds and rollouts from the sources, a debugger, and programs on nodes.
 //   - status, export: what runs, and an archive for an engineer.
-//   - fieldbugs: bugs that users reported, and the scenarios that hold them.
-//   - original: a stand-in for the extension that this one replaces.
+//
+// None of these packages knows a particular extension, or registry caches: they get an extension as
+// a value, an Extension. Package cachetest, outside of this folder, has that of this repository.
 //
 // Helpers: command runs programs and ends the ones that a killed command left, nodeexec runs
-// programs on nodes, file replaces and locks files, progress prints and records steps,
-// networkpolicy evaluates NetworkPolicies, and kindtest creates testbeds for tests.
+// programs on nodes, file replaces and locks files, progress prints and records steps, and
+// kindtest creates testbeds for tests.
 //
 // No shipped program imports this package or a package below it.
 package kind

@@ -40,6 +40,8 @@ type Options struct {
 	Root      string // of the repository; the default is the closest folder with its go.mod
 	Directory string // has a state folder for each prefix; the default is DefaultDirectory below Root
 	NodeImage string // a stock kindest/node image instead of the configuration's or a built one
+	// Extension is what the testbed installs, unless the configuration has another one.
+	Extension Extension
 	// Configuration is what Up applies. Its defaults must be set already. If it is nil, Up applies the
 	// configuration of the last Up, or configuration.Default.
 	Configuration *configuration.Testbed
@@ -56,13 +58,14 @@ type Options struct {
 // Testbed is a seed cluster, a shoot cluster and what belongs to them. It is safe for concurrent
 // use, except for Up, Attach, Down and the installation of the extension.
 type Testbed struct {
-	Prefix   string                 // see Options
-	Root     string                 // see Options
-	Config   *configuration.Testbed // what Up applies
-	State    State                  // the folder with the state
-	Replace  bool                   // see Options
-	Claimed  func()                 // see Options
-	Recorder *progress.Recorder     // prints and records steps
+	Prefix    string                 // see Options
+	Root      string                 // see Options
+	Extension Extension              // see Options
+	Config    *configuration.Testbed // what Up applies
+	State     State                  // the folder with the state
+	Replace   bool                   // see Options
+	Claimed   func()                 // see Options
+	Recorder  *progress.Recorder     // prints and records steps
 	Parts
 	lockFiles
 
@@ -90,7 +93,7 @@ func New(options Options) (*Testbed, error) {
 		options.Out = os.Stderr
 	}
 	t := &Testbed{
-		Prefix: options.Prefix, Root: options.Root, Replace: options.Replace, Claimed: options.Claimed,
+		Prefix: options.Prefix, Root: options.Root, Extension: options.Extension, Replace: options.Replace, Claimed: options.Claimed,
 		State:     State(filepath.Join(options.Directory, options.Prefix)),
 		lockFiles: newLockFiles(options.Locks, options.Prefix, options.Root),
 		Recorder:  progress.New(options.Out),
@@ -195,6 +198,6 @@ func (t *Testbed) Hosts(names []string) []string {
 	return hosts
 }
 
-// CachedUpstreams returns the hosts of the upstreams with a cache. It returns none if the
-// configuration has a Shoot manifest, because the manifest then lists the caches.
+// CachedUpstreams returns the hosts of the upstreams for which Up configures the extension. It
+// returns none if the configuration has a Shoot manifest, which then configures the extension.
 func (t *Testbed) CachedUpstreams() []string { return t.Hosts(t.Config.Cached()) }

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/charts"
+	"github.com/gardener-extensions/registry-cache/internal/helmchart"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 )
 
@@ -62,7 +63,7 @@ func Prepare(ctx context.Context, seed client.Client) (arguments []string, err e
 }
 
 func chart() (objects []*unstructured.Unstructured, err error) {
-	archive, err := charts.Archive(charts.Extension(), ExtensionName)
+	archive, err := helmchart.Archive(charts.Extension(), ExtensionName)
 	if err != nil {
 		return nil, err
 	}

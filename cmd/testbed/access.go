@@ -15,7 +15,7 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
-	"github.com/gardener-extensions/registry-cache/kind/shell"
+	"github.com/gardener-extensions/registry-cache/kind/develop"
 )
 
 func newKubeconfigCommand(options *kind.Options) *cobra.Command {
@@ -69,7 +69,7 @@ file of this machine through standard input: -f -.`,
 			}
 			return nil
 		}),
-	}, options, shell.Kubectl)
+	}, options, develop.Kubectl)
 }
 
 func newExecCommand(options *kind.Options) *cobra.Command {
@@ -89,11 +89,11 @@ shell with a terminal use testbed shell.`,
 			}
 			return nil
 		}),
-	}, options, shell.Exec)
+	}, options, develop.Exec)
 }
 
 // runFunc runs a program on a node or cluster and returns the program's exit code.
-type runFunc func(ctx context.Context, testbed *kind.Testbed, name string, args []string, streams shell.Streams) (int, error)
+type runFunc func(ctx context.Context, testbed *kind.Testbed, name string, args []string, streams develop.Streams) (int, error)
 
 // passThrough makes cmd run another program, which gets all arguments of cmd after the first.
 // Standard input, output and exit code are passed through.
@@ -101,7 +101,7 @@ func passThrough(cmd *cobra.Command, options *kind.Options, run runFunc) *cobra.
 	cmd.Flags().SetInterspersed(false) // flags after the first argument belong to the program
 	cmd.RunE = onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, args []string) error {
 		args = withoutDashes(args)
-		streams := shell.Streams{In: cmd.InOrStdin(), Out: cmd.OutOrStdout(), Err: cmd.ErrOrStderr()}
+		streams := develop.Streams{In: cmd.InOrStdin(), Out: cmd.OutOrStdout(), Err: cmd.ErrOrStderr()}
 		code, err := run(cmd.Context(), testbed, args[0], args[1:], streams)
 		return errors.Join(err, program.Exit(code))
 	})
@@ -125,7 +125,7 @@ node of the shoot, seed-control-plane is a node of the seed. The exit code is th
 		ValidArgsFunction: complete(options, firstOnly(nodeNames)),
 		Args:              program.Args(cobra.ExactArgs(1)),
 		RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, args []string) error {
-			argv, err := shell.Argv(cmd.Context(), testbed, args[0], term.IsTerminal(int(os.Stdin.Fd())))
+			argv, err := develop.Shell(cmd.Context(), testbed, args[0], term.IsTerminal(int(os.Stdin.Fd())))
 			if err != nil {
 				return err
 			}

@@ -9,10 +9,10 @@ import (
 
 	"k8s.io/utils/ptr"
 
+	"github.com/gardener-extensions/registry-cache/cachetest/fieldbugs"
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/configuration"
-	"github.com/gardener-extensions/registry-cache/kind/fieldbugs"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 	"github.com/gardener-extensions/registry-cache/kind/kindtest"
 	"github.com/gardener-extensions/registry-cache/kind/preflight"

@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gardener-extensions/registry-cache/cachetest/fieldbugs"
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
-	"github.com/gardener-extensions/registry-cache/kind/fieldbugs"
 )
 
 var completionScripts = map[string]func(root *cobra.Command, out io.Writer) error{

@@ -18,9 +18,9 @@ func newImageCommand(options *kind.Options) *cobra.Command {
 	var build develop.ImageBuild
 	cmd := withJSON(&cobra.Command{
 		Use:       "build NAME --tag REFERENCE",
-		Short:     "Build " + strings.Join(kind.ShippedImages(), " or ") + " from the sources, and load it on the nodes that run it",
+		Short:     "Build " + strings.Join(options.Extension.AllImages(), " or ") + " from the sources, and load it on the nodes that run it",
 		Args:      program.Args(cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)),
-		ValidArgs: kind.ShippedImages(),
+		ValidArgs: options.Extension.AllImages(),
 		PreRunE: func(_ *cobra.Command, args []string) error {
 			build.Name = args[0]
 			if err := build.Validate(); err != nil {

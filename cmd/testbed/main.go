@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gardener-extensions/registry-cache/cachetest"
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
 )
@@ -14,7 +15,7 @@ func main() { os.Exit(program.Main(newCommand)) }
 // newCommand returns the root command. It reports progress to std.Err; program.Run sets the other
 // streams.
 func newCommand(std program.Streams) *cobra.Command {
-	options := &kind.Options{Out: std.Err}
+	options := &kind.Options{Out: std.Err, Extension: cachetest.Extension()}
 	root := group(&cobra.Command{
 		Use:   "testbed",
 		Short: "Run two kind clusters as Gardener seed and shoot, with upstream registries and the extension",

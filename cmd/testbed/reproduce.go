@@ -3,9 +3,9 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/gardener-extensions/registry-cache/cachetest/fieldbugs"
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
-	"github.com/gardener-extensions/registry-cache/kind/fieldbugs"
 )
 
 func newReproduceCommand(options *kind.Options) *cobra.Command {

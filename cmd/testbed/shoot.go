@@ -87,7 +87,7 @@ lists the fields of the manifest that are not used.`,
 			return program.Usage(err)
 		},
 		RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) error {
-			if err := showShoot(cmd, wanted, dryRun); err != nil || dryRun {
+			if err := showShoot(cmd, testbed, wanted, dryRun); err != nil || dryRun {
 				return err
 			}
 			return operate.Apply(cmd.Context(), testbed, wanted)
@@ -114,7 +114,7 @@ func readManifest(name string, stdin io.Reader) (*manifest.Manifest, error) {
 }
 
 // showShoot lists unused parts of the manifest on standard error. With dryRun it prints the Shoot.
-func showShoot(cmd *cobra.Command, wanted *manifest.Manifest, dryRun bool) error {
+func showShoot(cmd *cobra.Command, testbed *kind.Testbed, wanted *manifest.Manifest, dryRun bool) error {
 	shoot, replaced, err := manifest.Overlay(wanted.Shoot, gardenlet.Shoot())
 	if err != nil {
 		return err
@@ -125,7 +125,7 @@ func showShoot(cmd *cobra.Command, wanted *manifest.Manifest, dryRun bool) error
 	for _, replacement := range replaced {
 		fmt.Fprintf(cmd.ErrOrStderr(), "  %s\n", replacement)
 	}
-	for _, ignored := range operate.OtherExtensions(shoot) {
+	for _, ignored := range operate.OtherExtensions(testbed, shoot) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "No extension of type %s is installed: gardenlet skips it.\n", ignored)
 	}
 	if !dryRun {

@@ -117,6 +117,9 @@ func whatIsCached(t *kind.Testbed) string {
 	if manifest := t.Config.Shoot.Manifest; manifest != "" {
 		return "the Shoot is from " + t.Relative(manifest)
 	}
+	if extension := t.Config.Extension; extension != nil {
+		return "extension " + extension.Name + " is installed"
+	}
 	var parts []string
 	if cached := t.CachedUpstreams(); len(cached) > 0 {
 		parts = append(parts, "pulls of "+strings.Join(cached, " and ")+" go through the caches as soon as these are ready")

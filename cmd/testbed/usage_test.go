@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gardener-extensions/registry-cache/cachetest/pull"
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/develop"
@@ -18,8 +19,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/kind/preflight"
-	"github.com/gardener-extensions/registry-cache/kind/pull"
-	"github.com/gardener-extensions/registry-cache/kind/shell"
 )
 
 // absent is the prefix of a testbed that does not exist, so that tests change no running testbed.
@@ -190,7 +189,7 @@ func TestExitCodes(t *testing.T) {
 		"a testbed of another checkout": {&kind.OtherCheckoutError{Prefix: "one", State: "/there"}, program.ExitEnvironment},
 		"wrong stage":                   {&operate.StageError{Verb: "restore", Stage: gardenlet.StagePresent}, program.ExitUsage},
 		"wrong rotation":                {&operate.RotationError{Verb: "rotate-ca-start", Phase: "Prepared"}, program.ExitUsage},
-		"unknown node":                  {&shell.UnknownNodeError{}, program.ExitUsage},
+		"unknown node":                  {&develop.UnknownNodeError{}, program.ExitUsage},
 		"not debuggable":                {&develop.NotDebuggableError{}, program.ExitUsage},
 		"wrong name of an archive":      {&export.NameError{}, program.ExitUsage},
 		"wrong fault":                   {&spec.UsageError{}, program.ExitUsage},

@@ -12,9 +12,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/cachetest"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/certificate"
-	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
 const referenceField = "caches[2].secretReferenceName"
@@ -43,7 +43,7 @@ func badReference() rig.Scenario {
 		SecretReferenceName: ptr.To("first"), CABundleSecretReferenceName: ptr.To("ca"),
 		HTTP: &v1alpha3.HTTP{},
 	}
-	caches := []v1alpha3.RegistryCache{operate.CacheOf(rig.Alpha), operate.CacheOf(rig.Beta), cache}
+	caches := []v1alpha3.RegistryCache{cachetest.Cache(rig.Alpha), cachetest.Cache(rig.Beta), cache}
 	var before string
 	return rig.New("bad-reference",
 		rig.Prove("a cache has credentials and a CA bundle", func(ctx context.Context, p *rig.Run) {

@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/cachetest"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
-	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
 // growVolume proves with the real API server and the real gardener-resource-manager when a claim
@@ -30,7 +30,7 @@ func growVolume() rig.Scenario {
 	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "e2e-disk"}, Provisioner: "none.test"}
 	var set *appsv1.StatefulSet
 	cache := func(size string, replicated bool) v1alpha3.RegistryCache {
-		c := operate.CacheOf(rig.Alpha)
+		c := cachetest.Cache(rig.Alpha)
 		c.Volume = &v1alpha3.Volume{Size: ptr.To(resource.MustParse(size)), StorageClassName: &class.Name}
 		c.HighAvailability = &v1alpha3.HighAvailability{Enabled: replicated}
 		return c

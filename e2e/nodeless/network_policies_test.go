@@ -19,11 +19,12 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/bench/landscape"
+	"github.com/gardener-extensions/registry-cache/cachetest"
 	"github.com/gardener-extensions/registry-cache/charts"
+	"github.com/gardener-extensions/registry-cache/e2e/networkpolicy"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
+	"github.com/gardener-extensions/registry-cache/internal/helmchart"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
-	"github.com/gardener-extensions/registry-cache/kind/networkpolicy"
-	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
 // scrapeLabel is a label of the pods of Gardener's Prometheus for seeds.
@@ -79,7 +80,7 @@ func installService(ctx context.Context, p *rig.Run) (*corev1.Pod, map[string]in
 	p.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: landscape.ExtensionNamespace}}
 	p.Check(p.Session.Seed.Patch(ctx, namespace, client.RawPatch(client.Merge.Type(), []byte(`{"metadata":{"labels":{"gardener.cloud/role":"extension"}}}`))))
-	archive, err := charts.Archive(charts.Extension(), v1alpha3.ExtensionType)
+	archive, err := helmchart.Archive(charts.Extension(), v1alpha3.ExtensionType)
 	p.Check(err)
 	release, err := p.Session.Testbed.Gardenlet.Seed.ChartRenderer().RenderArchive(archive, v1alpha3.ExtensionType, namespace.Name, map[string]any{
 		"image": map[string]any{"ref": "registry.test/registry-cache-extension:e2e"}, "gardener": map[string]any{"version": gardener.Version},
@@ -123,9 +124,9 @@ func pod(ctx context.Context, p *rig.Run, namespace string, labels map[string]st
 }
 
 func proveCachesReach(ctx context.Context, p *rig.Run) {
-	replicated := operate.CacheOf(rig.Beta)
+	replicated := cachetest.Cache(rig.Beta)
 	replicated.HighAvailability = &v1alpha3.HighAvailability{Enabled: true}
-	configure(ctx, p, nil, operate.CacheOf(rig.Alpha), replicated)
+	configure(ctx, p, nil, cachetest.Cache(rig.Alpha), replicated)
 	p.Await(ctx, "kube-system denies what no policy allows", 30*time.Second, func(ctx context.Context) (bool, string, error) {
 		outsider := networkpolicy.Pod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "any"}})
 		return policyRules(ctx, p, p.Session.Shoot).Enters(outsider, outsider, networkpolicy.TCP(1)) != nil, "it does not", nil

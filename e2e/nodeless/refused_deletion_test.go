@@ -15,15 +15,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/cachetest"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
-	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
 // refusedDeletion proves that a policy of the Shoot that refuses to delete a claim is a trouble of
 // that cache alone: the reconciliation succeeds, another cache is created, a condition names the
 // claim.
 func refusedDeletion() rig.Scenario {
-	replicated := operate.CacheOf(rig.Alpha)
+	replicated := cachetest.Cache(rig.Alpha)
 	replicated.HighAvailability = &v1alpha3.HighAvailability{Enabled: true}
 	return rig.New("refused-deletion",
 		rig.Prove("alpha has two replicas, and a policy keeps claims", func(ctx context.Context, p *rig.Run) {
@@ -32,7 +32,7 @@ func refusedDeletion() rig.Scenario {
 		}),
 
 		rig.Prove("without the second replica, the reconciliation succeeds and creates beta", func(ctx context.Context, p *rig.Run) {
-			configure(ctx, p, nil, operate.CacheOf(rig.Alpha), operate.CacheOf(rig.Beta))
+			configure(ctx, p, nil, cachetest.Cache(rig.Alpha), cachetest.Cache(rig.Beta))
 			second := p.Claims(ctx, rig.Alpha)
 			if len(second) != 2 {
 				p.Fatalf("alpha has the claims %v: the policy did not refuse the deletion, so this proves nothing", second)
@@ -47,7 +47,7 @@ func refusedDeletion() rig.Scenario {
 				err := dryDelete(ctx, p)
 				return err == nil, fmt.Sprint(err), nil
 			})
-			configure(ctx, p, nil, operate.CacheOf(rig.Alpha), operate.CacheOf(rig.Beta))
+			configure(ctx, p, nil, cachetest.Cache(rig.Alpha), cachetest.Cache(rig.Beta))
 			p.Await(ctx, "alpha has one claim", time.Minute, func(ctx context.Context) (bool, string, error) {
 				claims := p.Claims(ctx, rig.Alpha)
 				return len(claims) == 1, fmt.Sprint(claims), nil

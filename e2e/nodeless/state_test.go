@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/cachetest"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
-	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
@@ -64,7 +64,7 @@ func proveEndpoints(ctx context.Context, p *rig.Run, hosts ...string) {
 	}
 	for _, host := range hosts {
 		scheme := "http"
-		if cache := operate.CacheOf(host); cache.HTTP == nil {
+		if cache := cachetest.Cache(host); cache.HTTP == nil {
 			scheme = "https" // the default
 		}
 		if want := fmt.Sprintf("%s://%s:5000", scheme, services[host].Spec.ClusterIP); endpoints[host] != want {

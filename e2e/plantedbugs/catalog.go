@@ -58,7 +58,7 @@ var bugs = []Bug{
 	},
 	{
 		"hit-as-miss", "the testbed counts objects from the store of a cache as fetched from the upstream",
-		Change{"kind/pull/attribute.go", `served.By = CacheHit`, `served.By = CacheMiss`},
+		Change{"cachetest/pull/attribute.go", `served.By = CacheHit`, `served.By = CacheMiss`},
 		"pull-report", `served by "cache miss", want "cache hit"`,
 	},
 	{

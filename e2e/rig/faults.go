@@ -15,9 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/cachetest/original"
 	"github.com/gardener-extensions/registry-cache/kind/fault"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
-	"github.com/gardener-extensions/registry-cache/kind/original"
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 

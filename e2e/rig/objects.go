@@ -23,8 +23,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/cachetest"
 	"github.com/gardener-extensions/registry-cache/e2e/timeline"
-	"github.com/gardener-extensions/registry-cache/kind"
 )
 
 // Record records the changes of a resource in a cluster until the scenario ends.
@@ -124,9 +124,9 @@ func (p *Run) Gone(ctx context.Context, cluster Access, object client.Object) {
 func DeploymentOfExtension(ctx context.Context, p *Run) *appsv1.Deployment {
 	p.Helper()
 	deployments := &appsv1.DeploymentList{}
-	p.Check(p.Session.Seed.List(ctx, deployments, client.InNamespace(kind.ExtensionNamespace)))
+	p.Check(p.Session.Seed.List(ctx, deployments, client.InNamespace(cachetest.ExtensionNamespace)))
 	if len(deployments.Items) != 1 {
-		p.Fatalf("there are %d Deployments in %s, want the extension's", len(deployments.Items), kind.ExtensionNamespace)
+		p.Fatalf("there are %d Deployments in %s, want the extension's", len(deployments.Items), cachetest.ExtensionNamespace)
 	}
 	return &deployments.Items[0]
 }

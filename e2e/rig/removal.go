@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/cachetest"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
-	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
 // holdFinalizer keeps a claim, as a volume does that is still attached or being deleted.
@@ -92,11 +92,11 @@ func hold(ctx context.Context, p *Run, name string, keep bool) error {
 // moves is removed on the new seed: a cache, and the high availability of another one. The old seed
 // never saw the change. The function configure reconciles the Shoot with exactly these caches.
 func PendingRemoval(configure func(context.Context, *Run, ...v1alpha3.RegistryCache)) []Step {
-	replicated := operate.CacheOf(Beta)
+	replicated := cachetest.Cache(Beta)
 	replicated.HighAvailability = &v1alpha3.HighAvailability{Enabled: true}
 	return []Step{
 		Prove("alpha is cached, and beta with two replicas", func(ctx context.Context, p *Run) {
-			configure(ctx, p, operate.CacheOf(Alpha), replicated)
+			configure(ctx, p, cachetest.Cache(Alpha), replicated)
 			if left := p.cacheKinds(ctx, Alpha); left == "" {
 				p.Fatalf("alpha has no objects, so this proves nothing")
 			}
@@ -106,13 +106,13 @@ func PendingRemoval(configure func(context.Context, *Run, ...v1alpha3.RegistryCa
 		}),
 
 		Prove("the control plane moves; the new seed knows only beta, with one replica", func(ctx context.Context, p *Run) {
-			was, err := p.Session.ShootWith(nil, operate.CacheOf(Alpha), replicated)
+			was, err := p.Session.ShootWith(nil, cachetest.Cache(Alpha), replicated)
 			p.Check(err)
-			now, err := p.Session.ShootWith(nil, operate.CacheOf(Beta))
+			now, err := p.Session.ShootWith(nil, cachetest.Cache(Beta))
 			p.Check(err)
 			p.Check(p.Session.Testbed.Gardenlet.Migrate(ctx, was))
 			p.Check(p.Session.Testbed.Gardenlet.Restore(ctx, now))
-			configure(ctx, p, operate.CacheOf(Beta))
+			configure(ctx, p, cachetest.Cache(Beta))
 		}),
 
 		Prove("no object of alpha is left, and beta has one replica", func(ctx context.Context, p *Run) {

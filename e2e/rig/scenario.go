@@ -15,9 +15,9 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
+	"github.com/gardener-extensions/registry-cache/cachetest/fieldbugs"
 	"github.com/gardener-extensions/registry-cache/e2e/report"
 	"github.com/gardener-extensions/registry-cache/kind"
-	"github.com/gardener-extensions/registry-cache/kind/fieldbugs"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 )
 

@@ -19,6 +19,7 @@ import (
 	"github.com/gardener/gardener/pkg/client/kubernetes"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 
+	"github.com/gardener-extensions/registry-cache/cachetest"
 	"github.com/gardener-extensions/registry-cache/e2e/report"
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
@@ -66,7 +67,8 @@ func NewSession(ctx context.Context) (*Session, error) {
 	}
 	forget := sync.OnceFunc(func() { _ = os.RemoveAll(Artifacts) })
 	testbed, err := kind.New(kind.Options{
-		Configuration: config, NodeImage: os.Getenv("NODE_IMAGE"), Out: os.Stdout, Replace: replace, Claimed: forget,
+		Configuration: config, NodeImage: os.Getenv("NODE_IMAGE"), Extension: cachetest.Extension(), Out: os.Stdout,
+		Replace: replace, Claimed: forget,
 	})
 	if err != nil {
 		return nil, err

@@ -24,11 +24,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/cachetest"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
-	"github.com/gardener-extensions/registry-cache/kind/develop"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
-	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
 // AppliedTimeout bounds the time from a reconciliation until the script on every worker has applied
@@ -75,7 +74,7 @@ func reconcileReferring(ctx context.Context, p *Run, refer References, caches ..
 func PlainCaches(hosts ...string) []v1alpha3.RegistryCache {
 	var caches []v1alpha3.RegistryCache
 	for _, host := range hosts {
-		caches = append(caches, operate.CacheOf(host))
+		caches = append(caches, cachetest.Cache(host))
 	}
 	return caches
 }
@@ -166,7 +165,7 @@ func (p *Run) AwaitCaches(ctx context.Context, hosts ...string) {
 		sets := &appsv1.StatefulSetList{}
 		err := p.Session.Shoot.List(ctx, sets, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost})
 		state := fmt.Sprintf("%d StatefulSets", len(sets.Items))
-		if pending := develop.CachesRolledOut(sets.Items); pending != nil {
+		if pending := cachetest.RolledOut(sets.Items); pending != nil {
 			return false, fmt.Sprintf("%s; %s%s", state, strings.ReplaceAll(pending.Error(), "\n", "; "), p.pendingPods(ctx)), err
 		}
 		return len(sets.Items) == len(hosts), state, err
@@ -311,7 +310,7 @@ type References map[string]string
 
 // ShootWith returns the session's shoot with these caches and references.
 func (s *Session) ShootWith(refer References, caches ...v1alpha3.RegistryCache) (*gardencorev1beta1.Shoot, error) {
-	named, err := operate.ShootWithConfig(v1alpha3.RegistryConfig{Caches: caches})
+	named, err := cachetest.ShootWith(v1alpha3.RegistryConfig{Caches: caches})
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 
-	"github.com/gardener-extensions/registry-cache/examples"
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/configuration"
@@ -124,18 +123,20 @@ func reconcileShoot(ctx context.Context, t *kind.Testbed) error {
 	if err := os.RemoveAll(t.State.Garden()); err != nil {
 		return fmt.Errorf("remove the garden of the shoot commands: %w", err)
 	}
-	return t.Recorder.Step(ctx, "shoot reconciled", func(ctx context.Context) error {
+	return t.Recorder.Step(ctx, "shoot reconciled", func(ctx context.Context) (err error) {
 		if t.Config.Shoot.Manifest != "" {
 			return reconcileManifest(ctx, t)
 		}
-		shoot, err := operate.ShootWithCaches(t.CachedUpstreams()...)
-		if err != nil {
-			return err
+		var config []byte
+		if t.Extension.Configure != nil {
+			if config, err = t.Extension.Configure(ctx, t.CachedUpstreams()); err != nil {
+				return err
+			}
 		}
-		for _, host := range t.CachedUpstreams() {
-			progress.Note(ctx, "cache for %s", host)
+		if config == nil {
+			return t.Gardenlet.Reconcile(ctx, gardenlet.Shoot())
 		}
-		return t.Gardenlet.Reconcile(ctx, shoot)
+		return t.Gardenlet.Reconcile(ctx, gardenlet.Shoot(gardenlet.Extension(t.Extension.Name, config)))
 	})
 }
 
@@ -156,7 +157,7 @@ func reconcileManifest(ctx context.Context, t *kind.Testbed) error {
 		return err
 	}
 	progress.Note(ctx, "%s, %d of its fields not used", t.Relative(t.Config.Shoot.Manifest), len(replaced))
-	registration, err := examples.ControllerRegistration()
+	registration, err := t.Extension.Registration()
 	if err != nil {
 		return err
 	}

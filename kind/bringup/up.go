@@ -22,11 +22,11 @@ import (
 const UpTimeout = 45 * time.Minute
 
 // Up creates or updates the testbed: the engine, the node image, both clusters, the upstream
-// registries, Gardener's parts, the extension, and a reconciled Shoot with the configuration's
-// caches or manifest. It is idempotent: it keeps what is healthy, rebuilds what is broken, replaces
-// what is outdated, and applies a changed configuration in place if possible, see
-// configuration.Diff. After an error, or if ctx is canceled, another Up continues, and Down removes
-// what was created.
+// registries, Gardener's parts, the extension, and a reconciled Shoot, from the configuration's
+// manifest or with the extension configured. It is idempotent: it keeps what is healthy, rebuilds
+// what is broken, replaces what is outdated, and applies a changed configuration in place if
+// possible, see configuration.Diff. After an error, or if ctx is canceled, another Up continues,
+// and Down removes what was created.
 //
 // Up replaces a testbed of another checkout that is gone. If the other checkout exists, the error
 // is an *OtherCheckoutError, see Options.Replace. If the machine lacks something, the error is an
@@ -61,7 +61,7 @@ func Up(ctx context.Context, t *kind.Testbed) error {
 			startClusters,
 			installGardener,
 			reconcileShoot,
-			step("nodes pull through the caches", awaitMirrors),
+			awaitExtension,
 			removeUnconfiguredUpstreams,
 			recordConfiguration,
 		)
@@ -113,8 +113,8 @@ func startClusters(ctx context.Context, t *kind.Testbed) (err error) {
 func startSeed(ctx context.Context, t *kind.Testbed) (err error) {
 	config := clusterConfig(t, t.SeedName(), 0, t.State.SeedKubeconfig())
 	// Only the seed is audited: in the shoot, extensions are cluster-admin, as in Gardener.
-	config.Audited = []string{
-		serviceaccount.MakeNamespaceGroupName(kind.ExtensionNamespace), serviceaccount.MakeNamespaceGroupName(kind.AdmissionNamespace),
+	for _, namespace := range append([]string{t.Extension.Namespace()}, t.Extension.Accounts...) {
+		config.Audited = append(config.Audited, serviceaccount.MakeNamespaceGroupName(namespace))
 	}
 	t.Seed, err = cluster.Ensure(ctx, config)
 	return err
@@ -126,8 +126,12 @@ func startShoot(ctx context.Context, t *kind.Testbed) (err error) {
 }
 
 func clusterConfig(t *kind.Testbed, name string, workers int, kubeconfig string) cluster.Config {
+	content := ""
+	if t.Config.Extension != nil { // the default extension leaves the fingerprint of existing clusters as it is
+		content = t.Extension.Name
+	}
 	return cluster.Config{
-		Name: name, Workers: workers, Kubeconfig: kubeconfig, Engine: t.Engine, CA: t.CA.PEM(),
+		Content: content, Name: name, Workers: workers, Kubeconfig: kubeconfig, Engine: t.Engine, CA: t.CA.PEM(),
 		Image: t.NodeImage, StockImage: t.Config.NodeImage != "", Agent: t.Images[kind.ImageNodeExecAgent].Executable,
 	}
 }
@@ -174,6 +178,13 @@ func replaceOtherCheckout(ctx context.Context, t *kind.Testbed) error {
 		return errors.Join(
 			cluster.Delete(ctx, t.SeedName()), cluster.Delete(ctx, t.ShootName()), upstream.Remove(ctx, t.Prefix))
 	})
+}
+
+func awaitExtension(ctx context.Context, t *kind.Testbed) error {
+	if t.Extension.Await.Until == nil {
+		return nil
+	}
+	return step(t.Extension.Await.Name, t.Extension.Await.Until)(ctx, t)
 }
 
 type part = func(context.Context, *kind.Testbed) error

@@ -32,6 +32,7 @@ type Config struct {
 	Agent   string
 	CA      []byte   // a PEM certificate that the nodes trust in addition to Debian's, or empty
 	Audited []string // the user groups whose requests the API server logs, see AuditLog; empty: no log
+	Content string   // what is installed; for other content, the cluster is rebuilt
 }
 
 // KindConfig returns the configuration for kind, with the settings for restricted hosts if the
@@ -134,7 +135,8 @@ func fingerprint(c Config) string {
 	return utils.ComputeSHA256Hex([]byte(mustYAML(struct {
 		Kind    *v1alpha4.Cluster
 		Audited []string `json:",omitempty"`
-	}{config, c.Audited})))
+		Content string   `json:",omitempty"`
+	}{config, c.Audited, c.Content})))
 }
 
 // nodeNames returns the names that kind gives to the containers, sorted.

@@ -77,6 +77,7 @@ func TestFingerprintTellsConfigurationsApart(t *testing.T) {
 		"image":   func(c *Config) { c.Image = "node:2" },
 		"workers": func(c *Config) { c.Workers = 1 },
 		"audit":   func(c *Config) { c.Audited = []string{"one"} },
+		"content": func(c *Config) { c.Content = "other" },
 		"engine":  func(c *Config) { c.Engine = &engine.Engine{CgroupVersion: 1, SysResource: true} },
 	} {
 		other := base

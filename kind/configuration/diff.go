@@ -2,6 +2,7 @@ package configuration
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -49,10 +50,28 @@ func Diff(from, to *Testbed) []Change {
 	compare(Live, "shoot.containerd.configPath", a.Containerd.ConfigPath, b.Containerd.ConfigPath)
 	compare(Live, "shoot.containerd.oldWorker", fmt.Sprint(a.Containerd.OldWorker), fmt.Sprint(b.Containerd.OldWorker))
 	compare(Live, "shoot.manifest", a.Manifest, b.Manifest)
+	fromExtension, fromFields := from.Extension.describe()
+	toExtension, toFields := to.Extension.describe()
+	compare(RebuildsAll, "extension.name", fromExtension, toExtension)
+	if fromExtension == toExtension {
+		compare(Live, "extension", fromFields, toFields)
+	}
 	all := func(Upstream) bool { return true }
 	compare(Live, "upstreams", strings.Join(from.upstreams(all), ", "), strings.Join(to.upstreams(all), ", "))
 	compare(Live, "upstreams[].cached", strings.Join(from.Cached(), ", "), strings.Join(to.Cached(), ", "))
 	return changes
+}
+
+// describe returns the name and all fields, or nothing for no extension.
+func (e *Extension) describe() (name, fields string) {
+	if e == nil {
+		return "", ""
+	}
+	encoded, err := json.Marshal(e)
+	if err != nil { // impossible: it was decoded from JSON
+		return e.Name, err.Error()
+	}
+	return e.Name, string(encoded)
 }
 
 func gates(set map[string]bool) string {

@@ -28,6 +28,8 @@ func TestDiff(t *testing.T) {
 			"upstreams[].cached: alpha, beta → none (in the running testbed)"}},
 		{"manifest", "shoot: {manifest: /a.yaml}", []string{
 			"shoot.manifest: none → /a.yaml (in the running testbed)", "upstreams[].cached: alpha, beta → none (in the running testbed)"}},
+		{"extension", "extension: {name: a, registration: /r.yaml, chart: /c}", []string{
+			"extension.name: none → a (both clusters are built again)", "upstreams[].cached: alpha, beta → none (in the running testbed)"}},
 		{"node image", "nodeImage: kindest/node:v1", []string{
 			"nodeImage: none → kindest/node:v1 (both clusters are built again)", "shoot.kubeProxyMode: nftables → iptables (the shoot cluster is built again)"}},
 	} {

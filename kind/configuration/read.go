@@ -24,7 +24,7 @@ import (
 
 const maxBytes = 1 << 20 // of a file
 
-// Load reads a file strictly, sets defaults, validates, and makes shoot.manifest an absolute path.
+// Load reads a file strictly, sets defaults, validates, and makes its paths absolute.
 func Load(path string) (*Testbed, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -34,7 +34,7 @@ func Load(path string) (*Testbed, error) {
 	return Read(path, filepath.Dir(path), file)
 }
 
-// Read is like Load, but reads from content. Errors start with the argument name. shoot.manifest is
+// Read is like Load, but reads from content. Errors start with the argument name. Paths are
 // relative to the argument folder.
 func Read(name, folder string, content io.Reader) (*Testbed, error) {
 	document, err := onlyDocument(content)
@@ -49,9 +49,16 @@ func Read(name, folder string, content io.Reader) (*Testbed, error) {
 	if err := Validate(read).ToAggregate(); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	if manifest := read.Shoot.Manifest; manifest != "" && !filepath.IsAbs(manifest) {
-		if read.Shoot.Manifest, err = filepath.Abs(filepath.Join(folder, manifest)); err != nil {
-			return nil, fmt.Errorf("%s: shoot.manifest: %w", name, err)
+	paths := map[string]*string{"shoot.manifest": &read.Shoot.Manifest}
+	if read.Extension != nil {
+		paths["extension.registration"], paths["extension.chart"] = &read.Extension.Registration, &read.Extension.Chart
+	}
+	for at, path := range paths {
+		if *path == "" || filepath.IsAbs(*path) {
+			continue
+		}
+		if *path, err = filepath.Abs(filepath.Join(folder, *path)); err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", name, at, err)
 		}
 	}
 	return read, nil
@@ -137,7 +144,32 @@ var gate = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
 
 // Validate returns the mistakes, each with its field. The defaults must already be set.
 func Validate(t *Testbed) field.ErrorList {
-	return append(validateShoot(&t.Shoot, field.NewPath("shoot")), validateUpstreams(t, field.NewPath("upstreams"))...)
+	return slices.Concat(validateShoot(&t.Shoot, field.NewPath("shoot")), validateUpstreams(t, field.NewPath("upstreams")),
+		validateExtension(t.Extension, field.NewPath("extension")))
+}
+
+func validateExtension(e *Extension, at *field.Path) field.ErrorList {
+	if e == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	if problems := validation.IsDNS1123Label(e.Name); len(problems) > 0 {
+		errs = append(errs, field.Invalid(at.Child("name"), e.Name, problems[0]))
+	}
+	require := func(at *field.Path, value string) {
+		if value == "" {
+			errs = append(errs, field.Required(at, ""))
+		}
+	}
+	require(at.Child("registration"), e.Registration)
+	require(at.Child("chart"), e.Chart)
+	for i, image := range e.Images {
+		at := at.Child("images").Index(i)
+		require(at.Child("name"), image.Name)
+		require(at.Child("package"), image.Package)
+		require(at.Child("value"), image.Value)
+	}
+	return errs
 }
 
 func validateShoot(s *Shoot, at *field.Path) field.ErrorList {
@@ -193,8 +225,12 @@ func validateUpstreams(t *Testbed, at *field.Path) field.ErrorList {
 			errs = append(errs, field.Duplicate(name, upstream.Name))
 		}
 		names[upstream.Name] = true
-		if t.Shoot.Manifest != "" && upstream.Cached != nil {
-			errs = append(errs, field.Forbidden(at.Index(i).Child("cached"), "shoot.manifest decides which upstreams have a cache"))
+		switch cached := at.Index(i).Child("cached"); {
+		case upstream.Cached == nil:
+		case t.Extension != nil:
+			errs = append(errs, field.Forbidden(cached, "the extension is not the registry cache"))
+		case t.Shoot.Manifest != "":
+			errs = append(errs, field.Forbidden(cached, "shoot.manifest decides which upstreams have a cache"))
 		}
 	}
 	return errs

@@ -161,6 +161,11 @@ func TestValidate(t *testing.T) {
 		{"long", "upstreams: [{name: aaaaaaaaaaaaaaaaaaaaa}]", "upstreams[0].name: Too long"},
 		{"twice", "upstreams: [{name: a}, {name: b}, {name: a}]", `upstreams[2].name: Duplicate value: "a"`},
 		{"cached beside a manifest", "shoot: {manifest: a.yaml}\nupstreams: [{name: a, cached: false}]", "upstreams[0].cached: Forbidden"},
+		{"extension", "extension: {name: a, registration: r.yaml, chart: c, images: [{name: i, package: p, value: image.ref}]}", ""},
+		{"cached beside an extension", "extension: {name: a, registration: r, chart: c}\nupstreams: [{name: a, cached: true}]", "upstreams[0].cached: Forbidden"},
+		{"extension without a name", "extension: {registration: r, chart: c}", "extension.name: Invalid value"},
+		{"extension without files", "extension: {name: a}", "[extension.registration: Required value, extension.chart: Required value]"},
+		{"image without a package", "extension: {name: a, registration: r, chart: c, images: [{name: i, value: v}]}", "extension.images[0].package: Required value"},
 		{"several mistakes", "shoot: {workers: 9, ipFamily: none}", "[shoot.workers: Invalid value: 9: must be 1 to 5, shoot.ipFamily: Unsupported value"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -24,6 +24,32 @@ type Testbed struct {
 	Shoot Shoot `json:"shoot"`
 	// Upstreams are the registries. By default alpha and beta have a cache and gamma has none.
 	Upstreams []Upstream `json:"upstreams,omitempty"`
+	// Extension is installed instead of the registry cache.
+	Extension *Extension `json:"extension,omitempty"`
+}
+
+// Extension is an extension that Up builds and installs. Paths are relative to testbed.yaml.
+type Extension struct {
+	// Name is that of its ControllerInstallation. It runs in namespace extension-<name> of the seed.
+	Name string `json:"name"`
+	// Registration is the path of a file with its ControllerRegistration.
+	Registration string `json:"registration"`
+	// Chart is the folder of its Helm chart, and Values are the values for the chart.
+	Chart  string         `json:"chart"`
+	Values map[string]any `json:"values,omitempty"`
+	// Images are built from Go programs, and loaded onto the nodes of the seed.
+	Images []Image `json:"images,omitempty"`
+	// Webhooks are the MutatingWebhookConfigurations that Up waits for.
+	Webhooks []string `json:"webhooks,omitempty"`
+}
+
+// Image is an image with one Go program.
+type Image struct {
+	Name string `json:"name"`
+	// Package is the import path of the program.
+	Package string `json:"package"`
+	// Value is the chart's value that gets the reference of the image, for example image.ref.
+	Value string `json:"value"`
 }
 
 // Shoot is the cluster that serves as shoot.
@@ -110,12 +136,12 @@ func (t *Testbed) SetDefaults() {
 	t.Shoot.setDefaults(t.NodeImage != "")
 	if t.Upstreams == nil {
 		t.Upstreams = []Upstream{{Name: "alpha"}, {Name: "beta"}, {Name: "gamma"}}
-		if t.Shoot.Manifest == "" {
+		if t.hasCaches() {
 			t.Upstreams[2].Cached = ptr.To(false)
 		}
 	}
-	if t.Shoot.Manifest != "" {
-		return // the Shoot manifest lists the caches
+	if !t.hasCaches() {
+		return
 	}
 	for i := range t.Upstreams {
 		if t.Upstreams[i].Cached == nil {
@@ -123,6 +149,10 @@ func (t *Testbed) SetDefaults() {
 		}
 	}
 }
+
+// hasCaches reports whether the configuration says which upstreams have a cache. The manifest of a
+// Shoot lists the caches itself, and another extension has none.
+func (t *Testbed) hasCaches() bool { return t.Shoot.Manifest == "" && t.Extension == nil }
 
 func (s *Shoot) setDefaults(stockImage bool) {
 	if s.Workers == nil {

@@ -16,7 +16,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/fault"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
-	"github.com/gardener-extensions/registry-cache/kind/shell"
 )
 
 const (
@@ -134,7 +133,7 @@ func Debug(ctx context.Context, t *kind.Testbed, target *DebugTarget, debugger s
 		_ = stop.Close()
 		time.AfterFunc(debugGrace, end)
 	})()
-	code, err := shell.Run(running, target.serve(), shell.Streams{In: in, Out: &listener{log: log, ready: ready}, Err: log})
+	code, err := Run(running, target.serve(), Streams{In: in, Out: &listener{log: log, ready: ready}, Err: log})
 	switch {
 	case running.Err() != nil:
 		return fmt.Errorf("the debugger did not detach from %s within %s: process %d of %s",

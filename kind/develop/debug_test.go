@@ -15,7 +15,6 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
-	"github.com/gardener-extensions/registry-cache/kind/shell"
 )
 
 // TestDebugServer runs debugServer with a shell instead of Delve, and checks that the end of
@@ -46,7 +45,7 @@ func TestDebugServer(t *testing.T) {
 			cmd := exec.CommandContext(ctx, "bash", "-uc", debugServer, "bash", "bash", "-c", tc.delve, "bash", "a", "'b")
 			cmd.WaitDelay = time.Minute
 			cmd.Stdout = &listener{log: &out, ready: func() { t.Error("ready before it listens") }}
-			if err := shell.Feed(cmd, in); err != nil {
+			if err := Feed(cmd, in); err != nil {
 				t.Fatal(err)
 			}
 			if tc.ends {

@@ -20,7 +20,7 @@ import (
 
 // ImageBuild is the input of BuildImage.
 type ImageBuild struct {
-	Name      string // one of kind.ShippedImages
+	Name      string // one of the extension's images
 	Reference string // the name of the image in the Docker Engine: a repository with a tag
 	// Debug makes the image suitable for a debugger.
 	Debug bool
@@ -38,10 +38,11 @@ func BuildImage(ctx context.Context, t *kind.Testbed, wanted ImageBuild) (string
 	if err != nil {
 		return "", fmt.Errorf("reference of image %s: %w", wanted.Name, err)
 	}
-	binary, err := binaryOf(wanted.Name)
-	if err != nil {
-		return "", err
+	i := slices.IndexFunc(t.Extension.Images, func(i kind.ExtensionImage) bool { return i.Name == wanted.Name })
+	if i < 0 {
+		return "", fmt.Errorf("unknown image %q, use one of %s", wanted.Name, strings.Join(t.Extension.AllImages(), ", "))
 	}
+	binary := t.Extension.Images[i].Binary
 	binary.Debug = wanted.Debug
 	var built image.Built
 	err = progress.InOrder(ctx,
@@ -58,27 +59,21 @@ func BuildImage(ctx context.Context, t *kind.Testbed, wanted ImageBuild) (string
 			progress.Note(ctx, "%s", built.Ref)
 			return nil
 		}),
-		t.Step("on the nodes", func(ctx context.Context) error { return replaceImage(ctx, nodesOf(t, wanted.Name), built) }),
+		t.Step("on the nodes", func(ctx context.Context) error { return replaceImage(ctx, nodesOf(t, t.Extension.Images[i]), built) }),
 	)
 	return built.Ref, err
 }
 
-func binaryOf(imageName string) (image.Binary, error) {
-	binaries := kind.Binaries()
-	i := slices.IndexFunc(binaries, func(b image.Binary) bool { return b.Name == imageName })
-	if i < 0 || !slices.Contains(kind.ShippedImages(), imageName) {
-		return image.Binary{}, fmt.Errorf("unknown image %q, use one of %s", imageName, strings.Join(kind.ShippedImages(), ", "))
+// nodesOf returns the nodes that may run the image.
+func nodesOf(t *kind.Testbed, built kind.ExtensionImage) []*cluster.Node {
+	var nodes []*cluster.Node
+	if built.OnSeed {
+		nodes = t.Seed.Nodes()
 	}
-	return binaries[i], nil
-}
-
-// nodesOf returns the nodes that may run the image. Caches run in the shoot. In scenarios with a
-// second Shoot, caches also run on the seed.
-func nodesOf(t *kind.Testbed, imageName string) []*cluster.Node {
-	if imageName == kind.ImageCache {
-		return t.Nodes()
+	if built.OnShoot {
+		nodes = slices.Concat(nodes, t.Shoot.Nodes())
 	}
-	return t.Seed.Nodes()
+	return nodes
 }
 
 // loadIntoEngine loads the image into the Docker Engine, and returns repository:<image ID>.

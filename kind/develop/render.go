@@ -8,45 +8,38 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 
 	gardencorev1 "github.com/gardener/gardener/pkg/apis/core/v1"
 	"github.com/gardener/gardener/pkg/chartrenderer"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
-	"github.com/gardener-extensions/registry-cache/examples"
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 )
-
-// extensionChart is the folder of the extension's chart below the root of the repository.
-const extensionChart = "charts/registry-cache-extension"
 
 // RenderExtension renders a ControllerDeployment into the objects that gardenlet would create on
 // the seed, see gardener.Extension.Objects. The input is one ControllerDeployment in YAML, of which
 // only the chart values are used, with the repository's chart. The output is YAML. The testbed must
 // be attached and does not change.
 func RenderExtension(ctx context.Context, t *kind.Testbed, in io.Reader, out io.Writer) error {
-	values, err := valuesOf(in)
-	if err != nil {
-		return err
-	}
 	seed, err := gardener.NewSeedClient(t.Seed.RESTConfig())
 	if err != nil {
 		return fmt.Errorf("connect to the seed: %w", err)
 	}
-	return render(ctx, t, seed.ChartRenderer(), values, out)
+	return Render(ctx, t, seed.ChartRenderer(), in, out)
 }
 
-func render(ctx context.Context, t *kind.Testbed, renderer chartrenderer.Interface, values map[string]any, out io.Writer) error {
-	registration, err := examples.ControllerRegistration()
+// Render is like RenderExtension, with the renderer of a seed. The testbed may be down.
+func Render(ctx context.Context, t *kind.Testbed, renderer chartrenderer.Interface, in io.Reader, out io.Writer) error {
+	values, err := valuesOf(in, t.Extension.Name)
 	if err != nil {
 		return err
 	}
-	chart := os.DirFS(filepath.Join(t.Root, filepath.FromSlash(extensionChart)))
-	extension := gardener.Extension{Name: kind.ExtensionName, Registration: registration, Chart: chart, Values: values}
+	extension, err := t.Extension.Installation(t.Extension.ChartOf(t.Root), values)
+	if err != nil {
+		return err
+	}
 	objects, err := extension.Objects(ctx, renderer)
 	if err != nil {
 		return err
@@ -64,7 +57,7 @@ func render(ctx context.Context, t *kind.Testbed, renderer chartrenderer.Interfa
 }
 
 // valuesOf reads the chart values of one ControllerDeployment. A misspelled field is an error.
-func valuesOf(in io.Reader) (map[string]any, error) {
+func valuesOf(in io.Reader, name string) (map[string]any, error) {
 	documents := utilyaml.NewYAMLReader(bufio.NewReader(in))
 	text, err := documents.Read()
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -78,8 +71,8 @@ func valuesOf(in io.Reader) (map[string]any, error) {
 		return nil, fmt.Errorf("want a ControllerDeployment of %s, got kind %q of %q",
 			gardencorev1.SchemeGroupVersion, deployment.Kind, deployment.APIVersion)
 	}
-	if deployment.Name != kind.ExtensionName {
-		return nil, fmt.Errorf("metadata.name: want %q, got %q", kind.ExtensionName, deployment.Name)
+	if deployment.Name != name {
+		return nil, fmt.Errorf("metadata.name: want %q, got %q", name, deployment.Name)
 	}
 	if deployment.Helm == nil || deployment.Helm.Values == nil {
 		return nil, errors.New("helm.values: required, they set the images")

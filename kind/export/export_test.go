@@ -17,6 +17,8 @@ import (
 	"testing/synctest"
 	"text/template"
 	"time"
+
+	"github.com/gardener-extensions/registry-cache/kind"
 )
 
 // contains checks that the text has the parts.
@@ -169,10 +171,18 @@ func (e executor) Exec(_ context.Context, argv ...string) (string, error) {
 	return line, nil
 }
 
+// reporter is that of an extension.
+type reporter struct{ kind.Reporter }
+
+func (reporter) Units() []string { return []string{"one.service", "two.service"} }
+func (reporter) Files() map[string][]string {
+	return map[string][]string{"own.txt": {"echo", "of the extension"}}
+}
+
 // TestRun: a failed program is reported, its output is kept, and the other programs run.
 func TestRun(t *testing.T) {
 	into := &folder{dir: t.TempDir()}
-	run(executor{"containerd config"}, "shoot/worker/state", nodeState)(t.Context(), into)
+	run(executor{"containerd config"}, "shoot/worker/state", nodeState(reporter{}))(t.Context(), into)
 	if want := []string{"shoot/worker/state/containerd.toml: exit status 1"}; !slices.Equal(into.missing(), want) {
 		t.Errorf("missing %q, want %q", into.missing(), want)
 	}
@@ -180,8 +190,9 @@ func TestRun(t *testing.T) {
 		t.Errorf("output %q", half)
 	}
 	contains(t, into.text("shoot/worker/state/certs.d.txt"), "/etc/containerd/certs.d")
-	contains(t, into.text("shoot/worker/state/units.txt"), "systemctl cat --no-pager configure-containerd-registries.service")
-	for _, p := range nodeState {
+	contains(t, into.text("shoot/worker/state/units.txt"), "systemctl cat --no-pager one.service two.service;")
+	contains(t, into.text("shoot/worker/state/own.txt"), "of the extension")
+	for _, p := range nodeState(nil) {
 		contains(t, contents, p.file)
 	}
 }

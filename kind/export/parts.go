@@ -21,7 +21,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 	"github.com/gardener-extensions/registry-cache/kind/status"
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
-	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
 const (
@@ -83,7 +82,7 @@ func parts(t *kind.Testbed) []part {
 		}
 		all = append(all, run(c.ControlPlane(), path.Join(name, "objects"), objects(name)))
 		for _, node := range c.Nodes() {
-			all = append(all, run(node, path.Join(name, node.Name(), "state"), nodeState))
+			all = append(all, run(node, path.Join(name, node.Name(), "state"), nodeState(t.Extension.Reporter)))
 		}
 	}
 	if t.Shoot != nil {
@@ -159,17 +158,27 @@ func run(on node, name string, programs []program) part {
 	}
 }
 
-var nodeState = []program{
-	{"certs.d.txt", sh(`d=/etc/containerd/certs.d; ls -lR --time-style=full-iso $d; find $d -type f -name '*.toml' -exec tail -v -n +1 {} +`)},
-	{"script.txt", nodeconfig.StateCommand()},
-	{"units.txt", sh(`systemctl cat --no-pager ` + nodeconfig.UnitName + `; systemctl status --no-pager --all --lines=0 ` +
-		nodeconfig.UnitName + ` containerd kubelet gardener-node-agent; systemctl list-units --no-pager --all --state=failed; true`)},
-	{"containerd.toml", []string{"containerd", "config", "dump"}},
-	{"containers.txt", []string{"crictl", "ps", "--all"}},
-	{"disk.txt", []string{"df", "-h"}},
-	{"network.txt", sh(`ip -brief address; echo; ip route; echo; ip -6 route`)},
-	{"firewall.txt", sh(`nft list ruleset 2>&1 || iptables-save 2>&1 || true`)},
-	{"processes.txt", []string{"ps", "-ww", "-eo", "pid,stat,etime,args"}},
+// nodeState returns the programs that print the state of a node. The reporter may be nil.
+func nodeState(reporter kind.Reporter) []program {
+	var all []program
+	own := ""
+	if reporter != nil {
+		own = strings.Join(reporter.Units(), " ")
+		for name, argv := range reporter.Files() {
+			all = append(all, program{name, argv})
+		}
+	}
+	return append(all, []program{
+		{"certs.d.txt", sh(`d=/etc/containerd/certs.d; ls -lR --time-style=full-iso $d; find $d -type f -name '*.toml' -exec tail -v -n +1 {} +`)},
+		{"units.txt", sh(`systemctl cat --no-pager ` + own + `; systemctl status --no-pager --all --lines=0 ` + own +
+			` containerd kubelet gardener-node-agent; systemctl list-units --no-pager --all --state=failed; true`)},
+		{"containerd.toml", []string{"containerd", "config", "dump"}},
+		{"containers.txt", []string{"crictl", "ps", "--all"}},
+		{"disk.txt", []string{"df", "-h"}},
+		{"network.txt", sh(`ip -brief address; echo; ip route; echo; ip -6 route`)},
+		{"firewall.txt", sh(`nft list ruleset 2>&1 || iptables-save 2>&1 || true`)},
+		{"processes.txt", []string{"ps", "-ww", "-eo", "pid,stat,etime,args"}},
+	}...)
 }
 
 func sh(script string) []string { return []string{"sh", "-c", script} }

@@ -61,8 +61,8 @@ func Add(ctx context.Context, t *kind.Testbed, wanted spec.Fault) (spec.Fault, e
 		err = fmt.Errorf("%s of %s: %w", begun.Kind, begun.Target, err)
 		return wanted, errors.Join(err, deleteInjection(context.WithoutCancel(ctx), begun, injection))
 	}
-	if result, ok := injection.(interface{ outcome() string }); ok {
-		begun.Outcome = result.outcome()
+	if result, ok := injection.(interface{ Outcome() string }); ok {
+		begun.Outcome = result.Outcome()
 	}
 	return begun, nil
 }
@@ -270,7 +270,7 @@ func deleteActive(ctx context.Context, t *kind.Testbed, f spec.Fault) error {
 	return deleteInjection(ctx, f, injection)
 }
 
-func deleteInjection(ctx context.Context, f spec.Fault, injection injection) error {
+func deleteInjection(ctx context.Context, f spec.Fault, injection kind.Injection) error {
 	ctx, cancel := progress.Within(ctx, timeoutOf(f), "the fault did not end")
 	defer cancel()
 	return injection.Clear(ctx)

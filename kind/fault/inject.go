@@ -15,17 +15,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
 
-// injection applies and ends one fault.
-type injection interface {
-	// Inject applies the fault, which ends after its duration unless only a command can end it.
-	Inject(ctx context.Context) error
-	// Clear ends the fault. It also works if Inject failed or never ran, or if the fault has ended.
-	Clear(ctx context.Context) error
-}
-
 // prepare returns the injection of a fault, or an error if it cannot be applied now. It changes
 // nothing.
-func prepare(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
+func prepare(ctx context.Context, t *kind.Testbed, f spec.Fault) (kind.Injection, error) {
 	if f.AppliedByUpstream() {
 		registry := t.Upstream(f.Target.Name)
 		if registry == nil || !registry.Running() {
@@ -38,30 +30,28 @@ func prepare(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, err
 		return prepareLoss(ctx, t, f)
 	case spec.Kill:
 		return prepareKill(ctx, t, f)
-	case spec.RecreateService:
-		return prepareRecreation(ctx, t, f)
 	}
-	switch method, argument := f.Method(); {
+	switch _, argument := f.Method(); {
 	case argument == spec.Addresses:
-		addresses, err := addressesOf(ctx, t, f.Target)
-		return onEach(t.Shoot.Nodes(), f, strings.Join(addresses, " ")), err
+		addresses, err := AddressesOf(ctx, t, f.Target)
+		return OnEach(t.Shoot.Nodes(), f, strings.Join(addresses, " ")), err
 	case argument == spec.Pods, argument == spec.Volumes:
 		return onNodesOfPods(ctx, t, f, argument)
-	case method == "answer":
-		return prepareAnswers(ctx, t, f)
+	case f.Target.Role == spec.Cache:
+		return t.Extension.Targets.Prepare(ctx, t, f)
 	}
 	return nil, fmt.Errorf("fault %s of %s has no injection", f.Kind, f.Target.Role)
 }
 
 // active returns an injection on which only Clear may be called. It asks no API server.
-func active(t *kind.Testbed, f spec.Fault) (injection, error) {
+func active(t *kind.Testbed, f spec.Fault) (kind.Injection, error) {
 	switch {
 	case f.AppliedByUpstream():
 		return upstreamAnswers{t.Upstream(f.Target.Name), f}, nil
 	case f.Kind == spec.Loss:
 		return newLoss(t, f)
 	}
-	return onEach(t.Nodes(), f, ""), nil
+	return OnEach(t.Nodes(), f, ""), nil
 }
 
 type upstreamAnswers struct {
@@ -90,7 +80,7 @@ func (a upstreamAnswers) change(ctx context.Context, to func([]spec.Fault) []spe
 // kill is an injection that deletes pods once. Clear does nothing.
 type kill struct{ pods Pods }
 
-func prepareKill(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
+func prepareKill(ctx context.Context, t *kind.Testbed, f spec.Fault) (kind.Injection, error) {
 	pods, err := PodsOf(ctx, t, f.Target)
 	return kill{pods}, err
 }
@@ -109,22 +99,22 @@ func (k kill) Inject(ctx context.Context) error {
 func (kill) Clear(context.Context) error { return nil }
 
 // onNodesOfPods applies the fault on the nodes of the target's pods.
-func onNodesOfPods(ctx context.Context, t *kind.Testbed, f spec.Fault, argument spec.Argument) (injection, error) {
+func onNodesOfPods(ctx context.Context, t *kind.Testbed, f spec.Fault, argument spec.Argument) (kind.Injection, error) {
 	pods, err := PodsOf(ctx, t, f.Target)
 	if err != nil {
 		return nil, err
 	}
-	all := onEach(nil, f, "")
+	all := OnEach(nil, f, "")
 	for _, pod := range pods.items {
 		node := pods.Cluster.Node(pod.Spec.NodeName)
 		if node == nil {
 			return nil, fmt.Errorf("pod %s of %s is on no node", pod.Name, pods.of)
 		}
-		arguments := append(strings.Fields(all.arguments[node]), pod.Namespace+"/"+pod.Name)
+		arguments := append(strings.Fields(all.Arguments[node]), pod.Namespace+"/"+pod.Name)
 		if argument == spec.Volumes {
-			arguments = append(strings.Fields(all.arguments[node]), volumesOf(pod)...)
+			arguments = append(strings.Fields(all.Arguments[node]), volumesOf(pod)...)
 		}
-		all.arguments[node] = strings.Join(arguments, " ")
+		all.Arguments[node] = strings.Join(arguments, " ")
 	}
 	return all, nil
 }

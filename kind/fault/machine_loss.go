@@ -27,7 +27,7 @@ type machineLoss struct {
 }
 
 // prepareLoss returns an error if the machine has no Node object.
-func prepareLoss(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
+func prepareLoss(ctx context.Context, t *kind.Testbed, f spec.Fault) (kind.Injection, error) {
 	l, err := newLoss(t, f)
 	if err == nil {
 		_, err = l.object(ctx)
@@ -68,7 +68,7 @@ func (l machineLoss) Inject(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("labels of the Node: %w", err)
 	}
-	if err := onEach([]*cluster.Node{l.node}, l.fault, string(labels)).Inject(ctx); err != nil {
+	if err := OnEach([]*cluster.Node{l.node}, l.fault, string(labels)).Inject(ctx); err != nil {
 		return err
 	}
 	if err := l.node.StopMachine(ctx); err != nil {
@@ -103,7 +103,7 @@ func (l machineLoss) Clear(ctx context.Context) error {
 	if _, err := runScript(ctx, l.node, "join", l.fault.ID); err != nil {
 		return fmt.Errorf("start gardener-node-agent: %w", err)
 	}
-	return onEach([]*cluster.Node{l.node}, l.fault, "").Clear(ctx)
+	return OnEach([]*cluster.Node{l.node}, l.fault, "").Clear(ctx)
 }
 
 // label adds to the Node those labels that it does not have.

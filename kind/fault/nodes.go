@@ -17,7 +17,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gardener-extensions/registry-cache/kind"
-	"github.com/gardener-extensions/registry-cache/kind/cache"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/command"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
@@ -49,25 +48,28 @@ func parse(output string) ([]spec.Fault, error) {
 	return spec.Decode([]byte("[" + strings.ReplaceAll(strings.TrimSpace(output), "\n", ",") + "]"))
 }
 
-type onNodes struct {
-	fault spec.Fault
-	// arguments maps each node that applies the fault to the argument of the method there.
-	arguments map[*cluster.Node]string
+// OnNodes is an injection by a function of node.sh.
+type OnNodes struct {
+	Fault spec.Fault
+	// Arguments maps each node that applies the fault to the argument of the function there.
+	Arguments map[*cluster.Node]string
 }
 
-func onEach(nodes []*cluster.Node, f spec.Fault, argument string) onNodes {
-	all := onNodes{f, map[*cluster.Node]string{}}
+// OnEach returns an injection with the same argument on each node.
+func OnEach(nodes []*cluster.Node, f spec.Fault, argument string) OnNodes {
+	all := OnNodes{f, map[*cluster.Node]string{}}
 	for _, node := range nodes {
-		all.arguments[node] = argument
+		all.Arguments[node] = argument
 	}
 	return all
 }
 
-func (o onNodes) Inject(ctx context.Context) error {
+// Inject implements kind.Injection.
+func (o OnNodes) Inject(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	for node, argument := range o.arguments {
+	for node, argument := range o.Arguments {
 		group.Go(func() error {
-			arguments, err := begin(o.fault, argument)
+			arguments, err := begin(o.Fault, argument)
 			if err != nil {
 				return err
 			}
@@ -78,15 +80,16 @@ func (o onNodes) Inject(ctx context.Context) error {
 	return group.Wait()
 }
 
-func (o onNodes) Clear(ctx context.Context) error {
+// Clear implements kind.Injection.
+func (o OnNodes) Clear(ctx context.Context) error {
 	var (
 		group  sync.WaitGroup // a node that fails must not stop the others
 		mu     sync.Mutex
 		failed error
 	)
-	for node := range o.arguments {
+	for node := range o.Arguments {
 		group.Go(func() {
-			_, err := runScript(ctx, node, "end", o.fault.ID)
+			_, err := runScript(ctx, node, "end", o.Fault.ID)
 			mu.Lock()
 			defer mu.Unlock()
 			failed = errors.Join(failed, err)
@@ -110,10 +113,10 @@ func runScript(ctx context.Context, node *cluster.Node, arguments ...string) (st
 	return output, fmt.Errorf("on %s, %q: %w: %s", node.Name(), doing, cause, command.Tail(string(failed.Output), maxErrorLines))
 }
 
-// addressesOf returns all IP addresses of an upstream or a cache: a client may use any of them.
-func addressesOf(ctx context.Context, t *kind.Testbed, target spec.Target) ([]string, error) {
+// AddressesOf returns all IP addresses of an upstream or a cache: a client may use any of them.
+func AddressesOf(ctx context.Context, t *kind.Testbed, target spec.Target) ([]string, error) {
 	if target.Role == spec.Cache {
-		service, err := cache.ServiceOf(ctx, t, target.Name)
+		service, err := t.Extension.Targets.Service(ctx, t, target.Name)
 		if err != nil {
 			return nil, err
 		}

@@ -9,9 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind"
-	"github.com/gardener-extensions/registry-cache/kind/cache"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
@@ -24,14 +22,12 @@ func ResolveTarget(ctx context.Context, t *kind.Testbed, target spec.Target) (sp
 	case spec.Upstream:
 		names = t.Upstreams.Hosts()
 	case spec.Cache:
-		services, _, err := cache.List(ctx, t.Shoot)
-		if err != nil {
-			return target, err
+		if t.Extension.Targets == nil {
+			break
 		}
-		for _, service := range services {
-			if host := service.Annotations[v1alpha3.AnnotationUpstream]; host != "" {
-				names = append(names, host)
-			}
+		var err error
+		if names, err = t.Extension.Targets.Names(ctx, t); err != nil {
+			return target, err
 		}
 	case spec.Node:
 		names = cluster.Names(t.Shoot.Nodes())
@@ -70,9 +66,9 @@ type Pods struct {
 // PodsOf returns the pods of the extension or of a cache. It returns an error if it finds none.
 func PodsOf(ctx context.Context, t *kind.Testbed, target spec.Target) (Pods, error) {
 	if target.Role == spec.Extension {
-		return listPods(ctx, target, t.Seed, client.InNamespace(kind.ExtensionNamespace))
+		return listPods(ctx, target, t.Seed, client.InNamespace(t.Extension.Namespace()))
 	}
-	service, err := cache.ServiceOf(ctx, t, target.Name)
+	service, err := t.Extension.Targets.Service(ctx, t, target.Name)
 	if err != nil {
 		return Pods{}, err
 	}

@@ -20,7 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/gardener-extensions/registry-cache/charts"
+	"github.com/gardener-extensions/registry-cache/internal/helmchart"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
@@ -100,7 +100,7 @@ func (a Admission) eachChart(do func(archive []byte, values any) error) (failed 
 		}},
 		{"runtime", a.Runtime, map[string]any{"image": map[string]any{"ref": a.Image}}},
 	} {
-		archive, err := charts.Archive(chart.files, chart.name)
+		archive, err := helmchart.Archive(chart.files, chart.name)
 		if err == nil {
 			err = do(archive, chart.values)
 		}

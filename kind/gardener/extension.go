@@ -31,7 +31,7 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/gardener-extensions/registry-cache/charts"
+	"github.com/gardener-extensions/registry-cache/internal/helmchart"
 )
 
 // Extension is an extension that gardenlet installs into the seed.
@@ -41,6 +41,7 @@ type Extension struct {
 	Registration *gardencorev1beta1.ControllerRegistration
 	Chart        fs.FS          // the directory of its Helm chart
 	Values       map[string]any // for the chart; gardenlet adds the values below "gardener"
+	Webhooks     []string       // the MutatingWebhookConfigurations that it registers in the seed
 }
 
 // Deploy installs or updates the extension with gardenlet's ControllerInstallation reconciler: it
@@ -70,7 +71,7 @@ func (e Extension) Deploy(ctx context.Context, seed kubernetes.Interface) error 
 }
 
 func (e Extension) gardenObjects() ([]client.Object, error) {
-	archive, err := charts.Archive(e.Chart, e.Name)
+	archive, err := helmchart.Archive(e.Chart, e.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -120,9 +121,11 @@ func (e Extension) Wait(ctx context.Context, seed client.Client) error {
 	if err != nil {
 		return fmt.Errorf("managed resource %s/%s of extension %s: %w", GardenNamespace, e.Name, e.Name, err)
 	}
-	registration := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "gardener-extension-" + e.Name}}
-	if err := waitForRegistration(ctx, seed, registration); err != nil {
-		return fmt.Errorf("extension %s: %w", e.Name, err)
+	for _, name := range e.Webhooks {
+		registration := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if err := waitForRegistration(ctx, seed, registration); err != nil {
+			return fmt.Errorf("extension %s: %w", e.Name, err)
+		}
 	}
 	return nil
 }

@@ -2,15 +2,12 @@ package operate
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 	"github.com/gardener-extensions/registry-cache/kind/manifest"
@@ -56,15 +53,15 @@ func Reconcile(ctx context.Context, t *kind.Testbed) error {
 // Disable removes the extension from the Shoot and reconciles the Shoot.
 func Disable(ctx context.Context, t *kind.Testbed) error {
 	return operate(ctx, t, verbDisable, func(g *gardenlet.Gardenlet, ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
-		return g.Reconcile(ctx, withoutExtension(shoot))
+		return g.Reconcile(ctx, without(shoot, t.Extension.Name))
 	})
 }
 
-// withoutExtension returns a copy of the Shoot without the extension. It keeps spec.resources.
-func withoutExtension(shoot *gardencorev1beta1.Shoot) *gardencorev1beta1.Shoot {
+// without returns a copy of the Shoot without the extension. It keeps spec.resources.
+func without(shoot *gardencorev1beta1.Shoot, name string) *gardencorev1beta1.Shoot {
 	shoot = shoot.DeepCopy()
 	shoot.Spec.Extensions = slices.DeleteFunc(shoot.Spec.Extensions, func(extension gardencorev1beta1.Extension) bool {
-		return extension.Type == kind.ExtensionName
+		return extension.Type == name
 	})
 	return shoot
 }
@@ -156,10 +153,10 @@ func operate(ctx context.Context, t *kind.Testbed, verb shootVerb,
 
 // OtherExtensions returns the types in spec.extensions that are not installed in the testbed.
 // gardenlet skips them.
-func OtherExtensions(shoot *gardencorev1beta1.Shoot) []string {
+func OtherExtensions(t *kind.Testbed, shoot *gardencorev1beta1.Shoot) []string {
 	var others []string
 	for _, extension := range shoot.Spec.Extensions {
-		if extension.Type != kind.ExtensionName {
+		if extension.Type != t.Extension.Name {
 			others = append(others, extension.Type)
 		}
 	}
@@ -184,45 +181,4 @@ func Plan(ctx context.Context, t *kind.Testbed, name string) ([]string, error) {
 		return []string{fmt.Sprintf("run gardenlet's flow for %s, which is %s, until: %s", status.Namespace, status.Stage, verb.step)}, nil
 	}
 	return nil, fmt.Errorf("unknown operation %q on the shoot", name)
-}
-
-// ShootWithCaches returns the testbed's Shoot with a cache for each upstream host, see CacheOf.
-// Without hosts the Shoot does not have the extension.
-func ShootWithCaches(hosts ...string) (*gardencorev1beta1.Shoot, error) {
-	var config v1alpha3.RegistryConfig
-	for _, host := range hosts {
-		config.Caches = append(config.Caches, CacheOf(host))
-	}
-	return ShootWithConfig(config)
-}
-
-// httpsCache is the upstream whose cache serves HTTPS, the default. The others serve plain HTTP, so
-// that the testbed has caches of each kind.
-const httpsCache = "beta.upstream.test"
-
-// CacheOf returns the config of a cache that pulls from an upstream of the testbed over plain HTTP.
-func CacheOf(host string) v1alpha3.RegistryCache {
-	remoteURL := "http://" + host
-	cache := v1alpha3.RegistryCache{Upstream: host, RemoteURL: &remoteURL}
-	if host != httpsCache {
-		cache.HTTP = &v1alpha3.HTTP{}
-	}
-	return cache
-}
-
-// ShootWithConfig returns the testbed's Shoot with the config, which is neither defaulted nor
-// validated. Missing apiVersion and kind are added. Without caches the Shoot does not have the
-// extension.
-func ShootWithConfig(config v1alpha3.RegistryConfig) (*gardencorev1beta1.Shoot, error) {
-	if len(config.Caches) == 0 {
-		return gardenlet.Shoot(), nil
-	}
-	if config.TypeMeta == (metav1.TypeMeta{}) {
-		config.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha3.SchemeGroupVersion.String(), Kind: "RegistryConfig"}
-	}
-	encoded, err := json.Marshal(config)
-	if err != nil {
-		return nil, fmt.Errorf("encode the providerConfig: %w", err)
-	}
-	return gardenlet.Shoot(gardenlet.Extension(kind.ExtensionName, encoded)), nil
 }

@@ -79,16 +79,16 @@ func TestVerbsWithoutStage(t *testing.T) {
 }
 
 func TestWithoutExtension(t *testing.T) {
-	shoot := gardenlet.Shoot(gardenlet.Extension("other", nil), gardenlet.Extension(kind.ExtensionName, nil))
+	shoot := gardenlet.Shoot(gardenlet.Extension("other", nil), gardenlet.Extension("installed", nil))
 	shoot.Spec.Resources = []gardencorev1beta1.NamedResourceReference{{Name: "a"}}
-	got := withoutExtension(shoot)
+	got := without(shoot, "installed")
 	if len(got.Spec.Extensions) != 1 || got.Spec.Extensions[0].Type != "other" || len(got.Spec.Resources) != 1 {
 		t.Errorf("left are %+v", got.Spec)
 	}
 	if len(shoot.Spec.Extensions) != 2 {
 		t.Error("the argument was changed")
 	}
-	if others := OtherExtensions(shoot); len(others) != 1 || others[0] != "other" {
+	if others := OtherExtensions(&kind.Testbed{Extension: kind.Extension{Name: "installed"}}, shoot); len(others) != 1 || others[0] != "other" {
 		t.Errorf("other extensions: %v", others)
 	}
 }

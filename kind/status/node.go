@@ -2,10 +2,9 @@ package status
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
-	"io/fs"
-	"path"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -13,8 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
-	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
 // Node is one node of a cluster.
@@ -24,12 +23,36 @@ type Node struct {
 	Registered bool `json:"registered"`
 	Ready      bool `json:"ready"`
 	// Units are the systemd units that configure the node and pull images. Only Shoot.Nodes have them.
-	Units []Unit `json:"units,omitempty"`
-	// Mirrors are the effective hosts.toml files, ordered by upstream.
-	Mirrors []nodeconfig.HostConfig `json:"mirrors,omitempty"`
-	// Caches are what the script says of its upstreams.
-	Caches  []nodeconfig.State `json:"caches,omitempty"`
-	Problem string             `json:"problem,omitempty"`
+	Units   []Unit `json:"units,omitempty"`
+	Problem string `json:"problem,omitempty"`
+	// Report is what the extension did on the node, or nil. Its fields join those of the node.
+	Report kind.Report `json:"-"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (n Node) MarshalJSON() ([]byte, error) {
+	type fields Node
+	return join(fields(n), n.Report)
+}
+
+// join returns a JSON object with the fields of both, of which the report may be nil.
+func join(status any, report kind.Report) ([]byte, error) {
+	text, err := json.Marshal(status)
+	if err != nil || report == nil {
+		return text, err
+	}
+	more, err := json.Marshal(report)
+	if err != nil || len(more) == len("{}") {
+		return text, err
+	}
+	return slices.Concat(text[:len(text)-1], []byte(","), more[1:]), nil
+}
+
+// write prints the rows of a report, which may be nil.
+func write(w io.Writer, report kind.Report, details bool) {
+	if report != nil {
+		report.Write(w, details)
+	}
 }
 
 // Unit is the state of a systemd unit, in the words of systemd.
@@ -42,16 +65,17 @@ type Unit struct {
 	Restarts string `json:"restarts,omitempty"`
 }
 
-// readNodes returns the status of all nodes of a cluster, with the named systemd units, and the
-// Node objects. If the API server fails, the nodes' own reports are returned with the error.
-func readNodes(ctx context.Context, of *cluster.Cluster, units ...string) ([]Node, []corev1.Node, error) {
+// readNodes returns the status of all nodes of a cluster, with the named systemd units and what the
+// extension did on them, and the Node objects. If the API server fails, what the nodes themselves
+// answered is returned with the error.
+func readNodes(ctx context.Context, of *cluster.Cluster, reporter kind.Reporter, units ...string) ([]Node, []corev1.Node, error) {
 	machines := of.Nodes()
 	nodes := make([]Node, len(machines))
 	var group sync.WaitGroup
 	for i, machine := range machines {
 		nodes[i].Name = machine.Name()
 		group.Go(func() {
-			if err := nodes[i].read(ctx, machine, units); err != nil {
+			if err := nodes[i].read(ctx, machine, reporter, units); err != nil {
 				nodes[i].Problem = firstLine(err)
 			}
 		})
@@ -76,7 +100,7 @@ func readNodes(ctx context.Context, of *cluster.Cluster, units ...string) ([]Nod
 	return nodes, objects.Items, nil
 }
 
-func (n *Node) read(ctx context.Context, machine *cluster.Node, units []string) error {
+func (n *Node) read(ctx context.Context, machine *cluster.Node, reporter kind.Reporter, units []string) (err error) {
 	if len(units) > 0 {
 		text, err := machine.Exec(ctx, append([]string{"systemctl", "show", "--property=" + unitProperties}, units...)...)
 		if err != nil {
@@ -84,38 +108,10 @@ func (n *Node) read(ctx context.Context, machine *cluster.Node, units []string) 
 		}
 		n.Units = parseUnits(text)
 	}
-	found, err := machine.Exec(ctx, "find", nodeconfig.CertsDir, "-name", nodeconfig.HostsFile)
-	if err != nil {
-		return err
+	if reporter != nil {
+		n.Report, err = reporter.OfNode(ctx, machine)
 	}
-	for _, file := range slices.Sorted(slices.Values(strings.Fields(found))) {
-		content, err := machine.ReadFile(ctx, file)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		n.Mirrors = append(n.Mirrors, nodeconfig.ParseHosts(path.Base(path.Dir(file)), content))
-	}
-	return n.readState(ctx, machine)
-}
-
-// readState adds what the script says. A loop that is dead is a problem.
-func (n *Node) readState(ctx context.Context, machine *cluster.Node) error {
-	text, err := machine.Exec(ctx, nodeconfig.StateCommand()...)
-	if err != nil {
-		return err
-	}
-	state, err := nodeconfig.ParseState(text)
-	if err != nil {
-		return err
-	}
-	n.Caches = state.Upstreams
-	if dead := state.Dead(); dead != "" {
-		n.Problem = nodeconfig.UnitName + ": " + dead
-	}
-	return nil
+	return err
 }
 
 const unitProperties = "Id,LoadState,ActiveState,SubState,Result,NRestarts"

@@ -16,11 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/kind"
-	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
-	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
 // Shoot is the output of `testbed shoot get`: the Shoot in its Cluster resource, its extension
@@ -43,8 +41,14 @@ type Shoot struct {
 	Problems               []string                `json:"problems,omitempty"`
 }
 
-// shootUnits are the systemd units that configure a node of the Shoot and pull images.
-var shootUnits = []string{nodeconfig.UnitName, kind.GardenerNodeAgentUnit, kind.ContainerdUnit, kind.KubeletUnit}
+// shootUnits returns the systemd units that configure a node of the Shoot and pull images.
+func shootUnits(reporter kind.Reporter) []string {
+	units := []string{kind.GardenerNodeAgentUnit, kind.ContainerdUnit, kind.KubeletUnit}
+	if reporter != nil {
+		units = append(reporter.Units(), units...)
+	}
+	return units
+}
 
 // OfShoot reads the status of the Shoot. It attaches to the testbed if needed and takes no lock. It
 // returns an error if there is no testbed. Problems lists the parts that do not answer.
@@ -57,11 +61,11 @@ func OfShoot(ctx context.Context, t *kind.Testbed) (*Shoot, error) {
 		}
 	}
 	status := NewShoot(nil, "")
-	if err := status.addSeed(ctx, t.Seed, t.State.Garden()); err != nil {
+	if err := status.addSeed(ctx, t); err != nil {
 		status.Problems = append(status.Problems, seedProblem+firstLine(err))
 	}
 	var err error
-	if status.Nodes, _, err = readNodes(ctx, t.Shoot, shootUnits...); err != nil {
+	if status.Nodes, _, err = readNodes(ctx, t.Shoot, t.Extension.Reporter, shootUnits(t.Extension.Reporter)...); err != nil {
 		status.Problems = append(status.Problems, "shoot: "+firstLine(err))
 	}
 	return status, nil
@@ -84,12 +88,12 @@ func NewShoot(shoot *gardencorev1beta1.Shoot, stage gardenlet.Stage) *Shoot {
 	return status
 }
 
-func (s *Shoot) addSeed(ctx context.Context, seed *cluster.Cluster, gardenPath string) error {
-	clientSet, err := gardener.NewSeedClient(seed.RESTConfig())
+func (s *Shoot) addSeed(ctx context.Context, t *kind.Testbed) error {
+	clientSet, err := gardener.NewSeedClient(t.Seed.RESTConfig())
 	if err != nil {
 		return err
 	}
-	garden, err := gardener.OpenGarden(gardenPath)
+	garden, err := gardener.OpenGarden(t.State.Garden())
 	if err != nil {
 		return err
 	}
@@ -104,14 +108,14 @@ func (s *Shoot) addSeed(ctx context.Context, seed *cluster.Cluster, gardenPath s
 		return fmt.Errorf("list the extensions: %w", err)
 	}
 	for i := range extensions.Items {
-		s.Extensions = append(s.Extensions, extensionOf(&extensions.Items[i]))
+		s.Extensions = append(s.Extensions, NewExtension(&extensions.Items[i], t.Extension.Reporter))
 	}
 	configs := &extensionsv1alpha1.OperatingSystemConfigList{}
 	if err := clientSet.Client().List(ctx, configs, client.InNamespace(s.Namespace)); err != nil {
 		return fmt.Errorf("list the operating system configs: %w", err)
 	}
 	for i := range configs.Items {
-		s.OperatingSystemConfigs = append(s.OperatingSystemConfigs, configOf(&configs.Items[i]))
+		s.OperatingSystemConfigs = append(s.OperatingSystemConfigs, NewConfig(&configs.Items[i], t.Extension.Reporter))
 	}
 	return nil
 }
@@ -152,12 +156,14 @@ type Extension struct {
 	LastOperation *gardencorev1beta1.LastOperation `json:"lastOperation,omitempty"`
 	LastError     *gardencorev1beta1.LastError     `json:"lastError,omitempty"`
 	Conditions    []gardencorev1beta1.Condition    `json:"conditions,omitempty"`
-	// ProviderStatus is what the extension wrote: for registry-cache, a RegistryStatus.
+	// ProviderStatus is what the extension wrote, and Report its rows for Write, or nil.
 	ProviderStatus json.RawMessage `json:"providerStatus,omitempty"`
+	Report         kind.Report     `json:"-"`
 }
 
-func extensionOf(extension *extensionsv1alpha1.Extension) Extension {
-	return Extension{
+// NewExtension returns the status of an Extension. The reporter may be nil.
+func NewExtension(extension *extensionsv1alpha1.Extension, reporter kind.Reporter) Extension {
+	status := Extension{
 		Type:           extension.Spec.Type,
 		Deleting:       extension.DeletionTimestamp != nil,
 		LastOperation:  extension.Status.LastOperation,
@@ -165,6 +171,10 @@ func extensionOf(extension *extensionsv1alpha1.Extension) Extension {
 		Conditions:     extension.Status.Conditions,
 		ProviderStatus: ptr.Deref(extension.Status.ProviderStatus, runtime.RawExtension{}).Raw,
 	}
+	if reporter != nil && len(status.ProviderStatus) > 0 {
+		status.Report = reporter.OfProvider(status.ProviderStatus)
+	}
+	return status
 }
 
 // OperatingSystemConfig is one OperatingSystemConfig of the Shoot.
@@ -174,21 +184,18 @@ type OperatingSystemConfig struct {
 	Deleting      bool                             `json:"deleting,omitempty"`
 	LastOperation *gardencorev1beta1.LastOperation `json:"lastOperation,omitempty"`
 	LastError     *gardencorev1beta1.LastError     `json:"lastError,omitempty"`
-	// Configured reports whether the OperatingSystemConfig contains the extension's unit.
-	// Registries are the upstreams in the unit.
-	Configured bool              `json:"configured"`
-	Registries []RegistryMapping `json:"registries,omitempty"`
-	// Problem says why the unit cannot be parsed.
-	Problem string `json:"problem,omitempty"`
+	// Report is what the extension added to it, or nil. Its fields join those of the config.
+	Report kind.Report `json:"-"`
 }
 
-// RegistryMapping is one upstream in the extension's unit.
-type RegistryMapping struct {
-	Upstream string `json:"upstream"`
-	Endpoint string `json:"endpoint"`
+// MarshalJSON implements json.Marshaler.
+func (c OperatingSystemConfig) MarshalJSON() ([]byte, error) {
+	type fields OperatingSystemConfig
+	return join(fields(c), c.Report)
 }
 
-func configOf(config *extensionsv1alpha1.OperatingSystemConfig) OperatingSystemConfig {
+// NewConfig returns the status of an OperatingSystemConfig. The reporter may be nil.
+func NewConfig(config *extensionsv1alpha1.OperatingSystemConfig, reporter kind.Reporter) OperatingSystemConfig {
 	status := OperatingSystemConfig{
 		Name:          config.Name,
 		Purpose:       string(config.Spec.Purpose),
@@ -196,18 +203,8 @@ func configOf(config *extensionsv1alpha1.OperatingSystemConfig) OperatingSystemC
 		LastOperation: config.Status.LastOperation,
 		LastError:     config.Status.LastError,
 	}
-	for _, unit := range config.Spec.Units {
-		if unit.Name != nodeconfig.UnitName {
-			continue
-		}
-		status.Configured = true
-		registries, err := nodeconfig.ParseUnit(ptr.Deref(unit.Content, ""))
-		if err != nil {
-			status.Problem = firstLine(err)
-		}
-		for _, registry := range registries {
-			status.Registries = append(status.Registries, RegistryMapping{Upstream: registry.Upstream, Endpoint: registry.Endpoint})
-		}
+	if reporter != nil {
+		status.Report = reporter.OfConfig(config)
 	}
 	return status
 }

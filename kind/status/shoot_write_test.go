@@ -3,15 +3,16 @@ package status
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
 	"testing"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
-	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	"k8s.io/utils/ptr"
 
 	"github.com/gardener-extensions/registry-cache/internal/golden"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
-	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
 func TestShootStatusWrite(t *testing.T) {
@@ -25,7 +26,7 @@ func TestShootStatusWrite(t *testing.T) {
 		name   string
 		status *Shoot
 	}{
-		{"running", runningShootStatus()}, {"hibernated", NewShoot(shoot, gardenlet.StagePresent)}, {"absent", NewShoot(nil, gardenlet.StageAbsent)}, {"dead", dead},
+		{"hibernated", NewShoot(shoot, gardenlet.StagePresent)}, {"absent", NewShoot(nil, gardenlet.StageAbsent)}, {"dead", dead},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var out bytes.Buffer
@@ -38,7 +39,7 @@ func TestShootStatusWrite(t *testing.T) {
 }
 
 func TestShootStatusJSON(t *testing.T) {
-	for name, status := range map[string]*Shoot{"running": runningShootStatus(), "nothing": NewShoot(nil, "")} {
+	for name, status := range map[string]*Shoot{"nothing": NewShoot(nil, "")} {
 		encoded, err := json.MarshalIndent(status, "", "  ")
 		if err != nil {
 			t.Fatal(err)
@@ -47,10 +48,27 @@ func TestShootStatusJSON(t *testing.T) {
 	}
 }
 
-func TestUnitThatCannotBeRead(t *testing.T) {
-	config := &extensionsv1alpha1.OperatingSystemConfig{}
-	config.Spec.Units = []extensionsv1alpha1.Unit{{Name: nodeconfig.UnitName, Content: ptr.To("[Service]\nExecStart=/bin/true\n")}}
-	if got := configOf(config); !got.Configured || got.Problem == "" || len(got.Registries) > 0 {
-		t.Errorf("got %+v", got)
+// report is what an extension adds to a status.
+type report struct {
+	Extra string `json:"extra,omitempty"`
+}
+
+func (r report) Write(w io.Writer, _ bool) { fmt.Fprintln(w, "  "+r.Extra) }
+
+// TestReports: the fields of a report join those of the status, and its rows those of the table.
+func TestReports(t *testing.T) {
+	for want, node := range map[string]Node{
+		`{"name":"a","registered":false,"ready":false}`:               {Name: "a"},
+		`{"name":"b","registered":false,"ready":false,"extra":"x"}`:   {Name: "b", Report: report{"x"}},
+		`{"name":"c","registered":false,"ready":false,"problem":"p"}`: {Name: "c", Problem: "p", Report: report{}},
+	} {
+		if got, err := json.Marshal(node); err != nil || string(got) != want {
+			t.Errorf("got %s, %v, want %s", got, err, want)
+		}
+	}
+	var out bytes.Buffer
+	status := Testbed{Clusters: []Cluster{{Role: "shoot", Nodes: []Node{{Name: "a", Report: report{"of the node"}}}}}, Report: report{"of the testbed"}}
+	if err := status.Write(&out); err != nil || !strings.Contains(out.String(), "a   \n  of the node\n") || !strings.Contains(out.String(), "  of the testbed\n") {
+		t.Errorf("%v:\n%s", err, &out)
 	}
 }

@@ -2,25 +2,14 @@ package status
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"net"
 	"strings"
 	"time"
 
-	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
-	"github.com/gardener/gardener/pkg/client/kubernetes"
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind"
-	"github.com/gardener-extensions/registry-cache/kind/cache"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/engine"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
-	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
@@ -32,13 +21,18 @@ const statusTimeout = 30 * time.Second
 type Testbed struct {
 	Prefix string `json:"prefix"`
 	// Owner is the directory of the checkout that owns the testbed, if it is not this one.
-	Owner    string    `json:"owner,omitempty"`
-	Clusters []Cluster `json:"clusters"`
-	Caches   []Cache   `json:"caches"`
-	// CachesProblem says why Caches may be incomplete.
-	CachesProblem string            `json:"cachesProblem,omitempty"`
-	Upstreams     []Upstream        `json:"upstreams"`
-	Versions      map[string]string `json:"versions"`
+	Owner     string            `json:"owner,omitempty"`
+	Clusters  []Cluster         `json:"clusters"`
+	Upstreams []Upstream        `json:"upstreams"`
+	Versions  map[string]string `json:"versions"`
+	// Report is what the extension runs, or nil. Its fields join those of the testbed.
+	Report kind.Report `json:"-"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (s Testbed) MarshalJSON() ([]byte, error) {
+	type fields Testbed
+	return join(fields(s), s.Report)
 }
 
 // Cluster is one kind cluster.
@@ -48,13 +42,6 @@ type Cluster struct {
 	Kubeconfig string `json:"kubeconfig,omitempty"`
 	Nodes      []Node `json:"nodes,omitempty"`
 	Problem    string `json:"problem,omitempty"`
-}
-
-// Cache is one cache in the shoot.
-type Cache struct {
-	Upstream string `json:"upstream"`
-	Endpoint string `json:"endpoint"`
-	Ready    bool   `json:"ready"`
 }
 
 // Upstream is one upstream registry. Requests counts the requests since its container was created,
@@ -75,6 +62,12 @@ func (s *Testbed) Exists() bool { return len(s.Clusters) > 0 || len(s.Upstreams)
 // returns an *engine.Missing if the engine does not answer, and another error if it fails.
 func OfTestbed(ctx context.Context, t *kind.Testbed) (*Testbed, error) {
 	status := &Testbed{Prefix: t.Prefix, Versions: map[string]string{"gardener": gardener.Version}}
+	report := func(seed, shoot *cluster.Cluster) {
+		if t.Extension.Reporter != nil {
+			status.Report = t.Extension.Reporter.OfTestbed(ctx, seed, shoot)
+		}
+	}
+	report(nil, nil)
 	found, err := engine.Attach(ctx)
 	if err != nil || found == nil {
 		return status, err
@@ -90,22 +83,20 @@ func OfTestbed(ctx context.Context, t *kind.Testbed) (*Testbed, error) {
 	} else if err != nil {
 		return status, err
 	}
-	seed := status.addCluster(ctx, "seed", t.SeedName(), seen.SeedKubeconfig())
-	if shoot := status.addCluster(ctx, "shoot", t.ShootName(), seen.ShootKubeconfig()); shoot != nil {
-		status.addCaches(ctx, seed, shoot)
-	}
+	seed := status.addCluster(ctx, "seed", t.SeedName(), seen.SeedKubeconfig(), t.Extension.Reporter)
+	report(seed, status.addCluster(ctx, "shoot", t.ShootName(), seen.ShootKubeconfig(), t.Extension.Reporter))
 	return status, status.addUpstreams(ctx, t.Prefix)
 }
 
 // addCluster adds the cluster if it has a container, and returns it if its API server answers.
-func (s *Testbed) addCluster(ctx context.Context, role, name, kubeconfig string) *cluster.Cluster {
+func (s *Testbed) addCluster(ctx context.Context, role, name, kubeconfig string, reporter kind.Reporter) *cluster.Cluster {
 	loaded, err := cluster.Load(ctx, name, kubeconfig)
 	if errors.Is(err, cluster.ErrNotFound) {
 		return nil
 	}
 	status := Cluster{Name: name, Role: role, Kubeconfig: kubeconfig}
 	if err == nil {
-		err = status.addNodes(ctx, s, loaded)
+		err = status.addNodes(ctx, s, loaded, reporter)
 	}
 	if err != nil {
 		status.Problem, loaded = firstLine(err), nil
@@ -114,65 +105,14 @@ func (s *Testbed) addCluster(ctx context.Context, role, name, kubeconfig string)
 	return loaded
 }
 
-func (c *Cluster) addNodes(ctx context.Context, s *Testbed, loaded *cluster.Cluster) error {
-	nodes, objects, err := readNodes(ctx, loaded)
+func (c *Cluster) addNodes(ctx context.Context, s *Testbed, loaded *cluster.Cluster, reporter kind.Reporter) error {
+	nodes, objects, err := readNodes(ctx, loaded, reporter)
 	c.Nodes = nodes
 	for _, object := range objects {
 		s.Versions["kubernetes"] = object.Status.NodeInfo.KubeletVersion
 		s.Versions["containerd"] = strings.TrimPrefix(object.Status.NodeInfo.ContainerRuntimeVersion, "containerd://")
 	}
 	return err
-}
-
-// addCaches adds the caches that run in the shoot. The seed may be nil.
-func (s *Testbed) addCaches(ctx context.Context, seed, shoot *cluster.Cluster) {
-	services, sets, err := cache.List(ctx, shoot)
-	extensions := &extensionsv1alpha1.ExtensionList{}
-	if err == nil && seed != nil {
-		var api kubernetes.Interface
-		if api, err = gardener.NewSeedClient(seed.RESTConfig()); err == nil {
-			err = api.Client().List(ctx, extensions, client.InNamespace(gardenlet.Namespace(gardenlet.DefaultShoot)))
-		}
-	}
-	if err != nil {
-		s.CachesProblem = firstLine(err)
-	}
-	s.Caches = caches(services, sets, schemes(extensions.Items))
-}
-
-// schemes returns the URL scheme of each upstream's cache in the status of the Extensions.
-func schemes(extensions []extensionsv1alpha1.Extension) map[string]string {
-	found := map[string]string{}
-	for _, extension := range extensions {
-		var status v1alpha3.RegistryStatus
-		raw := extension.Status.ProviderStatus
-		if extension.Spec.Type != v1alpha3.ExtensionType || raw == nil || json.Unmarshal(raw.Raw, &status) != nil {
-			continue
-		}
-		for _, registry := range status.Caches {
-			if scheme, _, ok := strings.Cut(registry.Endpoint, "://"); ok {
-				found[registry.Upstream] = scheme + "://"
-			}
-		}
-	}
-	return found
-}
-
-// caches returns the caches of Services. A Service without an upstream is skipped: it has the
-// extension's label, but was not created by the extension. An unknown scheme is omitted.
-func caches(services []corev1.Service, sets []appsv1.StatefulSet, schemes map[string]string) []Cache {
-	ready := map[string]bool{}
-	for _, set := range sets {
-		ready[set.Name] = set.Status.ReadyReplicas > 0
-	}
-	var found []Cache
-	for _, service := range services {
-		if upstream := service.Annotations[v1alpha3.AnnotationUpstream]; upstream != "" {
-			endpoint := schemes[upstream] + net.JoinHostPort(service.Spec.ClusterIP, "5000")
-			found = append(found, Cache{Upstream: upstream, Endpoint: endpoint, Ready: ready[service.Name]})
-		}
-	}
-	return found
 }
 
 func (s *Testbed) addUpstreams(ctx context.Context, prefix string) error {

@@ -2,7 +2,6 @@ package status
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -12,9 +11,7 @@ import (
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 
-	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
-	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
 // Write prints the status as tables.
@@ -75,23 +72,13 @@ func (s *Shoot) writeExtensions(w io.Writer) {
 			fmt.Fprintf(w, "    %s\t%s  %s\n", condition.Type, condition.Status,
 				onOneLine(condition.Reason+" "+condition.Message))
 		}
-		writeProviderStatus(w, extension.ProviderStatus)
-	}
-}
-
-// writeProviderStatus prints the caches of a RegistryStatus, and the size of any other status.
-func writeProviderStatus(w io.Writer, raw json.RawMessage) {
-	var status v1alpha3.RegistryStatus
-	switch {
-	case len(raw) == 0:
-		fmt.Fprintf(w, "    no provider status\n")
-	case json.Unmarshal(raw, &status) != nil || status.Kind != "RegistryStatus":
-		fmt.Fprintf(w, "    provider status\t%d bytes of another kind\n", len(raw))
-	case len(status.Caches) == 0:
-		fmt.Fprintf(w, "    provider status\tno cache\n")
-	}
-	for _, cache := range status.Caches {
-		fmt.Fprintf(w, "    %s\t%s, from %s\n", cache.Upstream, cache.Endpoint, cache.RemoteURL)
+		switch size := len(extension.ProviderStatus); {
+		case size == 0:
+			fmt.Fprintf(w, "    no provider status\n")
+		case extension.Report == nil:
+			fmt.Fprintf(w, "    provider status\t%d bytes of another kind\n", size)
+		}
+		write(w, extension.Report, true)
 	}
 }
 
@@ -100,27 +87,18 @@ func (s *Shoot) writeConfigs(w io.Writer) {
 	for _, config := range s.OperatingSystemConfigs {
 		fmt.Fprintf(w, "  %s\t%s\t%s\n", config.Name+orText(config.Deleting, " (being deleted)"), config.Purpose, operationLine(config.LastOperation))
 		writeError(w, config.LastError)
-		if !config.Configured {
-			continue // configs that only provision a node do not have the unit
-		}
-		fmt.Fprintf(w, "    unit of the extension\t%s\n", cmp.Or(config.Problem, orText(len(config.Registries) == 0, "no upstream")))
-		for _, registry := range config.Registries {
-			fmt.Fprintf(w, "      %s\t%s\n", registry.Upstream, registry.Endpoint)
-		}
+		write(w, config.Report, true)
 	}
 }
 
 func (s *Shoot) writeNodes(w io.Writer) {
 	fmt.Fprintf(w, "NODES\n")
 	for _, node := range s.Nodes {
-		fmt.Fprintf(w, "  %s %s\t%s\n", mark(node.Ready), node.Name, cmp.Or(node.Problem, orText(!node.Registered, "no Node object")))
+		fmt.Fprintf(w, "  %s %s\t%s\n", Mark(node.Ready), node.Name, cmp.Or(node.Problem, orText(!node.Registered, "no Node object")))
 		for _, unit := range node.Units {
 			fmt.Fprintf(w, "      %s\t%s\n", strings.TrimSuffix(unit.Name, ".service"), unit.line())
 		}
-		for _, mirror := range node.Mirrors {
-			fmt.Fprintf(w, "      hosts.toml of %s\t%s\n", mirror.Upstream, route(mirror))
-		}
-		node.writeCaches(w, "cache of ")
+		write(w, node.Report, true)
 	}
 }
 
@@ -175,44 +153,16 @@ func (s *Testbed) Write(w io.Writer) error {
 	if s.Owner != "" {
 		fmt.Fprintf(w, "The testbed is owned by %s: run commands that use or change it there, or use another testbed with --prefix NAME\n", s.Owner)
 	}
-	return writeTables(w, s.writeClusters, s.writeCaches, s.writeUpstreams, s.writeVersions)
+	return writeTables(w, s.writeClusters, func(w io.Writer) { write(w, s.Report, false) }, s.writeUpstreams, s.writeVersions)
 }
 
 func (s *Testbed) writeClusters(w io.Writer) {
 	for _, cluster := range s.Clusters {
 		fmt.Fprintf(w, "%s %s\t%s\n", strings.ToUpper(cluster.Role), cluster.Name, cmp.Or(cluster.Problem, cluster.Kubeconfig))
 		for _, node := range cluster.Nodes {
-			fmt.Fprintf(w, "  %s %s\t%s\n", mark(node.Ready), node.Name, node.Problem)
-			for _, mirror := range node.Mirrors {
-				fmt.Fprintf(w, "      %s\t%s\n", mirror.Upstream, route(mirror))
-			}
-			node.writeCaches(w, "")
+			fmt.Fprintf(w, "  %s %s\t%s\n", Mark(node.Ready), node.Name, node.Problem)
+			write(w, node.Report, false)
 		}
-	}
-}
-
-// writeCaches prints why pulls do not go through a cache.
-func (n Node) writeCaches(w io.Writer, prefix string) {
-	for _, state := range n.Caches {
-		if state.Route != nodeconfig.Mirror {
-			fmt.Fprintf(w, "      %s%s\t%s\n", prefix, state.Upstream, state)
-		}
-	}
-}
-
-// route returns the hosts that containerd tries, for example "http://10.96.0.7:5000, then
-// https://alpha.upstream.test".
-func route(m nodeconfig.HostConfig) string {
-	if m.Problem != "" {
-		return m.Problem
-	}
-	return strings.Join(append(slices.Clone(m.Hosts), m.Server), ", then ") + orText(!m.Managed, "  (unmanaged)")
-}
-
-func (s *Testbed) writeCaches(w io.Writer) {
-	fmt.Fprintln(w, strings.TrimSpace("CACHES  "+s.CachesProblem))
-	for _, cache := range s.Caches {
-		fmt.Fprintf(w, "  %s %s\t%s\n", mark(cache.Ready), cache.Upstream, cache.Endpoint)
 	}
 }
 
@@ -223,7 +173,7 @@ func (s *Testbed) writeUpstreams(w io.Writer) {
 		for _, asker := range slices.Sorted(maps.Keys(upstream.Requests)) {
 			requests = append(requests, fmt.Sprintf("%d requests by %s", upstream.Requests[asker], asker))
 		}
-		fmt.Fprintf(w, "  %s %s\t%s\t%s\n", mark(upstream.Running), upstream.Host, upstream.State,
+		fmt.Fprintf(w, "  %s %s\t%s\t%s\n", Mark(upstream.Running), upstream.Host, upstream.State,
 			cmp.Or(upstream.Problem, strings.Join(requests, ", ")))
 	}
 }
@@ -235,7 +185,8 @@ func (s *Testbed) writeVersions(w io.Writer) {
 	}
 }
 
-func mark(good bool) string {
+// Mark is the first word of a row.
+func Mark(good bool) string {
 	if good {
 		return "✓"
 	}

@@ -74,9 +74,6 @@ func Remove(ctx context.Context, prefix string) error {
 	return err
 }
 
-// URL returns the address for caches, for example http://alpha.upstream.test.
-func (r *Registry) URL() string { return "http://" + r.host }
-
 // Reference returns the reference of an image for pods.
 func (r *Registry) Reference(repository, tag string) string {
 	return fmt.Sprintf("%s/%s:%s", r.host, repository, tag)

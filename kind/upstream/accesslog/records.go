@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"time"
 )
 
 // Records is an access log, or a part of one, in the order in which requests ended. Its methods
@@ -31,11 +30,6 @@ func (rs Records) Filter(keep func(Record) bool) Records {
 // Repository returns the requests for one repository, for example "shop/web".
 func (rs Records) Repository(name string) Records {
 	return rs.Filter(func(r Record) bool { return r.Repository == name })
-}
-
-// Since returns the requests that arrived at t or later, by this machine's clock.
-func (rs Records) Since(t time.Time) Records {
-	return rs.Filter(func(r Record) bool { return !r.Time.Before(t) })
 }
 
 // By returns the requests of one asker.

@@ -32,7 +32,6 @@ func TestFilters(t *testing.T) {
 	}{
 		"repository":         {sample.Repository("web"), 9},
 		"unknown repository": {sample.Repository("we"), 0},
-		"since":              {sample.Since(time.Unix(11, 0)), 2},
 		"pulls":              {sample.Pulls(), 9},
 		"manifests":          {sample.Manifests(), 2},
 		"heads":              {sample.Heads(), 3},

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/gardener-extensions/registry-cache/kind/upstream/ecr"
-	"github.com/gardener-extensions/registry-cache/kind/upstream/outbound"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/server"
 )
 
@@ -35,7 +34,7 @@ func run(ctx context.Context, args []string) error {
 	case "proxy":
 		address := flags.String("address", ":3128", "address to listen on")
 		_ = flags.Parse(args[1:])
-		proxy := &http.Server{Addr: *address, Handler: outbound.NewHandler(ctx, os.Stdout), ReadHeaderTimeout: time.Minute}
+		proxy := &http.Server{Addr: *address, Handler: newProxy(ctx, os.Stdout), ReadHeaderTimeout: time.Minute}
 		return server.Serve(ctx, proxy, proxy.ListenAndServe)
 	case "replace-credentials":
 		path := flags.String("file", server.CredentialsFile, "credentials file to replace with standard input")

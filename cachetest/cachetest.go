@@ -1,0 +1,78 @@
+// Package cachetest is all that the testbed knows about registry caches: the extension as a value,
+// its caches in the shoot, what it adds to the status, to exports and to faults, and Shoots with
+// caches. Below it, pull finds who served a pull, original stands in for the extension that this
+// one replaces, and fieldbugs has the bugs that users reported.
+//
+// Packages in the folder kind must not import it, nor the extension: see kind.Extension.
+package cachetest
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/charts"
+	"github.com/gardener-extensions/registry-cache/examples"
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/image"
+	"github.com/gardener-extensions/registry-cache/kind/progress"
+)
+
+const (
+	// ExtensionNamespace and AdmissionNamespace are on the seed, which audits their ServiceAccounts.
+	ExtensionNamespace = "extension-" + v1alpha3.ExtensionType
+	AdmissionNamespace = imageAdmission
+
+	imageCache     = "registry-cache"
+	imageExtension = "registry-cache-extension"
+	imageAdmission = "registry-cache-admission"
+)
+
+// Extension returns the extension of this repository.
+func Extension() kind.Extension {
+	return kind.Extension{
+		Name:         v1alpha3.ExtensionType,
+		Registration: examples.ControllerRegistration,
+		Chart:        charts.Extension(),
+		Sources:      func(root string) fs.FS { return os.DirFS(filepath.Join(root, "charts", imageExtension)) },
+		Values:       func(built image.Set) map[string]any { return values(built, built[imageCache]) },
+		Images: []kind.ExtensionImage{
+			{Binary: image.Binary{Name: imageExtension, Package: kind.ModulePath + "/cmd/registry-cache-extension"}, OnSeed: true},
+			// The seed's node runs caches of additional Shoots.
+			{Binary: image.Binary{Name: imageCache, Package: kind.ModulePath + "/cmd/registry-cache"}, OnSeed: true, OnShoot: true},
+		},
+		Webhooks:  []string{"gardener-extension-" + v1alpha3.ExtensionType},
+		Accounts:  []string{AdmissionNamespace},
+		Configure: configure,
+		Await:     kind.Wait{Name: "nodes pull through the caches", Until: awaitMirrors},
+		Replaced:  kind.Wait{Name: "caches in the shoot", Until: awaitCaches},
+		Reporter:  reporter{},
+		Targets:   targets{},
+	}
+}
+
+func configure(ctx context.Context, upstreams []string) ([]byte, error) {
+	shoot, err := Shoot(upstreams...)
+	if err != nil || len(shoot.Spec.Extensions) == 0 {
+		return nil, err
+	}
+	for _, host := range upstreams {
+		progress.Note(ctx, "cache for %s", host)
+	}
+	return shoot.Spec.Extensions[0].ProviderConfig.Raw, nil
+}
+
+// values returns what an operator sets in the ControllerDeployment to use other images, and makes
+// the extension check caches often enough for tests.
+func values(built image.Set, cache image.Built) map[string]any {
+	return map[string]any{
+		"image":       map[string]any{"ref": built[imageExtension].Ref},
+		"controllers": map[string]any{"healthCheckPeriod": "10s"},
+		"imageVectorOverwrite": map[string]any{"images": []any{
+			map[string]any{"name": charts.ImageRegistryCache, "ref": cache.Ref},
+			map[string]any{"name": charts.ImageRegistryCleaner, "ref": built[imageCache].Ref},
+		}},
+	}
+}

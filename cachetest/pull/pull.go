@@ -1,0 +1,164 @@
+package pull
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/gardener-extensions/registry-cache/cachetest"
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/upstream"
+	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
+	"github.com/gardener-extensions/registry-cache/nodeconfig"
+)
+
+// Run pulls an image from an upstream on workers of the shoot, and finds who served each object. It
+// changes nothing but the images on the nodes. The testbed must be attached.
+//
+// Run returns an *InvalidError for invalid options. It returns no error for a failed pull, see
+// Report.Err. The report is never nil. If Run returns an error, the report has the earlier pulls.
+func Run(ctx context.Context, t *kind.Testbed, options Options) (*Report, error) {
+	report := NewReport(Image{Reference: options.Image})
+	plan, err := options.Plan(t.Upstreams.Hosts(), cluster.Names(t.Shoot.Workers()))
+	if err != nil {
+		return report, err
+	}
+	r := &runner{Testbed: t, Options: options, image: plan.Image, registry: t.Upstream(plan.Image.Host)}
+	err = r.registry.Describe(ctx, r.image.Repository, r.image.Identifier, func(index *v1.Descriptor, img v1.Image) (err error) {
+		r.image.Objects, err = Describe(index, img)
+		return err
+	})
+	if err != nil { // pull anyway: an upstream that does not answer is often the reason for the pull
+		r.image.Problem = err.Error()
+	}
+	report = NewReport(r.image)
+	for _, batch := range plan.Batches {
+		evidence, err := r.run(ctx, batch)
+		if err != nil {
+			return report, err
+		}
+		report.Add(Attribute(evidence))
+	}
+	report.Verdict = report.verdict(cacheAddresses(ctx, t, plan.Image.Host))
+	return report, nil
+}
+
+// cacheAddresses returns the addresses of an upstream's caches, or nil if the API server fails.
+func cacheAddresses(ctx context.Context, t *kind.Testbed, host string) []string {
+	ctx, cancel := withTimeout(ctx, answerTimeout)
+	defer cancel()
+	services, _, err := cachetest.List(ctx, t.Shoot)
+	if err != nil {
+		return nil
+	}
+	return cachetest.Addresses(services, host)
+}
+
+type runner struct {
+	*kind.Testbed
+	Options
+	image    Image
+	registry *upstream.Registry
+}
+
+func (r *runner) run(ctx context.Context, batch Batch) (Evidence, error) {
+	evidence := Evidence{Image: r.image, Attempts: make([]Attempt, len(batch.Nodes))}
+	// Prepare the nodes before the log is read. Otherwise, requests of the nodes during the
+	// preparation would count as requests of the pull.
+	if err := r.each(ctx, batch, evidence.Attempts, r.prepare); err != nil {
+		return evidence, err
+	}
+	before, logErr := r.registry.Log(ctx)
+	if err := r.each(ctx, batch, evidence.Attempts, r.pullOnce); err != nil {
+		return evidence, err
+	}
+	if logErr == nil {
+		var after accesslog.Records
+		if after, logErr = r.registry.Log(ctx); logErr == nil {
+			evidence.Records, logErr = newRecords(before, after)
+		}
+	}
+	if logErr != nil {
+		evidence.LogProblem = logErr.Error()
+	}
+	return evidence, context.Cause(ctx)
+}
+
+// newRecords compares two states of one log and returns the records that only the later state has,
+// or an error if the log was reset, for example because the container was recreated.
+func newRecords(before, after accesslog.Records) (accesslog.Records, error) {
+	if len(after) < len(before) {
+		return nil, fmt.Errorf("the access log was reset during the pull: %d records, %d before", len(after), len(before))
+	}
+	return after[len(before):], nil
+}
+
+func (r *runner) each(ctx context.Context, batch Batch, attempts []Attempt,
+	do func(context.Context, *cluster.Node, *Attempt) error,
+) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for i, name := range batch.Nodes {
+		attempts[i].Node, attempts[i].Round = name, batch.Round
+		group.Go(func() error {
+			if err := do(ctx, r.Shoot.Node(name), &attempts[i]); err != nil {
+				return fmt.Errorf("round %d on %s: %w", batch.Round, name, err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// prepare removes the image from the node for a fresh pull, and records the state before the pull.
+func (r *runner) prepare(ctx context.Context, node *cluster.Node, attempt *Attempt) (err error) {
+	if r.Fresh {
+		if err := forget(ctx, node, r.image); err != nil {
+			return err
+		}
+	}
+	if attempt.Mirrors, err = mirrorsOf(ctx, node, r.image.Host); err != nil {
+		return err
+	}
+	attempt.Before, err = readState(ctx, node)
+	return err
+}
+
+// pullOnce pulls once, as a step, and records the state afterwards.
+func (r *runner) pullOnce(ctx context.Context, node *cluster.Node, attempt *Attempt) (err error) {
+	_ = r.Recorder.Step(ctx, fmt.Sprintf("pull, round %d on %s", attempt.Round, node.Name()), func(ctx context.Context) error {
+		attempt.Took, attempt.Failure, err = pullOn(ctx, node, r.image, r.Timeout)
+		if err == nil && attempt.Failure != "" {
+			return errors.New(attempt.Failure)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	attempt.After, err = readState(ctx, node)
+	return err
+}
+
+// mirrorsOf returns the hosts that containerd on the node tries before the upstream, in order. It
+// reads them from the upstream's hosts.toml, or else from the hosts.toml in the folder _default.
+func mirrorsOf(ctx context.Context, node *cluster.Node, host string) ([]string, error) {
+	ctx, cancel := withTimeout(ctx, answerTimeout)
+	defer cancel()
+	for _, folder := range []string{host, "_default"} {
+		content, err := node.ReadFile(ctx, path.Join(nodeconfig.CertsDir, folder, nodeconfig.HostsFile))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		return nodeconfig.ParseHosts(host, content).Hosts, nil
+	}
+	return nil, nil
+}

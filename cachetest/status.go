@@ -1,0 +1,251 @@
+package cachetest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"path"
+	"slices"
+	"strings"
+
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	"github.com/gardener/gardener/pkg/client/kubernetes"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/gardener"
+	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
+	"github.com/gardener-extensions/registry-cache/kind/status"
+	"github.com/gardener-extensions/registry-cache/nodeconfig"
+)
+
+// reporter adds caches and mirrors to the status.
+type reporter struct{}
+
+func (reporter) Units() []string { return []string{nodeconfig.UnitName} }
+
+// Files has the age of the script's state, and the state.
+func (reporter) Files() map[string][]string {
+	return map[string][]string{"script.txt": nodeconfig.StateCommand()}
+}
+
+// nodeReport is what the extension did on a node.
+type nodeReport struct {
+	// Mirrors are the effective hosts.toml files, ordered by upstream.
+	Mirrors []nodeconfig.HostConfig `json:"mirrors,omitempty"`
+	// Caches are what the script says of its upstreams.
+	Caches []nodeconfig.State `json:"caches,omitempty"`
+}
+
+// OfNode returns an error also for a loop that is dead.
+func (reporter) OfNode(ctx context.Context, machine *cluster.Node) (kind.Report, error) {
+	report := &nodeReport{}
+	found, err := machine.Exec(ctx, "find", nodeconfig.CertsDir, "-name", nodeconfig.HostsFile)
+	if err != nil {
+		return report, err
+	}
+	for _, file := range slices.Sorted(slices.Values(strings.Fields(found))) {
+		content, err := machine.ReadFile(ctx, file)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return report, err
+		}
+		report.Mirrors = append(report.Mirrors, nodeconfig.ParseHosts(path.Base(path.Dir(file)), content))
+	}
+	text, err := machine.Exec(ctx, nodeconfig.StateCommand()...)
+	if err != nil {
+		return report, err
+	}
+	state, err := nodeconfig.ParseState(text)
+	if err != nil {
+		return report, err
+	}
+	report.Caches = state.Upstreams
+	if dead := state.Dead(); dead != "" {
+		err = errors.New(nodeconfig.UnitName + ": " + dead)
+	}
+	return report, err
+}
+
+// Write prints the mirrors, and why pulls do not go through a cache.
+func (r *nodeReport) Write(w io.Writer, details bool) {
+	mirrorOf, cacheOf := "", ""
+	if details {
+		mirrorOf, cacheOf = "hosts.toml of ", "cache of "
+	}
+	for _, mirror := range r.Mirrors {
+		fmt.Fprintf(w, "      %s%s\t%s\n", mirrorOf, mirror.Upstream, route(mirror))
+	}
+	for _, state := range r.Caches {
+		if state.Route != nodeconfig.Mirror {
+			fmt.Fprintf(w, "      %s%s\t%s\n", cacheOf, state.Upstream, state)
+		}
+	}
+}
+
+// route returns the hosts that containerd tries, for example "http://10.96.0.7:5000, then
+// https://alpha.upstream.test".
+func route(m nodeconfig.HostConfig) string {
+	if m.Problem != "" {
+		return m.Problem
+	}
+	text := strings.Join(append(slices.Clone(m.Hosts), m.Server), ", then ")
+	if !m.Managed {
+		text += "  (unmanaged)"
+	}
+	return text
+}
+
+// testbedReport are the caches in the shoot.
+type testbedReport struct {
+	Caches []cacheStatus `json:"caches"`
+	// CachesProblem says why Caches may be incomplete.
+	CachesProblem string `json:"cachesProblem,omitempty"`
+}
+
+// cacheStatus is one cache in the shoot.
+type cacheStatus struct {
+	Upstream string `json:"upstream"`
+	Endpoint string `json:"endpoint"`
+	Ready    bool   `json:"ready"`
+}
+
+func (reporter) OfTestbed(ctx context.Context, seed, shoot *cluster.Cluster) kind.Report {
+	if shoot == nil {
+		return testbedReport{}
+	}
+	services, sets, err := List(ctx, shoot)
+	extensions := &extensionsv1alpha1.ExtensionList{}
+	if err == nil && seed != nil {
+		var api kubernetes.Interface
+		if api, err = gardener.NewSeedClient(seed.RESTConfig()); err == nil {
+			err = api.Client().List(ctx, extensions, client.InNamespace(gardenlet.Namespace(gardenlet.DefaultShoot)))
+		}
+	}
+	var problem string
+	if err != nil {
+		problem, _, _ = strings.Cut(err.Error(), "\n")
+	}
+	return testbedReport{caches(services, sets, schemes(extensions.Items)), problem}
+}
+
+// schemes returns the URL scheme of each upstream's cache in the status of the Extensions.
+func schemes(extensions []extensionsv1alpha1.Extension) map[string]string {
+	found := map[string]string{}
+	for _, extension := range extensions {
+		var status v1alpha3.RegistryStatus
+		raw := extension.Status.ProviderStatus
+		if extension.Spec.Type != v1alpha3.ExtensionType || raw == nil || json.Unmarshal(raw.Raw, &status) != nil {
+			continue
+		}
+		for _, registry := range status.Caches {
+			if scheme, _, ok := strings.Cut(registry.Endpoint, "://"); ok {
+				found[registry.Upstream] = scheme + "://"
+			}
+		}
+	}
+	return found
+}
+
+// caches returns the caches of Services. A Service without an upstream is skipped: it has the
+// extension's label, but was not created by the extension. An unknown scheme is omitted.
+func caches(services []corev1.Service, sets []appsv1.StatefulSet, schemes map[string]string) []cacheStatus {
+	ready := map[string]bool{}
+	for _, set := range sets {
+		ready[set.Name] = set.Status.ReadyReplicas > 0
+	}
+	var found []cacheStatus
+	for _, service := range services {
+		if upstream := service.Annotations[v1alpha3.AnnotationUpstream]; upstream != "" {
+			endpoint := schemes[upstream] + net.JoinHostPort(service.Spec.ClusterIP, "5000")
+			found = append(found, cacheStatus{Upstream: upstream, Endpoint: endpoint, Ready: ready[service.Name]})
+		}
+	}
+	return found
+}
+
+func (r testbedReport) Write(w io.Writer, _ bool) {
+	fmt.Fprintln(w, strings.TrimSpace("CACHES  "+r.CachesProblem))
+	for _, cache := range r.Caches {
+		fmt.Fprintf(w, "  %s %s\t%s\n", status.Mark(cache.Ready), cache.Upstream, cache.Endpoint)
+	}
+}
+
+// configReport is what the extension added to an OperatingSystemConfig.
+type configReport struct {
+	// Configured reports whether the OperatingSystemConfig contains the extension's unit.
+	// Registries are the upstreams in the unit.
+	Configured bool              `json:"configured"`
+	Registries []registryMapping `json:"registries,omitempty"`
+	// Problem says why the unit cannot be parsed.
+	Problem string `json:"problem,omitempty"`
+}
+
+// registryMapping is one upstream in the extension's unit.
+type registryMapping struct {
+	Upstream string `json:"upstream"`
+	Endpoint string `json:"endpoint"`
+}
+
+func (reporter) OfConfig(config *extensionsv1alpha1.OperatingSystemConfig) kind.Report {
+	report := &configReport{}
+	for _, unit := range config.Spec.Units {
+		if unit.Name != nodeconfig.UnitName {
+			continue
+		}
+		report.Configured = true
+		registries, err := nodeconfig.ParseUnit(ptr.Deref(unit.Content, ""))
+		if err != nil {
+			report.Problem, _, _ = strings.Cut(err.Error(), "\n")
+		}
+		for _, registry := range registries {
+			report.Registries = append(report.Registries, registryMapping{Upstream: registry.Upstream, Endpoint: registry.Endpoint})
+		}
+	}
+	return report
+}
+
+func (r *configReport) Write(w io.Writer, _ bool) {
+	if !r.Configured {
+		return // configs that only provision a node do not have the unit
+	}
+	text := r.Problem
+	if text == "" && len(r.Registries) == 0 {
+		text = "no upstream"
+	}
+	fmt.Fprintf(w, "    unit of the extension\t%s\n", text)
+	for _, registry := range r.Registries {
+		fmt.Fprintf(w, "      %s\t%s\n", registry.Upstream, registry.Endpoint)
+	}
+}
+
+// providerReport are the caches in a RegistryStatus.
+type providerReport struct{ v1alpha3.RegistryStatus }
+
+func (reporter) OfProvider(raw json.RawMessage) kind.Report {
+	var report providerReport
+	if json.Unmarshal(raw, &report.RegistryStatus) != nil || report.Kind != "RegistryStatus" {
+		return nil
+	}
+	return report
+}
+
+func (r providerReport) Write(w io.Writer, _ bool) {
+	if len(r.Caches) == 0 {
+		fmt.Fprintf(w, "    provider status\tno cache\n")
+	}
+	for _, cache := range r.Caches {
+		fmt.Fprintf(w, "    %s\t%s, from %s\n", cache.Upstream, cache.Endpoint, cache.RemoteURL)
+	}
+}

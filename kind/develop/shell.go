@@ -1,0 +1,155 @@
+package develop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
+)
+
+// outputTimeout is how long Run waits for the end of the output after the program has ended.
+// Another process may keep the output open.
+const outputTimeout = 2 * time.Second
+
+// adminKubeconfig is the path of kubeadm's kubeconfig for administrators on a control plane.
+const adminKubeconfig = "/etc/kubernetes/admin.conf"
+
+// Streams are the standard streams of a program. Nil streams are empty or discarded.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+}
+
+// Exec runs a program on a node of either cluster, as root, and returns its exit code. It accepts
+// the same node names as Shell, and returns the same errors. Input and output are streamed. When
+// ctx ends, the error is the cause of ctx; the program on the node continues until it reads or
+// writes.
+func Exec(ctx context.Context, t *kind.Testbed, node string, argv []string, streams Streams) (int, error) {
+	name, err := nodeName(ctx, t, node)
+	if err != nil {
+		return 0, err
+	}
+	return Run(ctx, slices.Concat([]string{"docker", "exec", "--interactive", name}, argv), streams)
+}
+
+// Kubectl runs kubectl as administrator on the control plane of RoleSeed or RoleShoot, and returns
+// its exit code. Files in args are files on the node; - is streams.In. Errors are as in Exec.
+func Kubectl(ctx context.Context, t *kind.Testbed, role string, args []string, streams Streams) (int, error) {
+	if role != kind.RoleSeed && role != kind.RoleShoot {
+		return 0, fmt.Errorf("cluster %q: want %s or %s", role, kind.RoleSeed, kind.RoleShoot)
+	}
+	if err := t.AttachOnce(ctx); err != nil {
+		return 0, err
+	}
+	node := t.Seed.ControlPlane()
+	if role == kind.RoleShoot {
+		node = t.Shoot.ControlPlane()
+	}
+	return Run(ctx, kubectlArgv(node.Name(), args), streams)
+}
+
+func kubectlArgv(node string, args []string) []string {
+	return slices.Concat([]string{"docker", "exec", "--interactive", "--env", "KUBECONFIG=" + adminKubeconfig, node, "kubectl"}, args)
+}
+
+// Run runs a program on this machine and returns its exit code. If ctx ends, the error is the cause
+// of ctx.
+func Run(ctx context.Context, argv []string, streams Streams) (int, error) {
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = streams.Out, streams.Err, outputTimeout
+	if err := Feed(cmd, streams.In); err != nil {
+		return 0, fmt.Errorf("run %s: %w", argv[0], err)
+	}
+	err := cmd.Run()
+	var failed *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return 0, context.Cause(ctx)
+	case err == nil, errors.Is(err, exec.ErrWaitDelay): // it succeeded
+		return 0, nil
+	case errors.As(err, &failed) && failed.Exited():
+		return failed.ExitCode(), nil
+	default:
+		return 0, fmt.Errorf("run %s: %w", argv[0], err)
+	}
+}
+
+// Feed sets the program's input. An input that is not a file is copied in the background, because
+// exec.Cmd would wait for the end of the input, which may never come.
+func Feed(cmd *exec.Cmd, in io.Reader) error {
+	file, isFile := in.(*os.File)
+	if isFile || in == nil {
+		if file != nil {
+			cmd.Stdin = file
+		}
+		return nil
+	}
+	pipe, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	go func() {
+		_, _ = io.Copy(pipe, in) // the program may not read all of it
+		_ = pipe.Close()
+	}()
+	return nil
+}
+
+// UnknownNodeError reports that the testbed has no node with this name. It is a usage error.
+type UnknownNodeError struct {
+	Name  string   // the unknown name
+	Names []string // the names of all nodes
+}
+
+func (e *UnknownNodeError) Error() string {
+	return fmt.Sprintf("the testbed has no node %q, only %s", e.Name, strings.Join(e.Names, ", "))
+}
+
+// UsageError marks the error for internal/program: exit code 2.
+func (*UnknownNodeError) UsageError() {}
+
+// Shell returns the command that opens a shell on a node of either cluster. Without a terminal,
+// bash reads its standard input. The node's name may omit the prefix of the testbed or shoot:
+// worker2. Shell returns an *UnknownNodeError for an unknown name, and kind.ErrDown if there is no
+// testbed.
+func Shell(ctx context.Context, t *kind.Testbed, node string, terminal bool) ([]string, error) {
+	name, err := nodeName(ctx, t, node)
+	if err != nil {
+		return nil, err
+	}
+	return shellArgv(name, terminal), nil
+}
+
+// nodeName returns the full name of a node, see Shell.
+func nodeName(ctx context.Context, t *kind.Testbed, wanted string) (string, error) {
+	if err := t.AttachOnce(ctx); err != nil {
+		return "", err
+	}
+	return matchNode(wanted, cluster.Names(t.Nodes()), t.Prefix+"-", t.ShootName()+"-")
+}
+
+// matchNode returns the name that equals wanted, or the name that equals one prefix plus wanted.
+func matchNode(wanted string, names []string, prefixes ...string) (string, error) {
+	for _, prefix := range append([]string{""}, prefixes...) {
+		if slices.Contains(names, prefix+wanted) {
+			return prefix + wanted, nil
+		}
+	}
+	return "", &UnknownNodeError{Name: wanted, Names: names}
+}
+
+func shellArgv(container string, terminal bool) []string {
+	argv := []string{"docker", "exec", "--interactive"}
+	if terminal {
+		argv = append(argv, "--tty")
+	}
+	return append(argv, container, "bash")
+}

@@ -1,0 +1,124 @@
+package kind
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"io/fs"
+
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
+	"github.com/gardener-extensions/registry-cache/kind/gardener"
+	"github.com/gardener-extensions/registry-cache/kind/image"
+)
+
+// Extension is the extension that a testbed builds and installs, as a value. The testbed knows
+// nothing else about it. Only Name, Registration and Chart are required.
+type Extension struct {
+	Name         string // its type, and the name of its ControllerInstallation and chart
+	Registration func() (*gardencorev1beta1.ControllerRegistration, error)
+	// Chart is the folder of the chart. Sources returns that of the checkout at root, for the inner
+	// loop; the default is Chart.
+	Chart   fs.FS
+	Sources func(root string) fs.FS
+	Values  func(image.Set) map[string]any // for the chart, with the built images
+	Images  []ExtensionImage               // built from the sources
+	// Webhooks are the MutatingWebhookConfigurations that it registers in the seed.
+	Webhooks []string
+	// Accounts are namespaces of the seed, beside its own, whose ServiceAccounts are audited.
+	Accounts []string
+	// Configure returns the providerConfig of the default Shoot, for the upstreams that the testbed's
+	// configuration calls cached. Without one, the Shoot does not have the extension.
+	Configure func(ctx context.Context, upstreams []string) ([]byte, error)
+	Await     Wait     // after Up has reconciled the Shoot
+	Replaced  Wait     // after a rollout, if the Shoot has the extension
+	Reporter  Reporter // adds to the status
+	Targets   Targets  // of faults
+}
+
+// ExtensionImage is an image of an extension, and where it runs.
+type ExtensionImage struct {
+	image.Binary
+	OnSeed, OnShoot bool
+}
+
+// Wait is a step that waits until the extension has done its part.
+type Wait struct {
+	Name  string
+	Until func(context.Context, *Testbed) error
+}
+
+// Reporter reads what an extension adds to the status. A nil Report adds nothing.
+type Reporter interface {
+	// Units are the systemd units that the extension adds to nodes.
+	Units() []string
+	// Files are the programs whose output on a node belongs to an export, by file name.
+	Files() map[string][]string
+	// OfNode reads what the extension did on a node. With an error, the report may be incomplete.
+	OfNode(context.Context, *cluster.Node) (Report, error)
+	// OfTestbed reads what the extension runs in the clusters. Clusters that do not run are nil.
+	OfTestbed(_ context.Context, seed, shoot *cluster.Cluster) Report
+	OfConfig(*extensionsv1alpha1.OperatingSystemConfig) Report
+	// OfProvider returns nil if the providerStatus is not one of this extension.
+	OfProvider(providerStatus json.RawMessage) Report
+}
+
+// Report is a part of the status. Its JSON is an object, whose fields join those of the status.
+type Report interface {
+	// Write prints rows of a table. In the status of a testbed, details are left out.
+	Write(w io.Writer, details bool)
+}
+
+// Targets are the parts of an extension in the shoot that package fault can break. In a spec.Target
+// they have role spec.Cache.
+type Targets interface {
+	Names(context.Context, *Testbed) ([]string, error)
+	Service(_ context.Context, _ *Testbed, name string) (*corev1.Service, error)
+	// Prepare returns the injection of a fault that a function of node.sh alone cannot inject.
+	Prepare(context.Context, *Testbed, spec.Fault) (Injection, error)
+}
+
+// Injection applies and ends one fault.
+type Injection interface {
+	// Inject applies the fault, which ends after its duration unless only a command can end it.
+	Inject(ctx context.Context) error
+	// Clear ends the fault. It also works if Inject failed or never ran, or if the fault has ended.
+	Clear(ctx context.Context) error
+}
+
+// Namespace returns the namespace of the seed in which the extension runs.
+func (e Extension) Namespace() string { return gardener.Extension{Name: e.Name}.Namespace() }
+
+// Installation returns what gardenlet installs into the seed.
+func (e Extension) Installation(chart fs.FS, values map[string]any) (gardener.Extension, error) {
+	registration, err := e.Registration()
+	return gardener.Extension{Name: e.Name, Registration: registration, Chart: chart, Values: values, Webhooks: e.Webhooks}, err
+}
+
+// ChartOf returns the chart of the checkout at root.
+func (e Extension) ChartOf(root string) fs.FS {
+	if e.Sources == nil {
+		return e.Chart
+	}
+	return e.Sources(root)
+}
+
+// ImageNames returns the names of the images for which the function where returns true.
+func (e Extension) ImageNames(where func(ExtensionImage) bool) []string {
+	var names []string
+	for _, built := range e.Images {
+		if where(built) {
+			names = append(names, built.Name)
+		}
+	}
+	return names
+}
+
+// AllImages returns the names of all images, which are those that users install.
+func (e Extension) AllImages() []string {
+	return e.ImageNames(func(ExtensionImage) bool { return true })
+}
