@@ -202,8 +202,8 @@ func (s *seqWorld) service(name string) *corev1.Service {
 	return service
 }
 
-// lists reports whether gardener-resource-manager still deletes a Service of this name. It deletes by
-// name, also one that the owner has created meanwhile.
+// lists reports whether gardener-resource-manager still deletes a Service of this name. It deletes
+// by name, also one that the owner has created meanwhile.
 func (s *seqWorld) lists(name string) bool {
 	mrs := &resourcesv1alpha1.ManagedResourceList{}
 	s.must(s.unwatched.List(s.t.Context(), mrs))
