@@ -48,7 +48,7 @@ func layerTable(t tree) []string {
 	for line := range strings.Lines(t.text(architecture)) {
 		cells := strings.Split(line, "|")
 		if layer := strings.Trim(cell(cells, 1), "`"); layer != cell(cells, 1) {
-			rows[layer] = cell(cells, 3)
+			rows[layer] = cell(cells, 2)
 		}
 	}
 	var problems []string
