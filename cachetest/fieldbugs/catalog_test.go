@@ -114,10 +114,10 @@ const head = `# Field bugs
 Generated from cachetest/fieldbugs by ` + "`make field-bugs`" + `: do not edit.
 
 Bugs of image pull caches that users reported. On an existing testbed, ` + "`bin/testbed reproduce s22`" + `
-runs the [scenario](development.md#add-a-scenario) of a bug: it plants the fault, proves that the
-expectation holds, and leaves the state at the claim that does not hold, or after the last one.
-` + "`make e2e RUN='^s22$' KEEP=1`" + ` does the same and cleans up. ` + "`make e2e-all`" + ` runs all scenarios; a line
-that ends with ` + "`s22 held`" + ` is a result.
+runs the [scenario](development.md#add-a-scenario) of a bug, which plants the fault and proves that
+the expectation holds, and leaves the state for a look around: at the claim that does not hold, or
+after the last one. ` + "`make e2e RUN='^s22$' KEEP=1`" + ` does the same and cleans up. ` + "`make e2e-all`" + ` runs
+all scenarios; a line that ends with ` + "`s22 held`" + ` is a result.
 
 A result is the measured time that came closest to its bound, on two cores with everything on one
 machine (2026-11-25). Only the bounds are promised. A fault in code is an argument of
@@ -127,9 +127,9 @@ machine (2026-11-25). Only the bounds are promised. A fault in code is an argume
 
 func page() string {
 	var text strings.Builder
-	text.WriteString(head + "| bug | symptom | expectation | result |\n| --- | --- | --- | --- |\n")
+	text.WriteString(head + "| bug | symptom | command | expectation | result |\n| --- | --- | --- | --- | --- |\n")
 	for _, b := range All() {
-		fmt.Fprintf(&text, "| [%s](#%s) | %s | %s | %s |\n", b.ID, b.ID, b.Symptom, b.Expectation, b.Result)
+		fmt.Fprintf(&text, "| [%s](#%s) | %s | `testbed reproduce %s` | %s | %s |\n", b.ID, b.ID, b.Symptom, b.ID, b.Expectation, b.Result)
 	}
 	for _, b := range All() {
 		fmt.Fprintf(&text, "\n## %s\n\n", b.ID)
