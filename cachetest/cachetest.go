@@ -21,8 +21,9 @@ import (
 )
 
 const (
-	// ExtensionNamespace and AdmissionNamespace are on the seed, which audits their ServiceAccounts.
+	// ExtensionNamespace is the extension's namespace on the seed, which audits its ServiceAccounts.
 	ExtensionNamespace = "extension-" + v1alpha3.ExtensionType
+	// AdmissionNamespace is the same for the admission.
 	AdmissionNamespace = imageAdmission
 
 	imageCache     = "registry-cache"
