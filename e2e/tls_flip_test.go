@@ -91,11 +91,14 @@ func proveFlips(ctx context.Context, p *rig.Run) {
 	since, err := p.Worker(0).Exec(ctx, "date", "+@%s") // all nodes use the clock of this machine
 	p.Check(err)
 	pulls := rig.PullContinuously(ctx, p, rig.Alpha)
-	for _, cache := range []func(host string) v1alpha3.RegistryCache{tlsCache, httpCache, tlsCache} {
+	flip := func(cache func(host string) v1alpha3.RegistryCache) {
 		p.Check(rig.ReconcileConfig(ctx, p, cache(rig.Alpha), cache(rig.Beta)))
 	}
+	flip(tlsCache)
+	flip(httpCache)
+	flip(tlsCache)
 	proveScheme(ctx, p, "https://")
-	p.Check(rig.Reconcile(ctx, p, rig.Alpha, rig.Beta))
+	flip(httpCache)
 	proveScheme(ctx, p, "http://")
 	pulls.End(p, rig.Alpha, maxFlipPull)
 	for _, worker := range p.Workers() {
