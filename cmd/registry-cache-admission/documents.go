@@ -124,19 +124,34 @@ func decode[T any](document []byte, into *[]*T) error {
 
 // match returns the object with the namespace and name, or the zero value of T if there is none. In
 // files under version control, objects often have no namespace. Objects from kubectl always have
-// one. So an empty namespace matches every namespace. Identical copies count once. An error means
-// that several objects match.
+// one. So an empty namespace matches all objects of the name. If no object is in the namespace, an
+// object without a namespace matches. Identical copies count once. An error means that several
+// objects match.
 func match[T client.Object](objects []T, namespace, name string) (found T, err error) {
-	count := 0
+	var matches, withoutNamespace []T
 	for _, object := range objects {
-		other := namespace != "" && object.GetNamespace() != "" && object.GetNamespace() != namespace
-		if object.GetName() != name || other || count > 0 && equality.Semantic.DeepEqual(found, object) {
-			continue
+		switch {
+		case object.GetName() != name:
+		case namespace == "" || object.GetNamespace() == namespace:
+			matches = append(matches, object)
+		case object.GetNamespace() == "":
+			withoutNamespace = append(withoutNamespace, object)
 		}
-		if count++; count > 1 {
-			return found, fmt.Errorf("%s and %s match and differ: set the missing metadata.namespace", qualified(found), qualified(object))
+	}
+	if len(matches) == 0 {
+		matches = withoutNamespace
+	}
+	if len(matches) == 0 {
+		return found, nil
+	}
+	found = matches[0]
+	for _, other := range matches[1:] {
+		switch {
+		case other.GetNamespace() != found.GetNamespace():
+			return found, fmt.Errorf("%s and %s match: set the missing metadata.namespace", qualified(found), qualified(other))
+		case !equality.Semantic.DeepEqual(found, other):
+			return found, errors.New("found twice with different content")
 		}
-		found = object
 	}
 	return found, nil
 }
