@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/gardener-extensions/registry-cache/internal/program"
+	"github.com/gardener-extensions/registry-cache/webhook"
 	"github.com/gardener-extensions/registry-cache/webhook/shoot"
 )
 
@@ -75,7 +76,7 @@ func serve(ctx context.Context, options *options) error {
 	if err := mgr.Add(runtimeCluster); err != nil {
 		return fmt.Errorf("add the runtime cluster to the manager: %w", err)
 	}
-	if _, err := options.webhook.Completed().AddToManager(ctx, mgr, runtimeCluster); err != nil {
+	if err := webhook.AddToManager(ctx, mgr, runtimeCluster, identity, options.webhook.Completed()); err != nil {
 		return fmt.Errorf("add the webhook to the manager: %w", err)
 	}
 	if err := mgr.Start(ctx); err != nil {

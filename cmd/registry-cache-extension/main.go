@@ -30,6 +30,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller"
 	"github.com/gardener-extensions/registry-cache/controller/health"
 	"github.com/gardener-extensions/registry-cache/internal/program"
+	"github.com/gardener-extensions/registry-cache/webhook"
 	"github.com/gardener-extensions/registry-cache/webhook/operatingsystemconfig"
 )
 
@@ -73,7 +74,7 @@ func run(ctx context.Context, options *options) error {
 	if err := options.controllers.Completed().AddToManager(ctx, mgr); err != nil {
 		return fmt.Errorf("add the controllers to the manager: %w", err)
 	}
-	if _, err := options.webhook.Completed().AddToManager(ctx, mgr, nil); err != nil {
+	if err := webhook.AddToManager(ctx, mgr, nil, v1alpha3.ExtensionType, options.webhook.Completed()); err != nil {
 		return fmt.Errorf("add the webhook to the manager: %w", err)
 	}
 	if err := mgr.Start(ctx); err != nil {
