@@ -7,7 +7,9 @@ import (
 	"time"
 
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
+	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -70,6 +72,21 @@ func (a *Actuator) keepPreviousServices(t *target) {
 			return slices.Contains(taken, p.Name) || now.Sub(p.Since.Time) >= previousFor
 		})
 	}
+}
+
+// removeServices deletes the unwanted ones of the Services of renamed caches. A Service of a
+// removed cache is deleted with its claims.
+func removeServices(ctx context.Context, t *target, services []corev1.Service) error {
+	var unwanted []client.Object
+	for _, service := range services {
+		i := slices.IndexFunc(t.identities, func(id v1alpha3.Identity) bool { return id.Name == service.Labels[v1alpha3.LabelApp] })
+		if i < 0 || service.Annotations[v1alpha3.AnnotationUpstream] == "" || t.identities[i].ServiceName(&t.config.Caches[i]) == service.Name ||
+			slices.ContainsFunc(t.identities[i].Previous, func(p v1alpha3.PreviousService) bool { return p.Name == service.Name }) {
+			continue
+		}
+		unwanted = append(unwanted, &service)
+	}
+	return unlessRefused(logr.FromContextOrDiscard(ctx), deleteAll(ctx, t.shoot, nil, unwanted...), "delete the Services of renamed caches")
 }
 
 // deployedIdentities adds the identities of caches with a Service to the recorded ones. An early

@@ -104,21 +104,6 @@ func (a *Actuator) removeLeftovers(ctx context.Context, log logr.Logger, t *targ
 	return nil
 }
 
-// removeServices deletes the unwanted ones of the Services of renamed caches. A Service of a
-// removed cache is deleted with its claims.
-func removeServices(ctx context.Context, t *target, services []corev1.Service) error {
-	var unwanted []client.Object
-	for _, service := range services {
-		i := slices.IndexFunc(t.identities, func(id v1alpha3.Identity) bool { return id.Name == service.Labels[v1alpha3.LabelApp] })
-		if i < 0 || service.Annotations[v1alpha3.AnnotationUpstream] == "" || t.identities[i].ServiceName(&t.config.Caches[i]) == service.Name ||
-			slices.ContainsFunc(t.identities[i].Previous, func(p v1alpha3.PreviousService) bool { return p.Name == service.Name }) {
-			continue
-		}
-		unwanted = append(unwanted, &service)
-	}
-	return unlessRefused(logr.FromContextOrDiscard(ctx), deleteAll(ctx, t.shoot, nil, unwanted...), "delete the Services of renamed caches")
-}
-
 // labelsOf returns the labels of the caches with these claims, by the names of the caches.
 func labelsOf(claims []corev1.PersistentVolumeClaim) map[string]client.MatchingLabels {
 	found := map[string]client.MatchingLabels{}

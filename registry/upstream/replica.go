@@ -22,8 +22,8 @@ import (
 const ReplicaHeader = "X-Registry-Cache-Peer"
 
 const (
-	// patience bounds the wait for a header, for all replicas together, and for each half of a body.
-	patience = 500 * time.Millisecond
+	// replicaPatience bounds the wait for a header, for all replicas together, and for each half of a body.
+	replicaPatience = 500 * time.Millisecond
 	// whole bounds an answer. If it takes longer, the upstream is asked.
 	whole = time.Second
 	// resting is how long a failed replica is not asked, and how long addresses are cached.
@@ -60,10 +60,10 @@ func NewReplicas(o ReplicaOptions) *Replicas {
 		o.Lookup, o.Own = net.DefaultResolver.LookupHost, net.InterfaceAddrs
 	}
 	if o.Dial == nil {
-		o.Dial = (&net.Dialer{Timeout: patience}).DialContext
+		o.Dial = (&net.Dialer{Timeout: replicaPatience}).DialContext
 	}
 	transport := &http.Transport{
-		DialContext: o.Dial, TLSHandshakeTimeout: patience,
+		DialContext: o.Dial, TLSHandshakeTimeout: replicaPatience,
 		DisableCompression: true, IdleConnTimeout: resting,
 	}
 	failed, _ := lru.New[string, failure](mostFailures) // fails for a size of 0
@@ -100,7 +100,7 @@ func (r *Replicas) Get(ctx context.Context, repository, path string, header http
 	ctx, stop := context.WithTimeout(ctx, whole)
 	defer stop()
 	ctx, cancel := context.WithCancelCause(ctx)
-	patient := time.AfterFunc(patience, func() { cancel(ErrLate) })
+	patient := time.AfterFunc(replicaPatience, func() { cancel(ErrLate) })
 	defer patient.Stop()
 	for _, address := range r.others(ctx) {
 		if ctx.Err() != nil {
@@ -119,7 +119,7 @@ func (r *Replicas) Get(ctx context.Context, repository, path string, header http
 			continue
 		}
 		patient.Stop()
-		body := &pacedBody{ReadCloser: response.Body, cancel: cancel, least: max(response.ContentLength/2, 1), period: patience, left: patience}
+		body := &pacedBody{ReadCloser: response.Body, cancel: cancel, least: max(response.ContentLength/2, 1), period: replicaPatience, left: replicaPatience}
 		response.Body = body
 		err = use(response)
 		late := errors.Is(ctx.Err(), context.DeadlineExceeded) || ctx.Err() != nil && body.got >= slowest
@@ -142,7 +142,7 @@ func (r *Replicas) others(ctx context.Context) []string {
 	if time.Since(r.looked) > resting {
 		r.looked = time.Now()
 		r.mu.Unlock()
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), replicaPatience)
 		defer cancel()
 		host, port, _ := net.SplitHostPort(r.options.Address)
 		found, _ := r.options.Lookup(ctx, host) // without addresses, the upstream is asked
