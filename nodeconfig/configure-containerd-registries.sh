@@ -15,7 +15,7 @@ export LC_ALL=C
 # Tests change these.
 certs_dir=${CERTS_DIR:-/etc/containerd/certs.d}
 run_dir=${RUN_DIR:-/run/configure-containerd-registries} # the unit's RuntimeDirectory
-probe_interval=${PROBE_INTERVAL:-6500}                   # in ms from start to start, or 8 % less
+probe_interval=${PROBE_INTERVAL:-6500}                   # in ms between starts, or up to 8 % less
 probe_again=${PROBE_AGAIN:-300}                          # in ms, while a change is likely
 probe_timeout=${PROBE_TIMEOUT:-1.5}                      # in s
 health_port=${HEALTH_PORT:-5001}                         # of caches, without TLS
@@ -26,23 +26,23 @@ readonly mark='# managed by gardener-extension-registry-cache'
 readonly node_agent_mark='# managed by gardener-node-agent'
 readonly host_pattern='([a-z0-9]([a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])(:[0-9]+)?'
 readonly url_pattern="https?://$host_pattern"
-readonly ca_line='ca = "hosts.toml"' # a relative path is one beside hosts.toml: the file itself
+readonly ca_line='ca = "hosts.toml"' # relative to the folder of hosts.toml: the file itself
 readonly ca_pattern='(MI[A-Za-z0-9+/]+=?=?(\.MI[A-Za-z0-9+/]+=?=?)*)?' # DER of certificates
 readonly toml_pattern=$'(^|\n)[ \t]*(\\[|[A-Za-z0-9_."\'-]+[ \t]*=)'   # a table or a key
-readonly silent_pattern='^direct000($|.*(timed out|[Tt]imeout))' # no curl before 7.75 says more
+readonly silent_pattern='^direct000($|.*(timed out|[Tt]imeout))' # curl before 7.75 gives no reason
 
 # The state of each upstream, by the index of its argument.
 hosts=() endpoints=()
 mirrors=() directs=() # hosts.toml with and without the cache; an empty one needs no file
 answers=() reasons=() # of the last probe: HTTP status and curl's error; the same in words
-states=() doubts=()   # new, mirror or direct; how many answers in a row say the other
+states=() doubts=()   # new, mirror or direct; how many answers in a row contradict it
 doubtful=()           # whose state may change
-strict=() resets=()   # not by the health port; in how many rounds connections may be reset
-seen=()               # hosts.toml when it was last right
-routes=()             # what hosts.toml is: mirror, direct, foreign, or stuck if it cannot be right
+strict=() resets=()   # yes: probe only the endpoint; in how many rounds connections may be reset
+seen=()               # the content of hosts.toml when it was last right
+routes=()             # what hosts.toml is: mirror, direct, foreign, or stuck (not writable)
 theirs=()             # whose hosts.toml gardener-node-agent wrote
 requests=()                       # curl's configuration
-declare -A inputs=() problems=()  # files of curl in run_dir; by upstream: what log_once says
+declare -A inputs=() problems=()  # files of curl in run_dir; by upstream: what log_once has logged
 
 log() { printf '%s\n' "$*" >&2; }
 
@@ -59,9 +59,9 @@ pem() { # certificates...
   done
 }
 
-# containerd fails a pull if it cannot read the file that "ca" names. So that is hosts.toml itself,
-# which cannot get lost alone. The certificates come before the first "ca": a truncated file that
-# parses has them.
+# containerd fails a pull if it cannot read the file that "ca" names. So "ca" names hosts.toml
+# itself: no certificate can get lost alone. The certificates come before the first "ca", so a
+# truncated file that still parses contains them.
 hosts_toml() { # endpoint (empty for direct pulls) upstream_url endpoint_ca upstream_ca
   printf '%s\n' "$mark" '# Do not edit: this file goes away with the registry cache.'
   if [[ -n $3$4 ]]; then
@@ -100,8 +100,8 @@ remove() { # file
   rm -f -- "$1" && { rmdir -- "${1%/*}" 2>/dev/null || true; }
 }
 
-# Removes the rest of a file that was ours. It contains no mark, but no key or table either, so
-# containerd reads nothing in it.
+# Removes what is left of one of our files. It contains neither our mark nor a key or a table, so
+# containerd ignores it.
 remove_remains() { # file
   local content=''
   is_foreign "$1" && [[ -f $1 && ! -L $1 ]] || return 0
@@ -141,7 +141,7 @@ write_atomically() { # file content
 
 add() { # argument
   local host endpoint upstream_url endpoint_ca upstream_ca field i=${#hosts[@]}
-  local rest="$1,," # what is not given is empty
+  local rest="$1,," # missing fields are empty
   for field in host endpoint upstream_url endpoint_ca upstream_ca; do
     printf -v "$field" '%s' "${rest%%,*}"
     rest=${rest#*,}
@@ -174,9 +174,10 @@ globoff
   fi
 }
 
-# Asks caches, with one process, over HTTPS as containerd would trust them. A TLS handshake costs a
-# cache much, so 39 of 40 rounds ask only the health port of a healthy one. If that does not answer
-# 200, the endpoint is asked next, whose answer decides. curl before 7.66 asks one after the other.
+# Probes caches with one curl process. With HTTPS, curl trusts a cache if containerd would. A TLS
+# handshake is expensive for a cache, so 39 of 40 rounds probe only the health port of a healthy
+# one. If that does not answer 200, the next probe asks the endpoint, and its answer decides. curl
+# before 7.66 asks one cache after the other.
 probe() { # i...
   local i url answer limit=$((${probe_timeout%.*} + 2))
   [[ -n $parallel ]] || limit=$((limit * $#))
@@ -212,7 +213,7 @@ judge() { # i
     000*) reasons[i]="does not answer ($answer)" ;;
     *) reasons[i]="answers $answer" ;;
   esac
-  # A restart of the unit must not make a difference.
+  # A restart of the unit must not change the state.
   if [[ ${states[i]} == new ]] && is_right "$certs_dir/${hosts[i]}/hosts.toml" "${mirrors[i]}"; then
     states[i]=mirror
   fi
@@ -256,8 +257,9 @@ apply() { # i
   log_once "$host" "${problem//$'\n'/ }"
 }
 
-# Resets connections on which nothing arrives: no byte ever, or for some time. A pull that waits for
-# the cache now bypasses it. Others continue, even those with unread bytes: the cache is busy.
+# Resets connections on which no byte has ever arrived, or none for some time. A pull that waits for
+# the cache then bypasses it. Other pulls continue, even if they have not read all bytes yet: the
+# cache is only busy.
 reset() { # filter of ss...
   local line unread='' from='' to='' filter=()
   while read -r line; do
@@ -287,13 +289,14 @@ round() { # i...
   for i in "$@"; do
     judge "$i"
     ((doubts[i] == 0)) || doubtful+=("$i")
-    # On a busy disk a write takes long. What only needs a removal does not wait for it.
+    # Writes take long on a busy disk. So files that only need to be removed go first.
     if [[ ${states[i]} == direct && -z ${directs[i]} ]]; then apply "$i"; else later+=("$i"); fi
   done
   for i in "${later[@]}"; do
     apply "$i"
   done
-  # A cache that refuses connections may be stopping: it ends its answers.
+  # A cache that refuses connections may be stopping: it completes its answers, so do not reset
+  # them.
   for i in "$@"; do
     [[ ! ${routes[i]}${answers[i]-} =~ $silent_pattern ]] || ((resets[i]-- < 1)) ||
       filter+=(${filter:+or} dst "${endpoints[i]#*//}")
@@ -314,8 +317,8 @@ uptime() { # variable, which becomes the time in ms
 }
 
 # gardener-node-agent starts the unit, and then removes each hosts.toml that it wrote for the
-# extension that this one replaces. Ours follows at once: without one, containerd guesses the URL of
-# the upstream. If it does not remove them within 200 checks, the rounds must suffice.
+# extension that this one replaces. This loop writes ours at once: without one, containerd guesses
+# the URL of the upstream. The loop ends after 200 checks. From then on, only the rounds write ours.
 follow_node_agent() { # until (ms)
   local i now
   while uptime now && ((${#theirs[@]} > 0 && now < $1 && looks-- > 0)); do

@@ -63,7 +63,8 @@ func writing(change func(content string) string) func(n *node, file, content str
 	return func(_ *node, file, content string) error { return os.WriteFile(file, []byte(change(content)), 0o644) }
 }
 
-// A foreign file is left alone, at the start, later and at the end. Ours follows when it is gone.
+// The script leaves a foreign file alone, at the start, later and at the end. It writes ours when
+// that file is gone.
 func TestLoopLeavesForeignFilesAlone(t *testing.T) {
 	t.Parallel()
 	file := func(content string) func(t *testing.T, n *node) {

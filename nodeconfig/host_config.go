@@ -6,7 +6,8 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// HostConfig is what a hosts.toml says: a pull from Upstream asks Hosts in this order, then Server.
+// HostConfig is the content of a hosts.toml: a pull from Upstream asks Hosts in this order, then
+// Server.
 type HostConfig struct {
 	Upstream string   `json:"upstream"`
 	Hosts    []string `json:"hosts"`
@@ -16,7 +17,7 @@ type HostConfig struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// ParseHosts parses any hosts.toml, also one that the extension did not write. If containerd cannot
+// ParseHosts parses any hosts.toml, even one that the extension did not write. If containerd cannot
 // read the file, Problem is the reason. ParseHosts does not decode the file into a map, since the
 // order of the [host] tables matters.
 func ParseHosts(upstream string, content []byte) HostConfig {

@@ -14,8 +14,8 @@ const (
 	CertsDir = "/etc/containerd/certs.d"
 	// HostsFile is the name of containerd's file in the directory of an upstream.
 	HostsFile = "hosts.toml"
-	// Marker is the first line of the extension's hosts.toml files. Files without it are never changed
-	// or deleted.
+	// Marker is the first line of the extension's hosts.toml files. The extension never changes or
+	// deletes other files, except those that TakenOver reports.
 	Marker = "# managed by gardener-extension-registry-cache"
 	// NodeAgentMarker is the first line of the hosts.toml files that gardener-node-agent writes for
 	// other extensions.
@@ -38,7 +38,7 @@ func hasMark(content, mark string) bool {
 }
 
 // TakenOver reports whether gardener-node-agent wrote the content of a hosts.toml for one of the
-// endpoints. It did so for gardener-extension-registry-cache, whose Services, and so addresses,
+// endpoints. It did so for gardener-extension-registry-cache, whose Services, and thus addresses,
 // this extension takes over. The scheme may have changed since.
 func TakenOver(content string, endpoints []string) bool {
 	if !hasMark(content, NodeAgentMarker) {

@@ -152,7 +152,7 @@ func TestLoopSuspendsACacheThatFails(t *testing.T) {
 	}
 }
 
-// All caches are probed at once: each answers only when all have been asked.
+// All caches are probed at the same time: each answers only when all have been asked.
 func TestLoopAsksAllCachesWithOneProcess(t *testing.T) {
 	n := newNode(t)
 	n.env = append(n.env, "PROBE_INTERVAL=1000000")
@@ -204,7 +204,7 @@ func TestStateFile(t *testing.T) {
 	p.state("alpha.test", "mirror", "")
 }
 
-// The others are not asked meanwhile.
+// TestLoopAsksAgainSoonAfterAFailure checks that other caches are not asked meanwhile.
 func TestLoopAsksAgainSoonAfterAFailure(t *testing.T) {
 	n := newNode(t)
 	n.env = append(n.env, "PROBE_INTERVAL=1000000")

@@ -56,7 +56,7 @@ func TestLoopFollowsNodeAgent(t *testing.T) {
 	}
 }
 
-// It checks these files for a minute. Other files are checked once in a round.
+// The script checks these files for a minute. It checks other files once in a round.
 func TestLoopFollowsNodeAgentForAWhile(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

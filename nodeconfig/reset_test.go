@@ -21,8 +21,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// TestBusyCacheServesOn runs the real ss. The cache does not answer in time, but continues running
-// answers. Only pulls that get nothing may be reset.
+// TestBusyCacheServesOn runs the real ss. The cache does not answer probes in time, but continues
+// the answers that it has begun. Only pulls that get nothing may be reset.
 func TestBusyCacheServesOn(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("ss"); err != nil || os.Geteuid() != 0 {
@@ -99,7 +99,7 @@ func TestBusyCacheServesOn(t *testing.T) {
 	}
 }
 
-// TestSilentConnections: the output of ss about a connection decides.
+// TestSilentConnections: the output of ss about a connection decides whether the script resets it.
 func TestSilentConnections(t *testing.T) {
 	t.Parallel()
 	const cubic = " cubic wscale:7,7 rto:204 rtt:0.5/0.2 mss:1448 cwnd:10 bytes_acked:120 "

@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	// RunDir is the unit's RuntimeDirectory: systemd creates it, and removes it with the unit.
+	// RunDir is the unit's RuntimeDirectory: systemd creates it, and removes it when the unit stops.
 	RunDir = "/run/configure-containerd-registries"
 	// StateFile contains one line for each upstream of the script. The loop writes it in each round,
 	// even if nothing changes.
 	StateFile = RunDir + "/state"
-	// StateMaxAge is the age of StateFile from which the loop counts as dead. A round takes 7 seconds,
-	// or longer with a curl that asks one cache after the other.
+	// StateMaxAge is the age of StateFile above which the loop counts as dead. A round takes 7
+	// seconds, or longer if curl can only ask one cache after the other.
 	StateMaxAge = 30 * time.Second
 )
 
@@ -79,7 +79,7 @@ func ParseState(output string) (NodeState, error) {
 	return parsed, nil
 }
 
-// Dead says why the loop does not run, or returns "".
+// Dead returns the reason why the loop counts as dead, or "".
 func (s NodeState) Dead() string {
 	if s.Age <= StateMaxAge {
 		return ""

@@ -16,7 +16,7 @@ import (
 // The cleaner stops the unit before it removes files, and systemd gives the script 10 s to end.
 func TestScriptEndsAtOnce(t *testing.T) {
 	t.Parallel()
-	// A shell or nohup may have made this process ignore them, and so the script.
+	// A shell or nohup may have made this process ignore these signals. The script would inherit that.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGHUP)
 	for name, ask := range map[string]http.HandlerFunc{"while it sleeps": ready, "while it asks": hang} {
 		for _, with := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {

@@ -31,8 +31,7 @@ func sends(length int, content []byte) func(http.ResponseWriter, *http.Request) 
 
 func flush(w http.ResponseWriter) { _ = http.NewResponseController(w).Flush() }
 
-// TestChunkedBlob: a blob of unknown length is served and stored if its digest matches
-// (registries.md 4, review 12).
+// TestChunkedBlob: a blob of unknown length is served and stored if its digest matches.
 func TestChunkedBlob(t *testing.T) {
 	registry.Virtually(t, func(t *testing.T) {
 		o := newOrigin(t)
@@ -106,8 +105,7 @@ func TestOtherStatus(t *testing.T) {
 	}
 }
 
-// TestEncodedBlob: the digest decides whether content with an unrequested encoding is decoded
-// (registries.md, held already).
+// TestEncodedBlob: the digest decides whether content with an unrequested encoding is decoded.
 func TestEncodedBlob(t *testing.T) {
 	content := noise(100 << 10)
 	packed := packedGzip(content)
@@ -146,7 +144,7 @@ func packedGzip(content []byte) []byte {
 	return packed.Bytes()
 }
 
-// TestEmptyBody: an answer without a body is not the content of a blob (review 3a).
+// TestEmptyBody: an answer without a body is not the content of a blob.
 func TestEmptyBody(t *testing.T) {
 	registry.Virtually(t, func(t *testing.T) {
 		o := newOrigin(t)
@@ -165,7 +163,7 @@ func TestEmptyBody(t *testing.T) {
 	})
 }
 
-// TestDamagedRange: an answer with unchecked bytes of the cache never ends as complete (review 3b).
+// TestDamagedRange: an answer with unchecked bytes of the cache never ends as complete.
 func TestDamagedRange(t *testing.T) {
 	for name, whole := range map[string]func(http.ResponseWriter, *http.Request) bool{
 		"complete": sends(1<<20, make([]byte, 1<<20)),
@@ -198,8 +196,7 @@ func TestDamagedRange(t *testing.T) {
 	}
 }
 
-// TestTinyProgress: an upstream that breaks off after each byte is not asked again without a pause
-// (review 13).
+// TestTinyProgress: an upstream that breaks off after each byte is not asked again without a pause.
 func TestTinyProgress(t *testing.T) {
 	registry.Virtually(t, func(t *testing.T) {
 		o := newOrigin(t)
@@ -234,7 +231,7 @@ func partialFile(volume, hex string) string {
 }
 
 // TestLongPartial: a partial file that is longer than the blob is replaced, even if the upstream
-// does not support ranges (review 14).
+// does not support ranges.
 func TestLongPartial(t *testing.T) {
 	registry.Virtually(t, func(t *testing.T) {
 		o := newOrigin(t)
@@ -259,7 +256,7 @@ func TestLongPartial(t *testing.T) {
 	})
 }
 
-// TestTricklingConnection: a connection that trickles is replaced (review 17).
+// TestTricklingConnection: a connection that trickles is replaced.
 func TestTricklingConnection(t *testing.T) {
 	registry.Virtually(t, func(t *testing.T) {
 		o := newOrigin(t)
@@ -305,7 +302,7 @@ func TestTricklingConnection(t *testing.T) {
 	})
 }
 
-// TestUncheckedPartial: unchecked bytes of a replica are not served after a restart (review 4).
+// TestUncheckedPartial: unchecked bytes of a replica are not served after a restart.
 func TestUncheckedPartial(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)

@@ -46,7 +46,7 @@ func tmpfs(t *testing.T, options string) string {
 }
 
 // TestClockBefore: the upstream is asked for a tag that was confirmed in the future, by another
-// clock (review 2).
+// clock.
 func TestClockBefore(t *testing.T) {
 	registry.Virtually(t, func(t *testing.T) {
 		o, volume := newOrigin(t), t.TempDir()
@@ -70,7 +70,7 @@ func TestClockBefore(t *testing.T) {
 }
 
 // TestInventedRepositories: requests for stored content in invented repositories write nothing to
-// the volume (review 7).
+// the volume.
 func TestInventedRepositories(t *testing.T) {
 	registry.Virtually(t, func(t *testing.T) {
 		o := newOrigin(t)
@@ -101,7 +101,7 @@ func TestInventedRepositories(t *testing.T) {
 }
 
 // TestLimitBelowVolume: the limit holds on a larger file system, and the reserve is a percentage of
-// the limit, not of the file system (registries.md 12).
+// the limit, not of the file system.
 func TestLimitBelowVolume(t *testing.T) {
 	registry.Virtually(t, func(t *testing.T) {
 		const limit, size = 1 << 20, 150 << 10
@@ -139,8 +139,8 @@ func usedBytes(volume string) (bytes int64) {
 	return bytes
 }
 
-// TestTagIndex: after a restart, the eviction of a tag's earlier manifests also removes their links
-// (review 24a).
+// TestTagIndex: after a restart, the eviction of a tag's earlier manifests also removes their
+// links.
 func TestTagIndex(t *testing.T) {
 	registry.Virtually(t, func(t *testing.T) {
 		o, volume := newOrigin(t), t.TempDir()
@@ -181,7 +181,7 @@ func indexed(volume string) []string {
 	return links
 }
 
-// TestLinksOfLostBlob: links of a blob that was lost and fetched again are evicted (review 24c).
+// TestLinksOfLostBlob: links of a blob that was lost and fetched again are evicted.
 func TestLinksOfLostBlob(t *testing.T) {
 	registry.Virtually(t, func(t *testing.T) {
 		o := newOrigin(t)
@@ -213,8 +213,8 @@ func TestLinksOfLostBlob(t *testing.T) {
 	})
 }
 
-// TestManyBlobs: listing 100,000 blobs takes seconds of CPU time (review 24b). Until then nothing
-// is evicted, so a full volume cannot store anything.
+// TestManyBlobs: listing 100,000 blobs takes seconds of CPU time. Until then nothing is evicted, so
+// a full volume cannot store anything.
 func TestManyBlobs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it writes 100,000 files")

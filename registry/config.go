@@ -61,7 +61,7 @@ type cacheKeys struct {
 	// Upstream is the upstream's name in image references, such as docker.io. A request for another
 	// one (containerd's parameter ns) is refused.
 	Upstream string
-	// Limit is the maximum of stored bytes. 0 means the size of the volume. See Config.Limit.
+	// Limit is the maximum number of stored bytes. 0 means the size of the volume. See Config.Limit.
 	Limit int64
 	// Peers is <host>:<port>. The host resolves to the addresses of all replicas.
 	Peers string
@@ -94,7 +94,7 @@ func Load(name string) (*Config, error) {
 		Version: configuration.CurrentVersion, ParseAs: reflect.TypeFor[Config](),
 		ConversionFunc: func(c any) (any, error) { return c, nil },
 	}})
-	if err == nil { // for the environment variables
+	if err == nil { // applies the environment variables
 		err = parser.Parse(content, c)
 	}
 	if err == nil {
@@ -177,7 +177,7 @@ func (c *Config) credentials(o *upstream.Options) error {
 	return nil
 }
 
-// headers returns the headers of all answers.
+// headers returns the headers that the cache adds to every answer.
 func (c *Config) headers() http.Header {
 	headers := http.Header{"Docker-Distribution-Api-Version": {"registry/2.0"}}
 	for name, values := range c.HTTP.Headers {

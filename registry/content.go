@@ -51,7 +51,7 @@ func (e *exchange) sendBlob(blob digest.Digest, found *cache.Blob) {
 		e.writer.WriteHeader(found.Answer.StatusCode)
 		_, e.err = io.Copy(struct{ io.Writer }{e.writer}, found.Answer.Body)
 	default: // after 206 for bytes=0-, containerd would ask for parts, which not every upstream supports
-		_ = http.NewResponseController(e.writer.ResponseWriter).Flush() // more bytes may take long
+		_ = http.NewResponseController(e.writer.ResponseWriter).Flush() // send the header now: the first bytes may take long
 		e.err = found.Copy(e.Context(), e.writer)
 	}
 	if e.err != nil {
@@ -112,7 +112,7 @@ func (w *writer) extend() {
 
 type connectionKey struct{}
 
-// withConnection is used as ConnContext of an http.Server.
+// withConnection is the ConnContext of an http.Server: it stores the connection for cut.
 func withConnection(ctx context.Context, connection net.Conn) context.Context {
 	return context.WithValue(ctx, connectionKey{}, connection)
 }

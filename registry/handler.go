@@ -32,7 +32,7 @@ type handler struct {
 	upstream string
 	headers  http.Header // sent with all answers
 	patience time.Duration
-	works    func() context.Context // is done when the disk hangs
+	works    func() context.Context // returns a context that is done when the disk hangs
 	large    *semaphore.Weighted    // large manifests that are being sent
 }
 
@@ -55,7 +55,7 @@ type exchange struct {
 
 // ServeHTTP implements http.Handler. It counts all requests, and logs all except probes of nodes.
 //
-//nolint:contextcheck // the context of the disk is no context of a request
+//nolint:contextcheck // the context of the disk is not that of the request
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
@@ -79,8 +79,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.route(e)
 }
 
-// route refuses what a cache does not serve. For another registry it answers 404, so that
-// containerd goes on: a node may use the address of a deleted cache, which this cache has now.
+// route serves a request, or refuses what a cache does not serve. It answers 404 to a request for
+// another registry, so that containerd asks the upstream: a node may still use the address of a
+// deleted cache, which now belongs to this one.
 func (h *handler) route(e *exchange) {
 	route, isAPI := strings.CutPrefix(e.URL.Path, "/v2/")
 	rest, object := path.Split(route) // <name>/<kind>/<object>
@@ -101,7 +102,7 @@ func (h *handler) route(e *exchange) {
 		e.refuse(http.StatusMethodNotAllowed, "UNSUPPORTED", "a cache serves blobs and manifests: ask the upstream")
 	case !isNamed || kind != "blobs" && kind != "manifests":
 		e.refuse(http.StatusNotFound, "UNSUPPORTED", "a cache serves blobs and manifests only")
-	case invalid != nil || repository.Name() != name || len(name) > reference.RepositoryNameTotalLengthMax: // WithName does not count a host
+	case invalid != nil || repository.Name() != name || len(name) > reference.RepositoryNameTotalLengthMax: // WithName limits only the path, without the host
 		e.refuse(http.StatusBadRequest, "NAME_INVALID", "the name of the repository is invalid")
 	case kind == "blobs":
 		e.kind, e.query.Repository = "blob", name
@@ -171,7 +172,7 @@ func (h *handler) serveManifest(e *exchange, object string) {
 	}
 	header["Content-Type"] = []string{found.MediaType}
 	if found.MediaType == "" {
-		header["Content-Type"] = nil // like the upstream
+		header["Content-Type"] = nil // the upstream sent none
 	}
 	etag := strconv.Quote(found.Digest.String())
 	header.Set("Docker-Content-Digest", found.Digest.String())
@@ -185,7 +186,8 @@ func (h *handler) serveManifest(e *exchange, object string) {
 	}
 }
 
-// served records the source of an object. If err is not nil, it answers and returns false.
+// served records the source of an object. If err is not nil, it answers with the error and returns
+// false.
 func (e *exchange) served(from cache.From, err error) bool {
 	e.from = from
 	if !e.query.Stored { // metrics count only requests of nodes
@@ -248,13 +250,13 @@ func (e *exchange) send(status int, document []byte) {
 	}
 }
 
-// fail answers with the reason why the object is not served. A refusal of the upstream is passed
-// on. The other answers make every containerd go on to the upstream: after 408 and 429 it would ask
-// this host again, and 404 would deny an object that may exist.
+// fail answers with the reason why the object is not served. It passes on a refusal of the
+// upstream. All other answers make every containerd version go on to the upstream: after 408 and
+// 429 containerd would ask the cache again, and 404 would deny an object that may exist.
 func (e *exchange) fail(err error) {
 	unknown := strings.ToUpper(e.kind) + "_UNKNOWN"
 	if errors.Is(err, cache.ErrNotHere) {
-		e.refuse(http.StatusNotFound, unknown, err.Error()) // for another replica
+		e.refuse(http.StatusNotFound, unknown, err.Error()) // only another replica gets this answer
 		return
 	}
 	if refused, ok := errors.AsType[*upstream.RefusedError](err); ok {

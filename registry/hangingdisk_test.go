@@ -121,7 +121,7 @@ func (d *slowDisk) StatFs(cancel <-chan struct{}, in *fuse.InHeader, out *fuse.S
 }
 
 // TestHangingDisk: no request waits forever for a disk that hangs, and the cache reports itself
-// unhealthy (review 9). The timeouts are tested in virtual time, in package store.
+// unhealthy. The timeouts are tested in virtual time, in package store.
 func TestHangingDisk(t *testing.T) {
 	t.Parallel()
 	disk := &slowDisk{}
@@ -174,7 +174,7 @@ func TestHangingDisk(t *testing.T) {
 	clients.Wait()
 }
 
-// TestSlowDisk: an answer does not wait until it is stored (review 15).
+// TestSlowDisk: an answer does not wait until it is stored.
 func TestSlowDisk(t *testing.T) {
 	t.Parallel()
 	disk := &slowDisk{sync: 500 * time.Millisecond}
@@ -206,8 +206,8 @@ func bestOf(t *testing.T, what string, ask func(n int) answer) {
 	t.Errorf("%s: %q", what, late)
 }
 
-// TestBoundlessDisk: arithmetic does not overflow on a file system that reports 8 EiB free space
-// (registries.md 12).
+// TestBoundlessDisk: arithmetic does not overflow on a file system that reports 8 EiB of free
+// space.
 func TestBoundlessDisk(t *testing.T) {
 	t.Parallel()
 	for name, blocks := range map[string]uint64{"8 EiB": 1 << 43, "Amazon EFS": 1<<43 - 1, "16 EiB": 1<<44 - 1} {

@@ -19,7 +19,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/registry"
 )
 
-// TestThrottledObject: if the upstream throttles one object, others are still served (review 5).
+// TestThrottledObject: if the upstream throttles one object, others are still served.
 func TestThrottledObject(t *testing.T) {
 	for name, test := range map[string]struct{ path, part string }{
 		"429 of a repository":   {"/v2/library/other/manifests/v1", "/other/"},
@@ -65,7 +65,7 @@ func TestThrottledObject(t *testing.T) {
 }
 
 // TestOtherRepository: a request for a blob in a repository without it does not affect requests in
-// the right one (review 6).
+// the right one.
 func TestOtherRepository(t *testing.T) {
 	for _, code := range []int{401, 403, 404, 500} {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
@@ -94,8 +94,7 @@ func TestOtherRepository(t *testing.T) {
 	}
 }
 
-// TestLeavers: clients that leave do not cause a new upstream request for each later client (review
-// 18).
+// TestLeavers: clients that leave do not cause a new upstream request for each later client.
 func TestLeavers(t *testing.T) {
 	registry.Virtually(t, func(t *testing.T) {
 		o := newOrigin(t)
@@ -139,8 +138,7 @@ func openSlowly(t *testing.T, url string) net.Conn {
 	return connection
 }
 
-// TestDrippingClient: a slow reader of a blob that cannot be stored does not delay others (review
-// 11).
+// TestDrippingClient: a slow reader of a blob that cannot be stored does not delay others.
 func TestDrippingClient(t *testing.T) {
 	registry.Virtually(t, func(t *testing.T) {
 		o := newOrigin(t)
@@ -167,8 +165,8 @@ func TestDrippingClient(t *testing.T) {
 	})
 }
 
-// TestMemoryOfPassing: blobs that cannot be stored use few buffers, even if their clients stall
-// (review 16). It is not parallel, because it measures the memory of this process.
+// TestMemoryOfPassing: blobs that cannot be stored use few buffers, even if their clients stall. It
+// is not parallel, because it measures the memory of this process.
 func TestMemoryOfPassing(t *testing.T) {
 	const blobs, size, bound = 60, 8 << 20, 128 << 20
 	o := newOrigin(t)

@@ -21,7 +21,7 @@ const emptyConfig = `{"mediaType":"application/vnd.oci.empty.v1+json","size":2,`
 const dockerManifest = "application/vnd.docker.distribution.manifest.v2+json"
 
 // TestTwoKinds: a manifest is never served as a blob, nor a blob as a manifest: containerd would
-// store it with a wrong media type (registries.md 6).
+// store it with a wrong media type.
 func TestTwoKinds(t *testing.T) {
 	registry.Virtually(t, func(t *testing.T) {
 		o, volume := newOrigin(t), t.TempDir()
@@ -62,8 +62,7 @@ func TestTwoKinds(t *testing.T) {
 	})
 }
 
-// TestNoManifest: an answer that is not a manifest changes nothing, whatever its status
-// (registries.md 15).
+// TestNoManifest: an answer that is not a manifest changes nothing, whatever its status.
 func TestNoManifest(t *testing.T) {
 	for name, test := range map[string]struct{ kind, content string }{
 		"an error document":        {"application/json", `{"errors":[{"code":"TOOMANYREQUESTS","message":"slow down"}]}`},
@@ -102,8 +101,7 @@ func TestNoManifest(t *testing.T) {
 	}
 }
 
-// TestMediaType: a manifest always keeps the upstream's media type, by tag and by digest (review
-// 24f).
+// TestMediaType: a manifest always keeps the upstream's media type, by tag and by digest.
 func TestMediaType(t *testing.T) {
 	const ambiguous = `{"schemaVersion":2,"config":` + emptyConfig + `,"layers":[],"manifests":[]}`
 	for name, test := range map[string]struct{ kind, content string }{

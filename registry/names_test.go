@@ -110,8 +110,7 @@ func swallow(t *testing.T, address string, port int) {
 	}
 }
 
-// TestDeadAddress: if one of the upstream's two addresses does not answer, the other is tried soon
-// (registries.md 8).
+// TestDeadAddress: if one of the upstream's two addresses does not answer, the other is tried soon.
 func TestDeadAddress(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)

@@ -38,8 +38,7 @@ func stalling(t *testing.T, size int) (o *origin, url string, content []byte) {
 	return o, start(t, o.URL, t.TempDir()).blob(blob.String()), content
 }
 
-// TestManyParts: all parts of a layer that is not stored are answered, wherever they begin
-// (registries.md 9).
+// TestManyParts: all parts of a layer that is not stored are answered, wherever they begin.
 func TestManyParts(t *testing.T) {
 	registry.Virtually(t, func(t *testing.T) {
 		const parts, size = 20, 20 << 20
@@ -59,8 +58,7 @@ func TestManyParts(t *testing.T) {
 	})
 }
 
-// TestPartsFarAhead: parts at the end, and several parts in one answer, are also answered in time
-// (review 22).
+// TestPartsFarAhead: parts at the end, and several parts in one answer, are also answered in time.
 func TestPartsFarAhead(t *testing.T) {
 	registry.Virtually(t, func(t *testing.T) {
 		const size = 20 << 20
@@ -86,8 +84,8 @@ func TestPartsFarAhead(t *testing.T) {
 	})
 }
 
-// TestPartsOfLeavers: clients that reset their connection while parts arrive cause no data race
-// (review 24e). It can fail only with -race.
+// TestPartsOfLeavers: clients that reset their connection while parts arrive cause no data race. It
+// can fail only with -race.
 func TestPartsOfLeavers(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)

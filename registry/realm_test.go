@@ -11,7 +11,7 @@ import (
 )
 
 // TestRealm: username and password are sent only to the upstream's own site, whatever realm its
-// challenge names. Other sites are asked for an anonymous token (registries.md 3, review 1 and 20).
+// challenge names. Other sites are asked for an anonymous token.
 func TestRealm(t *testing.T) {
 	for _, name := range []string{
 		"registry.alpha.example", "auth.alpha.example", "registry.beta.example", "alpha.example.gamma.example", "alpha.github.io", "beta.github.io",

@@ -23,7 +23,7 @@ func errorOf(body []byte) (code, message string) {
 }
 
 // TestRefused: a refusal of the upstream is passed on with its message. Nothing stale is served
-// instead, and it does not count as an outage (registries.md 2 and 10).
+// instead, and it does not count as an outage.
 func TestRefused(t *testing.T) {
 	for _, code := range []int{400, 401, 403, 404, 405, 410, 412, 451} {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
@@ -77,8 +77,7 @@ func refusedAs(t *testing.T, url string, code int) {
 	}
 }
 
-// TestRefusedDocument: the message of a refusal is bounded, and an HTML page is replaced
-// (registries.md 2).
+// TestRefusedDocument: the message of a refusal is bounded, and an HTML page is replaced.
 func TestRefusedDocument(t *testing.T) {
 	long := strings.Repeat("no", 1<<20)
 	for name, test := range map[string]struct{ kind, body string }{
@@ -110,8 +109,7 @@ func TestRefusedDocument(t *testing.T) {
 	}
 }
 
-// TestRefusedHead: if the upstream refuses or does not support HEAD, it is asked again with GET
-// (registries.md 5).
+// TestRefusedHead: if the upstream refuses or does not support HEAD, it is asked again with GET.
 func TestRefusedHead(t *testing.T) {
 	for _, code := range []int{401, 403, 404, 405, 500, 501} {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
@@ -136,7 +134,7 @@ func TestRefusedHead(t *testing.T) {
 	}
 }
 
-// TestUploadPaths: URLs of uploads are refused, and do not panic (review 23).
+// TestUploadPaths: URLs of uploads are refused, and do not panic.
 func TestUploadPaths(t *testing.T) {
 	registry.Virtually(t, func(t *testing.T) {
 		o := newOrigin(t)

@@ -2,8 +2,9 @@
 // distribution-spec, with distribution's configuration format and storage layout.
 //
 // This package contains the configuration, the servers, and the answers to clients. Package cache
-// gets content from store (the volume) or upstream (also other replicas). index tracks what is
-// stored, and chooses what is evicted. ecr gets credentials for Amazon ECR.
+// gets content from the volume (package store), from other replicas or from the upstream (both
+// package upstream). Package index tracks what is stored, and chooses what is evicted. Package ecr
+// gets credentials for Amazon ECR.
 package registry
 
 import (
@@ -31,7 +32,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/registry/upstream"
 )
 
-// StartError is returned when the cache cannot start, such as for an address in use.
+// StartError is returned when the cache cannot start, for example because its address is in use.
 type StartError struct{ cause error }
 
 // Error implements error.
@@ -137,7 +138,8 @@ const (
 	readHeaderTimeout = 10 * time.Second
 	idleTimeout       = 2 * time.Minute
 	largestHeader     = 64 << 10
-	// healthTime bounds the wait for the cache's own port, and is how long the result is reused.
+	// healthTime limits the wait for an answer of the cache's own port. The result is reused for the
+	// same time.
 	healthTime = time.Second
 )
 
@@ -190,7 +192,8 @@ func listen(ctx context.Context, what, address string) (net.Listener, error) {
 	return listener, nil
 }
 
-// shutdown works even if ctx is done.
+// shutdown lets running requests continue for drain, even if ctx is done. Then it cuts them, and
+// returns an error.
 func shutdown(ctx context.Context, server *http.Server, drain time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 	defer cancel()

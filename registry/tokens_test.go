@@ -108,7 +108,7 @@ func (o *origin) withTokens(s *tokens) *tokens {
 	return s
 }
 
-// TestExpiredToken: a refused token is replaced once, whatever the status (registries.md 1).
+// TestExpiredToken: a refused token is replaced once, whatever the status.
 func TestExpiredToken(t *testing.T) {
 	for name, refuses := range map[string]func(http.ResponseWriter){
 		"400": func(w http.ResponseWriter) {
@@ -153,8 +153,7 @@ func TestExpiredToken(t *testing.T) {
 	}
 }
 
-// TestRenewedToken: a token is not used after its stated lifetime (registries.md 1: expires_in,
-// issued_at).
+// TestRenewedToken: a token is not used after its stated lifetime (expires_in, issued_at).
 func TestRenewedToken(t *testing.T) {
 	registry.Virtually(t, func(t *testing.T) {
 		o := newOrigin(t)
@@ -177,8 +176,7 @@ func TestRenewedToken(t *testing.T) {
 	})
 }
 
-// TestWaitingTokenServer: a token server's Retry-After is respected for all repositories
-// (registries.md 14).
+// TestWaitingTokenServer: a token server's Retry-After is respected for all repositories.
 func TestWaitingTokenServer(t *testing.T) {
 	registry.Virtually(t, func(t *testing.T) {
 		o := newOrigin(t)
@@ -202,8 +200,7 @@ func TestWaitingTokenServer(t *testing.T) {
 	})
 }
 
-// TestRefusingTokenServer: repositories without a token cause no requests after the last client's
-// (review 10).
+// TestRefusingTokenServer: repositories without a token cause no requests after the last client's.
 func TestRefusingTokenServer(t *testing.T) {
 	registry.Virtually(t, func(t *testing.T) {
 		o := newOrigin(t)
@@ -226,7 +223,7 @@ func TestRefusingTokenServer(t *testing.T) {
 }
 
 // TestSecretOfTokenServer: nothing of a token server's answer reaches a client or the log, even if
-// it is not HTTP (review 21).
+// it is not HTTP.
 func TestSecretOfTokenServer(t *testing.T) {
 	const ok = "HTTP/1.1 200 OK\r\n"
 	for name, answer := range map[string]string{

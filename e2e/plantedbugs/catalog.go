@@ -24,8 +24,8 @@ type Bug struct {
 	Name   string
 	Effect string
 	Change
-	// Scenario must fail. Reason is a part of the step and the message with which it fails: a
-	// scenario that fails for another reason has not caught the bug.
+	// Scenario must fail. Its failure, "<step>: <message>", must contain Reason: a scenario that fails
+	// for another reason has not caught the bug.
 	Scenario, Reason string
 }
 

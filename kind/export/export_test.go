@@ -171,7 +171,7 @@ func (e executor) Exec(_ context.Context, argv ...string) (string, error) {
 	return line, nil
 }
 
-// reporter is that of an extension.
+// reporter is a fake kind.Reporter of an extension with two units.
 type reporter struct{ kind.Reporter }
 
 func (reporter) Units() []string { return []string{"one.service", "two.service"} }

@@ -185,7 +185,7 @@ func (s *Testbed) writeVersions(w io.Writer) {
 	}
 }
 
-// Mark is the first word of a row.
+// Mark returns the symbol that a row begins with.
 func Mark(good bool) string {
 	if good {
 		return "✓"

@@ -66,7 +66,8 @@ func (i *instance) check(ctx context.Context, a answer) error {
 	return get(ctx, i.localAddress(a.port), a.path, a.statuses...)
 }
 
-// answer describes the response of a ready container to a GET of path on port: one of the statuses.
+// answer describes how a ready container responds to a GET of path on port: with one of the
+// statuses.
 type answer struct {
 	port     uint16
 	path     string

@@ -16,10 +16,10 @@ func inRoot(file string) string {
 	return strings.TrimPrefix(file, "/")
 }
 
-// removeHosts removes a hosts.toml if the extension wrote it, or gardener-node-agent for one of the
-// endpoints. Then it removes the directory if that is empty: containerd would prefer an empty
-// directory to an operator's certs.d/_default. Anything else, or a file that cannot be read,
-// belongs to the node's owner.
+// removeHosts removes a hosts.toml if the extension wrote it, or if gardener-node-agent wrote it
+// for one of the endpoints. Then it removes the directory if that is empty: containerd would prefer
+// an empty directory to an operator's certs.d/_default. Anything else, or a file that cannot be
+// read, belongs to the node's owner.
 func (n Node) removeHosts(file string, endpoints []string) error {
 	content, err := n.readRegular(file)
 	if errors.Is(err, fs.ErrNotExist) {

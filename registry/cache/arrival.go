@@ -51,7 +51,7 @@ type arrival struct {
 }
 
 // start registers and runs an arrival unless one exists. It returns nil if the cache is stopping,
-// or already has most arrivals.
+// or if the number of arrivals has reached most.
 func (c *Cache) start(blob digest.Digest, most int, run func(context.Context, *arrival) error) (a *arrival, isNew bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -83,7 +83,7 @@ func (c *Cache) start(blob digest.Digest, most int, run func(context.Context, *a
 
 // check verifies the digest of a stored blob, unless a check is already running.
 func (c *Cache) check(blob digest.Digest, file *store.File) {
-	// Not bounded: if the upstream is away, nothing else can answer. Each arrival has a client.
+	// No limit: while the upstream is away, nothing else can answer. A client waits for each arrival.
 	_, isNew := c.start(blob, math.MaxInt, func(ctx context.Context, a *arrival) error {
 		defer context.AfterFunc(ctx, func() { _ = file.Close() })() // nothing else interrupts a read
 		a.update(func() { a.file, a.size, a.have, a.hidden = file.File, file.Size, file.Size, true })
@@ -107,7 +107,7 @@ func (c *Cache) check(blob digest.Digest, file *store.File) {
 }
 
 // join returns the arrival of a blob. A new one starts once the upstream has confirmed that the
-// repository contains the blob. It is nil if the blob was stored meanwhile.
+// repository contains the blob. join returns nil if the blob was stored meanwhile.
 func (c *Cache) join(ctx context.Context, q Query, blob digest.Digest) (*arrival, error) {
 	if c.passes(blob) && !q.Stored { // even while it arrives: the disk failed to read it
 		return nil, errUnstored
@@ -200,7 +200,8 @@ func (a *arrival) shown() int64 {
 	}
 }
 
-// copy copies the blob to a client as it arrives. It returns an error of the arrival, w or ctx.
+// copy copies the blob to a client as it arrives. It fails if the arrival or a write to w fails, or
+// when ctx is done.
 func (a *arrival) copy(ctx context.Context, w io.Writer) error {
 	a.mu.Lock()
 	file := a.file
@@ -250,7 +251,7 @@ func (c *Cache) drop(blob digest.Digest) error {
 	return errors.Join(err, remove())
 }
 
-// refuse records why the volume cannot store a blob.
+// refuse lets a blob that the volume cannot store pass through, logs why, and returns errUnstored.
 func (c *Cache) refuse(blob digest.Digest, why error) error {
 	c.pass(blob)
 	slog.Warn("the volume does not take a blob: it passes through", "blob", blob, "error", why)

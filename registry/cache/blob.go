@@ -18,9 +18,10 @@ import (
 )
 
 const (
-	// mostPassing bounds the blobs that pass through. Other clients must ask the upstream.
+	// mostPassing limits how many blobs pass through at the same time. Further clients must ask the
+	// upstream.
 	mostPassing = 200
-	// mostUnstored bounds the remembered blobs that the volume cannot store.
+	// mostUnstored limits how many blobs the cache remembers that the volume cannot store.
 	mostUnstored = 1000
 	// unstoredFor is how long a blob passes through before the cache tries to store it again.
 	unstoredFor = time.Second
@@ -31,7 +32,7 @@ type Blob struct {
 	From From
 	Size int64 // -1 if unknown
 	File *store.File
-	// Answer passes through. Its body verifies the digest, unless it is a part.
+	// Answer is an answer that passes through. Its body verifies the digest, unless it is a part.
 	Answer  *http.Response
 	arrival *arrival
 	cache   *Cache
@@ -154,7 +155,7 @@ func (c *Cache) Stat(ctx context.Context, q Query, blob digest.Digest) (*Blob, e
 			return 0, err
 		}
 		if response.Header.Get("Content-Encoding") != "" || response.ContentLength == 0 && blob != blob.Algorithm().FromString("") {
-			response.ContentLength = -1 // of the encoded form, or wrong
+			response.ContentLength = -1 // it was the length of the encoded form, or wrong
 		}
 		return response.ContentLength, response.Body.Close()
 	})
@@ -206,8 +207,8 @@ func (c *Cache) passThrough(ctx context.Context, q Query, blob digest.Digest) (_
 	return c.hold(blob, Blob{From: FromUpstream, Size: answer.ContentLength, Answer: answer}), nil
 }
 
-// answersRange reports whether a part can be the requested one. Multiple parts carry their own
-// ranges.
+// answersRange reports whether the Content-Range of an answer can be the requested range. A
+// multipart answer sends no Content-Range header: each of its parts contains its own.
 func answersRange(sent, asked string) bool {
 	var first, last, size, wanted int64
 	n, _ := fmt.Sscanf(sent, "bytes %d-%d/%d", &first, &last, &size)

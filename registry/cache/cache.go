@@ -1,5 +1,5 @@
-// Package cache serves blobs and manifests: stored ones from the volume, others from the upstream,
-// which it asks first for a tag. While the upstream is away, it serves tags as last confirmed.
+// Package cache serves blobs and manifests from the volume, or else from the upstream. For a tag,
+// it asks the upstream first. While the upstream is away, it serves tags as last confirmed.
 // docs/cache.md lists the states of a blob and of a tag.
 //
 // It combines packages store, index and upstream. It does not implement an HTTP server.
@@ -27,11 +27,13 @@ import (
 )
 
 const (
-	// mostRequests bounds the shared requests to the upstream. Other clients must ask it directly.
+	// mostRequests limits the concurrent shared requests to the upstream. Further clients must ask it
+	// directly.
 	mostRequests = 512
-	// touchAfter is how often at most the use of a blob is recorded.
+	// touchAfter is the minimum time between two records of the use of a blob.
 	touchAfter = 5 * time.Minute
-	// storing is how long an answer waits for its writes, so that the next request finds them.
+	// storing is how long an answer waits for its content to be stored, so that the next request finds
+	// it.
 	storing = 100 * time.Millisecond
 )
 
@@ -50,8 +52,8 @@ type Options struct {
 	// TTL is how long a blob is kept after its last use, and a tag after its last confirmation. 0
 	// keeps both until space is needed.
 	TTL time.Duration
-	// Limit returns the maximum of stored bytes, which may change. 0 means the size of the volume.
-	// Limit may be nil.
+	// Limit returns the maximum number of stored bytes, which may change. 0 means the size of the
+	// volume. Limit may be nil.
 	Limit func() int64
 }
 
@@ -62,7 +64,7 @@ type Cache struct {
 	asking  singleflight.Group // requests to the upstream
 	now     func() time.Time
 
-	evictions chan func() // a download waits for each
+	evictions chan func() // downloads send them, and wait
 	limit     atomic.Int64
 	reserved  atomic.Int64 // bytes reserved for arriving files
 	awaited   atomic.Int64 // reserved bytes that are not written yet
@@ -90,7 +92,7 @@ func New(o Options) *Cache {
 		large: semaphore.NewWeighted(MostLarge),
 	}
 	c.limit.Store(o.Limit())
-	c.unstored, _ = lru.New[digest.Digest, time.Time](mostUnstored) // fails for a size of 0
+	c.unstored, _ = lru.New[digest.Digest, time.Time](mostUnstored) // fails only for a size of 0
 	return c
 }
 
@@ -101,11 +103,11 @@ type From string
 const (
 	FromVolume   From = "volume"
 	FromUpstream From = "upstream"
-	// FromStale marks a tag as last confirmed, because the upstream is away.
+	// FromStale marks the last confirmed manifest of a tag, served because the upstream is away.
 	FromStale From = "stale"
 )
 
-// Query is the context of a request for an object.
+// Query describes a request for an object.
 type Query struct {
 	Repository string
 	// Range is the Range header, or empty.
@@ -163,8 +165,9 @@ func ask[T any](
 	}
 }
 
-// open opens a stored blob as a manifest or as a blob, if the upstream has served it as such in any
-// repository, and records its use.
+// open opens a stored blob, and records its use. It returns ErrNotStored for a missing blob, and
+// ErrNotHere for one that the upstream has not served as this kind, manifest or blob, in any
+// repository.
 func (c *Cache) open(l store.Link, blob digest.Digest) (*store.File, error) {
 	start := c.now()
 	file, err := c.options.Store.Open(blob)

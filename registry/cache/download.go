@@ -26,7 +26,7 @@ import (
 )
 
 const (
-	// attempts is how many attempts without progress make a download fail.
+	// attempts is the number of attempts in a row without progress after which a download fails.
 	attempts = 4
 	progress = 1 << 20
 	pause    = 250 * time.Millisecond
@@ -75,7 +75,7 @@ func (s *spool) Write(p []byte) (int, error) {
 
 // verify returns errDamaged if the file does not match the digest.
 func (s *spool) verify(blob digest.Digest) error {
-	if _, err := io.Copy(s.hash, io.NewSectionReader(s.to, s.hashed, s.length-s.hashed)); err != nil { // from before a restart
+	if _, err := io.Copy(s.hash, io.NewSectionReader(s.to, s.hashed, s.length-s.hashed)); err != nil { // bytes from before a restart
 		return fmt.Errorf("%w: %w", errDisk, err)
 	}
 	if fmt.Sprintf("%x", s.hash.Sum(nil)) != blob.Encoded() {
@@ -105,7 +105,7 @@ func (c *Cache) store(l store.Link, blob digest.Digest, from io.Reader, room *ro
 }
 
 // fetch starts the arrival of a blob once the upstream has confirmed that the repository contains
-// it. It returns nil if the blob is stored by now, such as from another replica.
+// it. It returns nil if the blob has been stored meanwhile, for example from another replica.
 func (c *Cache) fetch(ctx context.Context, l store.Link, blob digest.Digest) (*arrival, error) {
 	if file, err := c.open(l, blob); err == nil { // stored since the client looked
 		return nil, file.Close()
@@ -257,7 +257,7 @@ func (d *download) accept(response *http.Response) error {
 	first, last, whole := int64(0), int64(0), int64(-1)
 	n, _ := fmt.Sscanf(text, "bytes %d-%d/%d", &first, &last, &whole)
 	isPart := response.StatusCode == http.StatusPartialContent && (d.length > 0 || n >= 2) || n >= 2 && first == d.length
-	if !isPart { // even if a part was requested
+	if !isPart { // the body is the whole blob, even if a part was requested
 		if size >= 0 && size < d.length {
 			if err := d.restart(nil); err != nil {
 				return err
@@ -344,7 +344,8 @@ func (d *download) decode() error {
 	return nil
 }
 
-// decoder supports the codings that containerd accepts. The last one was applied last.
+// decoder decodes the codings that containerd accepts, in reverse order: the last one was applied
+// last.
 func decoder(encodings string, from io.Reader) (_ io.Reader, err error) {
 	for _, one := range slices.Backward(strings.SplitN(encodings, ",", mostCodings)) {
 		switch one = strings.ToLower(strings.TrimSpace(one)); one {

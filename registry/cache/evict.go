@@ -15,8 +15,8 @@ import (
 const (
 	// every is how often the cache looks for expired content. A short TTL makes it look more often.
 	every = time.Minute
-	// grace is how long nothing expires after a start, or less with a short TTL: after a hibernation
-	// all content is overdue, so nodes first get the chance to use it.
+	// grace is the time after a start in which nothing expires. A shorter TTL shortens it. After a
+	// hibernation all content is overdue, so nodes first get the chance to use it.
 	grace = 10 * time.Minute
 	// rest is the pause between two batches of a background eviction.
 	rest = 10 * time.Millisecond
@@ -31,14 +31,14 @@ const (
 	roomPatience = 100 * time.Millisecond
 )
 
-// room is the space reserved for a file. Bytes are awaited until they are written: after that, the
-// volume's free space lacks them.
+// room is the space reserved for a file. Its bytes are awaited until they are written. From then
+// on, the volume's free space no longer includes them.
 type room struct {
 	cache         *Cache
 	size, awaited int64
 }
 
-// wrote records how many bytes the file has.
+// wrote records that bytes of the file were written.
 func (r *room) wrote(bytes int64) {
 	bytes = min(bytes, r.awaited)
 	r.awaited -= bytes
@@ -80,7 +80,7 @@ func (r *room) add(bytes int64) bool {
 		}
 		evicted = false
 		select {
-		case c.evictions <- func() { more <- c.evict(0, reserve) || c.fits() }: // until another caller reserves more
+		case c.evictions <- func() { more <- c.evict(0, reserve) || c.fits() }: // then it fits, unless another caller reserves more
 			select {
 			case evicted = <-more:
 			case <-timeout:
@@ -166,7 +166,8 @@ func (c *Cache) Run(ctx context.Context) {
 	}
 }
 
-// evict removes a batch of blobs if a file of this size needs it. It reports whether it did.
+// evict removes a batch of blobs if a file of this size needs the space. It reports whether it
+// removed any.
 func (c *Cache) evict(bytes, percent int64) bool {
 	short, files, err := c.short(bytes, percent)
 	if err != nil && !errors.Is(err, errNoRoom) {
@@ -188,8 +189,8 @@ func (c *Cache) expire() bool {
 	return c.remove(c.index.Expired(since), "ttl") || removed
 }
 
-// remove reports whether a blob was removed. Others count as just used, so the next batch does not
-// contain them.
+// remove removes the victims from the volume, and reports whether it removed any. A blob that it
+// cannot remove counts as just used, so the next batch does not contain it.
 func (c *Cache) remove(victims map[digest.Digest]store.Blob, reason string) (removed bool) {
 	var failed []error
 	for blob, stored := range victims {

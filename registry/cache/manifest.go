@@ -24,8 +24,9 @@ import (
 const (
 	// largestManifest is the maximum size of a manifest, as in containerd.
 	largestManifest = 4 * 1048 * 1048
-	// LargeManifest is the size above which a manifest occupies one of MostLarge slots while it is in
-	// memory: in the cache while it is read and checked, in a server until the client has read it.
+	// LargeManifest is the size above which a manifest in memory occupies a slot. The cache has
+	// MostLarge slots for manifests that it reads and checks, a server as many for those that it
+	// sends.
 	LargeManifest = 64 << 10
 	// MostLarge is the number of slots for large manifests.
 	MostLarge = 16
@@ -33,7 +34,7 @@ const (
 	manifestTime = 30 * time.Second
 
 	// fresh is how long the upstream's answer about a tag is reused: nodes that start the same pull at
-	// once share it.
+	// the same time share it.
 	fresh = time.Second
 
 	dockerManifest = "application/vnd.docker.distribution.manifest.v2+json"
@@ -105,7 +106,8 @@ func (c *Cache) Tag(ctx context.Context, q Query, tag string) (Manifest, error) 
 	}
 	last, missing := c.last(t)
 	if missing != nil {
-		// Without ctx: if the client left, the replica would count as failed. It takes a second at most.
+		// Ignore the cancellation of ctx: if the client left, the replica would count as failed. The call
+		// takes at most a second.
 		last, missing = c.replicated(context.WithoutCancel(ctx), q.Repository, "manifests/"+tag, "")
 	}
 	if missing != nil {
@@ -126,8 +128,8 @@ func (c *Cache) forget(t store.TagName) bool {
 	return err == nil
 }
 
-// resolve asks the upstream, unless it was just asked. If the tag's last manifest is stored, a HEAD
-// request suffices to learn that it has not changed.
+// resolve asks the upstream for the manifest of a tag, unless it was just asked. If the tag's last
+// manifest is stored, a HEAD request suffices to learn that it has not changed.
 func (c *Cache) resolve(ctx context.Context, t store.TagName) (Manifest, error) {
 	path, asked := "manifests/"+t.Tag, c.now()
 	if last, err := c.last(t); errors.Is(err, ErrBusy) {
@@ -169,8 +171,8 @@ func (c *Cache) last(t store.TagName) (Manifest, error) {
 	return c.storedManifest(t.Repository, known)
 }
 
-// confirm records the upstream's answer about a tag. It counts from when the upstream was asked, so
-// a slow answer is not fresh, and does not replace the answer to a later request.
+// confirm records the upstream's answer about a tag. The answer counts from the time of the
+// request. So a slow answer is not fresh, and does not replace the answer to a later request.
 func (c *Cache) confirm(t store.TagName, to digest.Digest, asked time.Time) {
 	if to = c.index.Confirm(t, to, asked); to == "" {
 		c.forget(t) // the manifest has too many tags to remember this one
@@ -267,7 +269,7 @@ func (c *Cache) read(response *http.Response, wanted digest.Digest) (Manifest, e
 	return m, nil
 }
 
-// slotsOf returns how many slots a manifest needs. Its size may be -1.
+// slotsOf returns how many slots a manifest of this size needs. An unknown size is -1.
 func slotsOf(size int64) int64 { return min(size/(LargeManifest+1), 1) }
 
 // isRight reports whether the content matches the digest.
@@ -275,7 +277,8 @@ func (m Manifest) isRight() bool {
 	return m.Digest.Validate() == nil && m.Digest.Algorithm().FromBytes(m.Content) == m.Digest
 }
 
-// isStorable reports whether the media type follows from the content, so later clients get it too.
+// isStorable reports whether the media type follows from the content, so that later clients get the
+// same one.
 func (m Manifest) isStorable() bool { return m.MediaType != "" && m.MediaType == typeOf(m.Content) }
 
 // keep stores a manifest, and reports whether it succeeded. Clients get their answer in any case.
@@ -299,7 +302,7 @@ func (c *Cache) keep(repository string, m Manifest) bool {
 }
 
 // typeOf returns the media type of a manifest, or "" for other content. An OCI manifest need not
-// contain its type (image-spec, manifest.md); an index is then recognized by its list.
+// contain its type (image-spec, manifest.md); an index is then recognized by its list of manifests.
 func typeOf(content []byte) string {
 	var m struct {
 		SchemaVersion int    `json:"schemaVersion"`
@@ -312,7 +315,7 @@ func typeOf(content []byte) string {
 	if json.Unmarshal(content, &m) != nil {
 		return ""
 	}
-	isVersioned := m.SchemaVersion == 2 // artifacts, and some images and indexes, are not (distribution#2650)
+	isVersioned := m.SchemaVersion == 2 // artifacts, and some images and indexes, have no schemaVersion (distribution#2650)
 	switch {
 	case m.MediaType != "" && (isVersioned || m.SchemaVersion == 0 && (strings.Contains(m.MediaType, "artifact") || m.Config == '{' || m.Manifests == '[')):
 		return m.MediaType

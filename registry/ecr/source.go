@@ -66,7 +66,7 @@ type Source struct {
 
 	mu       sync.Mutex
 	current  token
-	earliest time.Time // no request before
+	earliest time.Time // no request to AWS before this time
 	pause    time.Duration
 	failure  error // the error until earliest
 }
@@ -106,7 +106,8 @@ func New(o Options) (*Source, error) {
 	}
 	if o.RoleARN != "" {
 		client := sts.NewFromConfig(config, func(s *sts.Options) { s.EndpointOptions.UseFIPSEndpoint = fips })
-		// Without a cache, a role is assumed for each token, and the wall clock does not matter.
+		// The provider has no cache. So it assumes the role for each token, and the wall clock does not
+		// matter.
 		config.Credentials = stscreds.NewAssumeRoleProvider(client, o.RoleARN, func(a *stscreds.AssumeRoleOptions) {
 			a.RoleSessionName = "registry-cache"
 		})
@@ -118,12 +119,12 @@ func New(o Options) (*Source, error) {
 // Credentials returns a user name and a password for the registry. Without a token it asks AWS, in
 // one request for all callers, which takes at most ten seconds and continues if ctx is done. A
 // token is renewed in the background when a tenth of its lifetime, at most five minutes, is left.
-// If it is the password that the registry has refused, the call waits for a new one; within ten
-// seconds of the last request it returns the same: the refusal may have another reason.
+// If the registry has refused the token, the call waits for a new one. Within ten seconds of the
+// last request to AWS it returns the same token: the refusal may have another reason.
 //
 // A failure is returned again for a while: for a second at first, later for up to a minute, for at
 // least ten seconds if AWS throttles, or for the Retry-After of AWS, up to 15 minutes. Errors
-// contain nothing of the access key, a token, or an answer's text.
+// contain neither the access key, nor a token, nor the text of an answer.
 func (s *Source) Credentials(ctx context.Context, refused string) (username, password string, err error) {
 	t, due, err := s.state(refused)
 	if !due {
@@ -159,7 +160,7 @@ func (s *Source) state(refused string) (t token, due bool, err error) {
 	return token{}, due, s.failure
 }
 
-// refresh asks AWS, unless another call just did.
+// refresh asks AWS for a token, unless another call has just done so.
 func (s *Source) refresh(ctx context.Context) {
 	if _, due, _ := s.state(""); !due {
 		return

@@ -49,7 +49,7 @@ type tag struct {
 func New() *Index {
 	i := &Index{tags: map[store.TagName]tag{}, held: map[digest.Digest]int{}}
 	removed := func(_ digest.Digest, at *store.Blob) { i.bytes -= at.Size }
-	i.blobs, _ = simplelru.NewLRU(math.MaxInt, removed) // fails for a size of 0
+	i.blobs, _ = simplelru.NewLRU(math.MaxInt, removed) // fails only for a size of 0
 	return i
 }
 
@@ -120,7 +120,7 @@ func (i *Index) entry(blob digest.Digest) *store.Blob {
 }
 
 // Link records that a repository contains a stored blob, and reports whether that is new. It
-// records at most mostLinks for a blob, plus one for the first of its kind, without which the blob
+// records at most mostLinks for a blob, and always the first one of each kind: without it, the blob
 // is not served as that kind.
 func (i *Index) Link(blob digest.Digest, l store.Link) bool {
 	i.mu.Lock()
@@ -143,8 +143,8 @@ func (i *Index) Is(blob digest.Digest, manifest bool) (confirmed, listed bool) {
 }
 
 // Confirm records the manifest to which a tag referred when the upstream was asked. It returns the
-// manifest to which the tag now refers: a later answer is kept. It returns "" if the manifest
-// already has mostTags: then the tag must not be stored.
+// manifest to which the tag now refers: if the answer to a later request is known, that one stays.
+// It returns "" if the manifest already has mostTags: then the tag must not be stored.
 func (i *Index) Confirm(name store.TagName, to digest.Digest, asked time.Time) digest.Digest {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -247,8 +247,8 @@ func (i *Index) Expired(since time.Time) map[digest.Digest]store.Blob {
 	return i.take(func(at *store.Blob) bool { return at.Used.Before(since) })
 }
 
-// Excess removes and returns up to batch of the least recently used blobs, until these bytes and
-// files are free. Each file of a blob is in its own folder.
+// Excess removes and returns up to batch of the least recently used blobs, until this many bytes
+// and files are free. Each file counts twice, because it is in a folder of its own.
 func (i *Index) Excess(bytes int64, files int) map[digest.Digest]store.Blob {
 	return i.take(func(at *store.Blob) bool {
 		more := bytes > 0 || files > 0

@@ -1,5 +1,5 @@
-// Package metrics defines the metrics of a cache. Metrics that distribution's pull-through has as
-// well mean the same.
+// Package metrics defines the metrics of a cache. Metrics that distribution's pull-through cache
+// also exposes have the same meaning.
 package metrics
 
 import (
@@ -7,7 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// Registry contains the metrics of this package. The default registry contains the process's.
+// Registry contains the metrics of this package. Prometheus's default registry contains those of
+// the process.
 var Registry = prometheus.NewRegistry()
 
 // Metrics of answers (the label handler is blob, manifest or base, as in distribution), of

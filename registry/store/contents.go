@@ -109,8 +109,8 @@ func (s *Store) readTag(t TagName) (digest.Digest, error) {
 	return blob, nil
 }
 
-// SetTag stores a tag, and when the upstream has confirmed it. It does not write distribution's
-// index of earlier manifests, which nothing reads.
+// SetTag stores a tag, and the time when the upstream confirmed it. It does not write
+// distribution's index of earlier manifests, which nothing reads.
 func (s *Store) SetTag(t TagName, to digest.Digest, confirmed time.Time) error {
 	return s.run("store tag", t, func() error {
 		if err := s.writeLink(currentFile(t), to); err != nil {
@@ -215,8 +215,8 @@ func (s *Store) add(found Contents, name string, entry fs.DirEntry) error {
 	return nil
 }
 
-// blob returns the entry of a blob. A link without a blob also gets one, so that it is evicted. The
-// entry of an invalid digest is not listed.
+// blob returns the entry of a blob. A link without a blob also gets an entry, so that the link is
+// evicted. The entry of an invalid digest is not listed.
 func (c Contents) blob(algorithm, hex string) *Blob {
 	blob := digest.NewDigestFromEncoded(digest.Algorithm(algorithm), hex)
 	if c.Blobs[blob] == nil && blob.Validate() == nil {

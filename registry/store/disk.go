@@ -30,8 +30,8 @@ var ErrHangs = fmt.Errorf("the disk has not answered for %s", hanging)
 // IsSlow reports whether the disk did not answer.
 func IsSlow(err error) bool { return errors.Is(err, ErrSlow) || errors.Is(err, ErrHangs) }
 
-// disk bounds the wait for operations. While one of them takes longer than hanging, others fail at
-// once.
+// disk limits how long callers wait for an operation. When an operation has taken longer than the
+// constant hanging, all others fail at once until it ends.
 type disk struct {
 	slots chan struct{}
 
@@ -54,8 +54,8 @@ func (d *disk) Works() context.Context {
 	return d.works
 }
 
-// on runs an operation, and waits for it at most a second. A later result is closed. Its errors
-// begin with verb and what.
+// on runs an operation, and waits for it for at most a second. If the result arrives later, on
+// closes it. Errors of on begin with verb and what.
 func on[T any](d *disk, verb string, what any, do func() (T, error)) (T, error) {
 	failed := func(err error) (none T, _ error) { return none, fmt.Errorf("%s %v: %w", verb, what, err) }
 	if d.Works().Err() != nil {
@@ -113,8 +113,9 @@ func (d *disk) run(verb string, what any, do func() error) error {
 	return err
 }
 
-// Watch writes and reads a file every second until ctx is done, to detect a hanging disk without a
-// request. A disk that refuses writes does not count as hanging: stored content can be served.
+// Watch writes and reads a file every second until ctx is done. So a hanging disk is detected even
+// if no request arrives. A disk that refuses writes does not count as hanging: stored content can
+// be served.
 func (s *Store) Watch(ctx context.Context) {
 	_ = s.run("write", beatFile, func() error { return s.write(beatFile, make([]byte, beatBytes)) })
 	for {

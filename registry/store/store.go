@@ -33,8 +33,8 @@ type Store struct {
 	checked sync.Map
 }
 
-// New opens the volume in an existing directory. Unless owned is set, it refuses a registry's
-// volume that may not belong to a cache: images pushed to a registry must not expire.
+// New opens the volume in an existing directory. Unless owned is set, it refuses the volume of a
+// registry that might not be a cache: images pushed to a registry must not expire.
 func New(directory string, owned bool) (*Store, error) {
 	root, err := os.OpenRoot(directory)
 	if err != nil {
@@ -53,7 +53,7 @@ func New(directory string, owned bool) (*Store, error) {
 	return s, nil
 }
 
-// NotCacheError is returned for the folder of a registry that may not be a cache.
+// NotCacheError is returned for the folder of a registry that might not be a cache.
 type NotCacheError struct{ Directory string }
 
 // Error implements error.
@@ -146,7 +146,7 @@ func (s *Store) place(from, to string) (err error) {
 
 // Remove removes a blob with its links, the tags that refer to it, and folders that become empty.
 // An open blob stays readable. Missing files are ignored. Remove waits for the disk without a
-// bound.
+// timeout.
 func (s *Store) Remove(blob digest.Digest, of Blob) error {
 	s.checked.Delete(blob)
 	var failed []error
@@ -175,14 +175,14 @@ func (s *Store) removeUpTo(folder, top string) error {
 	return nil // the parent is not empty, or already removed
 }
 
-// versionOf returns a value that differs after a file was changed or replaced.
+// versionOf returns a value that changes when the file is changed or replaced.
 func versionOf(info fs.FileInfo) [2]int64 { return [2]int64{info.Size(), info.ModTime().UnixNano()} }
 
 // Distrust makes a blob count as not checked, after the disk failed to read it.
 func (s *Store) Distrust(blob digest.Digest) { s.checked.Delete(blob) }
 
 // Check verifies an unchecked file that Open returned, and removes a damaged blob. It waits for the
-// disk without a bound.
+// disk without a timeout.
 func (s *Store) Check(blob digest.Digest, file *os.File) error {
 	verifier := blob.Verifier()
 	info, err := file.Stat()
@@ -206,8 +206,8 @@ func (s *Store) Check(blob digest.Digest, file *os.File) error {
 	return errors.Join(fmt.Errorf("blob %s is damaged: %w", blob, ErrNotStored), err)
 }
 
-// Partial opens or creates the file of a partial blob. It survives a restart. Only one caller at a
-// time may use it.
+// Partial opens or creates the file of a partial blob. The file survives a restart. Only one caller
+// at a time may use it.
 func (s *Store) Partial(blob digest.Digest) (*os.File, error) {
 	name := partialFile(blob)
 	return on(s.disk, "open partial blob", blob, func() (*os.File, error) {
@@ -218,7 +218,7 @@ func (s *Store) Partial(blob digest.Digest) (*os.File, error) {
 	})
 }
 
-// Arrived returns the size of the file of Partial.
+// Arrived returns how many bytes of a partial blob are stored.
 func (s *Store) Arrived(blob digest.Digest) int64 {
 	info, err := s.stat(partialFile(blob))
 	if err != nil {
@@ -245,7 +245,7 @@ type Temporary struct {
 	store *Store
 }
 
-// Temporary creates a file for a blob. It is removed at the next start.
+// Temporary creates a file for a blob. After a crash, New removes it.
 func (s *Store) Temporary() (*Temporary, error) {
 	name := temporary + rand.Text()
 	return on(s.disk, "create", name, func() (*Temporary, error) {
@@ -271,7 +271,7 @@ func unlessMissing(err error) error {
 func (t *Temporary) Commit(blob digest.Digest) error { return t.store.commit(blob, t.File, t.name) }
 
 // Commit turns the file of Partial into a stored blob. The caller has verified the content. The
-// file stays open. Commit waits for the disk without a bound.
+// file stays open. Commit waits for the disk without a timeout.
 func (s *Store) Commit(blob digest.Digest, partial *os.File) error {
 	return s.commit(blob, partial, partialFile(blob))
 }

@@ -45,11 +45,12 @@ var none = &authorization{}
 // authenticator is a transport that answers challenges. It sends the credentials only to the
 // upstream and to token servers of its registrable domain (CVE-2026-33540). It asks other token
 // servers, and those of hosts to which the upstream redirects, anonymously. A redirect target gets
-// the authorization if it demands one, and net/http, and so containerd, would pass it on.
+// the upstream's authorization only if it demands one, and if net/http, and thus containerd, would
+// pass it on.
 //
-// Tokens come from containerd's client (core/remotes/docker/auth). Its authorizer is not used: it
-// would keep a failed token request forever, and make all requests depend on the context of the
-// first one.
+// It fetches tokens with containerd's package core/remotes/docker/auth. It does not use
+// containerd's authorizer, which would keep a failed token request forever, and make all requests
+// depend on the context of the first one.
 type authenticator struct {
 	wires       http.RoundTripper
 	upstream    *url.URL
@@ -117,9 +118,9 @@ func isDenial(status int) bool {
 	return status == http.StatusUnauthorized || status == http.StatusForbidden
 }
 
-// mayBeRefused reports whether another token may change the answer. For an expired token
-// public.ecr.aws answers 400, others 403, like Amazon ECR for an expired password. Some answer 404
-// to hide what a token does not allow.
+// mayBeRefused reports whether another token may change the answer. For an expired token,
+// public.ecr.aws answers 400 and others 403, as does Amazon ECR for an expired password. Some
+// answer 404 to hide what a token does not allow.
 func (a *authorization) mayBeRefused(status int) bool {
 	if a == none || status == http.StatusUnauthorized {
 		return status == http.StatusUnauthorized
@@ -143,7 +144,7 @@ func (a *authenticator) isUpstream(target *url.URL) bool {
 }
 
 // renew replaces a refused authorization, once for all concurrent callers. Its errors are
-// *RefusedError and *AwayError.
+// *RefusedError or *AwayError.
 func (a *authenticator) renew(ctx context.Context, key string, challenge auth.Challenge, refused *authorization) (*authorization, error) {
 	getting := a.asking.DoChan(key, func() (any, error) {
 		if now, _ := a.known.Get(key); now != nil && now != refused && time.Now().Before(now.expires) {
@@ -232,13 +233,13 @@ func (a *authenticator) trusts(realm *url.URL) bool {
 	return err == nil && otherErr == nil && site == otherSite
 }
 
-// isBelow reports whether a host is the upstream's, on any port, or one of its subdomains.
+// isBelow reports whether a host is the upstream's, on any port, or a subdomain of it.
 func (a *authenticator) isBelow(host *url.URL) bool {
 	return a.trusts(host) && strings.HasSuffix("."+host.Hostname(), "."+a.upstream.Hostname())
 }
 
-// token asks a token server. It returns nothing of the answer but the token, the statuses 401 and
-// 403, and Retry-After.
+// token asks a token server. Of the answer, it returns only the token, the statuses 401 and 403,
+// and Retry-After.
 func (a *authenticator) token(ctx context.Context, realm *url.URL, options auth.TokenOptions) (*auth.FetchTokenResponse, error) {
 	server := "token server " + realm.Host
 	if err := a.failures.check(server); err != nil {

@@ -22,8 +22,8 @@ import (
 const (
 	// Patience is how long a client of the cache waits for the upstream and its token server.
 	Patience = 1500 * time.Millisecond
-	// beforePatience is how long before the end of Patience a late answer is recorded, so that clients
-	// that give up do not all ask again.
+	// beforePatience is how long before the end of Patience a missing answer is recorded as a failure.
+	// So clients that give up do not all ask again.
 	beforePatience = 50 * time.Millisecond
 	// longest is how long a request may take. An answer after Patience serves the next client.
 	longest = 30 * time.Second
@@ -57,7 +57,7 @@ func New(ctx context.Context, o Options) *Client {
 	c := &Client{url: o.URL.JoinPath("/"), wires: wires{newTransport(o.Roots, o.Dial)}}
 	c.failures = newFailures(ctx, c.root)
 	context.AfterFunc(ctx, c.wires.CloseIdleConnections)
-	known, _ := lru.New[string, *authorization](mostTokens) // fails for a size of 0
+	known, _ := lru.New[string, *authorization](mostTokens) // fails only for a size of 0
 	c.tokens = &authenticator{wires: c.wires, upstream: o.URL, credentials: o.Credentials, failures: c.failures, known: known}
 	c.http = &http.Client{Transport: c.tokens}
 	return c
@@ -76,10 +76,10 @@ type object struct {
 
 type objectKey struct{}
 
-// Do requests a path below the repository, such as "manifests/v1". It returns an answer 2xx except
-// 204 as soon as its header has arrived, within at most 30 seconds. Its error is *RefusedError or
-// *AwayError, unless ctx is done. The caller must close the body, whose Read fails if the upstream
-// is too slow.
+// Do requests a path below the repository, such as "manifests/v1". It returns an answer with a
+// status of 2xx except 204 as soon as its header has arrived, within at most 30 seconds. Its error
+// is *RefusedError or *AwayError, unless ctx is done. The caller must close the body, whose Read
+// fails if the upstream is too slow.
 //
 // An error answer to HEAD does not count as a failure: some registries answer GET only.
 func (c *Client) Do(ctx context.Context, method, repository, path string, header http.Header) (*http.Response, error) {
@@ -113,7 +113,8 @@ func (c *Client) Do(ctx context.Context, method, repository, path string, header
 	return response, err
 }
 
-// send waits for the header for at most longest. Its error is a verdict.
+// send sends a request, and waits for the header for at most longest. Its error is *RefusedError or
+// *AwayError.
 func (c *Client) send(ctx context.Context, method, repository, path string, header http.Header) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	ended := time.AfterFunc(longest, func() { cancel(ErrLate) })

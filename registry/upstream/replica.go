@@ -22,7 +22,8 @@ import (
 const ReplicaHeader = "X-Registry-Cache-Peer"
 
 const (
-	// replicaPatience bounds the wait for a header, for all replicas together, and for each half of a body.
+	// replicaPatience limits the wait for a header, of all replicas together, and for each half of a
+	// body.
 	replicaPatience = 500 * time.Millisecond
 	// whole bounds an answer. If it takes longer, the upstream is asked.
 	whole = time.Second
@@ -66,7 +67,7 @@ func NewReplicas(o ReplicaOptions) *Replicas {
 		DialContext: o.Dial, TLSHandshakeTimeout: replicaPatience,
 		DisableCompression: true, IdleConnTimeout: resting,
 	}
-	failed, _ := lru.New[string, failure](mostFailures) // fails for a size of 0
+	failed, _ := lru.New[string, failure](mostFailures) // fails only for a size of 0
 	r := &Replicas{options: o, http: &http.Client{Transport: transport}, failures: &failures{one: failed}}
 	r.root = url.URL{Scheme: "http", Path: "/"}
 	if o.Namespace != "" { // the address may now belong to another cache
@@ -135,7 +136,7 @@ func (r *Replicas) Get(ctx context.Context, repository, path string, header http
 }
 
 // others returns the addresses of replicas that have not failed recently. One caller at a time
-// looks them up, even if its client leaves. Meanwhile, others use the known addresses.
+// looks them up, even if its client leaves. Meanwhile, other callers use the known addresses.
 func (r *Replicas) others(ctx context.Context) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -19,8 +19,8 @@ import (
 // Dial connects to an address, like net.Dialer.DialContext.
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-// newTransport returns a transport with a timeout for each phase. Without dial, it races addresses.
-// Like containerd's, it uses HTTP/1.1 only: HTTP/2 would buffer up to 4 MiB of each answer in
+// newTransport returns a transport with a timeout for each phase. If dial is nil, it connects with
+// race. Like containerd's, it uses HTTP/1.1 only: HTTP/2 would buffer up to 4 MiB of each answer in
 // memory, and one broken connection would break all concurrent requests.
 func newTransport(roots *x509.CertPool, dial Dial) *http.Transport {
 	if dial == nil {
@@ -72,7 +72,7 @@ func (w wires) RoundTrip(request *http.Request) (*http.Response, error) {
 const largestToken = 1 << 20
 
 // discreet is a transport for token servers. Its errors are *AwayError, or *RefusedError with
-// verdicts. They contain the reason for a failed connection, but nothing of an answer: errors of
+// verdicts. They contain the reason for a failed connection, but no part of an answer: errors of
 // net/http quote an answer that is not HTTP.
 type discreet struct {
 	http.RoundTripper
@@ -80,7 +80,7 @@ type discreet struct {
 }
 
 // Discreet returns a transport for a token server, with the timeouts of an upstream and a limit of
-// 1 MiB per answer. Its errors contain nothing of an answer. dial may be nil.
+// 1 MiB per answer. Its errors contain no part of an answer. dial may be nil.
 func Discreet(roots *x509.CertPool, dial Dial) http.RoundTripper {
 	transport := newTransport(roots, dial)
 	transport.DisableKeepAlives = true // requests are rare, and net/http does not retry a POST
@@ -117,7 +117,7 @@ type passing struct{}
 func Passing(ctx context.Context) context.Context { return context.WithValue(ctx, passing{}, true) }
 
 const (
-	// idle is how long a body may take for slowest bytes, or for one byte with Passing.
+	// idle is the time within which a body must deliver slowest bytes, or one byte with Passing.
 	idle    = 10 * time.Second
 	slowest = 64 << 10
 )

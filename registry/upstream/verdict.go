@@ -17,13 +17,13 @@ import (
 	"github.com/gardener-extensions/registry-cache/registry/metrics"
 )
 
-// RefusedError is an answer 4xx except 408 and 429. It is not an outage.
+// RefusedError is an answer with a status of 4xx except 408 and 429. It is not an outage.
 type RefusedError struct {
 	Status int
-	// Document is the upstream's error document, reduced to codes and messages, or nil. It contains
-	// nothing of a token server.
+	// Document is the upstream's error document, reduced to codes and messages, or nil. It never
+	// contains the answer of a token server.
 	Document []byte
-	// ContentRange is the header of an answer 416.
+	// ContentRange is the header Content-Range of the answer, for 416.
 	ContentRange string
 }
 
@@ -144,9 +144,10 @@ const (
 	mostFailures             = 10_000
 )
 
-// failures remembers failed requests. A failed object, repository (without a token) or token server
-// is not asked again for a while. After each failure the root of the API is probed; while that also
-// fails, the whole upstream is away. See the table in docs/cache.md.
+// failures remembers failed requests. For a while after a failure, requests fail at once: those for
+// the same object, for a repository that got no token, or to a token server. After each failure the
+// root of the API is probed; while that also fails, the whole upstream is away. See the table in
+// docs/cache.md.
 type failures struct {
 	ctx  context.Context //nolint:containedctx // stops the probes
 	root func(context.Context) error
@@ -166,7 +167,7 @@ type failure struct {
 }
 
 func newFailures(ctx context.Context, root func(context.Context) error) *failures {
-	one, _ := lru.New[string, failure](mostFailures) // fails for a size of 0
+	one, _ := lru.New[string, failure](mostFailures) // fails only for a size of 0
 	return &failures{ctx: ctx, root: root, one: one}
 }
 
@@ -194,7 +195,8 @@ func (f *failures) add(name string, away *AwayError) {
 	f.startProbe()
 }
 
-// forget removes the failures of names that have answered: the upstream is not silent.
+// forget removes the failures of names that have answered. It also ends an outage in which the root
+// did not answer: the upstream is not silent.
 func (f *failures) forget(names ...string) {
 	for _, name := range names {
 		f.one.Remove(name)

@@ -134,7 +134,7 @@ func bytesOf(text string) (int64, error) {
 }
 
 // New returns a fault of a target ("upstream/alpha") and a kind ("status") with the given values of
-// options, or a *UsageError. It does not check whether the target exists, see Target.Choose.
+// options, or a *UsageError. It does not check whether the target exists: Target.Choose does.
 func New(target, kind string, given map[string][]string) (Fault, error) {
 	at, err := ParseTarget(target)
 	if err != nil {
