@@ -122,5 +122,6 @@ func (t *takeover) hibernate(ctx context.Context, p *rig.Run) {
 	p.Helper()
 	shoot, err := t.shoot(p, t.caches...)
 	p.Check(err)
+	rig.CollectGarbage(ctx, p)
 	hibernateUntilEnd(ctx, p, shoot)
 }

@@ -6,13 +6,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
+	resourcemanagerconfigv1alpha1 "github.com/gardener/gardener/pkg/apis/config/resourcemanager/v1alpha1"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
+	"github.com/gardener/gardener/pkg/resourcemanager/controller/garbagecollector"
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/cachetest/original"
@@ -116,6 +123,23 @@ find ` + nodeconfig.CertsDir + ` -type l -lname '` + OwnersFolder + `/*' -delete
 rm -rf -- ` + OwnersFolder + `
 `
 )
+
+// CollectGarbage deletes the Secrets and ConfigMaps in the shoot that nothing has referred to for a
+// minute, with the collector of gardener-resource-manager. By itself, it runs every 12 hours and
+// when gardener-resource-manager starts, for objects that are ten minutes old. If content of an
+// earlier scenario returns at that moment, it deletes the Secret that is used again, and the pod
+// waits a minute or two for it: the collector lists Secrets before it lists what refers to them
+// (gardener v1.147.1). So scenarios that start gardener-resource-manager with other content first
+// leave it nothing to collect.
+func CollectGarbage(ctx context.Context, p *Run) {
+	p.Helper()
+	collector := garbagecollector.Reconciler{
+		TargetClient: p.Session.Shoot, Clock: clock.RealClock{}, MinimumObjectLifetime: ptr.To(time.Minute),
+		Config: resourcemanagerconfigv1alpha1.GarbageCollectorControllerConfig{SyncPeriod: &metav1.Duration{}},
+	}
+	_, err := collector.Reconcile(logr.NewContext(ctx, logr.Discard()), reconcile.Request{})
+	p.Check(err)
+}
 
 // UndoLeftovers reverts what an earlier run that was killed may have left on a kept testbed, and
 // the faults that an earlier scenario of this run could not end: that scenario has failed.

@@ -110,6 +110,7 @@ func PendingRemoval(configure func(context.Context, *Run, ...v1alpha3.RegistryCa
 			p.Check(err)
 			now, err := p.Session.ShootWith(nil, cachetest.Cache(Beta))
 			p.Check(err)
+			CollectGarbage(ctx, p)
 			p.Check(p.Session.Testbed.Gardenlet.Migrate(ctx, was))
 			p.Check(p.Session.Testbed.Gardenlet.Restore(ctx, now))
 			configure(ctx, p, cachetest.Cache(Beta))
