@@ -23,7 +23,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/bench"
-	"github.com/gardener-extensions/registry-cache/bench/controlplane"
 	"github.com/gardener-extensions/registry-cache/bench/landscape"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
@@ -32,7 +31,7 @@ const shootUser = "bench:extension" // the user name of the extension in the sho
 
 // Options configure a measurement.
 type Options struct {
-	Programs        controlplane.Programs
+	Programs        map[string]string
 	Extension       string // path of the binary
 	Folder          string // for the logs: each run has a subfolder, named after its number of shoots
 	WebhookRequests int    // reviews in each of the two webhook steps
@@ -89,7 +88,7 @@ type measurement struct {
 	// stop contains functions that stop what was started. Measure calls them in reverse order.
 	stop []func() error
 
-	seed, shoot *controlplane.ControlPlane
+	seed, shoot *bench.ControlPlane
 	seedClient  client.Client
 	arguments   []string // of the extension
 	landscape   *landscape.Landscape
@@ -108,12 +107,12 @@ func (r *measurement) startControlPlanes(context.Context) error {
 	return err
 }
 
-func (r *measurement) startControlPlane(name, audited string) (*controlplane.ControlPlane, error) {
+func (r *measurement) startControlPlane(name, audited string) (*bench.ControlPlane, error) {
 	folder := filepath.Join(r.folder, name)
 	if err := errors.Join(os.RemoveAll(folder), os.MkdirAll(folder, 0o755)); err != nil {
 		return nil, fmt.Errorf("creating the folder of the %s: %w", name, err)
 	}
-	server, err := controlplane.Start(r.Programs, folder, audited)
+	server, err := bench.StartControlPlane(r.Programs, folder, audited)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

@@ -8,7 +8,7 @@ import (
 
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
-	"github.com/gardener-extensions/registry-cache/bench/controlplane"
+	"github.com/gardener-extensions/registry-cache/bench"
 	"github.com/gardener-extensions/registry-cache/bench/landscape"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
@@ -104,14 +104,14 @@ func (r *measurement) pass(ctx context.Context, wanted landscape.Wanted, trigger
 	}
 	pass := newPass(seed, shoot, wanted)
 	pass.CPUSeconds = (usage.CPU - before.CPU).Seconds()
-	maps.Copy(r.result.Forbidden, controlplane.Count(seed).Forbidden)
+	maps.Copy(r.result.Forbidden, bench.Count(seed).Forbidden)
 	progress.Note(ctx, "%.1f ms each, %.1f requests", 1000*pass.Seconds/float64(wanted.Count), pass.Seed.Total()+pass.Shoot.Total())
 	return pass, nil
 }
 
 // awaitIdle waits until the extension is idle, discards the audit events, and reads its usage.
 func (r *measurement) awaitIdle(ctx context.Context) (err error) {
-	for _, server := range []*controlplane.ControlPlane{r.seed, r.shoot} {
+	for _, server := range []*bench.ControlPlane{r.seed, r.shoot} {
 		if err := server.Audit.AwaitQuiet(ctx); err != nil {
 			return err
 		}
@@ -124,18 +124,18 @@ func (r *measurement) awaitIdle(ctx context.Context) (err error) {
 }
 
 func newPass(seed, shoot []auditv1.Event, wanted landscape.Wanted) Pass {
-	byShoot, others := controlplane.ByNamespace(seed, landscape.IsNamespace)
+	byShoot, others := bench.ByNamespace(seed, landscape.IsNamespace)
 	var all []auditv1.Event
 	var spans []time.Duration
 	for namespace, events := range byShoot {
 		if wanted.Is(namespace) {
 			all = append(all, events...)
-			spans = append(spans, controlplane.Span(events))
+			spans = append(spans, bench.Span(events))
 		}
 	}
 	return Pass{
 		Extensions: wanted.Count,
-		Seconds:    controlplane.Span(all).Seconds(),
+		Seconds:    bench.Span(all).Seconds(),
 		Extension:  newLatency(spans, 0),
 		Seed:       requests(all, wanted.Count),
 		Shoot:      requests(shoot, wanted.Count),
@@ -145,7 +145,7 @@ func newPass(seed, shoot []auditv1.Event, wanted landscape.Wanted) Pass {
 
 // requests returns the mean numbers of requests per Extension.
 func requests(events []auditv1.Event, count int) Requests {
-	tally := controlplane.Count(events)
+	tally := bench.Count(events)
 	mean := func(n int) float64 { return float64(n) / float64(count) }
 	r := Requests{Reads: mean(tally.Reads), Writes: mean(tally.Writes), Kinds: map[string]float64{}}
 	for kind, n := range tally.Kinds {

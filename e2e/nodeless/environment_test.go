@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/gardener-extensions/registry-cache/bench"
-	"github.com/gardener-extensions/registry-cache/bench/controlplane"
 	"github.com/gardener-extensions/registry-cache/bench/extension"
 	"github.com/gardener-extensions/registry-cache/bench/landscape"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
@@ -44,7 +43,7 @@ type environment struct {
 // cluster is an API server with its controllers, with clients for its use as a shoot.
 type cluster struct {
 	name       string
-	control    *controlplane.ControlPlane
+	control    *bench.ControlPlane
 	kubeconfig []byte // of an administrator
 	access     rig.Access
 	clientSet  kubernetes.Interface
@@ -71,7 +70,7 @@ func (e *environment) start(ctx context.Context, fail func(error)) error {
 	clusters := []*cluster{{name: "seed"}, {name: "shoot"}}
 	var group errgroup.Group
 	for _, c := range clusters {
-		group.Go(func() error { return c.start(e.programs.controlPlane(), filepath.Join(e.folder, c.name)) })
+		group.Go(func() error { return c.start(e.programs, filepath.Join(e.folder, c.name)) })
 	}
 	err = group.Wait()
 	for _, c := range clusters {
@@ -92,12 +91,12 @@ func (e *environment) start(ctx context.Context, fail func(error)) error {
 	return e.startSeed(ctx, fail)
 }
 
-func (c *cluster) start(programs controlplane.Programs, folder string) error {
+func (c *cluster) start(programs programs, folder string) error {
 	if err := errors.Join(os.RemoveAll(folder), os.MkdirAll(folder, 0o755)); err != nil {
 		return fmt.Errorf("create the folder of cluster %s: %w", c.name, err)
 	}
 	var err error
-	if c.control, err = controlplane.Start(programs, folder, landscape.User); err != nil {
+	if c.control, err = bench.StartControlPlane(programs, folder, landscape.User); err != nil {
 		return fmt.Errorf("cluster %s: %w", c.name, err)
 	}
 	if c.kubeconfig, err = c.control.Kubeconfig("nodeless", "system:masters"); err != nil {
