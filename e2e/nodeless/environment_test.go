@@ -19,7 +19,6 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/bench"
 	"github.com/gardener-extensions/registry-cache/bench/extension"
-	"github.com/gardener-extensions/registry-cache/bench/landscape"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 	"github.com/gardener-extensions/registry-cache/kind/osextension"
@@ -96,7 +95,7 @@ func (c *cluster) start(programs programs, folder string) error {
 		return fmt.Errorf("create the folder of cluster %s: %w", c.name, err)
 	}
 	var err error
-	if c.control, err = bench.StartControlPlane(programs, folder, landscape.User); err != nil {
+	if c.control, err = bench.StartControlPlane(programs, folder, extension.User); err != nil {
 		return fmt.Errorf("cluster %s: %w", c.name, err)
 	}
 	if c.kubeconfig, err = c.control.Kubeconfig("nodeless", "system:masters"); err != nil {
@@ -142,7 +141,7 @@ func (e *environment) startSeed(ctx context.Context, fail func(error)) error {
 	if e.seedClientSet, err = gardener.NewSeedClient(e.seed.control.Admin()); err != nil {
 		return err
 	}
-	arguments, err := landscape.Prepare(ctx, e.seedAccess)
+	arguments, err := extension.Prepare(ctx, e.seedAccess)
 	if err != nil {
 		return err
 	}
@@ -159,14 +158,14 @@ func (e *environment) startSeed(ctx context.Context, fail func(error)) error {
 	}
 	go func() { fail(osextension.Run(ctx, e.seed.control.Admin(), "0")) }()
 
-	kubeconfig, err := e.seed.control.Kubeconfig(landscape.User,
-		"system:serviceaccounts", "system:serviceaccounts:"+landscape.ExtensionNamespace)
+	kubeconfig, err := e.seed.control.Kubeconfig(extension.User,
+		"system:serviceaccounts", "system:serviceaccounts:"+extension.Namespace)
 	if err != nil {
 		return err
 	}
 	process, err := extension.Start(ctx, extension.ProcessOptions{
 		Program: e.programs[extensionName], Arguments: append(arguments, "--health-check-period=1s"), Kubeconfig: kubeconfig,
-		Namespace: landscape.ExtensionNamespace, Folder: e.folder,
+		Namespace: extension.Namespace, Folder: e.folder,
 	})
 	if err != nil {
 		return err
