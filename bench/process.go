@@ -1,5 +1,5 @@
 // Package bench contains what the benchmarks below it share: programs as background processes, what
-// these use, and a description of the machine.
+// these use, API servers with their audit logs, and a description of the machine.
 //
 // The package must not depend on what a program does.
 package bench

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/gardener-extensions/registry-cache/bench"
-	"github.com/gardener-extensions/registry-cache/bench/controlplane"
 )
 
 // The goals of docs/operations.md.
@@ -74,7 +73,7 @@ func extraWrites(p Pass) string {
 	for _, requests := range []Requests{p.Seed, p.Shoot} {
 		for _, kind := range slices.Sorted(maps.Keys(requests.Kinds)) {
 			verb, _, _ := strings.Cut(kind, " ")
-			if count := requests.Kinds[kind]; count > contractWrites[kind] && !controlplane.IsRead(verb) {
+			if count := requests.Kinds[kind]; count > contractWrites[kind] && !bench.IsRead(verb) {
 				extra = append(extra, fmt.Sprintf("%.2f × %s", count, kind))
 			}
 		}

@@ -2,6 +2,11 @@
 // requests, CPU and memory of its real binary, with a real kube-apiserver and etcd. A slow result
 // is not an error. The report shows which goals of docs/operations.md are held.
 //
+// The seed has what gardenlet writes for N shoots with the extension: namespaces, Clusters,
+// kubeconfigs, Extensions and OperatingSystemConfigs, each about as large as in production. A
+// stand-in replaces the gardener-resource-managers of the shoots. All shoots have the same API
+// server and cache the same upstreams, so they also share the Services.
+//
 // The package must treat the extension as a black box: it measures requests, seconds and bytes.
 package extension
 
@@ -23,8 +28,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/bench"
-	"github.com/gardener-extensions/registry-cache/bench/controlplane"
-	"github.com/gardener-extensions/registry-cache/bench/landscape"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
@@ -32,7 +35,7 @@ const shootUser = "bench:extension" // the user name of the extension in the sho
 
 // Options configure a measurement.
 type Options struct {
-	Programs        controlplane.Programs
+	Programs        map[string]string
 	Extension       string // path of the binary
 	Folder          string // for the logs: each run has a subfolder, named after its number of shoots
 	WebhookRequests int    // reviews in each of the two webhook steps
@@ -89,11 +92,11 @@ type measurement struct {
 	// stop contains functions that stop what was started. Measure calls them in reverse order.
 	stop []func() error
 
-	seed, shoot *controlplane.ControlPlane
+	seed, shoot *bench.ControlPlane
 	seedClient  client.Client
 	arguments   []string // of the extension
-	landscape   *landscape.Landscape
-	watch       *landscape.Watch
+	landscape   *Landscape
+	watch       *Watch
 	process     *bench.Process
 	usage       bench.Usage // of the extension, as last read by awaitIdle or finish
 }
@@ -101,19 +104,19 @@ type measurement struct {
 func (r *measurement) startControlPlanes(context.Context) error {
 	r.folder = filepath.Join(r.Folder, fmt.Sprint(r.shoots))
 	var err error
-	if r.seed, err = r.startControlPlane("seed", landscape.User); err != nil {
+	if r.seed, err = r.startControlPlane("seed", User); err != nil {
 		return err
 	}
 	r.shoot, err = r.startControlPlane("shoot", shootUser)
 	return err
 }
 
-func (r *measurement) startControlPlane(name, audited string) (*controlplane.ControlPlane, error) {
+func (r *measurement) startControlPlane(name, audited string) (*bench.ControlPlane, error) {
 	folder := filepath.Join(r.folder, name)
 	if err := errors.Join(os.RemoveAll(folder), os.MkdirAll(folder, 0o755)); err != nil {
 		return nil, fmt.Errorf("creating the folder of the %s: %w", name, err)
 	}
-	server, err := controlplane.Start(r.Programs, folder, audited)
+	server, err := bench.StartControlPlane(r.Programs, folder, audited)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -127,18 +130,18 @@ func (r *measurement) populate(ctx context.Context, fail func(error)) (err error
 	if err != nil {
 		return fmt.Errorf("creating a client for the seed: %w", err)
 	}
-	if r.arguments, err = landscape.Prepare(ctx, r.seedClient); err != nil {
+	if r.arguments, err = Prepare(ctx, r.seedClient); err != nil {
 		return err
 	}
 	kubeconfig, err := r.shoot.Kubeconfig(shootUser, "system:masters")
 	if err != nil {
 		return err
 	}
-	r.landscape = landscape.New(r.seedClient, r.shoots, kubeconfig)
+	r.landscape = newLandscape(r.seedClient, r.shoots, kubeconfig)
 	if err := r.landscape.CreateShoots(ctx); err != nil {
 		return err
 	}
-	r.watch, err = landscape.StartWatch(ctx, r.seed.Admin(), r.shoot.Admin(), func(err error) {
+	r.watch, err = StartWatch(ctx, r.seed.Admin(), r.shoot.Admin(), func(err error) {
 		if err != nil {
 			fail(fmt.Errorf("the stand-in for gardener-resource-manager ended: %w", err))
 		}
@@ -147,8 +150,8 @@ func (r *measurement) populate(ctx context.Context, fail func(error)) (err error
 }
 
 func (r *measurement) startExtension(ctx context.Context) error {
-	kubeconfig, err := r.seed.Kubeconfig(landscape.User,
-		"system:serviceaccounts", "system:serviceaccounts:"+landscape.ExtensionNamespace)
+	kubeconfig, err := r.seed.Kubeconfig(User,
+		"system:serviceaccounts", "system:serviceaccounts:"+Namespace)
 	if err != nil {
 		return err
 	}
@@ -159,7 +162,7 @@ func (r *measurement) startExtension(ctx context.Context) error {
 		Program:    r.Extension,
 		Arguments:  append(slices.Clone(r.arguments), "--health-check-period="+r.HealthCheckPeriod.String()),
 		Kubeconfig: kubeconfig,
-		Namespace:  landscape.ExtensionNamespace,
+		Namespace:  Namespace,
 		Folder:     r.folder,
 	})
 	if err != nil {
@@ -186,7 +189,7 @@ const webhookInterval = 20 * time.Millisecond // 50 reviews a second
 // webhook sends reviews directly to the webhook of the extension, each for the
 // OperatingSystemConfig of the next shoot, and measures the latency.
 func (r *measurement) webhook(ctx context.Context, latency *Latency) error {
-	to, err := Webhook(ctx, r.seedClient, "gardener-extension-"+landscape.ExtensionName)
+	to, err := Webhook(ctx, r.seedClient, "gardener-extension-"+Name)
 	if err != nil {
 		return err
 	}
@@ -216,7 +219,7 @@ func (r *measurement) webhook(ctx context.Context, latency *Latency) error {
 // review returns the i-th review, as an API server sends it for a new OperatingSystemConfig of the
 // shoot.
 func review(i, shoot int) (*admissionv1.AdmissionReview, error) {
-	config, err := landscape.OperatingSystemConfig(shoot)
+	config, err := operatingSystemConfig(shoot)
 	if err != nil {
 		return nil, err
 	}

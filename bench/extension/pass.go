@@ -8,8 +8,7 @@ import (
 
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
-	"github.com/gardener-extensions/registry-cache/bench/controlplane"
-	"github.com/gardener-extensions/registry-cache/bench/landscape"
+	"github.com/gardener-extensions/registry-cache/bench"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
@@ -27,17 +26,17 @@ const (
 	maxOthers = 500
 )
 
-func (r *measurement) wanted(is func(namespace string) bool, count int) landscape.Wanted {
-	return landscape.Wanted{Is: is, Count: count, Timeout: passTimeout + time.Duration(r.shoots)*extensionTimeout}
+func (r *measurement) wanted(is func(namespace string) bool, count int) Wanted {
+	return Wanted{Is: is, Count: count, Timeout: passTimeout + time.Duration(r.shoots)*extensionTimeout}
 }
 
 func (r *measurement) first(ctx context.Context) (err error) {
-	r.result.First, err = r.pass(ctx, r.wanted(landscape.IsNamespace, r.shoots), r.landscape.CreateExtensions)
+	r.result.First, err = r.pass(ctx, r.wanted(isShoot, r.shoots), r.landscape.CreateExtensions)
 	return err
 }
 
 func (r *measurement) again(ctx context.Context) (err error) {
-	r.result.NoOp, err = r.pass(ctx, r.wanted(landscape.IsNamespace, r.shoots), func(ctx context.Context) error {
+	r.result.NoOp, err = r.pass(ctx, r.wanted(isShoot, r.shoots), func(ctx context.Context) error {
 		return r.landscape.Reconcile(ctx, r.shoots)
 	})
 	return err
@@ -46,7 +45,7 @@ func (r *measurement) again(ctx context.Context) (err error) {
 // breakTwo breaks two shoots and reconciles them together with up to maxOthers other shoots, but
 // measures only the others. Then it waits until the extension reports errors of the broken shoots.
 func (r *measurement) breakTwo(ctx context.Context) error {
-	hang, refused, err := landscape.Unreachable()
+	hang, refused, err := Unreachable()
 	if err != nil {
 		return err
 	}
@@ -57,11 +56,11 @@ func (r *measurement) breakTwo(ctx context.Context) error {
 		}
 	}
 	isBroken := func(namespace string) bool {
-		return namespace == landscape.Namespace(hanging) || namespace == landscape.Namespace(refusing)
+		return namespace == namespaceOf(hanging) || namespace == namespaceOf(refusing)
 	}
 	others := map[string]bool{}
 	for i := range min(r.shoots, maxOthers+2) {
-		if name := landscape.Namespace(i); !isBroken(name) {
+		if name := namespaceOf(i); !isBroken(name) {
 			others[name] = true
 		}
 	}
@@ -73,15 +72,15 @@ func (r *measurement) breakTwo(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = r.watch.AwaitFailed(ctx, began, landscape.Wanted{Is: isBroken, Count: 2, Timeout: brokenTimeout})
-	if err == nil && !landscape.Connected(hang) {
+	err = r.watch.AwaitFailed(ctx, began, Wanted{Is: isBroken, Count: 2, Timeout: brokenTimeout})
+	if err == nil && !Connected(hang) {
 		err = errors.New("the extension made no request to the hanging shoot, so it does not use the new kubeconfig")
 	}
 	return err
 }
 
 // pass calls trigger and measures the extension until the wanted shoots are reconciled.
-func (r *measurement) pass(ctx context.Context, wanted landscape.Wanted, trigger func(context.Context) error) (Pass, error) {
+func (r *measurement) pass(ctx context.Context, wanted Wanted, trigger func(context.Context) error) (Pass, error) {
 	if err := r.awaitIdle(ctx); err != nil {
 		return Pass{}, err
 	}
@@ -104,14 +103,14 @@ func (r *measurement) pass(ctx context.Context, wanted landscape.Wanted, trigger
 	}
 	pass := newPass(seed, shoot, wanted)
 	pass.CPUSeconds = (usage.CPU - before.CPU).Seconds()
-	maps.Copy(r.result.Forbidden, controlplane.Count(seed).Forbidden)
+	maps.Copy(r.result.Forbidden, bench.Count(seed).Forbidden)
 	progress.Note(ctx, "%.1f ms each, %.1f requests", 1000*pass.Seconds/float64(wanted.Count), pass.Seed.Total()+pass.Shoot.Total())
 	return pass, nil
 }
 
 // awaitIdle waits until the extension is idle, discards the audit events, and reads its usage.
 func (r *measurement) awaitIdle(ctx context.Context) (err error) {
-	for _, server := range []*controlplane.ControlPlane{r.seed, r.shoot} {
+	for _, server := range []*bench.ControlPlane{r.seed, r.shoot} {
 		if err := server.Audit.AwaitQuiet(ctx); err != nil {
 			return err
 		}
@@ -123,19 +122,19 @@ func (r *measurement) awaitIdle(ctx context.Context) (err error) {
 	return err
 }
 
-func newPass(seed, shoot []auditv1.Event, wanted landscape.Wanted) Pass {
-	byShoot, others := controlplane.ByNamespace(seed, landscape.IsNamespace)
+func newPass(seed, shoot []auditv1.Event, wanted Wanted) Pass {
+	byShoot, others := bench.ByNamespace(seed, isShoot)
 	var all []auditv1.Event
 	var spans []time.Duration
 	for namespace, events := range byShoot {
 		if wanted.Is(namespace) {
 			all = append(all, events...)
-			spans = append(spans, controlplane.Span(events))
+			spans = append(spans, bench.Span(events))
 		}
 	}
 	return Pass{
 		Extensions: wanted.Count,
-		Seconds:    controlplane.Span(all).Seconds(),
+		Seconds:    bench.Span(all).Seconds(),
 		Extension:  newLatency(spans, 0),
 		Seed:       requests(all, wanted.Count),
 		Shoot:      requests(shoot, wanted.Count),
@@ -145,7 +144,7 @@ func newPass(seed, shoot []auditv1.Event, wanted landscape.Wanted) Pass {
 
 // requests returns the mean numbers of requests per Extension.
 func requests(events []auditv1.Event, count int) Requests {
-	tally := controlplane.Count(events)
+	tally := bench.Count(events)
 	mean := func(n int) float64 { return float64(n) / float64(count) }
 	r := Requests{Reads: mean(tally.Reads), Writes: mean(tally.Writes), Kinds: map[string]float64{}}
 	for kind, n := range tally.Kinds {

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/gardener-extensions/registry-cache/bench"
-	"github.com/gardener-extensions/registry-cache/bench/controlplane"
 	"github.com/gardener-extensions/registry-cache/bench/extension"
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind/command"
@@ -141,14 +140,10 @@ func (o *controllerOptions) build(ctx context.Context, recorder *progress.Record
 		settings.WebhookRequests = webhookRequestsQuick
 	}
 	err := recorder.Step(ctx, "programs", func(ctx context.Context) error {
-		const apiServer, etcd = "kube-apiserver", "etcd"
-		built, err := nodeimage.Programs(ctx, nodeimage.Options{Progress: recorder}, apiServer, etcd)
-		if err != nil {
+		var err error
+		settings.Programs, err = nodeimage.Programs(ctx, nodeimage.Options{Progress: recorder}, bench.APIServer, bench.Etcd)
+		if err != nil || settings.Extension != "" {
 			return err
-		}
-		settings.Programs = controlplane.Programs{KubeAPIServer: built[apiServer], Etcd: built[etcd]}
-		if settings.Extension != "" {
-			return nil
 		}
 		settings.Extension = filepath.Join(o.folder, "registry-cache-extension")
 		_, err = command.Output(ctx, "go", "build", "-o", settings.Extension, extensionPackage)

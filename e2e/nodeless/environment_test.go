@@ -18,9 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/gardener-extensions/registry-cache/bench"
-	"github.com/gardener-extensions/registry-cache/bench/controlplane"
 	"github.com/gardener-extensions/registry-cache/bench/extension"
-	"github.com/gardener-extensions/registry-cache/bench/landscape"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 	"github.com/gardener-extensions/registry-cache/kind/osextension"
@@ -44,7 +42,7 @@ type environment struct {
 // cluster is an API server with its controllers, with clients for its use as a shoot.
 type cluster struct {
 	name       string
-	control    *controlplane.ControlPlane
+	control    *bench.ControlPlane
 	kubeconfig []byte // of an administrator
 	access     rig.Access
 	clientSet  kubernetes.Interface
@@ -71,7 +69,7 @@ func (e *environment) start(ctx context.Context, fail func(error)) error {
 	clusters := []*cluster{{name: "seed"}, {name: "shoot"}}
 	var group errgroup.Group
 	for _, c := range clusters {
-		group.Go(func() error { return c.start(e.programs.controlPlane(), filepath.Join(e.folder, c.name)) })
+		group.Go(func() error { return c.start(e.programs, filepath.Join(e.folder, c.name)) })
 	}
 	err = group.Wait()
 	for _, c := range clusters {
@@ -92,12 +90,12 @@ func (e *environment) start(ctx context.Context, fail func(error)) error {
 	return e.startSeed(ctx, fail)
 }
 
-func (c *cluster) start(programs controlplane.Programs, folder string) error {
+func (c *cluster) start(programs programs, folder string) error {
 	if err := errors.Join(os.RemoveAll(folder), os.MkdirAll(folder, 0o755)); err != nil {
 		return fmt.Errorf("create the folder of cluster %s: %w", c.name, err)
 	}
 	var err error
-	if c.control, err = controlplane.Start(programs, folder, landscape.User); err != nil {
+	if c.control, err = bench.StartControlPlane(programs, folder, extension.User); err != nil {
 		return fmt.Errorf("cluster %s: %w", c.name, err)
 	}
 	if c.kubeconfig, err = c.control.Kubeconfig("nodeless", "system:masters"); err != nil {
@@ -143,7 +141,7 @@ func (e *environment) startSeed(ctx context.Context, fail func(error)) error {
 	if e.seedClientSet, err = gardener.NewSeedClient(e.seed.control.Admin()); err != nil {
 		return err
 	}
-	arguments, err := landscape.Prepare(ctx, e.seedAccess)
+	arguments, err := extension.Prepare(ctx, e.seedAccess)
 	if err != nil {
 		return err
 	}
@@ -160,14 +158,14 @@ func (e *environment) startSeed(ctx context.Context, fail func(error)) error {
 	}
 	go func() { fail(osextension.Run(ctx, e.seed.control.Admin(), "0")) }()
 
-	kubeconfig, err := e.seed.control.Kubeconfig(landscape.User,
-		"system:serviceaccounts", "system:serviceaccounts:"+landscape.ExtensionNamespace)
+	kubeconfig, err := e.seed.control.Kubeconfig(extension.User,
+		"system:serviceaccounts", "system:serviceaccounts:"+extension.Namespace)
 	if err != nil {
 		return err
 	}
 	process, err := extension.Start(ctx, extension.ProcessOptions{
 		Program: e.programs[extensionName], Arguments: append(arguments, "--health-check-period=1s"), Kubeconfig: kubeconfig,
-		Namespace: landscape.ExtensionNamespace, Folder: e.folder,
+		Namespace: extension.Namespace, Folder: e.folder,
 	})
 	if err != nil {
 		return err

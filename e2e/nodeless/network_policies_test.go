@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
-	"github.com/gardener-extensions/registry-cache/bench/landscape"
+	"github.com/gardener-extensions/registry-cache/bench/extension"
 	"github.com/gardener-extensions/registry-cache/cachetest"
 	"github.com/gardener-extensions/registry-cache/charts"
 	"github.com/gardener-extensions/registry-cache/e2e/networkpolicy"
@@ -78,7 +78,7 @@ func proveScraping(ctx context.Context, p *rig.Run) {
 // of its Deployment. It returns the pod and its ports by name.
 func installService(ctx context.Context, p *rig.Run) (*corev1.Pod, map[string]int32) {
 	p.Helper()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: landscape.ExtensionNamespace}}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: extension.Namespace}}
 	p.Check(p.Session.Seed.Patch(ctx, namespace, client.RawPatch(client.Merge.Type(), []byte(`{"metadata":{"labels":{"gardener.cloud/role":"extension"}}}`))))
 	archive, err := helmchart.Archive(charts.Extension(), v1alpha3.ExtensionType)
 	p.Check(err)

@@ -18,7 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/gardener-extensions/registry-cache/bench/controlplane"
+	"github.com/gardener-extensions/registry-cache/bench"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/examples"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
@@ -167,12 +167,12 @@ func (e *environment) remove(ctx context.Context, session *rig.Session) error {
 }
 
 // proveNothingForbidden proves that the chart grants all permissions that the extension needed.
-func proveNothingForbidden(audit *controlplane.AuditLog) error {
+func proveNothingForbidden(audit *bench.AuditLog) error {
 	events, err := audit.Next()
 	if err != nil {
 		return err
 	}
-	tally := controlplane.Count(events)
+	tally := bench.Count(events)
 	if tally.Writes == 0 {
 		return errors.New("the audit log has no request of the extension")
 	}

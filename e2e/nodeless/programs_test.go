@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/gardener-extensions/registry-cache/bench/controlplane"
+	"github.com/gardener-extensions/registry-cache/bench"
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/command"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
@@ -17,24 +17,20 @@ import (
 )
 
 const (
-	apiServer, etcd, controllerManager = "kube-apiserver", "etcd", "kube-controller-manager"
-	extensionName                      = "registry-cache-extension"
-	resourceManagerName                = "gardener-resource-manager"
+	controllerManager   = "kube-controller-manager"
+	extensionName       = "registry-cache-extension"
+	resourceManagerName = "gardener-resource-manager"
 )
 
 // programs maps the name of a program to the path of its binary.
 type programs map[string]string
-
-func (p programs) controlPlane() controlplane.Programs {
-	return controlplane.Programs{KubeAPIServer: p[apiServer], Etcd: p[etcd]}
-}
 
 // build builds the programs. Kubernetes and etcd come from the build cache of the node image. The
 // others stay in the folder bin, so that go build links only what has changed.
 func build(ctx context.Context) (programs, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, buildTimeout, fmt.Errorf("the build took longer than %s", buildTimeout))
 	defer cancel()
-	built, err := nodeimage.Programs(ctx, nodeimage.Options{Progress: progress.New(os.Stderr)}, apiServer, etcd, controllerManager)
+	built, err := nodeimage.Programs(ctx, nodeimage.Options{Progress: progress.New(os.Stderr)}, bench.APIServer, bench.Etcd, controllerManager)
 	if err != nil {
 		return nil, err
 	}

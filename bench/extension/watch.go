@@ -1,4 +1,4 @@
-package landscape
+package extension
 
 import (
 	"context"

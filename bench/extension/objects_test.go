@@ -1,4 +1,4 @@
-package landscape
+package extension
 
 import (
 	"bytes"
@@ -26,7 +26,7 @@ func TestClusterHasASize(t *testing.T) {
 // TestOperatingSystemConfig checks the kubelet unit and the size. Without the unit the webhook
 // would do less work than in production.
 func TestOperatingSystemConfig(t *testing.T) {
-	config, err := OperatingSystemConfig(7)
+	config, err := operatingSystemConfig(7)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestKubeconfigsShareNoConnection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := New(nil, 2, kubeconfig)
+	l := newLandscape(nil, 2, kubeconfig)
 	var bundles [][]byte
 	for i := range 2 {
 		kubeconfig, err := l.kubeconfigOf(i)
@@ -68,8 +68,8 @@ func TestKubeconfigsShareNoConnection(t *testing.T) {
 }
 
 func TestNamespaces(t *testing.T) {
-	if !IsNamespace(Namespace(2999)) || IsNamespace("kube-system") || IsNamespace(ExtensionNamespace) || IsNamespace("") {
-		t.Error("IsNamespace confuses namespaces of shoots with others")
+	if !isShoot(namespaceOf(2999)) || isShoot("kube-system") || isShoot(Namespace) || isShoot("") {
+		t.Error("isShoot confuses namespaces of shoots with others")
 	}
 }
 

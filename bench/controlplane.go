@@ -1,4 +1,4 @@
-package controlplane
+package bench
 
 import (
 	"errors"
@@ -14,21 +14,18 @@ import (
 )
 
 const (
-	// startTimeout is long enough for a busy machine.
-	startTimeout = 2 * time.Minute
-	stopTimeout  = 30 * time.Second
+	apiServerStopTimeout = 30 * time.Second
 	// auditFileMegabytes is so large that kube-apiserver never rotates the audit log.
 	auditFileMegabytes = "100000"
 )
 
-// Programs contains the paths of the binaries.
-type Programs struct {
-	KubeAPIServer, Etcd string
-}
+// APIServer and Etcd are the names of the programs of a control plane.
+const APIServer, Etcd = "kube-apiserver", "etcd"
 
 // ControlPlane is a running API server without controllers. Its etcd does not wait for fsync.
 type ControlPlane struct {
-	// Audit is the audit log. It contains only requests of the users that are passed to Start.
+	// Audit is the audit log. It contains only requests of the users that are passed to
+	// StartControlPlane.
 	Audit *AuditLog
 
 	environment *envtest.Environment
@@ -36,19 +33,19 @@ type ControlPlane struct {
 	admin       *rest.Config
 }
 
-// Start runs an API server. Its audit log, a new file in the folder, records the requests of the
-// audited users, except requests for Leases. Without audited users it stays empty. The caller must
-// always call Stop.
-func Start(programs Programs, folder string, audited ...string) (*ControlPlane, error) {
+// StartControlPlane runs the two programs, which are paths by name. The audit log, a new file in the
+// folder, records the requests of the audited users, except requests for Leases. Without audited
+// users it stays empty. The caller must always call Stop.
+func StartControlPlane(programs map[string]string, folder string, audited ...string) (*ControlPlane, error) {
 	policy := filepath.Join(folder, "audit-policy.yaml")
 	if err := os.WriteFile(policy, []byte(auditPolicy(audited)), 0o600); err != nil {
 		return nil, fmt.Errorf("writing the audit policy: %w", err)
 	}
 	c := &ControlPlane{Audit: &AuditLog{path: filepath.Join(folder, "audit.log")}}
-	c.environment = &envtest.Environment{ControlPlaneStartTimeout: startTimeout, ControlPlaneStopTimeout: stopTimeout}
-	c.environment.ControlPlane.Etcd = &envtest.Etcd{Path: programs.Etcd}
+	c.environment = &envtest.Environment{ControlPlaneStartTimeout: readyTimeout, ControlPlaneStopTimeout: apiServerStopTimeout}
+	c.environment.ControlPlane.Etcd = &envtest.Etcd{Path: programs[Etcd]}
 	server := c.environment.ControlPlane.GetAPIServer()
-	server.Path = programs.KubeAPIServer
+	server.Path = programs[APIServer]
 	server.Configure().
 		Set("audit-policy-file", policy).
 		Set("audit-log-path", c.Audit.path).
@@ -56,7 +53,7 @@ func Start(programs Programs, folder string, audited ...string) (*ControlPlane, 
 		Set("audit-log-maxsize", auditFileMegabytes)
 	var err error
 	if c.admin, err = c.environment.Start(); err != nil {
-		return nil, fmt.Errorf("starting %s with %s: %w", programs.KubeAPIServer, programs.Etcd, err)
+		return nil, fmt.Errorf("starting %s with %s: %w", programs[APIServer], programs[Etcd], err)
 	}
 	return c, nil
 }

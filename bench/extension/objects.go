@@ -1,4 +1,4 @@
-package landscape
+package extension
 
 import (
 	"encoding/json"
@@ -31,8 +31,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// ExtensionName is the name and also the type of each shoot's Extension.
-const ExtensionName = v1alpha3.ExtensionType
+// Name is the name and also the type of each shoot's Extension.
+const Name = v1alpha3.ExtensionType
 
 const (
 	namespacePrefix = "shoot--bench--"
@@ -43,16 +43,16 @@ const (
 const providerConfig = `{"apiVersion":"registry.extensions.gardener.cloud/v1alpha3","kind":"RegistryConfig","caches":[` +
 	`{"upstream":"docker.io","volume":{"size":"20Gi"},"http":{}},{"upstream":"ghcr.io","volume":{"size":"20Gi"},"http":{}}]}`
 
-// Namespace returns the name of the i-th shoot's namespace.
-func Namespace(i int) string { return fmt.Sprintf("%ss%04d", namespacePrefix, i) }
+// namespaceOf returns the name of the i-th shoot's namespace.
+func namespaceOf(i int) string { return fmt.Sprintf("%ss%04d", namespacePrefix, i) }
 
-// IsNamespace reports whether the namespace with this name belongs to a shoot.
-func IsNamespace(name string) bool { return strings.HasPrefix(name, namespacePrefix) }
+// isShoot reports whether the namespace with this name belongs to a shoot.
+func isShoot(name string) bool { return strings.HasPrefix(name, namespacePrefix) }
 
 func shootNamespace(i int) *corev1.Namespace {
-	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace(i), Labels: map[string]string{
-		v1beta1constants.GardenRole:                  v1beta1constants.GardenRoleShoot,
-		"extensions.gardener.cloud/" + ExtensionName: "true",
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespaceOf(i), Labels: map[string]string{
+		v1beta1constants.GardenRole:         v1beta1constants.GardenRoleShoot,
+		"extensions.gardener.cloud/" + Name: "true",
 	}}}
 }
 
@@ -62,7 +62,7 @@ func kubeconfigSecrets(i int, kubeconfig []byte) []client.Object {
 	var both []client.Object
 	for _, name := range []string{v1beta1constants.SecretNameGardenerInternal, v1beta1constants.SecretNameGardener} {
 		both = append(both, &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: Namespace(i), Name: name},
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespaceOf(i), Name: name},
 			Data:       map[string][]byte{kubernetes.KubeConfig: kubeconfig},
 		})
 	}
@@ -71,9 +71,9 @@ func kubeconfigSecrets(i int, kubeconfig []byte) []client.Object {
 
 func extension(i int) *extensionsv1alpha1.Extension {
 	return &extensionsv1alpha1.Extension{
-		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace(i), Name: ExtensionName},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespaceOf(i), Name: Name},
 		Spec: extensionsv1alpha1.ExtensionSpec{DefaultSpec: extensionsv1alpha1.DefaultSpec{
-			Type:           ExtensionName,
+			Type:           Name,
 			ProviderConfig: &runtime.RawExtension{Raw: []byte(providerConfig)},
 		}},
 	}
@@ -90,7 +90,7 @@ func cluster(i int) (*extensionsv1alpha1.Cluster, error) {
 		parts = append(parts, runtime.RawExtension{Raw: raw})
 	}
 	return &extensionsv1alpha1.Cluster{
-		ObjectMeta: metav1.ObjectMeta{Name: Namespace(i)},
+		ObjectMeta: metav1.ObjectMeta{Name: namespaceOf(i)},
 		Spec:       extensionsv1alpha1.ClusterSpec{Shoot: parts[0], CloudProfile: parts[1], Seed: &parts[2]},
 	}, nil
 }
@@ -114,14 +114,14 @@ func shoot(i int) *gardencorev1beta1.Shoot {
 			},
 			Purpose:    ptr.To(gardencorev1beta1.ShootPurposeProduction),
 			Region:     "region-1",
-			Extensions: []gardencorev1beta1.Extension{{Type: ExtensionName}},
+			Extensions: []gardencorev1beta1.Extension{{Type: Name}},
 			Provider: gardencorev1beta1.Provider{Type: "bench", Workers: []gardencorev1beta1.Worker{{
 				Name: poolName, Minimum: 3, Maximum: 10, Machine: gardencorev1beta1.Machine{Type: machineType(0).Name},
 			}}},
 			SeedName: ptr.To("bench"),
 		},
 		Status: gardencorev1beta1.ShootStatus{
-			TechnicalID: Namespace(i),
+			TechnicalID: namespaceOf(i),
 			LastOperation: &gardencorev1beta1.LastOperation{
 				Type: gardencorev1beta1.LastOperationTypeReconcile, State: gardencorev1beta1.LastOperationStateProcessing,
 			},
@@ -180,16 +180,16 @@ const (
 	caBundleLines   = 180
 )
 
-// OperatingSystemConfig returns the OperatingSystemConfig of the i-th shoot's worker pool. The
+// operatingSystemConfig returns the OperatingSystemConfig of the i-th shoot's worker pool. The
 // units and files, for example those of kubelet, are rendered by the code of gardenlet.
-func OperatingSystemConfig(i int) (*extensionsv1alpha1.OperatingSystemConfig, error) {
+func operatingSystemConfig(i int) (*extensionsv1alpha1.OperatingSystemConfig, error) {
 	units, files, err := node()
 	if err != nil {
 		return nil, fmt.Errorf("rendering the OperatingSystemConfig of shoot %d: %w", i, err)
 	}
 	return &extensionsv1alpha1.OperatingSystemConfig{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: Namespace(i), Name: "gardener-node-agent-" + poolName + "-original",
+			Namespace: namespaceOf(i), Name: "gardener-node-agent-" + poolName + "-original",
 			Labels: map[string]string{v1beta1constants.LabelWorkerPool: poolName},
 		},
 		Spec: extensionsv1alpha1.OperatingSystemConfigSpec{

@@ -1,4 +1,4 @@
-package landscape
+package extension
 
 import (
 	"context"
@@ -25,11 +25,11 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 )
 
-// ExtensionNamespace is the namespace in which the extension would run on a real seed.
-const ExtensionNamespace = "extension-" + ExtensionName
+// Namespace is the namespace in which the extension would run on a real seed.
+const Namespace = "extension-" + Name
 
 // User is the user name of the extension's service account.
-const User = "system:serviceaccount:" + ExtensionNamespace + ":gardener-extension-" + ExtensionName
+const User = "system:serviceaccount:" + Namespace + ":gardener-extension-" + Name
 
 // Prepare installs Gardener's CRDs and the RBAC objects of the extension's chart into the seed, and
 // returns the arguments of the extension's container in the chart.
@@ -37,7 +37,7 @@ func Prepare(ctx context.Context, seed client.Client) (arguments []string, err e
 	if err := gardener.InstallCRDs(ctx, seed); err != nil {
 		return nil, err
 	}
-	if err := seed.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ExtensionNamespace}}); err != nil {
+	if err := seed.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}}); err != nil {
 		return nil, fmt.Errorf("creating the namespace of the extension: %w", err)
 	}
 	objects, err := chart()
@@ -57,18 +57,18 @@ func Prepare(ctx context.Context, seed client.Client) (arguments []string, err e
 		}
 	}
 	if len(deployment.Spec.Template.Spec.Containers) == 0 {
-		return nil, fmt.Errorf("chart %s has no Deployment with a container: check the folder charts", ExtensionName)
+		return nil, fmt.Errorf("chart %s has no Deployment with a container: check the folder charts", Name)
 	}
 	return deployment.Spec.Template.Spec.Containers[0].Args, nil
 }
 
 func chart() (objects []*unstructured.Unstructured, err error) {
-	archive, err := helmchart.Archive(charts.Extension(), ExtensionName)
+	archive, err := helmchart.Archive(charts.Extension(), Name)
 	if err != nil {
 		return nil, err
 	}
 	renderer := chartrenderer.NewWithServerVersion(&version.Info{GitVersion: "v" + kubernetesMinor + ".0"})
-	release, err := renderer.RenderArchive(archive, ExtensionName, ExtensionNamespace, map[string]any{
+	release, err := renderer.RenderArchive(archive, Name, Namespace, map[string]any{
 		"image":    map[string]any{"ref": "registry.test/registry-cache-extension:bench"},
 		"gardener": map[string]any{"version": gardener.Version},
 	})
@@ -99,9 +99,9 @@ type Landscape struct {
 	kubeconfig []byte
 }
 
-// New returns a Landscape on a seed that Prepare has set up. The client must not read from
+// newLandscape returns a Landscape on a seed that Prepare has set up. The client must not read from
 // informers. kubeconfig gives access to the API server that serves all shoots.
-func New(seed client.Client, shoots int, kubeconfig []byte) *Landscape {
+func newLandscape(seed client.Client, shoots int, kubeconfig []byte) *Landscape {
 	return &Landscape{seed: seed, shoots: shoots, kubeconfig: kubeconfig}
 }
 
@@ -134,7 +134,7 @@ func (l *Landscape) CreateExtensions(ctx context.Context) error {
 // if the webhook does not add its unit to an OperatingSystemConfig.
 func (l *Landscape) CreateOperatingSystemConfigs(ctx context.Context) error {
 	return forEach(ctx, l.shoots, func(ctx context.Context, i int) error {
-		config, err := OperatingSystemConfig(i)
+		config, err := operatingSystemConfig(i)
 		if err != nil {
 			return err
 		}
@@ -176,7 +176,7 @@ func (l *Landscape) Break(ctx context.Context, i int, address string) error {
 // makes client-go open one connection per shoot, as if each shoot had its own API server.
 func (l *Landscape) kubeconfigOf(i int) ([]byte, error) {
 	return l.kubeconfigWith(func(cluster *clientcmdapi.Cluster) {
-		cluster.CertificateAuthorityData = append([]byte(Namespace(i)+"\n"), cluster.CertificateAuthorityData...)
+		cluster.CertificateAuthorityData = append([]byte(namespaceOf(i)+"\n"), cluster.CertificateAuthorityData...)
 	})
 }
 
