@@ -27,12 +27,10 @@ type Config struct {
 	Runtime       Runtime        // configures containerd; Ensure also applies it to an existing cluster
 	Kubeconfig    string         // the path of the kubeconfig for this machine, which is overwritten
 	Engine        *engine.Engine // runs the nodes
-	// Agent is the path of nodeexec-agent on this machine, which Ensure installs on the nodes. If
-	// empty, each command on a node is a `docker exec`.
-	Agent   string
-	CA      []byte   // a PEM certificate that the nodes trust in addition to Debian's, or empty
-	Audited []string // the user groups whose requests the API server logs, see AuditLog; empty: no log
-	Content string   // what is installed; for other content, the cluster is rebuilt
+	Agent         string         // the path of nodeexec-agent on this machine, which Ensure installs on the nodes
+	CA            []byte         // a PEM certificate that the nodes trust in addition to Debian's, or empty
+	Audited       []string       // the user groups whose requests the API server logs, see AuditLog; empty: no log
+	Content       string         // what is installed; for other content, the cluster is rebuilt
 }
 
 // KindConfig returns the configuration for kind, with the settings for restricted hosts if the

@@ -88,11 +88,9 @@ func complete(ctx context.Context, config Config) (*Cluster, error) {
 	if err := c.connect(config.Kubeconfig); err != nil {
 		return nil, err
 	}
-	var program []byte
-	if config.Agent != "" {
-		if program, err = os.ReadFile(config.Agent); err != nil {
-			return nil, fmt.Errorf("read the agent for the nodes: %w", err)
-		}
+	program, err := os.ReadFile(config.Agent)
+	if err != nil {
+		return nil, fmt.Errorf("read the agent for the nodes: %w", err)
 	}
 	prepare := func(ctx context.Context, n *Node) error {
 		return progress.InOrder(ctx,

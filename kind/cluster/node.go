@@ -59,7 +59,7 @@ func (n *Node) Exec(ctx context.Context, argv ...string) (string, error) {
 
 // run runs a program through the node's agent, or with `docker exec` if there is no connection to
 // the agent. No program runs twice.
-func (n *Node) run(ctx context.Context, stdin io.Reader, argv ...string) (string, error) {
+func (n *Node) run(ctx context.Context, stdin []byte, argv ...string) (string, error) {
 	out, err := n.runByAgent(ctx, stdin, argv)
 	if errors.Is(err, nodeexec.ErrNotRun) {
 		out, err = n.runByDocker(ctx, stdin, argv)
@@ -70,10 +70,10 @@ func (n *Node) run(ctx context.Context, stdin io.Reader, argv ...string) (string
 	return out, err
 }
 
-func (n *Node) runByDocker(ctx context.Context, stdin io.Reader, argv []string) (string, error) {
+func (n *Node) runByDocker(ctx context.Context, stdin []byte, argv []string) (string, error) {
 	cmd := n.kind.CommandContext(ctx, argv[0], argv[1:]...)
 	if stdin != nil {
-		cmd.SetStdin(stdin)
+		cmd.SetStdin(bytes.NewReader(stdin))
 	}
 	return command.Run(ctx, cmd)
 }
@@ -109,7 +109,7 @@ mv -fT -- "$temp" "$1"
 // WriteFile replaces a file atomically, so that readers see the old or the new content even after a
 // crash. Missing parent directories are created.
 func (n *Node) WriteFile(ctx context.Context, path string, mode fs.FileMode, data []byte) error {
-	_, err := n.run(ctx, bytes.NewReader(data),
+	_, err := n.run(ctx, data,
 		"bash", "-euo", "pipefail", "-c", writeFile, "bash", path, fmt.Sprintf("%04o", mode.Perm()))
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
