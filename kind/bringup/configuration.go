@@ -77,9 +77,10 @@ func shootConfig(t *kind.Testbed) cluster.Config {
 	config.IPFamily = cluster.IPFamily(settings.IPFamily)
 	config.FeatureGates = settings.FeatureGates
 	config.KubeProxyMode = string(settings.KubeProxyMode)
-	config.Runtime = cluster.Runtime{
-		TransferService: settings.Containerd.Pull == configuration.PullTransfer,
-		ConfigPath:      settings.Containerd.ConfigPath,
+	config.TransferService = settings.Containerd.Pull == configuration.PullTransfer
+	config.ConfigPath = settings.Containerd.ConfigPath
+	if settings.Containerd.OldWorker {
+		config.Content += " with containerd 2.0"
 	}
 	return config
 }

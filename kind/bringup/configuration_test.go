@@ -47,12 +47,12 @@ func TestShootConfig(t *testing.T) {
 	config := configuration.Default()
 	config.Shoot.Workers, config.Shoot.IPFamily = ptr.To(3), configuration.DualStack
 	config.Shoot.KubeProxyMode, config.Shoot.FeatureGates = configuration.IPTables, map[string]bool{"A": true}
-	config.Shoot.Containerd = configuration.Containerd{Pull: configuration.PullTransfer, ConfigPath: "/a"}
+	config.Shoot.Containerd = configuration.Containerd{Pull: configuration.PullTransfer, ConfigPath: "/a", OldWorker: true}
 	testbed := kindtest.Configured(t, t.TempDir(), config)
 	testbed.CA = newCA(t)
 	got := shootConfig(testbed)
 	if got.Workers != 3 || got.IPFamily != cluster.DualStack || got.KubeProxyMode != "iptables" || !got.FeatureGates["A"] ||
-		got.Runtime != (cluster.Runtime{TransferService: true, ConfigPath: "/a"}) {
+		!got.TransferService || got.ConfigPath != "/a" || got.Content != " with containerd 2.0" {
 		t.Errorf("got %+v", got)
 	}
 }

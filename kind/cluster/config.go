@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 
@@ -24,13 +25,15 @@ type Config struct {
 	FeatureGates map[string]bool // of all Kubernetes components
 	// KubeProxyMode is "nftables" or "iptables". The default is nftables, with a stock image iptables.
 	KubeProxyMode string
-	Runtime       Runtime        // configures containerd; Ensure also applies it to an existing cluster
-	Kubeconfig    string         // the path of the kubeconfig for this machine, which is overwritten
-	Engine        *engine.Engine // runs the nodes
-	Agent         string         // the path of nodeexec-agent on this machine, which Ensure installs on the nodes
-	CA            []byte         // a PEM certificate that the nodes trust in addition to Debian's, or empty
-	Audited       []string       // the user groups whose requests the API server logs, see AuditLog; empty: no log
-	Content       string         // what is installed; for other content, the cluster is rebuilt
+	// TransferService makes containerd pull with its transfer service.
+	TransferService bool
+	ConfigPath      string         // where containerd looks for hosts.toml; defaults to RegistryConfigDir
+	Kubeconfig      string         // the path of the kubeconfig for this machine, which is overwritten
+	Engine          *engine.Engine // runs the nodes
+	Agent           string         // the path of nodeexec-agent on this machine, which Ensure installs on the nodes
+	CA              []byte         // a PEM certificate that the nodes trust in addition to Debian's, or empty
+	Audited         []string       // the user groups whose requests the API server logs, see AuditLog; empty: no log
+	Content         string         // what is installed; for other content, the cluster is rebuilt
 }
 
 // KindConfig returns the configuration for kind, with the settings for restricted hosts if the
@@ -110,9 +113,15 @@ func mustYAML(value any) string {
 // kind applies those for the version of the file in the node image.
 func containerdPatches(c Config) []string {
 	const v2, v3 = `"io.containerd.grpc.v1.cri"`, `"io.containerd.cri.v1.%s"`
+	folders := cmp.Or(c.ConfigPath, RegistryConfigDir)
 	patches := []string{
-		fmt.Sprintf("version = 2\n[plugins.%s.registry]\n  config_path = %q\n", v2, RegistryConfigDir),
-		fmt.Sprintf("version = 3\n[plugins."+v3+".registry]\n  config_path = %q\n", "images", RegistryConfigDir),
+		fmt.Sprintf("version = 2\n[plugins.%s.registry]\n  config_path = %q\n", v2, folders),
+		fmt.Sprintf("version = 3\n[plugins."+v3+".registry]\n  config_path = %q\n", "images", folders),
+	}
+	if c.TransferService { // which does not support kind's setting discard_unpacked_layers
+		patches = append(patches,
+			fmt.Sprintf("version = 2\n[plugins.%s.containerd]\n  discard_unpacked_layers = false\n", v2),
+			fmt.Sprintf("version = 3\n[plugins."+v3+"]\n  discard_unpacked_layers = false\n  use_local_image_pull = false\n", "images"))
 	}
 	if restricted(c) {
 		patches = append(patches,

@@ -29,6 +29,7 @@ func TestKindConfig(t *testing.T) {
 		{"ipv6.yaml", Config{Name: "registry-cache-shoot", Image: "node:1", Workers: 1, IPFamily: IPv6, Engine: normal}},
 		{"dual.yaml", Config{Name: "registry-cache-shoot", Image: "node:1", Workers: 3, IPFamily: DualStack,
 			FeatureGates: map[string]bool{"SomeGate": false}, Engine: &engine.Engine{CgroupVersion: 1}}},
+		{"transfer-service.yaml", Config{Name: "registry-cache-shoot", Image: "node:1", TransferService: true, ConfigPath: "/a:/b", Engine: normal}},
 		{"stock-image.yaml", Config{Name: "registry-cache-shoot", Image: "kindest/node:v1.36.2", StockImage: true, Workers: 2, Engine: normal}},
 	}
 	for _, tc := range tests {
@@ -60,19 +61,16 @@ func TestFingerprintTellsConfigurationsApart(t *testing.T) {
 	if fingerprint(audited) != fingerprint(elsewhere) {
 		t.Error("a cluster is rebuilt when the repository is moved")
 	}
-	changed := base
-	changed.Runtime = Runtime{TransferService: true, ConfigPath: "/some:/where"}
-	if fingerprint(base) != fingerprint(changed) {
-		t.Error("a cluster is rebuilt for a change that can be applied to a running one")
-	}
 	explicit := base
-	explicit.IPFamily, explicit.KubeProxyMode, explicit.Runtime.ConfigPath = IPv4, "nftables", RegistryConfigDir
+	explicit.IPFamily, explicit.KubeProxyMode, explicit.ConfigPath = IPv4, "nftables", RegistryConfigDir
 	if fingerprint(base) != fingerprint(explicit) {
 		t.Error("explicit defaults change the fingerprint: existing testbeds would be rebuilt")
 	}
 	for name, change := range map[string]func(c *Config){
 		"family":  func(c *Config) { c.IPFamily = IPv6 },
 		"mode":    func(c *Config) { c.KubeProxyMode = "iptables" },
+		"service": func(c *Config) { c.TransferService = true },
+		"folders": func(c *Config) { c.ConfigPath = "/some:/where" },
 		"gate":    func(c *Config) { c.FeatureGates = map[string]bool{"SomeGate": true} },
 		"image":   func(c *Config) { c.Image = "node:2" },
 		"workers": func(c *Config) { c.Workers = 1 },

@@ -95,8 +95,7 @@ func complete(ctx context.Context, config Config) (*Cluster, error) {
 	prepare := func(ctx context.Context, n *Node) error {
 		return progress.InOrder(ctx,
 			func(ctx context.Context) error { return n.installAgent(ctx, program) },
-			func(ctx context.Context) error { return n.trustCA(ctx, config.CA) },
-			func(ctx context.Context) error { return n.ApplyRuntime(ctx, config.Runtime) })
+			func(ctx context.Context) error { return n.trustCA(ctx, config.CA) })
 	}
 	err = progress.AtOnce(ctx, c.waitForAPI, func(ctx context.Context) error { return progress.ForEach(ctx, c.nodes, prepare) })
 	if err != nil {
