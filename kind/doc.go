@@ -2,8 +2,8 @@
 // with real upstream registries, the real gardener-resource-manager and gardener-node-agent, and
 // an extension, installed as gardenlet installs it.
 //
-// A Testbed has names, a state folder, locks, an owner, a configuration, and the parts that Attach
-// or Up found or created. The operations on a testbed are functions that take a *Testbed. The
+// A Testbed has names, a state folder, locks, a configuration, and the parts that Attach or Up
+// found or created. The operations on a testbed are functions that take a *Testbed. The
 // second list below names their packages, which package kind must not import. Their command line is
 // cmd/testbed.
 //

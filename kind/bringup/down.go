@@ -23,9 +23,8 @@ const downTimeout = 3 * time.Minute
 // their volumes, the network, the state folder, and the engine if Up started it and nothing else
 // uses it. The node image and its inputs stay. The error names what could not be removed.
 //
-// The error is an *OtherCheckoutError for a running testbed of another existing checkout. It is an
-// *engine.Missing if there is a state folder but the engine does not answer, since the clusters may
-// still run. In both cases the containers and the state folder stay.
+// The error is an *engine.Missing if there is a state folder but the engine does not answer, since
+// the clusters may still run. Then the containers and the state folder stay.
 func Down(ctx context.Context, t *kind.Testbed) error {
 	unlock, err := t.Lock()
 	if err != nil {
@@ -38,11 +37,6 @@ func Down(ctx context.Context, t *kind.Testbed) error {
 }
 
 func removeAll(ctx context.Context, t *kind.Testbed) error {
-	if engine.Running(ctx) != nil { // EndMarked would also end the processes of another owner
-		if err := t.CheckOwner(ctx); errors.As(err, new(*kind.OtherCheckoutError)) {
-			return err
-		}
-	}
 	count, failed := command.EndMarked(ctx, "/proc", t.Prefix)
 	if count > 0 {
 		progress.Note(ctx, "%d processes of an interrupted run", count)
@@ -53,9 +47,6 @@ func removeAll(ctx context.Context, t *kind.Testbed) error {
 	}
 	failed = errors.Join(failed, engine.AllowServiceStart(), explainFullDisk(err, folders{paths: []string{defaultDataRoot}}))
 	if found != nil {
-		if err := t.CheckOwner(ctx); err != nil {
-			return errors.Join(failed, err)
-		}
 		failed = errors.Join(failed,
 			cluster.Delete(ctx, t.SeedName()),
 			cluster.Delete(ctx, t.ShootName()),
@@ -85,9 +76,6 @@ func PlanDown(ctx context.Context, t *kind.Testbed) ([]string, error) {
 	if found, err := engine.Attach(ctx); err != nil {
 		return nil, err
 	} else if found != nil {
-		if err := t.CheckOwner(ctx); err != nil {
-			return nil, err
-		}
 		for _, label := range []string{
 			"io.x-k8s.kind.cluster=" + t.SeedName(), "io.x-k8s.kind.cluster=" + t.ShootName(), upstream.Label + "=" + t.Prefix,
 		} {

@@ -2,7 +2,6 @@ package bringup
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -28,8 +27,7 @@ const UpTimeout = 45 * time.Minute
 // possible, see configuration.Diff. After an error, or if ctx is canceled, another Up continues,
 // and Down removes what was created.
 //
-// Up replaces a testbed of another checkout that is gone. If the other checkout exists, the error
-// is an *OtherCheckoutError, see Options.Replace. If the machine lacks something, the error is an
+// Up replaces a testbed of another checkout. If the machine lacks something, the error is an
 // *engine.Missing, a *preflight.Failures, an *UnavailableError or, for a full disk, a
 // *preflight.Full.
 func Up(ctx context.Context, t *kind.Testbed) error {
@@ -50,14 +48,13 @@ func Up(ctx context.Context, t *kind.Testbed) error {
 	ctx, cancel := progress.Within(ctx, UpTimeout, "the testbed was not up")
 	defer cancel()
 
-	if err := inOrder(ctx, t, prepareEngine, claim); err != nil {
+	if err := prepareEngine(ctx, t); err != nil {
 		return err
 	}
 	return runUntilDiskFull(ctx, writtenFolders(t.Engine, t.State), func(ctx context.Context) error {
 		return inOrder(ctx, t,
 			step("node image", ensureNodeImage),
 			step("images of the extension and of Gardener", buildImages),
-			replaceOtherCheckout,
 			startClusters,
 			installGardener,
 			reconcileShoot,
@@ -150,34 +147,6 @@ func startUpstreams(ctx context.Context, t *kind.Testbed) error {
 		progress.Note(ctx, "%s", registry.Host())
 	}
 	return nil
-}
-
-// claim checks, before anything is built, that Up may use the prefix, and calls Claimed.
-func claim(ctx context.Context, t *kind.Testbed) error {
-	if !t.Replace {
-		if err := t.CheckOwner(ctx); err != nil {
-			return err
-		}
-	}
-	if t.Claimed != nil {
-		t.Claimed()
-	}
-	return nil
-}
-
-// replaceOtherCheckout removes the testbed of another state folder, which claim has allowed. Up
-// cannot use its clusters: they trust a CA whose key is missing here, and mount a file from that
-// folder.
-func replaceOtherCheckout(ctx context.Context, t *kind.Testbed) error {
-	other, err := t.CreatedElsewhere(ctx)
-	if err != nil || other == "" {
-		return err
-	}
-	return t.Recorder.Step(ctx, "testbed of another checkout removed", func(ctx context.Context) error {
-		progress.Note(ctx, "%s", other.Directory())
-		return errors.Join(
-			cluster.Delete(ctx, t.SeedName()), cluster.Delete(ctx, t.ShootName()), upstream.Remove(ctx, t.Prefix))
-	})
 }
 
 func awaitExtension(ctx context.Context, t *kind.Testbed) error {

@@ -133,7 +133,7 @@ func containerdPatches(c Config) []string {
 
 // fingerprint identifies the configuration that a cluster was created from. Ensure rebuilds a
 // cluster with another fingerprint. The fingerprint covers the content of the audit policy but not
-// its path, and no settings that Ensure applies to existing clusters.
+// its path. Each checkout has a CA of its own, so Ensure also rebuilds the cluster of another one.
 func fingerprint(c Config) string {
 	config := KindConfig(c)
 	for i := range config.Nodes {
@@ -143,7 +143,8 @@ func fingerprint(c Config) string {
 		Kind    *v1alpha4.Cluster
 		Audited []string `json:",omitempty"`
 		Content string   `json:",omitempty"`
-	}{config, c.Audited, c.Content})))
+		CA      []byte   `json:",omitempty"`
+	}{config, c.Audited, c.Content, c.CA})))
 }
 
 // nodeNames returns the names that kind gives to the containers, sorted.

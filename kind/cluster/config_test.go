@@ -76,6 +76,7 @@ func TestFingerprintTellsConfigurationsApart(t *testing.T) {
 		"workers": func(c *Config) { c.Workers = 1 },
 		"audit":   func(c *Config) { c.Audited = []string{"one"} },
 		"content": func(c *Config) { c.Content = "other" },
+		"CA":      func(c *Config) { c.CA = []byte("of another checkout") },
 		"engine":  func(c *Config) { c.Engine = &engine.Engine{CgroupVersion: 1, SysResource: true} },
 	} {
 		other := base

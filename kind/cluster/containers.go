@@ -115,30 +115,6 @@ func containers(ctx context.Context, name string) ([]container, error) {
 	return found, nil
 }
 
-// KubeconfigFolder returns the folder of Config.Kubeconfig at the creation of the cluster. kind
-// cannot add labels to nodes, so KubeconfigFolder reads the folder from the mount of the audit
-// policy. The folder is empty without a control plane or if Config.Audited was empty.
-func KubeconfigFolder(ctx context.Context, name string) (string, error) {
-	found, err := containers(ctx, name)
-	if err != nil {
-		return "", err
-	}
-	i := slices.IndexFunc(found, func(c container) bool { return c.name == nodeNames(Config{Name: name})[0] })
-	if i < 0 {
-		return "", nil
-	}
-	out, err := command.Output(ctx, "docker", "inspect", "--type", "container", "--format",
-		`{{range .Mounts}}{{if eq .Destination "`+auditPolicyDir+`"}}{{.Source}}{{end}}{{end}}`, found[i].id)
-	if err != nil {
-		return "", fmt.Errorf("reading the mounts of cluster %s: %w", name, err)
-	}
-	mounted := strings.TrimSpace(out)
-	if mounted == "" {
-		return "", nil
-	}
-	return filepath.Dir(mounted), nil
-}
-
 const (
 	deleteTimeout = 2 * time.Minute
 	// orphanTimeout is longer than `docker run` takes to start a node.

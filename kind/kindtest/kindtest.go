@@ -43,33 +43,6 @@ func Stored(t *testing.T) *kind.Testbed {
 	return testbed
 }
 
-// RunElsewhere fakes a running testbed that another checkout owns.
-func RunElsewhere(t *testing.T, testbed *kind.Testbed) {
-	t.Helper()
-	other := kind.State(filepath.Join(t.TempDir(), kind.DefaultDirectory, testbed.Prefix))
-	WriteFile(t, other.SeedKubeconfig(), "")
-	Engine(t, filepath.Join(string(other), "audit"))
-}
-
-// Engine puts a fake docker command first on the PATH. Its engine has one container: the seed of
-// the default testbed, whose audit policy is mounted from the folder audit. If audit is empty, no
-// engine runs.
-func Engine(t *testing.T, audit string) {
-	t.Helper()
-	script := "exit 1\n"
-	if audit != "" {
-		script = `case "$1" in
-info) echo '{"ServerVersion":"29.0.0","OSType":"linux"}' ;;
-version) echo 1.50 ;;
-ps) echo "` + kind.DefaultPrefix + `-seed-control-plane running id" ;;
-inspect) echo ` + audit + ` ;;
-*) exit 9 ;;
-esac
-`
-	}
-	Docker(t, script)
-}
-
 // Docker puts a shell script named docker first on the PATH.
 func Docker(t *testing.T, script string) {
 	t.Helper()
