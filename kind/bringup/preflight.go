@@ -68,34 +68,24 @@ func hasBuilds(t *kind.Testbed, image nodeimage.Options) (bool, error) {
 	return nodeimage.HasParts(image)
 }
 
-type folders struct {
-	paths        []string
-	remoteEngine bool // the engine writes to the disk of another machine, which cannot be inspected
-}
-
-func writtenFolders(engine *engine.Engine, state kind.State) folders {
+// writtenFolders returns the folders of this machine that Up and the engine write to.
+func writtenFolders(engine *engine.Engine, state kind.State) []string {
 	paths := []string{filepath.Dir(string(state))}
 	if cache, err := os.UserCacheDir(); err == nil {
 		paths = append(paths, cache)
 	}
-	local := engine == nil || engine.Local
-	if engine != nil && local && engine.DataRoot != "" {
+	if engine != nil && engine.Local && engine.DataRoot != "" {
 		paths = append(paths, engine.DataRoot)
 	}
-	return folders{paths, !local}
+	return paths
 }
 
-// explainFullDisk joins an error with a *preflight.Full if a disk is full or the error reports a
-// full disk. In the second case the space may be free again, for example after a failed docker run.
-func explainFullDisk(err error, written folders) error {
-	var full *preflight.Full
-	if err == nil || errors.As(err, &full) {
+// explainFullDisk joins an error with a *preflight.Full if a disk is full.
+func explainFullDisk(err error, folders ...string) error {
+	if err == nil || errors.As(err, new(*preflight.Full)) {
 		return err
 	}
-	if full = preflight.FindFull(written.paths...); full == nil && !written.remoteEngine {
-		full = preflight.WasFull(err, written.paths...)
-	}
-	if full != nil {
+	if full := preflight.FindFull(folders...); full != nil {
 		return errors.Join(full, err)
 	}
 	return err
@@ -103,14 +93,14 @@ func explainFullDisk(err error, written folders) error {
 
 // runUntilDiskFull calls the function run, and cancels its context with a *preflight.Full as soon
 // as a disk is full. Without the cancel, run would fail with another error or time out.
-func runUntilDiskFull(ctx context.Context, written folders, run func(context.Context) error) error {
+func runUntilDiskFull(ctx context.Context, folders []string, run func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	watching, stop := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if full := preflight.AwaitFull(watching, written.paths...); full != nil {
+		if full := preflight.AwaitFull(watching, folders...); full != nil {
 			cancel(full)
 		}
 	}()
@@ -120,5 +110,5 @@ func runUntilDiskFull(ctx context.Context, written folders, run func(context.Con
 	if seen := new(preflight.Full); err != nil && errors.As(context.Cause(ctx), &seen) {
 		return errors.Join(seen, err) // run may have freed space since AwaitFull saw a full disk
 	}
-	return explainFullDisk(err, written) // run may have failed before AwaitFull noticed a full disk
+	return explainFullDisk(err, folders...) // run may have failed before AwaitFull noticed a full disk
 }

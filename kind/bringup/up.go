@@ -71,7 +71,7 @@ func prepareEngine(ctx context.Context, t *kind.Testbed) error {
 		step("preflight", checkMachine),
 		step("docker engine", func(ctx context.Context, t *kind.Testbed) (err error) {
 			t.Engine, err = engine.Ensure(ctx)
-			return explainFullDisk(err, folders{paths: []string{defaultDataRoot}})
+			return explainFullDisk(err, defaultDataRoot)
 		}),
 	)
 }

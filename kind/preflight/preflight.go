@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"syscall"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -96,22 +95,14 @@ const (
 )
 
 // Full is the error of a full file system. It is an environment error (exit code 3).
-type Full struct {
-	Space
-	// Earlier is set if a write has failed for lack of space. There may be free space again by now.
-	Earlier bool
-}
+type Full struct{ Space }
 
 // EnvironmentError marks the error for internal/program.
 func (f *Full) EnvironmentError() {}
 
 // Error returns one line: which file system is full, and what to do.
 func (f *Full) Error() string {
-	left := fmt.Sprintf("%.1f MiB are left at %s", float64(f.Bytes)/(1<<20), f.Directory)
-	if f.Earlier {
-		return "the disk was full: no space was left on a device, and " + left + " now; free some space (df, df -i) and run it again"
-	}
-	return "the disk is full: " + left + "; free some space and run it again"
+	return fmt.Sprintf("the disk is full: %.1f MiB are left at %s; free some space and run it again", float64(f.Bytes)/(1<<20), f.Directory)
 }
 
 // AwaitFull returns a *Full as soon as the file system of one of the directories is full, or nil
@@ -129,28 +120,8 @@ func AwaitFull(ctx context.Context, directories ...string) *Full {
 func FindFull(directories ...string) *Full {
 	for _, directory := range directories {
 		if path, free, err := diskFree(directory); err == nil && free < leastFree {
-			return &Full{Space: Space{path, free}}
+			return &Full{Space{path, free}}
 		}
 	}
 	return nil
-}
-
-// WasFull returns the fullest file system of the directories if err reports that no space was left
-// on a device, and otherwise nil. It matches text, since most writers are other programs. It
-// ignores the limits on inotify and cgroups, for which the kernel uses the same text.
-func WasFull(err error, directories ...string) *Full {
-	if err == nil {
-		return nil
-	}
-	text := strings.ToLower(err.Error())
-	if !strings.Contains(text, syscall.ENOSPC.Error()) || strings.Contains(text, "inotify") || strings.Contains(text, "cgroup") {
-		return nil
-	}
-	var least *Full
-	for _, directory := range directories {
-		if path, free, err := diskFree(directory); err == nil && (least == nil || free < least.Bytes) {
-			least = &Full{Space{path, free}, true}
-		}
-	}
-	return least
 }
