@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/moby/sys/capability"
+
 	"github.com/gardener-extensions/registry-cache/kind/command"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
@@ -41,14 +43,11 @@ func probe(ctx context.Context) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	version, err := command.Output(ctx, "docker", "version", "--format", "{{.Server.APIVersion}}")
-	if err != nil {
-		return nil, err
-	}
-	found.APIVersion = strings.TrimSpace(version)
-	endpoint := endpointInUse(ctx)
-	_, found.Local = socketPath(endpoint)
-	found.SysResource = sysResource(endpoint)
+	_, found.Local = socketPath(endpointInUse(ctx))
+	// Containers get only capabilities in the bounding set of the engine, which on the same machine is
+	// usually that of this process.
+	bound, err := capability.GetBound(capability.CAP_SYS_RESOURCE)
+	found.SysResource = !found.Local || bound || err != nil
 	return found, nil
 }
 

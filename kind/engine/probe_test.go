@@ -1,12 +1,8 @@
 package engine
 
 import (
-	"net"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/moby/sys/capability"
 )
 
 func TestParseInfo(t *testing.T) {
@@ -38,30 +34,5 @@ func TestParseInfo(t *testing.T) {
 				t.Errorf("got %+v, %v; want %+v", got, err, tc.want)
 			}
 		})
-	}
-}
-
-func TestBoundingSet(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "socket")
-	if _, err := boundingSet(path); err == nil {
-		t.Error("no error without a socket")
-	}
-	listener, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	got, err := boundingSet(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []capability.Cap{capability.CAP_CHOWN, capability.CAP_SYS_RESOURCE} {
-		want, err := capability.GetBound(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got&(1<<c) != 0 != want || c == capability.CAP_SYS_RESOURCE && sysResource("unix://"+path) != want {
-			t.Errorf("bounding set %x, sysResource %v; %s in this process's set: %v", got, sysResource("unix://"+path), c, want)
-		}
 	}
 }
