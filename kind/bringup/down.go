@@ -45,7 +45,7 @@ func removeAll(ctx context.Context, t *kind.Testbed) error {
 	if errors.As(err, new(*engine.Missing)) && !t.State.Exists() {
 		err = nil // nothing of this checkout can run on that engine
 	}
-	failed = errors.Join(failed, engine.AllowServiceStart(), explainFullDisk(err, defaultDataRoot))
+	failed = errors.Join(failed, explainFullDisk(err, defaultDataRoot))
 	if found != nil {
 		failed = errors.Join(failed,
 			cluster.Delete(ctx, t.SeedName()),

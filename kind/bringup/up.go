@@ -67,7 +67,6 @@ func Up(ctx context.Context, t *kind.Testbed) error {
 
 func prepareEngine(ctx context.Context, t *kind.Testbed) error {
 	return inOrder(ctx, t,
-		func(context.Context, *kind.Testbed) error { return engine.AllowServiceStart() },
 		step("preflight", checkMachine),
 		step("docker engine", func(ctx context.Context, t *kind.Testbed) (err error) {
 			t.Engine, err = engine.Ensure(ctx)
