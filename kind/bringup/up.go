@@ -39,6 +39,9 @@ func Up(ctx context.Context, t *kind.Testbed) error {
 		return err
 	}
 	defer unlock()
+	if _, err := command.EndMarked(ctx, "/proc", t.Prefix); err != nil { // of a killed command
+		return err
+	}
 	if err := command.MarkChildren(t.Prefix); err != nil {
 		return fmt.Errorf("mark the child processes: %w", err)
 	}
