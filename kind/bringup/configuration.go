@@ -59,7 +59,7 @@ func recordConfiguration(_ context.Context, t *kind.Testbed) error {
 }
 
 // checkAvailable returns an *UnavailableError if this machine cannot provide what the configuration
-// asks for. The caller must hold the network, see cluster.HoldNetwork.
+// asks for. The network must exist, see cluster.EnsureNetwork.
 func checkAvailable(ctx context.Context, t *kind.Testbed) error {
 	if t.Config.Shoot.IPFamily == configuration.IPv4 {
 		return nil

@@ -87,11 +87,9 @@ func startClusters(ctx context.Context, t *kind.Testbed) (err error) {
 	if t.CA, err = certificate.Ensure(t.State.Certificates()); err != nil {
 		return err
 	}
-	release, err := cluster.HoldNetwork(ctx) // other processes could remove a network without containers
-	if err != nil {
+	if err := cluster.EnsureNetwork(ctx); err != nil {
 		return err
 	}
-	defer release()
 	if err := checkAvailable(ctx, t); err != nil {
 		return err
 	}

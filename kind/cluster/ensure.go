@@ -27,11 +27,6 @@ const createdMarker = "/run/registry-cache-testbed"
 // When ctx ends, Ensure removes what it created so far. If this process is killed, containers with
 // kind's label remain, and Delete and the next Ensure find them.
 func Ensure(ctx context.Context, config Config) (*Cluster, error) {
-	release, err := HoldNetwork(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
 	reason, err := inspect(ctx, config)
 	if err != nil {
 		return nil, err
