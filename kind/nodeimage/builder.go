@@ -10,7 +10,6 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/kind/command"
 	"github.com/gardener-extensions/registry-cache/kind/nodeimage/filetree"
-	"github.com/gardener-extensions/registry-cache/kind/nodeimage/kindbase"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
@@ -30,7 +29,7 @@ func (b builder) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	base, sandbox, err := kindbase.Files(b.source.kindDir, KubernetesVersion)
+	base, sandbox, err := kindFiles(b.source.kindDir, KubernetesVersion)
 	if err != nil {
 		return err
 	}
@@ -72,7 +71,7 @@ func (b builder) load(ctx context.Context, built artifacts, base []filetree.Entr
 	if err != nil {
 		return err
 	}
-	specFile, err := kindbase.ContainerSpec(spec)
+	specFile, err := containerSpec(spec)
 	if err != nil {
 		return err
 	}
@@ -80,7 +79,7 @@ func (b builder) load(ctx context.Context, built artifacts, base []filetree.Entr
 	if err != nil {
 		return err
 	}
-	storageFile, err := kindbase.Storage(localPath)
+	storageFile, err := storage(localPath)
 	if err != nil {
 		return err
 	}

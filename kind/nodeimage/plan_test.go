@@ -46,7 +46,7 @@ func TestPlanRebuildsWhatChanged(t *testing.T) {
 		{"local-path-provisioner's go.mod", "modules/localpath/go.mod", []string{"programs-local-path-provisioner-"}},
 		{"kind", inputKind, nil},
 		{"the recipe", "recipe/image.go", nil},
-		{"a package of the recipe", "recipe/kindbase/files.go", nil},
+		{"a package of the recipe", "recipe/filetree/filetree.go", nil},
 		{"the toolchain", inputToolchain, []string{"programs-", "debian-"}},
 	}
 	before := mustPlan(t, realInputs(t))
@@ -144,7 +144,7 @@ func TestNewInputsReadsSourcesOfModules(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"modules/kubernetes/go.mod", "modules/kubernetes/go.sum", "modules/kubernetes/coredns/main.go",
-		"recipe/inputs.go", "recipe/filetree/filetree.go", "recipe/kindbase/storage.go", "recipe/rootfs.sh", inputToolchain, inputKind} {
+		"recipe/inputs.go", "recipe/filetree/filetree.go", "recipe/storage.go", "recipe/rootfs.sh", inputToolchain, inputKind} {
 		if in[name] == "" {
 			t.Errorf("input %s is missing", name)
 		}

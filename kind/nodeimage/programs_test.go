@@ -9,8 +9,6 @@ import (
 
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/semver"
-
-	"github.com/gardener-extensions/registry-cache/kind/nodeimage/kindbase"
 )
 
 func TestProgramNames(t *testing.T) {
@@ -116,7 +114,7 @@ func TestConstantsEqualPins(t *testing.T) {
 	tests := []struct{ module, path, constant string }{
 		{"kubernetes", kubernetesModule, KubernetesVersion},
 		{"containerd", "github.com/containerd/containerd/v2", ContainerdVersion},
-		{"localpath", localPathModule, kindbase.LocalPathProvisionerImage[strings.LastIndex(kindbase.LocalPathProvisionerImage, ":")+1:]},
+		{"localpath", localPathModule, localPathImage[strings.LastIndex(localPathImage, ":")+1:]},
 	}
 	for _, tt := range tests {
 		t.Run(tt.path, func(t *testing.T) {

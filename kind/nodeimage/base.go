@@ -1,4 +1,4 @@
-package kindbase
+package nodeimage
 
 import (
 	"encoding/json"
@@ -21,10 +21,10 @@ import (
 // containerdConfigFile is the path of containerd's configuration on a node.
 const containerdConfigFile = "/etc/containerd/config.toml"
 
-// Files returns the files of kind's base image, including those that RUN lines of the Dockerfile
+// kindFiles returns the files of kind's base image, including those that RUN lines of the Dockerfile
 // create, and the sandbox image in kind's containerd configuration. kindDir is the folder of kind's
 // module.
-func Files(kindDir, kubernetesVersion string) (entries []filetree.Entry, sandboxImage string, err error) {
+func kindFiles(kindDir, kubernetesVersion string) (entries []filetree.Entry, sandboxImage string, err error) {
 	files, err := baseFiles(os.DirFS(filepath.Join(kindDir, "images/base/files")))
 	if err != nil {
 		return nil, "", err
@@ -152,11 +152,11 @@ func containerdConfig(base string) (config, sandboxImage string, err error) {
 	return string(data), sandboxImage, err
 }
 
-// ContainerSpec returns a file for the node: the output of `ctr oci spec` without resource limits,
+// containerSpec returns a file for the node: the output of `ctr oci spec` without resource limits,
 // as in kind's Dockerfile. Kind also adds a hook that hides the product name and UUID of the host
 // from containers. This file does not have the hook, which would start six processes per container:
 // no program of the testbed reads these values.
-func ContainerSpec(generated string) (filetree.Entry, error) {
+func containerSpec(generated string) (filetree.Entry, error) {
 	var spec map[string]any
 	if err := json.Unmarshal([]byte(generated), &spec); err != nil {
 		return filetree.Entry{}, fmt.Errorf("reading the output of `ctr oci spec`: %w", err)

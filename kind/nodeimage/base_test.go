@@ -1,4 +1,4 @@
-package kindbase
+package nodeimage
 
 import (
 	"io/fs"
@@ -95,14 +95,14 @@ func TestContainerdConfig(t *testing.T) {
 }
 
 func TestContainerSpec(t *testing.T) {
-	file, err := ContainerSpec(`{"process":{"args":["sh"],"rlimits":[{"type":"RLIMIT_NOFILE"}]}}`)
+	file, err := containerSpec(`{"process":{"args":["sh"],"rlimits":[{"type":"RLIMIT_NOFILE"}]}}`)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := string(file.Content); strings.Contains(got, "rlimits") || !strings.Contains(got, `"args"`) {
 		t.Errorf("want args and no rlimits, got\n%s", got)
 	}
-	if _, err := ContainerSpec("ctr: failed"); err == nil || !strings.Contains(err.Error(), "ctr oci spec") {
+	if _, err := containerSpec("ctr: failed"); err == nil || !strings.Contains(err.Error(), "ctr oci spec") {
 		t.Errorf("not JSON: got %v", err)
 	}
 }
