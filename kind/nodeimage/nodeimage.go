@@ -169,8 +169,8 @@ func (o Options) withBuilder(ctx context.Context, src source, plan plan, build f
 	if err != nil {
 		return err
 	}
-	err = build(builder{source: src, plan: plan, cache: cache, progress: cmp.Or(o.Progress, progress.New(io.Discard))})
-	return errors.Join(err, cache.close(ctx))
+	defer cache.close()
+	return build(builder{source: src, plan: plan, cache: cache, progress: cmp.Or(o.Progress, progress.New(io.Discard))})
 }
 
 func (o Options) cacheDir() (string, error) {
