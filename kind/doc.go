@@ -10,7 +10,6 @@
 // The packages of the parts, in the order in which Up uses them. They must not import kind:
 //
 //   - configuration: testbed.yaml, which describes a testbed.
-//   - preflight: checks of the machine.
 //   - engine: the Docker Engine, and the Debian packages of the engine and of builds.
 //   - nodeimage: the image of a kind node, from Go modules and Debian packages.
 //   - image: container images of binaries, of test content and of CNCF distribution.
@@ -21,7 +20,7 @@
 //
 // The operations on a testbed:
 //
-//   - bringup: Up, Down, and the installation of the extension.
+//   - bringup: checks of the machine, Up, Down, and the installation of the extension.
 //   - operate: changes of the Shoot, as an operator makes them.
 //   - fault: apply and delete faults.
 //   - develop: builds and rollouts from the sources, a debugger, and programs on nodes.

@@ -12,13 +12,13 @@ import (
 	"github.com/gardener-extensions/registry-cache/cachetest/pull"
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/bringup"
 	"github.com/gardener-extensions/registry-cache/kind/develop"
 	"github.com/gardener-extensions/registry-cache/kind/engine"
 	"github.com/gardener-extensions/registry-cache/kind/export"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
-	"github.com/gardener-extensions/registry-cache/kind/preflight"
 )
 
 // absent is the prefix of a testbed that does not exist, so that tests change no running testbed.
@@ -183,7 +183,7 @@ func TestExitCodes(t *testing.T) {
 		want int
 	}{
 		"no engine":                {&engine.Missing{}, program.ExitEnvironment},
-		"machine too small":        {&preflight.Failures{}, program.ExitEnvironment},
+		"machine too small":        {&bringup.Failures{}, program.ExitEnvironment},
 		"no testbed":               {kind.ErrDown, program.ExitEnvironment},
 		"a busy testbed":           {kind.ErrBusy, program.ExitEnvironment},
 		"wrong stage":              {&operate.StageError{Verb: "restore", Stage: gardenlet.StagePresent}, program.ExitUsage},

@@ -10,7 +10,6 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/engine"
-	"github.com/gardener-extensions/registry-cache/kind/preflight"
 )
 
 // TestRunUntilDiskFull uses sysfs as a disk: it never has space left.
@@ -20,11 +19,11 @@ func TestRunUntilDiskFull(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		part func(context.Context) error
-		want error // joined with a *preflight.Full; nil for no error
+		want error // joined with a *Full; nil for no error
 	}{
 		{"waits", func(ctx context.Context) error {
 			<-ctx.Done()
-			if full := new(preflight.Full); !errors.As(context.Cause(ctx), &full) {
+			if full := new(Full); !errors.As(context.Cause(ctx), &full) {
 				t.Errorf("canceled because of %v", context.Cause(ctx))
 			}
 			return ctx.Err()
@@ -34,11 +33,11 @@ func TestRunUntilDiskFull(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			err := runUntilDiskFull(t.Context(), []string{folder}, tc.part)
-			var full *preflight.Full
+			var full *Full
 			if found := errors.As(err, &full); found != (tc.want != nil) || !errors.Is(err, tc.want) {
 				t.Fatalf("got %v, want %v joined with the full disk", err, tc.want)
 			}
-			if full != nil && (full.Directory != folder || !strings.Contains(err.Error(), "the disk is full: 0.0 MiB are left at "+folder)) {
+			if full != nil && (full.directory != folder || !strings.Contains(err.Error(), "the disk is full: 0.0 MiB are left at "+folder)) {
 				t.Errorf("the error is %q", err)
 			}
 			if err := explainFullDisk(failed, folder); !errors.As(err, &full) || !errors.Is(err, failed) {
@@ -61,7 +60,7 @@ func TestExplainFullDisk(t *testing.T) {
 func TestRunWithFreeSpace(t *testing.T) {
 	failed := errors.New("something else")
 	err := runUntilDiskFull(t.Context(), []string{t.TempDir()}, func(context.Context) error { return failed })
-	if full := new(preflight.Full); errors.As(err, &full) || !errors.Is(err, failed) {
+	if full := new(Full); errors.As(err, &full) || !errors.Is(err, failed) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -28,8 +28,7 @@ const UpTimeout = 45 * time.Minute
 // and Down removes what was created.
 //
 // Up replaces a testbed of another checkout. If the machine lacks something, the error is an
-// *engine.Missing, a *preflight.Failures, an *UnavailableError or, for a full disk, a
-// *preflight.Full.
+// *engine.Missing, a *Failures, an *UnavailableError or, for a full disk, a *Full.
 func Up(ctx context.Context, t *kind.Testbed) error {
 	if err := t.ConfigurationError(); err != nil {
 		return err

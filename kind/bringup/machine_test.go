@@ -1,8 +1,7 @@
-package preflight
+package bringup
 
 import (
 	"context"
-	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -11,39 +10,33 @@ import (
 	"time"
 )
 
-func good() Host {
-	return Host{
-		Disk: []Space{{"/var/lib", 20 * gib}, {"/home", 5 * gib}}, Memory: 6 * gib,
-		InotifyInstances: 512, InotifyWatches: 524288,
+func good() Machine {
+	return Machine{
+		needed: []space{{"/var/lib/docker", 20 * gib}, {"/home/.cache", 5 * gib}},
+		disk:   []space{{"/var/lib", 20 * gib}, {"/home", 5 * gib}}, memory: 6 * gib, instances: 512, watches: 524288,
 	}
 }
 
-func needed() Requirements {
-	r := Defaults()
-	r.Disk = []Space{{"/var/lib/docker", 20 * gib}, {"/home/.cache", 5 * gib}}
-	return r
-}
-
-func TestEvaluate(t *testing.T) {
+func TestFailures(t *testing.T) {
 	tests := []struct {
 		name   string
-		change func(h *Host)
+		change func(m *Machine)
 		failed string // parts of the only failure, separated by "|"; empty if none
 	}{
-		{"just enough", func(*Host) {}, ""},
-		{"disk", func(h *Host) { h.Disk[0].Bytes-- }, "  20.0 GiB free at /var/lib, 20.0 GiB needed: free|data-root in"},
-		{"the other disk", func(h *Host) { h.Disk[1].Bytes = gib }, "  1.0 GiB free at /home, 5.0 GiB needed: |XDG_CACHE_HOME"},
-		{"both disks", func(h *Host) { h.Disk[0].Bytes, h.Disk[1].Bytes = 0, gib }, "0.0 GiB free at /var/lib, 20.0 GiB needed; 1.0 GiB free at /home, 5.0 GiB needed: "},
-		{"memory", func(h *Host) { h.Memory = 4 * gib }, "  4.0 GiB of memory, 6.0 GiB needed: use a larger machine"},
-		{"inotify instances", func(h *Host) { h.InotifyInstances = 128 },
+		{"just enough", func(*Machine) {}, ""},
+		{"disk", func(m *Machine) { m.disk[0].bytes-- }, "  20.0 GiB free at /var/lib, 20.0 GiB needed: free|data-root in"},
+		{"the other disk", func(m *Machine) { m.disk[1].bytes = gib }, "  1.0 GiB free at /home, 5.0 GiB needed: |XDG_CACHE_HOME"},
+		{"both disks", func(m *Machine) { m.disk[0].bytes, m.disk[1].bytes = 0, gib }, "0.0 GiB free at /var/lib, 20.0 GiB needed; 1.0 GiB free at /home, 5.0 GiB needed: "},
+		{"memory", func(m *Machine) { m.memory = 4 * gib }, "  4.0 GiB of memory, 6.0 GiB needed: use a larger machine"},
+		{"inotify instances", func(m *Machine) { m.instances = 128 },
 			"128 inotify instances and 524288 watches, 512 and 524288 needed: |sysctl -w fs.inotify.max_user_instances=512 fs.inotify.max_user_watches=524288"},
-		{"inotify watches", func(h *Host) { h.InotifyWatches = 8192 }, "and 8192 watches,"},
+		{"inotify watches", func(m *Machine) { m.watches = 8192 }, "and 8192 watches,"},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
-			h := good()
-			tc.change(&h)
-			failed := evaluate(h, needed())
+			machine := good()
+			tc.change(&machine)
+			failed := machine.Failures()
 			if tc.failed == "" {
 				if len(failed) > 0 {
 					t.Errorf("failed: %+v", failed)
@@ -59,7 +52,7 @@ func TestEvaluate(t *testing.T) {
 		})
 	}
 	t.Run("all of them are named at once", func(t *testing.T) {
-		if failed := evaluate(Host{Disk: make([]Space, 2)}, needed()); len(failed) != 3 {
+		if failed := (Machine{needed: good().needed, disk: make([]space, 2)}).Failures(); len(failed) != 3 {
 			t.Errorf("%d failures, want 3: %+v", len(failed), failed)
 		}
 	})
@@ -134,40 +127,34 @@ func TestReadMemory(t *testing.T) {
 
 func TestDiskFreeOfADirectoryThatIsNotThereYet(t *testing.T) {
 	dir := t.TempDir()
-	path, free, err := diskFree(filepath.Join(dir, "a", "b"))
-	if err != nil || path != dir || free == 0 {
-		t.Errorf("got %s, %d, %v; want free space of %s", path, free, err, dir)
+	found, err := freeSpace(filepath.Join(dir, "a", "b"))
+	if err != nil || found.directory != dir || found.bytes == 0 {
+		t.Errorf("got %+v, %v; want free space of %s", found, err, dir)
 	}
 }
 
-func TestCheck(t *testing.T) {
-	var none Requirements
-	if err := Check(t.Context(), none); err != nil {
-		t.Errorf("a host that needs nothing fails: %v", err)
-	}
-	none.MemoryBytes = 1 << 60
-	err := Check(t.Context(), none)
-	var failures *Failures
-	if !errors.As(err, &failures) || len(failures.List) != 1 {
-		t.Errorf("got %T %v, want *Failures", err, err)
-	}
+func TestReadMachine(t *testing.T) {
 	dir := t.TempDir()
-	err = Check(t.Context(), Requirements{Disk: []Space{{dir, 1}, {filepath.Join(dir, "missing"), 1 << 60}}})
-	if !errors.As(err, &failures) || len(failures.List) != 1 || !strings.Contains(err.Error(), dir) {
-		t.Errorf("got %T %v, want one failure that names %s", err, err, dir)
+	machine, err := readMachine([]space{{dir, 1}, {filepath.Join(dir, "missing"), 1 << 60}})
+	if err != nil || machine.memory == 0 || machine.instances == 0 || machine.watches == 0 {
+		t.Fatalf("got %+v, %v", machine, err)
+	}
+	failed := machine.Failures()
+	if len(failed) == 0 || !strings.Contains(failed[0].Problem, dir) || strings.Contains(failed[0].Problem, ";") {
+		t.Errorf("failures %+v, want one that names %s once", failed, dir)
 	}
 }
 
 func TestFindFull(t *testing.T) {
 	folder := t.TempDir()
-	if full := FindFull(folder, folder+"/not/there/yet"); full != nil {
+	if full := findFull(folder, folder+"/not/there/yet"); full != nil {
 		t.Errorf("a disk with room: %v", full)
 	}
 }
 
 func TestFullTellsWhatHelps(t *testing.T) {
 	const want = "the disk is full: 3.5 MiB are left at /var/lib/docker; free some space and run it again"
-	if got := (&Full{Space{"/var/lib/docker", 7 << 19}}).Error(); got != want {
+	if got := (&Full{space{"/var/lib/docker", 7 << 19}}).Error(); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
@@ -175,7 +162,7 @@ func TestFullTellsWhatHelps(t *testing.T) {
 func TestAwaitFullEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	if full := AwaitFull(ctx, t.TempDir()); full != nil {
+	if full := awaitFull(ctx, t.TempDir()); full != nil {
 		t.Errorf("a disk with room: %v", full)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/engine"
 	"github.com/gardener-extensions/registry-cache/kind/nodeimage"
-	"github.com/gardener-extensions/registry-cache/kind/preflight"
 )
 
 func TestHasBuilds(t *testing.T) {
@@ -43,22 +42,22 @@ func TestHasBuilds(t *testing.T) {
 func TestDiskNeeded(t *testing.T) {
 	const cache, moved = "/home/a/.cache", "/data/docker"
 	local := &engine.Engine{Local: true, DataRoot: moved}
-	space := func(images, builds uint64) []preflight.Space {
-		return []preflight.Space{{Directory: moved, Bytes: images * gib}, {Directory: cache, Bytes: builds * gib}}
+	spaces := func(images, builds uint64) []space {
+		return []space{{moved, images * gib}, {cache, builds * gib}}
 	}
 	for _, tc := range []struct {
 		name    string
 		running *engine.Engine
 		builds  bool
-		want    []preflight.Space
+		want    []space
 	}{
-		{"a new machine", nil, false, []preflight.Space{
-			{Directory: "/var/lib/docker", Bytes: 20 * gib}, {Directory: cache, Bytes: 5 * gib}}},
-		{"an engine, and nothing else", local, false, space(20, 5)},
-		{"after down, the engine is stopped", nil, true, []preflight.Space{
-			{Directory: "/var/lib/docker", Bytes: gib}, {Directory: cache, Bytes: gib}}},
-		{"up again", local, true, space(1, 1)},
-		{"a remote engine", &engine.Engine{DataRoot: moved}, false, space(20, 5)[1:]},
+		{"a new machine", nil, false, []space{
+			{"/var/lib/docker", 20 * gib}, {cache, 5 * gib}}},
+		{"an engine, and nothing else", local, false, spaces(20, 5)},
+		{"after down, the engine is stopped", nil, true, []space{
+			{"/var/lib/docker", gib}, {cache, gib}}},
+		{"up again", local, true, spaces(1, 1)},
+		{"a remote engine", &engine.Engine{DataRoot: moved}, false, spaces(20, 5)[1:]},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if got := diskNeeded(tc.running, cache, tc.builds); !reflect.DeepEqual(got, tc.want) {
