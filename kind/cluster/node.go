@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"sigs.k8s.io/kind/pkg/cluster/nodes"
-	"sigs.k8s.io/kind/pkg/cluster/nodeutils"
 	"sigs.k8s.io/kind/pkg/exec"
 
 	"github.com/gardener-extensions/registry-cache/kind/command"
@@ -119,21 +118,9 @@ func (n *Node) WriteFile(ctx context.Context, path string, mode fs.FileMode, dat
 
 // LoadImage imports an archive, in the format of `docker save`, into the node's containerd.
 func (n *Node) LoadImage(ctx context.Context, archive io.Reader) error {
-	if err := nodeutils.LoadImageArchive(n.kind, contextReader{ctx, archive}); err != nil {
-		return fmt.Errorf("loading an image into %s: %w", n.Name(), command.Explain(ctx, err))
+	cmd := n.kind.CommandContext(ctx, "ctr", "--namespace=k8s.io", "images", "import", "--all-platforms", "--digests", "--snapshotter=overlayfs", "-")
+	if _, err := command.Run(ctx, cmd.SetStdin(archive)); err != nil {
+		return fmt.Errorf("load an image into %s: %w", n.Name(), err)
 	}
 	return nil
-}
-
-// contextReader ends the input of kind's LoadImageArchive, which takes no context, when ctx ends.
-type contextReader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (r contextReader) Read(p []byte) (int, error) {
-	if r.ctx.Err() != nil {
-		return 0, context.Cause(r.ctx)
-	}
-	return r.r.Read(p)
 }
