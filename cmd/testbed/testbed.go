@@ -163,7 +163,7 @@ func newDoctorCommand(options *kind.Options) *cobra.Command {
 		Short: "Check this machine and the Docker Engine, and print the status of the testbed",
 		Args:  program.Args(cobra.NoArgs),
 		RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) error {
-			machine, err := bringup.Inspect(cmd.Context(), testbed)
+			machine, err := bringup.Inspect(cmd.Context())
 			if err != nil {
 				return err
 			}

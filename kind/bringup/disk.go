@@ -12,7 +12,6 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/engine"
-	"github.com/gardener-extensions/registry-cache/kind/nodeimage"
 )
 
 const (
@@ -26,13 +25,13 @@ const (
 
 // spaceNeeded returns the disk space that Up needs: 25 GiB on a new machine, and little if earlier
 // runs have built something here. A disk that gets full later is noticed, see runUntilDiskFull.
-func spaceNeeded(ctx context.Context, t *kind.Testbed) ([]space, error) {
+func spaceNeeded(ctx context.Context) ([]space, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return nil, err
 	}
-	builds, err := hasBuilds(t, nodeimage.Options{Override: t.Config.NodeImage, Repository: t.Root})
-	return diskNeeded(engine.Running(ctx), cache, builds), err
+	_, err = os.Stat(filepath.Join(cache, "registry-cache-testbed"))
+	return diskNeeded(engine.Running(ctx), cache, err == nil), nil
 }
 
 // diskNeeded returns the space for images at the engine, which is nil if none runs, and for builds
@@ -50,17 +49,6 @@ func diskNeeded(running *engine.Engine, cache string, builds bool) []space {
 		images.directory = running.DataRoot
 	}
 	return []space{images, built}
-}
-
-func hasBuilds(t *kind.Testbed, image nodeimage.Options) (bool, error) {
-	binaries, err := kind.BinaryDirectory(t.Root)
-	if err != nil {
-		return false, err
-	}
-	if _, err := os.Stat(binaries); err == nil {
-		return true, nil
-	}
-	return nodeimage.HasParts(image)
 }
 
 // Full is the error of a full file system. It is an environment error (exit code 3).

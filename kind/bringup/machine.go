@@ -72,9 +72,8 @@ func (f *Failures) Error() string {
 
 // checkMachine returns *Failures if this machine does not meet the requirements. As root it raises
 // inotify limits that are too low; it changes nothing else.
-func checkMachine(ctx context.Context, t *kind.Testbed) error {
-	disk, diskErr := spaceNeeded(ctx, t)
-	machine, err := readMachine(disk)
+func checkMachine(ctx context.Context, _ *kind.Testbed) error {
+	machine, err := Inspect(ctx)
 	if err != nil {
 		return err
 	}
@@ -83,16 +82,16 @@ func checkMachine(ctx context.Context, t *kind.Testbed) error {
 	}
 	progress.Note(ctx, "%s", machine)
 	if failed := machine.Failures(); len(failed) > 0 {
-		return &Failures{List: failed} // may be the cause of diskErr
+		return &Failures{List: failed}
 	}
-	return diskErr
+	return nil
 }
 
 // Inspect returns the properties of this machine. It changes nothing.
-func Inspect(ctx context.Context, t *kind.Testbed) (Machine, error) {
-	disk, err := spaceNeeded(ctx, t)
+func Inspect(ctx context.Context) (Machine, error) {
+	disk, err := spaceNeeded(ctx)
 	if err != nil {
-		disk = nil // the status of the testbed has the error
+		return Machine{}, err
 	}
 	return readMachine(disk)
 }

@@ -6,37 +6,22 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/engine"
-	"github.com/gardener-extensions/registry-cache/kind/nodeimage"
 )
 
-func TestHasBuilds(t *testing.T) {
+func TestSpaceNeeded(t *testing.T) {
 	cache := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", cache)
-	bed := &kind.Testbed{Root: "/a/checkout"}
-	expect := func(when string, want bool) {
-		t.Helper()
-		if got, err := hasBuilds(bed, nodeimage.Options{}); err != nil || got != want {
-			t.Errorf("%s: got %t, %v, want %t", when, got, err, want)
+	t.Setenv("DOCKER_HOST", "unix://"+filepath.Join(cache, "docker.sock")) // no engine
+	for _, want := range []uint64{5 * gib, gib} {
+		got, err := spaceNeeded(t.Context())
+		if err != nil || len(got) != 2 || got[1] != (space{cache, want}) {
+			t.Errorf("got %v, %v, want %d bytes in %s", got, err, want, cache)
+		}
+		if err := os.MkdirAll(filepath.Join(cache, "registry-cache-testbed"), 0o755); err != nil { // something was built
+			t.Fatal(err)
 		}
 	}
-	expect("with an empty cache", false)
-	binaries, err := kind.BinaryDirectory(bed.Root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(binaries, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	expect("with binaries", true)
-	if err := os.RemoveAll(binaries); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Join(cache, "registry-cache-testbed", "nodeimage", "part"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	expect("with a part of the node image", true)
 }
 
 func TestDiskNeeded(t *testing.T) {

@@ -78,7 +78,10 @@ func prepareEngine(ctx context.Context, t *kind.Testbed) error {
 }
 
 func ensureNodeImage(ctx context.Context, t *kind.Testbed) (err error) {
-	t.NodeImage, err = nodeimage.Ensure(ctx, nodeimage.Options{Override: t.Config.NodeImage, Repository: t.Root, Progress: t.Recorder})
+	if t.NodeImage = t.Config.NodeImage; t.NodeImage != "" { // kind pulls it
+		return nil
+	}
+	t.NodeImage, err = nodeimage.Ensure(ctx, nodeimage.Options{Repository: t.Root, Progress: t.Recorder})
 	return err
 }
 
