@@ -7,6 +7,8 @@ import (
 	"os"
 	"slices"
 
+	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
+
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/configuration"
@@ -74,9 +76,9 @@ func checkAvailable(ctx context.Context, t *kind.Testbed) error {
 func shootConfig(t *kind.Testbed) cluster.Config {
 	settings := t.Config.Shoot
 	config := clusterConfig(t, t.ShootName(), *settings.Workers, t.State.ShootKubeconfig())
-	config.IPFamily = cluster.IPFamily(settings.IPFamily)
+	config.IPFamily = v1alpha4.ClusterIPFamily(settings.IPFamily)
 	config.FeatureGates = settings.FeatureGates
-	config.KubeProxyMode = string(settings.KubeProxyMode)
+	config.KubeProxyMode = v1alpha4.ProxyMode(settings.KubeProxyMode)
 	config.TransferService = settings.Containerd.Pull == configuration.PullTransfer
 	config.ConfigPath = settings.Containerd.ConfigPath
 	if settings.Containerd.OldWorker {

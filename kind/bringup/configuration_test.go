@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 	"sigs.k8s.io/yaml"
 
 	"github.com/gardener-extensions/registry-cache/kind/certificate"
@@ -23,8 +24,8 @@ func newCA(t *testing.T) *certificate.CA {
 	return ca
 }
 
-// TestDefaultShootConfigIsStable: the default must equal a golden file from before testbed.yaml
-// existed. Otherwise Up would rebuild clusters from that time.
+// TestDefaultShootConfigIsStable: the default must equal a golden file. Otherwise Up would rebuild
+// existing clusters.
 func TestDefaultShootConfigIsStable(t *testing.T) {
 	testbed := kindtest.Configured(t, t.TempDir(), nil)
 	testbed.Engine = &engine.Engine{CgroupVersion: 1}
@@ -51,7 +52,7 @@ func TestShootConfig(t *testing.T) {
 	testbed := kindtest.Configured(t, t.TempDir(), config)
 	testbed.CA = newCA(t)
 	got := shootConfig(testbed)
-	if got.Workers != 3 || got.IPFamily != cluster.DualStack || got.KubeProxyMode != "iptables" || !got.FeatureGates["A"] ||
+	if got.Workers != 3 || got.IPFamily != v1alpha4.DualStackFamily || got.KubeProxyMode != "iptables" || !got.FeatureGates["A"] ||
 		!got.TransferService || got.ConfigPath != "/a" || got.Content != " with containerd 2.0" {
 		t.Errorf("got %+v", got)
 	}

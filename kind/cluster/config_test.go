@@ -23,11 +23,11 @@ func TestKindConfig(t *testing.T) {
 	}{
 		{"normal-host.yaml", Config{Name: "registry-cache-seed", Image: "node:1", Engine: normal}},
 		{"restricted-host.yaml", Config{Name: "registry-cache-shoot", Image: "node:1", Workers: 2,
-			Engine: &engine.Engine{CgroupVersion: 1}}},
+			IPFamily: v1alpha4.IPv4Family, Engine: &engine.Engine{CgroupVersion: 1}}},
 		{"audited.yaml", Config{Name: "registry-cache-seed", Image: "node:1", Engine: normal,
 			Kubeconfig: "/state/seed.kubeconfig", Audited: []string{"system:serviceaccounts:some"}}},
-		{"ipv6.yaml", Config{Name: "registry-cache-shoot", Image: "node:1", Workers: 1, IPFamily: IPv6, Engine: normal}},
-		{"dual.yaml", Config{Name: "registry-cache-shoot", Image: "node:1", Workers: 3, IPFamily: DualStack,
+		{"ipv6.yaml", Config{Name: "registry-cache-shoot", Image: "node:1", Workers: 1, IPFamily: v1alpha4.IPv6Family, Engine: normal}},
+		{"dual.yaml", Config{Name: "registry-cache-shoot", Image: "node:1", Workers: 3, IPFamily: v1alpha4.DualStackFamily,
 			FeatureGates: map[string]bool{"SomeGate": false}, Engine: &engine.Engine{CgroupVersion: 1}}},
 		{"transfer-service.yaml", Config{Name: "registry-cache-shoot", Image: "node:1", TransferService: true, ConfigPath: "/a:/b", Engine: normal}},
 		{"stock-image.yaml", Config{Name: "registry-cache-shoot", Image: "kindest/node:v1.36.2", StockImage: true, Workers: 2, Engine: normal}},
@@ -62,12 +62,12 @@ func TestFingerprintTellsConfigurationsApart(t *testing.T) {
 		t.Error("a cluster is rebuilt when the repository is moved")
 	}
 	explicit := base
-	explicit.IPFamily, explicit.KubeProxyMode, explicit.ConfigPath = IPv4, "nftables", RegistryConfigDir
+	explicit.KubeProxyMode, explicit.ConfigPath = "nftables", RegistryConfigDir
 	if fingerprint(base) != fingerprint(explicit) {
 		t.Error("explicit defaults change the fingerprint: existing testbeds would be rebuilt")
 	}
 	for name, change := range map[string]func(c *Config){
-		"family":  func(c *Config) { c.IPFamily = IPv6 },
+		"family":  func(c *Config) { c.IPFamily = v1alpha4.IPv6Family },
 		"mode":    func(c *Config) { c.KubeProxyMode = "iptables" },
 		"service": func(c *Config) { c.TransferService = true },
 		"folders": func(c *Config) { c.ConfigPath = "/some:/where" },

@@ -98,16 +98,6 @@ func networks(ctx context.Context, filter string) ([]string, error) {
 	return strings.Fields(out), nil
 }
 
-// IPFamily is the IP family of the nodes, pods and Services.
-type IPFamily string
-
-// The IP families.
-const (
-	IPv4      IPFamily = "ipv4"
-	IPv6      IPFamily = "ipv6"
-	DualStack IPFamily = "dual"
-)
-
 // hostIPv6 is a file that contains "1" if IPv6 is disabled. A kernel without IPv6 does not have it.
 var hostIPv6 = "/proc/sys/net/ipv6/conf/all/disable_ipv6"
 

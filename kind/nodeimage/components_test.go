@@ -90,9 +90,6 @@ func TestFilesOfKind(t *testing.T) {
 			t.Errorf("no %s", path)
 		}
 	}
-	if config := string(byPath["/etc/containerd/config.toml"].Content); !strings.Contains(config, "/etc/containerd/certs.d") {
-		t.Errorf("containerd's configuration without the registries' folder:\n%s", config)
-	}
 }
 
 // fakeArtifacts returns a fake program and tree.
