@@ -51,7 +51,7 @@ type Command struct {
 // Result is the result of a command.
 type Result struct {
 	Output
-	Code int // see ExitError
+	Code int // see Conn.Run
 }
 
 // agent has the methods that clients call.

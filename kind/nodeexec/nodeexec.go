@@ -30,16 +30,6 @@ var (
 	ErrBroken = errors.New("the connection to the agent broke while the command ran")
 )
 
-// ExitError reports that a command ended with an exit code other than 0.
-type ExitError struct{ Code int }
-
-// Error returns the same text as an *exec.ExitError of package os/exec.
-func (e *ExitError) Error() string { return fmt.Sprintf("exit status %d", e.Code) }
-
-// ExitCode returns the exit code. It is 128 plus the number of the signal that killed the command,
-// 127 if the program does not exist, and 126 if it cannot be executed.
-func (e *ExitError) ExitCode() int { return e.Code }
-
 // Output is what a command has written.
 type Output struct{ Stdout, Stderr []byte }
 
@@ -97,8 +87,9 @@ func (c *Conn) Ended() <-chan struct{} { return c.ended }
 // Run runs a command, which no shell interprets, with this standard input, and returns its output
 // when it has ended.
 //
-// The error is an *ExitError if the command failed. It wraps ErrNotRun or ErrBroken if the
-// connection failed. When ctx ends, Run returns the error of ctx at once, and the agent kills the
+// If the command failed, the error has the exit code. It is 128 plus the number of the signal that
+// killed the command, 127 if the program does not exist, and 126 if it cannot be executed. The error
+// wraps ErrNotRun or ErrBroken if the connection failed. When ctx ends, Run returns the error of ctx at once, and the agent kills the
 // command's process group.
 func (c *Conn) Run(ctx context.Context, argv []string, stdin []byte) (Output, error) {
 	select {
@@ -116,7 +107,7 @@ func (c *Conn) Run(ctx context.Context, argv []string, stdin []byte) (Output, er
 	case err != nil:
 		return Output{}, fmt.Errorf("%w: %w", ErrBroken, err)
 	case result.Code != 0:
-		return result.Output, &ExitError{Code: result.Code}
+		return result.Output, fmt.Errorf("exit status %d", result.Code)
 	}
 	return result.Output, nil
 }

@@ -59,14 +59,8 @@ func TestRun(t *testing.T) {
 			if got != tc.want {
 				t.Errorf("got %.200q, want %.200q", got, tc.want)
 			}
-			code := 0
-			if failed := (*nodeexec.ExitError)(nil); errors.As(err, &failed) {
-				code = failed.ExitCode()
-			} else if err != nil {
-				t.Error(err)
-			}
-			if code != tc.code {
-				t.Errorf("exit code %d, want %d", code, tc.code)
+			if (err != nil || tc.code != 0) && fmt.Sprint(err) != fmt.Sprintf("exit status %d", tc.code) {
+				t.Errorf("error %v, want exit code %d", err, tc.code)
 			}
 		})
 	}
