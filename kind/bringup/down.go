@@ -37,7 +37,7 @@ func Down(ctx context.Context, t *kind.Testbed) error {
 }
 
 func removeAll(ctx context.Context, t *kind.Testbed) error {
-	count, failed := command.EndMarked(ctx, "/proc", t.Prefix)
+	count, failed := command.EndMarked(ctx, t.Prefix)
 	if count > 0 {
 		progress.Note(ctx, "%d processes of an interrupted run", count)
 	}
@@ -66,7 +66,7 @@ func removeAll(ctx context.Context, t *kind.Testbed) error {
 // PlanDown returns one line for each action of Down, or the error that would stop Down early.
 func PlanDown(ctx context.Context, t *kind.Testbed) ([]string, error) {
 	var lines []string
-	pids, err := command.Marked("/proc", t.Prefix)
+	pids, err := command.Marked(t.Prefix)
 	if err != nil {
 		return nil, err
 	}

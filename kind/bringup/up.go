@@ -38,7 +38,7 @@ func Up(ctx context.Context, t *kind.Testbed) error {
 		return err
 	}
 	defer unlock()
-	if _, err := command.EndMarked(ctx, "/proc", t.Prefix); err != nil { // of a killed command
+	if _, err := command.EndMarked(ctx, t.Prefix); err != nil { // of a killed command
 		return err
 	}
 	if err := command.MarkChildren(t.Prefix); err != nil {
