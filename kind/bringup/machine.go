@@ -10,9 +10,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 
-	"github.com/prometheus/procfs"
+	"golang.org/x/sys/unix"
 
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
@@ -140,12 +139,12 @@ func readMachine(needed []space) (Machine, error) {
 		found, diskErr := freeSpace(wanted.directory)
 		m.disk, err = append(m.disk, found), errors.Join(err, diskErr)
 	}
-	var memoryErr error
-	m.memory, memoryErr = readMemory(procfs.DefaultMountPoint, cgroupDir)
-	err = errors.Join(err, memoryErr, readNumber(instancesFile, &m.instances), readNumber(watchesFile, &m.watches))
+	var system unix.Sysinfo_t
+	err = errors.Join(err, unix.Sysinfo(&system), readNumber(instancesFile, &m.instances), readNumber(watchesFile, &m.watches))
 	if err != nil {
 		return Machine{}, fmt.Errorf("check this machine: %w", err)
 	}
+	m.memory = min(system.Totalram*uint64(system.Unit), memoryLimit(cgroupDir))
 	return m, nil
 }
 
@@ -153,8 +152,8 @@ func readMachine(needed []space) (Machine, error) {
 // parent.
 func freeSpace(directory string) (space, error) {
 	for {
-		var stat syscall.Statfs_t
-		err := syscall.Statfs(directory, &stat)
+		var stat unix.Statfs_t
+		err := unix.Statfs(directory, &stat)
 		if err == nil {
 			return space{directory, stat.Bavail * uint64(stat.Bsize)}, nil
 		}
@@ -164,22 +163,6 @@ func freeSpace(directory string) (space, error) {
 		}
 		directory = parent
 	}
-}
-
-// readMemory returns the memory of the machine, or the limit of the cgroup if that is less.
-func readMemory(mount, cgroupDir string) (uint64, error) {
-	proc, err := procfs.NewFS(mount)
-	if err != nil {
-		return 0, err
-	}
-	memory, err := proc.Meminfo()
-	if err == nil && memory.MemTotalBytes == nil {
-		err = fmt.Errorf("%s/meminfo has no MemTotal", mount)
-	}
-	if err != nil {
-		return 0, err
-	}
-	return min(*memory.MemTotalBytes, memoryLimit(cgroupDir)), nil
 }
 
 // memoryLimit returns the limit of the cgroup mounted at dir, which in a container is the limit of

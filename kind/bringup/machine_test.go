@@ -58,19 +58,6 @@ func TestFailures(t *testing.T) {
 	})
 }
 
-func TestReadMemoryNeedsTheTotal(t *testing.T) {
-	dir := t.TempDir()
-	if _, err := readMemory(dir, dir); err == nil {
-		t.Error("no error without a file")
-	}
-	if err := os.WriteFile(filepath.Join(dir, "meminfo"), []byte("MemFree: 1 kB\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := readMemory(dir, dir); err == nil {
-		t.Error("no error without MemTotal")
-	}
-}
-
 func TestMemoryLimit(t *testing.T) {
 	const none = math.MaxUint64
 	tests := []struct {
@@ -95,31 +82,6 @@ func TestMemoryLimit(t *testing.T) {
 			}
 			if got := memoryLimit(dir); got != tc.want {
 				t.Errorf("limit is %d, want %d", got, tc.want)
-			}
-		})
-	}
-}
-
-func TestReadMemory(t *testing.T) {
-	tests := []struct {
-		name, limit string
-		want        uint64
-	}{
-		{"no limit", "max\n", 8 * gib},
-		{"a lower limit", "4294967296\n", 4 * gib},
-		{"a limit above what there is", "17179869184\n", 8 * gib},
-	}
-	for _, tc := range tests {
-		t.Run(tc.name, func(t *testing.T) {
-			dir := t.TempDir()
-			total := filepath.Join(dir, "meminfo")
-			for path, content := range map[string]string{total: "MemTotal: 8388608 kB\n", filepath.Join(dir, "memory.max"): tc.limit} {
-				if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if got, err := readMemory(dir, dir); err != nil || got != tc.want {
-				t.Errorf("got %d, %v, want %d", got, err, tc.want)
 			}
 		})
 	}
