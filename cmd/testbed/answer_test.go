@@ -29,7 +29,7 @@ func TestNextSaysWhatIsCached(t *testing.T) {
 		"The testbed is up: pulls of one.upstream.test go direct.\n":                                                                                   direct,
 		"The testbed is up: the Shoot is from ":                                                                                                        manifest,
 	} {
-		if next := nextSteps(kindtest.Configured(t, t.TempDir(), config)); !strings.Contains(next, want) {
+		if next := nextSteps(kindtest.New(t, kind.Options{Configuration: config})); !strings.Contains(next, want) {
 			t.Errorf("want %q in:\n%s", want, next)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 	"sigs.k8s.io/yaml"
 
+	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/certificate"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/configuration"
@@ -27,8 +28,8 @@ func newCA(t *testing.T) *certificate.CA {
 // TestDefaultShootConfigIsStable: the default must equal a golden file. Otherwise Up would rebuild
 // existing clusters.
 func TestDefaultShootConfigIsStable(t *testing.T) {
-	testbed := kindtest.Configured(t, t.TempDir(), nil)
-	testbed.Engine = &engine.Engine{CgroupVersion: 1}
+	testbed := kindtest.New(t, kind.Options{})
+	testbed.Engine = &engine.Engine{}
 	testbed.NodeImage = "node:1"
 	testbed.CA = newCA(t)
 	got, err := yaml.Marshal(cluster.KindConfig(shootConfig(testbed)))
@@ -49,7 +50,7 @@ func TestShootConfig(t *testing.T) {
 	config.Shoot.Workers, config.Shoot.IPFamily = ptr.To(3), configuration.DualStack
 	config.Shoot.KubeProxyMode, config.Shoot.FeatureGates = configuration.IPTables, map[string]bool{"A": true}
 	config.Shoot.Containerd = configuration.Containerd{Pull: configuration.PullTransfer, ConfigPath: "/a", OldWorker: true}
-	testbed := kindtest.Configured(t, t.TempDir(), config)
+	testbed := kindtest.New(t, kind.Options{Configuration: config})
 	testbed.CA = newCA(t)
 	got := shootConfig(testbed)
 	if got.Workers != 3 || got.IPFamily != v1alpha4.DualStackFamily || got.KubeProxyMode != "iptables" || !got.FeatureGates["A"] ||

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/gardener-extensions/registry-cache/kind"
-	"github.com/gardener-extensions/registry-cache/kind/configuration"
 )
 
 // New returns a testbed that keeps its state and its locks in temporary folders, unless options set
@@ -27,13 +26,6 @@ func New(t *testing.T, options kind.Options) *kind.Testbed {
 		t.Fatal(err)
 	}
 	return testbed
-}
-
-// Configured returns a testbed with its state in directory. If config is nil, the testbed uses the
-// configuration that is stored there.
-func Configured(t *testing.T, directory string, config *configuration.Testbed) *kind.Testbed {
-	t.Helper()
-	return New(t, kind.Options{Directory: directory, Configuration: config})
 }
 
 // Stored returns a testbed with a state folder, on a Docker Engine that does not answer.
