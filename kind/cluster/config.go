@@ -43,7 +43,7 @@ func KindConfig(c Config) *v1alpha4.Cluster {
 		TypeMeta:                v1alpha4.TypeMeta{Kind: "Cluster", APIVersion: "kind.x-k8s.io/v1alpha4"},
 		Name:                    c.Name,
 		Nodes:                   []v1alpha4.Node{{Role: v1alpha4.ControlPlaneRole, Image: c.Image}},
-		KubeadmConfigPatches:    append(frugalPatches(), kubeletPatch(c)),
+		KubeadmConfigPatches:    append(frugalPatches(), kubeletPatch()),
 		ContainerdConfigPatches: containerdPatches(c),
 	}
 	for range c.Workers {
@@ -83,8 +83,8 @@ func restricted(c Config) bool {
 // kubeletPatch makes nodes pull images in parallel and with high limits. The kubelet's defaults,
 // one image at a time and five pulls a second, would dominate what scenarios measure. To save CPU
 // time, the kubelet does not measure the disk usage of pods.
-func kubeletPatch(c Config) string {
-	patch := map[string]any{
+func kubeletPatch() string {
+	return mustYAML(map[string]any{
 		"apiVersion":          "kubelet.config.k8s.io/v1beta1",
 		"kind":                "KubeletConfiguration",
 		"serializeImagePulls": false,
@@ -92,11 +92,8 @@ func kubeletPatch(c Config) string {
 		"registryBurst":       100,
 
 		"localStorageCapacityIsolation": false,
-	}
-	if c.Engine != nil && c.Engine.CgroupVersion == 1 {
-		patch["failCgroupV1"] = false // kubelets since 1.35 refuse cgroup v1 by default
-	}
-	return mustYAML(patch)
+		"failCgroupV1":                  false, // kubelets since 1.35 refuse cgroup v1 by default
+	})
 }
 
 func mustYAML(value any) string {

@@ -16,19 +16,19 @@ import (
 )
 
 func TestKindConfig(t *testing.T) {
-	normal := &engine.Engine{CgroupVersion: 2, SysResource: true}
+	normal := &engine.Engine{SysResource: true}
 	tests := []struct {
 		golden string
 		config Config
 	}{
 		{"normal-host.yaml", Config{Name: "registry-cache-seed", Image: "node:1", Engine: normal}},
 		{"restricted-host.yaml", Config{Name: "registry-cache-shoot", Image: "node:1", Workers: 2,
-			IPFamily: v1alpha4.IPv4Family, Engine: &engine.Engine{CgroupVersion: 1}}},
+			IPFamily: v1alpha4.IPv4Family, Engine: &engine.Engine{}}},
 		{"audited.yaml", Config{Name: "registry-cache-seed", Image: "node:1", Engine: normal,
 			Kubeconfig: "/state/seed.kubeconfig", Audited: []string{"system:serviceaccounts:some"}}},
 		{"ipv6.yaml", Config{Name: "registry-cache-shoot", Image: "node:1", Workers: 1, IPFamily: v1alpha4.IPv6Family, Engine: normal}},
 		{"dual.yaml", Config{Name: "registry-cache-shoot", Image: "node:1", Workers: 3, IPFamily: v1alpha4.DualStackFamily,
-			FeatureGates: map[string]bool{"SomeGate": false}, Engine: &engine.Engine{CgroupVersion: 1}}},
+			FeatureGates: map[string]bool{"SomeGate": false}, Engine: &engine.Engine{}}},
 		{"transfer-service.yaml", Config{Name: "registry-cache-shoot", Image: "node:1", TransferService: true, ConfigPath: "/a:/b", Engine: normal}},
 		{"stock-image.yaml", Config{Name: "registry-cache-shoot", Image: "kindest/node:v1.36.2", StockImage: true, Workers: 2, Engine: normal}},
 	}
@@ -44,7 +44,7 @@ func TestKindConfig(t *testing.T) {
 }
 
 func TestFingerprintTellsConfigurationsApart(t *testing.T) {
-	base := Config{Name: "a", Image: "node:1", Workers: 2, Engine: &engine.Engine{CgroupVersion: 2, SysResource: true}}
+	base := Config{Name: "a", Image: "node:1", Workers: 2, Engine: &engine.Engine{SysResource: true}}
 	again := base
 	if fingerprint(base) != fingerprint(again) {
 		t.Error("equal configurations differ")
@@ -77,7 +77,7 @@ func TestFingerprintTellsConfigurationsApart(t *testing.T) {
 		"audit":   func(c *Config) { c.Audited = []string{"one"} },
 		"content": func(c *Config) { c.Content = "other" },
 		"CA":      func(c *Config) { c.CA = []byte("of another checkout") },
-		"engine":  func(c *Config) { c.Engine = &engine.Engine{CgroupVersion: 1, SysResource: true} },
+		"engine":  func(c *Config) { c.Engine = &engine.Engine{} },
 	} {
 		other := base
 		change(&other)

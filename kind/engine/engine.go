@@ -22,9 +22,8 @@ import (
 
 // Engine describes a reachable Docker Engine.
 type Engine struct {
-	Version       string // for example 20.10.24
-	CgroupVersion int    // 1 or 2
-	DataRoot      string // the directory of images and volumes on the engine's host
+	Version  string // for example 20.10.24
+	DataRoot string // the directory of images and volumes on the engine's host
 	// SysResource reports whether privileged containers have CAP_SYS_RESOURCE. Without it, neither a
 	// negative oom_score_adj nor a higher hard limit can be set.
 	SysResource bool

@@ -24,7 +24,7 @@ const managedLabel = "registry-cache.testbed=managed"
 
 // info contains the fields of `docker info` that parseInfo uses.
 type info struct {
-	ServerVersion, CgroupVersion, DockerRootDir, OSType string
+	ServerVersion, DockerRootDir, OSType string
 
 	Labels, ServerErrors []string
 	Containers           int
@@ -64,15 +64,10 @@ func parseInfo(data []byte) (*Engine, error) {
 	if described.OSType != "" && described.OSType != "linux" {
 		return nil, fmt.Errorf("the docker engine runs %s containers, want linux", described.OSType)
 	}
-	found := &Engine{
-		Version:       described.ServerVersion,
-		CgroupVersion: 1, // engines before 20.10 omit the field and support only version 1
-		DataRoot:      described.DockerRootDir,
-		Managed:       slices.Contains(described.Labels, managedLabel),
-		containers:    described.Containers,
-	}
-	if described.CgroupVersion == "2" {
-		found.CgroupVersion = 2
-	}
-	return found, nil
+	return &Engine{
+		Version:    described.ServerVersion,
+		DataRoot:   described.DockerRootDir,
+		Managed:    slices.Contains(described.Labels, managedLabel),
+		containers: described.Containers,
+	}, nil
 }

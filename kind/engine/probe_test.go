@@ -11,12 +11,12 @@ func TestParseInfo(t *testing.T) {
 		want       Engine
 		err        string
 	}{
-		{"engine 20.10 on cgroup v1, managed",
-			`{"ServerVersion":"20.10.24","CgroupVersion":"1","DockerRootDir":"/var/lib/docker","OSType":"linux",` +
+		{"engine 20.10, managed",
+			`{"ServerVersion":"20.10.24","DockerRootDir":"/var/lib/docker","OSType":"linux",` +
 				`"Labels":["registry-cache.testbed=managed"],"Containers":3}`,
-			Engine{Version: "20.10.24", CgroupVersion: 1, DataRoot: "/var/lib/docker", Managed: true, containers: 3}, ""},
-		{"a host's own engine on cgroup v2", `{"ServerVersion":"28.2.2","CgroupVersion":"2","OSType":"linux","Labels":["a=b"]}`,
-			Engine{Version: "28.2.2", CgroupVersion: 2}, ""},
+			Engine{Version: "20.10.24", DataRoot: "/var/lib/docker", Managed: true, containers: 3}, ""},
+		{"a host's own engine", `{"ServerVersion":"28.2.2","OSType":"linux","Labels":["a=b"]}`,
+			Engine{Version: "28.2.2"}, ""},
 		{"no answer, told with exit code 0", `{"ServerErrors":["Cannot connect to the Docker daemon"]}`, Engine{}, "Cannot connect"},
 		{"windows containers", `{"ServerVersion":"28.2.2","OSType":"windows"}`, Engine{}, "want linux"},
 		{"not JSON", ``, Engine{}, "decoding docker info"},
