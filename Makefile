@@ -14,7 +14,7 @@ export GOFLAGS := -trimpath -buildvcs=false
 # line, because their names are general: a variable that is exported for another program must not
 # change a run. `note-ignored` prints the ignored variables.
 export NODE_IMAGE
-SETTINGS := RUN KEEP LEAVE LANE CONFIG MATRIX REPLACE SOAK SEED
+SETTINGS := RUN KEEP LEAVE LANE CONFIG MATRIX SOAK SEED
 IGNORED := $(strip $(foreach name,$(SETTINGS),$(if $(filter environment%,$(origin $(name))),$(name))))
 export $(filter-out $(IGNORED),$(SETTINGS))
 unexport $(IGNORED)
@@ -102,7 +102,7 @@ bench-cache: bin/bench ## Compare the cache with stock distribution, nginx and n
 ##@ The testbed
 
 .PHONY: e2e
-e2e: ## Create a testbed, run the scenarios of the fast lane, remove the testbed (RUN=regexp, KEEP=1 keeps the testbed, LEAVE=1 also its last state, REPLACE=1 replaces the testbed of another checkout, NODE_IMAGE=kindest/node:...)
+e2e: ## Create a testbed, run the scenarios of the fast lane, remove the testbed (RUN=regexp, KEEP=1 keeps the testbed, LEAVE=1 also its last state, NODE_IMAGE=kindest/node:...)
 	$(note-ignored)
 	@exec ./bin/e2e.test -test.timeout=60m
 

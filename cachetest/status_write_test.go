@@ -25,9 +25,6 @@ func TestStatusWrite(t *testing.T) {
 		status status.Testbed
 	}{
 		{"nothing", status.Testbed{Prefix: "registry-cache", Report: testbedReport{}}},
-		{"foreign", status.Testbed{Prefix: "registry-cache", Owner: "/there", Report: testbedReport{}, Clusters: []status.Cluster{
-			{Name: "registry-cache-seed", Role: "seed", Kubeconfig: "/there/.testbed/registry-cache/seed.kubeconfig"},
-		}}},
 		{"running", status.Testbed{
 			Prefix: "registry-cache",
 			Clusters: []status.Cluster{

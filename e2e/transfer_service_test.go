@@ -10,17 +10,28 @@ import (
 	"github.com/gardener-extensions/registry-cache/cachetest/pull"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
-	testbedconfig "github.com/gardener-extensions/registry-cache/kind/configuration"
 )
+
+// useTransferService makes containerd, whose configuration is $1, pull with its transfer service, and
+// look for hosts.toml in the folders $2. It fails if containerd logs that it cannot use that service
+// (internal/cri/config, CheckLocalImagePullConfigs).
+const useTransferService = `
+[[ -e $1.original ]] || cp -- "$1" "$1.original"
+sed -E "/use_local_image_pull/d; s|(discard_unpacked_layers = ).*|\1false|; s|(config_path = ).*|\1\"$2\"|" "$1.original" >"$1"
+systemctl restart containerd.service
+journalctl --sync
+invocation=$(systemctl show --property InvocationID --value containerd.service)
+if journalctl --output cat "_SYSTEMD_INVOCATION_ID=$invocation" | grep 'Falling back to local image pull' >&2; then exit 1; fi`
 
 // transferService proves that containerd's transfer service pulls through a cache if config_path is
 // one folder, and that `testbed pull` reports that it does not if there are two, containerd's
 // default.
 func transferService() rig.Scenario {
-	configure := func(ctx context.Context, p *rig.Run, runtime cluster.Runtime) {
+	configure := func(ctx context.Context, p *rig.Run, folders string) {
 		p.Helper()
 		for _, worker := range p.Workers() {
-			p.Check(worker.ApplyRuntime(ctx, runtime))
+			_, err := worker.Script(ctx, useTransferService, rig.ContainerdConfig, folders)
+			p.Check(err)
 			p.Check(rig.AwaitEvery(ctx, rig.NodeInterval, "containerd answers", rig.AppliedTimeout, func(ctx context.Context) (bool, string, error) {
 				_, err := worker.Exec(ctx, "crictl", "images", "--quiet")
 				return err == nil, fmt.Sprint(err), nil
@@ -31,23 +42,20 @@ func transferService() rig.Scenario {
 	return rig.New("transfer-service",
 		rig.Prove("with one folder, pulls by the transfer service come through the cache", func(ctx context.Context, p *rig.Run) {
 			rig.Cached(rig.Alpha, rig.Beta)(ctx, p)
-			before := p.Session.Testbed.Config.Shoot.Containerd
 			p.Afterwards(ctx, func(ctx context.Context) error {
 				for _, worker := range p.Workers() {
-					if err := worker.ApplyRuntime(ctx, cluster.Runtime{
-						TransferService: before.Pull == testbedconfig.PullTransfer, ConfigPath: before.ConfigPath,
-					}); err != nil {
+					if _, err := worker.Script(ctx, rig.ReleaseScript); err != nil {
 						return err
 					}
 				}
 				return nil
 			})
-			configure(ctx, p, cluster.Runtime{TransferService: true, ConfigPath: cluster.RegistryConfigDir})
+			configure(ctx, p, cluster.RegistryConfigDir)
 			p.Evidence("one folder: %s", cachedWithin(ctx, p, rig.Alpha, time.Now(), restartedWithin))
 		}),
 
 		rig.Prove("with two folders they bypass it, and the report of a pull says so", func(ctx context.Context, p *rig.Run) {
-			configure(ctx, p, cluster.Runtime{TransferService: true, ConfigPath: cluster.RegistryConfigDir + ":/etc/docker/certs.d"})
+			configure(ctx, p, cluster.RegistryConfigDir+":/etc/docker/certs.d")
 			report := requireSource(ctx, p, p.Push(ctx, rig.Alpha), pull.Options{Node: p.Worker(0).Name()}, pull.FromUpstream)
 			if report.Total.Fallbacks != 1 {
 				p.Fatalf("%d fallbacks are reported, want 1: %s", report.Total.Fallbacks, report.Verdict)

@@ -47,8 +47,8 @@ func (e *StoppedError) Error() string {
 // Attach connects to an existing testbed and sets Seed, Shoot, Upstreams and CA, but not Gardenlet.
 // It restarts a dead Docker Engine that a testbed started, but does not verify or repair the rest.
 //
-// The error is an ErrDown if the testbed or a part of it does not exist, an *OtherCheckoutError if
-// another checkout owns it, and an *engine.Missing if the engine exists but does not answer.
+// The error is an ErrDown if the testbed or a part of it does not exist, and an *engine.Missing if
+// the engine exists but does not answer.
 func (t *Testbed) Attach(ctx context.Context) (err error) {
 	if err := t.attachEngine(ctx); err != nil {
 		return err
@@ -117,7 +117,7 @@ func (t *Testbed) attachEngine(ctx context.Context) error {
 		return ErrDown
 	}
 	t.Engine = found
-	return t.CheckOwner(ctx)
+	return nil
 }
 
 func load(ctx context.Context, name, kubeconfig string) (*cluster.Cluster, error) {

@@ -2,15 +2,14 @@
 // with real upstream registries, the real gardener-resource-manager and gardener-node-agent, and
 // an extension, installed as gardenlet installs it.
 //
-// A Testbed has names, a state folder, locks, an owner, a configuration, and the parts that Attach
-// or Up found or created. The operations on a testbed are functions that take a *Testbed. The
+// A Testbed has names, a state folder, locks, a configuration, and the parts that Attach or Up
+// found or created. The operations on a testbed are functions that take a *Testbed. The
 // second list below names their packages, which package kind must not import. Their command line is
 // cmd/testbed.
 //
 // The packages of the parts, in the order in which Up uses them. They must not import kind:
 //
 //   - configuration: testbed.yaml, which describes a testbed.
-//   - preflight: checks of the machine.
 //   - engine: the Docker Engine, and the Debian packages of the engine and of builds.
 //   - nodeimage: the image of a kind node, from Go modules and Debian packages.
 //   - image: container images of binaries, of test content and of CNCF distribution.
@@ -21,7 +20,7 @@
 //
 // The operations on a testbed:
 //
-//   - bringup: Up, Down, and the installation of the extension.
+//   - bringup: checks of the machine, Up, Down, and the installation of the extension.
 //   - operate: changes of the Shoot, as an operator makes them.
 //   - fault: apply and delete faults.
 //   - develop: builds and rollouts from the sources, a debugger, and programs on nodes.

@@ -1,7 +1,6 @@
 package kind
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,8 +10,6 @@ import (
 	"github.com/go-logr/logr"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
-
-	"github.com/gardener-extensions/registry-cache/kind/cluster"
 )
 
 // State is the folder with the state of one testbed. Up can recreate all of it except Garden.
@@ -78,57 +75,4 @@ func (t *Testbed) Kubeconfig(role string) (string, error) {
 		return "", fmt.Errorf("kubeconfig of the %s: %w", role, err)
 	}
 	return path, nil
-}
-
-// OtherCheckoutError reports that a testbed with this prefix belongs to another directory of this
-// machine. Its nodes trust the CA in that directory. It is an environment error.
-type OtherCheckoutError struct {
-	environmentError
-	Prefix string // of the testbed
-	State  State  // the folder that the testbed was created for
-}
-
-func (e *OtherCheckoutError) Error() string {
-	return fmt.Sprintf("testbed %s belongs to %s: use it there, remove it there with `testbed down` or here with "+
-		"`make e2e REPLACE=1`, or use another testbed with --prefix NAME", e.Prefix, e.State.Directory())
-}
-
-// CheckOwner returns an *OtherCheckoutError if the testbed belongs to another state folder that
-// still exists. The folder alone proves nothing: Docker recreates a mounted folder when it restarts
-// a container. The engine must run.
-func (t *Testbed) CheckOwner(ctx context.Context) error {
-	other, err := t.CreatedElsewhere(ctx)
-	if err != nil || other == "" {
-		return err
-	}
-	if _, err := os.Stat(other.SeedKubeconfig()); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return &OtherCheckoutError{Prefix: t.Prefix, State: other}
-}
-
-// CreatedElsewhere returns the state folder that the containers were created for. It returns "" if
-// that is the folder of this testbed, or unknown. The engine must run.
-func (t *Testbed) CreatedElsewhere(ctx context.Context) (State, error) {
-	created, err := cluster.KubeconfigFolder(ctx, t.SeedName())
-	if filepath.Clean(created) == filepath.Clean(string(t.State)) || sameFolder(created, string(t.State)) {
-		return "", err
-	}
-	return State(created), err
-}
-
-// sameFolder reports whether two paths lead to one folder, for example through a symbolic link.
-func sameFolder(a, b string) bool {
-	infoA, errA := os.Stat(a)
-	infoB, errB := os.Stat(b)
-	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
-}
-
-// Directory returns the checkout that contains the state folder in DefaultDirectory, or the state
-// folder itself if it is elsewhere.
-func (s State) Directory() string {
-	if parent := filepath.Dir(string(s)); filepath.Base(parent) == DefaultDirectory {
-		return filepath.Dir(parent)
-	}
-	return string(s)
 }

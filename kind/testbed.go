@@ -45,14 +45,8 @@ type Options struct {
 	// Configuration is what Up applies. Its defaults must be set already. If it is nil, Up applies the
 	// configuration of the last Up, or configuration.Default.
 	Configuration *configuration.Testbed
-	// Replace makes Up replace a running testbed of another checkout, unless a process works on that
-	// testbed.
-	Replace bool
-	// Up calls Claimed, unless nil, once it knows that it may use the prefix, and before it removes
-	// anything. The caller can then remove its earlier results.
-	Claimed func()
-	Locks   string    // the folder of the locks; the default is file.LockDirectory, which all checkouts share
-	Out     io.Writer // receives one line per finished step; the default is os.Stderr
+	Locks         string    // the folder of the locks; the default is file.LockDirectory, which all checkouts share
+	Out           io.Writer // receives one line per finished step; the default is os.Stderr
 }
 
 // Testbed is a seed cluster, a shoot cluster and what belongs to them. It is safe for concurrent
@@ -63,8 +57,6 @@ type Testbed struct {
 	Extension Extension              // see Options
 	Config    *configuration.Testbed // what Up applies
 	State     State                  // the folder with the state
-	Replace   bool                   // see Options
-	Claimed   func()                 // see Options
 	Recorder  *progress.Recorder     // prints and records steps
 	Parts
 	lockFiles
@@ -93,7 +85,7 @@ func New(options Options) (*Testbed, error) {
 		options.Out = os.Stderr
 	}
 	t := &Testbed{
-		Prefix: options.Prefix, Root: options.Root, Extension: options.Extension, Replace: options.Replace, Claimed: options.Claimed,
+		Prefix: options.Prefix, Root: options.Root, Extension: options.Extension,
 		State:     State(filepath.Join(options.Directory, options.Prefix)),
 		lockFiles: newLockFiles(options.Locks, options.Prefix, options.Root),
 		Recorder:  progress.New(options.Out),

@@ -12,10 +12,10 @@ import (
 	"github.com/gardener-extensions/registry-cache/cachetest/fieldbugs"
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/bringup"
 	"github.com/gardener-extensions/registry-cache/kind/configuration"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 	"github.com/gardener-extensions/registry-cache/kind/kindtest"
-	"github.com/gardener-extensions/registry-cache/kind/preflight"
 	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
@@ -29,7 +29,7 @@ func TestNextSaysWhatIsCached(t *testing.T) {
 		"The testbed is up: pulls of one.upstream.test go direct.\n":                                                                                   direct,
 		"The testbed is up: the Shoot is from ":                                                                                                        manifest,
 	} {
-		if next := nextSteps(kindtest.Configured(t, t.TempDir(), config)); !strings.Contains(next, want) {
+		if next := nextSteps(kindtest.New(t, kind.Options{Configuration: config})); !strings.Contains(next, want) {
 			t.Errorf("want %q in:\n%s", want, next)
 		}
 	}
@@ -112,7 +112,7 @@ func TestExamination(t *testing.T) {
 	if err := found.err(); err != nil {
 		t.Errorf("without a problem: %v", err)
 	}
-	found.Problems = []preflight.Failure{{Problem: "2.0 GiB of memory, 6.0 GiB needed", Fix: "use a larger machine"}}
+	found.Problems = []bringup.Failure{{Problem: "2.0 GiB of memory, 6.0 GiB needed", Fix: "use a larger machine"}}
 	if err := found.err(); program.ExitCode(err) != program.ExitEnvironment || !strings.Contains(err.Error(), "6.0 GiB needed: use a larger machine") {
 		t.Errorf("exit code %d, error %v", program.ExitCode(err), err)
 	}

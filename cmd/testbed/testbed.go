@@ -19,7 +19,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/export"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 	"github.com/gardener-extensions/registry-cache/kind/nodeimage"
-	"github.com/gardener-extensions/registry-cache/kind/preflight"
 	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
@@ -164,16 +163,12 @@ func newDoctorCommand(options *kind.Options) *cobra.Command {
 		Short: "Check this machine and the Docker Engine, and print the status of the testbed",
 		Args:  program.Args(cobra.NoArgs),
 		RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) error {
-			requirements := preflight.Defaults()
-			if disk, err := bringup.DiskNeeded(cmd.Context(), testbed); err == nil { // otherwise the status has the error
-				requirements.Disk = disk
-			}
-			host, failed, err := preflight.Inspect(cmd.Context(), requirements)
+			machine, err := bringup.Inspect(cmd.Context())
 			if err != nil {
 				return err
 			}
 			seen, err := status.OfTestbed(cmd.Context(), testbed)
-			found := examination{Machine: host.String(), Problems: failed, Testbed: seen}
+			found := examination{Machine: machine.String(), Problems: machine.Failures(), Testbed: seen}
 			return errors.Join(answer(cmd, found, found.write), found.err(), err)
 		}),
 	}, "print JSON")
@@ -181,9 +176,9 @@ func newDoctorCommand(options *kind.Options) *cobra.Command {
 
 // examination is the output of `testbed doctor`.
 type examination struct {
-	Machine  string              `json:"machine"`
-	Problems []preflight.Failure `json:"problems,omitempty"` // of the machine
-	Testbed  *status.Testbed     `json:"testbed"`
+	Machine  string            `json:"machine"`
+	Problems []bringup.Failure `json:"problems,omitempty"` // of the machine
+	Testbed  *status.Testbed   `json:"testbed"`
 }
 
 func (e examination) write(out io.Writer) error {
@@ -196,7 +191,7 @@ func (e examination) err() error {
 	if len(e.Problems) == 0 {
 		return nil
 	}
-	return &preflight.Failures{List: e.Problems}
+	return &bringup.Failures{List: e.Problems}
 }
 
 func newExportCommand(options *kind.Options) *cobra.Command {

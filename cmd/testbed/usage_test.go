@@ -12,13 +12,13 @@ import (
 	"github.com/gardener-extensions/registry-cache/cachetest/pull"
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/bringup"
 	"github.com/gardener-extensions/registry-cache/kind/develop"
 	"github.com/gardener-extensions/registry-cache/kind/engine"
 	"github.com/gardener-extensions/registry-cache/kind/export"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
-	"github.com/gardener-extensions/registry-cache/kind/preflight"
 )
 
 // absent is the prefix of a testbed that does not exist, so that tests change no running testbed.
@@ -182,18 +182,17 @@ func TestExitCodes(t *testing.T) {
 		err  error
 		want int
 	}{
-		"no engine":                     {&engine.Missing{}, program.ExitEnvironment},
-		"machine too small":             {&preflight.Failures{}, program.ExitEnvironment},
-		"no testbed":                    {kind.ErrDown, program.ExitEnvironment},
-		"a busy testbed":                {kind.ErrBusy, program.ExitEnvironment},
-		"a testbed of another checkout": {&kind.OtherCheckoutError{Prefix: "one", State: "/there"}, program.ExitEnvironment},
-		"wrong stage":                   {&operate.StageError{Verb: "restore", Stage: gardenlet.StagePresent}, program.ExitUsage},
-		"wrong rotation":                {&operate.RotationError{Verb: "rotate-ca-start", Phase: "Prepared"}, program.ExitUsage},
-		"unknown node":                  {&develop.UnknownNodeError{}, program.ExitUsage},
-		"not debuggable":                {&develop.NotDebuggableError{}, program.ExitUsage},
-		"wrong name of an archive":      {&export.NameError{}, program.ExitUsage},
-		"wrong fault":                   {&spec.UsageError{}, program.ExitUsage},
-		"wrong option":                  {&pull.InvalidError{}, program.ExitUsage},
+		"no engine":                {&engine.Missing{}, program.ExitEnvironment},
+		"machine too small":        {&bringup.Failures{}, program.ExitEnvironment},
+		"no testbed":               {kind.ErrDown, program.ExitEnvironment},
+		"a busy testbed":           {kind.ErrBusy, program.ExitEnvironment},
+		"wrong stage":              {&operate.StageError{Verb: "restore", Stage: gardenlet.StagePresent}, program.ExitUsage},
+		"wrong rotation":           {&operate.RotationError{Verb: "rotate-ca-start", Phase: "Prepared"}, program.ExitUsage},
+		"unknown node":             {&develop.UnknownNodeError{}, program.ExitUsage},
+		"not debuggable":           {&develop.NotDebuggableError{}, program.ExitUsage},
+		"wrong name of an archive": {&export.NameError{}, program.ExitUsage},
+		"wrong fault":              {&spec.UsageError{}, program.ExitUsage},
+		"wrong option":             {&pull.InvalidError{}, program.ExitUsage},
 	} {
 		if code := program.ExitCode(fmt.Errorf("x: %w", tc.err)); code != tc.want {
 			t.Errorf("%s: exit code %d, want %d", name, code, tc.want)

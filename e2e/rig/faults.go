@@ -114,13 +114,21 @@ const (
 	OwnersFolder = "/etc/containerd/e2e-owner"
 	// Mark is the first line of a hosts.toml that a scenario has written.
 	Mark = "# e2e"
-	// ReleaseScript removes all of them, and starts the extension's unit if a scenario has stopped it.
+	// ContainerdConfig is the configuration of containerd. One that a scenario has changed is beside it,
+	// with the suffix .original.
+	ContainerdConfig = "/etc/containerd/config.toml"
+	// ReleaseScript removes all of them, restores containerd's configuration, and starts the extension's
+	// unit if a scenario has stopped it.
 	ReleaseScript = `
 systemctl start ` + nodeconfig.UnitName + ` 2>/dev/null || true
 grep -lsxF '` + Mark + `' ` + nodeconfig.CertsDir + `/*/hosts.toml | xargs -r rm -f -- || true
 nft delete table inet ` + BusyTable + ` 2>/dev/null || true
 find ` + nodeconfig.CertsDir + ` -type l -lname '` + OwnersFolder + `/*' -delete 2>/dev/null || true
 rm -rf -- ` + OwnersFolder + `
+if [[ -e ` + ContainerdConfig + `.original ]]; then
+  mv -fT -- ` + ContainerdConfig + `.original ` + ContainerdConfig + `
+  systemctl restart containerd.service
+fi
 `
 )
 

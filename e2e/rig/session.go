@@ -50,32 +50,26 @@ type Session struct {
 	release     func() // unlocks the testbed, which stays locked until the process ends
 	// Disturbed is true if a scenario has failed since the last reconciliation.
 	Disturbed atomic.Bool
-	// forget removes the previous results at its first call. Call it only after this run has locked
-	// the testbed.
-	forget func()
 }
 
-// NewSession reads CONFIG, KEEP, LEAVE, REPLACE and NODE_IMAGE from the environment. It does not
+// NewSession reads CONFIG, KEEP, LEAVE and NODE_IMAGE from the environment. It does not
 // start the testbed.
 func NewSession(ctx context.Context) (*Session, error) {
 	keep, keepErr := yesOrNo("KEEP")
 	leave, leaveErr := yesOrNo("LEAVE")
-	replace, replaceErr := yesOrNo("REPLACE")
 	config, configErr := testbedConfiguration(os.Getenv("CONFIG"))
-	if err := errors.Join(keepErr, leaveErr, replaceErr, configErr); err != nil {
+	if err := errors.Join(keepErr, leaveErr, configErr); err != nil {
 		return nil, err
 	}
-	forget := sync.OnceFunc(func() { _ = os.RemoveAll(Artifacts) })
 	testbed, err := kind.New(kind.Options{
 		Configuration: config, NodeImage: os.Getenv("NODE_IMAGE"), Extension: cachetest.Extension(), Out: os.Stdout,
-		Replace: replace, Claimed: forget,
 	})
 	if err != nil {
 		return nil, err
 	}
 	now := time.Now()
 	s := &Session{
-		Testbed: testbed, keep: keep || leave, leave: leave, Start: now, since: now, sampler: report.StartSampler(), forget: forget,
+		Testbed: testbed, keep: keep || leave, leave: leave, Start: now, since: now, sampler: report.StartSampler(),
 	}
 	s.Report.Versions = sourceVersions(ctx)
 	return s, nil
@@ -94,6 +88,7 @@ func yesOrNo(name string) (bool, error) {
 func (s *Session) Up(ctx context.Context, _ *envconf.Config) (context.Context, error) {
 	var err error
 	if s.release, err = s.Testbed.Reserve(); err == nil {
+		_ = os.RemoveAll(Artifacts) // of the previous run
 		err = bringup.Up(ctx, s.Testbed)
 	}
 	if err == nil {
@@ -107,11 +102,9 @@ func (s *Session) Up(ctx context.Context, _ *envconf.Config) (context.Context, e
 	return ctx, err
 }
 
-// usedByOther reports whether another process or checkout uses the testbed. If so, this run must
-// not touch the testbed.
-func (s *Session) usedByOther() bool {
-	return errors.Is(s.Report.SetupError, kind.ErrBusy) || errors.As(s.Report.SetupError, new(*kind.OtherCheckoutError))
-}
+// usedByOther reports whether another process uses the testbed. If so, this run must not touch the
+// testbed.
+func (s *Session) usedByOther() bool { return errors.Is(s.Report.SetupError, kind.ErrBusy) }
 
 // prepare creates the clients and builds the program of the test images.
 func (s *Session) prepare(ctx context.Context) (err error) {
@@ -209,7 +202,6 @@ func (s *Session) write() {
 	if s.usedByOther() {
 		return
 	}
-	s.forget()
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	s.Report.Phases = s.Testbed.Recorder.Phases()

@@ -135,9 +135,8 @@ func killedVerbs(t *testing.T, m *machine) {
 	m.nothingLeft(t)
 }
 
-// diskFull matches the error of a verb on a full disk. The error says "was" if there is free space
-// again, for example because the engine has removed a failed container.
-var diskFull = regexp.MustCompile(`the disk (is|was) full: `)
+// diskFull matches the error of a verb on a full disk.
+var diskFull = regexp.MustCompile(`the disk is full: `)
 
 // noRoomLeft matches the error of `testbed up` about Docker's disk.
 var noRoomLeft = regexp.MustCompile(`(GiB free|MiB are left) at ` + dataRoot)

@@ -13,7 +13,7 @@ import (
 )
 
 // settings are the variables of `make e2e` whose names other programs may use as well.
-var settings = []string{"CONFIG", "KEEP", "LANE", "MATRIX", "REPLACE", "RUN"}
+var settings = []string{"CONFIG", "KEEP", "LANE", "MATRIX", "RUN"}
 
 // TestSettings: `make e2e` ignores settings in the environment. Settings that are meant for another
 // program could choose another testbed.
@@ -47,7 +47,7 @@ func TestSettings(t *testing.T) {
 
 // TestEndToEndAll: e2e-all fails if the lane fails, whatever the matrix returns. The matrix starts
 // only if the lane ends with exit code 0 or 1. Without KEEP=1 no testbed remains, except one that
-// may belong to another checkout: then a message tells how to remove it.
+// another process may use: then a message tells how to remove it.
 func TestEndToEndAll(t *testing.T) {
 	t.Parallel()
 	const interrupted = "kill -TERM $PPID; exit 1"

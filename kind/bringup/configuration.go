@@ -7,6 +7,8 @@ import (
 	"os"
 	"slices"
 
+	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
+
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/configuration"
@@ -59,7 +61,7 @@ func recordConfiguration(_ context.Context, t *kind.Testbed) error {
 }
 
 // checkAvailable returns an *UnavailableError if this machine cannot provide what the configuration
-// asks for. The caller must hold the network, see cluster.HoldNetwork.
+// asks for. The network must exist, see cluster.EnsureNetwork.
 func checkAvailable(ctx context.Context, t *kind.Testbed) error {
 	if t.Config.Shoot.IPFamily == configuration.IPv4 {
 		return nil
@@ -74,12 +76,13 @@ func checkAvailable(ctx context.Context, t *kind.Testbed) error {
 func shootConfig(t *kind.Testbed) cluster.Config {
 	settings := t.Config.Shoot
 	config := clusterConfig(t, t.ShootName(), *settings.Workers, t.State.ShootKubeconfig())
-	config.IPFamily = cluster.IPFamily(settings.IPFamily)
+	config.IPFamily = v1alpha4.ClusterIPFamily(settings.IPFamily)
 	config.FeatureGates = settings.FeatureGates
-	config.KubeProxyMode = string(settings.KubeProxyMode)
-	config.Runtime = cluster.Runtime{
-		TransferService: settings.Containerd.Pull == configuration.PullTransfer,
-		ConfigPath:      settings.Containerd.ConfigPath,
+	config.KubeProxyMode = v1alpha4.ProxyMode(settings.KubeProxyMode)
+	config.TransferService = settings.Containerd.Pull == configuration.PullTransfer
+	config.ConfigPath = settings.Containerd.ConfigPath
+	if settings.Containerd.OldWorker {
+		config.Content += " with containerd 2.0"
 	}
 	return config
 }

@@ -5,8 +5,10 @@ import (
 	"testing"
 
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 	"sigs.k8s.io/yaml"
 
+	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/certificate"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/configuration"
@@ -23,11 +25,11 @@ func newCA(t *testing.T) *certificate.CA {
 	return ca
 }
 
-// TestDefaultShootConfigIsStable: the default must equal a golden file from before testbed.yaml
-// existed. Otherwise Up would rebuild clusters from that time.
+// TestDefaultShootConfigIsStable: the default must equal a golden file. Otherwise Up would rebuild
+// existing clusters.
 func TestDefaultShootConfigIsStable(t *testing.T) {
-	testbed := kindtest.Configured(t, t.TempDir(), nil)
-	testbed.Engine = &engine.Engine{CgroupVersion: 1}
+	testbed := kindtest.New(t, kind.Options{})
+	testbed.Engine = &engine.Engine{}
 	testbed.NodeImage = "node:1"
 	testbed.CA = newCA(t)
 	got, err := yaml.Marshal(cluster.KindConfig(shootConfig(testbed)))
@@ -47,12 +49,12 @@ func TestShootConfig(t *testing.T) {
 	config := configuration.Default()
 	config.Shoot.Workers, config.Shoot.IPFamily = ptr.To(3), configuration.DualStack
 	config.Shoot.KubeProxyMode, config.Shoot.FeatureGates = configuration.IPTables, map[string]bool{"A": true}
-	config.Shoot.Containerd = configuration.Containerd{Pull: configuration.PullTransfer, ConfigPath: "/a"}
-	testbed := kindtest.Configured(t, t.TempDir(), config)
+	config.Shoot.Containerd = configuration.Containerd{Pull: configuration.PullTransfer, ConfigPath: "/a", OldWorker: true}
+	testbed := kindtest.New(t, kind.Options{Configuration: config})
 	testbed.CA = newCA(t)
 	got := shootConfig(testbed)
-	if got.Workers != 3 || got.IPFamily != cluster.DualStack || got.KubeProxyMode != "iptables" || !got.FeatureGates["A"] ||
-		got.Runtime != (cluster.Runtime{TransferService: true, ConfigPath: "/a"}) {
+	if got.Workers != 3 || got.IPFamily != v1alpha4.DualStackFamily || got.KubeProxyMode != "iptables" || !got.FeatureGates["A"] ||
+		!got.TransferService || got.ConfigPath != "/a" || got.Content != " with containerd 2.0" {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -3,16 +3,13 @@ package bringup
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/engine"
-	"github.com/gardener-extensions/registry-cache/kind/preflight"
 )
 
 // TestRunUntilDiskFull uses sysfs as a disk: it never has space left.
@@ -22,11 +19,11 @@ func TestRunUntilDiskFull(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		part func(context.Context) error
-		want error // joined with a *preflight.Full; nil for no error
+		want error // joined with a *Full; nil for no error
 	}{
 		{"waits", func(ctx context.Context) error {
 			<-ctx.Done()
-			if full := new(preflight.Full); !errors.As(context.Cause(ctx), &full) {
+			if full := new(Full); !errors.As(context.Cause(ctx), &full) {
 				t.Errorf("canceled because of %v", context.Cause(ctx))
 			}
 			return ctx.Err()
@@ -35,15 +32,15 @@ func TestRunUntilDiskFull(t *testing.T) {
 		{"succeeds", func(context.Context) error { return nil }, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			err := runUntilDiskFull(t.Context(), folders{paths: []string{folder}}, tc.part)
-			var full *preflight.Full
+			err := runUntilDiskFull(t.Context(), []string{folder}, tc.part)
+			var full *Full
 			if found := errors.As(err, &full); found != (tc.want != nil) || !errors.Is(err, tc.want) {
 				t.Fatalf("got %v, want %v joined with the full disk", err, tc.want)
 			}
-			if full != nil && (full.Directory != folder || !strings.Contains(err.Error(), "the disk is full: 0.0 MiB are left at "+folder)) {
+			if full != nil && (full.directory != folder || !strings.Contains(err.Error(), "the disk is full: 0.0 MiB are left at "+folder)) {
 				t.Errorf("the error is %q", err)
 			}
-			if err := explainFullDisk(failed, folders{paths: []string{folder}}); !errors.As(err, &full) || !errors.Is(err, failed) {
+			if err := explainFullDisk(failed, folder); !errors.As(err, &full) || !errors.Is(err, failed) {
 				t.Errorf("explainFullDisk: %v", err)
 			}
 		})
@@ -51,27 +48,19 @@ func TestRunUntilDiskFull(t *testing.T) {
 }
 
 func TestExplainFullDisk(t *testing.T) {
-	free, failed := folders{paths: []string{t.TempDir()}}, errors.New("dockerd exited")
+	free, failed := t.TempDir(), errors.New("dockerd exited")
 	if err := explainFullDisk(nil, free); err != nil {
 		t.Errorf("no error became %v", err)
 	}
 	if err := explainFullDisk(failed, free); err != failed { //nolint:errorlint // it must be unchanged
 		t.Errorf("with free space: %v", err)
 	}
-	noSpace := fmt.Errorf("docker run: %w", syscall.ENOSPC)
-	if full := new(preflight.Full); !errors.As(explainFullDisk(noSpace, free), &full) || !full.Earlier || !errors.Is(explainFullDisk(noSpace, free), noSpace) {
-		t.Errorf("the space was freed: %v", explainFullDisk(noSpace, free))
-	}
-	free.remoteEngine = true
-	if err := explainFullDisk(noSpace, free); err != noSpace { //nolint:errorlint // it must be unchanged
-		t.Errorf("the engine is remote: %v", err)
-	}
 }
 
 func TestRunWithFreeSpace(t *testing.T) {
 	failed := errors.New("something else")
-	err := runUntilDiskFull(t.Context(), folders{paths: []string{t.TempDir()}}, func(context.Context) error { return failed })
-	if full := new(preflight.Full); errors.As(err, &full) || !errors.Is(err, failed) {
+	err := runUntilDiskFull(t.Context(), []string{t.TempDir()}, func(context.Context) error { return failed })
+	if full := new(Full); errors.As(err, &full) || !errors.Is(err, failed) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -89,7 +78,7 @@ func TestWrittenFolders(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := writtenFolders(tc.engine, kind.State(filepath.Join("/repository", "prefix")))
-			if !slices.Equal(got.paths, tc.want) || got.remoteEngine != (tc.engine != nil && !tc.engine.Local) {
+			if !slices.Equal(got, tc.want) {
 				t.Errorf("got %+v, want %v", got, tc.want)
 			}
 		})

@@ -23,9 +23,8 @@ const downTimeout = 3 * time.Minute
 // their volumes, the network, the state folder, and the engine if Up started it and nothing else
 // uses it. The node image and its inputs stay. The error names what could not be removed.
 //
-// The error is an *OtherCheckoutError for a running testbed of another existing checkout. It is an
-// *engine.Missing if there is a state folder but the engine does not answer, since the clusters may
-// still run. In both cases the containers and the state folder stay.
+// The error is an *engine.Missing if there is a state folder but the engine does not answer, since
+// the clusters may still run. Then the containers and the state folder stay.
 func Down(ctx context.Context, t *kind.Testbed) error {
 	unlock, err := t.Lock()
 	if err != nil {
@@ -38,12 +37,7 @@ func Down(ctx context.Context, t *kind.Testbed) error {
 }
 
 func removeAll(ctx context.Context, t *kind.Testbed) error {
-	if engine.Running(ctx) != nil { // EndMarked would also end the processes of another owner
-		if err := t.CheckOwner(ctx); errors.As(err, new(*kind.OtherCheckoutError)) {
-			return err
-		}
-	}
-	count, failed := command.EndMarked(ctx, "/proc", t.Prefix)
+	count, failed := command.EndMarked(ctx, t.Prefix)
 	if count > 0 {
 		progress.Note(ctx, "%d processes of an interrupted run", count)
 	}
@@ -51,11 +45,8 @@ func removeAll(ctx context.Context, t *kind.Testbed) error {
 	if errors.As(err, new(*engine.Missing)) && !t.State.Exists() {
 		err = nil // nothing of this checkout can run on that engine
 	}
-	failed = errors.Join(failed, engine.AllowServiceStart(), explainFullDisk(err, folders{paths: []string{defaultDataRoot}}))
+	failed = errors.Join(failed, explainFullDisk(err, defaultDataRoot))
 	if found != nil {
-		if err := t.CheckOwner(ctx); err != nil {
-			return errors.Join(failed, err)
-		}
 		failed = errors.Join(failed,
 			cluster.Delete(ctx, t.SeedName()),
 			cluster.Delete(ctx, t.ShootName()),
@@ -75,7 +66,7 @@ func removeAll(ctx context.Context, t *kind.Testbed) error {
 // PlanDown returns one line for each action of Down, or the error that would stop Down early.
 func PlanDown(ctx context.Context, t *kind.Testbed) ([]string, error) {
 	var lines []string
-	pids, err := command.Marked("/proc", t.Prefix)
+	pids, err := command.Marked(t.Prefix)
 	if err != nil {
 		return nil, err
 	}
@@ -85,9 +76,6 @@ func PlanDown(ctx context.Context, t *kind.Testbed) ([]string, error) {
 	if found, err := engine.Attach(ctx); err != nil {
 		return nil, err
 	} else if found != nil {
-		if err := t.CheckOwner(ctx); err != nil {
-			return nil, err
-		}
 		for _, label := range []string{
 			"io.x-k8s.kind.cluster=" + t.SeedName(), "io.x-k8s.kind.cluster=" + t.ShootName(), upstream.Label + "=" + t.Prefix,
 		} {

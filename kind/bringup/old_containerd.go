@@ -19,28 +19,14 @@ var replacedPrograms = map[string]string{
 	"/usr/local/bin/containerd-shim-runc-v2": nodeimage.OldShim,
 }
 
-// restoreContainerd undoes replaceContainerd for the programs $@. Like it, it keeps containers
-// running. After an interruption it starts again.
-const restoreContainerd = `
-rm -f -- "${@/%/.new}"
-[[ -e $1.original ]] || exit 0
-for program in "$@"; do
-  [[ -e $program.original ]] || continue # replaceContainerd was interrupted
-  cp -- "$program.original" "$program.new"
-  mv -fT -- "$program.new" "$program"
-done
-systemctl restart containerd.service
-rm -f -- "${@/%/.original}"`
-
 // replaceContainerd replaces the programs $@ by the files beside them that end in .new. It restarts
-// containerd unless the first program already runs.
+// containerd unless the first program already runs. Containers keep running.
 const replaceContainerd = `
 for program in "$@"; do
   if cmp -s -- "$program.new" "$program"; then
     rm -f -- "$program.new"
     continue
   fi
-  [[ -e $program.original ]] || cp -- "$program" "$program.original"
   mv -fT -- "$program.new" "$program"
 done
 running=$(systemctl show --property=MainPID --value containerd.service)
@@ -48,14 +34,11 @@ running=$(systemctl show --property=MainPID --value containerd.service)
 
 // installOldContainerd makes the last worker run containerd 2.0, if the configuration says so.
 func installOldContainerd(ctx context.Context, t *kind.Testbed) error {
-	workers := t.Shoot.Workers()
-	worker, paths := workers[len(workers)-1], slices.Sorted(maps.Keys(replacedPrograms))
 	if !t.Config.Shoot.Containerd.OldWorker {
-		if _, err := worker.Script(ctx, restoreContainerd, paths...); err != nil {
-			return fmt.Errorf("restore containerd of %s: %w", worker.Name(), err)
-		}
 		return nil
 	}
+	workers := t.Shoot.Workers()
+	worker, paths := workers[len(workers)-1], slices.Sorted(maps.Keys(replacedPrograms))
 	options := nodeimage.Options{Repository: t.Root, Progress: t.Recorder}
 	programs, err := nodeimage.Programs(ctx, options, nodeimage.OldContainerd, nodeimage.OldShim)
 	if err != nil {

@@ -21,10 +21,10 @@ func TestConfigurationPrecedence(t *testing.T) {
 	three := configuration.Default()
 	three.Shoot.Workers = ptr.To(3)
 
-	if got := kindtest.Configured(t, directory, nil).Config; !reflect.DeepEqual(got, configuration.Default()) {
+	if got := kindtest.New(t, kind.Options{Directory: directory}).Config; !reflect.DeepEqual(got, configuration.Default()) {
 		t.Errorf("without a configuration: %+v", got)
 	}
-	first := kindtest.Configured(t, directory, three)
+	first := kindtest.New(t, kind.Options{Directory: directory, Configuration: three})
 	if _, up, err := Plan(first); up || err != nil {
 		t.Errorf("without a testbed: up %t, %v", up, err)
 	}
@@ -32,7 +32,7 @@ func TestConfigurationPrecedence(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The rest runs as if Up was interrupted here.
-	second := kindtest.Configured(t, directory, nil)
+	second := kindtest.New(t, kind.Options{Directory: directory})
 	if got := second.Config; !reflect.DeepEqual(got, three) {
 		t.Errorf("after an interruption: %+v", got)
 	}
@@ -42,7 +42,7 @@ func TestConfigurationPrecedence(t *testing.T) {
 	if changes, up, err := Plan(second); len(changes) > 0 || !up || err != nil {
 		t.Errorf("changes %v, up %t, %v", changes, up, err)
 	}
-	changes, up, err := Plan(kindtest.Configured(t, directory, configuration.Default()))
+	changes, up, err := Plan(kindtest.New(t, kind.Options{Directory: directory, Configuration: configuration.Default()}))
 	if err != nil || !up || len(changes) != 1 || changes[0].Field != "shoot.workers" || changes[0].From != "3" {
 		t.Errorf("changes %v, up %t, %v", changes, up, err)
 	}
@@ -65,14 +65,14 @@ func TestUnreadableConfiguration(t *testing.T) {
 	if err := os.WriteFile(path, []byte("apiVersion: testbed.registry.extensions.gardener.cloud/v2\nkind: Testbed\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	testbed := kindtest.Configured(t, directory, nil)
+	testbed := kindtest.New(t, kind.Options{Directory: directory})
 	if err := Up(t.Context(), testbed); err == nil || !strings.Contains(err.Error(), "testbed up -f FILE") {
 		t.Errorf("error %v, want one that says what to do", err)
 	}
 	if _, _, err := Plan(testbed); err == nil {
 		t.Error("Plan succeeded with an unreadable configuration")
 	}
-	if err := kindtest.Configured(t, directory, configuration.Default()).ConfigurationError(); err != nil {
+	if err := kindtest.New(t, kind.Options{Directory: directory, Configuration: configuration.Default()}).ConfigurationError(); err != nil {
 		t.Errorf("with a given file: %v", err)
 	}
 }

@@ -1,8 +1,12 @@
+// Package bringup checks the machine, and creates and removes a testbed: the Docker Engine, the
+// images, both clusters, the upstreams, Gardener's parts, the extension and the first Shoot.
+//
+// Up and Down are idempotent: after an interruption Up continues, and Down removes what exists.
+// Code that uses a running testbed is in other packages.
 package bringup
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -28,10 +32,8 @@ const UpTimeout = 45 * time.Minute
 // possible, see configuration.Diff. After an error, or if ctx is canceled, another Up continues,
 // and Down removes what was created.
 //
-// Up replaces a testbed of another checkout that is gone. If the other checkout exists, the error
-// is an *OtherCheckoutError, see Options.Replace. If the machine lacks something, the error is an
-// *engine.Missing, a *preflight.Failures, an *UnavailableError or, for a full disk, a
-// *preflight.Full.
+// Up replaces a testbed of another checkout. If the machine lacks something, the error is an
+// *engine.Missing, a *Failures, an *UnavailableError or, for a full disk, a *Full.
 func Up(ctx context.Context, t *kind.Testbed) error {
 	if err := t.ConfigurationError(); err != nil {
 		return err
@@ -41,6 +43,9 @@ func Up(ctx context.Context, t *kind.Testbed) error {
 		return err
 	}
 	defer unlock()
+	if _, err := command.EndMarked(ctx, t.Prefix); err != nil { // of a killed command
+		return err
+	}
 	if err := command.MarkChildren(t.Prefix); err != nil {
 		return fmt.Errorf("mark the child processes: %w", err)
 	}
@@ -50,14 +55,13 @@ func Up(ctx context.Context, t *kind.Testbed) error {
 	ctx, cancel := progress.Within(ctx, UpTimeout, "the testbed was not up")
 	defer cancel()
 
-	if err := inOrder(ctx, t, prepareEngine, claim); err != nil {
+	if err := prepareEngine(ctx, t); err != nil {
 		return err
 	}
 	return runUntilDiskFull(ctx, writtenFolders(t.Engine, t.State), func(ctx context.Context) error {
 		return inOrder(ctx, t,
 			step("node image", ensureNodeImage),
 			step("images of the extension and of Gardener", buildImages),
-			replaceOtherCheckout,
 			startClusters,
 			installGardener,
 			reconcileShoot,
@@ -70,17 +74,19 @@ func Up(ctx context.Context, t *kind.Testbed) error {
 
 func prepareEngine(ctx context.Context, t *kind.Testbed) error {
 	return inOrder(ctx, t,
-		func(context.Context, *kind.Testbed) error { return engine.AllowServiceStart() },
 		step("preflight", checkMachine),
 		step("docker engine", func(ctx context.Context, t *kind.Testbed) (err error) {
 			t.Engine, err = engine.Ensure(ctx)
-			return explainFullDisk(err, folders{paths: []string{defaultDataRoot}})
+			return explainFullDisk(err, defaultDataRoot)
 		}),
 	)
 }
 
 func ensureNodeImage(ctx context.Context, t *kind.Testbed) (err error) {
-	t.NodeImage, err = nodeimage.Ensure(ctx, nodeimage.Options{Override: t.Config.NodeImage, Repository: t.Root, Progress: t.Recorder})
+	if t.NodeImage = t.Config.NodeImage; t.NodeImage != "" { // kind pulls it
+		return nil
+	}
+	t.NodeImage, err = nodeimage.Ensure(ctx, nodeimage.Options{Repository: t.Root, Progress: t.Recorder})
 	return err
 }
 
@@ -88,11 +94,9 @@ func startClusters(ctx context.Context, t *kind.Testbed) (err error) {
 	if t.CA, err = certificate.Ensure(t.State.Certificates()); err != nil {
 		return err
 	}
-	release, err := cluster.HoldNetwork(ctx) // other processes could remove a network without containers
-	if err != nil {
+	if err := cluster.EnsureNetwork(ctx); err != nil {
 		return err
 	}
-	defer release()
 	if err := checkAvailable(ctx, t); err != nil {
 		return err
 	}
@@ -150,34 +154,6 @@ func startUpstreams(ctx context.Context, t *kind.Testbed) error {
 		progress.Note(ctx, "%s", registry.Host())
 	}
 	return nil
-}
-
-// claim checks, before anything is built, that Up may use the prefix, and calls Claimed.
-func claim(ctx context.Context, t *kind.Testbed) error {
-	if !t.Replace {
-		if err := t.CheckOwner(ctx); err != nil {
-			return err
-		}
-	}
-	if t.Claimed != nil {
-		t.Claimed()
-	}
-	return nil
-}
-
-// replaceOtherCheckout removes the testbed of another state folder, which claim has allowed. Up
-// cannot use its clusters: they trust a CA whose key is missing here, and mount a file from that
-// folder.
-func replaceOtherCheckout(ctx context.Context, t *kind.Testbed) error {
-	other, err := t.CreatedElsewhere(ctx)
-	if err != nil || other == "" {
-		return err
-	}
-	return t.Recorder.Step(ctx, "testbed of another checkout removed", func(ctx context.Context) error {
-		progress.Note(ctx, "%s", other.Directory())
-		return errors.Join(
-			cluster.Delete(ctx, t.SeedName()), cluster.Delete(ctx, t.ShootName()), upstream.Remove(ctx, t.Prefix))
-	})
 }
 
 func awaitExtension(ctx context.Context, t *kind.Testbed) error {

@@ -1,3 +1,8 @@
+// Package certificate creates two kinds of CAs. The first is the CA of a testbed: it signs the
+// certificates of the upstream registries, is stored in the state folder, and the nodes trust it.
+// The second is a private CA, which no client trusts.
+//
+// Callers decide which servers use a certificate and which nodes trust the CA.
 package certificate
 
 import (
@@ -8,7 +13,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/gardener/gardener/pkg/utils/secrets"
 
@@ -18,7 +22,6 @@ import (
 const (
 	certificateFile = "ca.crt"
 	keyFile         = "ca.key"
-	renewal         = 30 * 24 * time.Hour // a CA is replaced this long before it expires
 )
 
 // CA signs the server certificates of the testbed.
@@ -27,9 +30,9 @@ type CA struct{ ca *secrets.Certificate }
 // Pair is a certificate and its private key, both in PEM.
 type Pair struct{ Certificate, Key []byte }
 
-// Ensure loads the CA from dir/ca.crt and dir/ca.key. It creates a new CA, and dir if needed, when
-// a file is missing or the CA expires within 30 days. Only the owner can read the key file. If the
-// files cannot be read or do not match, Ensure returns an error and does not change them.
+// Ensure loads the CA from dir/ca.crt and dir/ca.key. It creates a new CA for ten years, and dir if
+// needed, when a file is missing. Only the owner can read the key file. If the files cannot be read
+// or do not match, Ensure returns an error and does not change them.
 func Ensure(dir string) (*CA, error) {
 	loaded, err := Load(dir)
 	switch {
@@ -37,13 +40,11 @@ func Ensure(dir string) (*CA, error) {
 		return create(dir)
 	case err != nil:
 		return nil, fmt.Errorf("%w; remove %s to create a new one", err, dir)
-	case time.Until(loaded.ca.Certificate.NotAfter) < renewal:
-		return create(dir)
 	}
 	return loaded, nil
 }
 
-// Load reads the CA, even if it expires soon. If a file is missing, the error wraps fs.ErrNotExist.
+// Load reads the CA. If a file is missing, the error wraps fs.ErrNotExist.
 func Load(dir string) (_ *CA, err error) {
 	defer func() {
 		if err != nil {
@@ -110,11 +111,6 @@ func create(dir string) (*CA, error) {
 	ca := created.ca
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("create the folder of the testbed's CA: %w", err)
-	}
-	for _, name := range []string{certificateFile, keyFile} {
-		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("replace the testbed's CA: %w", err)
-		}
 	}
 	if err := file.Replace(filepath.Join(dir, keyFile), ca.PrivateKeyPEM, 0o600); err != nil {
 		return nil, err

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/gardener/gardener/pkg/utils/secrets"
 )
@@ -34,8 +33,6 @@ func TestEnsure(t *testing.T) {
 	}{
 		{"kept", func(t *testing.T, dir string) { ensure(t, dir) }, true},
 		{"creation was interrupted", func(t *testing.T, dir string) { write(t, dir, map[string][]byte{keyFile: []byte("half")}) }, false},
-		{"about to expire", func(t *testing.T, dir string) { write(t, dir, newCAFiles(t, renewal-time.Hour)) }, false},
-		{"not yet about to expire", func(t *testing.T, dir string) { write(t, dir, newCAFiles(t, renewal+time.Hour)) }, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "state", "certificates")
@@ -70,7 +67,7 @@ func TestEnsureFiles(t *testing.T) {
 }
 
 func TestEnsureKeepsWhatItCannotRead(t *testing.T) {
-	good, other := newCAFiles(t, time.Hour), newCAFiles(t, time.Hour)
+	good, other := newCAFiles(t), newCAFiles(t)
 	for name, content := range map[string]string{"garbage": "x", "other key": string(other[keyFile])} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -112,10 +109,10 @@ func TestServerIsTrusted(t *testing.T) {
 	}
 }
 
-// newCAFiles returns the files of a new CA with this validity.
-func newCAFiles(t *testing.T, validity time.Duration) map[string][]byte {
+// newCAFiles returns the files of a new CA.
+func newCAFiles(t *testing.T) map[string][]byte {
 	t.Helper()
-	config := secrets.CertificateSecretConfig{Name: "testbed", CommonName: "short", CertType: secrets.CACert, Validity: &validity}
+	config := secrets.CertificateSecretConfig{Name: "testbed", CommonName: "short", CertType: secrets.CACert}
 	ca, err := config.GenerateCertificate()
 	if err != nil {
 		t.Fatal(err)
@@ -144,10 +141,10 @@ func TestLoad(t *testing.T) {
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the folder was created: %v", err)
 	}
-	expiring := newCAFiles(t, renewal-time.Hour)
-	write(t, dir, expiring)
+	files := newCAFiles(t)
+	write(t, dir, files)
 	loaded, err := Load(dir)
-	if err != nil || !bytes.Equal(loaded.PEM(), expiring[certificateFile]) {
+	if err != nil || !bytes.Equal(loaded.PEM(), files[certificateFile]) {
 		t.Errorf("the CA was replaced or cannot be read: %v", err)
 	}
 }

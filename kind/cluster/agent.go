@@ -2,13 +2,20 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/gardener/gardener/pkg/utils"
+	"sigs.k8s.io/kind/pkg/exec"
+
 	"github.com/gardener-extensions/registry-cache/kind/command"
 	"github.com/gardener-extensions/registry-cache/kind/nodeexec"
+	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
 const (
@@ -18,9 +25,6 @@ const (
 	agentTimeout = 30 * time.Second
 	// installTimeout bounds the installation of an agent's program on a node.
 	installTimeout = time.Minute
-	// agentPause is the time between a failed start of an agent and the next attempt. Without this
-	// pause, each command would first wait for another failed start.
-	agentPause = 10 * time.Second
 )
 
 // agents are the agents (*agent) of the nodes that this process uses, by node name. A process loads
@@ -29,10 +33,7 @@ var agents sync.Map
 
 // agentOf returns the agent of a node. All callers get the same one.
 func agentOf(node string) *agent {
-	found, _ := agents.LoadOrStore(node, newAgent(func(ctx context.Context) (*nodeexec.Conn, error) {
-		// Without the testbed's mark, Down does not end the agent, which ends with this process.
-		return nodeexec.Dial(ctx, dockerExec(node, true, agentPath), command.Unmarked(os.Environ()))
-	}))
+	found, _ := agents.LoadOrStore(node, &agent{node: node, token: make(chan struct{}, 1)})
 	a, _ := found.(*agent)
 	return a
 }
@@ -40,65 +41,74 @@ func agentOf(node string) *agent {
 // agent connects to the agent program on one node: for the first command, and again after the
 // connection has ended, for example because the node was restarted.
 type agent struct {
-	dial func(context.Context) (*nodeexec.Conn, error)
-	// token has room for one token. Only the caller that put it in may dial and use the fields below.
+	node string
+	// token has room for one token. Only the caller that put it in may use conn.
 	token chan struct{}
 	conn  *nodeexec.Conn // nil until the first connection
-	pause time.Time      // no attempt to connect before this time
 }
 
-func newAgent(dial func(context.Context) (*nodeexec.Conn, error)) *agent {
-	return &agent{dial: dial, token: make(chan struct{}, 1)}
-}
-
-// connection returns the open connection, or a new one. The error wraps nodeexec.ErrNotRun.
+// connection returns the open connection, or a new one.
 func (a *agent) connection(ctx context.Context) (*nodeexec.Conn, error) {
-	if a == nil {
-		return nil, nodeexec.ErrNotRun
-	}
 	select {
 	case a.token <- struct{}{}:
 		defer func() { <-a.token }()
 	case <-ctx.Done():
-		return nil, fmt.Errorf("%w: %w", nodeexec.ErrNotRun, context.Cause(ctx))
+		return nil, context.Cause(ctx)
 	}
-	if a.connected() {
-		return a.conn, nil
-	}
-	if time.Now().Before(a.pause) {
-		return nil, fmt.Errorf("%w: it did not start", nodeexec.ErrNotRun)
-	}
-	dialCtx, cancel := context.WithTimeout(ctx, agentTimeout)
-	defer cancel()
-	conn, err := a.dial(dialCtx)
-	if err != nil {
-		if ctx.Err() == nil {
-			a.pause = time.Now().Add(agentPause)
+	if a.conn != nil {
+		select {
+		case <-a.conn.Ended():
+		default:
+			return a.conn, nil
 		}
-		return nil, fmt.Errorf("%w: %w", nodeexec.ErrNotRun, err)
 	}
-	a.conn = conn
-	return conn, nil
+	ctx, cancel := context.WithTimeout(ctx, agentTimeout)
+	defer cancel()
+	// Without the testbed's mark, Down does not end the agent, which ends with this process.
+	conn, err := nodeexec.Dial(ctx, dockerExec(a.node, true, agentPath), command.Unmarked(os.Environ()))
+	if err == nil {
+		a.conn = conn
+	}
+	return conn, err
 }
 
-func (a *agent) connected() bool {
-	if a.conn == nil {
-		return false
+// installAgent writes the program to the node unless the node has it. A running agent continues.
+func (n *Node) installAgent(ctx context.Context, program []byte) error {
+	ctx, cancel := progress.Within(ctx, installTimeout, "the agent is not installed")
+	defer cancel()
+	found, err := n.Exec(ctx, "sha256sum", "--", agentPath)
+	if err == nil && strings.HasPrefix(found, utils.ComputeSHA256Hex(program)+" ") {
+		return nil
 	}
-	select {
-	case <-a.conn.Ended():
-		return false
-	default:
-		return true
+	if err := n.WriteFile(ctx, agentPath, 0o755, program); err != nil {
+		return fmt.Errorf("install the agent: %w", err)
 	}
+	return nil
 }
 
-// retry ends the pause after a failed start, so that the next command tries to connect.
-func (a *agent) retry() {
-	if a == nil {
-		return
+// runByAgent runs a program and returns its standard output. The error is a *command.Error like
+// that of a `docker exec`, or wraps nodeexec.ErrNotRun if the program was not started.
+func (n *Node) runByAgent(ctx context.Context, stdin []byte, argv []string) (string, error) {
+	if n.agent == nil {
+		return "", nodeexec.ErrNotRun
 	}
-	a.token <- struct{}{}
-	defer func() { <-a.token }()
-	a.pause = time.Time{}
+	conn, err := n.agent.connection(ctx)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", nodeexec.ErrNotRun, err)
+	}
+	output, err := conn.Run(ctx, argv, stdin)
+	if err != nil && !errors.Is(err, nodeexec.ErrNotRun) {
+		all := slices.Concat(output.Stdout, output.Stderr)
+		err = command.Explain(ctx, &exec.RunError{Command: dockerExec(n.Name(), stdin != nil, argv...), Output: all, Inner: err})
+	}
+	return string(output.Stdout), err
+}
+
+// dockerExec returns the docker command with which kind runs a command on a node.
+func dockerExec(node string, stdin bool, argv ...string) []string {
+	prefix := []string{"docker", "exec", "--privileged"}
+	if stdin {
+		prefix = append(prefix, "-i")
+	}
+	return slices.Concat(prefix, []string{node}, argv)
 }

@@ -1,3 +1,10 @@
+// Package cluster manages one kind cluster of the testbed and its nodes. It creates the cluster
+// with kind's library, or verifies an existing one and rebuilds it if it is broken. It then adds
+// what kind does not provide: the pod network, and the testbed's CA in the nodes' trust store.
+//
+// Configurations for kind and files for nodes are pure functions of their inputs. Other packages
+// contain what is specific to Gardener, upstream registries or the content of clusters. The package
+// never touches the user's own kubeconfig.
 package cluster
 
 import (
@@ -15,7 +22,6 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	kind "sigs.k8s.io/kind/pkg/cluster"
-	"sigs.k8s.io/kind/pkg/cluster/constants"
 	"sigs.k8s.io/kind/pkg/log"
 
 	"github.com/gardener-extensions/registry-cache/kind/command"
@@ -75,13 +81,8 @@ func find(ctx context.Context, name string) (*Cluster, error) {
 		return nil, fmt.Errorf("listing the nodes of cluster %s: %w", name, command.Explain(ctx, err))
 	}
 	for _, n := range found {
-		role, err := n.Role()
-		if err != nil {
-			return nil, fmt.Errorf("role of node %s: %w", n, command.Explain(ctx, err))
-		}
-		c.nodes = append(c.nodes, &Node{
-			kind: n, cluster: c, controlPlane: role == constants.ControlPlaneNodeRoleValue, agent: agentOf(n.String()),
-		})
+		isControlPlane := n.String() == nodeNames(Config{Name: name})[0]
+		c.nodes = append(c.nodes, &Node{kind: n, cluster: c, controlPlane: isControlPlane, agent: agentOf(n.String())})
 	}
 	slices.SortFunc(c.nodes, func(a, b *Node) int { return cmp.Compare(a.Name(), b.Name()) })
 	return c, nil

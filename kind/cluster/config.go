@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 
@@ -16,23 +17,23 @@ const RegistryConfigDir = "/etc/containerd/certs.d"
 
 // Config describes a cluster.
 type Config struct {
-	Name         string          // its containers are <Name>-control-plane, <Name>-worker, <Name>-worker2, ...
-	Image        string          // of the nodes
-	StockImage   bool            // Image is a kindest/node, whose own CNI plugin and StorageClass are kept
-	Workers      int             // the number of worker nodes; with none, pods run on the control plane
-	IPFamily     IPFamily        // defaults to IPv4
-	FeatureGates map[string]bool // of all Kubernetes components
-	// KubeProxyMode is "nftables" or "iptables". The default is nftables, with a stock image iptables.
-	KubeProxyMode string
-	Runtime       Runtime        // configures containerd; Ensure also applies it to an existing cluster
-	Kubeconfig    string         // the path of the kubeconfig for this machine, which is overwritten
-	Engine        *engine.Engine // runs the nodes
-	// Agent is the path of nodeexec-agent on this machine, which Ensure installs on the nodes. If
-	// empty, each command on a node is a `docker exec`.
-	Agent   string
-	CA      []byte   // a PEM certificate that the nodes trust in addition to Debian's, or empty
-	Audited []string // the user groups whose requests the API server logs, see AuditLog; empty: no log
-	Content string   // what is installed; for other content, the cluster is rebuilt
+	Name         string                   // its containers are <Name>-control-plane, <Name>-worker, <Name>-worker2, ...
+	Image        string                   // of the nodes
+	StockImage   bool                     // Image is a kindest/node, whose own CNI plugin and StorageClass are kept
+	Workers      int                      // the number of worker nodes; with none, pods run on the control plane
+	IPFamily     v1alpha4.ClusterIPFamily // of nodes, pods and Services
+	FeatureGates map[string]bool          // of all Kubernetes components
+	// KubeProxyMode is by default nftables, with a stock image iptables.
+	KubeProxyMode v1alpha4.ProxyMode
+	// TransferService makes containerd pull with its transfer service.
+	TransferService bool
+	ConfigPath      string         // where containerd looks for hosts.toml; defaults to RegistryConfigDir
+	Kubeconfig      string         // the path of the kubeconfig for this machine, which is overwritten
+	Engine          *engine.Engine // runs the nodes
+	Agent           string         // the path of nodeexec-agent on this machine, which Ensure installs on the nodes
+	CA              []byte         // a PEM certificate that the nodes trust in addition to Debian's
+	Audited         []string       // the user groups whose requests the API server logs, see AuditLog; empty: no log
+	Content         string         // what is installed; for other content, the cluster is rebuilt
 }
 
 // KindConfig returns the configuration for kind, with the settings for restricted hosts if the
@@ -42,7 +43,7 @@ func KindConfig(c Config) *v1alpha4.Cluster {
 		TypeMeta:                v1alpha4.TypeMeta{Kind: "Cluster", APIVersion: "kind.x-k8s.io/v1alpha4"},
 		Name:                    c.Name,
 		Nodes:                   []v1alpha4.Node{{Role: v1alpha4.ControlPlaneRole, Image: c.Image}},
-		KubeadmConfigPatches:    append(frugalPatches(), kubeletPatch(c)),
+		KubeadmConfigPatches:    append(frugalPatches(), kubeletPatch()),
 		ContainerdConfigPatches: containerdPatches(c),
 	}
 	for range c.Workers {
@@ -57,14 +58,12 @@ func KindConfig(c Config) *v1alpha4.Cluster {
 		config.Networking.KubeProxyMode = v1alpha4.NFTablesProxyMode
 	}
 	if c.KubeProxyMode != "" {
-		config.Networking.KubeProxyMode = v1alpha4.ProxyMode(c.KubeProxyMode)
+		config.Networking.KubeProxyMode = c.KubeProxyMode
 	}
-	switch c.IPFamily {
-	case IPv6:
+	config.Networking.IPFamily = c.IPFamily
+	if c.IPFamily == v1alpha4.IPv6Family {
 		// The API server listens on all addresses of its node, so the engine need not publish IPv6 ports.
-		config.Networking.IPFamily, config.Networking.APIServerAddress = v1alpha4.IPv6Family, "127.0.0.1"
-	case DualStack:
-		config.Networking.IPFamily = v1alpha4.DualStackFamily
+		config.Networking.APIServerAddress = "127.0.0.1"
 	}
 	config.FeatureGates = map[string]bool{}
 	maps.Copy(config.FeatureGates, c.FeatureGates)
@@ -84,8 +83,8 @@ func restricted(c Config) bool {
 // kubeletPatch makes nodes pull images in parallel and with high limits. The kubelet's defaults,
 // one image at a time and five pulls a second, would dominate what scenarios measure. To save CPU
 // time, the kubelet does not measure the disk usage of pods.
-func kubeletPatch(c Config) string {
-	patch := map[string]any{
+func kubeletPatch() string {
+	return mustYAML(map[string]any{
 		"apiVersion":          "kubelet.config.k8s.io/v1beta1",
 		"kind":                "KubeletConfiguration",
 		"serializeImagePulls": false,
@@ -93,11 +92,8 @@ func kubeletPatch(c Config) string {
 		"registryBurst":       100,
 
 		"localStorageCapacityIsolation": false,
-	}
-	if c.Engine != nil && c.Engine.CgroupVersion == 1 {
-		patch["failCgroupV1"] = false // kubelets since 1.35 refuse cgroup v1 by default
-	}
-	return mustYAML(patch)
+		"failCgroupV1":                  false, // kubelets since 1.35 refuse cgroup v1 by default
+	})
 }
 
 func mustYAML(value any) string {
@@ -112,9 +108,21 @@ func mustYAML(value any) string {
 // kind applies those for the version of the file in the node image.
 func containerdPatches(c Config) []string {
 	const v2, v3 = `"io.containerd.grpc.v1.cri"`, `"io.containerd.cri.v1.%s"`
+	folders := cmp.Or(c.ConfigPath, RegistryConfigDir)
 	patches := []string{
-		fmt.Sprintf("version = 2\n[plugins.%s.registry]\n  config_path = %q\n", v2, RegistryConfigDir),
-		fmt.Sprintf("version = 3\n[plugins."+v3+".registry]\n  config_path = %q\n", "images", RegistryConfigDir),
+		fmt.Sprintf("version = 2\n[plugins.%s.registry]\n  config_path = %q\n", v2, folders),
+		fmt.Sprintf("version = 3\n[plugins."+v3+".registry]\n  config_path = %q\n", "images", folders),
+	}
+	if !c.StockImage {
+		// Nothing in the testbed reads containerd's statistics. The defaults of 10 s for images, and 1 s for
+		// containers, take a tenth of an idle testbed's CPU time.
+		patches = append(patches, fmt.Sprintf("version = 2\n[plugins.%s]\n  stats_collect_period = 3600\n[plugins."+v3+"]\n"+
+			"  stats_collect_period = \"1h\"\n", v2, "runtime"))
+	}
+	if c.TransferService { // which does not support kind's setting discard_unpacked_layers
+		patches = append(patches,
+			fmt.Sprintf("version = 2\n[plugins.%s.containerd]\n  discard_unpacked_layers = false\n", v2),
+			fmt.Sprintf("version = 3\n[plugins."+v3+"]\n  discard_unpacked_layers = false\n  use_local_image_pull = false\n", "images"))
 	}
 	if restricted(c) {
 		patches = append(patches,
@@ -126,7 +134,7 @@ func containerdPatches(c Config) []string {
 
 // fingerprint identifies the configuration that a cluster was created from. Ensure rebuilds a
 // cluster with another fingerprint. The fingerprint covers the content of the audit policy but not
-// its path, and no settings that Ensure applies to existing clusters.
+// its path. Each checkout has a CA of its own, so Ensure also rebuilds the cluster of another one.
 func fingerprint(c Config) string {
 	config := KindConfig(c)
 	for i := range config.Nodes {
@@ -136,7 +144,8 @@ func fingerprint(c Config) string {
 		Kind    *v1alpha4.Cluster
 		Audited []string `json:",omitempty"`
 		Content string   `json:",omitempty"`
-	}{config, c.Audited, c.Content})))
+		CA      []byte   `json:",omitempty"`
+	}{config, c.Audited, c.Content, c.CA})))
 }
 
 // nodeNames returns the names that kind gives to the containers, sorted.

@@ -16,19 +16,20 @@ import (
 )
 
 func TestKindConfig(t *testing.T) {
-	normal := &engine.Engine{CgroupVersion: 2, SysResource: true}
+	normal := &engine.Engine{SysResource: true}
 	tests := []struct {
 		golden string
 		config Config
 	}{
 		{"normal-host.yaml", Config{Name: "registry-cache-seed", Image: "node:1", Engine: normal}},
 		{"restricted-host.yaml", Config{Name: "registry-cache-shoot", Image: "node:1", Workers: 2,
-			Engine: &engine.Engine{CgroupVersion: 1}}},
+			IPFamily: v1alpha4.IPv4Family, Engine: &engine.Engine{}}},
 		{"audited.yaml", Config{Name: "registry-cache-seed", Image: "node:1", Engine: normal,
 			Kubeconfig: "/state/seed.kubeconfig", Audited: []string{"system:serviceaccounts:some"}}},
-		{"ipv6.yaml", Config{Name: "registry-cache-shoot", Image: "node:1", Workers: 1, IPFamily: IPv6, Engine: normal}},
-		{"dual.yaml", Config{Name: "registry-cache-shoot", Image: "node:1", Workers: 3, IPFamily: DualStack,
-			FeatureGates: map[string]bool{"SomeGate": false}, Engine: &engine.Engine{CgroupVersion: 1}}},
+		{"ipv6.yaml", Config{Name: "registry-cache-shoot", Image: "node:1", Workers: 1, IPFamily: v1alpha4.IPv6Family, Engine: normal}},
+		{"dual.yaml", Config{Name: "registry-cache-shoot", Image: "node:1", Workers: 3, IPFamily: v1alpha4.DualStackFamily,
+			FeatureGates: map[string]bool{"SomeGate": false}, Engine: &engine.Engine{}}},
+		{"transfer-service.yaml", Config{Name: "registry-cache-shoot", Image: "node:1", TransferService: true, ConfigPath: "/a:/b", Engine: normal}},
 		{"stock-image.yaml", Config{Name: "registry-cache-shoot", Image: "kindest/node:v1.36.2", StockImage: true, Workers: 2, Engine: normal}},
 	}
 	for _, tc := range tests {
@@ -43,7 +44,7 @@ func TestKindConfig(t *testing.T) {
 }
 
 func TestFingerprintTellsConfigurationsApart(t *testing.T) {
-	base := Config{Name: "a", Image: "node:1", Workers: 2, Engine: &engine.Engine{CgroupVersion: 2, SysResource: true}}
+	base := Config{Name: "a", Image: "node:1", Workers: 2, Engine: &engine.Engine{SysResource: true}}
 	again := base
 	if fingerprint(base) != fingerprint(again) {
 		t.Error("equal configurations differ")
@@ -60,25 +61,23 @@ func TestFingerprintTellsConfigurationsApart(t *testing.T) {
 	if fingerprint(audited) != fingerprint(elsewhere) {
 		t.Error("a cluster is rebuilt when the repository is moved")
 	}
-	changed := base
-	changed.Runtime = Runtime{TransferService: true, ConfigPath: "/some:/where"}
-	if fingerprint(base) != fingerprint(changed) {
-		t.Error("a cluster is rebuilt for a change that can be applied to a running one")
-	}
 	explicit := base
-	explicit.IPFamily, explicit.KubeProxyMode, explicit.Runtime.ConfigPath = IPv4, "nftables", RegistryConfigDir
+	explicit.KubeProxyMode, explicit.ConfigPath = "nftables", RegistryConfigDir
 	if fingerprint(base) != fingerprint(explicit) {
 		t.Error("explicit defaults change the fingerprint: existing testbeds would be rebuilt")
 	}
 	for name, change := range map[string]func(c *Config){
-		"family":  func(c *Config) { c.IPFamily = IPv6 },
+		"family":  func(c *Config) { c.IPFamily = v1alpha4.IPv6Family },
 		"mode":    func(c *Config) { c.KubeProxyMode = "iptables" },
+		"service": func(c *Config) { c.TransferService = true },
+		"folders": func(c *Config) { c.ConfigPath = "/some:/where" },
 		"gate":    func(c *Config) { c.FeatureGates = map[string]bool{"SomeGate": true} },
 		"image":   func(c *Config) { c.Image = "node:2" },
 		"workers": func(c *Config) { c.Workers = 1 },
 		"audit":   func(c *Config) { c.Audited = []string{"one"} },
 		"content": func(c *Config) { c.Content = "other" },
-		"engine":  func(c *Config) { c.Engine = &engine.Engine{CgroupVersion: 1, SysResource: true} },
+		"CA":      func(c *Config) { c.CA = []byte("of another checkout") },
+		"engine":  func(c *Config) { c.Engine = &engine.Engine{} },
 	} {
 		other := base
 		change(&other)

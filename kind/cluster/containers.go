@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/prometheus/procfs"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/gardener-extensions/registry-cache/kind/command"
@@ -29,8 +28,8 @@ type container struct {
 	name, state, id string
 }
 
-// inspect returns why the cluster must be built: it is absent, incomplete, stopped or configured
-// differently. The reason is empty if none of this is the case.
+// inspect returns why the cluster must be built: it is absent, incomplete, stopped, restarted or
+// configured differently. The reason is empty if none of this is the case.
 func inspect(ctx context.Context, config Config) (reason string, err error) {
 	found, err := containers(ctx, config.Name)
 	if err != nil {
@@ -44,16 +43,18 @@ func inspect(ctx context.Context, config Config) (reason string, err error) {
 	if err != nil {
 		return "", err
 	}
-	marker, err := c.Node(names[0]).ReadFile(ctx, createdMarker)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return "its creation was interrupted", nil
-	case err != nil && ctx.Err() == nil:
-		return command.Tail(err.Error(), 1), nil
-	case err != nil:
-		return "", err
-	case string(marker) != fingerprint(config):
-		return "its configuration has changed", nil
+	for _, n := range c.nodes {
+		marker, err := n.ReadFile(ctx, createdMarker)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return n.Name() + " was restarted, or its creation was interrupted", nil
+		case err != nil && ctx.Err() == nil:
+			return command.Tail(err.Error(), 1), nil
+		case err != nil:
+			return "", err
+		case string(marker) != fingerprint(config):
+			return "its configuration has changed", nil
+		}
 	}
 	return "", nil
 }
@@ -115,35 +116,7 @@ func containers(ctx context.Context, name string) ([]container, error) {
 	return found, nil
 }
 
-// KubeconfigFolder returns the folder of Config.Kubeconfig at the creation of the cluster. kind
-// cannot add labels to nodes, so KubeconfigFolder reads the folder from the mount of the audit
-// policy. The folder is empty without a control plane or if Config.Audited was empty.
-func KubeconfigFolder(ctx context.Context, name string) (string, error) {
-	found, err := containers(ctx, name)
-	if err != nil {
-		return "", err
-	}
-	i := slices.IndexFunc(found, func(c container) bool { return c.name == nodeNames(Config{Name: name})[0] })
-	if i < 0 {
-		return "", nil
-	}
-	out, err := command.Output(ctx, "docker", "inspect", "--type", "container", "--format",
-		`{{range .Mounts}}{{if eq .Destination "`+auditPolicyDir+`"}}{{.Source}}{{end}}{{end}}`, found[i].id)
-	if err != nil {
-		return "", fmt.Errorf("reading the mounts of cluster %s: %w", name, err)
-	}
-	mounted := strings.TrimSpace(out)
-	if mounted == "" {
-		return "", nil
-	}
-	return filepath.Dir(mounted), nil
-}
-
-const (
-	deleteTimeout = 2 * time.Minute
-	// orphanTimeout is longer than `docker run` takes to start a node.
-	orphanTimeout = 30 * time.Second
-)
+const deleteTimeout = 2 * time.Minute
 
 // Delete removes the cluster's containers, in whatever state, and their volumes. It does not touch
 // kubeconfig files, and succeeds if there is nothing to remove.
@@ -151,7 +124,6 @@ func Delete(ctx context.Context, name string) error {
 	ctx, cancel := progress.Within(ctx, deleteTimeout, "not done")
 	defer cancel()
 
-	awaitOrphans(ctx, name)
 	var last error
 	err := wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
 		found, err := containers(ctx, name)
@@ -174,23 +146,6 @@ func Delete(ctx context.Context, name string) error {
 		return fmt.Errorf("deleting cluster %s: %w", name, errors.Join(err, last))
 	}
 	return nil
-}
-
-// awaitOrphans waits until every `docker run` that a killed process has left for the cluster has
-// ended. Until then, such a command may create a container.
-func awaitOrphans(ctx context.Context, name string) {
-	_ = wait.PollUntilContextTimeout(ctx, pollInterval, orphanTimeout, true, func(context.Context) (bool, error) {
-		processes, _ := procfs.AllProcs()
-		return !slices.ContainsFunc(processes, func(process procfs.Proc) bool {
-			argv, _ := process.CmdLine()
-			return runsNodeOf(argv, name)
-		}), nil
-	})
-}
-
-// runsNodeOf reports whether a command is a `docker run` for a node of the cluster.
-func runsNodeOf(argv []string, name string) bool {
-	return len(argv) > 2 && filepath.Base(argv[0]) == "docker" && argv[1] == "run" && slices.Contains(argv, clusterLabel+"="+name)
 }
 
 // freezer is the mount point of cgroup v1's freezer.

@@ -15,23 +15,18 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-// createdMarker is a file on the control plane with the fingerprint of a completely created
-// cluster. The file disappears with the container.
-const createdMarker = "/kind/registry-cache-testbed"
+// createdMarker is a file on each node with the fingerprint of a completely created cluster. It is on
+// a tmpfs, so it is gone after a restart of the node.
+const createdMarker = "/run/registry-cache-testbed"
 
 // Ensure returns the cluster that config describes. It verifies an existing cluster, repairs it
-// where possible, and rebuilds it if a container is missing or not running, if its creation was
-// interrupted, if its configuration differs, or if its API server or nodes do not become ready in
-// time. Clusters with different names may be ensured in parallel.
+// where possible, and rebuilds it if a container is missing, not running or was restarted, if its
+// creation was interrupted, if its configuration differs, or if its API server or nodes do not become
+// ready in time. Clusters with different names may be ensured in parallel.
 //
 // When ctx ends, Ensure removes what it created so far. If this process is killed, containers with
 // kind's label remain, and Delete and the next Ensure find them.
 func Ensure(ctx context.Context, config Config) (*Cluster, error) {
-	release, err := HoldNetwork(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
 	reason, err := inspect(ctx, config)
 	if err != nil {
 		return nil, err
@@ -45,7 +40,7 @@ func Ensure(ctx context.Context, config Config) (*Cluster, error) {
 		if ctx.Err() != nil {
 			return nil, err
 		}
-		reason = summary(err)
+		reason = command.Tail(err.Error(), 1)
 	}
 
 	if reason != absent {
@@ -65,17 +60,8 @@ func Ensure(ctx context.Context, config Config) (*Cluster, error) {
 	return c, nil
 }
 
-// summary shortens the error for a progress line.
-func summary(err error) string {
-	var wait *notReady
-	if errors.As(err, &wait) {
-		return fmt.Sprintf("%s: not in %s", wait.what, wait.timeout)
-	}
-	return command.Tail(err.Error(), 1)
-}
-
 // complete applies the settings that kind does not apply, and waits until the cluster is usable.
-// The cluster may be new, or an existing one whose nodes were stopped or restarted.
+// The cluster may be new, or an existing one with stopped machines.
 func complete(ctx context.Context, config Config) (*Cluster, error) {
 	c, err := find(ctx, config.Name)
 	if err != nil {
@@ -88,35 +74,20 @@ func complete(ctx context.Context, config Config) (*Cluster, error) {
 	if err := c.connect(config.Kubeconfig); err != nil {
 		return nil, err
 	}
-	var program []byte
-	if config.Agent != "" {
-		if program, err = os.ReadFile(config.Agent); err != nil {
-			return nil, fmt.Errorf("read the agent for the nodes: %w", err)
-		}
+	program, err := os.ReadFile(config.Agent)
+	if err != nil {
+		return nil, fmt.Errorf("read the agent for the nodes: %w", err)
 	}
 	prepare := func(ctx context.Context, n *Node) error {
 		return progress.InOrder(ctx,
 			func(ctx context.Context) error { return n.installAgent(ctx, program) },
-			func(ctx context.Context) error { return n.trustCA(ctx, config.CA) },
-			func(ctx context.Context) error { return n.ApplyRuntime(ctx, config.Runtime) })
+			func(ctx context.Context) error { return n.trustCA(ctx, config.CA) })
 	}
 	err = progress.AtOnce(ctx, c.waitForAPI, func(ctx context.Context) error { return progress.ForEach(ctx, c.nodes, prepare) })
 	if err != nil {
 		return nil, err
 	}
-	start := time.Now()
-	restarted, err := c.restarted(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return c, progress.InOrder(ctx, c.startStopped, c.applyPodNetwork, c.placeCoreDNS,
-		func(ctx context.Context) error {
-			if !restarted {
-				return nil
-			}
-			return c.waitForHeartbeats(ctx, start)
-		},
-		c.waitUntilUsable, c.markCompleted)
+	return c, progress.InOrder(ctx, c.startStopped, c.applyPodNetwork, c.placeCoreDNS, c.waitUntilUsable)
 }
 
 // startStopped starts the machines that StopMachine stopped and that were not started since then.
@@ -185,7 +156,9 @@ func create(ctx context.Context, config Config) error {
 	if err != nil {
 		return err
 	}
-	return c.ControlPlane().WriteFile(ctx, createdMarker, 0o644, []byte(fingerprint(config)))
+	return progress.ForEach(ctx, c.nodes, func(ctx context.Context, n *Node) error {
+		return n.WriteFile(ctx, createdMarker, 0o644, []byte(fingerprint(config)))
+	})
 }
 
 // emptyScratch returns an empty directory for the kubeconfig that kind writes, next to

@@ -35,7 +35,7 @@ table inet %[1]s {
 
 // applyMasquerade replaces the node's table in one transaction.
 func (n *Node) applyMasquerade(ctx context.Context, podCIDRs []string) error {
-	if _, err := n.run(ctx, strings.NewReader(masquerade(podCIDRs)), "nft", "-f", "-"); err != nil {
+	if _, err := n.run(ctx, []byte(masquerade(podCIDRs)), "nft", "-f", "-"); err != nil {
 		return fmt.Errorf("masquerading the pods of %s: %w", n.Name(), err)
 	}
 	return nil

@@ -25,34 +25,17 @@ const (
 	networkTimeout = 30 * time.Second
 )
 
-// networkUsers is a lock that testbeds share while they need the network but have no container on
-// it. networkCreation is locked during the creation, since Docker allows two networks of one name.
-var (
-	networkUsers    = filepath.Join(file.LockDirectory(), "network-users.lock")
-	networkCreation = filepath.Join(file.LockDirectory(), "network-creation.lock")
-)
+// networkCreation is locked during the creation, since Docker allows two networks of one name.
+var networkCreation = filepath.Join(file.LockDirectory(), "network-creation.lock")
 
-// HoldNetwork creates kind's network unless it exists, with kind's own options and a label for
-// RemoveNetwork. Until release is called or this process ends, RemoveNetwork keeps the network, in
-// other processes as well.
-func HoldNetwork(ctx context.Context) (release func(), err error) {
+// EnsureNetwork creates kind's network unless it exists, with kind's own options and a label for
+// RemoveNetwork.
+func EnsureNetwork(ctx context.Context) error {
 	ctx, cancel := networkContext(ctx)
 	defer cancel()
-	release, err = file.ShareLock(ctx, networkUsers, networkTimeout)
-	if err != nil {
-		return nil, fmt.Errorf("waiting for another testbed that removes the docker network %s: %w", NetworkName, err)
-	}
-	if err := ensureNetwork(ctx); err != nil {
-		release()
-		return nil, err
-	}
-	return release, nil
-}
-
-func ensureNetwork(ctx context.Context) error {
 	unlock, err := file.Lock(ctx, networkCreation, networkTimeout)
 	if err != nil {
-		return fmt.Errorf("waiting for another testbed that creates the docker network %s: %w", NetworkName, err)
+		return fmt.Errorf("wait for another testbed that creates the docker network %s: %w", NetworkName, err)
 	}
 	defer unlock()
 
@@ -63,30 +46,17 @@ func ensureNetwork(ctx context.Context) error {
 	if _, err = command.Output(ctx, networkCommand(true)...); err != nil { // try without IPv6, as kind does
 		_, err = command.Output(ctx, networkCommand(false)...)
 	}
-	if err == nil {
-		return nil
+	if err != nil {
+		return fmt.Errorf("create the docker network %s: %w", NetworkName, err)
 	}
-	// Another kind process may have created the network meanwhile.
-	if found, listErr := networks(ctx, "name=^"+NetworkName+"$"); listErr == nil && len(found) > 0 {
-		return nil
-	}
-	return fmt.Errorf("creating the docker network %s: %w", NetworkName, err)
+	return nil
 }
 
-// RemoveNetwork removes kind's network if HoldNetwork created it, no process holds it and no
-// container, running or not, is on it. Otherwise RemoveNetwork does nothing.
+// RemoveNetwork removes kind's network if EnsureNetwork created it and no container, running or not,
+// is on it. Otherwise RemoveNetwork does nothing.
 func RemoveNetwork(ctx context.Context) error {
 	ctx, cancel := networkContext(ctx)
 	defer cancel()
-	unlock, err := file.TryLock(networkUsers)
-	if errors.Is(err, file.ErrLocked) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer unlock()
-
 	created, err := networks(ctx, "label="+networkLabel)
 	if err != nil {
 		return err
@@ -94,13 +64,13 @@ func RemoveNetwork(ctx context.Context) error {
 	for _, id := range created {
 		users, err := command.Output(ctx, "docker", "ps", "--all", "--quiet", "--filter", "network="+id)
 		if err != nil {
-			return fmt.Errorf("listing the containers on the docker network %s: %w", NetworkName, err)
+			return fmt.Errorf("list the containers on the docker network %s: %w", NetworkName, err)
 		}
 		if strings.TrimSpace(users) != "" {
 			continue
 		}
 		if _, err := command.Output(ctx, "docker", "network", "rm", id); err != nil && !strings.Contains(err.Error(), "has active endpoints") {
-			return fmt.Errorf("removing the docker network %s: %w", NetworkName, err)
+			return fmt.Errorf("remove the docker network %s: %w", NetworkName, err)
 		}
 	}
 	return nil
@@ -123,27 +93,17 @@ func networkCommand(ipv6 bool) []string {
 func networks(ctx context.Context, filter string) ([]string, error) {
 	out, err := command.Output(ctx, "docker", "network", "ls", "--quiet", "--no-trunc", "--filter", filter)
 	if err != nil {
-		return nil, fmt.Errorf("listing docker networks: %w", err)
+		return nil, fmt.Errorf("list the docker networks: %w", err)
 	}
 	return strings.Fields(out), nil
 }
-
-// IPFamily is the IP family of the nodes, pods and Services.
-type IPFamily string
-
-// The IP families.
-const (
-	IPv4      IPFamily = "ipv4"
-	IPv6      IPFamily = "ipv6"
-	DualStack IPFamily = "dual"
-)
 
 // hostIPv6 is a file that contains "1" if IPv6 is disabled. A kernel without IPv6 does not have it.
 var hostIPv6 = "/proc/sys/net/ipv6/conf/all/disable_ipv6"
 
 // IPv6Missing returns why a cluster with IPv6 cannot be created and what to do about it, or "" if
-// one can be created. The caller must hold the network (HoldNetwork). If local is true, the engine
-// runs on this machine's kernel.
+// one can be created. The network must exist. If local is true, the engine runs on this machine's
+// kernel.
 func IPv6Missing(ctx context.Context, local bool) (reason string, err error) {
 	if local {
 		disabled, err := os.ReadFile(hostIPv6)
@@ -159,7 +119,7 @@ func IPv6Missing(ctx context.Context, local bool) (reason string, err error) {
 	ranges, err := command.Output(ctx, "docker", "network", "inspect", "--format",
 		"{{.EnableIPv6}}{{range .IPAM.Config}} {{.Subnet}}{{end}}", NetworkName)
 	if err != nil {
-		return "", fmt.Errorf("inspecting the docker network %s: %w", NetworkName, err)
+		return "", fmt.Errorf("inspect the docker network %s: %w", NetworkName, err)
 	}
 	return missingIPv6(ranges), nil
 }

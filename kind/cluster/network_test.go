@@ -11,7 +11,7 @@ import (
 )
 
 // fakeDocker puts a fake docker command first on the PATH. A file represents its only network. The
-// locks are real.
+// lock is real.
 func fakeDocker(t *testing.T) (network, users string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -29,9 +29,9 @@ esac
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
-	usersBefore, creationBefore := networkUsers, networkCreation
-	networkUsers, networkCreation = filepath.Join(dir, "users.lock"), filepath.Join(dir, "creation.lock")
-	t.Cleanup(func() { networkUsers, networkCreation = usersBefore, creationBefore })
+	before := networkCreation
+	networkCreation = filepath.Join(dir, "creation.lock")
+	t.Cleanup(func() { networkCreation = before })
 	return network, users
 }
 
@@ -40,15 +40,12 @@ func present(path string) bool {
 	return err == nil
 }
 
-func TestNetworkStaysWhileItIsHeld(t *testing.T) {
+func TestNetworkStaysWhileItIsUsed(t *testing.T) {
 	network, users := fakeDocker(t)
-	var releases []func()
 	for range 2 { // two testbeds that start at once
-		release, err := HoldNetwork(t.Context())
-		if err != nil {
+		if err := EnsureNetwork(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		releases = append(releases, release)
 	}
 	created, err := os.ReadFile(network)
 	if err != nil || !strings.Contains(string(created), "--label="+networkLabel) {
@@ -63,10 +60,6 @@ func TestNetworkStaysWhileItIsHeld(t *testing.T) {
 			t.Errorf("%s: network exists: %t, want %t", when, present(network), stays)
 		}
 	}
-	remove("held by two", true)
-	releases[0]()
-	remove("held by one", true)
-	releases[1]()
 	if err := os.WriteFile(users, []byte("container\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"sigs.k8s.io/kind/pkg/cluster/nodes"
-	"sigs.k8s.io/kind/pkg/cluster/nodeutils"
 	"sigs.k8s.io/kind/pkg/exec"
 
 	"github.com/gardener-extensions/registry-cache/kind/command"
@@ -59,7 +58,7 @@ func (n *Node) Exec(ctx context.Context, argv ...string) (string, error) {
 
 // run runs a program through the node's agent, or with `docker exec` if there is no connection to
 // the agent. No program runs twice.
-func (n *Node) run(ctx context.Context, stdin io.Reader, argv ...string) (string, error) {
+func (n *Node) run(ctx context.Context, stdin []byte, argv ...string) (string, error) {
 	out, err := n.runByAgent(ctx, stdin, argv)
 	if errors.Is(err, nodeexec.ErrNotRun) {
 		out, err = n.runByDocker(ctx, stdin, argv)
@@ -70,10 +69,10 @@ func (n *Node) run(ctx context.Context, stdin io.Reader, argv ...string) (string
 	return out, err
 }
 
-func (n *Node) runByDocker(ctx context.Context, stdin io.Reader, argv []string) (string, error) {
+func (n *Node) runByDocker(ctx context.Context, stdin []byte, argv []string) (string, error) {
 	cmd := n.kind.CommandContext(ctx, argv[0], argv[1:]...)
 	if stdin != nil {
-		cmd.SetStdin(stdin)
+		cmd.SetStdin(bytes.NewReader(stdin))
 	}
 	return command.Run(ctx, cmd)
 }
@@ -109,7 +108,7 @@ mv -fT -- "$temp" "$1"
 // WriteFile replaces a file atomically, so that readers see the old or the new content even after a
 // crash. Missing parent directories are created.
 func (n *Node) WriteFile(ctx context.Context, path string, mode fs.FileMode, data []byte) error {
-	_, err := n.run(ctx, bytes.NewReader(data),
+	_, err := n.run(ctx, data,
 		"bash", "-euo", "pipefail", "-c", writeFile, "bash", path, fmt.Sprintf("%04o", mode.Perm()))
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
@@ -119,21 +118,9 @@ func (n *Node) WriteFile(ctx context.Context, path string, mode fs.FileMode, dat
 
 // LoadImage imports an archive, in the format of `docker save`, into the node's containerd.
 func (n *Node) LoadImage(ctx context.Context, archive io.Reader) error {
-	if err := nodeutils.LoadImageArchive(n.kind, contextReader{ctx, archive}); err != nil {
-		return fmt.Errorf("loading an image into %s: %w", n.Name(), command.Explain(ctx, err))
+	cmd := n.kind.CommandContext(ctx, "ctr", "--namespace=k8s.io", "images", "import", "--all-platforms", "--digests", "--snapshotter=overlayfs", "-")
+	if _, err := command.Run(ctx, cmd.SetStdin(archive)); err != nil {
+		return fmt.Errorf("load an image into %s: %w", n.Name(), err)
 	}
 	return nil
-}
-
-// contextReader ends the input of kind's LoadImageArchive, which takes no context, when ctx ends.
-type contextReader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (r contextReader) Read(p []byte) (int, error) {
-	if r.ctx.Err() != nil {
-		return 0, context.Cause(r.ctx)
-	}
-	return r.r.Read(p)
 }

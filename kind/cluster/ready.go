@@ -2,9 +2,7 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -12,35 +10,17 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
 const (
-	// apiTimeout covers a control plane that the engine has just restarted.
 	apiTimeout    = 60 * time.Second
 	usableTimeout = 2 * time.Minute
 )
 
-// notReady is the error of a wait that timed out.
-type notReady struct {
-	what    string
-	timeout time.Duration
-	problem string // the last one reported
-	cause   error
-}
-
-func (e *notReady) Error() string {
-	return fmt.Sprintf("waiting up to %s for %s: %s: %v", e.timeout, e.what, e.problem, e.cause)
-}
-
-func (e *notReady) Unwrap() error { return e.cause }
-
-// await calls the function problem repeatedly until it returns "". The error is a *notReady.
+// await calls the function problem repeatedly until it returns "".
 func await(ctx context.Context, what string, timeout time.Duration, problem func(ctx context.Context) string) error {
 	last := "not asked yet"
 	err := wait.PollUntilContextTimeout(ctx, pollInterval, timeout, true, func(ctx context.Context) (bool, error) {
@@ -51,7 +31,7 @@ func await(ctx context.Context, what string, timeout time.Duration, problem func
 		err = context.Cause(ctx)
 	}
 	if err != nil {
-		return &notReady{what, timeout, last, err}
+		return fmt.Errorf("wait up to %s for %s: %s: %w", timeout, what, last, err)
 	}
 	return nil
 }
@@ -152,57 +132,6 @@ func rollout(key client.ObjectKey, wanted, updated, available int32) string {
 	return ""
 }
 
-// completedMarker is a file that says that the node is set up. It is on a tmpfs, so it is gone
-// after a restart of the container.
-const completedMarker = "/run/registry-cache-testbed"
-
-// controllerLeases are the leases of the controllers that keep the status of other objects current.
-var controllerLeases = []client.ObjectKey{
-	{Namespace: metav1.NamespaceSystem, Name: "kube-controller-manager"},
-	{Namespace: metav1.NamespaceSystem, Name: "kube-scheduler"},
-}
-
-// restarted reports whether a node was restarted, for example by the engine, since the cluster was
-// completed.
-func (c *Cluster) restarted(ctx context.Context) (bool, error) {
-	for _, n := range c.nodes {
-		_, err := n.ReadFile(ctx, completedMarker)
-		if errors.Is(err, fs.ErrNotExist) {
-			return true, nil
-		}
-		if err != nil {
-			return false, err
-		}
-	}
-	return false, nil
-}
-
-func (c *Cluster) markCompleted(ctx context.Context) error {
-	return progress.ForEach(ctx, c.nodes, func(ctx context.Context, n *Node) error {
-		return n.WriteFile(ctx, completedMarker, 0o644, nil)
-	})
-}
-
-// waitForHeartbeats waits until each node and controller has renewed its lease after the given
-// time. Until then, the status may be from before a restart: nodes that do not run may look Ready.
-func (c *Cluster) waitForHeartbeats(ctx context.Context, since time.Time) error {
-	wanted := slices.Clone(controllerLeases)
-	for _, n := range c.nodes {
-		wanted = append(wanted, n.lease())
-	}
-	return await(ctx, "lease renewals in "+c.name, usableTimeout, func(ctx context.Context) string {
-		var leases coordinationv1.LeaseList
-		if err := c.client.List(ctx, &leases); err != nil {
-			return err.Error()
-		}
-		return strings.Join(notRenewed(leases.Items, wanted, since), ", ")
-	})
-}
-
-func (n *Node) lease() client.ObjectKey {
-	return client.ObjectKey{Namespace: corev1.NamespaceNodeLease, Name: n.Name()}
-}
-
 // waitForRegistration waits until the node's kubelet, after the given time, has created the Node
 // object or, if the Node object is older, has renewed the node's lease.
 func (c *Cluster) waitForRegistration(ctx context.Context, n *Node, since time.Time) error {
@@ -216,22 +145,12 @@ func (c *Cluster) waitForRegistration(ctx context.Context, n *Node, since time.T
 			return ""
 		}
 		var lease coordinationv1.Lease
-		if err := c.client.Get(ctx, n.lease(), &lease); err != nil {
+		if err := c.client.Get(ctx, client.ObjectKey{Namespace: corev1.NamespaceNodeLease, Name: n.Name()}, &lease); err != nil {
 			return err.Error()
 		}
-		return strings.Join(notRenewed([]coordinationv1.Lease{lease}, []client.ObjectKey{n.lease()}, since), "")
-	})
-}
-
-// notRenewed returns the names of the wanted leases that were not renewed after the given time.
-func notRenewed(leases []coordinationv1.Lease, wanted []client.ObjectKey, since time.Time) []string {
-	var names []string
-	for _, key := range wanted {
-		if !slices.ContainsFunc(leases, func(lease coordinationv1.Lease) bool {
-			return client.ObjectKeyFromObject(&lease) == key && lease.Spec.RenewTime != nil && lease.Spec.RenewTime.After(since)
-		}) {
-			names = append(names, key.Name)
+		if renewed := lease.Spec.RenewTime; renewed == nil || !renewed.After(since) {
+			return "its lease is not renewed"
 		}
-	}
-	return names
+		return ""
+	})
 }

@@ -34,9 +34,6 @@ mv -fT -- "$staged" "$trusted"
 // trustCA adds the CA to the node's trust store. If the CA is new there, trustCA restarts
 // containerd, which reads the store only when it starts.
 func (n *Node) trustCA(ctx context.Context, ca []byte) error {
-	if len(ca) == 0 {
-		return nil
-	}
 	ctx, cancel := progress.Within(ctx, trustTimeout, "not done")
 	defer cancel()
 	present, err := n.ReadFile(ctx, trustedFile)

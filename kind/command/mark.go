@@ -2,15 +2,13 @@ package command
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 	"k8s.io/apimachinery/pkg/util/wait"
 )
@@ -35,15 +33,15 @@ func Unmarked(environ []string) []string {
 	})
 }
 
-// EndMarked ends the processes below procfs that are marked with the prefix: with SIGTERM, and with
-// SIGKILL if they still run after killTimeout. It returns the number of processes.
-func EndMarked(ctx context.Context, procfs, prefix string) (int, error) {
-	pids, err := Marked(procfs, prefix)
+// EndMarked ends the processes that are marked with the prefix: with SIGTERM, and with SIGKILL if they
+// still run after killTimeout. It returns the number of processes.
+func EndMarked(ctx context.Context, prefix string) (int, error) {
+	pids, err := Marked(prefix)
 	if err != nil || len(pids) == 0 {
 		return 0, err
 	}
 	gone := func(context.Context) (bool, error) {
-		left, err := Marked(procfs, prefix)
+		left, err := Marked(prefix)
 		return len(left) == 0, err
 	}
 	for _, signal := range []unix.Signal{unix.SIGTERM, unix.SIGKILL} {
@@ -57,34 +55,19 @@ func EndMarked(ctx context.Context, procfs, prefix string) (int, error) {
 	return len(pids), fmt.Errorf("processes %v of testbed %s still run %s after SIGKILL: %w", pids, prefix, killTimeout, err)
 }
 
-// Marked returns the processes below procfs that are marked with the prefix, except this one. It
-// skips processes that end meanwhile or whose environment may not be read.
-func Marked(procfs, prefix string) ([]int, error) {
-	environments, err := filepath.Glob(filepath.Join(procfs, "[0-9]*", "environ"))
+// Marked returns the processes that are marked with the prefix, except this one. It skips processes
+// whose environment may not be read.
+func Marked(prefix string) ([]int, error) {
+	processes, err := procfs.AllProcs()
 	if err != nil {
 		return nil, fmt.Errorf("list the processes: %w", err)
 	}
 	var pids []int
-	for _, path := range environments {
-		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-		if err != nil || pid == os.Getpid() {
-			continue
-		}
-		environment, err := os.ReadFile(path)
-		if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) || errors.Is(err, unix.ESRCH) {
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read the environment of process %d: %w", pid, err)
-		}
-		if hasMark(environment, prefix) {
-			pids = append(pids, pid)
+	for _, process := range processes {
+		environment, _ := process.Environ() // an error can also mean that the process has ended
+		if process.PID != os.Getpid() && slices.Contains(environment, markVariable+"="+prefix) {
+			pids = append(pids, process.PID)
 		}
 	}
 	return pids, nil
-}
-
-// hasMark reports whether a NUL-separated environment has the mark.
-func hasMark(environment []byte, prefix string) bool {
-	return slices.Contains(strings.Split(string(environment), "\x00"), markVariable+"="+prefix)
 }

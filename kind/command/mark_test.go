@@ -9,24 +9,6 @@ import (
 	"testing"
 )
 
-func TestHasMark(t *testing.T) {
-	for _, tc := range []struct {
-		name, environment string
-		want              bool
-	}{
-		{"marked", "A=b\x00REGISTRY_CACHE_TESTBED=one\x00C=d\x00", true},
-		{"another testbed", "REGISTRY_CACHE_TESTBED=one-more\x00", false},
-		{"a longer name", "MY_REGISTRY_CACHE_TESTBED=one\x00", false},
-		{"empty", "", false},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			if got := hasMark([]byte(tc.environment), "one"); got != tc.want {
-				t.Errorf("hasMark(%q) = %v, want %v", tc.environment, got, tc.want)
-			}
-		})
-	}
-}
-
 func TestUnmarked(t *testing.T) {
 	environ := []string{"A=b", "REGISTRY_CACHE_TESTBED=one", "REGISTRY_CACHE_TESTBED_2=c"}
 	if got, want := Unmarked(environ), []string{"A=b", "REGISTRY_CACHE_TESTBED_2=c"}; !slices.Equal(got, want) {
@@ -42,7 +24,7 @@ func TestEndMarkedEndsOnlyMarkedProcesses(t *testing.T) {
 	marked := startSleep(t, mark)
 	other := startSleep(t, mark+"-other")
 
-	count, err := EndMarked(t.Context(), "/proc", mark)
+	count, err := EndMarked(t.Context(), mark)
 	if err != nil || count != 1 {
 		t.Fatalf("EndMarked = %d, %v; want 1 process", count, err)
 	}

@@ -16,9 +16,9 @@ func TestDiff(t *testing.T) {
 		{"IP family", "shoot: {ipFamily: ipv6}", []string{"shoot.ipFamily: ipv4 → ipv6 (the shoot cluster is built again)"}},
 		{"gates", "shoot: {featureGates: {B: true, A: false}}", []string{"shoot.featureGates: none → A=false, B=true (the shoot cluster is built again)"}},
 		{"kube-proxy", "shoot: {kubeProxyMode: iptables}", []string{"shoot.kubeProxyMode: nftables → iptables (the shoot cluster is built again)"}},
-		{"live", "shoot: {containerd: {pull: transfer, configPath: /a}}", []string{
-			"shoot.containerd.pull: local → transfer (in the running testbed)",
-			"shoot.containerd.configPath: /etc/containerd/certs.d → /a (in the running testbed)",
+		{"containerd", "shoot: {containerd: {pull: transfer, configPath: /a}}", []string{
+			"shoot.containerd.pull: local → transfer (the shoot cluster is built again)",
+			"shoot.containerd.configPath: /etc/containerd/certs.d → /a (the shoot cluster is built again)",
 		}},
 		{"upstreams", "upstreams: [{name: alpha}, {name: delta}]", []string{
 			"upstreams: alpha, beta, gamma → alpha, delta (in the running testbed)",

@@ -7,8 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -45,7 +43,7 @@ func startedBefore() bool {
 
 // startDaemon removes stale pid files, and runs dockerd in its own session, so that dockerd
 // outlives this process and its terminal. startDaemon returns when dockerd answers.
-func startDaemon(ctx context.Context, flags []string) error {
+func startDaemon(ctx context.Context) error {
 	answers, err := awaitRunning(ctx)
 	if err != nil || answers {
 		return err
@@ -56,9 +54,9 @@ func startDaemon(ctx context.Context, flags []string) error {
 	if err := errors.Join(removeStale(pidFile, "dockerd"), removeStale(containerdPIDFile, "containerd")); err != nil {
 		return err
 	}
-	exited, err := spawn(ctx, flags)
+	exited, err := spawn(ctx)
 	if err != nil {
-		return fmt.Errorf("starting dockerd: %w", err)
+		return fmt.Errorf("start dockerd: %w", err)
 	}
 	if err := waitForAnswer(ctx, exited); err != nil {
 		log, logErr := os.ReadFile(logFile)
@@ -68,7 +66,7 @@ func startDaemon(ctx context.Context, flags []string) error {
 }
 
 // spawn starts dockerd, and closes the returned channel when dockerd has exited.
-func spawn(ctx context.Context, flags []string) (exited <-chan struct{}, err error) {
+func spawn(ctx context.Context) (exited <-chan struct{}, err error) {
 	if err := errors.Join(os.MkdirAll(runDir, 0o755), os.MkdirAll(logDir, 0o755)); err != nil {
 		return nil, err
 	}
@@ -88,9 +86,9 @@ func spawn(ctx context.Context, flags []string) (exited <-chan struct{}, err err
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(context.WithoutCancel(ctx), program, flags...) // dockerd outlives this process
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), program, daemonFlags...) // dockerd outlives this process
 	cmd.Dir = "/"
-	cmd.Env = daemonEnvironment(os.Environ(), path)
+	cmd.Env = append(command.Unmarked(os.Environ()), "PATH="+path) // other testbeds use the engine, too
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
@@ -102,15 +100,6 @@ func spawn(ctx context.Context, flags []string) (exited <-chan struct{}, err err
 		close(done)
 	}()
 	return done, nil
-}
-
-// daemonEnvironment returns the environment without the variables by which a testbed finds its
-// processes, because other testbeds use the engine too.
-func daemonEnvironment(environ []string, path string) []string {
-	kept := slices.DeleteFunc(slices.Clone(environ), func(entry string) bool {
-		return strings.HasPrefix(entry, "REGISTRY_CACHE_") || strings.HasPrefix(entry, "PATH=")
-	})
-	return append(kept, "PATH="+path)
 }
 
 // searchPath returns PATH and the directories of system programs, which a user's PATH often lacks.
@@ -187,29 +176,25 @@ const (
 	shimTimeout = 3 * time.Minute
 )
 
+var daemonFlags = []string{
+	"--label=" + managedLabel, "--add-runtime=" + shimRuntime + "=" + shimPath, "--default-runtime=" + shimRuntime,
+}
+
 // buildShim builds the OCI runtime shim from this module and installs it at shimPath.
 func buildShim(ctx context.Context) error {
 	ctx, cancel := progress.Within(ctx, shimTimeout, "the runc shim was not built")
 	defer cancel()
 	if err := os.MkdirAll(filepath.Dir(shimPath), 0o755); err != nil {
-		return fmt.Errorf("installing the runc shim: %w", err)
+		return fmt.Errorf("install the runc shim: %w", err)
 	}
 	// The rename atomically replaces a shim that may be in use.
 	temp := shimPath + ".new"
 	cmd := kindexec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", temp, shimPackage)
 	cmd.SetEnv(append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-trimpath")...)
 	if _, err := command.Run(ctx, cmd); err != nil {
-		return fmt.Errorf("building the runc shim (must run in the repository): %w", err)
+		return fmt.Errorf("build the runc shim (must run in the repository): %w", err)
 	}
 	return os.Rename(temp, shimPath)
-}
-
-func daemonFlags(shim bool) []string {
-	flags := []string{"--label=" + managedLabel}
-	if shim {
-		flags = append(flags, "--add-runtime="+shimRuntime+"="+shimPath, "--default-runtime="+shimRuntime)
-	}
-	return flags
 }
 
 // startService starts the packaged service. It has no managed label, so Release never stops it.

@@ -1,3 +1,9 @@
+// Package engine provides the Docker Engine that the testbed runs on. A reachable engine is used
+// unchanged. If there is none, the package installs the operating system's packages and starts
+// an engine, but only as root on Debian and Ubuntu.
+//
+// Pure functions of the observed host decide what to do. On a host without systemd, the engine runs
+// in its own session. Release stops only an engine with the label that Ensure sets.
 package engine
 
 import (
@@ -6,7 +12,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -17,10 +22,8 @@ import (
 
 // Engine describes a reachable Docker Engine.
 type Engine struct {
-	Version       string // for example 20.10.24
-	APIVersion    string // the highest Docker API version that the engine supports, for example 1.41
-	CgroupVersion int    // 1 or 2
-	DataRoot      string // the directory of images and volumes on the engine's host
+	Version  string // for example 20.10.24
+	DataRoot string // the directory of images and volumes on the engine's host
 	// SysResource reports whether privileged containers have CAP_SYS_RESOURCE. Without it, neither a
 	// negative oom_score_adj nor a higher hard limit can be set.
 	SysResource bool
@@ -38,7 +41,7 @@ func Ensure(ctx context.Context) (*Engine, error) {
 	if err != nil || found != nil {
 		return found, err
 	}
-	if _, missing := decide(seen); missing != nil {
+	if missing := decide(seen); missing != nil {
 		return nil, missing
 	}
 
@@ -52,12 +55,11 @@ func Ensure(ctx context.Context) (*Engine, error) {
 	if err != nil || found != nil {
 		return found, err
 	}
-	plan, missing := decide(seen)
-	if missing != nil {
+	if missing := decide(seen); missing != nil {
 		return nil, missing
 	}
-	if err := apply(ctx, plan); err != nil {
-		return nil, fmt.Errorf("setting up a docker engine: %w", err)
+	if err := setUp(ctx, seen); err != nil {
+		return nil, fmt.Errorf("set up a docker engine: %w", err)
 	}
 	return probe(ctx)
 }
@@ -99,10 +101,11 @@ func inspect(ctx context.Context) (*Engine, host, error) {
 	return nil, seen, hostErr
 }
 
-func apply(ctx context.Context, p plan) error {
-	if len(p.install) > 0 {
-		progress.Note(ctx, "installed %s", strings.Join(p.install, ", "))
-		if err := InstallPackages(ctx, p.install...); err != nil {
+// setUp installs an engine unless the host has one, and starts it.
+func setUp(ctx context.Context, h host) error {
+	if !h.daemon || !h.client {
+		progress.Note(ctx, "installed docker.io")
+		if err := InstallPackages(ctx, "docker.io"); err != nil {
 			return err
 		}
 		if !hasProgram("docker") {
@@ -111,17 +114,13 @@ func apply(ctx context.Context, p plan) error {
 			}
 		}
 	}
-	if p.systemd {
+	if h.systemd {
 		return startService(ctx)
 	}
-	shim := len(p.missingCaps) > 0
-	if shim {
-		progress.Note(ctx, "runc shim: the host lacks %s", strings.Join(p.missingCaps, ", "))
-		if err := buildShim(ctx); err != nil {
-			return err
-		}
+	if err := buildShim(ctx); err != nil {
+		return err
 	}
-	return startDaemon(ctx, daemonFlags(shim))
+	return startDaemon(ctx)
 }
 
 // lockTimeout is longer than another process may take to install and start the engine.
@@ -132,7 +131,7 @@ const lockTimeout = 15 * time.Minute
 func acquire(ctx context.Context) (unlock func(), err error) {
 	unlock, err = file.Lock(ctx, filepath.Join(file.LockDirectory(), "engine.lock"), lockTimeout)
 	if err != nil {
-		return nil, fmt.Errorf("waiting for another process to set up or stop the docker engine: %w", err)
+		return nil, fmt.Errorf("wait for another process to set up or stop the docker engine: %w", err)
 	}
 	return unlock, nil
 }
@@ -160,7 +159,7 @@ func Release(ctx context.Context) error {
 		return nil
 	}
 	if err := stopDaemon(ctx); err != nil {
-		return fmt.Errorf("stopping the docker engine: %w", err)
+		return fmt.Errorf("stop the docker engine: %w", err)
 	}
 	return errors.Join(removeSandboxes(execRoot), os.RemoveAll(filepath.Dir(shimPath)), os.RemoveAll(logDir), os.Remove(marker))
 }
@@ -175,7 +174,7 @@ func removeSandboxes(root string) error {
 		for _, path := range left {
 			_ = unix.Unmount(path, unix.MNT_DETACH) // most sandboxes are not mounted any more
 			if err := os.Remove(path); err != nil {
-				failed = errors.Join(failed, fmt.Errorf("removing a network sandbox of a killed dockerd: %w", err))
+				failed = errors.Join(failed, fmt.Errorf("remove a network sandbox of a killed dockerd: %w", err))
 			}
 		}
 	}

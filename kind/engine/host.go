@@ -12,32 +12,30 @@ import (
 	"time"
 
 	"github.com/coreos/go-systemd/v22/util"
-	"github.com/moby/sys/capability"
 
 	"github.com/gardener-extensions/registry-cache/kind/command"
 )
 
-// readHost reads the state of the host. The argument answer is why the engine cannot be used.
-func readHost(ctx context.Context, answer error) (host, error) {
+// readHost reads the state of the host, whose engine does not answer for this reason.
+func readHost(ctx context.Context, reason error) (host, error) {
 	h := host{
 		client:   hasProgram("docker"),
 		daemon:   hasProgram("dockerd"),
 		apt:      hasProgram("apt-get"),
 		endpoint: endpointInUse(ctx),
-		answer:   command.Tail(answer.Error(), 1),
+		answer:   command.Tail(reason.Error(), 1),
 		root:     os.Geteuid() == 0,
 		systemd:  util.IsRunningSystemd(),
 	}
 	h.listening = listens(ctx, h.endpoint)
-
-	var err error
-	if !startedBefore() {
-		if h.unmanaged, err = runningPID(pidFile, "dockerd"); err != nil {
-			return host{}, fmt.Errorf("looking for dockerd: %w", err)
-		}
+	if startedBefore() {
+		return h, nil
 	}
-	h.missingCaps, err = missingCapabilities()
-	return h, err
+	var err error
+	if h.unmanaged, err = runningPID(pidFile, "dockerd"); err != nil {
+		return host{}, fmt.Errorf("look for dockerd: %w", err)
+	}
+	return h, nil
 }
 
 func hasProgram(name string) bool {
@@ -72,24 +70,4 @@ func listens(ctx context.Context, endpoint string) bool {
 	}
 	_ = conn.Close()
 	return true
-}
-
-// missingCapabilities returns the capabilities that the kernel supports but that are not in this
-// process's bounding set.
-func missingCapabilities() ([]string, error) {
-	known, err := capability.ListSupported()
-	if err != nil {
-		return nil, fmt.Errorf("listing the kernel's capabilities: %w", err)
-	}
-	var missing []string
-	for _, c := range known {
-		bound, err := capability.GetBound(c)
-		if err != nil {
-			return nil, fmt.Errorf("reading the bounding set for %s: %w", c, err)
-		}
-		if !bound {
-			missing = append(missing, c.String())
-		}
-	}
-	return missing, nil
 }

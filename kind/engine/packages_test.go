@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/coreos/go-systemd/v22/util"
@@ -23,10 +24,8 @@ func content(t *testing.T, file string) string {
 
 // TestInstallPackages replaces dpkg and apt-get with scripts that record their arguments.
 func TestInstallPackages(t *testing.T) {
-	if os.Geteuid() != 0 && !util.IsRunningSystemd() {
-		t.Skip("only root may place a policy")
-	}
 	dir := t.TempDir()
+	t.Setenv("POLICY_RC_D", filepath.Join(dir, "policy-rc.d"))
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	calls := filepath.Join(dir, "calls")
 	fake := func(program, script string) {
@@ -69,4 +68,66 @@ func TestInstallPackages(t *testing.T) {
 			t.Errorf("calls:\n%s", got)
 		}
 	})
+}
+
+// TestPolicy: services do not start while packages are installed, but afterwards, also after an
+// interruption.
+func TestPolicy(t *testing.T) {
+	if util.IsRunningSystemd() {
+		t.Skip("with systemd there is no policy")
+	}
+	const own = "#!/bin/sh\nexit 101\n"
+	const ours = "#!/bin/sh\n# Written by the registry-cache testbed for the time of one apt-get run.\nexit 101\n"
+	for _, tc := range []struct {
+		name, before, during, after string // empty: no file
+		interrupted                 bool
+	}{
+		{"none there", "", ours, "", false},
+		{"interrupted", "", ours, "", true},
+		{"the host's own policy stays", own, own, own, false},
+		{"one that a killed run left", ours, ours, "", false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			dir := t.TempDir()
+			policy, seen, started := filepath.Join(dir, "policy-rc.d"), filepath.Join(dir, "seen"), filepath.Join(dir, "started")
+			if err := syscall.Mkfifo(started, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			wait := ""
+			if tc.interrupted {
+				wait = "echo >" + started + "; exec sleep 600\n"
+			}
+			files := map[string]string{"dpkg": "#!/bin/sh\n", "apt-get": "#!/bin/sh\ncp " + policy + " " + seen + "\n" + wait}
+			if tc.before != "" {
+				files["policy-rc.d"] = tc.before
+			}
+			for name, text := range files {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+			t.Setenv("POLICY_RC_D", policy)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if tc.interrupted {
+				go func() {
+					_, _ = os.ReadFile(started) // until apt-get runs
+					cancel()
+				}()
+			}
+			if err := InstallPackages(ctx, "tool"); (err != nil) != tc.interrupted {
+				t.Errorf("error %v", err)
+			}
+			if got := content(t, seen); got != tc.during {
+				t.Errorf("while packages are installed: %q, want %q", got, tc.during)
+			}
+			if info, err := os.Stat(seen); err != nil || info.Mode().Perm()&0o111 == 0 {
+				t.Errorf("the policy cannot be executed: %v, %v", info, err)
+			}
+			if got := content(t, policy); got != tc.after {
+				t.Errorf("afterwards: %q, want %q", got, tc.after)
+			}
+		})
+	}
 }

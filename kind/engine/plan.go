@@ -10,23 +10,15 @@ const defaultEndpoint = "unix:///var/run/docker.sock"
 
 // host is the state of a host whose engine does not answer.
 type host struct {
-	client      bool     // the docker command exists
-	daemon      bool     // dockerd exists
-	endpoint    string   // the docker command's endpoint
-	answer      string   // why the engine cannot be used
-	listening   bool     // something accepts connections at the endpoint
-	apt         bool     // apt-get exists: Debian, Ubuntu or derived from them
-	root        bool     // this process is root
-	systemd     bool     // systemd is the init system
-	unmanaged   int      // process ID of a running dockerd that no testbed started, or 0
-	missingCaps []string // capabilities that the kernel supports and the bounding set lacks
-}
-
-// plan describes how to install and start an engine.
-type plan struct {
-	install     []string // packages
-	systemd     bool     // start the packaged service, else dockerd in its own session
-	missingCaps []string // use the OCI runtime shim, which removes them from what containers request
+	client    bool   // the docker command exists
+	daemon    bool   // dockerd exists
+	endpoint  string // the docker command's endpoint
+	answer    string // why the engine cannot be used
+	listening bool   // something accepts connections at the endpoint
+	apt       bool   // apt-get exists: Debian, Ubuntu or derived from them
+	root      bool   // this process is root
+	systemd   bool   // systemd is the init system
+	unmanaged int    // process ID of a running dockerd that no testbed started, or 0
 }
 
 // Missing reports why there is no usable Docker Engine, and how to get one. It is an environment
@@ -45,26 +37,18 @@ func (m *Missing) Error() string { return m.What + "; " + m.Fix }
 const installByHand = "install Docker Engine 20.10 or newer (https://docs.docker.com/engine/install/) and start it, " +
 	"or set DOCKER_HOST to a running one"
 
-// decide returns how to get an engine on this host, or what is missing.
-func decide(h host) (plan, *Missing) {
-	if missing := unusable(h); missing != nil {
-		return plan{}, missing
-	}
+// decide returns why Ensure cannot install or start an engine on this host, or nil.
+func decide(h host) *Missing {
+	missing := unusable(h)
 	switch {
+	case missing != nil:
+		return missing
 	case !h.apt:
-		return plan{}, &Missing{unreachable(h) + ", and without apt-get none can be installed", installByHand}
+		return &Missing{unreachable(h) + ", and without apt-get none can be installed", installByHand}
 	case !h.root:
-		return plan{}, &Missing{unreachable(h) + ", and only root can install and start it", "run as root, or " + installByHand}
+		return &Missing{unreachable(h) + ", and only root can install and start it", "run as root, or " + installByHand}
 	}
-
-	p := plan{systemd: h.systemd}
-	if !h.systemd && len(h.missingCaps) > 0 {
-		p.missingCaps = h.missingCaps
-	}
-	if !h.daemon || !h.client {
-		p.install = []string{"docker.io"}
-	}
-	return p, nil
+	return nil
 }
 
 // unusable returns why an existing or a chosen engine cannot be used, or nil if neither exists.
@@ -106,13 +90,13 @@ func revive(h host, managed bool) (start bool, missing *Missing) {
 	if missing := unusable(h); missing != nil {
 		return false, missing
 	}
-	plan, missing := decide(h)
+	missing = decide(h)
 	switch {
-	case managed && missing == nil && len(plan.install) == 0:
-		return true, nil
 	case managed && h.daemon && missing != nil:
 		// The containers of a killed dockerd keep running.
 		return false, missing
+	case managed && h.daemon && h.client:
+		return true, nil
 	case h.listening:
 		return false, &Missing{"something listens at " + h.endpoint + " but does not answer like a docker engine" + reason(h),
 			"check the log of dockerd and restart it"}

@@ -1,12 +1,8 @@
 package engine
 
 import (
-	"net"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/moby/sys/capability"
 )
 
 func TestParseInfo(t *testing.T) {
@@ -15,12 +11,12 @@ func TestParseInfo(t *testing.T) {
 		want       Engine
 		err        string
 	}{
-		{"engine 20.10 on cgroup v1, managed",
-			`{"ServerVersion":"20.10.24","CgroupVersion":"1","DockerRootDir":"/var/lib/docker","OSType":"linux",` +
+		{"engine 20.10, managed",
+			`{"ServerVersion":"20.10.24","DockerRootDir":"/var/lib/docker","OSType":"linux",` +
 				`"Labels":["registry-cache.testbed=managed"],"Containers":3}`,
-			Engine{Version: "20.10.24", CgroupVersion: 1, DataRoot: "/var/lib/docker", Managed: true, containers: 3}, ""},
-		{"a host's own engine on cgroup v2", `{"ServerVersion":"28.2.2","CgroupVersion":"2","OSType":"linux","Labels":["a=b"]}`,
-			Engine{Version: "28.2.2", CgroupVersion: 2}, ""},
+			Engine{Version: "20.10.24", DataRoot: "/var/lib/docker", Managed: true, containers: 3}, ""},
+		{"a host's own engine", `{"ServerVersion":"28.2.2","OSType":"linux","Labels":["a=b"]}`,
+			Engine{Version: "28.2.2"}, ""},
 		{"no answer, told with exit code 0", `{"ServerErrors":["Cannot connect to the Docker daemon"]}`, Engine{}, "Cannot connect"},
 		{"windows containers", `{"ServerVersion":"28.2.2","OSType":"windows"}`, Engine{}, "want linux"},
 		{"not JSON", ``, Engine{}, "decoding docker info"},
@@ -38,30 +34,5 @@ func TestParseInfo(t *testing.T) {
 				t.Errorf("got %+v, %v; want %+v", got, err, tc.want)
 			}
 		})
-	}
-}
-
-func TestBoundingSet(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "socket")
-	if _, err := boundingSet(path); err == nil {
-		t.Error("no error without a socket")
-	}
-	listener, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	got, err := boundingSet(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []capability.Cap{capability.CAP_CHOWN, capability.CAP_SYS_RESOURCE} {
-		want, err := capability.GetBound(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got&(1<<c) != 0 != want || c == capability.CAP_SYS_RESOURCE && sysResource("unix://"+path) != want {
-			t.Errorf("bounding set %x, sysResource %v; %s in this process's set: %v", got, sysResource("unix://"+path), c, want)
-		}
 	}
 }

@@ -4,13 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"strconv"
 	"strings"
-	"syscall"
 
-	"github.com/moby/sys/capability"
 	"github.com/prometheus/procfs"
 )
 
@@ -47,43 +44,4 @@ func removeStale(pidFile, program string) error {
 		return fmt.Errorf("removing a stale pid file: %w", err)
 	}
 	return nil
-}
-
-// sysResource reports whether containers of the engine at the endpoint can have CAP_SYS_RESOURCE.
-// Containers get only capabilities in the bounding set of the process that listens on the engine's
-// socket. For a remote engine, sysResource returns true.
-func sysResource(endpoint string) bool {
-	path, local := socketPath(endpoint)
-	if !local {
-		return true
-	}
-	bounding, err := boundingSet(path)
-	// After an error: the engine may be in another PID namespace, or a proxy may own the socket.
-	return err != nil || bounding&(1<<capability.CAP_SYS_RESOURCE) != 0
-}
-
-// boundingSet returns the capability bounding set of the process that listens on the socket.
-func boundingSet(path string) (uint64, error) {
-	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = conn.Close() }()
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		return 0, err
-	}
-	var peer *syscall.Ucred
-	var peerErr error
-	if err := raw.Control(func(fd uintptr) {
-		peer, peerErr = syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED)
-	}); err != nil || peerErr != nil {
-		return 0, errors.Join(err, peerErr)
-	}
-	process, err := procfs.NewProc(int(peer.Pid))
-	if err != nil {
-		return 0, err
-	}
-	status, err := process.NewStatus()
-	return status.CapBnd, err
 }

@@ -6,8 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/prometheus/procfs"
@@ -54,23 +52,4 @@ func TestProcess(t *testing.T) {
 			t.Errorf("got %d, %v", got, err)
 		}
 	})
-}
-
-func TestDaemonEnvironmentHasNoTestbedVariables(t *testing.T) {
-	got := daemonEnvironment([]string{"HOME=/root", "REGISTRY_CACHE_TESTBED=registry-cache", "PATH=/bin"}, "/bin:/sbin")
-	if want := []string{"HOME=/root", "PATH=/bin:/sbin"}; !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
-}
-
-func TestDaemonFlags(t *testing.T) {
-	for shim, want := range map[bool]string{
-		false: "--label=registry-cache.testbed=managed",
-		true: "--label=registry-cache.testbed=managed --add-runtime=registry-cache-testbed=/usr/local/lib/registry-cache-testbed/runcshim " +
-			"--default-runtime=registry-cache-testbed",
-	} {
-		if got := strings.Join(daemonFlags(shim), " "); got != want {
-			t.Errorf("got %s, want %s", got, want)
-		}
-	}
 }

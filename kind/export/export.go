@@ -66,8 +66,7 @@ func (a *Archive) Err() error {
 
 // Write connects to the existing parts of the testbed and collects them, see Collect.
 // Archive.Missing also names parts that do not exist. Write takes no lock. If no part exists, it
-// writes nothing, and the error is kind.ErrDown; for a testbed of another checkout it is a
-// *kind.OtherCheckoutError.
+// writes nothing, and the error is kind.ErrDown.
 func Write(ctx context.Context, t *kind.Testbed, file string) (*Archive, error) {
 	if err := CheckName(file); err != nil {
 		return nil, err

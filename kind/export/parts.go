@@ -223,7 +223,7 @@ func versions(ctx context.Context, t *kind.Testbed) string {
 		lines = append(lines, "node image "+t.NodeImage)
 	}
 	if t.Engine != nil {
-		lines = append(lines, fmt.Sprintf("docker %s (API %s, cgroup v%d)", t.Engine.Version, t.Engine.APIVersion, t.Engine.CgroupVersion))
+		lines = append(lines, "docker "+t.Engine.Version)
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Images)) {
 		lines = append(lines, t.Images[name].Ref)

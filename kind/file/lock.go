@@ -33,21 +33,7 @@ func LockDirectory() string {
 
 // TryLock acquires the lock file at path, or returns ErrLocked at once. It creates a missing file
 // and its directory. It never removes the file, since all processes must lock the same file.
-func TryLock(path string) (unlock func(), err error) { return flock(path, unix.LOCK_EX) }
-
-// Lock is like TryLock, but retries until timeout or until ctx ends. Use it for locks of short
-// tasks.
-func Lock(ctx context.Context, path string, timeout time.Duration) (unlock func(), err error) {
-	return poll(ctx, path, timeout, unix.LOCK_EX)
-}
-
-// ShareLock is like Lock, but several processes can share the lock. TryLock and Lock fail while
-// they do.
-func ShareLock(ctx context.Context, path string, timeout time.Duration) (unlock func(), err error) {
-	return poll(ctx, path, timeout, unix.LOCK_SH)
-}
-
-func flock(path string, how int) (unlock func(), err error) {
+func TryLock(path string) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, fmt.Errorf("create the directory of the lock %s: %w", path, err)
 	}
@@ -55,7 +41,7 @@ func flock(path string, how int) (unlock func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the lock: %w", err)
 	}
-	if err := unix.Flock(int(file.Fd()), how|unix.LOCK_NB); err != nil {
+	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		_ = file.Close()
 		if errors.Is(err, unix.EWOULDBLOCK) {
 			return nil, fmt.Errorf("%s: %w", path, ErrLocked)
@@ -69,10 +55,12 @@ func flock(path string, how int) (unlock func(), err error) {
 	}, nil
 }
 
-func poll(ctx context.Context, path string, timeout time.Duration, how int) (unlock func(), err error) {
+// Lock is like TryLock, but retries until timeout or until ctx ends. Use it for locks of short
+// tasks.
+func Lock(ctx context.Context, path string, timeout time.Duration) (unlock func(), err error) {
 	tooLate := time.After(timeout)
 	for {
-		if unlock, err = flock(path, how); !errors.Is(err, ErrLocked) {
+		if unlock, err = TryLock(path); !errors.Is(err, ErrLocked) {
 			return unlock, err
 		}
 		select {

@@ -63,32 +63,6 @@ func TestWait(t *testing.T) {
 	})
 }
 
-func TestShare(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "lock")
-	var holders []func()
-	for range 2 {
-		unlock, err := ShareLock(t.Context(), path, time.Millisecond)
-		if err != nil {
-			t.Fatal(err)
-		}
-		holders = append(holders, unlock)
-	}
-	for _, unlock := range holders {
-		if _, err := TryLock(path); !errors.Is(err, ErrLocked) {
-			t.Errorf("with a shared holder: %v, want ErrLocked", err)
-		}
-		unlock()
-	}
-	unlock, err := TryLock(path)
-	if err != nil {
-		t.Fatalf("after the last holder: %v", err)
-	}
-	defer unlock()
-	if _, err := ShareLock(t.Context(), path, time.Millisecond); !errors.Is(err, ErrLocked) {
-		t.Errorf("shared with an exclusive holder: %v, want ErrLocked", err)
-	}
-}
-
 // TestUnlockWhileProgramsStart checks that unlock releases the lock even while this process starts
 // programs: between fork and exec, a child process shares all open files of this process.
 func TestUnlockWhileProgramsStart(t *testing.T) {

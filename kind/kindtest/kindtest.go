@@ -1,3 +1,5 @@
+// Package kindtest creates testbeds for tests that need no cluster. The testbeds use temporary
+// folders and a script instead of the docker command. The package must not contain assertions.
 package kindtest
 
 import (
@@ -7,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/gardener-extensions/registry-cache/kind"
-	"github.com/gardener-extensions/registry-cache/kind/configuration"
 )
 
 // New returns a testbed that keeps its state and its locks in temporary folders, unless options set
@@ -27,13 +28,6 @@ func New(t *testing.T, options kind.Options) *kind.Testbed {
 	return testbed
 }
 
-// Configured returns a testbed with its state in directory. If config is nil, the testbed uses the
-// configuration that is stored there.
-func Configured(t *testing.T, directory string, config *configuration.Testbed) *kind.Testbed {
-	t.Helper()
-	return New(t, kind.Options{Directory: directory, Configuration: config})
-}
-
 // Stored returns a testbed with a state folder, on a Docker Engine that does not answer.
 func Stored(t *testing.T) *kind.Testbed {
 	t.Helper()
@@ -41,33 +35,6 @@ func Stored(t *testing.T) *kind.Testbed {
 	testbed := New(t, kind.Options{Prefix: "no-answer-to-a-test"})
 	WriteFile(t, testbed.State.Garden(), "{}")
 	return testbed
-}
-
-// RunElsewhere fakes a running testbed that another checkout owns.
-func RunElsewhere(t *testing.T, testbed *kind.Testbed) {
-	t.Helper()
-	other := kind.State(filepath.Join(t.TempDir(), kind.DefaultDirectory, testbed.Prefix))
-	WriteFile(t, other.SeedKubeconfig(), "")
-	Engine(t, filepath.Join(string(other), "audit"))
-}
-
-// Engine puts a fake docker command first on the PATH. Its engine has one container: the seed of
-// the default testbed, whose audit policy is mounted from the folder audit. If audit is empty, no
-// engine runs.
-func Engine(t *testing.T, audit string) {
-	t.Helper()
-	script := "exit 1\n"
-	if audit != "" {
-		script = `case "$1" in
-info) echo '{"ServerVersion":"29.0.0","OSType":"linux"}' ;;
-version) echo 1.50 ;;
-ps) echo "` + kind.DefaultPrefix + `-seed-control-plane running id" ;;
-inspect) echo ` + audit + ` ;;
-*) exit 9 ;;
-esac
-`
-	}
-	Docker(t, script)
 }
 
 // Docker puts a shell script named docker first on the PATH.

@@ -1,7 +1,6 @@
 package nodeexec_test
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"os"
@@ -36,10 +35,9 @@ func dial(t *testing.T) *nodeexec.Conn {
 // output is what a command printed.
 type output struct{ stdout, stderr string }
 
-func run(ctx context.Context, conn *nodeexec.Conn, stdin io.Reader, argv ...string) (output, error) {
-	var stdout, stderr bytes.Buffer
-	err := conn.Run(ctx, nodeexec.Command{Argv: argv, Stdin: stdin, Stdout: &stdout, Stderr: &stderr})
-	return output{stdout.String(), stderr.String()}, err
+func run(ctx context.Context, conn *nodeexec.Conn, stdin string, argv ...string) (output, error) {
+	got, err := conn.Run(ctx, argv, []byte(stdin))
+	return output{string(got.Stdout), string(got.Stderr)}, err
 }
 
 // runningShell is a shell that waits for its child process.
@@ -55,7 +53,7 @@ func startSleep(ctx context.Context, t *testing.T, conn *nodeexec.Conn) runningS
 	fifo := newFIFO(t)
 	s := runningShell{make(chan error, 1), make(chan struct{})}
 	go func() {
-		_, err := run(ctx, conn, nil, "sh", "-c", `exec 9>"$1"; sleep 600 & echo >&9; wait`, "sh", fifo)
+		_, err := run(ctx, conn, "", "sh", "-c", `exec 9>"$1"; sleep 600 & echo >&9; wait`, "sh", fifo)
 		s.result <- err
 	}()
 	opened, err := os.Open(fifo)

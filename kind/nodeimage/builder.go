@@ -6,11 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/gardener-extensions/registry-cache/kind/command"
 	"github.com/gardener-extensions/registry-cache/kind/nodeimage/filetree"
-	"github.com/gardener-extensions/registry-cache/kind/nodeimage/kindbase"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
@@ -30,7 +27,7 @@ func (b builder) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	base, sandbox, err := kindbase.Files(b.source.kindDir, KubernetesVersion)
+	base, sandbox, err := kindFiles(b.source.kindDir, KubernetesVersion)
 	if err != nil {
 		return err
 	}
@@ -72,7 +69,7 @@ func (b builder) load(ctx context.Context, built artifacts, base []filetree.Entr
 	if err != nil {
 		return err
 	}
-	specFile, err := kindbase.ContainerSpec(spec)
+	specFile, err := containerSpec(spec)
 	if err != nil {
 		return err
 	}
@@ -80,7 +77,7 @@ func (b builder) load(ctx context.Context, built artifacts, base []filetree.Entr
 	if err != nil {
 		return err
 	}
-	storageFile, err := kindbase.Storage(localPath)
+	storageFile, err := storage(localPath)
 	if err != nil {
 		return err
 	}
@@ -143,29 +140,20 @@ func (b builder) trees(ctx context.Context) error {
 // compile builds the missing programs. Modules are downloaded while other programs compile.
 // Compilations run one after another, since each uses all CPUs.
 func (b builder) compile(ctx context.Context) error {
-	group, ctx := errgroup.WithContext(ctx)
-	fetched := map[string]chan struct{}{}
-	for _, c := range b.plan.compilations {
-		if b.cache.has(c.entry) {
-			continue
-		}
-		done := make(chan struct{})
-		fetched[c.name] = done
-		group.Go(func() error {
-			err := c.fetch(ctx, b.source.modules)
-			if err == nil {
-				close(done)
+	missing := slices.DeleteFunc(slices.Clone(b.plan.compilations), func(c plannedCompilation) bool { return b.cache.has(c.entry) })
+	fetch := func(ctx context.Context) error {
+		for _, c := range missing {
+			if err := c.fetch(ctx, b.source.modules); err != nil {
+				return err
 			}
-			return err
-		})
+		}
+		return nil
 	}
-	group.Go(func() error {
-		for _, c := range b.plan.compilations {
+	return progress.AtOnce(ctx, fetch, func(ctx context.Context) error {
+		for _, c := range missing {
 			err := b.part(ctx, "compile "+c.name, c.entry, func(ctx context.Context, target string) error {
-				select {
-				case <-fetched[c.name]:
-				case <-ctx.Done():
-					return context.Cause(ctx)
+				if err := c.fetch(ctx, b.source.modules); err != nil { // does nothing if it is ahead
+					return err
 				}
 				return c.run(ctx, b.source.modules, c.flags, target)
 			})
@@ -175,7 +163,6 @@ func (b builder) compile(ctx context.Context) error {
 		}
 		return nil
 	})
-	return group.Wait()
 }
 
 func (b builder) compilePause(ctx context.Context) error {

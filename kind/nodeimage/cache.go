@@ -1,16 +1,12 @@
 package nodeimage
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
-
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/gardener-extensions/registry-cache/kind/file"
 )
@@ -35,33 +31,22 @@ type cache struct {
 // ends. It removes the files that a killed build left. The caller must close the cache.
 func openCache(ctx context.Context, dir string) (*cache, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("creating the build cache: %w", err)
+		return nil, fmt.Errorf("create the build cache: %w", err)
 	}
 	unlock, err := file.Lock(ctx, filepath.Join(dir, lockFile), lockTimeout)
 	if err != nil {
-		return nil, fmt.Errorf("waiting for another build of the node image to end: %w", err)
+		return nil, fmt.Errorf("wait for another build of the node image to end: %w", err)
 	}
 	c := &cache{dir: dir, unlock: unlock}
-	if err := errors.Join(c.removeTemp(ctx), os.Mkdir(c.temp(), 0o755)); err != nil {
+	if err := errors.Join(os.RemoveAll(c.temp()), os.Mkdir(c.temp(), 0o755)); err != nil {
 		unlock()
-		return nil, fmt.Errorf("removing what an interrupted build left: %w", err)
+		return nil, fmt.Errorf("remove what an interrupted build left: %w", err)
 	}
 	return c, nil
 }
 
 // temp returns the folder for unfinished work. openCache and cache.close remove its content.
 func (c *cache) temp() string { return filepath.Join(c.dir, tempDir) }
-
-// removeTemp removes the folder for unfinished work. It retries, because commands of a killed build
-// may still write for a short time.
-func (c *cache) removeTemp(ctx context.Context) error {
-	var last error
-	err := wait.PollUntilContextTimeout(ctx, 500*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) {
-		last = os.RemoveAll(c.temp())
-		return last == nil, nil
-	})
-	return cmp.Or(last, err)
-}
 
 func (c *cache) has(entry string) bool {
 	_, err := os.Stat(c.path(entry))
@@ -76,16 +61,13 @@ func (c *cache) produce(entry string, build func(path string) error) error {
 	if err := build(unfinished); err != nil {
 		return err
 	}
-	if err := syncTree(unfinished); err != nil {
-		return fmt.Errorf("writing %s to disk: %w", entry, err)
-	}
 	return os.Rename(unfinished, c.path(entry))
 }
 
-// close removes unfinished work, even if ctx is done, and releases the lock.
-func (c *cache) close(ctx context.Context) error {
-	defer c.unlock()
-	return c.removeTemp(context.WithoutCancel(ctx))
+// close removes unfinished work, and releases the lock.
+func (c *cache) close() {
+	_ = os.RemoveAll(c.temp()) // the next build removes what a command still writes
+	c.unlock()
 }
 
 // use marks the entry as used now and returns its path.
@@ -108,18 +90,4 @@ func (c *cache) prune(since time.Time) error {
 		err = errors.Join(err, infoErr)
 	}
 	return err
-}
-
-// syncTree makes a file, or all files in a folder, durable before the rename.
-func syncTree(root string) error {
-	return filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || !entry.Type().IsRegular() {
-			return err
-		}
-		file, err := os.Open(path)
-		if err != nil {
-			return err
-		}
-		return errors.Join(file.Sync(), file.Close())
-	})
 }

@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/kind/pkg/exec"
 
 	"github.com/gardener-extensions/registry-cache/kind/nodeimage/filetree"
-	"github.com/gardener-extensions/registry-cache/kind/nodeimage/kindbase"
 )
 
 // component is one image in the containerd of the node: a few programs, perhaps on a Debian tree.
@@ -104,7 +103,7 @@ func (c component) image(built artifacts, work string) (v1.Image, error) {
 // `kubeadm config images list`), sandboxImage, and the images for persistent volumes.
 func references(kubeadmImages, sandboxImage string) (map[string]string, error) {
 	listed, refs := strings.Fields(kubeadmImages), map[string]string{}
-	for _, ref := range slices.Concat(listed, []string{sandboxImage, kindbase.LocalPathProvisionerImage, kindbase.HelperImage}) {
+	for _, ref := range slices.Concat(listed, []string{sandboxImage, localPathImage, helperImage}) {
 		name, _, _ := strings.Cut(path.Base(ref), ":")
 		refs[name] = ref
 	}

@@ -1,12 +1,33 @@
+// Package nodeimage builds the image of a kind node from Go modules and Debian packages only, so
+// that clusters start without access to a container registry.
+//
+// The recipe uses only these inputs: the go.mod and go.sum files and the small main packages below
+// modules/, the version of kind's module, the toolchain, the names of the Debian packages, and the
+// source of this package and of the packages below it. The hash of the inputs is the tag of the
+// image. An image whose tag exists is not built again. The image contains:
+//
+//   - programs: Kubernetes, etcd, CoreDNS, crictl, containerd, runc, the CNI plugins and
+//     local-path-provisioner, each pinned by a go.mod below modules/, so that the main module does
+//     not get their dependencies;
+//   - a Debian root file system (mmdebstrap);
+//   - kind's base files, read from kind's Go module, and the manifest of the default StorageClass;
+//   - containerd's image store with the images that kubeadm needs, built from scratch around the
+//     same programs.
+//
+// Only the versions of Debian packages are not pinned: the hash has the release and the names of
+// the packages. A node image keeps the package versions of its build day until another input
+// changes or the cached tree is removed.
+//
+// A build uses the Docker Engine only to look for the image and to load it. It runs no container.
+//
+// The package creates no clusters and does not install the engine.
 package nodeimage
 
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,27 +48,19 @@ const (
 // Options selects an image. The zero value selects the image that this repository defines, and
 // shows no progress.
 type Options struct {
-	Override   string // a stock kindest/node reference that replaces the build (NODE_IMAGE)
-	Repository string // a folder inside this Git repository; empty means the current folder
-	// CacheDir keeps built parts between builds. Empty means registry-cache-testbed/nodeimage below
-	// $XDG_CACHE_HOME or ~/.cache. A build removes parts that were not used for two weeks.
-	CacheDir string
-	Progress *progress.Recorder // shows the steps of a build; may be nil
+	Repository string             // a folder inside this Git repository; empty means the current folder
+	Progress   *progress.Recorder // shows the steps of a build; may be nil
 }
 
-// Ensure returns the reference of a node image. If Override is set, it returns Override; kind pulls
-// that image if necessary. Otherwise the tag is the hash of all inputs. If the Docker Engine has
-// that image, Ensure takes about a second. If not, Ensure builds the missing parts and loads the
-// image into the engine.
+// Ensure returns the reference of the node image, whose tag is the hash of all inputs. If the Docker
+// Engine has that image, Ensure takes about a second. If not, Ensure builds the missing parts and
+// loads the image into the engine.
 //
 // A build takes minutes and about 3 GiB of disk. It needs the Go module proxy, a Debian mirror and
 // the packages of hostTools. As root with apt-get, it installs missing packages; otherwise the
 // error lists them. If the build fails or ctx ends, the next call continues with the finished
 // parts. Concurrent calls, also in other processes, wait for each other.
 func Ensure(ctx context.Context, o Options) (string, error) {
-	if o.Override != "" {
-		return o.Override, nil
-	}
 	src, plan, err := o.plan(ctx)
 	if err != nil {
 		return "", err
@@ -66,23 +79,10 @@ func Ensure(ctx context.Context, o Options) (string, error) {
 	})
 }
 
-// HasParts reports whether CacheDir contains parts of an earlier build, even of another image.
-func HasParts(o Options) (bool, error) {
-	dir, err := o.cacheDir()
-	if err != nil {
-		return false, err
-	}
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return slices.ContainsFunc(entries, func(entry fs.DirEntry) bool { return entry.Name() != lockFile }), err
-}
-
 // Programs returns the paths of programs of the node image by their names in the image, such as
 // kube-apiserver or etcd, for use on this machine. It compiles programs that the build cache does
-// not have, which takes minutes and needs the Go module proxy. It does not use the Docker Engine
-// and ignores Options.Override. An unknown name is an error.
+// not have, which takes minutes and needs the Go module proxy. It does not use the Docker Engine. An
+// unknown name is an error.
 //
 // Callers must not change the files: they belong to the build cache. Later builds remove
 // files that were not used for two weeks.
@@ -94,7 +94,7 @@ func Programs(ctx context.Context, o Options, names ...string) (map[string]strin
 	if plan.compilations, err = compilationsWith(plan.compilations, names); err != nil {
 		return nil, err
 	}
-	dir, err := o.cacheDir()
+	dir, err := cacheFolder()
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +138,7 @@ func (o Options) plan(ctx context.Context, more ...compilation) (source, plan, e
 
 // withBuilder calls build while it holds the lock of the build cache.
 func (o Options) withBuilder(ctx context.Context, src source, plan plan, build func(builder) error) error {
-	dir, err := o.cacheDir()
+	dir, err := cacheFolder()
 	if err != nil {
 		return err
 	}
@@ -146,17 +146,15 @@ func (o Options) withBuilder(ctx context.Context, src source, plan plan, build f
 	if err != nil {
 		return err
 	}
-	err = build(builder{source: src, plan: plan, cache: cache, progress: cmp.Or(o.Progress, progress.New(io.Discard))})
-	return errors.Join(err, cache.close(ctx))
+	defer cache.close()
+	return build(builder{source: src, plan: plan, cache: cache, progress: cmp.Or(o.Progress, progress.New(io.Discard))})
 }
 
-func (o Options) cacheDir() (string, error) {
-	if o.CacheDir != "" {
-		return o.CacheDir, nil
-	}
+// cacheFolder keeps built parts between builds. A build removes parts that were not used for two weeks.
+func cacheFolder() (string, error) {
 	base, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("finding a folder for the node image's build cache (set XDG_CACHE_HOME): %w", err)
+		return "", fmt.Errorf("find a folder for the node image's build cache (set XDG_CACHE_HOME): %w", err)
 	}
 	return filepath.Join(base, "registry-cache-testbed", "nodeimage"), nil
 }

@@ -9,8 +9,6 @@ import (
 
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/semver"
-
-	"github.com/gardener-extensions/registry-cache/kind/nodeimage/kindbase"
 )
 
 func TestProgramNames(t *testing.T) {
@@ -116,7 +114,7 @@ func TestConstantsEqualPins(t *testing.T) {
 	tests := []struct{ module, path, constant string }{
 		{"kubernetes", kubernetesModule, KubernetesVersion},
 		{"containerd", "github.com/containerd/containerd/v2", ContainerdVersion},
-		{"localpath", localPathModule, kindbase.LocalPathProvisionerImage[strings.LastIndex(kindbase.LocalPathProvisionerImage, ":")+1:]},
+		{"localpath", localPathModule, localPathImage[strings.LastIndex(localPathImage, ":")+1:]},
 	}
 	for _, tt := range tests {
 		t.Run(tt.path, func(t *testing.T) {
@@ -203,23 +201,28 @@ func TestRun(t *testing.T) {
 // TestProgramsFromCache: built programs are found while another build holds the lock, and without
 // an engine or a compiler.
 func TestProgramsFromCache(t *testing.T) {
-	o := Options{CacheDir: t.TempDir()}
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	folder, err := cacheFolder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{}
 	_, plan, err := o.plan(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range plan.compilations {
 		if c.name == "kubernetes" {
-			write(t, filepath.Join(o.CacheDir, c.entry, "etcd"), "x")
+			write(t, filepath.Join(folder, c.entry, "etcd"), "x")
 		}
 	}
-	open(t, o.CacheDir) // another build
+	open(t, folder) // another build
 	paths, err := Programs(t.Context(), o, "etcd", "kube-apiserver")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"etcd", "kube-apiserver"} {
-		if got := paths[name]; filepath.Base(got) != name || !strings.HasPrefix(got, o.CacheDir+"/programs-kubernetes-") {
+		if got := paths[name]; filepath.Base(got) != name || !strings.HasPrefix(got, folder+"/programs-kubernetes-") {
 			t.Errorf("%s is at %q", name, got)
 		}
 	}
@@ -229,7 +232,7 @@ func TestProgramsFromCache(t *testing.T) {
 }
 
 func TestProgramsUnknown(t *testing.T) {
-	_, err := Programs(t.Context(), Options{CacheDir: t.TempDir()}, "etcd", "kube-scribe")
+	_, err := Programs(t.Context(), Options{}, "etcd", "kube-scribe")
 	if err == nil || !strings.Contains(err.Error(), "kube-scribe") {
 		t.Errorf("error %v, want it to name the program", err)
 	}

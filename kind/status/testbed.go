@@ -19,9 +19,7 @@ const statusTimeout = 30 * time.Second
 
 // Testbed is the output of `testbed status`. Missing parts are empty.
 type Testbed struct {
-	Prefix string `json:"prefix"`
-	// Owner is the directory of the checkout that owns the testbed, if it is not this one.
-	Owner     string            `json:"owner,omitempty"`
+	Prefix    string            `json:"prefix"`
 	Clusters  []Cluster         `json:"clusters"`
 	Upstreams []Upstream        `json:"upstreams"`
 	Versions  map[string]string `json:"versions"`
@@ -76,15 +74,8 @@ func OfTestbed(ctx context.Context, t *kind.Testbed) (*Testbed, error) {
 	defer cancel()
 	status.Versions["docker"] = found.Version
 
-	seen := t.State
-	var other *kind.OtherCheckoutError
-	if err := t.CheckOwner(ctx); errors.As(err, &other) {
-		seen, status.Owner = other.State, other.State.Directory()
-	} else if err != nil {
-		return status, err
-	}
-	seed := status.addCluster(ctx, "seed", t.SeedName(), seen.SeedKubeconfig(), t.Extension.Reporter)
-	report(seed, status.addCluster(ctx, "shoot", t.ShootName(), seen.ShootKubeconfig(), t.Extension.Reporter))
+	seed := status.addCluster(ctx, "seed", t.SeedName(), t.State.SeedKubeconfig(), t.Extension.Reporter)
+	report(seed, status.addCluster(ctx, "shoot", t.ShootName(), t.State.ShootKubeconfig(), t.Extension.Reporter))
 	return status, status.addUpstreams(ctx, t.Prefix)
 }
 

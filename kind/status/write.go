@@ -150,9 +150,6 @@ func (s *Testbed) Write(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "testbed %s: not found; start it with: make up\n", s.Prefix)
 		return err
 	}
-	if s.Owner != "" {
-		fmt.Fprintf(w, "The testbed is owned by %s: run commands that use or change it there, or use another testbed with --prefix NAME\n", s.Owner)
-	}
 	return writeTables(w, s.writeClusters, func(w io.Writer) { write(w, s.Report, false) }, s.writeUpstreams, s.writeVersions)
 }
 

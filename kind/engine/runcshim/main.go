@@ -1,3 +1,13 @@
+// Command runcshim runs between Docker and runc on hosts with a restricted capability bounding set.
+//
+// `docker run --privileged` and `docker exec --privileged` request every capability. If the host
+// lacks one, runc fails with "unable to apply caps: operation not permitted". The shim edits the
+// bundle's config.json, or the process file of exec: it removes the capabilities that are not in
+// its own bounding set. If CAP_SYS_RESOURCE is one of them, it also raises a negative oom_score_adj
+// to 0. It then executes runc with the same arguments.
+//
+// The shim uses only runc's command line and the OCI runtime specification. Nothing in it is
+// specific to Docker, kind or the testbed.
 package main
 
 import (
@@ -8,7 +18,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/moby/sys/capability"
@@ -30,13 +39,13 @@ func run(args []string) error {
 	if err != nil {
 		return fmt.Errorf("looking for runc: %w", err)
 	}
-	if doc, found := findDocument(args); found {
+	if path := findDocument(args); path != "" {
 		missing, err := missingCapabilities()
 		if err != nil {
 			return err
 		}
 		// A missing document is not an error here: runc reports it.
-		if err := restrictFile(doc, missing); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := restrictFile(path, missing); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -66,75 +75,40 @@ func missingCapabilities() (map[string]bool, error) {
 }
 
 // restrictFile rewrites the document atomically if it requests a missing capability.
-func restrictFile(doc document, missing map[string]bool) error {
-	info, err := os.Stat(doc.path)
+func restrictFile(path string, missing map[string]bool) error {
+	info, err := os.Stat(path)
 	if err != nil {
 		return err
 	}
-	before, err := os.ReadFile(doc.path)
+	before, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	after, changed, err := restrict(before, doc.spec, missing)
+	after, changed, err := restrict(before, missing)
 	if err != nil {
-		return fmt.Errorf("%s: %w", doc.path, err)
+		return fmt.Errorf("%s: %w", path, err)
 	}
 	if !changed {
 		return nil
 	}
-	return file.Replace(doc.path, after, info.Mode().Perm())
+	return file.Replace(path, after, info.Mode().Perm())
 }
 
-// document is a JSON file that defines the process for runc to run.
-type document struct {
-	path string
-	spec bool // a bundle's config.json, which has the process in a field; else the file of exec --process
-}
-
-// globalValueFlags are runc's global flags that take a value as a separate argument.
-var globalValueFlags = []string{"--log", "--log-format", "--root", "--rootless", "--criu"}
-
-// findDocument returns the document that runc reads for args, or false if it reads none.
-func findDocument(args []string) (document, bool) {
-	command, rest := splitCommand(args)
-	switch command {
-	case "create", "run", "restore":
-		bundle := flagValue(rest, "--bundle", "-b") // runc's default is the working directory
-		return document{filepath.Join(bundle, "config.json"), true}, true
-	case "exec":
-		path := flagValue(rest, "--process", "-p")
-		return document{path, false}, path != ""
-	default:
-		return document{}, false
+// findDocument returns the path of the JSON file that defines the process for runc to run, or nothing
+// if runc reads none for args. It knows the two commands with which containerd's shim starts programs.
+func findDocument(args []string) string {
+	if bundle := valueAfter(args, "create", "--bundle"); bundle != "" {
+		return filepath.Join(bundle, "config.json")
 	}
+	return valueAfter(args, "exec", "--process")
 }
 
-// splitCommand returns runc's command and the arguments after it.
-func splitCommand(args []string) (command string, rest []string) {
-	for i := 0; i < len(args); i++ {
-		if !strings.HasPrefix(args[i], "-") {
-			return args[i], args[i+1:]
-		}
-		if slices.Contains(globalValueFlags, args[i]) {
-			i++
-		}
+// valueAfter returns the value of the command's flag, or nothing.
+func valueAfter(args []string, command, flag string) string {
+	rest := args[slices.Index(args, command)+1:]
+	i := slices.Index(rest, flag)
+	if len(rest) == len(args) || i < 0 || i+1 == len(rest) {
+		return ""
 	}
-	return "", nil
-}
-
-// flagValue returns the value of the first of these flags, given as `flag value` or `flag=value`.
-func flagValue(args []string, flags ...string) string {
-	for i, arg := range args {
-		name, value, inline := strings.Cut(arg, "=")
-		switch {
-		case arg == "--":
-			return ""
-		case !slices.Contains(flags, name):
-		case inline:
-			return value
-		case i+1 < len(args):
-			return args[i+1]
-		}
-	}
-	return ""
+	return rest[i+1]
 }

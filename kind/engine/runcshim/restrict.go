@@ -17,8 +17,9 @@ func specName(c capability.Cap) string {
 
 // restrict removes the missing capabilities from all five sets of the document's process, and
 // raises a negative oomScoreAdj to 0 if CAP_SYS_RESOURCE is missing. It keeps everything else,
-// including unknown fields. If nothing changes, it returns data unchanged and false.
-func restrict(data []byte, spec bool, missing map[string]bool) (restricted []byte, changed bool, err error) {
+// including unknown fields. If nothing changes, it returns data unchanged and false. A bundle's
+// config.json has the process in a field; the file of exec --process is the process.
+func restrict(data []byte, missing map[string]bool) (restricted []byte, changed bool, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber() // keeps 64-bit numbers exact
 	var doc map[string]any
@@ -26,9 +27,9 @@ func restrict(data []byte, spec bool, missing map[string]bool) (restricted []byt
 		return nil, false, fmt.Errorf("decoding: %w", err)
 	}
 
-	process := doc
-	if spec {
-		process, _ = doc["process"].(map[string]any)
+	process, found := doc["process"].(map[string]any)
+	if !found {
+		process = doc
 	}
 	dropped := dropCapabilities(process, missing)
 	raised := missing[specName(capability.CAP_SYS_RESOURCE)] && raiseOOMScore(process)

@@ -54,14 +54,11 @@ func withParents(entries []Entry) []Entry {
 	return slices.SortedFunc(maps.Values(all), func(a, b Entry) int { return cmp.Compare(a.Path, b.Path) })
 }
 
-// Write writes the entries and their parent folders as a tar archive. If a path occurs more than
-// once, the last entry wins.
-func Write(w io.Writer, entries []Entry) error { return WriteOnly(w, withParents(entries)) }
-
-// WriteOnly writes the entries as a tar archive, in the given order and without parent folders.
-func WriteOnly(w io.Writer, entries []Entry) error {
+// Write writes the entries and their parent folders as a tar archive, by path. If a path occurs more
+// than once, the last entry wins.
+func Write(w io.Writer, entries []Entry) error {
 	tw := tar.NewWriter(w)
-	for _, e := range entries {
+	for _, e := range withParents(entries) {
 		if err := e.write(tw); err != nil {
 			return fmt.Errorf("adding %s: %w", e.Path, err)
 		}

@@ -1,4 +1,4 @@
-package kindbase
+package nodeimage
 
 import (
 	"bytes"
@@ -17,17 +17,17 @@ import (
 
 // Images for persistent volumes. They are not in a registry but only in the node's containerd.
 const (
-	// LocalPathProvisionerImage provisions volumes of the default StorageClass.
-	LocalPathProvisionerImage = "registry-cache.testbed/local-path-provisioner:v0.0.30"
-	// HelperImage is a static busybox for local-path-provisioner's helper pods.
-	HelperImage = "registry-cache.testbed/busybox:stable"
+	// localPathImage provisions volumes of the default StorageClass.
+	localPathImage = "registry-cache.testbed/local-path-provisioner:v0.0.30"
+	// helperImage is a static busybox for local-path-provisioner's helper pods.
+	helperImage = "registry-cache.testbed/busybox:stable"
 )
 
-// Storage adapts the manifest in the module folder of local-path-provisioner as kind's images do:
+// storage adapts the manifest in the module folder of local-path-provisioner as kind's images do:
 // StorageClass `standard` is the default, volumes are below /var, the images are those on the node,
-// and the provisioner tolerates control planes. kind applies the file that Storage returns to a new
+// and the provisioner tolerates control planes. kind applies the file that storage returns to a new
 // cluster.
-func Storage(localPathDir string) (filetree.Entry, error) {
+func storage(localPathDir string) (filetree.Entry, error) {
 	upstream, err := os.ReadFile(filepath.Join(localPathDir, "deploy/local-path-storage.yaml"))
 	if err != nil {
 		return filetree.Entry{}, err
@@ -93,7 +93,7 @@ spec:
   - operator: Exists
   containers:
   - name: helper-pod
-    image: ` + HelperImage + `
+    image: ` + helperImage + `
     imagePullPolicy: IfNotPresent
 `
 
@@ -112,8 +112,8 @@ func adaptProvisioner(deployment map[string]any) error {
 	if err != nil {
 		return err
 	}
-	container["image"] = LocalPathProvisionerImage
-	if err := unstructured.SetNestedStringSlice(container, append(command, "--helper-image", HelperImage), "command"); err != nil {
+	container["image"] = localPathImage
+	if err := unstructured.SetNestedStringSlice(container, append(command, "--helper-image", helperImage), "command"); err != nil {
 		return err
 	}
 	controlPlane := map[string]any{"key": "node-role.kubernetes.io/control-plane", "operator": "Exists", "effect": "NoSchedule"}

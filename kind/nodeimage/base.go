@@ -1,4 +1,4 @@
-package kindbase
+package nodeimage
 
 import (
 	"encoding/json"
@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/pelletier/go-toml/v2"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,30 +17,26 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/nodeimage/filetree"
 )
 
-// containerdConfigFile is the path of containerd's configuration on a node.
-const containerdConfigFile = "/etc/containerd/config.toml"
-
-// Files returns the files of kind's base image, including those that RUN lines of the Dockerfile
+// kindFiles returns the files of kind's base image, including those that RUN lines of the Dockerfile
 // create, and the sandbox image in kind's containerd configuration. kindDir is the folder of kind's
 // module.
-func Files(kindDir, kubernetesVersion string) (entries []filetree.Entry, sandboxImage string, err error) {
+func kindFiles(kindDir, kubernetesVersion string) (entries []filetree.Entry, sandboxImage string, err error) {
 	files, err := baseFiles(os.DirFS(filepath.Join(kindDir, "images/base/files")))
 	if err != nil {
 		return nil, "", err
 	}
-	config, err := content(files, containerdConfigFile)
+	config, err := content(files, "/etc/containerd/config.toml")
 	if err != nil {
 		return nil, "", err
 	}
-	if config, sandboxImage, err = containerdConfig(config); err != nil {
+	if sandboxImage, err = readSandboxImage(config); err != nil {
 		return nil, "", err
 	}
 	links, err := enable(files)
 	if err != nil {
 		return nil, "", err
 	}
-	files = slices.Concat(files, links, settings)
-	return append(files, filetree.Text("/kind/version", kubernetesVersion), filetree.Text(containerdConfigFile, config)), sandboxImage, nil
+	return append(slices.Concat(files, links, settings), filetree.Text("/kind/version", kubernetesVersion)), sandboxImage, nil
 }
 
 // settings are files and folders that RUN lines of the Dockerfile create, and the testbed's own.
@@ -118,45 +113,28 @@ func wantedBy(unit string) []string {
 	return targets
 }
 
-// statsPeriod is the interval of containerd's statistics, which nothing in the testbed reads. The
-// defaults are 10 s for images, and 1 s for containers, which takes a tenth of an idle testbed's
-// CPU time. Both settings are named stats_collect_period: seconds for images, text for containers.
-const statsPeriod = time.Hour
-
-// containerdConfig adds settings to the containerd configuration (version 2) of kind's base image:
-// statsPeriod, and config_path, the folder in which containerd looks for a registry's hosts.toml.
-// It also returns the sandbox image in the configuration.
-func containerdConfig(base string) (config, sandboxImage string, err error) {
-	var parsed map[string]any
-	if err := toml.Unmarshal([]byte(base), &parsed); err != nil {
-		return "", "", fmt.Errorf("reading kind's configuration of containerd: %w", err)
+// readSandboxImage returns the sandbox image in a configuration of containerd (version 2).
+func readSandboxImage(config string) (string, error) {
+	var parsed struct {
+		Plugins map[string]struct {
+			SandboxImage string `toml:"sandbox_image"`
+		}
 	}
-	cri := []string{"plugins", "io.containerd.grpc.v1.cri"}
-	sandboxImage, _, err = unstructured.NestedString(parsed, append(cri, "sandbox_image")...)
-	if err == nil && sandboxImage == "" {
-		err = errors.New("it names no sandbox image")
+	if err := toml.Unmarshal([]byte(config), &parsed); err != nil {
+		return "", fmt.Errorf("read kind's configuration of containerd: %w", err)
 	}
-	if err == nil {
-		err = unstructured.SetNestedField(parsed, "/etc/containerd/certs.d", append(cri, "registry", "config_path")...)
+	image := parsed.Plugins["io.containerd.grpc.v1.cri"].SandboxImage
+	if image == "" {
+		return "", errors.New("kind's configuration of containerd names no sandbox image")
 	}
-	if err == nil {
-		err = unstructured.SetNestedField(parsed, int64(statsPeriod/time.Second), append(cri, "stats_collect_period")...)
-	}
-	if err == nil {
-		err = unstructured.SetNestedField(parsed, statsPeriod.String(), "plugins", "io.containerd.cri.v1.runtime", "stats_collect_period")
-	}
-	if err != nil {
-		return "", "", fmt.Errorf("kind's configuration of containerd: %w", err)
-	}
-	data, err := toml.Marshal(parsed)
-	return string(data), sandboxImage, err
+	return image, nil
 }
 
-// ContainerSpec returns a file for the node: the output of `ctr oci spec` without resource limits,
+// containerSpec returns a file for the node: the output of `ctr oci spec` without resource limits,
 // as in kind's Dockerfile. Kind also adds a hook that hides the product name and UUID of the host
 // from containers. This file does not have the hook, which would start six processes per container:
 // no program of the testbed reads these values.
-func ContainerSpec(generated string) (filetree.Entry, error) {
+func containerSpec(generated string) (filetree.Entry, error) {
 	var spec map[string]any
 	if err := json.Unmarshal([]byte(generated), &spec); err != nil {
 		return filetree.Entry{}, fmt.Errorf("reading the output of `ctr oci spec`: %w", err)

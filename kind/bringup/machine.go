@@ -1,0 +1,201 @@
+package bringup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/progress"
+)
+
+// What both clusters, the build of the node image and the scenarios need of this machine. kind's
+// documentation has the inotify limits (known issues, "too many open files").
+const (
+	gib             = 1 << 30
+	memoryNeeded    = 6 * gib
+	instancesNeeded = 512
+	watchesNeeded   = 524288
+)
+
+const (
+	cgroupDir     = "/sys/fs/cgroup"
+	inotifyDir    = "/proc/sys/fs/inotify/"
+	instancesFile = inotifyDir + "max_user_instances"
+	watchesFile   = inotifyDir + "max_user_watches"
+)
+
+// space is free space on the file system of a directory.
+type space struct {
+	directory string // if it does not exist, its closest existing parent counts
+	bytes     uint64
+}
+
+// Machine has the properties of this machine that Up depends on.
+type Machine struct {
+	needed, disk       []space // the space that must be free, and the space that is free, in the same order
+	memory             uint64  // the total memory in bytes, or the limit of this cgroup if that is less
+	instances, watches uint64  // limits of inotify
+}
+
+// Failure is a requirement that this machine does not meet.
+type Failure struct {
+	// Problem is what the machine has and what it needs, for example "2.0 GiB of memory, 6.0 GiB needed".
+	Problem string `json:"problem"`
+	Fix     string `json:"fix"` // what the user can do
+}
+
+// Failures is the error of a machine that does not meet the requirements. It is an environment error
+// (exit code 3).
+type Failures struct{ List []Failure }
+
+// EnvironmentError marks the error for internal/program.
+func (f *Failures) EnvironmentError() {}
+
+// Error returns one line for each failure, with its fix.
+func (f *Failures) Error() string {
+	lines := []string{"this machine does not meet the testbed's requirements:"}
+	for _, failure := range f.List {
+		lines = append(lines, "  "+failure.Problem+": "+failure.Fix)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// checkMachine returns *Failures if this machine does not meet the requirements. As root it raises
+// inotify limits that are too low; it changes nothing else.
+func checkMachine(ctx context.Context, _ *kind.Testbed) error {
+	machine, err := Inspect(ctx)
+	if err != nil {
+		return err
+	}
+	if os.Geteuid() == 0 && machine.raiseInotify() {
+		progress.Note(ctx, "inotify limits raised")
+	}
+	progress.Note(ctx, "%s", machine)
+	if failed := machine.Failures(); len(failed) > 0 {
+		return &Failures{List: failed}
+	}
+	return nil
+}
+
+// Inspect returns the properties of this machine. It changes nothing.
+func Inspect(ctx context.Context) (Machine, error) {
+	disk, err := spaceNeeded(ctx)
+	if err != nil {
+		return Machine{}, err
+	}
+	return readMachine(disk)
+}
+
+// String returns a summary for a progress line.
+func (m Machine) String() string {
+	text := size(m.memory) + " memory"
+	if len(m.disk) > 0 {
+		text = size(m.disk[0].bytes) + " disk, " + text
+	}
+	return text
+}
+
+func size(bytes uint64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/gib) }
+
+// Failures returns the requirements that the machine does not meet, in a fixed order.
+func (m Machine) Failures() []Failure {
+	var failed []Failure
+	var short []string
+	for i, needed := range m.needed {
+		if found := m.disk[i]; found.bytes < needed.bytes {
+			short = append(short, fmt.Sprintf("%s free at %s, %s needed", size(found.bytes), found.directory, size(needed.bytes)))
+		}
+	}
+	if len(short) > 0 {
+		failed = append(failed, Failure{strings.Join(short, "; "), "free some space, or use a larger disk: set data-root in " +
+			"/etc/docker/daemon.json for Docker's data, XDG_CACHE_HOME for the build cache"})
+	}
+	if m.memory < memoryNeeded {
+		failed = append(failed, Failure{fmt.Sprintf("%s of memory, %s needed", size(m.memory), size(memoryNeeded)),
+			"use a larger machine, or raise the memory limit of the container that this runs in"})
+	}
+	if m.instances < instancesNeeded || m.watches < watchesNeeded {
+		failed = append(failed, Failure{
+			fmt.Sprintf("%d inotify instances and %d watches, %d and %d needed", m.instances, m.watches, instancesNeeded, watchesNeeded),
+			fmt.Sprintf("run as root: sysctl -w fs.inotify.max_user_instances=%d fs.inotify.max_user_watches=%d", instancesNeeded, watchesNeeded),
+		})
+	}
+	return failed
+}
+
+func readMachine(needed []space) (Machine, error) {
+	m := Machine{needed: needed}
+	var err error
+	for _, wanted := range needed {
+		found, diskErr := freeSpace(wanted.directory)
+		m.disk, err = append(m.disk, found), errors.Join(err, diskErr)
+	}
+	var system unix.Sysinfo_t
+	err = errors.Join(err, unix.Sysinfo(&system), readNumber(instancesFile, &m.instances), readNumber(watchesFile, &m.watches))
+	if err != nil {
+		return Machine{}, fmt.Errorf("check this machine: %w", err)
+	}
+	m.memory = min(system.Totalram*uint64(system.Unit), memoryLimit(cgroupDir))
+	return m, nil
+}
+
+// freeSpace returns the space for unprivileged processes at a directory or its closest existing
+// parent.
+func freeSpace(directory string) (space, error) {
+	for {
+		var stat unix.Statfs_t
+		err := unix.Statfs(directory, &stat)
+		if err == nil {
+			return space{directory, stat.Bavail * uint64(stat.Bsize)}, nil
+		}
+		parent := filepath.Dir(directory)
+		if !errors.Is(err, fs.ErrNotExist) || parent == directory {
+			return space{}, fmt.Errorf("free space at %s: %w", directory, err)
+		}
+		directory = parent
+	}
+}
+
+// memoryLimit returns the limit of the cgroup mounted at dir, which in a container is the limit of
+// the container. It returns math.MaxUint64 if there is no limit or it cannot be read.
+func memoryLimit(dir string) uint64 {
+	for _, file := range []string{"memory.max", filepath.Join("memory", "memory.limit_in_bytes")} { // version 2, version 1
+		var limit uint64
+		if err := readNumber(filepath.Join(dir, file), &limit); err == nil {
+			return limit
+		}
+	}
+	return math.MaxUint64
+}
+
+func readNumber(path string, number *uint64) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	*number, err = strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
+	return err
+}
+
+// raiseInotify raises limits that are too low, until the next boot. In a container this may fail:
+// the limit is then a Failure.
+func (m *Machine) raiseInotify() (raised bool) {
+	raise := func(file string, limit *uint64, needed uint64) {
+		if *limit >= needed || os.WriteFile(file, []byte(strconv.FormatUint(needed, 10)), 0) != nil {
+			return
+		}
+		*limit, raised = needed, true
+	}
+	raise(instancesFile, &m.instances, instancesNeeded)
+	raise(watchesFile, &m.watches, watchesNeeded)
+	return raised
+}

@@ -1,2 +1,0 @@
-// Command gardener-extension-os-kind runs package osextension in a pod of the testbed's seed.
-package main
