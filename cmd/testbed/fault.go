@@ -62,12 +62,7 @@ func newFaultAddCommand(options *kind.Options) *cobra.Command {
 		flags[option.Name] = cmd.Flags().StringArray(option.Name, nil, option.Usage)
 	}
 	cmd.Flags().BoolVar(&wait, "wait", false, "wait until the fault ends or Ctrl-C, then delete the fault")
-	return withDryRun(cmd, options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) ([]string, error) {
-		if err := testbed.AttachRunning(cmd.Context()); err != nil {
-			return nil, err
-		}
-		return fault.PlanAdd(cmd.Context(), testbed, wanted)
-	})
+	return cmd
 }
 
 func newFaultListCommand(options *kind.Options) *cobra.Command {
@@ -84,7 +79,7 @@ func newFaultListCommand(options *kind.Options) *cobra.Command {
 }
 
 func newFaultDeleteCommand(options *kind.Options) *cobra.Command {
-	return withDryRun(withJSON(&cobra.Command{
+	return withJSON(&cobra.Command{
 		Use:     "delete [ID...]",
 		Aliases: []string{"clear"},
 		Short:   "Remove the faults with these IDs, or all faults",
@@ -102,10 +97,5 @@ func newFaultDeleteCommand(options *kind.Options) *cobra.Command {
 				return nil
 			}))
 		}),
-	}, "print JSON"), options, func(cmd *cobra.Command, testbed *kind.Testbed, args []string) ([]string, error) {
-		if err := testbed.AttachRunning(cmd.Context()); err != nil {
-			return nil, err
-		}
-		return fault.PlanDelete(cmd.Context(), testbed, args...)
-	})
+	}, "print JSON")
 }

@@ -51,16 +51,14 @@ command again; to continue a rotation, run reconcile.`,
 		{"rotate-ca-complete", "Complete the rotation of the CAs: nodes trust only the new CA", operate.CompleteRotation},
 		{"delete", "Delete the Shoot; the clusters stay", operate.Delete},
 	} {
-		shoot.AddCommand(withDryRun(&cobra.Command{
+		shoot.AddCommand(&cobra.Command{
 			Use:   operation.use,
 			Short: operation.short,
 			Args:  program.Args(cobra.NoArgs),
 			RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) error {
 				return operation.run(cmd.Context(), testbed)
 			}),
-		}, options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) ([]string, error) {
-			return operate.Plan(cmd.Context(), testbed, operation.use)
-		}))
+		})
 	}
 	return shoot
 }

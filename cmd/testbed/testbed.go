@@ -131,16 +131,14 @@ func whatIsCached(t *kind.Testbed) string {
 }
 
 func newDownCommand(options *kind.Options) *cobra.Command {
-	return withDryRun(&cobra.Command{
+	return &cobra.Command{
 		Use:   "down",
 		Short: "Remove the testbed: containers, volumes, networks and processes",
 		Args:  program.Args(cobra.NoArgs),
 		RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) error {
 			return bringup.Down(cmd.Context(), testbed)
 		}),
-	}, options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) ([]string, error) {
-		return bringup.PlanDown(cmd.Context(), testbed)
-	})
+	}
 }
 
 func newStatusCommand(options *kind.Options) *cobra.Command {

@@ -67,18 +67,6 @@ func Add(ctx context.Context, t *kind.Testbed, wanted spec.Fault) (spec.Fault, e
 	return begun, nil
 }
 
-// PlanAdd returns what Add and Hold would do, as lines of text.
-func PlanAdd(ctx context.Context, t *kind.Testbed, wanted spec.Fault) ([]string, error) {
-	var err error
-	if wanted.Target, err = ResolveTarget(ctx, t, wanted.Target); err != nil {
-		return nil, err
-	}
-	if _, err := prepare(ctx, t, wanted); err != nil {
-		return nil, err
-	}
-	return []string{fmt.Sprintf("add fault: %s %s", wanted.Target, wanted.Effect())}, nil
-}
-
 func timeoutOf(f spec.Fault) time.Duration {
 	if f.EndsOnlyByCommand() {
 		return machineFaultTimeout
@@ -274,18 +262,4 @@ func deleteInjection(ctx context.Context, f spec.Fault, injection kind.Injection
 	ctx, cancel := progress.Within(ctx, timeoutOf(f), "the fault did not end")
 	defer cancel()
 	return injection.Clear(ctx)
-}
-
-// PlanDelete returns what Delete would do, one line for each fault.
-func PlanDelete(ctx context.Context, t *kind.Testbed, ids ...string) ([]string, error) {
-	active, failed := List(ctx, t)
-	chosen, err := spec.Select(active, ids)
-	if err := errors.Join(err, failed); err != nil {
-		return nil, err
-	}
-	var lines []string
-	for _, f := range chosen {
-		lines = append(lines, fmt.Sprintf("delete %s: %s %s", f.ID, f.Target, f.Effect()))
-	}
-	return lines, nil
 }
