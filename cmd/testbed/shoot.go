@@ -15,28 +15,17 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 	"github.com/gardener-extensions/registry-cache/kind/manifest"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
-	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
 func newShootCommand(options *kind.Options) *cobra.Command {
 	shoot := group(&cobra.Command{
 		Use:   "shoot",
 		Short: "Create, change and delete the Shoot with gardenlet's flows",
-		Long: `Create, change and delete the Shoot with gardenlet's flows. Each command except get locks the
-testbed and returns when the flow has succeeded. To continue after an interruption, run the same
-command again; to continue a rotation, run reconcile.`,
-	}, newShootApplyCommand(options), withJSON(&cobra.Command{
-		Use:   "get",
-		Short: "Print the Shoot with its Extension and OperatingSystemConfigs, and the units and hosts.toml files of each node",
-		Args:  program.Args(cobra.NoArgs),
-		RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) error {
-			status, err := status.OfShoot(cmd.Context(), testbed)
-			if err != nil {
-				return err
-			}
-			return answer(cmd, status, status.Write)
-		}),
-	}, "print JSON"))
+		Long: `Create, change and delete the Shoot with gardenlet's flows. Each command locks the testbed and
+returns when the flow has succeeded. To continue after an interruption, run the same command again;
+to continue a rotation, run reconcile. Look at its objects with testbed kubectl seed -n
+shoot--local--local.`,
+	}, newShootApplyCommand(options))
 	for _, operation := range []struct {
 		use, short string
 		run        func(context.Context, *kind.Testbed) error

@@ -12,7 +12,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 	"github.com/gardener-extensions/registry-cache/kind/manifest"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
-	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
 // ApplyManifest stores the Secrets of a manifest in the garden, where they replace Secrets with the
@@ -145,7 +144,7 @@ func operate(ctx context.Context, t *kind.Testbed, verb shootVerb,
 	if err != nil {
 		return err
 	}
-	if err := verb.possible(status.NewShoot(shoot, stage)); err != nil {
+	if err := verb.possible(shoot, stage); err != nil {
 		return err
 	}
 	return t.Recorder.Step(ctx, verb.step, func(ctx context.Context) error { return do(t.Gardenlet, ctx, shoot) })

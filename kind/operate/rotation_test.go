@@ -8,7 +8,6 @@ import (
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
-	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
 func TestRotationsThatGardenerRefuses(t *testing.T) {
@@ -38,7 +37,14 @@ func TestRotationsThatGardenerRefuses(t *testing.T) {
 		{"another verb", verbReconcile, "Preparing", nil, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			err := tc.verb.possible(&status.Shoot{Stage: gardenlet.StagePresent, Rotation: tc.phase, LastOperation: tc.last})
+			shoot := gardenlet.Shoot()
+			shoot.Status.LastOperation = tc.last
+			if tc.phase != "" {
+				shoot.Status.Credentials = &gardencorev1beta1.ShootCredentials{Rotation: &gardencorev1beta1.ShootCredentialsRotation{
+					CertificateAuthorities: &gardencorev1beta1.CARotation{Phase: tc.phase},
+				}}
+			}
+			err := tc.verb.possible(shoot, gardenlet.StagePresent)
 			if (err == nil) != (tc.next == "") {
 				t.Fatalf("error %v, possible is %t", err, tc.next == "")
 			}
@@ -47,20 +53,5 @@ func TestRotationsThatGardenerRefuses(t *testing.T) {
 				t.Errorf("error %v, want a RotationError that names %q", err, tc.next)
 			}
 		})
-	}
-}
-
-func TestShootStatusHasTheRotation(t *testing.T) {
-	shoot := gardenlet.Shoot()
-	shoot.Status.Credentials = &gardencorev1beta1.ShootCredentials{Rotation: &gardencorev1beta1.ShootCredentialsRotation{
-		CertificateAuthorities: &gardencorev1beta1.CARotation{Phase: gardencorev1beta1.RotationPrepared},
-	}}
-	status := status.NewShoot(shoot, gardenlet.StagePresent)
-	var out strings.Builder
-	if err := status.Write(&out); err != nil {
-		t.Fatal(err)
-	}
-	if status.Rotation != gardencorev1beta1.RotationPrepared || !strings.Contains(out.String(), "Prepared") {
-		t.Errorf("rotation %q in:\n%s", status.Rotation, &out)
 	}
 }

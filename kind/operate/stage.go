@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"slices"
 
+	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
-	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
 // shootVerb is an operation on the Shoot, and the stages in which it is possible.
@@ -32,16 +32,16 @@ var (
 	verbRestore = shootVerb{"restore", "shoot restored", []gardenlet.Stage{gardenlet.StageMigrated, gardenlet.StageRestoring}}
 )
 
-// possible returns a *StageError or a *RotationError if the verb is not possible, and a
-// *status.UnknownStageError if the stage could not be read.
-func (v shootVerb) possible(s *status.Shoot) error {
-	if err := s.CheckStage(); err != nil {
-		return fmt.Errorf("shoot %s: %w", v.name, err)
+// possible returns a *StageError or a *RotationError if the verb is not possible for the Shoot,
+// which is nil in StageAbsent.
+func (v shootVerb) possible(shoot *gardencorev1beta1.Shoot, stage gardenlet.Stage) error {
+	if !slices.Contains(v.from, stage) {
+		return &StageError{Verb: v.name, Stage: stage}
 	}
-	if !slices.Contains(v.from, s.Stage) {
-		return &StageError{Verb: v.name, Stage: s.Stage}
+	if shoot == nil {
+		return nil
 	}
-	return v.checkRotation(s.Rotation, s.LastOperation)
+	return v.checkRotation(v1beta1helper.GetShootCARotationPhase(shoot.Status.Credentials), shoot.Status.LastOperation)
 }
 
 // StageError is the error for an operation that is not possible in the stage of the Shoot. Nothing

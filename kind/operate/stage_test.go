@@ -9,7 +9,6 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
-	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
 // allStages are the stages of a Shoot. next is the command that a StageError suggests.
@@ -40,7 +39,7 @@ func TestVerbsAndStages(t *testing.T) {
 	} {
 		t.Run(tc.verb.name, func(t *testing.T) {
 			for _, at := range allStages {
-				err := tc.verb.possible(&status.Shoot{Stage: at.stage})
+				err := tc.verb.possible(nil, at.stage)
 				if possible := strings.Contains(" "+tc.from+" ", " "+string(at.stage)+" "); possible != (err == nil) {
 					t.Errorf("%s: error %v, possible is %v", at.stage, err, possible)
 				}
@@ -53,28 +52,6 @@ func TestVerbsAndStages(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// TestVerbsWithoutStage checks that the error is an environment error if the seed does not answer,
-// and not a usage error such as "it is not migrated".
-func TestVerbsWithoutStage(t *testing.T) {
-	unknown := status.NewShoot(nil, "")
-	unknown.Problems = []string{"seed: connection refused", "shoot: EOF"}
-	for _, verb := range []shootVerb{verbApply, verbHibernate, verbDelete, verbRestore} {
-		err := verb.possible(unknown)
-		var environment interface{ EnvironmentError() }
-		if !errors.As(err, &environment) {
-			t.Fatalf("%s: %v, want an environment error", verb.name, err)
-		}
-		for _, want := range append(unknown.Problems, "shoot "+verb.name+": ", "testbed up") {
-			if !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: %v, want %q in it", verb.name, err, want)
-			}
-		}
-	}
-	if err := status.NewShoot(nil, gardenlet.StageAbsent).CheckStage(); err != nil {
-		t.Errorf("absent: %v, want no error, since the stage is known", err)
 	}
 }
 

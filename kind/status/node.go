@@ -20,11 +20,9 @@ import (
 type Node struct {
 	Name string `json:"name"`
 	// Registered reports whether the Node object exists, Ready whether its condition Ready is true.
-	Registered bool `json:"registered"`
-	Ready      bool `json:"ready"`
-	// Units are the systemd units that configure the node and pull images. Only Shoot.Nodes have them.
-	Units   []Unit `json:"units,omitempty"`
-	Problem string `json:"problem,omitempty"`
+	Registered bool   `json:"registered"`
+	Ready      bool   `json:"ready"`
+	Problem    string `json:"problem,omitempty"`
 	// Report is what the extension did on the node, or nil. Its fields join those of the node.
 	Report kind.Report `json:"-"`
 }
@@ -49,33 +47,27 @@ func join(status any, report kind.Report) ([]byte, error) {
 }
 
 // write prints the rows of a report, which may be nil.
-func write(w io.Writer, report kind.Report, details bool) {
+func write(w io.Writer, report kind.Report) {
 	if report != nil {
-		report.Write(w, details)
+		report.Write(w)
 	}
 }
 
-// Unit is the state of a systemd unit, in the words of systemd.
-type Unit struct {
-	Name     string `json:"name"`
-	Load     string `json:"load"` // "not-found" for a missing unit
-	Active   string `json:"active"`
-	Sub      string `json:"sub"`
-	Result   string `json:"result,omitempty"`
-	Restarts string `json:"restarts,omitempty"`
-}
-
-// readNodes returns the status of all nodes of a cluster, with the named systemd units and what the
-// extension did on them, and the Node objects. If the API server fails, what the nodes themselves
-// answered is returned with the error.
-func readNodes(ctx context.Context, of *cluster.Cluster, reporter kind.Reporter, units ...string) ([]Node, []corev1.Node, error) {
+// readNodes returns the status of all nodes of a cluster, with what the extension did on them, and
+// the Node objects. If the API server fails, what the nodes themselves answered is returned with the
+// error.
+func readNodes(ctx context.Context, of *cluster.Cluster, reporter kind.Reporter) ([]Node, []corev1.Node, error) {
 	machines := of.Nodes()
 	nodes := make([]Node, len(machines))
 	var group sync.WaitGroup
 	for i, machine := range machines {
 		nodes[i].Name = machine.Name()
+		if reporter == nil {
+			continue
+		}
 		group.Go(func() {
-			if err := nodes[i].read(ctx, machine, reporter, units); err != nil {
+			var err error
+			if nodes[i].Report, err = reporter.OfNode(ctx, machine); err != nil {
 				nodes[i].Problem = firstLine(err)
 			}
 		})
@@ -98,41 +90,6 @@ func readNodes(ctx context.Context, of *cluster.Cluster, reporter kind.Reporter,
 		}
 	}
 	return nodes, objects.Items, nil
-}
-
-func (n *Node) read(ctx context.Context, machine *cluster.Node, reporter kind.Reporter, units []string) (err error) {
-	if len(units) > 0 {
-		text, err := machine.Exec(ctx, append([]string{"systemctl", "show", "--property=" + unitProperties}, units...)...)
-		if err != nil {
-			return err
-		}
-		n.Units = parseUnits(text)
-	}
-	if reporter != nil {
-		n.Report, err = reporter.OfNode(ctx, machine)
-	}
-	return err
-}
-
-const unitProperties = "Id,LoadState,ActiveState,SubState,Result,NRestarts"
-
-// parseUnits parses the output of `systemctl show`: a block of KEY=VALUE lines for each unit.
-func parseUnits(text string) []Unit {
-	var units []Unit
-	for block := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
-		fields := map[string]string{}
-		for line := range strings.SplitSeq(block, "\n") {
-			key, value, _ := strings.Cut(line, "=")
-			fields[key] = strings.TrimSpace(value)
-		}
-		if fields["Id"] != "" {
-			units = append(units, Unit{
-				Name: fields["Id"], Load: fields["LoadState"], Active: fields["ActiveState"], Sub: fields["SubState"],
-				Result: fields["Result"], Restarts: fields["NRestarts"],
-			})
-		}
-	}
-	return units
 }
 
 func firstLine(err error) string {

@@ -14,7 +14,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
 
-// statusTimeout bounds OfShoot, and OfTestbed except for the start of an engine.
+// statusTimeout bounds OfTestbed, except for the start of an engine.
 const statusTimeout = 30 * time.Second
 
 // Testbed is the output of `testbed status`. Missing parts are empty.
