@@ -17,26 +17,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/server"
 )
 
-// Credentials are what a protected upstream expects from its clients in HTTP basic authentication.
-type Credentials = server.Credentials
-
 // controlTimeout bounds reading and replacing a file in a container.
 const controlTimeout = 20 * time.Second
-
-// SetCredentials makes a protected upstream accept only these credentials, from the next request
-// on. Push uses the first of them. SetCredentials passes the credentials by standard input, so the
-// description of the container and its process list do not show them. An open upstream stays open.
-func (r *Registry) SetCredentials(ctx context.Context, first Credentials, more ...Credentials) error {
-	content, err := server.EncodeCredentials(append([]Credentials{first}, more...)...)
-	if err == nil {
-		err = r.exec(ctx, content, upstreamProgram, "replace-credentials")
-	}
-	if err != nil {
-		return fmt.Errorf("credentials of upstream %s: %w", r.host, err)
-	}
-	r.credentials = &first
-	return nil
-}
 
 // ECR is the access key that a private registry of Amazon ECR accepts, and the life of its tokens.
 type ECR = ecr.Access

@@ -36,7 +36,6 @@ func TestInContainers(t *testing.T) {
 		"keep what runs":         keepWhatRuns,
 		"stopped":                stopped,
 		"failure leaves nothing": failureLeavesNothing,
-		"protected":              checkProtected,
 		"private CA":             checkPrivateCA,
 		"proxy":                  checkProxy,
 		"broken on purpose":      brokenOnPurpose,

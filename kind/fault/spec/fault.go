@@ -33,7 +33,7 @@ type Fault struct {
 	Body   string      `json:"body,omitempty"`
 	Rate   int64       `json:"rate,omitempty"`   // bytes per second of Slow
 	After  *int64      `json:"after,omitempty"`  // bytes of a body before Truncate; nil means half
-	Accept string      `json:"accept,omitempty"` // hexadecimal SHA-256 of the user:password that Credentials accepts
+	Accept []string    `json:"accept,omitempty"` // each the hexadecimal SHA-256 of a user:password that Credentials accepts
 	// Name is that of the profile, and Profile its value, which may be changed before the fault is
 	// added.
 	Name    string                   `json:"name,omitempty"`

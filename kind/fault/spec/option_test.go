@@ -34,7 +34,7 @@ func TestNew(t *testing.T) {
 		{"slow", "upstream/a", "slow", given{"rate": {"64Ki"}}, Fault{Kind: Slow, On: Blobs, Rate: 65536}},
 		{"truncate", "upstream/a", "truncate", nil, Fault{Kind: Truncate, On: Blobs}},
 		{"truncate at once", "upstream/a", "truncate", given{"after": {"0"}}, Fault{Kind: Truncate, On: Blobs, After: new(int64)}},
-		{"credentials", "upstream/a", "credentials", given{"accept": {sum}}, Fault{Kind: Credentials, On: All, Accept: sum}},
+		{"credentials", "upstream/a", "credentials", given{"accept": {sum}}, Fault{Kind: Credentials, On: All, Accept: []string{sum}}},
 		{"profile", "upstream/a", "profile", given{"name": {"quay"}}, Fault{Kind: Profile, On: All, Name: "quay", Profile: &quay}},
 		{"blackhole", "cache/alpha.upstream.test", "blackhole", nil, Fault{Kind: Blackhole}},
 		{"loss", "node/worker2", "loss", nil, Fault{Kind: Loss}},

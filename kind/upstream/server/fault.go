@@ -133,15 +133,17 @@ func (d injection) answer(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// requireCredentials requires the credentials of the fault by HTTP basic authentication. It does
-// not change admitted requests, so the access log notes the fault only for rejected ones.
+const realm = "upstream registry of the testbed"
+
+// requireCredentials requires credentials of the fault by HTTP basic authentication. It does not
+// change admitted requests, so the access log notes the fault only for rejected ones.
 func (d injection) requireCredentials(next http.Handler) http.Handler {
 	d.Status, d.Body = http.StatusUnauthorized, http.StatusText(http.StatusUnauthorized)+"\n"
 	d.Header = http.Header{"Www-Authenticate": {fmt.Sprintf("Basic realm=%q", realm)}}
 	reject := d.noted(http.HandlerFunc(d.answer))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		user, password, ok := r.BasicAuth()
-		if sum := sha256.Sum256([]byte(user + ":" + password)); !ok || hex.EncodeToString(sum[:]) != d.Accept {
+		if sum := sha256.Sum256([]byte(user + ":" + password)); !ok || !slices.Contains(d.Accept, hex.EncodeToString(sum[:])) {
 			reject.ServeHTTP(w, r)
 			return
 		}

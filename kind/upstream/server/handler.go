@@ -38,23 +38,11 @@ http:
   relativeurls: true
 `
 
-// protection is appended to the settings of a registry with credentials.
-const protection = `
-auth:
-  ` + accessType + `:
-    path: %q
-`
-
 // NewHandler returns a registry that stores images below the directory storage. For each request it
-// writes an accesslog.Record to the writer log. If credentials is not empty, clients must present
-// credentials in the file at that path; without the file all clients are rejected. The first
-// middleware is the outermost. The registry stops its background work when ctx ends.
-func NewHandler(ctx context.Context, storage, credentials string, log io.Writer, middlewares ...Middleware) (_ http.Handler, err error) {
-	text := fmt.Sprintf(settings, storage)
-	if credentials != "" {
-		text += fmt.Sprintf(protection, credentials)
-	}
-	config, err := configuration.Parse(strings.NewReader(text))
+// writes an accesslog.Record to the writer log. The first middleware is the outermost. The registry
+// stops its background work when ctx ends.
+func NewHandler(ctx context.Context, storage string, log io.Writer, middlewares ...Middleware) (_ http.Handler, err error) {
+	config, err := configuration.Parse(strings.NewReader(fmt.Sprintf(settings, storage)))
 	if err != nil {
 		return nil, fmt.Errorf("registry configuration: %w", err)
 	}
@@ -76,9 +64,8 @@ const (
 	Storage     = "/var/lib/registry"
 	Certificate = "/etc/upstream/tls.crt"
 	Key         = "/etc/upstream/tls.key"
-	// CredentialsFile is in a folder that the program can write to, see ReplaceCredentials.
-	CredentialsFile = "/var/lib/upstream/credentials.json"
-	// FaultsFile and ECRFile are in the same folder, see ReplaceFaults and ecr.Replace.
+	// FaultsFile and ECRFile are in a folder that the program can write to, see ReplaceFaults and
+	// ecr.Replace.
 	FaultsFile = "/var/lib/upstream/faults.json"
 	ECRFile    = "/var/lib/upstream/ecr.json"
 )
@@ -88,7 +75,6 @@ type Config struct {
 	HTTP, HTTPS      string // addresses, for example ":80"
 	Certificate, Key string // paths of PEM files
 	Storage          string // directory
-	Credentials      string // path of a credentials file; empty: no credentials required
 	Faults           string // path of a faults file; it may be missing
 	Sites            Sites  // other names of the server
 	ECR              string // path of a file for ecr.Middleware; it may be missing
@@ -98,7 +84,7 @@ type Config struct {
 // a port. Its only output, to the writer log, is one access record per request.
 func Run(ctx context.Context, config Config, log io.Writer) error {
 	logrus.SetLevel(logrus.WarnLevel) // otherwise distribution logs every request to stderr
-	handler, err := NewHandler(ctx, config.Storage, config.Credentials, log, ecr.Middleware(config.ECR), Faults(config.Faults, config.Sites))
+	handler, err := NewHandler(ctx, config.Storage, log, ecr.Middleware(config.ECR), Faults(config.Faults, config.Sites))
 	if err != nil {
 		return err
 	}

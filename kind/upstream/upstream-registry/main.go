@@ -25,7 +25,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return fmt.Errorf("command missing: want serve, proxy, replace-credentials, replace-ecr or replace-faults")
+		return fmt.Errorf("command missing: want serve, proxy, replace-ecr or replace-faults")
 	}
 	flags := flag.NewFlagSet(args[0], flag.ExitOnError)
 	switch args[0] {
@@ -36,10 +36,6 @@ func run(ctx context.Context, args []string) error {
 		_ = flags.Parse(args[1:])
 		proxy := &http.Server{Addr: *address, Handler: newProxy(ctx, os.Stdout), ReadHeaderTimeout: time.Minute}
 		return server.Serve(ctx, proxy, proxy.ListenAndServe)
-	case "replace-credentials":
-		path := flags.String("file", server.CredentialsFile, "credentials file to replace with standard input")
-		_ = flags.Parse(args[1:])
-		return server.ReplaceCredentials(*path, os.Stdin)
 	case "replace-ecr":
 		path := flags.String("file", server.ECRFile, "file with the access to ECR to replace with standard input")
 		_ = flags.Parse(args[1:])
@@ -49,7 +45,7 @@ func run(ctx context.Context, args []string) error {
 		_ = flags.Parse(args[1:])
 		return server.ReplaceFaults(*path, os.Stdin)
 	default:
-		return fmt.Errorf("unknown command %q: want serve, proxy, replace-credentials, replace-ecr or replace-faults", args[0])
+		return fmt.Errorf("unknown command %q: want serve, proxy, replace-ecr or replace-faults", args[0])
 	}
 }
 
@@ -60,7 +56,6 @@ func serve(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	flags.StringVar(&config.Certificate, "certificate", server.Certificate, "PEM file of the certificate chain")
 	flags.StringVar(&config.Key, "key", server.Key, "PEM file of the private key")
 	flags.StringVar(&config.Storage, "storage", server.Storage, "directory of the images")
-	flags.StringVar(&config.Credentials, "credentials", "", "file with the required credentials; empty: none required")
 	flags.StringVar(&config.Faults, "faults", server.FaultsFile, "file with the faults to inject; it may be missing")
 	flags.StringVar(&config.Sites.Sibling, "sibling", "", "another name of the server, in the same domain, for profiles")
 	flags.StringVar(&config.Sites.Foreign, "foreign", "", "another name of the server, in another domain, for profiles")
