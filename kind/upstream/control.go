@@ -13,20 +13,16 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
-	"github.com/gardener-extensions/registry-cache/kind/upstream/ecr"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/server"
 )
 
 // controlTimeout bounds reading and replacing a file in a container.
 const controlTimeout = 20 * time.Second
 
-// ECR is the access key that a private registry of Amazon ECR accepts, and the life of its tokens.
-type ECR = ecr.Access
-
 // SetECR makes the upstream a private registry of Amazon ECR from the next request on, and revokes
 // the tokens of an ECR with other values. The upstream serves the API at
 // api.ecr.<region>.amazonaws.com, which must be one of Options.Aliases. Push needs no token.
-func (r *Registry) SetECR(ctx context.Context, access ECR) error {
+func (r *Registry) SetECR(ctx context.Context, access server.ECR) error {
 	content, err := access.Encode()
 	if err == nil {
 		err = r.exec(ctx, content, upstreamProgram, "replace-ecr")

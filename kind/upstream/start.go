@@ -17,10 +17,7 @@ import (
 )
 
 // Ports of an upstream.
-const (
-	httpPort  = 80
-	httpsPort = 443
-)
+const httpPort, httpsPort = server.HTTP, server.HTTPS
 
 // userAgent identifies the testbed's own requests in the access log.
 const userAgent = "registry-cache-testbed/1"
@@ -152,7 +149,7 @@ func tcp(port uint16) string { return strconv.Itoa(int(port)) + "/tcp" }
 const startTimeout = time.Minute
 
 // ProxyPort is the port of a Proxy.
-const ProxyPort = 3128
+const ProxyPort = server.ProxyPort
 
 // Proxy is an HTTP proxy in the network of the upstreams. It forwards requests for http:// URLs and
 // opens tunnels for CONNECT. Its log has the client and the target (accesslog.Record.Host).
@@ -181,7 +178,7 @@ func (o Options) proxyLaunch() launch {
 	}
 	l.request = func() (testcontainers.ContainerRequest, error) {
 		wanted := l.container(ProxyPort)
-		wanted.Cmd = []string{"proxy", "-address", ":" + strconv.Itoa(ProxyPort)}
+		wanted.Cmd = []string{"proxy"}
 		return wanted, nil
 	}
 	return l

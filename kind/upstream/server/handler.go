@@ -18,7 +18,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
-	"github.com/gardener-extensions/registry-cache/kind/upstream/ecr"
 )
 
 // Middleware wraps the registry. The access log wraps the middleware, so the records show the
@@ -59,44 +58,35 @@ func NewHandler(ctx context.Context, storage string, log io.Writer, middlewares 
 	return accesslog.NewLog(log).Handler(handler), nil
 }
 
-// Paths inside the container, shared with package upstream.
+// Paths and ports inside the container, shared with package upstream.
 const (
+	HTTP, HTTPS = 80, 443
+	ProxyPort   = 3128
 	Storage     = "/var/lib/registry"
 	Certificate = "/etc/upstream/tls.crt"
 	Key         = "/etc/upstream/tls.key"
-	// FaultsFile and ECRFile are in a folder that the program can write to, see ReplaceFaults and
-	// ecr.Replace.
+	// FaultsFile and ECRFile are in a folder that the program can write to. Both may be missing.
 	FaultsFile = "/var/lib/upstream/faults.json"
 	ECRFile    = "/var/lib/upstream/ecr.json"
 )
 
-// Config has the addresses and files of a server.
-type Config struct {
-	HTTP, HTTPS      string // addresses, for example ":80"
-	Certificate, Key string // paths of PEM files
-	Storage          string // directory
-	Faults           string // path of a faults file; it may be missing
-	Sites            Sites  // other names of the server
-	ECR              string // path of a file for ecr.Middleware; it may be missing
-}
-
 // Run serves until ctx ends and then shuts down gracefully. It returns an error if it cannot serve
 // a port. Its only output, to the writer log, is one access record per request.
-func Run(ctx context.Context, config Config, log io.Writer) error {
+func Run(ctx context.Context, sites Sites, log io.Writer) error {
 	logrus.SetLevel(logrus.WarnLevel) // otherwise distribution logs every request to stderr
-	handler, err := NewHandler(ctx, config.Storage, log, ecr.Middleware(config.ECR), Faults(config.Faults, config.Sites))
+	handler, err := NewHandler(ctx, Storage, log, sellTokens(ECRFile), Faults(FaultsFile, sites))
 	if err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	for _, address := range []string{config.HTTP, ":" + strconv.Itoa(OtherHTTP)} {
-		plain := &http.Server{Addr: address, Handler: handler, ReadHeaderTimeout: time.Minute}
+	for _, port := range []int{HTTP, OtherHTTP} {
+		plain := &http.Server{Addr: ":" + strconv.Itoa(port), Handler: handler, ReadHeaderTimeout: time.Minute}
 		group.Go(func() error { return Serve(ctx, plain, plain.ListenAndServe) })
 	}
-	for _, address := range []string{config.HTTPS, ":" + strconv.Itoa(OtherHTTPS)} {
-		secure := &http.Server{Addr: address, Handler: handler, ReadHeaderTimeout: time.Minute}
+	for _, port := range []int{HTTPS, OtherHTTPS} {
+		secure := &http.Server{Addr: ":" + strconv.Itoa(port), Handler: handler, ReadHeaderTimeout: time.Minute}
 		group.Go(func() error {
-			return Serve(ctx, secure, func() error { return secure.ListenAndServeTLS(config.Certificate, config.Key) })
+			return Serve(ctx, secure, func() error { return secure.ListenAndServeTLS(Certificate, Key) })
 		})
 	}
 	return group.Wait()
