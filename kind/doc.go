@@ -24,7 +24,7 @@
 //   - bringup: Up, Down, and the installation of the extension.
 //   - operate: changes of the Shoot, as an operator makes them.
 //   - fault: apply and delete faults.
-//   - develop: builds and rollouts from the sources, a debugger, and programs on nodes.
+//   - develop: builds and rollouts from the sources, and programs on nodes.
 //   - status, export: what runs, and an archive for an engineer.
 //
 // None of these packages knows a particular extension, or registry caches: they get an extension as

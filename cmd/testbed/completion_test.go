@@ -21,7 +21,6 @@ func TestCompletedNames(t *testing.T) {
 		"exec se":                           "seed-control-plane",
 		"exec worker w":                     "",
 		"shell ":                            "worker worker2 control-plane seed-control-plane",
-		"debug ":                            "cache/alpha cache/beta cache/gamma extension",
 		"pull --node ":                      "worker worker2",
 		"push --upstream g":                 "gamma",
 		"--prefix no_testbed fault add ups": "", // an invalid prefix

@@ -34,8 +34,7 @@ func newCommand(std program.Streams) *cobra.Command {
 		{"Break", []*cobra.Command{newFaultCommand(options), newReproduceCommand(options)}},
 		{"Look", []*cobra.Command{newExportCommand(options)}},
 		{"Develop", []*cobra.Command{
-			newImageCommand(options), newExtensionCommand(options), newDebugCommand(options),
-			newTestCommand(options),
+			newImageCommand(options), newExtensionCommand(options), newTestCommand(options),
 		}},
 	} {
 		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title + ":"})

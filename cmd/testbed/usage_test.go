@@ -191,7 +191,6 @@ func TestExitCodes(t *testing.T) {
 		"wrong stage":                   {&operate.StageError{Verb: "restore", Stage: gardenlet.StagePresent}, program.ExitUsage},
 		"wrong rotation":                {&operate.RotationError{Verb: "rotate-ca-start", Phase: "Prepared"}, program.ExitUsage},
 		"unknown node":                  {&develop.UnknownNodeError{}, program.ExitUsage},
-		"not debuggable":                {&develop.NotDebuggableError{}, program.ExitUsage},
 		"wrong name of an archive":      {&export.NameError{}, program.ExitUsage},
 		"wrong fault":                   {&spec.UsageError{}, program.ExitUsage},
 		"wrong option":                  {&pull.InvalidError{}, program.ExitUsage},

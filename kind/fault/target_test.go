@@ -12,26 +12,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
-func TestFirstRunningPod(t *testing.T) {
-	pod := func(name string, phase corev1.PodPhase, deleted bool) corev1.Pod {
-		p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.PodStatus{Phase: phase}}
-		if deleted {
-			p.DeletionTimestamp = &metav1.Time{}
-		}
-		return p
-	}
-	all := Pods{of: spec.Target{Role: spec.Extension}, items: []corev1.Pod{
-		pod("d", corev1.PodRunning, false), pod("c", corev1.PodRunning, false), pod("b", corev1.PodRunning, true), pod("a", corev1.PodPending, false),
-	}}
-	if found, err := all.First(); err != nil || found.Name != "c" {
-		t.Errorf("pod %v, error %v, want c", found, err)
-	}
-	all.items = all.items[2:]
-	if _, err := all.First(); err == nil || err.Error() != "extension has no running pod" {
-		t.Errorf("error %v", err)
-	}
-}
-
 func TestVolumesOf(t *testing.T) {
 	claim := &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "cache-registry-alpha-0"}
 	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "registry-alpha-0"}}

@@ -118,16 +118,6 @@ func TestSame(t *testing.T) {
 	}
 }
 
-func TestExtension(t *testing.T) {
-	target, err := ParseTarget("extension")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, err := target.Choose(map[string]string{"": ""}); err != nil || got.String() != "extension" {
-		t.Errorf("extension is %s, %v", got, err)
-	}
-}
-
 // TestTable checks that each fault has exactly one way to begin and end, that its options exist,
 // and that it can be created and described.
 func TestTable(t *testing.T) {

@@ -65,7 +65,6 @@ func TestUsageErrors(t *testing.T) {
 		{"no role", "alpha", "hang", nil, "want <role>/<name>, for example upstream/alpha, with one of the roles upstream, cache, node"},
 		{"no name", "upstream/", "hang", nil, "want <role>/<name>"},
 		{"unknown role", "pod/x", "hang", nil, `unknown role "pod", use one of upstream, cache, node`},
-		{"unwanted name", "extension/x", "kill", nil, `target "extension/x": use extension without a name`},
 		{"unknown kind", "upstream/alpha", "explode", nil, `upstream has no fault "explode", use one of status, hang, slow`},
 		{"kind of another role", "node/worker", "hang", nil, `node has no fault "hang", use one of loss`},
 		{"option of another kind", "upstream/alpha", "status", given{"status": {"429"}, "rate": {"1"}}, "status of upstream has no option --rate: its options are --status, --header, --body, --on, --for"},

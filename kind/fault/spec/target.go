@@ -10,10 +10,9 @@ type Role string
 
 // The roles.
 const (
-	Upstream  Role = "upstream"  // an upstream registry
-	Cache     Role = "cache"     // the cache of an upstream, in the shoot
-	Node      Role = "node"      // a node of the shoot
-	Extension Role = "extension" // the extension in the seed, without a name and without faults
+	Upstream Role = "upstream" // an upstream registry
+	Cache    Role = "cache"    // the cache of an upstream, in the shoot
+	Node     Role = "node"     // a node of the shoot
 )
 
 // Target is a part of the testbed.
@@ -23,12 +22,7 @@ type Target struct {
 }
 
 // String returns the target in the form that ParseTarget accepts.
-func (t Target) String() string {
-	if t.Name == "" {
-		return string(t.Role)
-	}
-	return string(t.Role) + "/" + t.Name
-}
+func (t Target) String() string { return string(t.Role) + "/" + t.Name }
 
 // MarshalText implements encoding.TextMarshaler.
 func (t Target) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
@@ -39,15 +33,9 @@ func (t *Target) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// ParseTarget parses <role>/<name> or "extension". It returns a *UsageError for other text.
+// ParseTarget parses <role>/<name>. It returns a *UsageError for other text.
 func ParseTarget(text string) (Target, error) {
 	role, name, found := strings.Cut(text, "/")
-	if Role(role) == Extension {
-		if found {
-			return Target{}, usageErrorf("target %q: use %s without a name", text, role)
-		}
-		return Target{Role: Extension}, nil
-	}
 	if !found || name == "" {
 		return Target{}, usageErrorf("target %q: want <role>/<name>, for example upstream/alpha, with one of the roles %s", text, list(Roles()))
 	}
