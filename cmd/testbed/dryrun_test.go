@@ -67,8 +67,8 @@ func TestDryRunOfUp(t *testing.T) {
 	}
 }
 
-// TestDryRunOfApply: the dry run prints the Shoot, and on standard error those fields of the
-// manifest that the testbed does not use.
+// TestDryRunOfApply: the dry run prints the Shoot, and on standard error the extensions of the
+// manifest that are not installed.
 func TestDryRunOfApply(t *testing.T) {
 	manifest, err := os.ReadFile("../../examples/shoots/credentials.yaml")
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
@@ -13,7 +12,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
-	"github.com/gardener-extensions/registry-cache/kind/manifest"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
@@ -59,15 +57,15 @@ func newShootApplyCommand(options *kind.Options) *cobra.Command {
 	var (
 		name   string
 		dryRun bool
-		wanted *manifest.Manifest
+		wanted *operate.Manifest
 	)
 	cmd := &cobra.Command{
 		Use:   "apply -f FILE",
 		Short: "Create or reconcile the Shoot of a manifest, with the Secrets that it refers to",
 		Long: `Create or reconcile the Shoot of a manifest. The file has one Shoot and the Secrets that it refers
-to; unknown fields are errors. Extensions, resources, purpose and hibernation are taken from the
-manifest. Name, machines, networks, versions and cloud are those of the testbed; standard error
-lists the fields of the manifest that are not used.`,
+to; unknown fields are errors. Labels, annotations, extensions, resources, purpose, hibernation,
+maintenance, monitoring and systemComponents are taken from the manifest. Everything else, such as
+name, machines, networks, versions and cloud, is that of the testbed: compare with --dry-run.`,
 		Args: program.Args(cobra.NoArgs),
 		PreRunE: func(cmd *cobra.Command, _ []string) (err error) {
 			wanted, err = readManifest(name, cmd.InOrStdin())
@@ -85,33 +83,19 @@ lists the fields of the manifest that are not used.`,
 	return cmd
 }
 
-func readManifest(name string, stdin io.Reader) (*manifest.Manifest, error) {
+func readManifest(name string, stdin io.Reader) (*operate.Manifest, error) {
 	switch name {
 	case "":
 		return nil, errors.New("name a manifest: testbed shoot apply -f FILE (- is standard input)")
 	case standardInput:
-		return manifest.Read("standard input", stdin)
+		return operate.ReadManifest("standard input", stdin)
 	}
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, fmt.Errorf("read the manifest: %w", err)
-	}
-	defer func() { _ = file.Close() }() // opened for reading
-	return manifest.Read(name, file)
+	return operate.LoadManifest(name)
 }
 
-// showShoot lists unused parts of the manifest on standard error. With dryRun it prints the Shoot.
-func showShoot(cmd *cobra.Command, testbed *kind.Testbed, wanted *manifest.Manifest, dryRun bool) error {
-	shoot, replaced, err := manifest.Overlay(wanted.Shoot, gardenlet.Shoot())
-	if err != nil {
-		return err
-	}
-	if len(replaced) > 0 {
-		fmt.Fprintln(cmd.ErrOrStderr(), "These fields of the manifest are not used, the testbed has its own:")
-	}
-	for _, replacement := range replaced {
-		fmt.Fprintf(cmd.ErrOrStderr(), "  %s\n", replacement)
-	}
+// showShoot lists ignored extensions on standard error. With dryRun it prints the Shoot.
+func showShoot(cmd *cobra.Command, testbed *kind.Testbed, wanted *operate.Manifest, dryRun bool) error {
+	shoot := wanted.Overlay(gardenlet.Shoot())
 	for _, ignored := range operate.OtherExtensions(testbed, shoot) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "No extension of type %s is installed: gardenlet skips it.\n", ignored)
 	}

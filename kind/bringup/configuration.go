@@ -12,7 +12,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/configuration"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
-	"github.com/gardener-extensions/registry-cache/kind/manifest"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
@@ -143,20 +142,11 @@ func reconcileShoot(ctx context.Context, t *kind.Testbed) error {
 // reconcileManifest reconciles the Shoot in the file shoot.manifest, and stores the file's Secrets
 // in the garden for `testbed shoot` commands.
 func reconcileManifest(ctx context.Context, t *kind.Testbed) error {
-	file, err := os.Open(t.Config.Shoot.Manifest)
+	wanted, err := operate.LoadManifest(t.Config.Shoot.Manifest)
 	if err != nil {
 		return fmt.Errorf("shoot.manifest: %w", err)
 	}
-	defer func() { _ = file.Close() }()
-	wanted, err := manifest.Read(t.Config.Shoot.Manifest, file)
-	if err != nil {
-		return err
-	}
-	shoot, replaced, err := manifest.Overlay(wanted.Shoot, gardenlet.Shoot())
-	if err != nil {
-		return err
-	}
-	progress.Note(ctx, "%s, %d of its fields not used", t.Relative(t.Config.Shoot.Manifest), len(replaced))
+	progress.Note(ctx, "%s", t.Relative(t.Config.Shoot.Manifest))
 	registration, err := t.Extension.Registration()
 	if err != nil {
 		return err
@@ -164,5 +154,5 @@ func reconcileManifest(ctx context.Context, t *kind.Testbed) error {
 	if t.Gardenlet.Garden, err = gardener.OpenGarden(t.State.Garden(), registration); err != nil {
 		return err
 	}
-	return operate.ApplyManifest(ctx, t, wanted, shoot)
+	return operate.ApplyManifest(ctx, t, wanted, wanted.Overlay(gardenlet.Shoot()))
 }

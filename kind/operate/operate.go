@@ -10,13 +10,12 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
-	"github.com/gardener-extensions/registry-cache/kind/manifest"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
 // ApplyManifest stores the Secrets of a manifest in the garden, where they replace Secrets with the
 // same name, and reconciles the Shoot. The caller must hold the lock of the testbed.
-func ApplyManifest(ctx context.Context, t *kind.Testbed, wanted *manifest.Manifest, shoot *gardencorev1beta1.Shoot) error {
+func ApplyManifest(ctx context.Context, t *kind.Testbed, wanted *Manifest, shoot *gardencorev1beta1.Shoot) error {
 	for _, secret := range wanted.Secrets {
 		if err := t.Gardenlet.StoreSecret(ctx, secret); err != nil {
 			return err
@@ -33,14 +32,10 @@ func ApplyManifest(ctx context.Context, t *kind.Testbed, wanted *manifest.Manife
 // extension may take five minutes in each run.
 const operationTimeout = 20 * time.Minute
 
-// Apply creates or reconciles the Shoot in the manifest, see manifest.Overlay and ApplyManifest.
-func Apply(ctx context.Context, t *kind.Testbed, wanted *manifest.Manifest) error {
-	shoot, _, err := manifest.Overlay(wanted.Shoot, gardenlet.Shoot())
-	if err != nil {
-		return err
-	}
+// Apply creates or reconciles the Shoot in the manifest, see Manifest.Overlay and ApplyManifest.
+func Apply(ctx context.Context, t *kind.Testbed, wanted *Manifest) error {
 	return operate(ctx, t, verbApply, func(_ *gardenlet.Gardenlet, ctx context.Context, _ *gardencorev1beta1.Shoot) error {
-		return ApplyManifest(ctx, t, wanted, shoot)
+		return ApplyManifest(ctx, t, wanted, wanted.Overlay(gardenlet.Shoot()))
 	})
 }
 
