@@ -14,7 +14,7 @@ import (
 
 // withoutJSON lists the commands that print nothing, or the output of another program.
 var withoutJSON = []string{
-	"completion", "down", "exec", "extension render", "extension roll-out", "kubectl", "reproduce", "shell",
+	"completion", "down", "exec", "extension render", "extension roll-out", "kubectl", "reproduce",
 	"shoot apply", "shoot delete", "shoot disable", "shoot hibernate", "shoot migrate", "shoot reconcile", "shoot restore",
 	"shoot rotate-ca-complete", "shoot rotate-ca-start", "shoot wake", "test", "up",
 }

@@ -28,7 +28,7 @@ func newCommand(std program.Streams) *cobra.Command {
 	}{
 		{"Testbed", []*cobra.Command{
 			newUpCommand(options), newStatusCommand(options), newDownCommand(options), newDoctorCommand(options),
-			newKubeconfigCommand(options), newKubectlCommand(options), newShellCommand(options), newExecCommand(options),
+			newKubeconfigCommand(options), newKubectlCommand(options), newExecCommand(options),
 		}},
 		{"Shoot", []*cobra.Command{newShootCommand(options), newPushCommand(options), newPullCommand(options)}},
 		{"Break", []*cobra.Command{newFaultCommand(options), newReproduceCommand(options)}},

@@ -87,7 +87,6 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"exec"}, "", "name a node and a command"},
 		{[]string{"exec", "worker"}, "", "usage: testbed exec NODE"},
 		{[]string{"exec", "worker", "--"}, "", "name a node and a command"},
-		{[]string{"shell"}, "", "usage: testbed shell NODE"},
 
 		{[]string{"shoot"}, "", "name a command"},
 		{[]string{"shoot", "sleep"}, "", `unknown command "sleep"`},

@@ -26,18 +26,30 @@ const adminKubeconfig = "/etc/kubernetes/admin.conf"
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
+	Terminal bool // the program gets a terminal, which In and Out must be
 }
 
-// Exec runs a program on a node of either cluster, as root, and returns its exit code. It accepts
-// the same node names as Shell, and returns the same errors. Input and output are streamed. When
-// ctx ends, the error is the cause of ctx; the program on the node continues until it reads or
-// writes.
+// Exec runs a program on a node of either cluster, as root, and returns its exit code. The node's
+// name may omit the prefix of the testbed or shoot: worker2. The error is an *UnknownNodeError for
+// an unknown name, and kind.ErrDown if there is no testbed. Input and output are streamed. When ctx
+// ends, the error is the cause of ctx; the program on the node continues until it reads or writes.
 func Exec(ctx context.Context, t *kind.Testbed, node string, argv []string, streams Streams) (int, error) {
-	name, err := nodeName(ctx, t, node)
+	if err := t.AttachOnce(ctx); err != nil {
+		return 0, err
+	}
+	name, err := matchNode(node, cluster.Names(t.Nodes()), t.Prefix+"-", t.ShootName()+"-")
 	if err != nil {
 		return 0, err
 	}
-	return Run(ctx, slices.Concat([]string{"docker", "exec", "--interactive", name}, argv), streams)
+	return Run(ctx, execArgv(name, streams.Terminal, argv...), streams)
+}
+
+func execArgv(node string, terminal bool, argv ...string) []string {
+	all := []string{"docker", "exec", "--interactive"}
+	if terminal {
+		all = append(all, "--tty")
+	}
+	return append(append(all, node), argv...)
 }
 
 // Kubectl runs kubectl as administrator on the control plane of RoleSeed or RoleShoot, and returns
@@ -116,26 +128,6 @@ func (e *UnknownNodeError) Error() string {
 // UsageError marks the error for internal/program: exit code 2.
 func (*UnknownNodeError) UsageError() {}
 
-// Shell returns the command that opens a shell on a node of either cluster. Without a terminal,
-// bash reads its standard input. The node's name may omit the prefix of the testbed or shoot:
-// worker2. Shell returns an *UnknownNodeError for an unknown name, and kind.ErrDown if there is no
-// testbed.
-func Shell(ctx context.Context, t *kind.Testbed, node string, terminal bool) ([]string, error) {
-	name, err := nodeName(ctx, t, node)
-	if err != nil {
-		return nil, err
-	}
-	return shellArgv(name, terminal), nil
-}
-
-// nodeName returns the full name of a node, see Shell.
-func nodeName(ctx context.Context, t *kind.Testbed, wanted string) (string, error) {
-	if err := t.AttachOnce(ctx); err != nil {
-		return "", err
-	}
-	return matchNode(wanted, cluster.Names(t.Nodes()), t.Prefix+"-", t.ShootName()+"-")
-}
-
 // matchNode returns the name that equals wanted, or the name that equals one prefix plus wanted.
 func matchNode(wanted string, names []string, prefixes ...string) (string, error) {
 	for _, prefix := range append([]string{""}, prefixes...) {
@@ -144,12 +136,4 @@ func matchNode(wanted string, names []string, prefixes ...string) (string, error
 		}
 	}
 	return "", &UnknownNodeError{Name: wanted, Names: names}
-}
-
-func shellArgv(container string, terminal bool) []string {
-	argv := []string{"docker", "exec", "--interactive"}
-	if terminal {
-		argv = append(argv, "--tty")
-	}
-	return append(argv, container, "bash")
 }

@@ -80,11 +80,11 @@ func TestMatchNode(t *testing.T) {
 	}
 }
 
-func TestShellArgv(t *testing.T) {
-	if got := shellArgv("node", true); !slices.Equal(got, []string{"docker", "exec", "--interactive", "--tty", "node", "bash"}) {
+func TestExecArgv(t *testing.T) {
+	if got := execArgv("node", true, "bash"); !slices.Equal(got, []string{"docker", "exec", "--interactive", "--tty", "node", "bash"}) {
 		t.Errorf("with a terminal: %q", got)
 	}
-	if got := shellArgv("node", false); slices.Contains(got, "--tty") {
+	if got := execArgv("node", false, "bash"); slices.Contains(got, "--tty") {
 		t.Errorf("docker refuses --tty without a terminal: %q", got)
 	}
 }
