@@ -67,7 +67,7 @@ type Testbed struct {
 	Claimed   func()                 // see Options
 	Recorder  *progress.Recorder     // prints and records steps
 	Parts
-	lockFiles
+	lock
 
 	unreadable error // why the configuration of the last Up cannot be read
 }
@@ -94,9 +94,9 @@ func New(options Options) (*Testbed, error) {
 	}
 	t := &Testbed{
 		Prefix: options.Prefix, Root: options.Root, Extension: options.Extension, Replace: options.Replace, Claimed: options.Claimed,
-		State:     State(filepath.Join(options.Directory, options.Prefix)),
-		lockFiles: newLockFiles(options.Locks, options.Prefix, options.Root),
-		Recorder:  progress.New(options.Out),
+		State:    State(filepath.Join(options.Directory, options.Prefix)),
+		lock:     newLock(options.Locks, options.Prefix, options.Root),
+		Recorder: progress.New(options.Out),
 	}
 	t.configure(options.Configuration, options.NodeImage)
 	return t, nil
