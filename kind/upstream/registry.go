@@ -22,19 +22,6 @@ import (
 // Registry is one upstream of a testbed.
 type Registry struct{ instance }
 
-// Find returns the running upstream with that host name, or an ErrNotRunning.
-func Find(ctx context.Context, prefix, host string) (*Registry, error) {
-	docker, err := connect()
-	if err != nil {
-		return nil, err
-	}
-	found, err := running(ctx, docker, prefix, hostLabel, host)
-	if err != nil {
-		return nil, err
-	}
-	return &Registry{instance: *found}, nil
-}
-
 // List returns the upstreams of a testbed, running or not, sorted by host name.
 func List(ctx context.Context, prefix string) ([]*Registry, error) {
 	docker, err := connect()
