@@ -199,7 +199,6 @@ command also works if only parts of the testbed run. Secrets are listed without 
 An existing file is replaced. What could not be collected is printed to standard error.`,
 		Example: "  testbed export problem.tar.gz",
 		Args:    program.Args(cobra.ExactArgs(1)),
-		PreRunE: func(_ *cobra.Command, args []string) error { return export.CheckName(args[0]) },
 		RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, args []string) error {
 			archive, err := export.Write(cmd.Context(), testbed, args[0])
 			if err != nil {

@@ -14,7 +14,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/develop"
 	"github.com/gardener-extensions/registry-cache/kind/engine"
-	"github.com/gardener-extensions/registry-cache/kind/export"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
@@ -125,8 +124,6 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"reproduce", "--list", "s22"}, "", `"s22"`},
 
 		{[]string{"export"}, "", "usage: testbed export FILE.tar.gz"},
-		{[]string{"export", folder}, "", "want a file name with .tar.gz"},
-		{[]string{"export", folder + "/.tar.gz"}, "", "want a file name with .tar.gz"},
 
 		{[]string{"test"}, "", "omit --prefix"},
 
@@ -190,7 +187,6 @@ func TestExitCodes(t *testing.T) {
 		"wrong stage":                   {&operate.StageError{Verb: "restore", Stage: gardenlet.StagePresent}, program.ExitUsage},
 		"wrong rotation":                {&operate.RotationError{Verb: "rotate-ca-start", Phase: "Prepared"}, program.ExitUsage},
 		"unknown node":                  {&develop.UnknownNodeError{}, program.ExitUsage},
-		"wrong name of an archive":      {&export.NameError{}, program.ExitUsage},
 		"wrong fault":                   {&spec.UsageError{}, program.ExitUsage},
 		"wrong option":                  {&pull.InvalidError{}, program.ExitUsage},
 	} {
