@@ -62,7 +62,7 @@ type Reporter interface {
 	OfTestbed(_ context.Context, seed, shoot *cluster.Cluster) Report
 }
 
-// Report is a part of the status. Its JSON is an object, whose fields join those of the status.
+// Report is a part of the status.
 type Report interface {
 	// Write prints rows of a table.
 	Write(io.Writer)

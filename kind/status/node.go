@@ -2,10 +2,8 @@ package status
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"sync"
 
@@ -23,27 +21,8 @@ type Node struct {
 	Registered bool   `json:"registered"`
 	Ready      bool   `json:"ready"`
 	Problem    string `json:"problem,omitempty"`
-	// Report is what the extension did on the node, or nil. Its fields join those of the node.
-	Report kind.Report `json:"-"`
-}
-
-// MarshalJSON implements json.Marshaler.
-func (n Node) MarshalJSON() ([]byte, error) {
-	type fields Node
-	return join(fields(n), n.Report)
-}
-
-// join returns a JSON object with the fields of both, of which the report may be nil.
-func join(status any, report kind.Report) ([]byte, error) {
-	text, err := json.Marshal(status)
-	if err != nil || report == nil {
-		return text, err
-	}
-	more, err := json.Marshal(report)
-	if err != nil || len(more) == len("{}") {
-		return text, err
-	}
-	return slices.Concat(text[:len(text)-1], []byte(","), more[1:]), nil
+	// Report is what the extension did on the node, or nil.
+	Report kind.Report `json:"report,omitempty"`
 }
 
 // write prints the rows of a report, which may be nil.

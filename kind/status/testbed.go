@@ -25,14 +25,8 @@ type Testbed struct {
 	Clusters  []Cluster         `json:"clusters"`
 	Upstreams []Upstream        `json:"upstreams"`
 	Versions  map[string]string `json:"versions"`
-	// Report is what the extension runs, or nil. Its fields join those of the testbed.
-	Report kind.Report `json:"-"`
-}
-
-// MarshalJSON implements json.Marshaler.
-func (s Testbed) MarshalJSON() ([]byte, error) {
-	type fields Testbed
-	return join(fields(s), s.Report)
+	// Report is what the extension runs, or nil.
+	Report kind.Report `json:"report,omitempty"`
 }
 
 // Cluster is one kind cluster.
