@@ -15,7 +15,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/develop"
 	"github.com/gardener-extensions/registry-cache/kind/engine"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
-	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/kind/preflight"
 )
@@ -184,8 +183,7 @@ func TestExitCodes(t *testing.T) {
 		"no testbed":                    {kind.ErrDown, program.ExitEnvironment},
 		"a busy testbed":                {kind.ErrBusy, program.ExitEnvironment},
 		"a testbed of another checkout": {&kind.OtherCheckoutError{Prefix: "one", State: "/there"}, program.ExitEnvironment},
-		"wrong stage":                   {&operate.StageError{Verb: "restore", Stage: gardenlet.StagePresent}, program.ExitUsage},
-		"wrong rotation":                {&operate.RotationError{Verb: "rotate-ca-start", Phase: "Prepared"}, program.ExitUsage},
+		"wrong stage":                   {&operate.RefusedError{Verb: "restore", Why: "it is not migrated"}, program.ExitUsage},
 		"unknown node":                  {&develop.UnknownNodeError{}, program.ExitUsage},
 		"wrong fault":                   {&spec.UsageError{}, program.ExitUsage},
 		"wrong option":                  {&pull.InvalidError{}, program.ExitUsage},

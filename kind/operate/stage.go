@@ -1,7 +1,6 @@
 package operate
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -32,87 +31,65 @@ var (
 	verbRestore = shootVerb{"restore", "shoot restored", []gardenlet.Stage{gardenlet.StageMigrated, gardenlet.StageRestoring}}
 )
 
-// possible returns a *StageError or a *RotationError if the verb is not possible for the Shoot,
-// which is nil in StageAbsent.
+// possible returns a *RefusedError if the verb is not possible for the Shoot, which is nil in
+// StageAbsent. The rules for a rotation are those of gardener-apiserver for the annotations
+// rotate-ca-start and rotate-ca-complete (validateShootOperationContext in
+// pkg/api/core/validation/shoot.go). Other verbs are possible in all phases.
 func (v shootVerb) possible(shoot *gardencorev1beta1.Shoot, stage gardenlet.Stage) error {
 	if !slices.Contains(v.from, stage) {
-		return &StageError{Verb: v.name, Stage: stage}
+		return &RefusedError{v.name, whyNotIn(stage)}
 	}
-	if shoot == nil {
+	if v.name != verbRotateStart.name && v.name != verbRotateComplete.name {
 		return nil
 	}
-	return v.checkRotation(v1beta1helper.GetShootCARotationPhase(shoot.Status.Credentials), shoot.Status.LastOperation)
-}
-
-// StageError is the error for an operation that is not possible in the stage of the Shoot. Nothing
-// was changed.
-type StageError struct {
-	Verb  string // the name of the requested operation
-	Stage gardenlet.Stage
-}
-
-func (e *StageError) Error() string {
-	why := map[gardenlet.Stage]string{
-		gardenlet.StageAbsent:    "the shoot does not exist: create it with `testbed shoot apply`",
-		gardenlet.StagePresent:   "it is not migrated: run `testbed shoot migrate` first",
-		gardenlet.StageMigrating: "its migration is not complete: continue it with `testbed shoot migrate`",
-		gardenlet.StageMigrated:  "it is migrated: run `testbed shoot restore` first",
-		gardenlet.StageRestoring: "its restoration is not complete: continue it with `testbed shoot restore`",
-		gardenlet.StageDeleting:  "its deletion is not complete: continue it with `testbed shoot delete`",
+	phase := v1beta1helper.GetShootCARotationPhase(shoot.Status.Credentials)
+	none := phase == "" || phase == gardencorev1beta1.RotationCompleted
+	switch {
+	case v.name == verbRotateStart.name && none && readyForRotation(shoot.Status.LastOperation),
+		v.name == verbRotateComplete.name && phase == gardencorev1beta1.RotationPrepared:
+		return nil
+	case v.name == verbRotateStart.name && none:
+		return &RefusedError{v.name, "the shoot was not created successfully: run `testbed shoot reconcile` first"}
 	}
-	return fmt.Sprintf("shoot %s: %s", e.Verb, cmp.Or(why[e.Stage], why[gardenlet.StagePresent]))
+	return &RefusedError{v.name, whyNotAfter(phase)}
 }
+
+// RefusedError is the error for an operation that is not possible now. Nothing was changed.
+type RefusedError struct{ Verb, Why string }
+
+func (e *RefusedError) Error() string { return fmt.Sprintf("shoot %s: %s", e.Verb, e.Why) }
 
 // UsageError marks the error for internal/program: exit code 2.
-func (*StageError) UsageError() {}
+func (*RefusedError) UsageError() {}
 
-// RotationError is the error for a step of the CA rotation that is not possible in the current
-// phase. A gardener-apiserver would refuse the same step. Nothing was changed.
-type RotationError struct {
-	Verb string // the name of the requested operation
-	// Phase is the phase of the rotation. Empty if there was no rotation.
-	Phase gardencorev1beta1.CredentialsRotationPhase
+func whyNotIn(stage gardenlet.Stage) string {
+	switch stage {
+	case gardenlet.StageAbsent:
+		return "the shoot does not exist: create it with `testbed shoot apply`"
+	case gardenlet.StageMigrating:
+		return "its migration is not complete: continue it with `testbed shoot migrate`"
+	case gardenlet.StageMigrated:
+		return "it is migrated: run `testbed shoot restore` first"
+	case gardenlet.StageRestoring:
+		return "its restoration is not complete: continue it with `testbed shoot restore`"
+	case gardenlet.StageDeleting:
+		return "its deletion is not complete: continue it with `testbed shoot delete`"
+	}
+	return "it is not migrated: run `testbed shoot migrate` first"
 }
 
-func (e *RotationError) Error() string {
-	var why string
-	switch e.Phase {
+func whyNotAfter(phase gardencorev1beta1.CredentialsRotationPhase) string {
+	switch phase {
 	case gardencorev1beta1.RotationPreparing:
-		why = "a rotation was started and is not prepared: continue it with `testbed shoot reconcile`"
+		return "a rotation was started and is not prepared: continue it with `testbed shoot reconcile`"
 	case gardencorev1beta1.RotationPrepared:
-		why = "a rotation is prepared: run `testbed shoot rotate-ca-complete` first"
+		return "a rotation is prepared: run `testbed shoot rotate-ca-complete` first"
 	case gardencorev1beta1.RotationCompleting:
-		why = "a rotation is being completed: continue it with `testbed shoot reconcile`"
+		return "a rotation is being completed: continue it with `testbed shoot reconcile`"
 	case "", gardencorev1beta1.RotationCompleted:
-		why = "no rotation is prepared: run `testbed shoot rotate-ca-start` first"
-		if e.Verb == verbRotateStart.name {
-			why = "the shoot was not created successfully: run `testbed shoot reconcile` first"
-		}
-	default:
-		why = fmt.Sprintf("a rotation is in phase %s", e.Phase)
+		return "no rotation is prepared: run `testbed shoot rotate-ca-start` first"
 	}
-	return fmt.Sprintf("shoot %s: %s", e.Verb, why)
-}
-
-// UsageError marks the error for internal/program: exit code 2.
-func (*RotationError) UsageError() {}
-
-// checkRotation returns a *RotationError if the verb is not possible in the phase or after the last
-// operation. The rules are those of gardener-apiserver for the annotations rotate-ca-start and
-// rotate-ca-complete (validateShootOperationContext in pkg/api/core/validation/shoot.go). Other
-// verbs are possible in all phases.
-func (v shootVerb) checkRotation(phase gardencorev1beta1.CredentialsRotationPhase, last *gardencorev1beta1.LastOperation) error {
-	possible := true
-	switch v.name {
-	case verbRotateStart.name:
-		possible = (phase == "" || phase == gardencorev1beta1.RotationCompleted) && readyForRotation(last)
-	case verbRotateComplete.name:
-		possible = phase == gardencorev1beta1.RotationPrepared
-	}
-	if possible {
-		return nil
-	}
-	return &RotationError{Verb: v.name, Phase: phase}
+	return fmt.Sprintf("a rotation is in phase %s", phase)
 }
 
 // readyForRotation corresponds to isShootReadyForRotationStart in Gardener's validation/shoot.go.
