@@ -26,7 +26,7 @@ import (
 
 const (
 	// DefaultPrefix is the prefix of the default testbed.
-	DefaultPrefix = "registry-cache"
+	DefaultPrefix = upstream.DefaultPrefix
 	// DefaultDirectory is the folder for the state of testbeds, below the root of the repository.
 	DefaultDirectory = ".testbed"
 

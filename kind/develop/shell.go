@@ -15,7 +15,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 )
 
-// outputTimeout is how long Run waits for the end of the output after the program has ended.
+// outputTimeout is how long run waits for the end of the output after the program has ended.
 // Another process may keep the output open.
 const outputTimeout = 2 * time.Second
 
@@ -34,14 +34,14 @@ type Streams struct {
 // an unknown name, and kind.ErrDown if there is no testbed. Input and output are streamed. When ctx
 // ends, the error is the cause of ctx; the program on the node continues until it reads or writes.
 func Exec(ctx context.Context, t *kind.Testbed, node string, argv []string, streams Streams) (int, error) {
-	if err := t.AttachOnce(ctx); err != nil {
+	if err := t.Attach(ctx); err != nil {
 		return 0, err
 	}
 	name, err := matchNode(node, cluster.Names(t.Nodes()), t.Prefix+"-", t.ShootName()+"-")
 	if err != nil {
 		return 0, err
 	}
-	return Run(ctx, execArgv(name, streams.Terminal, argv...), streams)
+	return run(ctx, execArgv(name, streams.Terminal, argv...), streams)
 }
 
 func execArgv(node string, terminal bool, argv ...string) []string {
@@ -58,26 +58,26 @@ func Kubectl(ctx context.Context, t *kind.Testbed, role string, args []string, s
 	if role != kind.RoleSeed && role != kind.RoleShoot {
 		return 0, fmt.Errorf("cluster %q: want %s or %s", role, kind.RoleSeed, kind.RoleShoot)
 	}
-	if err := t.AttachOnce(ctx); err != nil {
+	if err := t.Attach(ctx); err != nil {
 		return 0, err
 	}
 	node := t.Seed.ControlPlane()
 	if role == kind.RoleShoot {
 		node = t.Shoot.ControlPlane()
 	}
-	return Run(ctx, kubectlArgv(node.Name(), args), streams)
+	return run(ctx, kubectlArgv(node.Name(), args), streams)
 }
 
 func kubectlArgv(node string, args []string) []string {
 	return slices.Concat([]string{"docker", "exec", "--interactive", "--env", "KUBECONFIG=" + adminKubeconfig, node, "kubectl"}, args)
 }
 
-// Run runs a program on this machine and returns its exit code. If ctx ends, the error is the cause
+// run runs a program on this machine and returns its exit code. If ctx ends, the error is the cause
 // of ctx.
-func Run(ctx context.Context, argv []string, streams Streams) (int, error) {
+func run(ctx context.Context, argv []string, streams Streams) (int, error) {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = streams.Out, streams.Err, outputTimeout
-	if err := Feed(cmd, streams.In); err != nil {
+	if err := feed(cmd, streams.In); err != nil {
 		return 0, fmt.Errorf("run %s: %w", argv[0], err)
 	}
 	err := cmd.Run()
@@ -94,9 +94,9 @@ func Run(ctx context.Context, argv []string, streams Streams) (int, error) {
 	}
 }
 
-// Feed sets the program's input. An input that is not a file is copied in the background, because
+// feed sets the program's input. An input that is not a file is copied in the background, because
 // exec.Cmd would wait for the end of the input, which may never come.
-func Feed(cmd *exec.Cmd, in io.Reader) error {
+func feed(cmd *exec.Cmd, in io.Reader) error {
 	file, isFile := in.(*os.File)
 	if isFile || in == nil {
 		if file != nil {

@@ -185,9 +185,6 @@ func TestCARotation(t *testing.T) {
 			t.Errorf("the phase ended as %+v, want %s", got, step.want)
 		}
 	}
-	if err := g.RotateCA(t.Context(), Shoot(), gardencorev1beta1.RotationPrepared); err == nil || !strings.Contains(err.Error(), `no phase "Prepared"`) {
-		t.Errorf("error %v", err)
-	}
 }
 
 // The extension's state is restored from the garden.

@@ -17,10 +17,9 @@ import (
 // Node is one node of a cluster.
 type Node struct {
 	Name string `json:"name"`
-	// Registered reports whether the Node object exists, Ready whether its condition Ready is true.
-	Registered bool   `json:"registered"`
-	Ready      bool   `json:"ready"`
-	Problem    string `json:"problem,omitempty"`
+	// Ready reports whether the Node object exists and its condition Ready is true.
+	Ready   bool   `json:"ready"`
+	Problem string `json:"problem,omitempty"`
 	// Report is what the extension did on the node, or nil.
 	Report kind.Report `json:"report,omitempty"`
 }
@@ -63,7 +62,6 @@ func readNodes(ctx context.Context, of *cluster.Cluster, reporter kind.Reporter)
 	for i := range nodes {
 		for _, object := range objects.Items {
 			if object.Name == nodes[i].Name {
-				nodes[i].Registered = true
 				nodes[i].Ready, _ = cluster.NodeReady(&object)
 			}
 		}
