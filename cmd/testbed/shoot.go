@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -24,26 +23,13 @@ returns when the flow has succeeded. To continue after an interruption, run the 
 to continue a rotation, run reconcile. Look at its objects with testbed kubectl seed -n
 shoot--local--local.`,
 	}, newShootApplyCommand(options))
-	for _, operation := range []struct {
-		use, short string
-		run        func(context.Context, *kind.Testbed) error
-	}{
-		{"reconcile", "Reconcile the Shoot as it is", operate.Reconcile},
-		{"disable", "Disable the extension in the Shoot", operate.Disable},
-		{"hibernate", "Hibernate the Shoot: its machines stop", operate.Hibernate},
-		{"wake", "Wake the Shoot up: it gets new machines", operate.WakeUp},
-		{"migrate", "Migrate the Shoot off its seed, and keep its state in the testbed's folder", operate.Migrate},
-		{"restore", "Restore a migrated Shoot on its new seed, in a new namespace", operate.Restore},
-		{"rotate-ca-start", "Start the rotation of the CAs: nodes trust the old and the new CA", operate.StartRotation},
-		{"rotate-ca-complete", "Complete the rotation of the CAs: nodes trust only the new CA", operate.CompleteRotation},
-		{"delete", "Delete the Shoot; the clusters stay", operate.Delete},
-	} {
+	for _, operation := range operate.Operations() {
 		shoot.AddCommand(&cobra.Command{
-			Use:   operation.use,
-			Short: operation.short,
+			Use:   operation.Name,
+			Short: operation.Short,
 			Args:  program.Args(cobra.NoArgs),
 			RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) error {
-				return operation.run(cmd.Context(), testbed)
+				return operation.Run(cmd.Context(), testbed)
 			}),
 		})
 	}
@@ -75,7 +61,7 @@ name, machines, networks, versions and cloud, is that of the testbed: compare wi
 			if err := showShoot(cmd, testbed, wanted, dryRun); err != nil || dryRun {
 				return err
 			}
-			return operate.Apply(cmd.Context(), testbed, wanted)
+			return operate.Apply(wanted).Run(cmd.Context(), testbed)
 		}),
 	}
 	cmd.Flags().StringVarP(&name, "filename", "f", "", "the manifest; - is standard input")

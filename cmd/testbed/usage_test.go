@@ -183,7 +183,7 @@ func TestExitCodes(t *testing.T) {
 		"no testbed":                    {kind.ErrDown, program.ExitEnvironment},
 		"a busy testbed":                {kind.ErrBusy, program.ExitEnvironment},
 		"a testbed of another checkout": {&kind.OtherCheckoutError{Prefix: "one", State: "/there"}, program.ExitEnvironment},
-		"wrong stage":                   {&operate.RefusedError{Verb: "restore", Why: "it is not migrated"}, program.ExitUsage},
+		"wrong stage":                   {&operate.RefusedError{Operation: "restore", Why: "it is not migrated"}, program.ExitUsage},
 		"unknown node":                  {&develop.UnknownNodeError{}, program.ExitUsage},
 		"wrong fault":                   {&spec.UsageError{}, program.ExitUsage},
 		"wrong option":                  {&pull.InvalidError{}, program.ExitUsage},

@@ -10,54 +10,33 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 )
 
-// shootVerb is an operation on the Shoot, and the stages in which it is possible.
-type shootVerb struct {
-	name, step string
-	from       []gardenlet.Stage
-}
-
-// An interrupted deletion, migration or restoration can only be continued by the same verb.
-var (
-	verbApply          = shootVerb{"apply", "shoot reconciled", []gardenlet.Stage{gardenlet.StageAbsent, gardenlet.StagePresent}}
-	verbReconcile      = shootVerb{"reconcile", "shoot reconciled", []gardenlet.Stage{gardenlet.StagePresent}}
-	verbDisable        = shootVerb{"disable", "extension disabled", []gardenlet.Stage{gardenlet.StagePresent}}
-	verbHibernate      = shootVerb{"hibernate", "shoot hibernated", []gardenlet.Stage{gardenlet.StagePresent}}
-	verbWake           = shootVerb{"wake", "shoot woken up", []gardenlet.Stage{gardenlet.StagePresent}}
-	verbRotateStart    = shootVerb{"rotate-ca-start", "new CA prepared", []gardenlet.Stage{gardenlet.StagePresent}}
-	verbRotateComplete = shootVerb{"rotate-ca-complete", "CA rotated", []gardenlet.Stage{gardenlet.StagePresent}}
-	verbDelete         = shootVerb{"delete", "shoot deleted",
-		[]gardenlet.Stage{gardenlet.StageAbsent, gardenlet.StagePresent, gardenlet.StageDeleting}}
-	verbMigrate = shootVerb{"migrate", "shoot migrated", []gardenlet.Stage{gardenlet.StagePresent, gardenlet.StageMigrating}}
-	verbRestore = shootVerb{"restore", "shoot restored", []gardenlet.Stage{gardenlet.StageMigrated, gardenlet.StageRestoring}}
-)
-
-// possible returns a *RefusedError if the verb is not possible for the Shoot, which is nil in
+// possible returns a *RefusedError if the operation is not possible for the Shoot, which is nil in
 // StageAbsent. The rules for a rotation are those of gardener-apiserver for the annotations
 // rotate-ca-start and rotate-ca-complete (validateShootOperationContext in
-// pkg/api/core/validation/shoot.go). Other verbs are possible in all phases.
-func (v shootVerb) possible(shoot *gardencorev1beta1.Shoot, stage gardenlet.Stage) error {
-	if !slices.Contains(v.from, stage) {
-		return &RefusedError{v.name, whyNotIn(stage)}
+// pkg/api/core/validation/shoot.go). Other operations are possible in all phases.
+func (o Operation) possible(shoot *gardencorev1beta1.Shoot, stage gardenlet.Stage) error {
+	if !slices.Contains(o.from, stage) {
+		return &RefusedError{o.Name, whyNotIn(stage)}
 	}
-	if v.name != verbRotateStart.name && v.name != verbRotateComplete.name {
+	if o.Name != rotateStart && o.Name != rotateComplete {
 		return nil
 	}
 	phase := v1beta1helper.GetShootCARotationPhase(shoot.Status.Credentials)
 	none := phase == "" || phase == gardencorev1beta1.RotationCompleted
 	switch {
-	case v.name == verbRotateStart.name && none && readyForRotation(shoot.Status.LastOperation),
-		v.name == verbRotateComplete.name && phase == gardencorev1beta1.RotationPrepared:
+	case o.Name == rotateStart && none && readyForRotation(shoot.Status.LastOperation),
+		o.Name == rotateComplete && phase == gardencorev1beta1.RotationPrepared:
 		return nil
-	case v.name == verbRotateStart.name && none:
-		return &RefusedError{v.name, "the shoot was not created successfully: run `testbed shoot reconcile` first"}
+	case o.Name == rotateStart && none:
+		return &RefusedError{o.Name, "the shoot was not created successfully: run `testbed shoot reconcile` first"}
 	}
-	return &RefusedError{v.name, whyNotAfter(phase)}
+	return &RefusedError{o.Name, whyNotAfter(phase)}
 }
 
 // RefusedError is the error for an operation that is not possible now. Nothing was changed.
-type RefusedError struct{ Verb, Why string }
+type RefusedError struct{ Operation, Why string }
 
-func (e *RefusedError) Error() string { return fmt.Sprintf("shoot %s: %s", e.Verb, e.Why) }
+func (e *RefusedError) Error() string { return fmt.Sprintf("shoot %s: %s", e.Operation, e.Why) }
 
 // UsageError marks the error for internal/program: exit code 2.
 func (*RefusedError) UsageError() {}

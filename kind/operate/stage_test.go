@@ -24,22 +24,34 @@ var allStages = []struct {
 	{gardenlet.StageDeleting, "shoot delete"},
 }
 
-func TestVerbsAndStages(t *testing.T) {
+// operation returns the operation with that name.
+func operation(t *testing.T, name string) Operation {
+	t.Helper()
+	for _, o := range append(Operations(), Apply(nil)) {
+		if o.Name == name {
+			return o
+		}
+	}
+	t.Fatalf("no operation %s", name)
+	return Operation{}
+}
+
+func TestOperationsAndStages(t *testing.T) {
 	for _, tc := range []struct {
-		verb shootVerb
-		from string // the stages in which the verb is possible
+		name string
+		from string // the stages in which the operation is possible
 	}{
-		{verbApply, "absent present"},
-		{verbDisable, "present"},
-		{verbHibernate, "present"},
-		{verbWake, "present"},
-		{verbDelete, "absent present deleting"},
-		{verbMigrate, "present migrating"},
-		{verbRestore, "migrated restoring"},
+		{"apply", "absent present"},
+		{"disable", "present"},
+		{"hibernate", "present"},
+		{"wake", "present"},
+		{"delete", "absent present deleting"},
+		{"migrate", "present migrating"},
+		{"restore", "migrated restoring"},
 	} {
-		t.Run(tc.verb.name, func(t *testing.T) {
+		t.Run(tc.name, func(t *testing.T) {
 			for _, at := range allStages {
-				err := tc.verb.possible(nil, at.stage)
+				err := operation(t, tc.name).possible(nil, at.stage)
 				if possible := strings.Contains(" "+tc.from+" ", " "+string(at.stage)+" "); possible != (err == nil) {
 					t.Errorf("%s: error %v, possible is %v", at.stage, err, possible)
 				}
