@@ -115,7 +115,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"fault", "add", "upstream/alpha", "status"}, "", "requires --status"},
 		{[]string{"fault", "add", "upstream/alpha", "hang", "--rate", "1Ki"}, "", "has no option --rate"},
 		{[]string{"fault", "add", "upstream/alpha", "status", "--status="}, "", "want an HTTP status"},
-		{[]string{"fault", "add", "node/worker2", "loss", "--for", "1m"}, "", "--for needs --wait"},
+		{[]string{"fault", "add", "node/worker2", "loss", "--for", "1m"}, "", "has no option --for"},
 		{[]string{"fault", "list", "f1"}, "", `"f1"`},
 		{[]string{"fault", "delete", "--rust"}, "", "unknown flag: --rust"},
 		{[]string{"fault", "clear", "--rust"}, "", "unknown flag: --rust"},

@@ -57,14 +57,6 @@ func (f Fault) Begin(id string, now time.Time) Fault {
 // Same reports whether both are the same fault. It compares the start too, since IDs are reused.
 func (f Fault) Same(other Fault) bool { return f.ID == other.ID && f.Began.Equal(other.Began) }
 
-// CheckTime returns a *UsageError if the fault has a duration although only a command can end it.
-func (f Fault) CheckTime() error {
-	if f.EndsOnlyByCommand() && f.For > 0 {
-		return usageErrorf("only a command can end %s of %s: --for needs --wait", f.Kind, f.Target)
-	}
-	return nil
-}
-
 // Ended reports whether the time of the fault is over.
 func (f Fault) Ended(now time.Time) bool { return !f.Ends.IsZero() && !now.Before(f.Ends) }
 

@@ -97,20 +97,6 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestCheckTime checks that a fault must not have a duration if only a command can end it.
-func TestCheckTime(t *testing.T) {
-	var usageError *UsageError
-	bounded := must(t, "node/worker", "loss", map[string][]string{"for": {"1m"}})
-	if err := bounded.CheckTime(); !errors.As(err, &usageError) || !strings.Contains(err.Error(), "--for needs --wait") {
-		t.Errorf("loss for a minute: %v", err)
-	}
-	for _, f := range []Fault{must(t, "node/worker", "loss", nil), must(t, "cache/a", "stop", map[string][]string{"for": {"1m"}})} {
-		if err := f.CheckTime(); err != nil {
-			t.Errorf("%s of %s: %v", f.Kind, f.Target, err)
-		}
-	}
-}
-
 func TestSame(t *testing.T) {
 	f := must(t, "cache/a", "stop", nil).Begin("f1", noon)
 	if later := f.Begin("f1", noon.Add(time.Second)); f.Same(later) || !f.Same(f) || f.Same(f.Begin("f2", noon)) {

@@ -179,7 +179,7 @@ func (d definition) check(given map[string][]string) error {
 }
 
 func (d definition) options() []string {
-	if d.oneShot {
+	if d.oneShot || d.kind == Loss { // no node can start a lost machine when the time is over
 		return d.takes
 	}
 	return append(slices.Clone(d.takes), "for")

@@ -66,6 +66,7 @@ func TestUsageErrors(t *testing.T) {
 		{"no name", "upstream/", "hang", nil, "want <role>/<name>"},
 		{"unknown role", "pod/x", "hang", nil, `unknown role "pod", use one of upstream, cache, node`},
 		{"unknown kind", "upstream/alpha", "explode", nil, `upstream has no fault "explode", use one of status, hang, slow`},
+		{"a loss with an end", "node/worker", "loss", given{"for": {"1m"}}, "loss of node has no option --for: it has no options"},
 		{"kind of another role", "node/worker", "hang", nil, `node has no fault "hang", use one of loss`},
 		{"option of another kind", "upstream/alpha", "status", given{"status": {"429"}, "rate": {"1"}}, "status of upstream has no option --rate: its options are --status, --header, --body, --on, --for"},
 		{"duration of a one-shot fault", "cache/alpha", "kill", given{"for": {"1m"}}, "kill of cache has no option --for: it has no options"},
