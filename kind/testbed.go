@@ -48,9 +48,6 @@ type Options struct {
 	// Replace makes Up replace a running testbed of another checkout, unless a process works on that
 	// testbed.
 	Replace bool
-	// Up calls Claimed, unless nil, once it knows that it may use the prefix, and before it removes
-	// anything. The caller can then remove its earlier results.
-	Claimed func()
 	Locks   string    // the folder of the locks; the default is file.LockDirectory, which all checkouts share
 	Out     io.Writer // receives one line per finished step; the default is os.Stderr
 }
@@ -64,7 +61,6 @@ type Testbed struct {
 	Config    *configuration.Testbed // what Up applies
 	State     State                  // the folder with the state
 	Replace   bool                   // see Options
-	Claimed   func()                 // see Options
 	Recorder  *progress.Recorder     // prints and records steps
 	Parts
 	lock
@@ -93,7 +89,7 @@ func New(options Options) (*Testbed, error) {
 		options.Out = os.Stderr
 	}
 	t := &Testbed{
-		Prefix: options.Prefix, Root: options.Root, Extension: options.Extension, Replace: options.Replace, Claimed: options.Claimed,
+		Prefix: options.Prefix, Root: options.Root, Extension: options.Extension, Replace: options.Replace,
 		State:    State(filepath.Join(options.Directory, options.Prefix)),
 		lock:     newLock(options.Locks, options.Prefix, options.Root),
 		Recorder: progress.New(options.Out),

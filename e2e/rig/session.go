@@ -65,17 +65,17 @@ func NewSession(ctx context.Context) (*Session, error) {
 	if err := errors.Join(keepErr, leaveErr, replaceErr, configErr); err != nil {
 		return nil, err
 	}
-	forget := sync.OnceFunc(func() { _ = os.RemoveAll(Artifacts) })
 	testbed, err := kind.New(kind.Options{
 		Configuration: config, NodeImage: os.Getenv("NODE_IMAGE"), Extension: cachetest.Extension(), Out: os.Stdout,
-		Replace: replace, Claimed: forget,
+		Replace: replace,
 	})
 	if err != nil {
 		return nil, err
 	}
 	now := time.Now()
 	s := &Session{
-		Testbed: testbed, keep: keep || leave, leave: leave, Start: now, since: now, sampler: report.StartSampler(), forget: forget,
+		Testbed: testbed, keep: keep || leave, leave: leave, Start: now, since: now, sampler: report.StartSampler(),
+		forget: sync.OnceFunc(func() { _ = os.RemoveAll(Artifacts) }),
 	}
 	s.Report.Versions = sourceVersions(ctx)
 	return s, nil

@@ -151,17 +151,12 @@ func startUpstreams(ctx context.Context, t *kind.Testbed) error {
 	return nil
 }
 
-// claim checks, before anything is built, that Up may use the prefix, and calls Claimed.
+// claim checks, before anything is built, that Up may use the prefix.
 func claim(ctx context.Context, t *kind.Testbed) error {
-	if !t.Replace {
-		if err := t.CheckOwner(ctx); err != nil {
-			return err
-		}
+	if t.Replace {
+		return nil
 	}
-	if t.Claimed != nil {
-		t.Claimed()
-	}
-	return nil
+	return t.CheckOwner(ctx)
 }
 
 // replaceOtherCheckout removes the testbed of another state folder, which claim has allowed. Up
