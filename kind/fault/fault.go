@@ -44,7 +44,7 @@ func Add(ctx context.Context, t *kind.Testbed, wanted spec.Fault) (spec.Fault, e
 	if err != nil {
 		return wanted, err
 	}
-	if wanted.Target, err = ResolveTarget(ctx, t, wanted.Target); err != nil {
+	if wanted.Target, err = resolveTarget(ctx, t, wanted.Target); err != nil {
 		return wanted, err
 	}
 	begun := wanted.Begin(spec.NextID(active), time.Now())

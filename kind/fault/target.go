@@ -13,8 +13,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
-// ResolveTarget returns the target with its full name, or a *spec.UsageError if it does not exist.
-func ResolveTarget(ctx context.Context, t *kind.Testbed, target spec.Target) (spec.Target, error) {
+// resolveTarget returns the target with its full name, or a *spec.UsageError if it does not exist.
+func resolveTarget(ctx context.Context, t *kind.Testbed, target spec.Target) (spec.Target, error) {
 	var names []string
 	short := spec.ShortHost
 	switch target.Role {
@@ -32,24 +32,7 @@ func ResolveTarget(ctx context.Context, t *kind.Testbed, target spec.Target) (sp
 		names = cluster.Names(t.Shoot.Nodes())
 		short = func(name string) string { return strings.TrimPrefix(name, t.ShootName()+"-") }
 	}
-	return target.Choose(byShortName(names, short))
-}
-
-// byShortName maps short names to full names. If several names have the same short name, it maps
-// each of these full names to itself.
-func byShortName(names []string, short func(string) string) map[string]string {
-	count, parts := map[string]int{}, map[string]string{}
-	for _, name := range names {
-		count[short(name)]++
-	}
-	for _, name := range names {
-		key := short(name)
-		if count[key] > 1 {
-			key = name
-		}
-		parts[key] = name
-	}
-	return parts
+	return target.Choose(names, short)
 }
 
 // pods are the pods of a target in the shoot. There is at least one.

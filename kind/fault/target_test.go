@@ -51,16 +51,3 @@ func TestTimeouts(t *testing.T) {
 		}
 	}
 }
-
-// TestByShortName checks that an ambiguous short name is not accepted.
-func TestByShortName(t *testing.T) {
-	got := byShortName([]string{"docker.io", "docker.elastic.co", "alpha.upstream.test"}, spec.ShortHost)
-	want := map[string]string{"docker.io": "docker.io", "docker.elastic.co": "docker.elastic.co", "alpha": "alpha.upstream.test"}
-	if !maps.Equal(got, want) {
-		t.Errorf("parts %v, want %v", got, want)
-	}
-	var mistake *spec.UsageError
-	if _, err := (spec.Target{Role: spec.Cache, Name: "docker"}).Choose(got); !errors.As(err, &mistake) {
-		t.Errorf("ambiguous name: %v", err)
-	}
-}

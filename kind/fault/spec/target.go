@@ -45,21 +45,23 @@ func ParseTarget(text string) (Target, error) {
 	return Target{Role: Role(role), Name: name}, nil
 }
 
-// Choose returns the target with its full name, or a *UsageError. parts maps short names to full
-// names. The target may have a short or a full name. If a name is both, it counts as a full name.
-func (t Target) Choose(parts map[string]string) (Target, error) {
-	known := []string{}
-	for short, full := range parts {
-		if t.Name == full {
-			return t, nil
+// Choose returns the target with its full name, one of names, or a *UsageError. The target may have
+// a full name, or the short form of exactly one name.
+func (t Target) Choose(names []string, short func(string) string) (Target, error) {
+	if slices.Contains(names, t.Name) {
+		return t, nil
+	}
+	var known, matching []string
+	for _, name := range names {
+		known = append(known, Target{t.Role, name}.String())
+		if short(name) == t.Name {
+			matching = append(matching, name)
 		}
-		known = append(known, Target{t.Role, short}.String())
 	}
-	if full, found := parts[t.Name]; found {
-		return Target{Role: t.Role, Name: full}, nil
-	}
-	slices.Sort(known)
-	if len(known) == 0 {
+	switch {
+	case len(matching) == 1:
+		return Target{Role: t.Role, Name: matching[0]}, nil
+	case len(known) == 0:
 		return Target{}, usageErrorf("target %s: the testbed has no %s", t, t.Role)
 	}
 	return Target{}, usageErrorf("target %s not found, use one of %s", t, list(known))
