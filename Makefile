@@ -23,7 +23,7 @@ given = $(if $(filter $(1),$(IGNORED)),,$($(1)))
 # The time for each fuzz test of `make fuzz`.
 FUZZTIME ?= 1m
 # ARGS are flags of `make bench-controller`, `make bench-cache`, `make nodeless` and `make dev`, the
-# target of `make debug`, and the names of planted bugs for `make e2e-mutants`.
+# process of `make debug`, and the names of planted bugs for `make e2e-mutants`.
 ARGS ?=
 # The Skaffold command of `make dev`: dev, run, render or delete.
 VERB ?= dev
@@ -169,8 +169,8 @@ dev: $(SKAFFOLD) $(KUBECTL) bin/testbed ## Build and deploy to the running testb
 	@PATH="$(CURDIR)/bin:$$PATH" KUBECONFIG=$(SEED_KUBECONFIG) exec ./$(SKAFFOLD) $(VERB) $(ARGS)
 
 .PHONY: debug
-debug: $(DLV) bin/testbed ## Attach Delve until Ctrl-C to the extension, or to a cache with ARGS=cache/alpha (another port: ARGS='extension --port 4001')
-	@exec ./bin/testbed debug $(or $(ARGS),extension)
+debug: $(DLV) ## Attach Delve, as root on the machine of the testbed, to the extension (ARGS=PID for another process, such as a cache)
+	@exec ./$(DLV) attach $(or $(ARGS),"$$(pgrep -o -f '^/registry-cache-extension ')")
 
 ##@ Build
 

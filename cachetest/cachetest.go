@@ -24,11 +24,10 @@ const (
 	// ExtensionNamespace is the extension's namespace on the seed, which audits its ServiceAccounts.
 	ExtensionNamespace = "extension-" + v1alpha3.ExtensionType
 	// AdmissionNamespace is the same for the admission.
-	AdmissionNamespace = imageAdmission
+	AdmissionNamespace = "registry-cache-admission"
 
 	imageCache     = "registry-cache"
 	imageExtension = "registry-cache-extension"
-	imageAdmission = "registry-cache-admission"
 )
 
 // Extension returns the extension of this repository.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/gardener-extensions/registry-cache/examples"
-	"github.com/gardener-extensions/registry-cache/kind/manifest"
+	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
 // TestExamplesAreManifests: users can apply the examples unchanged.
@@ -20,7 +20,7 @@ func TestExamplesAreManifests(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			read, err := manifest.Read(entry.Name(), file)
+			read, err := operate.ReadManifest(entry.Name(), file)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -7,11 +7,14 @@ import (
 	"strings"
 	"time"
 
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
-	"github.com/gardener-extensions/registry-cache/kind/status"
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
@@ -22,7 +25,7 @@ const mirrorsTimeout = 2 * time.Minute
 // awaitMirrors waits until every cache of the Shoot is a mirror on the workers, so that the first
 // pull after Up uses it. A missing mirror is not an error: the Shoot's configuration can cause it.
 func awaitMirrors(ctx context.Context, t *kind.Testbed) error {
-	pending := pollPending(ctx, func(ctx context.Context) []string { return pendingMirrors(status.OfShoot(ctx, t)) })
+	pending := pollPending(ctx, func(ctx context.Context) []string { return pendingMirrors(ctx, t) })
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -46,31 +49,49 @@ func pollPending(ctx context.Context, list func(context.Context) []string) (pend
 	return pending
 }
 
-// pendingMirrors returns missing mirrors and errors of the clusters. Such errors may be temporary.
-func pendingMirrors(status *status.Shoot, err error) []string {
+// pendingMirrors returns missing mirrors, or why they are unknown, which may be temporary.
+func pendingMirrors(ctx context.Context, t *kind.Testbed) []string {
+	wanted, err := wantedMirrors(ctx, t.Gardenlet.Seed.Client())
 	if err != nil {
 		return []string{err.Error()}
 	}
-	return append(status.SeedProblems(), missingMirrors(status)...)
+	var missing []string
+	for _, worker := range t.Shoot.Workers() {
+		report, _ := readNode(ctx, worker) // what cannot be read is missing
+		missing = append(missing, missingMirrors(worker.Name(), wanted, report.Mirrors)...)
+	}
+	return missing
 }
 
-func missingMirrors(status *status.Shoot) []string {
-	var missing []string
-	for _, config := range status.OperatingSystemConfigs {
-		configured, _ := config.Report.(*configReport)
-		if configured == nil {
-			continue
-		}
-		for _, registry := range configured.Registries {
-			asks := func(mirror nodeconfig.HostConfig) bool { return slices.Contains(mirror.Hosts, registry.Endpoint) }
-			for _, node := range status.Nodes {
-				found, _ := node.Report.(*nodeReport)
-				if !strings.HasSuffix(node.Name, "-control-plane") && (found == nil || !slices.ContainsFunc(found.Mirrors, asks)) {
-					missing = append(missing, fmt.Sprintf("%s does not ask %s for %s", node.Name, registry.Endpoint, registry.Upstream))
-				}
+// wantedMirrors returns the mirrors in the OperatingSystemConfigs of the Shoot.
+func wantedMirrors(ctx context.Context, seed client.Reader) ([]nodeconfig.Registry, error) {
+	configs := &extensionsv1alpha1.OperatingSystemConfigList{}
+	if err := seed.List(ctx, configs, client.InNamespace(gardenlet.Namespace(gardenlet.DefaultShoot))); err != nil {
+		return nil, fmt.Errorf("list the operating system configs: %w", err)
+	}
+	var all []nodeconfig.Registry
+	for _, config := range configs.Items {
+		for _, unit := range config.Spec.Units {
+			if unit.Name != nodeconfig.UnitName {
+				continue
 			}
+			registries, err := nodeconfig.ParseUnit(ptr.Deref(unit.Content, ""))
+			if err != nil {
+				return nil, fmt.Errorf("operating system config %s: %w", config.Name, err)
+			}
+			all = append(all, registries...)
 		}
 	}
-	slices.Sort(missing)
-	return slices.Compact(missing)
+	return all, nil
+}
+
+func missingMirrors(node string, wanted []nodeconfig.Registry, mirrors []nodeconfig.HostConfig) []string {
+	var missing []string
+	for _, registry := range wanted {
+		asks := func(mirror nodeconfig.HostConfig) bool { return slices.Contains(mirror.Hosts, registry.Endpoint) }
+		if !slices.ContainsFunc(mirrors, asks) {
+			missing = append(missing, fmt.Sprintf("%s does not ask %s for %s", node, registry.Endpoint, registry.Upstream))
+		}
+	}
+	return missing
 }

@@ -4,63 +4,83 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/gardener-extensions/registry-cache/kind/status"
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	"github.com/gardener/gardener/pkg/client/kubernetes"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
 func TestMissingMirrors(t *testing.T) {
 	const alpha, beta = "http://10.96.0.1:5000", "http://10.96.0.2:5000"
-	node := func(name string, endpoints ...string) status.Node {
-		report := &nodeReport{}
+	mirrors := func(endpoints ...string) (all []nodeconfig.HostConfig) {
 		for _, endpoint := range endpoints {
-			report.Mirrors = append(report.Mirrors, nodeconfig.HostConfig{Hosts: []string{endpoint}})
+			all = append(all, nodeconfig.HostConfig{Hosts: []string{endpoint}})
 		}
-		return status.Node{Name: name, Report: report}
+		return all
 	}
-	both := []registryMapping{{Upstream: "alpha", Endpoint: alpha}, {Upstream: "beta", Endpoint: beta}}
+	both := []nodeconfig.Registry{{Upstream: "alpha", Endpoint: alpha}, {Upstream: "beta", Endpoint: beta}}
 	for name, test := range map[string]struct {
-		registries []registryMapping
-		nodes      []status.Node
-		want       []string
+		wanted  []nodeconfig.Registry
+		mirrors []nodeconfig.HostConfig
+		want    []string
 	}{
-		"no caches":              {nodes: []status.Node{node("worker")}},
-		"no workers":             {registries: both, nodes: []status.Node{node("x-control-plane")}},
-		"all have all":           {registries: both, nodes: []status.Node{node("x-control-plane"), node("worker", beta, alpha)}},
-		"one lacks a mirror":     {registries: both, nodes: []status.Node{node("worker", alpha, beta), node("worker2", alpha)}, want: []string{"worker2 does not ask " + beta + " for beta"}},
-		"one has an old address": {registries: both[:1], nodes: []status.Node{node("worker", beta)}, want: []string{"worker does not ask " + alpha + " for alpha"}},
-		"no worker has it":       {registries: both[:1], nodes: []status.Node{node("b"), node("a")}, want: []string{"a does not ask " + alpha + " for alpha", "b does not ask " + alpha + " for alpha"}},
+		"no caches":           {mirrors: mirrors(alpha)},
+		"it has all":          {wanted: both, mirrors: mirrors(beta, alpha)},
+		"it lacks a mirror":   {wanted: both, mirrors: mirrors(alpha), want: []string{"worker does not ask " + beta + " for beta"}},
+		"an old address":      {wanted: both[:1], mirrors: mirrors(beta), want: []string{"worker does not ask " + alpha + " for alpha"}},
+		"it was not readable": {wanted: both[1:], want: []string{"worker does not ask " + beta + " for beta"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			configs := []status.OperatingSystemConfig{{Purpose: "provision"}, {Purpose: "reconcile", Report: &configReport{Registries: test.registries}}}
-			got := missingMirrors(&status.Shoot{OperatingSystemConfigs: configs, Nodes: test.nodes})
-			if !slices.Equal(got, test.want) {
+			if got := missingMirrors("worker", test.wanted, test.mirrors); !slices.Equal(got, test.want) {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
 	}
 }
 
-// TestPendingMirrors: if the seed does not answer, it is unknown which mirrors are missing.
-func TestPendingMirrors(t *testing.T) {
-	const refused = "seed: connection refused"
+// TestWantedMirrors: if the seed does not answer, or a unit cannot be read, it is unknown which
+// mirrors are missing.
+func TestWantedMirrors(t *testing.T) {
+	registry := nodeconfig.Registry{Upstream: "alpha.test", Endpoint: "http://10.96.0.1:5000", UpstreamURL: "https://alpha.test"}
+	config := func(name, unit string) *extensionsv1alpha1.OperatingSystemConfig {
+		osc := &extensionsv1alpha1.OperatingSystemConfig{}
+		osc.Namespace, osc.Name = gardenlet.Namespace(gardenlet.DefaultShoot), name
+		osc.Spec.Units = []extensionsv1alpha1.Unit{{Name: "kubelet.service"}}
+		if unit != "" {
+			osc.Spec.Units = append(osc.Spec.Units, extensionsv1alpha1.Unit{Name: nodeconfig.UnitName, Content: ptr.To(unit)})
+		}
+		return osc
+	}
+	refused := interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+		return errors.New("connection refused")
+	}}
+	unit := nodeconfig.Unit([]nodeconfig.Registry{registry}, 0)
 	for name, test := range map[string]struct {
-		status *status.Shoot
-		err    error
-		want   []string
+		configs []client.Object
+		answers interceptor.Funcs
+		want    []nodeconfig.Registry
+		err     string
 	}{
-		"everything was read":         {status: &status.Shoot{Stage: "present"}},
-		"no answer from the seed":     {status: &status.Shoot{Problems: []string{refused, "shoot: EOF"}}, want: []string{refused}},
-		"no answer about the configs": {status: &status.Shoot{Stage: "present", Problems: []string{refused}}, want: []string{refused}},
-		"no answer from the shoot":    {status: &status.Shoot{Stage: "present", Problems: []string{"shoot: EOF"}}}, // nodes are read without the API server
-		"no status":                   {err: errors.New("the testbed is down"), want: []string{"the testbed is down"}},
+		"without a unit":   {configs: []client.Object{config("provision", "")}},
+		"of one upstream":  {configs: []client.Object{config("provision", ""), config("reconcile", unit)}, want: []nodeconfig.Registry{registry}},
+		"an unknown unit":  {configs: []client.Object{config("reconcile", "[Service]\nExecStart=/bin/true\n")}, err: "operating system config reconcile: "},
+		"a seed in outage": {answers: refused, err: "connection refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := pendingMirrors(test.status, test.err); !slices.Equal(got, test.want) {
-				t.Errorf("got %q, want %q", got, test.want)
+			seed := fake.NewClientBuilder().WithScheme(kubernetes.SeedScheme).WithObjects(test.configs...).WithInterceptorFuncs(test.answers).Build()
+			got, err := wantedMirrors(t.Context(), seed)
+			if !slices.Equal(got, test.want) || (err != nil) != (test.err != "") || err != nil && !strings.Contains(err.Error(), test.err) {
+				t.Errorf("got %v, %v, want %v, %q", got, err, test.want, test.err)
 			}
 		})
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/gardener/gardener/pkg/client/kubernetes"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
@@ -48,6 +47,10 @@ type nodeReport struct {
 
 // OfNode returns an error also for a loop that is dead.
 func (reporter) OfNode(ctx context.Context, machine *cluster.Node) (kind.Report, error) {
+	return readNode(ctx, machine)
+}
+
+func readNode(ctx context.Context, machine *cluster.Node) (*nodeReport, error) {
 	report := &nodeReport{}
 	found, err := machine.Exec(ctx, "find", nodeconfig.CertsDir, "-name", nodeconfig.HostsFile)
 	if err != nil {
@@ -79,17 +82,13 @@ func (reporter) OfNode(ctx context.Context, machine *cluster.Node) (kind.Report,
 }
 
 // Write prints the mirrors, and why pulls do not go through a cache.
-func (r *nodeReport) Write(w io.Writer, details bool) {
-	mirrorOf, cacheOf := "", ""
-	if details {
-		mirrorOf, cacheOf = "hosts.toml of ", "cache of "
-	}
+func (r *nodeReport) Write(w io.Writer) {
 	for _, mirror := range r.Mirrors {
-		fmt.Fprintf(w, "      %s%s\t%s\n", mirrorOf, mirror.Upstream, route(mirror))
+		fmt.Fprintf(w, "      %s\t%s\n", mirror.Upstream, route(mirror))
 	}
 	for _, state := range r.Caches {
 		if state.Route != nodeconfig.Mirror {
-			fmt.Fprintf(w, "      %s%s\t%s\n", cacheOf, state.Upstream, state)
+			fmt.Fprintf(w, "      %s\t%s\n", state.Upstream, state)
 		}
 	}
 }
@@ -175,77 +174,9 @@ func caches(services []corev1.Service, sets []appsv1.StatefulSet, schemes map[st
 	return found
 }
 
-func (r testbedReport) Write(w io.Writer, _ bool) {
+func (r testbedReport) Write(w io.Writer) {
 	fmt.Fprintln(w, strings.TrimSpace("CACHES  "+r.CachesProblem))
 	for _, cache := range r.Caches {
 		fmt.Fprintf(w, "  %s %s\t%s\n", status.Mark(cache.Ready), cache.Upstream, cache.Endpoint)
-	}
-}
-
-// configReport is what the extension added to an OperatingSystemConfig.
-type configReport struct {
-	// Configured reports whether the OperatingSystemConfig contains the extension's unit.
-	// Registries are the upstreams in the unit.
-	Configured bool              `json:"configured"`
-	Registries []registryMapping `json:"registries,omitempty"`
-	// Problem says why the unit cannot be parsed.
-	Problem string `json:"problem,omitempty"`
-}
-
-// registryMapping is one upstream in the extension's unit.
-type registryMapping struct {
-	Upstream string `json:"upstream"`
-	Endpoint string `json:"endpoint"`
-}
-
-func (reporter) OfConfig(config *extensionsv1alpha1.OperatingSystemConfig) kind.Report {
-	report := &configReport{}
-	for _, unit := range config.Spec.Units {
-		if unit.Name != nodeconfig.UnitName {
-			continue
-		}
-		report.Configured = true
-		registries, err := nodeconfig.ParseUnit(ptr.Deref(unit.Content, ""))
-		if err != nil {
-			report.Problem, _, _ = strings.Cut(err.Error(), "\n")
-		}
-		for _, registry := range registries {
-			report.Registries = append(report.Registries, registryMapping{Upstream: registry.Upstream, Endpoint: registry.Endpoint})
-		}
-	}
-	return report
-}
-
-func (r *configReport) Write(w io.Writer, _ bool) {
-	if !r.Configured {
-		return // configs that only provision a node do not have the unit
-	}
-	text := r.Problem
-	if text == "" && len(r.Registries) == 0 {
-		text = "no upstream"
-	}
-	fmt.Fprintf(w, "    unit of the extension\t%s\n", text)
-	for _, registry := range r.Registries {
-		fmt.Fprintf(w, "      %s\t%s\n", registry.Upstream, registry.Endpoint)
-	}
-}
-
-// providerReport are the caches in a RegistryStatus.
-type providerReport struct{ v1alpha3.RegistryStatus }
-
-func (reporter) OfProvider(raw json.RawMessage) kind.Report {
-	var report providerReport
-	if json.Unmarshal(raw, &report.RegistryStatus) != nil || report.Kind != "RegistryStatus" {
-		return nil
-	}
-	return report
-}
-
-func (r providerReport) Write(w io.Writer, _ bool) {
-	if len(r.Caches) == 0 {
-		fmt.Fprintf(w, "    provider status\tno cache\n")
-	}
-	for _, cache := range r.Caches {
-		fmt.Fprintf(w, "    %s\t%s, from %s\n", cache.Upstream, cache.Endpoint, cache.RemoteURL)
 	}
 }

@@ -11,8 +11,6 @@ import (
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	"github.com/gardener/gardener/pkg/client/kubernetes"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,9 +40,9 @@ type gardenStandIn struct {
 
 // install installs the admission and returns once the API server calls its webhook.
 func (g *gardenStandIn) install(ctx context.Context, p *rig.Run) {
-	p.Check(cachetest.RemoveAdmission(ctx, p.Session.Testbed)) // if an earlier run was killed
-	p.Afterwards(ctx, func(ctx context.Context) error { return cachetest.RemoveAdmission(ctx, p.Session.Testbed) })
-	p.Check(cachetest.InstallAdmission(ctx, p.Session.Testbed))
+	p.Check(removeAdmission(ctx, p.Session.Testbed)) // if an earlier run was killed
+	p.Afterwards(ctx, func(ctx context.Context) error { return removeAdmission(ctx, p.Session.Testbed) })
+	p.Check(installAdmission(ctx, p.Session.Testbed))
 	config := rest.CopyConfig(p.Session.Seed.Config)
 	// controller-runtime would send Gardener's types as protobuf. Custom resources do not support
 	// protobuf, and the API server (1.36, crdHandler) panics on such a request.
@@ -85,8 +83,7 @@ func (g *gardenStandIn) failsOpen(ctx context.Context, p *rig.Run) {
 	if unchecked := g.countUnchecked(ctx, p); unchecked != g.unchecked {
 		p.Fatalf("the webhook did not answer %d requests that the API server accepted, so accepted requests prove nothing", unchecked-g.unchecked)
 	}
-	admission := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: cachetest.AdmissionNamespace, Name: admissionName}}
-	p.Check(g.Patch(ctx, admission, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":0}}`))))
+	p.Check(g.Patch(ctx, admissionDeployment(), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":0}}`))))
 	p.Await(ctx, "no replica is left", time.Minute, func(ctx context.Context) (bool, string, error) {
 		pods := &corev1.PodList{}
 		err := g.List(ctx, pods, client.InNamespace(cachetest.AdmissionNamespace))
@@ -119,9 +116,9 @@ func (g *gardenStandIn) countUnchecked(ctx context.Context, p *rig.Run) (request
 
 // uninstall deletes only the admission's namespace, as docs/admission.md describes.
 func (g *gardenStandIn) uninstall(ctx context.Context, p *rig.Run) {
-	p.Check(g.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: cachetest.AdmissionNamespace}}))
+	p.Check(g.Delete(ctx, admissionNamespace()))
 	p.Await(ctx, "the webhook configuration is gone", time.Minute, func(ctx context.Context) (bool, string, error) {
-		err := g.Get(ctx, client.ObjectKey{Name: admissionName}, &admissionregistrationv1.ValidatingWebhookConfiguration{})
+		err := g.Get(ctx, client.ObjectKey{Name: admissionName}, admissionRegistration())
 		return apierrors.IsNotFound(err), "it exists", client.IgnoreNotFound(err)
 	})
 	p.Evidence("the webhook configuration is deleted with its namespace")

@@ -6,10 +6,13 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"net/http"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -21,6 +24,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/cachetest"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
@@ -37,14 +41,13 @@ func credentials() rig.Scenario {
 	caches := []v1alpha3.RegistryCache{cachetest.Cache(rig.Alpha), cachetest.Cache(rig.Beta), cache}
 	return rig.New("credentials",
 		rig.Prove("an upstream requires credentials", func(ctx context.Context, p *rig.Run) {
-			options := p.Session.Testbed.UpstreamOptions(rig.Private)
-			options.Credentials = &old
-			registry = p.Upstream(ctx, options)
+			p.Check(rig.UndoLeftovers(ctx, p))
+			registry = p.Upstream(ctx, p.Session.Testbed.UpstreamOptions(rig.Private))
+			accept(ctx, p, registry, old)
 			proveAsksForCredentials(ctx, p)
 		}),
 
 		rig.Prove("its cache sends them", func(ctx context.Context, p *rig.Run) {
-			p.Check(rig.UndoLeftovers(ctx, p))
 			refer["first"] = p.Secret(ctx, secretOf(old), nil)
 			p.Configure(ctx, refer, caches...)
 			img = pullAuthorized(ctx, p)
@@ -60,21 +63,21 @@ func credentials() rig.Scenario {
 		}),
 
 		rig.Prove("a new reference rotates the credentials", func(ctx context.Context, p *rig.Run) {
-			p.Check(registry.SetCredentials(ctx, old, current))
+			accept(ctx, p, registry, old, current)
 			refer["second"] = p.Secret(ctx, secretOf(current), nil)
 			caches[2].SecretReferenceName = ptr.To("second")
 			p.Configure(ctx, refer, caches...)
-			p.Check(registry.SetCredentials(ctx, current))
+			accept(ctx, p, registry, current)
 			proveStillPulls(ctx, p, img)
 			p.Evidence("new reference: old credentials revoked, pulls on")
 		}),
 
 		rig.Prove("a new Secret under the same reference rotates the credentials", func(ctx context.Context, p *rig.Run) {
 			latest := newCredentials()
-			p.Check(registry.SetCredentials(ctx, current, latest))
+			accept(ctx, p, registry, current, latest)
 			refer["second"] = p.Secret(ctx, secretOf(latest), nil)
 			p.Configure(ctx, refer, caches...)
-			p.Check(registry.SetCredentials(ctx, latest))
+			accept(ctx, p, registry, latest)
 			proveStillPulls(ctx, p, img)
 			p.Evidence("same reference, new Secret: old credentials revoked, pulls on")
 			proveSecret(ctx, p, registry, old, current, latest)
@@ -93,13 +96,29 @@ func credentials() rig.Scenario {
 
 // newCredentials returns the name of a robot account, and a password that bad quoting or splitting
 // would corrupt. The password has random letters at both ends, so that a leaked part is found.
-func newCredentials() upstream.Credentials {
+func newCredentials() basicAuth {
 	password := rand.Text()[:12] + `'$#&:"` + " \\%s`\n\xff\xfe" + rand.Text()[:12]
-	return upstream.Credentials{Username: []byte("@robot-" + rand.Text()[:12]), Password: []byte(password)}
+	return basicAuth{"@robot-" + rand.Text()[:12], password}
 }
 
-func secretOf(c upstream.Credentials) map[string][]byte {
-	return map[string][]byte{"username": c.Username, "password": c.Password}
+// basicAuth are credentials for HTTP basic authentication.
+type basicAuth struct{ username, password string }
+
+// accept makes the upstream require credentials, and accept only these.
+func accept(ctx context.Context, p *rig.Run, registry *upstream.Registry, all ...basicAuth) {
+	p.Helper()
+	var sums []string
+	for _, c := range all {
+		sum := sha256.Sum256([]byte(c.username + ":" + c.password))
+		sums = append(sums, hex.EncodeToString(sum[:]))
+	}
+	required, err := spec.New("upstream/"+rig.Private, string(spec.Credentials), map[string][]string{"accept": sums})
+	p.Check(err)
+	p.Check(registry.SetFaults(ctx, required.Begin("f1", time.Now())))
+}
+
+func secretOf(c basicAuth) map[string][]byte {
+	return map[string][]byte{"username": []byte(c.username), "password": []byte(c.password)}
 }
 
 func authorized(r accesslog.Record) bool { return r.Authorization }
@@ -145,7 +164,7 @@ func proveStillPulls(ctx context.Context, p *rig.Run, before rig.Pushed) {
 
 // proveSecret proves that the credentials are only in Secrets. The search covers logs, the objects
 // of the caches, the Extension, the nodes and the upstream's log.
-func proveSecret(ctx context.Context, p *rig.Run, registry *upstream.Registry, all ...upstream.Credentials) {
+func proveSecret(ctx context.Context, p *rig.Run, registry *upstream.Registry, all ...basicAuth) {
 	p.Helper()
 	places := map[string]string{
 		"log of the extension": logs(ctx, p, p.Session.Seed, cachetest.ExtensionNamespace, nil),
@@ -176,12 +195,12 @@ func proveSecret(ctx context.Context, p *rig.Run, registry *upstream.Registry, a
 }
 
 // traces returns parts and encodings of the credentials. Only Secrets may contain such a text.
-func traces(c upstream.Credentials) []string {
+func traces(c basicAuth) []string {
 	const random = 12
 	return []string{
-		string(c.Username[len(c.Username)-random:]), string(c.Password[:random]), string(c.Password[len(c.Password)-random:]),
-		base64.StdEncoding.EncodeToString(c.Password),
-		base64.StdEncoding.EncodeToString(append(append(bytes.Clone(c.Username), ':'), c.Password...)),
+		c.username[len(c.username)-random:], c.password[:random], c.password[len(c.password)-random:],
+		base64.StdEncoding.EncodeToString([]byte(c.password)),
+		base64.StdEncoding.EncodeToString([]byte(c.username + ":" + c.password)),
 	}
 }
 

@@ -16,14 +16,14 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/internal/registryprofile"
-	"github.com/gardener-extensions/registry-cache/kind/upstream"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
+	"github.com/gardener-extensions/registry-cache/kind/upstream/server"
 )
 
 // ecrAccess returns a new access key of Amazon ECR.
-func ecrAccess() upstream.ECR {
+func ecrAccess() server.ECR {
 	a := newAccount()
-	return upstream.ECR{AccessKeyID: "AKIA" + strings.ToUpper(a.username[6:]), SecretAccessKey: a.password, Life: ecrLife}
+	return server.ECR{AccessKeyID: "AKIA" + strings.ToUpper(a.username[6:]), SecretAccessKey: a.password, Life: ecrLife}
 }
 
 // Hosts of the token servers of the private upstream, see registryprofile.Sibling and Foreign.

@@ -20,7 +20,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/cachetest/original"
 	"github.com/gardener-extensions/registry-cache/charts"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
-	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
@@ -124,7 +123,10 @@ func (t *takeover) shoot(p *rig.Run, caches ...v1alpha3.RegistryCache) (*gardenc
 	if err != nil {
 		return nil, err
 	}
-	return gardenlet.WithContainerd(shoot), nil
+	for i := range shoot.Spec.Provider.Workers {
+		shoot.Spec.Provider.Workers[i].CRI = &gardencorev1beta1.CRI{Name: gardencorev1beta1.CRINameContainerD}
+	}
+	return shoot, nil
 }
 
 func (t *takeover) reconcile(ctx context.Context, p *rig.Run, caches ...v1alpha3.RegistryCache) error {

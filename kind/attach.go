@@ -65,14 +65,6 @@ func (t *Testbed) Attach(ctx context.Context) (err error) {
 	return t.findUpstreams(ctx)
 }
 
-// AttachOnce calls Attach unless the testbed is already attached.
-func (t *Testbed) AttachOnce(ctx context.Context) error {
-	if t.Seed != nil && t.Shoot != nil {
-		return nil
-	}
-	return t.Attach(ctx)
-}
-
 // AttachRunning calls Attach. It returns a *StoppedError if a node or an upstream does not run.
 func (t *Testbed) AttachRunning(ctx context.Context) error {
 	if err := t.Attach(ctx); err != nil {

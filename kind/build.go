@@ -81,10 +81,3 @@ const (
 	ImageNodeAgent       = "gardener-node-agent"
 	ImageNodeExecAgent   = "nodeexec-agent"
 )
-
-// systemd units on every node.
-const (
-	ContainerdUnit        = "containerd.service"
-	KubeletUnit           = "kubelet.service"
-	GardenerNodeAgentUnit = "gardener-node-agent.service"
-)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
@@ -22,7 +21,10 @@ import (
 func (t *Testbed) configure(requested *configuration.Testbed, nodeImage string) {
 	t.Config = requested
 	if requested == nil {
-		t.Config, t.unreadable = ReadConfiguration(t.State.WantedConfiguration())
+		t.Config, t.unreadable = configuration.Load(t.State.Configuration())
+		if errors.Is(t.unreadable, fs.ErrNotExist) {
+			t.unreadable = nil
+		}
 	}
 	if t.Config == nil {
 		t.Config = configuration.Default()
@@ -66,25 +68,19 @@ func describedBy(c *configuration.Extension) Extension {
 	return e
 }
 
-// ReadConfiguration returns the configuration in a file, or nil if the file does not exist.
-func ReadConfiguration(path string) (*configuration.Testbed, error) {
-	read, err := configuration.Load(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+// StoreConfiguration stores Config for later commands. It creates the state folder.
+func (t *Testbed) StoreConfiguration() error {
+	data, err := t.Config.Encode()
+	if err == nil {
+		err = os.MkdirAll(string(t.State), 0o755)
 	}
-	return read, err
-}
-
-// WriteConfiguration writes a configuration to a file atomically, and creates the file's folder.
-func WriteConfiguration(path string, config *configuration.Testbed) error {
-	data, err := config.Encode()
+	if err == nil {
+		err = file.Replace(t.State.Configuration(), data, 0o644)
+	}
 	if err != nil {
-		return err
+		return fmt.Errorf("store the configuration: %w", err)
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	return file.Replace(path, data, 0o644)
+	return nil
 }
 
 // ConfigurationError returns why the configuration of the last Up cannot be read, or nil.

@@ -16,14 +16,14 @@
 //   - certificate, cluster: the CA that nodes trust, private CAs, and a kind cluster.
 //   - upstream: the upstream registries, a proxy, and their access logs.
 //   - gardener, osextension: the parts of Gardener, and an operating system extension.
-//   - gardenlet, manifest: gardenlet's flows for one Shoot, and a user's Shoot from a file.
+//   - gardenlet: gardenlet's flows for one Shoot.
 //
 // The operations on a testbed:
 //
 //   - bringup: checks of the machine, Up, Down, and the installation of the extension.
-//   - operate: changes of the Shoot, as an operator makes them.
+//   - operate: changes of the Shoot, as an operator makes them, also from a file.
 //   - fault: apply and delete faults.
-//   - develop: builds and rollouts from the sources, a debugger, and programs on nodes.
+//   - develop: builds and rollouts from the sources, and programs on nodes.
 //   - status, export: what runs, and an archive for an engineer.
 //
 // None of these packages knows a particular extension, or registry caches: they get an extension as

@@ -2,12 +2,10 @@ package kind
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"io/fs"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
-	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
@@ -62,15 +60,12 @@ type Reporter interface {
 	OfNode(context.Context, *cluster.Node) (Report, error)
 	// OfTestbed reads what the extension runs in the clusters. Clusters that do not run are nil.
 	OfTestbed(_ context.Context, seed, shoot *cluster.Cluster) Report
-	OfConfig(*extensionsv1alpha1.OperatingSystemConfig) Report
-	// OfProvider returns nil if the providerStatus is not one of this extension.
-	OfProvider(providerStatus json.RawMessage) Report
 }
 
-// Report is a part of the status. Its JSON is an object, whose fields join those of the status.
+// Report is a part of the status.
 type Report interface {
-	// Write prints rows of a table. In the status of a testbed, details are left out.
-	Write(w io.Writer, details bool)
+	// Write prints rows of a table.
+	Write(io.Writer)
 }
 
 // Targets are the parts of an extension in the shoot that package fault can break. In a spec.Target

@@ -12,7 +12,7 @@ import (
 )
 
 func TestLockExcludesASecondCommand(t *testing.T) {
-	one := newLockFiles(t.TempDir(), "one", "/here")
+	one := newLock(t.TempDir(), "one", "/here")
 	release, err := one.Lock()
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +33,7 @@ func TestLockExcludesASecondCommand(t *testing.T) {
 
 func TestReservedTestbed(t *testing.T) {
 	locks := t.TempDir()
-	here, there := newLockFiles(locks, "one", "/here"), newLockFiles(locks, "one", "/there")
+	here, there := newLock(locks, "one", "/here"), newLock(locks, "one", "/there") // as two processes
 	done, err := here.Reserve()
 	if err != nil {
 		t.Fatal(err)
@@ -43,19 +43,17 @@ func TestReservedTestbed(t *testing.T) {
 		t.Fatalf("lock in the process that reserved it: %v", err)
 	}
 	release()
-	if _, err := there.Reserve(); !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), "in /here") {
-		t.Errorf("reserved twice: %v, want ErrBusy that names the directory", err)
-	}
-	// Write the file as another process would.
-	if err := os.WriteFile(here.reservation, []byte("e2e.test (process 1 in /here)"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := here.Lock(); !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), "e2e.test") {
-		t.Errorf("lock while another process has reserved it: %v, want ErrBusy that names it", err)
+	for name, lock := range map[string]func() (func(), error){"reserve": there.Reserve, "lock": there.Lock} {
+		if _, err := lock(); !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), "in /here") {
+			t.Errorf("%s while another process has reserved it: %v, want ErrBusy that names the directory", name, err)
+		}
 	}
 	done()
 	if release, err = there.Lock(); err != nil {
 		t.Fatalf("lock after the reservation: %v", err)
+	}
+	if _, err := here.Lock(); !errors.Is(err, ErrBusy) {
+		t.Errorf("lock after the own reservation: %v, want ErrBusy", err)
 	}
 	release()
 }
@@ -63,29 +61,28 @@ func TestReservedTestbed(t *testing.T) {
 // TestCheckoutsShareLocks: cluster names are unique on the machine, so two state folders of one
 // prefix share the locks.
 func TestCheckoutsShareLocks(t *testing.T) {
-	locksOf := func(prefix string) lockFiles {
+	lockOf := func(prefix string) lock {
 		testbed, err := New(Options{Directory: t.TempDir(), Prefix: prefix})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return testbed.lockFiles
+		return testbed.lock
 	}
-	if a, b := locksOf("one"), locksOf("one"); a != b {
+	if a, b := lockOf("one"), lockOf("one"); a != b {
 		t.Errorf("locks %+v and %+v, want the same", a, b)
 	}
 	seen := map[string]string{"engine.lock": "the engine"}
-	for _, prefix := range []string{"one", "engine", "run", "prove", "one-run", "testbed-one", "prove-one"} {
-		for _, path := range []string{locksOf(prefix).change, locksOf(prefix).reservation} {
-			if other, taken := seen[filepath.Base(path)]; taken {
-				t.Errorf("lock %s of %s and of %s", path, prefix, other)
-			}
-			seen[filepath.Base(path)] = prefix
+	for _, prefix := range []string{"one", "engine", "testbed-one"} {
+		path := lockOf(prefix).path
+		if other, taken := seen[filepath.Base(path)]; taken {
+			t.Errorf("lock %s of %s and of %s", path, prefix, other)
 		}
+		seen[filepath.Base(path)] = prefix
 	}
 }
 
 func TestBusyTestbedNamesItsHolder(t *testing.T) {
-	one := newLockFiles(t.TempDir(), "one", "/here")
+	one := newLock(t.TempDir(), "one", "/here")
 	release, err := one.Lock()
 	if err != nil {
 		t.Fatal(err)
@@ -110,7 +107,8 @@ const mountFull = `mount -t tmpfs -o size=8k testbed-test "$1"; dd if=/dev/zero 
 // namespace.
 func TestLockOnFullDisk(t *testing.T) {
 	if folder := os.Getenv(fullDisk); folder != "" {
-		release, err := newLockFiles(folder, "one", "/here").Lock()
+		one := newLock(folder, "one", "/here")
+		release, err := one.Lock()
 		if err != nil {
 			t.Fatal(err)
 		}

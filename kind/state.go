@@ -33,11 +33,8 @@ func (s State) Certificates() string { return filepath.Join(string(s), "certific
 // Garden returns the path of the file in which shoot commands store the garden's objects.
 func (s State) Garden() string { return filepath.Join(string(s), "garden.json") }
 
-// WantedConfiguration returns the path of the configuration that Up was last called with.
-func (s State) WantedConfiguration() string { return filepath.Join(string(s), "testbed.yaml") }
-
-// AppliedConfiguration returns the path of the configuration that Up last applied completely.
-func (s State) AppliedConfiguration() string { return filepath.Join(string(s), "testbed-applied.yaml") }
+// Configuration returns the path of the configuration that Up was last called with.
+func (s State) Configuration() string { return filepath.Join(string(s), "testbed.yaml") }
 
 // GardenletLog returns the path of the log of the Gardener components that testbed processes run.
 func (s State) GardenletLog() string { return filepath.Join(string(s), "gardenlet.log") }

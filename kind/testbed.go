@@ -26,7 +26,7 @@ import (
 
 const (
 	// DefaultPrefix is the prefix of the default testbed.
-	DefaultPrefix = "registry-cache"
+	DefaultPrefix = upstream.DefaultPrefix
 	// DefaultDirectory is the folder for the state of testbeds, below the root of the repository.
 	DefaultDirectory = ".testbed"
 
@@ -59,7 +59,7 @@ type Testbed struct {
 	State     State                  // the folder with the state
 	Recorder  *progress.Recorder     // prints and records steps
 	Parts
-	lockFiles
+	lock
 
 	unreadable error // why the configuration of the last Up cannot be read
 }
@@ -86,9 +86,9 @@ func New(options Options) (*Testbed, error) {
 	}
 	t := &Testbed{
 		Prefix: options.Prefix, Root: options.Root, Extension: options.Extension,
-		State:     State(filepath.Join(options.Directory, options.Prefix)),
-		lockFiles: newLockFiles(options.Locks, options.Prefix, options.Root),
-		Recorder:  progress.New(options.Out),
+		State:    State(filepath.Join(options.Directory, options.Prefix)),
+		lock:     newLock(options.Locks, options.Prefix, options.Root),
+		Recorder: progress.New(options.Out),
 	}
 	t.configure(options.Configuration, options.NodeImage)
 	return t, nil

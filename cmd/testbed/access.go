@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"slices"
-	"syscall"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -75,12 +73,12 @@ file of this machine through standard input: -f -.`,
 func newExecCommand(options *kind.Options) *cobra.Command {
 	return passThrough(&cobra.Command{
 		Use:   "exec NODE -- COMMAND [ARGUMENT...]",
-		Short: "Run a command on a node; input, output and exit code are passed through",
+		Short: "Run a command, such as bash, on a node; input, output and exit code are passed through",
 		Long: `Run a command as root on a node of the seed or the shoot. The node's name can be short: worker2 is a
 node of the shoot, seed-control-plane is a node of the seed. Standard input, output and exit code
-are passed through. The command does not run in a shell: use bash -c for pipes and variables. For a
-shell with a terminal use testbed shell.`,
-		Example: "  testbed exec worker2 -- crictl images\n" +
+are passed through. In a terminal, the command gets it, for example bash or top. The command does not
+run in a shell: use bash -c for pipes and variables.`,
+		Example: "  testbed exec worker2 -- bash\n  testbed exec worker2 -- crictl images\n" +
 			"  testbed exec worker -- bash -c 'cat /etc/containerd/certs.d/*/hosts.toml'",
 		ValidArgsFunction: complete(options, firstOnly(nodeNames)),
 		Args: program.Args(func(_ *cobra.Command, args []string) error {
@@ -89,7 +87,10 @@ shell with a terminal use testbed shell.`,
 			}
 			return nil
 		}),
-	}, options, develop.Exec)
+	}, options, func(ctx context.Context, testbed *kind.Testbed, node string, argv []string, streams develop.Streams) (int, error) {
+		streams.Terminal = term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stdout.Fd()))
+		return develop.Exec(ctx, testbed, node, argv, streams)
+	})
 }
 
 // runFunc runs a program on a node or cluster and returns the program's exit code.
@@ -114,27 +115,4 @@ func withoutDashes(args []string) []string {
 		return append([]string{args[0]}, args[2:]...)
 	}
 	return args
-}
-
-func newShellCommand(options *kind.Options) *cobra.Command {
-	return &cobra.Command{
-		Use:   "shell NODE",
-		Short: "Open a shell on a node; without a terminal, it reads commands from standard input",
-		Long: `Open a shell as root on a node of the seed or the shoot. The node's name can be short: worker2 is a
-node of the shoot, seed-control-plane is a node of the seed. The exit code is that of the shell.`,
-		ValidArgsFunction: complete(options, firstOnly(nodeNames)),
-		Args:              program.Args(cobra.ExactArgs(1)),
-		RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, args []string) error {
-			argv, err := develop.Shell(cmd.Context(), testbed, args[0], term.IsTerminal(int(os.Stdin.Fd())))
-			if err != nil {
-				return err
-			}
-			path, err := exec.LookPath(argv[0])
-			if err != nil {
-				return program.Environment(fmt.Errorf("open the shell: %w", err))
-			}
-			// The shell replaces this process, and so gets its terminal, signals and exit code.
-			return fmt.Errorf("run %s: %w", path, syscall.Exec(path, argv, os.Environ()))
-		}),
-	}
 }

@@ -44,41 +44,6 @@ func onRunning(options *kind.Options, do verb) func(*cobra.Command, []string) er
 	})
 }
 
-// plan returns what a command would do, one line per step.
-type plan func(cmd *cobra.Command, testbed *kind.Testbed, args []string) ([]string, error)
-
-// withDryRun adds the flag --dry-run, with which cmd prints the plan and changes nothing.
-func withDryRun(cmd *cobra.Command, options *kind.Options, would plan) *cobra.Command {
-	var dryRun bool
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print the steps, and change nothing")
-	run := cmd.RunE
-	dry := onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, args []string) error {
-		lines, err := would(cmd, testbed, args)
-		if err != nil {
-			return err
-		}
-		return writePlan(cmd, lines)
-	})
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if dryRun {
-			return dry(cmd, args)
-		}
-		return run(cmd, args)
-	}
-	return cmd
-}
-
-func writePlan(cmd *cobra.Command, lines []string) error {
-	return answer(cmd, append([]string{}, lines...), func(out io.Writer) error { // prints [] instead of null
-		for _, line := range lines {
-			if _, err := fmt.Fprintln(out, line); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
 // withJSON adds the flags --json and --output json to cmd. With either, answer() prints JSON.
 func withJSON(cmd *cobra.Command, usage string) *cobra.Command {
 	var asJSON bool

@@ -117,11 +117,6 @@ func faultNames(testbed *kind.Testbed, before []string) []string {
 	return all
 }
 
-// debugNames returns the processes that `testbed debug` can attach to.
-func debugNames(testbed *kind.Testbed, _ []string) []string {
-	return append(targets(spec.Cache, upstreamNames(testbed, nil)...), string(spec.Extension))
-}
-
 func targets(role spec.Role, parts ...string) []string {
 	var all []string
 	for _, part := range parts {

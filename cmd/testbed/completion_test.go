@@ -20,8 +20,7 @@ func TestCompletedNames(t *testing.T) {
 		"reproduce s22 s2":                  "s2 s20 s21 s23 s24 s25 s26 s27 s28 s29",
 		"exec se":                           "seed-control-plane",
 		"exec worker w":                     "",
-		"shell ":                            "worker worker2 control-plane seed-control-plane",
-		"debug ":                            "cache/alpha cache/beta cache/gamma extension",
+		"exec ":                             "worker worker2 control-plane seed-control-plane",
 		"pull --node ":                      "worker worker2",
 		"push --upstream g":                 "gamma",
 		"--prefix no_testbed fault add ups": "", // an invalid prefix

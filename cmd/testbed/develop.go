@@ -1,9 +1,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,7 +9,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/develop"
-	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
 func newImageCommand(options *kind.Options) *cobra.Command {
@@ -36,7 +33,7 @@ func newImageCommand(options *kind.Options) *cobra.Command {
 			return answer(cmd, map[string]string{"name": build.Name, "image": built}, line(built))
 		}),
 	}, "print JSON")
-	cmd.Flags().BoolVar(&build.Debug, "debug", false, "keep symbols and do not optimize the code of this repository, for testbed debug")
+	cmd.Flags().BoolVar(&build.Debug, "debug", false, "keep symbols and do not optimize the code of this repository, for make debug")
 	cmd.Flags().StringVar(&build.Reference, "tag", "", "name of the image in the Docker Engine: repository and tag")
 	return group(&cobra.Command{Use: "image", Short: "Build images for the inner loop"}, cmd)
 }
@@ -60,46 +57,4 @@ func newExtensionCommand(options *kind.Options) *cobra.Command {
 			}),
 		},
 	)
-}
-
-// debugger is the path of Delve in the repository.
-const debugger = "bin/dlv"
-
-func newDebugCommand(options *kind.Options) *cobra.Command {
-	var (
-		port   uint16
-		target spec.Target
-	)
-	cmd := withJSON(&cobra.Command{
-		Use:   "debug TARGET",
-		Short: "Attach Delve to the extension or a cache, until Ctrl-C",
-		Long: `Attach Delve to the process of the extension or of a cache, on the node that runs it, and print the
-address for dlv connect or an editor. The process keeps running until a client pauses
-it. Ctrl-C detaches Delve, and the process continues. The testbed must run a debug build, see
-"make dev ARGS=--profile=debug" in docs/inner-loop.md. Use "make debug" to build Delve and run this
-command.`,
-		Example:           "  testbed debug extension\n  testbed debug cache/alpha --port 4001",
-		ValidArgsFunction: complete(options, firstOnly(debugNames)),
-		Args:              program.Args(cobra.ExactArgs(1)),
-		PreRunE: func(_ *cobra.Command, args []string) (err error) {
-			target, err = spec.ParseTarget(args[0])
-			return err
-		},
-		RunE: onRunning(options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) error {
-			found, err := develop.FindTarget(cmd.Context(), testbed, target, int(port))
-			if err != nil {
-				return err
-			}
-			var failed error
-			err = develop.Debug(cmd.Context(), testbed, found, debugger, cmd.ErrOrStderr(), func() {
-				failed = answer(cmd, found, line(found.Address))
-			})
-			if errors.Is(err, fs.ErrNotExist) {
-				return program.Environment(fmt.Errorf("%s not found; run: make %s", debugger, debugger))
-			}
-			return errors.Join(err, failed)
-		}),
-	}, "print JSON: node, pod, process and address")
-	cmd.Flags().Uint16Var(&port, "port", develop.DefaultDebugPort, "port on which Delve listens on the node")
-	return cmd
 }

@@ -1,9 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -15,30 +12,19 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/program"
 )
 
-// withoutDryRun lists the commands that only read, or that are quick and destroy nothing.
 // withoutJSON lists the commands that print nothing, or the output of another program.
-var (
-	withoutDryRun = []string{
-		"completion", "debug", "doctor", "exec", "export", "extension render", "extension roll-out", "fault list", "image build",
-		"kubeconfig", "kubectl", "pull", "push", "reproduce", "shell", "shoot get", "status", "test", "version",
-	}
-	withoutJSON = []string{
-		"completion", "down", "exec", "extension render", "extension roll-out", "kubectl", "reproduce", "shell",
-		"shoot apply", "shoot delete", "shoot disable", "shoot hibernate", "shoot migrate", "shoot reconcile", "shoot restore",
-		"shoot rotate-ca-complete", "shoot rotate-ca-start", "shoot wake", "test", "up",
-	}
-)
+var withoutJSON = []string{
+	"completion", "down", "exec", "extension render", "extension roll-out", "kubectl", "reproduce",
+	"shoot apply", "shoot delete", "shoot disable", "shoot hibernate", "shoot migrate", "shoot reconcile", "shoot restore",
+	"shoot rotate-ca-complete", "shoot rotate-ca-start", "shoot wake", "test", "up",
+}
 
-// TestFlagsOfAllCommands: a command that destroys something or takes long has --dry-run, and a
-// command that prints an answer has --json.
+// TestFlagsOfAllCommands: a command that prints an answer has --json.
 func TestFlagsOfAllCommands(t *testing.T) {
 	names := map[string]bool{}
 	for _, command := range leaves(newCommand(program.Streams{})) {
 		name := strings.TrimPrefix(command.CommandPath(), "testbed ")
 		names[name] = true
-		if has := command.Flags().Lookup("dry-run") != nil; has == slices.Contains(withoutDryRun, name) {
-			t.Errorf("%s: has --dry-run: %t", name, has)
-		}
 		if has := command.Flags().Lookup("json") != nil; has == slices.Contains(withoutJSON, name) {
 			t.Errorf("%s: has --json: %t", name, has)
 		} else if output := command.Flags().ShorthandLookup("o"); (output != nil) != has {
@@ -48,7 +34,7 @@ func TestFlagsOfAllCommands(t *testing.T) {
 			t.Errorf("%s: short help %q", name, command.Short)
 		}
 	}
-	for _, name := range slices.Concat(withoutDryRun, withoutJSON) {
+	for _, name := range withoutJSON {
 		if !names[name] {
 			t.Errorf("unknown command %q", name)
 		}
@@ -66,50 +52,6 @@ func leaves(command *cobra.Command) []*cobra.Command {
 	return all
 }
 
-// TestDryRuns runs the dry runs that need no testbed. If a dry run executes its command by mistake,
-// there is no testbed that the command could change.
-func TestDryRuns(t *testing.T) {
-	for _, tc := range []struct {
-		name string
-		args []string
-		want string
-		code int
-	}{
-		{"a fault with a mistake", []string{"fault", "add", "cache/alpha", "rust", "--dry-run"}, "", program.ExitUsage},
-		{"a loss without --wait", []string{"fault", "add", "node/worker2", "loss", "--for", "1m", "--dry-run", "--prefix", absent}, "", program.ExitUsage},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			code, out, stderr := run(t, "", tc.args...)
-			if code != tc.code || !strings.Contains(out, tc.want) || (out == "") != (tc.code != 0) {
-				t.Errorf("exit code %d, output %q, standard error %q", code, out, stderr)
-			}
-		})
-	}
-}
-
-// TestDryRunsAsJSON: with --json, a plan is one JSON array.
-func TestDryRunsAsJSON(t *testing.T) {
-	for _, args := range [][]string{} {
-		t.Run(args[0], func(t *testing.T) {
-			code, out, stderr := run(t, "", args...)
-			var lines []string
-			if err := json.Unmarshal([]byte(out), &lines); code != program.ExitFine || err != nil || len(lines) < 2 {
-				t.Errorf("exit code %d, %v: %q, standard error %q", code, err, out, stderr)
-			}
-			code, text, _ := run(t, "", append(args, "--json=false")...)
-			if want := strings.Join(lines, "\n") + "\n"; code != program.ExitFine || text != want {
-				t.Errorf("as text: exit code %d, %q, want %q", code, text, want)
-			}
-		})
-	}
-	var out bytes.Buffer
-	empty := withJSON(&cobra.Command{}, "")
-	empty.SetOut(&out)
-	if err := errors.Join(empty.Flags().Set("json", "true"), writePlan(empty, nil)); err != nil || out.String() != "[]\n" {
-		t.Errorf("an empty plan: %q, %v", &out, err)
-	}
-}
-
 // TestDryRunOfUp prints the configuration with all defaults. Reading it again must not change it.
 func TestDryRunOfUp(t *testing.T) {
 	code, out, stderr := run(t, testbedHeader+"shoot: {ipFamily: ipv6}\n", "up", "--prefix", absent, "--dry-run", "-f", "-")
@@ -125,8 +67,8 @@ func TestDryRunOfUp(t *testing.T) {
 	}
 }
 
-// TestDryRunOfApply: the dry run prints the Shoot, and on standard error those fields of the
-// manifest that the testbed does not use.
+// TestDryRunOfApply: the dry run prints the Shoot, and on standard error the extensions of the
+// manifest that are not installed.
 func TestDryRunOfApply(t *testing.T) {
 	manifest, err := os.ReadFile("../../examples/shoots/credentials.yaml")
 	if err != nil {

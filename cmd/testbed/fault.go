@@ -23,7 +23,6 @@ func newFaultCommand(options *kind.Options) *cobra.Command {
 func newFaultAddCommand(options *kind.Options) *cobra.Command {
 	var (
 		flags  = map[string]*[]string{}
-		wait   bool
 		wanted spec.Fault
 	)
 	cmd := withJSON(&cobra.Command{
@@ -31,7 +30,7 @@ func newFaultAddCommand(options *kind.Options) *cobra.Command {
 		Short: "Inject a fault, for a time or until it is deleted",
 		Long:  "Inject a fault, for a time (--for) or until it is deleted.\n\n" + spec.Catalog(),
 		Example: "  testbed fault add upstream/alpha status --status 429 --header Retry-After=30 --for 2m\n  testbed fault add cache/alpha blackhole\n" +
-			"  testbed fault add node/worker2 loss --wait --for 2m",
+			"  testbed fault add node/worker2 loss",
 		ValidArgsFunction: complete(options, faultNames),
 		Args:              program.Args(cobra.ExactArgs(2)),
 		PreRunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -41,33 +40,21 @@ func newFaultAddCommand(options *kind.Options) *cobra.Command {
 					given[name] = *values
 				}
 			}
-			if wanted, err = spec.New(args[0], args[1], given); err == nil && !wait {
-				err = wanted.CheckTime()
-			}
+			wanted, err = spec.New(args[0], args[1], given)
 			return err
 		},
 		RunE: onRunning(options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) error {
-			show := func(added spec.Fault) error { return answer(cmd, added, line(added.String())) }
-			if wait {
-				return fault.Hold(cmd.Context(), testbed, wanted, show)
-			}
 			added, err := fault.Add(cmd.Context(), testbed, wanted)
 			if err != nil {
 				return err
 			}
-			return show(added)
+			return answer(cmd, added, line(added.String()))
 		}),
 	}, "print JSON")
 	for _, option := range spec.Options() {
 		flags[option.Name] = cmd.Flags().StringArray(option.Name, nil, option.Usage)
 	}
-	cmd.Flags().BoolVar(&wait, "wait", false, "wait until the fault ends or Ctrl-C, then delete the fault")
-	return withDryRun(cmd, options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) ([]string, error) {
-		if err := testbed.AttachRunning(cmd.Context()); err != nil {
-			return nil, err
-		}
-		return fault.PlanAdd(cmd.Context(), testbed, wanted)
-	})
+	return cmd
 }
 
 func newFaultListCommand(options *kind.Options) *cobra.Command {
@@ -84,7 +71,7 @@ func newFaultListCommand(options *kind.Options) *cobra.Command {
 }
 
 func newFaultDeleteCommand(options *kind.Options) *cobra.Command {
-	return withDryRun(withJSON(&cobra.Command{
+	return withJSON(&cobra.Command{
 		Use:     "delete [ID...]",
 		Aliases: []string{"clear"},
 		Short:   "Remove the faults with these IDs, or all faults",
@@ -102,10 +89,5 @@ func newFaultDeleteCommand(options *kind.Options) *cobra.Command {
 				return nil
 			}))
 		}),
-	}, "print JSON"), options, func(cmd *cobra.Command, testbed *kind.Testbed, args []string) ([]string, error) {
-		if err := testbed.AttachRunning(cmd.Context()); err != nil {
-			return nil, err
-		}
-		return fault.PlanDelete(cmd.Context(), testbed, args...)
-	})
+	}, "print JSON")
 }

@@ -28,14 +28,13 @@ func newCommand(std program.Streams) *cobra.Command {
 	}{
 		{"Testbed", []*cobra.Command{
 			newUpCommand(options), newStatusCommand(options), newDownCommand(options), newDoctorCommand(options),
-			newKubeconfigCommand(options), newKubectlCommand(options), newShellCommand(options), newExecCommand(options),
+			newKubeconfigCommand(options), newKubectlCommand(options), newExecCommand(options),
 		}},
 		{"Shoot", []*cobra.Command{newShootCommand(options), newPushCommand(options), newPullCommand(options)}},
 		{"Break", []*cobra.Command{newFaultCommand(options), newReproduceCommand(options)}},
 		{"Look", []*cobra.Command{newExportCommand(options)}},
 		{"Develop", []*cobra.Command{
-			newImageCommand(options), newExtensionCommand(options), newDebugCommand(options),
-			newTestCommand(options),
+			newImageCommand(options), newExtensionCommand(options), newTestCommand(options),
 		}},
 	} {
 		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title + ":"})

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
@@ -13,54 +11,27 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
-	"github.com/gardener-extensions/registry-cache/kind/manifest"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
-	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
 func newShootCommand(options *kind.Options) *cobra.Command {
 	shoot := group(&cobra.Command{
 		Use:   "shoot",
 		Short: "Create, change and delete the Shoot with gardenlet's flows",
-		Long: `Create, change and delete the Shoot with gardenlet's flows. Each command except get locks the
-testbed and returns when the flow has succeeded. To continue after an interruption, run the same
-command again; to continue a rotation, run reconcile.`,
-	}, newShootApplyCommand(options), withJSON(&cobra.Command{
-		Use:   "get",
-		Short: "Print the Shoot with its Extension and OperatingSystemConfigs, and the units and hosts.toml files of each node",
-		Args:  program.Args(cobra.NoArgs),
-		RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) error {
-			status, err := status.OfShoot(cmd.Context(), testbed)
-			if err != nil {
-				return err
-			}
-			return answer(cmd, status, status.Write)
-		}),
-	}, "print JSON"))
-	for _, operation := range []struct {
-		use, short string
-		run        func(context.Context, *kind.Testbed) error
-	}{
-		{"reconcile", "Reconcile the Shoot as it is", operate.Reconcile},
-		{"disable", "Disable the extension in the Shoot", operate.Disable},
-		{"hibernate", "Hibernate the Shoot: its machines stop", operate.Hibernate},
-		{"wake", "Wake the Shoot up: it gets new machines", operate.WakeUp},
-		{"migrate", "Migrate the Shoot off its seed, and keep its state in the testbed's folder", operate.Migrate},
-		{"restore", "Restore a migrated Shoot on its new seed, in a new namespace", operate.Restore},
-		{"rotate-ca-start", "Start the rotation of the CAs: nodes trust the old and the new CA", operate.StartRotation},
-		{"rotate-ca-complete", "Complete the rotation of the CAs: nodes trust only the new CA", operate.CompleteRotation},
-		{"delete", "Delete the Shoot; the clusters stay", operate.Delete},
-	} {
-		shoot.AddCommand(withDryRun(&cobra.Command{
-			Use:   operation.use,
-			Short: operation.short,
+		Long: `Create, change and delete the Shoot with gardenlet's flows. Each command locks the testbed and
+returns when the flow has succeeded. To continue after an interruption, run the same command again;
+to continue a rotation, run reconcile. Look at its objects with testbed kubectl seed -n
+shoot--local--local.`,
+	}, newShootApplyCommand(options))
+	for _, operation := range operate.Operations() {
+		shoot.AddCommand(&cobra.Command{
+			Use:   operation.Name,
+			Short: operation.Short,
 			Args:  program.Args(cobra.NoArgs),
 			RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) error {
-				return operation.run(cmd.Context(), testbed)
+				return operation.Run(cmd.Context(), testbed)
 			}),
-		}, options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) ([]string, error) {
-			return operate.Plan(cmd.Context(), testbed, operation.use)
-		}))
+		})
 	}
 	return shoot
 }
@@ -72,15 +43,15 @@ func newShootApplyCommand(options *kind.Options) *cobra.Command {
 	var (
 		name   string
 		dryRun bool
-		wanted *manifest.Manifest
+		wanted *operate.Manifest
 	)
 	cmd := &cobra.Command{
 		Use:   "apply -f FILE",
 		Short: "Create or reconcile the Shoot of a manifest, with the Secrets that it refers to",
 		Long: `Create or reconcile the Shoot of a manifest. The file has one Shoot and the Secrets that it refers
-to; unknown fields are errors. Extensions, resources, purpose and hibernation are taken from the
-manifest. Name, machines, networks, versions and cloud are those of the testbed; standard error
-lists the fields of the manifest that are not used.`,
+to; unknown fields are errors. Labels, annotations, extensions, resources, purpose, hibernation,
+maintenance, monitoring and systemComponents are taken from the manifest. Everything else, such as
+name, machines, networks, versions and cloud, is that of the testbed: compare with --dry-run.`,
 		Args: program.Args(cobra.NoArgs),
 		PreRunE: func(cmd *cobra.Command, _ []string) (err error) {
 			wanted, err = readManifest(name, cmd.InOrStdin())
@@ -90,7 +61,7 @@ lists the fields of the manifest that are not used.`,
 			if err := showShoot(cmd, testbed, wanted, dryRun); err != nil || dryRun {
 				return err
 			}
-			return operate.Apply(cmd.Context(), testbed, wanted)
+			return operate.Apply(wanted).Run(cmd.Context(), testbed)
 		}),
 	}
 	cmd.Flags().StringVarP(&name, "filename", "f", "", "the manifest; - is standard input")
@@ -98,33 +69,19 @@ lists the fields of the manifest that are not used.`,
 	return cmd
 }
 
-func readManifest(name string, stdin io.Reader) (*manifest.Manifest, error) {
+func readManifest(name string, stdin io.Reader) (*operate.Manifest, error) {
 	switch name {
 	case "":
 		return nil, errors.New("name a manifest: testbed shoot apply -f FILE (- is standard input)")
 	case standardInput:
-		return manifest.Read("standard input", stdin)
+		return operate.ReadManifest("standard input", stdin)
 	}
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, fmt.Errorf("read the manifest: %w", err)
-	}
-	defer func() { _ = file.Close() }() // opened for reading
-	return manifest.Read(name, file)
+	return operate.LoadManifest(name)
 }
 
-// showShoot lists unused parts of the manifest on standard error. With dryRun it prints the Shoot.
-func showShoot(cmd *cobra.Command, testbed *kind.Testbed, wanted *manifest.Manifest, dryRun bool) error {
-	shoot, replaced, err := manifest.Overlay(wanted.Shoot, gardenlet.Shoot())
-	if err != nil {
-		return err
-	}
-	if len(replaced) > 0 {
-		fmt.Fprintln(cmd.ErrOrStderr(), "These fields of the manifest are not used, the testbed has its own:")
-	}
-	for _, replacement := range replaced {
-		fmt.Fprintf(cmd.ErrOrStderr(), "  %s\n", replacement)
-	}
+// showShoot lists ignored extensions on standard error. With dryRun it prints the Shoot.
+func showShoot(cmd *cobra.Command, testbed *kind.Testbed, wanted *operate.Manifest, dryRun bool) error {
+	shoot := wanted.Overlay(gardenlet.Shoot())
 	for _, ignored := range operate.OtherExtensions(testbed, shoot) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "No extension of type %s is installed: gardenlet skips it.\n", ignored)
 	}

@@ -34,8 +34,8 @@ func newUpCommand(options *kind.Options) *cobra.Command {
 kube-proxy mode, feature gates, containerd, upstreams and the Shoot. Without a file, the testbed
 keeps the previous configuration; a new one has two workers, IPv4, and caches for two of three upstreams.
 
-A running testbed is changed in place where possible. Other changes recreate the clusters. --dry-run
-lists the changes, and prints the configuration with its defaults.`,
+A running testbed is changed in place where possible. Other changes recreate the clusters, see
+docs/testbed-reference.md. --dry-run prints the configuration with its defaults.`,
 		Example: "  testbed up\n  testbed up -f examples/testbed/testbed.yaml --dry-run\n  testbed up --dry-run > testbed.yaml",
 		Args:    program.Args(cobra.NoArgs),
 		PreRunE: func(cmd *cobra.Command, _ []string) (err error) {
@@ -43,32 +43,22 @@ lists the changes, and prints the configuration with its defaults.`,
 			return program.Usage(err)
 		},
 		RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) error {
-			changes, up, err := bringup.Plan(testbed)
-			if err != nil {
-				return err
-			}
-			if up && len(changes) > 0 {
-				fmt.Fprintln(cmd.ErrOrStderr(), "Changes of the running testbed:")
-				for _, change := range changes {
-					fmt.Fprintf(cmd.ErrOrStderr(), "  %s\n", change)
-				}
-			}
 			if dryRun {
 				data, err := testbed.Config.Encode()
 				_, writeErr := cmd.OutOrStdout().Write(data)
-				return errors.Join(err, writeErr)
+				return errors.Join(testbed.ConfigurationError(), err, writeErr)
 			}
 			if err := bringup.Up(cmd.Context(), testbed); err != nil {
 				return err
 			}
-			_, err = fmt.Fprint(cmd.ErrOrStderr(), nextSteps(testbed))
+			_, err := fmt.Fprint(cmd.ErrOrStderr(), nextSteps(testbed))
 			return err
 		}),
 	}
 	cmd.Flags().StringVarP(&name, "filename", "f", "", "file with the configuration (docs/testbed-reference.md); - is standard input")
 	cmd.Flags().StringVar(&options.NodeImage, "node-image", os.Getenv("NODE_IMAGE"),
 		"a stock kindest/node image to use instead of the testbed's own; overrides the configuration (default $NODE_IMAGE)")
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print the configuration with its defaults, list the changes, and change nothing")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print the configuration with its defaults, and change nothing")
 	return cmd
 }
 
@@ -130,16 +120,14 @@ func whatIsCached(t *kind.Testbed) string {
 }
 
 func newDownCommand(options *kind.Options) *cobra.Command {
-	return withDryRun(&cobra.Command{
+	return &cobra.Command{
 		Use:   "down",
 		Short: "Remove the testbed: containers, volumes, networks and processes",
 		Args:  program.Args(cobra.NoArgs),
 		RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) error {
 			return bringup.Down(cmd.Context(), testbed)
 		}),
-	}, options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) ([]string, error) {
-		return bringup.PlanDown(cmd.Context(), testbed)
-	})
+	}
 }
 
 func newStatusCommand(options *kind.Options) *cobra.Command {
@@ -206,7 +194,6 @@ command also works if only parts of the testbed run. Secrets are listed without 
 An existing file is replaced. What could not be collected is printed to standard error.`,
 		Example: "  testbed export problem.tar.gz",
 		Args:    program.Args(cobra.ExactArgs(1)),
-		PreRunE: func(_ *cobra.Command, args []string) error { return export.CheckName(args[0]) },
 		RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, args []string) error {
 			archive, err := export.Write(cmd.Context(), testbed, args[0])
 			if err != nil {

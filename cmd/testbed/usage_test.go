@@ -15,9 +15,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/bringup"
 	"github.com/gardener-extensions/registry-cache/kind/develop"
 	"github.com/gardener-extensions/registry-cache/kind/engine"
-	"github.com/gardener-extensions/registry-cache/kind/export"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
-	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
@@ -87,7 +85,6 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"exec"}, "", "name a node and a command"},
 		{[]string{"exec", "worker"}, "", "usage: testbed exec NODE"},
 		{[]string{"exec", "worker", "--"}, "", "name a node and a command"},
-		{[]string{"shell"}, "", "usage: testbed shell NODE"},
 
 		{[]string{"shoot"}, "", "name a command"},
 		{[]string{"shoot", "sleep"}, "", `unknown command "sleep"`},
@@ -118,6 +115,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"fault", "add", "upstream/alpha", "status"}, "", "requires --status"},
 		{[]string{"fault", "add", "upstream/alpha", "hang", "--rate", "1Ki"}, "", "has no option --rate"},
 		{[]string{"fault", "add", "upstream/alpha", "status", "--status="}, "", "want an HTTP status"},
+		{[]string{"fault", "add", "node/worker2", "loss", "--for", "1m"}, "", "has no option --for"},
 		{[]string{"fault", "list", "f1"}, "", `"f1"`},
 		{[]string{"fault", "delete", "--rust"}, "", "unknown flag: --rust"},
 		{[]string{"fault", "clear", "--rust"}, "", "unknown flag: --rust"},
@@ -125,8 +123,6 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"reproduce", "--list", "s22"}, "", `"s22"`},
 
 		{[]string{"export"}, "", "usage: testbed export FILE.tar.gz"},
-		{[]string{"export", folder}, "", "want a file name with .tar.gz"},
-		{[]string{"export", folder + "/.tar.gz"}, "", "want a file name with .tar.gz"},
 
 		{[]string{"test"}, "", "omit --prefix"},
 
@@ -182,17 +178,14 @@ func TestExitCodes(t *testing.T) {
 		err  error
 		want int
 	}{
-		"no engine":                {&engine.Missing{}, program.ExitEnvironment},
-		"machine too small":        {&bringup.Failures{}, program.ExitEnvironment},
-		"no testbed":               {kind.ErrDown, program.ExitEnvironment},
-		"a busy testbed":           {kind.ErrBusy, program.ExitEnvironment},
-		"wrong stage":              {&operate.StageError{Verb: "restore", Stage: gardenlet.StagePresent}, program.ExitUsage},
-		"wrong rotation":           {&operate.RotationError{Verb: "rotate-ca-start", Phase: "Prepared"}, program.ExitUsage},
-		"unknown node":             {&develop.UnknownNodeError{}, program.ExitUsage},
-		"not debuggable":           {&develop.NotDebuggableError{}, program.ExitUsage},
-		"wrong name of an archive": {&export.NameError{}, program.ExitUsage},
-		"wrong fault":              {&spec.UsageError{}, program.ExitUsage},
-		"wrong option":             {&pull.InvalidError{}, program.ExitUsage},
+		"no engine":         {&engine.Missing{}, program.ExitEnvironment},
+		"machine too small": {&bringup.Failures{}, program.ExitEnvironment},
+		"no testbed":        {kind.ErrDown, program.ExitEnvironment},
+		"a busy testbed":    {kind.ErrBusy, program.ExitEnvironment},
+		"wrong stage":       {&operate.RefusedError{Operation: "restore", Why: "it is not migrated"}, program.ExitUsage},
+		"unknown node":      {&develop.UnknownNodeError{}, program.ExitUsage},
+		"wrong fault":       {&spec.UsageError{}, program.ExitUsage},
+		"wrong option":      {&pull.InvalidError{}, program.ExitUsage},
 	} {
 		if code := program.ExitCode(fmt.Errorf("x: %w", tc.err)); code != tc.want {
 			t.Errorf("%s: exit code %d, want %d", name, code, tc.want)

@@ -3,6 +3,7 @@ package matrix
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -34,7 +35,7 @@ func TestFiles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(configuration.Diff(configuration.Default(), config)) == 0 {
+			if reflect.DeepEqual(configuration.Default(), config) {
 				t.Error("the file is the default configuration")
 			}
 			if !slices.Contains(order, strings.TrimSuffix(file, ".yaml")) {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
-	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 )
 
 // workerless proves that a shoot without workers gets a clear error instead of caches, and that it
@@ -25,7 +24,7 @@ func workerless() rig.Scenario {
 			var err error
 			shoot, err = p.Session.ShootWith(nil, rig.PlainCaches(rig.Alpha)...)
 			p.Check(err)
-			shoot = gardenlet.Workerless(shoot)
+			shoot.Spec.Provider.Workers, shoot.Spec.Provider.WorkersSettings = nil, nil
 			p.Evidence("refused: %s", p.Refused(ctx, shoot, "worker"))
 		}),
 

@@ -2,7 +2,6 @@ package bringup
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -14,7 +13,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/configuration"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
-	"github.com/gardener-extensions/registry-cache/kind/manifest"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
@@ -29,36 +27,6 @@ func (e *UnavailableError) Error() string {
 
 // EnvironmentError marks the error for internal/program.
 func (*UnavailableError) EnvironmentError() {}
-
-// Plan returns the configuration changes that Up would apply, and whether a testbed exists.
-func Plan(t *kind.Testbed) (changes []configuration.Change, up bool, err error) {
-	if err := t.ConfigurationError(); err != nil {
-		return nil, false, err
-	}
-	applied, err := kind.ReadConfiguration(t.State.AppliedConfiguration())
-	if err != nil {
-		return nil, false, fmt.Errorf("read the applied configuration: %w", err)
-	}
-	if applied == nil {
-		return nil, false, nil
-	}
-	return configuration.Diff(applied, t.Config), true, nil
-}
-
-// storeWantedConfiguration stores the configuration before Up applies it.
-func storeWantedConfiguration(t *kind.Testbed) error {
-	if err := kind.WriteConfiguration(t.State.WantedConfiguration(), t.Config); err != nil {
-		return fmt.Errorf("store the configuration: %w", err)
-	}
-	return nil
-}
-
-func recordConfiguration(_ context.Context, t *kind.Testbed) error {
-	if err := kind.WriteConfiguration(t.State.AppliedConfiguration(), t.Config); err != nil {
-		return fmt.Errorf("store the applied configuration: %w", err)
-	}
-	return nil
-}
 
 // checkAvailable returns an *UnavailableError if this machine cannot provide what the configuration
 // asks for. The network must exist, see cluster.EnsureNetwork.
@@ -87,34 +55,28 @@ func shootConfig(t *kind.Testbed) cluster.Config {
 	return config
 }
 
-func removeUnconfiguredUpstreams(ctx context.Context, t *kind.Testbed) error {
-	applied, err := kind.ReadConfiguration(t.State.AppliedConfiguration())
-	if err != nil || applied == nil {
-		return nil //nolint:nilerr // without a readable configuration, the upstreams stay until Down
+// removeOtherUpstreams removes upstreams that are not in the configuration, such as those of a
+// killed scenario.
+func removeOtherUpstreams(ctx context.Context, t *kind.Testbed) error {
+	all, err := upstream.List(ctx, t.Prefix)
+	if err != nil {
+		return err
 	}
-	wanted := upstreamHosts(t, t.Config)
-	for _, host := range upstreamHosts(t, applied) {
-		if slices.Contains(wanted, host) {
+	for _, registry := range all {
+		if slices.Contains(upstreamHosts(t), registry.Host()) {
 			continue
 		}
-		registry, err := upstream.Find(ctx, t.Prefix, host)
-		if errors.Is(err, upstream.ErrNotRunning) {
-			continue
-		}
-		if err == nil {
-			err = registry.Remove(ctx)
-		}
-		if err != nil {
+		if err := registry.Remove(ctx); err != nil {
 			return err
 		}
-		progress.Note(ctx, "%s removed", host)
+		progress.Note(ctx, "%s removed", registry.Host())
 	}
 	return nil
 }
 
-func upstreamHosts(t *kind.Testbed, config *configuration.Testbed) []string {
+func upstreamHosts(t *kind.Testbed) []string {
 	var names []string
-	for _, upstream := range config.Upstreams {
+	for _, upstream := range t.Config.Upstreams {
 		names = append(names, upstream.Name)
 	}
 	return t.Hosts(names)
@@ -146,20 +108,11 @@ func reconcileShoot(ctx context.Context, t *kind.Testbed) error {
 // reconcileManifest reconciles the Shoot in the file shoot.manifest, and stores the file's Secrets
 // in the garden for `testbed shoot` commands.
 func reconcileManifest(ctx context.Context, t *kind.Testbed) error {
-	file, err := os.Open(t.Config.Shoot.Manifest)
+	wanted, err := operate.LoadManifest(t.Config.Shoot.Manifest)
 	if err != nil {
 		return fmt.Errorf("shoot.manifest: %w", err)
 	}
-	defer func() { _ = file.Close() }()
-	wanted, err := manifest.Read(t.Config.Shoot.Manifest, file)
-	if err != nil {
-		return err
-	}
-	shoot, replaced, err := manifest.Overlay(wanted.Shoot, gardenlet.Shoot())
-	if err != nil {
-		return err
-	}
-	progress.Note(ctx, "%s, %d of its fields not used", t.Relative(t.Config.Shoot.Manifest), len(replaced))
+	progress.Note(ctx, "%s", t.Relative(t.Config.Shoot.Manifest))
 	registration, err := t.Extension.Registration()
 	if err != nil {
 		return err
@@ -167,5 +120,5 @@ func reconcileManifest(ctx context.Context, t *kind.Testbed) error {
 	if t.Gardenlet.Garden, err = gardener.OpenGarden(t.State.Garden(), registration); err != nil {
 		return err
 	}
-	return operate.ApplyManifest(ctx, t, wanted, shoot)
+	return operate.ApplyManifest(ctx, t, wanted, wanted.Overlay(gardenlet.Shoot()))
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/gardener-extensions/registry-cache/kind"
@@ -61,36 +60,4 @@ func removeAll(ctx context.Context, t *kind.Testbed) error {
 	}
 	t.Parts = kind.Parts{}
 	return failed
-}
-
-// PlanDown returns one line for each action of Down, or the error that would stop Down early.
-func PlanDown(ctx context.Context, t *kind.Testbed) ([]string, error) {
-	var lines []string
-	pids, err := command.Marked(t.Prefix)
-	if err != nil {
-		return nil, err
-	}
-	for _, pid := range pids {
-		lines = append(lines, fmt.Sprintf("end process %d", pid))
-	}
-	if found, err := engine.Attach(ctx); err != nil {
-		return nil, err
-	} else if found != nil {
-		for _, label := range []string{
-			"io.x-k8s.kind.cluster=" + t.SeedName(), "io.x-k8s.kind.cluster=" + t.ShootName(), upstream.Label + "=" + t.Prefix,
-		} {
-			names, err := command.Output(ctx, "docker", "ps", "--all", "--filter", "label="+label, "--format", "{{.Names}}")
-			if err != nil {
-				return nil, fmt.Errorf("list the containers with label %s: %w", label, err)
-			}
-			for _, name := range strings.Fields(names) {
-				lines = append(lines, "remove container "+name+" and its volumes")
-			}
-		}
-		lines = append(lines, "remove the network of the clusters, and stop the engine if `up` started it, unless another testbed uses them")
-	}
-	if t.State.Exists() {
-		lines = append(lines, "remove folder "+t.Relative(string(t.State)))
-	}
-	return lines, nil
 }

@@ -26,10 +26,9 @@ func TestDownWithoutState(t *testing.T) {
 func TestEngineDoesNotAnswer(t *testing.T) {
 	bed := kindtest.Stored(t)
 	for name, verb := range map[string]func() error{
-		"Down":     func() error { return Down(t.Context(), bed) },
-		"PlanDown": func() error { _, err := PlanDown(t.Context(), bed); return err },
-		"Attach":   func() error { return bed.Attach(t.Context()) },
-		"Status":   func() error { _, err := status.OfTestbed(t.Context(), bed); return err },
+		"Down":   func() error { return Down(t.Context(), bed) },
+		"Attach": func() error { return bed.Attach(t.Context()) },
+		"Status": func() error { _, err := status.OfTestbed(t.Context(), bed); return err },
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := verb(); !errors.As(err, new(*engine.Missing)) {

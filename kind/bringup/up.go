@@ -29,7 +29,7 @@ const UpTimeout = 45 * time.Minute
 // registries, Gardener's parts, the extension, and a reconciled Shoot, from the configuration's
 // manifest or with the extension configured. It is idempotent: it keeps what is healthy, rebuilds
 // what is broken, replaces what is outdated, and applies a changed configuration in place if
-// possible, see configuration.Diff. After an error, or if ctx is canceled, another Up continues,
+// possible. After an error, or if ctx is canceled, another Up continues,
 // and Down removes what was created.
 //
 // Up replaces a testbed of another checkout. If the machine lacks something, the error is an
@@ -66,8 +66,7 @@ func Up(ctx context.Context, t *kind.Testbed) error {
 			installGardener,
 			reconcileShoot,
 			awaitExtension,
-			removeUnconfiguredUpstreams,
-			recordConfiguration,
+			removeOtherUpstreams,
 		)
 	})
 }
@@ -100,7 +99,7 @@ func startClusters(ctx context.Context, t *kind.Testbed) (err error) {
 	if err := checkAvailable(ctx, t); err != nil {
 		return err
 	}
-	if err := storeWantedConfiguration(t); err != nil {
+	if err := t.StoreConfiguration(); err != nil {
 		return err
 	}
 	return progress.ForEach(ctx, []part{
@@ -142,7 +141,7 @@ func clusterConfig(t *kind.Testbed, name string, workers int, kubeconfig string)
 
 func startUpstreams(ctx context.Context, t *kind.Testbed) error {
 	var options []upstream.Options
-	for _, host := range upstreamHosts(t, t.Config) {
+	for _, host := range upstreamHosts(t) {
 		options = append(options, t.UpstreamOptions(host))
 	}
 	started, err := upstream.StartAll(ctx, options...)

@@ -78,12 +78,6 @@ func assess(found []container, names []string) (reason string) {
 	return ""
 }
 
-// Exists reports whether the cluster has a container, in whatever state.
-func Exists(ctx context.Context, name string) (bool, error) {
-	found, err := containers(ctx, name)
-	return len(found) > 0, err
-}
-
 // StoppedNodes returns the containers that do not run, each as "name (state)", sorted.
 func StoppedNodes(ctx context.Context, name string) ([]string, error) {
 	found, err := containers(ctx, name)

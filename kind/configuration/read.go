@@ -3,7 +3,6 @@ package configuration
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,8 +20,6 @@ import (
 	strictjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 )
-
-const maxBytes = 1 << 20 // of a file
 
 // Load reads a file strictly, sets defaults, validates, and makes its paths absolute.
 func Load(path string) (*Testbed, error) {
@@ -66,14 +63,10 @@ func Read(name, folder string, content io.Reader) (*Testbed, error) {
 
 // onlyDocument returns the one non-empty document of a YAML stream as JSON.
 func onlyDocument(content io.Reader) ([]byte, error) {
-	limited := &io.LimitedReader{R: content, N: maxBytes + 1}
-	documents := kubeyaml.NewYAMLReader(bufio.NewReader(limited))
+	documents := kubeyaml.NewYAMLReader(bufio.NewReader(content))
 	var only []byte
 	for {
 		document, err := documents.Read()
-		if limited.N <= 0 {
-			return nil, fmt.Errorf("longer than %d MiB", maxBytes>>20)
-		}
 		if errors.Is(err, io.EOF) {
 			break
 		}
@@ -102,23 +95,12 @@ func onlyDocument(content io.Reader) ([]byte, error) {
 func decode(document []byte) (*Testbed, error) {
 	read := &Testbed{}
 	strict, err := strictjson.UnmarshalStrict(document, read)
-	var wrongType *json.UnmarshalTypeError
-	if errors.As(err, &wrongType) && wrongType.Field == "" {
-		return nil, fmt.Errorf("want an object, not a %s", wrongType.Value)
-	}
-	if err == nil || wrongType != nil {
-		if read.APIVersion != APIVersion || read.Kind != Kind {
-			return nil, fmt.Errorf("want apiVersion %s and kind %s, not %q and %q", APIVersion, Kind, read.APIVersion, read.Kind)
-		}
-	}
-	if wrongType != nil {
-		return nil, field.TypeInvalid(field.NewPath(wrongType.Field), field.OmitValueType{},
-			fmt.Sprintf("want %s, not %s", wrongType.Type, wrongType.Value))
-	}
-	if err != nil {
+	switch {
+	case read.APIVersion != APIVersion || read.Kind != Kind:
+		return nil, fmt.Errorf("want apiVersion %s and kind %s, not %q and %q", APIVersion, Kind, read.APIVersion, read.Kind)
+	case err != nil:
 		return nil, err
-	}
-	if len(strict) > 0 {
+	case len(strict) > 0:
 		return nil, utilerrors.NewAggregate(strict)
 	}
 	return read, nil

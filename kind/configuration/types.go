@@ -181,3 +181,24 @@ func defaultMode(stockImage bool) KubeProxyMode {
 	}
 	return NFTables
 }
+
+// Cached returns the names of the upstreams with a cache. If the configuration has the manifest of
+// a Shoot, it returns none, because the manifest then lists the caches.
+func (t *Testbed) Cached() []string {
+	return t.upstreams(func(u Upstream) bool { return u.Cached != nil && *u.Cached })
+}
+
+// Direct returns the names of the upstreams without a cache, or none if there is a Shoot manifest.
+func (t *Testbed) Direct() []string {
+	return t.upstreams(func(u Upstream) bool { return u.Cached != nil && !*u.Cached })
+}
+
+func (t *Testbed) upstreams(wanted func(Upstream) bool) []string {
+	var all []string
+	for _, upstream := range t.Upstreams {
+		if wanted(upstream) {
+			all = append(all, upstream.Name)
+		}
+	}
+	return all
+}

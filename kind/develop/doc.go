@@ -1,3 +1,3 @@
 // Package develop builds an image from the sources, loads it onto the nodes, rolls it out, renders
-// the chart, attaches a debugger, and runs programs on nodes and kubectl on the clusters.
+// the chart, and runs programs on nodes and kubectl on the clusters.
 package develop

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
-	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/kind/pkg/exec"
 
 	"github.com/gardener-extensions/registry-cache/kind"
@@ -29,10 +28,7 @@ type ImageBuild struct {
 // BuildImage builds an image from the sources, loads it into the Docker Engine under its reference,
 // and then onto the nodes that may run it. It returns the image's name on the nodes: the
 // repository, with the engine's image ID as tag. Skaffold does the same for images that it does not
-// push.
-//
-// BuildImage removes the nodes' references to earlier builds that no container uses. These builds'
-// content stays, since ctr's import also adds a digest reference. The testbed must be attached.
+// push. The testbed must be attached.
 func BuildImage(ctx context.Context, t *kind.Testbed, wanted ImageBuild) (string, error) {
 	tag, err := name.NewTag(wanted.Reference, name.StrictValidation)
 	if err != nil {
@@ -59,7 +55,9 @@ func BuildImage(ctx context.Context, t *kind.Testbed, wanted ImageBuild) (string
 			progress.Note(ctx, "%s", built.Ref)
 			return nil
 		}),
-		t.Step("on the nodes", func(ctx context.Context) error { return replaceImage(ctx, nodesOf(t, t.Extension.Images[i]), built) }),
+		t.Step("on the nodes", func(ctx context.Context) error {
+			return image.Load(ctx, nodesOf(t, t.Extension.Images[i]), []image.Built{built})
+		}),
 	)
 	return built.Ref, err
 }
@@ -88,49 +86,6 @@ func loadIntoEngine(ctx context.Context, built image.Built, repository string) (
 		return "", err
 	}
 	return repository + ":" + strings.TrimPrefix(strings.TrimSpace(id), "sha256:"), nil
-}
-
-// replaceImage loads the image onto the nodes, and removes the names of unused earlier builds.
-func replaceImage(ctx context.Context, nodes []*cluster.Node, built image.Built) error {
-	if err := image.Load(ctx, nodes, []image.Built{built}); err != nil {
-		return err
-	}
-	group, ctx := errgroup.WithContext(ctx)
-	for _, node := range nodes {
-		group.Go(func() error {
-			if err := removePredecessors(ctx, node, built.Ref); err != nil {
-				return fmt.Errorf("remove earlier builds from %s: %w", node.Name(), err)
-			}
-			return nil
-		})
-	}
-	return group.Wait()
-}
-
-func removePredecessors(ctx context.Context, node *cluster.Node, reference string) error {
-	present, err := node.Exec(ctx, "ctr", "--namespace", "k8s.io", "images", "ls", "--quiet")
-	if err != nil {
-		return err
-	}
-	containers, err := node.Exec(ctx, "ctr", "--namespace", "k8s.io", "containers", "ls")
-	if err != nil {
-		return err
-	}
-	old := predecessors(strings.Fields(present), strings.Fields(containers), reference)
-	if len(old) == 0 {
-		return nil
-	}
-	_, err = node.Exec(ctx, append([]string{"ctr", "--namespace", "k8s.io", "images", "rm"}, old...)...)
-	return err
-}
-
-// predecessors returns the references to other builds of the same image that no container uses.
-func predecessors(present, running []string, reference string) []string {
-	repository, id, _ := strings.Cut(reference, ":")
-	return slices.DeleteFunc(slices.Clone(present), func(other string) bool {
-		otherID, same := strings.CutPrefix(other, repository+":")
-		return !same || otherID == id || len(otherID) != len(id) || slices.Contains(running, other)
-	})
 }
 
 // Validate checks the reference, which must have a registry and a tag. It does not check Name.

@@ -15,7 +15,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 )
 
-// outputTimeout is how long Run waits for the end of the output after the program has ended.
+// outputTimeout is how long run waits for the end of the output after the program has ended.
 // Another process may keep the output open.
 const outputTimeout = 2 * time.Second
 
@@ -26,18 +26,30 @@ const adminKubeconfig = "/etc/kubernetes/admin.conf"
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
+	Terminal bool // the program gets a terminal, which In and Out must be
 }
 
-// Exec runs a program on a node of either cluster, as root, and returns its exit code. It accepts
-// the same node names as Shell, and returns the same errors. Input and output are streamed. When
-// ctx ends, the error is the cause of ctx; the program on the node continues until it reads or
-// writes.
+// Exec runs a program on a node of either cluster, as root, and returns its exit code. The node's
+// name may omit the prefix of the testbed or shoot: worker2. The error is an *UnknownNodeError for
+// an unknown name, and kind.ErrDown if there is no testbed. Input and output are streamed. When ctx
+// ends, the error is the cause of ctx; the program on the node continues until it reads or writes.
 func Exec(ctx context.Context, t *kind.Testbed, node string, argv []string, streams Streams) (int, error) {
-	name, err := nodeName(ctx, t, node)
+	if err := t.Attach(ctx); err != nil {
+		return 0, err
+	}
+	name, err := matchNode(node, cluster.Names(t.Nodes()), t.Prefix+"-", t.ShootName()+"-")
 	if err != nil {
 		return 0, err
 	}
-	return Run(ctx, slices.Concat([]string{"docker", "exec", "--interactive", name}, argv), streams)
+	return run(ctx, execArgv(name, streams.Terminal, argv...), streams)
+}
+
+func execArgv(node string, terminal bool, argv ...string) []string {
+	all := []string{"docker", "exec", "--interactive"}
+	if terminal {
+		all = append(all, "--tty")
+	}
+	return append(append(all, node), argv...)
 }
 
 // Kubectl runs kubectl as administrator on the control plane of RoleSeed or RoleShoot, and returns
@@ -46,26 +58,26 @@ func Kubectl(ctx context.Context, t *kind.Testbed, role string, args []string, s
 	if role != kind.RoleSeed && role != kind.RoleShoot {
 		return 0, fmt.Errorf("cluster %q: want %s or %s", role, kind.RoleSeed, kind.RoleShoot)
 	}
-	if err := t.AttachOnce(ctx); err != nil {
+	if err := t.Attach(ctx); err != nil {
 		return 0, err
 	}
 	node := t.Seed.ControlPlane()
 	if role == kind.RoleShoot {
 		node = t.Shoot.ControlPlane()
 	}
-	return Run(ctx, kubectlArgv(node.Name(), args), streams)
+	return run(ctx, kubectlArgv(node.Name(), args), streams)
 }
 
 func kubectlArgv(node string, args []string) []string {
 	return slices.Concat([]string{"docker", "exec", "--interactive", "--env", "KUBECONFIG=" + adminKubeconfig, node, "kubectl"}, args)
 }
 
-// Run runs a program on this machine and returns its exit code. If ctx ends, the error is the cause
+// run runs a program on this machine and returns its exit code. If ctx ends, the error is the cause
 // of ctx.
-func Run(ctx context.Context, argv []string, streams Streams) (int, error) {
+func run(ctx context.Context, argv []string, streams Streams) (int, error) {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = streams.Out, streams.Err, outputTimeout
-	if err := Feed(cmd, streams.In); err != nil {
+	if err := feed(cmd, streams.In); err != nil {
 		return 0, fmt.Errorf("run %s: %w", argv[0], err)
 	}
 	err := cmd.Run()
@@ -82,9 +94,9 @@ func Run(ctx context.Context, argv []string, streams Streams) (int, error) {
 	}
 }
 
-// Feed sets the program's input. An input that is not a file is copied in the background, because
+// feed sets the program's input. An input that is not a file is copied in the background, because
 // exec.Cmd would wait for the end of the input, which may never come.
-func Feed(cmd *exec.Cmd, in io.Reader) error {
+func feed(cmd *exec.Cmd, in io.Reader) error {
 	file, isFile := in.(*os.File)
 	if isFile || in == nil {
 		if file != nil {
@@ -116,26 +128,6 @@ func (e *UnknownNodeError) Error() string {
 // UsageError marks the error for internal/program: exit code 2.
 func (*UnknownNodeError) UsageError() {}
 
-// Shell returns the command that opens a shell on a node of either cluster. Without a terminal,
-// bash reads its standard input. The node's name may omit the prefix of the testbed or shoot:
-// worker2. Shell returns an *UnknownNodeError for an unknown name, and kind.ErrDown if there is no
-// testbed.
-func Shell(ctx context.Context, t *kind.Testbed, node string, terminal bool) ([]string, error) {
-	name, err := nodeName(ctx, t, node)
-	if err != nil {
-		return nil, err
-	}
-	return shellArgv(name, terminal), nil
-}
-
-// nodeName returns the full name of a node, see Shell.
-func nodeName(ctx context.Context, t *kind.Testbed, wanted string) (string, error) {
-	if err := t.AttachOnce(ctx); err != nil {
-		return "", err
-	}
-	return matchNode(wanted, cluster.Names(t.Nodes()), t.Prefix+"-", t.ShootName()+"-")
-}
-
 // matchNode returns the name that equals wanted, or the name that equals one prefix plus wanted.
 func matchNode(wanted string, names []string, prefixes ...string) (string, error) {
 	for _, prefix := range append([]string{""}, prefixes...) {
@@ -144,12 +136,4 @@ func matchNode(wanted string, names []string, prefixes ...string) (string, error
 		}
 	}
 	return "", &UnknownNodeError{Name: wanted, Names: names}
-}
-
-func shellArgv(container string, terminal bool) []string {
-	argv := []string{"docker", "exec", "--interactive"}
-	if terminal {
-		argv = append(argv, "--tty")
-	}
-	return append(argv, container, "bash")
 }

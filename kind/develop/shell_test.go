@@ -22,7 +22,7 @@ func TestRun(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var out, stderr bytes.Buffer
-			code, err := Run(t.Context(), []string{"sh", "-c", tc.script}, Streams{In: strings.NewReader(tc.in), Out: &out, Err: &stderr})
+			code, err := run(t.Context(), []string{"sh", "-c", tc.script}, Streams{In: strings.NewReader(tc.in), Out: &out, Err: &stderr})
 			if code != tc.code || err != nil || out.String() != tc.out || stderr.String() != tc.err {
 				t.Errorf("exit code %d, error %v, output %q, standard error %q", code, err, &out, &stderr)
 			}
@@ -30,25 +30,25 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestRunDoesNotWaitForInput: an open pipe must not delay Run after the program has ended.
+// TestRunDoesNotWaitForInput: an open pipe must not delay run after the program has ended.
 func TestRunDoesNotWaitForInput(t *testing.T) {
 	open, _ := io.Pipe()
-	if code, err := Run(t.Context(), []string{"true"}, Streams{In: open}); code != 0 || err != nil {
+	if code, err := run(t.Context(), []string{"true"}, Streams{In: open}); code != 0 || err != nil {
 		t.Errorf("exit code %d, error %v", code, err)
 	}
 }
 
 func TestRunFails(t *testing.T) {
-	if _, err := Run(t.Context(), []string{"no-such-program"}, Streams{}); err == nil || !strings.Contains(err.Error(), "no-such-program") {
+	if _, err := run(t.Context(), []string{"no-such-program"}, Streams{}); err == nil || !strings.Contains(err.Error(), "no-such-program") {
 		t.Errorf("unknown program: error %v", err)
 	}
-	if _, err := Run(t.Context(), []string{"sh", "-c", "kill -9 $$"}, Streams{}); err == nil || !strings.Contains(err.Error(), "killed") {
+	if _, err := run(t.Context(), []string{"sh", "-c", "kill -9 $$"}, Streams{}); err == nil || !strings.Contains(err.Error(), "killed") {
 		t.Errorf("killed: error %v", err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	interrupted := errors.New("interrupted")
 	cancel(interrupted)
-	if _, err := Run(ctx, []string{"true"}, Streams{}); !errors.Is(err, interrupted) {
+	if _, err := run(ctx, []string{"true"}, Streams{}); !errors.Is(err, interrupted) {
 		t.Errorf("context: error %v", err)
 	}
 }
@@ -80,11 +80,11 @@ func TestMatchNode(t *testing.T) {
 	}
 }
 
-func TestShellArgv(t *testing.T) {
-	if got := shellArgv("node", true); !slices.Equal(got, []string{"docker", "exec", "--interactive", "--tty", "node", "bash"}) {
+func TestExecArgv(t *testing.T) {
+	if got := execArgv("node", true, "bash"); !slices.Equal(got, []string{"docker", "exec", "--interactive", "--tty", "node", "bash"}) {
 		t.Errorf("with a terminal: %q", got)
 	}
-	if got := shellArgv("node", false); slices.Contains(got, "--tty") {
+	if got := execArgv("node", false, "bash"); slices.Contains(got, "--tty") {
 		t.Errorf("docker refuses --tty without a terminal: %q", got)
 	}
 }

@@ -26,26 +26,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-// Suffix ends the name of every archive.
+// Suffix ends the name of an archive.
 const Suffix = ".tar.gz"
-
-// NameError reports the name of an archive without Suffix. It is a usage error.
-type NameError struct{ Name string }
-
-func (e *NameError) Error() string {
-	return fmt.Sprintf("%s: want a file name with %s", e.Name, Suffix)
-}
-
-// UsageError marks the error for internal/program: exit code 2.
-func (*NameError) UsageError() {}
-
-// CheckName returns a *NameError unless the name of an archive ends with Suffix.
-func CheckName(name string) error {
-	if base := filepath.Base(name); !strings.HasSuffix(base, Suffix) || base == Suffix {
-		return &NameError{Name: name}
-	}
-	return nil
-}
 
 // Archive is an archive that was written.
 type Archive struct {
@@ -68,9 +50,6 @@ func (a *Archive) Err() error {
 // Archive.Missing also names parts that do not exist. Write takes no lock. If no part exists, it
 // writes nothing, and the error is kind.ErrDown.
 func Write(ctx context.Context, t *kind.Testbed, file string) (*Archive, error) {
-	if err := CheckName(file); err != nil {
-		return nil, err
-	}
 	var archive *Archive
 	err := t.Recorder.Step(ctx, "export", func(ctx context.Context) (err error) {
 		attached := t.AttachParts(ctx)

@@ -10,8 +10,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -33,11 +31,8 @@ const (
 // Add applies a fault and returns it with its ID and its times. The fault lasts for its duration or
 // until Delete, even if this process ends. A restart of a node ends its faults, and Down ends all
 // faults. If the injection fails, Add ends the fault. Add returns a *spec.UsageError for an unknown
-// target, and for a fault that has a duration although only a command can end it (use Hold).
+// target.
 func Add(ctx context.Context, t *kind.Testbed, wanted spec.Fault) (spec.Fault, error) {
-	if err := wanted.CheckTime(); err != nil {
-		return wanted, err
-	}
 	ctx, cancel := progress.Within(ctx, timeoutOf(wanted), "the fault was not added")
 	defer cancel()
 	unlock, err := lockFaults(ctx, t)
@@ -49,7 +44,7 @@ func Add(ctx context.Context, t *kind.Testbed, wanted spec.Fault) (spec.Fault, e
 	if err != nil {
 		return wanted, err
 	}
-	if wanted.Target, err = ResolveTarget(ctx, t, wanted.Target); err != nil {
+	if wanted.Target, err = resolveTarget(ctx, t, wanted.Target); err != nil {
 		return wanted, err
 	}
 	begun := wanted.Begin(spec.NextID(active), time.Now())
@@ -67,96 +62,11 @@ func Add(ctx context.Context, t *kind.Testbed, wanted spec.Fault) (spec.Fault, e
 	return begun, nil
 }
 
-// PlanAdd returns what Add and Hold would do, as lines of text.
-func PlanAdd(ctx context.Context, t *kind.Testbed, wanted spec.Fault) ([]string, error) {
-	var err error
-	if wanted.Target, err = ResolveTarget(ctx, t, wanted.Target); err != nil {
-		return nil, err
-	}
-	if _, err := prepare(ctx, t, wanted); err != nil {
-		return nil, err
-	}
-	return []string{fmt.Sprintf("add fault: %s %s", wanted.Target, wanted.Effect())}, nil
-}
-
 func timeoutOf(f spec.Fault) time.Duration {
-	if f.EndsOnlyByCommand() {
+	if f.Kind == spec.Loss {
 		return machineFaultTimeout
 	}
 	return faultTimeout
-}
-
-// Hold adds a fault, passes it to the function begun, and ends it when its duration or ctx ends. If
-// this process is killed, the fault goes on, like one that was added by Add.
-func Hold(ctx context.Context, t *kind.Testbed, wanted spec.Fault, begun func(spec.Fault) error) error {
-	lasts := time.Duration(wanted.For)
-	if wanted.EndsOnlyByCommand() {
-		wanted.For = 0
-	}
-	held, err := Add(ctx, t, wanted)
-	if err != nil {
-		return err
-	}
-	if held.EndsOnlyByCommand() && lasts > 0 {
-		held.For, held.Ends = spec.Duration(lasts), held.Began.Add(lasts)
-	}
-	failed := begun(held)
-	if held.OneShot() {
-		return failed
-	}
-	if failed == nil {
-		var over <-chan time.Time // nil blocks forever
-		if lasts > 0 {
-			over = time.After(lasts)
-		}
-		select {
-		case <-ctx.Done():
-		case <-over:
-		}
-	}
-	// Ctrl-C ends the wait, not the clean-up.
-	if err := release(context.WithoutCancel(ctx), t, held); err != nil {
-		return fmt.Errorf("delete fault %s: %w", held.ID, err)
-	}
-	return failed
-}
-
-// release ends the fault unless it has already ended. A new fault with the same ID stays.
-func release(ctx context.Context, t *kind.Testbed, held spec.Fault) error {
-	if removed, err := removed(ctx, t); removed || err != nil {
-		return err
-	}
-	unlock, err := lockFaults(ctx, t)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	active, err := activeFaults(ctx, t)
-	if err == nil && !slices.ContainsFunc(active, held.Same) {
-		return nil
-	}
-	return deleteActive(ctx, t, held)
-}
-
-// removed reports whether Down has removed the testbed with all faults. If a cluster exists but the
-// state folder does not, it returns kind.ErrDown: a lock would recreate the folder.
-func removed(ctx context.Context, t *kind.Testbed) (bool, error) {
-	ctx, cancel := progress.Within(ctx, faultTimeout, "the nodes were not listed")
-	defer cancel()
-	_, err := os.Stat(string(t.State))
-	stateless := errors.Is(err, fs.ErrNotExist)
-	for _, name := range []string{t.SeedName(), t.ShootName()} {
-		there, err := cluster.Exists(ctx, name)
-		switch {
-		case err != nil:
-			return stateless, nil // Down may have stopped the container engine; the next step reports other failures
-		case there && stateless:
-			return false, fmt.Errorf("cluster %s exists without %s: %w", name, t.State, kind.ErrDown)
-		case there:
-			return false, nil
-		}
-	}
-	return true, nil
 }
 
 // List returns the active faults in the order of their start, and an error if some could not be
@@ -274,18 +184,4 @@ func deleteInjection(ctx context.Context, f spec.Fault, injection kind.Injection
 	ctx, cancel := progress.Within(ctx, timeoutOf(f), "the fault did not end")
 	defer cancel()
 	return injection.Clear(ctx)
-}
-
-// PlanDelete returns what Delete would do, one line for each fault.
-func PlanDelete(ctx context.Context, t *kind.Testbed, ids ...string) ([]string, error) {
-	active, failed := List(ctx, t)
-	chosen, err := spec.Select(active, ids)
-	if err := errors.Join(err, failed); err != nil {
-		return nil, err
-	}
-	var lines []string
-	for _, f := range chosen {
-		lines = append(lines, fmt.Sprintf("delete %s: %s %s", f.ID, f.Target, f.Effect()))
-	}
-	return lines, nil
 }

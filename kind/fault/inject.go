@@ -78,11 +78,11 @@ func (a upstreamAnswers) change(ctx context.Context, to func([]spec.Fault) []spe
 }
 
 // kill is an injection that deletes pods once. Clear does nothing.
-type kill struct{ pods Pods }
+type kill struct{ pods pods }
 
 func prepareKill(ctx context.Context, t *kind.Testbed, f spec.Fault) (kind.Injection, error) {
-	pods, err := PodsOf(ctx, t, f.Target)
-	return kill{pods}, err
+	found, err := podsOf(ctx, t, f.Target)
+	return kill{found}, err
 }
 
 // Inject deletes the pods without a grace period. The kubelet still sends SIGTERM before SIGKILL,
@@ -100,15 +100,15 @@ func (kill) Clear(context.Context) error { return nil }
 
 // onNodesOfPods applies the fault on the nodes of the target's pods.
 func onNodesOfPods(ctx context.Context, t *kind.Testbed, f spec.Fault, argument spec.Argument) (kind.Injection, error) {
-	pods, err := PodsOf(ctx, t, f.Target)
+	found, err := podsOf(ctx, t, f.Target)
 	if err != nil {
 		return nil, err
 	}
 	all := OnEach(nil, f, "")
-	for _, pod := range pods.items {
-		node := pods.Cluster.Node(pod.Spec.NodeName)
+	for _, pod := range found.items {
+		node := t.Shoot.Node(pod.Spec.NodeName)
 		if node == nil {
-			return nil, fmt.Errorf("pod %s of %s is on no node", pod.Name, pods.of)
+			return nil, fmt.Errorf("pod %s of %s is on no node", pod.Name, f.Target)
 		}
 		arguments := append(strings.Fields(all.Arguments[node]), pod.Namespace+"/"+pod.Name)
 		if argument == spec.Volumes {

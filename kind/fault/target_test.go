@@ -12,26 +12,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
-func TestFirstRunningPod(t *testing.T) {
-	pod := func(name string, phase corev1.PodPhase, deleted bool) corev1.Pod {
-		p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.PodStatus{Phase: phase}}
-		if deleted {
-			p.DeletionTimestamp = &metav1.Time{}
-		}
-		return p
-	}
-	all := Pods{of: spec.Target{Role: spec.Extension}, items: []corev1.Pod{
-		pod("d", corev1.PodRunning, false), pod("c", corev1.PodRunning, false), pod("b", corev1.PodRunning, true), pod("a", corev1.PodPending, false),
-	}}
-	if found, err := all.First(); err != nil || found.Name != "c" {
-		t.Errorf("pod %v, error %v, want c", found, err)
-	}
-	all.items = all.items[2:]
-	if _, err := all.First(); err == nil || err.Error() != "extension has no running pod" {
-		t.Errorf("error %v", err)
-	}
-}
-
 func TestVolumesOf(t *testing.T) {
 	claim := &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "cache-registry-alpha-0"}
 	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "registry-alpha-0"}}
@@ -69,18 +49,5 @@ func TestTimeouts(t *testing.T) {
 		if long := timeoutOf(spec.Fault{Kind: kind}) > 2*faultTimeout; long != want {
 			t.Errorf("%s: %s", kind, timeoutOf(spec.Fault{Kind: kind}))
 		}
-	}
-}
-
-// TestByShortName checks that an ambiguous short name is not accepted.
-func TestByShortName(t *testing.T) {
-	got := byShortName([]string{"docker.io", "docker.elastic.co", "alpha.upstream.test"}, spec.ShortHost)
-	want := map[string]string{"docker.io": "docker.io", "docker.elastic.co": "docker.elastic.co", "alpha": "alpha.upstream.test"}
-	if !maps.Equal(got, want) {
-		t.Errorf("parts %v, want %v", got, want)
-	}
-	var mistake *spec.UsageError
-	if _, err := (spec.Target{Role: spec.Cache, Name: "docker"}).Choose(got); !errors.As(err, &mistake) {
-		t.Errorf("ambiguous name: %v", err)
 	}
 }

@@ -114,7 +114,7 @@ func (e Extension) Wait(ctx context.Context, seed client.Client) error {
 		return fmt.Errorf("list the deployments of extension %s: %w", e.Name, err)
 	}
 	for _, deployment := range deployments.Items {
-		if err := waitForDeployment(ctx, seed, client.ObjectKeyFromObject(&deployment)); err != nil {
+		if err := WaitForDeployment(ctx, seed, client.ObjectKeyFromObject(&deployment)); err != nil {
 			return fmt.Errorf("extension %s: %w", e.Name, err)
 		}
 	}
@@ -123,7 +123,7 @@ func (e Extension) Wait(ctx context.Context, seed client.Client) error {
 	}
 	for _, name := range e.Webhooks {
 		registration := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		if err := waitForRegistration(ctx, seed, registration); err != nil {
+		if err := WaitForRegistration(ctx, seed, registration); err != nil {
 			return fmt.Errorf("extension %s: %w", e.Name, err)
 		}
 	}

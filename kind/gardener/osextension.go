@@ -34,7 +34,7 @@ func (o OSExtension) Deploy(ctx context.Context, seed client.Client) error {
 
 // Wait waits up to two minutes until the extension has rolled out and is available.
 func (o OSExtension) Wait(ctx context.Context, seed client.Client) error {
-	return waitForDeployment(ctx, seed, client.ObjectKey{Namespace: osExtensionNamespace, Name: osExtensionName})
+	return WaitForDeployment(ctx, seed, client.ObjectKey{Namespace: osExtensionNamespace, Name: osExtensionName})
 }
 
 func (o OSExtension) objects() []client.Object {

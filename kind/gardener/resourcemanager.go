@@ -71,7 +71,7 @@ func (r ResourceManager) Deploy(ctx context.Context, seed client.Client) error {
 
 // Wait waits up to two minutes until the resource manager has rolled out and is available.
 func (r ResourceManager) Wait(ctx context.Context, seed client.Client) error {
-	return waitForDeployment(ctx, seed, client.ObjectKey{Namespace: r.Namespace, Name: resourceManagerName})
+	return WaitForDeployment(ctx, seed, client.ObjectKey{Namespace: r.Namespace, Name: resourceManagerName})
 }
 
 // WaitStopped waits up to two minutes until no pod of the resource manager is left.

@@ -52,7 +52,7 @@ func TestWaitForRegistration(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				start := time.Now()
-				err := waitForRegistration(ctx, reader, test.wanted)
+				err := WaitForRegistration(ctx, reader, test.wanted)
 				if took := time.Since(start); took != test.took {
 					t.Errorf("it took %s, want %s", took, test.took)
 				}
@@ -88,7 +88,7 @@ func TestWaitForDeployment(t *testing.T) {
 			}
 			reader := fake.NewClientBuilder().WithScheme(kubernetes.SeedScheme).WithObjects(deployment).Build()
 			synctest.Test(t, func(t *testing.T) {
-				err := waitForDeployment(t.Context(), reader, client.ObjectKeyFromObject(deployment))
+				err := WaitForDeployment(t.Context(), reader, client.ObjectKeyFromObject(deployment))
 				if (err == nil) != (test.failure == "") || err != nil && !strings.Contains(err.Error(), test.failure) {
 					t.Errorf("error %v, want one that says %q", err, test.failure)
 				}

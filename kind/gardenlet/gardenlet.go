@@ -130,10 +130,6 @@ func (g *Gardenlet) WakeUp(ctx context.Context, shoot *gardencorev1beta1.Shoot) 
 // of the shoot's API server belong to kind and stay. gardenlet replaces all machines in the first
 // phase; here nodes are updated in place. RotateCA retries and fails like Reconcile.
 func (g *Gardenlet) RotateCA(ctx context.Context, shoot *gardencorev1beta1.Shoot, phase gardencorev1beta1.CredentialsRotationPhase) error {
-	if phase != gardencorev1beta1.RotationPreparing && phase != gardencorev1beta1.RotationCompleting {
-		return fmt.Errorf("shoot %s: CA rotation has no phase %q to run: want %s or %s", client.ObjectKeyFromObject(shoot), phase,
-			gardencorev1beta1.RotationPreparing, gardencorev1beta1.RotationCompleting)
-	}
 	return g.run(ctx, shoot, process{newGraph: reconcileGraph, rotation: phase})
 }
 

@@ -121,7 +121,7 @@ func (o *shootOperation) useOperatingSystemConfigs() {
 					imagevector.ContainerImageNameGardenerNodeAgent: {
 						Name: imagevector.ContainerImageNameGardenerNodeAgent, Repository: ptr.To("gardener-node-agent"), Tag: ptr.To(gardener.Version),
 					},
-					// Used only with WithContainerd.
+					// Used only for workers with the CRI containerd.
 					imagevector.ContainerImageNamePauseContainer: {
 						Name: imagevector.ContainerImageNamePauseContainer, Repository: ptr.To(pauseRepository), Tag: ptr.To(pauseTag),
 					},

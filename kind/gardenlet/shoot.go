@@ -45,25 +45,6 @@ func Shoot(extensions ...gardencorev1beta1.Extension) *gardencorev1beta1.Shoot {
 	return NewShoot(DefaultShoot, extensions...)
 }
 
-// Workerless returns the shoot without its worker pool. An existing shoot cannot become workerless.
-func Workerless(shoot *gardencorev1beta1.Shoot) *gardencorev1beta1.Shoot {
-	shoot = shoot.DeepCopy()
-	shoot.Spec.Provider.Workers, shoot.Spec.Provider.WorkersSettings = nil, nil
-	return shoot
-}
-
-// WithContainerd returns the shoot with workers whose CRI is containerd, as in a garden. Then
-// gardener-node-agent configures containerd, including the registries that an extension adds to
-// criConfig. Changing between shoots with and without it changes the Secret of the worker pool; a
-// landscape would replace the machines, here they get the new configuration in place.
-func WithContainerd(shoot *gardencorev1beta1.Shoot) *gardencorev1beta1.Shoot {
-	shoot = shoot.DeepCopy()
-	for i := range shoot.Spec.Provider.Workers {
-		shoot.Spec.Provider.Workers[i].CRI = &gardencorev1beta1.CRI{Name: gardencorev1beta1.CRINameContainerD}
-	}
-	return shoot
-}
-
 // NewShoot returns a shoot with that name and the given extensions. Its Kubernetes version is
 // empty: a flow uses the version of the cluster that serves as the shoot.
 func NewShoot(name string, extensions ...gardencorev1beta1.Extension) *gardencorev1beta1.Shoot {
@@ -106,7 +87,9 @@ func Extension(extensionType string, providerConfig []byte) gardencorev1beta1.Ex
 }
 
 // worker returns the worker pool. It has no CRI, so that gardener-node-agent does not touch
-// containerd's configuration, which belongs to kind on a kind node. See WithContainerd.
+// containerd's configuration, which belongs to kind on a kind node. With the CRI containerd, as in a
+// garden, gardener-node-agent configures containerd, including the registries that an extension adds
+// to criConfig; nodes get another configuration in place.
 func worker() gardencorev1beta1.Worker {
 	return gardencorev1beta1.Worker{
 		Name: WorkerPool,

@@ -185,9 +185,6 @@ func TestCARotation(t *testing.T) {
 			t.Errorf("the phase ended as %+v, want %s", got, step.want)
 		}
 	}
-	if err := g.RotateCA(t.Context(), Shoot(), gardencorev1beta1.RotationPrepared); err == nil || !strings.Contains(err.Error(), `no phase "Prepared"`) {
-		t.Errorf("error %v", err)
-	}
 }
 
 // The extension's state is restored from the garden.
@@ -265,10 +262,16 @@ func TestSecretsOfTheGarden(t *testing.T) {
 	}
 }
 
+func withoutWorkers() *gardencorev1beta1.Shoot {
+	shoot := Shoot()
+	shoot.Spec.Provider.Workers, shoot.Spec.Provider.WorkersSettings = nil, nil
+	return shoot
+}
+
 func TestWorkerlessShootCanBePrepared(t *testing.T) {
 	g := testGardenlet()
-	steps := prepared(t, g, Workerless(Shoot())).tasks()
-	if !steps.workerless || len(Shoot().Spec.Provider.Workers) != 1 {
+	steps := prepared(t, g, withoutWorkers()).tasks()
+	if !steps.workerless {
 		t.Error("the shoot is not workerless")
 	}
 }
@@ -304,7 +307,7 @@ func TestShootMatchesTheCluster(t *testing.T) {
 			if !reflect.DeepEqual(before, Shoot()) {
 				t.Error("the shoot that was passed in has changed")
 			}
-			if workerless := g.withDefaults(Workerless(Shoot())); len(workerless.Spec.Provider.Workers) > 0 {
+			if shoot := g.withDefaults(withoutWorkers()); len(shoot.Spec.Provider.Workers) > 0 {
 				t.Error("a shoot without workers got some")
 			}
 		})

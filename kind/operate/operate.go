@@ -10,14 +10,12 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
-	"github.com/gardener-extensions/registry-cache/kind/manifest"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
-	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
 // ApplyManifest stores the Secrets of a manifest in the garden, where they replace Secrets with the
 // same name, and reconciles the Shoot. The caller must hold the lock of the testbed.
-func ApplyManifest(ctx context.Context, t *kind.Testbed, wanted *manifest.Manifest, shoot *gardencorev1beta1.Shoot) error {
+func ApplyManifest(ctx context.Context, t *kind.Testbed, wanted *Manifest, shoot *gardencorev1beta1.Shoot) error {
 	for _, secret := range wanted.Secrets {
 		if err := t.Gardenlet.StoreSecret(ctx, secret); err != nil {
 			return err
@@ -30,31 +28,64 @@ func ApplyManifest(ctx context.Context, t *kind.Testbed, wanted *manifest.Manife
 	return t.Gardenlet.Reconcile(ctx, shoot)
 }
 
-// operationTimeout bounds one operation. gardenlet runs a failing flow up to three times, and an
-// extension may take five minutes in each run.
-const operationTimeout = 20 * time.Minute
+// Operation is an operation on the Shoot, and the stages in which it is possible.
+type Operation struct {
+	Name, Short string // of its command
+	step        string
+	from        []gardenlet.Stage
+	do          func(context.Context, *kind.Testbed, *gardencorev1beta1.Shoot) error
+}
 
-// Apply creates or reconciles the Shoot in the manifest, see manifest.Overlay and ApplyManifest.
-func Apply(ctx context.Context, t *kind.Testbed, wanted *manifest.Manifest) error {
-	shoot, _, err := manifest.Overlay(wanted.Shoot, gardenlet.Shoot())
-	if err != nil {
-		return err
+const (
+	rotateStart    = "rotate-ca-start"
+	rotateComplete = "rotate-ca-complete"
+)
+
+var present = []gardenlet.Stage{gardenlet.StagePresent}
+
+// Operations returns all operations but Apply. An interrupted deletion, migration or restoration can
+// only be continued by the same operation, a rotation by reconcile, as in Gardener.
+func Operations() []Operation {
+	return []Operation{
+		{"reconcile", "Reconcile the Shoot as it is", "shoot reconciled", present, onGardenlet((*gardenlet.Gardenlet).Reconcile)},
+		{"disable", "Disable the extension in the Shoot", "extension disabled", present, disable},
+		{"hibernate", "Hibernate the Shoot: its machines stop", "shoot hibernated", present, onGardenlet((*gardenlet.Gardenlet).Hibernate)},
+		{"wake", "Wake the Shoot up: it gets new machines", "shoot woken up", present, onGardenlet((*gardenlet.Gardenlet).WakeUp)},
+		{"migrate", "Migrate the Shoot off its seed, and keep its state in the testbed's folder", "shoot migrated",
+			[]gardenlet.Stage{gardenlet.StagePresent, gardenlet.StageMigrating}, migrate},
+		{"restore", "Restore a migrated Shoot on its new seed, in a new namespace", "shoot restored",
+			[]gardenlet.Stage{gardenlet.StageMigrated, gardenlet.StageRestoring}, restore},
+		{rotateStart, "Start the rotation of the CAs: nodes trust the old and the new CA", "new CA prepared", present,
+			rotate(gardencorev1beta1.RotationPreparing)},
+		{rotateComplete, "Complete the rotation of the CAs: nodes trust only the new CA", "CA rotated", present,
+			rotate(gardencorev1beta1.RotationCompleting)},
+		{"delete", "Delete the Shoot; the clusters stay", "shoot deleted",
+			[]gardenlet.Stage{gardenlet.StageAbsent, gardenlet.StagePresent, gardenlet.StageDeleting}, remove},
 	}
-	return operate(ctx, t, verbApply, func(_ *gardenlet.Gardenlet, ctx context.Context, _ *gardencorev1beta1.Shoot) error {
-		return ApplyManifest(ctx, t, wanted, shoot)
-	})
 }
 
-// Reconcile reconciles the unchanged Shoot, as gardenlet does every hour by default.
-func Reconcile(ctx context.Context, t *kind.Testbed) error {
-	return operate(ctx, t, verbReconcile, (*gardenlet.Gardenlet).Reconcile)
+// Apply returns the operation that creates or reconciles the Shoot in the manifest, see
+// Manifest.Overlay and ApplyManifest.
+func Apply(wanted *Manifest) Operation {
+	return Operation{
+		Name: "apply", step: "shoot reconciled", from: []gardenlet.Stage{gardenlet.StageAbsent, gardenlet.StagePresent},
+		do: func(ctx context.Context, t *kind.Testbed, _ *gardencorev1beta1.Shoot) error {
+			return ApplyManifest(ctx, t, wanted, wanted.Overlay(gardenlet.Shoot()))
+		},
+	}
 }
 
-// Disable removes the extension from the Shoot and reconciles the Shoot.
-func Disable(ctx context.Context, t *kind.Testbed) error {
-	return operate(ctx, t, verbDisable, func(g *gardenlet.Gardenlet, ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
-		return g.Reconcile(ctx, without(shoot, t.Extension.Name))
-	})
+// onGardenlet returns the function for a method of Gardenlet.
+func onGardenlet(
+	do func(*gardenlet.Gardenlet, context.Context, *gardencorev1beta1.Shoot) error,
+) func(context.Context, *kind.Testbed, *gardencorev1beta1.Shoot) error {
+	return func(ctx context.Context, t *kind.Testbed, shoot *gardencorev1beta1.Shoot) error {
+		return do(t.Gardenlet, ctx, shoot)
+	}
+}
+
+func disable(ctx context.Context, t *kind.Testbed, shoot *gardencorev1beta1.Shoot) error {
+	return t.Gardenlet.Reconcile(ctx, without(shoot, t.Extension.Name))
 }
 
 // without returns a copy of the Shoot without the extension. It keeps spec.resources.
@@ -66,77 +97,52 @@ func without(shoot *gardencorev1beta1.Shoot, name string) *gardencorev1beta1.Sho
 	return shoot
 }
 
-// Hibernate hibernates the Shoot.
-func Hibernate(ctx context.Context, t *kind.Testbed) error {
-	return operate(ctx, t, verbHibernate, (*gardenlet.Gardenlet).Hibernate)
+// remove deletes the Shoot. The clusters stay, and Apply can recreate the Shoot.
+func remove(ctx context.Context, t *kind.Testbed, shoot *gardencorev1beta1.Shoot) error {
+	if shoot == nil {
+		progress.Skip(ctx, "the shoot does not exist")
+		return nil
+	}
+	return t.Gardenlet.Delete(ctx, shoot)
 }
 
-// WakeUp wakes up the Shoot.
-func WakeUp(ctx context.Context, t *kind.Testbed) error {
-	return operate(ctx, t, verbWake, (*gardenlet.Gardenlet).WakeUp)
-}
-
-// Delete deletes the Shoot. The clusters stay, and Apply can recreate the Shoot. An absent Shoot is
-// not an error.
-func Delete(ctx context.Context, t *kind.Testbed) error {
-	return operate(ctx, t, verbDelete, func(g *gardenlet.Gardenlet, ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
-		if shoot == nil {
-			progress.Skip(ctx, "the shoot does not exist")
-			return nil
-		}
-		return g.Delete(ctx, shoot)
-	})
-}
-
-// Migrate moves the Shoot away from the seed. Restore moves it back, in this or another process.
-func Migrate(ctx context.Context, t *kind.Testbed) error {
-	return operate(ctx, t, verbMigrate, func(g *gardenlet.Gardenlet, ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
-		if gardenlet.StageOf(shoot) == gardenlet.StagePresent {
-			if err := g.StoreForMigration(ctx, shoot); err != nil {
-				return err
-			}
-		}
-		return g.Migrate(ctx, shoot)
-	})
-}
-
-// Restore restores a migrated Shoot. A new namespace on the same seed stands in for another seed.
-func Restore(ctx context.Context, t *kind.Testbed) error {
-	return operate(ctx, t, verbRestore, func(g *gardenlet.Gardenlet, ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
-		if err := g.Restore(ctx, shoot); err != nil {
+// migrate moves the Shoot away from the seed. restore moves it back, in this or another process.
+func migrate(ctx context.Context, t *kind.Testbed, shoot *gardencorev1beta1.Shoot) error {
+	if gardenlet.StageOf(shoot) == gardenlet.StagePresent {
+		if err := t.Gardenlet.StoreForMigration(ctx, shoot); err != nil {
 			return err
 		}
-		return g.DeleteStored(ctx)
-	})
+	}
+	return t.Gardenlet.Migrate(ctx, shoot)
 }
 
-// StartRotation starts the CA rotation. Afterwards nodes trust the old and the new CA. Reconcile
-// continues an interrupted rotation, as in Gardener.
-func StartRotation(ctx context.Context, t *kind.Testbed) error {
-	return operate(ctx, t, verbRotateStart, func(g *gardenlet.Gardenlet, ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
-		return g.RotateCA(ctx, shoot, gardencorev1beta1.RotationPreparing)
-	})
+func restore(ctx context.Context, t *kind.Testbed, shoot *gardencorev1beta1.Shoot) error {
+	if err := t.Gardenlet.Restore(ctx, shoot); err != nil {
+		return err
+	}
+	return t.Gardenlet.DeleteStored(ctx)
 }
 
-// CompleteRotation completes the CA rotation. Afterwards nodes trust only the new CA.
-func CompleteRotation(ctx context.Context, t *kind.Testbed) error {
-	return operate(ctx, t, verbRotateComplete, func(g *gardenlet.Gardenlet, ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
-		return g.RotateCA(ctx, shoot, gardencorev1beta1.RotationCompleting)
-	})
+func rotate(phase gardencorev1beta1.CredentialsRotationPhase) func(context.Context, *kind.Testbed, *gardencorev1beta1.Shoot) error {
+	return func(ctx context.Context, t *kind.Testbed, shoot *gardencorev1beta1.Shoot) error {
+		return t.Gardenlet.RotateCA(ctx, shoot, phase)
+	}
 }
 
-// operate calls do(gardenlet, ctx, shoot) as a step, with the Shoot that the last operation left,
-// and holds the lock of the testbed. It attaches to the testbed, so it does not need bringup.Up in
-// this process. It changes nothing if the operation is not possible, see shootVerb.possible.
-func operate(ctx context.Context, t *kind.Testbed, verb shootVerb,
-	do func(*gardenlet.Gardenlet, context.Context, *gardencorev1beta1.Shoot) error,
-) error {
+// operationTimeout bounds one operation. gardenlet runs a failing flow up to three times, and an
+// extension may take five minutes in each run.
+const operationTimeout = 20 * time.Minute
+
+// Run runs the operation as a step, with the Shoot that the last operation left, and holds the lock
+// of the testbed. It attaches to the testbed, so it does not need bringup.Up in this process. If the
+// operation is not possible, it changes nothing and returns a *RefusedError.
+func (o Operation) Run(ctx context.Context, t *kind.Testbed) error {
 	unlock, err := t.Lock()
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	ctx, cancel := progress.Within(ctx, operationTimeout, fmt.Sprintf("shoot %s: not done", verb.name))
+	ctx, cancel := progress.Within(ctx, operationTimeout, fmt.Sprintf("shoot %s: not done", o.Name))
 	defer cancel()
 	if err := t.Recorder.Step(ctx, "gardenlet", t.AttachGardenlet); err != nil {
 		return err
@@ -145,10 +151,10 @@ func operate(ctx context.Context, t *kind.Testbed, verb shootVerb,
 	if err != nil {
 		return err
 	}
-	if err := verb.possible(status.NewShoot(shoot, stage)); err != nil {
+	if err := o.possible(shoot, stage); err != nil {
 		return err
 	}
-	return t.Recorder.Step(ctx, verb.step, func(ctx context.Context) error { return do(t.Gardenlet, ctx, shoot) })
+	return t.Recorder.Step(ctx, o.step, func(ctx context.Context) error { return o.do(ctx, t, shoot) })
 }
 
 // OtherExtensions returns the types in spec.extensions that are not installed in the testbed.
@@ -161,24 +167,4 @@ func OtherExtensions(t *kind.Testbed, shoot *gardencorev1beta1.Shoot) []string {
 		}
 	}
 	return others
-}
-
-// Plan describes what an operation would do. name is the name of its command.
-func Plan(ctx context.Context, t *kind.Testbed, name string) ([]string, error) {
-	for _, verb := range []shootVerb{
-		verbApply, verbReconcile, verbDisable, verbHibernate, verbWake, verbRotateStart, verbRotateComplete, verbDelete, verbMigrate, verbRestore,
-	} {
-		if verb.name != name {
-			continue
-		}
-		status, err := status.OfShoot(ctx, t)
-		if err != nil {
-			return nil, err
-		}
-		if err := verb.possible(status); err != nil {
-			return nil, err
-		}
-		return []string{fmt.Sprintf("run gardenlet's flow for %s, which is %s, until: %s", status.Namespace, status.Stage, verb.step)}, nil
-	}
-	return nil, fmt.Errorf("unknown operation %q on the shoot", name)
 }

@@ -8,59 +8,49 @@ import (
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
-	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
 func TestRotationsThatGardenerRefuses(t *testing.T) {
 	reconciled := &gardencorev1beta1.LastOperation{Type: "Reconcile", State: "Error"}
 	for _, tc := range []struct {
 		name  string
-		verb  shootVerb
+		verb  string
 		phase gardencorev1beta1.CredentialsRotationPhase
 		last  *gardencorev1beta1.LastOperation
-		next  string // the command in the error; empty if the verb is possible
+		next  string // the command in the error; empty if it is possible
 	}{
-		{"the first start", verbRotateStart, "", reconciled, ""},
-		{"a start after a rotation", verbRotateStart, "Completed", reconciled, ""},
-		{"a start after creation", verbRotateStart, "", &gardencorev1beta1.LastOperation{Type: "Create", State: "Succeeded"}, ""},
-		{"a start after restoration", verbRotateStart, "", &gardencorev1beta1.LastOperation{Type: "Restore", State: "Succeeded"}, ""},
-		{"a start while it is created", verbRotateStart, "", &gardencorev1beta1.LastOperation{Type: "Create", State: "Processing"}, "shoot reconcile"},
-		{"a start without an operation", verbRotateStart, "", nil, "shoot reconcile"},
-		{"a start that was interrupted", verbRotateStart, "Preparing", reconciled, "shoot reconcile"},
-		{"a second start", verbRotateStart, "Prepared", reconciled, "rotate-ca-complete"},
-		{"a start before the end", verbRotateStart, "Completing", reconciled, "shoot reconcile"},
-		{"a start while machines are replaced", verbRotateStart, "WaitingForWorkersRollout", reconciled, "WaitingForWorkersRollout"},
-		{"the end", verbRotateComplete, "Prepared", reconciled, ""},
-		{"an end without a start", verbRotateComplete, "", reconciled, "rotate-ca-start"},
-		{"a second end", verbRotateComplete, "Completed", reconciled, "rotate-ca-start"},
-		{"an end too early", verbRotateComplete, "Preparing", reconciled, "shoot reconcile"},
-		{"an end that was interrupted", verbRotateComplete, "Completing", reconciled, "shoot reconcile"},
-		{"another verb", verbReconcile, "Preparing", nil, ""},
+		{"the first start", rotateStart, "", reconciled, ""},
+		{"a start after a rotation", rotateStart, "Completed", reconciled, ""},
+		{"a start after creation", rotateStart, "", &gardencorev1beta1.LastOperation{Type: "Create", State: "Succeeded"}, ""},
+		{"a start after restoration", rotateStart, "", &gardencorev1beta1.LastOperation{Type: "Restore", State: "Succeeded"}, ""},
+		{"a start while it is created", rotateStart, "", &gardencorev1beta1.LastOperation{Type: "Create", State: "Processing"}, "shoot reconcile"},
+		{"a start without an operation", rotateStart, "", nil, "shoot reconcile"},
+		{"a start that was interrupted", rotateStart, "Preparing", reconciled, "shoot reconcile"},
+		{"a second start", rotateStart, "Prepared", reconciled, "rotate-ca-complete"},
+		{"a start before the end", rotateStart, "Completing", reconciled, "shoot reconcile"},
+		{"a start while machines are replaced", rotateStart, "WaitingForWorkersRollout", reconciled, "WaitingForWorkersRollout"},
+		{"the end", rotateComplete, "Prepared", reconciled, ""},
+		{"an end without a start", rotateComplete, "", reconciled, "rotate-ca-start"},
+		{"a second end", rotateComplete, "Completed", reconciled, "rotate-ca-start"},
+		{"an end too early", rotateComplete, "Preparing", reconciled, "shoot reconcile"},
+		{"an end that was interrupted", rotateComplete, "Completing", reconciled, "shoot reconcile"},
+		{"another verb", "reconcile", "Preparing", nil, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			err := tc.verb.possible(&status.Shoot{Stage: gardenlet.StagePresent, Rotation: tc.phase, LastOperation: tc.last})
+			shoot := gardenlet.Shoot()
+			shoot.Status.LastOperation = tc.last
+			if tc.phase != "" {
+				shoot.Status.Credentials = &gardencorev1beta1.ShootCredentials{Rotation: &gardencorev1beta1.ShootCredentialsRotation{
+					CertificateAuthorities: &gardencorev1beta1.CARotation{Phase: tc.phase},
+				}}
+			}
+			err := operation(t, tc.verb).possible(shoot, gardenlet.StagePresent)
 			if (err == nil) != (tc.next == "") {
 				t.Fatalf("error %v, possible is %t", err, tc.next == "")
 			}
-			var wrong *RotationError
-			if err != nil && (!errors.As(err, &wrong) || !strings.Contains(err.Error(), tc.next)) {
-				t.Errorf("error %v, want a RotationError that names %q", err, tc.next)
+			if err != nil && (!errors.As(err, new(*RefusedError)) || !strings.Contains(err.Error(), tc.next)) {
+				t.Errorf("error %v, want a RefusedError that names %q", err, tc.next)
 			}
 		})
-	}
-}
-
-func TestShootStatusHasTheRotation(t *testing.T) {
-	shoot := gardenlet.Shoot()
-	shoot.Status.Credentials = &gardencorev1beta1.ShootCredentials{Rotation: &gardencorev1beta1.ShootCredentialsRotation{
-		CertificateAuthorities: &gardencorev1beta1.CARotation{Phase: gardencorev1beta1.RotationPrepared},
-	}}
-	status := status.NewShoot(shoot, gardenlet.StagePresent)
-	var out strings.Builder
-	if err := status.Write(&out); err != nil {
-		t.Fatal(err)
-	}
-	if status.Rotation != gardencorev1beta1.RotationPrepared || !strings.Contains(out.String(), "Prepared") {
-		t.Errorf("rotation %q in:\n%s", status.Rotation, &out)
 	}
 }

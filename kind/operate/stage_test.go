@@ -9,10 +9,9 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
-	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
-// allStages are the stages of a Shoot. next is the command that a StageError suggests.
+// allStages are the stages of a Shoot. next is the command that the error suggests.
 var allStages = []struct {
 	stage gardenlet.Stage
 	next  string
@@ -25,56 +24,45 @@ var allStages = []struct {
 	{gardenlet.StageDeleting, "shoot delete"},
 }
 
-func TestVerbsAndStages(t *testing.T) {
+// operation returns the operation with that name.
+func operation(t *testing.T, name string) Operation {
+	t.Helper()
+	for _, o := range append(Operations(), Apply(nil)) {
+		if o.Name == name {
+			return o
+		}
+	}
+	t.Fatalf("no operation %s", name)
+	return Operation{}
+}
+
+func TestOperationsAndStages(t *testing.T) {
 	for _, tc := range []struct {
-		verb shootVerb
-		from string // the stages in which the verb is possible
+		name string
+		from string // the stages in which the operation is possible
 	}{
-		{verbApply, "absent present"},
-		{verbDisable, "present"},
-		{verbHibernate, "present"},
-		{verbWake, "present"},
-		{verbDelete, "absent present deleting"},
-		{verbMigrate, "present migrating"},
-		{verbRestore, "migrated restoring"},
+		{"apply", "absent present"},
+		{"disable", "present"},
+		{"hibernate", "present"},
+		{"wake", "present"},
+		{"delete", "absent present deleting"},
+		{"migrate", "present migrating"},
+		{"restore", "migrated restoring"},
 	} {
-		t.Run(tc.verb.name, func(t *testing.T) {
+		t.Run(tc.name, func(t *testing.T) {
 			for _, at := range allStages {
-				err := tc.verb.possible(&status.Shoot{Stage: at.stage})
+				err := operation(t, tc.name).possible(nil, at.stage)
 				if possible := strings.Contains(" "+tc.from+" ", " "+string(at.stage)+" "); possible != (err == nil) {
 					t.Errorf("%s: error %v, possible is %v", at.stage, err, possible)
 				}
 				if err == nil {
 					continue
 				}
-				var wrong *StageError
-				if !errors.As(err, &wrong) || wrong.Stage != at.stage || !strings.Contains(err.Error(), at.next) {
-					t.Errorf("%s: error %v, want a StageError that names %q", at.stage, err, at.next)
+				if !errors.As(err, new(*RefusedError)) || !strings.Contains(err.Error(), at.next) {
+					t.Errorf("%s: error %v, want a RefusedError that names %q", at.stage, err, at.next)
 				}
 			}
 		})
-	}
-}
-
-// TestVerbsWithoutStage checks that the error is an environment error if the seed does not answer,
-// and not a usage error such as "it is not migrated".
-func TestVerbsWithoutStage(t *testing.T) {
-	unknown := status.NewShoot(nil, "")
-	unknown.Problems = []string{"seed: connection refused", "shoot: EOF"}
-	for _, verb := range []shootVerb{verbApply, verbHibernate, verbDelete, verbRestore} {
-		err := verb.possible(unknown)
-		var environment interface{ EnvironmentError() }
-		if !errors.As(err, &environment) {
-			t.Fatalf("%s: %v, want an environment error", verb.name, err)
-		}
-		for _, want := range append(unknown.Problems, "shoot "+verb.name+": ", "testbed up") {
-			if !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: %v, want %q in it", verb.name, err, want)
-			}
-		}
-	}
-	if err := status.NewShoot(nil, gardenlet.StageAbsent).CheckStage(); err != nil {
-		t.Errorf("absent: %v, want no error, since the stage is known", err)
 	}
 }
 

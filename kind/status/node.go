@@ -2,10 +2,8 @@ package status
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"sync"
 
@@ -19,63 +17,35 @@ import (
 // Node is one node of a cluster.
 type Node struct {
 	Name string `json:"name"`
-	// Registered reports whether the Node object exists, Ready whether its condition Ready is true.
-	Registered bool `json:"registered"`
-	Ready      bool `json:"ready"`
-	// Units are the systemd units that configure the node and pull images. Only Shoot.Nodes have them.
-	Units   []Unit `json:"units,omitempty"`
+	// Ready reports whether the Node object exists and its condition Ready is true.
+	Ready   bool   `json:"ready"`
 	Problem string `json:"problem,omitempty"`
-	// Report is what the extension did on the node, or nil. Its fields join those of the node.
-	Report kind.Report `json:"-"`
-}
-
-// MarshalJSON implements json.Marshaler.
-func (n Node) MarshalJSON() ([]byte, error) {
-	type fields Node
-	return join(fields(n), n.Report)
-}
-
-// join returns a JSON object with the fields of both, of which the report may be nil.
-func join(status any, report kind.Report) ([]byte, error) {
-	text, err := json.Marshal(status)
-	if err != nil || report == nil {
-		return text, err
-	}
-	more, err := json.Marshal(report)
-	if err != nil || len(more) == len("{}") {
-		return text, err
-	}
-	return slices.Concat(text[:len(text)-1], []byte(","), more[1:]), nil
+	// Report is what the extension did on the node, or nil.
+	Report kind.Report `json:"report,omitempty"`
 }
 
 // write prints the rows of a report, which may be nil.
-func write(w io.Writer, report kind.Report, details bool) {
+func write(w io.Writer, report kind.Report) {
 	if report != nil {
-		report.Write(w, details)
+		report.Write(w)
 	}
 }
 
-// Unit is the state of a systemd unit, in the words of systemd.
-type Unit struct {
-	Name     string `json:"name"`
-	Load     string `json:"load"` // "not-found" for a missing unit
-	Active   string `json:"active"`
-	Sub      string `json:"sub"`
-	Result   string `json:"result,omitempty"`
-	Restarts string `json:"restarts,omitempty"`
-}
-
-// readNodes returns the status of all nodes of a cluster, with the named systemd units and what the
-// extension did on them, and the Node objects. If the API server fails, what the nodes themselves
-// answered is returned with the error.
-func readNodes(ctx context.Context, of *cluster.Cluster, reporter kind.Reporter, units ...string) ([]Node, []corev1.Node, error) {
+// readNodes returns the status of all nodes of a cluster, with what the extension did on them, and
+// the Node objects. If the API server fails, what the nodes themselves answered is returned with the
+// error.
+func readNodes(ctx context.Context, of *cluster.Cluster, reporter kind.Reporter) ([]Node, []corev1.Node, error) {
 	machines := of.Nodes()
 	nodes := make([]Node, len(machines))
 	var group sync.WaitGroup
 	for i, machine := range machines {
 		nodes[i].Name = machine.Name()
+		if reporter == nil {
+			continue
+		}
 		group.Go(func() {
-			if err := nodes[i].read(ctx, machine, reporter, units); err != nil {
+			var err error
+			if nodes[i].Report, err = reporter.OfNode(ctx, machine); err != nil {
 				nodes[i].Problem = firstLine(err)
 			}
 		})
@@ -92,47 +62,11 @@ func readNodes(ctx context.Context, of *cluster.Cluster, reporter kind.Reporter,
 	for i := range nodes {
 		for _, object := range objects.Items {
 			if object.Name == nodes[i].Name {
-				nodes[i].Registered = true
 				nodes[i].Ready, _ = cluster.NodeReady(&object)
 			}
 		}
 	}
 	return nodes, objects.Items, nil
-}
-
-func (n *Node) read(ctx context.Context, machine *cluster.Node, reporter kind.Reporter, units []string) (err error) {
-	if len(units) > 0 {
-		text, err := machine.Exec(ctx, append([]string{"systemctl", "show", "--property=" + unitProperties}, units...)...)
-		if err != nil {
-			return err
-		}
-		n.Units = parseUnits(text)
-	}
-	if reporter != nil {
-		n.Report, err = reporter.OfNode(ctx, machine)
-	}
-	return err
-}
-
-const unitProperties = "Id,LoadState,ActiveState,SubState,Result,NRestarts"
-
-// parseUnits parses the output of `systemctl show`: a block of KEY=VALUE lines for each unit.
-func parseUnits(text string) []Unit {
-	var units []Unit
-	for block := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
-		fields := map[string]string{}
-		for line := range strings.SplitSeq(block, "\n") {
-			key, value, _ := strings.Cut(line, "=")
-			fields[key] = strings.TrimSpace(value)
-		}
-		if fields["Id"] != "" {
-			units = append(units, Unit{
-				Name: fields["Id"], Load: fields["LoadState"], Active: fields["ActiveState"], Sub: fields["SubState"],
-				Result: fields["Result"], Restarts: fields["NRestarts"],
-			})
-		}
-	}
-	return units
 }
 
 func firstLine(err error) string {

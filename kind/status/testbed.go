@@ -14,7 +14,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
 
-// statusTimeout bounds OfShoot, and OfTestbed except for the start of an engine.
+// statusTimeout bounds OfTestbed, except for the start of an engine.
 const statusTimeout = 30 * time.Second
 
 // Testbed is the output of `testbed status`. Missing parts are empty.
@@ -23,14 +23,8 @@ type Testbed struct {
 	Clusters  []Cluster         `json:"clusters"`
 	Upstreams []Upstream        `json:"upstreams"`
 	Versions  map[string]string `json:"versions"`
-	// Report is what the extension runs, or nil. Its fields join those of the testbed.
-	Report kind.Report `json:"-"`
-}
-
-// MarshalJSON implements json.Marshaler.
-func (s Testbed) MarshalJSON() ([]byte, error) {
-	type fields Testbed
-	return join(fields(s), s.Report)
+	// Report is what the extension runs, or nil.
+	Report kind.Report `json:"report,omitempty"`
 }
 
 // Cluster is one kind cluster.

@@ -50,7 +50,7 @@ func (a answer) wait(ctx context.Context, target wait.StrategyTarget) error {
 	}
 	var last error
 	err = poll.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-		last = get(ctx, localhost(port.Num()), a.path, a.statuses...)
+		last = get(ctx, localhost(port.Num()), a.path)
 		return last == nil, nil
 	})
 	if err != nil {

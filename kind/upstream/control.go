@@ -13,38 +13,16 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
-	"github.com/gardener-extensions/registry-cache/kind/upstream/ecr"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/server"
 )
-
-// Credentials are what a protected upstream expects from its clients in HTTP basic authentication.
-type Credentials = server.Credentials
 
 // controlTimeout bounds reading and replacing a file in a container.
 const controlTimeout = 20 * time.Second
 
-// SetCredentials makes a protected upstream accept only these credentials, from the next request
-// on. Push uses the first of them. SetCredentials passes the credentials by standard input, so the
-// description of the container and its process list do not show them. An open upstream stays open.
-func (r *Registry) SetCredentials(ctx context.Context, first Credentials, more ...Credentials) error {
-	content, err := server.EncodeCredentials(append([]Credentials{first}, more...)...)
-	if err == nil {
-		err = r.exec(ctx, content, upstreamProgram, "replace-credentials")
-	}
-	if err != nil {
-		return fmt.Errorf("credentials of upstream %s: %w", r.host, err)
-	}
-	r.credentials = &first
-	return nil
-}
-
-// ECR is the access key that a private registry of Amazon ECR accepts, and the life of its tokens.
-type ECR = ecr.Access
-
 // SetECR makes the upstream a private registry of Amazon ECR from the next request on, and revokes
 // the tokens of an ECR with other values. The upstream serves the API at
 // api.ecr.<region>.amazonaws.com, which must be one of Options.Aliases. Push needs no token.
-func (r *Registry) SetECR(ctx context.Context, access ECR) error {
+func (r *Registry) SetECR(ctx context.Context, access server.ECR) error {
 	content, err := access.Encode()
 	if err == nil {
 		err = r.exec(ctx, content, upstreamProgram, "replace-ecr")

@@ -1,10 +1,8 @@
 package upstream
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -17,81 +15,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/certificate"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
-
-// checkProtected checks that all access to the content requires the credentials, that they can be
-// replaced, and that neither the container nor its output reveals them.
-func checkProtected(t *testing.T, docker client.APIClient, options func(host string) Options) {
-	o := options(Host(testPrefix, "private"))
-	first := Credentials{Username: []byte("@robot"), Password: []byte("'$#&:\"\xff")}
-	o.Credentials = &first
-	registry := mustStart(t, o)
-	img := randomImage(t)
-	if _, err := registry.Push(t.Context(), "web", "v1", img); err != nil {
-		t.Fatal(err)
-	}
-	second := Credentials{Username: []byte("@robot"), Password: []byte("replacement")}
-	if err := registry.SetCredentials(t.Context(), second); err != nil {
-		t.Fatal(err)
-	}
-	for _, tc := range []struct {
-		credentials Credentials
-		want        int
-	}{{first, http.StatusUnauthorized}, {second, http.StatusOK}} {
-		if got := status(t, registry, tc.credentials); got != tc.want {
-			t.Errorf("status %d, want %d", got, tc.want)
-		}
-	}
-	if err := registry.SetCredentials(t.Context(), Credentials{Username: []byte("a:b")}); err == nil {
-		t.Error("a user name with a colon was accepted")
-	}
-	o.Credentials = &first
-	again := mustStart(t, o)
-	if again.id != registry.id || status(t, again, first) != http.StatusOK {
-		t.Error("a second start replaced the upstream, or did not set its credentials")
-	}
-	if _, err := again.Push(t.Context(), "web", "v2", img); err != nil {
-		t.Error(err)
-	}
-	checkNotSeen(t, docker, again, "robot", "replacement", "QHJvYm90", "'$#&:")
-}
-
-// checkNotSeen searches the container's description, its output and the access log for secrets.
-func checkNotSeen(t *testing.T, docker client.APIClient, registry *Registry, secrets ...string) {
-	t.Helper()
-	inspected, err := docker.ContainerInspect(t.Context(), registry.id, client.ContainerInspectOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	records, err := registry.Log(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	var stdout, stderr bytes.Buffer
-	if err := registry.Output(t.Context(), &stdout, &stderr); err != nil {
-		t.Fatal(err)
-	}
-	text := fmt.Sprintf("%+v %+v %s %s", inspected.Container.Config, records, stdout.String(), stderr.String())
-	for _, secret := range secrets {
-		if strings.Contains(text, secret) {
-			t.Errorf("%q can be seen: %s", secret, text[max(0, strings.Index(text, secret)-200):])
-		}
-	}
-}
-
-func status(t *testing.T, registry *Registry, credentials Credentials) int {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+registry.localAddress(httpPort)+"/v2/", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.SetBasicAuth(string(credentials.Username), string(credentials.Password))
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = response.Body.Close()
-	return response.StatusCode
-}
 
 func randomImage(t *testing.T) v1.Image {
 	t.Helper()

@@ -36,7 +36,6 @@ func TestInContainers(t *testing.T) {
 		"keep what runs":         keepWhatRuns,
 		"stopped":                stopped,
 		"failure leaves nothing": failureLeavesNothing,
-		"protected":              checkProtected,
 		"private CA":             checkPrivateCA,
 		"proxy":                  checkProxy,
 		"broken on purpose":      brokenOnPurpose,
@@ -226,8 +225,8 @@ func stopped(t *testing.T, docker client.APIClient, options func(host string) Op
 	if _, err := docker.ContainerStop(t.Context(), registry.id, client.ContainerStopOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Find(t.Context(), testPrefix, host); !errors.Is(err, ErrNotRunning) {
-		t.Errorf("Find: %v, want ErrNotRunning", err)
+	if _, err := running(t.Context(), docker, testPrefix, hostLabel, host); !errors.Is(err, ErrNotRunning) {
+		t.Errorf("error %v, want ErrNotRunning", err)
 	}
 	all, err := List(t.Context(), testPrefix)
 	if err != nil || len(all) != 1 || all[0].Running() || !strings.Contains(all[0].Status(), "Exited (0)") {
@@ -269,10 +268,11 @@ func brokenOnPurpose(t *testing.T, _ client.APIClient, options func(host string)
 	if err := registry.SetFaults(t.Context(), f.Begin("f1", time.Now())); err != nil {
 		t.Fatal(err)
 	}
-	found, err := Find(t.Context(), testPrefix, o.Host)
-	if err != nil {
-		t.Fatal(err)
+	listed, err := List(t.Context(), testPrefix)
+	if err != nil || len(listed) != 1 {
+		t.Fatalf("%d upstreams, %v", len(listed), err)
 	}
+	found := listed[0]
 	if all, err := found.Faults(t.Context()); err != nil || len(all) != 1 || all[0].ID != "f1" || len(found.Addresses()) == 0 {
 		t.Errorf("faults %v, addresses %v, %v", all, found.Addresses(), err)
 	}

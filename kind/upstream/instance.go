@@ -63,18 +63,16 @@ func (i *instance) check(ctx context.Context, a answer) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	return get(ctx, i.localAddress(a.port), a.path, a.statuses...)
+	return get(ctx, i.localAddress(a.port), a.path)
 }
 
-// answer describes how a ready container responds to a GET of path on port: with one of the
-// statuses.
+// answer describes the request that a ready container answers with 200.
 type answer struct {
-	port     uint16
-	path     string
-	statuses []int
+	port uint16
+	path string
 }
 
-func get(ctx context.Context, address, pathAndQuery string, expected ...int) error {
+func get(ctx context.Context, address, pathAndQuery string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+pathAndQuery, nil)
 	if err != nil {
 		return err
@@ -86,7 +84,7 @@ func get(ctx context.Context, address, pathAndQuery string, expected ...int) err
 	}
 	defer response.Body.Close()
 	_, _ = io.Copy(io.Discard, response.Body)
-	if !slices.Contains(expected, response.StatusCode) {
+	if response.StatusCode != http.StatusOK {
 		return fmt.Errorf("get %s from %s: status %s", pathAndQuery, address, response.Status)
 	}
 	return nil

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
-	"net/http"
 	"sync"
 	"time"
 
@@ -34,7 +33,7 @@ func (i *instance) Log(ctx context.Context) (accesslog.Records, error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	mark := rand.Text()
-	if err := get(ctx, i.logAddress(), accesslog.SettlePath+"?"+mark, http.StatusOK); err != nil {
+	if err := get(ctx, i.logAddress(), accesslog.SettlePath+"?"+mark); err != nil {
 		return nil, fmt.Errorf("read access log of %s: %w", i.host, err)
 	}
 	// The stream may have ended since the last call, for example because the container restarted. The

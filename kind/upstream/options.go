@@ -6,9 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/gardener-extensions/registry-cache/kind/certificate"
@@ -63,7 +60,7 @@ func Binary() image.Binary {
 		Entries: []image.Entry{
 			{Path: server.Storage, Mode: fs.ModeDir | 0o755, Owner: owner},
 			{Path: "/etc/upstream", Mode: fs.ModeDir | 0o755},
-			{Path: path.Dir(server.CredentialsFile), Mode: fs.ModeDir | 0o700, Owner: owner},
+			{Path: path.Dir(server.FaultsFile), Mode: fs.ModeDir | 0o700, Owner: owner},
 		},
 	}
 }
@@ -76,45 +73,7 @@ type Options struct {
 	Aliases []string        // more DNS names of the upstream
 	Network string          // the name of an existing Docker network, usually "kind"
 	CA      *certificate.CA // signs the certificate: the CA that the nodes trust, or a private one
-	// Credentials make this a protected upstream, which requires them from every client; see
-	// Registry.SetCredentials. Without them the upstream is open.
-	Credentials *Credentials
-	Image       image.Built // built from Binary
-}
-
-var dnsName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$`)
-
-func (o Options) validate() error {
-	if err := o.validateContainer(); err != nil {
-		return err
-	}
-	if o.CA == nil {
-		return fmt.Errorf("host %s: no CA", o.Host)
-	}
-	if o.Credentials == nil {
-		return nil
-	}
-	if err := o.Credentials.Validate(); err != nil {
-		return fmt.Errorf("host %s: credentials: %w", o.Host, err)
-	}
-	return nil
-}
-
-// validateContainer checks what upstreams and proxies both need.
-func (o Options) validateContainer() error {
-	switch {
-	case !dnsName.MatchString(o.Prefix) || strings.Contains(o.Prefix, "."):
-		return fmt.Errorf("prefix %q: must be a DNS label", o.Prefix)
-	case !dnsName.MatchString(o.Host):
-		return fmt.Errorf("host %q: must be a DNS name", o.Host)
-	case slices.ContainsFunc(o.Aliases, func(alias string) bool { return !dnsName.MatchString(alias) }):
-		return fmt.Errorf("host %s: aliases %q: must be DNS names", o.Host, o.Aliases)
-	case o.Network == "":
-		return fmt.Errorf("host %s: network is empty", o.Host)
-	case o.Image.Image == nil || o.Image.Ref == "":
-		return fmt.Errorf("host %s: no image", o.Host)
-	}
-	return nil
+	Image   image.Built     // built from Binary
 }
 
 // containerName returns a fixed name, so that two processes cannot both start an upstream.
@@ -123,11 +82,9 @@ func (o Options) containerName() string {
 	return o.Prefix + "-upstream-" + name
 }
 
-// fingerprint returns a hash of the options that a running container must match. Everybody can
-// read the hash, so it does not cover the Credentials themselves, only whether they are set.
+// fingerprint returns a hash of the options that a running container must match.
 func (o Options) fingerprint() string {
-	protected := strconv.FormatBool(o.Credentials != nil)
-	return fingerprint(o.Host, strings.Join(o.Aliases, " "), o.Network, o.Image.Ref, string(o.CA.PEM()), protected)
+	return fingerprint(o.Host, strings.Join(o.Aliases, " "), o.Network, o.Image.Ref, string(o.CA.PEM()))
 }
 
 func fingerprint(parts ...string) string {

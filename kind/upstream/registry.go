@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
@@ -21,25 +20,7 @@ import (
 )
 
 // Registry is one upstream of a testbed.
-type Registry struct {
-	instance
-	// credentials are for Push. They are nil for an open upstream, and after Find and List.
-	credentials *Credentials
-}
-
-// Find returns the running upstream with that host name, or an ErrNotRunning. Push to a protected
-// upstream fails until SetCredentials is called.
-func Find(ctx context.Context, prefix, host string) (*Registry, error) {
-	docker, err := connect()
-	if err != nil {
-		return nil, err
-	}
-	found, err := running(ctx, docker, prefix, hostLabel, host)
-	if err != nil {
-		return nil, err
-	}
-	return &Registry{instance: *found}, nil
-}
+type Registry struct{ instance }
 
 // List returns the upstreams of a testbed, running or not, sorted by host name.
 func List(ctx context.Context, prefix string) ([]*Registry, error) {
@@ -86,19 +67,15 @@ func (r *Registry) Push(ctx context.Context, repository, tag string, img v1.Imag
 	if err != nil {
 		return v1.Hash{}, fmt.Errorf("push to %s: %w", r.host, err)
 	}
-	if err := remote.Write(ref, img, r.access(ctx)...); err != nil {
+	if err := remote.Write(ref, img, access(ctx)...); err != nil {
 		return v1.Hash{}, fmt.Errorf("push %s: %w", r.Reference(repository, tag), err)
 	}
 	return img.Digest()
 }
 
-func (r *Registry) access(ctx context.Context) []remote.Option {
+func access(ctx context.Context) []remote.Option {
 	// Without a user agent, go-containerregistry's first request would count as one of a cache.
-	options := []remote.Option{remote.WithContext(ctx), remote.WithUserAgent(userAgent)}
-	if c := r.credentials; c != nil {
-		options = append(options, remote.WithAuth(&authn.Basic{Username: string(c.Username), Password: string(c.Password)}))
-	}
-	return options
+	return []remote.Option{remote.WithContext(ctx), remote.WithUserAgent(userAgent)}
 }
 
 func running(ctx context.Context, docker client.APIClient, prefix, label, host string) (*instance, error) {
@@ -185,7 +162,7 @@ func (r *Registry) describe(ctx context.Context, repository, identifier, archite
 	}
 	what := fmt.Sprintf("%s in %s", strings.TrimPrefix(ref.Name(), ref.Context().RegistryStr()+"/"), r.host)
 	platform := v1.Platform{OS: "linux", Architecture: architecture}
-	found, err := remote.Get(ref, append(r.access(ctx), remote.WithPlatform(platform))...)
+	found, err := remote.Get(ref, append(access(ctx), remote.WithPlatform(platform))...)
 	if err != nil {
 		return fmt.Errorf("look up %s: %w", what, err)
 	}

@@ -23,7 +23,7 @@ func serving(t *testing.T) *Registry {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	t.Cleanup(cancel)
-	handler, err := server.NewHandler(ctx, t.TempDir(), "", io.Discard)
+	handler, err := server.NewHandler(ctx, t.TempDir(), io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"strconv"
 	"sync"
 	"time"
@@ -18,22 +17,15 @@ import (
 )
 
 // Ports of an upstream.
-const (
-	httpPort  = 80
-	httpsPort = 443
-)
+const httpPort, httpsPort = server.HTTP, server.HTTPS
 
 // userAgent identifies the testbed's own requests in the access log.
 const userAgent = "registry-cache-testbed/1"
 
 // Start starts an upstream and waits until it answers. If an upstream with the same options runs
 // and answers, Start keeps it with its content. Otherwise Start replaces the upstream by an empty
-// one. In both cases it sets the credentials. If Start fails or ctx ends, it removes the new
-// container.
+// one. If Start fails or ctx ends, it removes the new container.
 func Start(ctx context.Context, o Options) (*Registry, error) {
-	if err := o.validate(); err != nil {
-		return nil, fmt.Errorf("start upstream: %w", err)
-	}
 	docker, err := connect()
 	if err != nil {
 		return nil, err
@@ -42,13 +34,7 @@ func Start(ctx context.Context, o Options) (*Registry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("upstream %s: %w", o.Host, err)
 	}
-	registry := &Registry{instance: *found}
-	if o.Credentials != nil {
-		if err := registry.SetCredentials(ctx, *o.Credentials); err != nil {
-			return nil, err
-		}
-	}
-	return registry, nil
+	return &Registry{instance: *found}, nil
 }
 
 // StartAll starts upstreams in parallel and returns them in the order of the options. If one cannot
@@ -73,15 +59,11 @@ type launch struct {
 	request       func() (testcontainers.ContainerRequest, error)
 }
 
-// launch describes the container of an upstream. A protected upstream rejects all clients until its
-// credentials are set.
+// launch describes the container of an upstream.
 func (o Options) launch() launch {
 	l := launch{
 		Options: o, label: hostLabel, config: o.fingerprint(),
-		ready: answer{port: httpPort, path: "/v2/", statuses: []int{http.StatusOK}},
-	}
-	if o.Credentials != nil {
-		l.ready.statuses = append(l.ready.statuses, http.StatusUnauthorized)
+		ready: answer{port: httpPort, path: "/v2/"},
 	}
 	l.request = func() (testcontainers.ContainerRequest, error) {
 		pair, err := o.CA.Server(o.Host, append(o.names()[1:], "localhost")...)
@@ -154,9 +136,6 @@ func request(o Options, certificate, key []byte) testcontainers.ContainerRequest
 	wanted := o.launch().container(httpPort, httpsPort)
 	sites := sitesOf(o.Host)
 	wanted.Cmd = []string{"serve", "-sibling", sites.Sibling, "-foreign", sites.Foreign}
-	if o.Credentials != nil {
-		wanted.Cmd = append(wanted.Cmd, "-credentials", server.CredentialsFile)
-	}
 	wanted.Files = []testcontainers.ContainerFile{
 		{Reader: bytes.NewReader(certificate), ContainerFilePath: server.Certificate, FileMode: 0o444},
 		{Reader: bytes.NewReader(key), ContainerFilePath: server.Key, FileMode: 0o444},
@@ -170,17 +149,14 @@ func tcp(port uint16) string { return strconv.Itoa(int(port)) + "/tcp" }
 const startTimeout = time.Minute
 
 // ProxyPort is the port of a Proxy.
-const ProxyPort = 3128
+const ProxyPort = server.ProxyPort
 
 // Proxy is an HTTP proxy in the network of the upstreams. It forwards requests for http:// URLs and
 // opens tunnels for CONNECT. Its log has the client and the target (accesslog.Record.Host).
 type Proxy struct{ instance }
 
-// StartProxy is like Start, but for a proxy. It ignores CA and Credentials.
+// StartProxy is like Start, but for a proxy. It ignores CA.
 func StartProxy(ctx context.Context, o Options) (*Proxy, error) {
-	if err := o.validateContainer(); err != nil {
-		return nil, fmt.Errorf("start proxy: %w", err)
-	}
 	docker, err := connect()
 	if err != nil {
 		return nil, err
@@ -198,11 +174,11 @@ func (p *Proxy) URL() string { return "http://" + p.host + ":" + strconv.Itoa(Pr
 func (o Options) proxyLaunch() launch {
 	l := launch{
 		Options: o, label: proxyLabel, config: fingerprint("proxy", o.Host, o.Network, o.Image.Ref),
-		ready: answer{port: ProxyPort, path: accesslog.SettlePath, statuses: []int{http.StatusOK}},
+		ready: answer{port: ProxyPort, path: accesslog.SettlePath},
 	}
 	l.request = func() (testcontainers.ContainerRequest, error) {
 		wanted := l.container(ProxyPort)
-		wanted.Cmd = []string{"proxy", "-address", ":" + strconv.Itoa(ProxyPort)}
+		wanted.Cmd = []string{"proxy"}
 		return wanted, nil
 	}
 	return l

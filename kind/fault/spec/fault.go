@@ -33,7 +33,7 @@ type Fault struct {
 	Body   string      `json:"body,omitempty"`
 	Rate   int64       `json:"rate,omitempty"`   // bytes per second of Slow
 	After  *int64      `json:"after,omitempty"`  // bytes of a body before Truncate; nil means half
-	Accept string      `json:"accept,omitempty"` // hexadecimal SHA-256 of the user:password that Credentials accepts
+	Accept []string    `json:"accept,omitempty"` // each the hexadecimal SHA-256 of a user:password that Credentials accepts
 	// Name is that of the profile, and Profile its value, which may be changed before the fault is
 	// added.
 	Name    string                   `json:"name,omitempty"`
@@ -56,14 +56,6 @@ func (f Fault) Begin(id string, now time.Time) Fault {
 
 // Same reports whether both are the same fault. It compares the start too, since IDs are reused.
 func (f Fault) Same(other Fault) bool { return f.ID == other.ID && f.Began.Equal(other.Began) }
-
-// CheckTime returns a *UsageError if the fault has a duration although only a command can end it.
-func (f Fault) CheckTime() error {
-	if f.EndsOnlyByCommand() && f.For > 0 {
-		return usageErrorf("only a command can end %s of %s: --for needs --wait", f.Kind, f.Target)
-	}
-	return nil
-}
 
 // Ended reports whether the time of the fault is over.
 func (f Fault) Ended(now time.Time) bool { return !f.Ends.IsZero() && !now.Before(f.Ends) }

@@ -75,39 +75,28 @@ func TestStored(t *testing.T) {
 }
 
 func TestChoose(t *testing.T) {
-	parts := map[string]string{"alpha": "alpha.upstream.test", "beta": "beta.upstream.test"}
-	for _, name := range []string{"alpha", "alpha.upstream.test"} {
-		if got, err := (Target{Upstream, name}).Choose(parts); err != nil || got.Name != "alpha.upstream.test" {
+	names := []string{"alpha.upstream.test", "docker.io", "docker.elastic.co", "alpha"}
+	for name, want := range map[string]string{
+		"alpha.upstream.test": "alpha.upstream.test", "docker.io": "docker.io",
+		"alpha": "alpha", // a full name that is also a short name
+	} {
+		if got, err := (Target{Upstream, name}).Choose(names, ShortHost); err != nil || got.Name != want {
 			t.Errorf("%s is %s, %v", name, got, err)
 		}
 	}
+	if got, err := (Target{Upstream, "alpha"}).Choose(names[:3], ShortHost); err != nil || got.Name != "alpha.upstream.test" {
+		t.Errorf("a short name is %s, %v", got, err)
+	}
 	var usageError *UsageError
-	for range 20 { // a map has no order
-		crossed := map[string]string{"a": "b", "b": "c"}
-		if got, err := (Target{Upstream, "b"}).Choose(crossed); err != nil || got.Name != "b" {
-			t.Fatalf("a full name that is also a short name: %s, %v", got, err)
+	for _, name := range []string{"delta", "docker"} { // the second is ambiguous
+		_, err := Target{Upstream, name}.Choose(names[:3], ShortHost)
+		want := "target upstream/" + name + " not found, use one of upstream/alpha.upstream.test, upstream/docker.io, upstream/docker.elastic.co"
+		if !errors.As(err, &usageError) || err.Error() != want {
+			t.Errorf("error %v", err)
 		}
 	}
-	_, err := Target{Upstream, "delta"}.Choose(parts)
-	if !errors.As(err, &usageError) || err.Error() != "target upstream/delta not found, use one of upstream/alpha, upstream/beta" {
+	if _, err := (Target{Cache, "alpha"}).Choose(nil, ShortHost); !errors.As(err, &usageError) || !strings.Contains(err.Error(), "has no cache") {
 		t.Errorf("error %v", err)
-	}
-	if _, err := (Target{Cache, "alpha"}).Choose(nil); !errors.As(err, &usageError) || !strings.Contains(err.Error(), "has no cache") {
-		t.Errorf("error %v", err)
-	}
-}
-
-// TestCheckTime checks that a fault must not have a duration if only a command can end it.
-func TestCheckTime(t *testing.T) {
-	var usageError *UsageError
-	bounded := must(t, "node/worker", "loss", map[string][]string{"for": {"1m"}})
-	if err := bounded.CheckTime(); !errors.As(err, &usageError) || !strings.Contains(err.Error(), "--for needs --wait") {
-		t.Errorf("loss for a minute: %v", err)
-	}
-	for _, f := range []Fault{must(t, "node/worker", "loss", nil), must(t, "cache/a", "stop", map[string][]string{"for": {"1m"}})} {
-		if err := f.CheckTime(); err != nil {
-			t.Errorf("%s of %s: %v", f.Kind, f.Target, err)
-		}
 	}
 }
 
@@ -115,16 +104,6 @@ func TestSame(t *testing.T) {
 	f := must(t, "cache/a", "stop", nil).Begin("f1", noon)
 	if later := f.Begin("f1", noon.Add(time.Second)); f.Same(later) || !f.Same(f) || f.Same(f.Begin("f2", noon)) {
 		t.Error("Same must compare ID and start")
-	}
-}
-
-func TestExtension(t *testing.T) {
-	target, err := ParseTarget("extension")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, err := target.Choose(map[string]string{"": ""}); err != nil || got.String() != "extension" {
-		t.Errorf("extension is %s, %v", got, err)
 	}
 }
 

@@ -30,7 +30,7 @@ var options = []Option{
 	{Name: "status", Usage: "status `code` of the answer, for example 429", set: setStatus},
 	{Name: "header", Usage: "set a header of the answer: `name=value` (repeatable)", Repeated: true, set: setHeader},
 	{Name: "body", Usage: "`text` of the response body (default: the text of the HTTP status)", set: setBody},
-	{Name: "accept", Usage: "accept only these credentials: `SHA-256` of user:password, as printed by printf %s user:password | sha256sum", set: setAccept},
+	{Name: "accept", Usage: "accept only these credentials: `SHA-256` of user:password, as printed by printf %s user:password | sha256sum (repeatable)", Repeated: true, set: setAccept},
 	{Name: "name", Usage: "the `registry` that a profile describes: " + list(profileNames()), set: setProfile},
 	{Name: "rate", Usage: "`bytes` per second of each answer, for example 64Ki", set: setRate},
 	{Name: "after", Usage: "how many `bytes` of the body are sent before the fault, for example 1Mi (default: half of the body)", set: setAfter},
@@ -89,10 +89,10 @@ var sha256Sum = regexp.MustCompile("^[0-9a-f]{64}$")
 
 // setAccept takes a hash, because other users can read command lines and lists of faults.
 func setAccept(f *Fault, values []string) error {
-	if !sha256Sum.MatchString(values[0]) {
+	if slices.ContainsFunc(values, func(sum string) bool { return !sha256Sum.MatchString(sum) }) {
 		return usageErrorf("want the 64 digits that printf %%s user:password | sha256sum prints")
 	}
-	f.Accept = values[0]
+	f.Accept = values
 	return nil
 }
 
@@ -179,7 +179,7 @@ func (d definition) check(given map[string][]string) error {
 }
 
 func (d definition) options() []string {
-	if d.oneShot {
+	if d.oneShot || d.kind == Loss { // no node can start a lost machine when the time is over
 		return d.takes
 	}
 	return append(slices.Clone(d.takes), "for")

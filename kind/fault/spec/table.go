@@ -134,10 +134,6 @@ func (f Fault) AppliedByUpstream() bool { return f.definition().on != "" }
 // Method returns the function of node.sh that applies the fault on a node, and its argument.
 func (f Fault) Method() (string, Argument) { return f.definition().method, f.definition().argument }
 
-// EndsOnlyByCommand reports whether only a command can end the fault. Such a fault cannot end by
-// itself after a duration, since no node can end it.
-func (f Fault) EndsOnlyByCommand() bool { return f.Kind == Loss }
-
 // Catalog lists all targets and kinds for a help text.
 func Catalog() string {
 	var text strings.Builder

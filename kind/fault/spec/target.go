@@ -10,10 +10,9 @@ type Role string
 
 // The roles.
 const (
-	Upstream  Role = "upstream"  // an upstream registry
-	Cache     Role = "cache"     // the cache of an upstream, in the shoot
-	Node      Role = "node"      // a node of the shoot
-	Extension Role = "extension" // the extension in the seed, without a name and without faults
+	Upstream Role = "upstream" // an upstream registry
+	Cache    Role = "cache"    // the cache of an upstream, in the shoot
+	Node     Role = "node"     // a node of the shoot
 )
 
 // Target is a part of the testbed.
@@ -23,12 +22,7 @@ type Target struct {
 }
 
 // String returns the target in the form that ParseTarget accepts.
-func (t Target) String() string {
-	if t.Name == "" {
-		return string(t.Role)
-	}
-	return string(t.Role) + "/" + t.Name
-}
+func (t Target) String() string { return string(t.Role) + "/" + t.Name }
 
 // MarshalText implements encoding.TextMarshaler.
 func (t Target) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
@@ -39,15 +33,9 @@ func (t *Target) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// ParseTarget parses <role>/<name> or "extension". It returns a *UsageError for other text.
+// ParseTarget parses <role>/<name>. It returns a *UsageError for other text.
 func ParseTarget(text string) (Target, error) {
 	role, name, found := strings.Cut(text, "/")
-	if Role(role) == Extension {
-		if found {
-			return Target{}, usageErrorf("target %q: use %s without a name", text, role)
-		}
-		return Target{Role: Extension}, nil
-	}
 	if !found || name == "" {
 		return Target{}, usageErrorf("target %q: want <role>/<name>, for example upstream/alpha, with one of the roles %s", text, list(Roles()))
 	}
@@ -57,21 +45,23 @@ func ParseTarget(text string) (Target, error) {
 	return Target{Role: Role(role), Name: name}, nil
 }
 
-// Choose returns the target with its full name, or a *UsageError. parts maps short names to full
-// names. The target may have a short or a full name. If a name is both, it counts as a full name.
-func (t Target) Choose(parts map[string]string) (Target, error) {
-	known := []string{}
-	for short, full := range parts {
-		if t.Name == full {
-			return t, nil
+// Choose returns the target with its full name, one of names, or a *UsageError. The target may have
+// a full name, or the short form of exactly one name.
+func (t Target) Choose(names []string, short func(string) string) (Target, error) {
+	if slices.Contains(names, t.Name) {
+		return t, nil
+	}
+	var known, matching []string
+	for _, name := range names {
+		known = append(known, Target{t.Role, name}.String())
+		if short(name) == t.Name {
+			matching = append(matching, name)
 		}
-		known = append(known, Target{t.Role, short}.String())
 	}
-	if full, found := parts[t.Name]; found {
-		return Target{Role: t.Role, Name: full}, nil
-	}
-	slices.Sort(known)
-	if len(known) == 0 {
+	switch {
+	case len(matching) == 1:
+		return Target{Role: t.Role, Name: matching[0]}, nil
+	case len(known) == 0:
 		return Target{}, usageErrorf("target %s: the testbed has no %s", t, t.Role)
 	}
 	return Target{}, usageErrorf("target %s not found, use one of %s", t, list(known))

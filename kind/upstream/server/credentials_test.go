@@ -1,195 +1,15 @@
 package server
 
 import (
-	"bytes"
 	"context"
-	"fmt"
-	"io"
+	"crypto/sha256"
+	"encoding/hex"
 	"net/http"
-	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/distribution/distribution/v3/configuration"
-	"github.com/distribution/distribution/v3/registry/handlers"
-	"github.com/google/go-containerregistry/pkg/authn"
-	"github.com/google/go-containerregistry/pkg/v1/random"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
-	"github.com/sirupsen/logrus"
-
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
-	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
-
-// awkward are credentials that break careless code, for example code that quotes or prints them.
-var awkward = []Credentials{
-	{[]byte("@robot"), []byte(`'$#&:"` + "\xff\xfe\x80 \\%")},
-	{[]byte("user"), []byte("line\nbreak\x00nul")},
-	{[]byte("# \xc3\x28"), []byte(" leading and trailing ")},
-	{[]byte("empty password"), nil},
-	{[]byte("long"), []byte(strings.Repeat("p", 100) + "1")},
-}
-
-// protectedRegistry starts a registry that requires the credentials in a file.
-func protectedRegistry(t *testing.T, credentials Credentials) (u upstream, path string) {
-	t.Helper()
-	path = filepath.Join(t.TempDir(), "credentials.json")
-	replace(t, path, credentials)
-	log := &logBuffer{}
-	handler, err := NewHandler(t.Context(), t.TempDir(), path, log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(handler)
-	t.Cleanup(server.Close)
-	return upstream{server, log}, path
-}
-
-func replace(t *testing.T, path string, accepted ...Credentials) {
-	t.Helper()
-	content, err := EncodeCredentials(accepted...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := ReplaceCredentials(path, bytes.NewReader(content)); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// base requests the API version check and returns the status and header of the response.
-func (u upstream) base(t *testing.T, credentials *Credentials) (int, http.Header) {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, u.URL+"/v2/", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if credentials != nil {
-		request.SetBasicAuth(string(credentials.Username), string(credentials.Password))
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = response.Body.Close()
-	return response.StatusCode, response.Header
-}
-
-func (u upstream) status(t *testing.T, credentials *Credentials) int {
-	t.Helper()
-	status, _ := u.base(t, credentials)
-	return status
-}
-
-func TestProtectedRegistry(t *testing.T) {
-	for _, credentials := range awkward {
-		t.Run(fmt.Sprintf("%q", credentials.Username), func(t *testing.T) {
-			u, _ := protectedRegistry(t, credentials)
-			wrongName, wrongPassword := credentials, credentials
-			wrongName.Username = append([]byte("x"), credentials.Username...)
-			wrongPassword.Password = append([]byte("x"), credentials.Password...)
-			if n := len(credentials.Password); n > 0 {
-				wrongPassword.Password = credentials.Password[:n-1]
-			}
-			for name, tc := range map[string]struct {
-				shown *Credentials
-				want  int
-			}{
-				"right":          {&credentials, http.StatusOK},
-				"none":           {nil, http.StatusUnauthorized},
-				"wrong name":     {&wrongName, http.StatusUnauthorized},
-				"wrong password": {&wrongPassword, http.StatusUnauthorized},
-			} {
-				status, header := u.base(t, tc.shown)
-				if status != tc.want {
-					t.Errorf("%s: status %d, want %d", name, status, tc.want)
-				}
-				asked := strings.HasPrefix(header.Get("WWW-Authenticate"), "Basic realm=")
-				if asked != (tc.want == http.StatusUnauthorized) {
-					t.Errorf("%s: WWW-Authenticate %q", name, header.Get("WWW-Authenticate"))
-				}
-			}
-		})
-	}
-}
-
-func TestCredentialsAreReplaced(t *testing.T) {
-	before, after := awkward[0], awkward[1]
-	u, path := protectedRegistry(t, before)
-	replace(t, path, before, after)
-	if old, current := u.status(t, &before), u.status(t, &after); old != http.StatusOK || current != http.StatusOK {
-		t.Errorf("while both are accepted: old credentials %d, new ones %d", old, current)
-	}
-	replace(t, path, after)
-	if old, current := u.status(t, &before), u.status(t, &after); old != http.StatusUnauthorized || current != http.StatusOK {
-		t.Errorf("old credentials %d, new ones %d", old, current)
-	}
-	for name, content := range map[string]string{"garbage": "secret", "colon": `[{"Username":"OjphOg=="}]`, "no name": `[{"Password":"c2VjcmV0"}]`} {
-		if err := ReplaceCredentials(path, strings.NewReader(content)); err == nil || strings.Contains(err.Error(), "secret") {
-			t.Errorf("%s: error %v, want one that does not quote the file", name, err)
-		}
-	}
-	if u.status(t, &after) != http.StatusOK {
-		t.Error("a refused file replaced the good one")
-	}
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
-	if code := u.status(t, &after); code != http.StatusUnauthorized {
-		t.Errorf("without a file the registry answered %d", code)
-	}
-}
-
-// TestProtectedRegistryKeepsSecrets pushes and pulls with right and wrong credentials, directly and
-// through distribution's pull-through cache, and then searches all output for the credentials.
-func TestProtectedRegistryKeepsSecrets(t *testing.T) {
-	printed := &logBuffer{}
-	logrus.SetOutput(printed)
-	logrus.SetLevel(logrus.DebugLevel)
-	defer func() { logrus.SetOutput(io.Discard); logrus.SetLevel(logrus.InfoLevel) }()
-	credentials := awkward[0]
-	u, _ := protectedRegistry(t, credentials)
-	img, err := random.Image(1000, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	known := remote.WithAuth(&authn.Basic{Username: string(credentials.Username), Password: string(credentials.Password)})
-	if err := remote.Write(u.tag(t, "web:v1"), img, known); err != nil {
-		t.Fatal(err)
-	}
-	if err := u.pull(t, "web:v1", "containerd/v2.3.4"); err == nil {
-		t.Error("pulled without credentials")
-	}
-	if err := throughCache(t, u, credentials).pull(t, "web:v1", "containerd/v2.3.4"); err != nil {
-		t.Error(err)
-	}
-	text := u.log.String() + printed.String()
-	for _, secret := range []string{string(credentials.Password), string(credentials.Username), "robot", "QHJvYm90"} {
-		if strings.Contains(text, secret) {
-			t.Errorf("%q was printed: %s", secret, text)
-		}
-	}
-	fetched := u.records(t).Repository("web").By(accesslog.AskerCache).Blobs().Gets()
-	admitted := fetched.Filter(func(r accesslog.Record) bool { return r.Authorization && r.Status == http.StatusOK })
-	if len(admitted) != 2 {
-		t.Errorf("%d blobs fetched with credentials, want config and layer: %+v", len(admitted), fetched)
-	}
-}
-
-// throughCache starts distribution's pull-through cache of a registry.
-func throughCache(t *testing.T, of upstream, credentials Credentials) upstream {
-	t.Helper()
-	settings := fmt.Sprintf("version: 0.1\nstorage: {filesystem: {rootdirectory: %q}}\nproxy: {remoteurl: %q}\n", t.TempDir(), of.URL)
-	config, err := configuration.Parse(strings.NewReader(settings))
-	if err != nil {
-		t.Fatal(err)
-	}
-	config.Proxy.Username, config.Proxy.Password = string(credentials.Username), string(credentials.Password)
-	cache := httptest.NewServer(handlers.NewApp(t.Context(), config))
-	t.Cleanup(cache.Close)
-	return upstream{Server: cache}
-}
 
 // robot is the hash of the required credentials: printf %s '@robot:a b:c' | sha256sum.
 const robot = "2fb62f68ce616f2c1708f5e84634a3c64084d3a2c3897ca62c6dd686bb6c0ba2"
@@ -218,6 +38,40 @@ func TestCredentialsFault(t *testing.T) {
 	}
 	if hit := b.hit(t); len(hit) != 3 {
 		t.Errorf("%d records name the fault, want those of the three rejected requests: %+v", len(hit), hit)
+	}
+}
+
+// TestAwkwardCredentials: each of several credentials is admitted, whatever its bytes are, and
+// neither the access log nor the faults file has them.
+func TestAwkwardCredentials(t *testing.T) {
+	b := startBroken(t)
+	all := [][2]string{
+		{"@robot", `'$#&:"` + "\xff\xfe\x80 \\%"}, {"user", "line\nbreak\x00nul"}, {"# \xc3\x28", " leading and trailing "},
+		{"no password", ""}, {"long", strings.Repeat("p", 100) + "1"},
+	}
+	var options []string
+	for _, c := range all {
+		sum := sha256.Sum256([]byte(c[0] + ":" + c[1]))
+		options = append(options, "accept", hex.EncodeToString(sum[:]))
+	}
+	fault := want(t, spec.Credentials, options...)
+	b.set(t, fault)
+	for _, c := range all {
+		if status, _ := b.askAs(t.Context(), t, c[0], c[1]); status != http.StatusOK {
+			t.Errorf("%q: answer %d", c, status)
+		}
+		if status, _ := b.askAs(t.Context(), t, c[0], "x"+c[1]); status != http.StatusUnauthorized {
+			t.Errorf("%q with another password: answer %d", c, status)
+		}
+	}
+	written, err := spec.Encode([]spec.Fault{fault})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range []string{"@robot", "leading", "QHJvYm90"} {
+		if strings.Contains(b.log.String()+string(written), secret) {
+			t.Errorf("%q was written", secret)
+		}
 	}
 }
 

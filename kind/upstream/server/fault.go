@@ -20,27 +20,41 @@ import (
 
 // ReplaceFaults reads the output of spec.Encode, and atomically replaces the faults file at path.
 func ReplaceFaults(path string, in io.Reader) error {
-	content, err := io.ReadAll(io.LimitReader(in, 1<<20))
-	if err != nil {
-		return fmt.Errorf("read faults: %w", err)
-	}
-	if _, err := spec.Decode(content); err != nil {
+	return replaceFile(path, in, func(content []byte) error {
+		_, err := spec.Decode(content)
 		return err
-	}
-	return file.Replace(path, content, 0o400)
+	})
 }
 
 // readFaults returns the active faults. Without the file there are none.
 func readFaults(path string) ([]spec.Fault, error) {
+	content, err := readFile(path)
+	if err != nil || len(content) == 0 {
+		return nil, err
+	}
+	all, err := spec.Decode(content)
+	return spec.Active(all, time.Now()), err
+}
+
+// replaceFile reads a file, and atomically replaces the file at path unless check refuses it.
+func replaceFile(path string, in io.Reader, check func([]byte) error) error {
+	content, err := io.ReadAll(io.LimitReader(in, 1<<20))
+	if err == nil {
+		err = check(content)
+	}
+	if err != nil {
+		return fmt.Errorf("replace %s: %w", path, err)
+	}
+	return file.Replace(path, content, 0o400)
+}
+
+// readFile returns nothing if there is no file.
+func readFile(path string) ([]byte, error) {
 	content, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read faults: %w", err)
-	}
-	all, err := spec.Decode(content)
-	return spec.Active(all, time.Now()), err
+	return content, err
 }
 
 // Faults returns the Middleware that injects the faults in the file at path. A fault ends when it
@@ -133,15 +147,17 @@ func (d injection) answer(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// requireCredentials requires the credentials of the fault by HTTP basic authentication. It does
-// not change admitted requests, so the access log notes the fault only for rejected ones.
+const realm = "upstream registry of the testbed"
+
+// requireCredentials requires credentials of the fault by HTTP basic authentication. It does not
+// change admitted requests, so the access log notes the fault only for rejected ones.
 func (d injection) requireCredentials(next http.Handler) http.Handler {
 	d.Status, d.Body = http.StatusUnauthorized, http.StatusText(http.StatusUnauthorized)+"\n"
 	d.Header = http.Header{"Www-Authenticate": {fmt.Sprintf("Basic realm=%q", realm)}}
 	reject := d.noted(http.HandlerFunc(d.answer))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		user, password, ok := r.BasicAuth()
-		if sum := sha256.Sum256([]byte(user + ":" + password)); !ok || hex.EncodeToString(sum[:]) != d.Accept {
+		if sum := sha256.Sum256([]byte(user + ":" + password)); !ok || !slices.Contains(d.Accept, hex.EncodeToString(sum[:])) {
 			reject.ServeHTTP(w, r)
 			return
 		}

@@ -18,7 +18,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
-	"github.com/gardener-extensions/registry-cache/kind/upstream/ecr"
 )
 
 // Middleware wraps the registry. The access log wraps the middleware, so the records show the
@@ -38,23 +37,11 @@ http:
   relativeurls: true
 `
 
-// protection is appended to the settings of a registry with credentials.
-const protection = `
-auth:
-  ` + accessType + `:
-    path: %q
-`
-
 // NewHandler returns a registry that stores images below the directory storage. For each request it
-// writes an accesslog.Record to the writer log. If credentials is not empty, clients must present
-// credentials in the file at that path; without the file all clients are rejected. The first
-// middleware is the outermost. The registry stops its background work when ctx ends.
-func NewHandler(ctx context.Context, storage, credentials string, log io.Writer, middlewares ...Middleware) (_ http.Handler, err error) {
-	text := fmt.Sprintf(settings, storage)
-	if credentials != "" {
-		text += fmt.Sprintf(protection, credentials)
-	}
-	config, err := configuration.Parse(strings.NewReader(text))
+// writes an accesslog.Record to the writer log. The first middleware is the outermost. The registry
+// stops its background work when ctx ends.
+func NewHandler(ctx context.Context, storage string, log io.Writer, middlewares ...Middleware) (_ http.Handler, err error) {
+	config, err := configuration.Parse(strings.NewReader(fmt.Sprintf(settings, storage)))
 	if err != nil {
 		return nil, fmt.Errorf("registry configuration: %w", err)
 	}
@@ -71,46 +58,35 @@ func NewHandler(ctx context.Context, storage, credentials string, log io.Writer,
 	return accesslog.NewLog(log).Handler(handler), nil
 }
 
-// Paths inside the container, shared with package upstream.
+// Paths and ports inside the container, shared with package upstream.
 const (
+	HTTP, HTTPS = 80, 443
+	ProxyPort   = 3128
 	Storage     = "/var/lib/registry"
 	Certificate = "/etc/upstream/tls.crt"
 	Key         = "/etc/upstream/tls.key"
-	// CredentialsFile is in a folder that the program can write to, see ReplaceCredentials.
-	CredentialsFile = "/var/lib/upstream/credentials.json"
-	// FaultsFile and ECRFile are in the same folder, see ReplaceFaults and ecr.Replace.
+	// FaultsFile and ECRFile are in a folder that the program can write to. Both may be missing.
 	FaultsFile = "/var/lib/upstream/faults.json"
 	ECRFile    = "/var/lib/upstream/ecr.json"
 )
 
-// Config has the addresses and files of a server.
-type Config struct {
-	HTTP, HTTPS      string // addresses, for example ":80"
-	Certificate, Key string // paths of PEM files
-	Storage          string // directory
-	Credentials      string // path of a credentials file; empty: no credentials required
-	Faults           string // path of a faults file; it may be missing
-	Sites            Sites  // other names of the server
-	ECR              string // path of a file for ecr.Middleware; it may be missing
-}
-
 // Run serves until ctx ends and then shuts down gracefully. It returns an error if it cannot serve
 // a port. Its only output, to the writer log, is one access record per request.
-func Run(ctx context.Context, config Config, log io.Writer) error {
+func Run(ctx context.Context, sites Sites, log io.Writer) error {
 	logrus.SetLevel(logrus.WarnLevel) // otherwise distribution logs every request to stderr
-	handler, err := NewHandler(ctx, config.Storage, config.Credentials, log, ecr.Middleware(config.ECR), Faults(config.Faults, config.Sites))
+	handler, err := NewHandler(ctx, Storage, log, sellTokens(ECRFile), Faults(FaultsFile, sites))
 	if err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	for _, address := range []string{config.HTTP, ":" + strconv.Itoa(OtherHTTP)} {
-		plain := &http.Server{Addr: address, Handler: handler, ReadHeaderTimeout: time.Minute}
+	for _, port := range []int{HTTP, OtherHTTP} {
+		plain := &http.Server{Addr: ":" + strconv.Itoa(port), Handler: handler, ReadHeaderTimeout: time.Minute}
 		group.Go(func() error { return Serve(ctx, plain, plain.ListenAndServe) })
 	}
-	for _, address := range []string{config.HTTPS, ":" + strconv.Itoa(OtherHTTPS)} {
-		secure := &http.Server{Addr: address, Handler: handler, ReadHeaderTimeout: time.Minute}
+	for _, port := range []int{HTTPS, OtherHTTPS} {
+		secure := &http.Server{Addr: ":" + strconv.Itoa(port), Handler: handler, ReadHeaderTimeout: time.Minute}
 		group.Go(func() error {
-			return Serve(ctx, secure, func() error { return secure.ListenAndServeTLS(config.Certificate, config.Key) })
+			return Serve(ctx, secure, func() error { return secure.ListenAndServeTLS(Certificate, Key) })
 		})
 	}
 	return group.Wait()

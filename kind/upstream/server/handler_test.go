@@ -62,7 +62,7 @@ type upstream struct {
 func start(t *testing.T, middlewares ...Middleware) upstream {
 	t.Helper()
 	log := &logBuffer{}
-	handler, err := NewHandler(t.Context(), t.TempDir(), "", log, middlewares...)
+	handler, err := NewHandler(t.Context(), t.TempDir(), log, middlewares...)
 	if err != nil {
 		t.Fatal(err)
 	}

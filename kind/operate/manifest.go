@@ -1,4 +1,4 @@
-package manifest
+package operate
 
 import (
 	"bufio"
@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
+	"github.com/gardener/gardener/pkg/utils"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -17,10 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// maxBytes is the maximum size of a file. It is well above the largest object that etcd accepts.
-const maxBytes = 4 << 20
-
-// Manifest is the content of one file.
+// Manifest is the content of one file: a Shoot as written for a garden.
 type Manifest struct {
 	Shoot *gardencorev1beta1.Shoot // without defaults, and not validated
 	// Secrets are in the namespace of the Shoot. As in an API server, stringData is merged into data.
@@ -37,18 +37,24 @@ func newDecoder() runtime.Decoder {
 	return serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
 }
 
-// Read reads YAML or JSON documents: exactly one Shoot (core.gardener.cloud/v1beta1) and Secrets of
-// its namespace. Other kinds and unknown or duplicate fields are errors. The extension, not Read,
-// checks a providerConfig. Errors contain the name of the input, but never quote a Secret.
-func Read(name string, content io.Reader) (*Manifest, error) {
-	limited := &io.LimitedReader{R: content, N: maxBytes + 1}
-	documents := kubeyaml.NewYAMLReader(bufio.NewReader(limited))
+// LoadManifest reads a file, see ReadManifest.
+func LoadManifest(path string) (*Manifest, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the manifest: %w", err)
+	}
+	defer func() { _ = file.Close() }() // opened for reading
+	return ReadManifest(path, file)
+}
+
+// ReadManifest reads YAML or JSON documents: exactly one Shoot (core.gardener.cloud/v1beta1) and Secrets of
+// its namespace. Other kinds and unknown or duplicate fields are errors. Only the extension checks a
+// providerConfig. Errors contain the name of the input, but never quote a Secret.
+func ReadManifest(name string, content io.Reader) (*Manifest, error) {
+	documents := kubeyaml.NewYAMLReader(bufio.NewReader(content))
 	read := &Manifest{}
 	for number := 1; ; number++ {
 		document, err := documents.Read()
-		if limited.N <= 0 {
-			return nil, fmt.Errorf("%s is longer than %d MiB", name, maxBytes>>20)
-		}
 		if errors.Is(err, io.EOF) {
 			break
 		}
@@ -129,4 +135,26 @@ func mergeStringData(secret *corev1.Secret) *corev1.Secret {
 	}
 	secret.StringData = nil
 	return secret
+}
+
+// Overlay returns a copy of base, the testbed's Shoot, with these fields of the manifest: labels,
+// annotations, extensions, resources, purpose, hibernation, maintenance, monitoring and
+// systemComponents. The other fields are those of base, because the clusters already exist.
+func (m *Manifest) Overlay(base *gardencorev1beta1.Shoot) *gardencorev1beta1.Shoot {
+	shoot, wanted := base.DeepCopy(), m.Shoot.DeepCopy()
+	shoot.Labels = utils.MergeStringMaps(wanted.Labels, base.Labels) // the value of base wins
+	shoot.Annotations = utils.MergeStringMaps(wanted.Annotations, base.Annotations)
+	// This annotation requests an operation of gardenlet. Only the testbed's commands may set it.
+	delete(shoot.Annotations, v1beta1constants.GardenerOperation)
+
+	shoot.Spec.Extensions = wanted.Spec.Extensions
+	shoot.Spec.Resources = wanted.Spec.Resources
+	shoot.Spec.Hibernation = wanted.Spec.Hibernation
+	shoot.Spec.Maintenance = wanted.Spec.Maintenance
+	shoot.Spec.Monitoring = wanted.Spec.Monitoring
+	shoot.Spec.SystemComponents = wanted.Spec.SystemComponents
+	if wanted.Spec.Purpose != nil {
+		shoot.Spec.Purpose = wanted.Spec.Purpose
+	}
+	return shoot
 }

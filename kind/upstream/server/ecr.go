@@ -1,8 +1,9 @@
-package ecr
+package server
 
 import (
 	"crypto/rand"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,34 +14,59 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
+// ECR makes the registry a private one of Amazon ECR: it has the access key that gets tokens from
+// the API, and how long each of them lives.
+type ECR struct {
+	AccessKeyID, SecretAccessKey string
+	Life                         time.Duration
+}
+
+// Encode returns the content of a file for ReplaceECR.
+func (a ECR) Encode() ([]byte, error) { return json.Marshal(a) }
+
+// ReplaceECR reads the output of Encode, and atomically replaces the file at path.
+func ReplaceECR(path string, in io.Reader) error {
+	return replaceFile(path, in, func(content []byte) error { return json.Unmarshal(content, new(ECR)) })
+}
+
+// readECR returns nil without a file: then the registry is open.
+func readECR(path string) (*ECR, error) {
+	content, err := readFile(path)
+	if err != nil || len(content) == 0 {
+		return nil, err
+	}
+	access := &ECR{}
+	return access, json.Unmarshal(content, access)
+}
+
 // The API of a region is at api.ecr.<region>.amazonaws.com.
 const apiPrefix, apiSuffix = "api.ecr.", ".amazonaws.com"
 
-// target is the only operation.
-const target = "AmazonEC2ContainerRegistry_V20150921.GetAuthorizationToken"
+// ecrTarget is the only operation.
+const ecrTarget = "AmazonEC2ContainerRegistry_V20150921.GetAuthorizationToken"
 
-// registry admits tokens of its API.
-type registry struct {
+// ecrRegistry admits tokens of its API.
+type ecrRegistry struct {
 	path string
 	next http.Handler
 
 	mu      sync.Mutex
-	access  Access
+	access  ECR
 	expires map[string]time.Time // by token
 }
 
-// Middleware returns a middleware that reads the Access from the file at path for each request.
-// Without the file it changes nothing. Another Access revokes all tokens. The testbed's own
-// requests need no token.
-func Middleware(path string) func(http.Handler) http.Handler {
+// sellTokens returns the Middleware that reads an ECR from the file at path for each request.
+// Without the file it changes nothing. Another ECR revokes all tokens. The testbed's own requests
+// need no token. It uses no SDK, which would not fit into a small binary.
+func sellTokens(path string) Middleware {
 	return func(next http.Handler) http.Handler {
-		return &registry{path: path, next: next, expires: map[string]time.Time{}}
+		return &ecrRegistry{path: path, next: next, expires: map[string]time.Time{}}
 	}
 }
 
 // ServeHTTP implements http.Handler.
-func (e *registry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	access, err := read(e.path)
+func (e *ecrRegistry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	access, err := readECR(e.path)
 	region, isAPI := strings.CutPrefix(r.Host, apiPrefix)
 	switch {
 	case err != nil:
@@ -57,13 +83,13 @@ func (e *registry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // sell answers a signed request with a token.
-func (e *registry) sell(w http.ResponseWriter, r *http.Request, access Access, region string) {
+func (e *ecrRegistry) sell(w http.ResponseWriter, r *http.Request, access ECR, region string) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, 1<<16))
 	if err == nil {
 		err = access.verify(r, body, "ecr", region)
 	}
 	w.Header().Set("Content-Type", "application/x-amz-json-1.1")
-	if err == nil && (r.Method != http.MethodPost || r.Header.Get("X-Amz-Target") != target) {
+	if err == nil && (r.Method != http.MethodPost || r.Header.Get("X-Amz-Target") != ecrTarget) {
 		err = fmt.Errorf("UnknownOperationException")
 	}
 	if err != nil {
@@ -76,7 +102,7 @@ func (e *registry) sell(w http.ResponseWriter, r *http.Request, access Access, r
 		base64.StdEncoding.EncodeToString([]byte("AWS:"+token)), expires.Unix(), "registry"+apiSuffix)
 }
 
-func (e *registry) issue(access Access) (token string, expires time.Time) {
+func (e *ecrRegistry) issue(access ECR) (token string, expires time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.use(access)
@@ -85,8 +111,8 @@ func (e *registry) issue(access Access) (token string, expires time.Time) {
 	return token, expires
 }
 
-// use drops the tokens of another Access. The caller holds the lock.
-func (e *registry) use(access Access) {
+// use drops the tokens of another ECR. The caller holds the lock.
+func (e *ecrRegistry) use(access ECR) {
 	if e.access != access {
 		e.access = access
 		clear(e.expires)
@@ -94,7 +120,7 @@ func (e *registry) use(access Access) {
 }
 
 // admit passes requests with a token on, and answers others as ECR does.
-func (e *registry) admit(w http.ResponseWriter, r *http.Request, access Access) {
+func (e *ecrRegistry) admit(w http.ResponseWriter, r *http.Request, access ECR) {
 	username, password, ok := r.BasicAuth()
 	if !ok {
 		w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Basic realm="https://%s/",service="ecr.amazonaws.com"`, r.Host))

@@ -1,12 +1,14 @@
-package ecr
+package server
 
 import (
 	"bytes"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,7 +18,7 @@ import (
 // TestVerify uses the example of the documentation of AWS, "Elements of an AWS API request
 // signature".
 func TestVerify(t *testing.T) {
-	example := Access{AccessKeyID: "AKIDEXAMPLE", SecretAccessKey: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"}
+	example := ECR{AccessKeyID: "AKIDEXAMPLE", SecretAccessKey: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"}
 	request := httptest.NewRequest(http.MethodGet, "https://iam.amazonaws.com/?Action=ListUsers&Version=2010-05-08", nil)
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded; charset=utf-8")
 	request.Header.Set("X-Amz-Date", "20150830T123600Z")
@@ -27,12 +29,12 @@ func TestVerify(t *testing.T) {
 	if err := example.verify(request, nil, "iam", "us-east-1"); err != nil {
 		t.Error(err)
 	}
-	for name, change := range map[string]func(a *Access, r *http.Request){
-		"another secret": func(a *Access, _ *http.Request) { a.SecretAccessKey += "x" },
-		"another key":    func(a *Access, _ *http.Request) { a.AccessKeyID = "OTHER" },
-		"another date":   func(_ *Access, r *http.Request) { r.Header.Set("X-Amz-Date", "20150830T123601Z") },
-		"another host":   func(_ *Access, r *http.Request) { r.Host = "other.amazonaws.com" },
-		"none":           func(_ *Access, r *http.Request) { r.Header.Del("Authorization") },
+	for name, change := range map[string]func(a *ECR, r *http.Request){
+		"another secret": func(a *ECR, _ *http.Request) { a.SecretAccessKey += "x" },
+		"another key":    func(a *ECR, _ *http.Request) { a.AccessKeyID = "OTHER" },
+		"another date":   func(_ *ECR, r *http.Request) { r.Header.Set("X-Amz-Date", "20150830T123601Z") },
+		"another host":   func(_ *ECR, r *http.Request) { r.Host = "other.amazonaws.com" },
+		"none":           func(_ *ECR, r *http.Request) { r.Header.Del("Authorization") },
 	} {
 		access, changed := example, request.Clone(t.Context())
 		change(&access, changed)
@@ -46,16 +48,16 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-const host, api = "123456789012.dkr.ecr.eu-central-1.amazonaws.com", "api.ecr.eu-central-1.amazonaws.com"
+const ecrHost, ecrAPI = "123456789012.dkr.ecr.eu-central-1.amazonaws.com", "api.ecr.eu-central-1.amazonaws.com"
 
 // signedRequest signs with the code under test, which TestVerify compares with an example.
-func (a Access) signedRequest(body string) *http.Request {
-	request := httptest.NewRequest(http.MethodPost, "https://"+api+"/", strings.NewReader(body))
-	request.Header.Set("X-Amz-Target", target)
+func (a ECR) signedRequest(body string) *http.Request {
+	request := httptest.NewRequest(http.MethodPost, "https://"+ecrAPI+"/", strings.NewReader(body))
+	request.Header.Set("X-Amz-Target", ecrTarget)
 	request.Header.Set("X-Amz-Date", "20260101T000000Z")
 	const scope, signed = "20260101/eu-central-1/ecr/aws4_request", "host;x-amz-date;x-amz-target"
 	canonical := strings.Join([]string{
-		http.MethodPost, "/", "", "host:" + api, "x-amz-date:20260101T000000Z", "x-amz-target:" + target, "", signed, hash([]byte(body)),
+		http.MethodPost, "/", "", "host:" + ecrAPI, "x-amz-date:20260101T000000Z", "x-amz-target:" + ecrTarget, "", signed, hash([]byte(body)),
 	}, "\n")
 	key := []byte("AWS4" + a.SecretAccessKey)
 	for part := range strings.SplitSeq(scope, "/") {
@@ -73,11 +75,11 @@ func answerTo(handler http.Handler, request *http.Request) *httptest.ResponseRec
 	return recorder
 }
 
-func TestMiddleware(t *testing.T) {
+func TestECR(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ecr.json")
-	handler := Middleware(path)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
+	handler := sellTokens(path)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
 	ask := func(path, password, userAgent string) int {
-		request := httptest.NewRequest(http.MethodGet, "https://"+host+path, nil)
+		request := httptest.NewRequest(http.MethodGet, "https://"+ecrHost+path, nil)
 		request.Header.Set("User-Agent", userAgent)
 		if password != "" {
 			request.SetBasicAuth("AWS", password)
@@ -85,14 +87,14 @@ func TestMiddleware(t *testing.T) {
 		return answerTo(handler, request).Code
 	}
 	if code := ask("/v2/", "", ""); code != http.StatusTeapot {
-		t.Errorf("without an Access it is %d", code)
+		t.Errorf("without an ECR it is %d", code)
 	}
-	access := Access{AccessKeyID: "key", SecretAccessKey: "secret", Life: time.Minute}
+	access := ECR{AccessKeyID: "key", SecretAccessKey: "secret", Life: time.Minute}
 	replace := func() {
 		t.Helper()
 		content, err := access.Encode()
 		if err == nil {
-			err = Replace(path, bytes.NewReader(content))
+			err = ReplaceECR(path, bytes.NewReader(content))
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -141,10 +143,13 @@ func TestMiddleware(t *testing.T) {
 }
 
 func TestReplaceRefuses(t *testing.T) {
-	if _, err := (Access{AccessKeyID: "key"}).Encode(); err == nil {
-		t.Error("an Access without a secret is accepted")
+	path := filepath.Join(t.TempDir(), "file.json")
+	for name, replace := range map[string]func(string, io.Reader) error{"ECR": ReplaceECR, "faults": ReplaceFaults} {
+		if err := replace(path, strings.NewReader("{secret")); err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: error %v", name, err)
+		}
 	}
-	if err := Replace(filepath.Join(t.TempDir(), "ecr.json"), strings.NewReader("{secret")); err == nil || strings.Contains(err.Error(), "secret") {
-		t.Errorf("error %v", err)
+	if _, err := os.Stat(path); !os.IsNotExist(err) {
+		t.Errorf("a refused file was written: %v", err)
 	}
 }

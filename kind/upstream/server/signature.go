@@ -1,4 +1,4 @@
-package ecr
+package server
 
 import (
 	"crypto/hmac"
@@ -24,7 +24,7 @@ var (
 
 // verify checks Signature Version 4 of a request for the service in the region:
 // docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
-func (a Access) verify(r *http.Request, body []byte, service, region string) error {
+func (a ECR) verify(r *http.Request, body []byte, service, region string) error {
 	parts := authorization.FindStringSubmatch(r.Header.Get("Authorization"))
 	if parts == nil {
 		return errUnsigned
