@@ -37,7 +37,6 @@ type Report struct {
 // Pull is one pull on one node.
 type Pull struct {
 	Node    string  `json:"node"`
-	Round   int     `json:"round"`
 	Seconds float64 `json:"seconds"` // measured on the node
 	Bytes   int64   `json:"bytes"`   // of all objects that the node got
 	// Mirrors are the URLs of caches in the node's hosts.toml for the upstream, in order. Without
@@ -58,9 +57,6 @@ type Served struct {
 	CacheGets     int   `json:"cacheGets"`
 	NodeGets      int   `json:"nodeGets"`
 	UpstreamBytes int64 `json:"upstreamBytes"`
-	// Shared means that a cache fetched the object while several nodes needed it. It is unknown
-	// which node's request made the cache fetch it.
-	Shared bool `json:"shared,omitempty"`
 }
 
 // Total is the sum of all pulls.
@@ -102,12 +98,10 @@ func NewReport(image Image) *Report {
 	return report
 }
 
-// Add adds the findings of a batch. It skips notes that the report already has.
+// Add adds the findings of a pull. It skips notes that the report already has.
 func (r *Report) Add(findings Findings) {
-	r.Pulls = append(r.Pulls, findings.Pulls...)
-	for _, pull := range findings.Pulls {
-		r.Total.add(pull)
-	}
+	r.Pulls = append(r.Pulls, findings.Pull)
+	r.Total.add(findings.Pull)
 	r.Total.Upstream.add(findings.Upstream)
 	for _, note := range findings.Notes {
 		if !slices.Contains(r.Notes, note) {
@@ -148,7 +142,7 @@ func (r *Report) Err() error {
 	var failed []string
 	for _, pull := range r.Pulls {
 		if pull.Error != "" {
-			failed = append(failed, fmt.Sprintf("round %d on %s: %s", pull.Round, pull.Node, pull.Error))
+			failed = append(failed, fmt.Sprintf("on %s: %s", pull.Node, pull.Error))
 		}
 	}
 	if len(failed) == 0 {

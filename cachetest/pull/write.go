@@ -35,13 +35,9 @@ func (p Pull) write(w io.Writer) {
 	if p.Error != "" {
 		mark = "✗"
 	}
-	fmt.Fprintf(w, "%s %s, round %d: %.2fs, %s, %s\n", mark, p.Node, p.Round, p.Seconds, size(p.Bytes), p.route())
+	fmt.Fprintf(w, "%s %s: %.2fs, %s, %s\n", mark, p.Node, p.Seconds, size(p.Bytes), p.route())
 	for _, served := range p.Objects {
-		by := string(served.By)
-		if served.Shared {
-			by += " (shared)"
-		}
-		fmt.Fprintf(w, "    %s\t%s\t%s\t%s\t%s\n", served.Part, short(served.Digest), size(served.Size), by, served.asked())
+		fmt.Fprintf(w, "    %s\t%s\t%s\t%s\t%s\n", served.Part, short(served.Digest), size(served.Size), served.By, served.asked())
 	}
 	if p.Error != "" {
 		fmt.Fprintf(w, "    %s\n", strings.ReplaceAll(p.Error, "\n", "\n    "))

@@ -55,7 +55,7 @@ and each layer, it prints who served this part:
 It compares the upstream's access log and the content of the node before and after the pull. The
 exit code is 1 if a pull fails.`,
 		Example: `  testbed pull $(testbed push --upstream alpha)
-  testbed pull alpha.upstream.test/shop/web:v1 --all --times 3 --fresh`,
+  testbed pull alpha.upstream.test/shop/web:v1 --all --fresh`,
 		Args: program.Args(cobra.ExactArgs(1)),
 		PreRunE: func(_ *cobra.Command, args []string) error {
 			pulls.Image = args[0]
@@ -71,10 +71,8 @@ exit code is 1 if a pull fails.`,
 	}, "print JSON")
 	flags := cmd.Flags()
 	flags.StringVar(&pulls.Node, "node", "", "the worker that pulls: its name, or the last part of that name (default: the first worker)")
-	flags.BoolVar(&pulls.All, "all", false, "pull on all workers")
-	flags.IntVar(&pulls.Times, "times", 1, "how many times each node pulls the image")
-	flags.IntVar(&pulls.Parallel, "parallel", 1, "how many nodes pull at the same time")
-	flags.BoolVar(&pulls.Fresh, "fresh", false, "remove the image from the node before each pull")
+	flags.BoolVar(&pulls.All, "all", false, "pull on all workers, one after another")
+	flags.BoolVar(&pulls.Fresh, "fresh", false, "remove the image from the node before the pull")
 	flags.DurationVar(&pulls.Timeout, "timeout", pull.DefaultTimeout, "how long one pull may take")
 	completeFlag(cmd, "node", options, workerNames)
 	return cmd
