@@ -14,7 +14,6 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/image"
-	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
 
 // Limits of PushOptions. MaxImageBytes limits the sum of all layers, since Push builds the image in
@@ -30,7 +29,6 @@ type PushOptions struct {
 	Upstream string // the host of an upstream, or its first label ("alpha")
 	// Name is the repository with an optional tag. The default is tag latest of a new repository.
 	Name string
-	Base string // an image of the same upstream; the new image contains its layers
 	// Layers is the number of random layers, 1 to MaxLayers, in addition to the layer with the
 	// program. Size is the size of each random layer, for example 2Mi, and at most MaxLayerBytes.
 	// The sum of all sizes is at most MaxImageBytes.
@@ -43,8 +41,6 @@ type Target struct {
 	Host, Repository, Tag string
 	Layers                int
 	LayerBytes            int64
-	// BaseRepository and BaseIdentifier are the parts of PushOptions.Base, or "".
-	BaseRepository, BaseIdentifier string
 }
 
 // Validate checks the options without a testbed. It returns an *InvalidError.
@@ -56,9 +52,6 @@ func (o PushOptions) Validate() error {
 		if _, err := name.NewTag("upstream.test/" + o.Name); err != nil {
 			return Invalid("name", "%v", err)
 		}
-	}
-	if _, err := name.ParseReference(o.Base); o.Base != "" && err != nil {
-		return Invalid("base", "%v", err)
 	}
 	_, err := o.layerBytes()
 	return err
@@ -83,19 +76,7 @@ func (o PushOptions) Target(hosts []string, random string) (*Target, error) {
 	if err != nil {
 		return nil, Invalid("name", "%v", err)
 	}
-	target := &Target{Host: hosts[host], Repository: tag.RepositoryStr(), Tag: tag.TagStr(), Layers: o.Layers, LayerBytes: bytes}
-	if o.Base == "" {
-		return target, nil
-	}
-	base, err := name.ParseReference(o.Base)
-	if err != nil {
-		return nil, Invalid("base", "%v", err)
-	}
-	if base.Context().RegistryStr() != target.Host {
-		return nil, Invalid("base", "%s is on %s, but must be on %s like the new image", o.Base, base.Context().RegistryStr(), target.Host)
-	}
-	target.BaseRepository, target.BaseIdentifier = base.Context().RepositoryStr(), base.Identifier()
-	return target, nil
+	return &Target{Host: hosts[host], Repository: tag.RepositoryStr(), Tag: tag.TagStr(), Layers: o.Layers, LayerBytes: bytes}, nil
 }
 
 func (o PushOptions) layerBytes() (int64, error) {
@@ -135,37 +116,21 @@ func Push(ctx context.Context, t *kind.Testbed, options PushOptions) (*Pushed, e
 	reference := registry.Reference(target.Repository, target.Tag)
 	var pushed *Pushed
 	err = t.Recorder.Step(ctx, "push to "+reference, func(ctx context.Context) error {
-		return withImage(ctx, t, registry, target, func(img v1.Image) (err error) {
-			if _, err := registry.Push(ctx, target.Repository, target.Tag, img); err != nil {
-				return err
-			}
-			pushed, err = describePushed(reference, img)
+		pause, err := t.Build(ctx, image.Pause())
+		if err != nil {
+			return fmt.Errorf("build the program of the image: %w", err)
+		}
+		img, err := image.Random(pause[0], target.Layers, target.LayerBytes)
+		if err != nil {
 			return err
-		})
+		}
+		if _, err := registry.Push(ctx, target.Repository, target.Tag, img); err != nil {
+			return err
+		}
+		pushed, err = describePushed(reference, img)
+		return err
 	})
 	return pushed, err
-}
-
-// withImage builds the image and calls use(image). It reads the base image from the upstream.
-func withImage(ctx context.Context, t *kind.Testbed, registry *upstream.Registry, target *Target, use func(v1.Image) error) error {
-	if target.BaseRepository != "" {
-		return registry.Describe(ctx, target.BaseRepository, target.BaseIdentifier, func(_ *v1.Descriptor, base v1.Image) error {
-			img, err := image.Extend(base, target.Layers, target.LayerBytes)
-			if err != nil {
-				return err
-			}
-			return use(img)
-		})
-	}
-	pause, err := t.Build(ctx, image.Pause())
-	if err != nil {
-		return fmt.Errorf("build the program of the image: %w", err)
-	}
-	img, err := image.Random(pause[0], target.Layers, target.LayerBytes)
-	if err != nil {
-		return err
-	}
-	return use(img)
 }
 
 func describePushed(reference string, img v1.Image) (*Pushed, error) {

@@ -22,10 +22,6 @@ func TestTarget(t *testing.T) {
 			Target{Host: "beta.upstream.test", Repository: "shop/web", Tag: "v1", Layers: 1, LayerBytes: 500000},
 		},
 		{
-			"a base", PushOptions{Upstream: "alpha", Base: "alpha.upstream.test/shop/web:v1", Layers: 1, Size: "1"},
-			Target{Host: "alpha.upstream.test", Repository: "testbed/x", Tag: "latest", Layers: 1, LayerBytes: 1, BaseRepository: "shop/web", BaseIdentifier: "v1"},
-		},
-		{
 			"the largest", PushOptions{Upstream: "beta", Layers: 2, Size: "1Gi"},
 			Target{Host: "beta.upstream.test", Repository: "testbed/x", Tag: "latest", Layers: 2, LayerBytes: 1 << 30},
 		},
@@ -52,8 +48,6 @@ func TestTargetRefuses(t *testing.T) {
 		{"half a name", PushOptions{Upstream: "alp", Layers: 1, Size: "1Mi"}, `"alp" is not an upstream`},
 		{"no upstream", PushOptions{Layers: 1, Size: "1Mi"}, "upstream: required"},
 		{"bad name", PushOptions{Upstream: "alpha", Name: "A:b:c", Layers: 1, Size: "1Mi"}, "name: "},
-		{"bad base", PushOptions{Upstream: "alpha", Base: "A:b:c", Layers: 1, Size: "1Mi"}, "base: "},
-		{"base elsewhere", PushOptions{Upstream: "alpha", Base: "beta.upstream.test/x:v1", Layers: 1, Size: "1Mi"}, "is on beta.upstream.test, but must be on alpha.upstream.test"},
 		{"no layers", PushOptions{Upstream: "alpha", Size: "1Mi"}, "layers: 0"},
 		{"too many layers", PushOptions{Upstream: "alpha", Layers: 101, Size: "1Mi"}, "layers: 101"},
 		{"no size", PushOptions{Upstream: "alpha", Layers: 1}, `size: ""`},

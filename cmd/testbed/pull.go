@@ -30,8 +30,7 @@ func newPushCommand(options *kind.Options) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&push.Upstream, "upstream", "alpha", "the upstream: its host name, or the first label of that name")
 	flags.StringVar(&push.Name, "name", "", "repository and tag, for example shop/web:v1 (default a random repository)")
-	flags.StringVar(&push.Base, "base", "", "an existing image of the upstream, whose layers the new image includes")
-	flags.IntVar(&push.Layers, "layers", 2, "number of layers with random content; without --base, one more layer contains a program")
+	flags.IntVar(&push.Layers, "layers", 2, "number of layers with random content; one more layer contains a program")
 	flags.StringVar(&push.Size, "size", "2Mi", "size of each random layer")
 	completeFlag(cmd, "upstream", options, upstreamNames)
 	return cmd
