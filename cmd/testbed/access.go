@@ -82,7 +82,6 @@ are passed through. The command does not run in a shell: use bash -c for pipes a
 shell with a terminal use testbed shell.`,
 		Example: "  testbed exec worker2 -- crictl images\n" +
 			"  testbed exec worker -- bash -c 'cat /etc/containerd/certs.d/*/hosts.toml'",
-		ValidArgsFunction: complete(options, firstOnly(nodeNames)),
 		Args: program.Args(func(_ *cobra.Command, args []string) error {
 			if args = withoutDashes(args); len(args) < 2 {
 				return errors.New("name a node and a command")
@@ -122,8 +121,7 @@ func newShellCommand(options *kind.Options) *cobra.Command {
 		Short: "Open a shell on a node; without a terminal, it reads commands from standard input",
 		Long: `Open a shell as root on a node of the seed or the shoot. The node's name can be short: worker2 is a
 node of the shoot, seed-control-plane is a node of the seed. The exit code is that of the shell.`,
-		ValidArgsFunction: complete(options, firstOnly(nodeNames)),
-		Args:              program.Args(cobra.ExactArgs(1)),
+		Args: program.Args(cobra.ExactArgs(1)),
 		RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, args []string) error {
 			argv, err := develop.Shell(cmd.Context(), testbed, args[0], term.IsTerminal(int(os.Stdin.Fd())))
 			if err != nil {

@@ -89,10 +89,6 @@ func withJSON(cmd *cobra.Command, usage string) *cobra.Command {
 		}
 		return nil
 	})
-	complete := cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveNoFileComp)
-	if err := cmd.RegisterFlagCompletionFunc("output", complete); err != nil {
-		panic(err) // the flag was added above
-	}
 	return cmd
 }
 

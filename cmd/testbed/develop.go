@@ -78,9 +78,8 @@ address for dlv connect or an editor. The process keeps running until a client p
 it. Ctrl-C detaches Delve, and the process continues. The testbed must run a debug build, see
 "make dev ARGS=--profile=debug" in docs/inner-loop.md. Use "make debug" to build Delve and run this
 command.`,
-		Example:           "  testbed debug extension\n  testbed debug cache/alpha --port 4001",
-		ValidArgsFunction: complete(options, firstOnly(debugNames)),
-		Args:              program.Args(cobra.ExactArgs(1)),
+		Example: "  testbed debug extension\n  testbed debug cache/alpha --port 4001",
+		Args:    program.Args(cobra.ExactArgs(1)),
 		PreRunE: func(_ *cobra.Command, args []string) (err error) {
 			target, err = spec.ParseTarget(args[0])
 			return err

@@ -19,11 +19,11 @@ import (
 // withoutJSON lists the commands that print nothing, or the output of another program.
 var (
 	withoutDryRun = []string{
-		"completion", "debug", "doctor", "exec", "export", "extension render", "extension roll-out", "fault list", "image build",
+		"debug", "doctor", "exec", "export", "extension render", "extension roll-out", "fault list", "image build",
 		"kubeconfig", "kubectl", "pull", "push", "reproduce", "shell", "shoot get", "status", "test", "version",
 	}
 	withoutJSON = []string{
-		"completion", "down", "exec", "extension render", "extension roll-out", "kubectl", "reproduce", "shell",
+		"down", "exec", "extension render", "extension roll-out", "kubectl", "reproduce", "shell",
 		"shoot apply", "shoot delete", "shoot disable", "shoot hibernate", "shoot migrate", "shoot reconcile", "shoot restore",
 		"shoot rotate-ca-complete", "shoot rotate-ca-start", "shoot wake", "test", "up",
 	}
@@ -144,7 +144,7 @@ func TestDryRunOfApply(t *testing.T) {
 	}
 }
 
-// TestGroups: the root help lists every command in a group, except those of cobra and completion.
+// TestGroups: the root help lists every command in a group, except version.
 func TestGroups(t *testing.T) {
 	code, out, _ := run(t, "", "--help")
 	for _, title := range []string{"Testbed:", "Shoot:", "Break:", "Look:", "Develop:"} {
@@ -153,7 +153,7 @@ func TestGroups(t *testing.T) {
 		}
 	}
 	for _, command := range newCommand(program.Streams{}).Commands() {
-		if command.GroupID == "" && command.Name() != "completion" && command.Name() != "version" {
+		if command.GroupID == "" && command.Name() != "version" {
 			t.Errorf("%s has no group", command.Name())
 		}
 	}

@@ -19,7 +19,7 @@ func newCommand(std program.Streams) *cobra.Command {
 	root := group(&cobra.Command{
 		Use:   "testbed",
 		Short: "Run two kind clusters as Gardener seed and shoot, with upstream registries and the extension",
-	}, newCompletionCommand(), newVersionCommand())
+	}, newVersionCommand())
 	root.PersistentFlags().StringVar(&options.Prefix, "prefix", kind.DefaultPrefix,
 		"name prefix of the clusters; testbeds with different prefixes can run side by side")
 	for _, group := range []struct {

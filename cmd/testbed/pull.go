@@ -32,7 +32,6 @@ func newPushCommand(options *kind.Options) *cobra.Command {
 	flags.StringVar(&push.Name, "name", "", "repository and tag, for example shop/web:v1 (default a random repository)")
 	flags.IntVar(&push.Layers, "layers", 2, "number of layers with random content; one more layer contains a program")
 	flags.StringVar(&push.Size, "size", "2Mi", "size of each random layer")
-	completeFlag(cmd, "upstream", options, upstreamNames)
 	return cmd
 }
 
@@ -73,6 +72,5 @@ exit code is 1 if a pull fails.`,
 	flags.BoolVar(&pulls.All, "all", false, "pull on all workers, one after another")
 	flags.BoolVar(&pulls.Fresh, "fresh", false, "remove the image from the node before the pull")
 	flags.DurationVar(&pulls.Timeout, "timeout", pull.DefaultTimeout, "how long one pull may take")
-	completeFlag(cmd, "node", options, workerNames)
 	return cmd
 }

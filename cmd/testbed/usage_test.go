@@ -126,8 +126,6 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"export", folder + "/.tar.gz"}, "", "want a file name with .tar.gz"},
 
 		{[]string{"test"}, "", "omit --prefix"},
-
-		{[]string{"completion", "tcsh"}, "", "tcsh"},
 	} {
 		t.Run(strings.Join(tc.args, " "), func(t *testing.T) {
 			code, out, stderr := run(t, tc.stdin, append([]string{"--prefix", absent}, tc.args...)...)
