@@ -20,7 +20,7 @@ import (
 var (
 	withoutDryRun = []string{
 		"debug", "doctor", "exec", "export", "extension render", "extension roll-out", "fault list", "image build",
-		"kubeconfig", "kubectl", "pull", "push", "reproduce", "shell", "shoot get", "status", "test", "version",
+		"kubeconfig", "kubectl", "pull", "push", "reproduce", "shell", "shoot get", "status", "test",
 	}
 	withoutJSON = []string{
 		"down", "exec", "extension render", "extension roll-out", "kubectl", "reproduce", "shell",
@@ -144,7 +144,7 @@ func TestDryRunOfApply(t *testing.T) {
 	}
 }
 
-// TestGroups: the root help lists every command in a group, except version.
+// TestGroups: the root help lists every command in a group.
 func TestGroups(t *testing.T) {
 	code, out, _ := run(t, "", "--help")
 	for _, title := range []string{"Testbed:", "Shoot:", "Break:", "Look:", "Develop:"} {
@@ -153,7 +153,7 @@ func TestGroups(t *testing.T) {
 		}
 	}
 	for _, command := range newCommand(program.Streams{}).Commands() {
-		if command.GroupID == "" && command.Name() != "version" {
+		if command.GroupID == "" {
 			t.Errorf("%s has no group", command.Name())
 		}
 	}

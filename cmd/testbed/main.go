@@ -17,9 +17,10 @@ func main() { os.Exit(program.Main(newCommand)) }
 func newCommand(std program.Streams) *cobra.Command {
 	options := &kind.Options{Out: std.Err, Extension: cachetest.Extension()}
 	root := group(&cobra.Command{
-		Use:   "testbed",
-		Short: "Run two kind clusters as Gardener seed and shoot, with upstream registries and the extension",
-	}, newVersionCommand())
+		Use:     "testbed",
+		Short:   "Run two kind clusters as Gardener seed and shoot, with upstream registries and the extension",
+		Version: program.Version(),
+	})
 	root.PersistentFlags().StringVar(&options.Prefix, "prefix", kind.DefaultPrefix,
 		"name prefix of the clusters; testbeds with different prefixes can run side by side")
 	for _, group := range []struct {
