@@ -48,7 +48,6 @@ func newKubeconfigCommand(options *kind.Options) *cobra.Command {
 	}, "print JSON, with the path")
 	cmd.Flags().BoolVar(&raw, "raw", false, "print the kubeconfig itself, which contains an administrator's private key")
 	cmd.MarkFlagsMutuallyExclusive("raw", "json")
-	cmd.MarkFlagsMutuallyExclusive("raw", "output")
 	return cmd
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 
@@ -79,16 +78,9 @@ func writePlan(cmd *cobra.Command, lines []string) error {
 	})
 }
 
-// withJSON adds the flags --json and --output json to cmd. With either, answer() prints JSON.
+// withJSON adds the flag --json to cmd, with which answer() prints JSON.
 func withJSON(cmd *cobra.Command, usage string) *cobra.Command {
-	var asJSON bool
-	cmd.Flags().BoolVar(&asJSON, "json", false, usage)
-	cmd.Flags().FuncP("output", "o", "output `format`: json, the same as --json", func(value string) error {
-		if asJSON = value == "json"; !asJSON {
-			return errors.New("want json")
-		}
-		return nil
-	})
+	cmd.Flags().Bool("json", false, usage)
 	return cmd
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"os"
 	"slices"
@@ -41,8 +40,6 @@ func TestFlagsOfAllCommands(t *testing.T) {
 		}
 		if has := command.Flags().Lookup("json") != nil; has == slices.Contains(withoutJSON, name) {
 			t.Errorf("%s: has --json: %t", name, has)
-		} else if output := command.Flags().ShorthandLookup("o"); (output != nil) != has {
-			t.Errorf("%s: has --json: %t, but -o: %v", name, has, output)
 		}
 		if command.Short == "" || strings.HasSuffix(command.Short, ".") {
 			t.Errorf("%s: short help %q", name, command.Short)
@@ -87,21 +84,8 @@ func TestDryRuns(t *testing.T) {
 	}
 }
 
-// TestDryRunsAsJSON: with --json, a plan is one JSON array.
-func TestDryRunsAsJSON(t *testing.T) {
-	for _, args := range [][]string{} {
-		t.Run(args[0], func(t *testing.T) {
-			code, out, stderr := run(t, "", args...)
-			var lines []string
-			if err := json.Unmarshal([]byte(out), &lines); code != program.ExitFine || err != nil || len(lines) < 2 {
-				t.Errorf("exit code %d, %v: %q, standard error %q", code, err, out, stderr)
-			}
-			code, text, _ := run(t, "", append(args, "--json=false")...)
-			if want := strings.Join(lines, "\n") + "\n"; code != program.ExitFine || text != want {
-				t.Errorf("as text: exit code %d, %q, want %q", code, text, want)
-			}
-		})
-	}
+// TestEmptyPlanAsJSON: with --json, a plan is a JSON array.
+func TestEmptyPlanAsJSON(t *testing.T) {
 	var out bytes.Buffer
 	empty := withJSON(&cobra.Command{}, "")
 	empty.SetOut(&out)
