@@ -1,4 +1,4 @@
-// Package measured records times that scenarios measure, and renders docs/failover.md and
+// Package measured records times that scenarios measure. Its test renders docs/failover.md and
 // docs/registries.md from them.
 package measured
 
@@ -10,13 +10,84 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"time"
+
+	"github.com/gardener-extensions/registry-cache/internal/registryprofile"
 )
+
+// Failover is how long pulls take while a cache fails, as a version of containerd sees it, in
+// seconds.
+type Failover struct {
+	Failure    string `json:"failure"`
+	Containerd string `json:"containerd"`
+	// Direct and Took are the times of pulls 10 s after the beginning of the failure.
+	Direct float64 `json:"direct,omitempty"`
+	Took   float64 `json:"took,omitempty"`
+	// Midway is the time of a slow pull during which the failure begins, MidwayDirect that of a direct
+	// one.
+	MidwayDirect float64 `json:"midwayDirect,omitempty"`
+	Midway       float64 `json:"midway,omitempty"`
+	// Old is the time of a pull as in Took, with the configuration that Gardener writes. A pull that
+	// takes too long has OldLimit.
+	Old float64 `json:"old,omitempty"`
+}
+
+// OldLimit is the time after which a pull with the old configuration is given up.
+const OldLimit = 90 * time.Second
+
+// addTo replaces only the times that the result has.
+func (f Failover) addTo(all []Failover) []Failover {
+	at := slices.IndexFunc(all, func(other Failover) bool { return other.Failure == f.Failure && other.Containerd == f.Containerd })
+	if at < 0 {
+		return append(all, f)
+	}
+	if f.Took > 0 {
+		all[at].Direct, all[at].Took = f.Direct, f.Took
+	}
+	if f.Old > 0 {
+		all[at].Old = f.Old
+	}
+	if f.Midway > 0 {
+		all[at].MidwayDirect, all[at].Midway = f.MidwayDirect, f.Midway
+	}
+	return all
+}
+
+// Registry has the seconds of pulls through a cache whose upstream has the profile of a registry.
+type Registry struct {
+	Registry   string `json:"registry"`
+	Containerd string `json:"containerd"`
+	// Cold is a pull of what the cache does not have, Warm one of what it has.
+	Cold float64 `json:"cold,omitempty"`
+	Warm float64 `json:"warm,omitempty"`
+	// Renewed is a pull of new content after the upstream has dropped all tokens.
+	Renewed float64 `json:"renewed,omitempty"`
+	// Outage is a pull of what the cache has while the upstream is away.
+	Outage float64 `json:"outage,omitempty"`
+}
+
+func (r Registry) addTo(all []Registry) []Registry {
+	all = append(slices.DeleteFunc(all, func(other Registry) bool { return other.Registry == r.Registry }), r)
+	slices.SortFunc(all, func(a, b Registry) int { return strings.Compare(a.Registry, b.Registry) })
+	return all
+}
+
+// UsesTokens reports whether clients of a registry with the profile get tokens that can expire.
+func UsesTokens(profile registryprofile.Profile) bool {
+	return profile.Challenge == "bearer" || profile.RedirectChallenge == "bearer" || SellsTokens(profile)
+}
+
+// SellsTokens reports whether the password of the registry is a token, which its API sells.
+func SellsTokens(profile registryprofile.Profile) bool {
+	return profile.Challenge == "basic" && profile.RedirectSigned
+}
 
 // result is one entry of a file. addTo returns the entries with it, in place of an earlier one.
 type result[R any] interface{ addTo(all []R) []R }
 
-// Read returns the results in a file, or none if it does not exist.
-func Read[R any](path string) (all []R, err error) {
+// read returns the results in a file, or none if it does not exist.
+func read[R any](path string) (all []R, err error) {
 	content, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -32,7 +103,7 @@ func Read[R any](path string) (all []R, err error) {
 
 // Record adds results to those in a file.
 func Record[R result[R]](path string, later ...R) error {
-	all, err := Read[R](path)
+	all, err := read[R](path)
 	if err != nil {
 		return err
 	}
@@ -50,23 +121,4 @@ func Record[R result[R]](path string, later ...R) error {
 		return fmt.Errorf("record results in %s: %w", path, err)
 	}
 	return nil
-}
-
-// first returns the first entry that matches, or an empty one.
-func first[R any](all []R, match func(R) bool) (found R) {
-	if i := slices.IndexFunc(all, match); i >= 0 {
-		found = all[i]
-	}
-	return found
-}
-
-// seconds formats the time of a pull. 0 was not measured, and from OldLimit on it was given up.
-func seconds(s float64, unit string) string {
-	switch {
-	case s == 0:
-		return "not measured"
-	case s >= OldLimit.Seconds():
-		return fmt.Sprintf("more than %.0f s", OldLimit.Seconds())
-	}
-	return fmt.Sprintf("%.2f%s", s, unit)
 }

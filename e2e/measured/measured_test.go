@@ -17,10 +17,10 @@ import (
 // registries-page` add those of the last run.
 func TestPages(t *testing.T) {
 	t.Run("failover", func(t *testing.T) {
-		golden.Compare(t, "../../../docs/failover.md", FailoverPage(recorded[Failover](t, "failover.json", "FAILOVER")))
+		golden.Compare(t, "../../../docs/failover.md", failoverPage(recorded[Failover](t, "failover.json", "FAILOVER")))
 	})
 	t.Run("registries", func(t *testing.T) {
-		golden.Compare(t, "../../../docs/registries.md", RegistriesPage(recorded[Registry](t, "registries.json", "REGISTRIES")))
+		golden.Compare(t, "../../../docs/registries.md", registriesPage(recorded[Registry](t, "registries.json", "REGISTRIES")))
 	})
 }
 
@@ -29,7 +29,7 @@ func TestPages(t *testing.T) {
 func recorded[R result[R]](t *testing.T, path, variable string) []R {
 	t.Helper()
 	for _, later := range strings.Fields(os.Getenv(variable)) {
-		results, err := Read[R](later)
+		results, err := read[R](later)
 		if err == nil {
 			err = Record(path, results...)
 		}
@@ -37,7 +37,7 @@ func recorded[R result[R]](t *testing.T, path, variable string) []R {
 			t.Fatal(err)
 		}
 	}
-	all, err := Read[R](path)
+	all, err := read[R](path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestFailover(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v", got)
 	}
-	page := FailoverPage(got)
+	page := failoverPage(got)
 	for _, row := range []string{
 		"| a | 2.00 s | 1.00 s | 3.00 s | not measured | more than 90 s |",
 		"| a | 30.00 s | 20.00 s | not measured | not measured |\n",
@@ -83,7 +83,7 @@ func TestRegistries(t *testing.T) {
 	if want := []Registry{{Registry: "ghes", Cold: 1, Warm: 2, Outage: 3}, {Registry: "quay", Cold: 1.234, Renewed: 2}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v", got)
 	}
-	page := RegistriesPage(got)
+	page := registriesPage(got)
 	for name, cells := range map[string]string{
 		"quay": "| 1.23 | not measured | 2.00 | not measured |", "ghes": "| 1.00 | 2.00 | no token | 3.00 |",
 		"acr": "| not measured | not measured | not measured | not measured |",

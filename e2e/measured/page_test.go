@@ -3,56 +3,20 @@ package measured
 import (
 	_ "embed"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"golang.org/x/mod/semver"
+
+	"github.com/gardener-extensions/registry-cache/internal/registryprofile"
 )
-
-// Failover is how long pulls take while a cache fails, as a version of containerd sees it, in
-// seconds.
-type Failover struct {
-	Failure    string `json:"failure"`
-	Containerd string `json:"containerd"`
-	// Direct and Took are the times of pulls 10 s after the beginning of the failure.
-	Direct float64 `json:"direct,omitempty"`
-	Took   float64 `json:"took,omitempty"`
-	// Midway is the time of a slow pull during which the failure begins, MidwayDirect that of a direct
-	// one.
-	MidwayDirect float64 `json:"midwayDirect,omitempty"`
-	Midway       float64 `json:"midway,omitempty"`
-	// Old is the time of a pull as in Took, with the configuration that Gardener writes. A pull that
-	// takes too long has OldLimit.
-	Old float64 `json:"old,omitempty"`
-}
-
-// OldLimit is the time after which a pull with the old configuration is given up.
-const OldLimit = 90 * time.Second
-
-// addTo replaces only the times that the result has.
-func (f Failover) addTo(all []Failover) []Failover {
-	at := slices.IndexFunc(all, func(other Failover) bool { return other.Failure == f.Failure && other.Containerd == f.Containerd })
-	if at < 0 {
-		return append(all, f)
-	}
-	if f.Took > 0 {
-		all[at].Direct, all[at].Took = f.Direct, f.Took
-	}
-	if f.Old > 0 {
-		all[at].Old = f.Old
-	}
-	if f.Midway > 0 {
-		all[at].MidwayDirect, all[at].Midway = f.MidwayDirect, f.Midway
-	}
-	return all
-}
 
 //go:embed failover.txt
 var failoverIntroduction string
 
-// FailoverPage renders docs/failover.md.
-func FailoverPage(all []Failover) string {
+// failoverPage renders docs/failover.md.
+func failoverPage(all []Failover) string {
 	return failoverIntroduction +
 		"\n## Ten seconds after the failure began\n\n" +
 		table(all, func(f Failover) (pull, direct float64) { return f.Took, f.Direct }, true) +
@@ -92,4 +56,44 @@ func table(all []Failover, times func(Failover) (pull, direct float64), old bool
 		rows += "\n"
 	}
 	return header + "\n|" + strings.Repeat(" --- |", strings.Count(header, "|")-1) + "\n" + rows
+}
+
+//go:embed registries.txt
+var registriesIntroduction string
+
+// registriesPage renders docs/registries.md, with a row for each known profile.
+func registriesPage(all []Registry) string {
+	var page strings.Builder
+	page.WriteString(registriesIntroduction)
+	page.WriteString("| registry | what is special | cold | warm | expired token | outage |\n")
+	page.WriteString("| --- | --- | ---: | ---: | ---: | ---: |\n")
+	for _, name := range slices.Sorted(maps.Keys(registryprofile.Profiles)) {
+		profile, result := registryprofile.Profiles[name], first(all, func(r Registry) bool { return r.Registry == name })
+		renewed := seconds(result.Renewed, "")
+		if !UsesTokens(profile) {
+			renewed = "no token"
+		}
+		fmt.Fprintf(&page, "| `%s` | %s | %s | %s | %s | %s |\n", name, profile.Description,
+			seconds(result.Cold, ""), seconds(result.Warm, ""), renewed, seconds(result.Outage, ""))
+	}
+	return page.String()
+}
+
+// first returns the first entry that matches, or an empty one.
+func first[R any](all []R, match func(R) bool) (found R) {
+	if i := slices.IndexFunc(all, match); i >= 0 {
+		found = all[i]
+	}
+	return found
+}
+
+// seconds formats the time of a pull. 0 was not measured, and from OldLimit on it was given up.
+func seconds(s float64, unit string) string {
+	switch {
+	case s == 0:
+		return "not measured"
+	case s >= OldLimit.Seconds():
+		return fmt.Sprintf("more than %.0f s", OldLimit.Seconds())
+	}
+	return fmt.Sprintf("%.2f%s", s, unit)
 }
