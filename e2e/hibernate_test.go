@@ -15,7 +15,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/cachetest"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
-	"github.com/gardener-extensions/registry-cache/e2e/timeline"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
@@ -44,7 +43,7 @@ func hibernate() rig.Scenario {
 			hibernateShoot(ctx, p, rig.Alpha, rig.Beta)
 			proveHibernated(ctx, p)
 			events := rig.RaiseFence(ctx, p, resources, p.Session.Seed, rig.ResourceFence(rig.ShootNamespace))
-			if event, found := timeline.First(events, timeline.Named(v1alpha3.ManagedResourceCleaner)); found {
+			if event, found := rig.FirstEvent(events, rig.Named(v1alpha3.ManagedResourceCleaner)); found {
 				p.Fatalf("the cleaner was deployed for machines that are deleted: %s", event.Type)
 			}
 			p.Evidence("hibernated, no cleaner")

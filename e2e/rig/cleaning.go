@@ -15,24 +15,23 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
-	"github.com/gardener-extensions/registry-cache/e2e/timeline"
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
 // Cleaning proves that nodes are cleaned before caches are deleted.
 type Cleaning struct {
-	pods, services *timeline.Recording
+	pods, services *Recording
 	// names and claims are the Services and volume claims that must be deleted, by upstream.
 	names  map[string]string
 	claims map[string][]string
 	// vanished maps an upstream to the deletion event of its Service.
-	vanished map[string]timeline.Event
+	vanished map[string]Event
 }
 
 // WatchCleaning starts to record changes of pods and Services. Call it before the removal.
 func WatchCleaning(ctx context.Context, p *Run, hosts ...string) *Cleaning {
 	p.Helper()
-	c := &Cleaning{names: map[string]string{}, claims: map[string][]string{}, vanished: map[string]timeline.Event{}}
+	c := &Cleaning{names: map[string]string{}, claims: map[string][]string{}, vanished: map[string]Event{}}
 	c.pods = p.Record(ctx, p.Session.Shoot, corev1.SchemeGroupVersion.WithResource("pods"), metav1.NamespaceSystem)
 	c.services = p.Record(ctx, p.Session.Shoot, corev1.SchemeGroupVersion.WithResource("services"), metav1.NamespaceSystem)
 	services := p.Services(ctx)
@@ -56,7 +55,7 @@ func (c *Cleaning) ProveOrder(ctx context.Context, p *Run) {
 	events, err := c.pods.Events()
 	p.Check(err)
 	for _, worker := range p.Workers() {
-		cleaned, ok := timeline.First(events, func(e timeline.Event) bool { return ranOn(e, worker.Name()) })
+		cleaned, ok := FirstEvent(events, func(e Event) bool { return ranOn(e, worker.Name()) })
 		if !ok {
 			p.Errorf("no pod of %s finished its init containers on %s", v1alpha3.CleanerDaemonSet, worker.Name())
 			continue
@@ -87,7 +86,7 @@ func (c *Cleaning) AwaitVanished(ctx context.Context, p *Run, flow *Background) 
 				return false, "", err
 			}
 			for host, name := range c.names {
-				if event, gone := timeline.First(events, timeline.Deleted(name)); gone {
+				if event, gone := FirstEvent(events, Deleted(name)); gone {
 					c.vanished[host] = event
 				}
 			}
@@ -111,7 +110,7 @@ func (c *Cleaning) ProveClaimsGone(ctx context.Context, p *Run) {
 
 // ranOn reports whether the event shows that a cleaner pod has finished on the node. The init
 // containers do the work, so ranOn checks that they exited with code 0.
-func ranOn(e timeline.Event, node string) bool {
+func ranOn(e Event, node string) bool {
 	pod := &corev1.Pod{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(e.Object.Object, pod); err != nil {
 		return false

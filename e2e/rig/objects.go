@@ -24,13 +24,12 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/cachetest"
-	"github.com/gardener-extensions/registry-cache/e2e/timeline"
 )
 
 // Record records the changes of a resource in a cluster until the scenario ends.
-func (p *Run) Record(ctx context.Context, cluster Access, resource schema.GroupVersionResource, namespace string) *timeline.Recording {
+func (p *Run) Record(ctx context.Context, cluster Access, resource schema.GroupVersionResource, namespace string) *Recording {
 	p.Helper()
-	recording, err := timeline.Record(ctx, cluster.dynamic, resource, namespace)
+	recording, err := startRecording(ctx, cluster.dynamic, resource, namespace)
 	p.Check(err)
 	p.Scenario.Cleanup(recording.Stop)
 	return recording
@@ -195,13 +194,13 @@ func WithoutKinds(identities string, kinds ...string) string {
 }
 
 // RaiseFence creates the fence object and returns all events up to the creation of this object.
-func RaiseFence(ctx context.Context, p *Run, recording *timeline.Recording, cluster Access, fence client.Object) []timeline.Event {
+func RaiseFence(ctx context.Context, p *Run, recording *Recording, cluster Access, fence client.Object) []Event {
 	p.Helper()
 	p.Afterwards(ctx, func(ctx context.Context) error { return client.IgnoreNotFound(cluster.Delete(ctx, fence)) })
 	p.Check(cluster.Create(ctx, fence))
 	ctx, cancel := context.WithTimeoutCause(ctx, 15*time.Second, fmt.Errorf("waited 15s for the event of %s", fence.GetName()))
 	defer cancel()
-	_, err := recording.Await(ctx, timeline.Named(fence.GetName()))
+	_, err := recording.Await(ctx, Named(fence.GetName()))
 	p.Check(err)
 	events, err := recording.Events()
 	p.Check(err)
