@@ -12,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
@@ -131,14 +132,6 @@ func Label(host string) string {
 	return short
 }
 
-func labels(hosts []string) string {
-	var short []string
-	for _, host := range hosts {
-		short = append(short, Label(host))
-	}
-	return strings.Join(short, ", ")
-}
-
 // holdScript stops gardener-node-agent. A condition on the unit keeps gardenlet's flow from
 // starting the unit. If the scenario is killed, a timer runs releaseScript after three minutes.
 const holdScript = `
@@ -202,13 +195,9 @@ func (p *Run) AwaitUpstreams(ctx context.Context, hosts ...string) {
 // fails if no worker has the folder.
 func (p *Run) OnVolume(ctx context.Context, host, script string, args ...string) string {
 	p.Helper()
-	service, ok := p.Services(ctx)[host]
-	if !ok {
-		p.Fatalf("%s has no Service", host)
-	}
-	for _, name := range ClaimsOf(ctx, p, service.Name) {
+	for _, name := range p.Claims(ctx, host) {
 		claim, volume := &corev1.PersistentVolumeClaim{}, &corev1.PersistentVolume{}
-		p.Check(p.Session.Shoot.Get(ctx, client.ObjectKey{Namespace: service.Namespace, Name: name}, claim))
+		p.Check(p.Session.Shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: name}, claim))
 		p.Check(p.Session.Shoot.Get(ctx, client.ObjectKey{Name: claim.Spec.VolumeName}, volume))
 		folder := volumeFolder(volume)
 		for _, worker := range p.Workers() {

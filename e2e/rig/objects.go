@@ -87,12 +87,18 @@ func cleanerOnShoot(ctx context.Context, cluster Access) ([]string, error) {
 		}
 		for _, object := range list.Items {
 			origin := object.Annotations[resourcesv1alpha1.OriginAnnotation]
-			if strings.HasSuffix(origin, "/"+v1alpha3.ManagedResourceCleaner) || ownedBy(&object, "DaemonSet", v1alpha3.CleanerDaemonSet) {
+			if strings.HasSuffix(origin, "/"+v1alpha3.ManagedResourceCleaner) || OfCleaner(&object) {
 				found = append(found, resource.Resource+" "+object.Namespace+"/"+object.Name)
 			}
 		}
 	}
 	return found, nil
+}
+
+// OfCleaner reports whether the cleaner's DaemonSet controls the object.
+func OfCleaner(object metav1.Object) bool {
+	owner := metav1.GetControllerOf(object)
+	return owner != nil && owner.Kind == "DaemonSet" && owner.Name == v1alpha3.CleanerDaemonSet
 }
 
 // listable returns all API resources with the verb list, except events, which outlive objects.
