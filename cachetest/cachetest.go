@@ -23,12 +23,11 @@ import (
 const (
 	// ExtensionNamespace is the extension's namespace on the seed, which audits its ServiceAccounts.
 	ExtensionNamespace = "extension-" + v1alpha3.ExtensionType
-	// AdmissionNamespace is the same for the admission.
-	AdmissionNamespace = imageAdmission
+	// AdmissionNamespace is the same for the admission, and the name of its image and charts.
+	AdmissionNamespace = "registry-cache-admission"
 
 	imageCache     = "registry-cache"
 	imageExtension = "registry-cache-extension"
-	imageAdmission = "registry-cache-admission"
 )
 
 // Extension returns the extension of this repository.
