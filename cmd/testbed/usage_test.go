@@ -79,7 +79,6 @@ func TestUsageErrors(t *testing.T) {
 
 		{[]string{"kubeconfig"}, "", "usage: testbed kubeconfig"},
 		{[]string{"kubeconfig", "garden"}, "", "garden"},
-		{[]string{"kubeconfig", "shoot", "--raw", "--json"}, "", "[json raw]"},
 		{[]string{"kubectl"}, "", "name a cluster, seed or shoot"},
 		{[]string{"kubectl", "garden", "get", "pods"}, "", "seed or shoot"},
 		{[]string{"kubectl", "-n", "x", "seed"}, "", "unknown shorthand flag"},
