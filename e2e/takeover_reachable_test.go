@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
-	"github.com/gardener-extensions/registry-cache/e2e/networkpolicy"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 )
 
@@ -61,7 +60,7 @@ func (r *reachable) events(p *rig.Run) []rig.Event {
 // node to connect to a running pod of the upstreams' caches that was not being deleted.
 func (r *reachable) prove(p *rig.Run, hosts ...string) {
 	p.Helper()
-	node, err := networkpolicy.Address(outside)
+	node, err := rig.AddressPeer(outside)
 	p.Check(err)
 	all := r.events(p)
 	policies, pods := map[string]networkingv1.NetworkPolicy{}, map[string]*corev1.Pod{}
@@ -74,13 +73,13 @@ func (r *reachable) prove(p *rig.Run, hosts ...string) {
 		if event.Revision <= r.since {
 			continue
 		}
-		rules := networkpolicy.Rules{Policies: slices.Collect(maps.Values(policies))}
+		rules := rig.NetworkRules{Policies: slices.Collect(maps.Values(policies))}
 		for _, pod := range pods {
 			if !slices.Contains(hosts, pod.Labels[v1alpha3.LabelUpstreamHost]) || pod.DeletionTimestamp != nil || pod.Status.Phase != corev1.PodRunning {
 				continue
 			}
 			checked++
-			if err := rules.Enters(node, networkpolicy.Pod(pod), networkpolicy.TCP(v1alpha3.CachePort)); err != nil {
+			if err := rules.Enters(node, rig.PodPeer(pod), rig.TCP(v1alpha3.CachePort)); err != nil {
 				p.Errorf("at %s, after %s of %s %s: %v", event.Seen.Format("15:04:05.0"), event.Type, event.Object.GetKind(), event.Object.GetName(), err)
 			}
 		}
