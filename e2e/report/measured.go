@@ -1,6 +1,4 @@
-// Package measured records times that scenarios measure. Its test renders docs/failover.md and
-// docs/registries.md from them.
-package measured
+package report
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package measured
+package report
 
 import (
 	_ "embed"
@@ -48,10 +48,10 @@ func table(all []Failover, times func(Failover) (pull, direct float64), old bool
 		rows += "| " + failure + " |"
 		for _, version := range versions {
 			pull, direct := times(first(all, func(f Failover) bool { return f.Failure == failure && f.Containerd == version }))
-			rows += fmt.Sprintf(" %s | %s |", seconds(pull, " s"), seconds(direct, " s"))
+			rows += fmt.Sprintf(" %s | %s |", pullTime(pull, " s"), pullTime(direct, " s"))
 		}
 		if old {
-			rows += fmt.Sprintf(" %s |", seconds(first(all, func(f Failover) bool { return f.Failure == failure && f.Old > 0 }).Old, " s"))
+			rows += fmt.Sprintf(" %s |", pullTime(first(all, func(f Failover) bool { return f.Failure == failure && f.Old > 0 }).Old, " s"))
 		}
 		rows += "\n"
 	}
@@ -69,12 +69,12 @@ func registriesPage(all []Registry) string {
 	page.WriteString("| --- | --- | ---: | ---: | ---: | ---: |\n")
 	for _, name := range slices.Sorted(maps.Keys(registryprofile.Profiles)) {
 		profile, result := registryprofile.Profiles[name], first(all, func(r Registry) bool { return r.Registry == name })
-		renewed := seconds(result.Renewed, "")
+		renewed := pullTime(result.Renewed, "")
 		if !UsesTokens(profile) {
 			renewed = "no token"
 		}
 		fmt.Fprintf(&page, "| `%s` | %s | %s | %s | %s | %s |\n", name, profile.Description,
-			seconds(result.Cold, ""), seconds(result.Warm, ""), renewed, seconds(result.Outage, ""))
+			pullTime(result.Cold, ""), pullTime(result.Warm, ""), renewed, pullTime(result.Outage, ""))
 	}
 	return page.String()
 }
@@ -87,8 +87,8 @@ func first[R any](all []R, match func(R) bool) (found R) {
 	return found
 }
 
-// seconds formats the time of a pull. 0 was not measured, and from OldLimit on it was given up.
-func seconds(s float64, unit string) string {
+// pullTime formats the time of a pull. 0 was not measured, and from OldLimit on it was given up.
+func pullTime(s float64, unit string) string {
 	switch {
 	case s == 0:
 		return "not measured"
