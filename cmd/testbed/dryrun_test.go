@@ -22,8 +22,8 @@ var (
 		"kubeconfig", "kubectl", "pull", "push", "reproduce", "shell", "shoot get", "status", "test",
 	}
 	withoutJSON = []string{
-		"down", "exec", "extension render", "extension roll-out", "kubeconfig", "kubectl", "reproduce", "shell",
-		"shoot apply", "shoot delete", "shoot disable", "shoot hibernate", "shoot migrate", "shoot reconcile", "shoot restore",
+		"down", "exec", "extension render", "extension roll-out", "kubeconfig", "kubectl", "push", "reproduce",
+		"shell", "shoot apply", "shoot delete", "shoot disable", "shoot hibernate", "shoot migrate", "shoot reconcile", "shoot restore",
 		"shoot rotate-ca-complete", "shoot rotate-ca-start", "shoot wake", "test", "up",
 	}
 )

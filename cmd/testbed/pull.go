@@ -12,7 +12,7 @@ import (
 
 func newPushCommand(options *kind.Options) *cobra.Command {
 	var push pull.PushOptions
-	cmd := withJSON(&cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "push",
 		Short: "Push a new image of random content to an upstream, and print its reference",
 		Example: `  testbed push --upstream beta --layers 10 --size 5Mi
@@ -20,13 +20,13 @@ func newPushCommand(options *kind.Options) *cobra.Command {
 		Args:    program.Args(cobra.NoArgs),
 		PreRunE: func(*cobra.Command, []string) error { return push.Validate() },
 		RunE: onRunning(options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) error {
-			pushed, err := pull.Push(cmd.Context(), testbed, push)
+			reference, err := pull.Push(cmd.Context(), testbed, push)
 			if err != nil {
 				return err
 			}
-			return answer(cmd, pushed, line(pushed.Reference))
+			return line(reference)(cmd.OutOrStdout())
 		}),
-	}, "print JSON, with digest and parts")
+	}
 	flags := cmd.Flags()
 	flags.StringVar(&push.Upstream, "upstream", "alpha", "the upstream: its host name, or the first label of that name")
 	flags.StringVar(&push.Name, "name", "", "repository and tag, for example shop/web:v1 (default a random repository)")
