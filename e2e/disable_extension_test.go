@@ -63,8 +63,8 @@ func disableExtension() rig.Scenario {
 
 		rig.Prove("unmanaged files are unchanged", func(ctx context.Context, p *rig.Run) { others.proveUntouched(ctx, p) }),
 		rig.Prove("pulls go directly to the upstream, in time", func(ctx context.Context, p *rig.Run) {
-			p.ProveDirect(ctx, rig.Alpha, rig.MaxPull)
-			p.ProveDirect(ctx, rig.Beta, rig.MaxPull)
+			proveDirect(ctx, p, rig.Alpha, rig.MaxPull)
+			proveDirect(ctx, p, rig.Beta, rig.MaxPull)
 		}),
 	)
 }

@@ -14,7 +14,7 @@ import (
 // removal is a running removal of upstreams.
 type removal struct {
 	order   *cleaning
-	pulls   *rig.Stream
+	pulls   *stream
 	flow    *rig.Background
 	release func(ctx context.Context) error
 }
@@ -25,7 +25,7 @@ type removal struct {
 func remove(ctx context.Context, p *rig.Run, removed, remain []string) *removal {
 	p.Helper()
 	r := &removal{order: watchCleaning(ctx, p, removed...), release: p.HoldNodeAgents(ctx)}
-	r.pulls = rig.PullContinuously(ctx, p, rig.Alpha)
+	r.pulls = pullContinuously(ctx, p, rig.Alpha)
 	r.flow = p.Background(ctx, func(ctx context.Context) error { return rig.Reconcile(ctx, p, remain...) })
 	r.order.awaitVanished(ctx, p, r.flow)
 	return r
@@ -36,7 +36,7 @@ func (r *removal) finish(ctx context.Context, p *rig.Run, remain ...string) {
 	p.Helper()
 	p.Check(r.release(ctx))
 	p.Join(ctx, r.flow, rig.Reconciled(remain...), rig.ReconcileTimeout)
-	r.pulls.End(p, rig.Alpha, rig.MaxPull)
+	r.pulls.end(p, rig.Alpha, rig.MaxPull)
 }
 
 // removeUpstream proves that the removal of one upstream cleans the nodes first, and changes
@@ -90,7 +90,7 @@ func removeUpstream() rig.Scenario {
 
 		rig.Prove("unmanaged files are unchanged", func(ctx context.Context, p *rig.Run) { others.proveUntouched(ctx, p) }),
 		rig.Prove("pulls of alpha go directly to the upstream, in time", func(ctx context.Context, p *rig.Run) {
-			p.ProveDirect(ctx, rig.Alpha, rig.MaxPull)
+			proveDirect(ctx, p, rig.Alpha, rig.MaxPull)
 		}),
 	)
 }

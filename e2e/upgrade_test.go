@@ -91,15 +91,15 @@ func upgrade() rig.Scenario {
 		}),
 
 		rig.Prove("the chart of this version is installed, and pulls still go through the cache", func(ctx context.Context, p *rig.Run) {
-			untouched, pulls := p.Identities(ctx, p.Session.Shoot), rig.PullContinuously(ctx, p, rig.Alpha)
+			untouched, pulls := p.Identities(ctx, p.Session.Shoot), pullContinuously(ctx, p, rig.Alpha)
 			p.Check(cachetest.UseImage(ctx, p.Session.Testbed, cachetest.Image(p.Session.Testbed)))
 			installed = true
 			if now := rig.DeploymentOfExtension(ctx, p); now.UID != current.UID || !sameProgram(now, current) {
 				p.Fatalf("the Deployment of the extension was recreated, or is not that of this version: %v", now.Spec.Template.Spec.Containers[0].Args)
 			}
 			awaitLeader(ctx, p, current)
-			pulls.End(p, rig.Alpha, rig.MaxPull)
-			for _, img := range pulls.Images {
+			pulls.end(p, rig.Alpha, rig.MaxPull)
+			for _, img := range pulls.images {
 				p.FetchedOnce(ctx, img, accesslog.AskerCache)
 			}
 			p.Unchanged(ctx, p.Session.Shoot, untouched)
