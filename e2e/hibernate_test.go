@@ -62,7 +62,7 @@ func hibernate() rig.Scenario {
 			p.AwaitCaches(ctx, rig.Alpha, rig.Beta)
 			p.AwaitMirrors(ctx, rig.Alpha, rig.Beta)
 			p.AwaitUpstreams(ctx, rig.Alpha, rig.Beta)
-			if after := rig.WithoutKinds(p.Identities(ctx, p.Session.Shoot), "Pod "); after != rig.WithoutKinds(before, "Pod ") {
+			if after := withoutKinds(p.Identities(ctx, p.Session.Shoot), "Pod "); after != withoutKinds(before, "Pod ") {
 				p.Fatalf("objects of caches were recreated:\nbefore:\n%s\nafter:\n%s", before, after)
 			}
 			p.Evidence("woken up with the same Services and volumes after %s", rig.Seconds(time.Since(woken)))

@@ -23,7 +23,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
-	"github.com/gardener-extensions/registry-cache/cachetest"
 )
 
 // Record records the changes of a resource in a cluster until the scenario ends.
@@ -125,17 +124,6 @@ func (p *Run) Gone(ctx context.Context, cluster Access, object client.Object) {
 	}
 }
 
-// DeploymentOfExtension returns the only Deployment in the extension's namespace of the seed.
-func DeploymentOfExtension(ctx context.Context, p *Run) *appsv1.Deployment {
-	p.Helper()
-	deployments := &appsv1.DeploymentList{}
-	p.Check(p.Session.Seed.List(ctx, deployments, client.InNamespace(cachetest.ExtensionNamespace)))
-	if len(deployments.Items) != 1 {
-		p.Fatalf("there are %d Deployments in %s, want the extension's", len(deployments.Items), cachetest.ExtensionNamespace)
-	}
-	return &deployments.Items[0]
-}
-
 // CacheObjects lists StatefulSets, Services, pods and volume claims of caches with their UIDs,
 // one per line. Two equal lists prove that nothing was recreated in between.
 func CacheObjects(ctx context.Context, cluster Access) (string, error) {
@@ -189,14 +177,6 @@ func (p *Run) Unchanged(ctx context.Context, cluster Access, before string) {
 	if after := p.Identities(ctx, cluster); after != before {
 		p.Fatalf("objects of caches were recreated or deleted:\nbefore:\n%s\nafter:\n%s", before, after)
 	}
-}
-
-// WithoutKinds returns the identities without the lines of these kinds.
-func WithoutKinds(identities string, kinds ...string) string {
-	lines := strings.Split(identities, "\n")
-	return strings.Join(slices.DeleteFunc(lines, func(line string) bool {
-		return slices.ContainsFunc(kinds, func(kind string) bool { return strings.HasPrefix(line, kind) })
-	}), "\n")
 }
 
 // RaiseFence creates the fence object and returns all events up to the creation of this object.
