@@ -7,8 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/gardener-extensions/registry-cache/internal/registryprofile"
@@ -34,24 +32,6 @@ type Failover struct {
 // OldLimit is the time after which a pull with the old configuration is given up.
 const OldLimit = 90 * time.Second
 
-// addTo replaces only the times that the result has.
-func (f Failover) addTo(all []Failover) []Failover {
-	at := slices.IndexFunc(all, func(other Failover) bool { return other.Failure == f.Failure && other.Containerd == f.Containerd })
-	if at < 0 {
-		return append(all, f)
-	}
-	if f.Took > 0 {
-		all[at].Direct, all[at].Took = f.Direct, f.Took
-	}
-	if f.Old > 0 {
-		all[at].Old = f.Old
-	}
-	if f.Midway > 0 {
-		all[at].MidwayDirect, all[at].Midway = f.MidwayDirect, f.Midway
-	}
-	return all
-}
-
 // Registry has the seconds of pulls through a cache whose upstream has the profile of a registry.
 type Registry struct {
 	Registry   string `json:"registry"`
@@ -65,12 +45,6 @@ type Registry struct {
 	Outage float64 `json:"outage,omitempty"`
 }
 
-func (r Registry) addTo(all []Registry) []Registry {
-	all = append(slices.DeleteFunc(all, func(other Registry) bool { return other.Registry == r.Registry }), r)
-	slices.SortFunc(all, func(a, b Registry) int { return strings.Compare(a.Registry, b.Registry) })
-	return all
-}
-
 // UsesTokens reports whether clients of a registry with the profile get tokens that can expire.
 func UsesTokens(profile registryprofile.Profile) bool {
 	return profile.Challenge == "bearer" || profile.RedirectChallenge == "bearer" || SellsTokens(profile)
@@ -80,9 +54,6 @@ func UsesTokens(profile registryprofile.Profile) bool {
 func SellsTokens(profile registryprofile.Profile) bool {
 	return profile.Challenge == "basic" && profile.RedirectSigned
 }
-
-// result is one entry of a file. addTo returns the entries with it, in place of an earlier one.
-type result[R any] interface{ addTo(all []R) []R }
 
 // read returns the results in a file, or none if it does not exist.
 func read[R any](path string) (all []R, err error) {
@@ -99,15 +70,16 @@ func read[R any](path string) (all []R, err error) {
 	return all, nil
 }
 
-// Record adds results to those in a file.
-func Record[R result[R]](path string, later ...R) error {
+// Record appends a result to those in a file.
+func Record[R any](path string, result R) error {
 	all, err := read[R](path)
 	if err != nil {
 		return err
 	}
-	for _, one := range later {
-		all = one.addTo(all)
-	}
+	return write(path, append(all, result))
+}
+
+func write[R any](path string, all []R) error {
 	content, err := json.MarshalIndent(all, "", "  ")
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(path), 0o750)

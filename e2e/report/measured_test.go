@@ -28,16 +28,19 @@ func TestPages(t *testing.T) {
 // lists.
 func recorded[R result[R]](t *testing.T, path, variable string) []R {
 	t.Helper()
+	all, err := read[R](path)
 	for _, later := range strings.Fields(os.Getenv(variable)) {
-		results, err := read[R](later)
+		var results []R
 		if err == nil {
-			err = Record(path, results...)
+			results, err = read[R](later)
 		}
-		if err != nil {
-			t.Fatal(err)
+		for _, one := range results {
+			all = one.addTo(all)
+		}
+		if err == nil {
+			err = write(path, all)
 		}
 	}
-	all, err := read[R](path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +99,8 @@ func TestRegistries(t *testing.T) {
 	}
 }
 
-// record records the results one after another in a new file, and returns what it has then.
+// record records the results one after another in a new file, as scenarios do, and returns what a
+// page has then.
 func record[R result[R]](t *testing.T, later ...R) []R {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "sub", "results.json")
@@ -105,7 +109,8 @@ func record[R result[R]](t *testing.T, later ...R) []R {
 			t.Fatal(err)
 		}
 	}
-	return recorded[R](t, path, "")
+	t.Setenv("RESULTS", path)
+	return recorded[R](t, filepath.Join(t.TempDir(), "page.json"), "RESULTS")
 }
 
 // TestSellsTokens: exactly the profile of Amazon ECR needs the API that sells tokens.

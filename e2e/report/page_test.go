@@ -12,6 +12,33 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/registryprofile"
 )
 
+// result is one entry of a page. addTo returns the entries with it, in place of an earlier one.
+type result[R any] interface{ addTo(all []R) []R }
+
+// addTo replaces only the times that the result has.
+func (f Failover) addTo(all []Failover) []Failover {
+	at := slices.IndexFunc(all, func(other Failover) bool { return other.Failure == f.Failure && other.Containerd == f.Containerd })
+	if at < 0 {
+		return append(all, f)
+	}
+	if f.Took > 0 {
+		all[at].Direct, all[at].Took = f.Direct, f.Took
+	}
+	if f.Old > 0 {
+		all[at].Old = f.Old
+	}
+	if f.Midway > 0 {
+		all[at].MidwayDirect, all[at].Midway = f.MidwayDirect, f.Midway
+	}
+	return all
+}
+
+func (r Registry) addTo(all []Registry) []Registry {
+	all = append(slices.DeleteFunc(all, func(other Registry) bool { return other.Registry == r.Registry }), r)
+	slices.SortFunc(all, func(a, b Registry) int { return strings.Compare(a.Registry, b.Registry) })
+	return all
+}
+
 //go:embed failover.txt
 var failoverIntroduction string
 
