@@ -1,14 +1,11 @@
 package pull
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
-	"slices"
 	"strings"
 
-	"github.com/google/go-containerregistry/pkg/name"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/gardener-extensions/registry-cache/kind"
@@ -26,8 +23,6 @@ const (
 // PushOptions are the options of a push.
 type PushOptions struct {
 	Upstream string // the host of an upstream, or its first label ("alpha")
-	// Name is the repository with an optional tag. The default is tag latest of a new repository.
-	Name string
 	// Layers is the number of random layers, 1 to MaxLayers, in addition to the layer with the
 	// program. Size is the size of each random layer, for example 2Mi, and at most MaxLayerBytes.
 	// The sum of all sizes is at most MaxImageBytes.
@@ -35,47 +30,23 @@ type PushOptions struct {
 	Size   string
 }
 
-// Target has the parsed options of a push.
-type Target struct {
-	Host, Repository, Tag string
-	Layers                int
-	LayerBytes            int64
-}
-
 // Validate checks the options without a testbed. It returns an *InvalidError.
 func (o PushOptions) Validate() error {
-	if o.Upstream == "" {
-		return Invalid("upstream", "required")
-	}
-	if o.Name != "" {
-		if _, err := name.NewTag("upstream.test/" + o.Name); err != nil {
-			return Invalid("name", "%v", err)
-		}
-	}
 	_, err := o.layerBytes()
 	return err
 }
 
-// Target validates the options against the upstreams' hosts; random replaces an empty Name.
-func (o PushOptions) Target(hosts []string, random string) (*Target, error) {
-	if err := o.Validate(); err != nil {
-		return nil, err
+// target returns the host of the upstream and the size of a layer, or an *InvalidError.
+func (o PushOptions) target(hosts []string) (host string, bytes int64, err error) {
+	if bytes, err = o.layerBytes(); err != nil {
+		return "", 0, err
 	}
-	bytes, err := o.layerBytes()
-	if err != nil {
-		return nil, err
+	for _, host := range hosts {
+		if short, _, _ := strings.Cut(host, "."); o.Upstream == host || o.Upstream == short {
+			return host, bytes, nil
+		}
 	}
-	host := slices.IndexFunc(hosts, func(host string) bool {
-		return host == o.Upstream || strings.HasPrefix(host, o.Upstream+".")
-	})
-	if host < 0 {
-		return nil, Invalid("upstream", "%q is not an upstream of this testbed, use one of %s", o.Upstream, strings.Join(hosts, ", "))
-	}
-	tag, err := name.NewTag(hosts[host] + "/" + cmp.Or(o.Name, random))
-	if err != nil {
-		return nil, Invalid("name", "%v", err)
-	}
-	return &Target{Host: hosts[host], Repository: tag.RepositoryStr(), Tag: tag.TagStr(), Layers: o.Layers, LayerBytes: bytes}, nil
+	return "", 0, Invalid("upstream", "%q is not an upstream of this testbed, use one of %s", o.Upstream, strings.Join(hosts, ", "))
 }
 
 func (o PushOptions) layerBytes() (int64, error) {
@@ -100,20 +71,20 @@ func (o PushOptions) layerBytes() (int64, error) {
 // its reference. Invalid options are an *InvalidError, and nothing is pushed. The testbed must be
 // attached.
 func Push(ctx context.Context, t *kind.Testbed, options PushOptions) (reference string, err error) {
-	target, err := options.Target(t.Upstreams.Hosts(), "testbed/"+strings.ToLower(rand.Text()[:10]))
+	host, bytes, err := options.target(t.Upstreams.Hosts())
 	if err != nil {
 		return "", err
 	}
-	registry := t.Upstream(target.Host)
-	reference = registry.Reference(target.Repository, target.Tag)
+	registry, repository := t.Upstream(host), "testbed/"+strings.ToLower(rand.Text()[:10])
+	reference = registry.Reference(repository, "latest")
 	return reference, t.Recorder.Step(ctx, "push to "+reference, func(ctx context.Context) error {
 		pause, err := t.Build(ctx, image.Pause())
 		if err != nil {
 			return fmt.Errorf("build the program of the image: %w", err)
 		}
-		img, err := image.Random(pause[0], target.Layers, target.LayerBytes)
+		img, err := image.Random(pause[0], options.Layers, bytes)
 		if err == nil {
-			_, err = registry.Push(ctx, target.Repository, target.Tag, img)
+			_, err = registry.Push(ctx, repository, "latest", img)
 		}
 		return err
 	})

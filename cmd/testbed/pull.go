@@ -29,7 +29,6 @@ func newPushCommand(options *kind.Options) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&push.Upstream, "upstream", "alpha", "the upstream: its host name, or the first label of that name")
-	flags.StringVar(&push.Name, "name", "", "repository and tag, for example shop/web:v1 (default a random repository)")
 	flags.IntVar(&push.Layers, "layers", 2, "number of layers with random content; one more layer contains a program")
 	flags.StringVar(&push.Size, "size", "2Mi", "size of each random layer")
 	return cmd

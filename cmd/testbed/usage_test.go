@@ -104,7 +104,6 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"push", "--layers", "0"}, "", "layers: 0"},
 		{[]string{"push", "--layers", "100", "--size", "1Gi"}, "", "more than 2GiB"},
 		{[]string{"push", "--size", "big"}, "", `size: "big"`},
-		{[]string{"push", "--name", "A"}, "", "name: "},
 
 		{[]string{"fault"}, "", "name a command"},
 		{[]string{"fault", "add", "upstream/alpha"}, "", "usage: testbed fault add TARGET KIND"},
