@@ -61,7 +61,7 @@ func hibernate() rig.Scenario {
 			wakeUp(ctx, p, rig.Alpha, rig.Beta)
 			p.AwaitCaches(ctx, rig.Alpha, rig.Beta)
 			p.AwaitMirrors(ctx, rig.Alpha, rig.Beta)
-			p.AwaitUpstreams(ctx, rig.Alpha, rig.Beta)
+			awaitUpstreams(ctx, p, rig.Alpha, rig.Beta)
 			if after := withoutKinds(p.Identities(ctx, p.Session.Shoot), "Pod "); after != withoutKinds(before, "Pod ") {
 				p.Fatalf("objects of caches were recreated:\nbefore:\n%s\nafter:\n%s", before, after)
 			}
@@ -130,7 +130,7 @@ func proveHibernated(ctx context.Context, p *rig.Run) {
 // emptyVolume deletes all data from the volume of a cache, as if machine and disk were lost.
 func emptyVolume(ctx context.Context, p *rig.Run, host string) {
 	p.Helper()
-	if removed := p.OnVolume(ctx, host, `find "$1" -mindepth 1 -print -delete | wc -l`); removed == "0" {
+	if removed := onVolume(ctx, p, host, `find "$1" -mindepth 1 -print -delete | wc -l`); removed == "0" {
 		p.Fatalf("the volume of %s was empty, so this proves nothing", host)
 	}
 }

@@ -105,7 +105,7 @@ func takeoverHibernated() rig.Scenario {
 			p.Check(p.Session.Testbed.Gardenlet.WakeUp(ctx, shoot))
 			p.AwaitCaches(ctx, t.hosts()...)
 			p.AwaitMirrors(ctx, t.hosts()...)
-			p.AwaitUpstreams(ctx, t.hosts()...)
+			awaitUpstreams(ctx, p, t.hosts()...)
 			proveOurFiles(ctx, p, t.hosts()...)
 			t.proveKept(ctx, p)
 			p.Evidence("woken up with the same StatefulSets, claims, volumes and Services after %s", rig.Seconds(time.Since(start)))
