@@ -192,11 +192,11 @@ field-bugs: ## Generate docs/field-bugs.md from the catalog
 
 .PHONY: failover-page
 failover-page: ## Update docs/failover.md with the results in _artifacts
-	@FAILOVER="$(wildcard $(CURDIR)/_artifacts/failover.json $(CURDIR)/_artifacts/*/failover.json)" UPDATE_GOLDEN=1 go test -count=1 -run '^TestPages$$/^failover$$' ./e2e/measured
+	@FAILOVER="$(wildcard $(CURDIR)/_artifacts/failover.json $(CURDIR)/_artifacts/*/failover.json)" UPDATE_GOLDEN=1 go test -count=1 -run '^TestPages$$/^failover$$' ./e2e/report
 
 .PHONY: registries-page
 registries-page: ## Update docs/registries.md with the results of the last `make e2e-registries`
-	@REGISTRIES="$(wildcard $(CURDIR)/_artifacts/registries.json)" UPDATE_GOLDEN=1 go test -count=1 -run '^TestPages$$/^registries$$' ./e2e/measured
+	@REGISTRIES="$(wildcard $(CURDIR)/_artifacts/registries.json)" UPDATE_GOLDEN=1 go test -count=1 -run '^TestPages$$/^registries$$' ./e2e/report
 
 .PHONY: bench-cache-page
 bench-cache-page: bin/bench ## Generate docs/benchmarks.md from docs/benchmarks/cache.json

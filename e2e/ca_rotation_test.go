@@ -20,7 +20,7 @@ const beginCertificate = "-----BEGIN CERTIFICATE-----"
 // caRotation proves that the CA of the caches is rotated in two phases without a failed pull, and
 // that nodes pull through the cache in each phase.
 func caRotation() rig.Scenario {
-	var pulls *rig.Stream
+	var pulls *stream
 	caches := []v1alpha3.RegistryCache{tlsCache(rig.Alpha), cachetest.Cache(rig.Beta)}
 	bundles := map[gardencorev1beta1.CredentialsRotationPhase]string{}
 	rotate := func(phase gardencorev1beta1.CredentialsRotationPhase, cas int) func(context.Context, *rig.Run) {
@@ -38,7 +38,7 @@ func caRotation() rig.Scenario {
 		rig.Prove("alpha is cached over HTTPS", func(ctx context.Context, p *rig.Run) {
 			rig.Configured(caches...)(ctx, p)
 			bundles[""] = awaitCAs(ctx, p, 1)
-			pulls = rig.PullContinuously(ctx, p, rig.Alpha)
+			pulls = pullContinuously(ctx, p, rig.Alpha)
 		}),
 
 		rig.Prove("nodes trust the old and the new CA", rotate(gardencorev1beta1.RotationPreparing, 2)),
@@ -51,7 +51,7 @@ func caRotation() rig.Scenario {
 		}),
 
 		rig.Prove("no pull failed or was slow", func(_ context.Context, p *rig.Run) {
-			pulls.End(p, rig.Alpha, rig.MaxPull)
+			pulls.end(p, rig.Alpha, rig.MaxPull)
 		}),
 	)
 }

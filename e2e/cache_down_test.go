@@ -88,7 +88,7 @@ const (
 func proveNoticed(ctx context.Context, p *rig.Run, host string) {
 	p.Helper()
 	start := time.Now()
-	p.AwaitDirect(ctx, host)
+	awaitDirect(ctx, p, host)
 	noticed := time.Since(start)
 	direct := directPull(ctx, p, p.Worker(0))
 	img := p.PushLayers(ctx, host, failoverLayers, failoverLayerBytes)
@@ -98,6 +98,20 @@ func proveNoticed(ctx context.Context, p *rig.Run, host string) {
 	}
 	p.Evidence("noticed within %s, then a pull %s (direct %s), upstream: %s", rig.Seconds(noticed), rig.Seconds(took), rig.Seconds(direct),
 		p.FetchedOnce(ctx, img, accesslog.AskerNode))
+}
+
+// awaitDirect waits until no worker has a mirror of the upstream any more, because its cache fails.
+func awaitDirect(ctx context.Context, p *rig.Run, host string) {
+	p.Helper()
+	p.Check(rig.AwaitEvery(ctx, rig.NodeInterval, "no worker asks the cache of "+host, rig.NoticedTimeout, func(ctx context.Context) (bool, string, error) {
+		for _, worker := range p.Workers() {
+			content, err := rig.ReadFile(ctx, worker, rig.HostsPath(host))
+			if err != nil || strings.Contains(content, "[host.") {
+				return false, worker.Name() + ": " + content, err
+			}
+		}
+		return true, "", nil
+	}))
 }
 
 // atOnceParts is the number of requests for an image of failoverLayers: the manifest by tag and by

@@ -36,7 +36,7 @@ func damagedBlobs() rig.Scenario {
 		rig.Prove("an image is stored, and its config and two layers are damaged", func(ctx context.Context, p *rig.Run) {
 			rig.Cached(rig.Alpha, rig.Beta)(ctx, p)
 			img = storeOnVolume(ctx, p, rig.Alpha)
-			p.OnVolume(ctx, rig.Alpha, damageBlobs, hexOf(img.Blobs[0]), hexOf(img.Blobs[2]), hexOf(img.Blobs[3]))
+			onVolume(ctx, p, rig.Alpha, damageBlobs, hexOf(img.Blobs[0]), hexOf(img.Blobs[2]), hexOf(img.Blobs[3]))
 		}),
 
 		rig.Prove("a pull succeeds without help, and only the damaged blobs are fetched again", func(ctx context.Context, p *rig.Run) {
@@ -67,7 +67,7 @@ func storeOnVolume(ctx context.Context, p *rig.Run, host string) rig.Pushed {
 	img := store(ctx, p, host)
 	all := append([]string{img.Digest}, img.Blobs...)
 	p.Await(ctx, "the image is on the volume", 10*time.Second, func(ctx context.Context) (bool, string, error) {
-		stored := p.Stored(ctx, host, all...)
+		stored := storedOnVolume(ctx, p, host, all...)
 		return stored == len(all), fmt.Sprintf("%d of %d files are", stored, len(all)), nil
 	})
 	return img
@@ -111,7 +111,7 @@ func volumeFull() rig.Scenario {
 			p.Await(ctx, "a new image is stored", maxRestart, func(ctx context.Context) (bool, string, error) {
 				img := p.Push(ctx, rig.Alpha)
 				p.TimedPull(ctx, p.Worker(0), img)
-				stored := p.Stored(ctx, rig.Alpha, img.Blobs...)
+				stored := storedOnVolume(ctx, p, rig.Alpha, img.Blobs...)
 				return stored == len(img.Blobs), fmt.Sprintf("%d of %d blobs are", stored, len(img.Blobs)), nil
 			})
 			proveHit(ctx, p, store(ctx, p, rig.Alpha))
@@ -151,16 +151,16 @@ func sharedLayer() rig.Scenario {
 		}),
 
 		rig.Prove("the rest of the first image expires, the second image stays", func(ctx context.Context, p *rig.Run) {
-			if stored := p.Stored(ctx, rig.Alpha, rest...); stored != len(rest) {
+			if stored := storedOnVolume(ctx, p, rig.Alpha, rest...); stored != len(rest) {
 				p.Fatalf("%d of %d files of the first image alone are stored, so this proves nothing", stored, len(rest))
 			}
 			start := time.Now()
 			p.Check(rig.AwaitEvery(ctx, rig.NodeInterval, "the rest of the first image is deleted", ttl, func(ctx context.Context) (bool, string, error) {
-				left := p.Stored(ctx, rig.Alpha, rest...)
+				left := storedOnVolume(ctx, p, rig.Alpha, rest...)
 				return left == 0, fmt.Sprintf("%d files are left", left), nil
 			}))
 			all := append([]string{second.Digest}, second.Blobs...)
-			if stored := p.Stored(ctx, rig.Alpha, all...); stored != len(all) {
+			if stored := storedOnVolume(ctx, p, rig.Alpha, all...); stored != len(all) {
 				p.Fatalf("%d of %d files of the second image are stored", stored, len(all))
 			}
 			p.Evidence("the first image expired after %s more, %d shared layers stay", rig.Seconds(time.Since(start)), len(shared))
@@ -207,7 +207,7 @@ func stateLost() rig.Scenario {
 
 		rig.Prove("the cache crashes with empty links, and is soon ready and serves the image", func(ctx context.Context, p *rig.Run) {
 			p.Break(ctx, "cache/alpha", spec.Stop) // so that it cannot write its state when it is killed
-			if p.OnVolume(ctx, rig.Alpha, emptyLinks) == "0" {
+			if onVolume(ctx, p, rig.Alpha, emptyLinks) == "0" {
 				p.Fatalf("the volume has no link with content, so this proves nothing")
 			}
 			ready := restartCache(ctx, p, rig.Alpha)
@@ -220,7 +220,7 @@ func stateLost() rig.Scenario {
 		rig.Prove("its blobs are deleted when their TTL expires", func(ctx context.Context, p *rig.Run) {
 			start := time.Now()
 			p.Check(rig.AwaitEvery(ctx, rig.NodeInterval, "the blobs are deleted", deletedWithin, func(ctx context.Context) (bool, string, error) {
-				left := p.Stored(ctx, rig.Alpha, img.Blobs...)
+				left := storedOnVolume(ctx, p, rig.Alpha, img.Blobs...)
 				return left == 0, fmt.Sprintf("%d are left", left), nil
 			}))
 			p.Evidence("deleted after %s", rig.Seconds(time.Since(start)))

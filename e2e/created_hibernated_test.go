@@ -48,7 +48,7 @@ func createdHibernated() rig.Scenario {
 			wakeUp(ctx, p, rig.Alpha, rig.Beta)
 			p.AwaitCaches(ctx, rig.Alpha, rig.Beta)
 			p.AwaitMirrors(ctx, rig.Alpha, rig.Beta)
-			p.AwaitUpstreams(ctx, rig.Alpha)
+			awaitUpstreams(ctx, p, rig.Alpha)
 			img := p.Push(ctx, rig.Alpha)
 			p.Pull(ctx, p.Worker(0), img)
 			p.Evidence("woken up: %s", p.FetchedOnce(ctx, img, accesslog.AskerCache))

@@ -19,7 +19,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/cachetest"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
-	"github.com/gardener-extensions/registry-cache/e2e/timeline"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 )
 
@@ -45,7 +44,7 @@ func deleteShoot() rig.Scenario {
 
 // deletion contains recordings that started before gardenlet deleted the shoot.
 type deletion struct {
-	nodes, configs, resources, extensions, daemonSets, namespaces *timeline.Recording
+	nodes, configs, resources, extensions, daemonSets, namespaces *rig.Recording
 }
 
 func watchDeletion(ctx context.Context, p *rig.Run) *deletion {
@@ -67,7 +66,7 @@ func (d *deletion) proveNoCleaner(ctx context.Context, p *rig.Run) {
 	p.Helper()
 	seen := 0
 	for _, fenced := range []struct {
-		recording *timeline.Recording
+		recording *rig.Recording
 		cluster   rig.Access
 		fence     client.Object
 	}{
@@ -100,12 +99,12 @@ const extensionFinalizer = "extensions.gardener.cloud/registry-cache"
 // before the next one begins.
 func (d *deletion) proveOrder(p *rig.Run) {
 	p.Helper()
-	machines := deletions(p, d.nodes, func(e timeline.Event) bool { return isWorker(p, e.Object.GetName()) })
-	configs := deletions(p, d.configs, func(timeline.Event) bool { return true })
-	resources := deletions(p, d.resources, func(e timeline.Event) bool {
+	machines := deletions(p, d.nodes, func(e rig.Event) bool { return isWorker(p, e.Object.GetName()) })
+	configs := deletions(p, d.configs, func(rig.Event) bool { return true })
+	resources := deletions(p, d.resources, func(e rig.Event) bool {
 		return e.Object.GetNamespace() == rig.ShootNamespace && e.Object.GetLabels()[originLabel] == "gardener"
 	})
-	extension := deletions(p, d.extensions, timeline.Named(v1alpha3.ExtensionType))
+	extension := deletions(p, d.extensions, rig.Named(v1alpha3.ExtensionType))
 
 	for what, stage := range map[string]stage{"OperatingSystemConfig": configs, "ManagedResource of gardener": resources} {
 		// Revisions of shoot and seed cannot be compared, so compare when the events arrived.
@@ -131,9 +130,9 @@ func (d *deletion) proveOrder(p *rig.Run) {
 // of the namespace's deletion.
 func (d *deletion) proveAllGone(p *rig.Run) {
 	p.Helper()
-	namespace := deletions(p, d.namespaces, timeline.Named(rig.ShootNamespace))
-	extension := deletions(p, d.extensions, timeline.Named(v1alpha3.ExtensionType))
-	caches := deletions(p, d.resources, timeline.Named(v1alpha3.ManagedResourceCaches))
+	namespace := deletions(p, d.namespaces, rig.Named(rig.ShootNamespace))
+	extension := deletions(p, d.extensions, rig.Named(v1alpha3.ExtensionType))
+	caches := deletions(p, d.resources, rig.Named(v1alpha3.ManagedResourceCaches))
 	all := deletions(p, d.resources, isForShoot)
 	for what, stage := range map[string]stage{
 		"the Extension": extension, "ManagedResource " + v1alpha3.ManagedResourceCaches: caches, "the last ManagedResource without class": all,
@@ -149,7 +148,7 @@ func (d *deletion) proveAllGone(p *rig.Run) {
 }
 
 // isForShoot reports whether the ManagedResource has no class and is in the shoot's namespace.
-func isForShoot(e timeline.Event) bool {
+func isForShoot(e rig.Event) bool {
 	class, _, _ := unstructured.NestedString(e.Object.Object, "spec", "class")
 	return class == "" && e.Object.GetNamespace() == rig.ShootNamespace
 }
@@ -157,17 +156,17 @@ func isForShoot(e timeline.Event) bool {
 // stage is the deletion of a group of objects, from the first request until the last object is
 // gone.
 type stage struct {
-	first, last timeline.Event
+	first, last rig.Event
 	count       int
 }
 
 // deletions returns the stage of the objects that match. The scenario fails if no matching object
 // was deleted, or if one is left.
-func deletions(p *rig.Run, recording *timeline.Recording, match func(timeline.Event) bool) stage {
+func deletions(p *rig.Run, recording *rig.Recording, match func(rig.Event) bool) stage {
 	p.Helper()
 	all, err := recording.Events()
 	p.Check(err)
-	events := timeline.Select(all, match)
+	events := rig.SelectEvents(all, match)
 	alive := map[string]bool{}
 	var s stage
 	for _, event := range events {

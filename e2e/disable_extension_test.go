@@ -20,14 +20,14 @@ import (
 // and all its files from the nodes.
 func disableExtension() rig.Scenario {
 	var (
-		others  rig.UnmanagedFiles
+		others  unmanagedFiles
 		removed *removal
 		late    *latecomer
 	)
 	return rig.New("disable-extension",
 		rig.Prove("alpha and beta are cached, and nodes have unmanaged files", func(ctx context.Context, p *rig.Run) {
 			rig.Cached(rig.Alpha, rig.Beta)(ctx, p)
-			others = rig.PutUnmanagedFiles(ctx, p)
+			others = putUnmanagedFiles(ctx, p)
 			late = newLatecomer(ctx, p, p.Worker(1), rig.Beta)
 		}),
 
@@ -37,7 +37,7 @@ func disableExtension() rig.Scenario {
 
 		rig.Prove("the cleaner alone removed hosts.toml from every worker, and left the unit healthy", proveCleanWorkers),
 		rig.Prove("the cleaner ran on every worker before a Service was deleted", func(ctx context.Context, p *rig.Run) {
-			removed.order.ProveOrder(ctx, p)
+			removed.order.proveOrder(ctx, p)
 		}),
 
 		rig.Prove("a worker gets the old configuration, like one that joins after the cleaner is gone", func(ctx context.Context, p *rig.Run) {
@@ -52,7 +52,7 @@ func disableExtension() rig.Scenario {
 
 		rig.Prove("nothing of the extension is left in the clusters", func(ctx context.Context, p *rig.Run) {
 			p.NoCleanerLeft(ctx)
-			removed.order.ProveClaimsGone(ctx, p)
+			removed.order.proveClaimsGone(ctx, p)
 			meta := metav1.ObjectMeta{Namespace: rig.ShootNamespace, Name: v1alpha3.ExtensionType}
 			p.Gone(ctx, p.Session.Seed, &extensionsv1alpha1.Extension{ObjectMeta: meta})
 			for _, meta.Name = range []string{v1alpha3.ManagedResourceCaches, v1alpha3.ManagedResourceServices} {
@@ -61,10 +61,10 @@ func disableExtension() rig.Scenario {
 			p.Evidence("Extension gone")
 		}),
 
-		rig.Prove("unmanaged files are unchanged", func(ctx context.Context, p *rig.Run) { others.ProveUntouched(ctx, p) }),
+		rig.Prove("unmanaged files are unchanged", func(ctx context.Context, p *rig.Run) { others.proveUntouched(ctx, p) }),
 		rig.Prove("pulls go directly to the upstream, in time", func(ctx context.Context, p *rig.Run) {
-			p.ProveDirect(ctx, rig.Alpha, rig.MaxPull)
-			p.ProveDirect(ctx, rig.Beta, rig.MaxPull)
+			proveDirect(ctx, p, rig.Alpha, rig.MaxPull)
+			proveDirect(ctx, p, rig.Beta, rig.MaxPull)
 		}),
 	)
 }

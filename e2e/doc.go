@@ -11,6 +11,5 @@
 //	go test -c -tags e2e -o bin/e2e.test ./e2e && RUN='^pull-through$' KEEP=1 bin/e2e.test
 //
 // The package must contain no code that builds the testbed. Package rig contains the code that
-// scenarios share, package timeline records the order of events, package report renders the
-// results.
+// scenarios share, package report renders the results.
 package e2e

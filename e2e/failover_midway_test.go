@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gardener-extensions/registry-cache/e2e/measured"
+	"github.com/gardener-extensions/registry-cache/e2e/report"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
@@ -139,5 +139,5 @@ func (pull *midwayPull) prove(ctx context.Context, p *rig.Run, f cacheFailure, d
 		p.Fatalf("the pull on %s took %s, direct %s, want at most %s more",
 			pull.worker.Name(), rig.Seconds(pull.took), rig.Seconds(direct), midwayExtra)
 	}
-	record(ctx, p, pull.worker, measured.Failover{Failure: f.name, MidwayDirect: direct.Seconds(), Midway: pull.took.Seconds()})
+	record(ctx, p, pull.worker, report.Failover{Failure: f.name, MidwayDirect: direct.Seconds(), Midway: pull.took.Seconds()})
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gardener-extensions/registry-cache/e2e/measured"
+	"github.com/gardener-extensions/registry-cache/e2e/report"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
@@ -37,8 +37,8 @@ func measureOld(ctx context.Context, p *rig.Run, f cacheFailure) {
 	direct := directPull(ctx, p, worker)
 	img, start := p.PushLayers(ctx, f.host, failoverLayers, failoverLayerBytes), time.Now()
 	took, err := rig.TimedPull(ctx, worker, img)
-	if err != nil && time.Since(start) >= measured.OldLimit {
-		took, err = measured.OldLimit, nil
+	if err != nil && time.Since(start) >= report.OldLimit {
+		took, err = report.OldLimit, nil
 	}
 	p.Check(err)
 	f.end(ctx, p)
@@ -46,7 +46,7 @@ func measureOld(ctx context.Context, p *rig.Run, f cacheFailure) {
 	if f.name == packetsDropped && took < waitsAtLeast {
 		p.Fatalf("the pull took %s, so it did not wait for the cache, and this measures something else", rig.Seconds(took))
 	}
-	record(ctx, p, worker, measured.Failover{Failure: f.name, Old: took.Seconds()})
+	record(ctx, p, worker, report.Failover{Failure: f.name, Old: took.Seconds()})
 	p.Evidence("%s: %s (direct %s)", f.name, rig.Seconds(took), rig.Seconds(direct))
 }
 

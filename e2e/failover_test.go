@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gardener-extensions/registry-cache/e2e/measured"
+	"github.com/gardener-extensions/registry-cache/e2e/report"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
@@ -86,7 +86,7 @@ func proveAsQuick(ctx context.Context, p *rig.Run, f cacheFailure, worker *clust
 		p.FetchedAtMost(ctx, img, f.asker, f.gets)
 		all = append(all, fmt.Sprintf("%s (direct %s)", rig.Seconds(took), rig.Seconds(direct)))
 		if took <= direct+maxExtra {
-			record(ctx, p, worker, measured.Failover{Failure: f.name, Direct: direct.Seconds(), Took: took.Seconds()})
+			record(ctx, p, worker, report.Failover{Failure: f.name, Direct: direct.Seconds(), Took: took.Seconds()})
 			return worker.Name() + " " + strings.Join(all, ", then ")
 		}
 	}
@@ -97,8 +97,8 @@ func proveAsQuick(ctx context.Context, p *rig.Run, f cacheFailure, worker *clust
 // failoverFile contains the measured. `make failover-page` writes them to docs/failover.md.
 const failoverFile = "failover.json"
 
-func record(ctx context.Context, p *rig.Run, worker *cluster.Node, result measured.Failover) {
+func record(ctx context.Context, p *rig.Run, worker *cluster.Node, result report.Failover) {
 	p.Helper()
 	result.Containerd = containerdOf(ctx, p, worker)
-	p.Check(measured.Record(filepath.Join(rig.Artifacts, failoverFile), result))
+	p.Check(report.Record(filepath.Join(rig.Artifacts, failoverFile), result))
 }

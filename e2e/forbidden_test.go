@@ -103,7 +103,7 @@ func request(event auditv1.Event) string {
 // extensionAccount returns the user name of the service account that the extension runs as.
 func extensionAccount(ctx context.Context, p *rig.Run) string {
 	p.Helper()
-	return serviceaccount.MakeUsername(cachetest.ExtensionNamespace, rig.DeploymentOfExtension(ctx, p).Spec.Template.Spec.ServiceAccountName)
+	return serviceaccount.MakeUsername(cachetest.ExtensionNamespace, deploymentOfExtension(ctx, p).Spec.Template.Spec.ServiceAccountName)
 }
 
 // plantForbidden uses the extension's identity for a request that the extension may not make.

@@ -53,12 +53,12 @@ func garbageCollection() rig.Scenario {
 			blob, start, stored := collected.Blobs[0], time.Now(), 0
 			// A request would start the TTL again, so look at the volume.
 			p.Await(ctx, "the cache has stored and then deleted manifest and blobs", collectedWithin, func(ctx context.Context) (bool, string, error) {
-				left := p.Stored(ctx, rig.Alpha, append(collected.Blobs, collected.Digest)...)
+				left := storedOnVolume(ctx, p, rig.Alpha, append(collected.Blobs, collected.Digest)...)
 				stored = max(stored, left)
 				return stored > 0 && left == 0, fmt.Sprintf("%d left on the volume, which had %d", left, stored), nil
 			})
 			took := time.Since(start)
-			if status := p.BlobStatus(ctx, p.Worker(1), p.Endpoints(ctx)[rig.Alpha], collected); status != http.StatusOK {
+			if status := blobStatus(ctx, p, p.Worker(1), p.Endpoints(ctx)[rig.Alpha], collected); status != http.StatusOK {
 				p.Fatalf("the cache answers %d for the deleted blob, want %d", status, http.StatusOK)
 			}
 			if gets := p.Requests(ctx, collected).Blobs().Gets().Filter(func(r accesslog.Record) bool { return r.Reference == blob }); len(gets) != 2 || gets[1].Time.Sub(gets[0].Time) < shortLife {
@@ -69,7 +69,7 @@ func garbageCollection() rig.Scenario {
 
 		rig.Prove("gamma's cache still has its blobs", func(ctx context.Context, p *rig.Run) {
 			p.TimedPull(ctx, p.Worker(1), kept)
-			if stored, want := p.Stored(ctx, rig.Gamma, append(kept.Blobs, kept.Digest)...), len(kept.Blobs)+1; stored != want {
+			if stored, want := storedOnVolume(ctx, p, rig.Gamma, append(kept.Blobs, kept.Digest)...), len(kept.Blobs)+1; stored != want {
 				p.Fatalf("%d of %d manifests and blobs are on the volume", stored, want)
 			}
 			p.Evidence("TTL 0s: still a hit, %s", p.FetchedOnce(ctx, kept, accesslog.AskerCache))
@@ -79,7 +79,7 @@ func garbageCollection() rig.Scenario {
 			again := never
 			again.GarbageCollection = nil
 			p.Configure(ctx, nil, short, cachetest.Cache(rig.Beta), again)
-			if left := p.OnVolume(ctx, rig.Gamma, `find "$1" -path "$2"`, "*/"+strings.TrimPrefix(kept.Blobs[0], "sha256:")+"/data"); left != "" {
+			if left := onVolume(ctx, p, rig.Gamma, `find "$1" -path "$2"`, "*/"+strings.TrimPrefix(kept.Blobs[0], "sha256:")+"/data"); left != "" {
 				p.Fatalf("the old volume is still used: it has %s", left)
 			}
 			img := p.Push(ctx, rig.Gamma)

@@ -124,7 +124,7 @@ func sizesOf(ctx context.Context, p *rig.Run, host string) volumeSizes {
 // claimOf returns the volume claim of a cache with one instance.
 func claimOf(ctx context.Context, p *rig.Run, host string) *corev1.PersistentVolumeClaim {
 	p.Helper()
-	names := rig.ClaimsOf(ctx, p, p.Services(ctx)[host].Name)
+	names := p.Claims(ctx, host)
 	if len(names) != 1 {
 		p.Fatalf("the cache of %s has the volume claims %v, want one", host, names)
 	}

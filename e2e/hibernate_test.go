@@ -15,7 +15,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/cachetest"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
-	"github.com/gardener-extensions/registry-cache/e2e/timeline"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
@@ -44,7 +43,7 @@ func hibernate() rig.Scenario {
 			hibernateShoot(ctx, p, rig.Alpha, rig.Beta)
 			proveHibernated(ctx, p)
 			events := rig.RaiseFence(ctx, p, resources, p.Session.Seed, rig.ResourceFence(rig.ShootNamespace))
-			if event, found := timeline.First(events, timeline.Named(v1alpha3.ManagedResourceCleaner)); found {
+			if event, found := rig.FirstEvent(events, rig.Named(v1alpha3.ManagedResourceCleaner)); found {
 				p.Fatalf("the cleaner was deployed for machines that are deleted: %s", event.Type)
 			}
 			p.Evidence("hibernated, no cleaner")
@@ -62,8 +61,8 @@ func hibernate() rig.Scenario {
 			wakeUp(ctx, p, rig.Alpha, rig.Beta)
 			p.AwaitCaches(ctx, rig.Alpha, rig.Beta)
 			p.AwaitMirrors(ctx, rig.Alpha, rig.Beta)
-			p.AwaitUpstreams(ctx, rig.Alpha, rig.Beta)
-			if after := rig.WithoutKinds(p.Identities(ctx, p.Session.Shoot), "Pod "); after != rig.WithoutKinds(before, "Pod ") {
+			awaitUpstreams(ctx, p, rig.Alpha, rig.Beta)
+			if after := withoutKinds(p.Identities(ctx, p.Session.Shoot), "Pod "); after != withoutKinds(before, "Pod ") {
 				p.Fatalf("objects of caches were recreated:\nbefore:\n%s\nafter:\n%s", before, after)
 			}
 			p.Evidence("woken up with the same Services and volumes after %s", rig.Seconds(time.Since(woken)))
@@ -131,7 +130,7 @@ func proveHibernated(ctx context.Context, p *rig.Run) {
 // emptyVolume deletes all data from the volume of a cache, as if machine and disk were lost.
 func emptyVolume(ctx context.Context, p *rig.Run, host string) {
 	p.Helper()
-	if removed := p.OnVolume(ctx, host, `find "$1" -mindepth 1 -print -delete | wc -l`); removed == "0" {
+	if removed := onVolume(ctx, p, host, `find "$1" -mindepth 1 -print -delete | wc -l`); removed == "0" {
 		p.Fatalf("the volume of %s was empty, so this proves nothing", host)
 	}
 }

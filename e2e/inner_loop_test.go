@@ -69,7 +69,7 @@ func innerLoop() rig.Scenario {
 
 		rig.Prove("nodes pull through the changed caches", func(ctx context.Context, p *rig.Run) {
 			p.AwaitMirrors(ctx, rig.Alpha, rig.Beta)
-			p.AwaitUpstreams(ctx, rig.Alpha)
+			awaitUpstreams(ctx, p, rig.Alpha)
 			img := p.Push(ctx, rig.Alpha)
 			p.TimedPull(ctx, p.Worker(0), img)
 			p.FetchedOnce(ctx, img, accesslog.AskerCache)

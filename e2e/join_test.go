@@ -68,7 +68,7 @@ func join() rig.Scenario {
 					p.Errorf("%s on %s still has alpha: %s", where, joining.Name(), text)
 				}
 			}
-			p.ProveDirect(ctx, rig.Alpha, rig.MaxPull)
+			proveDirect(ctx, p, rig.Alpha, rig.MaxPull)
 			p.NoCleanerLeft(ctx)
 		}),
 	)

@@ -64,7 +64,7 @@ func linkedHosts() rig.Scenario {
 			if !strings.Contains(before, ownersText) {
 				p.Fatalf("the link did not lead to the owner's file, so this proves nothing:\n%s", before)
 			}
-			p.ProveDirect(ctx, rig.Alpha, rig.MaxPull)
+			proveDirect(ctx, p, rig.Alpha, rig.MaxPull)
 		}),
 	)
 }

@@ -59,7 +59,7 @@ func lostVolume() rig.Scenario {
 
 		rig.Prove("alpha's cache works on an empty volume", func(ctx context.Context, p *rig.Run) {
 			p.AwaitMirrors(ctx, rig.Alpha, rig.Beta)
-			p.AwaitUpstreams(ctx, rig.Alpha)
+			awaitUpstreams(ctx, p, rig.Alpha)
 			img := p.Push(ctx, rig.Alpha)
 			for _, worker := range p.Workers() {
 				p.TimedPull(ctx, worker, img)

@@ -22,14 +22,14 @@ func migrate() rig.Scenario {
 	var (
 		before, nodes string
 		oldNamespace  types.UID
-		pulls         *rig.Stream
+		pulls         *stream
 	)
 	return rig.New("migrate",
 		rig.Prove("alpha and beta are cached, and images of alpha are pulled", func(ctx context.Context, p *rig.Run) {
 			rig.Cached(rig.Alpha, rig.Beta)(ctx, p)
 			before, nodes = p.Identities(ctx, p.Session.Shoot), p.StateOfCaches(ctx, rig.Alpha, rig.Beta)
 			oldNamespace = namespaceUID(ctx, p)
-			pulls = rig.PullContinuously(ctx, p, rig.Alpha)
+			pulls = pullContinuously(ctx, p, rig.Alpha)
 		}),
 
 		rig.Prove("its control plane leaves the seed", func(ctx context.Context, p *rig.Run) {
@@ -60,8 +60,8 @@ func migrate() rig.Scenario {
 		}),
 
 		rig.Prove("every pull during the migration came through the cache, in time", func(ctx context.Context, p *rig.Run) {
-			pulls.End(p, rig.Alpha, rig.MaxPull)
-			for _, img := range pulls.Images {
+			pulls.end(p, rig.Alpha, rig.MaxPull)
+			for _, img := range pulls.images {
 				p.FetchedOnce(ctx, img, accesslog.AskerCache)
 			}
 			p.Evidence("all pulls through the cache")

@@ -52,7 +52,7 @@ func nodeJoins() rig.Scenario {
 		rig.Prove("it pulls through the cache", func(ctx context.Context, p *rig.Run) {
 			start := time.Now()
 			p.AwaitCaches(ctx, rig.Alpha, rig.Beta)
-			p.AwaitUpstreams(ctx, rig.Alpha)
+			awaitUpstreams(ctx, p, rig.Alpha)
 			p.Evidence("after the join: %s", cachedWithin(ctx, p, rig.Alpha, start, restartedWithin))
 		}),
 	)

@@ -110,7 +110,7 @@ func notReady() rig.Scenario {
 			p.Join(ctx, flow, rig.Reconciled(rig.Beta), 4*time.Minute)
 			p.AwaitMirrors(ctx, rig.Beta)
 			p.NoCleanerLeft(ctx)
-			p.ProveDirect(ctx, rig.Alpha, rig.MaxPull)
+			proveDirect(ctx, p, rig.Alpha, rig.MaxPull)
 		}),
 	)
 }

@@ -48,9 +48,9 @@ func pullReport() rig.Scenario {
 	)
 }
 
-// served pulls an image like `testbed pull`, once, and returns who served it.
+// served pulls an image like `testbed pull`, and returns who served it.
 func served(ctx context.Context, p *rig.Run, img rig.Pushed, options pull.Options) (*pull.Report, error) {
-	options.Image, options.Times, options.Parallel, options.Timeout = img.Reference(), 1, 1, rig.PullTimeout
+	options.Image, options.Timeout = img.Reference(), rig.PullTimeout
 	return pull.Run(ctx, p.Session.Testbed, options)
 }
 

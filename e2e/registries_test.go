@@ -17,7 +17,7 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/cachetest"
-	"github.com/gardener-extensions/registry-cache/e2e/measured"
+	"github.com/gardener-extensions/registry-cache/e2e/report"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/internal/registryprofile"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
@@ -52,7 +52,7 @@ func registries() rig.Scenario {
 		profile := registryprofile.Profiles[name]
 		r := registry{name: name, host: hosts[i%len(hosts)], profile: profile}
 		switch {
-		case measured.SellsTokens(profile):
+		case report.SellsTokens(profile):
 			continue // see registriesECR
 		case profile.Challenge == "basic":
 			r.host, r.profile = rig.Private, robot.in(profile)
@@ -98,7 +98,7 @@ func (r registry) prove(ctx context.Context, p *rig.Run) {
 	awaitFetches(ctx, p, r.host)
 	first, second := p.Push(ctx, r.host), p.Push(ctx, r.host)
 	r.begin(ctx, p)
-	result := measured.Registry{Registry: r.name, Containerd: containerdOf(ctx, p, p.Worker(0))}
+	result := report.Registry{Registry: r.name, Containerd: containerdOf(ctx, p, p.Worker(0))}
 
 	result.Cold = p.TimedPull(ctx, p.Worker(0), first).Seconds()
 	r.proveOnce(ctx, p, first)
@@ -113,11 +113,11 @@ func (r registry) prove(ctx context.Context, p *rig.Run) {
 		p.Fatalf("warm: %s was asked for a blob: %s %s by %s", r.host, asked[0].Method, asked[0].Path, asked[0].Asker)
 	}
 
-	if measured.UsesTokens(r.profile) || r.expire != nil {
+	if report.UsesTokens(r.profile) || r.expire != nil {
 		result.Renewed = r.proveRenewed(ctx, p, first).Seconds()
 	}
 	result.Outage = r.proveOutage(ctx, p, second).Seconds()
-	p.Check(measured.Record(filepath.Join(rig.Artifacts, "registries.json"), result))
+	p.Check(report.Record(filepath.Join(rig.Artifacts, "registries.json"), result))
 	p.Evidence("%s: cold %.2fs, warm %.2fs, new token %.2fs, outage %.2fs", r.name, result.Cold, result.Warm, result.Renewed, result.Outage)
 }
 

@@ -13,8 +13,8 @@ import (
 
 // removal is a running removal of upstreams.
 type removal struct {
-	order   *rig.Cleaning
-	pulls   *rig.Stream
+	order   *cleaning
+	pulls   *stream
 	flow    *rig.Background
 	release func(ctx context.Context) error
 }
@@ -24,10 +24,10 @@ type removal struct {
 // gardener-node-agent is stopped and images of alpha are pulled.
 func remove(ctx context.Context, p *rig.Run, removed, remain []string) *removal {
 	p.Helper()
-	r := &removal{order: rig.WatchCleaning(ctx, p, removed...), release: p.HoldNodeAgents(ctx)}
-	r.pulls = rig.PullContinuously(ctx, p, rig.Alpha)
+	r := &removal{order: watchCleaning(ctx, p, removed...), release: p.HoldNodeAgents(ctx)}
+	r.pulls = pullContinuously(ctx, p, rig.Alpha)
 	r.flow = p.Background(ctx, func(ctx context.Context) error { return rig.Reconcile(ctx, p, remain...) })
-	r.order.AwaitVanished(ctx, p, r.flow)
+	r.order.awaitVanished(ctx, p, r.flow)
 	return r
 }
 
@@ -36,14 +36,14 @@ func (r *removal) finish(ctx context.Context, p *rig.Run, remain ...string) {
 	p.Helper()
 	p.Check(r.release(ctx))
 	p.Join(ctx, r.flow, rig.Reconciled(remain...), rig.ReconcileTimeout)
-	r.pulls.End(p, rig.Alpha, rig.MaxPull)
+	r.pulls.end(p, rig.Alpha, rig.MaxPull)
 }
 
 // removeUpstream proves that the removal of one upstream cleans the nodes first, and changes
 // nothing else.
 func removeUpstream() rig.Scenario {
 	var (
-		others  rig.UnmanagedFiles
+		others  unmanagedFiles
 		removed *removal
 		beforeB = map[string]string{}
 		betaImg rig.Pushed
@@ -52,7 +52,7 @@ func removeUpstream() rig.Scenario {
 	return rig.New("remove-upstream",
 		rig.Prove("alpha and beta are cached, and nodes have unmanaged files", func(ctx context.Context, p *rig.Run) {
 			rig.Cached(rig.Alpha, rig.Beta)(ctx, p)
-			others = rig.PutUnmanagedFiles(ctx, p)
+			others = putUnmanagedFiles(ctx, p)
 			betaImg = p.Push(ctx, rig.Beta)
 			p.Pull(ctx, p.Worker(0), betaImg)
 			p.FetchedOnce(ctx, betaImg, accesslog.AskerCache)
@@ -67,7 +67,7 @@ func removeUpstream() rig.Scenario {
 
 		rig.Prove("the cleaner alone removed alpha from every worker and kept beta", onlyBeta),
 		rig.Prove("the cleaner ran on every worker before alpha's Service was deleted", func(ctx context.Context, p *rig.Run) {
-			removed.order.ProveOrder(ctx, p)
+			removed.order.proveOrder(ctx, p)
 		}),
 
 		rig.Prove("gardener-node-agent keeps that state", func(ctx context.Context, p *rig.Run) {
@@ -85,12 +85,12 @@ func removeUpstream() rig.Scenario {
 
 		rig.Prove("no cleaner and no volume of alpha is left", func(ctx context.Context, p *rig.Run) {
 			p.NoCleanerLeft(ctx)
-			removed.order.ProveClaimsGone(ctx, p)
+			removed.order.proveClaimsGone(ctx, p)
 		}),
 
-		rig.Prove("unmanaged files are unchanged", func(ctx context.Context, p *rig.Run) { others.ProveUntouched(ctx, p) }),
+		rig.Prove("unmanaged files are unchanged", func(ctx context.Context, p *rig.Run) { others.proveUntouched(ctx, p) }),
 		rig.Prove("pulls of alpha go directly to the upstream, in time", func(ctx context.Context, p *rig.Run) {
-			p.ProveDirect(ctx, rig.Alpha, rig.MaxPull)
+			proveDirect(ctx, p, rig.Alpha, rig.MaxPull)
 		}),
 	)
 }

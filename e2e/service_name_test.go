@@ -19,7 +19,7 @@ import (
 // serviceName proves that serviceNameSuffix sets the name of a cache's Service, that nodes use
 // the new Service without a failed or slow pull, and that the previous Service is then deleted.
 func serviceName() rig.Scenario {
-	var pulls *rig.Stream
+	var pulls *stream
 	var endpoint string
 	const derived, given = "registry-alpha-upstream-test", "registry-e2e"
 	named := cachetest.Cache(rig.Alpha)
@@ -52,13 +52,13 @@ func serviceName() rig.Scenario {
 		rig.Prove("alpha and beta are cached", func(ctx context.Context, p *rig.Run) {
 			rig.Cached(rig.Alpha, rig.Beta)(ctx, p)
 			endpoint = endpointOfService(ctx, p, rig.Alpha, derived)
-			pulls = rig.PullContinuously(ctx, p, rig.Alpha)
+			pulls = pullContinuously(ctx, p, rig.Alpha)
 		}),
 
 		moved(derived, given, named),
 		moved(given, derived, cachetest.Cache(rig.Alpha)),
 		rig.Prove("no pull failed or was slow", func(_ context.Context, p *rig.Run) {
-			pulls.End(p, rig.Alpha, rig.MaxPull)
+			pulls.end(p, rig.Alpha, rig.MaxPull)
 		}),
 	)
 }

@@ -37,14 +37,14 @@ func takeoverRemoval() rig.Scenario {
 // before the Services are deleted, while gardener-node-agent is stopped.
 func (t *takeover) removeWith(ctx context.Context, p *rig.Run, removed ...string) {
 	p.Helper()
-	order, release := rig.WatchCleaning(ctx, p, removed...), p.HoldNodeAgents(ctx)
+	order, release := watchCleaning(ctx, p, removed...), p.HoldNodeAgents(ctx)
 	for _, host := range removed {
 		name := p.Services(ctx)[host].Name
 		t.before = slices.DeleteFunc(t.before, func(line string) bool { return strings.Contains(line, name) })
 	}
 	remaining := t.only(slices.DeleteFunc(t.hosts(), func(host string) bool { return slices.Contains(removed, host) })...)
 	flow := p.Background(ctx, func(ctx context.Context) error { return t.reconcile(ctx, p, remaining...) })
-	order.AwaitVanished(ctx, p, flow)
+	order.awaitVanished(ctx, p, flow)
 	for _, worker := range p.Workers() {
 		for _, host := range removed {
 			provePathsAbsent(ctx, p, worker, rig.HostsPath(host))
@@ -52,8 +52,8 @@ func (t *takeover) removeWith(ctx context.Context, p *rig.Run, removed ...string
 	}
 	p.Check(release(ctx))
 	p.Join(ctx, flow, rig.Reconciled(rig.Upstreams(remaining)...), rig.ReconcileTimeout)
-	order.ProveOrder(ctx, p)
-	order.ProveClaimsGone(ctx, p)
+	order.proveOrder(ctx, p)
+	order.proveClaimsGone(ctx, p)
 }
 
 // takeoverDisabled proves that the extension can be disabled right after the swap, before this
@@ -105,7 +105,7 @@ func takeoverHibernated() rig.Scenario {
 			p.Check(p.Session.Testbed.Gardenlet.WakeUp(ctx, shoot))
 			p.AwaitCaches(ctx, t.hosts()...)
 			p.AwaitMirrors(ctx, t.hosts()...)
-			p.AwaitUpstreams(ctx, t.hosts()...)
+			awaitUpstreams(ctx, p, t.hosts()...)
 			proveOurFiles(ctx, p, t.hosts()...)
 			t.proveKept(ctx, p)
 			p.Evidence("woken up with the same StatefulSets, claims, volumes and Services after %s", rig.Seconds(time.Since(start)))

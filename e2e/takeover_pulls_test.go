@@ -39,7 +39,7 @@ func (w watchedPull) String() string {
 }
 
 // watchedPulls are pulls in the background: each second, each worker pulls a new image and one that
-// another worker has pulled before. Unlike a rig.Stream it goes on after a failed pull, and pulls
+// another worker has pulled before. Unlike a stream it goes on after a failed pull, and pulls
 // of one kind never wait for those of another.
 type watchedPulls struct {
 	work *rig.Background

@@ -17,9 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
-	"github.com/gardener-extensions/registry-cache/e2e/networkpolicy"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
-	"github.com/gardener-extensions/registry-cache/e2e/timeline"
 )
 
 // denyAll is Gardener's policy that isolates every pod in kube-system of a Shoot.
@@ -30,7 +28,7 @@ const outside = "192.0.2.1"
 
 // reachable proves that at no time a NetworkPolicy kept nodes from a cache.
 type reachable struct {
-	policies, pods *timeline.Recording
+	policies, pods *rig.Recording
 	// since is the revision at which both recordings know all objects.
 	since uint64
 }
@@ -49,20 +47,20 @@ func watchReachable(ctx context.Context, p *rig.Run) *reachable {
 }
 
 // events returns the events of both recordings in the order of the changes.
-func (r *reachable) events(p *rig.Run) []timeline.Event {
+func (r *reachable) events(p *rig.Run) []rig.Event {
 	p.Helper()
 	policies, err := r.policies.Events()
 	p.Check(err)
 	pods, err := r.pods.Events()
 	p.Check(err)
-	return slices.SortedFunc(slices.Values(slices.Concat(policies, pods)), func(a, b timeline.Event) int { return cmp.Compare(a.Revision, b.Revision) })
+	return slices.SortedFunc(slices.Values(slices.Concat(policies, pods)), func(a, b rig.Event) int { return cmp.Compare(a.Revision, b.Revision) })
 }
 
 // prove fails the scenario if after some change of a policy or a pod, the policies did not allow a
 // node to connect to a running pod of the upstreams' caches that was not being deleted.
 func (r *reachable) prove(p *rig.Run, hosts ...string) {
 	p.Helper()
-	node, err := networkpolicy.Address(outside)
+	node, err := rig.AddressPeer(outside)
 	p.Check(err)
 	all := r.events(p)
 	policies, pods := map[string]networkingv1.NetworkPolicy{}, map[string]*corev1.Pod{}
@@ -75,13 +73,13 @@ func (r *reachable) prove(p *rig.Run, hosts ...string) {
 		if event.Revision <= r.since {
 			continue
 		}
-		rules := networkpolicy.Rules{Policies: slices.Collect(maps.Values(policies))}
+		rules := rig.NetworkRules{Policies: slices.Collect(maps.Values(policies))}
 		for _, pod := range pods {
 			if !slices.Contains(hosts, pod.Labels[v1alpha3.LabelUpstreamHost]) || pod.DeletionTimestamp != nil || pod.Status.Phase != corev1.PodRunning {
 				continue
 			}
 			checked++
-			if err := rules.Enters(node, networkpolicy.Pod(pod), networkpolicy.TCP(v1alpha3.CachePort)); err != nil {
+			if err := rules.Enters(node, rig.PodPeer(pod), rig.TCP(v1alpha3.CachePort)); err != nil {
 				p.Errorf("at %s, after %s of %s %s: %v", event.Seen.Format("15:04:05.0"), event.Type, event.Object.GetKind(), event.Object.GetName(), err)
 			}
 		}
@@ -107,7 +105,7 @@ func (r *reachable) proveSince(p *rig.Run, policy string, hosts ...string) {
 }
 
 // apply updates the policies, and the pods of caches, by name.
-func apply(event timeline.Event, policies map[string]networkingv1.NetworkPolicy, pods map[string]*corev1.Pod) error {
+func apply(event rig.Event, policies map[string]networkingv1.NetworkPolicy, pods map[string]*corev1.Pod) error {
 	name := event.Object.GetName()
 	if event.Object.GetKind() == "Pod" {
 		if _, cache := event.Object.GetLabels()[v1alpha3.LabelUpstreamHost]; !cache {

@@ -252,7 +252,7 @@ func (t *takeover) nothingLeft(remaining ...string) rig.Step {
 // and the volumes.
 func stableObjects(ctx context.Context, p *rig.Run) []string {
 	p.Helper()
-	lines := strings.Split(rig.WithoutKinds(p.Identities(ctx, p.Session.Shoot), "Pod "), "\n")
+	lines := strings.Split(withoutKinds(p.Identities(ctx, p.Session.Shoot), "Pod "), "\n")
 	claims := &corev1.PersistentVolumeClaimList{}
 	p.Check(p.Session.Shoot.List(ctx, claims, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost}))
 	for _, claim := range claims.Items {

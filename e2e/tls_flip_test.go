@@ -26,7 +26,7 @@ const flipTimeout = 30 * time.Second
 // a failed or slow pull.
 func tlsFlip() rig.Scenario {
 	var (
-		pulls  *rig.Stream
+		pulls  *stream
 		before string
 		start  time.Time
 		off    *rig.Background
@@ -35,7 +35,7 @@ func tlsFlip() rig.Scenario {
 		rig.Prove("alpha and beta are cached", func(ctx context.Context, p *rig.Run) {
 			rig.Cached(rig.Alpha, rig.Beta)(ctx, p)
 			before = p.Endpoints(ctx)[rig.Alpha]
-			pulls = rig.PullContinuously(ctx, p, rig.Alpha)
+			pulls = pullContinuously(ctx, p, rig.Alpha)
 		}),
 
 		rig.Prove("HTTPS is enabled, and machines are about to be configured", func(ctx context.Context, p *rig.Run) {
@@ -61,7 +61,7 @@ func tlsFlip() rig.Scenario {
 			p.Join(ctx, off, rig.Reconciled(rig.Alpha, rig.Beta), rig.ReconcileTimeout)
 			p.AwaitCaches(ctx, rig.Alpha, rig.Beta)
 			p.AwaitMirrors(ctx, rig.Alpha, rig.Beta)
-			pulls.End(p, rig.Alpha, rig.MaxPull)
+			pulls.end(p, rig.Alpha, rig.MaxPull)
 		}),
 
 		rig.Prove("endpoint and nodes are as before", func(ctx context.Context, p *rig.Run) {
@@ -90,7 +90,7 @@ const maxFlipPull = 15 * time.Second
 func proveFlips(ctx context.Context, p *rig.Run) {
 	since, err := p.Worker(0).Exec(ctx, "date", "+@%s") // all nodes use the clock of this machine
 	p.Check(err)
-	pulls := rig.PullContinuously(ctx, p, rig.Alpha)
+	pulls := pullContinuously(ctx, p, rig.Alpha)
 	flip := func(cache func(host string) v1alpha3.RegistryCache) {
 		p.Check(rig.ReconcileConfig(ctx, p, cache(rig.Alpha), cache(rig.Beta)))
 	}
@@ -100,7 +100,7 @@ func proveFlips(ctx context.Context, p *rig.Run) {
 	proveScheme(ctx, p, "https://")
 	flip(httpCache)
 	proveScheme(ctx, p, "http://")
-	pulls.End(p, rig.Alpha, maxFlipPull)
+	pulls.end(p, rig.Alpha, maxFlipPull)
 	for _, worker := range p.Workers() {
 		journal, err := worker.Exec(ctx, "journalctl", "--unit=containerd.service", "--since="+strings.TrimSpace(since), "--output=cat")
 		p.Check(err)

@@ -33,7 +33,7 @@ func twoUpstreams() rig.Scenario {
 					if of != host {
 						want = http.StatusNotFound
 					}
-					if got := p.BlobStatus(ctx, p.Worker(0), endpoints[host], img); got != want {
+					if got := blobStatus(ctx, p, p.Worker(0), endpoints[host], img); got != want {
 						p.Errorf("the cache of %s answers %d for a blob of %s, want %d", host, got, of, want)
 					}
 				}

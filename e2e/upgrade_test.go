@@ -63,7 +63,7 @@ func upgrade() rig.Scenario {
 			p.Check(rig.UndoLeftovers(ctx, p))
 			p.Reconcile(ctx)
 			p.AwaitCaches(ctx)
-			current = rig.DeploymentOfExtension(ctx, p)
+			current = deploymentOfExtension(ctx, p)
 			p.Afterwards(ctx, func(ctx context.Context) error {
 				if installed {
 					return nil
@@ -75,7 +75,7 @@ func upgrade() rig.Scenario {
 			p.AwaitCaches(ctx, rig.Alpha)
 			service := p.Services(ctx)[rig.Alpha]
 			putPreviousExtension(ctx, p, "http://"+service.Spec.ClusterIP+":5000")
-			before = rig.WithoutKinds(p.Identities(ctx, p.Session.Shoot), "Pod ", "StatefulSet ")
+			before = withoutKinds(p.Identities(ctx, p.Session.Shoot), "Pod ", "StatefulSet ")
 		}),
 
 		rig.Prove("the previous version's script has configured the nodes, and a node has pulled", func(ctx context.Context, p *rig.Run) {
@@ -91,15 +91,15 @@ func upgrade() rig.Scenario {
 		}),
 
 		rig.Prove("the chart of this version is installed, and pulls still go through the cache", func(ctx context.Context, p *rig.Run) {
-			untouched, pulls := p.Identities(ctx, p.Session.Shoot), rig.PullContinuously(ctx, p, rig.Alpha)
+			untouched, pulls := p.Identities(ctx, p.Session.Shoot), pullContinuously(ctx, p, rig.Alpha)
 			p.Check(cachetest.UseImage(ctx, p.Session.Testbed, cachetest.Image(p.Session.Testbed)))
 			installed = true
-			if now := rig.DeploymentOfExtension(ctx, p); now.UID != current.UID || !sameProgram(now, current) {
+			if now := deploymentOfExtension(ctx, p); now.UID != current.UID || !sameProgram(now, current) {
 				p.Fatalf("the Deployment of the extension was recreated, or is not that of this version: %v", now.Spec.Template.Spec.Containers[0].Args)
 			}
 			awaitLeader(ctx, p, current)
-			pulls.End(p, rig.Alpha, rig.MaxPull)
-			for _, img := range pulls.Images {
+			pulls.end(p, rig.Alpha, rig.MaxPull)
+			for _, img := range pulls.images {
 				p.FetchedOnce(ctx, img, accesslog.AskerCache)
 			}
 			p.Unchanged(ctx, p.Session.Shoot, untouched)
@@ -112,7 +112,7 @@ func upgrade() rig.Scenario {
 			p.AwaitMirrors(ctx, rig.Alpha)
 			awaitUnits(ctx, p, "running")
 
-			if after := rig.WithoutKinds(p.Identities(ctx, p.Session.Shoot), "Pod ", "StatefulSet "); after != before {
+			if after := withoutKinds(p.Identities(ctx, p.Session.Shoot), "Pod ", "StatefulSet "); after != before {
 				p.Fatalf("the volume or the Service was recreated:\nbefore:\n%s\nafter:\n%s", before, after)
 			}
 			p.Evidence("same Service and volume, script and unit replaced on %d workers", len(p.Workers()))
@@ -131,7 +131,7 @@ func installPrevious(ctx context.Context, p *rig.Run, current *appsv1.Deployment
 	chart, err := fs.Sub(previousVersion, previousChart)
 	p.Check(err)
 	p.Check(cachetest.InstallStopped(ctx, p.Session.Testbed, chart))
-	old := rig.DeploymentOfExtension(ctx, p)
+	old := deploymentOfExtension(ctx, p)
 	if *old.Spec.Replicas != 0 {
 		p.Fatalf("the Deployment of the previous version has %d replicas, want none", *old.Spec.Replicas)
 	}
@@ -230,4 +230,23 @@ func awaitLeader(ctx context.Context, p *rig.Run, deployment *appsv1.Deployment)
 		leads := slices.ContainsFunc(pods.Items, func(pod corev1.Pod) bool { return pod.Name == leader && pod.DeletionTimestamp == nil })
 		return leads, fmt.Sprintf("%q has the lease", leader), err
 	})
+}
+
+// deploymentOfExtension returns the only Deployment in the extension's namespace of the seed.
+func deploymentOfExtension(ctx context.Context, p *rig.Run) *appsv1.Deployment {
+	p.Helper()
+	deployments := &appsv1.DeploymentList{}
+	p.Check(p.Session.Seed.List(ctx, deployments, client.InNamespace(cachetest.ExtensionNamespace)))
+	if len(deployments.Items) != 1 {
+		p.Fatalf("there are %d Deployments in %s, want the extension's", len(deployments.Items), cachetest.ExtensionNamespace)
+	}
+	return &deployments.Items[0]
+}
+
+// withoutKinds returns the identities without the lines of these kinds.
+func withoutKinds(identities string, kinds ...string) string {
+	lines := strings.Split(identities, "\n")
+	return strings.Join(slices.DeleteFunc(lines, func(line string) bool {
+		return slices.ContainsFunc(kinds, func(kind string) bool { return strings.HasPrefix(line, kind) })
+	}), "\n")
 }

@@ -44,7 +44,7 @@ func wakeUpStorm() rig.Scenario {
 			shoot, err := cachetest.ShootWith(v1alpha3.RegistryConfig{Caches: caches})
 			p.Check(err)
 			hibernateUntilEnd(ctx, p, shoot)
-			p.OnVolume(ctx, rig.Alpha, agedBlobs, strconv.Itoa(aged))
+			onVolume(ctx, p, rig.Alpha, agedBlobs, strconv.Itoa(aged))
 			p.Check(p.Session.Testbed.Gardenlet.WakeUp(ctx, shoot))
 		}),
 
@@ -66,7 +66,7 @@ func wakeUpStorm() rig.Scenario {
 		rig.Prove("the overdue blobs are deleted", func(ctx context.Context, p *rig.Run) {
 			start := time.Now()
 			p.Check(rig.AwaitEvery(ctx, time.Second, "the overdue blobs are deleted", freedWithin, func(ctx context.Context) (bool, string, error) {
-				left := p.OnVolume(ctx, rig.Alpha, countAged)
+				left := onVolume(ctx, p, rig.Alpha, countAged)
 				return left == "0", left + " are left", nil
 			}))
 			p.Evidence("%d blobs deleted after %s", aged, rig.Seconds(time.Since(start)))

@@ -18,7 +18,7 @@ type Bug struct {
 	ID, Title string
 	// Scenarios are the names in e2e. With several, each proves a part of the expectation.
 	Scenarios []string
-	// Reports are issues that describe the bug, as <project>#<number>, see Link.
+	// Reports are issues that describe the bug, as <project>#<number>.
 	Reports []string
 	// Symptom is what the reporters saw, Fault what the scenarios plant to cause it, and Expectation
 	// what must happen instead. Result is the last measured time that came closest to its bound.
@@ -88,19 +88,4 @@ func (b Bug) Write(w io.Writer) error {
 	_, err := fmt.Fprintf(w, "%s: %s (%s)\n  symptom:  %s\n  planted:  %s\n  expected: %s\n",
 		b.ID, b.Title, strings.Join(b.Reports, ", "), b.Symptom, b.Fault, b.Expectation)
 	return err
-}
-
-var repositories = map[string]string{
-	"containerd": "containerd/containerd", "distribution": "distribution/distribution", "distribution-spec": "opencontainers/distribution-spec",
-	"gardener": "gardener/gardener", "gardener-extension-registry-cache": "gardener/gardener-extension-registry-cache", "harbor": "goharbor/harbor",
-	"k3s": "k3s-io/k3s", "local-path-provisioner": "rancher/local-path-provisioner", "moby": "moby/moby", "quay": "quay/quay", "spegel": "spegel-org/spegel",
-}
-
-// Link returns the URL of a report, or an empty string for an unknown project.
-func Link(report string) string {
-	project, number, _ := strings.Cut(report, "#")
-	if repositories[project] == "" || number == "" {
-		return ""
-	}
-	return "https://github.com/" + repositories[project] + "/issues/" + number
 }

@@ -24,7 +24,7 @@ func TestCatalog(t *testing.T) {
 			t.Errorf("%s lacks a field", bug.ID)
 		}
 		for _, report := range bug.Reports {
-			if Link(report) == "" {
+			if link(report) == "" {
 				t.Errorf("%s: %s is not <project>#<number> of a known project", bug.ID, report)
 			}
 		}
@@ -136,7 +136,7 @@ func page() string {
 		title := strings.ToUpper(b.Title[:1]) + b.Title[1:]
 		text.WriteString(wrap(fmt.Sprintf("%s. Planted: %s. Proven by `%s`. Reports:", title, b.Fault, strings.Join(b.Scenarios, "` and `"))))
 		for _, report := range b.Reports {
-			fmt.Fprintf(&text, "[%s](%s)\n", report, Link(report))
+			fmt.Fprintf(&text, "[%s](%s)\n", report, link(report))
 		}
 	}
 	return text.String()
@@ -160,4 +160,19 @@ func wrap(text string) string {
 		column += len(word)
 	}
 	return wrapped.String() + "\n"
+}
+
+var repositories = map[string]string{
+	"containerd": "containerd/containerd", "distribution": "distribution/distribution", "distribution-spec": "opencontainers/distribution-spec",
+	"gardener": "gardener/gardener", "gardener-extension-registry-cache": "gardener/gardener-extension-registry-cache", "harbor": "goharbor/harbor",
+	"k3s": "k3s-io/k3s", "local-path-provisioner": "rancher/local-path-provisioner", "moby": "moby/moby", "quay": "quay/quay", "spegel": "spegel-org/spegel",
+}
+
+// link returns the URL of a report, or an empty string for an unknown project.
+func link(report string) string {
+	project, number, _ := strings.Cut(report, "#")
+	if repositories[project] == "" || number == "" {
+		return ""
+	}
+	return "https://github.com/" + repositories[project] + "/issues/" + number
 }

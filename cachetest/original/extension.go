@@ -1,3 +1,17 @@
+// Package original stands in for gardener-extension-registry-cache, the extension that this one
+// replaces, so that scenarios can take over what it leaves behind, and give it back.
+//
+// It is a reconstruction from a description of what the original writes (version v0.25.0-dev); no
+// code of the original runs. Real are the ManagedResources, the certificates of Gardener's secrets
+// manager, the caches (distribution's stock image), gardenlet's flows, and the hosts.toml files:
+// gardener-node-agent writes them from criConfig.containerd.registries. Reconstructed are
+//
+//   - the controller: Extension acts on the Extension resource as the original does;
+//   - its webhook: a MutatingAdmissionPolicy adds the registries to OperatingSystemConfigs;
+//   - its Deployment: Chart has the original's names and selector, and no replica.
+//
+// Left out are VerticalPodAutoscalers, for which the testbed's Shoot has no API, the cleaner of the
+// original, and the webhook for registry-mirror.
 package original
 
 import (
@@ -17,7 +31,6 @@ import (
 	"github.com/gardener/gardener/pkg/client/kubernetes"
 	"github.com/gardener/gardener/pkg/extensions"
 	"github.com/gardener/gardener/pkg/utils/managedresources"
-	"github.com/gardener/gardener/pkg/utils/managedresources/builder"
 	"github.com/gardener/gardener/pkg/utils/secrets"
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -122,7 +135,7 @@ func (e Extension) deploy(
 		caches = append(caches, cache{RegistryCache: c})
 		services = append(services, caches[len(caches)-1].service())
 	}
-	if err := e.deployServices(ctx, namespace, services); err != nil {
+	if err := e.deployResource(ctx, namespace, v1alpha3.ManagedResourceServices, services); err != nil {
 		return nil, err
 	}
 	if err := e.findAddresses(ctx, caches); err != nil {
@@ -140,7 +153,7 @@ func (e Extension) deploy(
 		}
 		objects = append(objects, own...)
 	}
-	if err := e.deployCaches(ctx, namespace, objects); err != nil {
+	if err := e.deployResource(ctx, namespace, v1alpha3.ManagedResourceCaches, objects); err != nil {
 		return nil, err
 	}
 	for _, object := range Monitoring(namespace) {
@@ -158,26 +171,19 @@ func (e Extension) deploy(
 	return providerStatus(caches, bundle)
 }
 
-func (e Extension) deployServices(ctx context.Context, namespace string, services []client.Object) error {
-	return e.deployResource(ctx, namespace, v1alpha3.ManagedResourceServices, true, services, func(*builder.ManagedResource) {})
-}
-
-func (e Extension) deployCaches(ctx context.Context, namespace string, objects []client.Object) error {
-	return e.deployResource(ctx, namespace, v1alpha3.ManagedResourceCaches, false, objects,
-		func(resource *builder.ManagedResource) { resource.DeletePersistentVolumeClaims(true) })
-}
-
-func (e Extension) deployResource(
-	ctx context.Context, namespace, name string, prefixed bool, objects []client.Object, change func(*builder.ManagedResource),
-) error {
+// deployResource writes a ManagedResource, that of the caches or that of their Services.
+func (e Extension) deployResource(ctx context.Context, namespace, name string, objects []client.Object) error {
+	caches := name == v1alpha3.ManagedResourceCaches
 	registry := managedresources.NewRegistry(kubernetes.ShootScheme, kubernetes.ShootCodec, kubernetes.ShootSerializer)
 	data, err := registry.AddAllAndSerialize(objects...)
 	if err != nil {
 		return fmt.Errorf("render ManagedResource %s: %w", name, err)
 	}
-	secretName, secret := managedresources.NewSecret(e.Seed, namespace, name, data, prefixed)
+	secretName, secret := managedresources.NewSecret(e.Seed, namespace, name, data, !caches)
 	resource := managedresources.NewForShoot(e.Seed, namespace, name, origin, false).WithSecretRef(secretName)
-	change(resource)
+	if caches {
+		resource.DeletePersistentVolumeClaims(true)
+	}
 	if err := errors.Join(secret.Reconcile(ctx), resource.Reconcile(ctx)); err != nil {
 		return fmt.Errorf("write ManagedResource %s: %w", name, err)
 	}

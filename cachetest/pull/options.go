@@ -11,7 +11,6 @@ import (
 
 // Limits of Options.
 const (
-	MaxTimes       = 100
 	MinTimeout     = time.Second
 	MaxTimeout     = 30 * time.Minute
 	DefaultTimeout = 5 * time.Minute
@@ -21,13 +20,12 @@ const (
 type Options struct {
 	Image string // the reference as in a pod, for example alpha.upstream.test/shop/web:v1
 	// Node is the name of the worker that pulls, or the last part of the name ("worker2"). The
-	// default is the first worker. All makes every worker pull; Node must be empty then.
-	Node     string
-	All      bool
-	Times    int           // how many times each node pulls, 1 to MaxTimes
-	Parallel int           // how many nodes pull concurrently, 1 up to the number of nodes
-	Fresh    bool          // remove the image and its content from a node before each pull
-	Timeout  time.Duration // of one pull, MinTimeout to MaxTimeout
+	// default is the first worker. All makes every worker pull, one after another; Node must be empty
+	// then.
+	Node    string
+	All     bool
+	Fresh   bool          // remove the image and its content from a node before the pull
+	Timeout time.Duration // of one pull, MinTimeout to MaxTimeout
 }
 
 // InvalidError is the error for an invalid value in Options or PushOptions.
@@ -43,27 +41,11 @@ func Invalid(option, format string, args ...any) error {
 	return &InvalidError{Option: option, Problem: fmt.Sprintf(format, args...)}
 }
 
-// Plan has the pulls of valid Options.
-type Plan struct {
-	Image   Image
-	Batches []Batch // run one after the other
-}
-
-// Batch is a set of concurrent pulls, one on each node.
-type Batch struct {
-	Round int // counted from 1
-	Nodes []string
-}
-
 // Validate checks the options without a testbed. It returns an *InvalidError.
 func (o Options) Validate() error {
 	switch {
 	case o.All && o.Node != "":
 		return Invalid("node", "%s and all nodes exclude each other", o.Node)
-	case o.Times < 1 || o.Times > MaxTimes:
-		return Invalid("times", "%d is not between 1 and %d", o.Times, MaxTimes)
-	case o.Parallel < 1:
-		return Invalid("parallel", "%d is less than 1", o.Parallel)
 	case o.Timeout < MinTimeout || o.Timeout > MaxTimeout:
 		return Invalid("timeout", "%s is not between %s and %s", o.Timeout, MinTimeout, MaxTimeout)
 	}
@@ -73,29 +55,18 @@ func (o Options) Validate() error {
 	return nil
 }
 
-// Plan validates the options against upstreams and workers. It returns an *InvalidError.
-func (o Options) Plan(hosts, workers []string) (*Plan, error) {
+// Plan validates the options against upstreams and workers, and returns the image and the nodes that
+// pull it. It returns an *InvalidError.
+func (o Options) Plan(hosts, workers []string) (Image, []string, error) {
 	if err := o.Validate(); err != nil {
-		return nil, err
+		return Image{}, nil, err
 	}
 	image, err := parseImage(o.Image, hosts)
 	if err != nil {
-		return nil, err
+		return Image{}, nil, err
 	}
 	nodes, err := o.nodes(workers)
-	if err != nil {
-		return nil, err
-	}
-	if o.Parallel > len(nodes) {
-		return nil, Invalid("parallel", "%d is more than the number of nodes, %d", o.Parallel, len(nodes))
-	}
-	plan := &Plan{Image: image}
-	for round := 1; round <= o.Times; round++ {
-		for batch := range slices.Chunk(nodes, o.Parallel) {
-			plan.Batches = append(plan.Batches, Batch{Round: round, Nodes: batch})
-		}
-	}
-	return plan, nil
+	return image, nodes, err
 }
 
 func parseImage(image string, hosts []string) (Image, error) {

@@ -3,6 +3,7 @@ package pull
 import (
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +15,7 @@ var (
 )
 
 func options(change func(*Options)) Options {
-	o := Options{Image: "alpha.upstream.test/shop/web:v1", Times: 1, Parallel: 1, Timeout: DefaultTimeout}
+	o := Options{Image: "alpha.upstream.test/shop/web:v1", Timeout: DefaultTimeout}
 	change(&o)
 	return o
 }
@@ -24,25 +25,18 @@ func TestPlan(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		change func(*Options)
-		want   []Batch
+		want   []string
 	}{
-		{"the first worker", func(*Options) {}, []Batch{{1, []string{first}}}},
-		{"by its last part", func(o *Options) { o.Node = "worker2" }, []Batch{{1, []string{second}}}},
-		{"by its last part, the first", func(o *Options) { o.Node = "worker" }, []Batch{{1, []string{first}}}},
-		{"by its name", func(o *Options) { o.Node = second }, []Batch{{1, []string{second}}}},
-		{"all", func(o *Options) { o.All = true }, []Batch{{1, []string{first}}, {1, []string{second}}}},
-		{
-			"all at once, twice", func(o *Options) { o.All, o.Times, o.Parallel = true, 2, 2 },
-			[]Batch{{1, []string{first, second}}, {2, []string{first, second}}},
-		},
+		{"the first worker", func(*Options) {}, []string{first}},
+		{"by its last part", func(o *Options) { o.Node = "worker2" }, []string{second}},
+		{"by its last part, the first", func(o *Options) { o.Node = "worker" }, []string{first}},
+		{"by its name", func(o *Options) { o.Node = second }, []string{second}},
+		{"all", func(o *Options) { o.All = true }, []string{first, second}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			plan, err := options(tc.change).Plan(testHosts, testWorkers)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !reflect.DeepEqual(plan.Batches, tc.want) {
-				t.Errorf("batches %v, want %v", plan.Batches, tc.want)
+			_, nodes, err := options(tc.change).Plan(testHosts, testWorkers)
+			if err != nil || !slices.Equal(nodes, tc.want) {
+				t.Errorf("nodes %v, error %v, want %v", nodes, err, tc.want)
 			}
 		})
 	}
@@ -62,12 +56,9 @@ func TestPlanReadsTheReference(t *testing.T) {
 		},
 	} {
 		t.Run(image, func(t *testing.T) {
-			plan, err := options(func(o *Options) { o.Image = image }).Plan(testHosts, testWorkers)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !reflect.DeepEqual(plan.Image, want) {
-				t.Errorf("image %+v, want %+v", plan.Image, want)
+			got, _, err := options(func(o *Options) { o.Image = image }).Plan(testHosts, testWorkers)
+			if err != nil || !reflect.DeepEqual(got, want) {
+				t.Errorf("image %+v, error %v, want %+v", got, err, want)
 			}
 		})
 	}
@@ -88,15 +79,11 @@ func TestPlanRefuses(t *testing.T) {
 		{"a part of a part", func(o *Options) { o.Node = "er" }, testWorkers, "er is not a worker"},
 		{"node and all", func(o *Options) { o.Node, o.All = "worker", true }, testWorkers, "node: worker and all"},
 		{"no worker", func(*Options) {}, nil, "the shoot has no workers"},
-		{"never", func(o *Options) { o.Times = 0 }, testWorkers, "times: 0"},
-		{"too often", func(o *Options) { o.Times = MaxTimes + 1 }, testWorkers, "times: 101"},
-		{"none at once", func(o *Options) { o.Parallel = 0 }, testWorkers, "parallel: 0"},
-		{"more than nodes", func(o *Options) { o.Parallel = 2 }, testWorkers, "parallel: 2 is more than the number of nodes, 1"},
 		{"no time", func(o *Options) { o.Timeout = 0 }, testWorkers, "timeout: 0s"},
 		{"too much time", func(o *Options) { o.Timeout = time.Hour }, testWorkers, "timeout: 1h0m0s"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, err := options(tc.change).Plan(testHosts, tc.workers)
+			_, _, err := options(tc.change).Plan(testHosts, tc.workers)
 			var invalid *InvalidError
 			if !errors.As(err, &invalid) || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v, want an InvalidError with %q", err, tc.want)

@@ -1,3 +1,10 @@
+// Package pull pulls images on nodes and finds the source of each object of an image: the store of
+// a cache, the upstream through a cache, the upstream directly, or the node, which already had it.
+//
+// The evidence is the upstream's access log during the pull, and the content of the node's
+// containerd before and after it. An object that is new on the node, and that no client fetched
+// from the upstream, is a cache hit. The logs and metrics of caches are not used. Attribute, Report
+// and Options must not access clusters.
 package pull
 
 import (
@@ -8,7 +15,6 @@ import (
 	"path"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/gardener-extensions/registry-cache/cachetest"
 	"github.com/gardener-extensions/registry-cache/kind"
@@ -18,19 +24,19 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// Run pulls an image from an upstream on workers of the shoot, and finds who served each object. It
-// changes nothing but the images on the nodes. The testbed must be attached.
+// Run pulls an image from an upstream on workers of the shoot, one after another, and finds who
+// served each object. It changes nothing but the images on the nodes. The testbed must be attached.
 //
 // Run returns an *InvalidError for invalid options. It returns no error for a failed pull, see
 // Report.Err. The report is never nil. If Run returns an error, the report has the earlier pulls.
 func Run(ctx context.Context, t *kind.Testbed, options Options) (*Report, error) {
 	report := NewReport(Image{Reference: options.Image})
-	plan, err := options.Plan(t.Upstreams.Hosts(), cluster.Names(t.Shoot.Workers()))
+	image, nodes, err := options.Plan(t.Upstreams.Hosts(), cluster.Names(t.Shoot.Workers()))
 	if err != nil {
 		return report, err
 	}
-	r := &runner{Testbed: t, Options: options, image: plan.Image, registry: t.Upstream(plan.Image.Host)}
-	err = r.registry.Describe(ctx, r.image.Repository, r.image.Identifier, func(index *v1.Descriptor, img v1.Image) (err error) {
+	r := &runner{Testbed: t, Options: options, image: image, registry: t.Upstream(image.Host)}
+	err = r.registry.Describe(ctx, image.Repository, image.Identifier, func(index *v1.Descriptor, img v1.Image) (err error) {
 		r.image.Objects, err = Describe(index, img)
 		return err
 	})
@@ -38,14 +44,14 @@ func Run(ctx context.Context, t *kind.Testbed, options Options) (*Report, error)
 		r.image.Problem = err.Error()
 	}
 	report = NewReport(r.image)
-	for _, batch := range plan.Batches {
-		evidence, err := r.run(ctx, batch)
+	for _, name := range nodes {
+		evidence, err := r.run(ctx, t.Shoot.Node(name))
 		if err != nil {
-			return report, err
+			return report, fmt.Errorf("%s: %w", name, err)
 		}
 		report.Add(Attribute(evidence))
 	}
-	report.Verdict = report.verdict(cacheAddresses(ctx, t, plan.Image.Host))
+	report.Verdict = report.verdict(cacheAddresses(ctx, t, image.Host))
 	return report, nil
 }
 
@@ -67,15 +73,15 @@ type runner struct {
 	registry *upstream.Registry
 }
 
-func (r *runner) run(ctx context.Context, batch Batch) (Evidence, error) {
-	evidence := Evidence{Image: r.image, Attempts: make([]Attempt, len(batch.Nodes))}
-	// Prepare the nodes before the log is read. Otherwise, requests of the nodes during the
-	// preparation would count as requests of the pull.
-	if err := r.each(ctx, batch, evidence.Attempts, r.prepare); err != nil {
+// run pulls on one node. It prepares the node before it reads the log: otherwise, requests of the
+// node during the preparation would count as requests of the pull.
+func (r *runner) run(ctx context.Context, node *cluster.Node) (Evidence, error) {
+	evidence := Evidence{Image: r.image, Node: node.Name()}
+	if err := r.prepare(ctx, node, &evidence); err != nil {
 		return evidence, err
 	}
 	before, logErr := r.registry.Log(ctx)
-	if err := r.each(ctx, batch, evidence.Attempts, r.pullOnce); err != nil {
+	if err := r.pull(ctx, node, &evidence); err != nil {
 		return evidence, err
 	}
 	if logErr == nil {
@@ -99,49 +105,33 @@ func newRecords(before, after accesslog.Records) (accesslog.Records, error) {
 	return after[len(before):], nil
 }
 
-func (r *runner) each(ctx context.Context, batch Batch, attempts []Attempt,
-	do func(context.Context, *cluster.Node, *Attempt) error,
-) error {
-	group, ctx := errgroup.WithContext(ctx)
-	for i, name := range batch.Nodes {
-		attempts[i].Node, attempts[i].Round = name, batch.Round
-		group.Go(func() error {
-			if err := do(ctx, r.Shoot.Node(name), &attempts[i]); err != nil {
-				return fmt.Errorf("round %d on %s: %w", batch.Round, name, err)
-			}
-			return nil
-		})
-	}
-	return group.Wait()
-}
-
 // prepare removes the image from the node for a fresh pull, and records the state before the pull.
-func (r *runner) prepare(ctx context.Context, node *cluster.Node, attempt *Attempt) (err error) {
+func (r *runner) prepare(ctx context.Context, node *cluster.Node, evidence *Evidence) (err error) {
 	if r.Fresh {
 		if err := forget(ctx, node, r.image); err != nil {
 			return err
 		}
 	}
-	if attempt.Mirrors, err = mirrorsOf(ctx, node, r.image.Host); err != nil {
+	if evidence.Mirrors, err = mirrorsOf(ctx, node, r.image.Host); err != nil {
 		return err
 	}
-	attempt.Before, err = readState(ctx, node)
+	evidence.Before, err = readState(ctx, node)
 	return err
 }
 
-// pullOnce pulls once, as a step, and records the state afterwards.
-func (r *runner) pullOnce(ctx context.Context, node *cluster.Node, attempt *Attempt) (err error) {
-	_ = r.Recorder.Step(ctx, fmt.Sprintf("pull, round %d on %s", attempt.Round, node.Name()), func(ctx context.Context) error {
-		attempt.Took, attempt.Failure, err = pullOn(ctx, node, r.image, r.Timeout)
-		if err == nil && attempt.Failure != "" {
-			return errors.New(attempt.Failure)
+// pull pulls once, as a step, and records the state afterwards.
+func (r *runner) pull(ctx context.Context, node *cluster.Node, evidence *Evidence) (err error) {
+	_ = r.Recorder.Step(ctx, "pull on "+node.Name(), func(ctx context.Context) error {
+		evidence.Took, evidence.Failure, err = pullOn(ctx, node, r.image, r.Timeout)
+		if err == nil && evidence.Failure != "" {
+			return errors.New(evidence.Failure)
 		}
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	attempt.After, err = readState(ctx, node)
+	evidence.After, err = readState(ctx, node)
 	return err
 }
 

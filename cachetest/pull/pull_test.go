@@ -4,7 +4,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-containerregistry/pkg/v1/random"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -32,21 +31,6 @@ func TestSince(t *testing.T) {
 	// If a reset were no error, requests in the new log would be missed.
 	if _, err := newRecords(log, log[:1]); err == nil {
 		t.Error("a log that was reset is treated as a log without requests")
-	}
-}
-
-func TestDescribePushed(t *testing.T) {
-	img, err := random.Image(1<<10, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pushed, err := describePushed("alpha.upstream.test/web:v1", img)
-	if err != nil {
-		t.Fatal(err)
-	}
-	digest, _ := img.Digest()
-	if pushed.Digest != digest.String() || len(pushed.Objects) != 5 || pushed.Bytes < 3<<10 {
-		t.Errorf("%+v", pushed)
 	}
 }
 

@@ -1,20 +1,15 @@
 package pull
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
-	"slices"
 	"strings"
 
-	"github.com/google/go-containerregistry/pkg/name"
-	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/image"
-	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
 
 // Limits of PushOptions. MaxImageBytes limits the sum of all layers, since Push builds the image in
@@ -28,9 +23,6 @@ const (
 // PushOptions are the options of a push.
 type PushOptions struct {
 	Upstream string // the host of an upstream, or its first label ("alpha")
-	// Name is the repository with an optional tag. The default is tag latest of a new repository.
-	Name string
-	Base string // an image of the same upstream; the new image contains its layers
 	// Layers is the number of random layers, 1 to MaxLayers, in addition to the layer with the
 	// program. Size is the size of each random layer, for example 2Mi, and at most MaxLayerBytes.
 	// The sum of all sizes is at most MaxImageBytes.
@@ -38,64 +30,23 @@ type PushOptions struct {
 	Size   string
 }
 
-// Target has the parsed options of a push.
-type Target struct {
-	Host, Repository, Tag string
-	Layers                int
-	LayerBytes            int64
-	// BaseRepository and BaseIdentifier are the parts of PushOptions.Base, or "".
-	BaseRepository, BaseIdentifier string
-}
-
 // Validate checks the options without a testbed. It returns an *InvalidError.
 func (o PushOptions) Validate() error {
-	if o.Upstream == "" {
-		return Invalid("upstream", "required")
-	}
-	if o.Name != "" {
-		if _, err := name.NewTag("upstream.test/" + o.Name); err != nil {
-			return Invalid("name", "%v", err)
-		}
-	}
-	if _, err := name.ParseReference(o.Base); o.Base != "" && err != nil {
-		return Invalid("base", "%v", err)
-	}
 	_, err := o.layerBytes()
 	return err
 }
 
-// Target validates the options against the upstreams' hosts; random replaces an empty Name.
-func (o PushOptions) Target(hosts []string, random string) (*Target, error) {
-	if err := o.Validate(); err != nil {
-		return nil, err
+// target returns the host of the upstream and the size of a layer, or an *InvalidError.
+func (o PushOptions) target(hosts []string) (host string, bytes int64, err error) {
+	if bytes, err = o.layerBytes(); err != nil {
+		return "", 0, err
 	}
-	bytes, err := o.layerBytes()
-	if err != nil {
-		return nil, err
+	for _, host := range hosts {
+		if short, _, _ := strings.Cut(host, "."); o.Upstream == host || o.Upstream == short {
+			return host, bytes, nil
+		}
 	}
-	host := slices.IndexFunc(hosts, func(host string) bool {
-		return host == o.Upstream || strings.HasPrefix(host, o.Upstream+".")
-	})
-	if host < 0 {
-		return nil, Invalid("upstream", "%q is not an upstream of this testbed, use one of %s", o.Upstream, strings.Join(hosts, ", "))
-	}
-	tag, err := name.NewTag(hosts[host] + "/" + cmp.Or(o.Name, random))
-	if err != nil {
-		return nil, Invalid("name", "%v", err)
-	}
-	target := &Target{Host: hosts[host], Repository: tag.RepositoryStr(), Tag: tag.TagStr(), Layers: o.Layers, LayerBytes: bytes}
-	if o.Base == "" {
-		return target, nil
-	}
-	base, err := name.ParseReference(o.Base)
-	if err != nil {
-		return nil, Invalid("base", "%v", err)
-	}
-	if base.Context().RegistryStr() != target.Host {
-		return nil, Invalid("base", "%s is on %s, but must be on %s like the new image", o.Base, base.Context().RegistryStr(), target.Host)
-	}
-	target.BaseRepository, target.BaseIdentifier = base.Context().RepositoryStr(), base.Identifier()
-	return target, nil
+	return "", 0, Invalid("upstream", "%q is not an upstream of this testbed, use one of %s", o.Upstream, strings.Join(hosts, ", "))
 }
 
 func (o PushOptions) layerBytes() (int64, error) {
@@ -116,66 +67,25 @@ func (o PushOptions) layerBytes() (int64, error) {
 	return bytes, nil
 }
 
-// Pushed is the output of `testbed push`. Pods can use the reference.
-type Pushed struct {
-	Reference string   `json:"reference"`
-	Digest    string   `json:"digest"`
-	Bytes     int64    `json:"bytes"` // of all Objects
-	Objects   []Object `json:"objects"`
-}
-
-// Push builds an image of random content that a pod can run, and pushes it to an upstream. Invalid
-// options are an *InvalidError, and nothing is pushed. The testbed must be attached.
-func Push(ctx context.Context, t *kind.Testbed, options PushOptions) (*Pushed, error) {
-	target, err := options.Target(t.Upstreams.Hosts(), "testbed/"+strings.ToLower(rand.Text()[:10]))
+// Push builds an image of random content that a pod can run, pushes it to an upstream, and returns
+// its reference. Invalid options are an *InvalidError, and nothing is pushed. The testbed must be
+// attached.
+func Push(ctx context.Context, t *kind.Testbed, options PushOptions) (reference string, err error) {
+	host, bytes, err := options.target(t.Upstreams.Hosts())
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	registry := t.Upstream(target.Host)
-	reference := registry.Reference(target.Repository, target.Tag)
-	var pushed *Pushed
-	err = t.Recorder.Step(ctx, "push to "+reference, func(ctx context.Context) error {
-		return withImage(ctx, t, registry, target, func(img v1.Image) (err error) {
-			if _, err := registry.Push(ctx, target.Repository, target.Tag, img); err != nil {
-				return err
-			}
-			pushed, err = describePushed(reference, img)
-			return err
-		})
-	})
-	return pushed, err
-}
-
-// withImage builds the image and calls use(image). It reads the base image from the upstream.
-func withImage(ctx context.Context, t *kind.Testbed, registry *upstream.Registry, target *Target, use func(v1.Image) error) error {
-	if target.BaseRepository != "" {
-		return registry.Describe(ctx, target.BaseRepository, target.BaseIdentifier, func(_ *v1.Descriptor, base v1.Image) error {
-			img, err := image.Extend(base, target.Layers, target.LayerBytes)
-			if err != nil {
-				return err
-			}
-			return use(img)
-		})
-	}
-	pause, err := t.Build(ctx, image.Pause())
-	if err != nil {
-		return fmt.Errorf("build the program of the image: %w", err)
-	}
-	img, err := image.Random(pause[0], target.Layers, target.LayerBytes)
-	if err != nil {
+	registry, repository := t.Upstream(host), "testbed/"+strings.ToLower(rand.Text()[:10])
+	reference = registry.Reference(repository, "latest")
+	return reference, t.Recorder.Step(ctx, "push to "+reference, func(ctx context.Context) error {
+		pause, err := t.Build(ctx, image.Pause())
+		if err != nil {
+			return fmt.Errorf("build the program of the image: %w", err)
+		}
+		img, err := image.Random(pause[0], options.Layers, bytes)
+		if err == nil {
+			_, err = registry.Push(ctx, repository, "latest", img)
+		}
 		return err
-	}
-	return use(img)
-}
-
-func describePushed(reference string, img v1.Image) (*Pushed, error) {
-	objects, err := Describe(nil, img)
-	if err != nil {
-		return nil, err
-	}
-	pushed := &Pushed{Reference: reference, Digest: objects[0].Digest, Objects: objects}
-	for _, object := range objects {
-		pushed.Bytes += object.Size
-	}
-	return pushed, nil
+	})
 }

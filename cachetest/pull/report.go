@@ -20,9 +20,6 @@ const (
 	Unknown      Source = "unknown"    // the node got it, and the evidence does not show from where
 )
 
-// reportOrder has all sources in the order of reports.
-var reportOrder = []Source{CacheHit, CacheMiss, FromUpstream, FromNode, Missing, Unknown}
-
 // Report is the output of `testbed pull`.
 type Report struct {
 	Image  string `json:"image"`
@@ -37,7 +34,6 @@ type Report struct {
 // Pull is one pull on one node.
 type Pull struct {
 	Node    string  `json:"node"`
-	Round   int     `json:"round"`
 	Seconds float64 `json:"seconds"` // measured on the node
 	Bytes   int64   `json:"bytes"`   // of all objects that the node got
 	// Mirrors are the URLs of caches in the node's hosts.toml for the upstream, in order. Without
@@ -58,28 +54,15 @@ type Served struct {
 	CacheGets     int   `json:"cacheGets"`
 	NodeGets      int   `json:"nodeGets"`
 	UpstreamBytes int64 `json:"upstreamBytes"`
-	// Shared means that a cache fetched the object while several nodes needed it. It is unknown
-	// which node's request made the cache fetch it.
-	Shared bool `json:"shared,omitempty"`
 }
 
-// Total is the sum of all pulls.
+// Total is about all pulls.
 type Total struct {
-	Pulls     int               `json:"pulls"`
-	Failed    int               `json:"failed"`
-	Fallbacks int               `json:"fallbacks"`
-	Seconds   float64           `json:"seconds"` // the sum of all pulls; Slowest is the longest pull
-	Slowest   float64           `json:"slowestSeconds"`
-	Bytes     int64             `json:"bytes"`
-	Served    map[Source]Amount `json:"servedBy"`
+	Failed    int     `json:"failed"`
+	Fallbacks int     `json:"fallbacks"`
+	Slowest   float64 `json:"slowestSeconds"`
 	// Upstream counts the requests for the image's repository, each once.
 	Upstream Traffic `json:"upstream"`
-}
-
-// Amount is a number of objects and the sum of their sizes in the manifest.
-type Amount struct {
-	Objects int   `json:"objects"`
-	Bytes   int64 `json:"bytes"`
 }
 
 // Traffic counts the requests to the upstream for manifests and blobs, and the bytes it sent.
@@ -94,7 +77,6 @@ type Traffic struct {
 // NewReport returns a report without pulls.
 func NewReport(image Image) *Report {
 	report := &Report{Image: image.Reference, Digest: image.Digest(), Pulls: []Pull{}}
-	report.Total.Served = map[Source]Amount{}
 	if image.Problem != "" {
 		report.Notes = append(report.Notes, "the image's manifest or config could not be read, so only transferred objects are listed, "+
 			"and the sizes of cache hits are unknown: "+image.Problem)
@@ -102,12 +84,10 @@ func NewReport(image Image) *Report {
 	return report
 }
 
-// Add adds the findings of a batch. It skips notes that the report already has.
+// Add adds the findings of a pull. It skips notes that the report already has.
 func (r *Report) Add(findings Findings) {
-	r.Pulls = append(r.Pulls, findings.Pulls...)
-	for _, pull := range findings.Pulls {
-		r.Total.add(pull)
-	}
+	r.Pulls = append(r.Pulls, findings.Pull)
+	r.Total.add(findings.Pull)
 	r.Total.Upstream.add(findings.Upstream)
 	for _, note := range findings.Notes {
 		if !slices.Contains(r.Notes, note) {
@@ -117,22 +97,13 @@ func (r *Report) Add(findings Findings) {
 }
 
 func (t *Total) add(pull Pull) {
-	t.Pulls++
 	if pull.Error != "" {
 		t.Failed++
 	}
 	if pull.Fallback {
 		t.Fallbacks++
 	}
-	t.Seconds += pull.Seconds
 	t.Slowest = max(t.Slowest, pull.Seconds)
-	t.Bytes += pull.Bytes
-	for _, served := range pull.Objects {
-		amount := t.Served[served.By]
-		amount.Objects++
-		amount.Bytes += served.Size
-		t.Served[served.By] = amount
-	}
 }
 
 func (t *Traffic) add(other Traffic) {
@@ -148,7 +119,7 @@ func (r *Report) Err() error {
 	var failed []string
 	for _, pull := range r.Pulls {
 		if pull.Error != "" {
-			failed = append(failed, fmt.Sprintf("round %d on %s: %s", pull.Round, pull.Node, pull.Error))
+			failed = append(failed, fmt.Sprintf("on %s: %s", pull.Node, pull.Error))
 		}
 	}
 	if len(failed) == 0 {
@@ -166,7 +137,7 @@ func (r *Report) verdict(caches []string) string {
 		return ""
 	}
 	if r.Total.Failed > 0 {
-		return fmt.Sprintf("failed: %d of %s", r.Total.Failed, count(r.Total.Pulls, "pull"))
+		return fmt.Sprintf("failed: %d of %s", r.Total.Failed, count(len(r.Pulls), "pull"))
 	}
 	if i := slices.IndexFunc(r.Pulls, func(p Pull) bool { return p.Fallback }); i >= 0 {
 		return r.bypassVerdict(r.Pulls[i], caches)
@@ -174,12 +145,24 @@ func (r *Report) verdict(caches []string) string {
 	if i := slices.IndexFunc(r.Pulls, func(p Pull) bool { return len(p.Mirrors) == 0 }); i >= 0 {
 		return fmt.Sprintf("direct: %s has no mirror for the upstream", r.Pulls[i].Node)
 	}
-	hits, misses := r.Total.Served[CacheHit].Objects, r.Total.Served[CacheMiss].Objects
+	hits, misses := r.served(CacheHit), r.served(CacheMiss)
 	if hits+misses == 0 {
 		return "nothing to fetch: the nodes already had the image"
 	}
 	return fmt.Sprintf("served by the cache: %s from its store, %d fetched from the upstream, slowest pull %.1fs",
 		count(hits, "object"), misses, r.Total.Slowest)
+}
+
+// served returns how many objects of all pulls have the source.
+func (r *Report) served(by Source) (objects int) {
+	for _, pull := range r.Pulls {
+		for _, served := range pull.Objects {
+			if served.By == by {
+				objects++
+			}
+		}
+	}
+	return objects
 }
 
 // bypassVerdict returns the verdict if a node used the upstream although it has a mirror.
@@ -204,5 +187,5 @@ func (r *Report) bypassVerdict(p Pull, caches []string) string {
 		why = fmt.Sprintf("%s asks %s before the upstream, but the cache is now at %s", p.Node, mirrors, strings.Join(caches, ", "))
 	}
 	return fmt.Sprintf("%s: %s; slowest pull %.1fs, %s of %s", word, why, r.Total.Slowest, count(r.Total.Fallbacks, "fallback"),
-		count(r.Total.Pulls, "pull"))
+		count(len(r.Pulls), "pull"))
 }

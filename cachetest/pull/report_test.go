@@ -40,7 +40,9 @@ func TestVerdict(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			report := NewReport(testImage)
-			report.Add(Findings{Pulls: test.pulls})
+			for _, pull := range test.pulls {
+				report.Add(Findings{Pull: pull})
+			}
 			report.Verdict = report.verdict(test.caches)
 			if !strings.Contains(report.Verdict, test.want) || (test.want == "") != (report.Verdict == "") {
 				t.Errorf("%q, want %q", report.Verdict, test.want)

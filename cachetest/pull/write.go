@@ -12,7 +12,8 @@ import (
 // shortDigest is the number of hex digits to print of a digest.
 const shortDigest = 12
 
-// Write prints the report as text: each pull and its objects, the total, notes, and the verdict.
+// Write prints the report as text: each pull and its objects, the requests to the upstream, notes,
+// and the verdict.
 func (r *Report) Write(w io.Writer) error {
 	// tabwriter aligns columns only up to a line without tabs, so each pull has its own widths.
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -20,7 +21,9 @@ func (r *Report) Write(w io.Writer) error {
 	for _, pull := range r.Pulls {
 		pull.write(table)
 	}
-	r.Total.write(table)
+	u := r.Total.Upstream
+	fmt.Fprintf(table, "upstream: %s and %s by caches, %s and %s by nodes, %s sent\n", count(u.CacheGets, "GET"), count(u.CacheHeads, "HEAD"),
+		count(u.NodeGets, "GET"), count(u.NodeHeads, "HEAD"), size(u.Bytes))
 	for _, note := range r.Notes {
 		fmt.Fprintf(table, "note: %s\n", note)
 	}
@@ -35,13 +38,9 @@ func (p Pull) write(w io.Writer) {
 	if p.Error != "" {
 		mark = "✗"
 	}
-	fmt.Fprintf(w, "%s %s, round %d: %.2fs, %s, %s\n", mark, p.Node, p.Round, p.Seconds, size(p.Bytes), p.route())
+	fmt.Fprintf(w, "%s %s: %.2fs, %s, %s\n", mark, p.Node, p.Seconds, size(p.Bytes), p.route())
 	for _, served := range p.Objects {
-		by := string(served.By)
-		if served.Shared {
-			by += " (shared)"
-		}
-		fmt.Fprintf(w, "    %s\t%s\t%s\t%s\t%s\n", served.Part, short(served.Digest), size(served.Size), by, served.asked())
+		fmt.Fprintf(w, "    %s\t%s\t%s\t%s\t%s\n", served.Part, short(served.Digest), size(served.Size), served.By, served.asked())
 	}
 	if p.Error != "" {
 		fmt.Fprintf(w, "    %s\n", strings.ReplaceAll(p.Error, "\n", "\n    "))
@@ -71,23 +70,6 @@ func (s Served) asked() string {
 		return count(0, "GET")
 	}
 	return strings.Join(parts, ", ") + ", " + size(s.UpstreamBytes)
-}
-
-func (t Total) write(w io.Writer) {
-	fmt.Fprintf(w, "total: %s, %d failed, %s, %.2fs, slowest %.2fs, %s\n", count(t.Pulls, "pull"), t.Failed,
-		count(t.Fallbacks, "fallback"), t.Seconds, t.Slowest, size(t.Bytes))
-	var parts []string
-	for _, source := range reportOrder {
-		if amount := t.Served[source]; amount.Objects > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s (%s)", amount.Objects, source, size(amount.Bytes)))
-		}
-	}
-	if len(parts) > 0 {
-		fmt.Fprintf(w, "served: %s\n", strings.Join(parts, ", "))
-	}
-	u := t.Upstream
-	fmt.Fprintf(w, "upstream: %s and %s by caches, %s and %s by nodes, %s sent\n", count(u.CacheGets, "GET"), count(u.CacheHeads, "HEAD"),
-		count(u.NodeGets, "GET"), count(u.NodeHeads, "HEAD"), size(u.Bytes))
 }
 
 func size(bytes int64) string { return units.BytesSize(float64(bytes)) }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 
@@ -17,12 +16,10 @@ import (
 )
 
 func newKubeconfigCommand(options *kind.Options) *cobra.Command {
-	var raw bool
-	cmd := withJSON(&cobra.Command{
-		Use:   "kubeconfig {seed|shoot}",
-		Short: "Print the path of the kubeconfig of a cluster",
-		Example: "  export KUBECONFIG=$(testbed kubeconfig seed)\n" +
-			"  testbed kubeconfig shoot --raw > shoot.kubeconfig",
+	return &cobra.Command{
+		Use:       "kubeconfig {seed|shoot}",
+		Short:     "Print the path of the kubeconfig of a cluster",
+		Example:   "  export KUBECONFIG=$(testbed kubeconfig seed)",
 		ValidArgs: []string{kind.RoleSeed, kind.RoleShoot},
 		Args:      program.Args(cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)),
 		RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, args []string) error {
@@ -30,24 +27,9 @@ func newKubeconfigCommand(options *kind.Options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			text := line(path)
-			if raw {
-				text = func(out io.Writer) error {
-					content, err := os.ReadFile(path)
-					if err != nil {
-						return fmt.Errorf("read the kubeconfig: %w", err)
-					}
-					_, err = out.Write(content)
-					return err
-				}
-			}
-			return answer(cmd, map[string]string{"cluster": args[0], "kubeconfig": path}, text)
+			return line(path)(cmd.OutOrStdout())
 		}),
-	}, "print JSON, with the path")
-	cmd.Flags().BoolVar(&raw, "raw", false, "print the kubeconfig itself, which contains an administrator's private key")
-	cmd.MarkFlagsMutuallyExclusive("raw", "json")
-	cmd.MarkFlagsMutuallyExclusive("raw", "output")
-	return cmd
+	}
 }
 
 func newKubectlCommand(options *kind.Options) *cobra.Command {
@@ -80,7 +62,6 @@ are passed through. In a terminal, the command gets it, for example bash or top.
 run in a shell: use bash -c for pipes and variables.`,
 		Example: "  testbed exec worker2 -- bash\n  testbed exec worker2 -- crictl images\n" +
 			"  testbed exec worker -- bash -c 'cat /etc/containerd/certs.d/*/hosts.toml'",
-		ValidArgsFunction: complete(options, firstOnly(nodeNames)),
 		Args: program.Args(func(_ *cobra.Command, args []string) error {
 			if args = withoutDashes(args); len(args) < 2 {
 				return errors.New("name a node and a command")

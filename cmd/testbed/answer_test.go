@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -14,7 +13,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/bringup"
 	"github.com/gardener-extensions/registry-cache/kind/configuration"
-	"github.com/gardener-extensions/registry-cache/kind/gardener"
 	"github.com/gardener-extensions/registry-cache/kind/kindtest"
 	"github.com/gardener-extensions/registry-cache/kind/status"
 )
@@ -53,23 +51,6 @@ func TestNextNamesTheTestbed(t *testing.T) {
 				t.Errorf("want %q and not %q in:\n%s", tc.want, tc.not, next)
 			}
 		})
-	}
-}
-
-func TestVersion(t *testing.T) {
-	version = "v1.2.3"
-	t.Cleanup(func() { version = "" })
-	code, out, _ := run(t, "", "version")
-	if code != program.ExitFine || !strings.HasPrefix(out, "testbed     v1.2.3\ngo          go1.") {
-		t.Errorf("exit code %d, output %q", code, out)
-	}
-	code, out, _ = run(t, "", "version", "-o", "json")
-	var versions map[string]string
-	if err := json.Unmarshal([]byte(out), &versions); code != program.ExitFine || err != nil {
-		t.Fatalf("exit code %d, %v: %q", code, err, out)
-	}
-	if versions["gardener"] != gardener.Version || !strings.HasPrefix(versions["kubernetes"], "v1.") || !strings.HasPrefix(versions["containerd"], "v2.") {
-		t.Errorf("versions %v", versions)
 	}
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 
@@ -44,20 +43,9 @@ func onRunning(options *kind.Options, do verb) func(*cobra.Command, []string) er
 	})
 }
 
-// withJSON adds the flags --json and --output json to cmd. With either, answer() prints JSON.
+// withJSON adds the flag --json to cmd, with which answer() prints JSON.
 func withJSON(cmd *cobra.Command, usage string) *cobra.Command {
-	var asJSON bool
-	cmd.Flags().BoolVar(&asJSON, "json", false, usage)
-	cmd.Flags().FuncP("output", "o", "output `format`: json, the same as --json", func(value string) error {
-		if asJSON = value == "json"; !asJSON {
-			return errors.New("want json")
-		}
-		return nil
-	})
-	complete := cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveNoFileComp)
-	if err := cmd.RegisterFlagCompletionFunc("output", complete); err != nil {
-		panic(err) // the flag was added above
-	}
+	cmd.Flags().Bool("json", false, usage)
 	return cmd
 }
 

@@ -14,7 +14,7 @@ import (
 
 // withoutJSON lists the commands that print nothing, or the output of another program.
 var withoutJSON = []string{
-	"completion", "down", "exec", "extension render", "extension roll-out", "kubectl", "reproduce",
+	"down", "exec", "extension render", "extension roll-out", "kubeconfig", "kubectl", "push", "reproduce",
 	"shoot apply", "shoot delete", "shoot disable", "shoot hibernate", "shoot migrate", "shoot reconcile", "shoot restore",
 	"shoot rotate-ca-complete", "shoot rotate-ca-start", "shoot wake", "test", "up",
 }
@@ -27,8 +27,6 @@ func TestFlagsOfAllCommands(t *testing.T) {
 		names[name] = true
 		if has := command.Flags().Lookup("json") != nil; has == slices.Contains(withoutJSON, name) {
 			t.Errorf("%s: has --json: %t", name, has)
-		} else if output := command.Flags().ShorthandLookup("o"); (output != nil) != has {
-			t.Errorf("%s: has --json: %t, but -o: %v", name, has, output)
 		}
 		if command.Short == "" || strings.HasSuffix(command.Short, ".") {
 			t.Errorf("%s: short help %q", name, command.Short)
@@ -86,7 +84,7 @@ func TestDryRunOfApply(t *testing.T) {
 	}
 }
 
-// TestGroups: the root help lists every command in a group, except those of cobra and completion.
+// TestGroups: the root help lists every command in a group.
 func TestGroups(t *testing.T) {
 	code, out, _ := run(t, "", "--help")
 	for _, title := range []string{"Testbed:", "Shoot:", "Break:", "Look:", "Develop:"} {
@@ -95,7 +93,7 @@ func TestGroups(t *testing.T) {
 		}
 	}
 	for _, command := range newCommand(program.Streams{}).Commands() {
-		if command.GroupID == "" && command.Name() != "completion" && command.Name() != "version" {
+		if command.GroupID == "" {
 			t.Errorf("%s has no group", command.Name())
 		}
 	}

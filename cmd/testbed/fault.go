@@ -31,8 +31,7 @@ func newFaultAddCommand(options *kind.Options) *cobra.Command {
 		Long:  "Inject a fault, for a time (--for) or until it is deleted.\n\n" + spec.Catalog(),
 		Example: "  testbed fault add upstream/alpha status --status 429 --header Retry-After=30 --for 2m\n  testbed fault add cache/alpha blackhole\n" +
 			"  testbed fault add node/worker2 loss",
-		ValidArgsFunction: complete(options, faultNames),
-		Args:              program.Args(cobra.ExactArgs(2)),
+		Args: program.Args(cobra.ExactArgs(2)),
 		PreRunE: func(cmd *cobra.Command, args []string) (err error) {
 			given := map[string][]string{} // including options with an empty value
 			for name, values := range flags {

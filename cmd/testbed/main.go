@@ -1,3 +1,9 @@
+// Command testbed creates, shows, breaks and removes the testbed of the registry-cache extension.
+// It maps flags to options, results to output and errors to exit codes. Package kind and the
+// packages below it do the work of the commands.
+//
+// Progress and messages go to standard error, answers to standard output. Exit codes: 0 success, 1
+// failure, 2 usage error, 3 environment error.
 package main
 
 import (
@@ -17,9 +23,10 @@ func main() { os.Exit(program.Main(newCommand)) }
 func newCommand(std program.Streams) *cobra.Command {
 	options := &kind.Options{Out: std.Err, Extension: cachetest.Extension()}
 	root := group(&cobra.Command{
-		Use:   "testbed",
-		Short: "Run two kind clusters as Gardener seed and shoot, with upstream registries and the extension",
-	}, newCompletionCommand(), newVersionCommand())
+		Use:     "testbed",
+		Short:   "Run two kind clusters as Gardener seed and shoot, with upstream registries and the extension",
+		Version: program.Version(),
+	})
 	root.PersistentFlags().StringVar(&options.Prefix, "prefix", kind.DefaultPrefix,
 		"name prefix of the clusters; testbeds with different prefixes can run side by side")
 	for _, group := range []struct {

@@ -12,7 +12,7 @@ import (
 
 func newPushCommand(options *kind.Options) *cobra.Command {
 	var push pull.PushOptions
-	cmd := withJSON(&cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "push",
 		Short: "Push a new image of random content to an upstream, and print its reference",
 		Example: `  testbed push --upstream beta --layers 10 --size 5Mi
@@ -20,20 +20,17 @@ func newPushCommand(options *kind.Options) *cobra.Command {
 		Args:    program.Args(cobra.NoArgs),
 		PreRunE: func(*cobra.Command, []string) error { return push.Validate() },
 		RunE: onRunning(options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) error {
-			pushed, err := pull.Push(cmd.Context(), testbed, push)
+			reference, err := pull.Push(cmd.Context(), testbed, push)
 			if err != nil {
 				return err
 			}
-			return answer(cmd, pushed, line(pushed.Reference))
+			return line(reference)(cmd.OutOrStdout())
 		}),
-	}, "print JSON, with digest and parts")
+	}
 	flags := cmd.Flags()
 	flags.StringVar(&push.Upstream, "upstream", "alpha", "the upstream: its host name, or the first label of that name")
-	flags.StringVar(&push.Name, "name", "", "repository and tag, for example shop/web:v1 (default a random repository)")
-	flags.StringVar(&push.Base, "base", "", "an existing image of the upstream, whose layers the new image includes")
-	flags.IntVar(&push.Layers, "layers", 2, "number of layers with random content; without --base, one more layer contains a program")
+	flags.IntVar(&push.Layers, "layers", 2, "number of layers with random content; one more layer contains a program")
 	flags.StringVar(&push.Size, "size", "2Mi", "size of each random layer")
-	completeFlag(cmd, "upstream", options, upstreamNames)
 	return cmd
 }
 
@@ -55,7 +52,7 @@ and each layer, it prints who served this part:
 It compares the upstream's access log and the content of the node before and after the pull. The
 exit code is 1 if a pull fails.`,
 		Example: `  testbed pull $(testbed push --upstream alpha)
-  testbed pull alpha.upstream.test/shop/web:v1 --all --times 3 --fresh`,
+  testbed pull alpha.upstream.test/shop/web:v1 --all --fresh`,
 		Args: program.Args(cobra.ExactArgs(1)),
 		PreRunE: func(_ *cobra.Command, args []string) error {
 			pulls.Image = args[0]
@@ -71,11 +68,8 @@ exit code is 1 if a pull fails.`,
 	}, "print JSON")
 	flags := cmd.Flags()
 	flags.StringVar(&pulls.Node, "node", "", "the worker that pulls: its name, or the last part of that name (default: the first worker)")
-	flags.BoolVar(&pulls.All, "all", false, "pull on all workers")
-	flags.IntVar(&pulls.Times, "times", 1, "how many times each node pulls the image")
-	flags.IntVar(&pulls.Parallel, "parallel", 1, "how many nodes pull at the same time")
-	flags.BoolVar(&pulls.Fresh, "fresh", false, "remove the image from the node before each pull")
+	flags.BoolVar(&pulls.All, "all", false, "pull on all workers, one after another")
+	flags.BoolVar(&pulls.Fresh, "fresh", false, "remove the image from the node before the pull")
 	flags.DurationVar(&pulls.Timeout, "timeout", pull.DefaultTimeout, "how long one pull may take")
-	completeFlag(cmd, "node", options, workerNames)
 	return cmd
 }

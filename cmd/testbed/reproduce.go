@@ -18,8 +18,7 @@ func newReproduceCommand(options *kind.Options) *cobra.Command {
 the scenarios. --list prints them all. The same as testbed test s22, but the last scenario undoes
 nothing: its faults and its Shoot stay. testbed fault delete ends the faults, testbed up applies the
 default Shoot. The next run of a scenario undoes both.`,
-		Example:           "  testbed reproduce --list\n  testbed reproduce s22",
-		ValidArgsFunction: complete(options, bugNames),
+		Example: "  testbed reproduce --list\n  testbed reproduce s22",
 		Args: program.Args(func(cmd *cobra.Command, args []string) error {
 			if list {
 				return cobra.NoArgs(cmd, args)

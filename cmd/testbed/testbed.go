@@ -5,10 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
-	"runtime/debug"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -204,34 +201,5 @@ An existing file is replaced. What could not be collected is printed to standard
 			}
 			return answer(cmd, archive, line(archive.Path))
 		}),
-	}, "print JSON")
-}
-
-// version can be set with -ldflags "-X <this package>.version=v1.2.3". The default is the version
-// of the main module in the build info: (devel) in builds by the Makefile, which have no VCS stamp.
-var version string
-
-func newVersionCommand() *cobra.Command {
-	return withJSON(&cobra.Command{
-		Use:   "version",
-		Short: "Print the versions of testbed, Go, Gardener, and the programs in the node image",
-		Args:  program.Args(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if info, ok := debug.ReadBuildInfo(); ok && version == "" {
-				version = info.Main.Version
-			}
-			programs := []string{"testbed", "go", "gardener", "kubernetes", "containerd"}
-			versions := map[string]string{
-				"testbed": version, "go": runtime.Version(), "gardener": gardener.Version,
-				"kubernetes": nodeimage.KubernetesVersion, "containerd": nodeimage.ContainerdVersion,
-			}
-			return answer(cmd, versions, func(out io.Writer) error {
-				table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-				for _, program := range programs {
-					fmt.Fprintf(table, "%s\t%s\n", program, versions[program])
-				}
-				return table.Flush()
-			})
-		},
 	}, "print JSON")
 }

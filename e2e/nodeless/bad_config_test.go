@@ -11,14 +11,13 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
-	"github.com/gardener-extensions/registry-cache/e2e/timeline"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 )
 
 // badConfig proves that a bad configuration is refused as a whole, with a message that names the
 // field.
 func badConfig() rig.Scenario {
-	var resources *timeline.Recording
+	var resources *rig.Recording
 	steps := []rig.Step{rig.Prove("the extension is disabled", func(ctx context.Context, p *rig.Run) {
 		p.Reconcile(ctx)
 		resources = p.Record(ctx, p.Session.Seed, resourcesv1alpha1.SchemeGroupVersion.WithResource("managedresources"), p.Session.Namespace())
@@ -61,11 +60,11 @@ func shootWith(p *rig.Run, config []byte) *gardencorev1beta1.Shoot {
 
 // proveNeverCreated proves that the extension has created no ManagedResource since the recording
 // began.
-func proveNeverCreated(ctx context.Context, p *rig.Run, resources *timeline.Recording) {
+func proveNeverCreated(ctx context.Context, p *rig.Run, resources *rig.Recording) {
 	p.Helper()
 	events := rig.RaiseFence(ctx, p, resources, p.Session.Seed, rig.ResourceFence(p.Session.Namespace()))
 	for _, name := range []string{v1alpha3.ManagedResourceCaches, v1alpha3.ManagedResourceServices, v1alpha3.ManagedResourceCleaner} {
-		if event, found := timeline.First(events, timeline.Named(name)); found {
+		if event, found := rig.FirstEvent(events, rig.Named(name)); found {
 			p.Fatalf("ManagedResource %s was created: %s", name, event.Type)
 		}
 	}

@@ -20,7 +20,6 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
-	"github.com/gardener-extensions/registry-cache/e2e/timeline"
 )
 
 // wantedFailures is how many failures prove a retry. Each further one takes longer (backoff).
@@ -30,7 +29,7 @@ const wantedFailures = 2
 // the Service can be created.
 func endpointNotReady() rig.Scenario {
 	var (
-		history *timeline.Recording
+		history *rig.Recording
 		flow    *rig.Background
 	)
 	return rig.New("endpoint-not-ready",
@@ -75,7 +74,7 @@ func endpointNotReady() rig.Scenario {
 
 // awaitFailures waits until the Extension's state has changed to Error the wanted number of times.
 // The result is the Extension as it was after each change.
-func awaitFailures(ctx context.Context, p *rig.Run, history *timeline.Recording, wanted int) []*extensionsv1alpha1.Extension {
+func awaitFailures(ctx context.Context, p *rig.Run, history *rig.Recording, wanted int) []*extensionsv1alpha1.Extension {
 	p.Helper()
 	var failures []*extensionsv1alpha1.Extension
 	p.Await(ctx, fmt.Sprintf("the Extension went into Error %d times", wanted), 90*time.Second,
@@ -91,10 +90,10 @@ func awaitFailures(ctx context.Context, p *rig.Run, history *timeline.Recording,
 }
 
 // failuresIn returns the Extension as it was after each change to Error, which ends one attempt.
-func failuresIn(events []timeline.Event) ([]*extensionsv1alpha1.Extension, error) {
+func failuresIn(events []rig.Event) ([]*extensionsv1alpha1.Extension, error) {
 	var failures []*extensionsv1alpha1.Extension
 	var before gardencorev1beta1.LastOperationState
-	for _, event := range timeline.Select(events, timeline.Named(v1alpha3.ExtensionType)) {
+	for _, event := range rig.SelectEvents(events, rig.Named(v1alpha3.ExtensionType)) {
 		extension := &extensionsv1alpha1.Extension{}
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(event.Object.Object, extension); err != nil {
 			return nil, fmt.Errorf("read an Extension: %w", err)

@@ -21,7 +21,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/bench/extension"
 	"github.com/gardener-extensions/registry-cache/cachetest"
 	"github.com/gardener-extensions/registry-cache/charts"
-	"github.com/gardener-extensions/registry-cache/e2e/networkpolicy"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/internal/helmchart"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
@@ -45,9 +44,9 @@ func proveScraping(ctx context.Context, p *rig.Run) {
 	prometheus := pod(ctx, p, gardener.GardenNamespace, map[string]string{scrapeLabel: "allowed"}, nil)
 	other := pod(ctx, p, gardener.GardenNamespace, map[string]string{"app": "e2e-other"}, nil)
 	p.Check(gardener.DeployNetworkPolicies(ctx, p.Session.Seed, gardener.GardenNamespace, extension.Namespace))
-	metrics := networkpolicy.TCP(ports["metrics"])
+	metrics := rig.TCP(ports["metrics"])
 	p.Await(ctx, "policies allow the seed's Prometheus to scrape the extension", 30*time.Second, func(ctx context.Context) (bool, string, error) {
-		err := policyRules(ctx, p, p.Session.Seed).Allowed(networkpolicy.Pod(prometheus), networkpolicy.Pod(extension), metrics)
+		err := policyRules(ctx, p, p.Session.Seed).Allowed(rig.PodPeer(prometheus), rig.PodPeer(extension), metrics)
 		return err == nil, fmt.Sprint(err), nil
 	})
 	rules := policyRules(ctx, p, p.Session.Seed)
@@ -56,18 +55,18 @@ func proveScraping(ctx context.Context, p *rig.Run) {
 			p.Errorf("policies allow %s", what)
 		}
 	}
-	refuse("another pod to leave for the metrics", rules.Leaves(networkpolicy.Pod(other), networkpolicy.Pod(extension), metrics))
-	refuse("another pod to scrape", rules.Enters(networkpolicy.Pod(other), networkpolicy.Pod(extension), metrics))
-	refuse("Prometheus to reach the health port", rules.Enters(networkpolicy.Pod(prometheus), networkpolicy.Pod(extension), networkpolicy.TCP(ports["health"])))
+	refuse("another pod to leave for the metrics", rules.Leaves(rig.PodPeer(other), rig.PodPeer(extension), metrics))
+	refuse("another pod to scrape", rules.Enters(rig.PodPeer(other), rig.PodPeer(extension), metrics))
+	refuse("Prometheus to reach the health port", rules.Enters(rig.PodPeer(prometheus), rig.PodPeer(extension), rig.TCP(ports["health"])))
 
-	outside, err := networkpolicy.Address("192.0.2.1")
+	outside, err := rig.AddressPeer("192.0.2.1")
 	p.Check(err)
-	p.Check(rules.Enters(outside, networkpolicy.Pod(extension), networkpolicy.TCP(ports["webhook"])))
+	p.Check(rules.Enters(outside, rig.PodPeer(extension), rig.TCP(ports["webhook"])))
 	endpoints := &corev1.Endpoints{} //nolint:staticcheck // Gardener makes the policy from this object
 	p.Check(p.Session.Seed.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: "kubernetes"}, endpoints))
-	server, err := networkpolicy.Address(endpoints.Subsets[0].Addresses[0].IP)
+	server, err := rig.AddressPeer(endpoints.Subsets[0].Addresses[0].IP)
 	p.Check(err)
-	p.Check(rules.Leaves(networkpolicy.Pod(extension), server, networkpolicy.TCP(endpoints.Subsets[0].Ports[0].Port)))
+	p.Check(rules.Leaves(rig.PodPeer(extension), server, rig.TCP(endpoints.Subsets[0].Ports[0].Port)))
 	if p.Failed() {
 		p.FailNow()
 	}
@@ -128,13 +127,13 @@ func proveCachesReach(ctx context.Context, p *rig.Run) {
 	replicated.HighAvailability = &v1alpha3.HighAvailability{Enabled: true}
 	configure(ctx, p, nil, cachetest.Cache(rig.Alpha), replicated)
 	p.Await(ctx, "kube-system denies what no policy allows", 30*time.Second, func(ctx context.Context) (bool, string, error) {
-		outsider := networkpolicy.Pod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "any"}})
-		return policyRules(ctx, p, p.Session.Shoot).Enters(outsider, outsider, networkpolicy.TCP(1)) != nil, "it does not", nil
+		outsider := rig.PodPeer(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "any"}})
+		return policyRules(ctx, p, p.Session.Shoot).Enters(outsider, outsider, rig.TCP(1)) != nil, "it does not", nil
 	})
 	rules := policyRules(ctx, p, p.Session.Shoot)
-	node, err := networkpolicy.Address("192.0.2.1")
+	node, err := rig.AddressPeer("192.0.2.1")
 	p.Check(err)
-	upstream, err := networkpolicy.Address("203.0.113.1")
+	upstream, err := rig.AddressPeer("203.0.113.1")
 	p.Check(err)
 	pods := &corev1.PodList{}
 	p.Check(p.Session.Shoot.List(ctx, pods, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost}))
@@ -142,20 +141,20 @@ func proveCachesReach(ctx context.Context, p *rig.Run) {
 		p.Fatalf("there are %d pods of caches, want three", len(pods.Items))
 	}
 	for i := range pods.Items {
-		cache := networkpolicy.Pod(&pods.Items[i])
+		cache := rig.PodPeer(&pods.Items[i])
 		for what, err := range map[string]error{
-			"a pull":         rules.Enters(node, cache, networkpolicy.TCP(v1alpha3.CachePort)),
-			"a probe":        rules.Enters(node, cache, networkpolicy.TCP(v1alpha3.CacheDebugPort)),
-			"the upstream":   rules.Leaves(cache, upstream, networkpolicy.TCP(443)),
-			"a name by UDP":  rules.Leaves(cache, node, networkpolicy.UDP(53)),
-			"a name by TCP":  rules.Leaves(cache, node, networkpolicy.TCP(53)),
+			"a pull":         rules.Enters(node, cache, rig.TCP(v1alpha3.CachePort)),
+			"a probe":        rules.Enters(node, cache, rig.TCP(v1alpha3.CacheDebugPort)),
+			"the upstream":   rules.Leaves(cache, upstream, rig.TCP(443)),
+			"a name by UDP":  rules.Leaves(cache, node, rig.UDP(53)),
+			"a name by TCP":  rules.Leaves(cache, node, rig.TCP(53)),
 			"the other pods": reachPeers(rules, cache, pods.Items),
 		} {
 			if err != nil {
 				p.Errorf("%s needs %s: %v", cache, what, err)
 			}
 		}
-		if rules.Enters(node, cache, networkpolicy.TCP(v1alpha3.CacheDebugPort+1)) == nil {
+		if rules.Enters(node, cache, rig.TCP(v1alpha3.CacheDebugPort+1)) == nil {
 			p.Errorf("%s is open on a port that it does not have", cache)
 		}
 	}
@@ -166,12 +165,12 @@ func proveCachesReach(ctx context.Context, p *rig.Run) {
 }
 
 // reachPeers returns an error if a replica of the same cache cannot be reached.
-func reachPeers(rules networkpolicy.Rules, cache networkpolicy.Peer, pods []corev1.Pod) error {
+func reachPeers(rules rig.NetworkRules, cache rig.Peer, pods []corev1.Pod) error {
 	for i := range pods {
 		if pods[i].Name == cache.Pod.Name || pods[i].Labels[v1alpha3.LabelUpstreamHost] != cache.Pod.Labels[v1alpha3.LabelUpstreamHost] {
 			continue
 		}
-		if err := rules.Allowed(cache, networkpolicy.Pod(&pods[i]), networkpolicy.TCP(v1alpha3.CachePort)); err != nil {
+		if err := rules.Allowed(cache, rig.PodPeer(&pods[i]), rig.TCP(v1alpha3.CachePort)); err != nil {
 			return err
 		}
 	}
@@ -179,10 +178,10 @@ func reachPeers(rules networkpolicy.Rules, cache networkpolicy.Peer, pods []core
 }
 
 // policyRules returns the NetworkPolicies and namespaces of a cluster.
-func policyRules(ctx context.Context, p *rig.Run, cluster rig.Access) networkpolicy.Rules {
+func policyRules(ctx context.Context, p *rig.Run, cluster rig.Access) rig.NetworkRules {
 	p.Helper()
 	policies, namespaces := &networkingv1.NetworkPolicyList{}, &corev1.NamespaceList{}
 	p.Check(cluster.List(ctx, policies))
 	p.Check(cluster.List(ctx, namespaces))
-	return networkpolicy.Rules{Policies: policies.Items, Namespaces: namespaces.Items}
+	return rig.NetworkRules{Policies: policies.Items, Namespaces: namespaces.Items}
 }

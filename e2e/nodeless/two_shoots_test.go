@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
-	"github.com/gardener-extensions/registry-cache/e2e/timeline"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 )
 
@@ -21,7 +20,7 @@ func twoShoots() rig.Scenario {
 	var (
 		second  *rig.Session
 		before  string
-		daemons *timeline.Recording
+		daemons *rig.Recording
 	)
 	// in returns the second shoot's Run for the current step.
 	in := func(p *rig.Run) *rig.Run {
@@ -69,7 +68,7 @@ func twoShoots() rig.Scenario {
 }
 
 // cleanersIn returns the events of cleaners in the cluster since the recording began.
-func cleanersIn(ctx context.Context, p *rig.Run, cluster rig.Access, daemons *timeline.Recording) []string {
+func cleanersIn(ctx context.Context, p *rig.Run, cluster rig.Access, daemons *rig.Recording) []string {
 	p.Helper()
 	fence := rig.DaemonSetFence()
 	fence.SetNamespace(metav1.NamespaceSystem)

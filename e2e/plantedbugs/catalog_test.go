@@ -25,21 +25,21 @@ func root(t *testing.T) string {
 func TestCatalog(t *testing.T) {
 	t.Parallel()
 	scenarios, seen := sources(t), map[string]bool{}
-	for _, bug := range All() {
-		if seen[bug.Name] || bug.Name == "" || bug.Effect == "" || bug.Reason == "" || bug.Old == bug.New {
-			t.Errorf("bug %q is incomplete, or its name is not unique", bug.Name)
+	for _, bug := range bugs {
+		if seen[bug.name] || bug.name == "" || bug.effect == "" || bug.reason == "" || bug.Old == bug.New {
+			t.Errorf("bug %q is incomplete, or its name is not unique", bug.name)
 		}
-		seen[bug.Name] = true
-		if !strings.Contains(scenarios, `rig.New("`+bug.Scenario+`"`) {
-			t.Errorf("%s: unknown scenario %s", bug.Name, bug.Scenario)
+		seen[bug.name] = true
+		if !strings.Contains(scenarios, `rig.New("`+bug.scenario+`"`) {
+			t.Errorf("%s: unknown scenario %s", bug.name, bug.scenario)
 		}
-		if step, _, named := strings.Cut(bug.Reason, ": "); named && !strings.Contains(scenarios, `rig.Prove("`+step+`"`) {
-			t.Errorf("%s: unknown step %q", bug.Name, step)
+		if step, _, named := strings.Cut(bug.reason, ": "); named && !strings.Contains(scenarios, `rig.Prove("`+step+`"`) {
+			t.Errorf("%s: unknown step %q", bug.name, step)
 		}
-		t.Run(bug.Name, func(t *testing.T) {
+		t.Run(bug.name, func(t *testing.T) {
 			t.Parallel()
 			folder := t.TempDir()
-			overlay, err := bug.Overlay(root(t), folder)
+			overlay, err := bug.overlay(root(t), folder)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -105,7 +105,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// TestDocs compares the table of docs/planted-bugs.md with All.
+// TestDocs compares the table of docs/planted-bugs.md with bugs.
 func TestDocs(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/planted-bugs.md")
@@ -113,8 +113,8 @@ func TestDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	var rows strings.Builder
-	for _, bug := range All() {
-		rows.WriteString("| `" + bug.Name + "` | " + bug.Effect + " | `" + bug.Scenario + "` |\n")
+	for _, bug := range bugs {
+		rows.WriteString("| `" + bug.name + "` | " + bug.effect + " | `" + bug.scenario + "` |\n")
 	}
 	if !strings.Contains(string(page), "| --- | --- | --- |\n"+rows.String()+"\n") {
 		t.Errorf("docs/planted-bugs.md wants this table:\n%s", rows.String())

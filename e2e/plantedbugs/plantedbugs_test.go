@@ -33,16 +33,16 @@ const (
 func TestScenariosCatchBugs(t *testing.T) {
 	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	bugs, names := All(), flag.Args()
+	names := flag.Args()
 	for _, name := range names {
-		if !slices.ContainsFunc(bugs, func(b Bug) bool { return b.Name == name }) {
+		if !slices.ContainsFunc(bugs, func(b bug) bool { return b.name == name }) {
 			t.Fatalf("unknown planted bug %q; docs/planted-bugs.md lists them", name)
 		}
 	}
-	bugs = slices.DeleteFunc(bugs, func(b Bug) bool { return len(names) > 0 && !slices.Contains(names, b.Name) })
+	chosen := slices.DeleteFunc(slices.Clone(bugs), func(b bug) bool { return len(names) > 0 && !slices.Contains(names, b.name) })
 	var scenarios []string
-	for _, bug := range bugs {
-		scenarios = append(scenarios, bug.Scenario)
+	for _, bug := range chosen {
+		scenarios = append(scenarios, bug.scenario)
 	}
 	r := run{root: root(t), program: filepath.Join(root(t), "bin", "e2e.test"), folder: folder(t, "none")}
 	summary := r.scenarios(ctx, t, bringup.UpTimeout+runTimeout, scenarios...)
@@ -51,10 +51,10 @@ func TestScenariosCatchBugs(t *testing.T) {
 			t.Fatalf("without a bug, %s %s: %s %v", scenario, o.Result, o.reason(), err)
 		}
 	}
-	for i, bug := range bugs {
-		t.Run(bug.Name, func(t *testing.T) { r.catch(ctx, t, bug, os.Getenv("KEEP") != "" && i == len(bugs)-1) })
+	for i, bug := range chosen {
+		t.Run(bug.name, func(t *testing.T) { r.catch(ctx, t, bug, os.Getenv("KEEP") != "" && i == len(chosen)-1) })
 		if ctx.Err() != nil {
-			t.Fatalf("interrupted: the testbed may run the bug %s; `make up` removes it", bug.Name)
+			t.Fatalf("interrupted: the testbed may run the bug %s; `make up` removes it", bug.name)
 		}
 	}
 }
@@ -67,11 +67,11 @@ type run struct {
 }
 
 // catch fails the test unless the bug's scenario fails for the bug's reason.
-func (r run) catch(ctx context.Context, t *testing.T, bug Bug, keep bool) {
+func (r run) catch(ctx context.Context, t *testing.T, bug bug, keep bool) {
 	t.Helper()
 	planted := r
-	planted.folder = folder(t, bug.Name)
-	overlay, err := bug.Overlay(r.root, planted.folder)
+	planted.folder = folder(t, bug.name)
+	overlay, err := bug.overlay(r.root, planted.folder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func (r run) catch(ctx context.Context, t *testing.T, bug Bug, keep bool) {
 			}
 		}()
 	}
-	o, err := verdict(planted.scenarios(ctx, t, runTimeout, bug.Scenario), bug)
+	o, err := verdict(planted.scenarios(ctx, t, runTimeout, bug.scenario), bug)
 	if err != nil {
 		t.Fatalf("not caught: %v", err)
 	}

@@ -40,14 +40,14 @@ func (o outcome) reason() string {
 }
 
 // verdict returns an error unless the bug's scenario has failed for the bug's reason.
-func verdict(summary []byte, bug Bug) (outcome, error) {
-	o, err := find(summary, bug.Scenario)
+func verdict(summary []byte, bug bug) (outcome, error) {
+	o, err := find(summary, bug.scenario)
 	switch {
 	case err != nil:
 	case o.Result != "failed":
-		err = fmt.Errorf("%s %s: %s", bug.Scenario, o.Result, o.reason())
-	case !strings.Contains(o.reason(), bug.Reason):
-		err = fmt.Errorf("%s failed for another reason: %s", bug.Scenario, o.reason())
+		err = fmt.Errorf("%s %s: %s", bug.scenario, o.Result, o.reason())
+	case !strings.Contains(o.reason(), bug.reason):
+		err = fmt.Errorf("%s failed for another reason: %s", bug.scenario, o.reason())
 	}
 	return o, err
 }
@@ -65,12 +65,12 @@ func TestVerdict(t *testing.T) {
 		{"left-out", "", "left-out skipped: the testbed did not come up: no disk"},
 		{"other", "", "other is not a scenario"},
 	} {
-		_, err := verdict(summary, Bug{Scenario: tc.scenario, Reason: tc.reason})
+		_, err := verdict(summary, bug{scenario: tc.scenario, reason: tc.reason})
 		if (err == nil) != (tc.want == "") || err != nil && err.Error() != tc.want {
 			t.Errorf("%s: error %v, want %q", tc.scenario, err, tc.want)
 		}
 	}
-	if _, err := verdict([]byte("{"), Bug{}); err == nil {
+	if _, err := verdict([]byte("{"), bug{}); err == nil {
 		t.Error("a truncated summary was parsed")
 	}
 }

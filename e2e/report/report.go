@@ -1,6 +1,9 @@
 // Package report renders the results of an e2e run: index.html and terminal lines for people,
 // junit.xml and summary.json for programs. Its Sampler records CPU and memory usage during the run.
 //
+// It also records the times that some scenarios measure. Its test renders docs/failover.md and
+// docs/registries.md from them.
+//
 // Rendering is a pure function of a Report. Files are replaced atomically, so they are complete
 // even if the run is killed. The package must work without a cluster and for any scenario.
 package report
@@ -32,25 +35,26 @@ const (
 	Skipped Result = "skipped"
 )
 
-// Scenario is the outcome of one scenario.
+// Scenario is the outcome of one scenario. Its fields in JSON are those of summary.json, which other
+// programs read, so never rename one.
 type Scenario struct {
-	Name    string
-	Result  Result
-	Started time.Time // zero if it did not run
-	Seconds float64
+	Name    string    `json:"name"`
+	Result  Result    `json:"result"`
+	Started time.Time `json:"-"` // zero if it did not run
+	Seconds float64   `json:"seconds"`
 	// Evidence contains the facts that prove the result, such as "upstream: 4 blob GETs by cache".
-	Evidence []string
+	Evidence []string `json:"evidence"`
 	// Steps are the steps that ran, in order.
-	Steps []Step
+	Steps []Step `json:"steps"`
 	// Reason is why the scenario failed or was skipped, or empty if the scenario passed.
-	Reason string
+	Reason string `json:"-"`
 }
 
 // Step is one claim of a scenario. Seconds is the time to prove or refute the claim.
 type Step struct {
-	Name    string
-	Seconds float64
-	Failed  bool
+	Name    string  `json:"name"`
+	Seconds float64 `json:"seconds"`
+	Failed  bool    `json:"-"`
 }
 
 // Report contains all results of a run. The zero value is a run that has just started.
@@ -133,47 +137,34 @@ func firstLine(text string) string {
 	return first
 }
 
-// summary is the schema of summary.json. Other programs read the file, so never rename a field.
+// summary is the schema of summary.json.
 type summary struct {
 	Versions         map[string]string `json:"versions"`
 	Phases           []progress.Phase  `json:"phases"`
-	Scenarios        []summaryScenario `json:"scenarios"`
+	Scenarios        []Scenario        `json:"scenarios"`
 	PeakMemoryBytes  uint64            `json:"peakMemoryBytes"`
 	StartMemoryBytes uint64            `json:"startMemoryBytes"`
 	CPUSeconds       float64           `json:"cpuSeconds"`
-}
-
-type summaryScenario struct {
-	Name     string        `json:"name"`
-	Result   Result        `json:"result"`
-	Seconds  float64       `json:"seconds"`
-	Evidence []string      `json:"evidence"`
-	Steps    []summaryStep `json:"steps"`
-}
-
-type summaryStep struct {
-	Name    string  `json:"name"`
-	Seconds float64 `json:"seconds"`
 }
 
 // Summary renders summary.json. Lists are never null. The first evidence of a failed or skipped
 // scenario is its reason. After a failed setup, the reason contains the setup's error.
 func (r *Report) Summary() ([]byte, error) {
 	out := summary{
-		Versions: map[string]string{}, Phases: append([]progress.Phase{}, r.Phases...), Scenarios: []summaryScenario{},
+		Versions: map[string]string{}, Phases: append([]progress.Phase{}, r.Phases...), Scenarios: []Scenario{},
 		PeakMemoryBytes: r.PeakMemoryBytes, StartMemoryBytes: r.StartMemoryBytes, CPUSeconds: tenths(r.CPUSeconds),
 	}
 	maps.Copy(out.Versions, r.Versions)
 	for _, s := range r.Scenarios {
-		one := summaryScenario{Name: s.Name, Result: s.Result, Seconds: tenths(s.Seconds), Evidence: []string{}, Steps: []summaryStep{}}
+		evidence, steps := []string{}, []Step{}
 		if s.Reason != "" {
-			one.Evidence = append(one.Evidence, s.Reason)
+			evidence = append(evidence, s.Reason)
 		}
-		one.Evidence = append(one.Evidence, s.Evidence...)
 		for _, step := range s.Steps {
-			one.Steps = append(one.Steps, summaryStep{Name: step.Name, Seconds: tenths(step.Seconds)})
+			steps = append(steps, Step{Name: step.Name, Seconds: tenths(step.Seconds)})
 		}
-		out.Scenarios = append(out.Scenarios, one)
+		s.Seconds, s.Evidence, s.Steps = tenths(s.Seconds), append(evidence, s.Evidence...), steps
+		out.Scenarios = append(out.Scenarios, s)
 	}
 	var data bytes.Buffer
 	encoder := json.NewEncoder(&data)

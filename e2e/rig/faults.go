@@ -108,6 +108,15 @@ func UncordonWorkers(ctx context.Context, p *Run) error {
 
 // Names of what scenarios leave on a node until they end.
 const (
+	// UnmanagedHosts is the mirror configuration of a registry without a cache, and UnmanagedNote a
+	// file beside a hosts.toml of the extension.
+	UnmanagedHosts = nodeconfig.CertsDir + "/unmanaged.example.test/hosts.toml"
+	UnmanagedNote  = nodeconfig.CertsDir + "/" + Alpha + "/operator-note.txt"
+	// RemoveUnmanagedScript removes both.
+	RemoveUnmanagedScript = `
+rm -f ` + UnmanagedHosts + ` ` + UnmanagedNote + `
+rmdir $(dirname ` + UnmanagedHosts + `) $(dirname ` + UnmanagedNote + `) 2>/dev/null || true`
+
 	// BusyTable is a table of nftables that drops new connections to a cache.
 	BusyTable = "e2e-busy"
 	// OwnersFolder has the file to which an owner has linked a hosts.toml.
@@ -159,7 +168,7 @@ func UndoLeftovers(ctx context.Context, p *Run) error {
 	failed = errors.Join(failed, IgnoreCaches(ctx, p, false), UncordonWorkers(ctx, p), original.RemoveWebhook(ctx, p.Session.Seed))
 	for _, worker := range p.Session.Testbed.Shoot.Workers() {
 		// The scripts run in subshells, because releaseScript exits if there is nothing to undo.
-		_, err := worker.Script(ctx, fmt.Sprintf("(%s\n)\n(%s\n)\n(%s\n)", releaseScript, removeUnmanagedScript, ReleaseScript))
+		_, err := worker.Script(ctx, fmt.Sprintf("(%s\n)\n(%s\n)\n(%s\n)", releaseScript, RemoveUnmanagedScript, ReleaseScript))
 		failed = errors.Join(failed, err)
 	}
 	return failed

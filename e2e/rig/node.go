@@ -5,14 +5,8 @@ package rig
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"path"
-	"strconv"
 	"strings"
-	"time"
-
-	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
@@ -109,34 +103,10 @@ func (p *Run) Systemd(ctx context.Context, node *cluster.Node, property string) 
 	return strings.TrimSpace(out)
 }
 
-// BlobStatus lets a node request the image's first blob from a cache, and returns the HTTP status.
-func (p *Run) BlobStatus(ctx context.Context, node *cluster.Node, endpoint string, img Pushed) int {
-	p.Helper()
-	return must(httpStatus(ctx, node, fmt.Sprintf("%s/v2/%s/blobs/%s", endpoint, img.Repository, img.Blobs[0])))(p)
-}
-
-// httpStatus does not verify the cache's certificate: the scenario tls proves who trusts it.
-func httpStatus(ctx context.Context, node *cluster.Node, url string) (int, error) {
-	out, err := node.Exec(ctx, "curl", "--silent", "--show-error", "--insecure", "--max-time", "10",
-		"--output", "/dev/null", "--write-out", "%{http_code}", url)
-	if err != nil {
-		return 0, err
-	}
-	return strconv.Atoi(strings.TrimSpace(out))
-}
-
 // Label returns the short name of an upstream: alpha for alpha.upstream.test.
 func Label(host string) string {
 	short, _, _ := strings.Cut(host, ".")
 	return short
-}
-
-func labels(hosts []string) string {
-	var short []string
-	for _, host := range hosts {
-		short = append(short, Label(host))
-	}
-	return strings.Join(short, ", ")
 }
 
 // holdScript stops gardener-node-agent. A condition on the unit keeps gardenlet's flow from
@@ -177,81 +147,4 @@ func (p *Run) HoldNodeAgents(ctx context.Context) (release func(ctx context.Cont
 		p.Check(err)
 	}
 	return release
-}
-
-// AwaitUpstreams waits until the caches reach their upstreams. On a node that has just started, a
-// ready cache may not reach its upstream yet: without kube-proxy's rules a DNS lookup fails, and
-// the failure is cached for five seconds. Meanwhile nodes pull directly.
-//
-// A cache answers 404 for a digest that its upstream does not have, and 500 if the upstream does
-// not answer. For a tag it answers 404 in both cases.
-func (p *Run) AwaitUpstreams(ctx context.Context, hosts ...string) {
-	p.Helper()
-	endpoints := p.Endpoints(ctx)
-	for _, host := range hosts {
-		url := endpoints[host] + "/v2/e2e/nothing/manifests/sha256:" + strings.Repeat("0", 64)
-		p.Await(ctx, "the cache of "+host+" reaches it", 30*time.Second, func(ctx context.Context) (bool, string, error) {
-			status, err := httpStatus(ctx, p.Worker(0), url)
-			return err == nil && status == http.StatusNotFound, fmt.Sprintf("HTTP status %d (%v)", status, err), nil
-		})
-	}
-}
-
-// OnVolume runs a bash script on the worker that has the volume of the cache for an upstream, and
-// returns its output. $1 is the folder of the volume, $2 and more are the arguments. The scenario
-// fails if no worker has the folder.
-func (p *Run) OnVolume(ctx context.Context, host, script string, args ...string) string {
-	p.Helper()
-	service, ok := p.Services(ctx)[host]
-	if !ok {
-		p.Fatalf("%s has no Service", host)
-	}
-	for _, name := range ClaimsOf(ctx, p, service.Name) {
-		claim, volume := &corev1.PersistentVolumeClaim{}, &corev1.PersistentVolume{}
-		p.Check(p.Session.Shoot.Get(ctx, client.ObjectKey{Namespace: service.Namespace, Name: name}, claim))
-		p.Check(p.Session.Shoot.Get(ctx, client.ObjectKey{Name: claim.Spec.VolumeName}, volume))
-		folder := volumeFolder(volume)
-		for _, worker := range p.Workers() {
-			if _, err := worker.Exec(ctx, "test", "-d", folder); err != nil {
-				continue
-			}
-			out, err := worker.Script(ctx, script, append([]string{folder}, args...)...)
-			p.Check(err)
-			return strings.TrimSpace(out)
-		}
-	}
-	p.Fatalf("no worker has the volume of %s's cache as a folder", host)
-	return ""
-}
-
-// storedScript prints how many of the digests $2 and so on have a file below $1, wherever it is.
-// Folders may vanish meanwhile, but not $1.
-const storedScript = `folder=$1; shift
-found=$(find "$folder" -ignore_readdir_race -name data -printf '%h\n' || [ -d "$folder" ])
-for hex do [[ $found != *"/$hex"* ]] || echo "$hex"; done | wc -l`
-
-// Stored returns how many of the manifests and blobs are on the volume of the upstream's cache. It
-// is 0 for a new volume; to prove a deletion, prove first that they were there.
-func (p *Run) Stored(ctx context.Context, host string, digests ...string) int {
-	p.Helper()
-	var names []string
-	for _, digest := range digests {
-		names = append(names, strings.TrimPrefix(digest, "sha256:"))
-	}
-	count, err := strconv.Atoi(p.OnVolume(ctx, host, storedScript, names...))
-	p.Check(err)
-	return count
-}
-
-// volumeFolder returns the folder of a hostPath or local volume, and a path that does not exist for
-// any other volume.
-func volumeFolder(volume *corev1.PersistentVolume) string {
-	switch source := volume.Spec.PersistentVolumeSource; {
-	case source.HostPath != nil:
-		return source.HostPath.Path
-	case source.Local != nil:
-		return source.Local.Path
-	default:
-		return "/no-folder"
-	}
 }

@@ -23,14 +23,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
-	"github.com/gardener-extensions/registry-cache/cachetest"
-	"github.com/gardener-extensions/registry-cache/e2e/timeline"
 )
 
 // Record records the changes of a resource in a cluster until the scenario ends.
-func (p *Run) Record(ctx context.Context, cluster Access, resource schema.GroupVersionResource, namespace string) *timeline.Recording {
+func (p *Run) Record(ctx context.Context, cluster Access, resource schema.GroupVersionResource, namespace string) *Recording {
 	p.Helper()
-	recording, err := timeline.Record(ctx, cluster.dynamic, resource, namespace)
+	recording, err := startRecording(ctx, cluster.dynamic, resource, namespace)
 	p.Check(err)
 	p.Scenario.Cleanup(recording.Stop)
 	return recording
@@ -88,12 +86,18 @@ func cleanerOnShoot(ctx context.Context, cluster Access) ([]string, error) {
 		}
 		for _, object := range list.Items {
 			origin := object.Annotations[resourcesv1alpha1.OriginAnnotation]
-			if strings.HasSuffix(origin, "/"+v1alpha3.ManagedResourceCleaner) || ownedBy(&object, "DaemonSet", v1alpha3.CleanerDaemonSet) {
+			if strings.HasSuffix(origin, "/"+v1alpha3.ManagedResourceCleaner) || OfCleaner(&object) {
 				found = append(found, resource.Resource+" "+object.Namespace+"/"+object.Name)
 			}
 		}
 	}
 	return found, nil
+}
+
+// OfCleaner reports whether the cleaner's DaemonSet controls the object.
+func OfCleaner(object metav1.Object) bool {
+	owner := metav1.GetControllerOf(object)
+	return owner != nil && owner.Kind == "DaemonSet" && owner.Name == v1alpha3.CleanerDaemonSet
 }
 
 // listable returns all API resources with the verb list, except events, which outlive objects.
@@ -118,17 +122,6 @@ func (p *Run) Gone(ctx context.Context, cluster Access, object client.Object) {
 	if !apierrors.IsNotFound(err) {
 		p.Fatalf("%T %s is not gone: %v", object, object.GetName(), err)
 	}
-}
-
-// DeploymentOfExtension returns the only Deployment in the extension's namespace of the seed.
-func DeploymentOfExtension(ctx context.Context, p *Run) *appsv1.Deployment {
-	p.Helper()
-	deployments := &appsv1.DeploymentList{}
-	p.Check(p.Session.Seed.List(ctx, deployments, client.InNamespace(cachetest.ExtensionNamespace)))
-	if len(deployments.Items) != 1 {
-		p.Fatalf("there are %d Deployments in %s, want the extension's", len(deployments.Items), cachetest.ExtensionNamespace)
-	}
-	return &deployments.Items[0]
 }
 
 // CacheObjects lists StatefulSets, Services, pods and volume claims of caches with their UIDs,
@@ -186,22 +179,14 @@ func (p *Run) Unchanged(ctx context.Context, cluster Access, before string) {
 	}
 }
 
-// WithoutKinds returns the identities without the lines of these kinds.
-func WithoutKinds(identities string, kinds ...string) string {
-	lines := strings.Split(identities, "\n")
-	return strings.Join(slices.DeleteFunc(lines, func(line string) bool {
-		return slices.ContainsFunc(kinds, func(kind string) bool { return strings.HasPrefix(line, kind) })
-	}), "\n")
-}
-
 // RaiseFence creates the fence object and returns all events up to the creation of this object.
-func RaiseFence(ctx context.Context, p *Run, recording *timeline.Recording, cluster Access, fence client.Object) []timeline.Event {
+func RaiseFence(ctx context.Context, p *Run, recording *Recording, cluster Access, fence client.Object) []Event {
 	p.Helper()
 	p.Afterwards(ctx, func(ctx context.Context) error { return client.IgnoreNotFound(cluster.Delete(ctx, fence)) })
 	p.Check(cluster.Create(ctx, fence))
 	ctx, cancel := context.WithTimeoutCause(ctx, 15*time.Second, fmt.Errorf("waited 15s for the event of %s", fence.GetName()))
 	defer cancel()
-	_, err := recording.Await(ctx, timeline.Named(fence.GetName()))
+	_, err := recording.Await(ctx, Named(fence.GetName()))
 	p.Check(err)
 	events, err := recording.Events()
 	p.Check(err)

@@ -141,7 +141,8 @@ func (i Pushed) ByDigest() string {
 	return i.Host + "/" + i.Repository + "@" + i.Digest
 }
 
-func push(ctx context.Context, p *Run, host string) (Pushed, error) {
+// Push pushes a new random image to the upstream.
+func Push(ctx context.Context, p *Run, host string) (Pushed, error) {
 	return PushLayers(ctx, p, host, imageLayers, imageLayerSize)
 }
 
@@ -202,10 +203,10 @@ func (p *Run) Requests(ctx context.Context, img Pushed) accesslog.Records {
 	return must(registry.Log(ctx))(p).Repository(img.Repository).Pulls()
 }
 
-// Push pushes a new random image to the upstream.
+// Push is like the function Push, but fails the scenario after an error.
 func (p *Run) Push(ctx context.Context, host string) Pushed {
 	p.Helper()
-	return must(push(ctx, p, host))(p)
+	return must(Push(ctx, p, host))(p)
 }
 
 // PushLayers is like the function PushLayers, but fails the scenario after an error.

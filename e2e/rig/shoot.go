@@ -206,23 +206,6 @@ func (p *Run) AwaitMirrors(ctx context.Context, hosts ...string) {
 // seconds, and two to look at the workers.
 const NoticedTimeout = 12 * time.Second
 
-// AwaitDirect waits until no worker has a mirror of the upstream any more, because its cache fails.
-func (p *Run) AwaitDirect(ctx context.Context, host string) {
-	p.Helper()
-	p.Check(AwaitEvery(ctx, NodeInterval, "no worker asks the cache of "+host, NoticedTimeout, func(ctx context.Context) (bool, string, error) {
-		for _, worker := range p.Workers() {
-			contents, err := readHosts(ctx, worker, []string{host})
-			if err != nil {
-				return false, "", err
-			}
-			if strings.Contains(contents[0], "[host.") {
-				return false, worker.Name() + ": " + contents[0], nil
-			}
-		}
-		return true, "", nil
-	}))
-}
-
 // wrongMirror returns a text about the worker's first hosts.toml with a wrong endpoint, or "".
 func wrongMirror(ctx context.Context, worker *cluster.Node, hosts []string, endpoints map[string]string) (string, error) {
 	contents, err := readHosts(ctx, worker, hosts)

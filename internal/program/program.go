@@ -1,3 +1,7 @@
+// Package program runs the commands of this repository: signals, streams and exit codes. Answers go
+// to standard output, progress and messages to standard error.
+//
+// The package must contain no code for a particular command.
 package program
 
 import (
@@ -40,7 +44,7 @@ func Main(newRoot func(Streams) *cobra.Command) int {
 // streams.Err, except those from Exit. Unknown, missing and conflicting flags are usage errors.
 func Run(ctx context.Context, root *cobra.Command, streams Streams, args []string) int {
 	root.SilenceErrors, root.SilenceUsage = true, true
-	root.CompletionOptions.DisableDefaultCmd = true
+	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetOut(streams.Out)
 	root.SetErr(streams.Err)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return Usage(err) })

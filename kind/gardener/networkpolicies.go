@@ -19,7 +19,7 @@ import (
 // deny-all and allow-to-dns, with the reconciler that gardenlet runs for the namespaces garden,
 // extension-* and those of shoots. SeedResourceManager adds those that follow from Services.
 //
-// The testbed's pod network does not enforce them; package networkpolicy evaluates them.
+// The testbed's pod network does not enforce them; scenarios evaluate them.
 func DeployNetworkPolicies(ctx context.Context, seed client.Client, namespaces ...string) error {
 	networks := NewSeed().Spec.Networks
 	reconciler := &networkpolicy.Reconciler{

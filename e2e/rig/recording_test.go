@@ -1,4 +1,4 @@
-package timeline_test
+package rig
 
 import (
 	"context"
@@ -16,8 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic/fake"
 	clienttesting "k8s.io/client-go/testing"
-
-	"github.com/gardener-extensions/registry-cache/e2e/timeline"
 )
 
 var daemonSets = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "daemonsets"}
@@ -30,7 +28,7 @@ func daemonSet(name string, revision int) *unstructured.Unstructured {
 }
 
 // record returns a recording of a fake cluster with one object, and the watcher that sends events.
-func record(t *testing.T) (*timeline.Recording, *watch.FakeWatcher) {
+func record(t *testing.T) (*Recording, *watch.FakeWatcher) {
 	t.Helper()
 	client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
 		map[schema.GroupVersionResource]string{daemonSets: "DaemonSetList"})
@@ -42,7 +40,7 @@ func record(t *testing.T) (*timeline.Recording, *watch.FakeWatcher) {
 	})
 	watcher := watch.NewFake()
 	client.PrependWatchReactor("daemonsets", clienttesting.DefaultWatchReactor(watcher, nil))
-	recording, err := timeline.Record(t.Context(), client, daemonSets, "")
+	recording, err := startRecording(t.Context(), client, daemonSets, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +57,7 @@ func TestRecordsEveryEventInOrder(t *testing.T) {
 
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if _, err := recording.Await(ctx, timeline.Named("fence")); err != nil {
+	if _, err := recording.Await(ctx, Named("fence")); err != nil {
 		t.Fatal(err)
 	}
 	events, err := recording.Events()
@@ -74,10 +72,10 @@ func TestRecordsEveryEventInOrder(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("events are %q, want %q", got, want)
 	}
-	if deleted, ok := timeline.First(events, timeline.Deleted("short-lived")); !ok || deleted.Revision != 12 {
+	if deleted, ok := FirstEvent(events, Deleted("short-lived")); !ok || deleted.Revision != 12 {
 		t.Errorf("the deletion is %+v, %v; want revision 12", deleted, ok)
 	}
-	if n := len(timeline.Select(events, timeline.Named("short-lived"))); n != 2 {
+	if n := len(SelectEvents(events, Named("short-lived"))); n != 2 {
 		t.Errorf("%d events of the short-lived object, want 2", n)
 	}
 }
@@ -89,7 +87,7 @@ func TestALostWatchIsAnError(t *testing.T) {
 
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if _, err := recording.Await(ctx, timeline.Named("anything")); err == nil || errors.Is(err, context.DeadlineExceeded) {
+	if _, err := recording.Await(ctx, Named("anything")); err == nil || errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("error is %v, want the loss of the watch", err)
 	}
 	if _, err := recording.Events(); err == nil {
@@ -101,7 +99,7 @@ func TestAwaitGivesUpWithItsContext(t *testing.T) {
 	recording, _ := record(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := recording.Await(ctx, timeline.Named("never")); !errors.Is(err, context.Canceled) {
+	if _, err := recording.Await(ctx, Named("never")); !errors.Is(err, context.Canceled) {
 		t.Errorf("error is %v, want context canceled", err)
 	}
 }
@@ -112,7 +110,7 @@ func TestRecordReportsThatItCannotList(t *testing.T) {
 	client.PrependReactor("list", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("no"))
 	})
-	if _, err := timeline.Record(t.Context(), client, daemonSets, metav1.NamespaceAll); !apierrors.IsForbidden(err) {
+	if _, err := startRecording(t.Context(), client, daemonSets, metav1.NamespaceAll); !apierrors.IsForbidden(err) {
 		t.Errorf("error is %v, want forbidden", err)
 	}
 }

@@ -1,7 +1,3 @@
-// Package plantedbugs is the list of bugs that scenarios must catch: each is one changed text of
-// the sources. A test without a testbed checks that each bug still applies and compiles. The test
-// with the build tag e2e (`make e2e-mutants`) rolls out each bug and runs its scenario, which must
-// fail.
 package plantedbugs
 
 import (
@@ -9,35 +5,25 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 )
 
-// Change replaces one text of one file.
-type Change struct {
-	File     string // the path in the repository
-	Old, New string // Old is in the file exactly once
-}
-
-// A Bug is a change that breaks something.
-type Bug struct {
-	Name   string
-	Effect string
+// A bug is a change that breaks something.
+type bug struct {
+	name   string
+	effect string
 	Change
-	// Scenario must fail. Its failure, "<step>: <message>", must contain Reason: a scenario that fails
+	// scenario must fail. Its failure, "<step>: <message>", must contain reason: a scenario that fails
 	// for another reason has not caught the bug.
-	Scenario, Reason string
+	scenario, reason string
 }
-
-// All returns the bugs. Those that cost the most to recover from come last.
-func All() []Bug { return slices.Clone(bugs) }
 
 const (
 	webhook = "webhook/operatingsystemconfig/handler.go"
 	script  = "nodeconfig/configure-containerd-registries.sh"
 )
 
-var bugs = []Bug{
+// bugs are in this order; those that cost the most to recover from come last.
+var bugs = []bug{
 	{
 		"other-purpose", "script and unit are also added to the OperatingSystemConfig that new machines boot with",
 		Change{webhook, ` || osc.Spec.Purpose != extensionsv1alpha1.OperatingSystemConfigPurposeReconcile {`, ` {`},
@@ -138,34 +124,9 @@ var bugs = []Bug{
 	},
 }
 
-// AnnotateCaches returns a change for scenario inner-loop: it annotates the StatefulSets of caches.
-func AnnotateCaches(mark string) Change {
-	const old = "resourcesv1alpha1.FinalizeDeletionAfter: finalizeDeletionAfter,"
-	return Change{"controller/cache/statefulset.go", old, old + fmt.Sprintf(" %q: \"\",", mark)}
-}
-
-// AnswerMark returns a change for scenario inner-loop: the debug server of caches serves /<mark>.
-func AnswerMark(mark string) Change {
-	const old = `mux := http.NewServeMux()`
-	const answer = `; mux.HandleFunc("/%[1]s", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("%[1]s")) })`
-	return Change{"registry/serve.go", old, old + fmt.Sprintf(answer, mark)}
-}
-
-// Apply returns the changed content of the file below root.
-func (c Change) Apply(root string) (string, error) {
-	source, err := os.ReadFile(filepath.Join(root, c.File))
-	if err != nil {
-		return "", fmt.Errorf("change a file: %w", err)
-	}
-	if found := strings.Count(string(source), c.Old); found != 1 {
-		return "", fmt.Errorf("change %s: it has %q %d times, want once", c.File, c.Old, found)
-	}
-	return strings.Replace(string(source), c.Old, c.New, 1), nil
-}
-
-// Overlay writes the changed file to the folder and returns the path of a file for go's flag
+// overlay writes the changed file to the folder and returns the path of a file for go's flag
 // -overlay. Both root and folder are absolute.
-func (c Change) Overlay(root, folder string) (string, error) {
+func (c Change) overlay(root, folder string) (string, error) {
 	changed, err := c.Apply(root)
 	if err != nil {
 		return "", err

@@ -1,9 +1,4 @@
-// Package networkpolicy evaluates NetworkPolicies: it decides whether a connection is allowed, as
-// the documentation of Kubernetes' API says, without a network. It reads no cluster.
-//
-// The pod network of the testbed does not enforce policies. Traffic between a pod and its own node,
-// which most network plugins always allow, is not special here.
-package networkpolicy
+package rig
 
 import (
 	"fmt"
@@ -18,8 +13,11 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Rules are the policies of a cluster, and the namespaces that their selectors can match.
-type Rules struct {
+// NetworkRules are the NetworkPolicies of a cluster, and the namespaces that their selectors can
+// match. They decide whether a connection is allowed, as the documentation of Kubernetes' API says,
+// without a network: the pod network of the testbed does not enforce policies. Traffic between a
+// pod and its own node, which most network plugins always allow, is not special here.
+type NetworkRules struct {
 	Policies   []networkingv1.NetworkPolicy
 	Namespaces []corev1.Namespace
 }
@@ -30,14 +28,14 @@ type Peer struct {
 	Address netip.Addr
 }
 
-// Pod returns the pod as a peer. A pod without an address matches no IP block.
-func Pod(pod *corev1.Pod) Peer {
+// PodPeer returns the pod as a peer. A pod without an address matches no IP block.
+func PodPeer(pod *corev1.Pod) Peer {
 	address, _ := netip.ParseAddr(pod.Status.PodIP) // empty until the pod runs
 	return Peer{Pod: pod, Address: address}
 }
 
-// Address returns the address of a node or of another machine as a peer.
-func Address(address string) (Peer, error) {
+// AddressPeer returns the address of a node or of another machine as a peer.
+func AddressPeer(address string) (Peer, error) {
 	parsed, err := netip.ParseAddr(address)
 	return Peer{Address: parsed}, err
 }
@@ -62,7 +60,7 @@ func port(protocol corev1.Protocol, number int32) networkingv1.NetworkPolicyPort
 
 // Allowed returns nil if the policies allow connections to the port, otherwise an error that says
 // which end refuses and which policies isolate it.
-func (r Rules) Allowed(from, to Peer, port networkingv1.NetworkPolicyPort) error {
+func (r NetworkRules) Allowed(from, to Peer, port networkingv1.NetworkPolicyPort) error {
 	if err := r.Leaves(from, to, port); err != nil {
 		return err
 	}
@@ -70,17 +68,17 @@ func (r Rules) Allowed(from, to Peer, port networkingv1.NetworkPolicyPort) error
 }
 
 // Leaves is like Allowed, for the policies of the connecting end only.
-func (r Rules) Leaves(from, to Peer, port networkingv1.NetworkPolicyPort) error {
+func (r NetworkRules) Leaves(from, to Peer, port networkingv1.NetworkPolicyPort) error {
 	return r.check(networkingv1.PolicyTypeEgress, from, to, to.Pod, port)
 }
 
 // Enters is like Allowed, for the policies of the other end only.
-func (r Rules) Enters(from, to Peer, port networkingv1.NetworkPolicyPort) error {
+func (r NetworkRules) Enters(from, to Peer, port networkingv1.NetworkPolicyPort) error {
 	return r.check(networkingv1.PolicyTypeIngress, to, from, to.Pod, port)
 }
 
 // check decides for one end. The server is the pod whose ports can be named, or nil.
-func (r Rules) check(direction networkingv1.PolicyType, end, other Peer, server *corev1.Pod, port networkingv1.NetworkPolicyPort) error {
+func (r NetworkRules) check(direction networkingv1.PolicyType, end, other Peer, server *corev1.Pod, port networkingv1.NetworkPolicyPort) error {
 	if end.Pod == nil || end.Pod.Spec.HostNetwork {
 		return nil // policies select only pods with a network of their own
 	}
@@ -129,7 +127,7 @@ func rulesOf(policy networkingv1.NetworkPolicy, direction networkingv1.PolicyTyp
 }
 
 // matchesPeer reports whether one of the peers is the other end. No peers mean everything.
-func (r Rules) matchesPeer(namespace string, peers []networkingv1.NetworkPolicyPeer, other Peer) bool {
+func (r NetworkRules) matchesPeer(namespace string, peers []networkingv1.NetworkPolicyPeer, other Peer) bool {
 	return len(peers) == 0 || slices.ContainsFunc(peers, func(peer networkingv1.NetworkPolicyPeer) bool {
 		if peer.IPBlock != nil {
 			return contains(peer.IPBlock, other.Address)
@@ -168,14 +166,14 @@ func matchesPort(ports []networkingv1.NetworkPolicyPort, server *corev1.Pod, por
 		case candidate.Port == nil:
 			return true
 		case candidate.Port.StrVal != "":
-			return named(server, candidate.Port.StrVal, number)
+			return hasPort(server, candidate.Port.StrVal, number)
 		default:
 			return candidate.Port.IntVal <= number && number <= ptr.Deref(candidate.EndPort, candidate.Port.IntVal)
 		}
 	})
 }
 
-func named(server *corev1.Pod, name string, number int32) bool {
+func hasPort(server *corev1.Pod, name string, number int32) bool {
 	return server != nil && slices.ContainsFunc(server.Spec.Containers, func(container corev1.Container) bool {
 		return slices.ContainsFunc(container.Ports, func(port corev1.ContainerPort) bool { return port.Name == name && port.ContainerPort == number })
 	})

@@ -1,8 +1,4 @@
-// Package timeline watches a resource and records every change of its objects. So a test can prove
-// without polling that an object never existed, or in which order objects changed.
-//
-// The package must work for every resource.
-package timeline
+package rig
 
 import (
 	"context"
@@ -35,7 +31,8 @@ type Event struct {
 	Object *unstructured.Unstructured
 }
 
-// Recording records the changes of all objects of one resource.
+// Recording records every change of all objects of one resource. So a scenario can prove without
+// polling that an object never existed, or in which order objects changed.
 type Recording struct {
 	resource schema.GroupVersionResource
 
@@ -48,10 +45,10 @@ type Recording struct {
 	stopped chan struct{}
 }
 
-// Record lists the resource, in all namespaces if namespace is empty, and then watches it from the
-// resource version of the list. No change is lost: an interrupted watch continues where it ended,
-// or Events returns an error. The recording runs until Stop is called or ctx ends.
-func Record(ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, namespace string) (*Recording, error) {
+// startRecording lists the resource, in all namespaces if namespace is empty, and then watches it
+// from the resource version of the list. No change is lost: an interrupted watch continues where it
+// ended, or Events returns an error. The recording runs until Stop is called or ctx ends.
+func startRecording(ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, namespace string) (*Recording, error) {
 	target := client.Resource(resource).Namespace(namespace)
 	list, err := target.List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -170,15 +167,15 @@ func Deleted(name string) func(Event) bool {
 	return func(e Event) bool { return e.Type == watch.Deleted && e.Object.GetName() == name }
 }
 
-// First returns the first event that matches, or false if no event matches.
-func First(events []Event, match func(Event) bool) (Event, bool) {
+// FirstEvent returns the first event that matches, or false if no event matches.
+func FirstEvent(events []Event, match func(Event) bool) (Event, bool) {
 	if i := slices.IndexFunc(events, match); i >= 0 {
 		return events[i], true
 	}
 	return Event{}, false
 }
 
-// Select returns the events that match, in order.
-func Select(events []Event, match func(Event) bool) []Event {
+// SelectEvents returns the events that match, in order.
+func SelectEvents(events []Event, match func(Event) bool) []Event {
 	return slices.DeleteFunc(slices.Clone(events), func(e Event) bool { return !match(e) })
 }

@@ -1,4 +1,4 @@
-package measured
+package report
 
 import (
 	"fmt"
@@ -17,10 +17,10 @@ import (
 // registries-page` add those of the last run.
 func TestPages(t *testing.T) {
 	t.Run("failover", func(t *testing.T) {
-		golden.Compare(t, "../../../docs/failover.md", FailoverPage(recorded[Failover](t, "failover.json", "FAILOVER")))
+		golden.Compare(t, "../../../docs/failover.md", failoverPage(recorded[Failover](t, "failover.json", "FAILOVER")))
 	})
 	t.Run("registries", func(t *testing.T) {
-		golden.Compare(t, "../../../docs/registries.md", RegistriesPage(recorded[Registry](t, "registries.json", "REGISTRIES")))
+		golden.Compare(t, "../../../docs/registries.md", registriesPage(recorded[Registry](t, "registries.json", "REGISTRIES")))
 	})
 }
 
@@ -28,16 +28,19 @@ func TestPages(t *testing.T) {
 // lists.
 func recorded[R result[R]](t *testing.T, path, variable string) []R {
 	t.Helper()
+	all, err := read[R](path)
 	for _, later := range strings.Fields(os.Getenv(variable)) {
-		results, err := Read[R](later)
+		var results []R
 		if err == nil {
-			err = Record(path, results...)
+			results, err = read[R](later)
 		}
-		if err != nil {
-			t.Fatal(err)
+		for _, one := range results {
+			all = one.addTo(all)
+		}
+		if err == nil {
+			err = write(path, all)
 		}
 	}
-	all, err := Read[R](path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +70,7 @@ func TestFailover(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v", got)
 	}
-	page := FailoverPage(got)
+	page := failoverPage(got)
 	for _, row := range []string{
 		"| a | 2.00 s | 1.00 s | 3.00 s | not measured | more than 90 s |",
 		"| a | 30.00 s | 20.00 s | not measured | not measured |\n",
@@ -83,7 +86,7 @@ func TestRegistries(t *testing.T) {
 	if want := []Registry{{Registry: "ghes", Cold: 1, Warm: 2, Outage: 3}, {Registry: "quay", Cold: 1.234, Renewed: 2}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v", got)
 	}
-	page := RegistriesPage(got)
+	page := registriesPage(got)
 	for name, cells := range map[string]string{
 		"quay": "| 1.23 | not measured | 2.00 | not measured |", "ghes": "| 1.00 | 2.00 | no token | 3.00 |",
 		"acr": "| not measured | not measured | not measured | not measured |",
@@ -96,7 +99,8 @@ func TestRegistries(t *testing.T) {
 	}
 }
 
-// record records the results one after another in a new file, and returns what it has then.
+// record records the results one after another in a new file, as scenarios do, and returns what a
+// page has then.
 func record[R result[R]](t *testing.T, later ...R) []R {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "sub", "results.json")
@@ -105,7 +109,8 @@ func record[R result[R]](t *testing.T, later ...R) []R {
 			t.Fatal(err)
 		}
 	}
-	return recorded[R](t, path, "")
+	t.Setenv("RESULTS", path)
+	return recorded[R](t, filepath.Join(t.TempDir(), "page.json"), "RESULTS")
 }
 
 // TestSellsTokens: exactly the profile of Amazon ECR needs the API that sells tokens.

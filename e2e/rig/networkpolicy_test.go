@@ -1,4 +1,4 @@
-package networkpolicy
+package rig
 
 import (
 	"strings"
@@ -42,7 +42,7 @@ func TestAllowed(t *testing.T) {
 	same := pod("a", "same", "10.0.0.4", map[string]string{"app": "scraper"})
 	host := pod("a", "host", "192.168.0.1", nil)
 	host.Spec.HostNetwork = true
-	node, err := Address("192.168.0.2")
+	node, err := AddressPeer("192.168.0.2")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,27 +56,27 @@ func TestAllowed(t *testing.T) {
 		port     networkingv1.NetworkPolicyPort
 		refusal  string // a part of the error; empty: allowed
 	}{
-		"nothing selects the pod":        {"metadata: {name: x, namespace: b}", Pod(same), Pod(server), TCP(1), ""},
-		"deny all":                       {denyAll, Pod(scraper), Pod(server), TCP(8080), "Ingress of pod a/server: none of the policies [deny-all] allows pod b/scraper, port 8080"},
-		"deny all is for both ways":      {denyAll, Pod(server), node, TCP(443), "Egress of pod a/server"},
-		"the host's network is exempt":   {denyAll, Pod(host), node, TCP(443), ""},
-		"selected pod, named port":       {fromScraper, Pod(scraper), Pod(server), TCP(8080), ""},
-		"selected pod, other port":       {fromScraper, Pod(scraper), Pod(server), TCP(8081), "[allow deny-all]"},
-		"selected pod, other protocol":   {fromScraper, Pod(scraper), Pod(server), UDP(8080), "port 8080"},
-		"other pod":                      {fromScraper, Pod(other), Pod(server), TCP(8080), "pod b/other"},
-		"same labels, other namespace":   {fromScraper, Pod(same), Pod(server), TCP(8080), "Egress of pod a/same"},
-		"an address is no selected pod":  {fromScraper, node, Pod(server), TCP(8080), "192.168.0.2"},
-		"no peers are everything":        {ingress("{ports: [{port: 8000, endPort: 9000, protocol: TCP}]}"), node, Pod(server), TCP(9000), ""},
-		"beyond the range":               {ingress("{ports: [{port: 8000, endPort: 9000, protocol: TCP}]}"), node, Pod(server), TCP(9001), "9001"},
-		"a block":                        {ingress("{from: [{ipBlock: {cidr: 192.168.0.0/16}}]}"), node, Pod(server), TCP(1), ""},
-		"an exception of a block":        {ingress("{from: [{ipBlock: {cidr: 192.168.0.0/16, except: [192.168.0.2/32]}}]}"), node, Pod(server), TCP(1), "none"},
-		"without namespaces: its own":    {ingress("{from: [{podSelector: {}}]}"), Pod(scraper), Pod(server), TCP(1), "pod b/scraper"},
-		"an empty rule allows all":       {ingress("{}"), node, Pod(server), UDP(53), ""},
-		"no rule allows nothing":         {ingress(""), node, Pod(server), UDP(53), "none"},
-		"host network is not selectable": {ingress("{from: [{podSelector: {}}]}"), Pod(host), Pod(server), TCP(1), "none"},
+		"nothing selects the pod":        {"metadata: {name: x, namespace: b}", PodPeer(same), PodPeer(server), TCP(1), ""},
+		"deny all":                       {denyAll, PodPeer(scraper), PodPeer(server), TCP(8080), "Ingress of pod a/server: none of the policies [deny-all] allows pod b/scraper, port 8080"},
+		"deny all is for both ways":      {denyAll, PodPeer(server), node, TCP(443), "Egress of pod a/server"},
+		"the host's network is exempt":   {denyAll, PodPeer(host), node, TCP(443), ""},
+		"selected pod, named port":       {fromScraper, PodPeer(scraper), PodPeer(server), TCP(8080), ""},
+		"selected pod, other port":       {fromScraper, PodPeer(scraper), PodPeer(server), TCP(8081), "[allow deny-all]"},
+		"selected pod, other protocol":   {fromScraper, PodPeer(scraper), PodPeer(server), UDP(8080), "port 8080"},
+		"other pod":                      {fromScraper, PodPeer(other), PodPeer(server), TCP(8080), "pod b/other"},
+		"same labels, other namespace":   {fromScraper, PodPeer(same), PodPeer(server), TCP(8080), "Egress of pod a/same"},
+		"an address is no selected pod":  {fromScraper, node, PodPeer(server), TCP(8080), "192.168.0.2"},
+		"no peers are everything":        {ingress("{ports: [{port: 8000, endPort: 9000, protocol: TCP}]}"), node, PodPeer(server), TCP(9000), ""},
+		"beyond the range":               {ingress("{ports: [{port: 8000, endPort: 9000, protocol: TCP}]}"), node, PodPeer(server), TCP(9001), "9001"},
+		"a block":                        {ingress("{from: [{ipBlock: {cidr: 192.168.0.0/16}}]}"), node, PodPeer(server), TCP(1), ""},
+		"an exception of a block":        {ingress("{from: [{ipBlock: {cidr: 192.168.0.0/16, except: [192.168.0.2/32]}}]}"), node, PodPeer(server), TCP(1), "none"},
+		"without namespaces: its own":    {ingress("{from: [{podSelector: {}}]}"), PodPeer(scraper), PodPeer(server), TCP(1), "pod b/scraper"},
+		"an empty rule allows all":       {ingress("{}"), node, PodPeer(server), UDP(53), ""},
+		"no rule allows nothing":         {ingress(""), node, PodPeer(server), UDP(53), "none"},
+		"host network is not selectable": {ingress("{from: [{podSelector: {}}]}"), PodPeer(host), PodPeer(server), TCP(1), "none"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rules := Rules{
+			rules := NetworkRules{
 				Policies: parse(t, test.policies),
 				Namespaces: []corev1.Namespace{
 					{ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"name": "a"}}},
