@@ -70,7 +70,6 @@ func NewSession(ctx context.Context) (*Session, error) {
 	now := time.Now()
 	s := &Session{
 		Testbed: testbed, keep: keep || leave, leave: leave, Start: now, since: now, sampler: report.StartSampler(),
-		forget: sync.OnceFunc(func() { _ = os.RemoveAll(Artifacts) }),
 	}
 	s.Report.Versions = sourceVersions(ctx)
 	return s, nil
