@@ -92,11 +92,11 @@ fuzz: ## Run each fuzz test for FUZZTIME=1m; failing inputs are written to testd
 	done
 
 .PHONY: bench-controller
-bench-controller: bin/bench ## Measure the extension on a seed with up to 3,000 Shoots (ARGS=--quick, ARGS=--shoots=10,100)
+bench-controller: bin/bench ## Measure the extension on a seed with up to 3,000 Shoots (ARGS='-n 10,100', ARGS=--extension=old,new)
 	@exec ./bin/bench controller $(ARGS)
 
 .PHONY: bench-cache
-bench-cache: bin/bench ## Compare the cache with stock distribution, nginx and no cache, 15 min (ARGS=--quick, ARGS='--write docs')
+bench-cache: bin/bench ## Compare the cache with stock distribution, nginx and no cache, 15 min (ARGS=--quick)
 	@exec ./bin/bench cache $(ARGS)
 
 ##@ The testbed
@@ -197,10 +197,6 @@ failover-page: ## Update docs/failover.md with the results in _artifacts
 .PHONY: registries-page
 registries-page: ## Update docs/registries.md with the results of the last `make e2e-registries`
 	@REGISTRIES="$(wildcard $(CURDIR)/_artifacts/registries.json)" UPDATE_GOLDEN=1 go test -count=1 -run '^TestPages$$/^registries$$' ./e2e/report
-
-.PHONY: bench-cache-page
-bench-cache-page: bin/bench ## Generate docs/benchmarks.md from docs/benchmarks/cache.json
-	@./bin/bench cache --from docs/benchmarks/cache.json --write docs >/dev/null
 
 .PHONY: tools
 tools: ## Install shellcheck as a Debian package, and build golangci-lint and promtool

@@ -1,9 +1,10 @@
 package bench
 
 import (
+	"errors"
+	"maps"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -17,9 +18,31 @@ const lines = `{"kind":"Event","verb":"get","requestURI":"/api/v1/namespaces/sho
 {"kind":"Event","verb":"get","requestURI":"/apis","requestReceivedTimestamp":"2026-01-01T00:00:00.050000Z","stageTimestamp":"2026-01-01T00:00:00.200000Z"}
 `
 
+// newAuditLog returns the log of a new file, and a function that appends to it.
+func newAuditLog(t *testing.T) (*AuditLog, func(text string)) {
+	t.Helper()
+	file, err := os.Create(filepath.Join(t.TempDir(), "audit.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := os.OpenFile(file.Name(), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(file.Close(), server.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return &AuditLog{file: file}, func(text string) {
+		if _, err := server.WriteString(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestAuditLog(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "audit.log")
-	reader := &AuditLog{path: path}
+	log, add := newAuditLog(t)
 	for _, step := range []struct {
 		add  string
 		want int
@@ -30,56 +53,48 @@ func TestAuditLog(t *testing.T) {
 		{lines[:50], 0}, // half a line
 		{lines[50:], 5},
 	} {
-		if step.add != "" {
-			appendTo(t, path, step.add)
-		}
-		events, err := reader.Next()
+		add(step.add)
+		events, err := log.Next()
 		if err != nil || len(events) != step.want {
 			t.Fatalf("%d events, error %v; want %d", len(events), err, step.want)
 		}
 	}
-	appendTo(t, path, "no JSON\n")
-	if _, err := reader.Next(); err == nil || !strings.Contains(err.Error(), path) {
+	add("no JSON\n")
+	if _, err := log.Next(); err == nil || !strings.Contains(err.Error(), log.file.Name()) {
 		t.Errorf("error %v, want it to name the file", err)
 	}
 }
 
-func appendTo(t *testing.T, path, text string) {
-	t.Helper()
-	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
+// TestDrain: earlier events are discarded, and later ones are not.
+func TestDrain(t *testing.T) {
+	log, add := newAuditLog(t)
+	add(lines)
+	if err := log.Drain(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := file.WriteString(text); err != nil {
-		t.Fatal(err)
+	if events, err := log.Next(); err != nil || len(events) != 0 {
+		t.Errorf("%d earlier events, error %v", len(events), err)
 	}
-	if err := file.Close(); err != nil {
-		t.Fatal(err)
+	add(lines)
+	if events, err := log.Next(); err != nil || len(events) != 5 {
+		t.Errorf("%d later events, error %v", len(events), err)
 	}
 }
 
 func TestCount(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "audit.log")
-	appendTo(t, path, lines)
-	events, err := (&AuditLog{path: path}).Next()
+	log, add := newAuditLog(t)
+	add(lines)
+	events, err := log.Next()
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := Count(events)
-	want := Tally{
-		Reads: 3, Writes: 2,
-		Kinds:     map[string]int{"get secrets": 1, "get clusters": 1, "patch extensions/status": 1, "update leases": 1, "get /apis": 1},
-		Forbidden: map[string]int{"get clusters": 1},
+	all, forbidden := Count(events)
+	want := Requests{"get secrets": 1, "get clusters": 1, "patch extensions/status": 1, "update leases": 1, "get /apis": 1}
+	if !maps.Equal(all, want) || !maps.Equal(forbidden, Requests{"get clusters": 1}) {
+		t.Errorf("counted %v, forbidden %v", all, forbidden)
 	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("counted %+v\nwant %+v", got, want)
-	}
-	by, others := ByNamespace(events, func(name string) bool { return strings.HasPrefix(name, "shoot--") })
-	if len(by) != 2 || len(by["shoot--a"]) != 2 || len(by["shoot--b"]) != 1 || len(others) != 2 {
-		t.Errorf("%d of shoot a, %d of shoot b, %d others", len(by["shoot--a"]), len(by["shoot--b"]), len(others))
-	}
-	if span := Span(by["shoot--a"]); span != 150*time.Millisecond {
-		t.Errorf("shoot a took %s", span)
+	if span := Span(events); span != 350*time.Millisecond {
+		t.Errorf("all took %s", span)
 	}
 	if span := Span(nil); span != 0 {
 		t.Errorf("nothing took %s", span)

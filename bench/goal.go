@@ -1,21 +1,30 @@
 package bench
 
+import "fmt"
+
 // Goal is a goal of a benchmark, judged by all measurements to which it applies.
 type Goal struct {
-	Name string `json:"name"`
-	// Judged is false if no measurement applies. Then Held is also false.
-	Judged bool `json:"judged"`
-	Held   bool `json:"held"`
+	Name string
 	// Details has the value of each measurement. Missed are the details of those that miss the goal.
-	Details []string `json:"details"`
-	Missed  []string `json:"missed"`
+	Details, Missed []string
 }
 
 // Judge adds a measurement.
 func (g *Goal) Judge(held bool, detail string) {
-	g.Held = held && (g.Held || !g.Judged)
-	g.Judged, g.Details = true, append(g.Details, detail)
+	g.Details = append(g.Details, detail)
 	if !held {
 		g.Missed = append(g.Missed, detail)
+	}
+}
+
+// Verdict returns whether the goal is held or missed, or that it was not measured.
+func (g *Goal) Verdict() string {
+	switch {
+	case len(g.Details) == 0:
+		return "– not measured"
+	case len(g.Missed) > 0:
+		return fmt.Sprintf("✗ missed in %d of %d", len(g.Missed), len(g.Details))
+	default:
+		return "✓ held"
 	}
 }

@@ -1,5 +1,5 @@
 // Package bench contains what the benchmarks below it share: programs as background processes, what
-// these use, API servers with their audit logs, and a description of the machine.
+// these use, API servers with their audit logs, and goals.
 //
 // The package must not depend on what a program does.
 package bench
@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -44,8 +45,8 @@ type Program struct {
 // Process is a running program.
 type Process struct {
 	name  string
+	log   string // path
 	cmd   *exec.Cmd
-	log   string        // path
 	done  chan struct{} // closed when the process has ended
 	ended error         // the result of cmd.Wait
 }
@@ -70,11 +71,10 @@ func (o Program) Start(ctx context.Context) (*Process, error) {
 		p.ended = p.cmd.Wait()
 		close(p.done)
 	}()
-	if o.Ready == "" {
-		return p, nil
-	}
-	if err := p.awaitReady(ctx, o.Ready); err != nil {
-		return nil, errors.Join(err, p.Stop())
+	if o.Ready != "" {
+		if err := p.awaitReady(ctx, o.Ready); err != nil {
+			return nil, errors.Join(err, p.Stop())
+		}
 	}
 	return p, nil
 }
@@ -140,11 +140,7 @@ func FreePorts(n int) ([]string, error) {
 			return nil, fmt.Errorf("find a free port: %w", err)
 		}
 		defer func() { _ = listener.Close() }() // after the loop, so that all ports differ
-		_, port, err := net.SplitHostPort(listener.Addr().String())
-		if err != nil {
-			return nil, fmt.Errorf("find a free port: %w", err)
-		}
-		ports = append(ports, port)
+		ports = append(ports, strings.TrimPrefix(listener.Addr().String(), "127.0.0.1:"))
 	}
 	return ports, nil
 }

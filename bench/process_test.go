@@ -2,9 +2,9 @@ package bench_test
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -83,7 +83,7 @@ func TestUsage(t *testing.T) {
 	if err != nil || usage.Resident == 0 || usage.Peak < usage.Resident {
 		t.Errorf("usage %+v, error %v", usage, err)
 	}
-	if err := errors.Join(process.ResetPeak(), process.Stop()); err != nil {
+	if err := process.Stop(); err != nil {
 		t.Error(err)
 	}
 	if _, err := process.Usage(); err == nil {
@@ -91,31 +91,47 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// TestPercentile: the nearest rank, and 0 of nothing.
-func TestPercentile(t *testing.T) {
+// TestLatency: the nearest rank, and 0 of nothing.
+func TestLatency(t *testing.T) {
 	var samples []time.Duration
-	for i := range 200 {
-		samples = append(samples, time.Duration(200-i)*time.Millisecond)
+	for i := 200; i > 0; i-- {
+		samples = append(samples, time.Duration(i)*time.Second)
 	}
-	for p, want := range map[float64]float64{0.5: 0.1, 0.99: 0.198, 1: 0.2} {
-		if got := bench.Percentile(samples, p); got != want {
-			t.Errorf("percentile %g is %g, want %g", p, got, want)
+	for _, test := range []struct {
+		name     string
+		samples  []time.Duration
+		p50, p99 float64
+	}{
+		{"none", nil, 0, 0},
+		{"one", samples[199:], 1, 1},
+		{"two", samples[198:], 1, 2},
+		{"many", samples, 100, 198},
+	} {
+		if got := bench.NewLatency(test.samples); got != (bench.Latency{P50: test.p50, P99: test.p99}) {
+			t.Errorf("%s: %+v, want %g and %g", test.name, got, test.p50, test.p99)
 		}
-	}
-	if got := bench.Percentile(nil, 0.99); got != 0 {
-		t.Errorf("of nothing: %g", got)
 	}
 }
 
-// TestJudge: a goal is held if all measurements hold it, and at least one was judged.
-func TestJudge(t *testing.T) {
-	var goal bench.Goal
-	for i, step := range []struct{ held, want bool }{{true, true}, {true, true}, {false, false}, {true, false}} {
-		if goal.Judge(step.held, "x"); !goal.Judged || goal.Held != step.want {
-			t.Errorf("after measurement %d: %+v", i, goal)
-		}
+// TestMachine: the parts that tell one machine from another are there.
+func TestMachine(t *testing.T) {
+	if got, err := bench.Machine(); err != nil || !regexp.MustCompile(`^[1-9]\d* CPUs, [1-9]\d* GiB, Linux \d.*, go1\..*, load average \d`).MatchString(got) {
+		t.Errorf("%q, error %v", got, err)
 	}
-	if len(goal.Details) != 4 || len(goal.Missed) != 1 {
-		t.Errorf("%+v", goal)
+}
+
+// TestGoal: a goal is held if all measurements hold it, and at least one was judged.
+func TestGoal(t *testing.T) {
+	var goal bench.Goal
+	if got := goal.Verdict(); got != "– not measured" {
+		t.Errorf("without a measurement: %s", got)
+	}
+	for i, step := range []struct {
+		held bool
+		want string
+	}{{true, "✓ held"}, {true, "✓ held"}, {false, "✗ missed in 1 of 3"}, {true, "✗ missed in 1 of 4"}} {
+		if goal.Judge(step.held, "x"); goal.Verdict() != step.want {
+			t.Errorf("after measurement %d: %s", i, goal.Verdict())
+		}
 	}
 }

@@ -3,24 +3,23 @@ package bench
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"os"
 	"runtime"
 	"slices"
-	"syscall"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
-	"k8s.io/utils/ptr"
 )
 
 // Usage is what a process and its children use, such as nginx with its workers.
 type Usage struct {
 	CPU time.Duration // user and system, since the start
-	// Resident is the memory in RAM, Peak its maximum since the start or ResetPeak. Both are in bytes,
-	// the sum of all processes.
+	// Resident is the memory in RAM, Peak its maximum since the start. Both are in bytes, the sum of
+	// all processes.
 	Resident, Peak uint64
 }
 
@@ -29,119 +28,51 @@ func (p *Process) Usage() (u Usage, err error) {
 	if err := p.Running(); err != nil {
 		return Usage{}, err
 	}
-	err = eachProcess(p.cmd.Process.Pid, func(proc procfs.Proc) error {
-		status, err := proc.NewStatus()
-		if err != nil {
-			return err
-		}
-		u.Resident, u.Peak = u.Resident+status.VmRSS, u.Peak+status.VmHWM
-		cpu, err := threadTime(proc)
-		u.CPU += cpu
-		return err
-	})
-	return u, err
-}
-
-// ResetPeak makes the kernel measure the peak from now on.
-func (p *Process) ResetPeak() error {
-	return eachProcess(p.cmd.Process.Pid, func(proc procfs.Proc) error {
-		return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", proc.PID), []byte("5"), 0) // see proc(5)
-	})
-}
-
-// threadTime sums what the scheduler counts for each thread, because the ticks of a process's stat
-// are as long as a small download.
-func threadTime(p procfs.Proc) (total time.Duration, err error) {
-	threads, err := procfs.AllThreads(p.PID)
+	parent := strconv.Itoa(p.cmd.Process.Pid)
+	children, err := os.ReadFile("/proc/" + parent + "/task/" + parent + "/children")
 	if err != nil {
-		return 0, err
+		return Usage{}, fmt.Errorf("list the children of the %s: %w", p.name, err)
 	}
-	for _, thread := range threads {
-		stat, err := thread.Schedstat()
-		if gone(err) {
-			continue
+	for _, id := range append(strings.Fields(string(children)), parent) {
+		pid, err := strconv.ParseInt(id, 10, 32)
+		proc, procErr := procfs.NewProc(int(pid))
+		status, statusErr := proc.NewStatus()
+		// The clock of another process, see clock_getcpuclockid(3): the ticks of /proc/<pid>/stat are as
+		// long as a small download.
+		var cpu unix.Timespec
+		clockErr := unix.ClockGettime(^int32(pid)<<3|2, &cpu)
+		if err := errors.Join(err, procErr, statusErr, clockErr); err != nil {
+			return Usage{}, fmt.Errorf("read the usage of the %s: %w", p.name, err)
 		}
-		if err != nil {
-			return 0, fmt.Errorf("read the CPU time of a thread (the kernel needs CONFIG_SCHED_INFO): %w", err)
-		}
-		total += time.Duration(stat.RunningNanoseconds)
+		u.CPU, u.Resident, u.Peak = u.CPU+time.Duration(cpu.Nano()), u.Resident+status.VmRSS, u.Peak+status.VmHWM
 	}
-	return total, nil
+	return u, nil
 }
 
-// eachProcess calls do for the process with this ID and for its children.
-func eachProcess(pid int, do func(procfs.Proc) error) error {
-	all, err := procfs.AllProcs()
-	if err != nil {
-		return fmt.Errorf("list the processes: %w", err)
-	}
-	for _, p := range all {
-		stat, err := p.Stat()
-		if gone(err) || err == nil && p.PID != pid && stat.PPID != pid {
-			continue
-		}
-		if err == nil {
-			err = do(p)
-		}
-		if err != nil && !gone(err) {
-			return fmt.Errorf("read process %d: %w", p.PID, err)
-		}
-	}
-	return nil
-}
-
-// gone reports whether a process or thread ended while it was read.
-func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) }
-
-// Machine describes the machine of a measurement.
-type Machine struct {
-	CPUs        int    `json:"cpus"`
-	Model       string `json:"model"`
-	MemoryBytes uint64 `json:"memoryBytes"`
-	Kernel      string `json:"kernel"`
-	Go          string `json:"go"`
-}
-
-// ReadMachine describes this machine.
-func ReadMachine() (Machine, error) {
-	fs, err := procfs.NewDefaultFS()
-	if err != nil {
-		return Machine{}, fmt.Errorf("read the machine: %w", err)
-	}
-	memory, memoryErr := fs.Meminfo()
-	cpus, cpuErr := fs.CPUInfo()
+// Machine describes this machine and its load, since a busy machine gives bad numbers, such as
+// "2 CPUs, 24 GiB, Linux 6.18, go1.26, load average 1.1".
+func Machine() (string, error) {
 	var kernel unix.Utsname
-	if err := errors.Join(memoryErr, cpuErr, unix.Uname(&kernel)); err != nil {
-		return Machine{}, fmt.Errorf("read the machine: %w", err)
+	var system unix.Sysinfo_t
+	if err := errors.Join(unix.Uname(&kernel), unix.Sysinfo(&system)); err != nil {
+		return "", fmt.Errorf("read the machine: %w", err)
 	}
-	m := Machine{
-		CPUs: runtime.NumCPU(), MemoryBytes: ptr.Deref(memory.MemTotalBytes, 0),
-		Kernel: unix.ByteSliceToString(kernel.Release[:]), Go: runtime.Version(),
-	}
-	if len(cpus) > 0 {
-		m.Model = cpus[0].ModelName
-	}
-	return m, nil
+	return fmt.Sprintf("%d CPUs, %.0f GiB, Linux %s, %s, load average %.1f", runtime.NumCPU(),
+		float64(system.Totalram)*float64(system.Unit)/(1<<30), unix.ByteSliceToString(kernel.Release[:]), runtime.Version(),
+		float64(system.Loads[0])/(1<<16)), nil
 }
 
-// LoadAverage returns the one-minute load average.
-func LoadAverage() (float64, error) {
-	var load *procfs.LoadAvg
-	fs, err := procfs.NewDefaultFS()
-	if err == nil {
-		load, err = fs.LoadAvg()
-	}
-	if err != nil {
-		return 0, fmt.Errorf("read the load average: %w", err)
-	}
-	return load.Load1, nil
-}
+// Latency has percentiles by nearest rank, in seconds.
+type Latency struct{ P50, P99 float64 }
 
-// Percentile returns a percentile by nearest rank in seconds, such as 0.99, or 0 without samples.
-func Percentile(samples []time.Duration, p float64) float64 {
-	if len(samples) == 0 {
-		return 0
-	}
+// NewLatency returns the percentiles of the samples, or 0 without samples.
+func NewLatency(samples []time.Duration) Latency {
 	sorted := slices.Sorted(slices.Values(samples))
-	return sorted[int(math.Ceil(p*float64(len(sorted))))-1].Seconds()
+	rank := func(p float64) float64 {
+		if len(sorted) == 0 {
+			return 0
+		}
+		return sorted[int(math.Ceil(p*float64(len(sorted))))-1].Seconds()
+	}
+	return Latency{P50: rank(0.5), P99: rank(0.99)}
 }

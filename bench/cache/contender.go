@@ -5,42 +5,79 @@ import (
 	"embed"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"text/template"
 
 	"github.com/gardener-extensions/registry-cache/bench"
+	"github.com/gardener-extensions/registry-cache/kind/command"
 )
 
-// Names of the contenders. Direct is no process: clients ask the upstream.
+// Names of the contenders, and of the upstream. Direct is no process: clients ask the upstream.
 const (
-	Ours   = "ours"
-	Stock  = "stock"
-	Nginx  = "nginx"
-	Direct = "direct"
+	Ours     = "ours"
+	Stock    = "stock"
+	Nginx    = "nginx"
+	Direct   = "direct"
+	Upstream = "upstream"
 )
 
 // Contenders lists the contenders in the order of tables.
 var Contenders = []string{Ours, Stock, Nginx, Direct}
 
-// Programs are paths of binaries by name of the contender.
-type Programs map[string]string
+const (
+	stockModule  = "kind/image/distribution"
+	stockLibrary = "github.com/distribution/distribution/v3"
+)
 
-// site is where a contender runs: its upstream's URL, its volume, an empty folder, the folder for
-// its configuration and log, and the addresses on which it listens.
-type site struct {
-	Upstream, Volume, Folder string
-	Serve, Debug             string
+// Prepare builds this repository's cache and stock distribution from the sources in the current
+// folder, and finds nginx. It returns their paths and versions.
+func Prepare(ctx context.Context, folder string) (programs, versions map[string]string, err error) {
+	ours, stock := filepath.Join(folder, "registry-cache"), filepath.Join(folder, "stock-registry")
+	nginx, err := exec.LookPath("nginx")
+	if err != nil {
+		return nil, nil, fmt.Errorf("find nginx, which Debian's package nginx-light installs into /usr/sbin: %w", err)
+	}
+	versions = map[string]string{}
+	for _, step := range []struct {
+		version string // that the command prints
+		command []string
+	}{
+		{"", []string{"go", "build", "-o", ours, "./cmd/registry-cache"}},
+		{"", []string{"go", "build", "-C", stockModule, "-o", stock, stockLibrary + "/cmd/registry"}},
+		{Ours, []string{"git", "describe", "--always", "--dirty"}},
+		{Stock, []string{"go", "list", "-C", stockModule, "-m", "-f", "{{.Version}}", stockLibrary}},
+		{Nginx, []string{"sh", "-c", `"$0" -v 2>&1`, nginx}},
+	} {
+		output, err := command.Output(ctx, step.command...)
+		if err != nil {
+			return nil, nil, err
+		}
+		if step.version != "" {
+			versions[step.version] = strings.TrimPrefix(strings.TrimSpace(output), "nginx version: nginx/")
+		}
+	}
+	return map[string]string{Ours: ours, Stock: stock, Upstream: stock, Nginx: nginx}, versions, nil
 }
 
-// contender is a running contender.
+// site is where a contender runs.
+type site struct {
+	Upstream     string // URL
+	Volume       string // an empty folder
+	Folder       string // for configuration and log
+	Name         string // of the contender; this and the addresses to listen on are from startContender
+	Serve, Debug string
+}
+
+// contender is a running contender, or the upstream.
 type contender struct {
 	URL     string
 	process *bench.Process // nil for Direct
 }
 
 // startContender returns when the contender is ready. The caller must stop it.
-func startContender(ctx context.Context, name string, programs Programs, s site) (*contender, error) {
+func startContender(ctx context.Context, name string, programs map[string]string, s site) (*contender, error) {
 	if name == Direct {
 		return &contender{URL: s.Upstream}, nil
 	}
@@ -48,75 +85,62 @@ func startContender(ctx context.Context, name string, programs Programs, s site)
 	if err != nil {
 		return nil, err
 	}
-	s.Serve, s.Debug = "127.0.0.1:"+free[0], "127.0.0.1:"+free[1]
-	text, err := configure(name, s)
+	s.Name, s.Serve, s.Debug = name, "127.0.0.1:"+free[0], "127.0.0.1:"+free[1]
+	text, err := configure(s)
 	if err != nil {
 		return nil, err
 	}
-	arguments, ready := []string{"serve"}, s.Debug+"/debug/health"
-	if name == Nginx {
-		arguments, ready = []string{"-e", filepath.Join(s.Folder, "nginx.error.log"), "-c"}, s.Serve+"/ready"
-	}
-	process, err := startConfigured(ctx, text, bench.Program{
-		Name: "contender-" + name, Path: programs[name], Arguments: arguments, Folder: s.Folder, Ready: "http://" + ready,
-	})
-	return &contender{URL: "http://" + s.Serve, process: process}, err
-}
-
-// startConfigured starts a program with a configuration file as its last argument.
-func startConfigured(ctx context.Context, text string, program bench.Program) (*bench.Process, error) {
-	file := filepath.Join(program.Folder, program.Name+".conf")
+	file := filepath.Join(s.Folder, name+".conf")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		return nil, fmt.Errorf("configure %s: %w", program.Name, err)
+		return nil, fmt.Errorf("configure %s: %w", name, err)
 	}
-	program.Arguments = append(program.Arguments, file)
-	program.Environment = []string{"OTEL_TRACES_EXPORTER=none"}
-	return program.Start(ctx)
+	arguments, ready := []string{"serve", file}, s.Debug+"/debug/health"
+	if name == Nginx {
+		arguments, ready = []string{"-e", filepath.Join(s.Folder, "nginx.error.log"), "-c", file}, s.Serve+"/ready"
+	}
+	process, err := bench.Program{
+		Name: name, Path: programs[name], Arguments: arguments, Environment: []string{"OTEL_TRACES_EXPORTER=none"},
+		Folder: s.Folder, Ready: "http://" + ready,
+	}.Start(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &contender{URL: "http://" + s.Serve, process: process}, nil
 }
 
-// configurations are those of nginx, and of this repository's cache and stock distribution, whose
-// keys are those that the extension deploys.
+// configurations are those of nginx, and of distribution: this repository's cache and the stock
+// one, with the keys that the extension deploys, and the upstream.
 //
 //go:embed nginx.conf.tmpl distribution.yaml.tmpl
 var configurations embed.FS
 
-func configure(name string, s site) (string, error) {
+func configure(s site) (string, error) {
 	file := "distribution.yaml.tmpl"
-	if name == Nginx {
+	if s.Name == Nginx {
 		file = "nginx.conf.tmpl"
 	}
 	var text strings.Builder
 	parsed, err := template.ParseFS(configurations, file)
 	if err == nil {
-		err = parsed.Execute(&text, map[string]any{
-			"Ours": name == Ours, "Site": s, "UpstreamHost": strings.TrimPrefix(s.Upstream, "http://"),
-		})
+		err = parsed.Execute(&text, s)
 	}
 	if err != nil {
-		return "", fmt.Errorf("configure %s: %w", name, err)
+		return "", fmt.Errorf("configure %s: %w", s.Name, err)
 	}
 	return text.String(), nil
 }
 
-// Usage reads the usage. That of Direct is zero.
-func (c *contender) Usage() (bench.Usage, error) {
+// usage reads the usage. That of Direct is zero.
+func (c *contender) usage() (bench.Usage, error) {
 	if c.process == nil {
 		return bench.Usage{}, nil
 	}
 	return c.process.Usage()
 }
 
-// ResetPeak makes the kernel measure the peak from now on.
-func (c *contender) ResetPeak() error {
-	if c.process == nil {
-		return nil
-	}
-	return c.process.ResetPeak()
-}
-
-// Stop ends the contender.
-func (c *contender) Stop() error {
-	if c.process == nil {
+// stop ends the contender, if it was started.
+func (c *contender) stop() error {
+	if c == nil || c.process == nil {
 		return nil
 	}
 	return c.process.Stop()

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/gardener-extensions/registry-cache/bench"
@@ -14,7 +15,8 @@ func TestConfigurations(t *testing.T) {
 	}
 	own := map[string]string{Ours: `\ncache: \{upstream`, Stock: `\n  cache: \{blobdescriptor`, Nginx: `proxy_cache_lock on`}
 	for _, name := range []string{Ours, Stock, Nginx} {
-		text, err := configure(name, s)
+		s.Name = name
+		text, err := configure(s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -26,13 +28,21 @@ func TestConfigurations(t *testing.T) {
 	}
 }
 
+// TestUpstream: the upstream is no cache.
+func TestUpstream(t *testing.T) {
+	text, err := configure(site{Name: Upstream, Volume: "/volumes/x", Serve: "192.0.2.2:80"})
+	if err != nil || !strings.Contains(text, `rootdirectory: "/volumes/x"`) || strings.Contains(text, "proxy") {
+		t.Errorf("error %v, configuration:\n%s", err, text)
+	}
+}
+
 func TestDirect(t *testing.T) {
 	direct, err := startContender(t.Context(), Direct, nil, site{Upstream: "http://192.0.2.1"})
 	if err != nil || direct.URL != "http://192.0.2.1" {
 		t.Fatalf("%+v, error %v", direct, err)
 	}
-	usage, err := direct.Usage()
-	if err != nil || usage != (bench.Usage{}) || direct.ResetPeak() != nil || direct.Stop() != nil {
+	usage, err := direct.usage()
+	if err != nil || usage != (bench.Usage{}) || direct.stop() != nil {
 		t.Errorf("usage %+v, error %v", usage, err)
 	}
 }

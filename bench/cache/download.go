@@ -13,93 +13,68 @@ import (
 
 const readBuffer = 128 << 10
 
-// target is something to download.
-type target struct {
-	URL  string
-	Size int64 // other sizes are failures
-}
-
 // reply is the result of one request. Durations count from the start of the request.
 type reply struct {
-	Status      int // 0: no header arrived
-	First, Last time.Duration
+	First, Last time.Duration // byte, or the error if there is none
 	Bytes       int64
-	Err         error // the answer is not the whole target
+	Err         error // the answer is not the whole blob
 }
 
-// download lets so many clients download the targets, one after another, and returns all answers
-// and the time from the first request to the last byte. All start at once, each on a connection of
-// its own.
-func download(ctx context.Context, clients int, targets []target) ([]reply, time.Duration) {
-	answers := make([][]reply, clients)
+// download lets so many clients download the blobs, one after another, and returns all answers and
+// the time from the first request to the last byte. All start at once, each on a connection of its
+// own.
+func download(ctx context.Context, clients int, url string, blobs []blob) (all []reply, took time.Duration) {
 	start := make(chan struct{})
+	var mu sync.Mutex
 	var running sync.WaitGroup
-	for i := range clients {
+	for range clients {
 		running.Go(func() {
-			c := newClient()
-			defer c.transport.CloseIdleConnections()
+			transport := &http.Transport{DisableCompression: true}
+			defer transport.CloseIdleConnections()
+			buffer := make([]byte, readBuffer)
 			<-start
-			for _, target := range targets {
-				answers[i] = append(answers[i], c.get(ctx, target))
+			for _, blob := range blobs {
+				answer := get(ctx, transport, url+blob.Path, blob.Size, buffer)
+				mu.Lock()
+				all = append(all, answer)
+				mu.Unlock()
 			}
 		})
 	}
 	began := time.Now()
 	close(start)
 	running.Wait()
-	took := time.Since(began)
-	var all []reply
-	for _, own := range answers {
-		all = append(all, own...)
-	}
-	return all, took
+	return all, time.Since(began)
 }
 
-type client struct {
-	transport *http.Transport
-	buffer    []byte
-}
-
-func newClient() *client {
-	return &client{transport: &http.Transport{DisableCompression: true}, buffer: make([]byte, readBuffer)}
-}
-
-func (c *client) get(ctx context.Context, target target) (a reply) {
+func get(ctx context.Context, transport *http.Transport, url string, size int64, buffer []byte) (a reply) {
 	start := time.Now()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.URL, http.NoBody)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
 		return reply{Err: err}
 	}
 	request.Header.Set("Accept", "application/vnd.docker.distribution.manifest.v2+json, */*")
-	response, err := c.transport.RoundTrip(request)
+	response, err := transport.RoundTrip(request)
 	if err != nil {
 		took := time.Since(start)
 		return reply{First: took, Last: took, Err: cmp.Or(context.Cause(ctx), err)}
 	}
 	defer func() { _ = response.Body.Close() }()
-	a.Status = response.StatusCode
-	for {
-		n, err := response.Body.Read(c.buffer)
+	for err == nil {
+		var n int
+		n, err = response.Body.Read(buffer)
 		if a.Last = time.Since(start); a.First == 0 {
 			a.First = a.Last
 		}
 		a.Bytes += int64(n)
-		if err != nil {
-			a.Err = verdict(a, target, err)
-			return a
-		}
 	}
-}
-
-func verdict(a reply, target target, err error) error {
 	switch {
-	case a.Status != http.StatusOK:
-		return fmt.Errorf("status %d", a.Status)
+	case response.StatusCode != http.StatusOK:
+		a.Err = fmt.Errorf("status %d", response.StatusCode)
 	case !errors.Is(err, io.EOF):
-		return fmt.Errorf("cut after %d of %d bytes: %w", a.Bytes, target.Size, err)
-	case a.Bytes != target.Size:
-		return fmt.Errorf("got %d bytes, want %d", a.Bytes, target.Size)
-	default:
-		return nil
+		a.Err = fmt.Errorf("cut after %d of %d bytes: %w", a.Bytes, size, err)
+	case a.Bytes != size:
+		a.Err = fmt.Errorf("got %d bytes, want %d", a.Bytes, size)
 	}
+	return a
 }

@@ -30,7 +30,7 @@ func TestDownload(t *testing.T) {
 		mu.Unlock()
 		_, _ = w.Write(make([]byte, size))
 	})
-	answers, took := download(t.Context(), 5, []target{{URL: url + "/a", Size: size}, {URL: url + "/b", Size: size}})
+	answers, took := download(t.Context(), 5, url, []blob{{Path: "/a", Size: size}, {Path: "/b", Size: size}})
 	if len(answers) != 10 || len(paths) != 5 {
 		t.Errorf("%d answers on %d connections, want 10 on 5", len(answers), len(paths))
 	}
@@ -56,7 +56,7 @@ func TestFirstByte(t *testing.T) {
 		w.(http.Flusher).Flush()
 		<-time.After(pause)
 	})
-	answers, _ := download(t.Context(), 1, []target{{URL: url, Size: size}})
+	answers, _ := download(t.Context(), 1, url, []blob{{Size: size}})
 	if a := answers[0]; a.Err != nil || a.First < pause || a.Last < 2*pause || a.Last-a.First < pause/2 {
 		t.Errorf("answer %+v", a)
 	}
@@ -78,9 +78,9 @@ func TestFailures(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, errors.New("no answer"))
+			ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errors.New("no answer"))
 			defer cancel()
-			answers, _ := download(ctx, 1, []target{{URL: serve(t, test.handler), Size: size}})
+			answers, _ := download(ctx, 1, serve(t, test.handler), []blob{{Size: size}})
 			if err := answers[0].Err; err == nil || !strings.HasPrefix(err.Error(), test.want) {
 				t.Errorf("error %v, want %q", err, test.want)
 			}

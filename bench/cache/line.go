@@ -2,7 +2,6 @@ package cache
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -10,56 +9,31 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
 )
 
-const (
-	// burst is what a limited line passes on at once: 2.5 ms of a line with 100 MB/s.
-	burst         = 256 << 10
-	copyBuffer    = 256 << 10
-	headerTimeout = 10 * time.Second
-)
-
-// conditions describe a line.
-type conditions struct {
-	// Delay holds back each request.
-	Delay time.Duration
-	// Rate limits the bodies of all answers together, in bytes per second. 0 means no limit.
-	Rate int
-	// CutAfter cuts the connection after so many bytes of each body. 0 means never.
-	CutAfter int64
-}
-
-// Traffic counts what passed a line. Bytes are those of bodies.
-type Traffic struct {
-	Requests int64 `json:"requests"`
-	Bytes    int64 `json:"bytes"`
-}
-
-// Since returns what passed after the earlier count.
-func (t Traffic) Since(earlier Traffic) Traffic {
-	return Traffic{Requests: t.Requests - earlier.Requests, Bytes: t.Bytes - earlier.Bytes}
-}
+// burst is what a limited line passes on at once: 2.5 ms of a line with 100 MB/s.
+const burst = 256 << 10
 
 // line is a proxy in front of the upstream.
 type line struct {
-	// URL is where clients connect to.
-	URL string
+	URL             string       // where clients connect to
+	requests, bytes atomic.Int64 // what passed: requests, and bytes of bodies
 
-	conditions      conditions
-	server          *http.Server
-	transport       *http.Transport
-	limiter         *rate.Limiter
-	hanging         atomic.Bool
-	requests, bytes atomic.Int64
+	row       Row
+	server    *http.Server
+	transport *http.Transport
+	limiter   *rate.Limiter
+	hanging   atomic.Bool // further requests are accepted and not answered
 }
 
-// openLine returns a new line to the upstream. The caller must close it.
-func openLine(upstream string, c conditions) (*line, error) {
+// openLine returns a new line to the upstream, with the delay, the rate and the cuts of the row.
+// The delay holds back each request. The rate limits the bodies of all answers together. The caller
+// must close the line.
+func openLine(upstream string, row Row) (*line, error) {
 	target, err := url.Parse(upstream)
 	if err != nil {
 		return nil, fmt.Errorf("URL of the upstream: %w", err)
@@ -69,18 +43,18 @@ func openLine(upstream string, c conditions) (*line, error) {
 		return nil, fmt.Errorf("open a line to the upstream: %w", err)
 	}
 	l := &line{
-		URL: "http://" + listener.Addr().String(), conditions: c,
+		URL: "http://" + listener.Addr().String(), row: row,
 		transport: &http.Transport{MaxIdleConnsPerHost: 1000, DisableCompression: true},
 		limiter:   rate.NewLimiter(rate.Inf, burst),
 	}
-	if c.Rate > 0 {
-		l.limiter.SetLimit(rate.Limit(c.Rate))
+	if row.Rate > 0 {
+		l.limiter.SetLimit(rate.Limit(row.Rate))
 	}
 	proxy := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, Transport: l.transport,
 		ModifyResponse: l.watch, BufferPool: buffers{}, ErrorLog: log.New(io.Discard, "", 0),
 	}
-	l.server = &http.Server{Handler: l.admit(proxy), ReadHeaderTimeout: headerTimeout, ErrorLog: log.New(io.Discard, "", 0)}
+	l.server = &http.Server{Handler: l.admit(proxy), ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.New(io.Discard, "", 0)}
 	go func() { _ = l.server.Serve(listener) }() // returns when the line is closed
 	return l, nil
 }
@@ -92,12 +66,6 @@ func (l *line) Close() error {
 	return err
 }
 
-// Hang makes the line accept all further requests and answer none.
-func (l *line) Hang() { l.hanging.Store(true) }
-
-// Traffic returns what has passed so far.
-func (l *line) Traffic() Traffic { return Traffic{Requests: l.requests.Load(), Bytes: l.bytes.Load()} }
-
 // admit counts and delays requests.
 func (l *line) admit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -107,39 +75,32 @@ func (l *line) admit(next http.Handler) http.Handler {
 			return
 		}
 		select {
-		case <-time.After(l.conditions.Delay):
+		case <-time.After(l.row.Delay):
 			next.ServeHTTP(w, r)
 		case <-r.Context().Done():
 		}
 	})
 }
 
+// watch puts a body in place of that of an answer.
 func (l *line) watch(response *http.Response) error {
+	if l.row.Fault == Cuts {
+		response.Body = http.MaxBytesReader(nil, response.Body, cutAfter)
+	}
 	response.Body = &body{ReadCloser: response.Body, line: l, ctx: response.Request.Context()}
 	return nil
 }
 
-var errCut = errors.New("the line cuts this answer")
-
-// body is the body of an answer on its way through a line.
+// body is the body of an answer on its way through a line: counted, and limited to the line's rate.
 type body struct {
 	io.ReadCloser
 	line *line
 	ctx  context.Context
-	read int64
 }
 
 // Read implements io.Reader.
 func (b *body) Read(p []byte) (int, error) {
-	p = p[:min(len(p), burst)] // the limiter passes no more on at once
-	if cut := b.line.conditions.CutAfter; cut > 0 {
-		if b.read >= cut {
-			return 0, errCut
-		}
-		p = p[:min(int64(len(p)), cut-b.read)]
-	}
-	n, err := b.ReadCloser.Read(p)
-	b.read += int64(n)
+	n, err := b.ReadCloser.Read(p[:min(len(p), burst)]) // the limiter passes no more on at once
 	b.line.bytes.Add(int64(n))
 	if waited := b.line.limiter.WaitN(b.ctx, n); waited != nil && err == nil {
 		err = waited
@@ -147,14 +108,12 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// buffers is the pool of a line's copy buffers. Large ones keep the line cheap, because it shares
-// the CPUs with what is measured.
+// buffers makes a line's copy buffers. Large ones keep the line cheap: it shares the CPUs with what
+// is measured.
 type buffers struct{}
 
-var pool = sync.Pool{New: func() any { return new([copyBuffer]byte) }}
-
 // Get implements httputil.BufferPool.
-func (buffers) Get() []byte { return pool.Get().(*[copyBuffer]byte)[:] } //nolint:errcheck // see pool
+func (buffers) Get() []byte { return make([]byte, burst) }
 
 // Put implements httputil.BufferPool.
-func (buffers) Put(b []byte) { pool.Put((*[copyBuffer]byte)(b)) }
+func (buffers) Put([]byte) {}

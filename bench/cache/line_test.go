@@ -12,13 +12,13 @@ import (
 )
 
 // newLine returns a line to a server whose answers have so many bytes.
-func newLine(t *testing.T, size int, c conditions) *line {
+func newLine(t *testing.T, size int, row Row) *line {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write(bytes.Repeat([]byte("x"), size))
 	}))
 	t.Cleanup(server.Close)
-	l, err := openLine(server.URL, c)
+	l, err := openLine(server.URL, row)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,8 +30,8 @@ func newLine(t *testing.T, size int, c conditions) *line {
 	return l
 }
 
-// get returns what arrives, and how long that takes.
-func get(ctx context.Context, l *line) (n int64, took time.Duration, err error) {
+// ask returns what arrives, and how long that takes.
+func ask(ctx context.Context, l *line) (n int64, took time.Duration, err error) {
 	start := time.Now()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, l.URL, http.NoBody)
 	if err != nil {
@@ -47,21 +47,21 @@ func get(ctx context.Context, l *line) (n int64, took time.Duration, err error) 
 }
 
 func TestLineCounts(t *testing.T) {
-	l := newLine(t, 1000, conditions{})
+	l := newLine(t, 1000, Row{})
 	for range 3 {
-		if n, _, err := get(t.Context(), l); n != 1000 || err != nil {
+		if n, _, err := ask(t.Context(), l); n != 1000 || err != nil {
 			t.Fatalf("%d bytes, error %v", n, err)
 		}
 	}
-	if got := l.Traffic(); got != (Traffic{Requests: 3, Bytes: 3000}) {
-		t.Errorf("counted %+v", got)
+	if requests, bytes := l.requests.Load(), l.bytes.Load(); requests != 3 || bytes != 3000 {
+		t.Errorf("counted %d requests and %d bytes", requests, bytes)
 	}
 }
 
 func TestLineDelays(t *testing.T) {
 	const delay = 50 * time.Millisecond
-	l := newLine(t, 1, conditions{Delay: delay})
-	if _, took, err := get(t.Context(), l); took < delay || err != nil {
+	l := newLine(t, 1, Row{Delay: delay})
+	if _, took, err := ask(t.Context(), l); took < delay || err != nil {
 		t.Errorf("took %s, error %v", took, err)
 	}
 }
@@ -69,34 +69,34 @@ func TestLineDelays(t *testing.T) {
 // TestLineLimits: the line passes on a burst at once, and the rest at its rate.
 func TestLineLimits(t *testing.T) {
 	const bytesPerSecond, rest = 2_000_000, 400_000
-	l := newLine(t, burst+rest, conditions{Rate: bytesPerSecond})
-	n, took, err := get(t.Context(), l)
+	l := newLine(t, burst+rest, Row{Rate: bytesPerSecond})
+	n, took, err := ask(t.Context(), l)
 	if n != burst+rest || took < time.Second*rest/bytesPerSecond || err != nil {
 		t.Errorf("%d bytes in %s, error %v", n, took, err)
 	}
 }
 
 func TestLineCuts(t *testing.T) {
-	const size, cut = 1 << 20, 700_000
-	l := newLine(t, size, conditions{CutAfter: cut})
-	n, _, err := get(t.Context(), l)
+	const size, cut = cutAfter + 1<<20, cutAfter
+	l := newLine(t, size, Row{Fault: Cuts})
+	n, _, err := ask(t.Context(), l)
 	if n > cut || n < cut/2 || !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("%d bytes, error %v; want at most %d and a cut", n, err, cut)
 	}
-	if got := l.Traffic().Bytes; got != cut {
+	if got := l.bytes.Load(); got != cut {
 		t.Errorf("counted %d bytes, want %d", got, cut)
 	}
 }
 
 func TestLineHangs(t *testing.T) {
-	l := newLine(t, 1, conditions{})
-	l.Hang()
+	l := newLine(t, 1, Row{})
+	l.hanging.Store(true)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, _, err := get(ctx, l); !errors.Is(err, context.DeadlineExceeded) {
+	if _, _, err := ask(ctx, l); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error %v, want no answer", err)
 	}
-	if got := l.Traffic(); got != (Traffic{Requests: 1}) {
-		t.Errorf("counted %+v", got)
+	if requests, bytes := l.requests.Load(), l.bytes.Load(); requests != 1 || bytes != 0 {
+		t.Errorf("counted %d requests and %d bytes", requests, bytes)
 	}
 }

@@ -1,5 +1,5 @@
 // Package cache compares the cache with a stock distribution, nginx and downloads without a cache,
-// in rows: delay and rate of the line to the upstream, size of the blobs, number of clients.
+// in rows: line to the upstream, size of the blobs, number of clients, faults.
 //
 // A slow contender is not an error. The report says which goals are held.
 //
@@ -8,99 +8,112 @@ package cache
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
-	"maps"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/gardener-extensions/registry-cache/bench"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-const (
-	rounds, roundsQuick = 3, 1
-	rowTimeout          = 5 * time.Minute
-)
+const rowTimeout = 5 * time.Minute // for each round
 
 // Options configure a run.
 type Options struct {
-	Programs Programs
-	Versions map[string]string // of the programs
-	Folder   string            // for volumes, configurations and logs
-	Quick    bool
+	Programs map[string]string // paths by name of the contender
+	Versions map[string]string
+	Folder   string // for volumes, configurations and logs
+	Quick    bool   // measure fewer rows, once
 	Progress *progress.Recorder
 }
 
-// Measure measures all rows and faults. All processes are stopped at the end, even if ctx is
-// canceled.
+// Measure measures all rows. All processes are stopped at the end, even if ctx is canceled.
 func Measure(ctx context.Context, o Options) (report Report, err error) {
-	b := &run{Options: o, rows: allRows, rounds: rounds, blobs: map[int64][]blob{}}
+	report = Report{Date: time.Now().UTC().Format(time.DateOnly), Versions: o.Versions, Rounds: 3, SHA256PerGB: measureSHA256()}
 	if o.Quick {
-		b.rows, b.rounds = quickRows, roundsQuick
+		report.Rounds = 1
 	}
-	report = Report{Date: time.Now().UTC().Format(time.DateOnly), Versions: maps.Clone(o.Versions), Rounds: b.rounds}
-	if report.Machine, err = readMachine(); err != nil {
+	if report.Machine, err = bench.Machine(); err != nil {
 		return report, err
 	}
-	if report.LoadBefore, err = bench.LoadAverage(); err != nil {
-		return report, err
-	}
-	defer func() {
-		if b.registry != nil {
-			err = errors.Join(err, b.registry.Stop())
-		}
-		err = errors.Join(err, os.RemoveAll(filepath.Join(o.Folder, "upstream")))
-	}()
+	b := &run{Options: o, blobs: map[int64][]blob{}}
+	defer func() { err = errors.Join(err, b.upstream.stop(), os.RemoveAll(filepath.Join(o.Folder, "volumes"))) }()
 	if err := o.Progress.Step(ctx, "upstream", b.startUpstream); err != nil {
 		return report, err
 	}
-	for _, row := range b.rows {
-		measured := Measured{Row: row}
-		if err := o.Progress.Step(ctx, row.Name(), func(ctx context.Context) (err error) {
-			measured.Results, err = b.measure(ctx, row)
+	for _, row := range rows {
+		if o.Quick && !row.quick {
+			continue
+		}
+		rounds := report.Rounds
+		if row.Fault != "" {
+			rounds = 1
+		}
+		err := o.Progress.Step(ctx, row.Name(), func(ctx context.Context) error {
+			results, err := b.measure(ctx, row, rounds)
+			if row.Fault == Full && errors.Is(err, fs.ErrPermission) {
+				progress.Skip(ctx, "a small volume needs root: %v", err)
+				return nil
+			}
+			report.Rows = append(report.Rows, Measured{Row: row, Results: results})
 			return err
-		}); err != nil {
+		})
+		if err != nil {
 			return report, fmt.Errorf("%s: %w", row.Name(), err)
 		}
-		report.Rows = append(report.Rows, measured)
 	}
-	if report.Faults, err = b.faults(ctx); err != nil {
-		return report, err
+	return report, nil
+}
+
+// measureSHA256 hashes 1 GB and returns the seconds.
+func measureSHA256() float64 {
+	began, hash, block := time.Now(), sha256.New(), make([]byte, MB)
+	for range GB / MB {
+		hash.Write(block)
 	}
-	report.Goals = Judge(report.Rows, report.Machine.SHA256PerGB)
-	report.LoadAfter, err = bench.LoadAverage()
-	return report, err
+	return time.Since(began).Seconds()
 }
 
 type run struct {
 	Options
-	rows   []Row
-	rounds int
-
-	registry *registry
+	upstream *contender
+	image    name.Reference   // in the upstream, and the repository of all blobs
 	blobs    map[int64][]blob // by size
-	small    blob             // makes a new process ready, not measured
 	tag      blob
 }
 
 func (b *run) startUpstream(ctx context.Context) (err error) {
-	if b.registry, err = startRegistry(ctx, b.Programs[Stock], b.Folder); err != nil {
+	volume := filepath.Join(b.Folder, "volumes", Upstream)
+	if err = emptyVolume(volume); err == nil {
+		b.upstream, err = startContender(ctx, Upstream, b.Programs, site{Volume: volume, Folder: b.Folder})
+	}
+	if err != nil {
 		return err
 	}
-	if b.small, err = b.registry.Push(ctx, smallBlob); err != nil {
-		return err
+	b.image, err = name.ParseReference(strings.TrimPrefix(b.upstream.URL, "http://")+"/library/app:latest", name.Insecure)
+	if err == nil {
+		b.tag, err = pushImage(ctx, b.image)
 	}
-	b.tag, err = b.registry.PushImage(ctx, "latest")
 	return err
 }
 
-// blobsOf returns n different blobs of this size. All rows and contenders share them, because each
+// pushed returns n different blobs of this size. All rows and contenders share them, because each
 // measurement starts with an empty volume.
-func (b *run) blobsOf(ctx context.Context, size int64, n int) ([]blob, error) {
+func (b *run) pushed(ctx context.Context, size int64, n int) ([]blob, error) {
 	for len(b.blobs[size]) < n {
-		blob, err := b.registry.Push(ctx, size)
+		blob, err := push(ctx, b.image.Context(), size)
 		if err != nil {
 			return nil, err
 		}
@@ -109,12 +122,45 @@ func (b *run) blobsOf(ctx context.Context, size int64, n int) ([]blob, error) {
 	return b.blobs[size][:n], nil
 }
 
+// blob is content of the upstream, which every registry serves below the same path.
+type blob struct {
+	Path string
+	Size int64
+}
+
+// push stores a blob of random bytes. It is then in the page cache, for all contenders alike.
+func push(ctx context.Context, to name.Repository, size int64) (blob, error) {
+	content := make([]byte, size)
+	_, _ = rand.Read(content) // never fails
+	layer := static.NewLayer(content, types.DockerLayer)
+	digest, err := layer.Digest()
+	if err == nil {
+		err = remote.WriteLayer(to, layer, remote.WithContext(ctx))
+	}
+	if err != nil {
+		return blob{}, fmt.Errorf("push a blob of %d bytes to the upstream: %w", size, err)
+	}
+	return blob{Path: "/v2/" + to.RepositoryStr() + "/blobs/" + digest.String(), Size: size}, nil
+}
+
+// pushImage stores an image without layers and returns its manifest by tag.
+func pushImage(ctx context.Context, to name.Reference) (blob, error) {
+	size, err := empty.Image.Size()
+	if err == nil {
+		err = remote.Write(to, empty.Image, remote.WithContext(ctx))
+	}
+	if err != nil {
+		return blob{}, fmt.Errorf("push an image to the upstream: %w", err)
+	}
+	return blob{Path: "/v2/" + to.Context().RepositoryStr() + "/manifests/" + to.Identifier(), Size: size}, nil
+}
+
 // measure lets the contenders take turns. Each round starts with another one.
-func (b *run) measure(ctx context.Context, row Row) (map[string]Result, error) {
-	ctx, cancel := progress.Within(ctx, rowTimeout*time.Duration(b.rounds), "the row did not finish")
+func (b *run) measure(ctx context.Context, row Row, rounds int) (map[string]Result, error) {
+	ctx, cancel := progress.Within(ctx, rowTimeout*time.Duration(rounds), "the row did not finish")
 	defer cancel()
 	all := map[string][]Result{}
-	for round := range b.rounds {
+	for round := range rounds {
 		for i := range Contenders {
 			name := Contenders[(i+round)%len(Contenders)]
 			result, err := b.once(ctx, row, name)

@@ -12,6 +12,15 @@ const (
 	Herd = "herd" // the contender has not seen the blob, and all clients ask for it at once
 )
 
+// Faults of upstream and volume.
+const (
+	Hangs = "the upstream accepts requests and never answers"
+	Cuts  = "the upstream cuts each answer after 10 MiB"
+	Full  = "the volume has 64 MiB"
+
+	cutAfter, fullVolume = 10 << 20, 64 << 20
+)
+
 // Sizes of blobs, in bytes.
 const (
 	MB = 1_000_000
@@ -23,19 +32,25 @@ const lineRate = 100 * MB
 
 // Row is one comparison.
 type Row struct {
-	State string        `json:"state"`
-	Delay time.Duration `json:"delayNanoseconds"`
-	Rate  int           `json:"bytesPerSecond"` // of the line, 0 without a limit
-	Size  int64         `json:"blobBytes"`
+	State string
+	Delay time.Duration
+	Rate  int // of the line, in bytes per second, 0 without a limit
+	Size  int64
 	// Clients download at once, and each of them Blobs blobs one after another: different ones, except
 	// for Warm.
-	Clients int `json:"clients"`
-	Blobs   int `json:"blobs"`
+	Clients, Blobs int
+	Fault          string // empty for a measurement of speed
+	Tag            bool   // the clients ask for a tag instead of a blob
+	quick          bool   // part of a quick run
 }
 
 // Name describes the row, such as "cold 10 MB, 20 ms, 100 MB/s".
 func (r Row) Name() string {
-	name := fmt.Sprintf("%s %s", r.State, Size(r.Size))
+	what := Size(r.Size)
+	if r.Tag {
+		what = "tag"
+	}
+	name := r.State + " " + what
 	if r.Clients > 1 {
 		name += fmt.Sprintf(" × %d", r.Clients)
 	}
@@ -45,62 +60,48 @@ func (r Row) Name() string {
 	if r.Rate > 0 {
 		name += fmt.Sprintf(", %s/s", Size(int64(r.Rate)))
 	}
+	if r.Fault != "" {
+		name += ", " + r.Fault
+	}
 	return name
 }
 
 // Size renders bytes in MB or GB.
 func Size(bytes int64) string {
 	if bytes >= GB {
-		return fmt.Sprintf("%g GB", float64(bytes)/GB)
+		return fmt.Sprintf("%.3g GB", float64(bytes)/GB)
 	}
-	return fmt.Sprintf("%g MB", float64(bytes)/MB)
+	return fmt.Sprintf("%.3g MB", float64(bytes)/MB)
 }
-
-// different returns how many different blobs the clients download.
-func (r Row) different() int {
-	if r.State == Warm {
-		return 1
-	}
-	return r.Blobs
-}
-
-// loopback reports whether nothing but this machine limits the line.
-func (r Row) loopback() bool { return r.Delay == 0 && r.Rate == 0 }
 
 const near, far = 20 * time.Millisecond, 100 * time.Millisecond
 
-// quickRows take less than two minutes with the faults.
-var quickRows = []Row{
-	{State: Warm, Size: 10 * MB, Clients: 100, Blobs: 3},
-	{State: Warm, Size: 100 * MB, Clients: 1, Blobs: 10},
-	{State: Cold, Size: 10 * MB, Clients: 1, Blobs: 5},
-	{State: Cold, Size: 100 * MB, Clients: 1, Blobs: 2},
-	{State: Cold, Size: 100 * MB, Clients: 1, Blobs: 1, Delay: near, Rate: lineRate},
-	{State: Cold, Size: 10 * MB, Clients: 1, Blobs: 2, Delay: far, Rate: lineRate},
-	{State: Herd, Size: 10 * MB, Clients: 100, Blobs: 1},
-	{State: Herd, Size: 10 * MB, Clients: 20, Blobs: 1, Delay: near, Rate: lineRate},
-}
-
-// allRows take less than 15 minutes with the faults.
-var allRows = []Row{
+// rows take less than 15 minutes, the quick ones less than two.
+var rows = []Row{
 	{State: Warm, Size: 10 * MB, Clients: 1, Blobs: 50},
 	{State: Warm, Size: 10 * MB, Clients: 20, Blobs: 5},
-	{State: Warm, Size: 10 * MB, Clients: 100, Blobs: 3},
+	{State: Warm, Size: 10 * MB, Clients: 100, Blobs: 3, quick: true},
 	{State: Warm, Size: 10 * MB, Clients: 500, Blobs: 1},
-	{State: Warm, Size: 100 * MB, Clients: 1, Blobs: 10},
+	{State: Warm, Size: 100 * MB, Clients: 1, Blobs: 10, quick: true},
 	{State: Warm, Size: 100 * MB, Clients: 20, Blobs: 1},
 	{State: Warm, Size: GB, Clients: 1, Blobs: 3},
-	{State: Cold, Size: 10 * MB, Clients: 1, Blobs: 5},
-	{State: Cold, Size: 100 * MB, Clients: 1, Blobs: 3},
+	{State: Cold, Size: 10 * MB, Clients: 1, Blobs: 5, quick: true},
+	{State: Cold, Size: 100 * MB, Clients: 1, Blobs: 3, quick: true},
 	{State: Cold, Size: GB, Clients: 1, Blobs: 1},
 	{State: Cold, Size: 10 * MB, Clients: 1, Blobs: 5, Delay: near, Rate: lineRate},
-	{State: Cold, Size: 100 * MB, Clients: 1, Blobs: 1, Delay: near, Rate: lineRate},
+	{State: Cold, Size: 100 * MB, Clients: 1, Blobs: 1, Delay: near, Rate: lineRate, quick: true},
 	{State: Cold, Size: GB, Clients: 1, Blobs: 1, Delay: near, Rate: lineRate},
-	{State: Cold, Size: 10 * MB, Clients: 1, Blobs: 5, Delay: far, Rate: lineRate},
+	{State: Cold, Size: 10 * MB, Clients: 1, Blobs: 5, Delay: far, Rate: lineRate, quick: true},
 	{State: Cold, Size: 100 * MB, Clients: 1, Blobs: 1, Delay: far, Rate: lineRate},
 	{State: Herd, Size: 100 * MB, Clients: 20, Blobs: 1},
-	{State: Herd, Size: 10 * MB, Clients: 100, Blobs: 1},
+	{State: Herd, Size: 10 * MB, Clients: 100, Blobs: 1, quick: true},
 	{State: Herd, Size: 10 * MB, Clients: 500, Blobs: 1},
-	{State: Herd, Size: 10 * MB, Clients: 20, Blobs: 1, Delay: near, Rate: lineRate},
+	{State: Herd, Size: 10 * MB, Clients: 20, Blobs: 1, Delay: near, Rate: lineRate, quick: true},
 	{State: Herd, Size: 10 * MB, Clients: 100, Blobs: 1, Delay: far, Rate: lineRate},
+
+	{State: Warm, Size: 10 * MB, Clients: 1, Blobs: 1, Fault: Hangs, quick: true},
+	{State: Warm, Tag: true, Clients: 1, Blobs: 1, Fault: Hangs, quick: true},
+	{State: Cold, Size: 10 * MB, Clients: 1, Blobs: 1, Fault: Hangs, quick: true},
+	{State: Cold, Size: 32 << 20, Clients: 1, Blobs: 1, Fault: Cuts, quick: true},
+	{State: Herd, Size: 100 * MB, Clients: 16, Blobs: 1, Fault: Full, quick: true},
 }

@@ -6,37 +6,88 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
 const (
-	smallBlob    = MB
+	smallBlob    = MB // no row has this size
 	fillInterval = 50 * time.Millisecond
 	fillTimeout  = time.Minute
+	// patience is how long a client waits for an upstream that hangs.
+	patience = 5 * time.Second
+	// tagAge is how old a tag must be, so that each cache asks the upstream again.
+	tagAge = 2 * time.Second
 )
 
 // stage is a contender on an empty volume, with a line of its own.
 type stage struct {
+	*contender
 	line   *line
-	runs   *contender
 	volume string
 }
 
-// open starts a contender and downloads one small blob, so that it has done everything once.
-func (b *run) open(ctx context.Context, name string, line conditions, prepare func(volume string) error) (s *stage, err error) {
-	s = &stage{volume: filepath.Join(b.Folder, "volumes", name)}
-	if err := errors.Join(s.clear(), os.MkdirAll(s.volume, 0o755), prepare(s.volume)); err != nil {
-		return nil, fmt.Errorf("prepare an empty volume: %w", err)
+// once measures one contender once.
+func (b *run) once(ctx context.Context, row Row, name string) (r Result, err error) {
+	different := row.Blobs
+	if row.State == Warm {
+		different = 1
 	}
-	if s.line, err = openLine(b.registry.URL, line); err != nil {
+	blobs := []blob{b.tag}
+	if !row.Tag {
+		if blobs, err = b.pushed(ctx, row.Size, different); err != nil {
+			return r, err
+		}
+	}
+	s, err := b.open(ctx, row, name)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	if row.State == Warm {
+		if name != Direct {
+			if err := s.store(ctx, blobs, row.Tag); err != nil {
+				return r, err
+			}
+		}
+		blobs = slices.Repeat(blobs, row.Blobs)
+	}
+	if row.Fault == Hangs {
+		select {
+		case <-time.After(tagAge):
+		case <-ctx.Done():
+			return r, context.Cause(ctx)
+		}
+		s.line.hanging.Store(true)
+	}
+	return s.measure(ctx, row, blobs)
+}
+
+// open starts a contender and downloads one small blob, so that it has done everything once.
+func (b *run) open(ctx context.Context, row Row, name string) (s *stage, err error) {
+	s = &stage{volume: filepath.Join(b.Folder, "volumes", name)}
+	if err := emptyVolume(s.volume); err != nil {
 		return nil, err
 	}
-	s.runs, err = startContender(ctx, name, b.Programs, site{Upstream: s.line.URL, Volume: s.volume, Folder: b.Folder})
+	if row.Fault == Full {
+		if err := unix.Mount("bench-cache", s.volume, "tmpfs", 0, fmt.Sprintf("size=%d", fullVolume)); err != nil {
+			return nil, fmt.Errorf("mount a tmpfs: %w", err)
+		}
+	}
+	small, err := b.pushed(ctx, smallBlob, 1)
 	if err == nil {
-		answers, _ := download(ctx, 1, s.targets(b.small))
+		s.line, err = openLine(b.upstream.URL, row)
+	}
+	if err == nil {
+		s.contender, err = startContender(ctx, name, b.Programs, site{Upstream: s.line.URL, Volume: s.volume, Folder: b.Folder})
+	}
+	if err == nil {
+		answers, _ := download(ctx, 1, s.URL, small)
 		err = answers[0].Err
 	}
 	if err != nil {
@@ -46,85 +97,57 @@ func (b *run) open(ctx context.Context, name string, line conditions, prepare fu
 }
 
 func (s *stage) close() (err error) {
-	if s.runs != nil {
-		err = s.runs.Stop()
+	err = s.contender.stop()
+	if s.line != nil {
+		err = errors.Join(err, s.line.Close())
 	}
-	return errors.Join(err, s.line.Close(), s.clear())
+	return errors.Join(err, emptyVolume(s.volume))
 }
 
-// clear removes the volume, also the file system of a fault that an interrupted run left.
-func (s *stage) clear() error {
-	_ = unix.Unmount(s.volume, unix.MNT_DETACH) // EINVAL or ENOENT if there is none
-	return os.RemoveAll(s.volume)
-}
-
-func (s *stage) targets(blobs ...blob) []target {
-	var targets []target
-	for _, blob := range blobs {
-		targets = append(targets, target{URL: s.runs.URL + blob.Path, Size: blob.Size})
-	}
-	return targets
-}
-
-// fill downloads until the upstream is not asked anymore: a cache may store a blob after it
-// answered.
-func (s *stage) fill(ctx context.Context, blob blob) error {
-	err := wait.PollUntilContextTimeout(ctx, fillInterval, fillTimeout, true, func(ctx context.Context) (bool, error) {
-		before := s.line.Traffic().Requests
-		answers, _ := download(ctx, 1, s.targets(blob))
-		return s.line.Traffic().Requests == before, answers[0].Err
-	})
-	if err != nil {
-		return fmt.Errorf("the contender has not stored a blob of %s within %s: %w", Size(blob.Size), fillTimeout, err)
+// emptyVolume empties the folder, also of the file system of a fault.
+func emptyVolume(folder string) error {
+	_ = unix.Unmount(folder, unix.MNT_DETACH) // EINVAL or ENOENT if there is none
+	if err := errors.Join(os.RemoveAll(folder), os.MkdirAll(folder, 0o755)); err != nil {
+		return fmt.Errorf("prepare an empty volume: %w", err)
 	}
 	return nil
 }
 
-// once measures one contender once.
-func (b *run) once(ctx context.Context, row Row, name string) (r Result, err error) {
-	blobs, err := b.blobsOf(ctx, row.Size, row.different())
+// store downloads until the upstream is not asked anymore: a cache may store a blob after it
+// answered. A tag is downloaded once, because a cache may always ask for it.
+func (s *stage) store(ctx context.Context, blobs []blob, tag bool) error {
+	err := wait.PollUntilContextTimeout(ctx, fillInterval, fillTimeout, true, func(ctx context.Context) (bool, error) {
+		before := s.line.requests.Load()
+		answers, _ := download(ctx, 1, s.URL, blobs)
+		return tag || s.line.requests.Load() == before, answers[0].Err
+	})
 	if err != nil {
-		return r, err
+		return fmt.Errorf("the contender has not stored %s within %s: %w", blobs[0].Path, fillTimeout, err)
 	}
-	s, err := b.open(ctx, name, conditions{Delay: row.Delay, Rate: row.Rate}, unprepared)
-	if err != nil {
-		return r, err
-	}
-	defer func() { err = errors.Join(err, s.close()) }()
-	targets := s.targets(blobs...)
-	if row.State == Warm {
-		if name != Direct {
-			err = s.fill(ctx, blobs[0])
-		}
-		for len(targets) < row.Blobs {
-			targets = append(targets, targets[0])
-		}
-	}
-	if err != nil {
-		return r, err
-	}
-	return s.measure(ctx, row.Clients, targets)
+	return nil
 }
 
 // measure runs the clients and returns what they, the contender and the line measured.
-func (s *stage) measure(ctx context.Context, clients int, targets []target) (r Result, err error) {
-	if err := s.runs.ResetPeak(); err != nil {
-		return r, err
-	}
-	idle, err := s.runs.Usage()
+func (s *stage) measure(ctx context.Context, row Row, blobs []blob) (r Result, err error) {
+	idle, err := s.usage()
 	if err != nil {
 		return r, err
 	}
-	before := s.line.Traffic()
-	answers, took := download(ctx, clients, targets)
-	after, err := s.runs.Usage()
+	requests, bytes := s.line.requests.Load(), s.line.bytes.Load()
+	clients := ctx
+	if row.Fault == Hangs {
+		var cancel context.CancelFunc
+		clients, cancel = progress.Within(ctx, patience, "no answer")
+		defer cancel()
+	}
+	answers, took := download(clients, row.Clients, s.URL, blobs)
+	after, err := s.usage()
 	if err != nil {
 		return r, err
 	}
-	r, bytes := summary(answers, took)
-	r.CPUPerGB = (after.CPU - idle.CPU).Seconds() / max(float64(bytes), 1) * GB
+	r, delivered := summary(answers, took)
+	r.CPUPerGB = (after.CPU - idle.CPU).Seconds() / max(float64(delivered), 1) * GB
 	r.Peak = float64(after.Peak)
-	traffic := s.line.Traffic().Since(before)
-	r.UpstreamRequests, r.UpstreamBytes = float64(traffic.Requests), float64(traffic.Bytes)
-	return r, context.Cause(ctx)
+	r.UpstreamRequests, r.UpstreamBytes = float64(s.line.requests.Load()-requests), float64(s.line.bytes.Load()-bytes)
+	return r, context.Cause(ctx) // to a client, an interrupt is a failed download
 }

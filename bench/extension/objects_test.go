@@ -3,39 +3,26 @@ package extension
 import (
 	"bytes"
 	"encoding/json"
-	"slices"
 	"testing"
 
-	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// TestClusterHasASize checks that the CloudProfile is large. Otherwise the benchmark would not
-// measure the cost of caching and decoding it.
-func TestClusterHasASize(t *testing.T) {
-	c, err := cluster(7)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if size := len(c.Spec.CloudProfile.Raw) >> 10; size < 50 || size > 80 {
-		t.Errorf("the CloudProfile has %d KiB; want about 60, as large providers have", size)
-	}
-}
-
-// TestOperatingSystemConfig checks the kubelet unit and the size. Without the unit the webhook
-// would do less work than in production.
-func TestOperatingSystemConfig(t *testing.T) {
-	config, err := operatingSystemConfig(7)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !slices.ContainsFunc(config.Spec.Units, func(u extensionsv1alpha1.Unit) bool { return u.Name == "kubelet.service" }) {
-		t.Error("no kubelet")
-	}
-	raw, err := json.Marshal(config)
-	if err != nil || len(raw) < 20<<10 {
-		t.Errorf("%d bytes, error %v", len(raw), err)
+// TestSizes checks that objects are as large as in production. Otherwise the benchmark would not
+// measure the cost of caching and decoding them.
+func TestSizes(t *testing.T) {
+	for name, test := range map[string]struct {
+		object   any
+		min, max int // KiB
+	}{
+		"Cluster, for its CloudProfile": {cluster(7), 50, 80},
+		"OperatingSystemConfig":         {operatingSystemConfig(7), 38, 46},
+	} {
+		raw, err := json.Marshal(test.object)
+		if size := len(raw) >> 10; err != nil || size < test.min || size > test.max {
+			t.Errorf("%s: %d KiB, error %v; want %d to %d", name, size, err, test.min, test.max)
+		}
 	}
 }
 
@@ -46,10 +33,9 @@ func TestKubeconfigsShareNoConnection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := newLandscape(nil, 2, kubeconfig)
-	var bundles [][]byte
-	for i := range 2 {
-		kubeconfig, err := l.kubeconfigOf(i)
+	var clusters []*clientcmdapi.Cluster
+	for i, server := range []string{"", "https://127.0.0.1:2"} {
+		kubeconfig, err := kubeconfigOf(i, kubeconfig, server)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,19 +43,16 @@ func TestKubeconfigsShareNoConnection(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		bundles = append(bundles, config.Clusters["x"].CertificateAuthorityData)
+		clusters = append(clusters, config.Clusters["x"])
 	}
-	if bytes.Equal(bundles[0], bundles[1]) {
+	if bytes.Equal(clusters[0].CertificateAuthorityData, clusters[1].CertificateAuthorityData) {
 		t.Error("two shoots have the same CA bundle: client-go shares their connection")
 	}
-	if !bytes.Contains(bundles[0], []byte("\n-----BEGIN CERTIFICATE-----")) {
-		t.Errorf("the certificate does not start a line: %q", bundles[0])
+	if !bytes.Contains(clusters[0].CertificateAuthorityData, []byte("\n-----BEGIN CERTIFICATE-----")) {
+		t.Errorf("the certificate does not start a line: %q", clusters[0].CertificateAuthorityData)
 	}
-}
-
-func TestNamespaces(t *testing.T) {
-	if !isShoot(namespaceOf(2999)) || isShoot("kube-system") || isShoot(Namespace) || isShoot("") {
-		t.Error("isShoot confuses namespaces of shoots with others")
+	if clusters[0].Server != "https://127.0.0.1:1" || clusters[1].Server != "https://127.0.0.1:2" {
+		t.Errorf("servers %s and %s", clusters[0].Server, clusters[1].Server)
 	}
 }
 

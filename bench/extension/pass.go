@@ -1,9 +1,13 @@
 package extension
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
+	"net"
+	"slices"
 	"time"
 
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
@@ -16,139 +20,88 @@ const (
 	// The timeout of one pass is passTimeout plus extensionTimeout for each shoot.
 	passTimeout      = 3 * time.Minute
 	extensionTimeout = 2 * time.Second
-	// brokenTimeout bounds the time until the extension reports an unreachable shoot. For two minutes
-	// it reports that it waits, and the attempt after that may come 80 s later.
-	brokenTimeout = 4 * time.Minute
-	// hanging and refusing are the indices of the two broken shoots.
-	hanging, refusing = 0, 1
-	// maxOthers limits how many other shoots are reconciled together with the broken ones. More
-	// shoots would take longer and give the same result.
-	maxOthers = 500
+	hangTimeout      = 30 * time.Second // until the extension connects to the API server that hangs
+	// maxShoots limits how many shoots are reconciled while two are broken. More would take longer and
+	// give the same result.
+	maxShoots = 500
 )
 
-func (r *measurement) wanted(is func(namespace string) bool, count int) Wanted {
-	return Wanted{Is: is, Count: count, Timeout: passTimeout + time.Duration(r.shoots)*extensionTimeout}
-}
-
-func (r *measurement) first(ctx context.Context) (err error) {
-	r.result.First, err = r.pass(ctx, r.wanted(isShoot, r.shoots), r.landscape.CreateExtensions)
-	return err
-}
-
-func (r *measurement) again(ctx context.Context) (err error) {
-	r.result.NoOp, err = r.pass(ctx, r.wanted(isShoot, r.shoots), func(ctx context.Context) error {
-		return r.landscape.Reconcile(ctx, r.shoots)
-	})
-	return err
-}
-
-// breakTwo breaks two shoots and reconciles them together with up to maxOthers other shoots, but
-// measures only the others. Then it waits until the extension reports errors of the broken shoots.
+// breakTwo makes the API server of the first shoot hang and that of the second refuse connections,
+// reconciles both together with others, and measures the others.
 func (r *measurement) breakTwo(ctx context.Context) error {
-	hang, refused, err := Unreachable()
+	hanging, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}) // the kernel accepts connections
 	if err != nil {
-		return err
+		return fmt.Errorf("find a free port: %w", err)
 	}
-	r.stop = append(r.stop, hang.Close)
-	for shoot, address := range map[int]string{hanging: hang.Addr().String(), refusing: refused} {
-		if err := r.landscape.Break(ctx, shoot, address); err != nil {
+	r.stop = append(r.stop, hanging.Close)
+	broken := []string{hanging.Addr().String(), "127.0.0.1:1"} // nothing listens on port 1
+	for i, address := range broken {
+		if err := r.pointTo(ctx, i, address); err != nil {
 			return err
 		}
 	}
-	isBroken := func(namespace string) bool {
-		return namespace == namespaceOf(hanging) || namespace == namespaceOf(refusing)
+	all := min(r.result.Shoots, maxShoots)
+	err = r.pass(ctx, &r.result.Broken, namespaces(len(broken), all), func(ctx context.Context) error { return r.reconcile(ctx, all) })
+	if err == nil {
+		err = hanging.SetDeadline(time.Now().Add(hangTimeout))
 	}
-	others := map[string]bool{}
-	for i := range min(r.shoots, maxOthers+2) {
-		if name := namespaceOf(i); !isBroken(name) {
-			others[name] = true
-		}
-	}
-	isOther := func(namespace string) bool { return others[namespace] }
-	began := time.Now()
-	r.result.Broken, err = r.pass(ctx, r.wanted(isOther, len(others)), func(ctx context.Context) error {
-		return r.landscape.Reconcile(ctx, len(others)+2)
-	})
 	if err != nil {
 		return err
 	}
-	err = r.watch.AwaitFailed(ctx, began, Wanted{Is: isBroken, Count: 2, Timeout: brokenTimeout})
-	if err == nil && !Connected(hang) {
-		err = errors.New("the extension made no request to the hanging shoot, so it does not use the new kubeconfig")
+	connection, err := hanging.Accept()
+	if err != nil {
+		return fmt.Errorf("the extension made no request to the hanging shoot, so it does not use the new kubeconfig: %w", err)
 	}
-	return err
+	return connection.Close()
 }
 
 // pass calls trigger and measures the extension until the wanted shoots are reconciled.
-func (r *measurement) pass(ctx context.Context, wanted Wanted, trigger func(context.Context) error) (Pass, error) {
-	if err := r.awaitIdle(ctx); err != nil {
-		return Pass{}, err
+func (r *measurement) pass(ctx context.Context, result *Pass, wanted map[string]bool, trigger func(context.Context) error) error {
+	before, err := r.awaitIdle(ctx)
+	if err != nil {
+		return err
 	}
-	before, began := r.usage, time.Now()
-	err := trigger(ctx)
-	if err == nil {
-		err = r.watch.AwaitReconciled(ctx, began, wanted)
+	began := time.Now()
+	if err = trigger(ctx); err == nil {
+		err = awaitReconciled(ctx, r.extensions, began, wanted, passTimeout+time.Duration(r.result.Shoots)*extensionTimeout)
 	}
 	if err != nil {
-		if ended := r.process.Running(); ended != nil {
-			return Pass{}, ended
-		}
-		return Pass{}, err
+		return cmp.Or(r.process.Running(), err)
 	}
 	usage, usageErr := r.process.Usage()
 	seed, seedErr := r.seed.Audit.Next()
 	shoot, shootErr := r.shoot.Audit.Next()
 	if err := errors.Join(usageErr, seedErr, shootErr); err != nil {
-		return Pass{}, err
+		return err
 	}
-	pass := newPass(seed, shoot, wanted)
-	pass.CPUSeconds = (usage.CPU - before.CPU).Seconds()
-	maps.Copy(r.result.Forbidden, bench.Count(seed).Forbidden)
-	progress.Note(ctx, "%.1f ms each, %.1f requests", 1000*pass.Seconds/float64(wanted.Count), pass.Seed.Total()+pass.Shoot.Total())
-	return pass, nil
+	_, forbidden := bench.Count(seed)
+	maps.Copy(r.result.Forbidden, forbidden)
+	*result = newPass(seed, shoot, wanted, usage.CPU-before.CPU)
+	progress.Note(ctx, "%.1f ms each, %.1f requests", 1000*result.Seconds, result.total())
+	return nil
 }
 
-// awaitIdle waits until the extension is idle, discards the audit events, and reads its usage.
-func (r *measurement) awaitIdle(ctx context.Context) (err error) {
-	for _, server := range []*bench.ControlPlane{r.seed, r.shoot} {
-		if err := server.Audit.AwaitQuiet(ctx); err != nil {
-			return err
-		}
-		if _, err := server.Audit.Next(); err != nil {
-			return err
-		}
+// awaitIdle waits until the extension is idle, discards the audit events, and returns its usage.
+func (r *measurement) awaitIdle(ctx context.Context) (bench.Usage, error) {
+	if err := errors.Join(r.seed.Audit.Drain(ctx), r.shoot.Audit.Drain(ctx)); err != nil {
+		return bench.Usage{}, err
 	}
-	r.usage, err = r.process.Usage()
-	return err
+	return r.process.Usage()
 }
 
-func newPass(seed, shoot []auditv1.Event, wanted Wanted) Pass {
-	byShoot, others := bench.ByNamespace(seed, isShoot)
-	var all []auditv1.Event
-	var spans []time.Duration
-	for namespace, events := range byShoot {
-		if wanted.Is(namespace) {
-			all = append(all, events...)
-			spans = append(spans, bench.Span(events))
+// newPass returns the means of the wanted shoots.
+func newPass(seed, shoot []auditv1.Event, wanted map[string]bool, cpu time.Duration) Pass {
+	seed = slices.DeleteFunc(seed, func(event auditv1.Event) bool {
+		ref := event.ObjectRef
+		return ref == nil || !wanted[ref.Namespace] && !wanted[ref.Name] // a Cluster has the name of the namespace
+	})
+	n := float64(len(wanted))
+	pass := Pass{Seconds: bench.Span(seed).Seconds() / n, CPU: cpu.Seconds() / n, Requests: map[string]float64{}}
+	for server, events := range map[string][]auditv1.Event{"seed: ": seed, "shoot: ": shoot} {
+		all, _ := bench.Count(events)
+		for kind, count := range all {
+			pass.Requests[server+kind] = float64(count) / n
 		}
 	}
-	return Pass{
-		Extensions: wanted.Count,
-		Seconds:    bench.Span(all).Seconds(),
-		Extension:  newLatency(spans, 0),
-		Seed:       requests(all, wanted.Count),
-		Shoot:      requests(shoot, wanted.Count),
-		Unrelated:  len(others),
-	}
-}
-
-// requests returns the mean numbers of requests per Extension.
-func requests(events []auditv1.Event, count int) Requests {
-	tally := bench.Count(events)
-	mean := func(n int) float64 { return float64(n) / float64(count) }
-	r := Requests{Reads: mean(tally.Reads), Writes: mean(tally.Writes), Kinds: map[string]float64{}}
-	for kind, n := range tally.Kinds {
-		r.Kinds[kind] = mean(n)
-	}
-	return r
+	return pass
 }

@@ -1,10 +1,15 @@
 package extension
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
 
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
 	"github.com/gardener/gardener/pkg/chartrenderer"
@@ -15,11 +20,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-extensions/registry-cache/bench"
 	"github.com/gardener-extensions/registry-cache/charts"
 	"github.com/gardener-extensions/registry-cache/internal/helmchart"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
@@ -31,6 +37,9 @@ const Namespace = "extension-" + Name
 // User is the user name of the extension's service account.
 const User = "system:serviceaccount:" + Namespace + ":gardener-extension-" + Name
 
+// Groups are the groups of that user.
+var Groups = []string{"system:serviceaccounts", "system:serviceaccounts:" + Namespace}
+
 // Prepare installs Gardener's CRDs and the RBAC objects of the extension's chart into the seed, and
 // returns the arguments of the extension's container in the chart.
 func Prepare(ctx context.Context, seed client.Client) (arguments []string, err error) {
@@ -38,7 +47,7 @@ func Prepare(ctx context.Context, seed client.Client) (arguments []string, err e
 		return nil, err
 	}
 	if err := seed.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}}); err != nil {
-		return nil, fmt.Errorf("creating the namespace of the extension: %w", err)
+		return nil, fmt.Errorf("create the namespace of the extension: %w", err)
 	}
 	objects, err := chart()
 	if err != nil {
@@ -53,7 +62,7 @@ func Prepare(ctx context.Context, seed client.Client) (arguments []string, err e
 			err = runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, deployment)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("installing %s %s of the chart: %w", object.GetKind(), client.ObjectKeyFromObject(object), err)
+			return nil, fmt.Errorf("install %s %s of the chart: %w", object.GetKind(), client.ObjectKeyFromObject(object), err)
 		}
 	}
 	if len(deployment.Spec.Template.Spec.Containers) == 0 {
@@ -73,7 +82,7 @@ func chart() (objects []*unstructured.Unstructured, err error) {
 		"gardener": map[string]any{"version": gardener.Version},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("rendering the chart of the extension: %w", err)
+		return nil, fmt.Errorf("render the chart of the extension: %w", err)
 	}
 	manifests := kubernetes.NewManifestReader(release.Manifest())
 	for {
@@ -82,127 +91,123 @@ func chart() (objects []*unstructured.Unstructured, err error) {
 			return objects, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("reading the rendered chart: %w", err)
+			return nil, fmt.Errorf("read the rendered chart: %w", err)
 		}
 		objects = append(objects, object)
 	}
 }
 
-// writers is the number of objects that are written concurrently.
-const writers = 16
+// starts is how often Start starts a process that exits.
+const starts = 3
 
-// Landscape is a seed with shoots.
-type Landscape struct {
-	seed   client.Client
-	shoots int
-	// kubeconfig gives access to the one API server that serves all shoots.
-	kubeconfig []byte
+// Start starts the binary with the arguments of the chart, of which it overrides those that only
+// work in a pod, and returns when the extension is ready. The folder is for its log and files. The
+// caller must call Stop. Like a kubelet, Start starts a process again that exits: Gardener's
+// library (v1.147.1) writes the certificate of the webhook once more while the webhook server reads
+// it, and then the extension can exit (extensions/pkg/webhook/certificates/reloader.go).
+func Start(ctx context.Context, binary, folder string, kubeconfig []byte, arguments []string) (process *bench.Process, err error) {
+	file := filepath.Join(folder, "kubeconfig")
+	if err := os.WriteFile(file, kubeconfig, 0o600); err != nil {
+		return nil, fmt.Errorf("write the kubeconfig of the extension: %w", err)
+	}
+	for range starts {
+		ports, portsErr := bench.FreePorts(3)
+		if portsErr != nil {
+			return nil, portsErr
+		}
+		process, err = bench.Program{
+			Name: "extension", Path: binary, Folder: folder, Ready: "http://127.0.0.1:" + ports[0] + "/readyz",
+			Arguments:   append(overriding(arguments, folder, ports), "--kubeconfig="+file),
+			Environment: []string{"LEADER_ELECTION_NAMESPACE=" + Namespace, "WEBHOOK_CONFIG_NAMESPACE=" + Namespace},
+		}.Start(ctx)
+		if exit := new(exec.ExitError); !errors.As(err, &exit) {
+			return process, err
+		}
+	}
+	return nil, err
 }
 
-// newLandscape returns a Landscape on a seed that Prepare has set up. The client must not read from
-// informers. kubeconfig gives access to the API server that serves all shoots.
-func newLandscape(seed client.Client, shoots int, kubeconfig []byte) *Landscape {
-	return &Landscape{seed: seed, shoots: shoots, kubeconfig: kubeconfig}
+// overriding returns the arguments and then others that override some of them. If a flag occurs
+// twice, its last value is used.
+func overriding(arguments []string, folder string, ports []string) []string {
+	return append(slices.Clone(arguments),
+		"--health-bind-address=127.0.0.1:"+ports[0],
+		"--metrics-bind-address=127.0.0.1:"+ports[1],
+		"--webhook-config-mode=url",
+		"--webhook-config-url=127.0.0.1:"+ports[2],
+		"--webhook-config-server-host=127.0.0.1",
+		"--webhook-config-server-port="+ports[2],
+		"--webhook-config-cert-dir="+filepath.Join(folder, "certificates"),
+	)
 }
 
-// CreateShoots creates the objects that an Extension needs: namespace, Cluster and kubeconfigs.
-func (l *Landscape) CreateShoots(ctx context.Context) error {
-	return forEach(ctx, l.shoots, func(ctx context.Context, i int) error {
-		cluster, err := cluster(i)
+// createShoots creates the objects that an Extension needs: namespace, Cluster and kubeconfig,
+// which gives access to the one API server that serves all shoots.
+func (r *measurement) createShoots(ctx context.Context) error {
+	return forEach(ctx, r.result.Shoots, func(ctx context.Context, i int) error {
+		kubeconfig, err := kubeconfigOf(i, r.kubeconfig, "")
 		if err != nil {
 			return err
 		}
-		kubeconfig, err := l.kubeconfigOf(i)
-		if err != nil {
-			return err
-		}
-		for _, object := range append([]client.Object{shootNamespace(i), cluster}, kubeconfigSecrets(i, kubeconfig)...) {
-			if err := l.seed.Create(ctx, object); err != nil {
-				return fmt.Errorf("creating %T of shoot %d: %w", object, i, err)
+		for _, object := range []client.Object{shootNamespace(i), cluster(i), kubeconfigSecret(i, kubeconfig)} {
+			if err := r.seedClient.Create(ctx, object); err != nil {
+				return fmt.Errorf("create %T of shoot %d: %w", object, i, err)
 			}
 		}
 		return nil
 	})
 }
 
-// CreateExtensions creates the Extensions of all shoots.
-func (l *Landscape) CreateExtensions(ctx context.Context) error {
-	return forEach(ctx, l.shoots, func(ctx context.Context, i int) error { return l.seed.Create(ctx, extension(i)) })
+// createExtensions creates the Extensions of all shoots.
+func (r *measurement) createExtensions(ctx context.Context) error {
+	return forEach(ctx, r.result.Shoots, func(ctx context.Context, i int) error { return r.seedClient.Create(ctx, extension(i)) })
 }
 
-// CreateOperatingSystemConfigs creates an OperatingSystemConfig for each shoot. It returns an error
-// if the webhook does not add its unit to an OperatingSystemConfig.
-func (l *Landscape) CreateOperatingSystemConfigs(ctx context.Context) error {
-	return forEach(ctx, l.shoots, func(ctx context.Context, i int) error {
-		config, err := operatingSystemConfig(i)
-		if err != nil {
-			return err
-		}
-		units := len(config.Spec.Units)
-		if err := l.seed.Create(ctx, config); err != nil {
-			return err
-		}
-		if len(config.Spec.Units) == units {
-			return fmt.Errorf("the webhook added no unit to OperatingSystemConfig %s", client.ObjectKeyFromObject(config))
-		}
-		return nil
-	})
-}
-
-// Reconcile annotates the Extensions of the first N shoots for reconciliation, as gardenlet does.
-func (l *Landscape) Reconcile(ctx context.Context, shoots int) error {
+// reconcile annotates the Extensions of the first N shoots for reconciliation, as gardenlet does.
+func (r *measurement) reconcile(ctx context.Context, shoots int) error {
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`,
 		v1beta1constants.GardenerOperation, v1beta1constants.GardenerOperationReconcile)
 	return forEach(ctx, shoots, func(ctx context.Context, i int) error {
-		return l.seed.Patch(ctx, extension(i), client.RawPatch("application/merge-patch+json", []byte(patch)))
+		return r.seedClient.Patch(ctx, extension(i), client.RawPatch(types.MergePatchType, []byte(patch)))
 	})
 }
 
-// Break makes the kubeconfigs of the i-th shoot point to the address.
-func (l *Landscape) Break(ctx context.Context, i int, address string) error {
-	kubeconfig, err := l.kubeconfigWith(func(cluster *clientcmdapi.Cluster) { cluster.Server = "https://" + address })
-	if err != nil {
-		return fmt.Errorf("pointing shoot %d to %s: %w", i, address, err)
+// pointTo makes the kubeconfig of the i-th shoot point to the address.
+func (r *measurement) pointTo(ctx context.Context, i int, address string) error {
+	kubeconfig, err := kubeconfigOf(i, r.kubeconfig, "https://"+address)
+	if err == nil {
+		err = r.seedClient.Update(ctx, kubeconfigSecret(i, kubeconfig))
 	}
-	for _, secret := range kubeconfigSecrets(i, kubeconfig) {
-		if err := l.seed.Update(ctx, secret); err != nil {
-			return fmt.Errorf("pointing shoot %d to %s: %w", i, address, err)
-		}
+	if err != nil {
+		return fmt.Errorf("point shoot %d to %s: %w", i, address, err)
 	}
 	return nil
 }
 
-// kubeconfigOf returns the kubeconfig of the i-th shoot. A unique comment before the CA bundle
-// makes client-go open one connection per shoot, as if each shoot had its own API server.
-func (l *Landscape) kubeconfigOf(i int) ([]byte, error) {
-	return l.kubeconfigWith(func(cluster *clientcmdapi.Cluster) {
-		cluster.CertificateAuthorityData = append([]byte(namespaceOf(i)+"\n"), cluster.CertificateAuthorityData...)
-	})
-}
-
-// kubeconfigWith returns the shoots' kubeconfig, with a cluster entry that change has edited.
-func (l *Landscape) kubeconfigWith(change func(*clientcmdapi.Cluster)) ([]byte, error) {
-	config, err := clientcmd.Load(l.kubeconfig)
+// kubeconfigOf returns the kubeconfig of the i-th shoot, with another server if that is not empty.
+// A unique comment before the CA bundle makes client-go open one connection per shoot, as if each
+// shoot had its own API server.
+func kubeconfigOf(i int, kubeconfig []byte, server string) ([]byte, error) {
+	config, err := clientcmd.Load(kubeconfig)
 	if err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig of the shoots: %w", err)
+		return nil, fmt.Errorf("read the kubeconfig of the shoots: %w", err)
 	}
 	for _, cluster := range config.Clusters {
-		change(cluster)
+		cluster.Server = cmp.Or(server, cluster.Server)
+		cluster.CertificateAuthorityData = append([]byte(namespaceOf(i)+"\n"), cluster.CertificateAuthorityData...)
 	}
 	return clientcmd.Write(*config)
 }
+
+// writers is the number of objects that are written concurrently.
+const writers = 16
 
 // forEach calls do for the indices 0 to shoots-1 concurrently, and returns the first error.
 func forEach(ctx context.Context, shoots int, do func(ctx context.Context, i int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(writers)
 	for i := range shoots {
-		group.Go(func() error {
-			if err := context.Cause(ctx); err != nil {
-				return err
-			}
-			return do(ctx, i)
-		})
+		group.Go(func() error { return do(ctx, i) })
 	}
 	return group.Wait()
 }

@@ -3,6 +3,8 @@ package extension
 import (
 	"encoding/json"
 	"encoding/pem"
+	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -10,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,8 +38,11 @@ func serve(t *testing.T, answer func(i int64, uid string) *admissionv1.Admission
 	return admissionregistrationv1.WebhookClientConfig{URL: &server.URL, CABundle: caBundle}
 }
 
-func numbered(i int) (*admissionv1.AdmissionReview, error) {
-	return &admissionv1.AdmissionReview{Request: &admissionv1.AdmissionRequest{UID: UID(i)}}, nil
+func reviews(n int) (all [][]byte) {
+	for i := range n {
+		all = append(all, fmt.Appendf(nil, `{"request":{"uid":"%d"}}`, i))
+	}
+	return all
 }
 
 func TestSend(t *testing.T) {
@@ -59,21 +65,21 @@ func TestSend(t *testing.T) {
 				}
 				return &mutated
 			})
-			answers, err := Send(t.Context(), to, time.Millisecond, 5, numbered)
+			latencies, failures, err := send(t.Context(), to, time.Millisecond, reviews(5))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(answers.Latencies) != 5 || (answers.Failed == 0) != (test.want == "") || answers.Failed > 1 {
-				t.Errorf("%d answers, %d failed", len(answers.Latencies), answers.Failed)
+			if len(latencies) != 5 || (len(failures) == 0) != (test.want == "") || len(failures) > 1 {
+				t.Errorf("%d answers, failures %v", len(latencies), failures)
 			}
-			if test.want != "" && (answers.Failure == nil || !strings.Contains(answers.Failure.Error(), test.want)) {
-				t.Errorf("failure %v, want %q", answers.Failure, test.want)
+			if test.want != "" && !strings.Contains(errors.Join(failures...).Error(), test.want) {
+				t.Errorf("failures %v, want %q", failures, test.want)
 			}
 		})
 	}
 }
 
-// TestSendDoesNotWait: Send sends all requests even if the webhook answers only after the last one.
+// TestSendDoesNotWait: send sends all requests even if the webhook answers only after the last one.
 func TestSendDoesNotWait(t *testing.T) {
 	const requests = 5
 	all := make(chan struct{})
@@ -82,10 +88,29 @@ func TestSendDoesNotWait(t *testing.T) {
 			close(all)
 		}
 		<-all
-		return &admissionv1.AdmissionResponse{UID: UID(0), Allowed: true, Patch: []byte(uid)}
+		return &admissionv1.AdmissionResponse{UID: "x", Allowed: true, Patch: []byte(uid)}
 	})
-	answers, err := Send(t.Context(), to, time.Millisecond, requests, numbered)
-	if err != nil || answers.Failed > 0 || len(answers.Latencies) != requests {
-		t.Errorf("%+v, error %v", answers, err)
+	latencies, failures, err := send(t.Context(), to, time.Millisecond, reviews(requests))
+	if err != nil || len(failures) > 0 || len(latencies) != requests {
+		t.Errorf("%d answers, failures %v, error %v", len(latencies), failures, err)
+	}
+}
+
+// TestReview: the handler of an extension decodes the object and its namespace.
+func TestReview(t *testing.T) {
+	encoded, err := json.Marshal(review(3, 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var decoded admissionv1.AdmissionReview
+	if err := json.Unmarshal(encoded, &decoded); err != nil {
+		t.Fatal(err)
+	}
+	var config extensionsv1alpha1.OperatingSystemConfig
+	if err := json.Unmarshal(decoded.Request.Object.Raw, &config); err != nil {
+		t.Fatal(err)
+	}
+	if config.Namespace != namespaceOf(2) || decoded.Request.Namespace != config.Namespace || config.Kind != decoded.Request.Kind.Kind {
+		t.Errorf("request for %s, with a %s of %s", decoded.Request.Namespace, config.Kind, config.Namespace)
 	}
 }

@@ -91,9 +91,6 @@ func (e *environment) start(ctx context.Context, fail func(error)) error {
 }
 
 func (c *cluster) start(programs programs, folder string) error {
-	if err := errors.Join(os.RemoveAll(folder), os.MkdirAll(folder, 0o755)); err != nil {
-		return fmt.Errorf("create the folder of cluster %s: %w", c.name, err)
-	}
 	var err error
 	if c.control, err = bench.StartControlPlane(programs, folder, extension.User); err != nil {
 		return fmt.Errorf("cluster %s: %w", c.name, err)
@@ -158,15 +155,11 @@ func (e *environment) startSeed(ctx context.Context, fail func(error)) error {
 	}
 	go func() { fail(osextension.Run(ctx, e.seed.control.Admin(), "0")) }()
 
-	kubeconfig, err := e.seed.control.Kubeconfig(extension.User,
-		"system:serviceaccounts", "system:serviceaccounts:"+extension.Namespace)
+	kubeconfig, err := e.seed.control.Kubeconfig(extension.User, extension.Groups...)
 	if err != nil {
 		return err
 	}
-	process, err := extension.Start(ctx, extension.ProcessOptions{
-		Program: e.programs[extensionName], Arguments: append(arguments, "--health-check-period=1s"), Kubeconfig: kubeconfig,
-		Namespace: extension.Namespace, Folder: e.folder,
-	})
+	process, err := extension.Start(ctx, e.programs[extensionName], e.folder, kubeconfig, append(arguments, "--health-check-period=1s"))
 	if err != nil {
 		return err
 	}

@@ -15,15 +15,12 @@ func TestArgumentsOverrideTheChart(t *testing.T) {
 	flags.ParseErrorsAllowlist.UnknownFlags = true
 	health := flags.String("health-bind-address", "", "")
 	level := flags.String("log-level", "", "")
-	o := ProcessOptions{Arguments: []string{"--health-bind-address=:8081", "--log-level=info"}, Folder: "/folder"}
-	if err := flags.Parse(arguments(o, "/folder/kubeconfig", []string{"1", "2", "3"})); err != nil {
+	chart := []string{"--health-bind-address=:8081", "--log-level=info"}
+	if err := flags.Parse(overriding(chart, "/folder", []string{"1", "2", "3"})); err != nil {
 		t.Fatal(err)
 	}
 	if *health != "127.0.0.1:1" || *level != "info" {
 		t.Errorf("health at %s, log level %s", *health, *level)
-	}
-	if len(o.Arguments) != 2 {
-		t.Errorf("the arguments of the chart were changed: %v", o.Arguments)
 	}
 }
 
@@ -34,7 +31,7 @@ func TestStartAgain(t *testing.T) {
 	if err := os.WriteFile(program, []byte("#!/bin/sh\necho x >>"+log+"\nexit 1\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Start(t.Context(), ProcessOptions{Program: program, Folder: folder}); err == nil || !strings.Contains(err.Error(), "exited") {
+	if _, err := Start(t.Context(), program, folder, nil, nil); err == nil || !strings.Contains(err.Error(), "exited") {
 		t.Errorf("error = %v", err)
 	}
 	if got, err := os.ReadFile(log); err != nil || strings.Count(string(got), "x") != starts {
