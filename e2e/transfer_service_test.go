@@ -12,9 +12,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 )
 
-// useTransferService makes containerd, whose configuration is $1, pull with its transfer service, and
-// look for hosts.toml in the folders $2. It fails if containerd logs that it cannot use that service
-// (internal/cri/config, CheckLocalImagePullConfigs).
+// useTransferService makes containerd, whose configuration is $1, pull with its transfer service,
+// and look for hosts.toml in the folders $2. It fails if containerd logs that it cannot use that
+// service (internal/cri/config, CheckLocalImagePullConfigs).
 const useTransferService = `
 [[ -e $1.original ]] || cp -- "$1" "$1.original"
 sed -E "/use_local_image_pull/d; s|(discard_unpacked_layers = ).*|\1false|; s|(config_path = ).*|\1\"$2\"|" "$1.original" >"$1"

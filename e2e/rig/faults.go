@@ -123,11 +123,11 @@ rmdir $(dirname ` + UnmanagedHosts + `) $(dirname ` + UnmanagedNote + `) 2>/dev/
 	OwnersFolder = "/etc/containerd/e2e-owner"
 	// Mark is the first line of a hosts.toml that a scenario has written.
 	Mark = "# e2e"
-	// ContainerdConfig is the configuration of containerd. One that a scenario has changed is beside it,
-	// with the suffix .original.
+	// ContainerdConfig is the configuration of containerd. One that a scenario has changed is beside
+	// it, with the suffix .original.
 	ContainerdConfig = "/etc/containerd/config.toml"
-	// ReleaseScript removes all of them, restores containerd's configuration, and starts the extension's
-	// unit if a scenario has stopped it.
+	// ReleaseScript removes all of them, restores containerd's configuration, and starts the
+	// extension's unit if a scenario has stopped it.
 	ReleaseScript = `
 systemctl start ` + nodeconfig.UnitName + ` 2>/dev/null || true
 grep -lsxF '` + Mark + `' ` + nodeconfig.CertsDir + `/*/hosts.toml | xargs -r rm -f -- || true

@@ -62,8 +62,8 @@ func (f *Full) Error() string {
 	return fmt.Sprintf("the disk is full: %.1f MiB are left at %s; free some space and run it again", float64(f.bytes)/(1<<20), f.directory)
 }
 
-// awaitFull returns a *Full as soon as the file system of one of the folders is full, or nil when ctx
-// ends. It ignores a file system whose free space cannot be read.
+// awaitFull returns a *Full as soon as the file system of one of the folders is full, or nil when
+// ctx ends. It ignores a file system whose free space cannot be read.
 func awaitFull(ctx context.Context, folders ...string) *Full {
 	var found *Full
 	_ = wait.PollUntilContextCancel(ctx, fullInterval, true, func(context.Context) (bool, error) {

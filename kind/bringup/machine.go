@@ -48,13 +48,14 @@ type Machine struct {
 
 // Failure is a requirement that this machine does not meet.
 type Failure struct {
-	// Problem is what the machine has and what it needs, for example "2.0 GiB of memory, 6.0 GiB needed".
+	// Problem is what the machine has and what it needs, for example "2.0 GiB of memory, 6.0 GiB
+	// needed".
 	Problem string `json:"problem"`
 	Fix     string `json:"fix"` // what the user can do
 }
 
-// Failures is the error of a machine that does not meet the requirements. It is an environment error
-// (exit code 3).
+// Failures is the error of a machine that does not meet the requirements. It is an environment
+// error (exit code 3).
 type Failures struct{ List []Failure }
 
 // EnvironmentError marks the error for internal/program.

@@ -114,8 +114,8 @@ func containerdPatches(c Config) []string {
 		fmt.Sprintf("version = 3\n[plugins."+v3+".registry]\n  config_path = %q\n", "images", folders),
 	}
 	if !c.StockImage {
-		// Nothing in the testbed reads containerd's statistics. The defaults of 10 s for images, and 1 s for
-		// containers, take a tenth of an idle testbed's CPU time.
+		// Nothing in the testbed reads containerd's statistics. The defaults of 10 s for images, and 1 s
+		// for containers, take a tenth of an idle testbed's CPU time.
 		patches = append(patches, fmt.Sprintf("version = 2\n[plugins.%s]\n  stats_collect_period = 3600\n[plugins."+v3+"]\n"+
 			"  stats_collect_period = \"1h\"\n", v2, "runtime"))
 	}

@@ -15,14 +15,14 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-// createdMarker is a file on each node with the fingerprint of a completely created cluster. It is on
-// a tmpfs, so it is gone after a restart of the node.
+// createdMarker is a file on each node with the fingerprint of a completely created cluster. It is
+// on a tmpfs, so it is gone after a restart of the node.
 const createdMarker = "/run/registry-cache-testbed"
 
 // Ensure returns the cluster that config describes. It verifies an existing cluster, repairs it
 // where possible, and rebuilds it if a container is missing, not running or was restarted, if its
-// creation was interrupted, if its configuration differs, or if its API server or nodes do not become
-// ready in time. Clusters with different names may be ensured in parallel.
+// creation was interrupted, if its configuration differs, or if its API server or nodes do not
+// become ready in time. Clusters with different names may be ensured in parallel.
 //
 // When ctx ends, Ensure removes what it created so far. If this process is killed, containers with
 // kind's label remain, and Delete and the next Ensure find them.

@@ -52,8 +52,8 @@ func EnsureNetwork(ctx context.Context) error {
 	return nil
 }
 
-// RemoveNetwork removes kind's network if EnsureNetwork created it and no container, running or not,
-// is on it. Otherwise RemoveNetwork does nothing.
+// RemoveNetwork removes kind's network if EnsureNetwork created it and no container, running or
+// not, is on it. Otherwise RemoveNetwork does nothing.
 func RemoveNetwork(ctx context.Context) error {
 	ctx, cancel := networkContext(ctx)
 	defer cancel()

@@ -33,8 +33,8 @@ func Unmarked(environ []string) []string {
 	})
 }
 
-// EndMarked ends the processes that are marked with the prefix: with SIGTERM, and with SIGKILL if they
-// still run after killTimeout. It returns the number of processes.
+// EndMarked ends the processes that are marked with the prefix: with SIGTERM, and with SIGKILL if
+// they still run after killTimeout. It returns the number of processes.
 func EndMarked(ctx context.Context, prefix string) (int, error) {
 	pids, err := Marked(prefix)
 	if err != nil || len(pids) == 0 {

@@ -67,8 +67,13 @@ type Built struct {
 
 // Build compiles the packages of bins into dir and returns one image for each. The current
 // directory must be inside the main module. The same sources, Go version and bins give
-// byte-identical images.
+// byte-identical images. If a name is invalid, Build compiles nothing.
 func Build(ctx context.Context, dir string, bins ...Binary) ([]Built, error) {
+	for _, bin := range bins {
+		if _, err := name.NewRepository(Registry + "/" + bin.Name); err != nil || bin.Name == "" {
+			return nil, fmt.Errorf("image name %q: must be a repository name such as registry-cache", bin.Name)
+		}
+	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("resolve build directory %q: %w", dir, err)

@@ -174,8 +174,6 @@ func TestBuildErrors(t *testing.T) {
 	}{
 		{"no name", []Binary{{Package: PausePackage}}, `image name ""`},
 		{"bad name", []Binary{{Name: "A b", Package: PausePackage}}, `image name "A b"`},
-		{"no package", []Binary{{Name: "a"}}, "package is empty"},
-		{"relative path", []Binary{{Name: "a", Package: PausePackage, Path: "a"}}, `path "a": must be absolute`},
 		{"same file", []Binary{Pause(), {Name: "b", Package: "example.com/pause"}}, "built to the same file"},
 		{"no such package", []Binary{{Name: "a", Package: PausePackage + "/none"}}, "go build"},
 	} {

@@ -15,9 +15,9 @@ import (
 // Entry is a file or a directory of a layer.
 type Entry = filetree.Entry
 
-// newLayer returns an uncompressed layer with the entries and their parent folders. Its digest depends
-// only on the entries: modification times are zero. Clients can pull an uncompressed layer with an
-// OCI media type but not with one of Docker's.
+// newLayer returns an uncompressed layer with the entries and their parent folders. Its digest
+// depends only on the entries: modification times are zero. Clients can pull an uncompressed layer
+// with an OCI media type but not with one of Docker's.
 func newLayer(entries ...Entry) (v1.Layer, error) {
 	return filetree.Layer(types.OCIUncompressedLayer, func() (io.ReadCloser, error) {
 		reader, writer := io.Pipe()

@@ -88,9 +88,9 @@ func (c *Conn) Ended() <-chan struct{} { return c.ended }
 // when it has ended.
 //
 // If the command failed, the error has the exit code. It is 128 plus the number of the signal that
-// killed the command, 127 if the program does not exist, and 126 if it cannot be executed. The error
-// wraps ErrNotRun or ErrBroken if the connection failed. When ctx ends, Run returns the error of ctx at once, and the agent kills the
-// command's process group.
+// killed the command, 127 if the program does not exist, and 126 if it cannot be executed. The
+// error wraps ErrNotRun or ErrBroken if the connection failed. When ctx ends, Run returns the error
+// of ctx at once, and the agent kills the command's process group.
 func (c *Conn) Run(ctx context.Context, argv []string, stdin []byte) (Output, error) {
 	select {
 	case <-c.ended:
@@ -112,8 +112,8 @@ func (c *Conn) Run(ctx context.Context, argv []string, stdin []byte) (Output, er
 	return result.Output, nil
 }
 
-// call calls a method of the agent. When ctx ends, call returns the error of ctx at once; the method
-// may continue, and write to reply.
+// call calls a method of the agent. When ctx ends, call returns the error of ctx at once; the
+// method may continue, and write to reply.
 func (c *Conn) call(ctx context.Context, method string, argument, reply any) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

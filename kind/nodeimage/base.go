@@ -17,9 +17,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/nodeimage/filetree"
 )
 
-// kindFiles returns the files of kind's base image, including those that RUN lines of the Dockerfile
-// create, and the sandbox image in kind's containerd configuration. kindDir is the folder of kind's
-// module.
+// kindFiles returns the files of kind's base image, including those that RUN lines of the
+// Dockerfile create, and the sandbox image in kind's containerd configuration. kindDir is the
+// folder of kind's module.
 func kindFiles(kindDir, kubernetesVersion string) (entries []filetree.Entry, sandboxImage string, err error) {
 	files, err := baseFiles(os.DirFS(filepath.Join(kindDir, "images/base/files")))
 	if err != nil {

@@ -52,9 +52,9 @@ type Options struct {
 	Progress   *progress.Recorder // shows the steps of a build; may be nil
 }
 
-// Ensure returns the reference of the node image, whose tag is the hash of all inputs. If the Docker
-// Engine has that image, Ensure takes about a second. If not, Ensure builds the missing parts and
-// loads the image into the engine.
+// Ensure returns the reference of the node image, whose tag is the hash of all inputs. If the
+// Docker Engine has that image, Ensure takes about a second. If not, Ensure builds the missing
+// parts and loads the image into the engine.
 //
 // A build takes minutes and about 3 GiB of disk. It needs the Go module proxy, a Debian mirror and
 // the packages of hostTools. As root with apt-get, it installs missing packages; otherwise the
@@ -81,8 +81,8 @@ func Ensure(ctx context.Context, o Options) (string, error) {
 
 // Programs returns the paths of programs of the node image by their names in the image, such as
 // kube-apiserver or etcd, for use on this machine. It compiles programs that the build cache does
-// not have, which takes minutes and needs the Go module proxy. It does not use the Docker Engine. An
-// unknown name is an error.
+// not have, which takes minutes and needs the Go module proxy. It does not use the Docker Engine.
+// An unknown name is an error.
 //
 // Callers must not change the files: they belong to the build cache. Later builds remove
 // files that were not used for two weeks.
@@ -150,7 +150,8 @@ func (o Options) withBuilder(ctx context.Context, src source, plan plan, build f
 	return build(builder{source: src, plan: plan, cache: cache, progress: cmp.Or(o.Progress, progress.New(io.Discard))})
 }
 
-// cacheFolder keeps built parts between builds. A build removes parts that were not used for two weeks.
+// cacheFolder keeps built parts between builds. A build removes parts that were not used for two
+// weeks.
 func cacheFolder() (string, error) {
 	base, err := os.UserCacheDir()
 	if err != nil {

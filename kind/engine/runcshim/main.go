@@ -94,8 +94,9 @@ func restrictFile(path string, missing map[string]bool) error {
 	return file.Replace(path, after, info.Mode().Perm())
 }
 
-// findDocument returns the path of the JSON file that defines the process for runc to run, or nothing
-// if runc reads none for args. It knows the two commands with which containerd's shim starts programs.
+// findDocument returns the path of the JSON file that defines the process for runc to run, or
+// nothing if runc reads none for args. It knows the two commands with which containerd's shim
+// starts programs.
 func findDocument(args []string) string {
 	if bundle := valueAfter(args, "create", "--bundle"); bundle != "" {
 		return filepath.Join(bundle, "config.json")

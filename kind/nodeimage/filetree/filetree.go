@@ -44,7 +44,7 @@ func Executable(path, source string) Entry { return Entry{Path: path, Source: so
 func withParents(entries []Entry) []Entry {
 	all := map[string]Entry{}
 	for _, e := range entries {
-		for dir := path.Dir(e.Path); dir != "/"; dir = path.Dir(dir) {
+		for dir := path.Dir(e.Path); len(dir) > 1; dir = path.Dir(dir) {
 			all[dir] = Folder(dir, 0o755)
 		}
 	}
@@ -54,8 +54,8 @@ func withParents(entries []Entry) []Entry {
 	return slices.SortedFunc(maps.Values(all), func(a, b Entry) int { return cmp.Compare(a.Path, b.Path) })
 }
 
-// Write writes the entries and their parent folders as a tar archive, by path. If a path occurs more
-// than once, the last entry wins.
+// Write writes the entries and their parent folders as a tar archive, by path. If a path occurs
+// more than once, the last entry wins.
 func Write(w io.Writer, entries []Entry) error {
 	tw := tar.NewWriter(w)
 	for _, e := range withParents(entries) {
