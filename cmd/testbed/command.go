@@ -49,15 +49,9 @@ func withJSON(cmd *cobra.Command, usage string) *cobra.Command {
 	return cmd
 }
 
-// wantsJSON reports whether the command has the flag --json and the flag is set.
-func wantsJSON(cmd *cobra.Command) bool {
-	flag := cmd.Flags().Lookup("json")
-	return flag != nil && flag.Value.String() == "true"
-}
-
 // answer prints value as indented JSON if --json is set. If not, it calls the function text.
 func answer(cmd *cobra.Command, value any, text func(io.Writer) error) error {
-	if !wantsJSON(cmd) {
+	if asJSON, err := cmd.Flags().GetBool("json"); err != nil || !asJSON { // some commands have no such flag
 		return text(cmd.OutOrStdout())
 	}
 	encoder := json.NewEncoder(cmd.OutOrStdout())

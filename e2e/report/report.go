@@ -35,26 +35,25 @@ const (
 	Skipped Result = "skipped"
 )
 
-// Scenario is the outcome of one scenario. Its fields in JSON are those of summary.json, which other
-// programs read, so never rename one.
+// Scenario is the outcome of one scenario.
 type Scenario struct {
-	Name    string    `json:"name"`
-	Result  Result    `json:"result"`
-	Started time.Time `json:"-"` // zero if it did not run
-	Seconds float64   `json:"seconds"`
+	Name    string
+	Result  Result
+	Started time.Time // zero if it did not run
+	Seconds float64
 	// Evidence contains the facts that prove the result, such as "upstream: 4 blob GETs by cache".
-	Evidence []string `json:"evidence"`
+	Evidence []string
 	// Steps are the steps that ran, in order.
-	Steps []Step `json:"steps"`
+	Steps []Step
 	// Reason is why the scenario failed or was skipped, or empty if the scenario passed.
-	Reason string `json:"-"`
+	Reason string
 }
 
 // Step is one claim of a scenario. Seconds is the time to prove or refute the claim.
 type Step struct {
-	Name    string  `json:"name"`
-	Seconds float64 `json:"seconds"`
-	Failed  bool    `json:"-"`
+	Name    string
+	Seconds float64
+	Failed  bool
 }
 
 // Report contains all results of a run. The zero value is a run that has just started.
@@ -137,34 +136,47 @@ func firstLine(text string) string {
 	return first
 }
 
-// summary is the schema of summary.json.
+// summary is the schema of summary.json. Other programs read the file, so never rename a field.
 type summary struct {
 	Versions         map[string]string `json:"versions"`
 	Phases           []progress.Phase  `json:"phases"`
-	Scenarios        []Scenario        `json:"scenarios"`
+	Scenarios        []summaryScenario `json:"scenarios"`
 	PeakMemoryBytes  uint64            `json:"peakMemoryBytes"`
 	StartMemoryBytes uint64            `json:"startMemoryBytes"`
 	CPUSeconds       float64           `json:"cpuSeconds"`
+}
+
+type summaryScenario struct {
+	Name     string        `json:"name"`
+	Result   Result        `json:"result"`
+	Seconds  float64       `json:"seconds"`
+	Evidence []string      `json:"evidence"`
+	Steps    []summaryStep `json:"steps"`
+}
+
+type summaryStep struct {
+	Name    string  `json:"name"`
+	Seconds float64 `json:"seconds"`
 }
 
 // Summary renders summary.json. Lists are never null. The first evidence of a failed or skipped
 // scenario is its reason. After a failed setup, the reason contains the setup's error.
 func (r *Report) Summary() ([]byte, error) {
 	out := summary{
-		Versions: map[string]string{}, Phases: append([]progress.Phase{}, r.Phases...), Scenarios: []Scenario{},
+		Versions: map[string]string{}, Phases: append([]progress.Phase{}, r.Phases...), Scenarios: []summaryScenario{},
 		PeakMemoryBytes: r.PeakMemoryBytes, StartMemoryBytes: r.StartMemoryBytes, CPUSeconds: tenths(r.CPUSeconds),
 	}
 	maps.Copy(out.Versions, r.Versions)
 	for _, s := range r.Scenarios {
-		evidence, steps := []string{}, []Step{}
+		one := summaryScenario{Name: s.Name, Result: s.Result, Seconds: tenths(s.Seconds), Evidence: []string{}, Steps: []summaryStep{}}
 		if s.Reason != "" {
-			evidence = append(evidence, s.Reason)
+			one.Evidence = append(one.Evidence, s.Reason)
 		}
+		one.Evidence = append(one.Evidence, s.Evidence...)
 		for _, step := range s.Steps {
-			steps = append(steps, Step{Name: step.Name, Seconds: tenths(step.Seconds)})
+			one.Steps = append(one.Steps, summaryStep{Name: step.Name, Seconds: tenths(step.Seconds)})
 		}
-		s.Seconds, s.Evidence, s.Steps = tenths(s.Seconds), append(evidence, s.Evidence...), steps
-		out.Scenarios = append(out.Scenarios, s)
+		out.Scenarios = append(out.Scenarios, one)
 	}
 	var data bytes.Buffer
 	encoder := json.NewEncoder(&data)

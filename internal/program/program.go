@@ -5,6 +5,7 @@
 package program
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"log"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -75,4 +77,14 @@ func Verbs(cmd *cobra.Command, args []string) error {
 		return Usage(fmt.Errorf("unknown command %q (%s --help lists all)", args[0], cmd.CommandPath()))
 	}
 	return Usage(fmt.Errorf("name a command (%s --help lists all)", cmd.CommandPath()))
+}
+
+// Version returns the versions of the main module and of Go that this process was built with. A
+// build from a checkout without a VCS stamp is "(devel)".
+func Version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	return cmp.Or(info.Main.Version, "(devel)") + ", " + info.GoVersion
 }
