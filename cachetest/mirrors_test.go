@@ -3,6 +3,7 @@ package cachetest
 import (
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -79,7 +80,7 @@ func TestWantedMirrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			seed := fake.NewClientBuilder().WithScheme(kubernetes.SeedScheme).WithObjects(test.configs...).WithInterceptorFuncs(test.answers).Build()
 			got, err := wantedMirrors(t.Context(), seed)
-			if !slices.Equal(got, test.want) || (err != nil) != (test.err != "") || err != nil && !strings.Contains(err.Error(), test.err) {
+			if !reflect.DeepEqual(got, test.want) || (err != nil) != (test.err != "") || err != nil && !strings.Contains(err.Error(), test.err) {
 				t.Errorf("got %v, %v, want %v, %q", got, err, test.want, test.err)
 			}
 		})
