@@ -5,8 +5,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -24,10 +22,6 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/cachetest"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
-	"github.com/gardener-extensions/registry-cache/kind"
-	"github.com/gardener-extensions/registry-cache/kind/gardener"
-	"github.com/gardener-extensions/registry-cache/kind/image"
-	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
 // admissionName is the name of the webhook configuration, the Deployment and the service account.
@@ -128,46 +122,4 @@ func (g *gardenStandIn) uninstall(ctx context.Context, p *rig.Run) {
 		return apierrors.IsNotFound(err), "it exists", client.IgnoreNotFound(err)
 	})
 	p.Evidence("the webhook configuration is deleted with its namespace")
-}
-
-// installAdmission installs the admission from its charts in the seed, which becomes a garden by
-// gardener.InstallShootDefinition. It waits until pods and webhook registration are ready.
-func installAdmission(ctx context.Context, t *kind.Testbed) error {
-	garden, err := gardener.NewSeedClient(t.Seed.RESTConfig())
-	if err != nil {
-		return fmt.Errorf("connect to the seed as the garden: %w", err)
-	}
-	built, err := t.Build(ctx, image.Binary{Name: cachetest.AdmissionNamespace, Package: kind.ModulePath + "/cmd/registry-cache-admission"})
-	if err != nil {
-		return err
-	}
-	charts := admissionCharts(t, built[0].Ref)
-	return progress.InOrder(ctx,
-		func(ctx context.Context) error { return image.Load(ctx, t.Seed.Nodes(), built) },
-		// The Shoot definition comes first: the webhook needs the REST mapping of Shoots.
-		func(ctx context.Context) error { return gardener.InstallShootDefinition(ctx, garden.Client()) },
-		func(ctx context.Context) error { return charts.Deploy(ctx, garden) },
-		func(ctx context.Context) error { return charts.Wait(ctx, garden.Client()) },
-	)
-}
-
-// removeAdmission reverts installAdmission and deletes all Shoots in the seed's API server.
-func removeAdmission(ctx context.Context, t *kind.Testbed) error {
-	garden, err := gardener.NewSeedClient(t.Seed.RESTConfig())
-	if err != nil {
-		return fmt.Errorf("connect to the seed as the garden: %w", err)
-	}
-	// Rendering the charts needs an image, but it does not matter which one.
-	if err := admissionCharts(t, cachetest.AdmissionNamespace).Remove(ctx, garden); err != nil {
-		return err
-	}
-	return gardener.RemoveShootDefinition(ctx, garden.Client())
-}
-
-func admissionCharts(t *kind.Testbed, image string) gardener.Admission {
-	charts := filepath.Join(t.Root, "charts", cachetest.AdmissionNamespace)
-	return gardener.Admission{
-		Name: admissionName, Namespace: cachetest.AdmissionNamespace, Image: image,
-		Application: os.DirFS(filepath.Join(charts, "application")), Runtime: os.DirFS(filepath.Join(charts, "runtime")),
-	}
 }

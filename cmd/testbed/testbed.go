@@ -14,8 +14,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/bringup"
 	"github.com/gardener-extensions/registry-cache/kind/configuration"
 	"github.com/gardener-extensions/registry-cache/kind/export"
-	"github.com/gardener-extensions/registry-cache/kind/gardener"
-	"github.com/gardener-extensions/registry-cache/kind/nodeimage"
 	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
