@@ -20,7 +20,7 @@ import (
 
 const (
 	checkTimeout  = 5 * time.Second
-	removeTimeout = 30 * time.Second
+	removeTimeout = 2 * time.Minute
 )
 
 // ErrNotRunning means that an upstream or a proxy does not exist or does not run.
