@@ -32,9 +32,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-// installAdmission uses the seed as a garden, see installShootDefinition, and installs the admission
-// there from its charts. It waits until pods and webhook registration are ready; the API server may
-// start to call the webhook a little later.
+// installAdmission uses the seed as a garden, see installShootDefinition, and installs the
+// admission there from its charts. It waits until pods and webhook registration are ready; the API
+// server may start to call the webhook a little later.
 func installAdmission(ctx context.Context, t *kind.Testbed) error {
 	garden, err := gardener.NewSeedClient(t.Seed.RESTConfig())
 	if err != nil {
@@ -186,7 +186,8 @@ func removeShootDefinition(ctx context.Context, cluster client.Client) error {
 	return nil
 }
 
-// removeFinalizersOfShoots removes the finalizers of all Shoots. It does nothing if there is no CRD.
+// removeFinalizersOfShoots removes the finalizers of all Shoots. It does nothing if there is no
+// CRD.
 func removeFinalizersOfShoots(ctx context.Context, cluster client.Client) error {
 	shoots := &metav1.PartialObjectMetadataList{}
 	shoots.SetGroupVersionKind(gardencorev1beta1.SchemeGroupVersion.WithKind("ShootList"))

@@ -55,8 +55,8 @@ func (o Options) Validate() error {
 	return nil
 }
 
-// Plan validates the options against upstreams and workers, and returns the image and the nodes that
-// pull it. It returns an *InvalidError.
+// Plan validates the options against upstreams and workers, and returns the image and the nodes
+// that pull it. It returns an *InvalidError.
 func (o Options) Plan(hosts, workers []string) (Image, []string, error) {
 	if err := o.Validate(); err != nil {
 		return Image{}, nil, err

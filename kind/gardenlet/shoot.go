@@ -87,9 +87,9 @@ func Extension(extensionType string, providerConfig []byte) gardencorev1beta1.Ex
 }
 
 // worker returns the worker pool. It has no CRI, so that gardener-node-agent does not touch
-// containerd's configuration, which belongs to kind on a kind node. With the CRI containerd, as in a
-// garden, gardener-node-agent configures containerd, including the registries that an extension adds
-// to criConfig; nodes get another configuration in place.
+// containerd's configuration, which belongs to kind on a kind node. With the CRI containerd, as in
+// a garden, gardener-node-agent configures containerd, including the registries that an extension
+// adds to criConfig; nodes get another configuration in place.
 func worker() gardencorev1beta1.Worker {
 	return gardencorev1beta1.Worker{
 		Name: WorkerPool,

@@ -47,9 +47,10 @@ func LoadManifest(path string) (*Manifest, error) {
 	return ReadManifest(path, file)
 }
 
-// ReadManifest reads YAML or JSON documents: exactly one Shoot (core.gardener.cloud/v1beta1) and Secrets of
-// its namespace. Other kinds and unknown or duplicate fields are errors. Only the extension checks a
-// providerConfig. Errors contain the name of the input, but never quote a Secret.
+// ReadManifest reads YAML or JSON documents: exactly one Shoot (core.gardener.cloud/v1beta1) and
+// Secrets of its namespace. Other kinds and unknown or duplicate fields are errors. Only the
+// extension checks a providerConfig. Errors contain the name of the input, but never quote a
+// Secret.
 func ReadManifest(name string, content io.Reader) (*Manifest, error) {
 	documents := kubeyaml.NewYAMLReader(bufio.NewReader(content))
 	read := &Manifest{}

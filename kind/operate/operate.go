@@ -43,8 +43,8 @@ const (
 
 var present = []gardenlet.Stage{gardenlet.StagePresent}
 
-// Operations returns all operations but Apply. An interrupted deletion, migration or restoration can
-// only be continued by the same operation, a rotation by reconcile, as in Gardener.
+// Operations returns all operations but Apply. An interrupted deletion, migration or restoration
+// can only be continued by the same operation, a rotation by reconcile, as in Gardener.
 func Operations() []Operation {
 	return []Operation{
 		{"reconcile", "Reconcile the Shoot as it is", "shoot reconciled", present, onGardenlet((*gardenlet.Gardenlet).Reconcile)},
@@ -134,8 +134,8 @@ func rotate(phase gardencorev1beta1.CredentialsRotationPhase) func(context.Conte
 const operationTimeout = 20 * time.Minute
 
 // Run runs the operation as a step, with the Shoot that the last operation left, and holds the lock
-// of the testbed. It attaches to the testbed, so it does not need bringup.Up in this process. If the
-// operation is not possible, it changes nothing and returns a *RefusedError.
+// of the testbed. It attaches to the testbed, so it does not need bringup.Up in this process. If
+// the operation is not possible, it changes nothing and returns a *RefusedError.
 func (o Operation) Run(ctx context.Context, t *kind.Testbed) error {
 	unlock, err := t.Lock()
 	if err != nil {

@@ -32,8 +32,8 @@ func write(w io.Writer, report kind.Report) {
 }
 
 // readNodes returns the status of all nodes of a cluster, with what the extension did on them, and
-// the Node objects. If the API server fails, what the nodes themselves answered is returned with the
-// error.
+// the Node objects. If the API server fails, what the nodes themselves answered is returned with
+// the error.
 func readNodes(ctx context.Context, of *cluster.Cluster, reporter kind.Reporter) ([]Node, []corev1.Node, error) {
 	machines := of.Nodes()
 	nodes := make([]Node, len(machines))
