@@ -37,6 +37,7 @@ type Output struct{ Stdout, Stderr []byte }
 type Conn struct {
 	client *rpc.Client
 	ended  chan struct{}
+	end    func() // closes ended
 	last   atomic.Uint64 // the number of the last command
 }
 
@@ -62,7 +63,8 @@ func Dial(ctx context.Context, argv, env []string) (*Conn, error) {
 		return nil, fmt.Errorf("start the agent: %w", err)
 	}
 	c := &Conn{ended: make(chan struct{})}
-	c.client = rpc.NewClient(stream{watchedReader{out, sync.OnceFunc(func() { close(c.ended) })}, in})
+	c.end = sync.OnceFunc(func() { close(c.ended) })
+	c.client = rpc.NewClient(stream{watchedReader{out, c.end}, in})
 	waited := make(chan struct{})
 	go func() {
 		defer close(waited)
@@ -72,6 +74,7 @@ func Dial(ctx context.Context, argv, env []string) (*Conn, error) {
 	if err := c.call(ctx, "Agent.Ping", struct{}{}, nil); err != nil {
 		c.Close()
 		_ = cmd.Process.Kill() // an error means that the program has ended
+		c.end()                // the answer may not be one of an agent, such as an error of Docker
 		<-waited
 		return nil, fmt.Errorf("connect to the agent: %w: %s", err, strings.TrimSpace(stderr.String()))
 	}
@@ -105,6 +108,7 @@ func (c *Conn) Run(ctx context.Context, argv []string, stdin []byte) (Output, er
 		go func() { _ = c.client.Call("Agent.Kill", command.Number, nil) }() // may block as long as the agent does
 		return Output{}, err
 	case err != nil:
+		c.end()
 		return Output{}, fmt.Errorf("%w: %w", ErrBroken, err)
 	case result.Code != 0:
 		return result.Output, fmt.Errorf("exit status %d", result.Code)

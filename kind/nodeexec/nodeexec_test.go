@@ -127,6 +127,7 @@ func TestDialFails(t *testing.T) {
 		"no program":     {"/no/such/program"},
 		"it ends":        {"sh", "-c", "echo no agent >&2; exit 127"},
 		"it is no agent": {"echo", "hello"},
+		"an endless one": {"yes", "OCI runtime exec failed: no such program"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			conn, err := nodeexec.Dial(t.Context(), argv, os.Environ())
