@@ -37,7 +37,7 @@ type Output struct{ Stdout, Stderr []byte }
 type Conn struct {
 	client *rpc.Client
 	ended  chan struct{}
-	end    func() // closes ended
+	end    func()        // closes ended
 	last   atomic.Uint64 // the number of the last command
 }
 
