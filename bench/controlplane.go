@@ -12,7 +12,10 @@ import (
 )
 
 // APIServer and Etcd are the names of the programs of a control plane.
-const APIServer, Etcd = "kube-apiserver", "etcd"
+const (
+	APIServer = "kube-apiserver"
+	Etcd      = "etcd"
+)
 
 // auditPolicy records one event for each request of a user: at the response, or at the start of a
 // watch. Requests for Leases are omitted, because they never stop, and their number does not depend

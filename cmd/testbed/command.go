@@ -44,8 +44,8 @@ func onRunning(options *kind.Options, do verb) func(*cobra.Command, []string) er
 }
 
 // withJSON adds the flag --json to cmd, with which answer() prints JSON.
-func withJSON(cmd *cobra.Command, usage string) *cobra.Command {
-	cmd.Flags().Bool("json", false, usage)
+func withJSON(cmd *cobra.Command) *cobra.Command {
+	cmd.Flags().Bool("json", false, "print JSON")
 	return cmd
 }
 

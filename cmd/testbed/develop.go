@@ -32,7 +32,7 @@ func newImageCommand(options *kind.Options) *cobra.Command {
 			}
 			return answer(cmd, map[string]string{"name": build.Name, "image": built}, line(built))
 		}),
-	}, "print JSON")
+	})
 	cmd.Flags().BoolVar(&build.Debug, "debug", false, "keep symbols and do not optimize the code of this repository, for make debug")
 	cmd.Flags().StringVar(&build.Reference, "tag", "", "name of the image in the Docker Engine: repository and tag")
 	return group(&cobra.Command{Use: "image", Short: "Build images for the inner loop"}, cmd)

@@ -49,7 +49,7 @@ func newFaultAddCommand(options *kind.Options) *cobra.Command {
 			}
 			return answer(cmd, added, line(added.String()))
 		}),
-	}, "print JSON")
+	})
 	for _, option := range spec.Options() {
 		flags[option.Name] = cmd.Flags().StringArray(option.Name, nil, option.Usage)
 	}
@@ -66,7 +66,7 @@ func newFaultListCommand(options *kind.Options) *cobra.Command {
 			all := append([]spec.Fault{}, active...) // prints [] instead of null
 			return errors.Join(err, answer(cmd, all, func(out io.Writer) error { return spec.Write(out, active) }))
 		}),
-	}, "print JSON")
+	})
 }
 
 func newFaultDeleteCommand(options *kind.Options) *cobra.Command {
@@ -88,5 +88,5 @@ func newFaultDeleteCommand(options *kind.Options) *cobra.Command {
 				return nil
 			}))
 		}),
-	}, "print JSON")
+	})
 }

@@ -65,7 +65,7 @@ exit code is 1 if a pull fails.`,
 			}
 			return errors.Join(err, answer(cmd, report, report.Write), report.Err()) // also after a failure
 		}),
-	}, "print JSON")
+	})
 	flags := cmd.Flags()
 	flags.StringVar(&pulls.Node, "node", "", "the worker that pulls: its name, or the last part of that name (default: the first worker)")
 	flags.BoolVar(&pulls.All, "all", false, "pull on all workers, one after another")

@@ -137,7 +137,7 @@ func newStatusCommand(options *kind.Options) *cobra.Command {
 			}
 			return answer(cmd, status, status.Write)
 		}),
-	}, "print JSON")
+	})
 }
 
 func newDoctorCommand(options *kind.Options) *cobra.Command {
@@ -154,7 +154,7 @@ func newDoctorCommand(options *kind.Options) *cobra.Command {
 			found := examination{Machine: machine.String(), Problems: machine.Failures(), Testbed: seen}
 			return errors.Join(answer(cmd, found, found.write), found.err(), err)
 		}),
-	}, "print JSON")
+	})
 }
 
 // examination is the output of `testbed doctor`.
@@ -199,5 +199,5 @@ An existing file is replaced. What could not be collected is printed to standard
 			}
 			return answer(cmd, archive, line(archive.Path))
 		}),
-	}, "print JSON")
+	})
 }

@@ -60,7 +60,8 @@ func NewHandler(ctx context.Context, storage string, log io.Writer, middlewares 
 
 // Paths and ports inside the container, shared with package upstream.
 const (
-	HTTP, HTTPS = 80, 443
+	HTTP        = 80
+	HTTPS       = 443
 	ProxyPort   = 3128
 	Storage     = "/var/lib/registry"
 	Certificate = "/etc/upstream/tls.crt"
