@@ -42,9 +42,8 @@ func (a *Actuator) identify(ctx context.Context, t *target) error {
 	return nil
 }
 
-// previousFor is how long a renamed Service exists under its previous name. Nodes use the previous
-// address until gardener-node-agent applies the next OperatingSystemConfig, which gardenlet writes
-// after this reconciliation, or after one of its retries.
+// previousFor is how long a renamed Service exists under its previous name. Nodes use its address
+// until they apply the OperatingSystemConfig that gardenlet writes after this reconciliation.
 const previousFor = time.Hour
 
 // keepPreviousServices updates the previous Services of the caches. Time in hibernation does not
@@ -80,11 +79,10 @@ func removeServices(ctx context.Context, t *target, services []corev1.Service) e
 	var unwanted []client.Object
 	for _, service := range services {
 		i := slices.IndexFunc(t.identities, func(id v1alpha3.Identity) bool { return id.Name == service.Labels[v1alpha3.LabelApp] })
-		if i < 0 || service.Annotations[v1alpha3.AnnotationUpstream] == "" || t.identities[i].ServiceName(&t.config.Caches[i]) == service.Name ||
-			slices.ContainsFunc(t.identities[i].Previous, func(p v1alpha3.PreviousService) bool { return p.Name == service.Name }) {
-			continue
+		if i >= 0 && service.Annotations[v1alpha3.AnnotationUpstream] != "" && t.identities[i].ServiceName(&t.config.Caches[i]) != service.Name &&
+			!slices.ContainsFunc(t.identities[i].Previous, func(p v1alpha3.PreviousService) bool { return p.Name == service.Name }) {
+			unwanted = append(unwanted, &service)
 		}
-		unwanted = append(unwanted, &service)
 	}
 	return unlessRefused(logr.FromContextOrDiscard(ctx), deleteAll(ctx, t.shoot, nil, unwanted...), "delete the Services of renamed caches")
 }
