@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/gardener/gardener/pkg/client/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -31,15 +32,18 @@ type Options struct {
 	Programs  map[string]string // of the API servers
 	Extension string            // path of the binary
 	Name      string            // of the binary in the report; not needed if there is only one
-	Folder    string            // for the logs: each run has a subfolder, named after its number of shoots
+	Folder    string            // for the logs: each run has a subfolder, named after binary and number of shoots
 	Progress  *progress.Recorder
+	// HealthCheckPeriod is the period of the health checks, whose requests come at any time. 0 is for
+	// none.
+	HealthCheckPeriod time.Duration
 }
 
 // Measure measures the extension on a new seed. At least three shoots are needed, because two of
 // them are broken at the end. All processes are stopped at the end, even if ctx is canceled.
 func Measure(ctx context.Context, o Options, shoots int) (result Run, err error) {
 	r := &measurement{
-		Options: o, folder: filepath.Join(o.Folder, fmt.Sprint(shoots)),
+		Options: o, folder: filepath.Join(o.Folder, o.Name, fmt.Sprint(shoots)),
 		result: Run{Binary: o.Name, Shoots: shoots, Forbidden: bench.Requests{}},
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -129,8 +133,7 @@ func (r *measurement) startExtension(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// The requests of health checks come at any time, and would count as those of the operations.
-	r.process, err = Start(ctx, r.Extension, r.folder, kubeconfig, append(r.arguments, "--health-check-period=0s"))
+	r.process, err = Start(ctx, r.Extension, r.folder, kubeconfig, append(r.arguments, "--health-check-period="+r.HealthCheckPeriod.String()))
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
@@ -51,11 +52,13 @@ func newCommand(streams program.Streams) *cobra.Command {
 	recorder := progress.New(streams.Err)
 	var shoots []int
 	var binaries []string
+	var period time.Duration
 	flags := add("controller", "Measure the cost of the extension on a seed with many shoots", func(ctx context.Context) (report, error) {
-		return measureExtension(ctx, recorder, shoots, binaries)
+		return measureExtension(ctx, recorder, shoots, binaries, period)
 	})
 	flags.IntSliceVarP(&shoots, "shoots", "n", []int{10, 100, 1000, 3000}, "numbers of shoots, each measured separately")
 	flags.StringSliceVar(&binaries, "extension", nil, "binaries of the extension to compare (default: build "+extensionPackage+")")
+	flags.DurationVar(&period, "health-check-period", 0, "period of the health checks, whose requests come at any time; 0s for none")
 	var quick bool
 	flags = add("cache", "Compare the cache with a stock distribution, nginx and no cache", func(ctx context.Context) (report, error) {
 		return measureCaches(ctx, recorder, quick)
@@ -64,7 +67,9 @@ func newCommand(streams program.Streams) *cobra.Command {
 	return root
 }
 
-func measureExtension(ctx context.Context, recorder *progress.Recorder, shoots []int, binaries []string) (report extension.Report, err error) {
+func measureExtension(
+	ctx context.Context, recorder *progress.Recorder, shoots []int, binaries []string, period time.Duration,
+) (report extension.Report, err error) {
 	log.SetLogger(logr.FromSlogHandler(slog.NewTextHandler(io.Discard, nil))) // otherwise controller-runtime warns
 	for _, n := range shoots {
 		if n < 3 {
@@ -74,7 +79,7 @@ func measureExtension(ctx context.Context, recorder *progress.Recorder, shoots [
 	if report.Machine, err = bench.Machine(); err != nil {
 		return report, program.Environment(err)
 	}
-	o := extension.Options{Progress: recorder}
+	o := extension.Options{Progress: recorder, HealthCheckPeriod: period}
 	err = prepare(ctx, recorder, "bench-controller", func(ctx context.Context, folder string) (err error) {
 		o.Folder = folder
 		o.Programs, err = nodeimage.Programs(ctx, nodeimage.Options{Progress: recorder}, bench.APIServer, bench.Etcd)
