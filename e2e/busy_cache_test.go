@@ -79,7 +79,7 @@ func busyCache() rig.Scenario {
 		}),
 
 		rig.Prove("the cache accepts no more connections, and the worker bypasses it for new pulls", func(ctx context.Context, p *rig.Run) {
-			p.Afterwards(ctx, func(ctx context.Context) error { _, err := worker.Script(ctx, rig.ReleaseScript); return err })
+			p.Afterwards(ctx, func(ctx context.Context) error { _, err := worker.Script(ctx, rig.UndoScript); return err })
 			_, err := worker.Script(ctx, newConnections, clusterIPOf(ctx, p))
 			p.Check(err)
 			p.Check(rig.AwaitEvery(ctx, rig.NodeInterval, "the worker does not ask the cache of "+rig.Alpha, rig.NoticedTimeout,
@@ -98,7 +98,7 @@ func busyCache() rig.Scenario {
 		rig.Prove("the pull through the cache goes on and ends", func(ctx context.Context, p *rig.Run) {
 			p.Join(ctx, pull, "the pull has ended", rig.PullTimeout)
 			p.Evidence("busy cache: %s", p.FetchedOnce(ctx, img, accesslog.AskerCache))
-			_, err := worker.Script(ctx, rig.ReleaseScript)
+			_, err := worker.Script(ctx, rig.UndoScript)
 			p.Check(err)
 			p.AwaitMirrors(ctx, rig.Alpha)
 		}),

@@ -63,7 +63,7 @@ func recycledAddress() rig.Scenario {
 		rig.Prove("a node whose hosts.toml for gamma names alpha's cache gets gamma's image", func(ctx context.Context, p *rig.Run) {
 			folder := nodeconfig.CertsDir + "/" + rig.Gamma
 			p.Afterwards(ctx, func(ctx context.Context) error {
-				_, err := p.Worker(1).Script(ctx, rig.ReleaseScript)
+				_, err := p.Worker(1).Script(ctx, rig.UndoScript)
 				return err
 			})
 			_, err := p.Worker(1).Script(ctx, writeMirror, folder, p.Endpoints(ctx)[rig.Alpha])

@@ -35,7 +35,7 @@ func linkedHosts() rig.Scenario {
 			rig.Cached(rig.Alpha, rig.Beta)(ctx, p)
 			worker := p.Worker(0)
 			p.Afterwards(ctx, func(ctx context.Context) error {
-				_, err := worker.Script(ctx, rig.ReleaseScript)
+				_, err := worker.Script(ctx, rig.UndoScript)
 				return err
 			})
 			p.Check(worker.WriteFile(ctx, ownersHosts, 0o644, []byte(ownersText)))

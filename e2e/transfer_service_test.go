@@ -44,7 +44,7 @@ func transferService() rig.Scenario {
 			rig.Cached(rig.Alpha, rig.Beta)(ctx, p)
 			p.Afterwards(ctx, func(ctx context.Context) error {
 				for _, worker := range p.Workers() {
-					if _, err := worker.Script(ctx, rig.ReleaseScript); err != nil {
+					if _, err := worker.Script(ctx, rig.UndoScript); err != nil {
 						return err
 					}
 				}

@@ -26,8 +26,10 @@
 //   - develop: builds and rollouts from the sources, and programs on nodes.
 //   - status, export: what runs, and an archive for an engineer.
 //
-// None of these packages knows a particular extension, or registry caches: they get an extension as
-// a value, an Extension. Package cachetest, outside of this folder, has that of this repository.
+// None of these packages imports an extension: they get one as a value, an Extension. Package
+// cachetest, outside of this folder, provides that of this repository. Two packages mention caches:
+// fault, for the targets that an Extension names (spec.Cache), and upstream/accesslog, for one kind
+// of client.
 //
 // Helpers: command runs programs and ends the ones that a killed command left, nodeexec runs
 // programs on nodes, file replaces and locks files, progress prints and records steps, and

@@ -109,9 +109,9 @@ func Label(host string) string {
 	return short
 }
 
-// holdScript stops gardener-node-agent. A condition on the unit keeps gardenlet's flow from
-// starting the unit. If the scenario is killed, a timer runs releaseScript after three minutes.
-const holdScript = `
+// stopAgentScript stops gardener-node-agent. A condition on the unit keeps gardenlet's flow from
+// starting the unit. If the scenario is killed, a timer runs startAgentScript after three minutes.
+const stopAgentScript = `
 mkdir -p /run/systemd/system/gardener-node-agent.service.d
 printf '[Unit]\nConditionPathExists=!/run/e2e-hold\n' >/run/systemd/system/gardener-node-agent.service.d/e2e-hold.conf
 touch /run/e2e-hold
@@ -119,8 +119,8 @@ systemctl daemon-reload
 systemctl stop gardener-node-agent.service
 systemd-run --quiet --collect --unit="e2e-release-$EPOCHSECONDS" --on-active=3min bash -c "$1"`
 
-// releaseScript reverts holdScript, or does nothing on a node without the condition.
-const releaseScript = `
+// startAgentScript reverts stopAgentScript, or does nothing on a node without the condition.
+const startAgentScript = `
 [[ -e /run/e2e-hold ]] || exit 0
 systemctl stop 'e2e-release-*.timer'
 rm -rf /run/e2e-hold /run/systemd/system/gardener-node-agent.service.d/e2e-hold.conf
@@ -135,7 +135,7 @@ func (p *Run) HoldNodeAgents(ctx context.Context) (release func(ctx context.Cont
 	workers := p.Workers()
 	release = func(ctx context.Context) error {
 		for _, worker := range workers {
-			if _, err := worker.Script(ctx, releaseScript); err != nil {
+			if _, err := worker.Script(ctx, startAgentScript); err != nil {
 				return fmt.Errorf("release gardener-node-agent: %w", err)
 			}
 		}
@@ -143,7 +143,7 @@ func (p *Run) HoldNodeAgents(ctx context.Context) (release func(ctx context.Cont
 	}
 	p.Afterwards(ctx, release)
 	for _, worker := range workers {
-		_, err := worker.Script(ctx, holdScript, releaseScript)
+		_, err := worker.Script(ctx, stopAgentScript, startAgentScript)
 		p.Check(err)
 	}
 	return release

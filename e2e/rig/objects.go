@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -219,4 +221,12 @@ func DaemonSetFence() client.Object {
 			},
 		},
 	}
+}
+
+// StateOf returns the state of the Extension's last operation, or an empty string.
+func StateOf(extension *extensionsv1alpha1.Extension) gardencorev1beta1.LastOperationState {
+	if extension.Status.LastOperation == nil {
+		return ""
+	}
+	return extension.Status.LastOperation.State
 }
