@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/fault"
@@ -125,7 +126,7 @@ func (a cacheAnswers) speaksHTTPS(ctx context.Context) (bool, error) {
 		break
 	}
 	out, err := node.Exec(ctx, "curl", "--silent", "--max-time", "5", "--output", "/dev/null", "--write-out", "%{http_code}",
-		"http://"+net.JoinHostPort(a.addresses[0], "5000")+"/")
+		"http://"+net.JoinHostPort(a.addresses[0], strconv.Itoa(v1alpha3.CachePort))+"/")
 	if err != nil {
 		return false, fmt.Errorf("ask %s: %w", a.Fault.Target, err)
 	}

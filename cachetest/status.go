@@ -10,6 +10,7 @@ import (
 	"net"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
@@ -167,7 +168,7 @@ func caches(services []corev1.Service, sets []appsv1.StatefulSet, schemes map[st
 	var found []cacheStatus
 	for _, service := range services {
 		if upstream := service.Annotations[v1alpha3.AnnotationUpstream]; upstream != "" {
-			endpoint := schemes[upstream] + net.JoinHostPort(service.Spec.ClusterIP, "5000")
+			endpoint := schemes[upstream] + net.JoinHostPort(service.Spec.ClusterIP, strconv.Itoa(v1alpha3.CachePort))
 			found = append(found, cacheStatus{Upstream: upstream, Endpoint: endpoint, Ready: ready[service.Name]})
 		}
 	}

@@ -1,18 +1,18 @@
 package nodeconfig
 
 import (
-	"crypto/x509"
-	"encoding/base64"
-	"encoding/pem"
 	"fmt"
 	"path"
 	"strings"
+
+	"github.com/pelletier/go-toml/v2/unstable"
 )
 
 const (
 	// CertsDir is containerd's registry configuration on a node. containerd reads it on every pull.
 	CertsDir = "/etc/containerd/certs.d"
-	// HostsFile is the name of containerd's file in the directory of an upstream.
+	// HostsFile is the name of containerd's file in the directory of an upstream. Its content comes
+	// from the function hosts_toml of configure-containerd-registries.sh.
 	HostsFile = "hosts.toml"
 	// Marker is the first line of the extension's hosts.toml files. The extension never changes or
 	// deletes other files, except those that TakenOver reports.
@@ -56,95 +56,47 @@ func TakenOver(content string, endpoints []string) bool {
 	return false
 }
 
-// Registry is what a node needs to pull from one upstream registry through its cache.
-type Registry struct {
-	// Upstream is <host>[:<port>] as in image references, and the name of a directory in CertsDir.
-	Upstream string
-	// Endpoint is the URL of the cache, such as "http://10.4.246.205:5000".
-	Endpoint string
-	// UpstreamURL is the URL of the upstream, to which containerd falls back.
-	UpstreamURL string
-	// EndpointCA is the PEM CA bundle for an https Endpoint. It may be empty.
-	EndpointCA []byte
-	// UpstreamCA is the PEM CA bundle for an https UpstreamURL, in addition to public CAs, or empty.
-	UpstreamCA []byte
+// HostConfig is the content of a hosts.toml: a pull from Upstream asks Hosts in this order, then
+// Server.
+type HostConfig struct {
+	Upstream string   `json:"upstream"`
+	Hosts    []string `json:"hosts"`
+	Server   string   `json:"server"`
+	// Managed reports whether the file starts with Marker.
+	Managed bool   `json:"managed"`
+	Problem string `json:"problem,omitempty"`
 }
 
-// Argument returns the argument of the script for r: <upstream_host>,<endpoint>,<upstream_url>, and
-// with CA bundles ,<endpoint_ca>[,<upstream_ca>]. A CA bundle contains each certificate as DER in
-// base64, separated by dots. Anything that is not a PEM certificate is omitted.
-func (r Registry) Argument() string {
-	parts := []string{r.Upstream, r.Endpoint, r.UpstreamURL}
-	endpointCA, upstreamCA := encodeCertificates(r.EndpointCA), encodeCertificates(r.UpstreamCA)
-	switch {
-	case upstreamCA != "":
-		parts = append(parts, endpointCA, upstreamCA)
-	case endpointCA != "":
-		parts = append(parts, endpointCA)
+// ParseHosts parses any hosts.toml, even one that the extension did not write. If containerd cannot
+// read the file, Problem is the reason. ParseHosts does not decode the file into a map, since the
+// order of the [host] tables matters.
+func ParseHosts(upstream string, content []byte) HostConfig {
+	config := HostConfig{Upstream: upstream, Server: "https://" + upstream, Managed: Marked(string(content))}
+	var parser unstable.Parser
+	parser.Reset(content)
+	inHost := false
+	for parser.NextExpression() {
+		expression := parser.Expression()
+		keys := keysOf(expression)
+		switch {
+		case expression.Kind == unstable.Table:
+			inHost = len(keys) == 2 && keys[0] == "host"
+			if inHost {
+				config.Hosts = append(config.Hosts, keys[1])
+			}
+		case expression.Kind == unstable.KeyValue && !inHost && len(keys) == 1 && keys[0] == "server":
+			config.Server = string(expression.Value().Data)
+		}
 	}
-	return strings.Join(parts, ",")
+	if err := parser.Error(); err != nil {
+		config.Problem = fmt.Sprintf("containerd cannot read it: %v", err)
+	}
+	return config
 }
 
-// ParseArgument is the inverse of Registry.Argument. It returns the certificates as canonical PEM,
-// without text between them.
-func ParseArgument(argument string) (Registry, error) {
-	parts := strings.Split(argument, ",")
-	if len(parts) < 3 || len(parts) > 5 || parts[0] == "" || parts[1] == "" || parts[2] == "" {
-		return Registry{}, fmt.Errorf("argument %q is not <upstream_host>,<endpoint>,<upstream_url>[,<endpoint_ca>[,<upstream_ca>]]", argument)
+func keysOf(expression *unstable.Node) (keys []string) {
+	for key := expression.Key(); key.Next(); {
+		keys = append(keys, string(key.Node().Data))
 	}
-	parts = append(parts, "", "") // CA bundles may be missing
-	endpointCA, err := decodeCertificates(parts[3])
-	if err != nil {
-		return Registry{}, fmt.Errorf("endpoint CA in the argument for %s: %w", parts[0], err)
-	}
-	upstreamCA, err := decodeCertificates(parts[4])
-	if err != nil {
-		return Registry{}, fmt.Errorf("upstream CA in the argument for %s: %w", parts[0], err)
-	}
-	return Registry{Upstream: parts[0], Endpoint: parts[1], UpstreamURL: parts[2], EndpointCA: endpointCA, UpstreamCA: upstreamCA}, nil
-}
-
-const certificateBlock = "CERTIFICATE"
-
-// certificates returns the certificates in text as DER, except those that x509.CertPool would skip.
-func certificates(text []byte) (found [][]byte) {
-	for {
-		var block *pem.Block
-		if block, text = pem.Decode(text); block == nil {
-			return found
-		}
-		if block.Type != certificateBlock || len(block.Headers) > 0 {
-			continue
-		}
-		if _, err := x509.ParseCertificate(block.Bytes); err == nil {
-			found = append(found, block.Bytes)
-		}
-	}
-}
-
-func encodeCertificates(text []byte) string {
-	found := certificates(text)
-	words := make([]string, 0, len(found))
-	for _, der := range found {
-		words = append(words, base64.StdEncoding.EncodeToString(der))
-	}
-	return strings.Join(words, ".")
-}
-
-func decodeCertificates(word string) ([]byte, error) {
-	if word == "" {
-		return nil, nil
-	}
-	var text []byte
-	for i, encoded := range strings.Split(word, ".") {
-		der, err := base64.StdEncoding.Strict().DecodeString(encoded)
-		if err != nil {
-			return nil, fmt.Errorf("certificate %d is not valid base64: %w", i, err)
-		}
-		if len(der) == 0 {
-			return nil, fmt.Errorf("certificate %d is empty", i)
-		}
-		text = append(text, pem.EncodeToMemory(&pem.Block{Type: certificateBlock, Bytes: der})...)
-	}
-	return text, nil
+	return keys
 }
