@@ -83,8 +83,14 @@ func tlsFlip() rig.Scenario {
 	)
 }
 
-// maxFlipPull bounds a pull while HTTPS of its cache changes. The cache restarts each time.
-const maxFlipPull = 15 * time.Second
+const (
+	// maxFlipPull bounds a pull while HTTPS of its cache changes. The cache restarts each time.
+	maxFlipPull = 15 * time.Second
+	// flipsTimeout bounds the time until nodes use the last of several schemes. A pod that is deleted
+	// in the milliseconds in which its process starts misses SIGTERM, since Linux drops signals that
+	// PID 1 does not handle yet. The kubelet kills it after its grace period of 30 seconds.
+	flipsTimeout = 30*time.Second + flipTimeout
+)
 
 // proveFlips flips both caches, and proves that containerd reports no certificate error for them.
 func proveFlips(ctx context.Context, p *rig.Run) {
@@ -125,8 +131,8 @@ func proveScheme(ctx context.Context, p *rig.Run, scheme string) {
 	p.AwaitMirrors(ctx, rig.Alpha, rig.Beta)
 	took := time.Since(start)
 	for host, endpoint := range p.Endpoints(ctx) {
-		if !strings.HasPrefix(endpoint, scheme) || took > flipTimeout {
-			p.Fatalf("nodes use %s for %s after %s, want %s within %s", endpoint, host, rig.Seconds(took), scheme, flipTimeout)
+		if !strings.HasPrefix(endpoint, scheme) || took > flipsTimeout {
+			p.Fatalf("nodes use %s for %s after %s, want %s within %s", endpoint, host, rig.Seconds(took), scheme, flipsTimeout)
 		}
 	}
 	start = time.Now()
