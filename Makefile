@@ -219,7 +219,7 @@ $(PROMTOOL): tools/promtool/go.mod tools/promtool/go.sum
 	@echo "building promtool; the first build takes some minutes" >&2
 	cd tools/promtool && go build -tags remove_all_sd -o ../../$@ github.com/prometheus/prometheus/cmd/promtool
 
-# Skaffold's go.mod has replace directives; tools/skaffold/go.mod repeats them.
+# tools/skaffold/go.mod repeats the replace directives of Skaffold's go.mod.
 $(SKAFFOLD): tools/skaffold/go.mod tools/skaffold/go.sum
 	@echo "building skaffold; the first build takes some minutes" >&2
 	cd tools/skaffold && version=$$(go list -m -f '{{.Version}}' github.com/GoogleContainerTools/skaffold/v2) && \

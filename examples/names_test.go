@@ -12,7 +12,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// TestExamplesShowWhatTheirNamesSay: each file has the setting after which it is named.
+// TestExamplesShowWhatTheirNamesSay: each file contains the setting after which it is named.
 func TestExamplesShowWhatTheirNamesSay(t *testing.T) {
 	for name, shows := range map[string]func(v1alpha3.RegistryCache) bool{
 		"minimal": func(c v1alpha3.RegistryCache) bool {

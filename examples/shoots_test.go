@@ -47,7 +47,7 @@ func TestShoots(t *testing.T) {
 	}
 }
 
-// TestEveryField: every-field.yaml has each field of the API, with its default if it has one.
+// TestEveryField: every-field.yaml contains each field of the API, with its default if it has one.
 func TestEveryField(t *testing.T) {
 	shoot, _ := readShoot(t, "every-field.yaml")
 	config, err := v1alpha3.DecodeConfig(shoot.Spec.Extensions[0].ProviderConfig.Raw)

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Registry is what a node needs to pull from one upstream registry through its cache.
+// Registry contains what a node needs to pull from one upstream registry through its cache.
 type Registry struct {
 	// Upstream is <host>[:<port>] as in image references, and the name of a directory in CertsDir.
 	Upstream string
@@ -18,13 +18,13 @@ type Registry struct {
 	UpstreamURL string
 	// EndpointCA is the PEM CA bundle for an https Endpoint. It may be empty.
 	EndpointCA []byte
-	// UpstreamCA is the PEM CA bundle for an https UpstreamURL, in addition to public CAs, or empty.
+	// UpstreamCA is a PEM CA bundle for an https UpstreamURL, beside the public CAs. It may be empty.
 	UpstreamCA []byte
 }
 
-// Argument returns the argument of the script for r: <upstream_host>,<endpoint>,<upstream_url>, and
-// with CA bundles ,<endpoint_ca>[,<upstream_ca>]. A CA bundle contains each certificate as DER in
-// base64, separated by dots. Anything that is not a PEM certificate is omitted.
+// Argument returns the argument of the script for r:
+// <upstream_host>,<endpoint>,<upstream_url>[,<endpoint_ca>[,<upstream_ca>]]. A CA bundle is a list
+// of certificates, as DER in base64, separated by dots. Anything but PEM certificates is omitted.
 func (r Registry) Argument() string {
 	parts := []string{r.Upstream, r.Endpoint, r.UpstreamURL}
 	endpointCA, upstreamCA := encodeCertificates(r.EndpointCA), encodeCertificates(r.UpstreamCA)

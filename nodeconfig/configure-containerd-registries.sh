@@ -3,11 +3,12 @@
 # bash 4.4, curl 7.64, coreutils and systemctl.
 #
 # Each argument is <upstream_host>,<endpoint>,<upstream_url>[,<endpoint_ca>[,<upstream_ca>]].
-# Together they are the full set. The last two are certificates: DER in base64, joined by dots.
+# Together the arguments list all upstreams that have a cache. The last two fields are certificates:
+# DER in base64, joined by dots.
 #
-# A loop probes all caches, and keeps each hosts.toml up to date: a mirror while the cache answers,
-# otherwise one for direct pulls, or none. It removes our hosts.toml of every other upstream, and
-# never touches one without our mark.
+# A loop probes all caches, and keeps each hosts.toml up to date. While the cache answers, the file
+# names it as a mirror. Otherwise the file is for direct pulls, or does not exist. The loop removes
+# our hosts.toml of every other upstream. It never changes a hosts.toml of somebody else.
 set -o nounset -o pipefail
 umask 0022
 export LC_ALL=C
@@ -15,11 +16,11 @@ export LC_ALL=C
 # Tests change these.
 certs_dir=${CERTS_DIR:-/etc/containerd/certs.d}
 run_dir=${RUN_DIR:-/run/configure-containerd-registries} # the unit's RuntimeDirectory
-probe_interval=${PROBE_INTERVAL:-6500}                   # in ms between starts, or up to 8 % less
+probe_interval=${PROBE_INTERVAL:-6500}                   # in ms between rounds, or up to 8 % less
 probe_again=${PROBE_AGAIN:-300}                          # in ms, while a change is likely
 probe_timeout=${PROBE_TIMEOUT:-1.5}                      # in s
 health_port=${HEALTH_PORT:-5001}                         # of caches, without TLS
-silence=${SILENCE:-3000}                                 # in ms, of a connection: two probes
+silence=${SILENCE:-3000}                                 # in ms without a byte: two probe timeouts
 
 declare -rA needed=([direct]=2 [mirror]=3) # answers in a row that change the state
 readonly mark='# managed by gardener-extension-registry-cache'
@@ -36,17 +37,17 @@ hosts=() endpoints=()
 mirrors=() directs=() # hosts.toml with and without the cache; an empty one needs no file
 answers=() reasons=() # of the last probe: HTTP status and curl's error; the same in words
 states=() doubts=()   # new, mirror or direct; how many answers in a row contradict it
-doubtful=()           # whose state may change
-strict=() resets=()   # yes: probe only the endpoint; in how many rounds connections may be reset
+doubtful=()           # upstreams whose state may change
+strict=() resets=()   # yes: probe only the endpoint; how many rounds may reset connections
 seen=()               # the content of hosts.toml when it was last right
 routes=()             # what hosts.toml is: mirror, direct, foreign, or stuck (not writable)
-theirs=()             # whose hosts.toml gardener-node-agent wrote
+theirs=()             # upstreams whose hosts.toml gardener-node-agent wrote
 requests=()                       # curl's configuration
 declare -A inputs=() problems=()  # files of curl in run_dir; by upstream: what log_once has logged
 
 log() { printf '%s\n' "$*" >&2; }
 
-log_once() { # upstream problem (empty: it is over)
+log_once() { # upstream problem (empty: the problem is over)
   [[ -z $2 || $2 == "${problems[$1]-}" ]] || log "$1: $2"
   problems[$1]=$2
 }
@@ -60,8 +61,8 @@ pem() { # certificates...
 }
 
 # containerd fails a pull if it cannot read the file that "ca" names. So "ca" names hosts.toml
-# itself: no certificate can get lost alone. The certificates come before the first "ca", so a
-# truncated file that still parses contains them.
+# itself: then the certificates cannot be lost while the file remains. The certificates come before
+# the first "ca", so a truncated file that still parses contains them.
 hosts_toml() { # endpoint (empty for direct pulls) upstream_url endpoint_ca upstream_ca
   printf '%s\n' "$mark" '# Do not edit: this file goes away with the registry cache.'
   if [[ -n $3$4 ]]; then
@@ -90,7 +91,7 @@ is_foreign() { # file
 is_right() { # file content
   local content=''
   [[ -f $1 && -n $2 ]] || return
-  IFS= read -r -d '' content 2>/dev/null <"$1" && return 1 # it has a zero byte
+  IFS= read -r -d '' content 2>/dev/null <"$1" && return 1 # it contains a zero byte
   [[ $content == "$2"$'\n' ]]
 }
 
@@ -111,7 +112,7 @@ remove_remains() { # file
 
 remove_temporary_files() { rm -f -- "$certs_dir"/.configure-containerd-registries.*; }
 
-# Removes our files of upstreams that are not among hosts: their clean-up may have missed a node.
+# Removes our files of upstreams that are not among hosts: their clean-up may have missed this node.
 remove_stale_files() {
   local file host problem
   for file in "$certs_dir"/*/hosts.toml; do
@@ -170,14 +171,14 @@ globoff
 "
   if [[ -n $endpoint_ca ]]; then
     requests[i]+="cacert = \"$run_dir/$i.pem\""$'\n'
-    inputs[$i.pem]=${mirrors[i]} # curl finds the certificates in the text, like containerd
+    inputs[$i.pem]=${mirrors[i]} # curl finds the certificates in the text, as containerd does
   fi
 }
 
 # Probes caches with one curl process. With HTTPS, curl trusts a cache if containerd would. A TLS
 # handshake is expensive for a cache, so 39 of 40 rounds probe only the health port of a healthy
-# one. If that does not answer 200, the next probe asks the endpoint, and its answer decides. curl
-# before 7.66 asks one cache after the other.
+# cache. If this port does not answer 200, the next probe asks the endpoint, whose answer decides.
+# curl before 7.66 asks one cache after the other.
 probe() { # i...
   local i url answer limit=$((${probe_timeout%.*} + 2))
   [[ -n $parallel ]] || limit=$((limit * $#))
@@ -218,7 +219,7 @@ judge() { # i
     states[i]=mirror
   fi
   if [[ ${states[i]} == "$says" ]]; then
-    [[ $says${doubts[i]} != mirror1 ]] || strict[i]=yes # a failed probe was contradicted
+    [[ $says${doubts[i]} != mirror1 ]] || strict[i]=yes # the cache answers after a failed probe
     doubts[i]=0
   elif ((++doubts[i] >= needed[$says])) || [[ ${states[i]} == new ]]; then
     states[i]=$says doubts[i]=0 resets[i]=10
@@ -258,8 +259,8 @@ apply() { # i
 }
 
 # Resets connections on which no byte has ever arrived, or none for some time. A pull that waits for
-# the cache then bypasses it. Other pulls continue, even if they have not read all bytes yet: the
-# cache is only busy.
+# the cache then bypasses it. A connection with bytes that the pull has not read yet stays: then the
+# cache is not what the pull waits for.
 reset() { # filter of ss...
   local line unread='' from='' to='' filter=()
   while read -r line; do
@@ -289,14 +290,14 @@ round() { # i...
   for i in "$@"; do
     judge "$i"
     ((doubts[i] == 0)) || doubtful+=("$i")
-    # Writes take long on a busy disk. So files that only need to be removed go first.
+    # Writes are slow on a busy disk, so first remove the files that must not exist.
     if [[ ${states[i]} == direct && -z ${directs[i]} ]]; then apply "$i"; else later+=("$i"); fi
   done
   for i in "${later[@]}"; do
     apply "$i"
   done
-  # A cache that refuses connections may be stopping: it completes its answers, so do not reset
-  # them.
+  # A cache that refuses connections may be stopping. It completes its answers, so do not reset its
+  # connections.
   for i in "$@"; do
     [[ ! ${routes[i]}${answers[i]-} =~ $silent_pattern ]] || ((resets[i]-- < 1)) ||
       filter+=(${filter:+or} dst "${endpoints[i]#*//}")
@@ -307,18 +308,19 @@ round() { # i...
 
 pause() { # ms
   sleep "$(($1 > 0 ? $1 : 0))e-3" &
-  wait "$!" # unlike a sleep in the foreground, a signal ends it at once
+  wait "$!" # a signal ends this at once, unlike a sleep in the foreground
 }
 
-uptime() { # variable, which becomes the time in ms
+uptime() { # variable that receives the time in ms
   local seconds # with two decimals
   read -r seconds _ </proc/uptime
   printf -v "$1" %s "$((10#${seconds/./}0))"
 }
 
 # gardener-node-agent starts the unit, and then removes each hosts.toml that it wrote for the
-# extension that this one replaces. This loop writes ours at once: without one, containerd guesses
-# the URL of the upstream. The loop ends after 200 checks. From then on, only the rounds write ours.
+# extension that this one replaces. This loop writes ours at once: without a file, containerd
+# guesses the URL of the upstream. The loop ends after 200 checks. From then on, only the rounds
+# write ours.
 follow_node_agent() { # until (ms)
   local i now
   while uptime now && ((${#theirs[@]} > 0 && now < $1 && looks-- > 0)); do
@@ -342,7 +344,7 @@ main() {
   local argument parallel='' now due rounds=$RANDOM looks=200
   if [[ $* == --stopped ]]; then
     # systemd calls this after each stop of the unit. The unit is disabled only when it has left the
-    # OperatingSystemConfig: gardener-node-agent removes it then, and nothing of ours runs any more.
+    # OperatingSystemConfig: gardener-node-agent then removes it, and nothing of ours runs again.
     if [[ $(systemctl is-enabled configure-containerd-registries.service) == disabled ]]; then
       remove_temporary_files
       remove_stale_files

@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	// CertsDir is containerd's registry configuration on a node. containerd reads it on every pull.
+	// CertsDir is the folder of containerd's registry configuration, read on every pull.
 	CertsDir = "/etc/containerd/certs.d"
 	// HostsFile is the name of containerd's file in the directory of an upstream. Its content comes
 	// from the function hosts_toml of configure-containerd-registries.sh.
 	HostsFile = "hosts.toml"
 	// Marker is the first line of the extension's hosts.toml files. The extension never changes or
-	// deletes other files, except those that TakenOver reports.
+	// deletes other hosts.toml files, except those that TakenOver reports.
 	Marker = "# managed by gardener-extension-registry-cache"
 	// NodeAgentMarker is the first line of the hosts.toml files that gardener-node-agent writes for
 	// other extensions.
@@ -56,8 +56,7 @@ func TakenOver(content string, endpoints []string) bool {
 	return false
 }
 
-// HostConfig is the content of a hosts.toml: a pull from Upstream asks Hosts in this order, then
-// Server.
+// HostConfig is the content of a hosts.toml: a pull asks Hosts in this order, and then Server.
 type HostConfig struct {
 	Upstream string   `json:"upstream"`
 	Hosts    []string `json:"hosts"`

@@ -219,7 +219,7 @@ func TestLoopAsksAgainSoonAfterAFailure(t *testing.T) {
 }
 
 // A round does not take longer with a cache that hangs. Other load can only lengthen the time
-// between two rounds, so the shortest one counts.
+// between two rounds, so the shortest time counts.
 func TestLoopIsNotDelayedByACacheThatHangs(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -267,7 +267,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// Certificates: the content of hosts.toml, and curl's verification with it.
+// TestLoopWritesCertificates checks the certificates in hosts.toml, and that curl uses them.
 func TestLoopWritesCertificates(t *testing.T) {
 	t.Parallel()
 	ca, other := newTestCA(t, "cache"), newTestCA(t, "other")

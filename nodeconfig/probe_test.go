@@ -15,7 +15,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// TestLoopAsksTheHealthPort: a handshake costs a cache much more than an answer, so a healthy one
+// TestLoopAsksTheHealthPort: a handshake costs a cache much more than an answer, so a healthy cache
 // gets one handshake in 40 rounds. Only an answer of the endpoint changes the state, and a health
 // port that contradicts it is probed once in 40 rounds. The pattern lists the probes: of the health
 // port (h), or of the endpoint by HTTP (p) or HTTPS (S).

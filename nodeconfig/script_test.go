@@ -129,7 +129,7 @@ func (p *process) wait() string {
 	return log
 }
 
-// stop stops the script like systemd, and returns the log.
+// stop stops the script as systemd does, and returns the log.
 func (p *process) stop() string {
 	p.t.Helper()
 	p.signal(syscall.SIGTERM)

@@ -14,12 +14,12 @@ const (
 	// StateFile contains one line for each upstream of the script. The loop writes it in each round,
 	// even if nothing changes.
 	StateFile = RunDir + "/state"
-	// StateMaxAge is the age of StateFile above which the loop counts as dead. A round takes 7
-	// seconds, or longer if curl can only ask one cache after the other.
+	// StateMaxAge is the age of StateFile above which the loop counts as dead. A round takes up to 7
+	// seconds, or longer if curl can only ask the caches one after the other.
 	StateMaxAge = 30 * time.Second
 )
 
-// Route is how a node pulls from an upstream.
+// Route is the way in which a node pulls from an upstream.
 type Route string
 
 // The routes.

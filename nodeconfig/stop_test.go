@@ -56,7 +56,7 @@ func TestScriptIgnoresArgumentsThatAreNone(t *testing.T) {
 	bad := []string{
 		"", "a", ",,", "a.test,http://b", "a.test,http://b,https://c,d", "../x" + end, ".." + end, "a/b" + end, "a*" + end, "a b" + end,
 		"A.test" + end, "$(touch x)" + end, "a.test" + end + "\"", "a.test" + end + "\nx", "a.test" + end + "\n", "a.test,file:///etc/passwd,https://c",
-		"a.test," + good.Endpoint + "/path,https://c", "a.test,-o/x,https://c", "good.test" + end, // an upstream that already has one
+		"a.test," + good.Endpoint + "/path,https://c", "a.test,-o/x,https://c", "good.test" + end, // an upstream that already has an argument
 	}
 	for _, certificates := range []string{
 		"x", "MI'", "MI\"", "MI$(touch x)", "MI\nMI", "MIIB.", ".MIIB", "MIIB..MIIB", "MI=I", ",x", ",MIIB,", ",MIIB,x", "MIIB,MIIB,MIIB",

@@ -48,8 +48,8 @@ func ParseUnit(unit string) ([]Registry, error) {
 	return registries, err
 }
 
-// WithoutUpstreams returns the unit without the registries of upstreams. All other lines stay the
-// same. A unit that does not run the script is an error.
+// WithoutUpstreams returns the unit without the registries of upstreams. It changes only the
+// ExecStart line. A unit that does not run the script is an error.
 func WithoutUpstreams(unit string, upstreams []string) (string, error) {
 	lines := strings.Split(unit, "\n")
 	index, registries, err := findCommandLine(lines)
@@ -107,10 +107,10 @@ const (
 var script string
 
 // Script returns the script that runs on a node. It needs bash, curl, coreutils and systemctl, and
-// uses ss if available. Its arguments (Registry.Argument) are the full set of registries: it
-// removes the extension's hosts.toml of every other upstream. A loop probes all endpoints: while
-// GET <endpoint>/v2/ returns 200, the upstream has a mirror, otherwise pulls are direct. StateFile
-// contains the result.
+// uses ss if available. Its arguments (Registry.Argument) list all registries: it removes the
+// extension's hosts.toml of every other upstream. A loop probes all endpoints: while a cache
+// answers, it is the mirror of its upstream. Otherwise pulls are direct. StateFile contains the
+// result.
 func Script() string {
 	return script
 }

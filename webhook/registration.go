@@ -1,6 +1,6 @@
 // Package webhook registers the webhooks of the extension and of its admission at the API server.
 //
-// What a webhook checks or changes lives in the packages below.
+// The packages below contain what the webhooks check or change.
 package webhook
 
 import (
@@ -27,12 +27,12 @@ const (
 // AddToManager serves the webhooks of the config. The leader registers them in the manager's
 // cluster as gardener-extension-<name>, and rotates their certificates in the Secrets of the source
 // cluster, or of the manager's cluster if source is nil. The leader's manager ends if it cannot
-// register them within registrationTimeout. Without a namespace for certificates, AddToManager is
-// that of the config.
+// register them within registrationTimeout. Without a namespace for certificates, AddToManager only
+// calls AddToManager of the config.
 //
 // It replaces AddToManager of the config, which lets two goroutines of a new leader use one object
 // (gardener v1.147.1): while one reads the registration into it, the other takes the webhooks from
-// it. If it is empty at that moment, the registration is without webhooks for five minutes.
+// it. If the object is empty at that moment, the registration lacks webhooks for five minutes.
 func AddToManager(ctx context.Context, mgr manager.Manager, source cluster.Cluster, name string, config *webhookcmd.AddToManagerConfig) error {
 	server := config.Server
 	if server.Namespace == "" { // only one goroutine registers
@@ -58,8 +58,8 @@ func AddToManager(ctx context.Context, mgr manager.Manager, source cluster.Clust
 		nil, nil, nil, "", name, false, server.Namespace, server.Mode, server.URL)
 }
 
-// register returns what a leader runs once: it registers the webhooks, with the namespace as owner,
-// and keeps the CA bundle. The certificate management sets the bundle.
+// register returns a function that a leader runs once. It registers the webhooks, with the
+// namespace as owner. It keeps the CA bundle, which the certificate management sets.
 func register(mgr manager.Manager, configs *extensionswebhook.Configs, namespace string) manager.RunnableFunc {
 	return func(ctx context.Context) error {
 		return retry.UntilTimeout(ctx, registrationInterval, registrationTimeout, func(ctx context.Context) (bool, error) {

@@ -33,9 +33,8 @@ import (
 )
 
 // TestRegistrationSharesNoObject starts a leader. While its certificate management writes the
-// registration, the object into which the leader reads the registration is empty, as it is while it
-// is decoded. The registration must contain the webhook
-// and its CA bundle nevertheless.
+// registration, the object into which the leader reads it is empty, as during decoding. The
+// registration must still contain the webhook and its CA bundle.
 func TestRegistrationSharesNoObject(t *testing.T) {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "extension", UID: "1"}}
 	certificate := &corev1.Secret{ // of an earlier leader
@@ -133,7 +132,7 @@ func await(ctx context.Context, event <-chan struct{}) {
 	}
 }
 
-// newManager returns a leader whose every client is c. Its webhook server does not listen.
+// newManager returns a leader that uses only the client c. Its webhook server does not listen.
 func newManager(t *testing.T, c client.Client) isolated {
 	t.Helper()
 	mgr, err := manager.New(&rest.Config{}, manager.Options{

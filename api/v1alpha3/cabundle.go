@@ -12,9 +12,9 @@ import (
 )
 
 // ValidateCABundle checks the Secret that RegistryCache.CABundleSecretReferenceName refers to. It
-// must be immutable and have exactly the key "bundle.crt", with at least one PEM certificate and at
-// most MaxCABundleSize bytes. Text between the certificates is allowed, other PEM blocks are not.
-// Errors are reported at path.
+// must be immutable and contain only the key "bundle.crt", with at least one PEM certificate and at
+// most MaxCABundleSize bytes. Text between the certificates is allowed, but other PEM blocks are
+// not. Errors are reported at path.
 func ValidateCABundle(secret *corev1.Secret, path *field.Path) field.ErrorList {
 	errs := validateSecret(secret, path, []string{KeyCABundle})
 	bundle, ok := secret.Data[KeyCABundle]
@@ -46,9 +46,9 @@ func CABundle(secret *corev1.Secret) []byte {
 	return bundle
 }
 
-// ValidateCABundles checks the total size of CA bundles: the results of CABundle, by upstream. If
-// the sum exceeds MaxCABundlesSize, there is one error, at the first cache whose bundle does not
-// fit.
+// ValidateCABundles checks the total size of the CA bundles, which are results of CABundle by
+// upstream. If it exceeds MaxCABundlesSize, ValidateCABundles returns one error, at the first cache
+// whose bundle does not fit.
 func ValidateCABundles(config *RegistryConfig, bundles map[string][]byte) field.ErrorList {
 	sum, path := 0, (*field.Path)(nil)
 	for _, reference := range References(config) {

@@ -21,7 +21,7 @@ var ecrHosts = regexp.MustCompile(`^\d{12}\.dkr\.ecr(-fips)?\.[a-z0-9-]+\.amazon
 // <account>.dkr.ecr.<region>.amazonaws.com. A cache can use an access key for it.
 func IsECR(upstream string) bool { return ecrHosts.MatchString(upstream) }
 
-// HasAccessKey reports whether a Secret contains an AWS access key instead of a user name.
+// HasAccessKey reports whether a Secret contains any of the keys for an AWS access key.
 func HasAccessKey(secret *corev1.Secret) bool {
 	return slices.ContainsFunc([]string{KeyAccessKeyID, KeySecretAccessKey, KeySessionToken, KeyRoleARN}, func(key string) bool {
 		_, ok := secret.Data[key]
@@ -31,11 +31,11 @@ func HasAccessKey(secret *corev1.Secret) bool {
 
 // ValidateCredentials checks the Secret that RegistryCache.SecretReferenceName refers to. It must
 // be immutable and contain exactly the keys "username" and "password", neither of them blank. A
-// user name must not contain white space. The password of the user name _json_key, of Google, must
-// be the JSON key of a service account. Otherwise values may contain any byte.
+// user name must not contain white space. With Google's user name _json_key, the password must be
+// the JSON key of a service account. Otherwise values may contain any byte.
 //
-// For upstreams for which IsECR is true, the keys may be "accessKeyID" and "secretAccessKey", and
-// optionally "sessionToken" and "roleARN". Their values must not contain white space.
+// If IsECR is true for the upstream, the keys may instead be "accessKeyID" and "secretAccessKey",
+// and optionally "sessionToken" and "roleARN". Their values must not contain white space.
 //
 // Errors are reported at path and do not contain the values.
 func ValidateCredentials(secret *corev1.Secret, upstream string, path *field.Path) field.ErrorList {
@@ -89,8 +89,9 @@ func emptyValue(secret *corev1.Secret, path *field.Path, key string) *field.Erro
 	return invalidSecret(secret, path, fmt.Sprintf("has an empty value for the key %q", key))
 }
 
-// serviceAccountFields are the fields of a JSON key of Google. gardener-extension-registry-cache
-// refuses others, such as those that make a client read files or ask another server.
+// serviceAccountFields are the fields that a JSON key of Google may contain.
+// gardener-extension-registry-cache also refuses others, such as those that make a client read
+// files or ask another server.
 var serviceAccountFields = []string{
 	"type", "project_id", "private_key_id", "private_key", "client_email", "client_id", "auth_uri", "token_uri",
 	"auth_provider_x509_cert_url", "client_x509_cert_url", "universe_domain",

@@ -21,8 +21,8 @@ var ErrEmpty = errors.New("is empty")
 
 // DecodeConfig decodes the providerConfig of an Extension from JSON or YAML. It is strict: unknown,
 // duplicate and wrongly cased fields, values of a wrong type, and another apiVersion or kind are
-// errors that name the field path. apiVersion and kind may be missing. DecodeConfig neither sets
-// defaults nor validates, see SetDefaults and Validate.
+// errors. apiVersion and kind may be missing. DecodeErrors returns the paths of the fields.
+// DecodeConfig neither sets defaults (SetDefaults) nor validates (Validate).
 func DecodeConfig(raw []byte) (*RegistryConfig, error) {
 	if errs := checkVersion(raw); len(errs) > 0 {
 		return nil, fmt.Errorf("decode RegistryConfig: %w", errs.ToAggregate())
@@ -30,7 +30,7 @@ func DecodeConfig(raw []byte) (*RegistryConfig, error) {
 	return decode(raw, strictDecoder, "RegistryConfig", &RegistryConfig{})
 }
 
-// DecodeStatus decodes the providerStatus of an Extension. Unlike DecodeConfig it ignores unknown
+// DecodeStatus decodes the providerStatus of an Extension. Unlike DecodeConfig, it ignores unknown
 // fields, because after a rollback an older controller reads what a newer one has written.
 func DecodeStatus(raw []byte) (*RegistryStatus, error) {
 	return decode(raw, lenientDecoder, "RegistryStatus", &RegistryStatus{})
@@ -59,8 +59,8 @@ func decode[T runtime.Object](raw []byte, decoder runtime.Decoder, kind string, 
 	return into, nil
 }
 
-// checkVersion returns an error for a config of 2023, when gardener-extension-registry-cache used
-// other versions with other fields.
+// checkVersion returns an error for v1alpha1 and v1alpha2, versions with other fields that
+// gardener-extension-registry-cache used in 2023.
 func checkVersion(raw []byte) field.ErrorList {
 	var written struct {
 		APIVersion string `json:"apiVersion"`
@@ -80,8 +80,8 @@ func checkVersion(raw []byte) field.ErrorList {
 // quotedField matches an error of the strict decoder, such as: unknown field "caches[0].upstrem".
 var quotedField = regexp.MustCompile(`^(unknown field|duplicate field) "([^"]+)"$`)
 
-// DecodeErrors splits an error of DecodeConfig into one error per field, with its path. An error of
-// the whole document, such as an unknown kind, has an empty path.
+// DecodeErrors splits an error of DecodeConfig into one error per field, with its path. The path is
+// empty for an error about the entire document, such as an unknown kind.
 func DecodeErrors(err error) field.ErrorList {
 	if err == nil {
 		return nil

@@ -100,8 +100,7 @@ func TestDecodeConfigReportsEachPath(t *testing.T) {
 	}
 }
 
-// TestDecodeConfigOf2023: one error tells how to migrate a config for the original's first
-// versions.
+// TestDecodeConfigOf2023: one error tells how to migrate a config of v1alpha1 or v1alpha2.
 func TestDecodeConfigOf2023(t *testing.T) {
 	const group = "registry.extensions.gardener.cloud/"
 	for _, raw := range []string{

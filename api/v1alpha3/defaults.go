@@ -8,10 +8,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// DefaultTTL is how long a blob stays in a cache if garbageCollection is not set.
+// DefaultTTL is the default of GarbageCollection.TTL if garbageCollection is not set.
 const DefaultTTL = 168 * time.Hour
 
-// Like containerd and the Docker Engine, caches fetch images of docker.io from
+// As containerd and the Docker Engine do, caches fetch images of docker.io from
 // registry-1.docker.io.
 const (
 	dockerHub    = "docker.io"
@@ -25,11 +25,10 @@ func defaultRemoteURL(upstream string) string {
 	return "https://" + upstream
 }
 
-// SetDefaults sets every optional field of config that is nil, except volume.storageClassName: nil
-// stands for the Shoot's default StorageClass. It also removes the trailing slash of URLs.
-// Afterwards RemoteURL, Volume.Size, GarbageCollection and HTTP of every cache are not nil. As in
-// gardener-extension-registry-cache, a parent that is set keeps the zero values of its fields:
-// "http: {}" is plain HTTP, and "garbageCollection: {}" keeps content until the volume needs space.
+// SetDefaults sets RemoteURL, Volume.Size, GarbageCollection and HTTP of every cache if they are
+// nil. Volume.StorageClassName stays nil, which stands for the Shoot's default StorageClass.
+// SetDefaults also removes the trailing slash of URLs. As in gardener-extension-registry-cache,
+// "http: {}" is plain HTTP, and "garbageCollection: {}" keeps content until space is needed.
 func SetDefaults(config *RegistryConfig) {
 	for i := range config.Caches {
 		cache := &config.Caches[i]

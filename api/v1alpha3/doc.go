@@ -7,7 +7,7 @@
 // Shoots written for it work unchanged. caBundleSecretReferenceName and proxy.noProxy are
 // additions. Unknown fields are rejected.
 //
-// All functions are pure. The package imports no other package of this repository.
+// Functions use only their arguments. The package imports no other package of this repository.
 //
 // +k8s:deepcopy-gen=package
 // +groupName=registry.extensions.gardener.cloud

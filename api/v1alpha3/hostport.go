@@ -73,7 +73,7 @@ func checkAddress(text string) error {
 	return nil
 }
 
-// isLoopback reports whether the host is the local one: in a cache, its own pod.
+// isLoopback reports whether the host is the local host, which for a cache is its own pod.
 func isLoopback(hostPort string) bool {
 	host, _, err := splitHostPort(hostPort)
 	if err != nil {

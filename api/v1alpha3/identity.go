@@ -16,17 +16,17 @@ import (
 type Identity struct {
 	// Upstream is RegistryCache.Upstream.
 	Upstream string `json:"upstream"`
-	// Name is the name of the StatefulSet, the label LabelApp, and a part of all other names. It is
-	// a DNS label of at most 52 characters.
+	// Name is the name of the StatefulSet, the value of the label LabelApp, and a part of all other
+	// names. It is a DNS label of at most 52 characters.
 	Name string `json:"name"`
 	// HostLabel is the value of the label LabelUpstreamHost.
 	HostLabel string `json:"hostLabel"`
-	// Address is the last known cluster IP of the cache's Service, empty if unknown.
+	// Address is the last known cluster IP of the cache's Service. It is empty if unknown.
 	Address string `json:"address,omitempty"`
 	// OrderedReady is set for a StatefulSet with this podManagementPolicy, which cannot be changed:
 	// gardener-extension-registry-cache has created it.
 	OrderedReady bool `json:"orderedReady,omitempty"`
-	// Previous are the Services of the cache from before it was renamed.
+	// Previous are the earlier Services of the cache, which had other names.
 	Previous []PreviousService `json:"previous,omitempty"`
 }
 
@@ -34,12 +34,12 @@ type Identity struct {
 type PreviousService struct {
 	// Name is the name of the Service.
 	Name string `json:"name"`
-	// Since is when it was replaced.
+	// Since is the time at which another Service replaced it.
 	Since metav1.Time `json:"since"`
 }
 
 // ServiceName returns the name of the Service that nodes pull from: "registry-<serviceNameSuffix>"
-// if the cache has a suffix, otherwise Name.
+// if the cache has a suffix, and otherwise Name.
 func (i Identity) ServiceName(cache *RegistryCache) string {
 	if cache.ServiceNameSuffix != nil {
 		return namePrefix + *cache.ServiceNameSuffix
@@ -76,10 +76,10 @@ func (i Identities) Owner(labels map[string]string) string {
 }
 
 // Identify returns one identity per cache, in the order of the caches. A running cache keeps its
-// identity. A new cache gets the names that gardener-extension-registry-cache gives it: "docker.io"
-// gives "registry-docker-io". If another cache uses this name, it is shortened and ends in a hash.
-// Names of running caches that are about to be removed also count: a new cache of the same name
-// would get the volume.
+// identity. A new cache gets the names that gardener-extension-registry-cache would give it:
+// "docker.io" gives "registry-docker-io". If another cache uses this name, the new name ends with a
+// hash. Names of running caches that are about to be removed also count: a new cache of the same
+// name would get their volume.
 func Identify(caches []RegistryCache, running Identities) Identities {
 	owners := map[string]string{}
 	for _, known := range running {
@@ -113,8 +113,8 @@ const (
 
 var notLabelValue = regexp.MustCompile(`[^A-Za-z0-9._-]`)
 
-// newIdentity returns the identity with a hash of this many digits. With 0, only a name that would
-// be too long gets a hash.
+// newIdentity returns an identity whose names end with a hash of at least digits digits. If digits
+// is 0, only a name that would be too long gets a hash.
 func newIdentity(upstream string, digits int) Identity {
 	label := strings.Trim(notLabelValue.ReplaceAllString(upstream, "-"), "-._")
 	if len(label) > maxLabelLength {

@@ -12,15 +12,15 @@ import (
 type ReferenceKind string
 
 const (
-	// ReferenceCredentials is for a Secret that ValidateCredentials accepts for the upstream.
+	// ReferenceCredentials is the kind of a Secret that ValidateCredentials checks.
 	ReferenceCredentials ReferenceKind = "credentials"
-	// ReferenceCABundle is for a Secret that ValidateCABundle accepts.
+	// ReferenceCABundle is the kind of a Secret that ValidateCABundle checks.
 	ReferenceCABundle ReferenceKind = "CA bundle"
 )
 
 // +k8s:deepcopy-gen=false
 
-// Reference is how a cache refers to an entry of the Shoot's spec.resources, and so to a Secret.
+// Reference is a cache's reference to an entry of the Shoot's spec.resources, and so to a Secret.
 type Reference struct {
 	// Name is spec.resources[].name.
 	Name string

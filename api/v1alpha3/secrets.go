@@ -20,7 +20,7 @@ const (
 	KeySecretAccessKey = "secretAccessKey"
 	KeySessionToken    = "sessionToken"
 	KeyRoleARN         = "roleARN"
-	// MaxCABundleSize is the maximum size of a CA bundle in bytes. Nodes store it in several files.
+	// MaxCABundleSize is the maximum size of a CA bundle in bytes. Nodes store it several times.
 	MaxCABundleSize = 64 * 1024
 	// MaxCABundlesSize is the maximum size of all results of CABundle together, in bytes. A Secret
 	// that two caches refer to counts twice. All bundles are in one line of a systemd unit, and in one
@@ -28,8 +28,8 @@ const (
 	MaxCABundlesSize = 256 * 1024
 )
 
-// validateSecret checks the requirements for every referenced Secret. It must be immutable, so that
-// its content stays as checked; a rotation must refer to another Secret.
+// validateSecret checks the requirements for every referenced Secret. The Secret must be immutable,
+// so that its content stays as it was checked. A rotation must refer to another Secret.
 func validateSecret(secret *corev1.Secret, path *field.Path, required []string, optional ...string) field.ErrorList {
 	var errs field.ErrorList
 	if secret.Immutable == nil || !*secret.Immutable {

@@ -10,21 +10,21 @@ import (
 // State is the content of status.state of an Extension. When Gardener migrates a control plane, it
 // copies status.state to the other seed, but not the providerStatus.
 type State struct {
-	// RegistryConfig is the config with which caches were last deployed, and new caches that are
-	// about to be. Nil if there were none.
+	// RegistryConfig contains the caches as they were last deployed, and new caches that are about to
+	// be deployed. It is nil if there are none.
 	*RegistryConfig `json:",inline"`
-	// CleanUps is the number of clean-ups of the nodes that have been started.
+	// CleanUps is the number of clean-ups of the nodes so far, including one that is running.
 	CleanUps int64 `json:"cleanUps,omitempty"`
-	// Running are the identities of the deployed caches. A state of an early version has none.
+	// Running are the identities of the deployed caches. A State of an early version contains none.
 	Running Identities `json:"running,omitempty"`
-	// TakenOver is the annotation gardener.cloud/timestamp of the reconciliation that has taken over
-	// the caches of gardener-extension-registry-cache. A later one that changes the caches removes it.
+	// TakenOver is the annotation gardener.cloud/timestamp of the reconciliation that took over the
+	// caches of gardener-extension-registry-cache. A later change of the caches clears it.
 	TakenOver string `json:"takenOver,omitempty"`
 }
 
 // DecodeState decodes status.state of an Extension and sets the defaults of its config. For nil it
-// returns an empty State. Like DecodeStatus, it ignores unknown fields. It accepts a missing
-// apiVersion, but no other one.
+// returns an empty State. Like DecodeStatus, it ignores unknown fields. The apiVersion of the
+// config may be missing, but must not differ from SchemeGroupVersion.
 func DecodeState(raw *runtime.RawExtension) (State, error) {
 	var state State
 	if raw == nil {

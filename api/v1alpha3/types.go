@@ -22,11 +22,11 @@ type RegistryConfig struct {
 type RegistryCache struct {
 	// Upstream is the registry as it is written in image references: a lower-case host name (RFC 1123)
 	// or an IP address, with an optional port. Examples: "docker.io", "registry.example.com:5000",
-	// "[2001:db8::1]:5000". Each registry can have only one cache. With or without the default port
-	// (443, or 80 if remoteURL starts with http://), an upstream is the same registry.
+	// "[2001:db8::1]:5000". Each registry can have only one cache. An upstream is the same registry
+	// with and without its default port (443, or 80 if remoteURL starts with http://).
 	Upstream string `json:"upstream"`
 	// RemoteURL is the URL from which the cache fetches: <scheme>://<host>[:<port>] with scheme http
-	// or https. The host cannot be the pod of the cache, such as localhost. Defaults to
+	// or https. The host must not be the pod of the cache itself, as localhost would be. Defaults to
 	// https://<upstream>, and to https://registry-1.docker.io for the upstream docker.io.
 	// +optional
 	RemoteURL *string `json:"remoteURL,omitempty"`
@@ -80,9 +80,9 @@ type Volume struct {
 
 // GarbageCollection configures when cached content is deleted.
 type GarbageCollection struct {
-	// TTL is how long a blob stays in the cache after its last pull, and a tag after the upstream last
-	// confirmed it, as a Go duration of at least 1s such as "168h". Defaults to 168h if
-	// garbageCollection is not set. 0s keeps them until the volume needs space, and cannot be changed:
+	// TTL is the time after which a blob is deleted if nobody pulls it, and a tag if the upstream does
+	// not confirm it: a Go duration of at least 1s, such as "168h". Defaults to 168h if
+	// garbageCollection is not set. 0s keeps both until the volume needs space, and cannot be changed:
 	// remove the cache and add it again.
 	TTL metav1.Duration `json:"ttl"`
 }
@@ -130,8 +130,8 @@ type RegistryStatus struct {
 	// +optional
 	Caches []RegistryCacheStatus `json:"caches,omitempty"`
 	// CABundle is the PEM bundle of the CA that signs the certificates of all HTTPS endpoints. During
-	// a rotation, it contains the old and the new CA. It is empty if no endpoint uses HTTPS.
-	// gardener-extension-registry-cache does not set it, by which its status is recognized.
+	// a rotation, it contains the old and the new CA. It is "" if no endpoint uses HTTPS. A status
+	// without it was written by gardener-extension-registry-cache.
 	// +optional
 	CABundle *string `json:"caBundle,omitempty"`
 }

@@ -9,11 +9,10 @@ import (
 )
 
 // ValidateUpdate does what Validate does, and also checks changes to the caches of the old config.
-// The volume of such a cache cannot move to another StorageClass. Its size may change: a bigger one
-// takes effect if the Shoot allows it, a smaller one has no effect. The configs may, but need not,
-// have defaults. An upstream that is not in old can be configured freely. The names of Services
-// follow from the recorded identities, if there are any, and otherwise from the old config. If old
-// is nil, ValidateUpdate only calls Validate.
+// The volume of such a cache cannot move to another StorageClass. A TTL of 0s must stay. The size
+// of the volume may change. Defaults may be missing. An upstream that is not in old can be
+// configured freely. The names of Services follow from the recorded identities, if there are any,
+// and otherwise from the old config. If old is nil, ValidateUpdate only calls Validate.
 func ValidateUpdate(config, old *RegistryConfig, recorded Identities) field.ErrorList {
 	errs := Validate(config)
 	if old == nil {
@@ -41,15 +40,15 @@ func ValidateUpdate(config, old *RegistryConfig, recorded Identities) field.Erro
 }
 
 // Replaces reports whether the cache differs from the previous one in an immutable field, and so is
-// another cache of the same upstream. Both must have defaults.
+// another cache of the same upstream. Defaults must be set in both.
 func Replaces(cache, was *RegistryCache) bool {
 	return len(validateCacheUpdate(cache, was, nil)) > 0
 }
 
-// validateCacheUpdate compares caches with defaults.
+// validateCacheUpdate compares two caches in which defaults are set.
 func validateCacheUpdate(cache, was *RegistryCache, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	// Nil is the default StorageClass of the Shoot. Validate rejects "" as a name.
+	// Nil stands for the default StorageClass of the Shoot. Validate rejects "" as a name.
 	if now, then := ptr.Deref(cache.Volume.StorageClassName, ""), ptr.Deref(was.Volume.StorageClassName, ""); now != then {
 		errs = append(errs, field.Invalid(path.Child("volume", "storageClassName"), now,
 			fmt.Sprintf("cannot be changed from %q; %s", then, recreate)))

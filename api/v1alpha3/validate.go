@@ -15,13 +15,13 @@ import (
 // after the upstream, and NAME_MAX of Linux is 255.
 const maxUpstreamLength = 255
 
-// minSize rejects a size without a unit, or in thousandths ("100m"), on which no image fits.
+// minSize rejects a size without a unit or in thousandths ("100m"): no image fits on such a volume.
 var minSize = resource.MustParse("1Mi")
 
 // Validate checks config, with or without defaults, and returns all errors with their field paths.
 // On nodes, upstream and remoteURL become arguments of a shell script and strings in TOML and YAML.
-// Both must not contain a character that is special in any of these. Validate does not check
-// referenced Secrets, see References.
+// Neither may contain a character that is special in any of these. Validate does not check
+// referenced Secrets (see References).
 func Validate(config *RegistryConfig) field.ErrorList {
 	path := field.NewPath("caches")
 	if len(config.Caches) == 0 {
@@ -81,7 +81,7 @@ func validateURL(text *string, path *field.Path) field.ErrorList {
 		return nil
 	}
 	invalid := func(reason string) field.ErrorList {
-		// The error does not contain the value, because it may contain credentials.
+		// The error does not contain the value, because the value may contain credentials.
 		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, "must be <scheme>://<host>[:<port>]: "+reason)}
 	}
 	parsed, err := url.Parse(*text)
@@ -149,7 +149,7 @@ func validateUniqueUpstreams(caches []RegistryCache, path *field.Path) field.Err
 		key := registryOf(&caches[i])
 		first, taken := seen[key]
 		switch {
-		case strings.Contains(upstream, "@"): // already rejected, and it may contain a password
+		case strings.Contains(upstream, "@"): // already rejected; the upstream may contain a password
 		case !taken:
 			seen[key] = upstream
 		default:
@@ -166,7 +166,7 @@ func validateUniqueUpstreams(caches []RegistryCache, path *field.Path) field.Err
 // registryOf returns a key that is equal for upstreams of the same registry. The default port of
 // the scheme and no port give the same key. containerd replaces index.docker.io, the old name of
 // docker.io, with docker.io (github.com/distribution/reference, ParseNormalizedNamed). An IP
-// address has only one valid spelling, see checkHostPort.
+// address has only one valid spelling (see checkHostPort).
 func registryOf(cache *RegistryCache) string {
 	port := ":443"
 	if cache.RemoteURL != nil && strings.HasPrefix(*cache.RemoteURL, "http://") {

@@ -74,8 +74,8 @@ func (o *shootOperation) hibernateControlPlane(ctx context.Context) error {
 	return manager.WaitStopped(ctx, o.SeedClientSet.Client())
 }
 
-// unreachable returns the kubeconfig with a port where nothing listens: connections are refused,
-// like those to a Service of an API server with zero replicas.
+// unreachable returns the kubeconfig with a port where nothing listens: connections are refused, as
+// they are by the Service of an API server with zero replicas.
 func unreachable(kubeconfig []byte) ([]byte, error) {
 	config, err := clientcmd.Load(kubeconfig)
 	if err != nil {

@@ -3,8 +3,9 @@ package gardenlet
 import "github.com/gardener/gardener/pkg/utils/flow"
 
 // deleteGraph returns gardenlet's flow for deleting a shoot, with the names and dependencies of
-// gardenlet's reconciler_delete.go: machines, then operating system configs and gardenlet's
-// ManagedResources, then extensions. The shoot's kube-apiserver belongs to kind and stays.
+// gardenlet's reconciler_delete.go. It deletes machines, then operating system configs and
+// gardenlet's ManagedResources, and then extensions. The shoot's kube-apiserver belongs to kind and
+// stays.
 func deleteGraph(t tasks) *flow.Graph {
 	g := newGraph("Shoot cluster deletion")
 	connected := g.connectForDeletion(t)
@@ -34,9 +35,9 @@ func deleteGraph(t tasks) *flow.Graph {
 	return g.Graph
 }
 
-// connectForDeletion adds the start of a deletion or migration: it deploys what is needed to delete
-// objects in the shoot, even if the shoot is hibernated. These tasks are skipped if an earlier
-// attempt has already started to delete the namespace.
+// connectForDeletion adds the first tasks of a deletion or migration. They deploy what is needed to
+// delete objects in the shoot, even if the shoot is hibernated. These tasks are skipped if an
+// earlier attempt has already started to delete the namespace.
 func (g graph) connectForDeletion(t tasks) flow.TaskIDer {
 	g = g.unless(t.terminating)
 	namespace := g.deploy("Deploying Shoot namespace in Seed", t.deployNamespace)
@@ -45,7 +46,7 @@ func (g graph) connectForDeletion(t tasks) flow.TaskIDer {
 	return g.deploy("Deploying Gardener shoot access resources", t.deployShootAccess, managerReady)
 }
 
-// deleteNamespace adds the end of a deletion or migration.
+// deleteNamespace adds the last tasks of a deletion or migration.
 func (g graph) deleteNamespace(t tasks, dependencies ...flow.TaskIDer) {
 	deletion := g.deploy("Deleting shoot namespace in Seed", t.deleteNamespace, dependencies...)
 	namespaceGone := g.wait("Waiting until shoot namespace in Seed has been deleted",
@@ -54,9 +55,9 @@ func (g graph) deleteNamespace(t tasks, dependencies ...flow.TaskIDer) {
 }
 
 // forceDeleteGraph returns gardenlet's flow for a shoot that cannot be deleted normally, with the
-// names and dependencies of gardenlet's reconciler_force_delete.go: all extension objects, then all
-// ManagedResources and their finalizers, then the namespace with everything in it. The flow
-// neither connects to the shoot nor touches machines.
+// names and dependencies of gardenlet's reconciler_force_delete.go. It deletes all extension
+// objects, then all ManagedResources and their finalizers, and then the namespace and its content.
+// The flow neither connects to the shoot nor touches machines.
 func forceDeleteGraph(t tasks) *flow.Graph {
 	g := newGraph("Shoot cluster force deletion")
 	extensions := g.deploy("Deleting extension resources", t.deleteExtensionObjects)

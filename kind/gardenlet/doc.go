@@ -5,7 +5,7 @@
 // components, called in the order and with the dependencies of gardenlet's flows
 // (pkg/gardenlet/controller/shoot/shoot of the Gardener module). Steps that concern neither
 // extensions nor nodes (infrastructure, etcd, API server, network, DNS and so on) are left out,
-// because kind provides them. The package shortens gardenlet's waits (tasks.go) and makes
+// because kind provides them. The package polls more often than gardenlet (tasks.go), and makes
 // gardener-resource-manager requeue deletions while a flow runs. Three things are emulated: the
 // Worker, by starting and stopping kind nodes; the garden cluster, by an in-memory client; and the
 // stopped API server of a hibernated shoot, by a kubeconfig that reaches nothing.

@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	attempts = 3 // how many times a failing flow is run
-	// firstPause is the pause before the second run of a failed flow. Then the pause doubles.
+	attempts = 3 // the maximum number of runs of a flow
+	// firstPause is the pause before the second run of a failed flow. The next pause is twice as long.
 	firstPause = 2 * time.Second
 )
 
@@ -31,7 +31,7 @@ const (
 // Cluster resource in the seed. Only one flow may run at a time.
 type Gardenlet struct {
 	Name string // of its shoot; flows refuse other shoots
-	// Seed is the seed cluster, Shoot the cluster that serves as the shoot.
+	// Seed is the seed cluster, and Shoot is the cluster that serves as the shoot.
 	Seed, Shoot kubernetes.Interface
 	// ShootKubeconfig is for pods of the seed and nodes of the shoot. Its credentials are inline.
 	ShootKubeconfig []byte
@@ -40,7 +40,7 @@ type Gardenlet struct {
 	// ResourceManagerImage is an image of gardener-resource-manager that is on the seed's node.
 	ResourceManagerImage string
 	NodeAgentBinary      gardener.Binary // the gardener-node-agent for the machines
-	Machines             []Machine       // of the shoot's only worker pool, which may be empty
+	Machines             []Machine       // the members of the shoot's only worker pool; may be empty
 	// IPFamilies are the IP families of the shoot's cluster, the primary one first. Empty means the
 	// families in the Shoot.
 	IPFamilies []gardencorev1beta1.IPFamily
@@ -97,16 +97,16 @@ func willNotRetry(err error) bool {
 // process describes an operation on a shoot: its flow, its type and, in a CA rotation, its phase.
 type process struct {
 	newGraph  func(tasks) *flow.Graph
-	operation gardencorev1beta1.LastOperationType // empty: it is computed from the shoot
+	operation gardencorev1beta1.LastOperationType // computed from the shoot if empty
 	// rotation is the phase of the CA rotation that the operation starts, if any.
 	rotation gardencorev1beta1.CredentialsRotationPhase
 }
 
 // Reconcile creates or updates the shoot, and returns when its extensions are ready and every node
-// has applied its operating system config. Machines that an earlier flow stopped start as new
-// ones. A shoot with spec.hibernation.enabled is hibernated, see Hibernate.
+// has applied its operating system config. Machines that an earlier flow stopped start as new ones.
+// A shoot with spec.hibernation.enabled is hibernated (see Hibernate).
 //
-// Like gardenlet, Reconcile retries a failed flow with exponential backoff, up to three runs. It
+// As gardenlet does, Reconcile retries a failed flow with exponential backoff, up to three runs. It
 // does not retry if ctx ends or an error has a code that gardenlet does not retry, such as
 // ERR_CONFIGURATION_PROBLEM. The error names each failed task of the last run.
 func (g *Gardenlet) Reconcile(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
@@ -114,8 +114,9 @@ func (g *Gardenlet) Reconcile(ctx context.Context, shoot *gardencorev1beta1.Shoo
 }
 
 // Hibernate hibernates the shoot, or creates it hibernated: it reconciles extensions, stops the
-// machines, deletes their nodes, and stops gardener-resource-manager. kind's API server continues,
-// but extensions cannot reach it until WakeUp. Hibernate retries and fails like Reconcile.
+// machines, deletes their nodes, and stops gardener-resource-manager. kind's API server continues
+// to run, but extensions cannot reach it until WakeUp. Hibernate retries and fails as Reconcile
+// does.
 func (g *Gardenlet) Hibernate(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
 	return g.Reconcile(ctx, withHibernation(shoot, true))
 }
@@ -126,9 +127,9 @@ func (g *Gardenlet) WakeUp(ctx context.Context, shoot *gardencorev1beta1.Shoot) 
 }
 
 // RotateCA runs a phase of the CA rotation, Preparing or Completing. On success, the shoot's status
-// in the Cluster resource has the phase Prepared or Completed. Extensions rotate their CAs. The CAs
-// of the shoot's API server belong to kind and stay. gardenlet replaces all machines in the first
-// phase; here nodes are updated in place. RotateCA retries and fails like Reconcile.
+// in the Cluster resource shows the phase Prepared or Completed. Extensions rotate their CAs. The
+// CAs of the shoot's API server belong to kind and stay. gardenlet replaces all machines in the
+// first phase; here nodes are updated in place. RotateCA retries and fails as Reconcile does.
 func (g *Gardenlet) RotateCA(ctx context.Context, shoot *gardencorev1beta1.Shoot, phase gardencorev1beta1.CredentialsRotationPhase) error {
 	return g.run(ctx, shoot, process{newGraph: reconcileGraph, rotation: phase})
 }
@@ -136,32 +137,33 @@ func (g *Gardenlet) RotateCA(ctx context.Context, shoot *gardencorev1beta1.Shoot
 // Migrate prepares the shoot for its move to another seed, and returns when its namespace and
 // Cluster resource are gone. The state of its extensions is saved in the garden. The shoot's
 // objects and machines stay. Restore must follow: in this process if the garden is in memory, or in
-// any process if the garden outlives this one (gardener.OpenGarden) and StoreForMigration was
-// called before. Migrate retries and fails like Reconcile.
+// any process if the garden outlives this process (gardener.OpenGarden) and StoreForMigration was
+// called first. Migrate retries and fails as Reconcile does.
 func (g *Gardenlet) Migrate(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
 	return g.run(ctx, shoot, process{newGraph: migrateGraph, operation: gardencorev1beta1.LastOperationTypeMigrate})
 }
 
 // Restore restores a migrated shoot on its new seed with the saved state of its extensions. It
 // waits for the same conditions as Reconcile. Since the testbed has only one seed, a new namespace
-// represents the new seed. Restore fails for a shoot that was not migrated. It retries and fails
-// like Reconcile.
+// represents the new seed. Restore fails for a shoot that was not migrated. It retries and fails as
+// Reconcile does.
 func (g *Gardenlet) Restore(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
 	return g.run(ctx, shoot, process{newGraph: reconcileGraph, operation: gardencorev1beta1.LastOperationTypeRestore})
 }
 
-// Delete deletes the shoot and returns when its namespace is gone: machines first, then operating
-// system configs, gardenlet's ManagedResources, extensions, and everything else. It fails if a
-// ManagedResource for the shoot outlives the extensions. The machines' disks stay until the next
-// Reconcile. If the shoot does not exist, Delete succeeds. It retries and fails like Reconcile.
+// Delete deletes the shoot and returns when its namespace is gone. It deletes machines, then
+// operating system configs, gardenlet's ManagedResources, extensions, and finally everything else.
+// It fails if a ManagedResource for the shoot outlives the extensions. The machines' disks stay
+// until the next Reconcile. If the shoot does not exist, Delete succeeds. It retries and fails as
+// Reconcile does.
 func (g *Gardenlet) Delete(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
 	return g.run(ctx, markDeleted(shoot), process{newGraph: deleteGraph})
 }
 
 // ForceDelete deletes all objects of the shoot from the seed, as gardenlet does for the annotation
-// confirmation.gardener.cloud/force-deletion, and returns when its namespace is gone. The objects
-// and machines in the shoot stay, and the next Reconcile adopts them. ForceDelete retries and fails
-// like Reconcile.
+// confirmation.gardener.cloud/force-deletion, and returns when the shoot's namespace is gone. The
+// objects and machines in the shoot stay, and the next Reconcile adopts them. ForceDelete retries
+// and fails as Reconcile does.
 func (g *Gardenlet) ForceDelete(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
 	shoot = markDeleted(shoot)
 	metav1.SetMetaDataAnnotation(&shoot.ObjectMeta, v1beta1constants.AnnotationConfirmationForceDeletion, "true")

@@ -38,7 +38,7 @@ current-context: shoot
 // namespace is the namespace of testGardenlet's shoot.
 var namespace = Namespace(DefaultShoot)
 
-// testGardenlet returns a Gardenlet on in-memory clusters. Its garden has an extension of type
+// testGardenlet returns a Gardenlet on in-memory clusters. Its garden contains an extension of type
 // sample.
 func testGardenlet(shootObjects ...client.Object) *Gardenlet {
 	registration := &gardencorev1beta1.ControllerRegistration{

@@ -20,7 +20,7 @@ func migrateGraph(t tasks) *flow.Graph {
 	extensions := g.wait("Migrating extensions before kube-apiserver", t.extensions.MigrateBeforeKubeAPIServer, resourcesGone)
 	extensionsMigrated := g.wait("Waiting until extensions that should be handled before kube-apiserver have been migrated",
 		t.extensions.WaitMigrateBeforeKubeAPIServer, extensions)
-	// Like gardenlet, do not wait for the extensions: their status already contains their state.
+	// As gardenlet does, do not wait for the extensions: their status already contains their state.
 	saved := g.wait("Persisting ShootState in garden cluster", t.persistShootState, configsMigrated)
 
 	configsDeleted := nodes.wait("Deleting extension resources from the Shoot namespace", t.configs.Destroy, saved)

@@ -95,7 +95,7 @@ func TestMigrationAcrossProcesses(t *testing.T) {
 	check(preparedFor(t, g, shoot, process{operation: gardencorev1beta1.LastOperationTypeRestore}).finish(ctx, nil))
 	expect("restored", StagePresent)
 	check(g.DeleteStored(ctx))
-	check(g.DeleteStored(ctx)) // nothing is there any more
+	check(g.DeleteStored(ctx)) // nothing is left
 	if err := g.Garden.Get(ctx, client.ObjectKeyFromObject(Shoot()), &gardencorev1beta1.Shoot{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the shoot is still in the garden: %v", err)
 	}

@@ -31,7 +31,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 )
 
-// shootOperation holds what one run of a flow uses: gardenlet's Botanist and the emulated parts.
+// shootOperation contains what one run of a flow uses: gardenlet's Botanist and the emulated parts.
 type shootOperation struct {
 	*botanist.Botanist
 	gardenlet            *Gardenlet
@@ -131,8 +131,8 @@ func (o *shootOperation) useOperatingSystemConfigs() {
 		pollInterval, operatingsystemconfig.DefaultSevereThreshold, operatingsystemconfig.DefaultTimeout)
 }
 
-// The pause image that kind configures in containerd. gardener-node-agent writes the image of the
-// operating system config into containerd's configuration, and without one it writes an empty name.
+// The pause image that kind configures in containerd. gardener-node-agent writes the image in the
+// operating system config to containerd's configuration. Without an image, it writes an empty name.
 const pauseRepository, pauseTag = "registry.k8s.io/pause", "3.10"
 
 func primaryIPFamily(shoot *gardencorev1beta1.Shoot) gardencorev1beta1.IPFamily {
@@ -143,7 +143,7 @@ func primaryIPFamily(shoot *gardencorev1beta1.Shoot) gardencorev1beta1.IPFamily 
 }
 
 // caSecrets returns a secrets manager with the CA bundles of the shoot's API server and kubelets.
-// The manager is gardener's fake on an in-memory client: kind owns the shoot's certificates.
+// The manager is Gardener's fake on an in-memory client: kind owns the shoot's certificates.
 func caSecrets(namespace string, shoot *rest.Config) secretsmanager.Interface {
 	ca := func(name string) *corev1.Secret {
 		return &corev1.Secret{

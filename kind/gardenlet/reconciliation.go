@@ -10,7 +10,7 @@ type graph struct {
 
 func newGraph(name string) graph { return graph{Graph: flow.NewGraph(name)} }
 
-// unless returns a graph whose added tasks are skipped if condition is true.
+// unless returns a graph that skips the tasks that are added to it if condition is true.
 func (g graph) unless(condition bool) graph {
 	return graph{Graph: g.Graph, skip: g.skip || condition}
 }
@@ -64,7 +64,8 @@ func reconcileGraph(t tasks) *flow.Graph {
 	return g.Graph
 }
 
-// reconcileOperatingSystemConfigs adds the configs' tasks, and returns the one that waits for them.
+// reconcileOperatingSystemConfigs adds the tasks for the configs. It returns the one that awaits
+// them.
 func (g graph) reconcileOperatingSystemConfigs(t tasks, extensionsReady flow.TaskIDer) flow.TaskID {
 	g = g.unless(t.workerless)
 	configs := g.deploy("Deploying operating system specific configuration for shoot workers", t.deployOperatingSystemConfig, extensionsReady)
@@ -75,7 +76,7 @@ func (g graph) reconcileOperatingSystemConfigs(t tasks, extensionsReady flow.Tas
 	return ready
 }
 
-// reconcileWorkers adds the tasks of the machines and the tasks after them. It returns the task
+// reconcileWorkers adds the tasks for the machines and the tasks that follow. It returns the task
 // after which the nodes are ready, or gone if the shoot is hibernated.
 func (g graph) reconcileWorkers(t tasks, configsReady flow.TaskIDer) flow.TaskID {
 	g = g.unless(t.workerless)

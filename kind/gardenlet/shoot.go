@@ -40,13 +40,13 @@ func Namespace(name string) string {
 	return gardenerutils.ComputeTechnicalID(project, shoot)
 }
 
-// Shoot returns the shoot DefaultShoot with the given extensions, see NewShoot.
+// Shoot returns the shoot DefaultShoot with the given extensions (see NewShoot).
 func Shoot(extensions ...gardencorev1beta1.Extension) *gardencorev1beta1.Shoot {
 	return NewShoot(DefaultShoot, extensions...)
 }
 
-// NewShoot returns a shoot with that name and the given extensions. Its Kubernetes version is
-// empty: a flow uses the version of the cluster that serves as the shoot.
+// NewShoot returns a shoot with the given name and extensions. Its Kubernetes version is empty: a
+// flow uses the version of the cluster that serves as the shoot.
 func NewShoot(name string, extensions ...gardencorev1beta1.Extension) *gardencorev1beta1.Shoot {
 	return &gardencorev1beta1.Shoot{
 		TypeMeta: metav1.TypeMeta{APIVersion: gardencorev1beta1.SchemeGroupVersion.String(), Kind: "Shoot"},
@@ -89,7 +89,7 @@ func Extension(extensionType string, providerConfig []byte) gardencorev1beta1.Ex
 // worker returns the worker pool. It has no CRI, so that gardener-node-agent does not touch
 // containerd's configuration, which belongs to kind on a kind node. With the CRI containerd, as in
 // a garden, gardener-node-agent configures containerd, including the registries that an extension
-// adds to criConfig; nodes get another configuration in place.
+// adds to criConfig. If a test changes the CRI, the nodes stay and get the new configuration.
 func worker() gardencorev1beta1.Worker {
 	return gardencorev1beta1.Worker{
 		Name: WorkerPool,

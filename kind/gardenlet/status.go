@@ -16,8 +16,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 )
 
-// complete returns a copy of the shoot with the defaults of gardener-apiserver. Its status
-// comes from the Cluster resource and is updated for the operation that starts.
+// complete returns a copy of the shoot with the defaults of gardener-apiserver. Its status comes
+// from the Cluster resource, and shows the operation that starts.
 func (g *Gardenlet) complete(ctx context.Context, shoot *gardencorev1beta1.Shoot, p process) (*gardencorev1beta1.Shoot, error) {
 	shoot = g.withDefaults(shoot)
 	last, err := FindOnSeed(ctx, g.Seed.Client(), shoot.Name)
@@ -36,7 +36,7 @@ func (g *Gardenlet) complete(ctx context.Context, shoot *gardencorev1beta1.Shoot
 }
 
 // Settled reports whether the last operation successfully created or reconciled the shoot with the
-// given spec, and no rotation is in progress. It does not detect later changes by others, or
+// given spec, and no rotation is in progress. It detects neither later changes by others, nor
 // whether another reconciliation would change anything.
 func (g *Gardenlet) Settled(ctx context.Context, shoot *gardencorev1beta1.Shoot) (bool, error) {
 	last, err := FindOnSeed(ctx, g.Seed.Client(), shoot.Name)
@@ -46,7 +46,7 @@ func (g *Gardenlet) Settled(ctx context.Context, shoot *gardencorev1beta1.Shoot)
 	return sameSpec(last, g.withDefaults(shoot))
 }
 
-// settled is like Settled but does not compare specs.
+// settled reports what Settled reports, but does not compare specs.
 func settled(status *gardencorev1beta1.ShootStatus) bool {
 	last := ptr.Deref(status.LastOperation, gardencorev1beta1.LastOperation{})
 	phase := v1beta1helper.GetShootCARotationPhase(status.Credentials)
@@ -136,7 +136,7 @@ func (o *shootOperation) sync(ctx context.Context, shoot *gardencorev1beta1.Shoo
 	return nil
 }
 
-// startRotation starts a phase like gardenlet does for the operations rotate-ca-start and
+// startRotation starts a phase as gardenlet does for the operations rotate-ca-start and
 // rotate-ca-complete. It changes nothing if an earlier flow has started the phase and failed.
 func startRotation(shoot *gardencorev1beta1.Shoot, phase gardencorev1beta1.CredentialsRotationPhase) {
 	if v1beta1helper.GetShootCARotationPhase(shoot.Status.Credentials) == phase {
@@ -153,7 +153,7 @@ func startRotation(shoot *gardencorev1beta1.Shoot, phase gardencorev1beta1.Crede
 	})
 }
 
-// finishRotation ends the current phase like gardenlet does after a successful flow.
+// finishRotation ends the current phase as gardenlet does after a successful flow.
 func finishRotation(shoot *gardencorev1beta1.Shoot) {
 	phase := v1beta1helper.GetShootCARotationPhase(shoot.Status.Credentials)
 	if phase != gardencorev1beta1.RotationPreparing && phase != gardencorev1beta1.RotationCompleting {

@@ -25,7 +25,7 @@ const machineTimeout = 3 * time.Minute
 // exist already; they are started and stopped instead of created and deleted.
 type workers struct{ *shootOperation }
 
-// secretName returns the name of the pool's config Secret. Call it after the config was deployed.
+// secretName returns the name of the pool's config Secret. Call it after deploying the config.
 func (w workers) secretName() string {
 	configs := w.Shoot.Components.Extensions.OperatingSystemConfig.WorkerPoolNameToOperatingSystemConfigsMap()
 	return configs[w.pool().Name].Original.GardenerNodeAgentSecretName
@@ -34,7 +34,7 @@ func (w workers) secretName() string {
 func (w workers) pool() gardencorev1beta1.Worker { return w.Shoot.GetInfo().Spec.Provider.Workers[0] }
 
 // deploy starts the machines that do not run, labels their nodes as members of the pool, and
-// installs gardener-node-agent. A real machine has kubelet configuration and user data for this.
+// installs gardener-node-agent. On a real machine, kubelet configuration and user data do this.
 func (w workers) deploy(ctx context.Context) error {
 	agent := gardener.NodeAgent{
 		Binary: w.gardenlet.NodeAgentBinary, Kubeconfig: w.gardenlet.ShootKubeconfig, SecretName: w.secretName(),
@@ -59,7 +59,7 @@ func (w workers) deploy(ctx context.Context) error {
 }
 
 // hold stops the kubelets of machines that gardener-node-agent has never configured. kind started
-// them, but no pod of the shoot may start there before configure, for the same reason as in start.
+// them, but no pod may start there before configure has run, for the same reason as in start.
 func (w workers) hold(ctx context.Context) error {
 	return w.forEach(ctx, func(ctx context.Context, machine Machine) error {
 		if (gardener.NodeAgent{}).Applied(ctx, machine) == nil {
@@ -121,7 +121,7 @@ func (w workers) wait(ctx context.Context) error {
 }
 
 // destroy stops the machines and deletes their nodes, as machine-controller-manager does. It also
-// deletes their pods at once, which Kubernetes' pod garbage collector would do a minute later.
+// deletes their pods at once. Kubernetes' pod garbage collector would delete them a minute later.
 func (w workers) destroy(ctx context.Context) error {
 	return w.forEach(ctx, func(ctx context.Context, machine Machine) error {
 		if err := machine.StopMachine(ctx); err != nil {
@@ -161,7 +161,7 @@ func (w workers) waitCleanup(ctx context.Context) error {
 	})
 }
 
-// forEach calls function do for all machines in parallel. The error names the failed machines.
+// forEach calls do for all machines in parallel. The error names the failed machines.
 func (w workers) forEach(ctx context.Context, do func(context.Context, Machine) error) error {
 	var fns []flow.TaskFn
 	for _, machine := range w.gardenlet.Machines {
@@ -179,7 +179,7 @@ func (w workers) forEach(ctx context.Context, do func(context.Context, Machine) 
 type Machine interface {
 	gardener.Node
 	// StopMachine stops everything that runs on the machine, as if it were gone. Its disk stays.
-	// Stopping a stopped machine is no error.
+	// Stopping a stopped machine is not an error.
 	StopMachine(ctx context.Context) error
 	// StartMachine starts a stopped machine as a new one: nothing of an applied operating system
 	// config is left. It calls configure, which must not be nil, before the kubelet starts.

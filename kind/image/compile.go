@@ -36,7 +36,7 @@ type invocation struct {
 	pkgs []string
 }
 
-// compile builds each package of bins once for each of its settings, see Binary.executable.
+// compile builds each package of bins once for each of its settings (see Binary.executable).
 func compile(ctx context.Context, dir string, bins []Binary) error {
 	invocations, err := plan(dir, bins)
 	if err != nil {
@@ -107,7 +107,7 @@ func (inv invocation) args() []string {
 	return append(args, inv.pkgs...)
 }
 
-// debugFlags disables optimization only in this module: dependencies come from the build cache.
+// debugFlags disables optimization only in this module. Dependencies come from the build cache.
 const debugFlags = "github.com/gardener-extensions/registry-cache/...=-N -l"
 
 // linkerFlags returns the linker's flags, which strip the symbols unless a debugger needs them.

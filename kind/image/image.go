@@ -35,18 +35,18 @@ const (
 
 // Binary describes an image with one static Go binary.
 type Binary struct {
-	// Name is the last part of the image's reference. The binary is /<Name> unless Path is set.
+	// Name is the last part of the image's repository. The binary is /<Name> unless Path is set.
 	Name    string
 	Package string // the import path of a main package of the main module or of one of its dependencies
 	// Module is the folder of another module, in which the package is built, or empty for the main
 	// module. The go.mod of the other module pins the package with a tool directive and keeps the
 	// program's dependencies out of the main module.
 	Module  string
-	Ldflags string // linker flags, for example -X assignments, appended to "-s -w"
+	Ldflags string // linker flags, for example -X assignments; without Debug, after "-s -w"
 	// Debug makes the build suitable for a debugger: with symbols, and without optimizations in the
 	// main module.
 	Debug      bool
-	Path       string   // of the binary in the image, absolute
+	Path       string   // the absolute path of the binary in the image
 	Entrypoint []string // defaults to the path of the binary
 	Cmd        []string // the default arguments
 	Env        []string // NAME=value
@@ -110,7 +110,7 @@ func WriteArchive(w io.Writer, built ...Built) error {
 
 func (b Binary) path() string { return cmp.Or(b.Path, "/"+path.Base(b.Name)) }
 
-// assemble returns the image: the entries in one layer, the binary in another.
+// assemble returns the image. One layer contains the entries, and another contains the binary.
 func assemble(bin Binary, executable string) (Built, error) {
 	var layers []v1.Layer
 	for _, entries := range [][]Entry{bin.Entries, {{Path: bin.path(), Mode: 0o755, Source: executable}}} {
@@ -151,7 +151,7 @@ func withConfig(bin Binary, layers []v1.Layer) (v1.Image, error) {
 // Set is a set of built images, by name.
 type Set map[string]Built
 
-// Pick returns the images with the names. The set must contain them.
+// Pick returns the images with the given names. The set must contain them.
 func (all Set) Pick(names ...string) []Built {
 	picked := make([]Built, 0, len(names))
 	for _, name := range names {

@@ -32,8 +32,8 @@ const PausePackage = "github.com/gardener-extensions/registry-cache/kind/image/p
 // Pause returns the Binary to build for the first argument of Random.
 func Pause() Binary { return Binary{Name: "pause", Package: PausePackage} }
 
-// Random returns an image that a pod can run. It has the given number of layers, each with the
-// given size of random bytes, and one more with the pause program and a random file. All blobs are
+// Random returns an image that a pod can run. It consists of the given number of layers, each with
+// size random bytes, and one more layer with the pause program and a random file. All blobs are
 // unique. A first pull fetches layers+2 blobs. tar adds a few KiB to each layer.
 func Random(pause Built, layers int, size int64) (v1.Image, error) {
 	program, err := newLayer(

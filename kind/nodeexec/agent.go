@@ -15,18 +15,18 @@ import (
 	"time"
 )
 
-// outputTimeout is how long the output of a command may stay open after the command has ended. A
+// outputTimeout bounds how long the output of a command stays open after the command has ended. A
 // process that the command leaves behind may keep the output open forever.
 const outputTimeout = 10 * time.Second
 
-// Serve runs the commands that a client requests through the reader in. At the end of this input,
-// Serve kills the commands that still run. All commands get this process's environment and folder.
+// Serve runs the commands that a client requests through in. At the end of this input, Serve kills
+// the commands that still run. All commands get this process's environment and folder.
 //
 // Serve trusts everyone who can write this input, since they can also start this process or any
 // other.
 func Serve(in io.ReadCloser, out io.WriteCloser) error {
 	// Handle SIGPIPE: if out is closed, this process must still kill its commands before it ends.
-	// After signal.Ignore, the commands would ignore SIGPIPE, too.
+	// After signal.Ignore, the commands would also ignore SIGPIPE.
 	broken := make(chan os.Signal, 1)
 	signal.Notify(broken, syscall.SIGPIPE)
 	defer signal.Stop(broken)
@@ -43,18 +43,18 @@ func Serve(in io.ReadCloser, out io.WriteCloser) error {
 
 // Command is a request to run a command.
 type Command struct {
-	Number uint64 // of this connection, for Kill
+	Number uint64 // unique in a connection; identifies the command for Kill
 	Argv   []string
 	Stdin  []byte
 }
 
-// Result is the result of a command.
+// Result is the output and the exit code of a command.
 type Result struct {
 	Output
 	Code int // see Conn.Run
 }
 
-// agent has the methods that clients call.
+// agent implements the methods that clients call.
 type agent struct {
 	ctx   context.Context
 	kills sync.Map // chan struct{} by number of the command
@@ -76,7 +76,7 @@ func (a *agent) killed(number uint64) chan struct{} {
 	return channel
 }
 
-// Run runs a command to its end.
+// Run runs a command until it ends.
 func (a *agent) Run(c Command, result *Result) error {
 	ctx, cancel := context.WithCancel(a.ctx)
 	defer cancel()
@@ -100,7 +100,7 @@ func (a *agent) Run(c Command, result *Result) error {
 	return nil
 }
 
-// exitCode returns the exit code for a result of exec.Cmd. If the command did not run or its output
+// exitCode returns the exit code for an error of exec.Cmd. If the command did not run or its output
 // is not complete, exitCode writes the reason to stderr. `docker exec` and shells use the same
 // codes.
 func exitCode(err error, stderr io.Writer) int {

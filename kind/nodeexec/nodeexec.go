@@ -1,5 +1,5 @@
 // Package nodeexec runs many commands on a machine through one long-lived agent program. This
-// avoids a `docker exec`, with all its processes, for each command.
+// avoids the processes of a `docker exec` for each command.
 //
 // Agent and client speak net/rpc over the agent's standard input and output.
 //
@@ -25,12 +25,12 @@ import (
 var (
 	// ErrNotRun reports that a command was not run, because there is no connection.
 	ErrNotRun = errors.New("the command was not run by the agent")
-	// ErrBroken reports that the connection broke while a command ran. The command may have had all,
-	// some or none of its effects.
+	// ErrBroken reports that the connection broke while a command ran. The command may have run
+	// completely, partly or not at all.
 	ErrBroken = errors.New("the connection to the agent broke while the command ran")
 )
 
-// Output is what a command has written.
+// Output contains what a command has written.
 type Output struct{ Stdout, Stderr []byte }
 
 // Conn is a connection to an agent. Its methods may be used concurrently.
@@ -69,12 +69,12 @@ func Dial(ctx context.Context, argv, env []string) (*Conn, error) {
 	go func() {
 		defer close(waited)
 		<-c.ended
-		_ = cmd.Wait() // the errors of its commands say more
+		_ = cmd.Wait() // the errors of its commands are more precise
 	}()
 	if err := c.call(ctx, "Agent.Ping", struct{}{}, nil); err != nil {
 		c.Close()
 		_ = cmd.Process.Kill() // an error means that the program has ended
-		c.end()                // the answer may not be one of an agent, such as an error of Docker
+		c.end()                // the answer may come from another program, such as an error of Docker
 		<-waited
 		return nil, fmt.Errorf("connect to the agent: %w: %s", err, strings.TrimSpace(stderr.String()))
 	}
@@ -87,11 +87,11 @@ func (c *Conn) Close() { _ = c.client.Close() } // an error means that the conne
 // Ended returns a channel that is closed when the connection has ended.
 func (c *Conn) Ended() <-chan struct{} { return c.ended }
 
-// Run runs a command, which no shell interprets, with this standard input, and returns its output
-// when it has ended.
+// Run runs a command without a shell, with stdin as input, and returns the output when it has
+// ended.
 //
-// If the command failed, the error has the exit code. It is 128 plus the number of the signal that
-// killed the command, 127 if the program does not exist, and 126 if it cannot be executed. The
+// If the command failed, the error contains the exit code. It is 128 plus the number of the signal
+// that killed the command, 127 if the program does not exist, and 126 if it cannot be executed. The
 // error wraps ErrNotRun or ErrBroken if the connection failed. When ctx ends, Run returns the error
 // of ctx at once, and the agent kills the command's process group.
 func (c *Conn) Run(ctx context.Context, argv []string, stdin []byte) (Output, error) {

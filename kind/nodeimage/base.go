@@ -132,8 +132,8 @@ func readSandboxImage(config string) (string, error) {
 
 // containerSpec returns a file for the node: the output of `ctr oci spec` without resource limits,
 // as in kind's Dockerfile. Kind also adds a hook that hides the product name and UUID of the host
-// from containers. This file does not have the hook, which would start six processes per container:
-// no program of the testbed reads these values.
+// from containers. This file omits the hook, because it would start six processes per container,
+// and no program of the testbed reads these values.
 func containerSpec(generated string) (filetree.Entry, error) {
 	var spec map[string]any
 	if err := json.Unmarshal([]byte(generated), &spec); err != nil {

@@ -152,7 +152,7 @@ func (b builder) compile(ctx context.Context) error {
 	return progress.AtOnce(ctx, fetch, func(ctx context.Context) error {
 		for _, c := range missing {
 			err := b.part(ctx, "compile "+c.name, c.entry, func(ctx context.Context, target string) error {
-				if err := c.fetch(ctx, b.source.modules); err != nil { // does nothing if it is ahead
+				if err := c.fetch(ctx, b.source.modules); err != nil { // does nothing if the other fetch is ahead
 					return err
 				}
 				return c.run(ctx, b.source.modules, c.flags, target)

@@ -16,7 +16,7 @@ const (
 	tempDir  = "tmp"
 	// lockTimeout is longer than a full build on a small machine.
 	lockTimeout = 40 * time.Minute
-	// keepUnused is how long an unused entry stays, so that going back to an earlier commit is fast.
+	// keepUnused is the time that an unused entry stays. Going back to an earlier commit is then fast.
 	keepUnused = 14 * 24 * time.Hour
 )
 

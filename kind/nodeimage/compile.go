@@ -31,7 +31,7 @@ func (c compilation) arguments(flags, target string, jobs int) []string {
 	return append(args, c.packages()...)
 }
 
-// jobs returns how many programs `go build` may link at once with these CPUs and bytes of memory.
+// jobs returns how many programs `go build` may link at once. memory is in bytes.
 func jobs(cpus int, memory uint64) int {
 	const link = 2 << 30 // bytes that linking one Kubernetes program needs
 	return max(1, min(cpus, int(memory/link)))
@@ -47,8 +47,8 @@ func memory() uint64 {
 }
 
 // environment returns the environment of the go command. GOFLAGS is the same as in the rest of the
-// repository, so that Go's build cache is shared. With GOWORK=off, a developer's workspace does not
-// change versions.
+// repository, so that Go's build cache is shared. GOWORK=off keeps a developer's workspace from
+// changing versions.
 func (c compilation) environment() []string {
 	cgo := "CGO_ENABLED=0"
 	if c.cgo {

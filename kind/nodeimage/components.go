@@ -119,7 +119,8 @@ func references(kubeadmImages, sandboxImage string) (map[string]string, error) {
 }
 
 // imageStore imports the images of all components into a containerd root folder, inside the folder
-// work, and returns that root folder as entries of the node's file system. refs are the references.
+// work, and returns that root folder as entries of the node's file system. refs are the references
+// of the images, by name.
 func imageStore(ctx context.Context, built artifacts, refs map[string]string, work string) ([]filetree.Entry, error) {
 	layoutDir := filepath.Join(work, "layout")
 	if err := writeLayout(ctx, layoutDir, built, refs, work); err != nil {

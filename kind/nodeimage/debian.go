@@ -24,7 +24,7 @@ var rootfsScript string
 type debianTree struct {
 	name        string
 	packages    []string
-	extractOnly bool   // run no package scripts: no shell, no alternatives, no package database
+	extractOnly bool   // package scripts do not run: no shell, no alternatives, no package database
 	script      string // a hook that runs on the finished tree, or empty
 }
 
@@ -41,10 +41,10 @@ var nodeTree = debianTree{
 	script: rootfsScript,
 }
 
-// proxyTree has the programs that kube-proxy calls in its iptables and nftables modes.
+// proxyTree contains the programs that kube-proxy calls in its iptables and nftables modes.
 var proxyTree = debianTree{name: "kube-proxy-tools", packages: []string{"nftables", "iptables", "conntrack"}, extractOnly: true}
 
-// shellTree has a static shell for local-path-provisioner's helper pods.
+// shellTree contains a static shell for local-path-provisioner's helper pods.
 var shellTree = debianTree{name: "busybox", packages: []string{"busybox-static"}, extractOnly: true}
 
 var debianTrees = []debianTree{nodeTree, proxyTree, shellTree}

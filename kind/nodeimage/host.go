@@ -19,10 +19,10 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/engine"
 )
 
-// interruptible is like exec.CommandContext, for commands that clean up after SIGINT: when ctx
+// interruptible replaces exec.CommandContext for commands that clean up after SIGINT: when ctx
 // ends, the command gets SIGINT and, if it still runs five seconds later, SIGKILL. After SIGINT,
-// `go` removes its work folder. mmdebstrap first waits for its children, to which only Ctrl-C sends
-// SIGINT too. If SIGKILL ends mmdebstrap, cache.close removes its temporary folder.
+// `go` removes its work folder. mmdebstrap first waits for its children, which get SIGINT only from
+// Ctrl-C. If SIGKILL ends mmdebstrap, cache.close removes its temporary folder.
 func interruptible(ctx context.Context, name string, args ...string) exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
 	if local, ok := cmd.(*exec.LocalCmd); ok {
@@ -32,7 +32,7 @@ func interruptible(ctx context.Context, name string, args ...string) exec.Cmd {
 	return cmd
 }
 
-// feed runs the command, and calls write(w), where w is a pipe to the command's standard input.
+// feed runs the command, and calls write with a pipe to the command's standard input.
 func feed(ctx context.Context, cmd exec.Cmd, write func(io.Writer) error) error {
 	reader, writer := io.Pipe()
 	written := make(chan error, 1)
@@ -48,7 +48,7 @@ func feed(ctx context.Context, cmd exec.Cmd, write func(io.Writer) error) error 
 	return err
 }
 
-// fetchBackoff allows three attempts to download something, within half a minute.
+// fetchBackoff allows three attempts to download something, with pauses of about 5 and 15 s.
 var fetchBackoff = wait.Backoff{Steps: 3, Duration: 5 * time.Second, Factor: 3, Jitter: 0.1}
 
 // retry calls fetch until it succeeds, backoff is used up or ctx ends. It returns the last error.

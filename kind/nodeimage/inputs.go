@@ -17,7 +17,7 @@ import (
 //go:embed *.go */*.go *.sh
 var recipe embed.FS
 
-// inputs is everything that the content of the image depends on, by name.
+// inputs contains everything that the content of the image depends on, by name.
 type inputs map[string]string
 
 // hash returns a hex digest of all names and values.
@@ -38,7 +38,7 @@ func (in inputs) under(prefixes ...string) inputs {
 	return out
 }
 
-// Names of the inputs that are not files.
+// Names of the inputs that are not files, and prefixes of the names of files.
 const (
 	inputToolchain = "toolchain"
 	inputKind      = "kind"

@@ -14,7 +14,7 @@
 //   - containerd's image store with the images that kubeadm needs, built from scratch around the
 //     same programs.
 //
-// Only the versions of Debian packages are not pinned: the hash has the release and the names of
+// Only the versions of Debian packages are not pinned: the hash covers the release and the names of
 // the packages. A node image keeps the package versions of its build day until another input
 // changes or the cached tree is removed.
 //
@@ -36,7 +36,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-// Versions of programs in the image. The go.mod files below modules/ pin the same versions, which a
+// Versions of programs in the image. The go.mod files below modules/ pin the same versions, as a
 // test checks.
 const (
 	// KubernetesVersion is the version of the kubelet, kubeadm and the control plane.
@@ -59,7 +59,7 @@ type Options struct {
 // A build takes minutes and about 3 GiB of disk. It needs the Go module proxy, a Debian mirror and
 // the packages of hostTools. As root with apt-get, it installs missing packages; otherwise the
 // error lists them. If the build fails or ctx ends, the next call continues with the finished
-// parts. Concurrent calls, also in other processes, wait for each other.
+// parts. Concurrent calls wait for each other, even in different processes.
 func Ensure(ctx context.Context, o Options) (string, error) {
 	src, plan, err := o.plan(ctx)
 	if err != nil {
@@ -119,7 +119,7 @@ func Programs(ctx context.Context, o Options, names ...string) (map[string]strin
 	return paths, nil
 }
 
-// plan returns the sources of the image and the parts to build: those of the image, and more.
+// plan returns the sources of the image and what to build: the parts of the image, and more.
 func (o Options) plan(ctx context.Context, more ...compilation) (source, plan, error) {
 	src, err := locate(ctx, o.Repository)
 	if err != nil {
@@ -150,7 +150,7 @@ func (o Options) withBuilder(ctx context.Context, src source, plan plan, build f
 	return build(builder{source: src, plan: plan, cache: cache, progress: cmp.Or(o.Progress, progress.New(io.Discard))})
 }
 
-// cacheFolder keeps built parts between builds. A build removes parts that were not used for two
+// cacheFolder returns the folder for built parts. A build removes parts that were not used for two
 // weeks.
 func cacheFolder() (string, error) {
 	base, err := os.UserCacheDir()

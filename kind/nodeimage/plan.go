@@ -10,7 +10,7 @@ import (
 // repository is the name of every image that this package builds.
 const repository = "registry-cache-testbed/node"
 
-// plan lists the parts that one set of inputs requires, with their names in the cache.
+// plan lists the parts that a set of inputs requires, with their names in the cache.
 type plan struct {
 	ref          string
 	compilations []plannedCompilation
@@ -69,7 +69,7 @@ func (p plan) entries() []string {
 	return entries
 }
 
-// artifacts are the built parts: their paths on this machine by name.
+// artifacts are the paths of the built parts on this machine, by name.
 type artifacts struct {
 	programs map[string]string
 	trees    map[string]string

@@ -133,7 +133,7 @@ func TestConstantsEqualPins(t *testing.T) {
 	}
 }
 
-// TestStagingIsPinned checks the replace lines: without one a staging module resolves to v0.0.0,
+// TestStagingIsPinned checks the replace lines: without one, a staging module resolves to v0.0.0,
 // which does not exist.
 func TestStagingIsPinned(t *testing.T) {
 	file := goMod(t, "kubernetes")

@@ -37,7 +37,7 @@ func newDecoder() runtime.Decoder {
 	return serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
 }
 
-// LoadManifest reads a file, see ReadManifest.
+// LoadManifest calls ReadManifest with the content of a file.
 func LoadManifest(path string) (*Manifest, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -138,8 +138,8 @@ func mergeStringData(secret *corev1.Secret) *corev1.Secret {
 	return secret
 }
 
-// Overlay returns a copy of base, the testbed's Shoot, with these fields of the manifest: labels,
-// annotations, extensions, resources, purpose, hibernation, maintenance, monitoring and
+// Overlay returns a copy of base, the testbed's Shoot, with the following fields of the manifest:
+// labels, annotations, extensions, resources, purpose, hibernation, maintenance, monitoring and
 // systemComponents. The other fields are those of base, because the clusters already exist.
 func (m *Manifest) Overlay(base *gardencorev1beta1.Shoot) *gardencorev1beta1.Shoot {
 	shoot, wanted := base.DeepCopy(), m.Shoot.DeepCopy()

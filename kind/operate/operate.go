@@ -28,7 +28,7 @@ func ApplyManifest(ctx context.Context, t *kind.Testbed, wanted *Manifest, shoot
 	return t.Gardenlet.Reconcile(ctx, shoot)
 }
 
-// Operation is an operation on the Shoot, and the stages in which it is possible.
+// Operation describes an operation on the Shoot, and the stages in which it is possible.
 type Operation struct {
 	Name, Short string // of its command
 	step        string
@@ -43,8 +43,8 @@ const (
 
 var present = []gardenlet.Stage{gardenlet.StagePresent}
 
-// Operations returns all operations but Apply. An interrupted deletion, migration or restoration
-// can only be continued by the same operation, a rotation by reconcile, as in Gardener.
+// Operations returns all operations but Apply. As in Gardener, only the same operation can continue
+// an interrupted deletion, migration or restoration. reconcile continues a rotation.
 func Operations() []Operation {
 	return []Operation{
 		{"reconcile", "Reconcile the Shoot as it is", "shoot reconciled", present, onGardenlet((*gardenlet.Gardenlet).Reconcile)},
@@ -64,8 +64,8 @@ func Operations() []Operation {
 	}
 }
 
-// Apply returns the operation that creates or reconciles the Shoot in the manifest, see
-// Manifest.Overlay and ApplyManifest.
+// Apply returns the operation that creates or reconciles the Shoot in the manifest (see
+// Manifest.Overlay and ApplyManifest).
 func Apply(wanted *Manifest) Operation {
 	return Operation{
 		Name: "apply", step: "shoot reconciled", from: []gardenlet.Stage{gardenlet.StageAbsent, gardenlet.StagePresent},
@@ -75,7 +75,7 @@ func Apply(wanted *Manifest) Operation {
 	}
 }
 
-// onGardenlet returns the function for a method of Gardenlet.
+// onGardenlet converts a method of Gardenlet for Operation.do.
 func onGardenlet(
 	do func(*gardenlet.Gardenlet, context.Context, *gardencorev1beta1.Shoot) error,
 ) func(context.Context, *kind.Testbed, *gardencorev1beta1.Shoot) error {

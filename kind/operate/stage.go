@@ -13,7 +13,7 @@ import (
 // possible returns a *RefusedError if the operation is not possible for the Shoot, which is nil in
 // StageAbsent. The rules for a rotation are those of gardener-apiserver for the annotations
 // rotate-ca-start and rotate-ca-complete (validateShootOperationContext in
-// pkg/api/core/validation/shoot.go). Other operations are possible in all phases.
+// pkg/api/core/validation/shoot.go). Other operations are possible in all phases of a rotation.
 func (o Operation) possible(shoot *gardencorev1beta1.Shoot, stage gardenlet.Stage) error {
 	if !slices.Contains(o.from, stage) {
 		return &RefusedError{o.Name, whyNotIn(stage)}
@@ -38,7 +38,7 @@ type RefusedError struct{ Operation, Why string }
 
 func (e *RefusedError) Error() string { return fmt.Sprintf("shoot %s: %s", e.Operation, e.Why) }
 
-// UsageError marks the error for internal/program: exit code 2.
+// UsageError makes internal/program exit with code 2.
 func (*RefusedError) UsageError() {}
 
 func whyNotIn(stage gardenlet.Stage) string {

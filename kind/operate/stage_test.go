@@ -24,7 +24,7 @@ var allStages = []struct {
 	{gardenlet.StageDeleting, "shoot delete"},
 }
 
-// operation returns the operation with that name.
+// operation returns the operation with the given name.
 func operation(t *testing.T, name string) Operation {
 	t.Helper()
 	for _, o := range append(Operations(), Apply(nil)) {

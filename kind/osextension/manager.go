@@ -1,5 +1,5 @@
 // Package osextension is the Gardener extension for the operating system of the testbed's machines,
-// which are kind nodes. It reconciles OperatingSystemConfigs of type "kind" with gardener's
+// which are kind nodes. It reconciles OperatingSystemConfigs of type "kind" with Gardener's
 // extension library and adds nothing to them.
 //
 // The package must not contain code for the installation of its pod or for other extensions.
@@ -26,7 +26,7 @@ import (
 const HealthPort = 8081
 
 // Run reconciles the seed's OperatingSystemConfigs until ctx ends, and serves /readyz at the
-// address, unless it is "0". It does no leader election, so only one replica may run.
+// address health, unless that is "0". It does no leader election, so only one replica may run.
 func Run(ctx context.Context, config *rest.Config, health string) error {
 	scheme := runtime.NewScheme()
 	if err := extensionscontroller.AddToScheme(scheme); err != nil {
@@ -62,7 +62,7 @@ const Type = "kind"
 // actuator changes nothing: a kind node is complete when it starts.
 type actuator struct{}
 
-// Short names for the results of gardener's Actuator interface.
+// Short names for the results of Gardener's Actuator interface.
 type (
 	units   = []extensionsv1alpha1.Unit
 	files   = []extensionsv1alpha1.File

@@ -116,7 +116,8 @@ type step struct {
 	skipped bool
 }
 
-// Note adds a detail to the line of the step in ctx, if there is one. Repeated details show once.
+// Note adds a detail to the line of the step in ctx, if there is one. A repeated detail appears
+// once.
 func Note(ctx context.Context, format string, args ...any) {
 	stepOf(ctx).note(fmt.Sprintf(format, args...), false)
 }

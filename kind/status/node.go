@@ -20,7 +20,7 @@ type Node struct {
 	// Ready reports whether the Node object exists and its condition Ready is true.
 	Ready   bool   `json:"ready"`
 	Problem string `json:"problem,omitempty"`
-	// Report is what the extension did on the node, or nil.
+	// Report describes what the extension did on the node. It may be nil.
 	Report kind.Report `json:"report,omitempty"`
 }
 
@@ -32,8 +32,8 @@ func write(w io.Writer, report kind.Report) {
 }
 
 // readNodes returns the status of all nodes of a cluster, with what the extension did on them, and
-// the Node objects. If the API server fails, what the nodes themselves answered is returned with
-// the error.
+// the Node objects. If the API server fails, readNodes returns the error and what the nodes
+// themselves answered.
 func readNodes(ctx context.Context, of *cluster.Cluster, reporter kind.Reporter) ([]Node, []corev1.Node, error) {
 	machines := of.Nodes()
 	nodes := make([]Node, len(machines))

@@ -13,7 +13,7 @@ type report string
 
 func (r report) Write(w io.Writer) { fmt.Fprintln(w, "  "+string(r)) }
 
-// TestReports: the rows of a report join those of the table.
+// TestReports: the table contains the rows of the reports.
 func TestReports(t *testing.T) {
 	var out bytes.Buffer
 	status := Testbed{Clusters: []Cluster{{Role: "shoot", Nodes: []Node{{Name: "a", Report: report("of the node")}}}}, Report: report("of the testbed")}

@@ -23,7 +23,7 @@ type Testbed struct {
 	Clusters  []Cluster         `json:"clusters"`
 	Upstreams []Upstream        `json:"upstreams"`
 	Versions  map[string]string `json:"versions"`
-	// Report is what the extension runs, or nil.
+	// Report describes what the extension runs. It may be nil.
 	Report kind.Report `json:"report,omitempty"`
 }
 
@@ -36,8 +36,8 @@ type Cluster struct {
 	Problem    string `json:"problem,omitempty"`
 }
 
-// Upstream is one upstream registry. Requests counts the requests since its container was created,
-// by accesslog.Asker. Requests of the testbed itself do not count.
+// Upstream is one upstream registry. Requests counts the requests by accesslog.Asker since the
+// container was created, without those of the testbed itself.
 type Upstream struct {
 	Host     string         `json:"host"`
 	Running  bool           `json:"running"`
@@ -50,8 +50,8 @@ type Upstream struct {
 func (s *Testbed) Exists() bool { return len(s.Clusters) > 0 || len(s.Upstreams) > 0 }
 
 // OfTestbed reads the status of the testbed. It changes nothing, except that it restarts the
-// testbed's own container engine if it has died. Without a testbed the status is empty. OfTestbed
-// returns an *engine.Missing if the engine does not answer, and another error if it fails.
+// testbed's own container engine if that has died. Without a testbed the status is empty. OfTestbed
+// returns an *engine.Missing if the engine does not answer, and another error if a request fails.
 func OfTestbed(ctx context.Context, t *kind.Testbed) (*Testbed, error) {
 	status := &Testbed{Prefix: t.Prefix, Versions: map[string]string{"gardener": gardener.Version}}
 	report := func(seed, shoot *cluster.Cluster) {

@@ -56,7 +56,7 @@ func (s *Testbed) writeVersions(w io.Writer) {
 	}
 }
 
-// Mark returns the symbol that a row begins with.
+// Mark returns the symbol at the start of a row.
 func Mark(good bool) string {
 	if good {
 		return "✓"

@@ -74,8 +74,8 @@ func restrict(host *container.HostConfig, name string, ports []string) {
 }
 
 // setUp disables the log and the reaper container of testcontainers-go. The reaper's image cannot
-// be pulled on a machine without a registry; package upstream removes containers by label.
-// testcontainers-go reads the variable only once.
+// be pulled on a machine without access to a registry. Package upstream removes containers by
+// label. testcontainers-go reads the environment variable only once.
 var setUp = sync.OnceFunc(func() {
 	_ = os.Setenv("TESTCONTAINERS_RYUK_DISABLED", "true")
 	log.SetDefault(log.NewNoopLogger())

@@ -71,7 +71,7 @@ func (i *instance) exec(ctx context.Context, stdin []byte, argv ...string) (err 
 	return err
 }
 
-// SetFaults replaces the faults from the next request on. It ends delays of removed faults.
+// SetFaults replaces the faults, from the next request on. Delays of removed faults end.
 func (r *Registry) SetFaults(ctx context.Context, all ...spec.Fault) error {
 	content, err := spec.Encode(all)
 	if err == nil {
@@ -99,7 +99,7 @@ func (r *Registry) Faults(ctx context.Context) ([]spec.Fault, error) {
 	return spec.Active(all, time.Now()), nil
 }
 
-// readFile returns a file of the container, which need not run.
+// readFile returns the content of a file in the container. The container need not run.
 func (i *instance) readFile(ctx context.Context, path string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, controlTimeout)
 	defer cancel()

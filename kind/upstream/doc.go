@@ -2,7 +2,7 @@
 // containers on Docker's kind network, with HTTPS for nodes, HTTP for caches, and an access log
 // that shows who pulled what.
 //
-// All state is in the containers, which have the testbed's prefix as a label. The package must not
+// All state is in the containers, which carry the testbed's prefix in a label. The package must not
 // access Kubernetes or caches. Package server runs in the containers, and package accesslog reads
 // their logs.
 package upstream

@@ -90,7 +90,7 @@ func get(ctx context.Context, address, pathAndQuery string) error {
 	return nil
 }
 
-// Remove removes the container with its content. A missing container is not an error.
+// Remove removes the container and its content. A missing container is not an error.
 func (i *instance) Remove(ctx context.Context) error {
 	i.log.mu.Lock()
 	defer i.log.mu.Unlock()
@@ -104,7 +104,7 @@ func (i *instance) Remove(ctx context.Context) error {
 	return nil
 }
 
-// instances returns a testbed's containers with the label, sorted by host. Value "" matches all.
+// instances returns a testbed's containers with the label, sorted by host. "" matches any value.
 func instances(ctx context.Context, docker client.APIClient, prefix, label, value string) ([]instance, error) {
 	if value != "" {
 		label += "=" + value
@@ -134,7 +134,7 @@ func fromSummary(docker client.APIClient, summary container.Summary) instance {
 		}
 	}
 	if summary.NetworkSettings != nil {
-		for _, network := range summary.NetworkSettings.Networks { // one, see restrict
+		for _, network := range summary.NetworkSettings.Networks { // exactly one, see restrict
 			for _, address := range []netip.Addr{network.IPAddress, network.GlobalIPv6Address} {
 				if address.IsValid() {
 					found.addresses = append(found.addresses, address)

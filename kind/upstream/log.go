@@ -25,8 +25,9 @@ type follower struct {
 // Log returns the access log since the container was created. It contains every request that
 // arrived before the call, unless a fault holds it. Log waits up to 30 s for requests to end.
 //
-// The engine delays output, and a client can have a whole response before the server records the
-// request. Log therefore sends a request to SettlePath and reads until the record of that request.
+// The engine delays output, and a client can receive an entire response before the server records
+// the request. Log therefore sends a request to SettlePath and reads until the record of that
+// request.
 func (i *instance) Log(ctx context.Context) (accesslog.Records, error) {
 	i.log.mu.Lock()
 	defer i.log.mu.Unlock()
@@ -48,7 +49,7 @@ func (i *instance) Log(ctx context.Context) (accesslog.Records, error) {
 	return records, nil
 }
 
-// readLog reads on until the request with the mark. An error, or the end of ctx, ends the follower.
+// readLog reads up to the request with the mark. An error or the end of ctx closes the stream.
 func (i *instance) readLog(ctx context.Context, mark string) (accesslog.Records, error) {
 	if i.log.reader == nil {
 		if err := i.follow(ctx); err != nil {

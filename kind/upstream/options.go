@@ -36,8 +36,8 @@ func Host(prefix, name string) string {
 	return name + "." + domain
 }
 
-// sitesOf returns more names of an upstream, on which it can serve tokens and content as registries
-// do: a host in its own domain, and one in a domain of somebody else.
+// sitesOf returns two more names of an upstream: a host in its own domain and one in another
+// domain. On them, it can serve tokens and content as some registries do.
 func sitesOf(host string) server.Sites {
 	return server.Sites{Sibling: "site." + host, Foreign: strings.TrimSuffix(host, ".upstream.test") + ".elsewhere.test"}
 }
@@ -76,13 +76,13 @@ type Options struct {
 	Image   image.Built     // built from Binary
 }
 
-// containerName returns a fixed name, so that two processes cannot both start an upstream.
+// containerName returns a fixed name, so that two processes cannot start the same upstream.
 func (o Options) containerName() string {
 	name, _, _ := strings.Cut(o.Host, ".")
 	return o.Prefix + "-upstream-" + name
 }
 
-// fingerprint returns a hash of the options that a running container must match.
+// fingerprint returns a hash of the options. A running container is kept only if its hash is equal.
 func (o Options) fingerprint() string {
 	return fingerprint(o.Host, strings.Join(o.Aliases, " "), o.Network, o.Image.Ref, string(o.CA.PEM()))
 }

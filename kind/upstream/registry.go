@@ -39,7 +39,7 @@ func List(ctx context.Context, prefix string) ([]*Registry, error) {
 	return all, nil
 }
 
-// Remove removes a testbed's upstreams and proxies with their content. There may be none.
+// Remove removes a testbed's upstreams and proxies, and their content. There may be none.
 func Remove(ctx context.Context, prefix string) error {
 	docker, err := connect()
 	if err != nil {
@@ -55,7 +55,7 @@ func Remove(ctx context.Context, prefix string) error {
 	return err
 }
 
-// Reference returns the reference of an image for pods.
+// Reference returns the reference of an image, as pods use it.
 func (r *Registry) Reference(repository, tag string) string {
 	return fmt.Sprintf("%s/%s:%s", r.host, repository, tag)
 }
@@ -142,15 +142,15 @@ func (r *Registries) Hosts() []string {
 	return slices.Sorted(maps.Keys(r.byHost))
 }
 
-// Describe looks up an image by tag or digest and calls read(index, img). From an index it selects
-// the Linux image for this machine's architecture, which the nodes use. The image fetches its
-// content lazily, so use it only inside read. All requests together may take 10 s. The access log
-// records them with accesslog.AskerHarness.
+// Describe looks up an image by tag or digest and calls read(index, img). From an index, it selects
+// the Linux image for the architecture of this machine and the nodes. The image fetches its content
+// lazily, so use it only inside read. All requests together may take 10 s. The access log records
+// accesslog.AskerHarness for them.
 func (r *Registry) Describe(ctx context.Context, repository, identifier string, read Reader) error {
 	return r.describe(ctx, repository, identifier, runtime.GOARCH, read)
 }
 
-// Reader receives an image and the index that contains it. The index may be nil.
+// Reader receives an image and the index that contains it. The index is nil if there is none.
 type Reader func(index *v1.Descriptor, img v1.Image) error
 
 func (r *Registry) describe(ctx context.Context, repository, identifier, architecture string, read Reader) error {

@@ -23,7 +23,7 @@ const httpPort, httpsPort = server.HTTP, server.HTTPS
 const userAgent = "registry-cache-testbed/1"
 
 // Start starts an upstream and waits until it answers. If an upstream with the same options runs
-// and answers, Start keeps it with its content. Otherwise Start replaces the upstream by an empty
+// and answers, Start keeps it with its content. Otherwise Start replaces the upstream with an empty
 // one. If Start fails or ctx ends, it removes the new container.
 func Start(ctx context.Context, o Options) (*Registry, error) {
 	docker, err := connect()
@@ -152,10 +152,10 @@ const startTimeout = time.Minute
 const ProxyPort = server.ProxyPort
 
 // Proxy is an HTTP proxy in the network of the upstreams. It forwards requests for http:// URLs and
-// opens tunnels for CONNECT. Its log has the client and the target (accesslog.Record.Host).
+// opens tunnels for CONNECT. Its log names the client and the target (accesslog.Record.Host).
 type Proxy struct{ instance }
 
-// StartProxy is like Start, but for a proxy. It ignores CA.
+// StartProxy does for a proxy what Start does for an upstream. It ignores Options.CA.
 func StartProxy(ctx context.Context, o Options) (*Proxy, error) {
 	docker, err := connect()
 	if err != nil {

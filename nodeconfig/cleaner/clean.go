@@ -24,8 +24,8 @@ type Request struct {
 	Upstreams []string
 	// All removes every upstream and every hosts.toml with nodeconfig.Marker. It overrides Upstreams.
 	All bool
-	// Endpoints are the URLs of the caches that are removed, as <scheme>://<host>[:<port>]. A
-	// hosts.toml of gardener-node-agent that contains one is removed.
+	// Endpoints are the URLs of removed caches, as <scheme>://<host>[:<port>]. A hosts.toml that
+	// gardener-node-agent wrote for one of them is also removed.
 	Endpoints []string
 }
 
@@ -73,12 +73,12 @@ type Node struct {
 // Clean carries out the request. It stops the unit first, so that a script that waits for a cache
 // cannot write a hosts.toml afterwards. If the unit does not stop, Clean changes nothing. Otherwise
 // it removes the upstreams from the unit, and removes the files. At the end it starts the unit
-// again, whatever failed, even if ctx is done: systemd completes a requested stop even if nobody
-// waits for it. If another process replaces the unit meanwhile, Clean returns an error. Clean can
-// be repeated after any error.
+// again, even after an error or if ctx is done: systemd completes a requested stop even if nobody
+// waits for it. Only a unit that Clean cannot parse stays stopped. If another process replaces the
+// unit meanwhile, Clean returns an error. Clean can be repeated after any error.
 //
-// Unit and script stay, even without any upstream. They belong to gardener-node-agent, which
-// reports a missing unit as unhealthy while the last OperatingSystemConfig contains it.
+// The unit and the script stay, even without any upstream. They belong to gardener-node-agent,
+// which reports a missing unit as unhealthy while the last OperatingSystemConfig contains it.
 func Clean(ctx context.Context, node Node, request Request) (err error) {
 	if err := request.Validate(); err != nil {
 		return err
@@ -92,7 +92,7 @@ func Clean(ctx context.Context, node Node, request Request) (err error) {
 	if err := node.Units.Stop(ctx, nodeconfig.UnitName); err != nil {
 		return err
 	}
-	// Read the unit after the stop: stopping takes time, and gardener-node-agent may have replaced it.
+	// Read the unit after the stop: gardener-node-agent may have replaced it during the stop.
 	unit, err := node.readUnit()
 	if err != nil {
 		return err

@@ -18,8 +18,8 @@ func inRoot(file string) string {
 
 // removeHosts removes a hosts.toml if the extension wrote it, or if gardener-node-agent wrote it
 // for one of the endpoints. Then it removes the directory if that is empty: containerd would prefer
-// an empty directory to an operator's certs.d/_default. Anything else, or a file that cannot be
-// read, belongs to the node's owner.
+// an empty directory to an operator's certs.d/_default. Any other file, even one that cannot be
+// read, belongs to the node's owner and stays.
 func (n Node) removeHosts(file string, endpoints []string) error {
 	content, err := n.readRegular(file)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -62,7 +62,7 @@ func TestUnitRunsWhateverHappens(t *testing.T) {
 	for name, test := range map[string]struct {
 		fails       string // a call of systemd
 		interrupted string // the call during which SIGTERM arrives
-		during      string // the call before which this happens
+		during      string // the call before which breaks is called
 		breaks      func(n *testNode)
 		repair      func(n *testNode)
 	}{

@@ -12,7 +12,7 @@ replace (
 	github.com/spf13/viper => github.com/spf13/viper v1.19.0
 )
 
-// Skaffold excludes it, too: it is broken on Windows (karrick/godirwalk#70).
+// Skaffold also excludes it, because it is broken on Windows (karrick/godirwalk#70).
 exclude github.com/karrick/godirwalk v1.17.0
 
 tool github.com/GoogleContainerTools/skaffold/v2/cmd/skaffold

@@ -76,8 +76,8 @@ func (h *handler) Handle(ctx context.Context, request admission.Request) admissi
 		ensure("/spec/units", osc.Spec.Units, element{Name: unit.Name}, unit))
 }
 
-// ensure returns the JSON patch operation for the list at path: it replaces the element, or appends
-// it if there is none.
+// ensure returns the JSON patch operation for the list at path: it replaces the wanted element, or
+// appends it if the list does not contain it.
 func ensure(path string, list []element, wanted element, value any) jsonpatch.Operation {
 	if len(list) == 0 { // the list may not exist
 		return jsonpatch.NewOperation("add", path, []any{value})
@@ -156,9 +156,9 @@ func (u unitSource) unit(ctx context.Context, namespace string) (*extensionsv1al
 	}, nil
 }
 
-// status returns the providerStatus of the namespace's Extension, and the number of clean-ups from
-// its state, 0 if that cannot be read: the nodes keep their caches, and the controller reports it.
-// It returns an error if there is no providerStatus.
+// status returns the providerStatus of the namespace's Extension, and the number of clean-ups in
+// its state. If the state cannot be read, the number is 0: the nodes keep their caches, and the
+// controller reports the error. status returns an error if there is no providerStatus.
 func (u unitSource) status(ctx context.Context, namespace string) (*v1alpha3.RegistryStatus, int64, error) {
 	extension := &extensionsv1alpha1.Extension{}
 	key := client.ObjectKey{Namespace: namespace, Name: v1alpha3.ExtensionType}

@@ -30,7 +30,7 @@ import (
 const namespace = "shoot--local--local"
 
 // fakeManager implements what New needs of a manager. The field cached is a client that finds no
-// Extensions, like a manager's cache that is outdated.
+// Extensions, as an outdated cache of a manager would.
 type fakeManager struct {
 	manager.Manager
 	cached, live client.Client
@@ -192,8 +192,8 @@ func checkScript(t *testing.T, osc *extensionsv1alpha1.OperatingSystemConfig) {
 	}
 }
 
-// TestMutateFollowsTheStatus checks an update of an OperatingSystemConfig that already has script
-// and unit.
+// TestMutateFollowsTheStatus checks an update of an OperatingSystemConfig that already contains the
+// script and the unit.
 func TestMutateFollowsTheStatus(t *testing.T) {
 	before := mutate(t, newWebhook(t, &gardencorev1beta1.Shoot{}, newExtension(status(alphaStatus+","+betaStatus))),
 		newOSC(extensionsv1alpha1.OperatingSystemConfigPurposeReconcile))

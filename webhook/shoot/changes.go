@@ -31,7 +31,7 @@ func configs(shoot *gardencorev1beta1.Shoot) [][]byte {
 	return raw
 }
 
-// sameConfig compares decoded configs. If one of them cannot be decoded, it compares bytes.
+// sameConfig compares decoded configs. If one of them cannot be decoded, it compares their bytes.
 func sameConfig(now, before []byte) bool {
 	if bytes.Equal(now, before) {
 		return true
@@ -44,7 +44,7 @@ func sameConfig(now, before []byte) bool {
 	return err == nil && equality.Semantic.DeepEqual(config, old)
 }
 
-// targets returns the resourceRefs of the entries of spec.resources with these names.
+// targets returns the resourceRefs of the entries of spec.resources with the given names.
 func targets(shoot *gardencorev1beta1.Shoot, names []string) map[string]autoscalingv1.CrossVersionObjectReference {
 	byName := map[string]autoscalingv1.CrossVersionObjectReference{}
 	for _, resource := range shoot.Spec.Resources {

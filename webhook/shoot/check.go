@@ -52,8 +52,8 @@ func checkConfig(ctx context.Context, shoot, old *gardencorev1beta1.Shoot, path 
 	if err != nil {
 		return prefixPaths(path, v1alpha3.DecodeErrors(err))
 	}
-	// The recorded identities are on the seed. So only the controller finds a suffix that equals the
-	// name of a cache with a hash that it no longer needs.
+	// The recorded identities are on the seed. Only the controller finds a suffix that gives the name
+	// of a cache which still ends with a hash, but would no longer need it.
 	errs := prefixPaths(path, v1alpha3.ValidateUpdate(config, appliedConfig(old), nil))
 	return append(errs, checkReferences(ctx, shoot, config, path, secrets)...)
 }
@@ -62,14 +62,14 @@ func checkConfig(ctx context.Context, shoot, old *gardencorev1beta1.Shoot, path 
 func prefixPaths(path *field.Path, errs field.ErrorList) field.ErrorList {
 	for i, err := range errs {
 		copied := *err
-		copied.Field = strings.TrimSuffix(path.String()+"."+copied.Field, ".") // an error of the whole document has no field
+		copied.Field = strings.TrimSuffix(path.String()+"."+copied.Field, ".") // an error about the entire document has no field
 		errs[i] = &copied
 	}
 	return errs
 }
 
-// appliedConfig returns the config of the old Shoot. It returns nil if there is no old Shoot, if it
-// had the extension disabled, or if its config is invalid and so was never applied.
+// appliedConfig returns the config of the old Shoot. It returns nil if there is no old Shoot, if
+// the extension was disabled in it, or if its config is invalid and so was never applied.
 func appliedConfig(old *gardencorev1beta1.Shoot) *v1alpha3.RegistryConfig {
 	if old == nil {
 		return nil
@@ -88,7 +88,7 @@ func extensionIndices(shoot *gardencorev1beta1.Shoot) []int {
 	return indices
 }
 
-// providerConfig returns the providerConfig of the first enabled entry, nil if there is none.
+// providerConfig returns the providerConfig of the first enabled entry, or nil if there is none.
 func providerConfig(shoot *gardencorev1beta1.Shoot) []byte {
 	indices := extensionIndices(shoot)
 	if len(indices) == 0 {
@@ -134,7 +134,7 @@ func checkReferences(
 	return append(errs, prefixPaths(path, v1alpha3.ValidateCABundles(config, bundles))...)
 }
 
-// checkReference returns the referenced Secret, nil if missing or unknown, and all errors.
+// checkReference returns the referenced Secret, or nil if it is missing or unknown, and all errors.
 func checkReference(
 	ctx context.Context, shoot *gardencorev1beta1.Shoot, reference v1alpha3.Reference, secrets Secrets,
 ) (*corev1.Secret, field.ErrorList) {

@@ -38,7 +38,7 @@ func edited(s *gardencorev1beta1.Shoot, change func(*gardencorev1beta1.Shoot)) *
 	return changed
 }
 
-// respelled is like withConfig, but formats the config differently and reorders its keys.
+// respelled does what withConfig does, but formats the config differently and reorders its keys.
 func respelled(caches string) *gardencorev1beta1.Shoot {
 	return edited(withConfig(caches), func(s *gardencorev1beta1.Shoot) {
 		s.Spec.Extensions[1].ProviderConfig.Raw = []byte(`{ "caches": [` + caches + `],

@@ -1,5 +1,5 @@
 // Command nodeexec-agent runs on the testbed's nodes. The agent runs the commands that package
-// nodeexec requests through the agent's standard input, and ends with this input.
+// nodeexec requests through the agent's standard input, and exits when this input ends.
 package main
 
 import (

@@ -19,7 +19,7 @@ import (
 
 // Entry is one file, symbolic link or folder of an image.
 type Entry struct {
-	Path    string      // absolute inside the image, and clean
+	Path    string      // the absolute, clean path inside the image
 	Mode    fs.FileMode // the permission bits, fs.ModeSticky and, for folders, fs.ModeDir
 	Owner   int         // the numeric user and group
 	Link    string      // the target of a symbolic link
@@ -54,8 +54,8 @@ func withParents(entries []Entry) []Entry {
 	return slices.SortedFunc(maps.Values(all), func(a, b Entry) int { return cmp.Compare(a.Path, b.Path) })
 }
 
-// Write writes the entries and their parent folders as a tar archive, by path. If a path occurs
-// more than once, the last entry wins.
+// Write writes the entries and their parent folders as a tar archive, sorted by path. If a path
+// occurs more than once, the last entry wins.
 func Write(w io.Writer, entries []Entry) error {
 	tw := tar.NewWriter(w)
 	for _, e := range withParents(entries) {
@@ -66,7 +66,7 @@ func Write(w io.Writer, entries []Entry) error {
 	return tw.Close()
 }
 
-// WriteFile writes the archive to a new file, see Write.
+// WriteFile writes the archive to a new file (see Write).
 func WriteFile(name string, entries []Entry) error {
 	file, err := os.Create(name)
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 	"github.com/felixge/httpsnoop"
 )
 
-// SettlePath is a path that the Log answers itself, when all earlier requests, except held ones
-// (see Hold), have ended and were recorded. Then the Log records this request too. A reader of the
-// log requests the path with a unique query. When the reader finds the record of that request, it
-// has read all records of earlier requests.
+// SettlePath is a path that the Log answers itself. It waits until all earlier requests, except
+// held ones (see Hold), have ended and are recorded. Then it also records this request. A reader of
+// the log requests the path with a unique query. When the reader finds the record of that request,
+// it has read all records of earlier requests.
 const SettlePath = "/-/settle"
 
 // Log records the requests to a registry.
@@ -65,11 +65,11 @@ func (l *Log) serve(next http.Handler, w http.ResponseWriter, r *http.Request, e
 func (l *Log) write(record Record) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	// A record can always be encoded. A closed output is an error that cannot be reported anywhere.
+	// A record can always be encoded. The error of a closed output cannot be reported anywhere.
 	_ = l.out.Encode(record) //nolint:errchkjson // a request's time has a year below 10000
 }
 
-// settle answers when the requests that run now have ended, or with 503 if the client of settle
+// settle answers when the requests that are running now have ended, or with 503 if its client
 // disconnects.
 func (l *Log) settle(w http.ResponseWriter, r *http.Request) {
 	l.mu.Lock()

@@ -31,9 +31,9 @@ const (
 	AskerOther   Asker = "other"   // any other client, for example curl
 )
 
-// Record is one request that has ended.
+// Record describes one request that has ended.
 type Record struct {
-	// Time is when the request arrived. Seconds is how long the response took.
+	// Time is the arrival of the request. Seconds is the duration of the response.
 	Time    time.Time `json:"time"`
 	Seconds float64   `json:"seconds"`
 	Method  string    `json:"method"`
@@ -46,13 +46,13 @@ type Record struct {
 	// Reference is the tag or digest of a manifest, or the digest of a blob.
 	Reference string `json:"reference,omitempty"`
 	Status    int    `json:"status"`
-	// Bytes is the number of bytes of the body that were written. It is 0 for a HEAD request.
+	// Bytes is the size of the body that the handler wrote, even if it is not sent (HEAD).
 	Bytes int64 `json:"bytes"`
 	// Aborted is set if the handler cut the connection before the end of the response.
 	Aborted bool `json:"aborted,omitempty"`
 	// Faults are the IDs of the faults that changed the response.
 	Faults []string `json:"faults,omitempty"`
-	// Authorization is set if the request had credentials of any kind, which are never recorded.
+	// Authorization is set if the request had a header for credentials. Its value is never recorded.
 	Authorization bool   `json:"authorization,omitempty"`
 	UserAgent     string `json:"userAgent"`
 	RemoteAddr    string `json:"remoteAddr"`
@@ -66,11 +66,12 @@ type Record struct {
 //     core/remotes/docker/resolver.go, requestHeaders);
 //   - the testbed pushes with go-containerregistry, which sends "go-containerregistry" and its
 //     version, after the name of the program if one is set (v0.22.1,
-//     pkg/v1/remote/transport/useragent.go); its other requests have "registry-cache-testbed/";
+//     pkg/v1/remote/transport/useragent.go); other requests of the testbed send
+//     "registry-cache-testbed/";
 //   - a cache sends "registry-cache/<version>" (package registry/upstream);
 //   - distribution's proxy sets no header, so net/http sends "Go-http-client/<version>"
 //     (distribution v3.1.2, registry/proxy/proxyregistry.go); "distribution/" is accepted in case
-//     it starts to send its own name.
+//     distribution starts to send its name.
 func AskerOf(userAgent string) Asker {
 	switch {
 	case strings.HasPrefix(userAgent, "containerd/"):

@@ -10,8 +10,8 @@ import (
 	"slices"
 )
 
-// Records is an access log, or a part of one, in the order in which requests ended. Its methods
-// return the matching records and do not modify the receiver. They can be chained:
+// Records is an access log, or a part of one, in the order in which requests ended. The methods
+// that filter do not modify the receiver, and can be chained:
 //
 //	log.Repository("shop/web").Blobs().Gets().By(AskerNode)
 type Records []Record
@@ -83,7 +83,7 @@ func (rs Records) PerReference() map[string]int {
 // Evidence sums up what pulls fetched from the upstream. The first three fields count blob GETs.
 type Evidence struct {
 	ByCache, ByNodes, ByOthers int
-	// Bytes is the number of bytes of blobs and manifests per asker.
+	// Bytes is the total size of all response bodies per asker.
 	Bytes map[Asker]int64
 	// Repeated are the digests of blobs that were fetched more than once, sorted.
 	Repeated []string
@@ -144,10 +144,10 @@ func NewReader(log io.Reader) *Reader {
 	return r
 }
 
-// Until reads until the record of a request for SettlePath with this query. It returns all
-// earlier records from the beginning of the log, without those for SettlePath. An invalid line or a
-// log that ends before that record is an error, since a lost record would count as a request that
-// was never made. The Reader is unusable after an error.
+// Until reads up to the record of the request for SettlePath whose query is mark. It returns all
+// earlier records since the beginning of the log, except those for SettlePath. An invalid line, or
+// a log that ends before that record, is an error: a lost record would look like a request that was
+// never made. The Reader is unusable after an error.
 func (r *Reader) Until(mark string) (Records, error) {
 	for r.lines.Scan() {
 		r.number++

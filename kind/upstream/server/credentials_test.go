@@ -42,7 +42,7 @@ func TestCredentialsFault(t *testing.T) {
 }
 
 // TestAwkwardCredentials: each of several credentials is admitted, whatever its bytes are, and
-// neither the access log nor the faults file has them.
+// neither the access log nor the faults file contains them.
 func TestAwkwardCredentials(t *testing.T) {
 	b := startBroken(t)
 	all := [][2]string{

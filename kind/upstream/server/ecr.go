@@ -14,8 +14,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// ECR makes the registry a private one of Amazon ECR: it has the access key that gets tokens from
-// the API, and how long each of them lives.
+// ECR makes the registry act as a private registry of Amazon ECR. It contains the access key with
+// which clients get tokens from the API, and the lifetime of each token.
 type ECR struct {
 	AccessKeyID, SecretAccessKey string
 	Life                         time.Duration
@@ -24,12 +24,12 @@ type ECR struct {
 // Encode returns the content of a file for ReplaceECR.
 func (a ECR) Encode() ([]byte, error) { return json.Marshal(a) }
 
-// ReplaceECR reads the output of Encode, and atomically replaces the file at path.
+// ReplaceECR atomically replaces the file at path with in, which is the output of Encode.
 func ReplaceECR(path string, in io.Reader) error {
 	return replaceFile(path, in, func(content []byte) error { return json.Unmarshal(content, new(ECR)) })
 }
 
-// readECR returns nil without a file: then the registry is open.
+// readECR returns nil if there is no file. Then the registry requires no token.
 func readECR(path string) (*ECR, error) {
 	content, err := readFile(path)
 	if err != nil || len(content) == 0 {
@@ -42,10 +42,10 @@ func readECR(path string) (*ECR, error) {
 // The API of a region is at api.ecr.<region>.amazonaws.com.
 const apiPrefix, apiSuffix = "api.ecr.", ".amazonaws.com"
 
-// ecrTarget is the only operation.
+// ecrTarget is the only operation of the API.
 const ecrTarget = "AmazonEC2ContainerRegistry_V20150921.GetAuthorizationToken"
 
-// ecrRegistry admits tokens of its API.
+// ecrRegistry requires the tokens that its API issues.
 type ecrRegistry struct {
 	path string
 	next http.Handler
@@ -56,8 +56,8 @@ type ecrRegistry struct {
 }
 
 // sellTokens returns the Middleware that reads an ECR from the file at path for each request.
-// Without the file it changes nothing. Another ECR revokes all tokens. The testbed's own requests
-// need no token. It uses no SDK, which would not fit into a small binary.
+// Without the file it changes nothing. Another ECR in the file revokes all tokens. The testbed's
+// own requests need no token. The Middleware uses no SDK, because the binary must stay small.
 func sellTokens(path string) Middleware {
 	return func(next http.Handler) http.Handler {
 		return &ecrRegistry{path: path, next: next, expires: map[string]time.Time{}}
@@ -75,7 +75,7 @@ func (e *ecrRegistry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		e.next.ServeHTTP(w, r)
 	case isAPI:
 		e.sell(w, r, *access, strings.TrimSuffix(region, apiSuffix))
-	case !strings.HasPrefix(r.URL.Path, "/v2/"): // where the registry redirects to, a signature is enough
+	case !strings.HasPrefix(r.URL.Path, "/v2/"): // the target of a redirect: its signed URL is enough
 		e.next.ServeHTTP(w, r)
 	default:
 		e.admit(w, r, *access)
@@ -111,7 +111,7 @@ func (e *ecrRegistry) issue(access ECR) (token string, expires time.Time) {
 	return token, expires
 }
 
-// use drops the tokens of another ECR. The caller holds the lock.
+// use drops all tokens if access differs from the last ECR. The caller holds the lock.
 func (e *ecrRegistry) use(access ECR) {
 	if e.access != access {
 		e.access = access
@@ -119,7 +119,7 @@ func (e *ecrRegistry) use(access ECR) {
 	}
 }
 
-// admit passes requests with a token on, and answers others as ECR does.
+// admit passes on requests with a valid token, and answers others as ECR does.
 func (e *ecrRegistry) admit(w http.ResponseWriter, r *http.Request, access ECR) {
 	username, password, ok := r.BasicAuth()
 	if !ok {

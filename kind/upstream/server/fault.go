@@ -18,7 +18,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// ReplaceFaults reads the output of spec.Encode, and atomically replaces the faults file at path.
+// ReplaceFaults atomically replaces the file at path with in, which is the output of spec.Encode.
 func ReplaceFaults(path string, in io.Reader) error {
 	return replaceFile(path, in, func(content []byte) error {
 		_, err := spec.Decode(content)
@@ -26,7 +26,7 @@ func ReplaceFaults(path string, in io.Reader) error {
 	})
 }
 
-// readFaults returns the active faults. Without the file there are none.
+// readFaults returns the active faults. Without the file, there are none.
 func readFaults(path string) ([]spec.Fault, error) {
 	content, err := readFile(path)
 	if err != nil || len(content) == 0 {
@@ -36,7 +36,7 @@ func readFaults(path string) ([]spec.Fault, error) {
 	return spec.Active(all, time.Now()), err
 }
 
-// replaceFile reads a file, and atomically replaces the file at path unless check refuses it.
+// replaceFile atomically replaces the file at path with the content of in, unless check refuses it.
 func replaceFile(path string, in io.Reader, check func([]byte) error) error {
 	content, err := io.ReadAll(io.LimitReader(in, 1<<20))
 	if err == nil {
@@ -48,7 +48,7 @@ func replaceFile(path string, in io.Reader, check func([]byte) error) error {
 	return file.Replace(path, content, 0o400)
 }
 
-// readFile returns nothing if there is no file.
+// readFile returns nil without an error if there is no file.
 func readFile(path string) ([]byte, error) {
 	content, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -59,7 +59,7 @@ func readFile(path string) ([]byte, error) {
 
 // Faults returns the Middleware that injects the faults in the file at path. A fault ends when it
 // expires or is removed from the file. Faults never affect the testbed's own requests. Profiles
-// serve the sites, too.
+// also serve the sites.
 func Faults(path string, sites Sites) Middleware {
 	running := &profiles{Sites: sites}
 	return func(next http.Handler) http.Handler {
@@ -106,8 +106,7 @@ func (d injection) active() bool {
 	return err == nil && slices.ContainsFunc(all, d.Same)
 }
 
-// wrap returns the handler with the fault. Faults of the body do not change responses without a
-// body.
+// wrap adds the fault to the handler. Faults of the body do not change responses without a body.
 func (d injection) wrap(next http.Handler) http.Handler {
 	switch d.Kind {
 	case spec.Status:
@@ -149,8 +148,8 @@ func (d injection) answer(w http.ResponseWriter, r *http.Request) {
 
 const realm = "upstream registry of the testbed"
 
-// requireCredentials requires credentials of the fault by HTTP basic authentication. It does not
-// change admitted requests, so the access log notes the fault only for rejected ones.
+// requireCredentials requires any of the fault's credentials, by HTTP basic authentication. It does
+// not change admitted requests, so the access log notes the fault only for rejected ones.
 func (d injection) requireCredentials(next http.Handler) http.Handler {
 	d.Status, d.Body = http.StatusUnauthorized, http.StatusText(http.StatusUnauthorized)+"\n"
 	d.Header = http.Header{"Www-Authenticate": {fmt.Sprintf("Basic realm=%q", realm)}}
@@ -179,8 +178,8 @@ func (d injection) hang(next http.Handler) http.Handler {
 	})
 }
 
-// waitUntil returns true when the channel (over) delivers a value or the fault has ended, and false
-// if ctx ends first. If over is nil, waitUntil waits until the fault or ctx ends.
+// waitUntil returns true when over delivers a value or the fault has ended, and false if ctx ends
+// first. If over is nil, waitUntil waits until the fault or ctx ends.
 func (d injection) waitUntil(ctx context.Context, over <-chan time.Time) bool {
 	check := time.NewTicker(100 * time.Millisecond) // how soon the end of the fault is noticed
 	defer check.Stop()

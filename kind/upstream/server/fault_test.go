@@ -71,7 +71,7 @@ func (b *broken) awaitReached(t *testing.T) {
 	}
 }
 
-// want returns a fault of this kind. The options are names, each followed by a value.
+// want returns a fault of the given kind. The options are names, each followed by a value.
 func want(t *testing.T, kind spec.Kind, options ...string) spec.Fault {
 	t.Helper()
 	given := map[string][]string{}

@@ -72,7 +72,7 @@ const (
 )
 
 // Run serves until ctx ends and then shuts down gracefully. It returns an error if it cannot serve
-// a port. Its only output, to the writer log, is one access record per request.
+// a port. It writes one access record per request to log.
 func Run(ctx context.Context, sites Sites, log io.Writer) error {
 	logrus.SetLevel(logrus.WarnLevel) // otherwise distribution logs every request to stderr
 	handler, err := NewHandler(ctx, Storage, log, sellTokens(ECRFile), Faults(FaultsFile, sites))

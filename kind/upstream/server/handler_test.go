@@ -158,7 +158,7 @@ func TestPullsAreDistinguished(t *testing.T) {
 	}
 }
 
-// TestRealCacheIsRecognised pulls like containerd through distribution's pull-through cache.
+// TestRealCacheIsRecognised pulls as containerd does, through distribution's pull-through cache.
 func TestRealCacheIsRecognised(t *testing.T) {
 	u := start(t)
 	u.push(t, "shop/web:v1")

@@ -19,8 +19,8 @@ type Sites struct {
 }
 
 // profiles are the handlers of the active faults of kind spec.Profile. A handler lives as long as
-// its fault, because it remembers tokens and links. A fault that is added again knows none of the
-// tokens that it gave before.
+// its fault, because it remembers tokens and links. A fault that is added again does not know the
+// tokens that it issued before.
 type profiles struct {
 	Sites
 
@@ -28,15 +28,15 @@ type profiles struct {
 	running []runningProfile
 }
 
-// runningProfile is the handler for HTTP or HTTPS: the URLs of its sites have the same scheme.
+// runningProfile is the handler for HTTP or HTTPS. The URLs of its sites have the same scheme.
 type runningProfile struct {
 	fault   spec.Fault
 	secure  bool
 	handler http.Handler
 }
 
-// nextKey is the key of the handler behind a profile in the context of a request: other faults may
-// be between the profile and the registry, and they differ for each request.
+// nextKey is the key, in the context of a request, of the handler behind a profile. It differs for
+// each request, because other faults may be between the profile and the registry.
 type nextKey struct{ id string }
 
 // wrap returns the handler that the profile of the fault describes, in front of next.
@@ -63,20 +63,20 @@ func (p *profiles) handlerOf(f spec.Fault, r *http.Request) http.Handler {
 	return handler
 }
 
-// keep forgets the handlers of all other faults.
+// keep forgets the handlers of faults that are not active.
 func (p *profiles) keep(active []spec.Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.running = slices.DeleteFunc(p.running, func(one runningProfile) bool { return !slices.ContainsFunc(active, one.fault.Same) })
 }
 
-// Ports of registryprofile.Port.
+// The ports of the site registryprofile.Port.
 const (
 	OtherHTTP  = 8080
 	OtherHTTPS = 8443
 )
 
-// sitesOf returns the base URLs of the sites for clients that ask like r.
+// sitesOf returns the base URLs of the sites, with the scheme of r.
 func (s Sites) sitesOf(r *http.Request) map[string]string {
 	scheme, port := "http://", OtherHTTP
 	if r.TLS != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// TestProfile checks that a profile has a token server on the sibling host and content on the
-// foreign one, that a token lives as long as the fault, and that pushes are not affected.
+// TestProfile checks that a profile serves tokens on the sibling host and content on the foreign
+// host, that a token lives as long as the fault, and that pushes are not affected.
 func TestProfile(t *testing.T) {
 	b := startBroken(t)
 	hub := want(t, spec.Profile, "name", "docker-hub")

@@ -49,7 +49,7 @@ func (a ECR) verify(r *http.Request, body []byte, service, region string) error 
 	return nil
 }
 
-// headerOf returns a header as it is signed. net/http keeps two of them elsewhere.
+// headerOf returns the value of a signed header. net/http keeps two headers in other fields.
 func headerOf(r *http.Request, name string) string {
 	switch name {
 	case "host":

@@ -6,15 +6,15 @@ import (
 	"net/http"
 )
 
-// tokenPath is the path of the token server. Its host is that of the registry.
+// tokenPath is the path of the token server, on the host of the registry.
 const tokenPath = "/token"
 
-// token is the only token. The token server gives it to every client, as registries do for public
-// images.
+// token is the only valid token. Every client gets it, as registries do for public images.
 const token = "public"
 
-// requireToken requires a bearer token (https://distribution.github.io/distribution/spec/auth/token/)
-// and serves it. It does not change other answers, so the access log notes no fault.
+// requireToken requires a bearer token
+// (https://distribution.github.io/distribution/spec/auth/token/), and is also the token server. The
+// access log never notes this fault.
 func requireToken(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {

@@ -28,8 +28,8 @@ func TestTokenFault(t *testing.T) {
 	}
 }
 
-// TestTokenFaultOrder checks that a later fault of all requests leaves the token server alone, and
-// that an earlier one does not.
+// TestTokenFaultOrder checks that a later fault on all requests does not affect the token server,
+// and that an earlier one does.
 func TestTokenFaultOrder(t *testing.T) {
 	b := startBroken(t)
 	token, down := want(t, spec.Token), want(t, spec.Status, "status", "503")

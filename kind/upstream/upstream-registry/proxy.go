@@ -20,9 +20,9 @@ type proxy struct {
 	forward *httputil.ReverseProxy
 }
 
-// newProxy returns a forward proxy that writes an accesslog.Record of each request. The
-// record has the target host, and for http:// URLs also the requested path. A tunnel is recorded
-// when it opens, and its traffic is not recorded. Tunnels are closed when ctx ends.
+// newProxy returns a forward proxy that writes an accesslog.Record of each request. The record
+// names the target host, and for http:// URLs also the requested path. A tunnel is recorded when it
+// opens. Its traffic is not recorded. Tunnels are closed when ctx ends.
 func newProxy(ctx context.Context, records io.Writer) http.Handler {
 	p := &proxy{ctx: ctx, dialer: net.Dialer{Timeout: 10 * time.Second}}
 	p.forward = &httputil.ReverseProxy{
