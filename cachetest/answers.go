@@ -35,8 +35,8 @@ var answerProgram = image.Binary{Name: "testbed-answer", Package: kind.ModulePat
 // cacheCA is the name of the Secret with the CA of the caches.
 const cacheCA = "ca-extension-registry-cache"
 
-// cacheAnswers lets a program on each node answer in place of a cache: with a certificate of the
-// caches' CA if the cache speaks HTTPS, or with an expired one.
+// cacheAnswers lets a program on each node answer in place of a cache. If the cache speaks HTTPS,
+// the program uses a certificate of the caches' CA, or an expired one for the fault ExpiredTLS.
 type cacheAnswers struct {
 	fault.OnNodes
 	testbed   *kind.Testbed
@@ -54,7 +54,7 @@ func prepareAnswers(ctx context.Context, t *kind.Testbed, f spec.Fault) (kind.In
 	return cacheAnswers{fault.OnEach(t.Shoot.Nodes(), f, argument), t, addresses, program}, nil
 }
 
-// Inject copies the program and its certificate to the nodes.
+// Inject copies the program and its certificate to the nodes, and begins the fault.
 func (a cacheAnswers) Inject(ctx context.Context) error {
 	pair, err := a.certificate(ctx)
 	if err != nil {
@@ -119,7 +119,7 @@ func (a cacheAnswers) certificate(ctx context.Context) ([]byte, error) {
 	return slices.Concat(issued.CertificatePEM, issued.PrivateKeyPEM), nil
 }
 
-// speaksHTTPS asks the cache over HTTP: one that speaks HTTPS answers 400.
+// speaksHTTPS asks the cache over HTTP: a cache that speaks HTTPS answers 400.
 func (a cacheAnswers) speaksHTTPS(ctx context.Context) (bool, error) {
 	var node *cluster.Node
 	for node = range a.Arguments {

@@ -1,9 +1,9 @@
-// Package cachetest is all that the testbed knows about registry caches: the extension as a value,
-// its caches in the shoot, what it adds to the status, to exports and to faults, and Shoots with
-// caches. Below it, pull finds who served a pull, original stands in for the extension that this
-// one replaces, and fieldbugs has the bugs that users reported.
+// Package cachetest contains all that the testbed knows about registry caches: the extension, its
+// caches in the shoot, what it adds to the status, to exports and to faults, and Shoots with
+// caches. Of its subpackages, pull finds out who served a pull, original stands in for the
+// extension that this one replaces, and fieldbugs lists the bugs that users reported.
 //
-// Packages in the folder kind must not import it, nor the extension: see kind.Extension.
+// Packages in the folder kind must not import this package or the extension, see kind.Extension.
 package cachetest
 
 import (
@@ -21,9 +21,9 @@ import (
 )
 
 const (
-	// ExtensionNamespace is the extension's namespace on the seed, which audits its ServiceAccounts.
+	// ExtensionNamespace is the extension's namespace on the seed. Its ServiceAccounts are audited.
 	ExtensionNamespace = "extension-" + v1alpha3.ExtensionType
-	// AdmissionNamespace is the same for the admission.
+	// AdmissionNamespace is the admission's namespace. Its ServiceAccounts are audited as well.
 	AdmissionNamespace = "registry-cache-admission"
 
 	imageCache     = "registry-cache"
@@ -64,8 +64,8 @@ func configure(ctx context.Context, upstreams []string) ([]byte, error) {
 	return shoot.Spec.Extensions[0].ProviderConfig.Raw, nil
 }
 
-// values returns what an operator sets in the ControllerDeployment to use other images, and makes
-// the extension check caches often enough for tests.
+// values returns the chart's values that an operator sets in the ControllerDeployment to use other
+// images. It also makes the extension check caches often enough for tests.
 func values(built image.Set, cache image.Built) map[string]any {
 	return map[string]any{
 		"image":       map[string]any{"ref": built[imageExtension].Ref},

@@ -49,7 +49,7 @@ func pollPending(ctx context.Context, list func(context.Context) []string) (pend
 	return pending
 }
 
-// pendingMirrors returns missing mirrors, or why they are unknown, which may be temporary.
+// pendingMirrors returns the missing mirrors, or why they are unknown. The cause may be temporary.
 func pendingMirrors(ctx context.Context, t *kind.Testbed) []string {
 	wanted, err := wantedMirrors(ctx, t.Gardenlet.Seed.Client())
 	if err != nil {
@@ -57,7 +57,7 @@ func pendingMirrors(ctx context.Context, t *kind.Testbed) []string {
 	}
 	var missing []string
 	for _, worker := range t.Shoot.Workers() {
-		report, _ := readNode(ctx, worker) // what cannot be read is missing
+		report, _ := readNode(ctx, worker) // a mirror that cannot be read counts as missing
 		missing = append(missing, missingMirrors(worker.Name(), wanted, report.Mirrors)...)
 	}
 	return missing

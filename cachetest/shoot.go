@@ -21,8 +21,8 @@ func Shoot(hosts ...string) (*gardencorev1beta1.Shoot, error) {
 	return ShootWith(config)
 }
 
-// httpsCache is the upstream whose cache serves HTTPS, the default. The others serve plain HTTP, so
-// that the testbed has caches of each kind.
+// httpsCache is the upstream whose cache serves HTTPS, which is the default. The others serve plain
+// HTTP, so that the testbed has caches of both kinds.
 const httpsCache = "beta.upstream.test"
 
 // Cache returns the config of a cache that pulls from an upstream of the testbed over plain HTTP.

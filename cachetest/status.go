@@ -33,20 +33,20 @@ type reporter struct{}
 
 func (reporter) Units() []string { return []string{nodeconfig.UnitName} }
 
-// Files has the age of the script's state, and the state.
+// Files returns the command that prints the script's state and its age.
 func (reporter) Files() map[string][]string {
 	return map[string][]string{"script.txt": nodeconfig.StateCommand()}
 }
 
-// nodeReport is what the extension did on a node.
+// nodeReport describes what the extension has configured on a node.
 type nodeReport struct {
 	// Mirrors are the effective hosts.toml files, ordered by upstream.
 	Mirrors []nodeconfig.HostConfig `json:"mirrors,omitempty"`
-	// Caches are what the script says of its upstreams.
+	// Caches are the states of the script's upstreams.
 	Caches []nodeconfig.State `json:"caches,omitempty"`
 }
 
-// OfNode returns an error also for a loop that is dead.
+// OfNode also returns an error if the script's loop is dead.
 func (reporter) OfNode(ctx context.Context, machine *cluster.Node) (kind.Report, error) {
 	return readNode(ctx, machine)
 }
@@ -107,10 +107,10 @@ func route(m nodeconfig.HostConfig) string {
 	return text
 }
 
-// testbedReport are the caches in the shoot.
+// testbedReport lists the caches in the shoot.
 type testbedReport struct {
 	Caches []cacheStatus `json:"caches"`
-	// CachesProblem says why Caches may be incomplete.
+	// CachesProblem is the reason why Caches may be incomplete.
 	CachesProblem string `json:"cachesProblem,omitempty"`
 }
 
@@ -140,7 +140,7 @@ func (reporter) OfTestbed(ctx context.Context, seed, shoot *cluster.Cluster) kin
 	return testbedReport{caches(services, sets, schemes(extensions.Items)), problem}
 }
 
-// schemes returns the URL scheme of each upstream's cache in the status of the Extensions.
+// schemes returns the URL scheme of each upstream's cache from the status of the Extensions.
 func schemes(extensions []extensionsv1alpha1.Extension) map[string]string {
 	found := map[string]string{}
 	for _, extension := range extensions {
@@ -158,7 +158,7 @@ func schemes(extensions []extensionsv1alpha1.Extension) map[string]string {
 	return found
 }
 
-// caches returns the caches of Services. A Service without an upstream is skipped: it has the
+// caches returns the cache of each Service. A Service without an upstream is skipped: it has the
 // extension's label, but was not created by the extension. An unknown scheme is omitted.
 func caches(services []corev1.Service, sets []appsv1.StatefulSet, schemes map[string]string) []cacheStatus {
 	ready := map[string]bool{}

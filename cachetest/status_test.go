@@ -13,7 +13,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// TestCaches: a cache has the scheme of the Extension's status, and the address of its Service.
+// TestCaches: an endpoint consists of the scheme in the Extension's status and the Service's
+// address.
 func TestCaches(t *testing.T) {
 	service := func(name, upstream, ip string) corev1.Service {
 		return corev1.Service{

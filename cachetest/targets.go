@@ -10,7 +10,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
-// targets are the caches, by the hosts of their upstreams.
+// targets finds caches by the hosts of their upstreams.
 type targets struct{}
 
 func (targets) Names(ctx context.Context, t *kind.Testbed) ([]string, error) {

@@ -28,7 +28,7 @@ import (
 const admissionName = "gardener-extension-registry-cache-admission"
 
 // gardenStandIn is the seed's API server. In this scenario it stands in for the garden's API
-// server, and has a namespace for a project.
+// server, and contains a namespace for a project.
 type gardenStandIn struct {
 	rig.Access
 	namespace string

@@ -73,7 +73,7 @@ func removeAdmission(ctx context.Context, t *kind.Testbed) error {
 }
 
 // admissionCharts are the charts of the admission, for a garden without gardener-operator. Both are
-// installed into one namespace of the garden's cluster. The pods run there too.
+// installed into one namespace of the garden's cluster, where the pods also run.
 type admissionCharts struct{ root, image string }
 
 // deploy renders and applies the application chart (RBAC), then the runtime chart.
@@ -96,7 +96,7 @@ func (a admissionCharts) deploy(ctx context.Context, garden kubernetes.Interface
 }
 
 // remove deletes everything that deploy and the pods created, and waits up to two minutes until it
-// is gone. Missing objects are no error.
+// is gone. Missing objects are not an error.
 func (a admissionCharts) remove(ctx context.Context, garden kubernetes.Interface) error {
 	ctx, cancel := progress.Within(ctx, 2*time.Minute, "not done")
 	defer cancel()
@@ -158,7 +158,7 @@ func admissionRegistration() *admissionregistrationv1.ValidatingWebhookConfigura
 var shootDefinition string
 
 // installShootDefinition installs a CRD of Shoots, so that the cluster needs no gardener-apiserver
-// (shoots.yaml says what is missing), and returns when the API server serves Shoots.
+// (shoots.yaml explains what is missing), and returns when the API server serves Shoots.
 func installShootDefinition(ctx context.Context, cluster client.Client) error {
 	definition, err := crddeployer.New(cluster, []string{shootDefinition}, false)
 	if err == nil {

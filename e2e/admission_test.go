@@ -225,7 +225,8 @@ func (g *gardenStandIn) makeSecret(ctx context.Context, p *rig.Run, name string,
 	p.Check(g.Create(ctx, secret))
 }
 
-// requireDenial proves that the webhook refused a request, with an error that has all given words.
+// requireDenial proves that the webhook refused a request, with an error that contains all given
+// words.
 func requireDenial(p *rig.Run, what string, err error, words ...string) {
 	p.Helper()
 	for _, word := range append(words, "denied the request") {

@@ -18,21 +18,22 @@ import (
 
 const (
 	busyLayerBytes = 8 << 20
-	// busyRate makes the pull take half a minute: the node must take the cache for silent meanwhile.
+	// busyRate makes the pull take half a minute, so that the node can notice meanwhile that the cache
+	// accepts no connections.
 	busyRate = "256Ki"
-	// busyArrived is so much of the layer that the config, which is fetched beside it, is there too:
-	// the pull needs no new connection any more.
+	// busyArrived is the number of bytes of the layer after which the config, which is fetched at the
+	// same time, has arrived as well. From then on the pull needs no new connection.
 	busyArrived = 512 << 10
 
-	// arrivedScript prints how many bytes of a blob containerd has stored while it fetches it.
+	// arrivedScript prints how many bytes of a blob containerd has fetched so far.
 	arrivedScript = `
 cd /var/lib/containerd/io.containerd.content.v1.content/ingest
 for ref in $(grep -lsF -- "$1" */ref || true); do
   cat -- "${ref%/ref}/data"
 done | wc -c`
 
-	// newConnections drops the first packet of connections to the cache, before kube-proxy's rules,
-	// and leaves open connections alone: a cache that is too busy to accept.
+	// newConnections drops the first packet of each new connection to the cache, before kube-proxy's
+	// rules apply. Open connections continue. So the cache seems too busy to accept connections.
 	newConnections = `
 nft -f - <<END
 table inet ` + rig.BusyTable + `
@@ -47,7 +48,8 @@ END`
 )
 
 // busyCache proves that a cache that is too busy for new connections finishes the pulls that it
-// serves: nodes take it out of the way of new pulls, and reset no connection that still gets bytes.
+// already serves: nodes no longer use it for new pulls, but do not reset a connection that still
+// receives bytes.
 func busyCache() rig.Scenario {
 	var (
 		worker *cluster.Node

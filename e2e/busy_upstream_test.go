@@ -42,8 +42,8 @@ func thunderingHerd() rig.Scenario {
 	)
 }
 
-// rateLimit proves that a rate limit of the upstream keeps nobody from stored images, and that
-// pulls of others neither hide it nor use it up.
+// rateLimit proves that a cache serves stored images during a rate limit of the upstream, and that
+// pulls of other images neither hide the limit nor use it up.
 func rateLimit() rig.Scenario {
 	const (
 		most       = 20               // requests of one pull to the upstream
@@ -93,7 +93,7 @@ func downloadBreaks() rig.Scenario {
 	return rig.New("download-breaks",
 		rig.Prove("alpha and beta are cached", rig.Cached(rig.Alpha, rig.Beta)),
 		rig.Prove("an image of an upstream that cuts each answer comes through the cache, without a byte sent twice", func(ctx context.Context, p *rig.Run) {
-			// A reset would lose bytes that the upstream has already sent.
+			// This is not a reset, which would lose bytes that the upstream has already sent.
 			p.BreakWith(ctx, "upstream/alpha", spec.Truncate, map[string][]string{"after": {"3Mi"}})
 			img := p.PushLayers(ctx, rig.Alpha, 2, 20<<20)
 			took := p.TimedPull(ctx, p.Worker(0), img)

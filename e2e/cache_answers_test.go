@@ -22,7 +22,8 @@ func blobStatus(ctx context.Context, p *rig.Run, node *cluster.Node, endpoint st
 	return status
 }
 
-// httpStatus does not verify the cache's certificate: the scenario tls proves who trusts it.
+// httpStatus lets a node request the URL, and returns the HTTP status. It does not verify the
+// cache's certificate: the scenario tls proves who trusts it.
 func httpStatus(ctx context.Context, node *cluster.Node, url string) (int, error) {
 	out, err := node.Exec(ctx, "curl", "--silent", "--show-error", "--insecure", "--max-time", "10",
 		"--output", "/dev/null", "--write-out", "%{http_code}", url)
@@ -36,8 +37,8 @@ func httpStatus(ctx context.Context, node *cluster.Node, url string) (int, error
 // ready cache may not reach its upstream yet: without kube-proxy's rules a DNS lookup fails, and
 // the failure is cached for five seconds. Meanwhile nodes pull directly.
 //
-// A cache answers 404 for a digest that its upstream does not have, and 500 if the upstream does
-// not answer. For a tag it answers 404 in both cases.
+// A cache answers 404 for a digest that its upstream does not have, and 502, 503 or 504 if the
+// upstream does not answer.
 func awaitUpstreams(ctx context.Context, p *rig.Run, hosts ...string) {
 	p.Helper()
 	endpoints := p.Endpoints(ctx)

@@ -52,7 +52,8 @@ func cacheDown() rig.Scenario {
 		}),
 
 		rig.Prove("a pull past a cache that drops packets is about as quick", func(ctx context.Context, p *rig.Run) {
-			// Without its loop the node cannot notice. containerd's own timeout remains.
+			// Without the script's loop the node cannot notice the failure. Only containerd's timeout
+			// remains.
 			p.Afterwards(ctx, func(ctx context.Context) error {
 				_, err := p.Worker(0).Exec(ctx, "systemctl", "start", nodeconfig.UnitName)
 				return err
@@ -76,15 +77,15 @@ func cacheDown() rig.Scenario {
 }
 
 const (
-	// maxExtra is how much longer than a direct pull one may take when nodes have noticed that a cache
-	// fails.
+	// maxExtra bounds how much longer than a direct pull a pull may take after nodes have noticed that
+	// the cache fails.
 	maxExtra = time.Second
 	// maxReturn bounds the time until nodes ask a cache that is back.
 	maxReturn = 15 * time.Second
 )
 
-// proveNoticed proves that nodes stop asking a cache that fails, and that a pull then takes about
-// as long as a direct one right before.
+// proveNoticed proves that nodes stop asking a cache that fails, and that the next pull takes at
+// most maxExtra longer than a direct pull right before it.
 func proveNoticed(ctx context.Context, p *rig.Run, host string) {
 	p.Helper()
 	start := time.Now()
@@ -100,7 +101,7 @@ func proveNoticed(ctx context.Context, p *rig.Run, host string) {
 		p.FetchedOnce(ctx, img, accesslog.AskerNode))
 }
 
-// awaitDirect waits until no worker has a mirror of the upstream any more, because its cache fails.
+// awaitDirect waits until no worker uses a mirror for the upstream, because its cache fails.
 func awaitDirect(ctx context.Context, p *rig.Run, host string) {
 	p.Helper()
 	p.Check(rig.AwaitEvery(ctx, rig.NodeInterval, "no worker asks the cache of "+host, rig.NoticedTimeout, func(ctx context.Context) (bool, string, error) {
@@ -118,8 +119,9 @@ func awaitDirect(ctx context.Context, p *rig.Run, host string) {
 // digest, the config, the layer with the program, and the other layers.
 const atOnceParts = 4 + failoverLayers
 
-// proveAtOnce proves that a pull which begins when alpha's cache fails succeeds without the cache,
-// within the bound, that nodes notice the failure, and that they ask the cache again afterwards.
+// proveAtOnce lets alpha's cache fail and proves that a pull that begins right then succeeds
+// without the cache, within the bound. It also proves that nodes notice the failure, and that they
+// ask the cache again afterwards.
 func proveAtOnce(ctx context.Context, p *rig.Run, kind spec.Kind, bound time.Duration) {
 	p.Helper()
 	clearFaults(ctx, p)
@@ -167,9 +169,9 @@ func provePastCache(ctx context.Context, p *rig.Run, host string, direct time.Du
 	p.Fatalf("the pulls took %s and %s direct, want at most %s more", strings.Join(all, ", "), rig.Seconds(direct), rig.MaxPull)
 }
 
-// stopCache returns a step that scales the cache of an upstream to 0 replicas until the scenario
-// ends. The step first sets the annotation "ignore" on the ManagedResource, as an operator would,
-// so that gardener-resource-manager does not scale the cache up again.
+// stopCache returns the function of a step that scales the cache of an upstream to 0 replicas until
+// the scenario ends. The step first sets the annotation "ignore" on the ManagedResource, as an
+// operator would, so that gardener-resource-manager does not scale the cache up again.
 func stopCache(host string) func(context.Context, *rig.Run) {
 	return func(ctx context.Context, p *rig.Run) {
 		service, ok := p.Services(ctx)[host]

@@ -28,7 +28,8 @@ truncate --no-create --size=0 "$(file "$2")"
 dd if=/dev/zero of="$(file "$3")" bs=1 count=16 seek=$(($(stat --format %s "$(file "$3")") / 2)) conv=notrunc,nocreat status=none
 truncate --no-create --size=$(($(stat --format %s "$(file "$4")") / 2)) "$(file "$4")"`
 
-// damagedBlobs proves that a cache notices damage on its volume, and fetches what is damaged again.
+// damagedBlobs proves that a cache notices damage on its volume, and fetches the damaged blobs
+// again.
 func damagedBlobs() rig.Scenario {
 	const pulledWithin = 20 * time.Second
 	var img rig.Pushed
@@ -61,7 +62,7 @@ func damagedBlobs() rig.Scenario {
 	)
 }
 
-// storeOnVolume is like store, and waits until manifest and blobs are on the volume.
+// storeOnVolume is like store, but also waits until manifest and blobs are on the volume.
 func storeOnVolume(ctx context.Context, p *rig.Run, host string) rig.Pushed {
 	p.Helper()
 	img := store(ctx, p, host)
@@ -119,7 +120,7 @@ func volumeFull() rig.Scenario {
 	)
 }
 
-// withTTL returns alpha's cache with a TTL, and beta's.
+// withTTL returns a cache for alpha with the TTL, and one for beta.
 func withTTL(ttl time.Duration) []v1alpha3.RegistryCache {
 	alpha := cachetest.Cache(rig.Alpha)
 	alpha.GarbageCollection = &v1alpha3.GarbageCollection{TTL: metav1.Duration{Duration: ttl}}
@@ -129,8 +130,8 @@ func withTTL(ttl time.Duration) []v1alpha3.RegistryCache {
 // blobSum prints the SHA-256 of one answer of a cache to a request for a blob.
 const blobSum = `curl --silent --show-error --fail "$1" | sha256sum | cut --delimiter=' ' --fields=1`
 
-// sharedLayer proves that a blob stays as long as an image with it is pulled, and that the cache
-// never answers with a part of it.
+// sharedLayer proves that a blob stays as long as an image that contains it is pulled, and that the
+// cache never answers with only a part of it.
 func sharedLayer() rig.Scenario {
 	const ttl, pulledWithin = 30 * time.Second, 10 * time.Second
 	var first, second rig.Pushed
@@ -195,7 +196,7 @@ func sharedLayer() rig.Scenario {
 const emptyLinks = `find "$1" -name link -size +0 -print -exec truncate --size=0 {} + | wc -l`
 
 // stateLost proves that a cache works, and still deletes its blobs, when a crash has emptied the
-// small files that name them.
+// small files that refer to the blobs.
 func stateLost() rig.Scenario {
 	const ttl, readyWithin, deletedWithin = 30 * time.Second, 20 * time.Second, time.Minute
 	var img rig.Pushed

@@ -71,7 +71,8 @@ func (c *cleaning) proveOrder(ctx context.Context, p *rig.Run) {
 	p.Evidence("cleaner ran on %d of %d workers before the Service was deleted", len(p.Workers()), len(p.Workers()))
 }
 
-// vanishTimeout suffices for the cleaner on a busy machine, and is below the extension's timeout.
+// vanishTimeout suffices for the cleaner on a busy machine. gardenlet waits longer for the
+// extension.
 const vanishTimeout = 2 * time.Minute
 
 // awaitVanished waits until the Services are deleted, or until the flow that removes them fails.

@@ -95,7 +95,7 @@ func credentials() rig.Scenario {
 }
 
 // newCredentials returns the name of a robot account, and a password that bad quoting or splitting
-// would corrupt. The password has random letters at both ends, so that a leaked part is found.
+// would corrupt. The password begins and ends with random letters, so that a leaked part is found.
 func newCredentials() basicAuth {
 	password := rand.Text()[:12] + `'$#&:"` + " \\%s`\n\xff\xfe" + rand.Text()[:12]
 	return basicAuth{"@robot-" + rand.Text()[:12], password}
@@ -162,7 +162,7 @@ func proveStillPulls(ctx context.Context, p *rig.Run, before rig.Pushed) {
 	p.FetchedOnce(ctx, before, accesslog.AskerCache)
 }
 
-// proveSecret proves that the credentials are only in Secrets. The search covers logs, the objects
+// proveSecret proves that only Secrets contain the credentials. The search covers logs, the objects
 // of the caches, the Extension, the nodes and the upstream's log.
 func proveSecret(ctx context.Context, p *rig.Run, registry *upstream.Registry, all ...basicAuth) {
 	p.Helper()

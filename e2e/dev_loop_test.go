@@ -30,7 +30,7 @@ const (
 	// loopEndsWithin bounds the time that Ctrl-C takes.
 	loopEndsWithin = 30 * time.Second
 	// loopIsIdle is what Skaffold prints when it waits for the next change. The text only tells the
-	// scenario when to continue, and is no proof.
+	// scenario when to continue. It proves nothing.
 	loopIsIdle = "Watching for changes..."
 )
 

@@ -124,8 +124,8 @@ func provePathsAbsent(ctx context.Context, p *rig.Run, worker *cluster.Node, pat
 	}
 }
 
-// latecomer is a worker that gets its previous configuration again after the cleaner has run, like
-// a node that joins with a stale OperatingSystemConfig when the cleaner is already gone.
+// latecomer is a worker that gets its previous configuration again after the cleaner has run. It
+// imitates a node that joins with a stale OperatingSystemConfig when the cleaner is already gone.
 type latecomer struct {
 	worker *cluster.Node
 	host   string

@@ -1,15 +1,15 @@
 // Package e2e tests the registry cache on kind clusters, with sigs.k8s.io/e2e-framework. Each file
-// contains the scenario of one behavior.
+// contains the scenarios of one behavior.
 //
 // A scenario proves its claims with the upstream's access log, the Kubernetes API and the files of
 // the nodes, never with the text of a program's log. Each scenario creates its own starting state,
 // so it can run alone and on a kept testbed. Scenarios on the shoot run one after another;
 // scenarios on the seed run in parallel to them (suite_test.go).
 //
-// The scenarios have the build tag e2e, because they start clusters:
+// The scenarios have the build tag e2e, because they start clusters. To run one of them:
 //
 //	go test -c -tags e2e -o bin/e2e.test ./e2e && RUN='^pull-through$' KEEP=1 bin/e2e.test
 //
 // The package must contain no code that builds the testbed. Package rig contains the code that
-// scenarios share, package report renders the results.
+// scenarios share, and package report renders the results.
 package e2e

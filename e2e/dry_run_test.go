@@ -25,7 +25,8 @@ import (
 )
 
 // dryRun proves that API servers accept, without a warning, all objects of the extension and its
-// charts. The shoot's server checks caches and cleaner, the seed's server all others.
+// charts. The shoot's server checks the objects of caches and cleaner, except autoscalers. The
+// seed's server checks all others.
 func dryRun() rig.Scenario {
 	var shoot, seed *judge
 	return rig.New("dry-run",
@@ -180,8 +181,8 @@ func dryRunCaches(p *rig.Run) []dryRunCache {
 	return cases
 }
 
-// dryRunConfig returns a valid config with defaults. For each field the config has a cache that
-// sets the field, and one more cache sets all fields.
+// dryRunConfig returns a valid config with defaults. For each field there is a cache that sets it,
+// and the last cache sets all fields.
 func dryRunConfig(p *rig.Run) *v1alpha3.RegistryConfig {
 	p.Helper()
 	volume := &v1alpha3.Volume{Size: ptr.To(resource.MustParse("1500Mi")), StorageClassName: ptr.To("fast")}

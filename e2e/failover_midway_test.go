@@ -19,16 +19,16 @@ import (
 
 const (
 	// Upstreams send each answer so slowly that a pull takes more than 30 s. The failure is caused
-	// after failsAfter. The pull must still run when that is done, which takes seconds for a lost
-	// node.
+	// after failsAfter. The pull must still run once the failure is in effect, which takes seconds for
+	// a lost node.
 	midwayRate, midwayLayerBytes = "256Ki", 4 << 20
 	failsAfter                   = 5 * time.Second
 	// midwayExtra bounds the extra time of a pull during which the cache fails.
 	midwayExtra = 40 * time.Second
 )
 
-// failoverMidway proves that a pull during which the cache fails succeeds without help: the loop
-// notices the failure, and containerd or the kubelet tries again.
+// failoverMidway proves that a pull during which the cache fails succeeds without help: the
+// script's loop notices the failure, and containerd or the kubelet tries again.
 func failoverMidway() rig.Scenario {
 	direct := map[string]time.Duration{} // by worker
 	steps := []rig.Step{
@@ -77,7 +77,8 @@ func proveMidway(ctx context.Context, p *rig.Run, f cacheFailure, direct map[str
 	}
 	f.end(ctx, p)
 	clearFaults(ctx, p)
-	// Of workers with the same containerd, the slowest one is recorded last and stays.
+	// Of the workers with the same version of containerd, the slowest one is recorded last, and its
+	// time is kept.
 	slices.SortFunc(pulls, func(a, b *midwayPull) int { return cmp.Compare(a.took, b.took) })
 	var evidence []string
 	for _, pull := range pulls {

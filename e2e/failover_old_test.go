@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// waitsAtLeast is how long a pull with the old configuration waits if packets are dropped: one
-	// connection of containerd.
+	// waitsAtLeast is the least time that a pull with the old configuration takes if packets are
+	// dropped: containerd's timeout for one connection.
 	waitsAtLeast       = 30 * time.Second
 	failoverOldTimeout = 40 * time.Minute
 )
 
-// failoverOld measures the same failures with the configuration that Gardener writes from
-// criConfig.containerd.registries: a mirror that stays, without dial_timeout.
+// failoverOld measures the same failures as failover, but with the configuration that Gardener
+// writes from criConfig.containerd.registries: a mirror that stays, without dial_timeout.
 func failoverOld() rig.Scenario {
 	return rig.New("failover-old", eachFailure(measureOld)...).Within(failoverOldTimeout)
 }
@@ -50,9 +50,9 @@ func measureOld(ctx context.Context, p *rig.Run, f cacheFailure) {
 	p.Evidence("%s: %s (direct %s)", f.name, rig.Seconds(took), rig.Seconds(direct))
 }
 
-// useOldHosts replaces hosts.toml on the worker by one without our mark, which the script leaves
-// alone, and without dial_timeout. The function that it returns removes this file:
-// the script writes its own again.
+// useOldHosts replaces hosts.toml on the worker with one without dial_timeout and without the
+// extension's marker, so that the script does not change it. The returned function removes this
+// file, and then the script writes its own again.
 func useOldHosts(ctx context.Context, p *rig.Run, worker *cluster.Node, host string) (restore func(context.Context) error) {
 	p.Helper()
 	path := rig.HostsPath(host)

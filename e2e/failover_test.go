@@ -16,15 +16,17 @@ import (
 )
 
 const (
-	// noticedAfter is how long a failure is present until a pull may take no longer because of it.
+	// noticedAfter is the time after the beginning of a failure from which pulls must be about as
+	// quick as direct ones.
 	noticedAfter = 10 * time.Second
-	// failoverLayers and failoverLayerBytes are the shape of all images that failover compares.
+	// failoverLayers and failoverLayerBytes are the number and the size of the layers of all images
+	// that failover compares.
 	failoverLayers, failoverLayerBytes = 5, 1 << 20
 	failoverTimeout                    = 20 * time.Minute
 )
 
 // failover proves, for each way in which a cache fails, that a pull takes about as long as a direct
-// one once nodes have noticed, and that the first pull after the recovery is a hit.
+// one once nodes have noticed the failure, and that the first pull after the recovery is a hit.
 func failover() rig.Scenario {
 	return rig.New("failover", eachFailure(proveFailover)...).Within(failoverTimeout)
 }
@@ -49,13 +51,13 @@ func proveFailover(ctx context.Context, p *rig.Run, f cacheFailure) {
 	for i, worker := range p.Workers() {
 		if f.spares(ctx, p, worker) {
 			p.TimedPull(ctx, worker, stored[i])
-			p.FetchedOnce(ctx, stored[i], accesslog.AskerCache) // before the failure
+			p.FetchedOnce(ctx, stored[i], accesslog.AskerCache) // the GETs are from when it was stored
 		}
 	}
 	p.Evidence("%s: %s; a hit %s after it", f.name, strings.Join(evidence, ", "), maxReturn)
 }
 
-// storeForEach stores an image in the cache for each worker, which only another worker has pulled.
+// storeForEach stores one image for each worker in the cache. Only another worker has pulled it.
 func storeForEach(ctx context.Context, p *rig.Run, host string) (stored []rig.Pushed) {
 	p.Helper()
 	workers := p.Workers()
@@ -74,8 +76,8 @@ func directPull(ctx context.Context, p *rig.Run, worker *cluster.Node) time.Dura
 	return p.TimedPull(ctx, worker, p.PushLayers(ctx, rig.Gamma, failoverLayers, failoverLayerBytes))
 }
 
-// proveAsQuick compares pulls during the failure with direct pulls right before. One pull that is
-// quick enough suffices, because other load can only slow pulls down.
+// proveAsQuick compares pulls during the failure with direct pulls right before them. One pull that
+// is quick enough suffices, because other load can only slow pulls down.
 func proveAsQuick(ctx context.Context, p *rig.Run, f cacheFailure, worker *cluster.Node) string {
 	p.Helper()
 	var all []string
@@ -94,7 +96,7 @@ func proveAsQuick(ctx context.Context, p *rig.Run, f cacheFailure, worker *clust
 	return ""
 }
 
-// failoverFile contains the measured. `make failover-page` writes them to docs/failover.md.
+// failoverFile contains the measured times. `make failover-page` writes them to docs/failover.md.
 const failoverFile = "failover.json"
 
 func record(ctx context.Context, p *rig.Run, worker *cluster.Node, result report.Failover) {

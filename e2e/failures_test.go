@@ -24,19 +24,19 @@ type cacheFailure struct {
 	name  string
 	host  string // the upstream of the cache
 	begin func(ctx context.Context, p *rig.Run)
-	// end returns when the cause is gone: what remains is for the nodes to notice.
+	// end removes the cause of the failure. After that, the nodes only need to notice this.
 	end func(ctx context.Context, p *rig.Run)
 	// evicts means that the cache discards content to make room.
 	evicts bool
-	// asker fetches images from the upstream during the failure, with at most this many GETs of a
-	// blob.
+	// asker is the client that fetches images from the upstream during the failure. It requests each
+	// blob at most gets times.
 	asker accesslog.Asker
 	gets  int
-	// spares tells whether the worker can pull during the failure.
+	// spares reports whether the worker can pull during the failure.
 	spares func(ctx context.Context, p *rig.Run, worker *cluster.Node) bool
 }
 
-// httpCache is like tlsCache, with HTTP.
+// httpCache returns cachetest.Cache with HTTP.
 func httpCache(host string) v1alpha3.RegistryCache {
 	cache := cachetest.Cache(host)
 	cache.HTTP = &v1alpha3.HTTP{}
@@ -50,7 +50,7 @@ func cachesThatFail() rig.Step {
 
 const packetsDropped = "packets are dropped"
 
-// failures lists how caches fail. Those without a fault of their own come first.
+// failures lists the ways in which caches fail.
 func failures() []cacheFailure {
 	all := []cacheFailure{scaledToZero(), serviceDeleted(), serviceRecreated()}
 	for _, one := range []struct {
@@ -74,7 +74,7 @@ func failures() []cacheFailure {
 		}
 		if one.kind == spec.DiskFull {
 			f.evicts = true
-			f.asker, f.gets = accesslog.AskerCache, 2 // what the volume does not take passes through
+			f.asker, f.gets = accesslog.AskerCache, 2 // content for which there is no space passes through the cache
 		}
 		all = append(all, f)
 	}
@@ -105,8 +105,8 @@ func scaledToZero() cacheFailure {
 	}
 }
 
-// serviceDeleted deletes the Service without anybody who recreates it. It comes back with its
-// address.
+// serviceDeleted deletes the Service, and nothing recreates it. At the end it is created again with
+// the same address.
 func serviceDeleted() cacheFailure {
 	var service corev1.Service
 	return cacheFailure{
@@ -159,13 +159,14 @@ func nodeGone() cacheFailure {
 	}
 }
 
-// awaitCachesServe makes sure that nothing of an earlier failure is left.
+// awaitCachesServe waits until all workers use both caches, so that nothing of an earlier failure
+// is left.
 func awaitCachesServe(ctx context.Context, p *rig.Run) {
 	p.Helper()
 	p.AwaitMirrors(ctx, rig.Alpha, rig.Beta)
 }
 
-// elapse waits for a time that a claim names.
+// elapse waits until the given time, for claims that name a time.
 func elapse(ctx context.Context, p *rig.Run, until time.Time) {
 	p.Helper()
 	select {

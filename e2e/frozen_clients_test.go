@@ -28,7 +28,7 @@ done
 sleep infinity`
 
 // frozenClients proves that clients that do not read what they asked for cost a cache little
-// memory, delay no other pull, and are disconnected.
+// memory, do not delay other pulls, and are disconnected.
 func frozenClients() rig.Scenario {
 	const (
 		clients, memory = 200, 128 << 20

@@ -27,7 +27,8 @@ const (
 )
 
 // garbageCollection proves that a cache deletes a blob after its TTL and fetches it again, that a
-// cache with a TTL of 0 keeps its blobs, and that another TTL makes it another cache.
+// cache with a TTL of 0 keeps its blobs, and that enabling garbage collection again replaces the
+// cache.
 func garbageCollection() rig.Scenario {
 	var collected, kept rig.Pushed
 	short, never := cachetest.Cache(rig.Alpha), cachetest.Cache(rig.Gamma)

@@ -18,7 +18,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// maxWakeUp bounds the time from the begin of a wake-up until new images come through the caches.
+// maxWakeUp bounds the time from the beginning of a wake-up until new images come through the
+// caches.
 const maxWakeUp = time.Minute
 
 // hibernate proves that a shoot hibernates and wakes up with the same caches, that an unreachable
@@ -96,7 +97,7 @@ func hibernateShoot(ctx context.Context, p *rig.Run, hosts ...string) {
 }
 
 // hibernateUntilEnd makes gardenlet hibernate the shoot, and wake it up after the scenario if the
-// scenario has not.
+// scenario has not done so.
 func hibernateUntilEnd(ctx context.Context, p *rig.Run, shoot *gardencorev1beta1.Shoot) {
 	p.Helper()
 	p.Afterwards(ctx, func(ctx context.Context) error {

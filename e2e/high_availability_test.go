@@ -115,7 +115,8 @@ const (
 	restartedWithin = 40 * time.Second
 )
 
-// cachedWithin is like cachedEverywhere, and proves that this was so in time.
+// cachedWithin is like cachedEverywhere, but also proves that the pulls ended in time, counted from
+// start.
 func cachedWithin(ctx context.Context, p *rig.Run, host string, start time.Time, within time.Duration) accesslog.Evidence {
 	p.Helper()
 	evidence := cachedEverywhere(ctx, p, host)
@@ -171,7 +172,7 @@ func awaitBudget(ctx context.Context, p *rig.Run, pod corev1.Pod) {
 	})
 }
 
-// evict evicts the pod, like kubectl drain.
+// evict evicts the pod, as kubectl drain does.
 func evict(ctx context.Context, p *rig.Run, pod corev1.Pod) error {
 	if err := p.Session.Shoot.SubResource("eviction").Create(ctx, &pod, &policyv1.Eviction{}); err != nil {
 		return fmt.Errorf("evict %s: %w", pod.Name, err)

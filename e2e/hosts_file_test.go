@@ -15,9 +15,10 @@ import (
 
 const (
 	// writtenWithin bounds the time until the script restores a changed hosts.toml. The script checks
-	// the file every 5 s.
+	// the file every 6 to 6.5 s.
 	writtenWithin = 30 * time.Second
-	// openedFile is a hard link to hosts.toml, with the old content after an atomic replacement.
+	// openedFile is a hard link to hosts.toml. After an atomic replacement it still has the old
+	// content.
 	openedFile = "/etc/containerd/e2e-hosts.toml"
 	changeMade = "# changed by somebody\n"
 )

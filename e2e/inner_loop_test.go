@@ -23,7 +23,7 @@ import (
 )
 
 // liveWithin is how long a saved line may take to reach the shoot. The bound is generous, for busy
-// machines; the evidence has the actual time.
+// machines; the evidence shows the actual time.
 const liveWithin = 2 * time.Minute
 
 // answerTimeout bounds one request to a pod.

@@ -139,7 +139,7 @@ func interrupt(ctx context.Context, p *rig.Run, kill func(ctx context.Context, p
 			return holder != "", "no leader", nil
 		}
 		lease.Spec.HolderIdentity = ptr.To("")
-		// On a conflict, another process has the lease, or the killed process has renewed it.
+		// On a conflict, another process holds the lease, or the killed process has renewed it.
 		if err := p.Session.Seed.Update(ctx, lease); !apierrors.IsConflict(err) {
 			return false, holder, err
 		}

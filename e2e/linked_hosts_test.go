@@ -14,14 +14,14 @@ import (
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 )
 
-// Files of an owner that takes over the mirror of alpha on a node.
+// Path and content of the hosts.toml of an owner who takes over alpha's mirror on a node.
 const (
 	ownersHosts = rig.OwnersFolder + "/hosts.toml"
 	ownersText  = "server = \"http://" + rig.Alpha + "\"\n"
 )
 
-// linkedHosts proves that a hosts.toml that an owner has replaced by a link is the owner's: the
-// removal of the cache ends, cleans the other nodes, and leaves link and file as they are.
+// linkedHosts proves that an owner can replace a hosts.toml with a link: the removal of the cache
+// still ends, cleans the other nodes, and changes neither the link nor its target.
 func linkedHosts() rig.Scenario {
 	path := rig.HostsPath(rig.Alpha)
 	state := func(ctx context.Context, p *rig.Run) string {

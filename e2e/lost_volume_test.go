@@ -69,8 +69,8 @@ func lostVolume() rig.Scenario {
 	)
 }
 
-// removeMachine deletes a machine, its Node and the pods on that Node, like
-// machine-controller-manager.
+// removeMachine deletes a machine, its Node and the pods on that Node, as
+// machine-controller-manager does.
 func removeMachine(ctx context.Context, p *rig.Run, worker *cluster.Node) error {
 	if err := worker.StopMachine(ctx); err != nil {
 		return err

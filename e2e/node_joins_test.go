@@ -59,7 +59,8 @@ func nodeJoins() rig.Scenario {
 }
 
 // containerdRestarts matches the errors of pulls if containerd does not run, stops during the pull,
-// or has just started: gardener-node-agent restarts it when it changes the configuration.
+// or has just started: gardener-node-agent restarts containerd when it changes containerd's
+// configuration.
 var containerdRestarts = regexp.MustCompile(`containerd\.sock: connect:|error reading from server: EOF|server is not initialized yet`)
 
 // joined is the result of rejoin.

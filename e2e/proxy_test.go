@@ -104,7 +104,7 @@ func startProxy(ctx context.Context, p *rig.Run) *upstream.Proxy {
 	return proxy
 }
 
-// pullThroughCache pushes a new image to the host, which the upstream's cache fetches from. Then it
+// pullThroughCache pushes a new image to the host from which the upstream's cache fetches. Then it
 // pulls the image from the upstream, and proves that the cache fetched the image.
 func pullThroughCache(ctx context.Context, p *rig.Run, upstream, host string) rig.Pushed {
 	p.Helper()
@@ -167,7 +167,7 @@ func exposeInCluster(ctx context.Context, p *rig.Run, host string) string {
 	return service.Spec.ClusterIP
 }
 
-// addressOf returns the IPv4 address that a node resolves the name to.
+// addressOf returns the IPv4 address to which a node resolves the name.
 func addressOf(ctx context.Context, p *rig.Run, host string) string {
 	p.Helper()
 	out, err := p.Worker(0).Exec(ctx, "getent", "ahostsv4", host)
@@ -176,7 +176,7 @@ func addressOf(ctx context.Context, p *rig.Run, host string) string {
 	return address
 }
 
-// remoteHost returns the host that the cache of the upstream fetches from, according to the
+// remoteHost returns the host from which the cache of the upstream fetches, according to the
 // Extension's status.
 func remoteHost(ctx context.Context, p *rig.Run, upstream string) string {
 	p.Helper()

@@ -36,7 +36,7 @@ func pullThrough() rig.Scenario {
 		rig.Prove("a tag that was pushed again gives the new image, and the old digest is still a hit", func(ctx context.Context, p *rig.Run) {
 			old := store(ctx, p, rig.Alpha)
 			now := p.PushBeside(ctx, old, old.Tag)
-			elapse(ctx, p, time.Now().Add(time.Second)) // for so long a tag counts as confirmed
+			elapse(ctx, p, time.Now().Add(time.Second)) // until then the tag counts as confirmed
 			before := p.Requests(ctx, old)
 			p.TimedPull(ctx, p.Worker(1), now)
 			p.TimedPullOf(ctx, p.Worker(1), old.ByDigest())
@@ -69,6 +69,6 @@ func store(ctx context.Context, p *rig.Run, host string) rig.Pushed {
 func proveHit(ctx context.Context, p *rig.Run, img rig.Pushed) time.Duration {
 	p.Helper()
 	took := p.TimedPull(ctx, p.Worker(1), img)
-	p.FetchedOnce(ctx, img, accesslog.AskerCache) // when it was stored
+	p.FetchedOnce(ctx, img, accesslog.AskerCache) // the GETs are from when it was stored
 	return took
 }

@@ -33,7 +33,7 @@ const (
 )
 
 // registriesRealm proves that a cache sends its credentials to a token server in the domain of its
-// upstream, and not to one elsewhere (CVE-2026-33540), whatever the upstream says.
+// upstream, but not to one in another domain, even if the upstream names it (CVE-2026-33540).
 func registriesRealm() rig.Scenario {
 	robot := newAccount()
 	bearer := robot.in(registryprofile.Profile{Challenge: "bearer"})
@@ -60,7 +60,7 @@ func registriesRealm() rig.Scenario {
 			r := realm(registryprofile.Foreign, false)
 			img := p.Push(ctx, r.host)
 			r.begin(ctx, p)
-			restartCache(ctx, p, r.host) // it may remember the other token server
+			restartCache(ctx, p, r.host) // the cache may remember the other token server
 			status, answer := manifestFrom(ctx, p, fmt.Sprintf("%s/v2/%s/manifests/%s", p.Endpoints(ctx)[r.host], img.Repository, img.Tag))
 			asked := tokens(ctx, p, foreignRealm)
 			given := asked.Filter(func(r accesslog.Record) bool { return r.Authorization || r.Status == http.StatusOK })
@@ -115,8 +115,8 @@ func restartCache(ctx context.Context, p *rig.Run, host string) (ready time.Dura
 	return ready
 }
 
-// registriesRefused proves that an upstream that says no is no outage: nodes see what it says, and
-// not what it said before.
+// registriesRefused proves that a refusal by the upstream does not count as an outage: nodes
+// receive the refusal, not the answer that the cache stored earlier.
 func registriesRefused() rig.Scenario {
 	var img rig.Pushed
 	return rig.New("registries-refused",
@@ -132,7 +132,8 @@ func registriesRefused() rig.Scenario {
 			for _, status := range []int{http.StatusForbidden, http.StatusPreconditionFailed} {
 				refuses := registryprofile.Profile{Answers: []registryprofile.Answer{{Path: "/manifests/" + img.Tag + "$", Status: status, Document: "DENIED"}}}
 				registry{name: "a registry that refuses a tag", host: rig.Alpha, profile: refuses}.begin(ctx, p)
-				// For a second after it was confirmed a tag is served without a question.
+				// For a second after the upstream has confirmed a tag, the cache serves it without asking
+				// again.
 				p.Await(ctx, fmt.Sprintf("the cache answers %d, with the words of the upstream", status), 10*time.Second,
 					func(ctx context.Context) (bool, string, error) {
 						got, answer := manifestFrom(ctx, p, url)
@@ -151,7 +152,7 @@ func registriesRefused() rig.Scenario {
 		rig.Prove("it is served again when the upstream no longer refuses it", func(ctx context.Context, p *rig.Run) {
 			clearFaults(ctx, p)
 			awaitFetches(ctx, p, rig.Alpha)
-			known := len(objects(ctx, p, img, "")) // with those of the node whose pull was refused
+			known := len(objects(ctx, p, img, "")) // including those of the node whose pull was refused
 			p.TimedPull(ctx, p.Worker(1), img)
 			if nodes := objects(ctx, p, img, "")[known:].By(accesslog.AskerNode); len(nodes) > 0 {
 				p.Fatalf("a node went past the cache: %s %s, status %d", nodes[0].Method, nodes[0].Path, nodes[0].Status)
@@ -160,9 +161,10 @@ func registriesRefused() rig.Scenario {
 	)
 }
 
-// rangeScript gets three quarters of a blob from a cache, and all of it, and compares them with the
-// upstream's own bytes, for which it asks as the testbed, which no fault affects. For each answer
-// it prints status, exit code of curl, and whether the bytes are the same.
+// rangeScript requests three quarters of a blob from a cache, and then the whole blob, and compares
+// both with the bytes of the upstream. It requests those with the testbed's user agent, which no
+// fault affects. For each answer of the cache it prints the status, the exit code of curl, and
+// whether the bytes are the same.
 const rangeScript = `
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -178,8 +180,8 @@ for last in $((size * 3 / 4)) $((size - 1)); do
   echo "$status $ended $same"
 done`
 
-// registriesRange proves that no complete answer has bytes that the cache has not checked, neither
-// a range nor a whole blob.
+// registriesRange proves that no complete answer of a cache contains damaged bytes, neither for a
+// range nor for a whole blob.
 func registriesRange() rig.Scenario {
 	var img rig.Pushed
 	damaged := registry{name: "a registry that damages blobs", host: rig.Alpha, profile: registryprofile.Profile{

@@ -25,7 +25,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// registriesTimeout bounds the scenario registries: a profile takes some 15 s.
+// registriesTimeout bounds the scenario registries: each profile takes about 15 s.
 const registriesTimeout = 15 * time.Minute
 
 // account is the user name and the password of a private upstream, in a profile and in a Secret.
@@ -39,9 +39,10 @@ func (a account) in(profile registryprofile.Profile) registryprofile.Profile {
 	return profile
 }
 
-// registries proves, for each known registry, that images come through a cache: those that it has
-// not, those that it has, new ones after all tokens have expired, and stored ones in an outage.
-// Profiles take turns at alpha and beta, so that one cache recovers from an outage meanwhile.
+// registries proves, for each known registry except ECR, that these images come through a cache:
+// new ones, stored ones, new ones after all tokens have expired, and stored ones during an outage.
+// The profiles alternate between alpha and beta, so that one cache can recover from an outage
+// meanwhile.
 func registries() rig.Scenario {
 	robot := newAccount()
 	steps := []rig.Step{rig.Prove("alpha, beta and a private upstream are cached", func(ctx context.Context, p *rig.Run) {
@@ -62,8 +63,9 @@ func registries() rig.Scenario {
 	return rig.New("registries", steps...).Within(registriesTimeout)
 }
 
-// cachedWithAccount starts a private upstream, which is open until it gets a profile, and
-// configures caches for alpha, beta and the private upstream. The last one has the account.
+// cachedWithAccount starts a private upstream, which requires no credentials until it gets a
+// profile, and configures caches for alpha, beta and the private upstream. The last cache uses the
+// account.
 func cachedWithAccount(ctx context.Context, p *rig.Run, a account) {
 	p.Helper()
 	p.Upstream(ctx, p.Session.Testbed.UpstreamOptions(rig.Private))
@@ -74,15 +76,15 @@ func cachedWithAccount(ctx context.Context, p *rig.Run, a account) {
 	p.Configure(ctx, refer, cachetest.Cache(rig.Alpha), cachetest.Cache(rig.Beta), private)
 }
 
-// registry is an upstream that answers like a known registry.
+// registry is an upstream that answers as a known registry does.
 type registry struct {
 	name, host string
 	profile    registryprofile.Profile
-	// expire makes the upstream refuse all tokens. nil starts the profile again.
+	// expire makes the upstream refuse all tokens. If it is nil, starting the profile again does so.
 	expire func(ctx context.Context, p *rig.Run)
 }
 
-// begin starts the profile without any memory of tokens.
+// begin starts the profile, which does not know earlier tokens.
 func (r registry) begin(ctx context.Context, p *rig.Run) {
 	p.Helper()
 	clearFaults(ctx, p)
@@ -121,8 +123,8 @@ func (r registry) prove(ctx context.Context, p *rig.Run) {
 	p.Evidence("%s: cold %.2fs, warm %.2fs, new token %.2fs, outage %.2fs", r.name, result.Cold, result.Warm, result.Renewed, result.Outage)
 }
 
-// proveOnce proves that the cache got each blob of the image once, wherever the upstream has
-// redirected it to, and that no node has asked for anything.
+// proveOnce proves that the cache fetched each blob of the image once, even if the upstream
+// redirected the cache, and that no node sent a request.
 func (r registry) proveOnce(ctx context.Context, p *rig.Run, img rig.Pushed) {
 	p.Helper()
 	blobs := objects(ctx, p, img, "blobs")
@@ -139,8 +141,9 @@ func (r registry) proveOnce(ctx context.Context, p *rig.Run, img rig.Pushed) {
 	}
 }
 
-// proveRenewed proves that new content comes although the upstream refuses all tokens that it gave.
-// It is in the repository of an image that was pulled before, for which the cache has a token.
+// proveRenewed proves that new content comes through the cache although the upstream refuses all
+// tokens that it has issued. The content is in the repository of an image that was pulled before,
+// so the cache has a token for it.
 func (r registry) proveRenewed(ctx context.Context, p *rig.Run, before rig.Pushed) time.Duration {
 	p.Helper()
 	img := p.PushBeside(ctx, before, "later")
@@ -161,7 +164,8 @@ func (r registry) proveRenewed(ctx context.Context, p *rig.Run, before rig.Pushe
 	return took
 }
 
-// proveOutage proves that a node that has not pulled the image gets it while the upstream is away.
+// proveOutage proves that a node that has not pulled the image gets it while the upstream refuses
+// connections.
 func (r registry) proveOutage(ctx context.Context, p *rig.Run, stored rig.Pushed) time.Duration {
 	p.Helper()
 	known := len(objects(ctx, p, stored, ""))
@@ -174,8 +178,8 @@ func (r registry) proveOutage(ctx context.Context, p *rig.Run, stored rig.Pushed
 	return took
 }
 
-// objects returns the requests for the repository of the image at all hosts of the upstream: for
-// blobs, for manifests, or with "" for anything.
+// objects returns the requests for the repository of the image at all hosts of the upstream. kind
+// is "blobs" or "manifests", or "" for all requests.
 func objects(ctx context.Context, p *rig.Run, img rig.Pushed, kind string) accesslog.Records {
 	p.Helper()
 	return logOf(ctx, p, img.Host).Pulls().Filter(func(r accesslog.Record) bool {
@@ -190,7 +194,8 @@ func logOf(ctx context.Context, p *rig.Run, host string) accesslog.Records {
 	return log
 }
 
-// awaitFetches waits until the cache of an upstream gets new content, after an outage for example.
+// awaitFetches waits until the cache of an upstream fetches new content, for example after an
+// outage.
 func awaitFetches(ctx context.Context, p *rig.Run, host string) {
 	p.Helper()
 	awaitFetchesWithin(ctx, p, host, maxRestart)
@@ -206,8 +211,8 @@ func awaitFetchesWithin(ctx context.Context, p *rig.Run, host string, within tim
 	})
 }
 
-// manifestFrom lets a node ask for a manifest, and returns the status, or 0 if there was no answer,
-// and the header and the body.
+// manifestFrom lets a node request a manifest, and returns the status and the answer with its
+// header. If there was no answer, it returns 0 and the error.
 func manifestFrom(ctx context.Context, p *rig.Run, url string) (status int, answer string) {
 	p.Helper()
 	out, err := p.Worker(0).Exec(ctx, "curl", "--silent", "--show-error", "--insecure", "--max-time", "10", "--include",
@@ -232,8 +237,8 @@ func containerdOf(ctx context.Context, p *rig.Run, worker *cluster.Node) string 
 	return ""
 }
 
-// Names of a registry of Amazon ECR and of its API. Both are the upstream of registriesECR: no
-// client needs a setting to find the API.
+// Names of a registry of Amazon ECR and of its API. Both names lead to the upstream of
+// registriesECR, so no client needs a setting to find the API.
 const (
 	ecrHost = "123456789012.dkr.ecr.eu-central-1.amazonaws.com"
 	ecrAPI  = "api.ecr.eu-central-1.amazonaws.com"
@@ -245,7 +250,7 @@ const (
 func registriesECR() rig.Scenario {
 	access := ecrAccess()
 	name, amazon := "ecr", registryprofile.Profiles["ecr"]
-	amazon.Challenge = "" // the registry wants a token of its API, instead of a fixed password
+	amazon.Challenge = "" // the registry requires a token of its API, instead of a fixed password
 	r := registry{name: name, host: ecrHost, profile: amazon}
 	refer := rig.References{}
 	return rig.New("registries-ecr",
@@ -280,7 +285,7 @@ func registriesECR() rig.Scenario {
 		rig.Prove("a token that the registry has revoked is replaced", func(ctx context.Context, p *rig.Run) {
 			awaitFetches(ctx, p, ecrHost)
 			before := len(sold(ctx, p))
-			access.Life += time.Second // another access revokes all tokens
+			access.Life += time.Second // a changed access revokes all tokens
 			p.Check(p.Session.Testbed.Upstream(ecrHost).SetECR(ctx, access))
 			awaitFetches(ctx, p, ecrHost)
 			if len(sold(ctx, p)) == before {

@@ -16,8 +16,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 )
 
-// serviceName proves that serviceNameSuffix sets the name of a cache's Service, that nodes use
-// the new Service without a failed or slow pull, and that the previous Service is then deleted.
+// serviceName proves that serviceNameSuffix sets the name of a cache's Service, that nodes use the
+// new Service without a failed or slow pull, and that the previous Service keeps its address for at
+// least one more reconciliation.
 func serviceName() rig.Scenario {
 	var pulls *stream
 	var endpoint string

@@ -19,14 +19,14 @@ import (
 const (
 	soakDefault  = 30 * time.Minute
 	soakInterval = 5 * time.Second
-	// soakExtra is how much longer than a direct pull 99 of 100 pulls may take.
+	// soakExtra bounds how much longer than a direct pull 99 of 100 pulls may take.
 	soakExtra = 3 * time.Second
-	// A failure lasts 10 to 60 s, the next one comes after 30 to 90 s.
+	// A failure lasts 10 to 60 s, and begins 30 to 90 s after the end of the previous one.
 	soakLasts, soakLastsMore, soakRests, soakRestsMore = 10 * time.Second, 50 * time.Second, 30 * time.Second, time.Minute
 )
 
-// soak lets caches fail at random while each worker pulls: SOAK says for how long, SEED repeats a
-// sequence of failures.
+// soak lets caches fail at random while each worker pulls. SOAK sets the duration, and SEED repeats
+// a sequence of failures.
 func soak() rig.Scenario {
 	return rig.New("soak", cachesThatFail(), rig.Prove("no pull fails, and hardly one is slow", proveSoak)).Within(6 * time.Hour)
 }
@@ -76,8 +76,8 @@ func proveSoak(ctx context.Context, p *rig.Run) {
 	}
 }
 
-// failAtRandom lets one cache after the other fail, and returns how often. The workers stay, since
-// each has to pull.
+// failAtRandom lets caches fail one after another, and returns the number of failures. No node is
+// lost, because each worker has to pull.
 func failAtRandom(ctx context.Context, p *rig.Run, random *rand.Rand, until time.Time) (begun int) {
 	p.Helper()
 	all := slices.DeleteFunc(failures(), func(f cacheFailure) bool { return f.name == nodeGone().name })
@@ -96,8 +96,8 @@ func failAtRandom(ctx context.Context, p *rig.Run, random *rand.Rand, until time
 	}
 }
 
-// pullUntil pulls new images of alpha and beta in turn, each beside a direct pull, and passes the
-// extra time, and whether the pull was repeated.
+// pullUntil alternately pulls new images of alpha and beta, each after a direct pull. For each it
+// calls pulled with the extra time, and whether the pull was repeated.
 func pullUntil(
 	ctx context.Context, p *rig.Run, worker *cluster.Node, until time.Time, pulled func(extra time.Duration, repeated bool),
 ) error {
@@ -121,8 +121,8 @@ func pullUntil(
 	return nil
 }
 
-// pushAndPull pushes a new image and returns how long the worker takes to pull it. Like the kubelet
-// it repeats a pull that containerd gives up, once, and the time of both counts.
+// pushAndPull pushes a new image and returns how long the worker takes to pull it. As the kubelet
+// does, it repeats a failed pull, but only once. The result then includes both pulls.
 func pushAndPull(
 	ctx context.Context, p *rig.Run, worker *cluster.Node, host string, layers int, bytes int64,
 ) (took time.Duration, repeated bool, err error) {
@@ -139,7 +139,7 @@ func pushAndPull(
 	return time.Since(start), true, err
 }
 
-// percentile returns the value that so many percent of the sorted values do not exceed.
+// percentile returns the value that the given percentage of the sorted values does not exceed.
 func percentile(sorted []time.Duration, percent int) time.Duration {
 	if len(sorted) == 0 {
 		return 0

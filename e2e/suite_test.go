@@ -68,8 +68,8 @@ func onShoot() []rig.Scenario {
 	}
 }
 
-// onShootInLane returns onShoot, followed by the scenarios of the full lane, and with RUN by those
-// that take too long for a lane.
+// onShootInLane returns onShoot, followed by the other scenarios of the full lane. If RUN is set,
+// those that take too long for a lane follow.
 func onShootInLane() []rig.Scenario {
 	all := onShoot()
 	if full {
@@ -92,7 +92,7 @@ func onShootInLane() []rig.Scenario {
 
 // onSeed returns the scenarios that need only nodes of the seed. These scenarios run one after
 // another, in parallel with those on the shoot. Each must tolerate some seconds without the
-// extension, because the scenarios stock-image, interrupted and upgrade restart it.
+// extension, because scenarios such as stock-image, interrupted and upgrade restart it.
 func onSeed() []rig.Scenario {
 	return []rig.Scenario{admission()}
 }

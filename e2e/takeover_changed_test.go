@@ -13,7 +13,7 @@ import (
 )
 
 // takeoverRemoval proves that the first reconciliation of this extension can also remove a cache:
-// nodes lose the hosts.toml of gardener-node-agent before the cache is deleted, although
+// the cleaner removes the hosts.toml of gardener-node-agent from nodes before the cache is deleted.
 // gardener-node-agent, which is stopped here, would remove it up to five minutes later.
 func takeoverRemoval() rig.Scenario {
 	t := &takeover{caches: rig.PlainCaches(rig.Alpha, rig.Beta)}

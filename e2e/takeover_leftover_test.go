@@ -24,7 +24,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 )
 
-// leftover is what the original has written into the shoot by its ManagedResources.
+// leftover lists the objects that the original has created in the shoot with its ManagedResources.
 type leftover []corev1.ObjectReference
 
 // rememberOriginal returns the objects of the original's ManagedResources.
@@ -43,7 +43,7 @@ func rememberOriginal(ctx context.Context, p *rig.Run) leftover {
 	return all
 }
 
-// managed returns the objects of a ManagedResource, none if it does not exist.
+// managed returns the objects of a ManagedResource, or none if it does not exist.
 func managed(ctx context.Context, p *rig.Run, name string) []resourcesv1alpha1.ObjectReference {
 	p.Helper()
 	resource := &resourcesv1alpha1.ManagedResource{}
@@ -56,7 +56,7 @@ func managed(ctx context.Context, p *rig.Run, name string) []resourcesv1alpha1.O
 const monitoringResource = "extension-registry-cache-monitoring"
 
 // proveGone proves that each object of the original is gone, unless a ManagedResource of this
-// extension has it, or the garbage collector will delete it.
+// extension lists it, or the garbage collector will delete it.
 func (l leftover) proveGone(ctx context.Context, p *rig.Run) {
 	p.Helper()
 	p.Await(ctx, "nothing of the original is left in the clusters", time.Minute, func(ctx context.Context) (bool, string, error) {
@@ -86,7 +86,7 @@ func lists(resources []resourcesv1alpha1.ObjectReference, object corev1.ObjectRe
 	})
 }
 
-// leftInSeed returns what of the original is left in the seed. The Lease and the monitoring objects
+// leftInSeed returns what is left of the original in the seed. The Lease and the monitoring objects
 // have the same names in both extensions.
 func leftInSeed(ctx context.Context, p *rig.Run) ([]string, error) {
 	left, err := registriesOf(ctx, p)

@@ -16,7 +16,8 @@ import (
 const (
 	// pullInterval is the interval of each kind of pull on each worker.
 	pullInterval = time.Second
-	// watchedBytes is the size of the pulled images. The time of a pull is then that of its requests.
+	// watchedBytes is the size of the layer of each pulled image. It is so small that only the number
+	// of requests determines how long a pull takes.
 	watchedBytes = 64 << 10
 )
 
@@ -39,8 +40,8 @@ func (w watchedPull) String() string {
 }
 
 // watchedPulls are pulls in the background: each second, each worker pulls a new image and one that
-// another worker has pulled before. Unlike a stream it goes on after a failed pull, and pulls
-// of one kind never wait for those of another.
+// another worker has pulled before. Unlike a stream, they continue after a failed pull, and pulls
+// of one kind never wait for those of the other.
 type watchedPulls struct {
 	work *rig.Background
 	stop context.CancelFunc
@@ -49,7 +50,7 @@ type watchedPulls struct {
 	done []watchedPull
 }
 
-// watchPulls starts the pulls. They end with end, or with the scenario.
+// watchPulls starts the pulls. They end when end is called or the scenario ends.
 func watchPulls(ctx context.Context, p *rig.Run, hosts ...string) *watchedPulls {
 	p.Helper()
 	workers := p.Workers()
@@ -104,7 +105,7 @@ func watchPulls(ctx context.Context, p *rig.Run, hosts ...string) *watchedPulls 
 	return w
 }
 
-// every calls do each second until ctx ends or do fails.
+// every calls do every second until ctx ends or do fails.
 func every(ctx context.Context, do func() error) error {
 	tick := time.NewTicker(pullInterval)
 	defer tick.Stop()
@@ -139,7 +140,7 @@ func (w *watchedPulls) record(ctx context.Context, worker *cluster.Node, img rig
 	return err
 }
 
-// counts returns how many pulls have ended, of new images and of those of the cache.
+// counts returns how many pulls of new images and of cached images have ended.
 func (w *watchedPulls) counts() (fresh, cached int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -153,7 +154,7 @@ func (w *watchedPulls) counts() (fresh, cached int) {
 	return fresh, cached
 }
 
-// awaitMore waits until so many more pulls of each kind have ended.
+// awaitMore waits until the given number of further pulls of each kind has ended.
 func (w *watchedPulls) awaitMore(ctx context.Context, p *rig.Run, more int) {
 	p.Helper()
 	fresh, cached := w.counts()

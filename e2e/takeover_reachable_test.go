@@ -26,10 +26,10 @@ const denyAll = "gardener.cloud--deny-all"
 // outside is the address of a node as a pod on another node may see it.
 const outside = "192.0.2.1"
 
-// reachable proves that at no time a NetworkPolicy kept nodes from a cache.
+// reachable proves that NetworkPolicies never kept nodes from a cache.
 type reachable struct {
 	policies, pods *rig.Recording
-	// since is the revision at which both recordings know all objects.
+	// since is the revision from which on both recordings contain all objects.
 	since uint64
 }
 
@@ -56,8 +56,9 @@ func (r *reachable) events(p *rig.Run) []rig.Event {
 	return slices.SortedFunc(slices.Values(slices.Concat(policies, pods)), func(a, b rig.Event) int { return cmp.Compare(a.Revision, b.Revision) })
 }
 
-// prove fails the scenario if after some change of a policy or a pod, the policies did not allow a
-// node to connect to a running pod of the upstreams' caches that was not being deleted.
+// prove fails the scenario if a node could not connect to a cache of the upstreams. It evaluates
+// the policies after each change of a policy or a pod, for all pods of caches that ran and were not
+// being deleted.
 func (r *reachable) prove(p *rig.Run, hosts ...string) {
 	p.Helper()
 	node, err := rig.AddressPeer(outside)
@@ -93,7 +94,7 @@ func (r *reachable) prove(p *rig.Run, hosts ...string) {
 	p.Evidence("%d changes of policies and pods: each cache was open to nodes at each time", len(all))
 }
 
-// proveSince is like prove, for the time since the policy was created last.
+// proveSince is like prove, but covers only the time since the policy was last created.
 func (r *reachable) proveSince(p *rig.Run, policy string, hosts ...string) {
 	p.Helper()
 	for _, event := range r.events(p) {
@@ -104,7 +105,7 @@ func (r *reachable) proveSince(p *rig.Run, policy string, hosts ...string) {
 	r.prove(p, hosts...)
 }
 
-// apply updates the policies, and the pods of caches, by name.
+// apply applies the event to the policies or to the pods of caches, which are maps by name.
 func apply(event rig.Event, policies map[string]networkingv1.NetworkPolicy, pods map[string]*corev1.Pod) error {
 	name := event.Object.GetName()
 	if event.Object.GetKind() == "Pod" {

@@ -16,7 +16,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 )
 
-// takeoverHTTP proves that this extension takes over a cache over HTTP from the original.
+// takeoverHTTP proves that this extension takes over a cache that serves HTTP from the original.
 func takeoverHTTP() rig.Scenario { return takeoverOf("takeover-http", cachetest.Cache(rig.Alpha)) }
 
 // takeoverHTTPS proves the same for HTTPS: nodes trust the original's CA throughout.
@@ -36,8 +36,8 @@ func takeoverOf(name string, cache v1alpha3.RegistryCache) rig.Scenario {
 		[]rig.Step{t.configured(), t.watchPulls(), t.swap()}, t.takenOver(), t.settled(t.hosts()...))...).Within(takeoverTimeout)
 }
 
-// takeoverBack proves that a landscape can return to the original: its ManagedResources apply, and
-// its caches have the volumes and addresses.
+// takeoverBack proves that a landscape can return to the original: its ManagedResources are
+// applied, and its caches have the same volumes and addresses.
 func takeoverBack() rig.Scenario {
 	t := &takeover{caches: rig.PlainCaches(rig.Beta)}
 	return rig.New("takeover-back", slices.Concat([]rig.Step{t.configured(), t.swap()}, t.takenOver(), []rig.Step{
@@ -59,7 +59,8 @@ func takeoverBack() rig.Scenario {
 			t.pulls.awaitMore(ctx, p, 5)
 			t.pulls.end(p, t.limit)
 		}),
-		// gardener-resource-manager deletes the policies of this extension before it creates that one.
+		// gardener-resource-manager deletes the policies of this extension before it creates the
+		// original's.
 		rig.Prove("NetworkPolicies let nodes reach each cache since the original's exists", func(_ context.Context, p *rig.Run) {
 			t.reachable.proveSince(p, original.NetworkPolicy, t.hosts()...)
 		}),

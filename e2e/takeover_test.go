@@ -24,9 +24,9 @@ import (
 )
 
 const (
-	// takeoverSlower is how much slower than before a pull may be while the extensions change.
+	// takeoverSlower bounds how much slower than before a pull may be while the extensions change.
 	takeoverSlower = 3 * time.Second
-	// pullsBefore is how many pulls of each kind tell how long a pull takes before the change.
+	// pullsBefore is the number of pulls of each kind that are measured before the change.
 	pullsBefore     = 20
 	takeoverTimeout = 10 * time.Minute
 )
@@ -55,7 +55,7 @@ func (t *takeover) configured() rig.Step {
 		p.Check(rig.UndoLeftovers(ctx, p))
 		p.Reconcile(ctx)
 		p.AwaitCaches(ctx)
-		// While there are caches over HTTPS, nodes trust the original's CA for a day.
+		// Remove the caches: with HTTPS caches, nodes would trust the original's CA for a day.
 		p.Afterwards(ctx, func(ctx context.Context) error { return rig.Reconcile(ctx, p) })
 		t.startOriginal(ctx, p)
 		p.Check(t.reconcile(ctx, p, t.caches...))
@@ -69,7 +69,7 @@ func (t *takeover) configured() rig.Step {
 	})
 }
 
-// startOriginal replaces this extension by the stand-in for the original.
+// startOriginal replaces this extension with the stand-in for the original.
 func (t *takeover) startOriginal(ctx context.Context, p *rig.Run) {
 	p.Helper()
 	image, err := cachetest.StockImage(ctx, p.Session.Testbed)
@@ -92,8 +92,8 @@ func (t *takeover) startOriginal(ctx context.Context, p *rig.Run) {
 	t.acting = p.Background(ctx, func(ctx context.Context) error { return t.extension.Run(ctx, rig.ShootNamespace) })
 }
 
-// stopExtension waits until no pod of this extension runs: the original's chart takes away the
-// rights with which a pod records that it no longer leads.
+// stopExtension stops this extension, and waits until none of its pods runs. The original's chart
+// takes away the rights that a pod needs to record that it is no longer the leader.
 func stopExtension(ctx context.Context, p *rig.Run) {
 	p.Helper()
 	p.Check(cachetest.InstallStopped(ctx, p.Session.Testbed, charts.Extension()))
@@ -117,7 +117,8 @@ func (t *takeover) install(ctx context.Context, p *rig.Run) error {
 	return nil
 }
 
-// shoot returns the Shoot. Its workers have a CRI, so that gardener-node-agent acts on registries.
+// shoot returns the Shoot with these caches. Its workers have a CRI, so that gardener-node-agent
+// configures the registries.
 func (t *takeover) shoot(p *rig.Run, caches ...v1alpha3.RegistryCache) (*gardencorev1beta1.Shoot, error) {
 	shoot, err := p.Session.ShootWith(nil, caches...)
 	if err != nil {
@@ -137,7 +138,7 @@ func (t *takeover) reconcile(ctx context.Context, p *rig.Run, caches ...v1alpha3
 	return p.Session.Testbed.Gardenlet.Reconcile(ctx, shoot)
 }
 
-// proveOriginal proves that the nodes have the files of gardener-node-agent and not of this
+// proveOriginal proves that the nodes have the files of gardener-node-agent and none of this
 // extension.
 func (t *takeover) proveOriginal(ctx context.Context, p *rig.Run) {
 	p.Helper()
@@ -165,7 +166,8 @@ func (t *takeover) watchPulls() rig.Step {
 	})
 }
 
-// swap returns the step that installs this extension, which alone must change no cache.
+// swap returns the step that installs this extension. The installation alone must not change a
+// cache.
 func (t *takeover) swap() rig.Step {
 	return rig.Prove("this extension replaces the original in place, and changes nothing yet", func(ctx context.Context, p *rig.Run) {
 		untouched := p.Identities(ctx, p.Session.Shoot)
@@ -177,8 +179,8 @@ func (t *takeover) swap() rig.Step {
 	})
 }
 
-// takenOver returns the steps that reconcile the Shoot twice: first for the nodes, then for the
-// caches. When the pods restart, a pull no longer waits for them.
+// takenOver returns the steps that reconcile the Shoot twice. The first reconciliation changes the
+// nodes, and the second one the caches. So no pull waits for the pods while they restart.
 func (t *takeover) takenOver() []rig.Step {
 	return []rig.Step{
 		rig.Prove("the next reconciliation configures the nodes, and the original's caches run on", func(ctx context.Context, p *rig.Run) {
@@ -216,7 +218,8 @@ func (t *takeover) only(hosts ...string) []v1alpha3.RegistryCache {
 	return slices.DeleteFunc(slices.Clone(t.caches), func(c v1alpha3.RegistryCache) bool { return !slices.Contains(hosts, c.Upstream) })
 }
 
-// settled returns the steps after a change: pulls, policies, and what is left of the original.
+// settled returns the steps that, after a change, check pulls, policies and what is left of the
+// original.
 func (t *takeover) settled(remaining ...string) []rig.Step {
 	return []rig.Step{
 		rig.Prove("no pull failed, and none was much slower than before", func(ctx context.Context, p *rig.Run) {
@@ -248,8 +251,8 @@ func (t *takeover) nothingLeft(remaining ...string) rig.Step {
 	})
 }
 
-// stableObjects lists what must survive a takeover with its UID: all objects of caches but pods,
-// and the volumes.
+// stableObjects lists what must survive a takeover: all objects of caches except pods, with their
+// UIDs, and the volumes and addresses.
 func stableObjects(ctx context.Context, p *rig.Run) []string {
 	p.Helper()
 	lines := strings.Split(withoutKinds(p.Identities(ctx, p.Session.Shoot), "Pod "), "\n")
@@ -265,7 +268,7 @@ func stableObjects(ctx context.Context, p *rig.Run) []string {
 	return lines
 }
 
-// proveKept proves that each of these objects is still there. Others may be new.
+// proveKept proves that all objects in before are still there. Others may be new.
 func (t *takeover) proveKept(ctx context.Context, p *rig.Run) {
 	p.Helper()
 	now := stableObjects(ctx, p)

@@ -84,7 +84,8 @@ func tlsFlip() rig.Scenario {
 }
 
 const (
-	// maxFlipPull bounds a pull while HTTPS of its cache changes. The cache restarts each time.
+	// maxFlipPull bounds a pull while its cache switches between HTTP and HTTPS. The cache restarts
+	// each time.
 	maxFlipPull = 15 * time.Second
 	// flipsTimeout bounds the time until nodes use the last of several schemes. A pod that is deleted
 	// in the milliseconds in which its process starts misses SIGTERM, since Linux drops signals that
@@ -92,7 +93,8 @@ const (
 	flipsTimeout = 30*time.Second + flipTimeout
 )
 
-// proveFlips flips both caches, and proves that containerd reports no certificate error for them.
+// proveFlips switches both caches between HTTP and HTTPS, and proves that containerd reports no
+// certificate error for them.
 func proveFlips(ctx context.Context, p *rig.Run) {
 	since, err := p.Worker(0).Exec(ctx, "date", "+@%s") // all nodes use the clock of this machine
 	p.Check(err)
@@ -114,8 +116,8 @@ func proveFlips(ctx context.Context, p *rig.Run) {
 			p.Fatalf("the journal of containerd on %s has no pull, so this proves nothing", worker.Name())
 		}
 		for line := range strings.Lines(journal) {
-			// The address of a deleted pod can lead to a server outside the testbed, whose certificate has
-			// no IP addresses. Nodes would not use a cache with such a certificate.
+			// The address of a deleted pod can lead to a server outside the testbed, whose certificate
+			// contains no IP addresses. Nodes would not use a cache with such a certificate.
 			if strings.Contains(line, "x509") && !strings.Contains(line, "doesn't contain any IP SANs") {
 				p.Errorf("containerd of %s reports: %s", worker.Name(), line)
 			}
@@ -123,8 +125,8 @@ func proveFlips(ctx context.Context, p *rig.Run) {
 	}
 }
 
-// proveScheme proves that both endpoints have the scheme, that nodes use them in time, and that
-// soon new images of alpha come through the cache on every worker.
+// proveScheme proves that both endpoints have the scheme, that nodes use them in time, and that new
+// images of alpha soon come through the cache on every worker.
 func proveScheme(ctx context.Context, p *rig.Run, scheme string) {
 	p.Helper()
 	start := time.Now()

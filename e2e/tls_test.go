@@ -51,7 +51,7 @@ func pullAgain(ctx context.Context, _ *rig.Run, worker *cluster.Node, img rig.Pu
 	})
 }
 
-// tlsCache is cachetest.Cache with HTTPS.
+// tlsCache returns cachetest.Cache with HTTPS.
 func tlsCache(host string) v1alpha3.RegistryCache {
 	cache := cachetest.Cache(host)
 	cache.HTTP = &v1alpha3.HTTP{TLS: true}

@@ -24,8 +24,7 @@ invocation=$(systemctl show --property InvocationID --value containerd.service)
 if journalctl --output cat "_SYSTEMD_INVOCATION_ID=$invocation" | grep 'Falling back to local image pull' >&2; then exit 1; fi`
 
 // transferService proves that containerd's transfer service pulls through a cache if config_path is
-// one folder, and that `testbed pull` reports that it does not if there are two, containerd's
-// default.
+// one folder. With two folders, containerd's default, it does not, and `testbed pull` reports this.
 func transferService() rig.Scenario {
 	configure := func(ctx context.Context, p *rig.Run, folders string) {
 		p.Helper()

@@ -33,8 +33,8 @@ import (
 // previousVersion contains files of the previous version: its chart, the objects that it deployed
 // into a shoot for alpha, and the script and unit that it wrote to nodes. Each argument of the unit
 // has three fields. The unit exits when hosts.toml is written. The previous version's images are
-// not published, so its chart runs no replica, and its cache runs the current image. _helpers.tpl
-// needs the prefix all:.
+// not published, so its chart runs no replica, and its cache runs the current image. Without the
+// prefix all:, _helpers.tpl would be left out.
 //
 //go:embed all:testdata/upgrade
 var previousVersion embed.FS

@@ -17,12 +17,13 @@ const (
 	// maxRestart is how long a recreated cache pod may take to be ready, even if its upstream hangs.
 	maxRestart = 30 * time.Second
 	// maxStoredPull bounds a pull of a stored image while the upstream hangs. The time includes one
-	// request for the tag, which times out after five seconds.
+	// request for the tag, for which the cache waits 1.5 s for the upstream.
 	maxStoredPull = 10 * time.Second
 )
 
-// upstreamDown proves that a cache can start while its upstream is away (distribution#4038). The
-// cache then serves stored images by tag, and fetches new images once the upstream answers again.
+// upstreamDown proves that a cache can start while its upstream is unreachable (distribution#4038).
+// The cache then serves stored images by tag, and fetches new images once the upstream answers
+// again.
 func upstreamDown() rig.Scenario {
 	var stored rig.Pushed
 	steps := []rig.Step{
@@ -75,11 +76,11 @@ func upstreamDown() rig.Scenario {
 	return rig.New("upstream-down", steps...)
 }
 
-// outage is a way in which an upstream is away.
+// outage is a way in which an upstream is unreachable.
 type outage struct {
 	name string
-	// before are the faults when images are stored. Of the faults during the outage, an earlier one
-	// also applies to the token server of a later one.
+	// before are the faults while images are stored, and during are the faults of the outage. A fault
+	// in during also applies to the token server of a later fault.
 	before, during []spec.Kind
 }
 
@@ -89,8 +90,8 @@ var outages = []outage{
 	{"hangs with its token server", []spec.Kind{spec.Token}, []spec.Kind{spec.Hang, spec.Token}},
 }
 
-// maxOutagePull bounds a pull of a stored image during an outage. By tag the cache first waits
-// 1.5 s for the upstream.
+// maxOutagePull bounds a pull of a stored image during an outage. If the image is pulled by tag,
+// the cache first waits 1.5 s for the upstream.
 const maxOutagePull = 5 * time.Second
 
 func (o outage) prove(ctx context.Context, p *rig.Run) {

@@ -79,7 +79,7 @@ func upstreamNames() rig.Scenario {
 		}),
 
 		rig.Prove("after that no object of a cache is written", func(ctx context.Context, p *rig.Run) {
-			// Two caches that share an object would overwrite it for ever.
+			// Two caches that share an object would overwrite it again and again.
 			if now := cacheVersions(ctx, p); !slices.Equal(now, versions) {
 				p.Fatalf("objects were written: before %v, now %v", versions, now)
 			}
@@ -88,7 +88,7 @@ func upstreamNames() rig.Scenario {
 	)
 }
 
-// cacheVersions returns a version of each object of the caches that changes with the spec: the
+// cacheVersions returns, for each object of the caches, a version that changes with the spec: the
 // resource version of Services, which have no status here, and the generation of the others.
 func cacheVersions(ctx context.Context, p *rig.Run) (versions []string) {
 	p.Helper()
@@ -105,7 +105,7 @@ func cacheVersions(ctx context.Context, p *rig.Run) (versions []string) {
 	for _, policy := range policies.Items {
 		versions = append(versions, fmt.Sprintf("NetworkPolicy %s %d", policy.Name, policy.Generation))
 	}
-	// A Service that was renamed stays for an hour.
+	// After its name has changed, the previous Service of a cache stays for an hour.
 	if want := 2 + len(hardNames); len(services.Items) < want || len(sets.Items) != want {
 		p.Fatalf("%d Services and %d StatefulSets, want %d of each: %v", len(services.Items), len(sets.Items), want, versions)
 	}

@@ -15,8 +15,8 @@ import (
 )
 
 // onVolume runs a bash script on the worker that has the volume of the cache for an upstream, and
-// returns its output. $1 is the folder of the volume, $2 and more are the arguments. The scenario
-// fails if no worker has the folder.
+// returns its output. $1 is the folder of the volume, and $2 and so on are the arguments. The
+// scenario fails if no worker has the folder.
 func onVolume(ctx context.Context, p *rig.Run, host, script string, args ...string) string {
 	p.Helper()
 	for _, name := range p.Claims(ctx, host) {
@@ -44,7 +44,8 @@ found=$(find "$folder" -ignore_readdir_race -name data -printf '%h\n' || [ -d "$
 for hex do [[ $found != *"/$hex"* ]] || echo "$hex"; done | wc -l`
 
 // storedOnVolume returns how many of the manifests and blobs are on the volume of the upstream's
-// cache. It is 0 for a new volume; to prove a deletion, prove first that they were there.
+// cache. The result is also 0 for a new volume, so to prove a deletion, first prove that they were
+// there.
 func storedOnVolume(ctx context.Context, p *rig.Run, host string, digests ...string) int {
 	p.Helper()
 	var names []string
@@ -56,8 +57,8 @@ func storedOnVolume(ctx context.Context, p *rig.Run, host string, digests ...str
 	return count
 }
 
-// volumeFolder returns the folder of a hostPath or local volume, and a path that does not exist for
-// any other volume.
+// volumeFolder returns the folder of a hostPath or local volume. For other volumes it returns a
+// path that does not exist.
 func volumeFolder(volume *corev1.PersistentVolume) string {
 	switch source := volume.Spec.PersistentVolumeSource; {
 	case source.HostPath != nil:

@@ -21,7 +21,7 @@ find . -name data -exec touch -d '2 days ago' {} +
 chown -R --reference=. 00`
 
 // countAged is a bash script: it prints how many of these blobs are left. Folders that disappear
-// meanwhile are no error.
+// meanwhile are not an error.
 const countAged = `{ find "$1" -path '*/000000000000000000000000000000000000000000000000*' -name data 2>/dev/null || true; } | wc -l`
 
 // wakeUpStorm proves that a cache that wakes up with many overdue blobs serves first and deletes

@@ -1,15 +1,15 @@
 package fieldbugs
 
-// noticed is the expectation of all bugs in which nodes must leave a cache that fails.
+// noticed is a part of the expectation of each bug in which nodes must stop asking a failing cache.
 const noticed = "Within 10 s nodes stop asking the cache; then a pull takes at most 1 s longer than a direct one."
 
 var bugs = []Bug{
 	{
 		ID: "s1", Title: "a second node gets all blobs from the cache, and a moved tag is noticed", Scenarios: []string{"pull-through"},
 		Reports:     []string{"gardener#3064", "distribution#4050", "spegel#859"},
-		Symptom:     "Rate limits are hit although there is a cache, or nodes keep using an old latest.",
+		Symptom:     "Rate limits are hit although there is a cache, or nodes keep using an old image.",
 		Fault:       "the tag is pushed again",
-		Expectation: "The second node causes no GET. The tag gives the new image, the old digest is still a hit.",
+		Expectation: "The second node causes no GET. The tag gives the new image, and the old digest is still a hit.",
 		Result:      "held",
 	},
 	{
@@ -25,7 +25,7 @@ var bugs = []Bug{
 		Reports:     []string{"containerd#4861", "containerd#10660", "containerd#11106", "gardener#10050"},
 		Symptom:     "Each part of an image waits 30 s for the cache.",
 		Fault:       "`cache/alpha blackhole`",
-		Expectation: "A pull that begins then takes 0.5 s for each part, and 5 s. " + noticed,
+		Expectation: "A pull that begins then takes at most 5 s, plus 0.5 s for each part. " + noticed,
 		Result:      "3.4 s of 12 s",
 	},
 	{
@@ -48,14 +48,14 @@ var bugs = []Bug{
 		ID: "s6", Title: "the upstream is unreachable or hangs, and the image is cached", Scenarios: []string{"upstream-down"},
 		Reports:     []string{"distribution#1272", "distribution#3705", "harbor#18270"},
 		Symptom:     "Pods do not start during an outage of the upstream, although the cache has their images.",
-		Fault:       "`upstream/alpha blackhole`; `token` and `hang`, without and with the token server",
+		Fault:       "`upstream/alpha blackhole`; `token` and `hang`, where the token server answers or also hangs",
 		Expectation: "In each outage a new node gets the image by digest and by tag within 5 s.",
 		Result:      "1.6 s of 5 s",
 	},
 	{
 		ID: "s7", Title: "the upstream is unreachable, and the cache restarts", Scenarios: []string{"upstream-down"},
 		Reports:     []string{"distribution#4038", "distribution#1435", "distribution#4490"},
-		Symptom:     "The cache crashes repeatedly, exactly when it is needed: at its start it asks the upstream.",
+		Symptom:     "The cache crashes repeatedly, exactly when it is needed: when it starts, it asks the upstream.",
 		Fault:       "`upstream/alpha blackhole` or `hang`; the cache's pod is killed",
 		Expectation: "The cache is ready within 30 s and serves stored images by tag within 10 s.",
 		Result:      "3.2 s of 30 s",
@@ -81,7 +81,7 @@ var bugs = []Bug{
 		Reports:     []string{"distribution#1140", "distribution#4381", "distribution#3539"},
 		Symptom:     "Pulls repeatedly fail in the middle of a layer.",
 		Fault:       "`cache/alpha disk-full`",
-		Expectation: "A pull through the cache takes at most 10 s; the cache stays ready, and stores again when there is space.",
+		Expectation: "A pull through the cache takes at most 10 s; the cache stays ready, and stores blobs again when there is space.",
 		Result:      "0.2 s of 10 s",
 	},
 	{
@@ -104,7 +104,7 @@ var bugs = []Bug{
 		ID: "s13", Title: "files of the registry's state are empty after a crash", Scenarios: []string{"state-lost"},
 		Reports:     []string{"distribution#4478"},
 		Symptom:     "The cache no longer starts, or never deletes the blobs that it had stored.",
-		Fault:       "`cache/alpha stop`, all links of tags and layers on its volume are emptied, the pod is killed",
+		Fault:       "`cache/alpha stop`, all links of tags and layers on its volume are emptied, and the pod is killed",
 		Expectation: "The cache is ready within 20 s, serves stored images, and deletes them when their TTL expires.",
 		Result:      "3.4 s of 20 s",
 	},
@@ -121,21 +121,21 @@ var bugs = []Bug{
 		Reports:     []string{"distribution#3270", "gardener#3064", "harbor#13112"},
 		Symptom:     "During a rate limit cached images cannot be pulled, others fail with a JSON error, and retries use up the limit.",
 		Fault:       "`upstream/alpha status --status 429 --header Retry-After=30`",
-		Expectation: "A cached digest is served. For another image the cache's answer names 429, and the node goes on to the upstream, with 20 requests at most.",
+		Expectation: "A cached digest is served. For another image the cache's answer names 429, and the node goes on to the upstream, with at most 20 requests.",
 		Result:      "held",
 	},
 	{
-		ID: "s16", Title: "special characters in credentials, a bad Secret, an unrelated realm", Scenarios: []string{"credentials", "registries-realm"},
+		ID: "s16", Title: "special characters in credentials, a bad Secret, or an unrelated realm", Scenarios: []string{"credentials", "registries-realm"},
 		Reports: []string{"gardener-extension-registry-cache#94", "distribution#3457", "quay#6697"},
-		Symptom: "A cache crashes for a user name that starts with @. A rotation to a bad Secret is noticed only when all pulls fail. " +
+		Symptom: "A cache crashes if the user name starts with @. A rotation to a bad Secret is noticed only when all pulls fail. " +
 			"The upstream makes the cache send the credentials to another host (CVE-2026-33540).",
-		Fault: "a private upstream and a Secret without a password; a token server of another domain",
+		Fault: "a private upstream and a Secret without a password; a token server in another domain",
 		Expectation: "The cache authenticates. A bad Secret is refused although only spec.resources changed, and the cache keeps running. " +
 			"No credentials are sent to an unrelated realm.",
 		Result: "held",
 	},
 	{
-		ID: "s17", Title: "HTTPS of a cache goes on, off and on again", Scenarios: []string{"tls-flip"},
+		ID: "s17", Title: "HTTPS of a cache is switched on, off and on again", Scenarios: []string{"tls-flip"},
 		Reports:     []string{"gardener-extension-registry-cache#324", "gardener-extension-registry-cache#344"},
 		Symptom:     "After quick changes of http.tls nodes use the wrong scheme, or the Service of the cache is missing.",
 		Fault:       "the Shoot changes three times without a pause, then once more",
@@ -163,7 +163,7 @@ var bugs = []Bug{
 		Reports:     []string{"gardener-extension-registry-cache#68", "gardener-extension-registry-cache#444"},
 		Symptom:     "A new node becomes ready only after many minutes: its first pulls wait for a cache that it cannot reach yet.",
 		Fault:       "`node/worker2 loss`",
-		Expectation: "A new machine is ready at most 20 s later than without caches. Its pulls succeed within 5 s meanwhile. Afterwards they use the cache.",
+		Expectation: "A new machine is ready at most 20 s later than without caches. Meanwhile its pulls succeed within 5 s. Afterwards they use the cache.",
 		Result:      "0.9 s of 5 s",
 	},
 	{
@@ -189,8 +189,8 @@ var bugs = []Bug{
 			"gardener-extension-registry-cache#339", "gardener-extension-registry-cache#591",
 		},
 		Symptom:     "Two upstreams get objects with the same name and reconciliation never ends, or a pod cannot be created because its name is too long.",
-		Fault:       "the Shoot names a.b-c and a-b.c, x:5000 and x-5000, a name of 60 characters, an IPv6 address with a port",
-		Expectation: "Each upstream has its own cache and endpoint, which serves a new image by its name. After that, no object is written again.",
+		Fault:       "the Shoot names a.b-c and a-b.c, x:5000 and x-5000, a name of 60 characters, and an IPv6 address with a port",
+		Expectation: "Each upstream has its own cache and endpoint, and a new image is pulled by its name. After that, no object is written again.",
 		Result:      "3.6 s of 45 s",
 	},
 	{
@@ -205,7 +205,7 @@ var bugs = []Bug{
 		ID: "s25", Title: "containerd's transfer service fetches the images", Scenarios: []string{"transfer-service"},
 		Reports:     []string{"containerd#12415", "containerd#12636", "spegel#1272"},
 		Symptom:     "Since containerd 2.1 nodes silently bypass the cache: the transfer service treats the default config_path, a list, as one folder.",
-		Fault:       "settings of containerd",
+		Fault:       "containerd's settings are changed",
 		Expectation: "With one folder, as Gardener sets it, pulls use the cache. With two, containerd's default, they do not, and `testbed pull` reports it.",
 		Result:      "held",
 	},
@@ -228,9 +228,9 @@ var bugs = []Bug{
 	{
 		ID: "s28", Title: "the Shoot wakes up, and 20,000 blobs in the cache are overdue", Scenarios: []string{"wake-up-storm"},
 		Reports:     []string{"distribution#4659", "distribution#4352"},
-		Symptom:     "After the wake-up the cache deletes what nodes pull right then, and pulls wait for the deletions.",
+		Symptom:     "After the wake-up the cache deletes what nodes are pulling, and pulls wait for the deletions.",
 		Fault:       "while the Shoot is hibernated 20,000 blobs are added to the volume, and all are made two days old",
-		Expectation: "A stored image is still a hit, within 10 s, a new one is pulled within 5 s. The overdue blobs are deleted within three minutes.",
+		Expectation: "A stored image is still a hit within 10 s, and a new one is pulled within 5 s. The overdue blobs are deleted within three minutes.",
 		Result:      "79.4 s of 180 s",
 	},
 	{

@@ -13,22 +13,22 @@ import (
 	"text/tabwriter"
 )
 
-// A Bug is the header of the scenarios that reproduce it.
+// A Bug describes a bug that users reported, and names the scenarios that reproduce it.
 type Bug struct {
 	ID, Title string
-	// Scenarios are the names in e2e. With several, each proves a part of the expectation.
+	// Scenarios are names of scenarios in e2e. Each proves a part of the expectation.
 	Scenarios []string
 	// Reports are issues that describe the bug, as <project>#<number>.
 	Reports []string
-	// Symptom is what the reporters saw, Fault what the scenarios plant to cause it, and Expectation
-	// what must happen instead. Result is the last measured time that came closest to its bound.
+	// Symptom is what the reporters saw, Fault is what the scenarios plant, and Expectation is what
+	// must happen instead. Result is the measured time that came closest to its bound, or "held".
 	Symptom, Fault, Expectation, Result string
 }
 
 // All returns all bugs in the order of their IDs.
 func All() []Bug { return slices.Clone(bugs) }
 
-// Find returns the bugs with the ID ("s22"), or with the name of their scenario.
+// Find returns the bug with this ID, such as "s22", or the bugs of the scenario with this name.
 func Find(name string) ([]Bug, error) {
 	found := slices.DeleteFunc(All(), func(b Bug) bool {
 		return !strings.EqualFold(b.ID, name) && !slices.Contains(b.Scenarios, name)
@@ -39,8 +39,8 @@ func Find(name string) ([]Bug, error) {
 	return found, nil
 }
 
-// WithBugs returns an expression that matches what the given one does, and the scenarios of the
-// bugs whose whole IDs it matches.
+// WithBugs extends the expression: the result also matches the scenarios of each bug whose whole ID
+// the expression matches.
 func WithBugs(expression *regexp.Regexp) string {
 	all, ids := expression.String(), regexp.MustCompile("^(?:"+expression.String()+")$")
 	for _, bug := range All() {
@@ -51,8 +51,8 @@ func WithBugs(expression *regexp.Regexp) string {
 	return all
 }
 
-// Held returns what it means for the bugs of a scenario that it has passed, such as "s2, s3 held".
-// A bug with several scenarios holds with the last of them. passed tells which others have passed.
+// Held returns lines such as "s2, s3 held" for the bugs of a scenario that has passed. A bug with
+// other scenarios is only "held in part" unless passed returns true for each of them.
 func Held(scenario string, passed func(scenario string) bool) (lines []string) {
 	var whole, part []string
 	for _, bug := range All() {
@@ -83,7 +83,7 @@ func WriteList(w io.Writer) error {
 	return table.Flush()
 }
 
-// Write prints the header of a bug.
+// Write prints a description of the bug.
 func (b Bug) Write(w io.Writer) error {
 	_, err := fmt.Fprintf(w, "%s: %s (%s)\n  symptom:  %s\n  planted:  %s\n  expected: %s\n",
 		b.ID, b.Title, strings.Join(b.Reports, ", "), b.Symptom, b.Fault, b.Expectation)

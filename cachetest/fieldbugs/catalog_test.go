@@ -12,8 +12,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/golden"
 )
 
-// TestCatalog: the bugs are numbered without a gap, have all fields and known reports, and each
-// scenario exists.
+// TestCatalog: the bugs are numbered without a gap and have all fields, their reports are in known
+// projects, and their scenarios exist.
 func TestCatalog(t *testing.T) {
 	known := scenarios(t)
 	for i, bug := range All() {
@@ -68,7 +68,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestWithBugs: an ID selects exactly the scenarios of its bug, other expressions what they did.
+// TestWithBugs: an ID selects exactly the scenarios of its bug. Other expressions select what they
+// match.
 func TestWithBugs(t *testing.T) {
 	selected := func(run string) (names []string) {
 		expression := regexp.MustCompile(WithBugs(regexp.MustCompile(run)))
@@ -114,13 +115,13 @@ const head = `# Field bugs
 Generated from cachetest/fieldbugs by ` + "`make field-bugs`" + `: do not edit.
 
 Bugs of image pull caches that users reported. On an existing testbed, ` + "`bin/testbed reproduce s22`" + `
-runs the [scenario](development.md#add-a-scenario) of a bug, which plants the fault and proves that
-the expectation holds, and leaves the state for a look around: at the claim that does not hold, or
-after the last one. ` + "`make e2e RUN='^s22$' KEEP=1`" + ` does the same and cleans up. ` + "`make e2e-all`" + ` runs
+runs the [scenario](development.md#add-a-scenario) of a bug. It plants the fault, proves that the
+expectation holds, and leaves the state for inspection: at the first claim that does not hold, or
+after the last one. ` + "`make e2e RUN='^s22$' KEEP=1`" + ` does the same, but cleans up. ` + "`make e2e-all`" + ` runs
 all scenarios; a line that ends with ` + "`s22 held`" + ` is a result.
 
 A result is the measured time that came closest to its bound, on two cores with everything on one
-machine (2026-11-25). Only the bounds are promised. A fault in code is an argument of
+machine (2026-11-25). Only the bounds are promised. A fault in code font is an argument of
 [` + "`testbed fault add`" + `](faults.md).
 
 `

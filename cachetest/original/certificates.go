@@ -24,8 +24,8 @@ const (
 	caValidity, serverValidity = 730 * 24 * time.Hour, 90 * 24 * time.Hour
 )
 
-// issue sets the certificate of each cache with TLS, and returns the Secret with the bundle of the
-// CA, or nil without such a cache. Like the original, it keeps the old CA until a rotation.
+// issue sets the certificate of each cache with TLS, and returns the Secret with the CA bundle, or
+// nil if no cache uses TLS. As the original does, it signs with the old CA while there is one.
 func (e Extension) issue(ctx context.Context, cluster *extensions.Cluster, caches []cache) (*corev1.Secret, error) {
 	ca := &secrets.CertificateSecretConfig{
 		Name: caName, CommonName: caName, CertType: secrets.CACert, Validity: ptr.To(caValidity),

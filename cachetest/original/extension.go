@@ -2,16 +2,17 @@
 // replaces, so that scenarios can take over what it leaves behind, and give it back.
 //
 // It is a reconstruction from a description of what the original writes (version v0.25.0-dev); no
-// code of the original runs. Real are the ManagedResources, the certificates of Gardener's secrets
-// manager, the caches (distribution's stock image), gardenlet's flows, and the hosts.toml files:
-// gardener-node-agent writes them from criConfig.containerd.registries. Reconstructed are
+// code of the original runs. These parts are real: the ManagedResources, the certificates of
+// Gardener's secrets manager, the caches (distribution's stock image), gardenlet's flows, and the
+// hosts.toml files, which gardener-node-agent writes from criConfig.containerd.registries. These
+// parts are reconstructed:
 //
 //   - the controller: Extension acts on the Extension resource as the original does;
 //   - its webhook: a MutatingAdmissionPolicy adds the registries to OperatingSystemConfigs;
-//   - its Deployment: Chart has the original's names and selector, and no replica.
+//   - its Deployment: Chart renders one with the original's names and selector, without replicas.
 //
-// Left out are VerticalPodAutoscalers, for which the testbed's Shoot has no API, the cleaner of the
-// original, and the webhook for registry-mirror.
+// These parts are left out: VerticalPodAutoscalers, for which the testbed's Shoot has no API, the
+// original's cleaner, and the webhook for registry-mirror.
 package original
 
 import (
@@ -46,9 +47,9 @@ import (
 )
 
 const (
-	// Finalizer is on the Extension.
+	// Finalizer is the original's finalizer on the Extension.
 	Finalizer = "extensions.gardener.cloud/registry-cache"
-	// Lease is the original's leader election, in the namespace of the extension.
+	// Lease is the name of the original's leader election lease, in the extension's namespace.
 	Lease = "extension-registry-cache-leader-election"
 
 	origin = "registry-cache"
@@ -89,8 +90,8 @@ func (e Extension) Run(ctx context.Context, namespace string) error {
 	}
 }
 
-// Reconcile reconciles the Extension in the namespace if gardenlet has asked for it. The Extension
-// is done before its caches run, as with the original.
+// Reconcile reconciles the Extension in the namespace if gardenlet has asked for it. As the
+// original does, it reports success before the caches run.
 func (e Extension) Reconcile(ctx context.Context, namespace string) error {
 	extension := &extensionsv1alpha1.Extension{}
 	err := e.Seed.Get(ctx, client.ObjectKey{Namespace: namespace, Name: v1alpha3.ExtensionType}, extension)
@@ -171,7 +172,7 @@ func (e Extension) deploy(
 	return providerStatus(caches, bundle)
 }
 
-// deployResource writes a ManagedResource, that of the caches or that of their Services.
+// deployResource writes the ManagedResource of the caches, or that of their Services.
 func (e Extension) deployResource(ctx context.Context, namespace, name string, objects []client.Object) error {
 	caches := name == v1alpha3.ManagedResourceCaches
 	registry := managedresources.NewRegistry(kubernetes.ShootScheme, kubernetes.ShootCodec, kubernetes.ShootSerializer)
@@ -209,8 +210,8 @@ func (c cache) endpoint() string {
 	return c.scheme() + "://" + net.JoinHostPort(c.address, strconv.Itoa(port))
 }
 
-// providerStatus has the fields of the original. It names the Secret with the CA bundle, and does
-// not contain the bundle.
+// providerStatus returns a status with the original's fields. It names the Secret with the CA
+// bundle, but does not contain the bundle.
 func providerStatus(caches []cache, bundle *corev1.Secret) (*runtime.RawExtension, error) {
 	status := struct {
 		metav1.TypeMeta

@@ -42,8 +42,8 @@ type cache struct {
 	secret  *corev1.Secret // the certificate of the secrets manager, nil without TLS
 }
 
-// hostLabel is the value of the label upstream-host: at most 43 characters, the longer ones end in
-// five digits of a hash.
+// hostLabel returns the value of the label upstream-host. A name of more than 43 characters is cut,
+// and ends with five digits of its hash.
 func (c cache) hostLabel() string {
 	const longest, digits = 43, 5
 	label := strings.ReplaceAll(c.Upstream, ":", "-")
@@ -100,7 +100,7 @@ func (c cache) service() *corev1.Service {
 	return service
 }
 
-// objects returns everything of the cache but its Service.
+// objects returns all objects of the cache except its Service.
 func (c cache) objects(image string) ([]client.Object, error) {
 	secrets := []*corev1.Secret{{
 		ObjectMeta: c.meta(c.name() + "-config"), Type: corev1.SecretTypeOpaque,
@@ -134,7 +134,7 @@ func (c cache) objects(image string) ([]client.Object, error) {
 
 // statefulSet leaves podManagementPolicy at its default, OrderedReady, and serviceName empty; both
 // are immutable. In a landscape, a webhook of gardener-resource-manager sets two replicas for high
-// availability; the testbed has no such webhook, so the StatefulSet has them from the start.
+// availability; the testbed has no such webhook, so the StatefulSet starts with two.
 func (c cache) statefulSet(image string, secrets []*corev1.Secret) *appsv1.StatefulSet {
 	replicas, meta := int32(1), c.meta(c.name())
 	if c.replicated() {
@@ -238,7 +238,7 @@ proxy:
 `, *c.RemoteURL, c.GarbageCollection.TTL.Duration)
 }
 
-// networkPolicy opens both ports of all caches to everything.
+// networkPolicy allows connections from anywhere to both ports of all caches.
 func networkPolicy() *networkingv1.NetworkPolicy {
 	ports := []networkingv1.NetworkPolicyPort{}
 	for _, number := range []int32{port, debugPort} {

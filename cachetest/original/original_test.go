@@ -91,8 +91,9 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// TestCertificates compares the CA with what the original was seen to leave: the name of the
-// Secret, which has a hash of its configuration, and the two years.
+// TestCertificates compares the name of the CA's Secret with the one that the original was seen to
+// use. The name contains a hash of the CA's configuration, which includes the validity of two
+// years.
 func TestCertificates(t *testing.T) {
 	seed := fake.NewClientBuilder().WithScheme(kubernetes.SeedScheme).Build()
 	cluster := &extensions.Cluster{
@@ -150,7 +151,7 @@ func TestAdmissionPolicy(t *testing.T) {
 	golden.Compare(t, "webhook.yaml", text.Bytes())
 }
 
-// TestLifetimes: a certificate of the original outlives neither its CA nor a quarter of a year.
+// TestLifetimes: as with the original, a CA is valid for two years and a certificate for 90 days.
 func TestLifetimes(t *testing.T) {
 	if caValidity != 17520*time.Hour || serverValidity != 2160*time.Hour {
 		t.Errorf("valid for %s and %s", caValidity, serverValidity)

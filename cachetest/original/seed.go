@@ -21,8 +21,8 @@ import (
 // Holder is the identity of the original in its Lease.
 const Holder = "the-original"
 
-// Monitoring returns what the original creates in the namespace without a ManagedResource. Only the
-// names and labels matter here, so rules and dashboard are stubs.
+// Monitoring returns the monitoring objects, which the original creates in the namespace without a
+// ManagedResource. Only their names and labels matter here, so rules and dashboard are stubs.
 func Monitoring(namespace string) []client.Object {
 	meta := func(name string, labels map[string]string) metav1.ObjectMeta {
 		labels["component"] = "registry-cache"
@@ -66,8 +66,8 @@ func (e Extension) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends what outlives Run in the seed: the webhook. The objects of the caches, the monitoring
-// objects and the Lease stay.
+// Stop removes the webhook, which Run leaves in the seed, and waits until it has no effect. The
+// objects of the caches, the monitoring objects and the Lease stay.
 func (e Extension) Stop(ctx context.Context, namespace string) error {
 	if err := RemoveWebhook(ctx, e.Seed); err != nil {
 		return err

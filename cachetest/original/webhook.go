@@ -51,8 +51,8 @@ func registries(caches []cache) []extensionsv1alpha1.RegistryConfig {
 }
 
 // mutate makes the seed's API server add the registries, and the CA if there is one, to the
-// OperatingSystemConfigs of the namespace, and returns when it does. The original's webhook does
-// the same; it needs a server, and this needs none.
+// OperatingSystemConfigs of the namespace, and waits until it does. The original uses a webhook for
+// this, which needs a server; a policy needs none.
 func (e Extension) mutate(ctx context.Context, namespace string, caches []cache, bundle []byte) error {
 	want := registries(caches)
 	policy, binding := admissionPolicy(namespace, want, bundle)
@@ -64,7 +64,7 @@ func (e Extension) mutate(ctx context.Context, namespace string, caches []cache,
 	return e.awaitRegistries(ctx, namespace, want)
 }
 
-// RemoveWebhook reverts mutate in the seed. It does not wait until the API server has noticed.
+// RemoveWebhook reverts mutate in the seed. It does not wait until this takes effect.
 func RemoveWebhook(ctx context.Context, seed client.Client) error {
 	policy, binding := admissionPolicy("", nil, nil)
 	for _, object := range []client.Object{binding, policy} {
@@ -76,7 +76,7 @@ func RemoveWebhook(ctx context.Context, seed client.Client) error {
 }
 
 // awaitRegistries waits until the API server adds exactly these registries to a new
-// OperatingSystemConfig. It caches admission policies, so a change takes effect a moment later.
+// OperatingSystemConfig. The API server caches admission policies, so a change takes effect later.
 func (e Extension) awaitRegistries(ctx context.Context, namespace string, want []extensionsv1alpha1.RegistryConfig) error {
 	return gardener.Poll(ctx, effectiveTimeout, "the API server does not act as the original's webhook", func(ctx context.Context) error {
 		probe := &extensionsv1alpha1.OperatingSystemConfig{
@@ -174,8 +174,8 @@ func anySlice[S ~string](values []S) []any {
 	return all
 }
 
-// literal returns the value, as encoding/json would decode it, as an expression of CEL. Values of a
-// map or list of Kubernetes' CEL have one type, so they are dynamic.
+// literal returns the value as a CEL expression. In Kubernetes' CEL all values of a map or list
+// must have the same type, so each is wrapped in dyn.
 func literal(value any) string {
 	var parts []string
 	switch value := value.(type) {

@@ -96,7 +96,7 @@ func (i Image) gets(object Object, records accesslog.Records) accesslog.Records 
 	})
 }
 
-// complete reports whether the upstream sent the requested object or range.
+// complete reports whether the upstream sent the whole requested object or range.
 func complete(r accesslog.Record) bool {
 	return (r.Status == http.StatusOK || r.Status == http.StatusPartialContent) && !r.Aborted
 }
@@ -146,8 +146,8 @@ func traffic(records accesslog.Records) Traffic {
 	}
 }
 
-// notes are the limits of the evidence: no access log, or requests of clients that are neither
-// caches nor the node.
+// notes describes the limits of the evidence: no access log, or requests of clients that are
+// neither caches nor the node.
 func (e Evidence) notes() []string {
 	var notes []string
 	if e.LogProblem != "" {

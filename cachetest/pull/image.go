@@ -28,8 +28,8 @@ type Image struct {
 	// Host, Repository and Identifier (the tag or digest) are the parts of Reference.
 	Reference, Host, Repository, Identifier string
 	// Objects are the index (if there is one), the manifest, the config and the layers, without
-	// duplicates. If the manifest or the config cannot be read, there are no Objects, and Problem
-	// has the reason.
+	// duplicates. If the manifest or the config cannot be read, there are no Objects, and Problem is
+	// the reason.
 	Objects []Object
 	Problem string
 }
@@ -45,8 +45,8 @@ type Object struct {
 	chainIDs []string
 }
 
-// Digest returns the digest of the index, or of the manifest if there is no index. It returns ""
-// without Objects.
+// Digest returns the digest of the index, or of the manifest if there is no index. It returns "" if
+// there are no Objects.
 func (i Image) Digest() string {
 	if len(i.Objects) == 0 {
 		return ""

@@ -17,8 +17,8 @@ type Node interface {
 }
 
 // stateScript prints addresses, content and snapshots. It skips snapshotters that are not ok,
-// because they answer with errors. The output is assigned to variables before each loop, since bash
-// ignores the exit code of a command in `for`, so a failed list would count as empty.
+// because they answer with errors. Each loop reads a variable: bash ignores the exit code of a
+// command in `for`, and a failed list would count as empty.
 const stateScript = `
 addresses=$(hostname -I)
 for address in $addresses; do echo "address $address"; done
@@ -109,12 +109,12 @@ func message(output string) string {
 	return output
 }
 
-// State is the content of a node, and its addresses.
+// State describes the addresses of a node and the content of its containerd.
 type State struct {
 	Addresses []netip.Addr
-	// Content has the digests in the content store, and Snapshots has the names of snapshots. Nodes
-	// with discard_unpacked_layers, such as kind's, delete layers from the content store after
-	// unpacking them. Then only the snapshot shows that the node has the layer.
+	// The keys of Content are the digests in the content store, and those of Snapshots are the names
+	// of snapshots. Nodes with discard_unpacked_layers, such as kind's, delete a layer from the
+	// content store after unpacking it. Then only the snapshot shows that the node has the layer.
 	Content, Snapshots map[string]bool
 }
 
@@ -151,7 +151,7 @@ func parseState(out string) (State, error) {
 	return state, nil
 }
 
-// answerTimeout limits requests that a healthy node answers in seconds, such as a list of content.
+// answerTimeout limits requests that a healthy node answers in seconds, such as to list content.
 const answerTimeout = time.Minute
 
 func runScript(ctx context.Context, node Node, timeout time.Duration, script string, args ...string) (string, error) {

@@ -193,7 +193,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// broken is a node whose scripts print unexpected text.
+// broken is a node whose scripts print unexpected text or, if it is empty, fail.
 type broken string
 
 func (b broken) Script(context.Context, string, ...string) (string, error) {
@@ -228,7 +228,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// silent is a node that never answers, like one whose containerd hangs.
+// silent is a node that never answers, such as one whose containerd hangs.
 type silent struct{}
 
 func (silent) Script(ctx context.Context, _ string, _ ...string) (string, error) {

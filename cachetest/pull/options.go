@@ -19,9 +19,8 @@ const (
 // Options are the options of a pull.
 type Options struct {
 	Image string // the reference as in a pod, for example alpha.upstream.test/shop/web:v1
-	// Node is the name of the worker that pulls, or the last part of the name ("worker2"). The
-	// default is the first worker. All makes every worker pull, one after another; Node must be empty
-	// then.
+	// Node is the name of the worker that pulls, or the last part of the name ("worker2"). The default
+	// is the first worker. All makes every worker pull, one after another; then Node must be empty.
 	Node    string
 	All     bool
 	Fresh   bool          // remove the image and its content from a node before the pull
@@ -33,7 +32,7 @@ type InvalidError struct{ Option, Problem string }
 
 func (e *InvalidError) Error() string { return e.Option + ": " + e.Problem }
 
-// UsageError marks the error for internal/program: exit code 2.
+// UsageError makes internal/program exit with code 2.
 func (*InvalidError) UsageError() {}
 
 // Invalid returns an InvalidError.
@@ -41,7 +40,7 @@ func Invalid(option, format string, args ...any) error {
 	return &InvalidError{Option: option, Problem: fmt.Sprintf(format, args...)}
 }
 
-// Validate checks the options without a testbed. It returns an *InvalidError.
+// Validate checks the options without a testbed. Its error is an *InvalidError.
 func (o Options) Validate() error {
 	switch {
 	case o.All && o.Node != "":
@@ -56,7 +55,7 @@ func (o Options) Validate() error {
 }
 
 // Plan validates the options against upstreams and workers, and returns the image and the nodes
-// that pull it. It returns an *InvalidError.
+// that pull it. Its error is an *InvalidError.
 func (o Options) Plan(hosts, workers []string) (Image, []string, error) {
 	if err := o.Validate(); err != nil {
 		return Image{}, nil, err

@@ -25,10 +25,11 @@ import (
 )
 
 // Run pulls an image from an upstream on workers of the shoot, one after another, and finds who
-// served each object. It changes nothing but the images on the nodes. The testbed must be attached.
+// served each object. It changes nothing except the images on the nodes. The testbed must be
+// attached.
 //
 // Run returns an *InvalidError for invalid options. It returns no error for a failed pull, see
-// Report.Err. The report is never nil. If Run returns an error, the report has the earlier pulls.
+// Report.Err. The report is never nil. With an error, it contains the earlier pulls.
 func Run(ctx context.Context, t *kind.Testbed, options Options) (*Report, error) {
 	report := NewReport(Image{Reference: options.Image})
 	image, nodes, err := options.Plan(t.Upstreams.Hosts(), cluster.Names(t.Shoot.Workers()))
@@ -55,7 +56,7 @@ func Run(ctx context.Context, t *kind.Testbed, options Options) (*Report, error)
 	return report, nil
 }
 
-// cacheAddresses returns the addresses of an upstream's caches, or nil if the API server fails.
+// cacheAddresses returns the addresses of an upstream's cache, or nil if they are unknown.
 func cacheAddresses(ctx context.Context, t *kind.Testbed, host string) []string {
 	ctx, cancel := withTimeout(ctx, answerTimeout)
 	defer cancel()
@@ -96,8 +97,8 @@ func (r *runner) run(ctx context.Context, node *cluster.Node) (Evidence, error) 
 	return evidence, context.Cause(ctx)
 }
 
-// newRecords compares two states of one log and returns the records that only the later state has,
-// or an error if the log was reset, for example because the container was recreated.
+// newRecords compares two states of one log and returns the records that only the later state
+// contains, or an error if the log was reset, for example because the container was recreated.
 func newRecords(before, after accesslog.Records) (accesslog.Records, error) {
 	if len(after) < len(before) {
 		return nil, fmt.Errorf("the access log was reset during the pull: %d records, %d before", len(after), len(before))

@@ -28,7 +28,7 @@ func TestSince(t *testing.T) {
 			}
 		})
 	}
-	// If a reset were no error, requests in the new log would be missed.
+	// If a reset were not an error, requests in the new log would be missed.
 	if _, err := newRecords(log, log[:1]); err == nil {
 		t.Error("a log that was reset is treated as a log without requests")
 	}

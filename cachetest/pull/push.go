@@ -30,7 +30,7 @@ type PushOptions struct {
 	Size   string
 }
 
-// Validate checks the options without a testbed. It returns an *InvalidError.
+// Validate checks the options without a testbed. Its error is an *InvalidError.
 func (o PushOptions) Validate() error {
 	_, err := o.layerBytes()
 	return err
@@ -68,8 +68,8 @@ func (o PushOptions) layerBytes() (int64, error) {
 }
 
 // Push builds an image of random content that a pod can run, pushes it to an upstream, and returns
-// its reference. Invalid options are an *InvalidError, and nothing is pushed. The testbed must be
-// attached.
+// its reference. For invalid options it returns an *InvalidError and pushes nothing. The testbed
+// must be attached.
 func Push(ctx context.Context, t *kind.Testbed, options PushOptions) (reference string, err error) {
 	host, bytes, err := options.target(t.Upstreams.Hosts())
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Source is who served an object to a node.
+// Source names who served an object to a node.
 type Source string
 
 // The sources of an object.
@@ -26,7 +26,7 @@ type Report struct {
 	Digest string `json:"digest,omitempty"`
 	Pulls  []Pull `json:"pulls"`
 	Total  Total  `json:"total"`
-	// Verdict says who served the pulls and, if a node bypassed the cache, why.
+	// Verdict tells who served the pulls or how many failed and, if a node bypassed the cache, why.
 	Verdict string   `json:"verdict,omitempty"`
 	Notes   []string `json:"notes,omitempty"` // the limits of the evidence
 }
@@ -35,7 +35,7 @@ type Report struct {
 type Pull struct {
 	Node    string  `json:"node"`
 	Seconds float64 `json:"seconds"` // measured on the node
-	Bytes   int64   `json:"bytes"`   // of all objects that the node got
+	Bytes   int64   `json:"bytes"`   // of all objects that the node fetched
 	// Mirrors are the URLs of caches in the node's hosts.toml for the upstream, in order. Without
 	// mirrors, the node uses the upstream directly, which is not a fallback.
 	Mirrors []string `json:"mirrors"`
@@ -56,7 +56,7 @@ type Served struct {
 	UpstreamBytes int64 `json:"upstreamBytes"`
 }
 
-// Total is about all pulls.
+// Total summarizes all pulls.
 type Total struct {
 	Failed    int     `json:"failed"`
 	Fallbacks int     `json:"fallbacks"`

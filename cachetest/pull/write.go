@@ -9,7 +9,7 @@ import (
 	"github.com/docker/go-units"
 )
 
-// shortDigest is the number of hex digits to print of a digest.
+// shortDigest is the number of a digest's hex digits that are printed.
 const shortDigest = 12
 
 // Write prints the report as text: each pull and its objects, the requests to the upstream, notes,

@@ -1,5 +1,5 @@
-// Command testbed-answer stands in for a cache that fails: it answers everything with one status,
-// with a certificate of the caller's choice.
+// Command testbed-answer stands in for a cache that fails: it answers every request with one
+// status, and can use any certificate.
 package main
 
 import (
@@ -55,8 +55,8 @@ func run(ctx context.Context, args []string) error {
 
 const readHeaderTimeout = 10 * time.Second
 
-// answer answers each request with the status until ctx ends. With pair, PEM of a certificate and
-// its key, it speaks HTTPS.
+// answer answers each request with the status until ctx ends. If pair is not empty (the PEM of a
+// certificate and its key), it speaks HTTPS.
 func answer(ctx context.Context, listener net.Listener, status int, pair []byte) error {
 	server := &http.Server{
 		ReadHeaderTimeout: readHeaderTimeout, ErrorLog: log.New(io.Discard, "", 0), // clients refuse an expired certificate

@@ -14,8 +14,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/image"
 )
 
-// TestSecondExtension: what gardenlet installs for the extension in the file has its image, and a
-// webhook with a CA bundle.
+// TestSecondExtension: the manifests that gardenlet installs for the extension in the file contain
+// its image, and a webhook with a CA bundle.
 func TestSecondExtension(t *testing.T) {
 	config, err := configuration.Load("second-extension.yaml")
 	if err != nil {

@@ -34,8 +34,8 @@ var badSecrets = []struct {
 }
 
 // badReference proves that a bad Secret is refused, and that no cache changes. The error contains
-// the field and the cause, but no content of the Secret. The Secrets are those with credentials and
-// with the CA bundle of an upstream.
+// the field and the cause, but no content of the Secret. The Secrets contain the credentials or the
+// CA bundle of an upstream.
 func badReference() rig.Scenario {
 	refer := rig.References{}
 	cache := v1alpha3.RegistryCache{
@@ -56,8 +56,8 @@ func badReference() rig.Scenario {
 		}),
 
 		rig.Prove("bad Secrets are refused, and no cache changes", func(ctx context.Context, p *rig.Run) {
-			// The Shoot always has all references. If one were removed, gardener-resource-manager
-			// would wait five seconds after it has deleted the copy of the Secret.
+			// The Shoot always contains all references. If one were removed, gardener-resource-manager would
+			// wait five seconds after it has deleted the copy of the Secret.
 			for _, bad := range badSecrets {
 				refer[bad.name] = p.Secret(ctx, bad.data, bad.change)
 			}

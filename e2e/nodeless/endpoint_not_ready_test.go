@@ -22,7 +22,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 )
 
-// wantedFailures is how many failures prove a retry. Each further one takes longer (backoff).
+// wantedFailures is the number of failures that prove a retry. Because of the backoff, each further
+// failure takes longer.
 const wantedFailures = 2
 
 // endpointNotReady proves that the Extension reports why a cache has no Service, and recovers once
@@ -73,7 +74,7 @@ func endpointNotReady() rig.Scenario {
 }
 
 // awaitFailures waits until the Extension's state has changed to Error the wanted number of times.
-// The result is the Extension as it was after each change.
+// It returns the Extension as it was after each change.
 func awaitFailures(ctx context.Context, p *rig.Run, history *rig.Recording, wanted int) []*extensionsv1alpha1.Extension {
 	p.Helper()
 	var failures []*extensionsv1alpha1.Extension

@@ -33,13 +33,13 @@ type environment struct {
 	// seedAccess and seedClientSet are clients of the seed that know the resource types of a seed.
 	seedAccess    rig.Access
 	seedClientSet kubernetes.Interface
-	// free contains the clusters that no shoot uses. The seed is one of them.
+	// free contains the clusters that no shoot uses. The seed's cluster can serve as a shoot as well.
 	free chan *cluster
 	// stop contains functions that stop what was started, in the order of the starts.
 	stop []func() error
 }
 
-// cluster is an API server with its controllers, with clients for its use as a shoot.
+// cluster is an API server with its controllers, and clients for its use as a shoot.
 type cluster struct {
 	name       string
 	control    *bench.ControlPlane
@@ -52,7 +52,7 @@ type cluster struct {
 const controllers = "namespace-controller,statefulset-controller,daemonset-controller," +
 	"garbage-collector-controller,persistentvolumeclaim-protection-controller"
 
-// start starts everything. The caller must call close, also after an error. The background work
+// start starts everything. The caller must call close, even after an error. The background work
 // ends with the context; fail is called if it ends earlier.
 func (e *environment) start(ctx context.Context, fail func(error)) error {
 	if err := os.MkdirAll(e.folder, 0o755); err != nil {

@@ -22,9 +22,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 )
 
-// growVolume proves with the real API server and the real gardener-resource-manager when a claim
-// grows, what the condition says, and that the StatefulSet stays. No claim is ever provisioned, so
-// the scenario binds them itself.
+// growVolume proves, with a real API server and a real gardener-resource-manager, when a claim
+// grows, what the condition reports, and that the StatefulSet stays. Nothing provisions claims
+// here, so the scenario binds them itself.
 func growVolume() rig.Scenario {
 	const claim = "cache of " + rig.Alpha + ": PersistentVolumeClaim "
 	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "e2e-disk"}, Provisioner: "none.test"}

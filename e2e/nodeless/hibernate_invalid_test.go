@@ -13,8 +13,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 )
 
-// hibernateInvalid proves that a Shoot can be hibernated whatever its config is: the mistake is in
-// a condition, and fails the wake-up.
+// hibernateInvalid proves that even a Shoot with an invalid config can be hibernated: a condition
+// reports the mistake, and only the wake-up fails.
 func hibernateInvalid() rig.Scenario {
 	bad := rig.BadConfigs[0]
 	var before string

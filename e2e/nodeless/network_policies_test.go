@@ -30,8 +30,9 @@ import (
 const scrapeLabel = "networking.resources.gardener.cloud/to-extensions-all-seed-scrape-targets"
 
 // networkPolicies proves that Gardener's NetworkPolicies, with those of this extension, allow each
-// connection that the extension and its caches need, and that the seed's Prometheus may scrape the
-// extension, and other pods may not. The policies are evaluated: no network enforces them here.
+// connection that the extension and its caches need. It also proves that only the seed's Prometheus
+// may scrape the extension. The scenario evaluates the policies itself, because no network enforces
+// them here.
 func networkPolicies() rig.Scenario {
 	return rig.New("network-policies",
 		rig.Prove("the seed's Prometheus may scrape the extension, another pod may not", proveScraping),
@@ -108,7 +109,7 @@ func installService(ctx context.Context, p *rig.Run) (*corev1.Pod, map[string]in
 	return pod(ctx, p, namespace.Name, template.Labels, template.Spec.Containers[0].Ports), ports
 }
 
-// pod creates a pod that never runs, until the scenario ends.
+// pod creates a pod, which never runs, and deletes it when the scenario ends.
 func pod(ctx context.Context, p *rig.Run, namespace string, labels map[string]string, ports []corev1.ContainerPort) *corev1.Pod {
 	p.Helper()
 	object := &corev1.Pod{

@@ -26,10 +26,10 @@ import (
 )
 
 const (
-	// buildTimeout bounds the build of the programs. Without caches, Kubernetes takes ten minutes on
-	// two cores, and the build of another checkout may have to end first.
+	// buildTimeout bounds the build of the programs. Without a build cache, Kubernetes takes ten
+	// minutes on two cores, and the build of another checkout may have to end first.
 	buildTimeout = 45 * time.Minute
-	// runTimeout bounds the run after the build. With the deletions that may follow it, the run ends
+	// runTimeout bounds the run after the build. Even with the deletions that may follow, the run ends
 	// before the timeout of the Makefile, which would leave the processes running.
 	runTimeout = 7 * time.Minute
 	// deletionTimeout bounds the deletion of a scenario's shoot.
@@ -38,7 +38,7 @@ const (
 
 var (
 	shared = &environment{}
-	// running ends with a cause if the environment fails.
+	// running is the context of the scenarios. It ends with a cause if the environment fails.
 	running context.Context
 )
 
@@ -103,7 +103,7 @@ func run(m *testing.M) int {
 	return code
 }
 
-// TestScenarios runs the scenarios, as many at once as there are clusters for their shoots.
+// TestScenarios runs as many scenarios at once as there are clusters for their shoots.
 func TestScenarios(t *testing.T) {
 	t.Parallel()
 	for _, scenario := range scenarios() {
@@ -119,7 +119,7 @@ func TestScenarios(t *testing.T) {
 }
 
 // session returns a session for a shoot that does not exist yet. When the test ends, the shoot is
-// deleted, and its cluster is free for the next one.
+// deleted, and its cluster is free for the next shoot.
 func (e *environment) session(ctx context.Context, t *testing.T, name string) (*rig.Session, error) {
 	t.Helper()
 	registration, err := examples.ControllerRegistration()
@@ -137,7 +137,7 @@ func (e *environment) session(ctx context.Context, t *testing.T, name string) (*
 		Garden: gardener.NewGarden(registration), ResourceManagerImage: resourceManagerName, Log: e.log,
 	}, e.seedAccess, shoot.access)
 	t.Cleanup(func() {
-		if running.Err() == nil { // otherwise the clusters end too
+		if running.Err() == nil { // otherwise the clusters are stopped anyway
 			if err := e.remove(context.WithoutCancel(ctx), session); err != nil { // the scenario has ended
 				t.Errorf("delete the shoot: %v", err)
 				return // other scenarios would find its caches in the cluster

@@ -19,9 +19,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 )
 
-// refusedDeletion proves that a policy of the Shoot that refuses to delete a claim is a trouble of
-// that cache alone: the reconciliation succeeds, another cache is created, a condition names the
-// claim.
+// refusedDeletion proves that only one cache is affected if a policy in the shoot refuses the
+// deletion of its claim: the reconciliation succeeds, another cache is created, and a condition
+// names the claim.
 func refusedDeletion() rig.Scenario {
 	replicated := cachetest.Cache(rig.Alpha)
 	replicated.HighAvailability = &v1alpha3.HighAvailability{Enabled: true}
@@ -61,7 +61,7 @@ func refusedDeletion() rig.Scenario {
 
 const keepPolicy = "e2e-keep-claims"
 
-// keepClaims creates a policy that refuses to delete alpha's claims, until the scenario ends.
+// keepClaims creates a policy that refuses the deletion of alpha's claims until the scenario ends.
 func keepClaims(ctx context.Context, p *rig.Run) {
 	p.Helper()
 	p.Afterwards(ctx, func(ctx context.Context) error { return removePolicy(ctx, p) })
@@ -91,7 +91,7 @@ func keepClaims(ctx context.Context, p *rig.Run) {
 	})
 }
 
-// dryDelete asks whether alpha's first claim can be deleted.
+// dryDelete returns an error if alpha's first claim cannot be deleted. It only makes a dry run.
 func dryDelete(ctx context.Context, p *rig.Run) error {
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{
 		Namespace: metav1.NamespaceSystem, Name: p.Claims(ctx, rig.Alpha)[0],

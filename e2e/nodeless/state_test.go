@@ -54,8 +54,8 @@ func configure(ctx context.Context, p *rig.Run, refer rig.References, caches ...
 // podsTimeout bounds how long the StatefulSet controller may take.
 const podsTimeout = 30 * time.Second
 
-// proveEndpoints proves that the Extension's status has the cluster IP of the Service of each of
-// these upstreams, and no other endpoint.
+// proveEndpoints proves that the Extension's status contains the cluster IP of each of these
+// upstreams' Services, and no other endpoint.
 func proveEndpoints(ctx context.Context, p *rig.Run, hosts ...string) {
 	p.Helper()
 	endpoints, services := p.Endpoints(ctx), p.Services(ctx)
@@ -92,8 +92,8 @@ func everything(ctx context.Context, p *rig.Run) string {
 	return strings.Join(append(state, configs(ctx, p)...), "\n")
 }
 
-// configs returns the OperatingSystemConfigs of the shoot as JSON, each once as stored, and once as
-// the webhook would change it now: the answer to a dry run of an update.
+// configs returns each OperatingSystemConfig of the shoot twice as JSON: as stored, and as the
+// webhook would change it now, according to a dry run of an update.
 func configs(ctx context.Context, p *rig.Run) []string {
 	p.Helper()
 	list := &extensionsv1alpha1.OperatingSystemConfigList{}

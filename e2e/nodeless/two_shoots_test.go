@@ -22,7 +22,7 @@ func twoShoots() rig.Scenario {
 		before  string
 		daemons *rig.Recording
 	)
-	// in returns the second shoot's Run for the current step.
+	// in returns the Run of the current step, but with the session of the second shoot.
 	in := func(p *rig.Run) *rig.Run {
 		now := *p
 		now.Session = second

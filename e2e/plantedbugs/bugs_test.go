@@ -22,7 +22,7 @@ const (
 	script  = "nodeconfig/configure-containerd-registries.sh"
 )
 
-// bugs are in this order; those that cost the most to recover from come last.
+// bugs are planted in this order. Those from which the testbed recovers most slowly come last.
 var bugs = []bug{
 	{
 		"other-purpose", "script and unit are also added to the OperatingSystemConfig that new machines boot with",
@@ -38,7 +38,7 @@ var bugs = []bug{
 		"webhook-scope", "an OSC in an unlabelled namespace is not changed: admission webhook",
 	},
 	{
-		"wrong-endpoint", "the hosts.toml of every upstream has the cache of the first upstream",
+		"wrong-endpoint", "the hosts.toml of every upstream names the cache of the first upstream",
 		Change{webhook, `Endpoint:    cache.Endpoint,`, `Endpoint:    status.Caches[0].Endpoint,`},
 		"two-upstreams", "every worker has a hosts.toml for each of",
 	},
@@ -53,7 +53,7 @@ var bugs = []bug{
 		"hosts-file", "a changed file is replaced atomically: hosts.toml was written in place",
 	},
 	{
-		"no-server-line", "hosts.toml does not have the URL of the upstream: without the cache, containerd guesses https://<host>",
+		"no-server-line", "hosts.toml does not contain the URL of the upstream: without the cache, containerd guesses https://<host>",
 		Change{script, `printf '%s\n' "server = \"$2\"" ${4:+"$ca_line"}`, `[[ -z $4 ]] || printf '%s\n' "$ca_line"`},
 		"hosts-file", "past the cache a node asks the upstream where hosts.toml says it is: the node asked https",
 	},
@@ -63,12 +63,12 @@ var bugs = []bug{
 		"cache-down", "a pull past a cache that drops packets is about as quick: ",
 	},
 	{
-		"never-direct", "nodes go on asking a cache that fails: each request of a pull waits for it",
+		"never-direct", "nodes continue to ask a cache that fails: each request of a pull waits for it",
 		Change{script, `[direct]=2`, `[direct]=999999`},
 		"cache-down", "nodes notice that it is down, and pull directly: ",
 	},
 	{
-		"never-mirror", "nodes never ask a cache again that failed once",
+		"never-mirror", "after one failure of a cache, nodes never ask it again",
 		Change{script, `[mirror]=3`, `[mirror]=999999`},
 		"cache-down", "every worker has a hosts.toml for each of", // in the first step, if a cache has just restarted
 	},
@@ -78,7 +78,7 @@ var bugs = []bug{
 		"registries-realm", "a token server of another domain gets no credentials: private.elsewhere.test got the credentials",
 	},
 	{
-		"refused-as-stale", "a tag that the upstream refuses is served as it was last confirmed",
+		"refused-as-stale", "the cache serves its stored copy of a tag that the upstream refuses",
 		Change{
 			"registry/cache/manifest.go", `if refused, ok := errors.AsType[*upstream.RefusedError](err); ok {`,
 			`if refused, ok := errors.AsType[*upstream.RefusedError](err); ok && refused.Status == http.StatusNotFound {`,
@@ -94,7 +94,7 @@ var bugs = []bug{
 		"registries-range", "no complete answer is damaged: damaged bytes came as a complete answer: 206 0 different",
 	},
 	{
-		"volume-lost", "a volume is deleted instead of resized, with all content of the cache",
+		"volume-lost", "a volume is deleted, with all its content, instead of resized",
 		Change{
 			"controller/volume/claim.go", `shoot.Patch(ctx, grown, client.MergeFrom(c.PersistentVolumeClaim), options...)`,
 			`shoot.Delete(ctx, grown)`,
@@ -108,24 +108,24 @@ var bugs = []bug{
 	},
 	{
 		"cleaner-on-deletion",
-		"the cleaner blocks the deletion of a Shoot, which has no nodes any more (gardener-extension-registry-cache#83)",
+		"the cleaner blocks the deletion of a Shoot whose nodes are already gone (gardener-extension-registry-cache#83)",
 		Change{"controller/actuator.go", `cluster.Shoot.DeletionTimestamp == nil && !extensionscontroller`, `!extensionscontroller`},
 		"delete-shoot", "no cleaner ever existed: ",
 	},
 	{
-		"orphan-after-restore", "a cache that was removed while the control plane moved runs on for ever",
+		"orphan-after-restore", "a cache that was removed while the control plane moved keeps running",
 		Change{"controller/volumes.go", `range left {`, `range labelsOf(nil) {`},
 		"migrate-removal", "the caches of [beta.upstream.test] are rolled out",
 	},
 	{
-		"leak-at-deletion", "the deletion of a Shoot goes on before the disks of its caches are deleted",
+		"leak-at-deletion", "the deletion of a Shoot does not wait until the disks of its caches are deleted",
 		Change{"controller/actuator.go", `if !sleeps(cluster) {`, `if false {`},
 		"delete-claims", "the Extension is gone, and claim",
 	},
 }
 
 // overlay writes the changed file to the folder and returns the path of a file for go's flag
-// -overlay. Both root and folder are absolute.
+// -overlay. Both root and folder are absolute paths.
 func (c Change) overlay(root, folder string) (string, error) {
 	changed, err := c.Apply(root)
 	if err != nil {

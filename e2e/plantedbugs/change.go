@@ -1,4 +1,4 @@
-// Package plantedbugs tests that scenarios catch bugs: each is one changed text of the sources. A
+// Package plantedbugs tests that scenarios catch bugs. Each bug replaces one text of the sources. A
 // test without a testbed checks that each bug still applies and compiles. The test with the build
 // tag e2e (`make e2e-mutants`) rolls out each bug and runs its scenario, which must fail.
 package plantedbugs

@@ -26,10 +26,10 @@ const (
 	stopTimeout = 4 * time.Minute  // for the clean-up of an interrupted run
 )
 
-// TestScenariosCatchBugs runs the scenarios without a bug: they must pass, otherwise a failure
-// proves nothing. Then it rolls out each bug and runs its scenario, which must fail for the bug's
-// reason, and restores the testbed. The arguments of the program are the names of bugs; without
-// any, it takes all. With KEEP=1 the last bug stays in the testbed.
+// TestScenariosCatchBugs first runs the scenarios without a bug: they must pass, otherwise a
+// failure proves nothing. For each bug it then rolls out the bug, runs its scenario, which must
+// fail for the bug's reason, and restores the testbed. The arguments of the program are the names
+// of bugs; the default is all bugs. With KEEP=1 the last bug stays in the testbed.
 func TestScenariosCatchBugs(t *testing.T) {
 	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -59,7 +59,7 @@ func TestScenariosCatchBugs(t *testing.T) {
 	}
 }
 
-// run is a run of the program with the scenarios.
+// run describes a run of the program that contains the scenarios.
 type run struct {
 	root, program string
 	folder        string   // for the log and the results
@@ -124,8 +124,8 @@ func (r run) scenarios(ctx context.Context, t *testing.T, timeout time.Duration,
 
 func (r run) log() string { return filepath.Join(r.folder, "run.log") }
 
-// start runs a program. It gets one SIGINT when ctx ends, in a process group of its own: a second
-// one, from a terminal, would kill the scenarios before they clean up.
+// start runs a program in a process group of its own. When ctx ends, the program receives one
+// SIGINT. A second one, from a terminal, would kill the scenarios before they clean up.
 func (r run) start(ctx context.Context, t *testing.T, environment []string, program string, arguments ...string) error {
 	t.Helper()
 	log, err := os.OpenFile(r.log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)

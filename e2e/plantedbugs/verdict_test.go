@@ -28,8 +28,8 @@ func find(summary []byte, scenario string) (outcome, error) {
 	return read.Scenarios[i], nil
 }
 
-// reason returns the failed step and its error. go test replaces spaces in the name of the step by
-// underscores; reason restores them.
+// reason returns the failed step and its error. go test replaces spaces in the name of the step
+// with underscores; reason restores them.
 func (o outcome) reason() string {
 	line, _, _ := strings.Cut(strings.TrimSpace(strings.Join(o.Evidence, "\n")), "\n")
 	step, message, found := strings.Cut(line, ": ")

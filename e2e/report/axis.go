@@ -111,7 +111,8 @@ func (r *Report) tracks(a axis) []track {
 	return append(layOut("Testbed", phases), layOut("Scenarios", scenarios)...)
 }
 
-// layOut adds each bar to the first track that is free when the bar starts. Track 0 gets the name.
+// layOut adds each bar to the first track that is free when the bar starts. The first track gets
+// the name.
 func layOut(name string, bars []*bar) []track {
 	bars = slices.DeleteFunc(bars, func(b *bar) bool { return b == nil })
 	slices.SortStableFunc(bars, func(a, b *bar) int { return a.start.Compare(b.start) })

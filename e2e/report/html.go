@@ -143,7 +143,7 @@ func (r *Report) links(name string) []link {
 	return links
 }
 
-// id returns the HTML ID for a name: the name without blanks.
+// id returns the HTML ID for a name: the name with hyphens instead of spaces.
 func id(name string) string { return strings.ReplaceAll(name, " ", "-") }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

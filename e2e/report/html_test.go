@@ -126,8 +126,8 @@ func TestHTML(t *testing.T) {
 	}
 }
 
-// TestHTMLOfALongRun has as many scenarios as the full lane. The scenarios run one after another,
-// so all are in one track.
+// TestHTMLOfALongRun renders about as many scenarios as the full lane has. The scenarios run one
+// after another, so all are in one track.
 func TestHTMLOfALongRun(t *testing.T) {
 	r := &report.Report{Ended: at(64 * 60)}
 	for i := range 64 {

@@ -44,9 +44,9 @@ type (
 	}
 )
 
-// JUnit renders junit.xml. The suite "testbed" has a case for each phase, and the suite "scenarios"
-// has a case for each scenario. After a failed setup, the suite "testbed" also has a failed case
-// "setup".
+// JUnit renders junit.xml. The suite "testbed" contains a case for each phase, and the suite
+// "scenarios" contains a case for each scenario. After a failed setup, the suite "testbed" also
+// contains a failed case "setup".
 func (r *Report) JUnit() ([]byte, error) {
 	data, err := xml.MarshalIndent(junitSuites{Suites: []junitSuite{r.testbedSuite(), r.scenarioSuite()}}, "", "  ")
 	return append([]byte(xml.Header), append(data, '\n')...), err

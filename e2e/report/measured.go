@@ -12,36 +12,36 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/registryprofile"
 )
 
-// Failover is how long pulls take while a cache fails, as a version of containerd sees it, in
-// seconds.
+// Failover contains, in seconds, how long pulls with one version of containerd take while a cache
+// fails.
 type Failover struct {
 	Failure    string `json:"failure"`
 	Containerd string `json:"containerd"`
-	// Direct and Took are the times of pulls 10 s after the beginning of the failure.
+	// Took is the time of a pull 10 s after the failure began, and Direct is that of a direct pull.
 	Direct float64 `json:"direct,omitempty"`
 	Took   float64 `json:"took,omitempty"`
-	// Midway is the time of a slow pull during which the failure begins, MidwayDirect that of a direct
-	// one.
+	// Midway is the time of a slow pull during which the failure begins, and MidwayDirect is that of a
+	// slow direct pull.
 	MidwayDirect float64 `json:"midwayDirect,omitempty"`
 	Midway       float64 `json:"midway,omitempty"`
-	// Old is the time of a pull as in Took, with the configuration that Gardener writes. A pull that
-	// takes too long has OldLimit.
+	// Old is like Took, but with the configuration that Gardener writes. For a pull that was given up,
+	// it is OldLimit.
 	Old float64 `json:"old,omitempty"`
 }
 
 // OldLimit is the time after which a pull with the old configuration is given up.
 const OldLimit = 90 * time.Second
 
-// Registry has the seconds of pulls through a cache whose upstream has the profile of a registry.
+// Registry contains the seconds that pulls take through a cache whose upstream has a profile.
 type Registry struct {
 	Registry   string `json:"registry"`
 	Containerd string `json:"containerd"`
-	// Cold is a pull of what the cache does not have, Warm one of what it has.
+	// Cold is the time of a pull of new content, and Warm is that of stored content.
 	Cold float64 `json:"cold,omitempty"`
 	Warm float64 `json:"warm,omitempty"`
-	// Renewed is a pull of new content after the upstream has dropped all tokens.
+	// Renewed is the time of a pull of new content after the upstream has dropped all tokens.
 	Renewed float64 `json:"renewed,omitempty"`
-	// Outage is a pull of what the cache has while the upstream is away.
+	// Outage is the time of a pull of stored content while the upstream refuses connections.
 	Outage float64 `json:"outage,omitempty"`
 }
 
@@ -50,7 +50,7 @@ func UsesTokens(profile registryprofile.Profile) bool {
 	return profile.Challenge == "bearer" || profile.RedirectChallenge == "bearer" || SellsTokens(profile)
 }
 
-// SellsTokens reports whether the password of the registry is a token, which its API sells.
+// SellsTokens reports whether the registry's password is a token that clients request from its API.
 func SellsTokens(profile registryprofile.Profile) bool {
 	return profile.Challenge == "basic" && profile.RedirectSigned
 }

@@ -24,8 +24,8 @@ func TestPages(t *testing.T) {
 	})
 }
 
-// recorded returns the results in the file, after it has added those of the files that the variable
-// lists.
+// recorded adds the results in the files that the environment variable lists to the file at path,
+// and returns all results.
 func recorded[R result[R]](t *testing.T, path, variable string) []R {
 	t.Helper()
 	all, err := read[R](path)
@@ -47,7 +47,8 @@ func recorded[R result[R]](t *testing.T, path, variable string) []R {
 	return all
 }
 
-// TestLongestMidway compares what README and limits say of running pulls with the recorded results.
+// TestLongestMidway compares the bound for running pulls in README.md and docs/differences.md with
+// the recorded results.
 func TestLongestMidway(t *testing.T) {
 	longest := 0.0
 	for _, r := range recorded[Failover](t, "failover.json", "") {
@@ -99,8 +100,8 @@ func TestRegistries(t *testing.T) {
 	}
 }
 
-// record records the results one after another in a new file, as scenarios do, and returns what a
-// page has then.
+// record records the results one after another in a new file, as scenarios do, and returns the
+// results that a page would show.
 func record[R result[R]](t *testing.T, later ...R) []R {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "sub", "results.json")
@@ -113,7 +114,7 @@ func record[R result[R]](t *testing.T, later ...R) []R {
 	return recorded[R](t, filepath.Join(t.TempDir(), "page.json"), "RESULTS")
 }
 
-// TestSellsTokens: exactly the profile of Amazon ECR needs the API that sells tokens.
+// TestSellsTokens: only clients of Amazon ECR request tokens from an API.
 func TestSellsTokens(t *testing.T) {
 	for name, profile := range registryprofile.Profiles {
 		if SellsTokens(profile) != (name == "ecr") {

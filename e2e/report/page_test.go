@@ -12,10 +12,10 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/registryprofile"
 )
 
-// result is one entry of a page. addTo returns the entries with it, in place of an earlier one.
+// result is one entry of a page. addTo adds it to the entries, where it replaces an earlier result.
 type result[R any] interface{ addTo(all []R) []R }
 
-// addTo replaces only the times that the result has.
+// addTo replaces only the times that the result contains.
 func (f Failover) addTo(all []Failover) []Failover {
 	at := slices.IndexFunc(all, func(other Failover) bool { return other.Failure == f.Failure && other.Containerd == f.Containerd })
 	if at < 0 {
@@ -51,8 +51,8 @@ func failoverPage(all []Failover) string {
 		table(all, func(f Failover) (pull, direct float64) { return f.Midway, f.MidwayDirect }, false)
 }
 
-// table has a row for each failure, two columns for each version, the newest first, and at last one
-// for the old configuration with any version, if wanted.
+// table renders a row for each failure, and two columns for each version of containerd, the newest
+// first. If old is true, the last column is for the old configuration with any version.
 func table(all []Failover, times func(Failover) (pull, direct float64), old bool) string {
 	var failures, versions []string
 	for _, f := range all {
@@ -114,7 +114,8 @@ func first[R any](all []R, match func(R) bool) (found R) {
 	return found
 }
 
-// pullTime formats the time of a pull. 0 was not measured, and from OldLimit on it was given up.
+// pullTime formats the time of a pull. 0 means that it was not measured, and OldLimit or more that
+// it was given up.
 func pullTime(s float64, unit string) string {
 	switch {
 	case s == 0:

@@ -1,7 +1,7 @@
 // Package report renders the results of an e2e run: index.html and terminal lines for people,
 // junit.xml and summary.json for programs. Its Sampler records CPU and memory usage during the run.
 //
-// It also records the times that some scenarios measure. Its test renders docs/failover.md and
+// It also records the times that some scenarios measure. Its tests render docs/failover.md and
 // docs/registries.md from them.
 //
 // Rendering is a pure function of a Report. Files are replaced atomically, so they are complete
@@ -69,7 +69,7 @@ type Report struct {
 	// Ended is when the run ended; zero while it runs or if it was killed.
 	Ended time.Time
 	Usage
-	// Artifacts maps a scenario to files in its folder that get a link. Write sets this field.
+	// Artifacts maps a scenario to files in its folder that HTML links to. Write finds them itself.
 	Artifacts map[string][]string
 }
 

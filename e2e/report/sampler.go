@@ -13,12 +13,12 @@ import (
 const samplingInterval = 500 * time.Millisecond
 
 // Usage is what the whole machine used during a run. Memory in use is MemTotal minus MemAvailable
-// of /proc/meminfo: the memory of all processes, but no reclaimable page cache.
+// of /proc/meminfo: the memory of all processes, without the reclaimable page cache.
 type Usage struct {
-	// StartMemoryBytes was in use when the run began, PeakMemoryBytes at the peak. On an idle machine
-	// the difference is what a new testbed needs. Both include a kept testbed.
+	// StartMemoryBytes is the memory in use when the run began, and PeakMemoryBytes is the maximum. On
+	// an idle machine the difference is what a new testbed needs. Both include a kept testbed.
 	StartMemoryBytes, PeakMemoryBytes uint64
-	// CPUSeconds is the time that all CPUs were busy since the run began.
+	// CPUSeconds is the sum of the times that each CPU was busy since the run began.
 	CPUSeconds float64
 }
 

@@ -39,7 +39,7 @@ func Connect(config *rest.Config, scheme *runtime.Scheme) (Access, error) {
 	return Access{Client: typed, Config: config, dynamic: untyped}, nil
 }
 
-// testedModules contains the short names of modules with code in the testbed or the extension.
+// testedModules contains the short names of modules whose code the testbed or the extension uses.
 var testedModules = map[string]string{
 	"github.com/gardener/gardener":            "gardener",
 	"github.com/distribution/distribution/v3": "distribution",
@@ -79,8 +79,8 @@ func nodeVersions(ctx context.Context, shoot Access) map[string]string {
 // uses a folder in it.
 var Artifacts = "_artifacts"
 
-// testbedConfiguration reads the file at path, the value of CONFIG, like `testbed up -f`. Without
-// CONFIG it returns the default testbed, even if a testbed with another configuration runs.
+// testbedConfiguration reads the file at path, the value of CONFIG, as `testbed up -f` does.
+// Without CONFIG it returns the default testbed, even if a testbed with another configuration runs.
 func testbedConfiguration(path string) (*testbedconfig.Testbed, error) {
 	if path == "" {
 		return testbedconfig.Default(), nil

@@ -41,7 +41,7 @@ func (p *Run) Join(ctx context.Context, b *Background, what string, timeout time
 	})
 }
 
-// Failed returns the error of work that has ended, and nil for work that still runs.
+// Failed returns the error of the work if it has ended, and nil while it runs.
 func (b *Background) Failed() error {
 	select {
 	case <-b.Ended:

@@ -15,7 +15,7 @@ func (p *Run) Break(ctx context.Context, target string, kind spec.Kind) {
 	p.BreakWith(ctx, target, kind, nil)
 }
 
-// BreakWith is like Break, for a fault with options.
+// BreakWith is like Break, but the fault has options.
 func (p *Run) BreakWith(ctx context.Context, target string, kind spec.Kind, options map[string][]string) {
 	p.Helper()
 	wanted, err := spec.New(target, string(kind), options)
@@ -23,7 +23,7 @@ func (p *Run) BreakWith(ctx context.Context, target string, kind spec.Kind, opti
 	p.BreakAs(ctx, wanted)
 }
 
-// BreakAs is like Break, for a fault as a value.
+// BreakAs is like Break, but takes a whole fault.
 func (p *Run) BreakAs(ctx context.Context, wanted spec.Fault) {
 	p.Helper()
 	p.Afterwards(ctx, func(ctx context.Context) error { return ClearFaults(ctx, p) })

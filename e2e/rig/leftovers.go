@@ -66,10 +66,10 @@ func UncordonWorkers(ctx context.Context, p *Run) error {
 	return nil
 }
 
-// Names of what scenarios leave on a node until they end.
+// Files and tables that scenarios create or change on a node until they end.
 const (
-	// UnmanagedHosts is the mirror configuration of a registry without a cache, and UnmanagedNote a
-	// file beside a hosts.toml of the extension.
+	// UnmanagedHosts is the hosts.toml of a registry without a cache, and UnmanagedNote is a file
+	// beside a hosts.toml of the extension.
 	UnmanagedHosts = nodeconfig.CertsDir + "/unmanaged.example.test/hosts.toml"
 	UnmanagedNote  = nodeconfig.CertsDir + "/" + Alpha + "/operator-note.txt"
 	// RemoveUnmanagedScript removes both.
@@ -79,16 +79,16 @@ rmdir $(dirname ` + UnmanagedHosts + `) $(dirname ` + UnmanagedNote + `) 2>/dev/
 
 	// BusyTable is a table of nftables that drops new connections to a cache.
 	BusyTable = "e2e-busy"
-	// OwnersFolder has the file to which an owner has linked a hosts.toml.
+	// OwnersFolder contains the file to which an owner has linked a hosts.toml.
 	OwnersFolder = "/etc/containerd/e2e-owner"
 	// Mark is the first line of a hosts.toml that a scenario has written.
 	Mark = "# e2e"
-	// ContainerdConfig is the configuration of containerd. One that a scenario has changed is beside
-	// it, with the suffix .original.
+	// ContainerdConfig is the configuration of containerd. A scenario that changes it keeps the
+	// unchanged file beside it, with the suffix .original.
 	ContainerdConfig = "/etc/containerd/config.toml"
-	// UndoScript removes BusyTable, OwnersFolder with the links to it, and each hosts.toml with Mark.
-	// It restores containerd's configuration, and starts the extension's unit if a scenario has
-	// stopped it.
+	// UndoScript removes BusyTable, OwnersFolder with the links to it, and each hosts.toml that
+	// contains Mark. It restores containerd's configuration, and starts the extension's unit if a
+	// scenario has stopped it.
 	UndoScript = `
 systemctl start ` + nodeconfig.UnitName + ` 2>/dev/null || true
 grep -lsxF '` + Mark + `' ` + nodeconfig.CertsDir + `/*/hosts.toml | xargs -r rm -f -- || true
@@ -102,13 +102,13 @@ fi
 `
 )
 
-// CollectGarbage deletes the Secrets and ConfigMaps in the shoot that nothing has referred to for a
-// minute, with the collector of gardener-resource-manager. By itself, it runs every 12 hours and
-// when gardener-resource-manager starts, for objects that are ten minutes old. If content of an
-// earlier scenario returns at that moment, it deletes the Secret that is used again, and the pod
-// waits a minute or two for it: the collector lists Secrets before it lists what refers to them
-// (gardener v1.147.1). So scenarios that start gardener-resource-manager with other content first
-// leave it nothing to collect.
+// CollectGarbage runs the garbage collector of gardener-resource-manager. It deletes the
+// garbage-collectable Secrets and ConfigMaps in the shoot that are older than a minute and that
+// nothing refers to. gardener-resource-manager itself runs the collector when it starts and every
+// 12 hours, for objects that are older than ten minutes. If content of an earlier scenario returns
+// during that run, the collector can delete a Secret that is in use again, and the pod waits a
+// minute or two for it (gardener v1.147.1). So scenarios call CollectGarbage before they start
+// gardener-resource-manager with other content.
 func CollectGarbage(ctx context.Context, p *Run) {
 	p.Helper()
 	collector := garbagecollector.Reconciler{
@@ -119,8 +119,8 @@ func CollectGarbage(ctx context.Context, p *Run) {
 	p.Check(err)
 }
 
-// UndoLeftovers reverts what an earlier run that was killed may have left on a kept testbed, and
-// the faults that an earlier scenario of this run could not end: that scenario has failed.
+// UndoLeftovers reverts what a killed earlier run may have left on a kept testbed. If a scenario of
+// this run has failed, it also ends the faults that this scenario could not end.
 func UndoLeftovers(ctx context.Context, p *Run) error {
 	var failed error
 	if p.Session.Disturbed.Load() {

@@ -14,9 +14,10 @@ import (
 )
 
 // NetworkRules are the NetworkPolicies of a cluster, and the namespaces that their selectors can
-// match. They decide whether a connection is allowed, as the documentation of Kubernetes' API says,
-// without a network: the pod network of the testbed does not enforce policies. Traffic between a
-// pod and its own node, which most network plugins always allow, is not special here.
+// match. They decide whether a connection is allowed, according to the documentation of Kubernetes'
+// API. They need no network, because the testbed's pod network does not enforce policies. Traffic
+// between a pod and its own node gets no exception here, although most network plugins always allow
+// it.
 type NetworkRules struct {
 	Policies   []networkingv1.NetworkPolicy
 	Namespaces []corev1.Namespace
@@ -58,8 +59,8 @@ func port(protocol corev1.Protocol, number int32) networkingv1.NetworkPolicyPort
 	return networkingv1.NetworkPolicyPort{Protocol: &protocol, Port: ptr.To(intstr.FromInt32(number))}
 }
 
-// Allowed returns nil if the policies allow connections to the port, otherwise an error that says
-// which end refuses and which policies isolate it.
+// Allowed returns nil if the policies allow connections to the port, otherwise an error that names
+// the end that refuses and the policies that isolate it.
 func (r NetworkRules) Allowed(from, to Peer, port networkingv1.NetworkPolicyPort) error {
 	if err := r.Leaves(from, to, port); err != nil {
 		return err
@@ -67,17 +68,17 @@ func (r NetworkRules) Allowed(from, to Peer, port networkingv1.NetworkPolicyPort
 	return r.Enters(from, to, port)
 }
 
-// Leaves is like Allowed, for the policies of the connecting end only.
+// Leaves is like Allowed, but checks only the policies of the connecting end.
 func (r NetworkRules) Leaves(from, to Peer, port networkingv1.NetworkPolicyPort) error {
 	return r.check(networkingv1.PolicyTypeEgress, from, to, to.Pod, port)
 }
 
-// Enters is like Allowed, for the policies of the other end only.
+// Enters is like Allowed, but checks only the policies of the other end.
 func (r NetworkRules) Enters(from, to Peer, port networkingv1.NetworkPolicyPort) error {
 	return r.check(networkingv1.PolicyTypeIngress, to, from, to.Pod, port)
 }
 
-// check decides for one end. The server is the pod whose ports can be named, or nil.
+// check decides for one end. The server is the pod whose ports a policy can name, or nil.
 func (r NetworkRules) check(direction networkingv1.PolicyType, end, other Peer, server *corev1.Pod, port networkingv1.NetworkPolicyPort) error {
 	if end.Pod == nil || end.Pod.Spec.HostNetwork {
 		return nil // policies select only pods with a network of their own
@@ -102,7 +103,7 @@ func (r NetworkRules) check(direction networkingv1.PolicyType, end, other Peer, 
 }
 
 // isOf reports whether the policy isolates its pods in this direction. The API server sets the
-// types of each policy.
+// types if a policy has none.
 func isOf(policy networkingv1.NetworkPolicy, direction networkingv1.PolicyType) bool {
 	return slices.Contains(policy.Spec.PolicyTypes, direction)
 }
@@ -126,7 +127,7 @@ func rulesOf(policy networkingv1.NetworkPolicy, direction networkingv1.PolicyTyp
 	return rules
 }
 
-// matchesPeer reports whether one of the peers is the other end. No peers mean everything.
+// matchesPeer reports whether one of the peers matches the other end. An empty list matches all.
 func (r NetworkRules) matchesPeer(namespace string, peers []networkingv1.NetworkPolicyPeer, other Peer) bool {
 	return len(peers) == 0 || slices.ContainsFunc(peers, func(peer networkingv1.NetworkPolicyPeer) bool {
 		if peer.IPBlock != nil {
@@ -155,7 +156,7 @@ func contains(block *networkingv1.IPBlock, address netip.Addr) bool {
 	return within(block.CIDR) && !slices.ContainsFunc(block.Except, within)
 }
 
-// matchesPort reports whether one of the ports is the port of the connection. No ports mean all.
+// matchesPort reports whether one of the ports matches the connection's. An empty list matches all.
 func matchesPort(ports []networkingv1.NetworkPolicyPort, server *corev1.Pod, port networkingv1.NetworkPolicyPort) bool {
 	number := port.Port.IntVal
 	return len(ports) == 0 || slices.ContainsFunc(ports, func(candidate networkingv1.NetworkPolicyPort) bool {
@@ -179,7 +180,7 @@ func hasPort(server *corev1.Pod, name string, number int32) bool {
 	})
 }
 
-// matches reports whether the selector selects the labels. The API server has validated it.
+// matches reports whether the selector, which the API server has validated, selects the labels.
 func matches(selector *metav1.LabelSelector, set map[string]string) bool {
 	parsed, err := metav1.LabelSelectorAsSelector(selector)
 	return err == nil && parsed.Matches(labels.Set(set))

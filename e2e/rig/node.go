@@ -71,7 +71,7 @@ func readHosts(ctx context.Context, node *cluster.Node, hosts []string) ([]strin
 	return contents, err
 }
 
-// IsAbsent reports whether the content is that of a file that does not exist.
+// IsAbsent reports whether the content is what ReadFile returns for a missing file.
 func IsAbsent(content string) bool {
 	return strings.TrimSpace(content) == absent
 }
@@ -82,7 +82,7 @@ func (p *Run) File(ctx context.Context, node *cluster.Node, path string) string 
 	return must(ReadFile(ctx, node, path))(p)
 }
 
-// Hosts returns the hosts.toml of an upstream on a node, like File.
+// Hosts returns the hosts.toml of an upstream on a node, as File does.
 func (p *Run) Hosts(ctx context.Context, node *cluster.Node, host string) string {
 	p.Helper()
 	return p.File(ctx, node, HostsPath(host))

@@ -173,7 +173,7 @@ func (p *Run) Identities(ctx context.Context, cluster Access) string {
 	return found
 }
 
-// Unchanged proves that Identities returns the same as earlier: no object of caches was recreated.
+// Unchanged proves that Identities returns the same as before: no object of caches was recreated.
 func (p *Run) Unchanged(ctx context.Context, cluster Access, before string) {
 	p.Helper()
 	if after := p.Identities(ctx, cluster); after != before {

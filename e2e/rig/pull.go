@@ -26,7 +26,7 @@ import (
 const (
 	// PullTimeout is far above all bounds, so that a slow pull is measured instead of canceled.
 	PullTimeout = 90 * time.Second
-	// MaxPull is how long a pull without the cache may take, as promised to users.
+	// MaxPull bounds a pull without the cache. This bound is promised to users.
 	MaxPull = 5 * time.Second
 )
 
@@ -82,7 +82,7 @@ func TimedPull(ctx context.Context, worker *cluster.Node, img Pushed) (time.Dura
 	return TimedPullOf(ctx, worker, img.Reference())
 }
 
-// TimedPullOf is like TimedPull, for a reference with a tag or a digest.
+// TimedPullOf is like TimedPull, but takes a reference with a tag or a digest.
 func TimedPullOf(ctx context.Context, worker *cluster.Node, reference string) (time.Duration, error) {
 	out, err := worker.Script(ctx, `
 start=${EPOCHREALTIME/[.,]/}
@@ -98,7 +98,7 @@ echo $((${EPOCHREALTIME/[.,]/} - start))`, reference, fmt.Sprintf("%.0fs", PullT
 	return time.Duration(microseconds) * time.Microsecond, nil
 }
 
-// TimedPull is like the function TimedPull, but fails the scenario after an error.
+// TimedPull calls the function TimedPull, and fails the scenario if that returns an error.
 func (p *Run) TimedPull(ctx context.Context, worker *cluster.Node, img Pushed) time.Duration {
 	p.Helper()
 	return must(TimedPull(ctx, worker, img))(p)
@@ -120,9 +120,9 @@ const (
 	imageLayerSize = 2 << 20
 )
 
-// Pushed is an image in an upstream. The image has random content and is the only one of its
-// repository, so each request for the repository in the upstream's log is for this image; that is
-// not so after PushBeside.
+// Pushed is an image in an upstream. The image has random content. Until PushBeside is called, it
+// is the only image in its repository, so each request for the repository in the upstream's log is
+// for this image.
 type Pushed struct {
 	Host, Repository, Tag, Digest string
 	// Blobs are the digests that a pull on an empty node must fetch: the config and the layers.
@@ -146,7 +146,7 @@ func Push(ctx context.Context, p *Run, host string) (Pushed, error) {
 	return PushLayers(ctx, p, host, imageLayers, imageLayerSize)
 }
 
-// PushLayers pushes a new random image with so many layers of so many bytes.
+// PushLayers pushes a new random image with the given number of layers, each of the given size.
 func PushLayers(ctx context.Context, p *Run, host string, layers int, bytes int64) (Pushed, error) {
 	return pushTo(ctx, p, newImage(host), layers, bytes)
 }
@@ -203,13 +203,13 @@ func (p *Run) Requests(ctx context.Context, img Pushed) accesslog.Records {
 	return must(registry.Log(ctx))(p).Repository(img.Repository).Pulls()
 }
 
-// Push is like the function Push, but fails the scenario after an error.
+// Push calls the function Push, and fails the scenario if that returns an error.
 func (p *Run) Push(ctx context.Context, host string) Pushed {
 	p.Helper()
 	return must(Push(ctx, p, host))(p)
 }
 
-// PushLayers is like the function PushLayers, but fails the scenario after an error.
+// PushLayers calls the function PushLayers, and fails the scenario if that returns an error.
 func (p *Run) PushLayers(ctx context.Context, host string, layers int, bytes int64) Pushed {
 	p.Helper()
 	return must(PushLayers(ctx, p, host, layers, bytes))(p)
@@ -237,20 +237,20 @@ func (p *Run) PushOver(ctx context.Context, base Pushed) (img Pushed) {
 	return img
 }
 
-// TimedPullOf is like the function TimedPullOf, but fails the scenario after an error.
+// TimedPullOf calls the function TimedPullOf, and fails the scenario if that returns an error.
 func (p *Run) TimedPullOf(ctx context.Context, worker *cluster.Node, reference string) time.Duration {
 	p.Helper()
 	return must(TimedPullOf(ctx, worker, reference))(p)
 }
 
 // FetchedOnce proves that the asker fetched each blob of the image from the upstream once, and that
-// no other client fetched a blob. If asker is the cache, nodes must have sent no request at all.
+// no other client fetched a blob. If asker is the cache, nodes must not have sent any request.
 func (p *Run) FetchedOnce(ctx context.Context, img Pushed, asker accesslog.Asker) accesslog.Evidence {
 	p.Helper()
 	return p.FetchedAtMost(ctx, img, asker, 1)
 }
 
-// FetchedAtMost is like FetchedOnce for more GETs of each blob.
+// FetchedAtMost is like FetchedOnce, but allows up to the given number of GETs for each blob.
 func (p *Run) FetchedAtMost(ctx context.Context, img Pushed, asker accesslog.Asker, most int) accesslog.Evidence {
 	p.Helper()
 	records := p.Requests(ctx, img)

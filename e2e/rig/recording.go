@@ -75,7 +75,7 @@ func startRecording(ctx context.Context, client dynamic.Interface, resource sche
 }
 
 // Events returns the events so far, in order. An error means that the watch was lost and events are
-// missing, so that the absence of an event proves nothing.
+// missing, so the absence of an event proves nothing.
 func (r *Recording) Events() ([]Event, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -84,7 +84,7 @@ func (r *Recording) Events() ([]Event, error) {
 
 // Await returns the first event that matches, and waits for it if necessary. An error means that
 // ctx has ended or that the watch is lost. To prove that an event never happened, a test creates
-// another such object and awaits that object's event. Then all earlier events are recorded.
+// another object of the resource and awaits its event. Then all earlier events are recorded.
 func (r *Recording) Await(ctx context.Context, match func(Event) bool) (Event, error) {
 	for seen := 0; ; {
 		r.mu.Lock()

@@ -33,15 +33,15 @@ func ProviderConfig(caches string) []byte {
 	return fmt.Appendf(nil, `{"apiVersion":"registry.extensions.gardener.cloud/v1alpha3","kind":"RegistryConfig","caches":%s}`, caches)
 }
 
-// Refused makes gardenlet reconcile the session's shoot, which has one extension, and waits until
-// the Extension is in Error, with all of these words in the message. An earlier error can have
-// another cause, such as a Secret that gardenlet has not yet copied to the seed. Then Refused stops
-// gardenlet, which would keep waiting for a success, and returns the message.
+// Refused makes gardenlet reconcile the session's shoot, which has one extension. It waits until
+// the Extension is in Error and the message contains all of these words, because an earlier error
+// can have another cause, such as a Secret that gardenlet has not yet copied to the seed. It then
+// stops gardenlet, which would otherwise wait for a success, and returns the message.
 func (p *Run) Refused(ctx context.Context, shoot *gardencorev1beta1.Shoot, words ...string) (message string) {
 	p.Helper()
 	config := shoot.Spec.Extensions[0].ProviderConfig.Raw
 	flow := p.Background(ctx, func(ctx context.Context) error { return p.Session.Testbed.Gardenlet.Reconcile(ctx, shoot) })
-	defer flow.End() // the flow fails as intended; the Extension has the error
+	defer flow.End() // the flow fails as intended; the Extension shows the error
 	p.Await(ctx, "the Extension is in Error for the bad config", time.Minute, func(ctx context.Context) (bool, string, error) {
 		extension, err := GetExtension(ctx, p)
 		if err != nil {
@@ -81,8 +81,8 @@ func (p *Run) statefulSets(ctx context.Context) []appsv1.StatefulSet {
 	return sets.Items
 }
 
-// StateOfCaches describes the caches in the shoot, and those of these hosts in the Extension's
-// status and on the workers. If two results are equal, nothing has changed the caches in between.
+// StateOfCaches describes all StatefulSets of caches and, for each host, the Service, the endpoint
+// in the status and hosts.toml on each worker. Equal results prove that nothing changed in between.
 func (p *Run) StateOfCaches(ctx context.Context, hosts ...string) string {
 	p.Helper()
 	var state strings.Builder

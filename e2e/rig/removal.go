@@ -23,13 +23,13 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 )
 
-// holdFinalizer keeps a claim, as a volume does that is still attached or being deleted.
+// holdFinalizer delays the removal of a claim, as a volume that is still attached does.
 const holdFinalizer = "e2e.test/hold"
 
-// DeletionWaits returns the steps that prove that the deletion of a Shoot in which alpha is cached
-// waits until the claims of its caches are gone: right after the Extension, gardenlet deletes the
-// controllers that delete disks. One claim takes the given time, which should be longer than the
-// longest pause between two looks of the extension, and below the time after which it gives up.
+// DeletionWaits returns steps for a Shoot in which alpha is cached. They prove that its deletion
+// waits until the claims are gone, because right after the Extension, gardenlet deletes the
+// controllers that delete disks. One claim is held for the given time, which should be longer than
+// the extension's pause between two checks, and shorter than its timeout.
 func DeletionWaits(held time.Duration) []Step {
 	var claim string
 	var flow *Background
@@ -88,9 +88,10 @@ func hold(ctx context.Context, p *Run, name string, keep bool) error {
 	return p.Session.Shoot.Patch(ctx, claim, patch)
 }
 
-// PendingRemoval returns the steps that prove that what an owner removes while the control plane
-// moves is removed on the new seed: a cache, and the high availability of another one. The old seed
-// never saw the change. The function configure reconciles the Shoot with exactly these caches.
+// PendingRemoval returns steps in which an owner removes a cache, and the high availability of
+// another one, while the control plane moves. They prove that the new seed removes the objects,
+// although the old one never saw the change. configure reconciles the Shoot with exactly the given
+// caches.
 func PendingRemoval(configure func(context.Context, *Run, ...v1alpha3.RegistryCache)) []Step {
 	replicated := cachetest.Cache(Beta)
 	replicated.HighAvailability = &v1alpha3.HighAvailability{Enabled: true}
@@ -130,7 +131,7 @@ func PendingRemoval(configure func(context.Context, *Run, ...v1alpha3.RegistryCa
 	}
 }
 
-// cacheKinds lists the objects in kube-system with the label of the upstream's cache.
+// cacheKinds lists the kinds of objects in kube-system with the label of the upstream's cache.
 func (p *Run) cacheKinds(ctx context.Context, host string) string {
 	p.Helper()
 	var found []string

@@ -33,10 +33,10 @@ type Run struct {
 	left     *leftovers
 }
 
-// leftovers is what the previous scenario of a group has to undo, with LEAVE.
+// leftovers are the undo functions that a scenario, with LEAVE, leaves to the next in its group.
 type leftovers []func(ctx context.Context) error
 
-// undo undoes it, the last change first.
+// undo calls the functions, the last one first.
 func (l *leftovers) undo(ctx context.Context) (failed error) {
 	for _, undo := range slices.Backward(*l) {
 		failed = errors.Join(failed, undo(ctx))
@@ -88,8 +88,8 @@ func (p *Run) Evidence(format string, args ...any) {
 }
 
 // Afterwards runs undo after the scenario, once the artifacts of a failure are collected. A signal
-// does not cancel the context of undo. With LEAVE, undo waits for the next scenario of the group,
-// if there is one.
+// does not cancel the context of undo. With LEAVE, undo runs only at the beginning of the next
+// scenario of the group, if there is one.
 func (p *Run) Afterwards(ctx context.Context, undo func(ctx context.Context) error) {
 	if p.Session.leave {
 		*p.left = append(*p.left, undo)
@@ -142,7 +142,7 @@ type Step struct {
 	full bool
 }
 
-// InFullLane returns the step for the full lane only. Later steps must not depend on it.
+// InFullLane returns the step, restricted to the full lane. Later steps must not depend on it.
 func (s Step) InFullLane() Step {
 	s.full = true
 	return s
@@ -185,7 +185,7 @@ func (s *Session) feature(one Scenario, left *leftovers) features.Feature {
 	p := &Run{Session: s, Result: &report.Scenario{Name: name}, left: left}
 	feature := features.New(name)
 	// e2e-framework passes a context from each feature to the next one. So the teardown returns outer,
-	// the context that this feature got.
+	// the context that this feature received.
 	var outer context.Context
 	var cancel context.CancelFunc
 	feature.Setup(func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {

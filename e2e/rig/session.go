@@ -34,7 +34,7 @@ type Session struct {
 	Testbed *kind.Testbed
 	keep    bool
 	leave   bool // the last scenario of each group undoes nothing
-	Full    bool // the lane includes steps InFullLane
+	Full    bool // the steps InFullLane run as well
 	Total   int  // the number of scenarios that will run
 	Start   time.Time
 	sampler *report.Sampler
@@ -47,7 +47,7 @@ type Session struct {
 	pause       image.Built // the program that the pulled images run
 	Scratch     string
 	skipped     string // why this machine cannot run the testbed, or empty
-	release     func() // unlocks the testbed, which stays locked until the process ends
+	release     func() // unlocks the testbed at the end of the run
 	// Disturbed is true if a scenario has failed since the last reconciliation.
 	Disturbed atomic.Bool
 }
@@ -139,7 +139,7 @@ func (s *Session) Down(ctx context.Context, _ *envconf.Config) (context.Context,
 	if s.keep || s.usedByOther() {
 		return ctx, nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Minute) // also after a signal
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Minute) // even after a signal
 	defer cancel()
 	err := bringup.Down(ctx, s.Testbed)
 	if err != nil {

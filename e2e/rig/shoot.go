@@ -34,7 +34,7 @@ import (
 // the changes.
 const AppliedTimeout = 60 * time.Second
 
-// pendingPods describes the caches' pods that do not run, each after "; ".
+// pendingPods describes the caches' pods that do not run. Each description begins with "; ".
 func (p *Run) pendingPods(ctx context.Context) string {
 	pods := &corev1.PodList{}
 	// Ignore the error: the pods only add detail.
@@ -58,7 +58,7 @@ func ReconcileConfig(ctx context.Context, p *Run, caches ...v1alpha3.RegistryCac
 	return reconcileReferring(ctx, p, nil, caches...)
 }
 
-// reconcileReferring is like ReconcileConfig, for caches that refer to Secrets.
+// reconcileReferring is like ReconcileConfig, but the caches can refer to Secrets.
 func reconcileReferring(ctx context.Context, p *Run, refer References, caches ...v1alpha3.RegistryCache) error {
 	shoot, err := p.Session.ShootWith(refer, caches...)
 	if err != nil {
@@ -94,7 +94,7 @@ func Cached(hosts ...string) func(context.Context, *Run) {
 	return Configured(PlainCaches(hosts...)...)
 }
 
-// Configured is like Cached, but the caches can have more fields than the upstream.
+// Configured is like Cached, but the caches can set other fields as well.
 func Configured(caches ...v1alpha3.RegistryCache) func(context.Context, *Run) {
 	return func(ctx context.Context, p *Run) {
 		p.Helper()
@@ -206,7 +206,7 @@ func (p *Run) AwaitMirrors(ctx context.Context, hosts ...string) {
 // seconds, and two to look at the workers.
 const NoticedTimeout = 12 * time.Second
 
-// wrongMirror returns a text about the worker's first hosts.toml with a wrong endpoint, or "".
+// wrongMirror describes the worker's first hosts.toml that is not as it should be, or returns "".
 func wrongMirror(ctx context.Context, worker *cluster.Node, hosts []string, endpoints map[string]string) (string, error) {
 	contents, err := readHosts(ctx, worker, hosts)
 	if err != nil {
@@ -253,7 +253,7 @@ func GetExtension(ctx context.Context, p *Run) (*extensionsv1alpha1.Extension, e
 	return extension, nil
 }
 
-// Status returns the Extension's status of its caches.
+// Status returns the status of the caches in the Extension.
 func (p *Run) Status(ctx context.Context) *v1alpha3.RegistryStatus {
 	p.Helper()
 	extension := p.Extension(ctx)
@@ -325,8 +325,8 @@ func (p *Run) Secret(ctx context.Context, data map[string][]byte, change func(*c
 }
 
 // AwaitCondition waits until the Extension's condition CachesHealthy has the status, and its
-// message begins with the text and has all of the words. It proves that what the condition reports
-// fails no operation: the last one succeeded, and the condition has no error code.
+// message begins with the text and contains all of the words. Meanwhile the last operation must
+// have succeeded, and the condition must have no error code.
 func (p *Run) AwaitCondition(ctx context.Context, want gardencorev1beta1.ConditionStatus, begins string, words ...string) {
 	p.Helper()
 	p.Await(ctx, fmt.Sprintf("condition %s is %s", v1alpha3.ConditionCachesHealthy, want), time.Minute, func(ctx context.Context) (bool, string, error) {

@@ -21,8 +21,8 @@ import (
 // writtenFolder is where the script "machine" shows all files that were written since it started.
 const writtenFolder = "/mnt/written"
 
-// inventory contains, as "kind name", all containers, files, processes and other things on the
-// machine that are of a kind that the testbed creates.
+// inventory contains, as "kind name", everything on the machine of the kinds that the testbed
+// creates: containers, files, processes and others.
 type inventory map[string]bool
 
 // keptByDown matches entries that `testbed down` keeps: images and locks.
@@ -91,7 +91,7 @@ func output(t *testing.T, argv ...string) string {
 	return string(text)
 }
 
-// addProcesses adds all processes except this one and its ancestors.
+// addProcesses adds all processes except this one and PID 1.
 func (i inventory) addProcesses(t *testing.T) {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -147,7 +147,7 @@ func (i inventory) addFiles(t *testing.T, folder string) {
 	}
 }
 
-// cgroups returns the cgroups of a container, one for each controller.
+// cgroups returns the cgroups of a container. In version 1 there is one for each controller.
 func cgroups(id string) ([]string, error) {
 	version1, err := filepath.Glob("/sys/fs/cgroup/*/docker/" + id)
 	if err != nil {

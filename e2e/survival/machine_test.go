@@ -27,7 +27,7 @@ const (
 	state    = ".testbed"
 )
 
-// machine is the machine on which the testbed runs.
+// machine describes the machine on which the testbed runs.
 type machine struct {
 	before inventory // before the first verb
 	// seen contains the IDs of all containers that recordContainers has found.
@@ -172,8 +172,8 @@ func signalEngine(t *testing.T, signal syscall.Signal) {
 	t.Logf("dockerd exited after signal %s", signal)
 }
 
-// fill fills the file system of the folder until only this many bytes are free, and returns the
-// path of the file that it created.
+// fill fills the file system of the folder until about left bytes are free, and returns the path of
+// the file that it created.
 func fill(t *testing.T, folder string, left uint64) (filler string) {
 	t.Helper()
 	filler = filepath.Join(folder, "filler")

@@ -25,7 +25,8 @@ const (
 	worksBound = 90 * time.Second
 )
 
-// TestSurvival runs its parts in sequence, each for minutes. The first failed part ends the test.
+// TestSurvival runs its parts one after another. Each takes minutes. The first failed part ends the
+// test.
 func TestSurvival(t *testing.T) {
 	if _, err := os.Stat(writtenFolder); err != nil {
 		t.Fatal("this test would kill the engine and fill the disks of this machine; run: make e2e-survival")
@@ -114,7 +115,7 @@ func engineDies(t *testing.T, m *machine) {
 	m.down(t)
 }
 
-// killedVerbs kills verbs that change a running testbed, also on a full disk.
+// killedVerbs kills verbs that change a running testbed, one of them on a full disk.
 func killedVerbs(t *testing.T, m *machine) {
 	m.must(t, upBound, "up")
 	stopping := func() bool {
@@ -165,7 +166,8 @@ func (m *machine) works(t *testing.T) (image string) {
 	}
 }
 
-// endsInTime proves that a verb ends in time, and that a failed verb says what to do next.
+// endsInTime proves that a verb ends in time, and that the error of a failed verb suggests `testbed
+// up`.
 func (m *machine) endsInTime(t *testing.T, args ...string) {
 	t.Helper()
 	v, code := m.run(t, verbBound, args...)
