@@ -5,7 +5,7 @@ import "fmt"
 // Goal is a goal of a benchmark, judged by all measurements to which it applies.
 type Goal struct {
 	Name string
-	// Details has the value of each measurement. Missed are the details of those that miss the goal.
+	// Details contains the value of each measurement, and Missed those values that miss the goal.
 	Details, Missed []string
 }
 

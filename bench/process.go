@@ -1,5 +1,5 @@
-// Package bench contains what the benchmarks below it share: programs as background processes, what
-// these use, API servers with their audit logs, and goals.
+// Package bench contains what the benchmarks below it share: programs as background processes,
+// their CPU time and memory, API servers with their audit logs, and goals.
 //
 // The package must not depend on what a program does.
 package bench
@@ -59,7 +59,7 @@ func (o Program) Start(ctx context.Context) (*Process, error) {
 		return nil, fmt.Errorf("create the log of the %s: %w", p.name, err)
 	}
 	defer func() { _ = log.Close() }() // the process has its own descriptor
-	// Without CommandContext, because only Stop may end the process.
+	// This does not use CommandContext, because only Stop may end the process.
 	p.cmd = exec.Command(o.Path, o.Arguments...) //nolint:noctx // see above
 	p.cmd.Env = append(os.Environ(), o.Environment...)
 	p.cmd.Stdout, p.cmd.Stderr = log, log

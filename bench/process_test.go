@@ -91,7 +91,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// TestLatency: the nearest rank, and 0 of nothing.
+// TestLatency: percentiles are by nearest rank, and 0 without samples.
 func TestLatency(t *testing.T) {
 	var samples []time.Duration
 	for i := 200; i > 0; i-- {
@@ -113,14 +113,14 @@ func TestLatency(t *testing.T) {
 	}
 }
 
-// TestMachine: the parts that tell one machine from another are there.
+// TestMachine: the text contains the parts that tell one machine from another.
 func TestMachine(t *testing.T) {
 	if got, err := bench.Machine(); err != nil || !regexp.MustCompile(`^[1-9]\d* CPUs, [1-9]\d* GiB, Linux \d.*, go1\..*, load average \d`).MatchString(got) {
 		t.Errorf("%q, error %v", got, err)
 	}
 }
 
-// TestGoal: a goal is held if all measurements hold it, and at least one was judged.
+// TestGoal: a goal is held if all measurements meet it, and at least one was judged.
 func TestGoal(t *testing.T) {
 	var goal bench.Goal
 	if got := goal.Verdict(); got != "– not measured" {

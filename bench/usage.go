@@ -15,11 +15,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Usage is what a process and its children use, such as nginx with its workers.
+// Usage is what a process and its children use, for example nginx and its workers.
 type Usage struct {
 	CPU time.Duration // user and system, since the start
-	// Resident is the memory in RAM, Peak its maximum since the start. Both are in bytes, the sum of
-	// all processes.
+	// Resident is the memory in RAM, and Peak its maximum since the start. Both are sums over all
+	// processes, in bytes.
 	Resident, Peak uint64
 }
 
@@ -37,8 +37,8 @@ func (p *Process) Usage() (u Usage, err error) {
 		pid, err := strconv.ParseInt(id, 10, 32)
 		proc, procErr := procfs.NewProc(int(pid))
 		status, statusErr := proc.NewStatus()
-		// The clock of another process, see clock_getcpuclockid(3): the ticks of /proc/<pid>/stat are as
-		// long as a small download.
+		// This is the CPU clock of another process, see clock_getcpuclockid(3): the ticks of
+		// /proc/<pid>/stat are as long as a small download.
 		var cpu unix.Timespec
 		clockErr := unix.ClockGettime(^int32(pid)<<3|2, &cpu)
 		if err := errors.Join(err, procErr, statusErr, clockErr); err != nil {
@@ -49,8 +49,8 @@ func (p *Process) Usage() (u Usage, err error) {
 	return u, nil
 }
 
-// Machine describes this machine and its load, since a busy machine gives bad numbers, such as
-// "2 CPUs, 24 GiB, Linux 6.18, go1.26, load average 1.1".
+// Machine describes this machine, such as "2 CPUs, 24 GiB, Linux 6.18, go1.26, load average 1.1".
+// It includes the load, since a busy machine gives bad numbers.
 func Machine() (string, error) {
 	var kernel unix.Utsname
 	var system unix.Sysinfo_t
@@ -62,7 +62,7 @@ func Machine() (string, error) {
 		float64(system.Loads[0])/(1<<16)), nil
 }
 
-// Latency has percentiles by nearest rank, in seconds.
+// Latency contains percentiles by nearest rank, in seconds.
 type Latency struct{ P50, P99 float64 }
 
 // NewLatency returns the percentiles of the samples, or 0 without samples.

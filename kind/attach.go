@@ -48,7 +48,7 @@ func (e *StoppedError) Error() string {
 // It restarts a dead Docker Engine that a testbed started, but does not verify or repair the rest.
 //
 // The error is an ErrDown if the testbed or a part of it does not exist, and an *engine.Missing if
-// the engine exists but does not answer.
+// an engine may run but does not answer.
 func (t *Testbed) Attach(ctx context.Context) (err error) {
 	if err := t.attachEngine(ctx); err != nil {
 		return err
@@ -165,7 +165,7 @@ func (t *Testbed) AttachGardenlet(ctx context.Context) (err error) {
 	return err
 }
 
-// NewGardenlet returns a gardenlet with an empty garden. It uses Seed, Shoot and Images.
+// NewGardenlet uses Seed, Shoot and Images. The gardenlet's garden contains only the registration.
 func (t *Testbed) NewGardenlet(registration *gardencorev1beta1.ControllerRegistration) (*gardenlet.Gardenlet, error) {
 	seed, err := gardener.NewSeedClient(t.Seed.RESTConfig())
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
 
-// buildLockTimeout is how long Build waits for another process that builds the same binaries.
+// buildLockTimeout bounds how long Build waits for another process that builds the same binaries.
 const buildLockTimeout = 15 * time.Minute
 
 // Binaries returns every binary that Up builds. Building all at once compiles shared packages once.

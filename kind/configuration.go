@@ -37,7 +37,7 @@ func (t *Testbed) configure(requested *configuration.Testbed, nodeImage string) 
 	}
 }
 
-// describedBy returns the extension in a configuration. Its files are read when they are used.
+// describedBy returns the extension that c describes. Its files are read only when they are used.
 func describedBy(c *configuration.Extension) Extension {
 	e := Extension{Name: c.Name, Chart: os.DirFS(c.Chart), Webhooks: c.Webhooks}
 	for _, built := range c.Images {
@@ -60,7 +60,7 @@ func describedBy(c *configuration.Extension) Extension {
 			values = map[string]any{}
 		}
 		for _, built := range c.Images {
-			// A value that is no map in the file is an error of the chart, too.
+			// This fails if a value on the path is not a map. The chart then fails as well.
 			_ = unstructured.SetNestedField(values, images[built.Name].Ref, strings.Split(built.Value, ".")...)
 		}
 		return values

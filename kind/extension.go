@@ -19,21 +19,22 @@ import (
 type Extension struct {
 	Name         string // its type, and the name of its ControllerInstallation and chart
 	Registration func() (*gardencorev1beta1.ControllerRegistration, error)
-	// Chart is the folder of the chart. Sources returns that of the checkout at root, for the inner
-	// loop; the default is Chart.
+	// Chart is the folder of the chart. Sources returns the chart in the checkout at root, for the
+	// inner loop. If Sources is nil, Chart is used.
 	Chart   fs.FS
 	Sources func(root string) fs.FS
-	Values  func(image.Set) map[string]any // for the chart, with the built images
+	Values  func(image.Set) map[string]any // returns the chart's values for the built images
 	Images  []ExtensionImage               // built from the sources
-	// Webhooks are the MutatingWebhookConfigurations that it registers in the seed.
+	// Webhooks are the MutatingWebhookConfigurations that the extension registers in the seed.
 	Webhooks []string
-	// Accounts are namespaces of the seed, beside its own, whose ServiceAccounts are audited.
+	// Accounts are further namespaces of the seed whose ServiceAccounts are audited.
 	Accounts []string
 	// Configure returns the providerConfig of the default Shoot, for the upstreams that the testbed's
-	// configuration calls cached. Without one, the Shoot does not have the extension.
+	// configuration calls cached. If Configure or its result is nil, the Shoot does not enable the
+	// extension.
 	Configure func(ctx context.Context, upstreams []string) ([]byte, error)
-	Await     Wait     // after Up has reconciled the Shoot
-	Replaced  Wait     // after a rollout, if the Shoot has the extension
+	Await     Wait     // runs after Up has reconciled the Shoot
+	Replaced  Wait     // runs after a rollout if the Shoot enables the extension
 	Reporter  Reporter // adds to the status
 	Targets   Targets  // of faults
 }
@@ -52,9 +53,9 @@ type Wait struct {
 
 // Reporter reads what an extension adds to the status. A nil Report adds nothing.
 type Reporter interface {
-	// Units are the systemd units that the extension adds to nodes.
+	// Units returns the systemd units that the extension adds to nodes.
 	Units() []string
-	// Files are the programs whose output on a node belongs to an export, by file name.
+	// Files returns, by file name, the programs whose output on a node an export contains.
 	Files() map[string][]string
 	// OfNode reads what the extension did on a node. With an error, the report may be incomplete.
 	OfNode(context.Context, *cluster.Node) (Report, error)
@@ -113,7 +114,7 @@ func (e Extension) ImageNames(where func(ExtensionImage) bool) []string {
 	return names
 }
 
-// AllImages returns the names of all images, which are those that users install.
+// AllImages returns the names of all images.
 func (e Extension) AllImages() []string {
 	return e.ImageNames(func(ExtensionImage) bool { return true })
 }

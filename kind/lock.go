@@ -36,8 +36,8 @@ func (l *lock) Reserve() (release func(), err error) {
 }
 
 // Lock prevents changes by other processes until unlock is called or this process ends. It does
-// nothing after Reserve. If another process holds the lock, Lock at once returns an ErrBusy that
-// names that process. It ignores a full disk, so that Down can run.
+// nothing after Reserve. If another process holds the lock, Lock immediately returns an ErrBusy
+// that names that process. It ignores a full disk, so that Down can run.
 func (l *lock) Lock() (unlock func(), err error) {
 	if l.reserved {
 		return func() {}, nil

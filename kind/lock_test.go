@@ -58,8 +58,8 @@ func TestReservedTestbed(t *testing.T) {
 	release()
 }
 
-// TestCheckoutsShareLocks: cluster names are unique on the machine, so two state folders of one
-// prefix share the locks.
+// TestCheckoutsShareLocks: cluster names are unique on the machine, so two state folders with the
+// same prefix share the lock.
 func TestCheckoutsShareLocks(t *testing.T) {
 	lockOf := func(prefix string) lock {
 		testbed, err := New(Options{Directory: t.TempDir(), Prefix: prefix})
@@ -98,8 +98,8 @@ func TestBusyTestbedNamesItsHolder(t *testing.T) {
 // fullDisk tells the child process of TestLockOnFullDisk where the full file system is.
 const fullDisk = "TESTBED_FULL_DISK_FOLDER"
 
-// mountFull mounts a small file system at the folder $1, fills it, and runs the command in $2 and
-// the arguments after it.
+// mountFull mounts a small file system at the folder $1, fills it, and runs the command $2 with the
+// arguments after it.
 const mountFull = `mount -t tmpfs -o size=8k testbed-test "$1"; dd if=/dev/zero of="$1/filler" bs=4k 2>/dev/null; shift; exec "$@"`
 
 // TestLockOnFullDisk: Down takes the lock, so the lock must not need free space. The test runs

@@ -15,7 +15,7 @@ import (
 // State is the folder with the state of one testbed. Up can recreate all of it except Garden.
 type State string
 
-// Exists reports whether the folder exists. Exists also returns true if that is unknown.
+// Exists reports whether the folder exists. It also returns true if it cannot find out.
 func (s State) Exists() bool {
 	_, err := os.Stat(string(s))
 	return !errors.Is(err, fs.ErrNotExist)
@@ -48,7 +48,7 @@ func (s State) OpenLog() (logr.Logger, error) {
 	if err != nil {
 		return logr.Discard(), fmt.Errorf("open the log of gardenlet: %w", err)
 	}
-	// The file stays open until the process ends: controller-runtime keeps the first logger it gets.
+	// The file stays open until the process ends: controller-runtime keeps its first logger.
 	log := zap.New(zap.WriteTo(file), zap.JSONEncoder())
 	ctrllog.SetLogger(log)
 	return log, nil

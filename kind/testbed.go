@@ -38,15 +38,15 @@ const (
 type Options struct {
 	Prefix    string // of clusters and containers; the default is DefaultPrefix
 	Root      string // of the repository; the default is the closest folder with its go.mod
-	Directory string // has a state folder for each prefix; the default is DefaultDirectory below Root
+	Directory string // contains a state folder for each prefix; the default is DefaultDirectory below Root
 	NodeImage string // a stock kindest/node image instead of the configuration's or a built one
-	// Extension is what the testbed installs, unless the configuration has another one.
+	// Extension is what the testbed installs, unless the configuration describes another one.
 	Extension Extension
-	// Configuration is what Up applies. Its defaults must be set already. If it is nil, Up applies the
+	// Configuration is what Up applies. Its defaults must already be set. If it is nil, Up applies the
 	// configuration of the last Up, or configuration.Default.
 	Configuration *configuration.Testbed
 	Locks         string    // the folder of the locks; the default is file.LockDirectory, which all checkouts share
-	Out           io.Writer // receives one line per finished step; the default is os.Stderr
+	Out           io.Writer // receives a line for each finished or long-running step; the default is os.Stderr
 }
 
 // Testbed is a seed cluster, a shoot cluster and what belongs to them. It is safe for concurrent
@@ -136,7 +136,7 @@ type Parts struct {
 	Engine      *engine.Engine       // the Docker Engine
 	NodeImage   string               // the reference of the node image; only Up sets it
 	CA          *certificate.CA      // signs the certificates of the upstreams; nodes trust it
-	Images      image.Set            // Up sets the images of all Binaries, AttachGardenlet only Gardener's
+	Images      image.Set            // Up sets the images of all Binaries; AttachGardenlet sets only Gardener's
 	Seed, Shoot *cluster.Cluster     // the clusters
 	Upstreams   upstream.Registries  // the known upstream registries
 	Gardenlet   *gardenlet.Gardenlet // runs gardenlet's flows for the Shoot
@@ -190,6 +190,6 @@ func (t *Testbed) Hosts(names []string) []string {
 	return hosts
 }
 
-// CachedUpstreams returns the hosts of the upstreams for which Up configures the extension. It
-// returns none if the configuration has a Shoot manifest, which then configures the extension.
+// CachedUpstreams returns the hosts of the upstreams for which Up configures the extension. See
+// configuration.Testbed.Cached.
 func (t *Testbed) CachedUpstreams() []string { return t.Hosts(t.Config.Cached()) }

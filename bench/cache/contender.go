@@ -14,7 +14,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/command"
 )
 
-// Names of the contenders, and of the upstream. Direct is no process: clients ask the upstream.
+// Names of the contenders, and of the upstream. Direct runs no process: clients ask the upstream.
 const (
 	Ours     = "ours"
 	Stock    = "stock"
@@ -41,7 +41,7 @@ func Prepare(ctx context.Context, folder string) (programs, versions map[string]
 	}
 	versions = map[string]string{}
 	for _, step := range []struct {
-		version string // that the command prints
+		version string // the contender whose version the command prints
 		command []string
 	}{
 		{"", []string{"go", "build", "-o", ours, "./cmd/registry-cache"}},
@@ -66,7 +66,7 @@ type site struct {
 	Upstream     string // URL
 	Volume       string // an empty folder
 	Folder       string // for configuration and log
-	Name         string // of the contender; this and the addresses to listen on are from startContender
+	Name         string // of the contender; startContender sets this and the addresses to listen on
 	Serve, Debug string
 }
 
@@ -108,8 +108,9 @@ func startContender(ctx context.Context, name string, programs map[string]string
 	return &contender{URL: "http://" + s.Serve, process: process}, nil
 }
 
-// configurations are those of nginx, and of distribution: this repository's cache and the stock
-// one, with the keys that the extension deploys, and the upstream.
+// configurations contains the templates for nginx and for distribution. The latter is for the
+// upstream and, with the keys that the extension deploys, for this repository's cache and the stock
+// one.
 //
 //go:embed nginx.conf.tmpl distribution.yaml.tmpl
 var configurations embed.FS
@@ -130,7 +131,7 @@ func configure(s site) (string, error) {
 	return text.String(), nil
 }
 
-// usage reads the usage. That of Direct is zero.
+// usage reads the usage, which is zero for Direct.
 func (c *contender) usage() (bench.Usage, error) {
 	if c.process == nil {
 		return bench.Usage{}, nil

@@ -28,7 +28,7 @@ func TestConfigurations(t *testing.T) {
 	}
 }
 
-// TestUpstream: the upstream is no cache.
+// TestUpstream: the upstream is not a cache.
 func TestUpstream(t *testing.T) {
 	text, err := configure(site{Name: Upstream, Volume: "/volumes/x", Serve: "192.0.2.2:80"})
 	if err != nil || !strings.Contains(text, `rootdirectory: "/volumes/x"`) || strings.Contains(text, "proxy") {

@@ -15,14 +15,14 @@ const readBuffer = 128 << 10
 
 // reply is the result of one request. Durations count from the start of the request.
 type reply struct {
-	First, Last time.Duration // byte, or the error if there is none
+	First, Last time.Duration // until the first and last byte, or until the error
 	Bytes       int64
-	Err         error // the answer is not the whole blob
+	Err         error // why the answer is not the whole blob
 }
 
-// download lets so many clients download the blobs, one after another, and returns all answers and
-// the time from the first request to the last byte. All start at once, each on a connection of its
-// own.
+// download starts the clients at once, each on its own connection. Each downloads the blobs one
+// after another. download returns all answers, and the time from the first request to the last
+// byte.
 func download(ctx context.Context, clients int, url string, blobs []blob) (all []reply, took time.Duration) {
 	start := make(chan struct{})
 	var mu sync.Mutex

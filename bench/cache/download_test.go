@@ -20,7 +20,7 @@ func serve(t *testing.T, handler http.HandlerFunc) string {
 	return server.URL
 }
 
-// TestDownload: each client has a connection of its own and asks for all targets on it.
+// TestDownload: each client opens its own connection, and requests all targets on it.
 func TestDownload(t *testing.T) {
 	var mu sync.Mutex
 	paths := map[string]string{} // by client
@@ -46,7 +46,7 @@ func TestDownload(t *testing.T) {
 	}
 }
 
-// TestFirstByte: the first byte counts when it arrives, not the header.
+// TestFirstByte: the first byte is that of the body, not of the header.
 func TestFirstByte(t *testing.T) {
 	const pause = 50 * time.Millisecond
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {

@@ -7,11 +7,11 @@ import (
 	"github.com/gardener-extensions/registry-cache/bench"
 )
 
-// check compares the cache with the others in one row.
+// check compares the cache with the other contenders in one row.
 type check func(ours Result, all map[string]Result) (held bool, detail string)
 
 // judge returns all goals. They apply to rows without a fault. sha256PerGB is the time of one
-// SHA-256 pass in seconds, which nginx saves: it checks no digest.
+// SHA-256 pass in seconds. nginx saves it, because it checks no digest.
 func judge(rows []Measured, sha256PerGB float64) []bench.Goal {
 	all := func(Row) bool { return true }
 	warm := func(r Row) bool { return r.State == Warm }
@@ -66,7 +66,7 @@ func atMost(limit float64, other string, value func(Result) float64) check {
 	}
 }
 
-// least ignores contenders with failed downloads: who delivers less needs less.
+// least ignores contenders with failed downloads, which need less because they deliver less.
 func least(value func(Result) float64, format string) check {
 	return func(ours Result, all map[string]Result) (bool, string) {
 		var others []string

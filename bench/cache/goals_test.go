@@ -8,7 +8,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/bench"
 )
 
-// equal is a row in which all contenders have equal results, after the change of the cache's.
+// equal returns a row in which all contenders have equal results, and then changes the cache's
+// result.
 func equal(row Row, change func(*Result)) Measured {
 	result := Result{
 		Throughput: 100, FirstByte: bench.Latency{P50: 0.1, P99: 0.2}, LastByte: bench.Latency{P50: 1, P99: 2}, CPUPerGB: 1, UpstreamRequests: 1, UpstreamBytes: 10,
@@ -81,7 +82,7 @@ func TestJudgeNamesRows(t *testing.T) {
 	}
 }
 
-// TestLeastIgnoresFailures: a contender that fails its downloads is no measure.
+// TestLeastIgnoresFailures: the cache is not compared with a contender whose downloads fail.
 func TestLeastIgnoresFailures(t *testing.T) {
 	row := equal(Row{State: Herd}, func(*Result) {})
 	row.Results[Nginx] = Result{Failed: 1}

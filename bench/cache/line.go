@@ -15,13 +15,13 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// burst is what a limited line passes on at once: 2.5 ms of a line with 100 MB/s.
+// burst is the number of bytes that a limited line passes on at once: 2.6 ms at 100 MB/s.
 const burst = 256 << 10
 
 // line is a proxy in front of the upstream.
 type line struct {
 	URL             string       // where clients connect to
-	requests, bytes atomic.Int64 // what passed: requests, and bytes of bodies
+	requests, bytes atomic.Int64 // the requests and the bytes of bodies that passed
 
 	row       Row
 	server    *http.Server
@@ -82,7 +82,7 @@ func (l *line) admit(next http.Handler) http.Handler {
 	})
 }
 
-// watch puts a body in place of that of an answer.
+// watch wraps the body of an answer in a body of this package.
 func (l *line) watch(response *http.Response) error {
 	if l.row.Fault == Cuts {
 		response.Body = http.MaxBytesReader(nil, response.Body, cutAfter)
@@ -91,7 +91,7 @@ func (l *line) watch(response *http.Response) error {
 	return nil
 }
 
-// body is the body of an answer on its way through a line: counted, and limited to the line's rate.
+// body counts the bytes of an answer on its way through a line, and limits them to the line's rate.
 type body struct {
 	io.ReadCloser
 	line *line
@@ -100,7 +100,7 @@ type body struct {
 
 // Read implements io.Reader.
 func (b *body) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p[:min(len(p), burst)]) // the limiter passes no more on at once
+	n, err := b.ReadCloser.Read(p[:min(len(p), burst)]) // the limiter allows no more at once
 	b.line.bytes.Add(int64(n))
 	if waited := b.line.limiter.WaitN(b.ctx, n); waited != nil && err == nil {
 		err = waited
@@ -108,8 +108,8 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// buffers makes a line's copy buffers. Large ones keep the line cheap: it shares the CPUs with what
-// is measured.
+// buffers allocates a line's copy buffers. Large buffers save CPU time, which the line must not
+// take from the contenders.
 type buffers struct{}
 
 // Get implements httputil.BufferPool.

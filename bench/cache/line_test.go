@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// newLine returns a line to a server whose answers have so many bytes.
+// newLine returns a line to a server whose answers contain size bytes.
 func newLine(t *testing.T, size int, row Row) *line {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -30,7 +30,7 @@ func newLine(t *testing.T, size int, row Row) *line {
 	return l
 }
 
-// ask returns what arrives, and how long that takes.
+// ask returns the number of bytes that arrive, and how long that takes.
 func ask(ctx context.Context, l *line) (n int64, took time.Duration, err error) {
 	start := time.Now()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, l.URL, http.NoBody)

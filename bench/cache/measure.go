@@ -1,9 +1,9 @@
-// Package cache compares the cache with a stock distribution, nginx and downloads without a cache,
-// in rows: line to the upstream, size of the blobs, number of clients, faults.
+// Package cache compares the cache with a stock distribution, nginx and downloads without a cache.
+// Rows differ in line to the upstream, blob size, number of clients and fault.
 //
-// A slow contender is not an error. The report says which goals are held.
+// A slow contender is not an error. The report shows which goals are held.
 //
-// The package must not know how a contender works: it measures seconds, bytes and requests.
+// Measurements must not depend on how a contender works: they count seconds, bytes and requests.
 package cache
 
 import (
@@ -35,7 +35,7 @@ type Options struct {
 	Programs map[string]string // paths by name of the contender
 	Versions map[string]string
 	Folder   string // for volumes, configurations and logs
-	Quick    bool   // measure fewer rows, once
+	Quick    bool   // measure fewer rows, each only once
 	Progress *progress.Recorder
 }
 
@@ -89,7 +89,7 @@ func measureSHA256() float64 {
 type run struct {
 	Options
 	upstream *contender
-	image    name.Reference   // in the upstream, and the repository of all blobs
+	image    name.Reference   // in the upstream; its repository contains all blobs
 	blobs    map[int64][]blob // by size
 	tag      blob
 }
@@ -122,13 +122,13 @@ func (b *run) pushed(ctx context.Context, size int64, n int) ([]blob, error) {
 	return b.blobs[size][:n], nil
 }
 
-// blob is content of the upstream, which every registry serves below the same path.
+// blob is content of the upstream, which every contender serves at the same path.
 type blob struct {
 	Path string
 	Size int64
 }
 
-// push stores a blob of random bytes. It is then in the page cache, for all contenders alike.
+// push stores a blob of random bytes. It is then in the page cache for all contenders.
 func push(ctx context.Context, to name.Repository, size int64) (blob, error) {
 	content := make([]byte, size)
 	_, _ = rand.Read(content) // never fails
@@ -155,7 +155,7 @@ func pushImage(ctx context.Context, to name.Reference) (blob, error) {
 	return blob{Path: "/v2/" + to.Context().RepositoryStr() + "/manifests/" + to.Identifier(), Size: size}, nil
 }
 
-// measure lets the contenders take turns. Each round starts with another one.
+// measure lets the contenders take turns. Each round starts with a different one.
 func (b *run) measure(ctx context.Context, row Row, rounds int) (map[string]Result, error) {
 	ctx, cancel := progress.Within(ctx, rowTimeout*time.Duration(rounds), "the row did not finish")
 	defer cancel()

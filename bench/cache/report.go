@@ -27,7 +27,7 @@ type Measured struct {
 	Results map[string]Result
 }
 
-// Result is what one contender needed for a row.
+// Result is what was measured of one contender in one row.
 type Result struct {
 	Throughput          float64       // of all clients together, in bytes per second
 	FirstByte, LastByte bench.Latency // of downloads that succeeded
@@ -36,11 +36,11 @@ type Result struct {
 	Peak                float64       // bytes of resident memory
 	// UpstreamRequests and UpstreamBytes are what the line to the upstream counted.
 	UpstreamRequests, UpstreamBytes float64
-	Failed                          float64 // downloads
+	Failed                          float64 // number of downloads
 	Failure                         string  // of one failed download
 }
 
-// summary returns the latencies, the throughput and the failures.
+// summary returns the latencies, the throughput, the failures, and the bytes of all answers.
 func summary(answers []reply, took time.Duration) (r Result, bytes int64) {
 	var first, last []time.Duration
 	for _, a := range answers {
@@ -58,7 +58,7 @@ func summary(answers []reply, took time.Duration) (r Result, bytes int64) {
 	return r, bytes
 }
 
-// values are the measured values of a result.
+// values returns pointers to the measured values of a result.
 func (r *Result) values() []*float64 {
 	return []*float64{
 		&r.Throughput, &r.FirstByte.P50, &r.FirstByte.P99, &r.LastByte.P50, &r.LastByte.P99, &r.Slowest,
@@ -66,7 +66,7 @@ func (r *Result) values() []*float64 {
 	}
 }
 
-// median returns the median of each value, of an even number of rounds the lower one.
+// median returns the median of each value, or the lower one for an even number of rounds.
 func median(rounds []Result) (m Result) {
 	for i, value := range m.values() {
 		var all []float64
@@ -101,7 +101,7 @@ func (r Report) Markdown() string {
 		"mb": func(bytes float64) float64 { return bytes / MB }, "oneLine": func(s string) string { return strings.ReplaceAll(s, "\n", "; ") },
 	}
 	if err := template.Must(template.New("report").Funcs(functions).Parse(layout)).Execute(&b, r); err != nil {
-		panic(err) // it depends on the template alone
+		panic(err) // an error depends only on the template
 	}
 	return b.String()
 }
@@ -110,7 +110,7 @@ func (r Report) with(is func(Measured) bool) []Measured {
 	return slices.DeleteFunc(slices.Clone(r.Rows), func(m Measured) bool { return !is(m) })
 }
 
-// details are those of missed rows, or of all rows if there are few.
+// details returns the details of missed rows or, if none is missed, all details or their number.
 func details(g bench.Goal) string {
 	const few = 5
 	switch {
@@ -123,10 +123,10 @@ func details(g bench.Goal) string {
 	}
 }
 
-// column has a value of each contender, in the order of Contenders.
+// column contains a value of each contender, in the order of Contenders.
 type column struct {
 	Title, format string
-	process       bool // direct has no process
+	process       bool // the value is of the process, which Direct does not have
 	value         func(Result) float64
 }
 

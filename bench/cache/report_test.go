@@ -46,7 +46,7 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// TestMedian: each value is the median of its own, wherever the others are from.
+// TestMedian: each value has its own median, so values may be from different rounds.
 func TestMedian(t *testing.T) {
 	got := median([]Result{
 		{Throughput: 3, CPUPerGB: 10, Failure: ""},

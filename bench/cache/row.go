@@ -36,8 +36,8 @@ type Row struct {
 	Delay time.Duration
 	Rate  int // of the line, in bytes per second, 0 without a limit
 	Size  int64
-	// Clients download at once, and each of them Blobs blobs one after another: different ones, except
-	// for Warm.
+	// Clients download at once. Each downloads Blobs blobs one after another: for Warm always the same
+	// one, else different ones.
 	Clients, Blobs int
 	Fault          string // empty for a measurement of speed
 	Tag            bool   // the clients ask for a tag instead of a blob
@@ -76,7 +76,7 @@ func Size(bytes int64) string {
 
 const near, far = 20 * time.Millisecond, 100 * time.Millisecond
 
-// rows take less than 15 minutes, the quick ones less than two.
+// rows take less than 15 minutes, and the quick ones less than two.
 var rows = []Row{
 	{State: Warm, Size: 10 * MB, Clients: 1, Blobs: 50},
 	{State: Warm, Size: 10 * MB, Clients: 20, Blobs: 5},

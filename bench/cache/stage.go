@@ -19,9 +19,9 @@ const (
 	smallBlob    = MB // no row has this size
 	fillInterval = 50 * time.Millisecond
 	fillTimeout  = time.Minute
-	// patience is how long a client waits for an upstream that hangs.
+	// patience bounds how long a client waits for an upstream that hangs.
 	patience = 5 * time.Second
-	// tagAge is how old a tag must be, so that each cache asks the upstream again.
+	// tagAge is the age at which each cache asks the upstream for a tag again.
 	tagAge = 2 * time.Second
 )
 
@@ -68,7 +68,7 @@ func (b *run) once(ctx context.Context, row Row, name string) (r Result, err err
 	return s.measure(ctx, row, blobs)
 }
 
-// open starts a contender and downloads one small blob, so that it has done everything once.
+// open starts a contender and downloads one small blob, so that all code has run once.
 func (b *run) open(ctx context.Context, row Row, name string) (s *stage, err error) {
 	s = &stage{volume: filepath.Join(b.Folder, "volumes", name)}
 	if err := emptyVolume(s.volume); err != nil {
@@ -104,7 +104,7 @@ func (s *stage) close() (err error) {
 	return errors.Join(err, emptyVolume(s.volume))
 }
 
-// emptyVolume empties the folder, also of the file system of a fault.
+// emptyVolume empties the folder, and unmounts the file system of a fault.
 func emptyVolume(folder string) error {
 	_ = unix.Unmount(folder, unix.MNT_DETACH) // EINVAL or ENOENT if there is none
 	if err := errors.Join(os.RemoveAll(folder), os.MkdirAll(folder, 0o755)); err != nil {
@@ -113,8 +113,8 @@ func emptyVolume(folder string) error {
 	return nil
 }
 
-// store downloads until the upstream is not asked anymore: a cache may store a blob after it
-// answered. A tag is downloaded once, because a cache may always ask for it.
+// store downloads until the contender no longer asks the upstream: a cache may store a blob after
+// its answer. A tag is downloaded once, because a cache may always ask for it.
 func (s *stage) store(ctx context.Context, blobs []blob, tag bool) error {
 	err := wait.PollUntilContextTimeout(ctx, fillInterval, fillTimeout, true, func(ctx context.Context) (bool, error) {
 		before := s.line.requests.Load()

@@ -17,8 +17,8 @@ const maxGrowth = 1.5
 // library removes the operation annotation, and updates the status at the start and at the end.
 var contractWrites = map[string]float64{"seed: patch extensions": 1, "seed: patch extensions/status": 2}
 
-// judge returns all goals, those of docs/operations.md. A goal that applies to every run is held
-// only if every run holds it.
+// judge returns all goals, those of docs/operations.md. A goal is held only if every run to which
+// it applies meets it.
 func judge(runs []Run) []bench.Goal {
 	return []bench.Goal{
 		eachRun("a reconciliation without a change writes only what the contract requires", runs, func(r Run) (bool, string) {

@@ -2,7 +2,7 @@
 // requests, CPU and memory of its real binary, with a real kube-apiserver and etcd. A slow result
 // is not an error. The report shows which goals of docs/operations.md are held.
 //
-// The seed has what gardenlet writes for N shoots with the extension: namespaces, Clusters,
+// The seed contains what gardenlet writes for N shoots with the extension: namespaces, Clusters,
 // kubeconfigs, Extensions and OperatingSystemConfigs, each about as large as in production. A
 // stand-in replaces the gardener-resource-managers of the shoots. All shoots have the same API
 // server and cache the same upstreams, so they also share the Services.
@@ -34,8 +34,8 @@ type Options struct {
 	Name      string            // of the binary in the report; not needed if there is only one
 	Folder    string            // for the logs: each run has a subfolder, named after binary and number of shoots
 	Progress  *progress.Recorder
-	// HealthCheckPeriod is the period of the health checks, whose requests come at any time. 0 is for
-	// none.
+	// HealthCheckPeriod is the period of the health checks, whose requests come at any time. 0 turns
+	// them off.
 	HealthCheckPeriod time.Duration
 }
 

@@ -31,7 +31,7 @@ func shootName(i int) string { return fmt.Sprintf("s%04d", i) }
 // namespaceOf returns the name of the i-th shoot's namespace.
 func namespaceOf(i int) string { return gardenlet.Namespace(shootName(i)) }
 
-// namespaces returns those of the shoots from the first index up to, but not including, the second.
+// namespaces returns the namespaces of the shoots whose index is at least from and less than to.
 func namespaces(from, to int) map[string]bool {
 	all := map[string]bool{}
 	for i := from; i < to; i++ {
@@ -88,8 +88,8 @@ func typeMeta(kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: gardencorev1beta1.SchemeGroupVersion.String(), Kind: kind}
 }
 
-// cloudProfile is the largest part of every Cluster. That of a large provider has hundreds of
-// machine types, about 60 KiB.
+// cloudProfile returns the largest part of every Cluster. The CloudProfile of a large provider
+// contains hundreds of machine types, about 60 KiB.
 func cloudProfile() *gardencorev1beta1.CloudProfile {
 	profile := &gardencorev1beta1.CloudProfile{TypeMeta: typeMeta("CloudProfile"), ObjectMeta: metav1.ObjectMeta{Name: "bench"}}
 	for i := range 350 {
@@ -107,8 +107,8 @@ func machineType(i int) gardencorev1beta1.MachineType {
 	}
 }
 
-// operatingSystemConfig returns the OperatingSystemConfig of the i-th shoot's worker pool, with as
-// many units and files, and as large, as gardenlet renders for a shoot with a few private CAs.
+// operatingSystemConfig returns the OperatingSystemConfig of the i-th shoot's worker pool. It is as
+// large as one that gardenlet renders for a shoot with a few private CAs.
 func operatingSystemConfig(i int) *extensionsv1alpha1.OperatingSystemConfig {
 	config := &extensionsv1alpha1.OperatingSystemConfig{
 		ObjectMeta: metav1.ObjectMeta{

@@ -81,7 +81,7 @@ func (r *measurement) pass(ctx context.Context, result *Pass, wanted map[string]
 	return nil
 }
 
-// awaitIdle waits until the extension is idle, discards the audit events, and returns its usage.
+// awaitIdle waits until the extension is idle, discards the events, and returns the usage.
 func (r *measurement) awaitIdle(ctx context.Context) (bench.Usage, error) {
 	if err := errors.Join(r.seed.Audit.Drain(ctx), r.shoot.Audit.Drain(ctx)); err != nil {
 		return bench.Usage{}, err
@@ -89,7 +89,7 @@ func (r *measurement) awaitIdle(ctx context.Context) (bench.Usage, error) {
 	return r.process.Usage()
 }
 
-// newPass returns the means of the wanted shoots.
+// newPass returns the means per wanted shoot.
 func newPass(seed, shoot []auditv1.Event, wanted map[string]bool, cpu time.Duration) Pass {
 	seed = slices.DeleteFunc(seed, func(event auditv1.Event) bool {
 		ref := event.ObjectRef

@@ -9,7 +9,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/bench"
 )
 
-// Report is the result of one call.
+// Report is the result of one call of `bench controller`.
 type Report struct {
 	Machine string
 	Runs    []Run // in the order of the measurements
@@ -27,18 +27,18 @@ type Run struct {
 	// Idle and Peak are the memory of the extension's process in bytes: before the first Extension
 	// exists, and at most.
 	Idle, Peak uint64
-	// Webhook is measured while the extension is idle, WebhookBroken while it retries the broken
+	// Webhook is measured while the extension is idle, and WebhookBroken while it retries the broken
 	// shoots.
 	Webhook, WebhookBroken Latency
-	Forbidden              bench.Requests // that RBAC rejected
+	Forbidden              bench.Requests // the requests that RBAC rejected
 }
 
 func (r Run) name() string { return strings.TrimSpace(fmt.Sprintf("%s %d", r.Binary, r.Shoots)) }
 
 // Pass is one reconciliation of many Extensions. All values are means per Extension.
 type Pass struct {
-	// Seconds is the time from the first request about any of the shoots to the last response, CPU is
-	// user and system time of the extension.
+	// Seconds is the time from the first request about any of the shoots to the last response. CPU is
+	// the user and system time of the extension.
 	Seconds, CPU float64
 	Requests     map[string]float64 // by API server, verb and resource, such as "seed: get secrets"
 }
@@ -50,7 +50,7 @@ func (p Pass) total() (sum float64) {
 	return sum
 }
 
-// Latency is that of the webhook's answers.
+// Latency is the latency of the webhook's answers.
 type Latency struct {
 	bench.Latency
 	CPU    float64 // seconds of the extension for each review

@@ -81,7 +81,7 @@ func (r *resourceManager) apply(ctx context.Context, mr *resourcesv1alpha1.Manag
 }
 
 // startResourceManager starts the stand-in and an informer for Extensions, and returns a reader of
-// these when they are synced. Both run until the context ends. If they end earlier, fail is called.
+// the synced informer. Both run until the context ends. If they end earlier, fail is called.
 func startResourceManager(ctx context.Context, seed, shoot *rest.Config, fail func(error)) (client.Reader, error) {
 	mgr, err := manager.New(seed, manager.Options{
 		Scheme:  kubernetes.SeedScheme,

@@ -97,14 +97,14 @@ func chart() (objects []*unstructured.Unstructured, err error) {
 	}
 }
 
-// starts is how often Start starts a process that exits.
+// starts is the number of times that Start starts a process that exits.
 const starts = 3
 
-// Start starts the binary with the arguments of the chart, of which it overrides those that only
-// work in a pod, and returns when the extension is ready. The folder is for its log and files. The
-// caller must call Stop. Like a kubelet, Start starts a process again that exits: Gardener's
-// library (v1.147.1) writes the certificate of the webhook once more while the webhook server reads
-// it, and then the extension can exit (extensions/pkg/webhook/certificates/reloader.go).
+// Start starts the binary with the arguments of the chart, and returns when the extension is ready.
+// It overrides the arguments that work only in a pod. The folder is for the extension's log and
+// files. The caller must call Stop. As a kubelet does, Start restarts a process that exits:
+// Gardener's library (v1.147.1) may write the webhook's certificate again while the webhook server
+// reads it, so that the extension exits (extensions/pkg/webhook/certificates/reloader.go).
 func Start(ctx context.Context, binary, folder string, kubeconfig []byte, arguments []string) (process *bench.Process, err error) {
 	file := filepath.Join(folder, "kubeconfig")
 	if err := os.WriteFile(file, kubeconfig, 0o600); err != nil {
@@ -163,7 +163,7 @@ func (r *measurement) createExtensions(ctx context.Context) error {
 	return forEach(ctx, r.result.Shoots, func(ctx context.Context, i int) error { return r.seedClient.Create(ctx, extension(i)) })
 }
 
-// reconcile annotates the Extensions of the first N shoots for reconciliation, as gardenlet does.
+// reconcile annotates the Extensions of shoots 0 to shoots-1 for reconciliation, as gardenlet does.
 func (r *measurement) reconcile(ctx context.Context, shoots int) error {
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`,
 		v1beta1constants.GardenerOperation, v1beta1constants.GardenerOperationReconcile)
@@ -184,9 +184,9 @@ func (r *measurement) pointTo(ctx context.Context, i int, address string) error 
 	return nil
 }
 
-// kubeconfigOf returns the kubeconfig of the i-th shoot, with another server if that is not empty.
-// A unique comment before the CA bundle makes client-go open one connection per shoot, as if each
-// shoot had its own API server.
+// kubeconfigOf returns the kubeconfig of the i-th shoot, with the given server unless that is
+// empty. A unique comment before the CA bundle makes client-go open one connection per shoot, as if
+// each shoot had its own API server.
 func kubeconfigOf(i int, kubeconfig []byte, server string) ([]byte, error) {
 	config, err := clientcmd.Load(kubeconfig)
 	if err != nil {

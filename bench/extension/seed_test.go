@@ -24,7 +24,7 @@ func TestArgumentsOverrideTheChart(t *testing.T) {
 	}
 }
 
-// TestStartAgain checks that a process that exits is started again, but not for ever.
+// TestStartAgain checks that a process that exits is started again, but not forever.
 func TestStartAgain(t *testing.T) {
 	folder := t.TempDir()
 	program, log := filepath.Join(folder, "program"), filepath.Join(folder, "starts")

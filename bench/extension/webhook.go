@@ -27,7 +27,7 @@ import (
 const (
 	webhookReviews  = 500
 	webhookInterval = 20 * time.Millisecond // 50 reviews a second
-	webhookTimeout  = 10 * time.Second      // that of an API server
+	webhookTimeout  = 10 * time.Second      // the default of an API server
 )
 
 // webhook sends reviews directly to the webhook of the extension, each for the
@@ -85,10 +85,10 @@ func review(i, shoot int) *admissionv1.AdmissionReview {
 	}
 }
 
-// send sends the reviews to a webhook that has a URL: one per interval and, like an API server,
+// send sends the reviews to a webhook that has a URL: one per interval and, as an API server does,
 // without waiting for earlier responses. It returns when all responses have arrived. A latency
-// starts when the request was due, so it includes delays by this machine. A request that the
-// webhook denies, or answers without a patch, is a failure.
+// starts when the request is due, so it includes delays by this machine. A request that the webhook
+// denies, or answers without a patch, is a failure.
 func send(
 	ctx context.Context, to admissionregistrationv1.WebhookClientConfig, interval time.Duration, reviews [][]byte,
 ) (latencies []time.Duration, failures []error, err error) {

@@ -1,8 +1,8 @@
-// Command bench measures. `bench controller` measures what the extension costs on a seed with 10 to
-// 3,000 shoots, see docs/operations.md. `bench cache` compares the cache with a stock distribution,
-// nginx and downloads without a cache, see docs/benchmarks.md.
+// Command bench runs benchmarks. `bench controller` measures what the extension costs on a seed
+// with 10 to 3,000 shoots, see docs/operations.md. `bench cache` compares the cache with a stock
+// distribution, nginx and downloads without a cache, see docs/benchmarks.md.
 //
-// A missed goal is no error, because a busy machine gives bad numbers.
+// A missed goal is not an error, because a busy machine gives bad numbers.
 package main
 
 import (

@@ -8,7 +8,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/program"
 )
 
-// TestUsage: wrong arguments are told before anything is built.
+// TestUsage: wrong arguments are reported before anything is built.
 func TestUsage(t *testing.T) {
 	for want, args := range map[string][]string{
 		"breaks two shoots": {"controller", "--shoots=10,2"},

@@ -46,7 +46,7 @@ func TestChartPassesValidFlags(t *testing.T) {
 	}
 }
 
-// TestTemplateNamesKnownFlags also checks flags that no test case of the chart renders.
+// TestTemplateNamesKnownFlags checks all flags, even those that no test case of the chart renders.
 func TestTemplateNamesKnownFlags(t *testing.T) {
 	flags := newFlags(newOptions())
 	for _, name := range golden.Flags(t, "../../charts/registry-cache-admission/runtime/templates/deployment.yaml") {

@@ -124,9 +124,9 @@ func decode[T any](document []byte, into *[]*T) error {
 
 // match returns the object with the namespace and name, or the zero value of T if there is none. In
 // files under version control, objects often have no namespace. Objects from kubectl always have
-// one. So an empty namespace matches all objects of the name. If no object is in the namespace, an
-// object without a namespace matches. Identical copies count once. An error means that several
-// objects match.
+// one. So an empty namespace matches all objects with the name. If no object is in the namespace,
+// an object without a namespace matches. Identical copies count once. An error means that several
+// different objects match.
 func match[T client.Object](objects []T, namespace, name string) (found T, err error) {
 	var matches, withoutNamespace []T
 	for _, object := range objects {

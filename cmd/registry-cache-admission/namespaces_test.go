@@ -16,8 +16,9 @@ func moveTo(namespace, documents string) string {
 	return strings.ReplaceAll(documents, "garden-dev", namespace)
 }
 
-// TestValidateFindsTheOldShootWithoutANamespace: two Shoots of one name match even if only one of
-// them names its namespace: kubectl prints it, but files under version control often have none.
+// TestValidateFindsTheOldShootWithoutANamespace: two Shoots with the same name match even if only
+// one of them names its namespace: kubectl prints it, but files under version control often have
+// none.
 func TestValidateFindsTheOldShootWithoutANamespace(t *testing.T) {
 	slow, fast := shootNamed("a", `[{upstream: a.test, volume: {storageClassName: slow}}]`), shootNamed("a", `[{upstream: a.test, volume: {storageClassName: fast}}]`)
 	const moved = "spec.extensions[1].providerConfig.caches[0].volume.storageClassName: "

@@ -7,7 +7,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/program"
 )
 
-// TestValidateRefusesWhatCannotWork: Secrets that fail later, and configs of 2023.
+// TestValidateRefusesWhatCannotWork: Secrets with which a cache would fail, and old API versions.
 func TestValidateRefusesWhatCannotWork(t *testing.T) {
 	const (
 		config    = "spec.extensions[1].providerConfig."

@@ -1,5 +1,5 @@
 // Command registry-cache-admission validates Shoots that use the extension of type registry-cache.
-// `serve` is the webhook in the garden, `validate` does the same offline.
+// `serve` is the webhook in the garden, and `validate` does the same offline.
 //
 // Package webhook/shoot contains the rules. This package wires packages together, and finds the old
 // Shoot and the referenced Secrets in files.
@@ -37,7 +37,7 @@ const serveHelp = `Serve the webhook that validates Shoots.
 cluster with the Shoots. The Lease and the webhook certificates are in the cluster that the pod runs in. The command
 creates and rotates the certificates.`
 
-// requestsPerSecond limits reads of Secrets. client-go's default, 5, is too low for many Shoots.
+// requestsPerSecond limits requests to the garden. client-go's default of 5 is too low.
 const requestsPerSecond = 100
 
 func newServeCommand() *cobra.Command {

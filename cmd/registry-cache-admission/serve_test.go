@@ -9,8 +9,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/webhook/shoot"
 )
 
-// TestManager proves that the scheme has every type that the manager needs. Without one of them,
-// the pod would crash at startup.
+// TestManager proves that the scheme contains every type that the manager needs. Without one of
+// them, the pod would crash at startup.
 func TestManager(t *testing.T) {
 	nowhere := &rest.Config{Host: "https://127.0.0.1:1"}
 	options := newOptions()

@@ -15,7 +15,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/webhook/shoot"
 )
 
-const validateHelp = `Validate Shoots like the webhook in the garden, but without a cluster.
+const validateHelp = `Validate Shoots as the webhook in the garden does, but without a cluster.
 
 Each mistake is one line on standard output: the path of the field, a colon and the reason. The exit code is 0 if all
 Shoots are valid, 1 if one is not, and 2 if a file cannot be read, contains no Shoot, or is ambiguous.
@@ -25,7 +25,7 @@ in the --resources folder. Documents of other kinds are skipped. A missing Secre
 and otherwise its check is skipped.
 
 The Shoot in --old and Secrets are found by namespace and name. An object without a namespace is found by its name
-alone, which must be unique then.`
+alone, which must then be unique.`
 
 type validateOptions struct {
 	files     []string

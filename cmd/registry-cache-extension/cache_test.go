@@ -48,8 +48,8 @@ func TestCacheKeepsTheShootOfACluster(t *testing.T) {
 	}
 }
 
-// TestSchemeKnowsWhatTheCacheNames: the scheme must have the types in cacheOptions, or creating the
-// manager fails.
+// TestSchemeKnowsWhatTheCacheNames: the scheme must contain the types in cacheOptions, or creating
+// the manager fails.
 func TestSchemeKnowsWhatTheCacheNames(t *testing.T) {
 	scheme, err := newScheme()
 	if err != nil {

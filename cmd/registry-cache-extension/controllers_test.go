@@ -32,8 +32,8 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// TestLeaderElection: gardener-extension-registry-cache has the same Lease, so the two never lead
-// at the same time. The chart must allow it.
+// TestLeaderElection: gardener-extension-registry-cache uses the same Lease, so the two extensions
+// never lead at the same time. The chart must allow access to the Lease.
 func TestLeaderElection(t *testing.T) {
 	const lease = "extension-registry-cache-leader-election"
 	if got := newOptions().manager.LeaderElectionID; got != lease {

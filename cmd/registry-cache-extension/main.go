@@ -1,11 +1,12 @@
-// Command registry-cache-extension runs on a seed: the controller for Extensions of type
-// registry-cache, the webhook for OperatingSystemConfigs, and the heartbeat for gardenlet.
+// Command registry-cache-extension runs on a seed: the controller and health checks for Extensions
+// of type registry-cache, the webhook for OperatingSystemConfigs, and gardenlet's heartbeat.
 //
-// It only wires packages together. It has the flags of every Gardener extension (see --help), and
-// limits for requests to the seed (--kube-api-qps, --kube-api-burst). LEADER_ELECTION_NAMESPACE and
-// WEBHOOK_CONFIG_NAMESPACE set the namespaces of leader election, heartbeat and webhook.
-// IMAGEVECTOR_OVERWRITE is the path of a file with other images. Without WEBHOOK_CONFIG_NAMESPACE,
-// the webhook certificates are created at startup and never rotated, which is for development only.
+// It only wires packages together. It has the flags of every Gardener extension (see --help),
+// limits for requests to the seed (--kube-api-qps, --kube-api-burst), and --health-check-period.
+// LEADER_ELECTION_NAMESPACE and WEBHOOK_CONFIG_NAMESPACE set the namespaces of leader election,
+// heartbeat and webhook. IMAGEVECTOR_OVERWRITE is the path of a file with other images. In
+// development, WEBHOOK_CONFIG_NAMESPACE may be missing: the webhook certificates are then created
+// at startup and never rotated.
 package main
 
 import (
@@ -166,8 +167,8 @@ func (o *options) addHealthChecks(_ context.Context, mgr manager.Manager) error 
 
 const identity = "gardener-extension-" + v1alpha3.ExtensionType
 
-// leaderElectionID is the name of the Lease of gardener-extension-registry-cache. While one of the
-// two replaces the other, only one of them leads.
+// leaderElectionID is the name of the Lease, as in gardener-extension-registry-cache. While one
+// extension replaces the other, only one of them leads.
 const leaderElectionID = "extension-registry-cache-leader-election"
 
 // options are the flags of the command, composed of those of the extension library.

@@ -8,8 +8,8 @@ import (
 	"k8s.io/client-go/tools/metrics"
 )
 
-// requests counts requests to all shoots as those to one host: rest_client_requests_total would get
-// series of each shoot, which never end.
+// requests counts the requests to all shoots as requests to one host. Otherwise
+// rest_client_requests_total would contain series for each shoot, which are never removed.
 type requests struct {
 	metrics.ResultMetric
 	seed string
@@ -23,7 +23,7 @@ func (r requests) Increment(ctx context.Context, code, method, host string) {
 	r.ResultMetric.Increment(ctx, code, method, host)
 }
 
-// countRequests makes client-go count requests so. No client may be in use yet.
+// countRequests makes client-go count requests this way. Call it before any client is in use.
 func countRequests(seed *rest.Config) error {
 	url, _, err := rest.DefaultServerUrlFor(seed)
 	if err != nil {

@@ -184,7 +184,7 @@ func (s *servedCache) waitUntil(t *testing.T, what string, condition wait.Condit
 	}
 }
 
-// pull pulls an image like a node and checks every byte.
+// pull pulls an image as a node does, and checks every byte.
 func (s *servedCache) pull(t *testing.T, image string) {
 	t.Helper()
 	if err := pull(parse(t, s.url, image)); err != nil {

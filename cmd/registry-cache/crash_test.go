@@ -14,7 +14,7 @@ import (
 )
 
 // TestServeAfterACrash: a cache that was killed right after a pull starts without its upstream,
-// also on a volume that is full or cannot be written, and serves its stored content.
+// even on a volume that is full or cannot be written, and serves its stored content.
 func TestServeAfterACrash(t *testing.T) {
 	t.Parallel()
 	for name, damage := range map[string]func(t *testing.T, root string) (repair func() error){
@@ -57,7 +57,7 @@ func TestServeAfterACrash(t *testing.T) {
 	}
 }
 
-// TestNothingStaysAfterTheTTL: nothing is left of an image that nobody pulls any more, also if the
+// TestNothingStaysAfterTheTTL: nothing is left of an image that is no longer pulled, even if the
 // cache was killed right after the pull.
 func TestNothingStaysAfterTheTTL(t *testing.T) {
 	t.Parallel()

@@ -18,9 +18,8 @@ import (
 
 var clients = flag.Int("clients", 100, "clients of TestMemory")
 
-// TestMemory checks the peak of the cache's resident memory while many clients pull an image and
-// one in ten reads nothing, and that the others do not wait for these: a frozen client is cut after
-// a minute.
+// TestMemory limits the peak of the cache's resident memory while many clients pull an image and
+// one in ten reads nothing. The others must not wait for these, which are cut only after a minute.
 func TestMemory(t *testing.T) {
 	const limit = 128 << 20
 	u := newUpstream(t)

@@ -145,7 +145,7 @@ func (s *servedCache) awaitPull(t *testing.T, image string) {
 }
 
 // TestServeStartsDuringAnOutage: a cache that starts while its upstream does not answer needs no
-// restart when it comes back, however it authenticates (distribution#4038).
+// restart when the upstream comes back, with or without authentication (distribution#4038).
 func TestServeStartsDuringAnOutage(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ tokens, credentials bool }{

@@ -22,11 +22,12 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// probesPerSecond are those of 500 nodes, whose loops ask every 6 to 6.5 s.
+// probesPerSecond is the rate of 500 nodes, which probe every 6 to 6.5 s.
 const probesPerSecond = 500 / 6.25
 
-// BenchmarkProbe measures the CPU time of the cache for a node's probe, on a connection of its own:
-// curl ends after each. A healthy cache with HTTPS is asked by its health port in 39 of 40 rounds.
+// BenchmarkProbe measures the CPU time of the cache for a node's probe. Each probe opens a
+// connection, since curl ends after each. In 39 of 40 rounds, a node probes the health port of a
+// healthy cache with HTTPS.
 func BenchmarkProbe(b *testing.B) {
 	for _, test := range []struct{ name, scheme string }{{"http", "http"}, {"https", "https"}, {"health", "https"}} {
 		b.Run(test.name, func(b *testing.B) {
@@ -49,8 +50,8 @@ func BenchmarkProbe(b *testing.B) {
 	}
 }
 
-// startCache starts a cache of an upstream that is away, and returns it, the certificate that nodes
-// must trust, if the scheme is https, and its process.
+// startCache starts a cache of an upstream that is away. It returns the cache, the certificate that
+// nodes must trust if the scheme is https, and the process.
 func startCache(b *testing.B, scheme string) (cache *servedCache, ca []byte, process procfs.Proc) {
 	b.Helper()
 	address := freeAddress(b)
@@ -100,7 +101,7 @@ func cpuTime(b *testing.B, process procfs.Proc) time.Duration {
 	return time.Duration(stat.CPUTime() * float64(time.Second))
 }
 
-// certificateOfCache writes a certificate with a key as those of the controller: ECDSA, P-256.
+// certificateOfCache writes a certificate with a key like those of the controller: ECDSA, P-256.
 func certificateOfCache(b *testing.B, address string) (certificateFile, keyFile string) {
 	b.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

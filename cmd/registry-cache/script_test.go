@@ -74,7 +74,7 @@ func startScript(b *testing.B, cache *servedCache, ca []byte) *node {
 	if err := cmd.Start(); err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(func() { // with a signal that it can catch: its children end, too
+	b.Cleanup(func() { // with a signal that it can catch: its children also end
 		_ = cmd.Process.Signal(os.Interrupt)
 		_ = cmd.Wait()
 	})

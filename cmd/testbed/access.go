@@ -56,9 +56,9 @@ func newExecCommand(options *kind.Options) *cobra.Command {
 		Use:   "exec NODE -- COMMAND [ARGUMENT...]",
 		Short: "Run a command, such as bash, on a node; input, output and exit code are passed through",
 		Long: `Run a command as root on a node of the seed or the shoot. The node's name can be short: worker2 is a
-node of the shoot, seed-control-plane is a node of the seed. Standard input, output and exit code
-are passed through. In a terminal, the command gets it, for example bash or top. The command does not
-run in a shell: use bash -c for pipes and variables.`,
+node of the shoot, and seed-control-plane is a node of the seed. Standard input, output and exit
+code are passed through. A command such as bash or top uses the terminal if there is one. The
+command does not run in a shell: use bash -c for pipes and variables.`,
 		Example: "  testbed exec worker2 -- bash\n  testbed exec worker2 -- crictl images\n" +
 			"  testbed exec worker -- bash -c 'cat /etc/containerd/certs.d/*/hosts.toml'",
 		Args: program.Args(func(_ *cobra.Command, args []string) error {
@@ -76,7 +76,7 @@ run in a shell: use bash -c for pipes and variables.`,
 // runFunc runs a program on a node or cluster and returns the program's exit code.
 type runFunc func(ctx context.Context, testbed *kind.Testbed, name string, args []string, streams develop.Streams) (int, error)
 
-// passThrough makes cmd run another program, which gets all arguments of cmd after the first.
+// passThrough makes cmd run another program, which receives all arguments of cmd after the first.
 // Standard input, output and exit code are passed through.
 func passThrough(cmd *cobra.Command, options *kind.Options, run runFunc) *cobra.Command {
 	cmd.Flags().SetInterspersed(false) // flags after the first argument belong to the program

@@ -15,9 +15,9 @@ func newReproduceCommand(options *kind.Options) *cobra.Command {
 		Use:   "reproduce BUG...",
 		Short: "Reproduce field bugs on the testbed, and leave the state for a look around",
 		Long: `Run the scenarios of field bugs (docs/field-bugs.md), given by their numbers (s22) or by the names of
-the scenarios. --list prints them all. The same as testbed test s22, but the last scenario undoes
-nothing: its faults and its Shoot stay. testbed fault delete ends the faults, testbed up applies the
-default Shoot. The next run of a scenario undoes both.`,
+the scenarios. --list prints them all. This is the same as testbed test s22, but the last scenario
+undoes nothing: its faults and its Shoot stay. testbed fault delete ends the faults, and testbed up
+applies the default Shoot. The next run of a scenario undoes both.`,
 		Example: "  testbed reproduce --list\n  testbed reproduce s22",
 		Args: program.Args(func(cmd *cobra.Command, args []string) error {
 			if list {

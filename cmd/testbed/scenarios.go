@@ -24,8 +24,8 @@ func newTestCommand(options *kind.Options) *cobra.Command {
 		Use:   "test [NAME...]",
 		Short: "Run the scenarios with these names (default: those of the fast lane), and keep the testbed",
 		Long: `Run the scenarios with these names, or those of the fast lane. The testbed gets the default
-configuration, is created if it does not run, and is kept. Names are regular expressions; numbers of field bugs (s22) stand for their scenarios.
-The same as make e2e KEEP=1 RUN='^(NAME|NAME)$'.`,
+configuration, is created if it does not run, and is kept. Names are regular expressions; numbers of
+field bugs (s22) stand for their scenarios. This is like make e2e KEEP=1 RUN='^(NAME|NAME)$'.`,
 		Example: "  testbed test --list\n  testbed test pull-through cache-down",
 		RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, args []string) error {
 			if list {
@@ -38,8 +38,8 @@ The same as make e2e KEEP=1 RUN='^(NAME|NAME)$'.`,
 	return cmd
 }
 
-// runScenarios builds the scenarios, runs the named ones, without names the fast lane, and returns
-// their exit code. The settings are variables of the program, such as LIST=1.
+// runScenarios builds the scenarios, runs the named ones (without names, the fast lane), and
+// returns their exit code. The settings are variables of the program, such as LIST=1.
 func runScenarios(cmd *cobra.Command, testbed *kind.Testbed, names []string, settings ...string) error {
 	if testbed.Prefix != kind.DefaultPrefix {
 		return program.Usage(errors.New("the scenarios run on the default testbed only: omit --prefix"))
@@ -70,8 +70,8 @@ func buildScenarios(ctx context.Context, root, path string) error {
 	return nil
 }
 
-// scenarios returns the command, in its own process group. It gets one SIGINT when ctx ends: a
-// second one, from a terminal, would kill the scenarios before they clean up.
+// scenarios returns the command, which has its own process group. It receives one SIGINT when ctx
+// ends: a second one, from a terminal, would kill the scenarios before they clean up.
 func scenarios(ctx context.Context, program string, out, prose io.Writer) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, program)
 	cmd.Stdout, cmd.Stderr = out, prose

@@ -48,10 +48,11 @@ func newShootApplyCommand(options *kind.Options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "apply -f FILE",
 		Short: "Create or reconcile the Shoot of a manifest, with the Secrets that it refers to",
-		Long: `Create or reconcile the Shoot of a manifest. The file has one Shoot and the Secrets that it refers
-to; unknown fields are errors. Labels, annotations, extensions, resources, purpose, hibernation,
-maintenance, monitoring and systemComponents are taken from the manifest. Everything else, such as
-name, machines, networks, versions and cloud, is that of the testbed: compare with --dry-run.`,
+		Long: `Create or reconcile the Shoot of a manifest. The file contains one Shoot and the Secrets that it
+refers to; unknown fields are errors. Labels, annotations, extensions, resources, purpose,
+hibernation, maintenance, monitoring and systemComponents are taken from the manifest. Everything
+else, such as name, machines, networks, versions and cloud, comes from the testbed: compare with
+--dry-run.`,
 		Args: program.Args(cobra.NoArgs),
 		PreRunE: func(cmd *cobra.Command, _ []string) (err error) {
 			wanted, err = readManifest(name, cmd.InOrStdin())

@@ -79,8 +79,8 @@ func readConfiguration(name string, stdin io.Reader) (read *configuration.Testbe
 	return read, nil
 }
 
-// nextSteps returns suggestions for the next commands. Make targets use the default testbed, so for
-// another prefix none is suggested.
+// nextSteps returns suggestions for the next commands. Make targets use the default testbed. For
+// another prefix it suggests bin/testbed instead.
 func nextSteps(t *kind.Testbed) string {
 	status, down := "make status", "make down"
 	prove := "  make e2e KEEP=1                run the scenarios, and keep the testbed\n"

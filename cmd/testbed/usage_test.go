@@ -35,8 +35,8 @@ func run(t *testing.T, stdin string, args ...string) (code int, out, stderr stri
 	return code, o.String(), e.String()
 }
 
-// TestSilentStart: what dependencies log before main starts is not for the screen. Without package
-// program, there is a line about PSI metrics on a kernel that has none.
+// TestSilentStart: what dependencies log before main starts must not reach the screen. Without
+// package program, a line about PSI metrics would appear on a kernel without them.
 func TestSilentStart(t *testing.T) {
 	var stderr bytes.Buffer
 	command := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^$")

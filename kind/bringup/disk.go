@@ -23,8 +23,8 @@ const (
 	fullInterval = time.Second // between two checks of awaitFull
 )
 
-// spaceNeeded returns the disk space that Up needs: 25 GiB on a new machine, and little if earlier
-// runs have built something here. A disk that gets full later is noticed, see runUntilDiskFull.
+// spaceNeeded returns the disk space that Up needs: up to 25 GiB on a new machine, or 2 GiB if an
+// earlier run built something. If a disk becomes full later, runUntilDiskFull stops Up.
 func spaceNeeded(ctx context.Context) ([]space, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -34,8 +34,8 @@ func spaceNeeded(ctx context.Context) ([]space, error) {
 	return diskNeeded(engine.Running(ctx), cache, err == nil), nil
 }
 
-// diskNeeded returns the space for images at the engine, which is nil if none runs, and for builds
-// in the cache: parts of the node image and, usually, Go's build cache.
+// diskNeeded returns the space for the engine's images (running is nil if there is no engine) and
+// for builds in the folder cache: parts of the node image and, usually, Go's build cache.
 func diskNeeded(running *engine.Engine, cache string, builds bool) []space {
 	images, built := space{defaultDataRoot, 20 * gib}, space{cache, 5 * gib}
 	if builds {
@@ -106,8 +106,8 @@ func explainFullDisk(err error, folders ...string) error {
 	return err
 }
 
-// runUntilDiskFull calls the function run, and cancels its context with a *Full as soon
-// as a disk is full. Without the cancel, run would fail with another error or time out.
+// runUntilDiskFull calls the function run, and cancels its context with a *Full as soon as a disk
+// is full. Without this, run would fail with another error or time out.
 func runUntilDiskFull(ctx context.Context, folders []string, run func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -123,7 +123,7 @@ func runUntilDiskFull(ctx context.Context, folders []string, run func(context.Co
 	stop()
 	<-done
 	if seen := new(Full); err != nil && errors.As(context.Cause(ctx), &seen) {
-		return errors.Join(seen, err) // run may have freed space since AwaitFull saw a full disk
+		return errors.Join(seen, err) // run may have freed space since awaitFull saw a full disk
 	}
-	return explainFullDisk(err, folders...) // run may have failed before AwaitFull noticed a full disk
+	return explainFullDisk(err, folders...) // run may have failed before awaitFull noticed a full disk
 }

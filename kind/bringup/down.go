@@ -18,9 +18,9 @@ import (
 // downTimeout bounds Down. The slowest part is the restart of a dead Docker Engine.
 const downTimeout = 3 * time.Minute
 
-// Down removes everything that Up may have left, even an interrupted Up: processes, containers and
-// their volumes, the network, the state folder, and the engine if Up started it and nothing else
-// uses it. The node image and its inputs stay. The error names what could not be removed.
+// Down removes everything that Up, even an interrupted one, may have left: processes, containers
+// and their volumes, the network, the state folder, and the engine if Up started it and nothing
+// else uses it. The node image and its inputs stay. The error names what could not be removed.
 //
 // The error is an *engine.Missing if there is a state folder but the engine does not answer, since
 // the clusters may still run. Then the containers and the state folder stay.

@@ -10,7 +10,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/image"
 )
 
-// installGardener installs Gardener's parts in both clusters, and the extension as gardenlet would.
+// installGardener installs the priority classes in the shoot, and the extension as gardenlet would.
 func installGardener(ctx context.Context, t *kind.Testbed) error {
 	registration, err := t.Extension.Registration()
 	if err != nil {

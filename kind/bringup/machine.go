@@ -17,8 +17,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-// What both clusters, the build of the node image and the scenarios need of this machine. kind's
-// documentation has the inotify limits (known issues, "too many open files").
+// Both clusters, the build of the node image and the scenarios need this. The inotify limits are
+// from kind's documentation (known issues, "too many open files").
 const (
 	gib             = 1 << 30
 	memoryNeeded    = 6 * gib
@@ -39,7 +39,7 @@ type space struct {
 	bytes     uint64
 }
 
-// Machine has the properties of this machine that Up depends on.
+// Machine contains the properties of this machine that Up depends on.
 type Machine struct {
 	needed, disk       []space // the space that must be free, and the space that is free, in the same order
 	memory             uint64  // the total memory in bytes, or the limit of this cgroup if that is less
@@ -48,7 +48,7 @@ type Machine struct {
 
 // Failure is a requirement that this machine does not meet.
 type Failure struct {
-	// Problem is what the machine has and what it needs, for example "2.0 GiB of memory, 6.0 GiB
+	// Problem names what the machine has and what it needs, for example "2.0 GiB of memory, 6.0 GiB
 	// needed".
 	Problem string `json:"problem"`
 	Fix     string `json:"fix"` // what the user can do

@@ -12,8 +12,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-// replacedPrograms maps the path of each program of containerd on a node to the name of its build
-// of containerd 2.0 for nodeimage.Programs.
+// replacedPrograms maps the path of each program of containerd on a node to the name of its
+// containerd 2.0 version in nodeimage.Programs.
 var replacedPrograms = map[string]string{
 	"/usr/local/bin/containerd":              nodeimage.OldContainerd,
 	"/usr/local/bin/containerd-shim-runc-v2": nodeimage.OldShim,
@@ -32,7 +32,7 @@ done
 running=$(systemctl show --property=MainPID --value containerd.service)
 [[ /proc/$running/exe -ef $1 ]] || systemctl restart containerd.service`
 
-// installOldContainerd makes the last worker run containerd 2.0, if the configuration says so.
+// installOldContainerd makes the last worker run containerd 2.0 if OldWorker is set.
 func installOldContainerd(ctx context.Context, t *kind.Testbed) error {
 	if !t.Config.Shoot.Containerd.OldWorker {
 		return nil

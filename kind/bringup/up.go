@@ -22,15 +22,15 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
 
-// UpTimeout bounds Up on a small machine that has to compile every binary.
+// UpTimeout bounds Up. It is long enough for a small machine that has to compile every binary.
 const UpTimeout = 45 * time.Minute
 
 // Up creates or updates the testbed: the engine, the node image, both clusters, the upstream
 // registries, Gardener's parts, the extension, and a reconciled Shoot, from the configuration's
 // manifest or with the extension configured. It is idempotent: it keeps what is healthy, rebuilds
 // what is broken, replaces what is outdated, and applies a changed configuration in place if
-// possible. After an error, or if ctx is canceled, another Up continues,
-// and Down removes what was created.
+// possible. After an error, or if ctx is canceled, another Up continues, and Down removes what was
+// created.
 //
 // Up replaces a testbed of another checkout. If the machine lacks something, the error is an
 // *engine.Missing, a *Failures, an *UnavailableError or, for a full disk, a *Full.

@@ -1,6 +1,6 @@
 // Package certificate creates two kinds of CAs. The first is the CA of a testbed: it signs the
-// certificates of the upstream registries, is stored in the state folder, and the nodes trust it.
-// The second is a private CA, which no client trusts.
+// certificates of the upstream registries. It is stored in the state folder, and the nodes trust
+// it. The second is a private CA, which no client trusts.
 //
 // Callers decide which servers use a certificate and which nodes trust the CA.
 package certificate
@@ -30,9 +30,9 @@ type CA struct{ ca *secrets.Certificate }
 // Pair is a certificate and its private key, both in PEM.
 type Pair struct{ Certificate, Key []byte }
 
-// Ensure loads the CA from dir/ca.crt and dir/ca.key. It creates a new CA for ten years, and dir if
-// needed, when a file is missing. Only the owner can read the key file. If the files cannot be read
-// or do not match, Ensure returns an error and does not change them.
+// Ensure loads the CA from dir/ca.crt and dir/ca.key. If a file is missing, it creates a new CA,
+// which is valid for ten years, and dir if needed. Only the owner can read the key file. If the
+// files cannot be read or do not match, Ensure returns an error and does not change them.
 func Ensure(dir string) (*CA, error) {
 	loaded, err := Load(dir)
 	switch {

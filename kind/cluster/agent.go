@@ -27,8 +27,8 @@ const (
 	installTimeout = time.Minute
 )
 
-// agents are the agents (*agent) of the nodes that this process uses, by node name. A process loads
-// a cluster several times, and one connection to each node is enough.
+// agents maps the name of each node that this process uses to its *agent. A process may load a
+// cluster several times, but one connection to each node is enough.
 var agents sync.Map
 
 // agentOf returns the agent of a node. All callers get the same one.
@@ -64,7 +64,7 @@ func (a *agent) connection(ctx context.Context) (*nodeexec.Conn, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, agentTimeout)
 	defer cancel()
-	// Without the testbed's mark, Down does not end the agent, which ends with this process.
+	// Without the testbed's mark, Down does not end the agent. It ends with this process.
 	conn, err := nodeexec.Dial(ctx, dockerExec(a.node, true, agentPath), command.Unmarked(os.Environ()))
 	if err == nil {
 		a.conn = conn

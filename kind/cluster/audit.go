@@ -55,8 +55,8 @@ func parseAuditLog(data []byte) ([]auditv1.Event, error) {
 	return events, nil
 }
 
-// auditPolicy logs the requests of the groups and no others. It logs only their metadata, since
-// bodies may contain Secrets.
+// auditPolicy returns a policy that logs only the requests of the groups. It logs only their
+// metadata, since bodies may contain Secrets.
 func auditPolicy(groups []string) auditv1.Policy {
 	policy := auditv1.Policy{OmitStages: []auditv1.Stage{auditv1.StageRequestReceived, auditv1.StageResponseStarted}}
 	policy.APIVersion, policy.Kind = auditv1.SchemeGroupVersion.String(), "Policy"
@@ -70,7 +70,7 @@ func auditDir(c Config) string {
 	return filepath.Join(filepath.Dir(c.Kubeconfig), "audit-"+c.Name)
 }
 
-// writeAuditPolicy writes the file that KindConfig mounts into the control plane.
+// writeAuditPolicy writes the policy to the folder that KindConfig mounts into the control plane.
 func writeAuditPolicy(c Config) error {
 	if len(c.Audited) == 0 {
 		return nil
@@ -85,8 +85,8 @@ func writeAuditPolicy(c Config) error {
 	return file.Replace(filepath.Join(auditDir(c), auditPolicyName), data, 0o644)
 }
 
-// auditPatch makes the API server write the audit log. kind applies a patch without apiVersion, and
-// with extraArgs as a map, to every version of kubeadm's configuration.
+// auditPatch returns a patch that makes the API server write the audit log. kind applies a patch
+// without apiVersion, and with extraArgs as a map, to every version of kubeadm's configuration.
 func auditPatch() string {
 	volume := func(name, path, pathType string, readOnly bool) map[string]any {
 		return map[string]any{"name": name, "hostPath": path, "mountPath": path, "pathType": pathType, "readOnly": readOnly}

@@ -19,11 +19,11 @@ const RegistryConfigDir = "/etc/containerd/certs.d"
 type Config struct {
 	Name         string                   // its containers are <Name>-control-plane, <Name>-worker, <Name>-worker2, ...
 	Image        string                   // of the nodes
-	StockImage   bool                     // Image is a kindest/node, whose own CNI plugin and StorageClass are kept
+	StockImage   bool                     // Image is a kindest/node image, whose own CNI plugin and StorageClass are kept
 	Workers      int                      // the number of worker nodes; with none, pods run on the control plane
 	IPFamily     v1alpha4.ClusterIPFamily // of nodes, pods and Services
 	FeatureGates map[string]bool          // of all Kubernetes components
-	// KubeProxyMode is by default nftables, with a stock image iptables.
+	// KubeProxyMode is nftables by default, or iptables with a stock image.
 	KubeProxyMode v1alpha4.ProxyMode
 	// TransferService makes containerd pull with its transfer service.
 	TransferService bool
@@ -32,8 +32,8 @@ type Config struct {
 	Engine          *engine.Engine // runs the nodes
 	Agent           string         // the path of nodeexec-agent on this machine, which Ensure installs on the nodes
 	CA              []byte         // a PEM certificate that the nodes trust in addition to Debian's
-	Audited         []string       // the user groups whose requests the API server logs, see AuditLog; empty: no log
-	Content         string         // what is installed; for other content, the cluster is rebuilt
+	Audited         []string       // the user groups whose requests the API server logs, see AuditLog; if empty, it writes no log
+	Content         string         // identifies what is installed; the cluster is rebuilt if it changes
 }
 
 // KindConfig returns the configuration for kind, with the settings for restricted hosts if the
@@ -80,9 +80,9 @@ func restricted(c Config) bool {
 	return c.Engine != nil && !c.Engine.SysResource
 }
 
-// kubeletPatch makes nodes pull images in parallel and with high limits. The kubelet's defaults,
-// one image at a time and five pulls a second, would dominate what scenarios measure. To save CPU
-// time, the kubelet does not measure the disk usage of pods.
+// kubeletPatch returns a patch that makes nodes pull images in parallel and with high limits. The
+// kubelet's defaults, one image at a time and five pulls a second, would dominate what scenarios
+// measure. To save CPU time, the kubelet does not measure the disk usage of pods.
 func kubeletPatch() string {
 	return mustYAML(map[string]any{
 		"apiVersion":          "kubelet.config.k8s.io/v1beta1",
@@ -114,8 +114,8 @@ func containerdPatches(c Config) []string {
 		fmt.Sprintf("version = 3\n[plugins."+v3+".registry]\n  config_path = %q\n", "images", folders),
 	}
 	if !c.StockImage {
-		// Nothing in the testbed reads containerd's statistics. The defaults of 10 s for images, and 1 s
-		// for containers, take a tenth of an idle testbed's CPU time.
+		// Nothing in the testbed reads containerd's statistics. Their default intervals, 10s for images
+		// and 1s for containers, cost a tenth of an idle testbed's CPU time.
 		patches = append(patches, fmt.Sprintf("version = 2\n[plugins.%s]\n  stats_collect_period = 3600\n[plugins."+v3+"]\n"+
 			"  stats_collect_period = \"1h\"\n", v2, "runtime"))
 	}
@@ -134,7 +134,7 @@ func containerdPatches(c Config) []string {
 
 // fingerprint identifies the configuration that a cluster was created from. Ensure rebuilds a
 // cluster with another fingerprint. The fingerprint covers the content of the audit policy but not
-// its path. Each checkout has a CA of its own, so Ensure also rebuilds the cluster of another one.
+// its path. Each checkout has its own CA, so Ensure also rebuilds another checkout's cluster.
 func fingerprint(c Config) string {
 	config := KindConfig(c)
 	for i := range config.Nodes {

@@ -29,7 +29,7 @@ type container struct {
 }
 
 // inspect returns why the cluster must be built: it is absent, incomplete, stopped, restarted or
-// configured differently. The reason is empty if none of this is the case.
+// configured differently, or a node cannot be read. The reason is empty if none of this holds.
 func inspect(ctx context.Context, config Config) (reason string, err error) {
 	found, err := containers(ctx, config.Name)
 	if err != nil {
@@ -147,7 +147,7 @@ const freezer = "/sys/fs/cgroup/freezer"
 
 // thaw resumes the frozen processes of a container, and of containers in it, so that they can be
 // killed. runc freezes a cgroup during a change; if runc is killed then, the cgroup stays frozen.
-// Under cgroup v1 a frozen process takes no signal, and the engine waits for it forever. thaw
+// Under cgroup v1 a frozen process handles no signal, and the engine waits for it forever. thaw
 // ignores errors, since the removal of the container then fails. root is the freezer's mount point,
 // which may be missing.
 func thaw(root, container string) {

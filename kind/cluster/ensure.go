@@ -112,7 +112,7 @@ const (
 	createTimeout = 8 * time.Minute
 	// abortTimeout bounds how long kind may take to notice that its containers are gone.
 	abortTimeout = time.Minute
-	// createOutput is how many lines of a failed kubeadm's output the error contains.
+	// createOutput limits how many lines of a failed command's output the error contains.
 	createOutput = 30
 )
 
@@ -162,7 +162,7 @@ func create(ctx context.Context, config Config) error {
 }
 
 // emptyScratch returns an empty directory for the kubeconfig that kind writes, next to
-// Config.Kubeconfig. Removing the testbed's folder therefore removes these admin credentials too.
+// Config.Kubeconfig. Removing the testbed's folder therefore also removes these admin credentials.
 func emptyScratch(config Config) (string, error) {
 	scratch := filepath.Join(filepath.Dir(config.Kubeconfig), ".create-"+config.Name)
 	if err := errors.Join(os.RemoveAll(scratch), os.MkdirAll(scratch, 0o700)); err != nil {

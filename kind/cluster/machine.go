@@ -72,10 +72,10 @@ pulled() {
     END { for (name in digest) if (digest[name] in pulled) print name }'
 }
 pulled | xargs --no-run-if-empty ctr --namespace=k8s.io images remove --sync >/dev/null
-left=$(pulled) # an assignment keeps the exit code: when ctr fails, the script does
+left=$(pulled) # an assignment keeps the exit code, so the script fails if ctr fails
 [[ -z "$left" ]] || { echo "images were not removed: ${left//$'\n'/ }" >&2; exit 1; }
-# The CRI updates its list later. The kubelet must not start before that, since it would not pull an image in the list.
-# Repeat a crictl that fails: only a list without these images is enough.
+# The CRI updates its list later. The kubelet must not start before that, since it would not pull an
+# image in the list. Repeat crictl if it fails: only a list without these images is enough.
 listed() {
   crictl --timeout=30s images | awk -v scenarios="$scenarios" '$1 ~ scenarios { print $1 ":" $2 }'
 }
@@ -136,7 +136,7 @@ func (n *Node) startKubelet(ctx context.Context) error {
 
 // stalePaths returns the files that a new machine must not have. One is the CNI configuration: a
 // pod that starts before [Node.applyPodNetwork] would get an address from the previous pod CIDR, to
-// which no other node has a route. kind's network (stock) updates the file itself.
+// which no other node has a route. With a stock image, kind's CNI plugin updates the file itself.
 func stalePaths(applied appliedOSC, stock bool) []string {
 	if stock {
 		return applied.paths

@@ -13,8 +13,8 @@ import (
 )
 
 // The fake commands keep their state in files in the script's working directory: "images" lists the
-// names and digests of containerd's images, "calls" the commands that ran. ctr and crictl fail for
-// arguments that the script should not use.
+// names and digests of containerd's images, and "calls" lists the commands that ran. ctr and crictl
+// fail for arguments that the script should not use.
 const (
 	fakeSystemctl = `echo "systemctl $*" >>calls`
 

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// NetworkName is the Docker network of all nodes of all kind clusters.
+	// NetworkName names the Docker network that the nodes of all kind clusters use.
 	NetworkName = "kind"
 
 	// networkLabel marks a network that a testbed created. All testbeds share this network.
@@ -25,7 +25,7 @@ const (
 	networkTimeout = 30 * time.Second
 )
 
-// networkCreation is locked during the creation, since Docker allows two networks of one name.
+// networkCreation is locked during the creation, since Docker allows duplicate network names.
 var networkCreation = filepath.Join(file.LockDirectory(), "network-creation.lock")
 
 // EnsureNetwork creates kind's network unless it exists, with kind's own options and a label for

@@ -105,8 +105,8 @@ func TestIPv6MissingAsksTheKernelOfTheEngine(t *testing.T) {
 	if reason, err := IPv6Missing(t.Context(), true); err != nil || !strings.Contains(reason, "disabled") {
 		t.Errorf("switched off: %q, %v", reason, err)
 	}
-	// An engine on another machine has another kernel. Only that engine's network shows whether it has
-	// IPv6. The fake docker cannot inspect the network, so an error is expected.
+	// An engine on another machine uses a different kernel. Only that engine's network shows whether
+	// it has IPv6. The fake docker cannot inspect the network, so an error is expected.
 	if reason, err := IPv6Missing(t.Context(), false); err == nil {
 		t.Errorf("an engine elsewhere: %q, want the network to be asked", reason)
 	}

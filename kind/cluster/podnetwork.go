@@ -116,7 +116,7 @@ func parseRoutes(output string) ([]route, error) {
 const podCIDRTimeout = 60 * time.Second
 
 // applyPodNetwork updates each node's CNI configuration and routes to the current pod CIDRs. A node
-// that rejoined may have another CIDR than before. Nodes of stock images use kind's network.
+// that rejoined may have a different CIDR than before. Nodes of stock images use kind's network.
 func (c *Cluster) applyPodNetwork(ctx context.Context) error {
 	if c.stock {
 		return nil
@@ -154,7 +154,7 @@ func (c *Cluster) addresses(ctx context.Context) ([]address, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Ask the engine: after the engine restarts, Node objects have stale addresses for a while.
+	// Ask the engine: after the engine restarts, Node objects contain stale addresses for a while.
 	for i := range all {
 		if all[i].ips, err = c.Node(all[i].node).addresses(ctx); err != nil {
 			return nil, err

@@ -140,7 +140,7 @@ func (c *Cluster) waitForRegistration(ctx context.Context, n *Node, since time.T
 		if err := c.client.Get(ctx, client.ObjectKey{Name: n.Name()}, &node); err != nil {
 			return err.Error()
 		}
-		// creationTimestamp has whole seconds.
+		// creationTimestamp contains only whole seconds.
 		if !node.CreationTimestamp.Time.Before(since.Truncate(time.Second)) {
 			return ""
 		}

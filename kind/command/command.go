@@ -1,6 +1,6 @@
 // Package command runs programs with kind's exec package, on the host or on a node. Its errors
 // contain the command line, the end of the output, and the cause if a timeout ended the program. It
-// also ends the programs that a killed testbed command has left.
+// also ends the programs that a killed testbed command has left behind.
 //
 // The package must not contain code for any particular program.
 package command
@@ -55,8 +55,8 @@ func Run(ctx context.Context, cmd exec.Cmd) (string, error) {
 	return string(out), Explain(ctx, err)
 }
 
-// Explain adds a failed command's output to an error of kind's packages, as an *Error. Errors
-// that no command caused stay unchanged.
+// Explain turns kind's error of a failed command into an *Error, which contains the output. It
+// returns other errors unchanged.
 func Explain(ctx context.Context, err error) error {
 	failed := exec.RunErrorForError(err)
 	if failed == nil {

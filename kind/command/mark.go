@@ -56,7 +56,7 @@ func EndMarked(ctx context.Context, prefix string) (int, error) {
 }
 
 // Marked returns the processes that are marked with the prefix, except this one. It skips processes
-// whose environment may not be read.
+// whose environment cannot be read.
 func Marked(prefix string) ([]int, error) {
 	processes, err := procfs.AllProcs()
 	if err != nil {

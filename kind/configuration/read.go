@@ -31,8 +31,8 @@ func Load(path string) (*Testbed, error) {
 	return Read(path, filepath.Dir(path), file)
 }
 
-// Read is like Load, but reads from content. Errors start with the argument name. Paths are
-// relative to the argument folder.
+// Read is like Load, but reads from content. Errors start with name, and paths are relative to
+// folder.
 func Read(name, folder string, content io.Reader) (*Testbed, error) {
 	document, err := onlyDocument(content)
 	if err != nil {

@@ -20,9 +20,9 @@ type Testbed struct {
 
 	// NodeImage is the reference of a stock kindest/node image. By default Up builds its own image.
 	NodeImage string `json:"nodeImage,omitempty"`
-	// Shoot is the cluster that serves as shoot. The seed always has one node and IPv4.
+	// Shoot configures the shoot cluster. The seed always has one node and IPv4.
 	Shoot Shoot `json:"shoot"`
-	// Upstreams are the registries. By default alpha and beta have a cache and gamma has none.
+	// Upstreams are the registries. By default, alpha and beta have a cache, and gamma has none.
 	Upstreams []Upstream `json:"upstreams,omitempty"`
 	// Extension is installed instead of the registry cache.
 	Extension *Extension `json:"extension,omitempty"`
@@ -30,11 +30,11 @@ type Testbed struct {
 
 // Extension is an extension that Up builds and installs. Paths are relative to testbed.yaml.
 type Extension struct {
-	// Name is that of its ControllerInstallation. It runs in namespace extension-<name> of the seed.
+	// Name is the ControllerInstallation's name. The extension runs in namespace extension-<name>.
 	Name string `json:"name"`
-	// Registration is the path of a file with its ControllerRegistration.
+	// Registration is the path of a file with the extension's ControllerRegistration.
 	Registration string `json:"registration"`
-	// Chart is the folder of its Helm chart, and Values are the values for the chart.
+	// Chart is the folder of the Helm chart, and Values are the values for the chart.
 	Chart  string         `json:"chart"`
 	Values map[string]any `json:"values,omitempty"`
 	// Images are built from Go programs, and loaded onto the nodes of the seed.
@@ -48,11 +48,11 @@ type Image struct {
 	Name string `json:"name"`
 	// Package is the import path of the program.
 	Package string `json:"package"`
-	// Value is the chart's value that gets the reference of the image, for example image.ref.
+	// Value is the chart value that is set to the reference of the image, for example image.ref.
 	Value string `json:"value"`
 }
 
-// Shoot is the cluster that serves as shoot.
+// Shoot configures the shoot cluster.
 type Shoot struct {
 	// Workers is the number of nodes beside the control plane, 1 to 5. The default is 2.
 	Workers *int `json:"workers,omitempty"`
@@ -64,8 +64,8 @@ type Shoot struct {
 	FeatureGates map[string]bool `json:"featureGates,omitempty"`
 	// Containerd configures the container runtime of all nodes.
 	Containerd Containerd `json:"containerd"`
-	// Manifest is the path of a file with a Shoot and its Secrets, as for `testbed shoot apply -f`,
-	// relative to the folder of testbed.yaml. Without it, the Shoot has a cache per cached upstream.
+	// Manifest is the path, relative to testbed.yaml, of a file for `testbed shoot apply -f`: a Shoot
+	// and its Secrets. Without it, the Shoot has a cache for each cached upstream.
 	Manifest string `json:"manifest,omitempty"`
 }
 
@@ -86,7 +86,7 @@ type Upstream struct {
 	// Name is the first label of the host name, for example alpha in alpha.upstream.test.
 	Name string `json:"name"`
 	// Cached reports whether the Shoot has a cache for the upstream (default: true). Do not set it
-	// together with Shoot.Manifest.
+	// together with Shoot.Manifest or Extension.
 	Cached *bool `json:"cached,omitempty"`
 }
 
@@ -150,8 +150,8 @@ func (t *Testbed) SetDefaults() {
 	}
 }
 
-// hasCaches reports whether the configuration says which upstreams have a cache. The manifest of a
-// Shoot lists the caches itself, and another extension has none.
+// hasCaches reports whether the configuration determines which upstreams have a cache. A Shoot
+// manifest lists the caches itself, and a different extension has none.
 func (t *Testbed) hasCaches() bool { return t.Shoot.Manifest == "" && t.Extension == nil }
 
 func (s *Shoot) setDefaults(stockImage bool) {
@@ -182,13 +182,13 @@ func defaultMode(stockImage bool) KubeProxyMode {
 	return NFTables
 }
 
-// Cached returns the names of the upstreams with a cache. If the configuration has the manifest of
-// a Shoot, it returns none, because the manifest then lists the caches.
+// Cached returns the names of the upstreams with a cache. It returns none with a Shoot manifest,
+// which lists the caches itself, or with a different extension.
 func (t *Testbed) Cached() []string {
 	return t.upstreams(func(u Upstream) bool { return u.Cached != nil && *u.Cached })
 }
 
-// Direct returns the names of the upstreams without a cache, or none if there is a Shoot manifest.
+// Direct returns the names of the upstreams without a cache, or none in the same cases as Cached.
 func (t *Testbed) Direct() []string {
 	return t.upstreams(func(u Upstream) bool { return u.Cached != nil && !*u.Cached })
 }

@@ -19,9 +19,9 @@ import (
 )
 
 // RenderExtension renders a ControllerDeployment into the objects that gardenlet would create on
-// the seed, see gardener.Extension.Objects. The input is one ControllerDeployment in YAML, of which
-// only the chart values are used, with the repository's chart. The output is YAML. The testbed must
-// be attached and does not change.
+// the seed, see gardener.Extension.Objects. It uses only the chart values of the
+// ControllerDeployment, and the repository's chart. Input and output are YAML. The testbed must be
+// attached and does not change.
 func RenderExtension(ctx context.Context, t *kind.Testbed, in io.Reader, out io.Writer) error {
 	seed, err := gardener.NewSeedClient(t.Seed.RESTConfig())
 	if err != nil {
@@ -30,7 +30,7 @@ func RenderExtension(ctx context.Context, t *kind.Testbed, in io.Reader, out io.
 	return Render(ctx, t, seed.ChartRenderer(), in, out)
 }
 
-// Render is like RenderExtension, with the renderer of a seed. The testbed may be down.
+// Render is like RenderExtension, but takes the renderer of a seed. The testbed may be down.
 func Render(ctx context.Context, t *kind.Testbed, renderer chartrenderer.Interface, in io.Reader, out io.Writer) error {
 	values, err := valuesOf(in, t.Extension.Name)
 	if err != nil {

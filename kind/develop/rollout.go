@@ -11,8 +11,8 @@ import (
 )
 
 // Rollout waits until the installed version of the extension runs on the seed, makes it reconcile
-// the Shoots that have it, and waits until what it runs in the shoot is replaced. Gardenlet's flow
-// does not run, so the OperatingSystemConfig does not change. The testbed must be attached.
+// the Shoots that enable it, and waits until what it runs in the shoot is replaced. Gardenlet's
+// flow does not run, so the OperatingSystemConfig does not change. The testbed must be attached.
 func Rollout(ctx context.Context, t *kind.Testbed) error {
 	seed, err := gardener.NewSeedClient(t.Seed.RESTConfig())
 	if err != nil {

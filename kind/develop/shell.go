@@ -15,24 +15,25 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 )
 
-// outputTimeout is how long run waits for the end of the output after the program has ended.
+// outputTimeout bounds how long run waits for the end of the output after the program has ended.
 // Another process may keep the output open.
 const outputTimeout = 2 * time.Second
 
 // adminKubeconfig is the path of kubeadm's kubeconfig for administrators on a control plane.
 const adminKubeconfig = "/etc/kubernetes/admin.conf"
 
-// Streams are the standard streams of a program. Nil streams are empty or discarded.
+// Streams are a program's standard streams. A nil In is empty, and a nil Out or Err is discarded.
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
-	Terminal bool // the program gets a terminal, which In and Out must be
+	Terminal bool // the program gets a terminal; In and Out must be terminals
 }
 
 // Exec runs a program on a node of either cluster, as root, and returns its exit code. The node's
-// name may omit the prefix of the testbed or shoot: worker2. The error is an *UnknownNodeError for
-// an unknown name, and kind.ErrDown if there is no testbed. Input and output are streamed. When ctx
-// ends, the error is the cause of ctx; the program on the node continues until it reads or writes.
+// name may omit the prefix of the testbed or shoot, for example worker2. The error is an
+// *UnknownNodeError for an unknown name, and kind.ErrDown without a testbed. Input and output are
+// streamed. When ctx ends, the error is the cause of ctx; the program on the node continues until
+// it reads or writes.
 func Exec(ctx context.Context, t *kind.Testbed, node string, argv []string, streams Streams) (int, error) {
 	if err := t.Attach(ctx); err != nil {
 		return 0, err
@@ -53,7 +54,7 @@ func execArgv(node string, terminal bool, argv ...string) []string {
 }
 
 // Kubectl runs kubectl as administrator on the control plane of RoleSeed or RoleShoot, and returns
-// its exit code. Files in args are files on the node; - is streams.In. Errors are as in Exec.
+// its exit code. File names in args refer to the node, and - to streams.In. Errors are as in Exec.
 func Kubectl(ctx context.Context, t *kind.Testbed, role string, args []string, streams Streams) (int, error) {
 	if role != kind.RoleSeed && role != kind.RoleShoot {
 		return 0, fmt.Errorf("cluster %q: want %s or %s", role, kind.RoleSeed, kind.RoleShoot)
@@ -125,7 +126,7 @@ func (e *UnknownNodeError) Error() string {
 	return fmt.Sprintf("the testbed has no node %q, only %s", e.Name, strings.Join(e.Names, ", "))
 }
 
-// UsageError marks the error for internal/program: exit code 2.
+// UsageError marks the error for internal/program, which exits with code 2.
 func (*UnknownNodeError) UsageError() {}
 
 // matchNode returns the name that equals wanted, or the name that equals one prefix plus wanted.

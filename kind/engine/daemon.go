@@ -35,7 +35,7 @@ const (
 	pollInterval = 200 * time.Millisecond
 )
 
-// startedBefore reports whether startDaemon has run after the last boot and the last Release.
+// startedBefore reports whether startDaemon has run since the last boot and the last Release.
 func startedBefore() bool {
 	_, err := os.Stat(marker)
 	return err == nil
@@ -88,7 +88,7 @@ func spawn(ctx context.Context) (exited <-chan struct{}, err error) {
 	}
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), program, daemonFlags...) // dockerd outlives this process
 	cmd.Dir = "/"
-	cmd.Env = append(command.Unmarked(os.Environ()), "PATH="+path) // other testbeds use the engine, too
+	cmd.Env = append(command.Unmarked(os.Environ()), "PATH="+path) // other testbeds also use the engine
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {

@@ -172,7 +172,7 @@ func removeSandboxes(root string) error {
 		left, err := filepath.Glob(filepath.Join(root, pattern))
 		failed = errors.Join(failed, err)
 		for _, path := range left {
-			_ = unix.Unmount(path, unix.MNT_DETACH) // most sandboxes are not mounted any more
+			_ = unix.Unmount(path, unix.MNT_DETACH) // most sandboxes are no longer mounted
 			if err := os.Remove(path); err != nil {
 				failed = errors.Join(failed, fmt.Errorf("remove a network sandbox of a killed dockerd: %w", err))
 			}

@@ -16,7 +16,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/command"
 )
 
-// readHost reads the state of the host, whose engine does not answer for this reason.
+// readHost reads the state of the host. The parameter reason is why its engine does not answer.
 func readHost(ctx context.Context, reason error) (host, error) {
 	h := host{
 		client:   hasProgram("docker"),

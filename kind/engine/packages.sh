@@ -4,9 +4,9 @@
 # Installs Debian packages as root, without recommended packages and without prompts. Tries up to
 # three times. Concurrent runs wait for each other.
 #
-# On a host without systemd, an init script would hang or fail. There, no package starts a service
-# meanwhile (invoke-rc.d(8)), and a host's own policy stays. After SIGTERM, which apt-get gets too,
-# and after a kill of its parent, the script still removes its policy.
+# On a host without systemd, an init script would hang or fail. There, the script's policy keeps
+# packages from starting services (invoke-rc.d(8)), unless the host has its own policy. The script
+# removes its policy even after SIGTERM, which apt-get also receives, or if its parent is killed.
 set -uo pipefail
 policy=${POLICY_RC_D:-/usr/sbin/policy-rc.d}
 mark='# Written by the registry-cache testbed for the time of one apt-get run.'

@@ -70,8 +70,8 @@ func TestInstallPackages(t *testing.T) {
 	})
 }
 
-// TestPolicy: services do not start while packages are installed, but afterwards, also after an
-// interruption.
+// TestPolicy: services cannot start while packages are installed. Afterwards they can, even after
+// an interruption.
 func TestPolicy(t *testing.T) {
 	if util.IsRunningSystemd() {
 		t.Skip("with systemd there is no policy")

@@ -84,8 +84,8 @@ func reason(h host) string {
 }
 
 // revive decides what to do about an engine that does not answer. If start is true, Ensure started
-// the engine and it has died since. If an engine may be running, missing tells what the user must
-// do. If neither is set, there is no engine on this host.
+// the engine and it has died since. If an engine may be running, missing describes what the user
+// must do. If neither is set, there is no engine on this host.
 func revive(h host, managed bool) (start bool, missing *Missing) {
 	if missing := unusable(h); missing != nil {
 		return false, missing

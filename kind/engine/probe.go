@@ -15,7 +15,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-// probeTimeout bounds one request to the engine. On a busy machine the engine needs seconds. A user
+// probeTimeout bounds one request to the engine. On a busy machine, an answer takes seconds. A user
 // without an engine should get an error in less than 10 s.
 const probeTimeout = 8 * time.Second
 
@@ -44,8 +44,8 @@ func probe(ctx context.Context) (*Engine, error) {
 		return nil, err
 	}
 	_, found.Local = socketPath(endpointInUse(ctx))
-	// Containers get only capabilities in the bounding set of the engine, which on the same machine is
-	// usually that of this process.
+	// Containers receive only capabilities in the engine's bounding set. On the same machine, this is
+	// usually the bounding set of this process.
 	bound, err := capability.GetBound(capability.CAP_SYS_RESOURCE)
 	found.SysResource = !found.Local || bound || err != nil
 	return found, nil

@@ -29,7 +29,7 @@ import (
 // Suffix ends the name of an archive.
 const Suffix = ".tar.gz"
 
-// Archive is an archive that was written.
+// Archive describes a written archive.
 type Archive struct {
 	Path string `json:"archive"`
 	// Missing names what could not be collected, with the reason.
@@ -74,8 +74,8 @@ const (
 type part func(ctx context.Context, into *folder)
 
 // Collect writes an archive of the attached parts of the testbed, and replaces an earlier one. The
-// text why is part of the index. A part that cannot be read is no error: Archive.Missing names it.
-// When the time of ctx is up, Collect packs what it has; after Ctrl-C it writes nothing.
+// text why is part of the index. A part that cannot be read is not an error: Archive.Missing names
+// it. If ctx times out, Collect packs what it has; if ctx is canceled (Ctrl-C), it writes nothing.
 func Collect(ctx context.Context, t *kind.Testbed, file, why string) (*Archive, error) {
 	return collect(ctx, parts(t), file, why)
 }
@@ -97,7 +97,7 @@ func collect(ctx context.Context, parts []part, file, why string) (*Archive, err
 			return nil
 		})
 	}
-	_ = running.Wait() // the folder has the errors
+	_ = running.Wait() // the folder records the errors
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return nil, context.Cause(ctx)
 	}
@@ -121,8 +121,8 @@ type folder struct {
 	failed []string
 }
 
-// add stores a file, even if an error made it incomplete, and records the error. It stores empty
-// content too: this shows that there was nothing.
+// add stores a file, even if an error made it incomplete, and records the error. It also stores
+// empty content, which shows that there was nothing.
 func (f *folder) add(name, content string, err error) {
 	if content != "" || err == nil {
 		target := filepath.Join(f.dir, name)
@@ -163,12 +163,12 @@ func oneLine(text string) string {
 	return text
 }
 
-// leftOut lists folders of a node's /var/log: links to the files in pods, and the binary form of
-// journal.log.
+// leftOut lists folders of a node's /var/log that pack omits: links to the files in pods, and the
+// binary form of journal.log.
 var leftOut = map[string]bool{"containers": true, "journal": true}
 
-// pack returns the files below dir as a .tar.gz with one folder. A part that was given up may still
-// write: pack reads each file up to the size that it saw first.
+// pack returns the files below dir as a .tar.gz with one folder. A part that timed out may still
+// write, so pack reads each file only up to the size that it saw first.
 func pack(dir, root string) ([]byte, error) {
 	var content bytes.Buffer
 	compressed := gzip.NewWriter(&content)

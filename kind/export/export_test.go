@@ -21,7 +21,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind"
 )
 
-// contains checks that the text has the parts.
+// contains checks that the text contains the parts.
 func contains(t *testing.T, text string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
@@ -59,7 +59,7 @@ func unpack(t *testing.T, path string) map[string]string {
 	}
 }
 
-// text returns a part of one file.
+// text returns a part that stores one file.
 func text(name, content string) part {
 	return file(name, func(context.Context) (string, error) { return content, nil })
 }
@@ -80,8 +80,8 @@ func write(t *testing.T, path, content string) {
 	}
 }
 
-// TestCollect: the archive has what could be collected in one folder, the index names the rest, and
-// nothing is left in the folder for temporary files.
+// TestCollect: the archive contains what could be collected in one folder, the index names the
+// rest, and nothing is left in the folder for temporary files.
 func TestCollect(t *testing.T) {
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
@@ -119,7 +119,7 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-// TestCollectInterrupted: after Ctrl-C nothing is written. If only the time is up, the archive has
+// TestCollectInterrupted: after Ctrl-C nothing is written. After a timeout, the archive contains
 // what was collected.
 func TestCollectInterrupted(t *testing.T) {
 	ended, stop := context.WithCancel(t.Context())
@@ -138,7 +138,7 @@ func TestCollectInterrupted(t *testing.T) {
 	}
 }
 
-// TestStuckLogs: kind's logs of a node that hangs are given up, and what is there is packed.
+// TestStuckLogs: if kind's logs of a node hang, what was written before the timeout is packed.
 func TestStuckLogs(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.tar.gz")
 	release := make(chan struct{})
@@ -197,7 +197,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestSecrets: keys are printed, values never are. Only the template reads Secrets.
+// TestSecrets: keys are printed, but values never are. Only the template reads Secrets.
 func TestSecrets(t *testing.T) {
 	var list map[string]any
 	if err := json.Unmarshal([]byte(`{"items": [

@@ -33,11 +33,11 @@ const contents = `| file | content |
 | --- | --- |
 | status.txt, versions.txt | the output of testbed status; versions of the sources and images |
 | faults.json, gardenlet.log | active faults; the log of gardenlet's flows |
-| upstream/HOST | access.jsonl has one record for each request, with the asker (cache, node, harness); messages.log |
+| upstream/HOST | access.jsonl contains a record of each request with its asker (cache, node, harness); messages.log |
 | seed, shoot | docker-info.txt and folders of kind |
 | .../objects | Kubernetes objects, events.txt, and secrets.txt with the keys of Secrets, without data |
-| .../NODE | journal.log, containerd.log, kubelet.log; pods has the logs of containers, also of previous runs |
-| .../NODE/state | certs.d.txt has all files in certs.d, script.txt the age of the script's state and the state |
+| .../NODE | journal.log, containerd.log, kubelet.log; pods contains the logs of containers, including previous runs |
+| .../NODE/state | certs.d.txt contains all files in certs.d; script.txt contains the script's state and its age |
 | | units.txt, containerd.toml, containers.txt, disk.txt, network.txt, firewall.txt, processes.txt |
 `
 
@@ -101,7 +101,7 @@ func parts(t *kind.Testbed) []part {
 	return all
 }
 
-// file returns a part of one file.
+// file returns a part that stores one file.
 func file(name string, content func(context.Context) (string, error)) part {
 	return func(ctx context.Context, into *folder) {
 		text, err := content(ctx)
@@ -109,8 +109,8 @@ func file(name string, content func(context.Context) (string, error)) part {
 	}
 }
 
-// logs returns a part with what `kind export logs` writes. kind does not know contexts: when the
-// time is up, its files stay as they are then.
+// logs returns a part with what `kind export logs` writes. kind takes no context: after a timeout,
+// the export contains the files that kind has written so far.
 func logs(name, cluster string) part {
 	return func(ctx context.Context, into *folder) {
 		done := make(chan error, 1)
@@ -212,7 +212,7 @@ func objects(cluster string) []program {
 	return all
 }
 
-// versions returns one version per line. The status has those of the nodes.
+// versions returns one version per line. The status contains the versions of the nodes.
 func versions(ctx context.Context, t *kind.Testbed) string {
 	var lines []string
 	if out, err := command.Output(ctx, "git", "-C", t.Root, "describe", "--always", "--dirty", "--abbrev=12"); err == nil {

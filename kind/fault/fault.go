@@ -1,5 +1,5 @@
-// Package fault adds, lists and deletes faults of the testbed. The table in package spec has all
-// faults. An upstream changes its answers itself (package server), nodes run a function of node.sh.
+// Package fault adds, lists and deletes faults of the testbed. The table in package spec lists all
+// faults. An upstream changes its answers itself (package server). Nodes run a function of node.sh.
 //
 // Active faults are stored where they are applied: in the containers of the upstreams and on the
 // nodes. The package must not import commands that use it.
@@ -84,7 +84,7 @@ func activeFaults(ctx context.Context, t *kind.Testbed) ([]spec.Fault, error) {
 	return readFaults(ctx, t, "list")
 }
 
-// readFaults reads the faults of all upstreams and nodes. On a node it runs script with the
+// readFaults reads the faults of all upstreams and nodes. On each node it runs script with
 // argument.
 func readFaults(ctx context.Context, t *kind.Testbed, argument string) ([]spec.Fault, error) {
 	ctx, cancel := progress.Within(ctx, faultTimeout, "the faults were not listed")

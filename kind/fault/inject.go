@@ -98,7 +98,7 @@ func (k kill) Inject(ctx context.Context) error {
 
 func (kill) Clear(context.Context) error { return nil }
 
-// onNodesOfPods applies the fault on the nodes of the target's pods.
+// onNodesOfPods returns an injection on the nodes of the target's pods.
 func onNodesOfPods(ctx context.Context, t *kind.Testbed, f spec.Fault, argument spec.Argument) (kind.Injection, error) {
 	found, err := podsOf(ctx, t, f.Target)
 	if err != nil {

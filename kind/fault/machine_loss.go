@@ -18,7 +18,7 @@ import (
 )
 
 // machineLoss removes a machine of the shoot. It stores in the node's container what a real machine
-// gets when it joins: the files of gardener-node-agent (from user data) and the labels of its
+// receives when it joins: the files of gardener-node-agent (from user data) and the labels of its
 // worker pool (from the kubelet's configuration).
 type machineLoss struct {
 	fault spec.Fault
@@ -58,7 +58,7 @@ func (l machineLoss) object(ctx context.Context) (*corev1.Node, error) {
 	return node, nil
 }
 
-// Inject stops the machine and deletes its Node, like machine-controller-manager.
+// Inject stops the machine and deletes its Node, as machine-controller-manager does.
 func (l machineLoss) Inject(ctx context.Context) error {
 	node, err := l.object(ctx)
 	if err != nil {
@@ -106,7 +106,7 @@ func (l machineLoss) Clear(ctx context.Context) error {
 	return OnEach([]*cluster.Node{l.node}, l.fault, "").Clear(ctx)
 }
 
-// label adds to the Node those labels that it does not have.
+// label adds the missing labels to the Node.
 func (l machineLoss) label(ctx context.Context, labels map[string]string) error {
 	node, err := l.object(ctx)
 	if err != nil {

@@ -8,8 +8,8 @@
 #   list                                           prints the descriptions of active faults, one per line, and ends the others
 #   look                                           like list, but changes nothing; safe while faults begin and end
 #
-# Each method is one function, fault_METHOD begin|end|holds ID ARGUMENT: it applies the fault, ends it (also
-# one that began only in part), and succeeds if the fault is active.
+# Each method is one function, fault_METHOD begin|end|holds ID ARGUMENT. begin applies the fault, end ends it (even
+# if it began only in part), and holds succeeds if the fault is active.
 set -euo pipefail
 
 faults=${TESTBED_FAULTS:-/run/testbed-faults}
@@ -60,7 +60,7 @@ holding() {
   done
 }
 
-# rules prints rules of nft: $2 is what happens to packets to the addresses.
+# rules prints nft rules that apply the statement $2 to packets to the addresses $1.
 rules() {
   local address family
   for address in $1; do
@@ -70,7 +70,7 @@ rules() {
   done
 }
 
-# filter begins, ends or checks a filter of packets of the node and its pods, before kube-proxy's DNAT
+# filter begins, ends or checks a filter of packets from the node and its pods, before kube-proxy's DNAT
 # (priority -100): filter VERB ID ADDRESSES VERDICT.
 filter() {
   local rules
@@ -96,8 +96,8 @@ fault_drop() { filter "$1" "$2" "$3" drop; }
 fault_reject() { filter "$1" "$2" "$3" "meta l4proto tcp reject with tcp reset"; }
 
 # PROGRAM STATUS ADDRESSES: PROGRAM, which is deleted at the end, answers in place of a cache: connections of
-# the node to ports 5000 and 5001 of ADDRESSES are redirected to it. Open connections, which would bypass it,
-# are reset.
+# the node to ports 5000 and 5001 of ADDRESSES are redirected to it. Open connections to port 5000, which
+# would bypass it, are reset.
 fault_answer() {
   local id=$2 port=6441 program status addresses address rules
   read -r program status addresses <<<"$3"
@@ -166,7 +166,7 @@ stopped() {
 
 # VOLUMES of pods of kube-system, each POD=PATH: an overlay is mounted over the volume in the container. It
 # reads the volume and writes to a full tmpfs. Other processes do not see it, and the volume does not change:
-# files that are deleted during the fault are back at its end.
+# files that are deleted during the fault reappear when it ends.
 fault_full() {
   case $1 in
   begin) fill "$2" "$3" ;;
@@ -203,7 +203,7 @@ fill() {
   fi
 }
 
-# covered prints the existing mounts of the fault: process and mount point, the newest first.
+# covered prints the existing mounts of the fault: process and mount point, an overlay before its tmpfs.
 covered() {
   local pid path point
   [[ -e $faults/$1/volumes ]] || return 0
@@ -214,7 +214,7 @@ covered() {
   done <"$faults/$1/volumes"
 }
 
-# umount reads /proc/self, which the /proc of the container does not have for a process of the node. So the
+# umount reads /proc/self, which the /proc of the container lacks for a process of the node. So the
 # node's /proc is mounted over it temporarily.
 uncover() {
   local left pid path failed=''

@@ -17,7 +17,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
-// node is a folder in which Script runs, with fake programs that record their calls.
+// node is a folder in which script runs, with fake programs that record their calls.
 type node struct{ directory string }
 
 // programs are fake programs. nft creates a file per table, and systemctl one per stopped unit.
@@ -236,7 +236,7 @@ func must(t *testing.T, target, kind string, options map[string][]string) spec.F
 	return f
 }
 
-// TestAnswer: nodes ask a cache with HTTPS by its health port, too. If only port 5000 were
+// TestAnswer: nodes also probe the health port of a cache with HTTPS. If only port 5000 were
 // redirected, they would notice the fault minutes later.
 func TestAnswer(t *testing.T) {
 	n := newNode(t)

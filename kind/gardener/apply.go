@@ -49,7 +49,7 @@ func applyConfiguration(object client.Object, scheme *runtime.Scheme) (*unstruct
 	return configuration, nil
 }
 
-// podSpec returns the spec of a pod with one container, which has the rights that a Go binary on an
+// podSpec returns the spec of a pod with one container, with only the rights that a Go binary in an
 // empty image needs. The image is never pulled, so a missing image shows as ErrImageNeverPull.
 func podSpec(name, image string, args ...string) corev1.PodSpec {
 	nonRoot := ptr.To[int64](65532) // owns no files

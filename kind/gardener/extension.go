@@ -41,13 +41,13 @@ type Extension struct {
 	Registration *gardencorev1beta1.ControllerRegistration
 	Chart        fs.FS          // the directory of its Helm chart
 	Values       map[string]any // for the chart; gardenlet adds the values below "gardener"
-	Webhooks     []string       // the MutatingWebhookConfigurations that it registers in the seed
+	Webhooks     []string       // the MutatingWebhookConfigurations that the extension registers in the seed
 }
 
 // Deploy installs or updates the extension with gardenlet's ControllerInstallation reconciler: it
 // renders the chart, prepares the namespace, and writes a ManagedResource of class seed, which
 // SeedResourceManager applies. SeedResourceManager also deletes objects that only an older version
-// of the chart had. The garden is a client in memory, so no real garden is needed.
+// of the chart contained. The garden is a client in memory, so no real garden is needed.
 func (e Extension) Deploy(ctx context.Context, seed kubernetes.Interface) error {
 	garden, err := e.gardenObjects()
 	if err != nil {
@@ -87,7 +87,7 @@ func (e Extension) gardenObjects() ([]client.Object, error) {
 			Helm:       &gardencorev1.HelmControllerDeployment{RawChart: archive, Values: &apiextensionsv1.JSON{Raw: values}},
 		},
 		&gardencorev1beta1.ControllerInstallation{
-			// In a garden, gardener-controller-manager copies the pod security annotation to here.
+			// In a garden, gardener-controller-manager copies the pod security annotation here.
 			ObjectMeta: metav1.ObjectMeta{Name: e.Name, Annotations: e.Registration.Annotations},
 			Spec: gardencorev1beta1.ControllerInstallationSpec{
 				RegistrationRef: corev1.ObjectReference{Name: e.Registration.Name},
@@ -169,10 +169,10 @@ func (e Extension) Objects(ctx context.Context, renderer chartrenderer.Interface
 	return objects, nil
 }
 
-// Reconcile makes the extension reconcile each of its Extension resources: like gardenlet, it sets
-// the annotation gardener.cloud/operation. Use this after the extension was replaced but no Shoot
-// was changed. Reconcile skips resources that are being deleted, waits up to a minute for each of
-// the others, and returns their number.
+// Reconcile makes the extension reconcile each of its Extension resources: it sets the annotation
+// gardener.cloud/operation, as gardenlet does. Use this after the extension was replaced but no
+// Shoot was changed. Reconcile skips resources that are being deleted, waits up to a minute for
+// each of the others, and returns their number.
 func (e Extension) Reconcile(ctx context.Context, seed client.Client) (int, error) {
 	extensions := &extensionsv1alpha1.ExtensionList{}
 	if err := seed.List(ctx, extensions); err != nil {

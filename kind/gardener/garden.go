@@ -31,7 +31,7 @@ const SeedName = "local"
 // NewGarden returns the testbed's garden cluster with the given objects.
 //
 // The garden is controller-runtime's fake client, without a gardener-apiserver: gardenlet's
-// components only read a few objects from the garden. The client validates and defaults nothing, so
+// components read only a few objects from the garden. The client validates and defaults nothing, so
 // pass complete objects. Unlike with OpenGarden, all objects are lost when the process ends.
 func NewGarden(objects ...client.Object) client.Client { return newGardenBuilder(objects...).Build() }
 
@@ -72,7 +72,7 @@ func NewSeedClient(config *rest.Config) (kubernetes.Interface, error) {
 	return newClientSet("seed", config, kubernetes.SeedScheme)
 }
 
-// NewShootClient is like NewSeedClient, with gardener's scheme for shoots.
+// NewShootClient is like NewSeedClient, but with gardener's scheme for shoots.
 func NewShootClient(config *rest.Config) (kubernetes.Interface, error) {
 	return newClientSet("shoot", config, kubernetes.ShootScheme)
 }

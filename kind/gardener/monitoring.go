@@ -22,7 +22,7 @@ type monitoringCRDs struct {
 var monitoringNames = []string{"prometheusrules.monitoring.coreos.com", "scrapeconfigs.monitoring.coreos.com"}
 
 // newMonitoringCRDs returns the deployer. Gardener's deployer deploys all CRDs of the operator and
-// does not export their manifests, so it gets a client that skips the unused CRDs.
+// does not export their manifests, so this passes it a client that skips the unused CRDs.
 func newMonitoringCRDs(seed client.Client) (component.DeployWaiter, error) {
 	all, err := prometheusoperator.NewCRDs(onlyObjects{seed, monitoringNames})
 	return monitoringCRDs{all, seed}, err

@@ -17,7 +17,7 @@ import (
 
 // DeployNetworkPolicies deploys the general NetworkPolicies of a seed into the namespaces, such as
 // deny-all and allow-to-dns, with the reconciler that gardenlet runs for the namespaces garden,
-// extension-* and those of shoots. SeedResourceManager adds those that follow from Services.
+// extension-* and those of shoots. SeedResourceManager adds the NetworkPolicies of Services.
 //
 // The testbed's pod network does not enforce them; scenarios evaluate them.
 func DeployNetworkPolicies(ctx context.Context, seed client.Client, namespaces ...string) error {

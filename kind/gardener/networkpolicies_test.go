@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
 
-// TestNetworkPolicies: the namespaces of a seed get gardenlet's policies, others get none.
+// TestNetworkPolicies: the namespaces of a seed get gardenlet's policies, and others get none.
 func TestNetworkPolicies(t *testing.T) {
 	role := func(role string) map[string]string { return map[string]string{"gardener.cloud/role": role} }
 	builder := fake.NewClientBuilder().WithScheme(kubernetes.SeedScheme).WithObjects(&corev1.Endpoints{ //nolint:staticcheck // gardener reads it

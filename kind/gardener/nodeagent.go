@@ -18,7 +18,7 @@ import (
 type Node interface {
 	// Name returns the node's name, which is also its host name.
 	Name() string
-	// Exec runs a command and returns its standard output. If the command fails, err has its output.
+	// Exec runs a command and returns its standard output. If it fails, err contains its output.
 	Exec(ctx context.Context, argv ...string) (stdout string, err error)
 	// WriteFile writes a file atomically and creates missing parent directories.
 	WriteFile(ctx context.Context, path string, mode fs.FileMode, data []byte) error
@@ -27,7 +27,7 @@ type Node interface {
 // NodeAgent is a gardener-node-agent for the nodes of one worker pool.
 type NodeAgent struct {
 	Binary Binary // the statically linked gardener-node-agent, built with Ldflags
-	// Kubeconfig is for the shoot. It has inline credentials and an address that nodes can reach.
+	// Kubeconfig is for the shoot. It contains inline credentials and an address that nodes can reach.
 	Kubeconfig        []byte
 	SecretName        string // of the Secret in kube-system with the pool's operating system config
 	KubernetesVersion string // of the node's kubelet

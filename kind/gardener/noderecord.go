@@ -11,7 +11,7 @@ import (
 	"github.com/gardener/gardener/pkg/utils"
 )
 
-// Binary is a program with its checksum. NewBinary makes it.
+// Binary is a program with its checksum. NewBinary creates it.
 type Binary struct {
 	data []byte
 	sum  string // SHA-256 in hexadecimal
@@ -42,7 +42,7 @@ func (f nodeFile) writeTo(ctx context.Context, node Node) error {
 
 func (f nodeFile) recordLine() string { return f.content.sum + "  " + f.path }
 
-// sizeLine returns the line that readScript prints if the file's size on the node is right.
+// sizeLine returns the line that readScript prints for an unchanged file of the right size.
 func (f nodeFile) sizeLine() string { return fmt.Sprintf("%d  %s", len(f.content.data), f.path) }
 
 // installRecord is a file on the node with the checksums of the installed files in the format of

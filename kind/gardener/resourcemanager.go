@@ -38,8 +38,8 @@ const (
 type ResourceManager struct {
 	Namespace string // of the seed in which it runs
 	Image     string // the reference of its image, which must already be on the seed's node
-	// Class of the ManagedResources that it handles. Empty means the shoot's ManagedResources, which
-	// are in Namespace and have no class.
+	// Class is the class of the ManagedResources that it handles. Empty means the shoot's
+	// ManagedResources, which are in Namespace and have no class.
 	Class string
 	// TargetKubeconfig is for the cluster to which the resources are applied, with an address that a
 	// pod of the seed can reach. Empty means the seed itself.
@@ -87,7 +87,7 @@ func (r ResourceManager) WaitStopped(ctx context.Context, seed client.Reader) er
 	})
 }
 
-// Destroy deletes what Deploy created. Missing objects are no error.
+// Destroy deletes what Deploy created. Missing objects are not an error.
 func (r ResourceManager) Destroy(ctx context.Context, seed client.Client) error {
 	objects, err := r.objects()
 	if err != nil {

@@ -30,8 +30,8 @@ const (
 )
 
 // WaitForDeployment returns when the Deployment has rolled out, is available, and has no
-// terminating pod, which would still use its old configuration. After rolloutTimeout the error says
-// what is missing and why containers wait.
+// terminating pod, which would still use its old configuration. After rolloutTimeout the error
+// describes what is missing and why containers wait.
 func WaitForDeployment(ctx context.Context, c client.Reader, key client.ObjectKey) error {
 	deployment := &appsv1.Deployment{}
 	err := Poll(ctx, rolloutTimeout, fmt.Sprintf("deployment %s is not available", key), func(ctx context.Context) error {
@@ -103,7 +103,7 @@ func Poll(ctx context.Context, timeout time.Duration, failure string, check func
 
 // WaitForRegistration returns when the webhook configuration has a CA bundle. The component creates
 // the configuration itself and sets the bundle in all of its webhooks at once. The function fails
-// after registrationTimeout, or at once if configuration is no webhook configuration.
+// after registrationTimeout, or at once if configuration is not a webhook configuration.
 func WaitForRegistration(ctx context.Context, c client.Reader, configuration client.Object) error {
 	err := retry.UntilTimeout(ctx, pollInterval, registrationTimeout, func(ctx context.Context) (bool, error) {
 		if err := c.Get(ctx, client.ObjectKeyFromObject(configuration), configuration); err != nil {

@@ -33,7 +33,7 @@ func main() {
 }
 
 // run restricts the document that runc would read for args, and replaces this process with runc.
-// Only a failure makes run return.
+// run returns only if it fails.
 func run(args []string) error {
 	runc, err := exec.LookPath("runc")
 	if err != nil {

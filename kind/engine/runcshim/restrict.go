@@ -18,7 +18,7 @@ func specName(c capability.Cap) string {
 // restrict removes the missing capabilities from all five sets of the document's process, and
 // raises a negative oomScoreAdj to 0 if CAP_SYS_RESOURCE is missing. It keeps everything else,
 // including unknown fields. If nothing changes, it returns data unchanged and false. A bundle's
-// config.json has the process in a field; the file of exec --process is the process.
+// config.json contains the process in a field; the file of exec --process is the process itself.
 func restrict(data []byte, missing map[string]bool) (restricted []byte, changed bool, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber() // keeps 64-bit numbers exact

@@ -1,5 +1,5 @@
 // Package spec describes a fault as a value: its target, its kind and its options, with the text
-// form for users and the JSON form for storage. The table in table.go has all faults.
+// form for users and the JSON form for storage. The table in table.go lists all faults.
 //
 // It must import neither package fault nor package server, which inject faults.
 package spec
@@ -32,9 +32,9 @@ type Fault struct {
 	Header http.Header `json:"header,omitempty"`
 	Body   string      `json:"body,omitempty"`
 	Rate   int64       `json:"rate,omitempty"`   // bytes per second of Slow
-	After  *int64      `json:"after,omitempty"`  // bytes of a body before Truncate; nil means half
-	Accept []string    `json:"accept,omitempty"` // each the hexadecimal SHA-256 of a user:password that Credentials accepts
-	// Name is that of the profile, and Profile its value, which may be changed before the fault is
+	After  *int64      `json:"after,omitempty"`  // bytes of a body that Truncate sends; nil means half
+	Accept []string    `json:"accept,omitempty"` // hexadecimal SHA-256 sums of each user:password that Credentials accepts
+	// Name is the name of a profile, and Profile its content, which may be changed before the fault is
 	// added.
 	Name    string                   `json:"name,omitempty"`
 	Profile *registryprofile.Profile `json:"profile,omitempty"`
@@ -54,7 +54,7 @@ func (f Fault) Begin(id string, now time.Time) Fault {
 	return f
 }
 
-// Same reports whether both are the same fault. It compares the start too, since IDs are reused.
+// Same reports whether both are the same fault. It also compares the start, since IDs are reused.
 func (f Fault) Same(other Fault) bool { return f.ID == other.ID && f.Began.Equal(other.Began) }
 
 // Ended reports whether the time of the fault is over.
@@ -176,8 +176,8 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return err
 }
 
-// UsageError says that an argument is wrong, for example an unknown target. Its message names the
-// valid values.
+// UsageError reports that an argument is wrong, for example an unknown target. Its message names
+// the valid values.
 type UsageError struct{ text string }
 
 func (e *UsageError) Error() string { return e.text }

@@ -14,14 +14,14 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/registryprofile"
 )
 
-// Option is an option of faults.
+// Option is a command line option of faults.
 type Option struct {
-	Name, Usage string // of the flag; Usage has the placeholder of the value in backquotes
+	Name, Usage string // of the flag; Usage names the placeholder of the value in backquotes
 	Repeated    bool   // the flag can be given several times
 	set         func(f *Fault, values []string) error
 }
 
-// Options returns the options of all kinds. New refuses options that its kind does not take.
+// Options returns the options of all kinds. New refuses options that a kind does not take.
 func Options() []Option { return slices.Clone(options) }
 
 var options = []Option{

@@ -7,7 +7,7 @@ import (
 	"text/tabwriter"
 )
 
-// Kind is the kind of a fault.
+// Kind names what a fault does.
 type Kind string
 
 // The kinds.
@@ -41,17 +41,17 @@ const (
 
 var scopes = []Scope{Manifests, Blobs, All}
 
-// Argument is what the function of a fault in node.sh gets.
+// Argument selects what package fault passes to the function of a fault in node.sh.
 type Argument string
 
-// The arguments. Other faults have code of their own in package fault.
+// The arguments. Faults with none of them have their own code.
 const (
 	Addresses Argument = "addresses" // the IP addresses of the target, on each node of the shoot
-	Pods      Argument = "pods"      // pods of the target as <namespace>/<name>, on their nodes
-	Volumes   Argument = "volumes"   // their volumes as <pod>=<path in the container>, on their nodes
+	Pods      Argument = "pods"      // the target's pods as <namespace>/<name>, on their nodes
+	Volumes   Argument = "volumes"   // volumes of these pods as <pod>=<path in the container>, on the pods' nodes
 )
 
-// definition says what a fault does, and who begins and ends it: the upstream (on), a function of
+// definition describes a fault, and who begins and ends it: the upstream (on), a function of
 // node.sh on nodes (method, argument), or nobody, because the target recovers by itself (oneShot).
 type definition struct {
 	role     Role
@@ -65,7 +65,7 @@ type definition struct {
 	oneShot  bool // see Fault.OneShot
 }
 
-// table has all faults. A new fault is an entry here, and a function in node.sh or a case in
+// table lists all faults. A new fault needs an entry here, and a function in node.sh or a case in
 // package server.
 var table = []definition{
 	{role: Upstream, kind: Status, effect: "answers {status} to {requests}", takes: []string{"status", "header", "body", "on"}, needs: "status", on: All},
