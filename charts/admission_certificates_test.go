@@ -45,8 +45,8 @@ func TestAdmissionReachesItsCertificatesOnly(t *testing.T) {
 	}
 }
 
-// usesSecrets returns whether the Role has a rule for Secrets. It fails the test if the rule has
-// more verbs than needed.
+// usesSecrets returns whether the Role contains a rule for Secrets. It fails the test if the rule
+// allows more verbs than needed.
 func usesSecrets(t *testing.T, role *rbacv1.Role) bool {
 	t.Helper()
 	uses := false

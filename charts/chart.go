@@ -37,7 +37,7 @@ var images []byte
 // Images are the references of the images that the extension deploys into shoots.
 type Images struct {
 	RegistryCache string
-	// RegistryCacheArchitectures are those of the nodes that RegistryCache runs on, nil if all can.
+	// RegistryCacheArchitectures are the architectures on which RegistryCache runs. nil means all.
 	RegistryCacheArchitectures []string
 	RegistryCleaner            string
 }
@@ -68,8 +68,8 @@ func LoadImages() (Images, error) {
 	return Images{RegistryCache: cache, RegistryCacheArchitectures: architectures, RegistryCleaner: cleaner}, nil
 }
 
-// replace merges the vectors. The library keeps images of one name and different architectures side
-// by side, and would prefer a built-in image of one architecture to an overwrite that names none.
+// replace merges the vectors. The library keeps images of one name for different architectures, and
+// prefers a built-in image for one architecture to an overwrite that names none.
 func replace(builtIn, overwrite imagevector.ImageVector) imagevector.ImageVector {
 	for _, source := range overwrite {
 		for _, image := range builtIn {
@@ -81,9 +81,9 @@ func replace(builtIn, overwrite imagevector.ImageVector) imagevector.ImageVector
 	return imagevector.Merge(builtIn, overwrite)
 }
 
-// find returns the image, and the architectures of workers that it is for, nil for all that
-// Gardener knows. If the vector has an image for each of them, the first is used, because all
-// replicas of a cache have one image.
+// find returns the image and its architectures. nil means all architectures that Gardener knows. If
+// the vector contains a different image for each architecture, find uses the first one, because all
+// replicas of a cache run the same image.
 func find(vector imagevector.ImageVector, name string) (ref string, architectures []string, err error) {
 	for _, architecture := range v1beta1constants.ValidArchitectures {
 		image, err := vector.FindImage(name, imagevector.Architecture(architecture))
@@ -95,7 +95,7 @@ func find(vector imagevector.ImageVector, name string) (ref string, architecture
 	}
 	switch len(architectures) {
 	case 0:
-		return "", nil, fmt.Errorf("the image vector has no image %s for any of the architectures %v", name, v1beta1constants.ValidArchitectures)
+		return "", nil, fmt.Errorf("the image vector contains no image %s for any of the architectures %v", name, v1beta1constants.ValidArchitectures)
 	case len(v1beta1constants.ValidArchitectures):
 		return ref, nil, nil
 	}

@@ -34,12 +34,12 @@ func TestLoadImagesOverwritten(t *testing.T) {
 		t.Errorf("the cache's image is %s", images.RegistryCache)
 	}
 	if images.RegistryCleaner == images.RegistryCache {
-		t.Error("the cleaner's image was replaced too")
+		t.Error("the image of the cleaner was also replaced")
 	}
 }
 
-// TestArchitectures: what the overwrite says about an image replaces all that the built-in vector
-// says about it, also its architectures.
+// TestArchitectures: an overwrite of an image also replaces its architectures, even if it names
+// none.
 func TestArchitectures(t *testing.T) {
 	for name, test := range map[string]struct {
 		overwrite, ref string

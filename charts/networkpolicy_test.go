@@ -58,7 +58,7 @@ func TestPrometheusReachesTheExtension(t *testing.T) {
 	}
 }
 
-// admitsPrometheus returns whether the policy lets in requests of the seed's Prometheus.
+// admitsPrometheus returns whether the policy lets in requests from the seed's Prometheus.
 func admitsPrometheus(t *testing.T, policy networkingv1.NetworkPolicy) bool {
 	t.Helper()
 	for _, rule := range policy.Spec.Ingress {
@@ -110,6 +110,6 @@ func extensionService(t *testing.T, values string) *corev1.Service {
 			return service
 		}
 	}
-	t.Fatal("the chart has no Service")
+	t.Fatal("the chart contains no Service")
 	return nil
 }

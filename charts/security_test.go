@@ -53,7 +53,7 @@ func TestNoWildcards(t *testing.T) {
 			rules++
 			for _, word := range append(append(rule.Verbs, rule.Resources...), rule.APIGroups...) {
 				if strings.Contains(word, "*") {
-					t.Errorf("rule %v has a wildcard", rule)
+					t.Errorf("rule %v contains a wildcard", rule)
 				}
 			}
 		}
@@ -97,6 +97,6 @@ func extensionPod(t *testing.T, values string) corev1.PodTemplateSpec {
 			return deployment.Spec.Template
 		}
 	}
-	t.Fatal("the chart has no Deployment")
+	t.Fatal("the chart contains no Deployment")
 	return corev1.PodTemplateSpec{}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/registry"
 )
 
-// sends answers GET requests with the content.
+// sends returns a rule that answers GET requests with the content.
 func sends(length int, content []byte) func(http.ResponseWriter, *http.Request) bool {
 	return func(w http.ResponseWriter, r *http.Request) bool {
 		if length >= 0 {
@@ -63,8 +63,8 @@ func TestChunkedBlob(t *testing.T) {
 	})
 }
 
-// TestOtherStatus: containerd accepts every 2xx, such as 203 of a proxy, or 206 without a range
-// (r2-webdav#24). So does the cache, if the digest matches.
+// TestOtherStatus: containerd accepts every status 2xx, such as 203 from a proxy, or 206 for a
+// request without a range (r2-webdav#24). So does the cache, if the digest matches.
 func TestOtherStatus(t *testing.T) {
 	for name, test := range map[string]struct {
 		code   int
@@ -158,12 +158,12 @@ func TestEmptyBody(t *testing.T) {
 		}
 		empty := o.pushBlob(app, nil)
 		if a := get(t, p.blob(empty.String())); !a.is(nil) {
-			t.Errorf("a blob that is empty: %s", a)
+			t.Errorf("an empty blob: %s", a)
 		}
 	})
 }
 
-// TestDamagedRange: an answer with unchecked bytes of the cache never ends as complete.
+// TestDamagedRange: an answer with unchecked bytes from the cache never looks complete.
 func TestDamagedRange(t *testing.T) {
 	for name, whole := range map[string]func(http.ResponseWriter, *http.Request) bool{
 		"complete": sends(1<<20, make([]byte, 1<<20)),
@@ -188,7 +188,7 @@ func TestDamagedRange(t *testing.T) {
 					if a.status == http.StatusPartialContent && a.err == nil && !bytes.Equal(a.body, content[:512<<10]) {
 						t.Errorf("complete with wrong bytes: %.80s", a)
 					} else if name == "hangs" && (a.status != http.StatusPartialContent || a.err != nil) {
-						t.Errorf("the upstream has this range: %.200s", a)
+						t.Errorf("the upstream can send this range: %.200s", a)
 					}
 				}
 			})
@@ -196,7 +196,8 @@ func TestDamagedRange(t *testing.T) {
 	}
 }
 
-// TestTinyProgress: an upstream that breaks off after each byte is not asked again without a pause.
+// TestTinyProgress: if the upstream breaks off after each byte, the cache pauses before it asks
+// again.
 func TestTinyProgress(t *testing.T) {
 	registry.Virtually(t, func(t *testing.T) {
 		o := newOrigin(t)
@@ -256,7 +257,7 @@ func TestLongPartial(t *testing.T) {
 	})
 }
 
-// TestTricklingConnection: a connection that trickles is replaced.
+// TestTricklingConnection: a connection that delivers too few bytes is replaced.
 func TestTricklingConnection(t *testing.T) {
 	registry.Virtually(t, func(t *testing.T) {
 		o := newOrigin(t)
@@ -302,7 +303,7 @@ func TestTricklingConnection(t *testing.T) {
 	})
 }
 
-// TestUncheckedPartial: unchecked bytes of a replica are not served after a restart.
+// TestUncheckedPartial: unchecked bytes from a replica are not served after a restart.
 func TestUncheckedPartial(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)
@@ -342,7 +343,7 @@ func TestUncheckedPartial(t *testing.T) {
 	p = start(t, o.URL, volume)
 	a := get(t, p.blob(blob.String()))
 	if a.status != http.StatusOK || !bytes.HasPrefix(content, a.body) {
-		t.Errorf("wrong bytes, of a replica before the restart: %.80s", a)
+		t.Errorf("wrong bytes from a replica, received before the restart: %.80s", a)
 	}
 	if a.err != nil {
 		t.Errorf("the answer is not complete: %.80s", a)

@@ -45,8 +45,8 @@ func tmpfs(t *testing.T, options string) string {
 	return folder
 }
 
-// TestClockBefore: the upstream is asked for a tag that was confirmed in the future, by another
-// clock.
+// TestClockBefore: the upstream is asked for a tag whose stored confirmation is in the future, from
+// another clock.
 func TestClockBefore(t *testing.T) {
 	registry.Virtually(t, func(t *testing.T) {
 		o, volume := newOrigin(t), t.TempDir()
@@ -213,8 +213,8 @@ func TestLinksOfLostBlob(t *testing.T) {
 	})
 }
 
-// TestManyBlobs: listing 100,000 blobs takes seconds of CPU time. Until then nothing is evicted, so
-// a full volume cannot store anything.
+// TestManyBlobs: listing 100,000 blobs takes seconds of CPU time. Until the list is complete,
+// nothing is evicted, so a full volume cannot store anything.
 func TestManyBlobs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it writes 100,000 files")

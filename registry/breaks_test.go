@@ -11,7 +11,7 @@ import (
 )
 
 // fates control the next answers about blobs: a positive number cuts the answer after that many
-// bytes, a negative one is its status.
+// bytes, and a negative one sets its status.
 type fates struct {
 	mu   sync.Mutex
 	next []int
@@ -62,7 +62,7 @@ func (w *cutWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// schedule returns random fates: most cut an answer anywhere, some are errors.
+// schedule returns random fates. Most of them cut an answer, and some set an error status.
 func schedule(seed uint64, size int) (next []int) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	for range random.IntN(6) {
@@ -78,8 +78,8 @@ func schedule(seed uint64, size int) (next []int) {
 
 var seeds = flag.Uint64("seeds", 160, "fault schedules of TestBreaks")
 
-// TestBreaks: wherever containerd's client succeeds directly, it also succeeds through the cache,
-// and the upstream sends each byte once.
+// TestBreaks: if containerd's client succeeds directly, it also succeeds through the cache, and the
+// upstream sends each byte once.
 func TestBreaks(t *testing.T) {
 	t.Parallel()
 	for seed := range *seeds {
@@ -105,7 +105,7 @@ func survives(t *testing.T, seed uint64) {
 	through := pullBlob(t, blob, u.URL, cache.URL)
 	undo()
 	if direct == nil && through != nil {
-		t.Errorf("seed %d: direct it succeeds, through the cache: %v; %v of %d", seed, through, plan, len(content))
+		t.Errorf("seed %d: directly it succeeds, through the cache: %v; %v of %d", seed, through, plan, len(content))
 	}
 	if sent := u.sent(); sent > int64(len(content))*105/100 {
 		t.Errorf("seed %d: the upstream sent %d bytes of %d to the cache; %v", seed, sent, len(content), plan)

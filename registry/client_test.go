@@ -32,7 +32,7 @@ func freeze(t *testing.T, s *testServer, blob digest.Digest) net.Conn {
 	return connection
 }
 
-// TestFrozenClients: clients that do not read cost hardly any memory, delay no other client, and
+// TestFrozenClients: clients that do not read need hardly any memory, delay no other client, and
 // are cut. The blob that they requested is stored.
 func TestFrozenClients(t *testing.T) {
 	for name, warm := range map[string]bool{"stored": true, "on its way": false} {
@@ -77,8 +77,8 @@ func heap() int64 {
 	return int64(stats.HeapInuse + stats.StackInuse)
 }
 
-// TestOtherUpstream: a node that reaches this cache by the address of a deleted one goes on to its
-// own upstream.
+// TestOtherUpstream: a node that reaches this cache by the address of a deleted one continues with
+// its own upstream.
 func TestOtherUpstream(t *testing.T) {
 	Virtually(t, func(t *testing.T) {
 		u := newTestUpstream(t, false)
@@ -168,7 +168,7 @@ func TestLargeManifests(t *testing.T) {
 			await(t, "the client has a slot", func() bool { return waiting.Load() == n+1 })
 		}
 		if a := getFrom(t, http.MethodGet, cache.URL+path); a.status != http.StatusServiceUnavailable {
-			t.Errorf("beside 16 that are sent: %d", a.status)
+			t.Errorf("while 16 others are sent: %d", a.status)
 		}
 		if a := getFrom(t, http.MethodGet, cache.manifest(small.tag)); a.status != http.StatusOK {
 			t.Errorf("a small manifest: %d", a.status)

@@ -149,9 +149,9 @@ func (c *Config) check() error {
 	return nil
 }
 
-// Limit reads cache.limit from the file again: the controller changes it when a volume grows,
-// without a restart. While the file is invalid, the last limit applies. Limit is not safe for
-// concurrent use.
+// Limit reads cache.limit from the file again, because the controller changes it without a restart
+// when a volume grows. While the file is invalid, Limit returns the last valid limit. Limit is not
+// safe for concurrent use.
 func (c *Config) Limit() int64 {
 	if now, err := Load(c.file); err == nil && now.Cache.Limit != c.limit {
 		c.limit, c.Cache.Limit = now.Cache.Limit, now.Cache.Limit

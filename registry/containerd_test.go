@@ -36,7 +36,7 @@ func containerdHosts(client *http.Client, upstream string, mirrors ...string) (h
 
 func nameOf(tag string) string { return "upstream.example/" + repositoryName + ":" + tag }
 
-// pullBlob pulls a blob like containerd, and checks its content.
+// pullBlob pulls a blob as containerd does, and checks its content.
 func pullBlob(t *testing.T, blob v1.Descriptor, upstream string, mirrors ...string) error {
 	t.Helper()
 	fetcher, err := containerd(t, upstream, mirrors...).Fetcher(t.Context(), nameOf("v1"))
@@ -63,7 +63,7 @@ func download(ctx context.Context, from remotes.Fetcher, blob v1.Descriptor) err
 	return nil
 }
 
-// pullAsANode pulls an image like containerd: the tag, the manifest, and three layers at a time.
+// pullAsANode pulls an image as containerd does: the tag, the manifest, and three layers at a time.
 func (s *testServer) pullAsANode(t *testing.T, u *testUpstream, image testImage) {
 	t.Helper()
 	resolver := containerd(t, u.URL, s.URL)

@@ -51,7 +51,7 @@ func (e *exchange) sendBlob(blob digest.Digest, found *cache.Blob) {
 		e.writer.WriteHeader(found.Answer.StatusCode)
 		_, e.err = io.Copy(struct{ io.Writer }{e.writer}, found.Answer.Body)
 	default: // after 206 for bytes=0-, containerd would ask for parts, which not every upstream supports
-		_ = http.NewResponseController(e.writer.ResponseWriter).Flush() // send the header now: the first bytes may take long
+		_ = http.NewResponseController(e.writer.ResponseWriter).Flush() // send the header now: the first bytes may arrive much later
 		e.err = found.Copy(e.Context(), e.writer)
 	}
 	if e.err != nil {
@@ -59,7 +59,7 @@ func (e *exchange) sendBlob(blob digest.Digest, found *cache.Blob) {
 	}
 }
 
-// portion is how many bytes of an answer share a deadline.
+// portion is the number of bytes of an answer that share a deadline.
 const portion = 1 << 20
 
 // writer writes an answer in portions, each with a deadline, so that a client that does not read
@@ -117,7 +117,7 @@ func withConnection(ctx context.Context, connection net.Conn) context.Context {
 	return context.WithValue(ctx, connectionKey{}, connection)
 }
 
-// cut closes the connection of a request, even while a write waits for the disk.
+// cut shuts down the sending side of a request's connection, even while a write waits for the disk.
 func cut(ctx context.Context) {
 	connection, _ := ctx.Value(connectionKey{}).(net.Conn)
 	if wrapped, ok := connection.(*tls.Conn); ok {

@@ -2,7 +2,8 @@ package registry
 
 import "github.com/gardener-extensions/registry-cache/internal/registryprofile"
 
-// diffPull requests a tag and a layer: through the cache, and from the cache alone.
+// diffPull requests a tag and a layer, each by containerd through the cache, and by a client of the
+// cache alone.
 var diffPull = diffStep{
 	{Do: "resolve", Repo: diffApp, Ref: "v1"}, {Do: "fetch", Repo: diffApp, Ref: "layer"},
 	{Do: "resolve", Repo: diffApp, Ref: "v1", Alone: true}, {Do: "fetch", Repo: diffApp, Ref: "layer", Alone: true},

@@ -97,14 +97,14 @@ func (w *diffWorld) resolver(transport *http.Transport, cache bool) remotes.Reso
 	})
 }
 
-// diffPatience is how long a client waits for an upstream, or for a cache, which may itself wait
-// for the upstream.
+// diffPatience is how long a client waits for an upstream or a cache. A cache may itself wait for
+// the upstream.
 const (
 	diffPatience      = time.Minute
 	diffPatienceCache = 5 * time.Minute
 )
 
-// pull does the action with containerd's client.
+// pull performs the action with containerd's client.
 func (w *diffWorld) pull(a diffAction, cache bool) (o diffOutcome) {
 	patience := diffPatience
 	if cache {
@@ -152,8 +152,8 @@ func (w *diffWorld) pull(a diffAction, cache bool) (o diffOutcome) {
 	return o
 }
 
-// check does what containerd does with the result: content must match its digest, and have a usable
-// media type.
+// check does what containerd does with the result: content must match its digest, and its media
+// type must be usable.
 func (w *diffWorld) check(a diffAction, o *diffOutcome) {
 	if o.kind != diffOK {
 		return
@@ -191,7 +191,7 @@ func diffUsable(media string) bool {
 	return false
 }
 
-// ask sends a request to the cache only. It leaves after a number of bytes, unless that is
+// ask sends a request to the cache only. It disconnects after leave bytes, unless leave is
 // negative.
 func (w *diffWorld) ask(method, path string, header http.Header, leave int) (o diffOutcome) {
 	ctx, cancel := context.WithTimeout(context.Background(), diffPatienceCache)
@@ -243,7 +243,7 @@ func (w *diffWorld) path(a diffAction) string {
 	return a.Repo + "/" + kind + "/" + ref
 }
 
-// alone does the action with a client that uses only the cache.
+// alone performs the action with a client that uses only the cache.
 func (w *diffWorld) alone(a diffAction, method string) diffOutcome {
 	header := http.Header{"Accept": {strings.Join([]string{
 		diffDockerType, "application/vnd.docker.distribution.manifest.list.v2+json", v1.MediaTypeImageManifest, v1.MediaTypeImageIndex, "*/*",

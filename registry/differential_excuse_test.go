@@ -7,7 +7,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/registryprofile"
 )
 
-// slow reports whether the cache may lose patience with the profile.
+// slow reports whether the profile may be too slow for the patience of the cache.
 func (w *diffWorld) slow() bool {
 	p := w.Profile
 	return p.Silence > 0 || p.Rate > 0 || p.CutAfter > 0 || p.TokenHangs
@@ -26,23 +26,23 @@ func (w *diffWorld) headOnly() bool {
 // loginFails reports whether the token server may have failed, instead of the upstream.
 func (w *diffWorld) loginFails() bool { return w.Profile.Challenge != "" }
 
-// loginAbroad reports whether nodes give credentials to another domain, unlike a cache.
+// loginAbroad reports whether nodes, but not the cache, send credentials to another domain.
 func (w *diffWorld) loginAbroad() bool {
 	p := w.Profile
 	return (p.Username != "" && !p.Anonymous || p.TokenGet != 0) && w.realmAbroad()
 }
 
-// blameless reports whether the cache cannot know how the upstream refuses a node: it withheld the
-// credentials from another domain, the repository is paused because the token server failed, or
-// another repository contains the blob, and its download fails.
+// blameless reports whether the cache cannot know how the upstream refuses a node. It may have
+// withheld the credentials from another domain, the repository may be paused because the token
+// server failed, or the download of the blob from another repository may have failed.
 func (w *diffWorld) blameless(direct diffOutcome) bool {
 	withheld := w.loginAbroad() || w.Login && direct.kind == diffDenied && w.realmAbroad()
 	noToken := w.Profile.TokenField == "empty" || w.Profile.TokenStatus != 0
 	return withheld || noToken || w.Profile.RedirectChallenge == "basic" || w.Profile.Damaged && direct.kind == diffMissing
 }
 
-// passesDamaged reports whether an answer is a part that passes through, because the whole blob is
-// late: only a client with all parts can verify it.
+// passesDamaged reports whether an answer is a part that passes through because the whole blob is
+// late. Only a client with all parts can detect the damage.
 func (w *diffWorld) passesDamaged(got diffOutcome) bool {
 	return got.status == http.StatusPartialContent && w.Profile.Damaged && w.slow()
 }

@@ -27,7 +27,7 @@ import (
 //   - While the upstream is, or seems to be, away, a tag may be outdated, with a Warning.
 //   - Where the upstream breaks an answer, the cache may do better.
 //   - Credentials stay in the upstream's domain, even where nodes would send them elsewhere.
-//   - Where only HEAD is refused, the cache asks by GET.
+//   - Where only HEAD is refused, the cache asks with GET.
 //   - An unusable media type may become one that containerd can use.
 
 // run runs the schedule until its end or the first fault.
@@ -53,7 +53,7 @@ func (w *diffWorld) failed() bool {
 	return len(w.faults) > 0
 }
 
-// step does actions concurrently, after it has asked the oracle.
+// step performs the actions concurrently, after it has asked the oracle.
 func (w *diffWorld) step(step diffStep) {
 	var running sync.WaitGroup
 	for _, a := range step {
@@ -79,7 +79,7 @@ func (w *diffWorld) step(step diffStep) {
 	running.Wait()
 }
 
-// oracle does the action without the cache. containerd does not request an empty blob.
+// oracle performs the action without the cache. containerd does not request an empty blob.
 func (w *diffWorld) oracle(a diffAction) diffOutcome {
 	if a.Ref == "empty" && a.Do == "fetch" && a.Alone {
 		a.Do = "resolve"
@@ -87,7 +87,7 @@ func (w *diffWorld) oracle(a diffAction) diffOutcome {
 	return w.pull(a, false)
 }
 
-// content does the action without the cache, including everything that containerd then reads.
+// content performs the action without the cache, and reads everything that containerd then reads.
 func (w *diffWorld) content(a diffAction) diffOutcome {
 	o := w.oracle(a)
 	for name, object := range diffObjects() {
@@ -109,7 +109,7 @@ func (w *diffWorld) judge(a diffAction, direct, through diffOutcome) {
 	}
 	switch {
 	case direct.kind == diffOK && through.kind != diffOK && w.Profile.Ranges != "" && w.slow() && a.Do != "chunks": // nobody can resume
-	case direct.kind == diffOK && a.Do == "chunks" && w.Profile.Damaged: // directly no chunk has the wrong byte
+	case direct.kind == diffOK && a.Do == "chunks" && w.Profile.Damaged: // without the cache, no chunk contains the wrong byte
 	case direct.kind == diffOK && through.kind != diffOK:
 		say("fails")
 	case direct.kind == diffOK && a.Do == "resolve":
@@ -155,7 +155,7 @@ func (w *diffWorld) judgeAlone(a diffAction, direct, got diffOutcome, method str
 	case got.status == http.StatusRequestedRangeNotSatisfiable:
 	case got.status < 500 && direct.kind == diffOK && !w.headOnly() && !w.loginAbroad():
 		say("denies what exists")
-	case a.Ref == "empty" && a.Do == "fetch": // the oracle has asked at another path
+	case a.Ref == "empty" && a.Do == "fetch": // the oracle has requested another path
 	case got.status < 500 && direct.kind == diffBroken && !excused && !w.headOnly() && !w.loginFails():
 		say("denies, though broken")
 	}
@@ -166,7 +166,7 @@ func (w *diffWorld) current(a diffAction) string {
 	return o.digest.String()
 }
 
-// wrong returns what is wrong with a successful answer, or "".
+// wrong describes what is wrong with a successful answer, or returns "".
 func (w *diffWorld) wrong(a diffAction, got diffOutcome, method string) string {
 	want := diffObjects()[a.Ref]
 	if a.Do == "resolve" && w.library.tag(a.Ref) {
@@ -211,7 +211,7 @@ func (w *diffWorld) wrong(a diffAction, got diffOutcome, method string) string {
 	return ""
 }
 
-// mediaType checks that the type can be used, and stays.
+// mediaType checks that the media type is usable and does not change.
 func (w *diffWorld) mediaType(a diffAction, want diffObject, got diffOutcome) string {
 	media, _, _ := strings.Cut(got.header.Get("Content-Type"), ";")
 	if kind := w.Profile.ContentType; kind != "" && !strings.HasPrefix(kind, "+") && !diffUsable(kind) {
@@ -243,7 +243,7 @@ func (w *diffWorld) secret(got diffOutcome) {
 	}
 }
 
-// hostile does what clients other than containerd may do.
+// hostile performs requests that only clients other than containerd send.
 func (w *diffWorld) hostile(a diffAction) {
 	object := diffObjects()[a.Ref]
 	path := a.Repo + "/" + object.kind + "/" + object.digest.String()

@@ -70,7 +70,7 @@ var diffObjects = sync.OnceValue(func() map[string]diffObject {
 	return all
 })
 
-// diffHas lists the objects of each repository. The application contains all.
+// diffHas lists the objects of each repository. diffApp contains all.
 var diffHas = map[string][]string{
 	diffBase: {"config", "layer", "small", "docker"},
 	diffTool: {"none", "small", "artifact"},
@@ -79,7 +79,7 @@ var diffHas = map[string][]string{
 // diffLibrary is a registry in memory. Its tags move.
 type diffLibrary struct {
 	mu      sync.Mutex
-	tags    map[string]string   // by repository:tag, the name of an object
+	tags    map[string]string   // the name of an object, by repository:tag
 	history map[string][]string // all objects to which the tag has referred
 }
 

@@ -12,7 +12,7 @@ type diffSchedule struct {
 	Profile registryprofile.Profile
 	// IP makes the upstream use an address instead of a name.
 	IP bool
-	// Login gives cache and nodes the upstream's user name and password.
+	// Login gives the cache and the nodes the upstream's user name and password.
 	Login bool
 	Steps []diffStep
 }
@@ -26,7 +26,7 @@ type diffAction struct {
 	//   resolve, fetch, seek (fetch from From on), chunks (fetch in parallel): of containerd, or with
 	//     Alone of a client that knows only the cache;
 	//   span (a thousand bytes from From on), suffix (the last From bytes), cross (a blob as manifest
-	//     or the other way round), foreign (in a repository that does not have it), flood (HEAD in
+	//     or the other way round), foreign (in a repository that does not contain it), flood (HEAD in
 	//     From invented repositories), leave (after From bytes), upload: of a client that knows only
 	//     the cache;
 	//   away (Ref says how), back, sleep (From seconds), move (the tag Ref to the object To), untag,
@@ -37,7 +37,7 @@ type diffAction struct {
 	Alone bool
 	From  int
 	To    string
-	Times int // how many concurrent clients, 1 if 0
+	Times int // the number of concurrent clients, 1 if 0
 }
 
 func (a diffAction) event() bool {
@@ -53,7 +53,7 @@ const (
 func pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
 
 // diffKnown returns the profile of a known registry, with a token lifetime of at most ten minutes:
-// virtual time also runs the cache's background work of each second.
+// every second of virtual time also runs the cache's background work.
 func diffKnown(name string) registryprofile.Profile {
 	p := registryprofile.Profiles[name]
 	p.Description, p.Source = "", ""
@@ -162,7 +162,7 @@ func diffRandomAction(r *rand.Rand) diffAction {
 	return a
 }
 
-// diffMutations change one behavior of a profile each.
+// diffMutations each change one behavior of a profile.
 var diffMutations = []func(r *rand.Rand, p *registryprofile.Profile){
 	func(r *rand.Rand, p *registryprofile.Profile) {
 		p.Challenge = pick(r, "bearer", "bearer", "basic", "both")

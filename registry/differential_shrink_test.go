@@ -33,7 +33,7 @@ func diffShrink(s diffSchedule, fails func(diffSchedule) bool) diffSchedule {
 	return s
 }
 
-// diffSmaller returns schedules that are smaller in one way each.
+// diffSmaller returns schedules, each of which is smaller in one way.
 func diffSmaller(s diffSchedule) (all []diffSchedule) {
 	add := func(change func(*diffSchedule)) {
 		c := s

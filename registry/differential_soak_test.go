@@ -25,8 +25,8 @@ import (
 )
 
 const (
-	// soakTries is how many times in a row a pull may fail that succeeds directly: a change of the
-	// profile breaks running pulls, and the kubelet retries.
+	// soakTries is how many times in a row a pull that succeeds directly may fail through the cache. A
+	// change of the profile breaks running pulls, and the kubelet retries.
 	soakTries    = 3
 	soakPatience = 10 * time.Second
 )
@@ -54,7 +54,7 @@ type soakProfile struct {
 func (w *soakWorld) change(other string) {
 	p := diffRandom(w.random.Uint64()).Profile
 	p.Username, p.Password = "", ""
-	p.Silence, p.TokenHangs = min(p.Silence, 2000), false // otherwise nothing happens for long
+	p.Silence, p.TokenHangs = min(p.Silence, 2000), false // otherwise nothing happens for a long time
 	if p.TokenRetryAfter != "" {
 		p.TokenRetryAfter = "2"
 	}
@@ -82,7 +82,7 @@ func (w *soakWorld) troubled(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// pull pulls a blob like containerd, with a new authorizer.
+// pull pulls a blob as containerd does, with a new authorizer.
 func (w *soakWorld) pull(blob v1.Descriptor, mirrors ...string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), soakPatience)
 	defer cancel()
@@ -103,7 +103,7 @@ func (w *soakWorld) pull(blob v1.Descriptor, mirrors ...string) error {
 	return download(ctx, fetcher, blob)
 }
 
-// node pulls a blob through the cache. Where that fails, the same pull must fail directly.
+// node pulls a blob through the cache. If that fails, the same pull must also fail directly.
 func (w *soakWorld) node(t *testing.T) {
 	t.Helper()
 	blob := w.blobs[w.random.IntN(len(w.blobs))]
@@ -123,7 +123,7 @@ func (w *soakWorld) node(t *testing.T) {
 	t.Errorf("a pull fails %d times through the cache only: %v; profile %+v", soakTries, through, profile.Profile)
 }
 
-// attack does what clients other than containerd may do.
+// attack sends requests that only clients other than containerd send.
 func (w *soakWorld) attack(t *testing.T) {
 	t.Helper()
 	w.hostile.Add(1)
@@ -198,7 +198,8 @@ func (w *soakWorld) try(t *testing.T, method, target string, header http.Header)
 
 // TestSoakProfiles: clients, one in five of them hostile, use a cache whose upstream imitates
 // changing registries and breaks requests, on a volume that is too small. No complete answer
-// contains wrong bytes, no pull fails that succeeds directly, and nothing grows.
+// contains wrong bytes, each pull that succeeds directly also succeeds through the cache, and
+// nothing grows.
 func TestSoakProfiles(t *testing.T) {
 	const blobs, size, changes = 200, 300 << 10, 10
 	w := &soakWorld{testUpstream: newTestUpstream(t, false), random: &lockedRandom{Rand: rand.New(rand.NewPCG(2, 2))}, pool: map[digest.Digest][]byte{}}

@@ -135,10 +135,10 @@ func (w *diffWorld) hammer(r *http.Request) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now, key := time.Now(), r.Method+" "+r.Host+r.URL.Path
-	token := strings.HasSuffix(r.URL.Path, registryprofile.TokenPath) // one for each of any number of repositories
+	token := strings.HasSuffix(r.URL.Path, registryprofile.TokenPath) // each of many repositories may need a token
 	w.asked[key] = append(w.asked[key], now)
 	const within = 5 * time.Second
-	most := 60 + 2*w.served[strings.TrimPrefix(r.URL.Path, "/hop1")] // clients may cause them
+	most := 60 + 2*w.served[strings.TrimPrefix(r.URL.Path, "/hop1")] // requests of clients may cause them
 	if times := w.asked[key]; !token && len(times) >= most && now.Sub(times[0]) < within {
 		w.faults = append(w.faults, fmt.Sprintf("hammer: %s %d times in %s", key, len(times), now.Sub(times[0]).Round(time.Millisecond)))
 	}

@@ -44,7 +44,7 @@ type diffWorld struct {
 	tokens  map[string]string      // the hosts that issued tokens to anonymous clients
 	served  map[string]int         // requests of clients by path
 	asked   map[string][]time.Time // requests of the cache by method and path
-	trouble map[string]time.Time   // when the cache was last let down, by repository
+	trouble map[string]time.Time   // when the upstream last failed the cache, by repository
 	wait    time.Time              // the end of the token server's Retry-After
 	early   int                    // token requests before wait
 	types   map[string]string      // media types that the cache has sent, by repository and reference
@@ -191,7 +191,7 @@ func (w *diffWorld) serveCache(rw http.ResponseWriter, r *http.Request) {
 	}
 	defer func() {
 		if reason := recover(); reason != nil {
-			if reason != http.ErrAbortHandler { //nolint:errorlint // like net/http
+			if reason != http.ErrAbortHandler { //nolint:errorlint // as in net/http
 				w.fault("panic: %s %s: %v", r.Method, r.URL.Path, reason)
 			}
 			panic(http.ErrAbortHandler)
@@ -200,7 +200,7 @@ func (w *diffWorld) serveCache(rw http.ResponseWriter, r *http.Request) {
 	cache.ServeHTTP(rw, r)
 }
 
-// dialUpstream is used by the cache, dialNode by nodes.
+// dialUpstream connects the cache to the upstream, and dialNode connects nodes.
 func (w *diffWorld) dialUpstream(ctx context.Context, _, address string) (net.Conn, error) {
 	if mode, _ := w.isAway(); mode == "refused" {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}

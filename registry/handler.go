@@ -39,7 +39,7 @@ type handler struct {
 const (
 	// base is the kind of requests for /v2/.
 	base = "base"
-	// leastRetryAfter is the default of Retry-After.
+	// leastRetryAfter is the default and the minimum of Retry-After.
 	leastRetryAfter = time.Second
 )
 
@@ -50,7 +50,7 @@ type exchange struct {
 	kind   string // base, blob, manifest or empty
 	query  cache.Query
 	from   cache.From
-	err    error // why the upstream's object is not served
+	err    error // why the object is not served
 }
 
 // ServeHTTP implements http.Handler. It counts all requests, and logs all except probes of nodes.
@@ -81,7 +81,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // route serves a request, or refuses what a cache does not serve. It answers 404 to a request for
 // another registry, so that containerd asks the upstream: a node may still use the address of a
-// deleted cache, which now belongs to this one.
+// deleted cache, and this cache may now have that address.
 func (h *handler) route(e *exchange) {
 	route, isAPI := strings.CutPrefix(e.URL.Path, "/v2/")
 	rest, object := path.Split(route) // <name>/<kind>/<object>
@@ -151,7 +151,7 @@ func (h *handler) serveManifest(e *exchange, object string) {
 		e.refuse(http.StatusBadRequest, "DIGEST_INVALID", err.Error())
 		return
 	case object == "" || reference.TagRegexp.FindString(object) != object:
-		e.refuse(http.StatusNotFound, "MANIFEST_UNKNOWN", "this is no tag")
+		e.refuse(http.StatusNotFound, "MANIFEST_UNKNOWN", "the tag is invalid")
 		return
 	default:
 		found, err = h.cache.Tag(e.Context(), e.query, object)
@@ -251,8 +251,8 @@ func (e *exchange) send(status int, document []byte) {
 }
 
 // fail answers with the reason why the object is not served. It passes on a refusal of the
-// upstream. All other answers make every containerd version go on to the upstream: after 408 and
-// 429 containerd would ask the cache again, and 404 would deny an object that may exist.
+// upstream. All other answers to nodes make every containerd version go on to the upstream: after
+// 408 and 429 containerd would ask the cache again, and 404 would deny an object that may exist.
 func (e *exchange) fail(err error) {
 	unknown := strings.ToUpper(e.kind) + "_UNKNOWN"
 	if errors.Is(err, cache.ErrNotHere) {

@@ -174,7 +174,7 @@ func TestHangingDisk(t *testing.T) {
 	clients.Wait()
 }
 
-// TestSlowDisk: an answer does not wait until it is stored.
+// TestSlowDisk: an answer does not wait until its content is stored.
 func TestSlowDisk(t *testing.T) {
 	t.Parallel()
 	disk := &slowDisk{sync: 500 * time.Millisecond}

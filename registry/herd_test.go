@@ -31,7 +31,7 @@ func TestHerd(t *testing.T) {
 					var nodes sync.WaitGroup
 					for n := range clients {
 						nodes.Go(func() {
-							<-time.After(time.Duration(n) * 3 * time.Millisecond) // some while others are waiting
+							<-time.After(time.Duration(n) * 3 * time.Millisecond) // some clients ask while others are waiting
 							cache.pullAsANode(t, u, image)
 						})
 					}

@@ -17,7 +17,7 @@ import (
 type failingDisk struct {
 	fuse.RawFileSystem
 	noReads, noWrites atomic.Bool
-	good              atomic.Uint64 // bytes of each file that can still be read, slowly
+	good              atomic.Uint64 // the bytes of each file that can still be read, but slowly
 }
 
 // mountFailingDisk mounts a disk that works at first.
@@ -97,7 +97,7 @@ func (d *failingDisk) Unlink(cancel <-chan struct{}, in *fuse.InHeader, name str
 	return unless(&d.noWrites, func() fuse.Status { return d.RawFileSystem.Unlink(cancel, in, name) })
 }
 
-// TestFailingDisk is like TestUnusableVolume, for a disk that fails with EIO.
+// TestFailingDisk does the same as TestUnusableVolume with a disk that fails with EIO.
 func TestFailingDisk(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -64,8 +64,8 @@ func TestThrottledObject(t *testing.T) {
 	}
 }
 
-// TestOtherRepository: a request for a blob in a repository without it does not affect requests in
-// the right one.
+// TestOtherRepository: a request for a blob in the wrong repository does not affect requests in the
+// right one.
 func TestOtherRepository(t *testing.T) {
 	for _, code := range []int{401, 403, 404, 500} {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
@@ -86,7 +86,7 @@ func TestOtherRepository(t *testing.T) {
 				await(t, "the upstream is asked where the blob is not", func() bool { return o.requests("/v2/bogus/") > 0 })
 				time.AfterFunc(300*time.Millisecond, func() { close(both) })
 				if a := get(t, p.blob(pushed.layer.String())); !a.is(pushed.content) {
-					t.Errorf("where the blob is: %s", a)
+					t.Errorf("in the right repository: %s", a)
 				}
 				bogus.Wait()
 			})
@@ -94,7 +94,8 @@ func TestOtherRepository(t *testing.T) {
 	}
 }
 
-// TestLeavers: clients that leave do not cause a new upstream request for each later client.
+// TestLeavers: clients that leave before the answer do not each cause a new request to the
+// upstream.
 func TestLeavers(t *testing.T) {
 	registry.Virtually(t, func(t *testing.T) {
 		o := newOrigin(t)
@@ -199,7 +200,7 @@ func TestMemoryOfPassing(t *testing.T) {
 		return grown > bound || stable == 20
 	})
 	if grown > bound {
-		t.Errorf("%d blobs that pass cost %d MiB, want at most %d", blobs, grown>>20, bound>>20)
+		t.Errorf("%d blobs that pass need %d MiB, want at most %d", blobs, grown>>20, bound>>20)
 	}
 }
 
@@ -208,5 +209,5 @@ func heap() int64 {
 	runtime.GC()
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
-	return int64(stats.HeapAlloc + stats.StackInuse) // #nosec G115 -- no machine has that much
+	return int64(stats.HeapAlloc + stats.StackInuse) // #nosec G115 -- no machine has that much memory
 }

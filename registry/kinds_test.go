@@ -20,8 +20,8 @@ const emptyConfig = `{"mediaType":"application/vnd.oci.empty.v1+json","size":2,`
 
 const dockerManifest = "application/vnd.docker.distribution.manifest.v2+json"
 
-// TestTwoKinds: a manifest is never served as a blob, nor a blob as a manifest: containerd would
-// store it with a wrong media type.
+// TestTwoKinds: a manifest is never served as a blob, and a blob is never served as a manifest.
+// containerd would store it with a wrong media type.
 func TestTwoKinds(t *testing.T) {
 	registry.Virtually(t, func(t *testing.T) {
 		o, volume := newOrigin(t), t.TempDir()
@@ -141,8 +141,9 @@ func TestMediaType(t *testing.T) {
 	}
 }
 
-// TestAccept: a registry that converts manifests, such as ACR (oras-go#83), gets containerd's
-// Accept header, and requests for blobs also contain one, which some firewalls require.
+// TestAccept: requests for manifests contain containerd's Accept header, because some registries,
+// such as ACR (oras-go#83), convert manifests. Requests for blobs also contain one, because some
+// firewalls require it.
 func TestAccept(t *testing.T) {
 	registry.Virtually(t, func(t *testing.T) {
 		o, seen := newOrigin(t), sync.Map{}

@@ -21,7 +21,7 @@ func init() {
 	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
 		return &nameServer{}, nil
 	}}
-	// The first lookup creates a channel for all others, which must not belong to a virtual test.
+	// The first lookup creates a channel that all others use. It must not belong to a virtual test.
 	_, _ = net.DefaultResolver.LookupHost(context.Background(), "first.example")
 }
 
@@ -36,7 +36,7 @@ func named(t *testing.T, name string, addresses ...string) {
 // nameServer answers a question of net.Resolver at once, without a goroutine.
 type nameServer struct{ answers bytes.Buffer }
 
-// Write implements net.Conn. It receives a question after its length.
+// Write implements net.Conn. It receives the length of a question and the question.
 func (s *nameServer) Write(p []byte) (int, error) {
 	var m dnsmessage.Message
 	if err := m.Unpack(p[2:]); err != nil {
@@ -85,7 +85,7 @@ func (s *nameServer) SetReadDeadline(time.Time) error { return nil }
 // SetWriteDeadline implements net.Conn.
 func (s *nameServer) SetWriteDeadline(time.Time) error { return nil }
 
-// swallow makes an address not answer: the kernel drops new connections to a socket with a full
+// swallow makes an address silent: the kernel drops new connections to a socket with a full
 // backlog.
 func swallow(t *testing.T, address string, port int) {
 	t.Helper()

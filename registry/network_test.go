@@ -103,8 +103,8 @@ func clientOf(t *testing.T) *http.Client {
 	return http.DefaultClient
 }
 
-// Virtually runs a test in parallel to others and in virtual time, which passes only while all its
-// goroutines wait. So a busy machine delays nothing.
+// Virtually runs a test in parallel with others, and in virtual time. This time passes only while
+// all goroutines of the test wait. So a busy machine does not affect the times.
 func Virtually(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
 	t.Parallel()

@@ -27,7 +27,7 @@ import (
 
 const app = "library/app"
 
-// origin is an upstream with a few objects. Rules change its answers.
+// origin is an upstream that serves the objects pushed to it. Rules change its answers.
 type origin struct {
 	*httptest.Server
 	mu      sync.Mutex
@@ -180,7 +180,7 @@ func noise(size int) []byte {
 	return content
 }
 
-// process is a cache that runs like its program.
+// process is a cache that runs as in its program.
 type process struct {
 	url, debug, volume string
 	stop               func()
@@ -281,7 +281,7 @@ func freeAddress(t *testing.T) string {
 
 // answer is an answer to a client.
 type answer struct {
-	status int // 0 without a header
+	status int // 0 if no header arrived
 	header http.Header
 	length int64 // from the header, or -1
 	body   []byte
@@ -293,7 +293,7 @@ func (a answer) String() string {
 	return fmt.Sprintf("%d after %s, %d bytes, %v: %.200q", a.status, a.took.Round(time.Millisecond), len(a.body), a.err, a.body)
 }
 
-// is reports whether the answer is complete with this content.
+// is reports whether the answer is complete and its body is content.
 func (a answer) is(content []byte) bool {
 	return a.status == http.StatusOK && a.err == nil && bytes.Equal(a.body, content)
 }
@@ -304,7 +304,7 @@ func (a answer) stale() bool    { return a.header.Get("Warning") != "" }
 const (
 	// clientPatience is longer than any answer may take.
 	clientPatience = 10 * time.Second
-	// busyPatience is the same in real time, on a busy machine.
+	// busyPatience is the same for real time on a busy machine.
 	busyPatience = time.Minute
 )
 

@@ -21,7 +21,7 @@ const (
 )
 
 // TestOutage: in any outage, the cache serves stored content by digest and by tag, and refuses
-// other requests at once, so that containerd goes on.
+// other requests at once, so that containerd asks the upstream.
 func TestOutage(t *testing.T) {
 	t.Parallel()
 	for name, fault := range away {
@@ -41,7 +41,7 @@ func TestOutage(t *testing.T) {
 					first.await(t, 3)
 					first.stop()
 					first.age(t)
-					cache := newTestServer(t, u, volume) // like after a restart
+					cache := newTestServer(t, u, volume) // as after a restart
 					undo := u.breakWith(t, fault)
 					for round := range 4 {
 						bound := firstPatience
@@ -121,13 +121,13 @@ func (s *testServer) recovers(t *testing.T, image testImage) {
 	})
 }
 
-// await waits until this many blobs are stored.
+// await waits until the given number of blobs is stored.
 func (s *testServer) await(t *testing.T, blobs int) {
 	t.Helper()
 	await(t, fmt.Sprintf("%d blobs are stored", blobs), func() bool { return s.stored(t) == blobs })
 }
 
-// pullAll pulls an image like a node: the tag, the manifest and the layers.
+// pullAll pulls an image as a node does: the tag, the manifest and the layers.
 func pullAll(t *testing.T, s *testServer, image testImage) {
 	t.Helper()
 	for _, url := range []string{s.manifest(image.tag), s.manifest(image.manifest.String())} {

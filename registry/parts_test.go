@@ -78,7 +78,7 @@ func TestPartsFarAhead(t *testing.T) {
 				t.Fatal(err)
 			}
 			if bytesOf, err := io.ReadAll(part); err != nil || !bytes.Equal(bytesOf, want) {
-				t.Errorf("a part of two has %d bytes, want %d, error %v", len(bytesOf), len(want), err)
+				t.Errorf("one of the two parts has %d bytes, want %d, error %v", len(bytesOf), len(want), err)
 			}
 		}
 	})
@@ -126,7 +126,7 @@ func TestPartsOfLeavers(t *testing.T) {
 }
 
 // TestRefusedRange: a partial blob is dropped if the upstream refuses to send the rest, but not
-// before it sends the whole blob (Artifactory answers 400, containerd#11953).
+// until it sends the whole blob (Artifactory answers 400, containerd#11953).
 func TestRefusedRange(t *testing.T) {
 	for _, code := range []int{400, 403, 405, 416} {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
@@ -166,8 +166,8 @@ func TestRefusedRange(t *testing.T) {
 	}
 }
 
-// TestUnlabeledPart: an answer 200 with Content-Range is a part, as Dragonfly sends it
-// (dragonflyoss/client#1874), and one without is not.
+// TestUnlabeledPart: an answer with status 200 and Content-Range, as Dragonfly sends it
+// (dragonflyoss/client#1874), is a part. Without Content-Range it is the whole blob.
 func TestUnlabeledPart(t *testing.T) {
 	for name, limit := range map[string]int64{"stored": 0, "passing": 1} {
 		for _, whole := range []bool{false, true} {
@@ -196,7 +196,7 @@ func TestUnlabeledPart(t *testing.T) {
 					})
 					p := start(t, o.URL, t.TempDir(), withLimit(limit))
 					if a := get(t, p.blob(blob.String())); limit == 0 && !a.is(content) || !bytes.HasPrefix(content, a.body) {
-						t.Errorf("the whole: %.100s", a)
+						t.Errorf("the whole blob: %.100s", a)
 					}
 					a := get(t, p.blob(blob.String()), "Range", "bytes=5-")
 					if want := map[int][]byte{200: content, 206: content[5:]}[a.status]; a.err != nil || !bytes.Equal(a.body, want) {

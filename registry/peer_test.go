@@ -18,7 +18,7 @@ type fakeReplica struct {
 	asked   atomic.Int64
 }
 
-// newReplica serves on its own address, like a pod.
+// newReplica serves on an address of its own, as a pod does.
 func newReplica(t *testing.T, handler http.Handler) *fakeReplica {
 	t.Helper()
 	listener := Listen(t, "127.0.0.2")
@@ -46,8 +46,8 @@ func withReplica(t *testing.T, u *testUpstream, r *fakeReplica) *testServer {
 	})
 }
 
-// TestReplica: content that another replica has stored is not requested from the upstream, except
-// tags, unless there is an outage.
+// TestReplica: content that another replica has stored is not requested from the upstream. Tags are
+// requested, except in an outage.
 func TestReplica(t *testing.T) {
 	Virtually(t, func(t *testing.T) {
 		u := newTestUpstream(t, false)
@@ -72,12 +72,13 @@ func TestReplica(t *testing.T) {
 			t.Errorf("a tag that only a replica has stored: %d without a warning", a.status)
 		}
 		if a := getFrom(t, http.MethodGet, third.manifest("v9")); a.status != http.StatusServiceUnavailable && a.status != http.StatusBadGateway {
-			t.Errorf("a tag that nobody knows: %d", a.status)
+			t.Errorf("an unknown tag: %d", a.status)
 		}
 	})
 }
 
-// TestBadReplica: a replica that is gone, slow or wrong costs half a second, once.
+// TestBadReplica: a replica that is gone, is slow or sends wrong content delays a pull once, by
+// half a second.
 func TestBadReplica(t *testing.T) {
 	t.Parallel()
 	for name, bad := range map[string]http.HandlerFunc{
@@ -112,8 +113,8 @@ func TestBadReplica(t *testing.T) {
 	}
 }
 
-// TestDrippingReplica: a replica that sends a blob very slowly is given up at half of the nodes'
-// patience, and not asked again for a while.
+// TestDrippingReplica: a replica that sends a blob very slowly is given up after half of the nodes'
+// patience, and is not asked again for a while.
 func TestDrippingReplica(t *testing.T) {
 	Virtually(t, func(t *testing.T) {
 		u := newTestUpstream(t, false)
@@ -137,7 +138,7 @@ func TestDrippingReplica(t *testing.T) {
 			}
 		}
 		if n := r.asked.Load(); n != 1 {
-			t.Errorf("the replica was asked %d times, and should rest", n)
+			t.Errorf("the replica was asked %d times, want 1", n)
 		}
 	})
 }

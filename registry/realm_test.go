@@ -46,7 +46,7 @@ func TestRealm(t *testing.T) {
 					t.Errorf("%s", a)
 				}
 				if got := s.got("pass-word") || s.got("robot"); got != test.trusted {
-					t.Errorf("%s got the credentials of %s: %t, want %t", test.realm, test.upstream, got, test.trusted)
+					t.Errorf("%s received the credentials of %s: %t, want %t", test.realm, test.upstream, got, test.trusted)
 				}
 				if s.asked() == 0 {
 					t.Error("the token server was not asked: this proves nothing")
@@ -56,12 +56,13 @@ func TestRealm(t *testing.T) {
 	}
 }
 
-// TestRedirectedAuthorization: where containerd would pass its token on to a redirect target, a
-// target that demands it gets the cache's (regclient#143, moby#50065). No other site does.
+// TestRedirectedAuthorization: if containerd would pass its token on to a redirect target, and the
+// target demands a token, it receives the token of the cache (regclient#143, moby#50065). No other
+// site receives it.
 func TestRedirectedAuthorization(t *testing.T) {
 	for name, test := range map[string]struct {
 		target  string
-		gets    bool // whether it gets the token
+		gets    bool // whether it receives the token
 		refuses bool // whether it refuses requests without one
 	}{
 		"another port":              {"registry.alpha.example", true, true},

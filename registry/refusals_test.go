@@ -22,8 +22,8 @@ func errorOf(body []byte) (code, message string) {
 	return document.Errors[0].Code, document.Errors[0].Message
 }
 
-// TestRefused: a refusal of the upstream is passed on with its message. Nothing stale is served
-// instead, and it does not count as an outage.
+// TestRefused: a refusal of the upstream is passed on with its message. No stored tag is served
+// instead, and the refusal does not count as an outage.
 func TestRefused(t *testing.T) {
 	for _, code := range []int{400, 401, 403, 404, 405, 410, 412, 451} {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
@@ -58,7 +58,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// refusedAs checks the answers to GET and HEAD.
+// refusedAs checks that GET and HEAD are refused with the status code.
 func refusedAs(t *testing.T, url string, code int) {
 	t.Helper()
 	var a answer

@@ -40,12 +40,12 @@ func (e *StartError) Error() string { return "start the cache: " + e.cause.Error
 
 func (e *StartError) Unwrap() error { return e.cause }
 
-// EnvironmentError marks an error after which the same start may succeed later.
+// EnvironmentError marks an error of the environment: the same start may succeed later.
 func (e *StartError) EnvironmentError() {}
 
-// Serve runs the cache, and its debug server if http.debug.addr is set, until ctx is done. It then
+// Serve runs the cache, and its debug server if http.debug.addr is set, until ctx is done. Then it
 // accepts no more connections, and running requests may continue for http.draintimeout. If some
-// take longer, it cuts them and returns an error. Serve sends nothing to the upstream before the
+// take longer, Serve cuts them and returns an error. Serve sends nothing to the upstream before the
 // first request of a client. It returns a *store.NotCacheError if the volume may not belong to a
 // cache.
 func Serve(ctx context.Context, config *Config, log io.Writer) (err error) {
@@ -79,7 +79,7 @@ func Serve(ctx context.Context, config *Config, log io.Writer) (err error) {
 // startLog makes this process log to a writer.
 func startLog(config *Config, to io.Writer) {
 	level := slog.LevelInfo
-	_ = level.UnmarshalText([]byte(config.Log.Level)) // info for a level that only distribution knows
+	_ = level.UnmarshalText([]byte(config.Log.Level)) // an unknown level counts as info
 	logger := slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: level}))
 	for key, value := range config.Log.Fields {
 		logger = logger.With(key, value)
@@ -138,7 +138,7 @@ const (
 	readHeaderTimeout = 10 * time.Second
 	idleTimeout       = 2 * time.Minute
 	largestHeader     = 64 << 10
-	// healthTime limits the wait for an answer of the cache's own port. The result is reused for the
+	// healthTime limits the wait for an answer from the cache's own port. The result is reused for the
 	// same time.
 	healthTime = time.Second
 )
@@ -163,7 +163,7 @@ func serve(ctx context.Context, config *Config, i *instance, certificate *tls.Ce
 	main := &http.Server{
 		Handler: i, ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, ConnContext: withConnection,
 		MaxHeaderBytes: largestHeader,
-		ErrorLog:       slog.NewLogLogger(slog.Default().Handler(), slog.LevelDebug), // about clients, such as failed handshakes
+		ErrorLog:       slog.NewLogLogger(slog.Default().Handler(), slog.LevelDebug), // errors of clients, such as failed handshakes
 	}
 	go func() {
 		if certificate != nil {
@@ -235,8 +235,8 @@ func (h *health) check(ctx context.Context) error {
 	return h.err
 }
 
-// answers returns an error if the server at address does not answer. With TLS, it answers plain
-// HTTP with 400, which suffices.
+// answers returns an error if the server at address does not answer. A server with TLS answers
+// plain HTTP with 400, which suffices.
 func answers(ctx context.Context, address string) error {
 	dialer := net.Dialer{Timeout: healthTime}
 	connection, err := dialer.DialContext(context.WithoutCancel(ctx), "tcp", address) // others wait for the result
@@ -254,8 +254,8 @@ func answers(ctx context.Context, address string) error {
 	return nil
 }
 
-// debugServer serves nodes, the kubelet and Prometheus: /debug/health, like a stock image, and
-// metrics.
+// debugServer returns the server for nodes, the kubelet and Prometheus. It serves /debug/health, as
+// a stock image does, and metrics.
 func debugServer(config *Config, h *health) *http.Server {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /debug/health", func(w http.ResponseWriter, r *http.Request) {

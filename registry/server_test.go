@@ -18,7 +18,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/registry/upstream"
 )
 
-// testServer is a cache without its own process, so several can run at once.
+// testServer is a cache in the process of the test, so several can run at once.
 type testServer struct {
 	*httptest.Server
 	volume  string
@@ -38,7 +38,7 @@ func newTestServer(t *testing.T, u *testUpstream, volume string) *testServer {
 	return newServerWith(t, u, volume, nil)
 }
 
-// newServerWith starts a cache with replicas, whose options the configuration file does not offer.
+// newServerWith starts a cache with replicas. The configuration file does not offer their options.
 func newServerWith(t *testing.T, u *testUpstream, volume string, replicas *upstream.ReplicaOptions) *testServer {
 	t.Helper()
 	config := (&Config{Cache: cacheKeys{Upstream: "upstream.example", ClientTimeout: 2 * time.Second}}).withDefaults()

@@ -63,8 +63,8 @@ func (r *lockedRandom) Uint64() uint64 {
 	return r.Rand.Uint64()
 }
 
-// TestSoak: many clients pull through a cache whose upstream fails in all ways, on a volume that is
-// too small. No pull fails, no byte is wrong, and nothing grows.
+// TestSoak: many clients pull through a cache with a failing upstream and a volume that is too
+// small. No pull fails, no byte is wrong, and nothing grows.
 func TestSoak(t *testing.T) {
 	const blobs, size = 200, 300 << 10
 	u := newTestUpstream(t, false)
@@ -111,7 +111,7 @@ func TestSoak(t *testing.T) {
 	if direct := u.direct.Load(); direct > pulls.Load()/2 {
 		t.Errorf("%d requests of %d pulls went to the upstream directly", direct, pulls.Load())
 	}
-	t.Logf("%d pulls, the cache got %d MiB from the upstream", pulls.Load(), u.sent()>>20)
+	t.Logf("%d pulls, the cache received %d MiB from the upstream", pulls.Load(), u.sent()>>20)
 	cache.stop()
 	http.DefaultClient.CloseIdleConnections()
 	perApp := goleak.IgnoreTopFunction("github.com/docker/go-events.(*Broadcaster).run")

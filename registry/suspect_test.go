@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// onlyPaths limits a fault to paths that contain the text.
+// onlyPaths limits a fault to paths that contain text.
 func onlyPaths(text string, f fault) fault {
 	return fault{answer: func(u *testUpstream, w http.ResponseWriter, r *http.Request) bool {
 		return strings.Contains(r.URL.Path, text) && f.answer(u, w, r)

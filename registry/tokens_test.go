@@ -74,7 +74,7 @@ func (s *tokens) answer(do func(w http.ResponseWriter, r *http.Request) bool) {
 	s.answers = do
 }
 
-// wantTokens makes an upstream require tokens of the realm.
+// wantTokens makes an upstream require tokens from the realm.
 func (o *origin) wantTokens(s *tokens, realm string) {
 	challenge := func(w http.ResponseWriter) {
 		w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer realm=%q,service="registry"`, realm))
@@ -171,7 +171,7 @@ func TestRenewedToken(t *testing.T) {
 			<-time.After(time.Second)
 		}
 		if s.refused != 0 {
-			t.Errorf("the upstream got a token that had expired %d times", s.refused)
+			t.Errorf("the upstream received an expired token %d times", s.refused)
 		}
 	})
 }
@@ -200,7 +200,8 @@ func TestWaitingTokenServer(t *testing.T) {
 	})
 }
 
-// TestRefusingTokenServer: repositories without a token cause no requests after the last client's.
+// TestRefusingTokenServer: repositories without a token cause no requests after the last request of
+// a client.
 func TestRefusingTokenServer(t *testing.T) {
 	registry.Virtually(t, func(t *testing.T) {
 		o := newOrigin(t)
@@ -209,15 +210,16 @@ func TestRefusingTokenServer(t *testing.T) {
 		p := start(t, o.URL, t.TempDir())
 		for i := range 30 {
 			if a := get(t, fmt.Sprintf("%s/v2/typo/app%d/manifests/v1", p.url, i)); a.status == 200 || a.status == 0 {
-				t.Errorf("%d: %s", i, a)
+				t.Errorf("repository %d: %s", i, a)
 			}
 		}
-		// Requests of the last clients end. Then there is silence for a pause between probes.
+		// Wait until the requests of the last clients have ended, and longer than the pause between
+		// probes.
 		within(t, 2500*time.Millisecond, func() bool { return false })
 		before, tokensBefore := o.requests("/v2/typo/"), s.asked()
 		within(t, 4*time.Second, func() bool { return o.requests("/v2/typo/") > before+3 })
 		if after, tokens := o.requests("/v2/typo/")-before, s.asked()-tokensBefore; after > 0 || tokens > 0 {
-			t.Errorf("without a client there were %d requests about the repositories and %d for tokens", after, tokens)
+			t.Errorf("without a client there were %d requests to the repositories and %d for tokens", after, tokens)
 		}
 	})
 }

@@ -27,7 +27,7 @@ import (
 
 const repositoryName = "library/app"
 
-// testUpstream is distribution's registry with a token server, which can fail in many ways.
+// testUpstream is distribution's registry with a token server. It can fail in many ways.
 type testUpstream struct {
 	*httptest.Server
 	registry http.Handler
@@ -37,8 +37,8 @@ type testUpstream struct {
 	fault      atomic.Pointer[fault]
 	mu         sync.Mutex
 	requests   map[string]int // by method and path; tokens count as "token"
-	running    map[string]int // the same, of running requests
-	most       int            // the maximum of equal concurrent requests
+	running    map[string]int // the same for running requests
+	most       int            // the maximum number of equal concurrent requests
 	bytes      atomic.Int64   // bytes sent to caches
 	direct     atomic.Int64   // requests of clients that do not pull through the cache
 	serving    sync.WaitGroup
@@ -135,7 +135,8 @@ func (u *testUpstream) counting(w http.ResponseWriter, r *http.Request) counting
 	return countingWriter{w, &u.bytes}
 }
 
-// sent returns the bytes that were sent to caches, after all answers have ended.
+// sent waits until all answers have ended, and returns the number of bytes that were sent to
+// caches.
 func (u *testUpstream) sent() int64 {
 	u.serving.Wait()
 	return u.bytes.Load()
@@ -286,7 +287,7 @@ func refuses(_ context.Context, network, _ string) (net.Conn, error) {
 }
 
 func blackHole(ctx context.Context, network, _ string) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Second) // like package upstream
+	ctx, cancel := context.WithTimeout(ctx, time.Second) // as in package upstream
 	defer cancel()
 	<-ctx.Done()
 	return nil, &net.OpError{Op: "dial", Net: network, Err: ctx.Err()}

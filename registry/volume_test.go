@@ -28,8 +28,8 @@ func mount(t *testing.T, options string) string {
 	return folder
 }
 
-// TestUnusableVolume: no pull fails because of the volume, and the cache stores again when it is
-// repaired.
+// TestUnusableVolume: no pull fails because of the volume, and the cache stores blobs again when
+// the volume is repaired.
 func TestUnusableVolume(t *testing.T) {
 	for name, test := range map[string]struct {
 		options string

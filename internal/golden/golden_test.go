@@ -23,7 +23,7 @@ func (o *outcome) Fatalf(format string, args ...any) { o.Errorf(format, args...)
 
 func compare(name, got string) (o *outcome) {
 	o = &outcome{}
-	defer func() { _ = recover() }() // Fatalf stops the comparison by a panic
+	defer func() { _ = recover() }() // Fatalf stops the comparison with a panic
 	golden.Compare(o, name, got)
 	return o
 }
@@ -32,7 +32,7 @@ func TestCompare(t *testing.T) {
 	t.Setenv("UPDATE_GOLDEN", "")
 	tests := []struct {
 		name, file, got string
-		want            []string // parts of the failure message; empty: the comparison passes
+		want            []string // parts of the failure message; none if the comparison passes
 	}{
 		{"equal", "two-lines.txt", "one\ntwo\n", nil},
 		{"another line", "two-lines.txt", "one\n2\n",
@@ -64,6 +64,6 @@ func TestUpdate(t *testing.T) {
 		t.Error(message)
 	}
 	if content, err := os.ReadFile("testdata/new/file.txt"); err != nil || string(content) != "text\n" {
-		t.Errorf("the file has %q, %v", content, err)
+		t.Errorf("the file contains %q, %v", content, err)
 	}
 }

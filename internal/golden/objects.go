@@ -19,12 +19,12 @@ const valuesSuffix = ".values.yaml"
 
 // Containers reads the golden files <case>.yaml of a chart, which are rendered with
 // <case>.values.yaml. The result is the container of each file's Deployment, keyed by case. The
-// test fails if a file has no Deployment with a single container.
+// test fails unless each file contains a Deployment with a single container.
 func Containers(t testing.TB, folder string) map[string]corev1.Container {
 	t.Helper()
 	cases, err := filepath.Glob(filepath.Join(folder, "*"+valuesSuffix))
 	if err != nil || len(cases) == 0 {
-		t.Fatalf("%s has no cases: %v", folder, err)
+		t.Fatalf("%s contains no cases: %v", folder, err)
 	}
 	containers := map[string]corev1.Container{}
 	for _, values := range cases {
@@ -54,7 +54,7 @@ func deploymentIn(t testing.TB, file string) *appsv1.Deployment {
 		}
 		return deployment
 	}
-	t.Fatalf("%s has no Deployment", file)
+	t.Fatalf("%s contains no Deployment", file)
 	return nil
 }
 

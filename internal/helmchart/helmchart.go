@@ -1,4 +1,4 @@
-// Package helmchart packs Helm charts. It knows no particular chart.
+// Package helmchart packs Helm charts. It contains no code for a particular chart.
 package helmchart
 
 import (

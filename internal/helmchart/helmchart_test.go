@@ -45,7 +45,7 @@ func TestArchive(t *testing.T) {
 		names = append(names, header.Name)
 	}
 	if want := []string{"sample/Chart.yaml", "sample/templates/pod.tpl", "sample/values.yaml"}; !slices.Equal(names, want) {
-		t.Errorf("the archive has %q, want %q", names, want)
+		t.Errorf("the archive contains %q, want %q", names, want)
 	}
 }
 

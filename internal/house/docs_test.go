@@ -95,7 +95,7 @@ func unnamedPackages(t tree) []string {
 	return slices.Compact(problems)
 }
 
-// unknownTargets finds make targets in the documentation that the Makefile does not have.
+// unknownTargets finds make targets in the documentation that the Makefile does not define.
 func unknownTargets(t tree) []string {
 	var problems []string
 	for _, f := range t {
@@ -114,7 +114,7 @@ func unknownTargets(t tree) []string {
 // index is the document that links to all other documents.
 const index = "docs/README.md"
 
-// unlistedDocuments finds documents to which the index has no link.
+// unlistedDocuments finds documents to which the index does not link.
 func unlistedDocuments(t tree) []string {
 	var problems []string
 	for _, f := range t {

@@ -8,7 +8,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// linterConfig has one depguard rule for each layer: its folder, and the layers it may import.
+// linterConfig contains one depguard rule for each layer. The rule lists the folder of the layer,
+// and the layers that it may import.
 const linterConfig = ".golangci.yaml"
 
 // testOnly is a layer that only tests may import. The table in the documentation omits it.
@@ -45,7 +46,8 @@ func (t tree) layers() map[string][]string {
 	return layers
 }
 
-// missingLayers finds folders with Go files but no layer. There, the linter allows any import.
+// missingLayers finds folders with Go files that belong to no layer. There, the linter allows any
+// import.
 func missingLayers(t tree) []string {
 	var problems []string
 	layers := t.layers()

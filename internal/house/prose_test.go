@@ -11,11 +11,11 @@ import (
 )
 
 var (
-	// notWrapped matches headings, rows of tables, and lines that are an image or HTML.
+	// notWrapped matches headings, rows of tables, and lines that consist of an image or HTML.
 	notWrapped = regexp.MustCompile(`^\s*(#+ |\||!\[.*\)$|<.*>$)`)
 	// listItem matches the beginning of an item of a list.
 	listItem = regexp.MustCompile(`^\s*([-*+]|\d+\.) +`)
-	// oneWord matches a line that cannot wrap: one word or one link, also as an item of a list.
+	// oneWord matches a line that cannot wrap: one word or one link, possibly as an item of a list.
 	oneWord = regexp.MustCompile(`^\s*(([-*+]|\d+\.) +)?(\[[^\]]*\]\(\S+|\S+)$`)
 )
 
@@ -39,7 +39,7 @@ func wideProse(t tree) []string {
 func wideLines(markdown string) []int {
 	var wide []int
 	var fenced, code, list bool
-	empty := true // the line before
+	empty := true // whether the previous line is empty
 	for i, line := range strings.Split(markdown, "\n") {
 		code = strings.HasPrefix(line, "    ") && !list && (empty || code)
 		empty = strings.TrimSpace(line) == ""

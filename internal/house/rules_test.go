@@ -9,7 +9,7 @@ import (
 
 const (
 	module = "github.com/gardener-extensions/registry-cache"
-	// maxLines limits a hand-written file: one readable thing, usually of 80 to 400 lines.
+	// maxLines limits the length of a hand-written file.
 	maxLines  = 400
 	generated = "// Code generated"
 )
@@ -34,7 +34,8 @@ var rules = []struct {
 	{"index", unlistedDocuments},
 }
 
-// packageComments finds packages without a comment, or with several that go/doc would join.
+// packageComments finds packages without a comment, or with several comments, which go/doc would
+// join.
 func packageComments(t tree) []string {
 	var problems []string
 	for dir, files := range t.packages() {

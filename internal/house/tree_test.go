@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// ignored lists paths that no rule checks: .git, and what downloads, builds and tests create.
+// ignored lists paths that no rule checks: .git, and the output of downloads, builds and tests.
 var ignored = []string{".git", ".testbed", "_artifacts", "bin"}
 
 // file is a file of the repository. ast is set for Go files outside of testdata.

@@ -19,10 +19,10 @@ type UsageError interface{ UsageError() }
 // EnvironmentError marks error types: every error that implements it is an environment error.
 type EnvironmentError interface{ EnvironmentError() }
 
-// Usage marks err as a usage error. Its text stays the same, nil stays nil.
+// Usage marks err as a usage error. The text does not change, and nil stays nil.
 func Usage(err error) error { return mark(err, ExitUsage) }
 
-// Environment marks err as an environment error. Its text stays the same, nil stays nil.
+// Environment marks err as an environment error. The text does not change, and nil stays nil.
 func Environment(err error) error { return mark(err, ExitEnvironment) }
 
 func mark(err error, code int) error {
@@ -32,7 +32,7 @@ func mark(err error, code int) error {
 	return marked{err, code}
 }
 
-// Exit returns the error for a command whose child process ended with this exit code, or nil for 0.
+// Exit returns the error for a command whose child process ended with the exit code, or nil for 0.
 // Run returns the code and prints nothing, because the child process has printed its own messages.
 func Exit(code int) error {
 	if code == ExitFine {
@@ -43,7 +43,7 @@ func Exit(code int) error {
 
 // ExitCode returns ExitFine for nil. Otherwise it returns the exit code of the first of these that
 // is in the error chain: the outermost error from Usage, Environment or Exit; a UsageError; an
-// EnvironmentError. If the chain has none of these, it returns ExitFailed.
+// EnvironmentError. If the chain contains none of these, it returns ExitFailed.
 func ExitCode(err error) int {
 	var (
 		explicit    interface{ exitCode() int }

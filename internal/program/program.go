@@ -1,5 +1,5 @@
 // Package program runs the commands of this repository: signals, streams and exit codes. Answers go
-// to standard output, progress and messages to standard error.
+// to standard output. Progress and messages go to standard error.
 //
 // The package must contain no code for a particular command.
 package program
@@ -21,14 +21,14 @@ import (
 
 // Streams are the outputs of a command.
 type Streams struct {
-	// Out is for answers, Err for everything else.
+	// Out is for answers, and Err is for everything else.
 	Out, Err io.Writer
 }
 
-// Dependencies log before main starts, for example that the kernel has no PSI metrics
-// (github.com/VictoriaMetrics/metrics, of the API types of its operator). Go initializes this
-// package before that one: it depends on github.com/valyala/fastrand, which is later in the order
-// of import paths.
+// Some dependencies log before main starts. For example, github.com/VictoriaMetrics/metrics, which
+// the API types of its operator import, logs that the kernel has no PSI metrics. Go initializes
+// this package first: metrics depends on github.com/valyala/fastrand, whose import path sorts
+// later.
 func init() { log.SetOutput(io.Discard) }
 
 // Main runs the command line of this process and returns its exit code. SIGINT and SIGTERM cancel
@@ -42,7 +42,7 @@ func Main(newRoot func(Streams) *cobra.Command) int {
 	return Run(ctx, newRoot(streams), streams, os.Args[1:])
 }
 
-// Run executes one command line and returns its exit code, see ExitCode. Errors are printed to
+// Run executes one command line and returns its exit code (see ExitCode). Errors are printed to
 // streams.Err, except those from Exit. Unknown, missing and conflicting flags are usage errors.
 func Run(ctx context.Context, root *cobra.Command, streams Streams, args []string) int {
 	root.SilenceErrors, root.SilenceUsage = true, true
@@ -79,8 +79,8 @@ func Verbs(cmd *cobra.Command, args []string) error {
 	return Usage(fmt.Errorf("name a command (%s --help lists all)", cmd.CommandPath()))
 }
 
-// Version returns the versions of the main module and of Go that this process was built with. A
-// build from a checkout without a VCS stamp is "(devel)".
+// Version returns the versions of the main module and of Go that this process was built with. The
+// version of a build from a checkout without a VCS stamp is "(devel)".
 func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

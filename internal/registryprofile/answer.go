@@ -11,16 +11,16 @@ import (
 
 const digestHeader = "Docker-Content-Digest"
 
-// answer is the answer of the registry below, on its way to the client.
+// answer sends the registry's answer to the client, changed as the profile demands.
 type answer struct {
 	http.ResponseWriter
 	h       *handler
 	q       request
-	asked   string // the range, or empty
-	faulty  bool   // the fields about bodies apply
+	asked   string // the requested range, or empty
+	faulty  bool   // the fields below BodyOf apply
 	started bool
-	refused bool // something else was answered
-	good    bool // an object is being sent
+	refused bool // the registry's answer was replaced
+	good    bool // the status is 200 or 206
 	length  int64
 	written int64
 	gzip    *gzip.Writer
@@ -60,7 +60,7 @@ func (a *answer) WriteHeader(status int) {
 	a.ResponseWriter.WriteHeader(status)
 }
 
-// bodyHeader changes the header as the fields about bodies want.
+// bodyHeader changes the header as the fields below BodyOf demand.
 func (a *answer) bodyHeader(header http.Header) {
 	switch a.h.Digest {
 	case "none":
@@ -70,7 +70,7 @@ func (a *answer) bodyHeader(header http.Header) {
 	}
 	switch kind := a.h.ContentType; {
 	case kind == "-":
-		header["Content-Type"] = nil // or net/http would guess
+		header["Content-Type"] = nil // otherwise net/http would guess
 	case strings.HasPrefix(kind, "+"):
 		header.Set("Content-Type", header.Get("Content-Type")+kind[1:])
 	case kind != "":
@@ -94,7 +94,7 @@ func (a *answer) bodyHeader(header http.Header) {
 	}
 }
 
-// lie labels the bytes as those that were asked for.
+// lie labels the bytes as the requested range.
 func (a *answer) lie(header http.Header) {
 	from, _, _ := strings.Cut(strings.TrimPrefix(a.asked, "bytes="), "-")
 	_, size, _ := strings.Cut(header.Get("Content-Range"), "/")
@@ -155,10 +155,10 @@ func (a *answer) Write(p []byte) (int, error) {
 	return all, nil
 }
 
-// portions is how many portions of a slow answer come in a second.
+// portions is the number of portions per second of a slow answer.
 const portions = 4
 
-// send writes at the rate of the profile.
+// send writes p at the rate of the profile.
 func (a *answer) send(p []byte) error {
 	portion := len(p)
 	if a.h.Rate > 0 {
@@ -202,8 +202,8 @@ func (a *answer) flush() {
 func (a *answer) end() {
 	switch {
 	case a.gzip != nil:
-		_ = a.gzip.Close() // a client that left needs no end
+		_ = a.gzip.Close() // an error means that the client has left
 	case a.faulty && a.good && a.h.Chunked:
-		a.flush() // or net/http would count what it has and send a length
+		a.flush() // otherwise net/http would add the length to a short body
 	}
 }

@@ -15,7 +15,7 @@ import (
 // TokenPath is the path of the token server.
 const TokenPath = "/token"
 
-// handler is a registry with a profile. Its maps hold what it promised.
+// handler is a registry with a profile. Its maps contain what it has issued.
 type handler struct {
 	Profile
 	next  http.Handler
@@ -25,13 +25,13 @@ type handler struct {
 	mu     sync.Mutex
 	serial int
 	tokens map[string]grant
-	signed map[string]time.Time // by signature: when it was made
-	times  map[string]int       // by what is counted
+	signed map[string]time.Time // the time of each signature
+	times  map[string]int       // how often each event has occurred
 }
 
-// Handler returns a handler that gives the registry next the behavior of the profile. It serves all
-// sites; their base URLs, such as https://cdn.example.com, are in sites. A site that is not in
-// there is the host that was asked. It panics if a path of an answer is no regular expression.
+// Handler returns a handler that makes the registry next behave as the profile describes. It serves
+// all sites. sites contains their base URLs, such as https://cdn.example.com. Any other site is the
+// host of the request. Handler panics if the Path of an Answer is not a valid regular expression.
 func (p Profile) Handler(next http.Handler, sites map[string]string) http.Handler {
 	h := &handler{
 		Profile: p, next: next, sites: sites,
@@ -43,10 +43,10 @@ func (p Profile) Handler(next http.Handler, sites map[string]string) http.Handle
 	return h
 }
 
-// request is a request with what its path says.
+// request is a request and its parsed path.
 type request struct {
 	*http.Request
-	hop    int    // which target of a redirect was asked, 0 for the registry
+	hop    int    // the number of the redirect whose target was asked, 0 for the registry
 	path   string // without the hop
 	name   string // of the repository
 	object string // Manifests, Blobs or empty
@@ -86,7 +86,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answered answers with the first of Answers that matches.
+// answered answers with the first of Answers that matches, and reports whether there is one.
 func (h *handler) answered(w http.ResponseWriter, q request, early bool) bool {
 	for i, a := range h.Answers {
 		if a.Early != early || a.Method != "" && a.Method != q.Method || !h.paths[i].MatchString(q.URL.Path) {
@@ -104,7 +104,7 @@ func (h *handler) answered(w http.ResponseWriter, q request, early bool) bool {
 	return false
 }
 
-// due counts, and reports whether there were at most so many, or no bound.
+// due counts an event, and reports whether it has occurred at most bound times, or bound is 0.
 func (h *handler) due(what string, bound int) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -112,7 +112,7 @@ func (h *handler) due(what string, bound int) bool {
 	return bound == 0 || h.times[what] <= bound
 }
 
-// document sends an error document: empty, html, or JSON with the code.
+// document sends an error document. kind is empty, html, or the code in a JSON document.
 func document(w http.ResponseWriter, status int, kind string) {
 	body := ""
 	switch kind {
@@ -126,7 +126,7 @@ func document(w http.ResponseWriter, status int, kind string) {
 	}
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	_, _ = w.Write([]byte(body)) // a client that left needs no answer
+	_, _ = w.Write([]byte(body)) // an error means that the client has left
 }
 
 // site returns the base URL of a site, as the client of the request reaches it.
@@ -141,7 +141,7 @@ func (h *handler) site(name string, r *http.Request) string {
 	return scheme + "://" + r.Host
 }
 
-// redirected sends the client to the next target, if there is one.
+// redirected redirects or refuses a request, and reports whether it has answered.
 func (h *handler) redirected(w http.ResponseWriter, q request) bool {
 	if q.hop > 0 && h.RedirectSigned {
 		if reason := h.refusedSignature(q); reason != "" {
@@ -178,7 +178,7 @@ func (h *handler) sign() string {
 	return signature
 }
 
-// refusedSignature uses the signature up, and says why it is refused.
+// refusedSignature uses up the signature, and returns why it is refused, or "".
 func (h *handler) refusedSignature(q request) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -228,7 +228,7 @@ func (h *handler) serve(w http.ResponseWriter, q request) {
 	a.end()
 }
 
-// pause waits unless the client leaves.
+// pause waits, and returns false if the client leaves first.
 func pause(r *http.Request, d time.Duration) bool {
 	if d <= 0 {
 		return true

@@ -1,8 +1,8 @@
 package registryprofile
 
-// Profiles has the behavior of known registries, by name. With it an image can be pulled by
-// containerd: what goes wrong now and then (limits, breaks) is for tests to add. Where credentials
-// are wanted, Username and Password are to be set.
+// Profiles contains the behavior of known registries by name. containerd can pull from each of
+// them. Tests add what fails only sometimes, such as rate limits and broken connections. To require
+// credentials, they set Username and Password.
 var Profiles = map[string]Profile{
 	"docker-hub": {
 		Description: "token server on a sibling host, tokens of five minutes, 401 for what does not exist, blobs on a CDN",
@@ -13,14 +13,14 @@ var Profiles = map[string]Profile{
 		Redirect: 307, RedirectOf: Blobs, RedirectTo: []string{Foreign}, RedirectSigned: true, RedirectLife: 1200,
 	},
 	"ghcr": {
-		Description: "a placeholder as scope in the challenge of /v2/, lifetime of tokens not told, blobs on a CDN",
+		Description: "a placeholder as scope in the challenge of /v2/, tokens without expires_in, blobs on a CDN",
 		Source:      "github.com/cloudflare/serverless-registry/issues/148",
 		Challenge:   "bearer", RootScope: "repository:user/image:pull", Anonymous: true, TokenField: "token", TokenLife: 300,
 		TokenPost: 404, Refused: 403,
 		Redirect: 307, RedirectOf: Blobs, RedirectTo: []string{Foreign}, RedirectSigned: true, RedirectLife: 600,
 	},
 	"quay": {
-		Description: "a body with nothing but a token, HEAD without a digest, blobs on a CDN of the same domain",
+		Description: "a token server that sends only the token, HEAD without a digest, blobs on a CDN of the same domain",
 		Source:      "github.com/moby/buildkit/issues/2055, github.com/quay/quay/pull/1310",
 		Challenge:   "bearer", Anonymous: true, TokenField: "token", TokenLife: 3600, TokenPost: 405, HeadWithoutDigest: true,
 		Redirect: 302, RedirectOf: Blobs, RedirectTo: []string{Sibling}, RedirectSigned: true, RedirectLife: 600,
@@ -33,7 +33,7 @@ var Profiles = map[string]Profile{
 		Redirect: 307, RedirectOf: Blobs, RedirectTo: []string{Foreign}, RedirectSigned: true, RedirectLife: 3600,
 	},
 	"ecr-public": {
-		Description: "an expired token is answered 400 without a challenge, tokens of one hour for all repositories, 401 for HEAD of blobs",
+		Description: "400 without a challenge for an expired token, tokens of one hour for all repositories, 401 for HEAD of blobs",
 		Source: "github.com/aws/containers-roadmap/issues/2835, github.com/oras-project/oras-go/issues/1227, " +
 			"github.com/distribution/distribution/issues/4383",
 		Challenge: "bearer", Scope: "aws", Anonymous: true, TokenField: "token", TokenLife: 3600, TokenPost: 405, Refused: 400,
@@ -41,7 +41,7 @@ var Profiles = map[string]Profile{
 		Redirect: 307, RedirectOf: Blobs, RedirectTo: []string{Foreign}, RedirectSigned: true, RedirectLife: 1200,
 	},
 	"gar": {
-		Description: "POST to the token server is 404, no scope in the challenge, blobs by a redirect on the same host",
+		Description: "404 for a POST to the token server, no scope in the challenge, blobs are redirected on the same host",
 		Source: "github.com/containerd/containerd/pull/1465, github.com/gitpod-io/gitpod/issues/11454, " +
 			"comment on GCR in containerd's core/remotes/docker/authorizer.go",
 		Challenge: "bearer", Scope: "-", Anonymous: true, TokenExpiresIn: 43200, TokenLife: 43200, TokenIssuedAt: true, TokenPost: 404,
@@ -58,7 +58,7 @@ var Profiles = map[string]Profile{
 		Redirect:    307, RedirectOf: Blobs, RedirectTo: []string{Sibling}, RedirectSigned: true, RedirectLife: 600,
 	},
 	"acr": {
-		Description: "only access_token, refresh tokens, 400 for a POST with a password, blobs in storage of another domain",
+		Description: "tokens only in access_token, refresh tokens, 400 for a POST with a password, blobs in storage of another domain",
 		Source: "azure.github.io/acr/AAD-OAuth.html, azure.github.io/acr/Token-BasicAuth.html, " +
 			"comment on ACR in containerd's core/remotes/docker/authorizer.go",
 		Challenge: "bearer", TokenField: "access_token", TokenLife: 4500, TokenPost: 400, RefreshToken: "refresh-acr",
@@ -70,7 +70,7 @@ var Profiles = map[string]Profile{
 		Challenge:   "bearer", Realms: []string{Port}, Anonymous: true, TokenField: "token", TokenLife: 300, TokenPost: 404,
 	},
 	"harbor": {
-		Description: "its proxy cache sends blobs without a length, a refused token gets a challenge for Basic, 401 for what is missing",
+		Description: "its proxy cache sends blobs without a length, a challenge for Basic after a refused token, 401 for what does not exist",
 		Source: "github.com/goharbor/harbor/issues/23373, github.com/goharbor/harbor/issues/17930, " +
 			"github.com/goharbor/harbor/issues/15885",
 		Challenge: "bearer", Anonymous: true, TokenExpiresIn: 1800, TokenLife: 1800, TokenIssuedAt: true, TokenPost: 405,
@@ -82,7 +82,7 @@ var Profiles = map[string]Profile{
 		Challenge:   "bearer", Scope: "-", Anonymous: true, TokenField: "token", TokenPost: 404,
 	},
 	"artifactory": {
-		Description: "401 for a POST to the token server, manifests by a redirect on the same host",
+		Description: "401 for a POST to the token server, manifests are redirected on the same host",
 		Source: "github.com/containerd/containerd/pull/2166, github.com/containerd/containerd/issues/3556, " +
 			"github.com/containerd/containerd/issues/6339",
 		Challenge: "bearer", Anonymous: true, TokenExpiresIn: 3600, TokenLife: 3600, TokenPost: 401, Scope: "-",
@@ -94,7 +94,7 @@ var Profiles = map[string]Profile{
 		Challenge:   "basic", Answers: []Answer{{Method: "HEAD", Path: "/manifests/", Status: 405}},
 	},
 	"gitea": {
-		Description: "the scope in the challenge is *, the realm is of the configured URL",
+		Description: "the scope in the challenge is *, the realm is below the configured URL",
 		Source:      "github.com/go-gitea/gitea/issues/36907, github.com/go-gitea/gitea/issues/28039",
 		Challenge:   "bearer", Scope: "*", Anonymous: true, TokenField: "token", TokenLife: 86400, TokenPost: 405,
 	},

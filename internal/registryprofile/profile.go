@@ -1,10 +1,11 @@
-// Package registryprofile makes a plain registry behave like one of those that people pull from.
+// Package registryprofile makes a plain registry behave like a known one, for example Docker Hub.
 //
-// A Profile is a value: a test changes, prints and shrinks it, and the testbed sends it as JSON.
-// Profiles has those of known registries.
+// A Profile is plain data: tests change, print and shrink it, and the testbed sends it as JSON.
+// Profiles contains those of known registries.
 package registryprofile
 
-// Sites of a registry. The handler serves all of them; where they are, Profile.Handler is told.
+// Sites of a registry. Its handler serves all of them. The caller of Profile.Handler provides their
+// URLs.
 const (
 	Same    = "same"    // the host that was asked
 	Port    = "port"    // another port of that host
@@ -13,126 +14,128 @@ const (
 	Private = "private" // a private IP address
 )
 
-// Objects that a field of a profile is about. Empty means both.
+// Objects to which a field of a profile applies. An empty field means both.
 const (
 	Manifests = "manifests"
 	Blobs     = "blobs"
 )
 
-// Profile is the behavior of a registry. The zero value changes nothing. It has only plain data, so
-// it can be sent as JSON. Sites and objects are the constants above.
+// Profile is the behavior of a registry. The zero value changes nothing.
 type Profile struct {
-	// Description and Source say what is special and where that is known from.
+	// Description lists what is special about the registry. Source lists where that is reported.
 	Description string `json:",omitzero"`
 	Source      string `json:",omitzero"`
 
-	// Challenge is what a request without credentials gets: none if empty, basic, bearer, or both.
+	// Challenge is the challenge to requests without credentials, if any: basic, bearer or both.
 	Challenge string `json:",omitzero"`
-	// Realms are the sites of the token server, one challenge each. None means Same.
+	// Realms are the sites of the token server. There is a challenge for each. The default is Same.
 	Realms []string `json:",omitzero"`
-	// Scope is the scope in the challenge. Empty is the right one, "-" is none. Any other is good for
-	// all repositories. RootScope is that of /v2/, none if empty.
+	// Scope is the scope in the challenge. If it is empty, the challenge contains the scope of the
+	// repository. "-" omits the scope. A token for any other Scope is valid for all repositories.
+	// RootScope is the scope in the challenge of /v2/, if Scope is empty.
 	Scope     string `json:",omitzero"`
 	RootScope string `json:",omitzero"`
-	// Username and Password are wanted by the token server, or with basic by the registry. An empty
-	// username admits everybody. With Anonymous, who sends no credentials gets a token, too.
+	// Username and Password are required by the token server or, for the challenge basic, by the
+	// registry. If Username is empty, any are accepted. With Anonymous, the token server requires
+	// none.
 	Username  string `json:",omitzero"`
 	Password  string `json:",omitzero"`
 	Anonymous bool   `json:",omitzero"`
 
-	// TokenLife is how many seconds a token is accepted, for ever if 0. TokenExpiresIn is what the
-	// token server tells, nothing if 0. TokenIssuedAt tells the time, too, TokenIssuedAgo seconds ago.
+	// TokenLife is the number of seconds for which a token is valid. 0 means forever. TokenExpiresIn
+	// is the field expires_in, if not 0. TokenIssuedAt adds the field issued_at, TokenIssuedAgo
+	// seconds in the past.
 	TokenLife      int  `json:",omitzero"`
 	TokenExpiresIn int  `json:",omitzero"`
 	TokenIssuedAt  bool `json:",omitzero"`
 	TokenIssuedAgo int  `json:",omitzero"`
-	// TokenField is where the token is: token and access_token if empty, one of them, refresh_token
-	// (a body without a token), html or empty.
+	// TokenField is the field that contains the token: token or access_token. By default, both contain
+	// it. For refresh_token, html and empty, the answer contains no token.
 	TokenField string `json:",omitzero"`
-	// TokenPost and TokenGet are the statuses for these methods, if not 0. A POST with RefreshToken is
-	// always good.
+	// TokenPost and TokenGet are the statuses with which the token server refuses these methods,
+	// unless 0. It does not refuse a POST with RefreshToken.
 	TokenPost int `json:",omitzero"`
 	TokenGet  int `json:",omitzero"`
-	// RefreshToken is handed out with each token.
+	// RefreshToken is sent with each token.
 	RefreshToken string `json:",omitzero"`
-	// TokenStatus is the answer of the token server to the first TokenTimes requests (all if 0), with
-	// TokenRetryAfter as header.
+	// TokenStatus is the status of the token server for the first TokenTimes requests (all if 0).
+	// TokenRetryAfter is the header Retry-After of these answers.
 	TokenStatus     int    `json:",omitzero"`
 	TokenTimes      int    `json:",omitzero"`
 	TokenRetryAfter string `json:",omitzero"`
-	// TokenHangs lets the token server accept requests and never answer.
+	// TokenHangs makes the token server accept requests and never answer.
 	TokenHangs bool `json:",omitzero"`
-	// Refused is the status for a token that has expired or is unknown, 401 if 0. Only a 401 has a
-	// challenge: like Challenge if empty, none, or basic.
+	// Refused is the status for an invalid token, by default 401. Only a 401 contains a challenge.
+	// RefusedChallenge is its kind: basic, none, or by default Challenge.
 	Refused          int    `json:",omitzero"`
 	RefusedChallenge string `json:",omitzero"`
 
-	// Missing is the status for what does not exist, instead of 404.
+	// Missing replaces the status 404.
 	Missing int `json:",omitzero"`
-	// Answers replace answers of the registry. The first that matches counts.
+	// Answers replace answers of the registry. The first one that matches is used.
 	Answers []Answer `json:",omitzero"`
 	// Headers are set in all answers of the registry.
 	Headers map[string]string `json:",omitzero"`
 
-	// HeadWithoutDigest, HeadWithoutLength and HeadZeroLength are about good answers to HEAD.
+	// HeadWithoutDigest, HeadWithoutLength and HeadZeroLength change successful answers to HEAD.
 	HeadWithoutDigest bool `json:",omitzero"`
 	HeadWithoutLength bool `json:",omitzero"`
 	HeadZeroLength    bool `json:",omitzero"`
 
-	// Redirect is the status of a redirect of RedirectOf (objects) through the sites of RedirectTo,
-	// 302 if 0. The last one answers.
+	// Redirect is the status of redirects, by default 302. RedirectOf names the redirected objects.
+	// RedirectTo are the sites of the redirects, in order. The last one answers.
 	Redirect   int      `json:",omitzero"`
 	RedirectOf string   `json:",omitzero"`
 	RedirectTo []string `json:",omitzero"`
-	// RedirectRelative sends a Location without a host, where the site is Same.
+	// RedirectRelative omits the host in the Location if the site is Same.
 	RedirectRelative bool `json:",omitzero"`
-	// RedirectSigned adds a signature that works once, and for RedirectLife seconds if not 0. The
-	// target refuses other credentials beside it with 400, as S3 does.
+	// RedirectSigned adds a signature to the Location. It is valid once, and expires after
+	// RedirectLife seconds unless that is 0. Together with credentials it is refused with 400, as in
+	// S3.
 	RedirectSigned bool `json:",omitzero"`
 	RedirectLife   int  `json:",omitzero"`
-	// RedirectChallenge is like Challenge, of the targets, with the realm at the target itself. Their
-	// token server admits everybody.
+	// RedirectChallenge is the Challenge of the targets. Each of them is its own token server, and
+	// accepts any credentials or none.
 	RedirectChallenge string `json:",omitzero"`
 
-	// BodyOf says which objects the fields below are about, and BodyTimes how many first GETs of each
-	// object, all if 0.
+	// BodyOf names the objects to which the fields below apply. They apply to the first BodyTimes GET
+	// requests for each object, or to all if that is 0.
 	BodyOf    string `json:",omitzero"`
 	BodyTimes int    `json:",omitzero"`
-	// Silence is how many milliseconds pass before the header, Rate how many bytes come in a second,
-	// without a limit if 0.
+	// Silence is the delay of the header in milliseconds. Rate is in bytes per second, unlimited if 0.
 	Silence int `json:",omitzero"`
 	Rate    int `json:",omitzero"`
-	// CutAfter bytes the connection ends, if not 0.
+	// CutAfter is the number of bytes after which the connection ends, unless 0.
 	CutAfter int `json:",omitzero"`
-	// Damaged inverts a byte in the middle.
+	// Damaged inverts a byte in the middle of the body.
 	Damaged bool `json:",omitzero"`
-	// Chunked sends no Content-Length, ZeroLength one of 0 and no body.
+	// Chunked omits Content-Length. ZeroLength sends a Content-Length of 0 and no body.
 	Chunked    bool `json:",omitzero"`
 	ZeroLength bool `json:",omitzero"`
-	// Gzip compresses, though nobody asked.
+	// Gzip compresses the body, even if the client did not ask for that.
 	Gzip bool `json:",omitzero"`
-	// Digest is what becomes of the digest header: right if empty, none, or wrong.
+	// Digest changes the header Docker-Content-Digest: none removes it, wrong replaces it.
 	Digest string `json:",omitzero"`
-	// ContentType replaces that of the registry; "-" removes it, and "+…" is added to it.
+	// ContentType replaces the Content-Type. "-" removes it, and "+…" appends to it.
 	ContentType string `json:",omitzero"`
-	// Ranges says what becomes of a range: honored if empty, ignored, 416, other (206 with what was
-	// not asked for, labeled so), or lies (the same, labeled as asked).
+	// Ranges changes the answer to a range: ignored (the whole body), 416, other (a different range,
+	// labeled correctly), or lies (a different range, labeled as the requested one).
 	Ranges string `json:",omitzero"`
 }
 
-// Answer is what a registry says to some requests.
+// Answer replaces the answer of a registry to some requests.
 type Answer struct {
-	// Method and Path say to which: any method if empty, and a regular expression. The path of the
-	// n-th target of a redirect begins with /hop<n>.
+	// Method and Path select the requests. Method may be empty, and Path is a regular expression. At
+	// the n-th target of a redirect, the path begins with /hop<n>.
 	Method string `json:",omitzero"`
 	Path   string `json:",omitzero"`
-	// Early answers before credentials are looked at.
+	// Early answers before the credentials are checked.
 	Early bool `json:",omitzero"`
-	// Times bounds how often this is answered for each path, without a bound if 0.
+	// Times limits how often this answer is given for each path. 0 means no limit.
 	Times int `json:",omitzero"`
 	// Status is 200 if 0.
 	Status     int    `json:",omitzero"`
 	RetryAfter string `json:",omitzero"`
-	// Document is the body: empty, html, or otherwise the code of an error in JSON.
+	// Document is the body: empty, html, or the code of an error document in JSON.
 	Document string `json:",omitzero"`
 }

@@ -52,7 +52,7 @@ const (
 	foreign = "cdn.elsewhere.example"
 )
 
-// start serves the profile under names of hosts, and returns a client that reaches them.
+// start serves a registry with the profile. The returned client reaches it under every host name.
 func start(t *testing.T, p Profile) *http.Client {
 	t.Helper()
 	server := httptest.NewServer(p.Handler(http.HandlerFunc(plain), map[string]string{
@@ -181,7 +181,7 @@ func TestGzip(t *testing.T) {
 	}
 }
 
-// TestTimes: what happens to the first requests only.
+// TestTimes checks the fields that apply only to the first requests.
 func TestTimes(t *testing.T) {
 	client := start(t, Profile{
 		BodyTimes: 1, Damaged: true, TokenStatus: 503, TokenTimes: 2,
@@ -245,7 +245,7 @@ func TestSignature(t *testing.T) {
 	}
 }
 
-// TestProfiles pulls a tag and a blob by containerd's client through each known registry.
+// TestProfiles pulls a tag and a blob from each known registry with containerd's client.
 func TestProfiles(t *testing.T) {
 	for name, p := range Profiles {
 		t.Run(name, func(t *testing.T) {

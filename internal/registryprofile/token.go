@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// grant is what a token admits to.
+// grant is what a token allows.
 type grant struct {
 	issued time.Time
 	scopes string
 }
 
-// authorized reports whether the request may go on. If not, it has answered.
+// authorized reports whether the request may continue. If not, it has answered the request.
 func (h *handler) authorized(w http.ResponseWriter, q request) bool {
 	challenge := h.Challenge
 	if q.hop > 0 {
@@ -51,7 +51,7 @@ func (h *handler) authorized(w http.ResponseWriter, q request) bool {
 	return false
 }
 
-// valid reports whether the token is known, has not expired, and is for the repository, if any.
+// valid reports whether the token is known, has not expired, and allows the repository, if any.
 func (h *handler) valid(token, repository string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -65,7 +65,7 @@ func (h *handler) valid(token, repository string) bool {
 	return repository == "" || strings.Contains(g.scopes, "repository:"+repository+":")
 }
 
-// challenge answers 401.
+// challenge answers 401 with the challenges of the given kind.
 func (h *handler) challenge(w http.ResponseWriter, q request, kind, detail string) {
 	if kind == "basic" || kind == "both" {
 		w.Header().Add("WWW-Authenticate", `Basic realm="registry"`)
@@ -98,9 +98,9 @@ func (h *handler) challenge(w http.ResponseWriter, q request, kind, detail strin
 	document(w, http.StatusUnauthorized, "UNAUTHORIZED")
 }
 
-// token is the token server.
+// token answers as the token server.
 func (h *handler) token(w http.ResponseWriter, q request) {
-	_ = q.ParseForm() // a broken form has no values
+	_ = q.ParseForm() // a broken form contains no values
 	if q.hop == 0 && h.tokenFails(w, q) {
 		return
 	}
@@ -115,7 +115,7 @@ func (h *handler) token(w http.ResponseWriter, q request) {
 		return
 	}
 	h.mu.Lock()
-	token := "t" + rand.Text() // no other profile may know it
+	token := "t" + rand.Text() // random, because no other profile may accept it
 	h.tokens[token] = grant{time.Now(), strings.Join(q.Form["scope"], " ")}
 	h.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
@@ -128,11 +128,11 @@ func (h *handler) token(w http.ResponseWriter, q request) {
 			document(w, http.StatusInternalServerError, "UNKNOWN")
 			return
 		}
-		_, _ = w.Write(body) // a client that left needs no answer
+		_, _ = w.Write(body) // an error means that the client has left
 	}
 }
 
-// tokenFails answers instead of the token server, if it should.
+// tokenFails answers with a failure, if the profile demands one, and reports whether it has.
 func (h *handler) tokenFails(w http.ResponseWriter, q request) bool {
 	status := h.TokenGet
 	if q.Method == http.MethodPost {

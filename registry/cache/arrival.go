@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	// abandoned is how long a download goes on after its last client has left.
+	// abandoned is how long a download continues after its last client has left.
 	abandoned = 30 * time.Second
-	// mostArrivals bounds concurrent arrivals. Other blobs pass through.
+	// mostArrivals is the number of arrivals above which no download starts. Other blobs pass through.
 	mostArrivals = 256
 	// checkPatience is how long a check may delay the first bytes to clients.
 	checkPatience = 300 * time.Millisecond
@@ -83,7 +83,8 @@ func (c *Cache) start(blob digest.Digest, most int, run func(context.Context, *a
 
 // check verifies the digest of a stored blob, unless a check is already running.
 func (c *Cache) check(blob digest.Digest, file *store.File) {
-	// No limit: while the upstream is away, nothing else can answer. A client waits for each arrival.
+	// No limit applies: while the upstream is away, nothing else can answer. A client waits for each
+	// check.
 	_, isNew := c.start(blob, math.MaxInt, func(ctx context.Context, a *arrival) error {
 		defer context.AfterFunc(ctx, func() { _ = file.Close() })() // nothing else interrupts a read
 		a.update(func() { a.file, a.size, a.have, a.hidden = file.File, file.Size, file.Size, true })
@@ -109,7 +110,7 @@ func (c *Cache) check(blob digest.Digest, file *store.File) {
 // join returns the arrival of a blob. A new one starts once the upstream has confirmed that the
 // repository contains the blob. join returns nil if the blob was stored meanwhile.
 func (c *Cache) join(ctx context.Context, q Query, blob digest.Digest) (*arrival, error) {
-	if c.passes(blob) && !q.Stored { // even while it arrives: the disk failed to read it
+	if c.passes(blob) && !q.Stored { // even while the blob arrives, because the disk failed to read it
 		return nil, errUnstored
 	}
 	if a := c.arrivalOf(blob); a != nil {
@@ -188,7 +189,7 @@ func (a *arrival) update(change func()) {
 	a.changed.Broadcast()
 }
 
-// shown returns how many bytes clients may read.
+// shown returns the number of bytes that clients may read.
 func (a *arrival) shown() int64 {
 	switch {
 	case a.checked:
@@ -254,6 +255,6 @@ func (c *Cache) drop(blob digest.Digest) error {
 // refuse lets a blob that the volume cannot store pass through, logs why, and returns errUnstored.
 func (c *Cache) refuse(blob digest.Digest, why error) error {
 	c.pass(blob)
-	slog.Warn("the volume does not take a blob: it passes through", "blob", blob, "error", why)
+	slog.Warn("the volume cannot store a blob: it passes through", "blob", blob, "error", why)
 	return errUnstored
 }

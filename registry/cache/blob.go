@@ -21,7 +21,7 @@ const (
 	// mostPassing limits how many blobs pass through at the same time. Further clients must ask the
 	// upstream.
 	mostPassing = 200
-	// mostUnstored limits how many blobs the cache remembers that the volume cannot store.
+	// mostUnstored limits the list of blobs that the volume could not store.
 	mostUnstored = 1000
 	// unstoredFor is how long a blob passes through before the cache tries to store it again.
 	unstoredFor = time.Second
@@ -32,14 +32,15 @@ type Blob struct {
 	From From
 	Size int64 // -1 if unknown
 	File *store.File
-	// Answer is an answer that passes through. Its body verifies the digest, unless it is a part.
+	// Answer is the upstream's answer. Reading its body fails if the digest is wrong, except for a
+	// part or encoded content.
 	Answer  *http.Response
 	arrival *arrival
 	cache   *Cache
 	digest  digest.Digest
 }
 
-// hold returns a Blob that prevents eviction until it is closed.
+// hold returns a Blob that is not evicted until it is closed.
 func (c *Cache) hold(blob digest.Digest, b Blob) *Blob {
 	b.cache, b.digest = c, blob
 	c.index.Hold(blob, 1)
@@ -72,8 +73,8 @@ func (b *Blob) Unreadable() {
 // Copy copies an arriving blob to w. It sends the last byte only after the check.
 func (b *Blob) Copy(ctx context.Context, w io.Writer) error { return b.arrival.copy(ctx, w) }
 
-// Blob returns a stored or arriving blob, or the upstream's answer. It waits at most
-// upstream.Patience for the upstream. The caller must close the blob.
+// Blob returns a stored or arriving blob, or the upstream's answer. It waits for the upstream at
+// most upstream.Patience, or twice that if the blob passes through. The caller must close it.
 func (c *Cache) Blob(ctx context.Context, q Query, blob digest.Digest) (*Blob, error) {
 	found, err := c.local(ctx, q, blob)
 	if err == nil {
@@ -95,7 +96,7 @@ func (c *Cache) Blob(ctx context.Context, q Query, blob digest.Digest) (*Blob, e
 	return found, nil
 }
 
-// local returns a stored blob.
+// local returns a stored blob, or starts its check and returns its arrival.
 func (c *Cache) local(ctx context.Context, q Query, blob digest.Digest) (*Blob, error) {
 	file, err := c.open(store.Link{Repository: q.Repository}, blob)
 	if err != nil {
@@ -108,7 +109,7 @@ func (c *Cache) local(ctx context.Context, q Query, blob digest.Digest) (*Blob, 
 	return c.arriving(ctx, FromVolume, q, blob)
 }
 
-// arriving returns a blob that is not fully checked. A request for a part waits for the check.
+// arriving returns a blob that is being downloaded or checked. For a part, it waits for the end.
 func (c *Cache) arriving(ctx context.Context, from From, q Query, blob digest.Digest) (*Blob, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, upstream.Patience, upstream.ErrLate)
 	defer cancel()
@@ -134,7 +135,7 @@ func (c *Cache) arriving(ctx context.Context, from From, q Query, blob digest.Di
 // isWhole reports whether a request asks for all bytes.
 func isWhole(ranges string) bool { return ranges == "" || ranges == "bytes=0-" }
 
-// Stat returns a blob without its content. It does not download it.
+// Stat returns the source and the size of a blob, without its content.
 func (c *Cache) Stat(ctx context.Context, q Query, blob digest.Digest) (*Blob, error) {
 	if found, err := c.local(ctx, q, blob); err == nil {
 		return &Blob{From: FromVolume, Size: found.Size}, found.Close()
@@ -149,13 +150,13 @@ func (c *Cache) Stat(ctx context.Context, q Query, blob digest.Digest) (*Blob, e
 			if err == nil {
 				_ = response.Body.Close()
 			}
-			response, err = c.options.Upstream.Do(ctx, http.MethodGet, q.Repository, path, nil) // some registries answer GET only
+			response, err = c.options.Upstream.Do(ctx, http.MethodGet, q.Repository, path, nil) // some registries answer only GET
 		}
 		if err != nil {
 			return 0, err
 		}
 		if response.Header.Get("Content-Encoding") != "" || response.ContentLength == 0 && blob != blob.Algorithm().FromString("") {
-			response.ContentLength = -1 // it was the length of the encoded form, or wrong
+			response.ContentLength = -1 // the upstream sent the length of the encoded form, or a wrong one
 		}
 		return response.ContentLength, response.Body.Close()
 	})
@@ -207,8 +208,8 @@ func (c *Cache) passThrough(ctx context.Context, q Query, blob digest.Digest) (_
 	return c.hold(blob, Blob{From: FromUpstream, Size: answer.ContentLength, Answer: answer}), nil
 }
 
-// answersRange reports whether the Content-Range of an answer can be the requested range. A
-// multipart answer sends no Content-Range header: each of its parts contains its own.
+// answersRange reports whether the Content-Range that the upstream sent can be the requested range.
+// In a multipart answer, each part contains this header instead.
 func answersRange(sent, asked string) bool {
 	var first, last, size, wanted int64
 	n, _ := fmt.Sscanf(sent, "bytes %d-%d/%d", &first, &last, &size)

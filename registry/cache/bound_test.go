@@ -123,7 +123,7 @@ func TestAbandonedArrival(t *testing.T) {
 	c.options.Upstream = serving([]byte("content"))
 	a, _ := c.start(blob, mostArrivals, func(ctx context.Context, _ *arrival) error {
 		<-ctx.Done()
-		<-ends // a write that takes long
+		<-ends // a slow write
 		return context.Cause(ctx)
 	})
 	a.cancel(errAbandoned)
@@ -204,7 +204,7 @@ func TestUnreadableArrival(t *testing.T) {
 	}
 }
 
-// TestFailedPassing checks that a blob that the upstream does not send also releases its slot.
+// TestFailedPassing checks that a blob releases its slot even if the upstream does not send it.
 func TestFailedPassing(t *testing.T) {
 	for name, answer := range map[string]func(http.Header) (*http.Response, error){
 		"refused": func(http.Header) (*http.Response, error) {
@@ -234,8 +234,8 @@ func TestFailedPassing(t *testing.T) {
 	}
 }
 
-// TestUnstoredBound checks that the last 1000 blobs that the volume cannot store are remembered for
-// a second.
+// TestUnstoredBound checks that the last 1000 blobs that the volume could not store are remembered
+// for a second.
 func TestUnstoredBound(t *testing.T) {
 	c, _, now := newTestCache(t, Options{})
 	name := func(n int) digest.Digest { return digest.FromString(fmt.Sprint(n)) }
@@ -256,7 +256,8 @@ func TestUnstoredBound(t *testing.T) {
 }
 
 // TestLargeManifestBound checks that at most 16 large manifests are read concurrently, from the
-// volume or from the upstream: each needs several times its size. Small ones are not bounded.
+// volume or from the upstream: each needs memory of several times its size. Small ones are not
+// bounded.
 func TestLargeManifestBound(t *testing.T) {
 	c, registry, _ := newTestCache(t, Options{})
 	push := func(tag string, size int) digest.Digest {
@@ -318,7 +319,7 @@ func TestTagBeyondBound(t *testing.T) {
 	}
 }
 
-// TestCodingsBound: an upstream cannot make the cache decode content any number of times.
+// TestCodingsBound: an upstream cannot make the cache decode content more than mostCodings times.
 func TestCodingsBound(t *testing.T) {
 	content := []byte("content")
 	for range mostCodings + 1 {

@@ -64,12 +64,12 @@ type Cache struct {
 	asking  singleflight.Group // requests to the upstream
 	now     func() time.Time
 
-	evictions chan func() // downloads send them, and wait
+	evictions chan func() // downloads send them to Run, and wait
 	limit     atomic.Int64
 	reserved  atomic.Int64 // bytes reserved for arriving files
 	awaited   atomic.Int64 // reserved bytes that are not written yet
 
-	unstored   *lru.Cache[digest.Digest, time.Time] // until when these blobs pass through
+	unstored   *lru.Cache[digest.Digest, time.Time] // blobs that pass through, and until when
 	requesting *semaphore.Weighted                  // shared requests to the upstream
 	passing    *semaphore.Weighted                  // blobs that pass through
 	checks     *semaphore.Weighted                  // checks of stored blobs
@@ -81,7 +81,7 @@ type Cache struct {
 	ended    sync.WaitGroup
 }
 
-// New returns a cache. Run must be called for eviction.
+// New returns a cache. Nothing is evicted unless Run is running.
 func New(o Options) *Cache {
 	if o.Limit == nil {
 		o.Limit = func() int64 { return 0 }
@@ -92,7 +92,7 @@ func New(o Options) *Cache {
 		large: semaphore.NewWeighted(MostLarge),
 	}
 	c.limit.Store(o.Limit())
-	c.unstored, _ = lru.New[digest.Digest, time.Time](mostUnstored) // fails only for a size of 0
+	c.unstored, _ = lru.New[digest.Digest, time.Time](mostUnstored) // New returns an error only for a size of 0
 	return c
 }
 
@@ -112,7 +112,7 @@ type Query struct {
 	Repository string
 	// Range is the Range header, or empty.
 	Range string
-	// Stored is set for a request of another replica, which only stored content answers.
+	// Stored is set for a request from another replica. Only stored content answers it.
 	Stored bool
 }
 
@@ -127,12 +127,13 @@ var (
 	errDamaged    = errors.New("the upstream's content does not match the digest")
 	errNoManifest = errors.New("the upstream's answer is not a manifest, or does not match its digest")
 	errUnstored   = errors.New("the volume cannot store the blob")
-	errDisk       = errors.New("the disk failed") // and not the upstream
+	errDisk       = errors.New("the disk failed") // not the upstream
 	errNoRoom     = fmt.Errorf("%w: it is full", errDisk)
 )
 
-// ask shares one call of do between concurrent callers with the same request, and waits for it at
-// most upstream.Patience. After that, the call continues and stores its answer for later requests.
+// ask calls do once for all concurrent callers with the same request, and waits at most
+// upstream.Patience for it. A call that takes longer continues, so that later requests may find its
+// content stored. While the upstream is away, ask fails at once, unless there are other replicas.
 func ask[T any](
 	ctx context.Context, c *Cache, kind, method, repository, path string, do func(context.Context) (T, error),
 ) (T, error) {
@@ -165,9 +166,9 @@ func ask[T any](
 	}
 }
 
-// open opens a stored blob, and records its use. It returns ErrNotStored for a missing blob, and
-// ErrNotHere for one that the upstream has not served as this kind, manifest or blob, in any
-// repository.
+// open opens a stored blob, and records its use if it is checked. It returns store.ErrNotStored for
+// a missing blob. It returns ErrNotHere if the upstream has not served the blob as the kind that l
+// names, manifest or blob, in any repository.
 func (c *Cache) open(l store.Link, blob digest.Digest) (*store.File, error) {
 	start := c.now()
 	file, err := c.options.Store.Open(blob)
@@ -217,7 +218,7 @@ func (c *Cache) soon(store func()) {
 	}
 }
 
-// Close cancels all downloads. Partial blobs stay on the volume.
+// Close cancels all downloads and checks, and waits for them. Partial blobs stay on the volume.
 func (c *Cache) Close() {
 	c.mu.Lock()
 	c.closed = true

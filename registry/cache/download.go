@@ -31,13 +31,13 @@ const (
 	progress = 1 << 20
 	pause    = 250 * time.Millisecond
 	buffer   = 256 << 10
-	// mostCodings bounds the content codings of an answer: each costs memory.
+	// mostCodings bounds the content codings of an answer, because each needs memory.
 	mostCodings = 4
-	// step is how much room is reserved at a time for a blob of unknown size.
+	// step is the room that is reserved at a time for a blob of unknown size.
 	step = 4 << 20
 )
 
-// download writes an arrival from the upstream. It belongs to one goroutine.
+// download fills the file of an arrival from the upstream. Only one goroutine uses it.
 type download struct {
 	*arrival
 	spool
@@ -52,10 +52,10 @@ type spool struct {
 	room   *room
 	hash   hash.Hash
 	length int64 // the length of the file
-	hashed int64 // how many of its first bytes are hashed
+	hashed int64 // the number of bytes, from the start of the file, that are hashed
 }
 
-// Write implements io.Writer. It fails only if the volume does.
+// Write implements io.Writer. Its errors wrap errDisk.
 func (s *spool) Write(p []byte) (int, error) {
 	n := int64(len(p))
 	if s.room.awaited < n && !s.room.step(s.length) {
@@ -84,7 +84,7 @@ func (s *spool) verify(blob digest.Digest) error {
 	return nil
 }
 
-// store stores the content of from if it matches the digest. The caller must close the file.
+// store stores the content of from if it matches the digest. The caller must close spool.to.
 func (c *Cache) store(l store.Link, blob digest.Digest, from io.Reader, room *room) (*spool, error) {
 	file, err := c.options.Store.Temporary()
 	if err != nil {
@@ -274,7 +274,7 @@ func (d *download) accept(response *http.Response) error {
 		metrics.Resumed.Inc()
 	}
 	if d.size >= 0 && size >= 0 && size != d.size {
-		return fmt.Errorf("the upstream gives blob %s a size of %d bytes, and gave %d before", d.blob, size, d.size)
+		return fmt.Errorf("the upstream changed the size of blob %s from %d to %d bytes", d.blob, d.size, size)
 	}
 	if encoding := response.Header.Get("Content-Encoding"); encoding != "" && d.have == 0 {
 		d.encoding = encoding
@@ -287,10 +287,10 @@ func (d *download) accept(response *http.Response) error {
 	return nil
 }
 
-// restart drops the partial blob, unless clients have read from it. The error includes the reason.
+// restart drops the partial blob and returns reason. It fails if clients have read from the blob.
 func (d *download) restart(reason error) error {
 	if d.have > 0 {
-		return errors.Join(reason, errors.New("clients have already read what must be dropped"))
+		return errors.Join(reason, errors.New("clients have already read bytes that must be dropped"))
 	}
 	d.hash.Reset()
 	d.room.release()
@@ -320,13 +320,13 @@ func (d *download) finish() error {
 	if err := d.cache.options.Store.Commit(d.blob, d.file); err != nil {
 		_ = d.cache.options.Store.DropPartial(d.blob)
 		slog.Error("a blob is not stored", "blob", d.blob, "error", err)
-		return nil // clients got it
+		return nil // clients have received it
 	}
 	d.cache.stored(d.link, d.blob, d.size)
 	return nil
 }
 
-// decode stores the decoded content of a file with a Content-Encoding, which no client has read.
+// decode decodes a file with a Content-Encoding, which no client has read, and stores the result.
 func (d *download) decode() error {
 	defer func() { d.length = 0; _ = d.cache.options.Store.DropPartial(d.blob) }()
 	decoded, err := decoder(d.encoding, io.NewSectionReader(d.to, 0, d.length))
@@ -344,8 +344,8 @@ func (d *download) decode() error {
 	return nil
 }
 
-// decoder decodes the codings that containerd accepts, in reverse order: the last one was applied
-// last.
+// decoder removes the codings of a Content-Encoding, starting with the last one. It supports those
+// that containerd accepts.
 func decoder(encodings string, from io.Reader) (_ io.Reader, err error) {
 	for _, one := range slices.Backward(strings.SplitN(encodings, ",", mostCodings)) {
 		switch one = strings.ToLower(strings.TrimSpace(one)); one {

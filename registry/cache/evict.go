@@ -13,21 +13,21 @@ import (
 )
 
 const (
-	// every is how often the cache looks for expired content. A short TTL makes it look more often.
+	// every is the time between two background evictions. A short TTL shortens it.
 	every = time.Minute
 	// grace is the time after a start in which nothing expires. A shorter TTL shortens it. After a
 	// hibernation all content is overdue, so nodes first get the chance to use it.
 	grace = 10 * time.Minute
 	// rest is the pause between two batches of a background eviction.
 	rest = 10 * time.Millisecond
-	// reserve is the percentage of the volume that stays free. The background eviction keeps twice as
-	// much free, so that downloads rarely wait for an eviction.
+	// reserve is the percentage of the volume's bytes and inodes that stays free. The background
+	// eviction keeps twice as much free, so that downloads rarely wait for an eviction.
 	reserve = 5
-	// unknownShare is the divisor for the share of the volume that a blob of unknown size may take.
+	// unknownShare limits a blob of unknown size to a fraction of the volume: 1/unknownShare.
 	unknownShare = 4
-	// lastWait is how long Run waits at its end for the list of stored content.
+	// lastWait is how long Run, before it returns, waits until the stored content is listed.
 	lastWait = time.Second
-	// roomPatience is how long a download waits for an eviction before the blob passes through.
+	// roomPatience is how long a reservation waits for an eviction.
 	roomPatience = 100 * time.Millisecond
 )
 
@@ -80,7 +80,7 @@ func (r *room) add(bytes int64) bool {
 		}
 		evicted = false
 		select {
-		case c.evictions <- func() { more <- c.evict(0, reserve) || c.fits() }: // then it fits, unless another caller reserves more
+		case c.evictions <- func() { more <- c.evict(reserve) || c.fits() }: // then it fits, unless another caller reserves more
 			select {
 			case evicted = <-more:
 			case <-timeout:
@@ -90,14 +90,14 @@ func (r *room) add(bytes int64) bool {
 	}
 }
 
-// fits reports whether all reservations fit on the volume.
+// fits reports whether all reservations fit on the volume, and reserve percent of it stays free.
 func (c *Cache) fits() bool {
 	short, files, err := c.short(0, reserve)
 	return err == nil && short <= 0 && files <= 0
 }
 
-// step enlarges the room of a file that outgrows it, up to a share of the volume: an endless body
-// must not evict everything.
+// step enlarges the room of a file that outgrows it, up to a fraction of the volume: an endless
+// body must not evict everything.
 func (r *room) step(size int64) bool {
 	space, err := r.cache.capacity()
 	return err == nil && max(r.size, size)+step <= space.Bytes/unknownShare && r.add(step)
@@ -116,16 +116,16 @@ func (c *Cache) capacity() (store.Space, error) {
 	return space, err
 }
 
-// short returns how many bytes and files must be evicted so that a file of this size fits beside
-// the reservations, and a percentage of the volume stays free. It fails if evicting everything
-// would not suffice.
+// short returns how many bytes and files must be evicted so that a file of the given size fits
+// beside the reservations, and percent of the volume stays free. It returns errNoRoom if evicting
+// everything would not free enough bytes.
 func (c *Cache) short(bytes, percent int64) (short int64, files int, err error) {
 	space, err := c.capacity()
 	short = c.awaited.Load() + space.Bytes*percent/100 - space.FreeBytes
 	if _, stored := c.index.Size(); err == nil && bytes > stored-short { // a sum could overflow
 		err = errNoRoom
 	}
-	return short + bytes, int(space.Inodes*reserve/100 - space.FreeInodes), err
+	return short + bytes, int(space.Inodes*percent/100 - space.FreeInodes), err
 }
 
 // Run lists the stored content, and evicts until ctx is done.
@@ -135,7 +135,7 @@ func (c *Cache) Run(ctx context.Context) {
 		defer close(listed)
 		found, err := c.options.Store.Contents(ctx)
 		if err != nil {
-			slog.Error("not everything that is stored is known", "error", err)
+			slog.Error("the list of stored content is incomplete", "error", err)
 		}
 		c.index.Merge(found, c.now())
 	}()
@@ -158,7 +158,7 @@ func (c *Cache) Run(ctx context.Context) {
 		case <-next:
 			next = time.After(interval)
 			c.limit.Store(c.options.Limit())
-			if c.evict(0, 2*reserve) || c.now().Sub(started) >= spared && c.expire() {
+			if c.evict(2*reserve) || c.now().Sub(started) >= spared && c.expire() {
 				next = time.After(rest)
 			}
 			c.measure()
@@ -166,17 +166,17 @@ func (c *Cache) Run(ctx context.Context) {
 	}
 }
 
-// evict removes a batch of blobs if a file of this size needs the space. It reports whether it
-// removed any.
-func (c *Cache) evict(bytes, percent int64) bool {
-	short, files, err := c.short(bytes, percent)
+// evict removes a batch of blobs if less than percent of the volume stays free beside the
+// reservations. It reports whether it removed any.
+func (c *Cache) evict(percent int64) bool {
+	short, files, err := c.short(0, percent)
 	if err != nil && !errors.Is(err, errNoRoom) {
 		slog.Error("the free space of the volume is unknown", "error", err)
 	}
 	return err == nil && c.remove(c.index.Excess(short, files), "space")
 }
 
-// expire removes a batch of content unused for the TTL, and reports whether there was any.
+// expire removes a batch of blobs and tags whose TTL has ended, and reports whether it removed any.
 func (c *Cache) expire() bool {
 	if c.options.TTL == 0 {
 		return false
@@ -190,7 +190,7 @@ func (c *Cache) expire() bool {
 }
 
 // remove removes the victims from the volume, and reports whether it removed any. A blob that it
-// cannot remove counts as just used, so the next batch does not contain it.
+// cannot remove becomes the last one to evict, so the next batch does not contain it.
 func (c *Cache) remove(victims map[digest.Digest]store.Blob, reason string) (removed bool) {
 	var failed []error
 	for blob, stored := range victims {

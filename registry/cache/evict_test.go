@@ -24,7 +24,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/registry/upstream"
 )
 
-// objects is an upstream with the added objects.
+// objects is an upstream that serves the added objects.
 type objects struct {
 	mu      sync.Mutex
 	content map[string][]byte // by path below the repository
@@ -110,7 +110,7 @@ func (c *testCache) settle() {
 	c.ended.Wait()
 }
 
-// pull pulls an image with one layer, whose content depends on number.
+// pull pulls an image with one layer. Its content depends on number.
 func (c *testCache) pull(t *testing.T, upstream *objects, repository string, number uint64, size int) {
 	t.Helper()
 	content := make([]byte, size)
@@ -187,7 +187,7 @@ func TestNothingIsLeft(t *testing.T) {
 	for c.expire() {
 	}
 	if files, _ := c.files(t); files > 20 {
-		t.Errorf("%d files and folders are left of no image", files)
+		t.Errorf("%d files and folders are left although no image is", files)
 	}
 }
 
@@ -210,7 +210,7 @@ func TestLimit(t *testing.T) {
 	clear(upstream.content)
 	c.requireStored(t, 0, size)
 	if blobs, stored := c.index.Size(); stored > limit || stored < limit-2*size || blobs < 10 {
-		t.Errorf("the index has %d blobs with %d bytes", blobs, stored)
+		t.Errorf("the index contains %d blobs with %d bytes", blobs, stored)
 	}
 }
 
@@ -227,7 +227,7 @@ func (c *testCache) requireStored(t *testing.T, number uint64, size int) {
 }
 
 // TestEvictionHoldsUpNobody checks that during an eviction of 4,000 blobs, nine of ten requests
-// take at most 100 ms, or on a busy machine ten times as long as before.
+// take at most 100 ms or, on a busy machine, ten times as long as before the eviction.
 func TestEvictionHoldsUpNobody(t *testing.T) {
 	const ttl = time.Hour
 	c, upstream, now := newTestCache(t, Options{TTL: ttl})
@@ -304,13 +304,13 @@ func TestWakeUp(t *testing.T) {
 	blob, err := woken.Blob(t.Context(), Query{Repository: "library/needed"}, digest.FromBytes(content))
 	served := time.Since(start)
 	if err != nil || blob.From != FromVolume {
-		t.Fatalf("what a node asks for after the start: %v", err)
+		t.Fatalf("the blob that a node asks for after the start: %v", err)
 	}
 	_ = blob.Close()
 	for start = time.Now(); woken.expire(); {
 	}
 	if all := time.Since(start); served > all/4 {
-		t.Errorf("what a node asks for after the start is served after %s, the eviction of all takes %s", served, all)
+		t.Errorf("the blob that a node asks for after the start is served after %s, the eviction of everything takes %s", served, all)
 	}
 	if blobs, _ := woken.index.Size(); blobs != 1 {
 		t.Errorf("%d blobs are left, want the one that was asked for", blobs)

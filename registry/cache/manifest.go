@@ -24,13 +24,12 @@ import (
 const (
 	// largestManifest is the maximum size of a manifest, as in containerd.
 	largestManifest = 4 * 1048 * 1048
-	// LargeManifest is the size above which a manifest in memory occupies a slot. The cache has
-	// MostLarge slots for manifests that it reads and checks, a server as many for those that it
-	// sends.
+	// LargeManifest is the size above which a manifest in memory needs a slot. The cache has MostLarge
+	// slots for manifests that it reads, and the server has MostLarge more for those that it sends.
 	LargeManifest = 64 << 10
 	// MostLarge is the number of slots for large manifests.
 	MostLarge = 16
-	// manifestTime is the timeout for the body of a manifest.
+	// manifestTime is the timeout for an answer with a manifest, including its body.
 	manifestTime = 30 * time.Second
 
 	// fresh is how long the upstream's answer about a tag is reused: nodes that start the same pull at
@@ -43,8 +42,8 @@ const (
 	dockerSigned   = "application/vnd.docker.distribution.manifest.v1+prettyjws"
 )
 
-// accepted are the media types of manifests in containerd's order: some registries send the first
-// one that they can produce.
+// accepted is the Accept header of requests for manifests. It lists the media types in containerd's
+// order, because some registries send the first one that they can produce.
 var accepted = http.Header{"Accept": {strings.Join([]string{
 	dockerManifest, dockerList, v1.MediaTypeImageManifest, v1.MediaTypeImageIndex, "*/*",
 }, ", ")}}
@@ -53,7 +52,7 @@ var accepted = http.Header{"Accept": {strings.Join([]string{
 type Manifest struct {
 	From      From
 	Digest    digest.Digest
-	MediaType string // as the upstream names it, or empty
+	MediaType string // as the upstream sent it, or empty
 	Content   []byte
 }
 
@@ -81,8 +80,8 @@ func (c *Cache) Manifest(ctx context.Context, q Query, blob digest.Digest) (Mani
 	})
 }
 
-// Tag returns the manifest to which the upstream's tag refers or, while the upstream is away, last
-// referred. A refusal is final.
+// Tag returns the manifest to which the upstream's tag refers. While the upstream is away, Tag
+// returns the manifest to which the tag last referred. It returns a refusal as an error.
 func (c *Cache) Tag(ctx context.Context, q Query, tag string) (Manifest, error) {
 	t := store.TagName{Repository: q.Repository, Tag: tag}
 	if q.Stored {
@@ -129,7 +128,7 @@ func (c *Cache) forget(t store.TagName) bool {
 }
 
 // resolve asks the upstream for the manifest of a tag, unless it was just asked. If the tag's last
-// manifest is stored, a HEAD request suffices to learn that it has not changed.
+// manifest is stored, a HEAD request suffices to learn that the tag has not moved.
 func (c *Cache) resolve(ctx context.Context, t store.TagName) (Manifest, error) {
 	path, asked := "manifests/"+t.Tag, c.now()
 	if last, err := c.last(t); errors.Is(err, ErrBusy) {
@@ -189,7 +188,7 @@ func (c *Cache) storedManifest(repository string, blob digest.Digest) (Manifest,
 	}
 	defer func() { _ = file.Close() }()
 	if file.Size > largestManifest {
-		return Manifest{}, fmt.Errorf("%s has %d bytes, but a manifest at most %d", blob, file.Size, largestManifest)
+		return Manifest{}, fmt.Errorf("%s has %d bytes, more than the %d of the largest manifest", blob, file.Size, largestManifest)
 	}
 	if !c.large.TryAcquire(slotsOf(file.Size)) {
 		return Manifest{}, ErrBusy
@@ -236,7 +235,7 @@ func (c *Cache) replicated(ctx context.Context, repository, path string, wanted 
 }
 
 // read reads a manifest and verifies it against its digest or, for a tag, against the digest in the
-// upstream's header.
+// upstream's header, if there is one.
 func (c *Cache) read(response *http.Response, wanted digest.Digest) (Manifest, error) {
 	if !c.large.TryAcquire(slotsOf(response.ContentLength)) {
 		return Manifest{}, errors.Join(ErrBusy, upstream.ErrUnused)
@@ -269,7 +268,8 @@ func (c *Cache) read(response *http.Response, wanted digest.Digest) (Manifest, e
 	return m, nil
 }
 
-// slotsOf returns how many slots a manifest of this size needs. An unknown size is -1.
+// slotsOf returns how many slots a manifest of the given size needs. -1, an unknown size, needs
+// none.
 func slotsOf(size int64) int64 { return min(size/(LargeManifest+1), 1) }
 
 // isRight reports whether the content matches the digest.
@@ -281,7 +281,7 @@ func (m Manifest) isRight() bool {
 // same one.
 func (m Manifest) isStorable() bool { return m.MediaType != "" && m.MediaType == typeOf(m.Content) }
 
-// keep stores a manifest, and reports whether it succeeded. Clients get their answer in any case.
+// keep stores a manifest, and reports whether it succeeded. Clients receive it in any case.
 func (c *Cache) keep(repository string, m Manifest) bool {
 	if !m.isStorable() {
 		return false

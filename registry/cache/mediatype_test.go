@@ -57,15 +57,15 @@ func TestMediaType(t *testing.T) {
 			} {
 				m := Manifest{MediaType: called, Content: []byte(test.content)}
 				if want := test.want != "" && called == test.want; m.isStorable() != want {
-					t.Errorf("called %q it is stored: %t", called, !want)
+					t.Errorf("with Content-Type %q it is stored: %t", called, !want)
 				}
 			}
 		})
 	}
 }
 
-// TestMediaTypeOfHostileManifest checks that a manifest with very many values does not use memory
-// for them: a decoded one of 4 MiB would need 200 MiB, and many are read at once.
+// TestMediaTypeOfHostileManifest checks that the many values of a large manifest use no memory. If
+// they were decoded, a manifest of 4 MiB would need 200 MiB, and many are read at once.
 func TestMediaTypeOfHostileManifest(t *testing.T) {
 	for _, field := range []string{"manifests", "layers", "config", "fsLayers", "signatures", "unknown"} {
 		t.Run(field, func(t *testing.T) {

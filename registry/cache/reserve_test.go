@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -27,7 +28,7 @@ func (c *testCache) run(t *testing.T) {
 }
 
 // TestReserve checks that nothing is evicted for a download that has already reserved its room, or
-// for one that cannot fit beside it.
+// for a second one that cannot fit beside it.
 func TestReserve(t *testing.T) {
 	for name, test := range map[string]struct {
 		limit, first, second int64
@@ -93,8 +94,43 @@ func nearlyFull(t *testing.T) (*testCache, *objects) {
 	return c, upstream
 }
 
-// TestReserveBesideReaders checks that blobs with readers are not evicted: that would free no space
-// until the readers finish, and so evict everything for one download.
+// TestReserveOfInodes checks that the background eviction keeps twice as many inodes free as a
+// reservation needs.
+func TestReserveOfInodes(t *testing.T) {
+	folder := t.TempDir()
+	if err := unix.Mount("cache-test", folder, "tmpfs", 0, "size=64m,nr_inodes=1000"); err != nil {
+		t.Skipf("a small volume needs privileges: %v", err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(folder, unix.MNT_DETACH) })
+	s, err := store.New(folder, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, _, _ := newTestCache(t, Options{Store: s})
+	for _, test := range []struct {
+		free           int64
+		fits, evicting bool
+	}{{110, true, false}, {70, true, true}, {40, false, true}} {
+		for n := 0; ; n++ {
+			space, err := s.Space()
+			if err != nil || space.FreeInodes <= test.free {
+				break
+			}
+			if err := os.WriteFile(filepath.Join(folder, fmt.Sprint(test.free, "-", n)), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if fits := c.fits(); fits != test.fits {
+			t.Errorf("with %d of 1000 inodes free, a file fits: %t", test.free, fits)
+		}
+		if _, files, err := c.short(0, 2*reserve); err != nil || files > 0 != test.evicting {
+			t.Errorf("with %d of 1000 inodes free, %d files must be evicted in the background: %v", test.free, files, err)
+		}
+	}
+}
+
+// TestReserveBesideReaders checks that blobs with readers are not evicted. That would free no space
+// until the readers finish, so one download would evict everything.
 func TestReserveBesideReaders(t *testing.T) {
 	c, upstream := nearlyFull(t)
 	var read []*Blob
@@ -112,7 +148,7 @@ func TestReserveBesideReaders(t *testing.T) {
 	if _, ok := c.reserve(10 << 20); ok {
 		t.Error("there is room for 10 MiB")
 	}
-	if _, after := c.index.Size(); after < before-1<<20 { // manifests may go
+	if _, after := c.index.Size(); after < before-1<<20 { // manifests may be evicted
 		t.Errorf("%d of %d bytes are left", after, before)
 	}
 	for _, one := range read {
@@ -128,8 +164,8 @@ func TestReserveBesideReaders(t *testing.T) {
 	room.release()
 }
 
-// TestReserveTogether checks that concurrent downloads, such as of an image's layers, all get room
-// if enough can be evicted: none gives up because another one is waiting.
+// TestReserveTogether checks that concurrent downloads, such as those of an image's layers, all
+// find room if enough can be evicted. None gives up because another one is waiting.
 func TestReserveTogether(t *testing.T) {
 	c, _ := nearlyFull(t)
 	c.run(t)

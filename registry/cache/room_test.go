@@ -17,7 +17,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/registry/upstream"
 )
 
-// requireNoRoom fails the test if room is reserved or an answer open after all downloads have
+// requireNoRoom fails the test if room is reserved or an answer is open after all downloads have
 // ended.
 func (c *testCache) requireNoRoom(t *testing.T, registry *answers) {
 	t.Helper()
@@ -31,7 +31,7 @@ func (c *testCache) requireNoRoom(t *testing.T, registry *answers) {
 }
 
 // TestRoomComesBack checks that the room of a blob is released, whether it was stored or not, and
-// that the index lists exactly what is left of it.
+// that the index lists exactly the bytes that are left of it.
 func TestRoomComesBack(t *testing.T) {
 	content := bytes.Repeat([]byte("content "), 1000)
 	size := int64(len(content))
@@ -79,10 +79,10 @@ func TestRoomComesBack(t *testing.T) {
 			_, err := c.options.Store.Open(blob)
 			blobs, bytes := c.index.Size()
 			if (err == nil) != test.stored || test.stored && bytes != size {
-				t.Errorf("stored: %v, the index has %d bytes", err, bytes)
+				t.Errorf("stored: %v, the index counts %d bytes", err, bytes)
 			}
 			if left := c.options.Store.Arrived(blob); !test.stored && (bytes != left || blobs > 0 && left == 0) {
-				t.Errorf("%d bytes are left, the index has %d blobs with %d bytes", left, blobs, bytes)
+				t.Errorf("%d bytes are left, the index contains %d blobs with %d bytes", left, blobs, bytes)
 			}
 		})
 	}
@@ -115,7 +115,7 @@ func TestRoomOfArrival(t *testing.T) {
 	c.requireNoRoom(t, registry)
 }
 
-// TestRoomOfReplica checks the same for a blob from another replica.
+// TestRoomOfReplica checks that the room of a blob from another replica is released.
 func TestRoomOfReplica(t *testing.T) {
 	content := []byte("content")
 	for name, test := range map[string]struct {
@@ -156,7 +156,7 @@ func TestRoomOfReplica(t *testing.T) {
 	}
 }
 
-// TestRoomOfManifest checks the same for a manifest, including one that does not fit.
+// TestRoomOfManifest checks that the room of a manifest is released, even if it does not fit.
 func TestRoomOfManifest(t *testing.T) {
 	content := []byte(`{"schemaVersion":2,"mediaType":"` + v1.MediaTypeImageManifest + `"}`)
 	m := Manifest{Digest: digest.FromBytes(content), MediaType: v1.MediaTypeImageManifest, Content: content}

@@ -25,8 +25,9 @@ type slowReader struct {
 // Read implements io.Reader.
 func (s slowReader) Read(p []byte) (int, error) { <-s.after; return s.Reader.Read(p) }
 
-// TestLateAnswerOfMovedTag checks that an answer from before a tag moved, which arrives after the
-// answer to a later request, does not replace it: it would be served as fresh, and in an outage.
+// TestLateAnswerOfMovedTag checks that an old answer about a moved tag, if it arrives late, does
+// not replace the answer to a later request. Otherwise the old manifest would be served as fresh,
+// and in an outage.
 func TestLateAnswerOfMovedTag(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		volume, err := store.New(t.TempDir(), false)
@@ -67,8 +68,8 @@ func TestLateAnswerOfMovedTag(t *testing.T) {
 	})
 }
 
-// TestUnknownTagOfReplica: a replica's request for a tag that is not stored gets ErrNotHere, which
-// does not count as a failure.
+// TestUnknownTagOfReplica: a replica that requests a tag that is not stored receives ErrNotHere,
+// which does not count as a failure.
 func TestUnknownTagOfReplica(t *testing.T) {
 	c, _, _ := newTestCache(t, Options{})
 	if _, err := c.Tag(t.Context(), Query{Repository: "library/app", Stored: true}, "v9"); !errors.Is(err, ErrNotHere) {

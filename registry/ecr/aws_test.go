@@ -40,7 +40,7 @@ type cloud struct {
 	life     time.Duration // the lifetime of a token
 	ahead    time.Duration // how far the clock is ahead
 	signer   aws.Credentials
-	broken   http.HandlerFunc // if set, answers instead
+	broken   http.HandlerFunc // if set, answers instead of the APIs
 	requests []string         // requests with a valid signature
 	number   int              // number of issued tokens
 }
@@ -136,7 +136,7 @@ func (c *cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.role(w, body)
 }
 
-// verify checks the signature like AWS: by signing again.
+// verify checks the signature as AWS does: it signs the request again.
 func (c *cloud) verify(ctx context.Context, r *http.Request, body []byte, service string, signer aws.Credentials) string {
 	then, err := time.Parse("20060102T150405Z", r.Header.Get("X-Amz-Date"))
 	if err != nil {
@@ -168,7 +168,7 @@ func (c *cloud) verify(ctx context.Context, r *http.Request, body []byte, servic
 	return ""
 }
 
-// refuse answers like AWS, with the text that should have been signed.
+// refuse answers as AWS does, with the text that should have been signed.
 func (c *cloud) refuse(w http.ResponseWriter, code string) {
 	w.Header().Set("Content-Type", "application/x-amz-json-1.1")
 	w.WriteHeader(http.StatusBadRequest)

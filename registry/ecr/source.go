@@ -1,8 +1,8 @@
-// Package ecr gets the credentials of a private registry of Amazon ECR: a token that is valid for
-// twelve hours, from the API of AWS. It keeps the token in memory and renews it before it expires.
-// It signs requests with the access key (Signature Version 4), and never sends the key itself.
+// Package ecr gets the credentials of a private registry of Amazon ECR from the API of AWS: a token
+// that is valid for twelve hours. It keeps the token in memory and renews it before it expires. It
+// signs requests with the access key (Signature Version 4), and never sends the key itself.
 //
-// Package upstream uses the credentials like those of a Secret.
+// Package upstream uses the credentials as it uses those of a Secret.
 package ecr
 
 import (
@@ -39,8 +39,8 @@ const (
 	timeout = 10 * time.Second
 	// longestLife is the lifetime of a token at AWS. No token is kept longer.
 	longestLife = 12 * time.Hour
-	// leastPause is the minimum time between an answer and the next request. It doubles with each
-	// further failure, up to mostPause. Retry-After is respected up to mostRetryAfter.
+	// leastPause is the minimum pause after the first failure. It doubles with each further failure,
+	// up to mostPause. Retry-After is respected up to mostRetryAfter.
 	leastPause, mostPause, mostRetryAfter = time.Second, time.Minute, 15 * time.Minute
 	// refusedPause is the minimum pause after a new token, and after throttling by AWS.
 	refusedPause = 10 * time.Second
@@ -68,7 +68,7 @@ type Source struct {
 	current  token
 	earliest time.Time // no request to AWS before this time
 	pause    time.Duration
-	failure  error // the error until earliest
+	failure  error // the error to return until earliest
 }
 
 // token uses the monotonic clock, so a step of the wall clock does not matter.
@@ -106,7 +106,7 @@ func New(o Options) (*Source, error) {
 	}
 	if o.RoleARN != "" {
 		client := sts.NewFromConfig(config, func(s *sts.Options) { s.EndpointOptions.UseFIPSEndpoint = fips })
-		// The provider has no cache. So it assumes the role for each token, and the wall clock does not
+		// The provider does not cache. So it assumes the role for each token, and the wall clock does not
 		// matter.
 		config.Credentials = stscreds.NewAssumeRoleProvider(client, o.RoleARN, func(a *stscreds.AssumeRoleOptions) {
 			a.RoleSessionName = "registry-cache"
@@ -116,15 +116,15 @@ func New(o Options) (*Source, error) {
 	return &Source{region: region, api: api}, nil
 }
 
-// Credentials returns a user name and a password for the registry. Without a token it asks AWS, in
-// one request for all callers, which takes at most ten seconds and continues if ctx is done. A
-// token is renewed in the background when a tenth of its lifetime, at most five minutes, is left.
-// If the registry has refused the token, the call waits for a new one. Within ten seconds of the
-// last request to AWS it returns the same token: the refusal may have another reason.
+// Credentials returns a user name and a password for the registry. Without a token, it asks AWS.
+// All callers share one request, which takes at most ten seconds and continues even if ctx is done.
+// A token is renewed in the background when a tenth of its lifetime, at most five minutes, is left.
+// If the registry has refused the token, Credentials waits for a new one, except in the first ten
+// seconds: the refusal may have another reason.
 //
-// A failure is returned again for a while: for a second at first, later for up to a minute, for at
-// least ten seconds if AWS throttles, or for the Retry-After of AWS, up to 15 minutes. Errors
-// contain neither the access key, nor a token, nor the text of an answer.
+// The same failure is returned without a new request for a second at first, later for up to a
+// minute, for at least ten seconds if AWS throttles, or for the Retry-After of AWS, up to 15
+// minutes. Errors contain neither the access key, nor a token, nor the text of an answer.
 func (s *Source) Credentials(ctx context.Context, refused string) (username, password string, err error) {
 	t, due, err := s.state(refused)
 	if !due {
@@ -139,13 +139,13 @@ func (s *Source) Credentials(ctx context.Context, refused string) (username, pas
 		case <-asked:
 			t, _, err = s.state("")
 		case <-ctx.Done():
-			return "", "", fmt.Errorf("wait for a token of Amazon ECR: %w", context.Cause(ctx))
+			return "", "", fmt.Errorf("wait for a token from Amazon ECR: %w", context.Cause(ctx))
 		}
 	}
 	return t.username, t.password, err
 }
 
-// state returns the token, or an error if there is none, and whether AWS should be asked.
+// state returns the valid token or else the last failure, if any, and whether AWS should be asked.
 func (s *Source) state(refused string) (t token, due bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,8 +179,8 @@ func (s *Source) refresh(ctx context.Context) {
 	s.pause = min(max(2*s.pause, leastPause), mostPause)
 	wait := max(s.pause, held(err))
 	s.earliest = now.Add(wait)
-	s.failure = fmt.Errorf("get a token of Amazon ECR in %s: %w", s.region, reason(err))
-	slog.Warn("no token of Amazon ECR", "region", s.region, "reason", reason(err), "next", wait)
+	s.failure = fmt.Errorf("get a token from Amazon ECR in %s: %w", s.region, reason(err))
+	slog.Warn("no token from Amazon ECR", "region", s.region, "reason", reason(err), "next", wait)
 }
 
 // ask asks AWS for a token. It measures the token's lifetime by the clock of AWS.
@@ -207,7 +207,7 @@ func (s *Source) ask(ctx context.Context) (t token, err error) {
 }
 
 var (
-	errUnreadable = errors.New("the answer has no valid token")
+	errUnreadable = errors.New("the answer contains no valid token")
 	codes         = regexp.MustCompile(`^[A-Za-z]{1,64}$`)
 )
 

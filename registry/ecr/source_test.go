@@ -71,7 +71,7 @@ func TestOneRequestAtATime(t *testing.T) {
 			})
 		}
 		group.Wait()
-		s.refresh(t.Context()) // by a call that just saw no token
+		s.refresh(t.Context()) // as in a call that has just seen no token
 		if asked := c.asked(); len(asked) != 1 {
 			t.Errorf("AWS was asked %q", asked)
 		}
@@ -172,7 +172,7 @@ func TestTokenOutlivesAnOutage(t *testing.T) {
 		time.Sleep(12*time.Hour - time.Second) //nolint:forbidigo // virtual time
 		expect(t, c, s, "a second before its end", "token-1", 1)
 		time.Sleep(time.Second) //nolint:forbidigo // virtual time
-		expect(t, c, s, "at its end", "get a token of Amazon ECR in eu-central-1", 1)
+		expect(t, c, s, "at its end", "get a token from Amazon ECR in eu-central-1", 1)
 	})
 }
 
@@ -254,16 +254,16 @@ func TestErrorsHaveNoSecret(t *testing.T) {
 		broken http.HandlerFunc
 		want   string
 	}{
-		"no JSON":        {answer(200, session), "the answer has no valid token"},
-		"no token":       {answer(200, `{}`), "the answer has no valid token"},
-		"no base64":      {answer(200, `{"authorizationData":[{"authorizationToken":"`+session+`:","expiresAt":1e9}]}`), "the answer has no valid token"},
-		"no password":    {answer(200, `{"authorizationData":[{"authorizationToken":"QVdTOg==","expiresAt":1e9}]}`), "the answer has no valid token"},
-		"no end":         {answer(200, `{"authorizationData":[{"authorizationToken":"QVdTOng="}]}`), "the answer has no valid token"},
-		"expired":        {answer(200, `{"authorizationData":[{"authorizationToken":"QVdTOng=","expiresAt":900000000}]}`), "the answer has no valid token"},
-		"too much":       {answer(200, `{"x":"`+strings.Repeat("x", 1<<20)+`","authorizationData":[{"authorizationToken":"QVdTOng=","expiresAt":1e9}]}`), "the answer has no valid token"},
-		"no type":        {answer(500, session), "get a token of Amazon ECR in eu-central-1: "},
-		"secret as type": {answer(400, `{"__type":"`+session+`","message":"`+session+`"}`), "get a token of Amazon ECR in eu-central-1: "},
-		"redirect":       {answer(303, session), "get a token of Amazon ECR in eu-central-1: "},
+		"no JSON":        {answer(200, session), "the answer contains no valid token"},
+		"no token":       {answer(200, `{}`), "the answer contains no valid token"},
+		"no base64":      {answer(200, `{"authorizationData":[{"authorizationToken":"`+session+`:","expiresAt":1e9}]}`), "the answer contains no valid token"},
+		"no password":    {answer(200, `{"authorizationData":[{"authorizationToken":"QVdTOg==","expiresAt":1e9}]}`), "the answer contains no valid token"},
+		"no end":         {answer(200, `{"authorizationData":[{"authorizationToken":"QVdTOng="}]}`), "the answer contains no valid token"},
+		"expired":        {answer(200, `{"authorizationData":[{"authorizationToken":"QVdTOng=","expiresAt":900000000}]}`), "the answer contains no valid token"},
+		"too much":       {answer(200, `{"x":"`+strings.Repeat("x", 1<<20)+`","authorizationData":[{"authorizationToken":"QVdTOng=","expiresAt":1e9}]}`), "the answer contains no valid token"},
+		"no type":        {answer(500, session), "get a token from Amazon ECR in eu-central-1: "},
+		"secret as type": {answer(400, `{"__type":"`+session+`","message":"`+session+`"}`), "get a token from Amazon ECR in eu-central-1: "},
+		"redirect":       {answer(303, session), "get a token from Amazon ECR in eu-central-1: "},
 		"cut":            {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "GetAuthorizationToken: EOF"},
 		"no HTTP": {func(w http.ResponseWriter, _ *http.Request) {
 			conn, _, err := http.NewResponseController(w).Hijack()

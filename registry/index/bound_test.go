@@ -49,7 +49,7 @@ func TestLinkBound(t *testing.T) {
 		t.Error("an existing link is reported as new")
 	}
 	if i.Link(blob, store.Link{Repository: "m", Manifest: true}) == i.Link(blob, store.Link{Repository: "n", Manifest: true}) {
-		t.Error("a blob with 64 links gets no first one, or a second one, as a manifest")
+		t.Error("a blob with 64 links is not linked as a manifest, or more than once")
 	}
 	if links := i.get(blob).Links; len(links) != 65 {
 		t.Errorf("%d links", len(links))
@@ -91,7 +91,7 @@ func TestMergeBound(t *testing.T) {
 	}
 }
 
-// TestExcessBound checks that Excess returns at most a batch, the least recently used first, and no
+// TestExcessBound checks that Excess returns at most a batch, the least recently used blobs, and no
 // more than needed.
 func TestExcessBound(t *testing.T) {
 	i := emptyIndex()
@@ -102,7 +102,7 @@ func TestExcessBound(t *testing.T) {
 		t.Errorf("%d victims although nothing is short", len(victims))
 	}
 	if _, ok := i.Excess(15, 0)[digest.FromString("1")]; !ok {
-		t.Error("the second oldest blob stays, but 15 bytes are short and each has 10")
+		t.Error("the second oldest blob stays, but 15 bytes are short and each blob has 10")
 	}
 	if victims := i.Excess(0, 4); len(victims) != 2 { // each is a file in a folder
 		t.Errorf("%d victims for 4 files", len(victims))
@@ -120,7 +120,7 @@ func TestExcessBound(t *testing.T) {
 		i.Confirm(store.TagName{Repository: "a", Tag: fmt.Sprint(n)}, blob, noon)
 	}
 	if tags := i.ExpiredTags(noon.Add(time.Hour)); len(tags) != batch || slices.Contains(i.get(blob).Tags, tags[0]) {
-		t.Errorf("%d tags expired at once, want %d that the manifest has no more", len(tags), batch)
+		t.Errorf("%d tags expired at once, want %d, which the manifest no longer lists", len(tags), batch)
 	}
 }
 

@@ -24,7 +24,7 @@ const (
 	mostLinks = 64
 	// mostTags bounds the stored tags of a manifest.
 	mostTags = 64
-	// batch is how many entries are removed at a time, to keep waits short.
+	// batch is the maximum number of entries that are removed at a time, so that waits are short.
 	batch = 10
 )
 
@@ -49,12 +49,12 @@ type tag struct {
 func New() *Index {
 	i := &Index{tags: map[store.TagName]tag{}, held: map[digest.Digest]int{}}
 	removed := func(_ digest.Digest, at *store.Blob) { i.bytes -= at.Size }
-	i.blobs, _ = simplelru.NewLRU(math.MaxInt, removed) // fails only for a size of 0
+	i.blobs, _ = simplelru.NewLRU(math.MaxInt, removed) // NewLRU returns an error only for a size of 0
 	return i
 }
 
-// Merge adds the content that a walk of the volume has found. Existing entries are newer, and stay.
-// Times after now are from another clock, and count as now. Nothing is evicted before Merge.
+// Merge adds the content that a walk of the volume has found. To existing entries, it adds only
+// links. Times after now are from another clock, and count as now. Nothing is evicted before Merge.
 func (i *Index) Merge(found store.Contents, now time.Time) {
 	oldest := slices.SortedFunc(maps.Keys(found.Blobs), func(a, b digest.Digest) int {
 		return cmp.Or(found.Blobs[a].Used.Compare(found.Blobs[b].Used), cmp.Compare(a, b))
@@ -86,7 +86,7 @@ func (i *Index) Merge(found store.Contents, now time.Time) {
 
 func earlier(a, b time.Time) time.Time { return slices.MinFunc([]time.Time{a, b}, time.Time.Compare) }
 
-// Use records a use of a stored blob of this size, and returns the time of the previous use.
+// Use records a use of a stored blob of the given size, and returns the time of the previous use.
 func (i *Index) Use(blob digest.Digest, size int64, now time.Time) (before time.Time) {
 	return i.touch(blob, size, now, false)
 }
@@ -133,8 +133,8 @@ func (i *Index) Link(blob digest.Digest, l store.Link) bool {
 	return true
 }
 
-// Is reports whether the upstream has served the blob as a manifest, or as a blob, in any
-// repository, and whether the index is complete.
+// Is reports whether the upstream has served the blob in any repository as a manifest or, if
+// manifest is false, as a blob. It also reports whether the index is complete.
 func (i *Index) Is(blob digest.Digest, manifest bool) (confirmed, listed bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -143,8 +143,8 @@ func (i *Index) Is(blob digest.Digest, manifest bool) (confirmed, listed bool) {
 }
 
 // Confirm records the manifest to which a tag referred when the upstream was asked. It returns the
-// manifest to which the tag now refers: if the answer to a later request is known, that one stays.
-// It returns "" if the manifest already has mostTags: then the tag must not be stored.
+// manifest to which the tag now refers: if the answer to a later request is known, that answer
+// stays. It returns "" if mostTags already refer to the manifest: then the tag must not be stored.
 func (i *Index) Confirm(name store.TagName, to digest.Digest, asked time.Time) digest.Digest {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -190,8 +190,8 @@ func (i *Index) forgetTag(name store.TagName) {
 	delete(i.tags, name)
 }
 
-// Forget records that a blob was not stored at that time. It ignores a partial blob, and one that
-// was stored since. The entry remains while the blob has links or tags.
+// Forget records that a blob was not stored at the given time. It ignores a partial blob, and one
+// that was stored later. The entry remains if it contains links or tags.
 func (i *Index) Forget(blob digest.Digest, at time.Time) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -247,8 +247,8 @@ func (i *Index) Expired(since time.Time) map[digest.Digest]store.Blob {
 	return i.take(func(at *store.Blob) bool { return at.Used.Before(since) })
 }
 
-// Excess removes and returns up to batch of the least recently used blobs, until this many bytes
-// and files are free. Each file counts twice, because it is in a folder of its own.
+// Excess removes and returns up to batch of the least recently used blobs, so that their removal
+// frees the given numbers of bytes and files. Each file counts twice: it is in a folder of its own.
 func (i *Index) Excess(bytes int64, files int) map[digest.Digest]store.Blob {
 	return i.take(func(at *store.Blob) bool {
 		more := bytes > 0 || files > 0
@@ -258,7 +258,8 @@ func (i *Index) Excess(bytes int64, files int) map[digest.Digest]store.Blob {
 	})
 }
 
-// take removes the least recently used entries while wanted returns true, but none before Merge.
+// take removes up to batch of the least recently used entries while wanted returns true, and
+// returns them. It skips blobs with readers, and removes nothing before Merge.
 func (i *Index) take(wanted func(*store.Blob) bool) map[digest.Digest]store.Blob {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -23,10 +23,10 @@ func TestMovedTag(t *testing.T) {
 		}
 	}
 	if tags := i.get(blob).Tags; len(tags) != 0 {
-		t.Errorf("the old manifest still has %v", tags)
+		t.Errorf("the old manifest still lists %v", tags)
 	}
 	if tags := i.get(other).Tags; !slices.Equal(tags, []store.TagName{tagV1}) {
-		t.Errorf("the new manifest has %v", tags)
+		t.Errorf("the new manifest lists %v", tags)
 	}
 	i.take(func(at *store.Blob) bool { return len(at.Tags) == 0 }) // the old manifest
 	if !i.Fresh(tagV1, other, noon, time.Second) {
@@ -49,7 +49,7 @@ func TestLateAnswer(t *testing.T) {
 	}
 }
 
-// TestForgottenTag checks that nothing is left of a tag that the upstream has deleted.
+// TestForgottenTag checks that ForgetTag removes a tag from the index and from its manifest.
 func TestForgottenTag(t *testing.T) {
 	i := New()
 	i.Use(blob, 1, noon)
@@ -57,15 +57,15 @@ func TestForgottenTag(t *testing.T) {
 	i.ForgetTag(tagV1)
 	i.ForgetTag(tagV1)
 	if at := i.get(blob); len(i.tags) != 0 || len(at.Tags) != 0 {
-		t.Errorf("the index has %v, the manifest %v", i.tags, at.Tags)
+		t.Errorf("the index lists %v, the manifest lists %v", i.tags, at.Tags)
 	}
 	if blobs, bytes := i.Size(); blobs != 1 || bytes != 1 {
 		t.Errorf("%d blobs with %d bytes are left, want the manifest", blobs, bytes)
 	}
 }
 
-// TestFresh checks that a tag is fresh for a while, and only if this process has confirmed it: the
-// clock may have jumped before the start.
+// TestFresh checks that a tag is fresh for a while, but only if this process has confirmed it.
+// Before the start, the clock may have jumped.
 func TestFresh(t *testing.T) {
 	i := New()
 	i.Merge(store.Contents{Tags: map[store.TagName]store.Tag{tagV1: {To: blob, Confirmed: noon}}}, noon)
@@ -78,8 +78,8 @@ func TestFresh(t *testing.T) {
 	}
 }
 
-// TestMergeClamps checks that a future time, from the clock of another node, counts as now:
-// otherwise its entry would never expire.
+// TestMergeClamps checks that a time in the future, from the clock of another node, counts as now.
+// Otherwise the entry would expire too late.
 func TestMergeClamps(t *testing.T) {
 	i, future := New(), noon.Add(1000*time.Hour)
 	i.Merge(store.Contents{
@@ -181,7 +181,7 @@ func TestRestore(t *testing.T) {
 		t.Errorf("%d blobs with %d bytes", blobs, bytes)
 	}
 	if tags := i.get(blob).Tags; !slices.Equal(tags, []store.TagName{tagV1}) || i.tags[tagV1].to != blob {
-		t.Errorf("the manifest has %v", tags)
+		t.Errorf("the manifest lists %v", tags)
 	}
 	if i.tags[moved].to != other {
 		t.Errorf("the moved tag refers to %s", i.tags[moved].to)

@@ -11,10 +11,10 @@ import (
 // the process.
 var Registry = prometheus.NewRegistry()
 
-// Metrics of answers (the label handler is blob, manifest or base, as in distribution), of
-// requests, of the upstream and of the volume.
+// Metrics of answers, of requests, of the upstream and of the volume. The label handler is blob,
+// manifest or base, as in distribution, or other.
 var (
-	Answers  = counters("registry_http_requests_total", "Answers to requests, also of nodes that ask whether the cache answers.", "handler", "method", "code")
+	Answers  = counters("registry_http_requests_total", "Answers to requests, including those with which nodes check the cache.", "handler", "method", "code")
 	Duration = promauto.With(Registry).NewSummaryVec(prometheus.SummaryOpts{
 		Name: "registry_http_request_duration_seconds", Help: "Duration of answers.",
 	}, []string{"handler", "method"})
@@ -33,7 +33,7 @@ var (
 		Name: "registry_proxy_upstream_header_seconds", Help: "Time until the header of an answer of the upstream has arrived.",
 		Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
 	})
-	Peer        = counter("registry_proxy_replica_answers_total", "Objects and tags that another replica had.")
+	Peer        = counter("registry_proxy_replica_answers_total", "Objects and tags that another replica sent.")
 	BreakerOpen = gauge("registry_proxy_upstream_breaker_open", "1 while the upstream is away: "+
 		"requests get an answer from the volume or an error at once.")
 	Resumed  = counter("registry_proxy_resumed_downloads_total", "Downloads that continued after a break or a restart.")
@@ -45,8 +45,8 @@ var (
 	Evicted = counters("registry_storage_evicted_bytes_total", "Bytes that were evicted, by reason: ttl or space.", "reason")
 	Blobs   = gauge("registry_storage_blobs", "Stored blobs and manifests.")
 	Bytes   = gauge("registry_storage_bytes", "Bytes of stored blobs and manifests.")
-	Free    = gauge("registry_storage_free_bytes", "Bytes that the volume has left.")
-	Inodes  = gauge("registry_storage_free_inodes", "Files that the volume has room for; 0 if its file system has no limit.")
+	Free    = gauge("registry_storage_free_bytes", "Free bytes of the volume.")
+	Inodes  = gauge("registry_storage_free_inodes", "Free inodes of the volume; 0 if its file system does not limit them.")
 )
 
 // byType returns a counter that starts at 0 for blobs and for manifests.

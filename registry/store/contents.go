@@ -26,7 +26,7 @@ const (
 	layers       = "_layers"
 	revisions    = "_manifests/revisions"
 	tags         = "_manifests/tags"
-	stockState   = "scheduler-state.json" // of distribution's own pull-through
+	stockState   = "scheduler-state.json" // of distribution's own pull-through cache
 	// own is a folder that distribution ignores. It marks the volume of a cache.
 	own       = "registry-cache"
 	partials  = own + "/partial" // arriving blobs
@@ -55,7 +55,7 @@ func linkFile(blob digest.Digest, l Link) string {
 func tagDir(t TagName) string      { return path.Join(repositories, t.Repository, tags, t.Tag) }
 func currentFile(t TagName) string { return tagDir(t) + "/current/link" }
 
-// The files of a volume. Two groups match a digest: its algorithm and its hexadecimal form.
+// Paths of files on a volume. Two groups match a digest: its algorithm and its hexadecimal form.
 var (
 	blobPath    = regexp.MustCompile(`^` + blobs + `/([a-z0-9]+)/[0-9a-f]{2}/([0-9a-f]+)/data$`)
 	partialPath = regexp.MustCompile(`^` + partials + `/([a-z0-9]+)/([0-9a-f]+)$`)
@@ -70,13 +70,13 @@ type Link struct {
 	Manifest   bool
 }
 
-// Link writes the link of a blob, unless an undamaged one exists. A stock image serves no blob
-// without a link.
+// Link writes the link of a blob, unless an undamaged one exists. A stock image does not serve a
+// blob without a link.
 func (s *Store) Link(blob digest.Digest, l Link) error {
 	return s.run("link blob", blob, func() error { return s.writeLink(linkFile(blob, l), blob) })
 }
 
-// Linked reports whether the blob has this link.
+// Linked reports whether the link of a blob is stored.
 func (s *Store) Linked(blob digest.Digest, l Link) bool {
 	_, err := s.stat(linkFile(blob, l))
 	return err == nil
@@ -92,7 +92,7 @@ func (s *Store) writeLink(file string, blob digest.Digest) error {
 // TagName names a tag of a repository.
 type TagName struct{ Repository, Tag string }
 
-// Tag returns the manifest to which a tag refers, or ErrNotStored if it is missing or damaged.
+// Tag returns the manifest to which a tag refers, or ErrNotStored if the tag is missing or damaged.
 func (s *Store) Tag(t TagName) (digest.Digest, error) {
 	return on(s.disk, "read tag", t, func() (digest.Digest, error) { return s.readTag(t) })
 }
@@ -136,7 +136,7 @@ type Blob struct {
 	Tags    []TagName
 }
 
-// Is reports whether the blob is linked as a manifest, or as a blob.
+// Is reports whether a repository links the blob as a manifest or, if manifest is false, as a blob.
 func (b *Blob) Is(manifest bool) bool {
 	return slices.ContainsFunc(b.Links, func(l Link) bool { return l.Manifest == manifest })
 }
@@ -162,7 +162,7 @@ func (s *Store) Contents(ctx context.Context) (Contents, error) {
 		// os.Root would open each folder from the root, which is five times slower with 100,000 blobs.
 		err := fs.WalkDir(os.DirFS(s.root.Name()), top, func(name string, entry fs.DirEntry, err error) error {
 			switch {
-			case errors.Is(err, fs.ErrNotExist): // an empty volume, or removed during the walk
+			case errors.Is(err, fs.ErrNotExist): // the volume is empty, or the file was removed during the walk
 			case context.Cause(ctx) != nil:
 				return context.Cause(ctx)
 			case err != nil: // use what can be read
@@ -216,7 +216,7 @@ func (s *Store) add(found Contents, name string, entry fs.DirEntry) error {
 }
 
 // blob returns the entry of a blob. A link without a blob also gets an entry, so that the link is
-// evicted. The entry of an invalid digest is not listed.
+// evicted. The entry of an invalid digest is not added.
 func (c Contents) blob(algorithm, hex string) *Blob {
 	blob := digest.NewDigestFromEncoded(digest.Algorithm(algorithm), hex)
 	if c.Blobs[blob] == nil && blob.Validate() == nil {
@@ -231,7 +231,7 @@ type Space struct {
 	Inodes, FreeInodes int64 // both are 0 if the file system does not limit inodes
 }
 
-// Space returns the space that unprivileged users may use.
+// Space returns the size of the volume, and the free space for unprivileged processes.
 func (s *Store) Space() (Space, error) {
 	return on(s.disk, "read the size of", s.root.Name(), func() (Space, error) {
 		var stat syscall.Statfs_t

@@ -14,7 +14,7 @@ import (
 const (
 	operation      = time.Second     // how long a caller waits for the disk
 	hanging        = 3 * time.Second // how long an operation may take before the disk counts as hanging
-	mostOperations = 512             // maximum of goroutines that wait for the disk
+	mostOperations = 512             // maximum number of operations that run
 	beat           = time.Second     // the pause between two tests of the disk
 	beatFile       = own + "/beat"
 	beatBytes      = 4096
@@ -24,10 +24,11 @@ const (
 // ErrSlow is returned when the disk did not answer in time.
 var ErrSlow = fmt.Errorf("the disk did not answer within %s", operation)
 
-// ErrHangs is the cause with which the context of Works is canceled.
+// ErrHangs is returned while the disk hangs, and is the cause when the context of Works is
+// canceled.
 var ErrHangs = fmt.Errorf("the disk has not answered for %s", hanging)
 
-// IsSlow reports whether the disk did not answer.
+// IsSlow reports whether an error means that the disk did not answer in time.
 func IsSlow(err error) bool { return errors.Is(err, ErrSlow) || errors.Is(err, ErrHangs) }
 
 // disk limits how long callers wait for an operation. When an operation has taken longer than the
@@ -96,7 +97,7 @@ func on[T any](d *disk, verb string, what any, do func() (T, error)) (T, error) 
 	}
 }
 
-// count adds to the number of stuck operations. It may be called with -1 before 1.
+// count adds to the number of stuck operations. The call with -1 may come before the one with 1.
 func (d *disk) count(more int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -107,15 +108,15 @@ func (d *disk) count(more int) {
 	}
 }
 
-// run is like on, for an operation without a result.
+// run calls on for an operation without a result.
 func (d *disk) run(verb string, what any, do func() error) error {
 	_, err := on(d, verb, what, func() (struct{}, error) { return struct{}{}, do() })
 	return err
 }
 
-// Watch writes and reads a file every second until ctx is done. So a hanging disk is detected even
-// if no request arrives. A disk that refuses writes does not count as hanging: stored content can
-// be served.
+// Watch reads one file and writes another every second, until ctx is done. So a hanging disk is
+// detected even if no request arrives. A disk that refuses writes does not count as hanging: stored
+// content can be served.
 func (s *Store) Watch(ctx context.Context) {
 	_ = s.run("write", beatFile, func() error { return s.write(beatFile, make([]byte, beatBytes)) })
 	for {
@@ -128,7 +129,7 @@ func (s *Store) Watch(ctx context.Context) {
 	}
 }
 
-// beat creates a file, and reads another one from the disk, not from the page cache.
+// beat reads a file from the disk, not from the page cache, and then writes another one.
 func (s *Store) beat() error {
 	file, err := s.root.Open(beatFile)
 	if err == nil {

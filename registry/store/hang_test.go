@@ -16,7 +16,7 @@ type result struct{ closed atomic.Bool }
 func (r *result) Close() error { r.closed.Store(true); return nil }
 
 // TestHangingDisk checks that a caller waits at most a second for an operation that does not
-// return, and not at all after three seconds, and that the disk works again when the operation
+// return. After three seconds callers do not wait at all. The disk works again when the operation
 // returns.
 func TestHangingDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -79,7 +79,8 @@ func TestSlowDisk(t *testing.T) {
 	})
 }
 
-// TestTwoHangingOperations checks that the disk counts as hanging until both have returned.
+// TestTwoHangingOperations checks that the disk counts as hanging until both operations have
+// returned.
 func TestTwoHangingOperations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &Store{disk: newDisk()}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestSpaceOf checks that sizes are never negative, nor so large that sums overflow.
+// TestSpaceOf checks that sizes are neither negative nor so large that sums overflow.
 func TestSpaceOf(t *testing.T) {
 	const most = math.MaxInt64 / 1024
 	for name, test := range map[string]struct {

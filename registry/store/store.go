@@ -53,7 +53,7 @@ func New(directory string, owned bool) (*Store, error) {
 	return s, nil
 }
 
-// NotCacheError is returned for the folder of a registry that might not be a cache.
+// NotCacheError is returned if the volume belongs to a registry that might not be a cache.
 type NotCacheError struct{ Directory string }
 
 // Error implements error.
@@ -299,8 +299,8 @@ func (s *Store) DropPartial(blob digest.Digest) error {
 	return errors.Join(err, remove())
 }
 
-// SetPartialAside renames a partial blob, so that the next Partial is empty. Removing a large file
-// is slow, so the caller must call remove.
+// SetPartialAside renames a partial blob, so that the next Partial is empty. The caller must then
+// call remove, which takes a while for a large file.
 func (s *Store) SetPartialAside(blob digest.Digest) (remove func() error, err error) {
 	name := temporary + rand.Text()
 	err = s.run("remove partial blob", blob, func() error { return s.root.Rename(partialFile(blob), name) })

@@ -24,7 +24,7 @@ const (
 	mostTokens = 1000
 	// defaultLife is the default lifetime of a token (distribution, token specification).
 	defaultLife = time.Minute
-	// settled is the age from which a token may be the reason for any refusal.
+	// settled is the age above which a token may be the reason for any refusal.
 	settled = time.Minute
 	// redirects is the maximum number of redirects, as in net/http.
 	redirects = 10
@@ -43,10 +43,9 @@ type authorization struct {
 var none = &authorization{}
 
 // authenticator is a transport that answers challenges. It sends the credentials only to the
-// upstream and to token servers of its registrable domain (CVE-2026-33540). It asks other token
-// servers, and those of hosts to which the upstream redirects, anonymously. A redirect target gets
-// the upstream's authorization only if it demands one, and if net/http, and thus containerd, would
-// pass it on.
+// upstream and to token servers in its registrable domain (CVE-2026-33540). Other token servers,
+// and those of redirect targets, are asked anonymously. A redirect target receives the upstream's
+// authorization only if it demands one, and if net/http, and thus containerd, would pass it on.
 //
 // It fetches tokens with containerd's package core/remotes/docker/auth. It does not use
 // containerd's authorizer, which would keep a failed token request forever, and make all requests
@@ -113,14 +112,14 @@ func (a *authenticator) send(request *http.Request, with *authorization) (*http.
 // errWithheld is not a refusal: a client with the same credentials may get the object.
 var errWithheld = errors.New("the token server is on another site than the upstream, or does not use TLS: it gets no credentials")
 
-// isDenial reports whether an answer depends on the credentials.
+// isDenial reports whether the credentials may be the reason for a status.
 func isDenial(status int) bool {
 	return status == http.StatusUnauthorized || status == http.StatusForbidden
 }
 
 // mayBeRefused reports whether another token may change the answer. For an expired token,
-// public.ecr.aws answers 400 and others 403, as does Amazon ECR for an expired password. Some
-// answer 404 to hide what a token does not allow.
+// public.ecr.aws answers 400 and others 403. Amazon ECR answers 403 for an expired password. Some
+// registries answer 404 to hide what a token does not allow.
 func (a *authorization) mayBeRefused(status int) bool {
 	if a == none || status == http.StatusUnauthorized {
 		return status == http.StatusUnauthorized
@@ -171,7 +170,7 @@ func (a *authenticator) renew(ctx context.Context, key string, challenge auth.Ch
 	}
 }
 
-// answer answers a challenge.
+// answer returns an authorization that answers the challenge.
 func (a *authenticator) answer(ctx context.Context, key string, challenge auth.Challenge, refused *authorization) (*authorization, error) {
 	host, repository, _ := strings.Cut(key, " ")
 	of, _ := url.Parse(host)
@@ -238,8 +237,7 @@ func (a *authenticator) isBelow(host *url.URL) bool {
 	return a.trusts(host) && strings.HasSuffix("."+host.Hostname(), "."+a.upstream.Hostname())
 }
 
-// token asks a token server. Of the answer, it returns only the token, the statuses 401 and 403,
-// and Retry-After.
+// token asks a token server. Its errors contain only the status and Retry-After of an answer.
 func (a *authenticator) token(ctx context.Context, realm *url.URL, options auth.TokenOptions) (*auth.FetchTokenResponse, error) {
 	server := "token server " + realm.Host
 	if err := a.failures.check(server); err != nil {
@@ -276,8 +274,8 @@ func (a *authenticator) token(ctx context.Context, realm *url.URL, options auth.
 	return nil, away
 }
 
-// fetchToken asks like containerd: with GET, or with POST for a refresh token or if the server does
-// not support GET.
+// fetchToken asks as containerd does: with POST for a refresh token or if the server does not
+// support GET, otherwise with GET.
 func fetchToken(ctx context.Context, client *http.Client, options auth.TokenOptions) (*auth.FetchTokenResponse, error) {
 	if options.Username != "" || options.Secret == "" {
 		got, err := auth.FetchToken(ctx, client, named, options)

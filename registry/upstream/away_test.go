@@ -55,8 +55,8 @@ func newPipedClient(t *testing.T, handler http.HandlerFunc) *Client {
 	return New(ctx, Options{URL: &url.URL{Scheme: "http", Host: "registry.example"}, Dial: connections.dial})
 }
 
-// TestRootAnswers checks which answers of the root mean that the upstream is away: not those that
-// demand a token, or 404.
+// TestRootAnswers checks which answers of the root mean that the upstream is away. 404 and a demand
+// for a token do not.
 func TestRootAnswers(t *testing.T) {
 	for status, away := range map[int]bool{
 		200: false, 401: false, 403: false, 404: false, 405: false, 408: true, 429: true, 500: true, 502: true, 503: true, 304: true,

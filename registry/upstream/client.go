@@ -22,14 +22,14 @@ import (
 const (
 	// Patience is how long a client of the cache waits for the upstream and its token server.
 	Patience = 1500 * time.Millisecond
-	// beforePatience is how long before the end of Patience a missing answer is recorded as a failure.
-	// So clients that give up do not all ask again.
+	// beforePatience is the time before the end of Patience at which a missing answer is recorded as a
+	// failure. So clients that give up do not all ask again.
 	beforePatience = 50 * time.Millisecond
-	// longest is how long a request may take. An answer after Patience serves the next client.
+	// longest is the timeout for the header of an answer and for a token. They serve later clients.
 	longest = 30 * time.Second
 )
 
-// named identifies the cache to servers. Some firewalls refuse requests without Accept.
+// named is sent with every request. Some firewalls refuse requests without Accept.
 var named = http.Header{"User-Agent": {"registry-cache/1"}, "Accept": {"*/*"}}
 
 // Options configure a Client.
@@ -57,7 +57,7 @@ func New(ctx context.Context, o Options) *Client {
 	c := &Client{url: o.URL.JoinPath("/"), wires: wires{newTransport(o.Roots, o.Dial)}}
 	c.failures = newFailures(ctx, c.root)
 	context.AfterFunc(ctx, c.wires.CloseIdleConnections)
-	known, _ := lru.New[string, *authorization](mostTokens) // fails only for a size of 0
+	known, _ := lru.New[string, *authorization](mostTokens) // New returns an error only for a size of 0
 	c.tokens = &authenticator{wires: c.wires, upstream: o.URL, credentials: o.Credentials, failures: c.failures, known: known}
 	c.http = &http.Client{Transport: c.tokens}
 	return c
@@ -65,7 +65,7 @@ func New(ctx context.Context, o Options) *Client {
 
 // Away returns an *AwayError while a request for the path would fail at once.
 func (c *Client) Away(repository, path string) error {
-	return c.failures.check(repository+" "+path, repository) // <name>/manifests/<tag> can be a repository, too
+	return c.failures.check(repository+" "+path, repository) // <name>/manifests/<tag> may also be the name of a repository
 }
 
 // object is passed in the context of a request.
@@ -81,7 +81,7 @@ type objectKey struct{}
 // is *RefusedError or *AwayError, unless ctx is done. The caller must close the body, whose Read
 // fails if the upstream is too slow.
 //
-// An error answer to HEAD does not count as a failure: some registries answer GET only.
+// An error answer to HEAD does not count as a failure: some registries answer only GET.
 func (c *Client) Do(ctx context.Context, method, repository, path string, header http.Header) (*http.Response, error) {
 	if err := c.Away(repository, path); err != nil {
 		return nil, err

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// TestForgottenConnection checks that connections that lose their packets without a reset, such as
-// when a load balancer forgets them, are all replaced at once.
+// TestForgottenConnection checks that connections that lose their packets without a reset, for
+// example because a load balancer has forgotten them, are all replaced at once.
 func TestForgottenConnection(t *testing.T) {
 	const connections = 12
 	var asked atomic.Int32
@@ -60,7 +60,8 @@ func TestForgottenConnection(t *testing.T) {
 	}
 }
 
-// balancer forwards connections, but drops the packets of those from before a change of epoch.
+// balancer forwards connections. It drops the packets of connections from before the last change of
+// epoch.
 type balancer struct {
 	to    string
 	epoch atomic.Int32

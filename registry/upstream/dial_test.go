@@ -67,7 +67,7 @@ func TestDial(t *testing.T) {
 							<-ctx.Done()
 							return nil, ctx.Err()
 						default:
-							<-time.After(after) // even if ctx is done: then it is closed
+							<-time.After(after) // even if ctx is done: then the connection is closed
 							return made[address], nil
 						}
 					},

@@ -11,8 +11,9 @@ import (
 	"testing"
 )
 
-// TestChangedPassword checks that a password that the registry refuses, with any status, is
-// replaced at once if it has changed, as with Amazon ECR, and that requests identify the cache.
+// TestChangedPassword checks that a refused password is replaced at once if it has changed, as with
+// Amazon ECR. The status of the refusal does not matter. It also checks that requests identify the
+// cache.
 func TestChangedPassword(t *testing.T) {
 	for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusBadRequest} {
 		t.Run(http.StatusText(status), func(t *testing.T) {

@@ -162,7 +162,8 @@ func TestAnswerEndsSilence(t *testing.T) {
 	}
 }
 
-// TestProbesEnd checks that after the end of the client there are no probes, and nothing is away.
+// TestProbesEnd checks that after the context of the client is done, there are no probes, and
+// nothing is away.
 func TestProbesEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

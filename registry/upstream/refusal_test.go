@@ -20,7 +20,8 @@ type closed struct {
 // Close implements io.Closer.
 func (c *closed) Close() error { c.is = true; return nil }
 
-// TestVerdict checks the verdict about answers, and that only the bodies of served ones stay open.
+// TestVerdict checks the verdicts about answers, and that only the bodies of served answers stay
+// open.
 func TestVerdict(t *testing.T) {
 	const served, refused, away = "served", "refused", "away"
 	for status, want := range map[int]string{

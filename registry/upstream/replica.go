@@ -18,14 +18,14 @@ import (
 	"github.com/gardener-extensions/registry-cache/registry/metrics"
 )
 
-// ReplicaHeader marks a request of a replica, which only stored content may answer.
+// ReplicaHeader marks a request from a replica. Only stored content may answer it.
 const ReplicaHeader = "X-Registry-Cache-Peer"
 
 const (
-	// replicaPatience limits the wait for a header, of all replicas together, and for each half of a
-	// body.
+	// replicaPatience limits the wait for the header of an answer, for all replicas together, and then
+	// for each half of its body.
 	replicaPatience = 500 * time.Millisecond
-	// whole bounds an answer. If it takes longer, the upstream is asked.
+	// whole is the timeout of Get. After it, the upstream is asked.
 	whole = time.Second
 	// resting is how long a failed replica is not asked, and how long addresses are cached.
 	resting = 10 * time.Second
@@ -36,7 +36,7 @@ type ReplicaOptions struct {
 	Address     string           // <host>:<port>. The host resolves to the addresses of all replicas.
 	Namespace   string           // the upstream's name, or empty
 	Certificate *tls.Certificate // the certificate of all replicas, or nil for HTTP
-	// Lookup, Own and Dial may be nil; tests replace them.
+	// Lookup and Own are both nil or both set, and Dial may be nil. Only tests set them.
 	Lookup func(ctx context.Context, host string) ([]string, error)
 	Own    func() ([]net.Addr, error)
 	Dial   Dial
@@ -67,10 +67,10 @@ func NewReplicas(o ReplicaOptions) *Replicas {
 		DialContext: o.Dial, TLSHandshakeTimeout: replicaPatience,
 		DisableCompression: true, IdleConnTimeout: resting,
 	}
-	failed, _ := lru.New[string, failure](mostFailures) // fails only for a size of 0
+	failed, _ := lru.New[string, failure](mostFailures) // New returns an error only for a size of 0
 	r := &Replicas{options: o, http: &http.Client{Transport: transport}, failures: &failures{one: failed}}
 	r.root = url.URL{Scheme: "http", Path: "/"}
-	if o.Namespace != "" { // the address may now belong to another cache
+	if o.Namespace != "" { // so that the cache of another upstream, which now has the address, refuses
 		r.root.RawQuery = url.Values{"ns": {o.Namespace}}.Encode()
 	}
 	if o.Certificate != nil {
@@ -91,9 +91,9 @@ func NewReplicas(o ReplicaOptions) *Replicas {
 // ErrUnused is returned by a use function that cannot use an answer of any replica.
 var ErrUnused = errors.New("the caller does not use the replica's answer")
 
-// Get passes the first answer of a replica for a path below the repository to use, and reports
-// whether use accepted it. Otherwise that replica is not asked for a while. Get takes at most a
-// second.
+// Get requests a path below the repository from the replicas. It passes the first answer with
+// status 200 to use, and reports whether use accepted it. A replica that fails, or whose answer is
+// rejected, is not asked for a while. This does not apply to ErrUnused. Get takes at most a second.
 func (r *Replicas) Get(ctx context.Context, repository, path string, header http.Header, use func(*http.Response) error) bool {
 	if r == nil {
 		return false

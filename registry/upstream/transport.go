@@ -16,12 +16,12 @@ import (
 	"github.com/gardener-extensions/registry-cache/registry/metrics"
 )
 
-// Dial connects to an address, like net.Dialer.DialContext.
+// Dial connects to an address, as net.Dialer.DialContext does.
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
 // newTransport returns a transport with a timeout for each phase. If dial is nil, it connects with
-// race. Like containerd's, it uses HTTP/1.1 only: HTTP/2 would buffer up to 4 MiB of each answer in
-// memory, and one broken connection would break all concurrent requests.
+// race. As containerd's transport does, it uses only HTTP/1.1: HTTP/2 would buffer up to 4 MiB of
+// each answer in memory, and one broken connection would break all concurrent requests.
 func newTransport(roots *x509.CertPool, dial Dial) *http.Transport {
 	if dial == nil {
 		one := &net.Dialer{KeepAlive: 15 * time.Second}
@@ -35,7 +35,7 @@ func newTransport(roots *x509.CertPool, dial Dial) *http.Transport {
 		MaxIdleConnsPerHost:    32,
 		IdleConnTimeout:        time.Minute,
 		MaxResponseHeaderBytes: 256 << 10,
-		DisableCompression:     true, // layers are compressed already, and digests are of the sent bytes
+		DisableCompression:     true, // layers are already compressed, and a digest is that of the bytes as sent
 	}
 }
 
@@ -71,16 +71,16 @@ func (w wires) RoundTrip(request *http.Request) (*http.Response, error) {
 // largestToken is the maximum size of a token server's answer.
 const largestToken = 1 << 20
 
-// discreet is a transport for token servers. Its errors are *AwayError, or *RefusedError with
-// verdicts. They contain the reason for a failed connection, but no part of an answer: errors of
-// net/http quote an answer that is not HTTP.
+// discreet is a transport for token servers. Its errors are *AwayError or, if verdicts is set,
+// *RefusedError. They contain the reason for a failed connection, but no text of an answer: errors
+// of net/http would quote an answer that is not HTTP.
 type discreet struct {
 	http.RoundTripper
-	verdicts bool // return an error for a status from 400
+	verdicts bool // return an error for a status of 400 or above
 }
 
 // Discreet returns a transport for a token server, with the timeouts of an upstream and a limit of
-// 1 MiB per answer. Its errors contain no part of an answer. dial may be nil.
+// 1 MiB per answer. Its errors contain no text of an answer. dial may be nil.
 func Discreet(roots *x509.CertPool, dial Dial) http.RoundTripper {
 	transport := newTransport(roots, dial)
 	transport.DisableKeepAlives = true // requests are rare, and net/http does not retry a POST
@@ -89,7 +89,7 @@ func Discreet(roots *x509.CertPool, dial Dial) http.RoundTripper {
 
 // RoundTrip implements http.RoundTripper.
 func (d discreet) RoundTrip(request *http.Request) (*http.Response, error) {
-	connected := request.Response != nil // a redirect is an answer, whose address must not be repeated
+	connected := request.Response != nil // the address of a redirect is part of an answer, so errors must not contain it
 	ctx := httptrace.WithClientTrace(request.Context(), &httptrace.ClientTrace{
 		GotConn: func(httptrace.GotConnInfo) { connected = true },
 	})
@@ -117,7 +117,7 @@ type passing struct{}
 func Passing(ctx context.Context) context.Context { return context.WithValue(ctx, passing{}, true) }
 
 const (
-	// idle is the time within which a body must deliver slowest bytes, or one byte with Passing.
+	// idle is the time within which a body must deliver slowest bytes, or, with Passing, one byte.
 	idle    = 10 * time.Second
 	slowest = 64 << 10
 )
@@ -155,13 +155,13 @@ func (b *pacedBody) Close() error {
 
 const (
 	dialTimeout = time.Second
-	// nextAddress is the delay before the next address is tried in parallel (RFC 8305, 5 and 8).
+	// nextAddress is the delay before the next address is tried in parallel (RFC 8305, section 5).
 	nextAddress   = 250 * time.Millisecond
 	mostAddresses = 8
 )
 
 // race connects to the first address of a host that answers. net.Dialer races only the two address
-// families: within a family, a dead address uses up the time of all.
+// families. Within a family it tries one address after the other, and a dead one uses up the time.
 type race struct {
 	lookUp  func(ctx context.Context, host string) ([]string, error)
 	connect Dial // to one address

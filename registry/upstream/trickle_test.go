@@ -10,7 +10,7 @@ import (
 
 // chunks is a body that delivers bytes at intervals.
 type chunks struct {
-	ctx   context.Context //nolint:containedctx // like a body of net/http
+	ctx   context.Context //nolint:containedctx // as in a body of net/http
 	size  int
 	every time.Duration
 }
@@ -72,7 +72,7 @@ func TestTrickle(t *testing.T) {
 	}
 }
 
-// TestTrickleAfterBurst checks that an upstream must not trickle after a fast start.
+// TestTrickleAfterBurst checks that a body fails if it trickles after a fast start.
 func TestTrickleAfterBurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())

@@ -33,14 +33,14 @@ func (e *RefusedError) Error() string {
 }
 
 // AwayError is an outage of the upstream or its token server: no answer, 408, 429, 5xx, or an
-// answer that no registry gives.
+// answer that a registry never gives.
 type AwayError struct {
 	// RetryAfter is the wait that the upstream asks for, at most a minute, or 0.
 	RetryAfter time.Duration
 	// Remembered is set if the upstream was not asked again.
 	Remembered bool
 
-	status  int  // of the answer, if any: another method may help
+	status  int  // of the answer, or 0
 	noToken bool // the token server is away
 	cause   error
 }
@@ -58,10 +58,10 @@ func (e *AwayError) Unwrap() error { return e.cause }
 // ErrLate is the cause of an AwayError if the upstream did not answer in time.
 var ErrLate = fmt.Errorf("the upstream did not answer within %s", Patience)
 
-// verdict returns nil for an answer that serves the request. Otherwise it closes the body.
+// verdict returns an error and closes the body, unless the answer serves the request.
 func verdict(response *http.Response) error {
 	status := response.StatusCode
-	if status/100 == 2 && status != http.StatusNoContent { // including 203 of a proxy
+	if status/100 == 2 && status != http.StatusNoContent { // including 203 from a proxy
 		return nil
 	}
 	defer func() { _ = response.Body.Close() }()
@@ -76,8 +76,8 @@ func isRefusal(status int) bool {
 	return status >= 400 && status < 500 && status != http.StatusRequestTimeout && status != http.StatusTooManyRequests
 }
 
-// Unanswered reports whether a retry with another method cannot help: the upstream did not answer,
-// or asks to wait.
+// Unanswered reports whether a retry with another method cannot help: the upstream or its token
+// server did not answer, or asks to wait.
 func Unanswered(err error) bool {
 	away, ok := errors.AsType[*AwayError](err)
 	return ok && (away.status == 0 || away.noToken || away.RetryAfter > 0)
@@ -136,7 +136,7 @@ func retryAfter(header http.Header, now time.Time) time.Duration {
 }
 
 const (
-	// objectPause is the minimum time for which a failed object is not requested again.
+	// objectPause is the minimum time before a failed object is requested again.
 	objectPause = time.Second
 	// firstPause and longestPause bound the pause between probes of the root while it is away.
 	firstPause, longestPause = time.Second, 10 * time.Second
@@ -155,9 +155,9 @@ type failures struct {
 	one *lru.Cache[string, failure] // by path, repository or token server
 
 	mu       sync.Mutex
-	away     failure   // of the root; cause is nil while it answers
+	away     failure   // outage of the root; its cause is nil while the root answers
 	answered time.Time // when an object was last served or refused
-	asked    time.Time // when a probe of the root began
+	asked    time.Time // when the last probe of the root began
 	probing  bool
 }
 
@@ -167,7 +167,7 @@ type failure struct {
 }
 
 func newFailures(ctx context.Context, root func(context.Context) error) *failures {
-	one, _ := lru.New[string, failure](mostFailures) // fails only for a size of 0
+	one, _ := lru.New[string, failure](mostFailures) // New returns an error only for a size of 0
 	return &failures{ctx: ctx, root: root, one: one}
 }
 
@@ -220,7 +220,7 @@ func (f *failures) startProbe() {
 	}
 }
 
-// probe requests the root until it answers.
+// probe requests the root until it answers, or until only the root fails.
 func (f *failures) probe() {
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		err := f.root(f.ctx)
