@@ -63,7 +63,7 @@ func (a *Actuator) clean(ctx context.Context, log logr.Logger, ex *extensionsv1a
 // that have not been ready for a while, and any node when the cleaner has run long enough. Earlier
 // attempts count.
 func (a *Actuator) maySkip(rollout cleaner.Rollout) bool {
-	longAgo := func(t time.Time) bool { return !t.IsZero() && a.clock.Since(t) >= a.waits.skipped }
+	longAgo := func(t time.Time) bool { return !t.IsZero() && a.clock.Since(t) >= a.waits.skipAfter }
 	return longAgo(rollout.Started) || longAgo(rollout.NotReadySince)
 }
 
@@ -80,7 +80,7 @@ func (a *Actuator) rollout(ctx context.Context, shoot client.Client, namespace s
 		return none, err
 	}
 	// A new task changes the ManagedResource's generation, because its Secret's name has a hash.
-	if err := health.CheckManagedResourceApplied(mr); err != nil && a.clock.Since(written(mr)) < a.waits.skipped {
+	if err := health.CheckManagedResourceApplied(mr); err != nil && a.clock.Since(written(mr)) < a.waits.skipAfter {
 		return none, retry.Waiting(err)
 	} // later, a policy may forbid the cleaner
 	set := &appsv1.DaemonSet{}

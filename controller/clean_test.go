@@ -111,7 +111,7 @@ func TestBrokenNodeIsSkipped(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLandscape(t, newExtension([]string{beta}, []string{alpha, beta}), cluster(), managedResource(cachesName))
-			l.actuator.waits.skipped = 0
+			l.actuator.waits.skipAfter = 0
 			if err := l.shoot.Create(t.Context(), worker("broken", false)); err != nil {
 				t.Fatal(err)
 			}

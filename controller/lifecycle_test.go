@@ -131,7 +131,7 @@ func TestMonitoring(t *testing.T) {
 // again after a complete clean-up.
 func TestNodesCleaned(t *testing.T) {
 	l, _ := newRunningLandscape(t, func(c *v1alpha3.RegistryConfig) { c.Caches = c.Caches[1:] })
-	l.actuator.waits.skipped = 0
+	l.actuator.waits.skipAfter = 0
 	broken := worker("broken", false)
 	if err := l.shoot.Create(t.Context(), broken); err != nil {
 		t.Fatal(err)

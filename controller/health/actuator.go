@@ -26,9 +26,9 @@ const (
 	timeout = 5 * time.Second
 	// maxRefusals limits the memory for reasons why claims cannot grow.
 	maxRefusals = 1000
-	// patience is how long problems that may pass are reported as Progressing. A cache may need
-	// minutes to start: its volume is provisioned, its image pulled, its store opened.
-	patience = 5 * time.Minute
+	// progressingThreshold is how long problems that may pass are reported as Progressing. A cache may
+	// need minutes to start: its volume is provisioned, its image pulled, its store opened.
+	progressingThreshold = 5 * time.Minute
 )
 
 // actuator checks the caches of one shoot at a time. The library writes the conditions, also those
@@ -104,7 +104,7 @@ func resultsOf(problems []problem) *[]healthcheck.Result {
 		if slices.ContainsFunc(problems, func(p problem) bool { return p.lasting }) {
 			result.UnsuccessfulChecks = 1
 		} else {
-			result.ProgressingChecks, result.ProgressingThreshold = 1, new(patience)
+			result.ProgressingChecks, result.ProgressingThreshold = 1, new(progressingThreshold)
 		}
 	}
 	var results []healthcheck.Result

@@ -23,13 +23,13 @@ type timing struct {
 	limit    time.Duration // ends an attempt; the requests of the extension library are not included
 	patience time.Duration // total wait of the first attempt, so that a quick shoot needs no second one; later ones look once
 	interval time.Duration // the longest pause between two checks of an attempt
-	// skipped is how long the cleaner must have run, or a node must be not ready, before the node is
-	// skipped. The loop on such a node detects that the cache is gone.
-	skipped time.Duration
+	// skipAfter is how long the cleaner runs, or nodes are not ready, before a clean-up gives up on the
+	// nodes that are left and skips them. The loop on such a node detects that the cache is gone.
+	skipAfter time.Duration
 }
 
 func defaultTiming() timing {
-	return timing{limit: 9 * time.Second, patience: 5 * time.Second, interval: time.Second, skipped: time.Minute}
+	return timing{limit: 9 * time.Second, patience: 5 * time.Second, interval: time.Second, skipAfter: time.Minute}
 }
 
 const (
