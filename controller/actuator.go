@@ -32,9 +32,11 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/charts"
+	"github.com/gardener-extensions/registry-cache/controller/cache"
 	"github.com/gardener-extensions/registry-cache/controller/certificate"
 	"github.com/gardener-extensions/registry-cache/controller/cleaner"
 	"github.com/gardener-extensions/registry-cache/controller/monitoring"
+	"github.com/gardener-extensions/registry-cache/controller/reference"
 	"github.com/gardener-extensions/registry-cache/controller/retry"
 	"github.com/gardener-extensions/registry-cache/controller/shootclient"
 )
@@ -79,7 +81,7 @@ func (a *Actuator) Delete(ctx context.Context, log logr.Logger, ex *extensionsv1
 			return err
 		}
 		before, _ := recordOf(ex) // empty if undecodable
-		if before.takenOver {     // otherwise takeOver has added it to a ManagedResource
+		if before.takingOver {    // otherwise takeOver has added it to a ManagedResource
 			if err := kubernetesutils.DeleteObjects(ctx, a.client, monitoring.References(ex.Namespace)...); err != nil {
 				return fmt.Errorf("delete the monitoring of gardener-extension-registry-cache: %w", err)
 			}
@@ -139,6 +141,44 @@ func (a *Actuator) Restore(ctx context.Context, log logr.Logger, ex *extensionsv
 		}
 		return err
 	})
+}
+
+// restoreStatus writes the providerStatus of the running caches, as far as the state contains it.
+// It ends an availability whose deployment was interrupted in the previous seed.
+func (a *Actuator) restoreStatus(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension, mistake error) error {
+	r, err := recordOf(ex)
+	if err != nil {
+		return err
+	}
+	cluster, err := a.cluster(ctx, ex.Namespace)
+	if err != nil {
+		return err
+	}
+	applied := &v1alpha3.RegistryConfig{Caches: r.configured()}
+	secrets, _, err := reference.Resolve(ctx, a.client, ex.Namespace, cluster.Shoot.Spec.Resources, applied)
+	if err != nil && !retry.IsWaiting(err) { // a missing Secret may be the mistake itself
+		return err
+	}
+	r.status = &v1alpha3.RegistryStatus{}
+	shoot, err := a.shootClient(ctx, ex.Namespace)
+	if err != nil {
+		return err
+	}
+	for _, c := range applied.Caches {
+		id, runs := r.running.Of(c.Upstream)
+		if id.Address != "" {
+			r.status.Caches = append(r.status.Caches, statusOf(&c, id.Address, secrets[c.Upstream]))
+		}
+		if runs && cache.Replicas(c) == 1 {
+			if err := endAvailability(ctx, log, shoot, id); err != nil {
+				return err
+			}
+		}
+	}
+	if err := a.writeWithCA(ctx, log, ex, cluster, r); err != nil {
+		return err
+	}
+	return a.report(ctx, ex, mistake)
 }
 
 // Migrate releases the caches with their content, so that another seed can adopt them. gardenlet

@@ -80,7 +80,7 @@ var observability = map[string]string{v1beta1constants.LabelCareConditionType: s
 func (a *Actuator) deployMonitoring(ctx context.Context, t *target) error {
 	isTesting := ptr.Deref(t.cluster.Shoot.Spec.Purpose, "") == gardencorev1beta1.ShootPurposeTesting
 	switch {
-	case isTesting && t.before.takenOver:
+	case isTesting && t.before.takingOver:
 		return kubernetesutils.DeleteObjects(ctx, a.client, monitoring.References(t.ex.Namespace)...)
 	case isTesting && !t.isNew:
 		return a.remove(ctx, t.ex.Namespace, false, monitoringName)

@@ -57,7 +57,7 @@ func (a *Actuator) reconcile(ctx context.Context, log logr.Logger, ex *extension
 		return err
 	}
 	step := a.deploy
-	if t.before.takenOver && len(t.released) == 0 {
+	if t.before.takingOver && len(t.released) == 0 {
 		step, t.delayed = a.takeOver, nil
 	}
 	if err := step(ctx, log, t); err != nil {
@@ -170,7 +170,7 @@ func (a *Actuator) deploy(ctx context.Context, log logr.Logger, t *target) error
 	if t.hibernationEnabled() { // the wait for a ManagedResource that is being deleted follows after waking up
 		log.Info("Not waiting for endpoints, because the shoot is hibernated")
 		r := t.record(t.before.retained(t.config).status)
-		r.takenOverBy = t.before.takenOverBy
+		r.takenOverAt = t.before.takenOverAt
 		return a.write(ctx, t.ex, r)
 	}
 	if !t.isNew { // caches that were just created have no volumes yet
@@ -184,7 +184,7 @@ func (a *Actuator) deploy(ctx context.Context, log logr.Logger, t *target) error
 	if err := a.awaitRollout(ctx, log, t, ca); err != nil {
 		return err
 	}
-	if t.before.takenOverBy != "" { // after a migration, no ManagedResource lists it
+	if t.before.takenOverAt != "" { // after a migration, no ManagedResource lists it
 		err := deleteAll(ctx, t.shoot, nil, &networkingv1.NetworkPolicy{ObjectMeta: originalPolicy})
 		if err := unlessRefused(log, err, "delete NetworkPolicy "+originalPolicy.Name); err != nil {
 			return err
@@ -192,7 +192,7 @@ func (a *Actuator) deploy(ctx context.Context, log logr.Logger, t *target) error
 	}
 	if ca != nil {
 		err = ca.Prune(ctx)
-	} else if t.before.hadTLS() || t.before.takenOverBy != "" {
+	} else if t.before.hadTLS() || t.before.takenOverAt != "" {
 		err = certificate.Remove(ctx, log, a.clock, a.client, t.ex.Namespace)
 	}
 	if err != nil {

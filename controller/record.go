@@ -6,11 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
+	extensionscontroller "github.com/gardener/gardener/extensions/pkg/controller"
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,11 +38,11 @@ type record struct {
 	cleanUps int64
 	// running are the identities of the deployed caches, from status.state.
 	running v1alpha3.Identities
-	// takenOver is set while gardenlet reconciles caches for the first time that
-	// gardener-extension-registry-cache has deployed. After that, takenOverBy is set until another
-	// reconciliation has changed the caches, see State.TakenOver.
-	takenOver   bool
-	takenOverBy string
+	// takingOver is true while gardenlet reconciles caches for the first time that
+	// gardener-extension-registry-cache has deployed. takenOverAt is the timestamp of that
+	// reconciliation, until another one has changed the caches, see State.TakenOver.
+	takingOver  bool
+	takenOverAt string
 }
 
 // state returns the content of status.state, nil if there is nothing to keep.
@@ -47,7 +50,7 @@ func (r record) state() *v1alpha3.State {
 	if r.applied == nil && r.cleanUps == 0 && len(r.running) == 0 {
 		return nil
 	}
-	s := &v1alpha3.State{RegistryConfig: r.applied.DeepCopy(), CleanUps: r.cleanUps, Running: r.running, TakenOver: r.takenOverBy}
+	s := &v1alpha3.State{RegistryConfig: r.applied.DeepCopy(), CleanUps: r.cleanUps, Running: r.running, TakenOver: r.takenOverAt}
 	if s.RegistryConfig != nil {
 		s.TypeMeta = typeMeta("RegistryConfig")
 	}
@@ -72,11 +75,11 @@ func recordOf(ex *extensionsv1alpha1.Extension) (record, error) {
 		return record{}, fmt.Errorf("status.state of Extension %s: %w: %w", client.ObjectKeyFromObject(ex), errRecord, err)
 	}
 	r.cleanUps = state.CleanUps
-	if r.takenOver = r.status != nil && r.status.CABundle == nil; r.takenOver {
+	if r.takingOver = r.status != nil && r.status.CABundle == nil; r.takingOver {
 		return r, nil // the state is older, and does not describe the running caches
 	}
-	r.applied, r.running, r.takenOverBy = state.RegistryConfig, state.Running, state.TakenOver
-	r.takenOver = r.status != nil && r.takenOverBy != "" && r.takenOverBy == ex.Annotations[v1beta1constants.GardenerTimestamp] // true for a retry
+	r.applied, r.running, r.takenOverAt = state.RegistryConfig, state.Running, state.TakenOver
+	r.takingOver = r.status != nil && r.takenOverAt != "" && r.takenOverAt == ex.Annotations[v1beta1constants.GardenerTimestamp] // true for a retry
 	return r, nil
 }
 
@@ -184,6 +187,19 @@ func (a *Actuator) write(ctx context.Context, ex *extensionsv1alpha1.Extension, 
 		return fmt.Errorf("encode the providerStatus and the state: %w", err)
 	}
 	return a.patchStatus(ctx, ex, before, conditions...)
+}
+
+// writeWithCA is like write, for caches that keep running as they are reported: it adds their CA to
+// the providerStatus, and issues no certificates.
+func (a *Actuator) writeWithCA(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension, cluster *extensionscontroller.Cluster, r record) (err error) {
+	var ca *certificate.CA
+	if slices.ContainsFunc(r.reported(), func(c v1alpha3.RegistryCacheStatus) bool { return strings.HasPrefix(c.Endpoint, "https:") }) {
+		if ca, err = certificate.Load(ctx, log, a.clock, a.client, cluster, true); err != nil {
+			return err
+		}
+	}
+	r.status = newStatus(r.reported(), ca)
+	return a.write(ctx, ex, r)
 }
 
 // patchStatus writes the conditions and the changes of the status since before, if there are any.

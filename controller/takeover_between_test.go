@@ -285,7 +285,7 @@ func TestTakeoverNeedsStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	ex.Annotations, ex.Status.ProviderStatus = map[string]string{"gardener.cloud/timestamp": state.TakenOver}, nil
-	if r, err := recordOf(ex); err != nil || r.takenOver || r.takenOverBy == "" {
+	if r, err := recordOf(ex); err != nil || r.takingOver || r.takenOverAt == "" {
 		t.Errorf("record = %+v, %v", r, err)
 	}
 }

@@ -198,7 +198,7 @@ func (a *Actuator) entrust(ctx context.Context, namespace string, before record)
 			listed.Status.Resources = append(listed.Status.Resources, resourcesv1alpha1.ObjectReference{ObjectReference: object})
 		}
 	}
-	if before.takenOverBy != "" {
+	if before.takenOverAt != "" {
 		policy := corev1.ObjectReference{APIVersion: "networking.k8s.io/v1", Kind: "NetworkPolicy", Namespace: originalPolicy.Namespace, Name: originalPolicy.Name}
 		listed.Status.Resources = append(listed.Status.Resources, resourcesv1alpha1.ObjectReference{ObjectReference: policy})
 	}
