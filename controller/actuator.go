@@ -178,7 +178,7 @@ func (a *Actuator) restoreStatus(ctx context.Context, log logr.Logger, ex *exten
 	if err := a.writeWithCA(ctx, log, ex, cluster, r); err != nil {
 		return err
 	}
-	return a.report(ctx, ex, mistake)
+	return a.reportMistake(ctx, ex, mistake)
 }
 
 // Migrate releases the caches with their content, so that another seed can adopt them. gardenlet

@@ -45,12 +45,12 @@ func (a *Actuator) reconcile(ctx context.Context, log logr.Logger, ex *extension
 		if !mistake {
 			return nil
 		}
-		return a.report(ctx, ex, err)
+		return a.reportMistake(ctx, ex, err)
 	}
 	if err != nil {
 		return err
 	}
-	if err := a.report(ctx, ex, nil); err != nil {
+	if err := a.reportMistake(ctx, ex, nil); err != nil {
 		return err
 	}
 	if err := a.cleanRemoved(ctx, log, t); err != nil {
@@ -95,9 +95,9 @@ func (a *Actuator) addDelayed(ctx context.Context, log logr.Logger, t *target) e
 	return nil
 }
 
-// report writes to the condition ConfigurationValid why the caches of a hibernated Shoot do not
-// change: an error would prevent hibernation. Without a mistake, it resets the condition.
-func (a *Actuator) report(ctx context.Context, ex *extensionsv1alpha1.Extension, mistake error) error {
+// reportMistake writes to the condition ConfigurationValid why the caches of a hibernated Shoot stay
+// as they are: an error would prevent hibernation. Without a mistake, it resets the condition.
+func (a *Actuator) reportMistake(ctx context.Context, ex *extensionsv1alpha1.Extension, mistake error) error {
 	if mistake == nil && v1beta1helper.GetCondition(ex.Status.Conditions, v1alpha3.ConditionConfigurationValid) == nil {
 		return nil
 	}
