@@ -10,6 +10,7 @@ import (
 	"time"
 
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
+	"github.com/gardener/gardener/pkg/utils/managedresources"
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	appsv1 "k8s.io/api/apps/v1"
@@ -216,6 +217,33 @@ func TestForbiddenCleanerIsSkipped(t *testing.T) {
 			t.Errorf("condition %+v", condition)
 		}
 	})
+}
+
+// TestOldCleanerSecret checks that the Secret of an earlier clean-up does not make the next one
+// skip nodes at once.
+func TestOldCleanerSecret(t *testing.T) {
+	l, _ := newRunningLandscape(t, func(c *v1alpha3.RegistryConfig) { c.Caches = c.Caches[1:] })
+	set := cleaner.DaemonSet(cleaner.Task{Upstreams: []string{alpha}}, "cleaner:v1")
+	data, err := encodeManifests(shootEncoder, []client.Object{set})
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, secret := managedresources.NewSecret(l.unwatched, namespace, cleanerName, data, true)
+	if err := secret.Reconcile(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	old := &corev1.Secret{}
+	if err := l.unwatched.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, old); err != nil {
+		t.Fatal(err)
+	}
+	old.CreationTimestamp = metav1.NewTime(time.Now().Add(-5 * time.Minute))
+	if err := l.unwatched.Update(t.Context(), old); err != nil {
+		t.Fatal(err)
+	}
+	l.behind, l.applyError, l.refusedKind = true, "not yet", "DaemonSet"
+	if err := l.reconcile(t); !retry.IsWaiting(err) {
+		t.Errorf("error = %v, conditions %v", err, l.extension(t).Status.Conditions)
+	}
 }
 
 // TestCleaningReadsLittle limits the reads of nodes and pods, of which a shoot may have a thousand

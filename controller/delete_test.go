@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
@@ -244,6 +245,24 @@ func TestEnabledAgainWhileHibernated(t *testing.T) {
 	l.reconciled(t)
 	if mr, err := l.actuator.managedResource(t.Context(), namespace, cachesName); err != nil || mr.DeletionTimestamp != nil {
 		t.Errorf("ManagedResource %v, error %v", mr, err)
+	}
+}
+
+// TestForeignService checks that a Service of the owner is neither taken over nor deleted.
+func TestForeignService(t *testing.T) {
+	l, _ := newRunningLandscape(t, renamed(ptr.To("mine")))
+	foreign := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "registry-mine"},
+		Spec:       corev1.ServiceSpec{ClusterIP: "10.0.0.99", Selector: map[string]string{"app": "foreign"}},
+	}
+	if err := l.shoot.Create(t.Context(), foreign); err != nil {
+		t.Fatal(err)
+	}
+	assertConfigurationError(t, l.reconcile(t), "caches["+alpha+"]", "kube-system/registry-mine")
+	l.configure(t, renamed(nil))
+	l.reconciled(t)
+	if err := l.shoot.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign); err != nil || foreign.Spec.Selector["app"] != "foreign" {
+		t.Errorf("the Service selects %v, error %v", foreign.Spec.Selector, err)
 	}
 }
 

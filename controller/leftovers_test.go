@@ -6,12 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
-	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
-	"github.com/gardener/gardener/pkg/utils/managedresources"
 	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -21,12 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
-	"github.com/gardener-extensions/registry-cache/controller/cleaner"
 	"github.com/gardener-extensions/registry-cache/controller/retry"
 )
 
@@ -176,51 +170,6 @@ func (l *landscape) protect(t *testing.T, upstream string, finalizers ...string)
 	}
 }
 
-// TestDeleteWaitsForVolumes checks that Delete waits until the disks are gone, but not for longer
-// than two minutes.
-func TestDeleteWaitsForVolumes(t *testing.T) {
-	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "disk"}, Spec: corev1.PersistentVolumeSpec{
-		ClaimRef:                      &corev1.ObjectReference{Namespace: metav1.NamespaceSystem, Name: claimOf(alpha).Name},
-		PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete,
-	}}
-	local := volume.DeepCopy()
-	local.Name, local.Spec.NodeAffinity = "local", &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{"gone"}}},
-	}}}}
-	for name, last := range map[string]func(*testing.T, *landscape){
-		"which are deleted": func(t *testing.T, l *landscape) {
-			if err := l.shoot.Delete(t.Context(), volume); err != nil {
-				t.Fatal(err)
-			}
-		},
-		"which stay": func(_ *testing.T, l *landscape) { l.later(2 * time.Minute) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			l, _ := newRunningLandscape(t, nil)
-			l.holdClaim(t, alpha)
-			l.changeShoot(t, deleting)
-			if err := l.delete(t); !retry.IsWaiting(err) || !strings.Contains(err.Error(), claimOf(alpha).Name) {
-				t.Errorf("with a claim that stays: error = %v", err)
-			}
-			l.freeClaim(t, alpha)
-			released := volume.DeepCopy()
-			released.Status.Phase, released.Status.LastPhaseTransitionTime = corev1.VolumeReleased, ptr.To(metav1.Now())
-			for _, v := range []client.Object{released, local.DeepCopy()} {
-				if err := l.shoot.Create(t.Context(), v); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if err := l.delete(t); !retry.IsWaiting(err) || !strings.Contains(err.Error(), "PersistentVolume disk") {
-				t.Errorf("with a volume that stays: error = %v", err)
-			}
-			last(t, l)
-			if err := l.delete(t); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-}
-
 // TestRefusedDeletion checks that a policy of the shoot that refuses deletions causes no failure.
 func TestRefusedDeletion(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{alpha}, nil), cluster())
@@ -239,106 +188,6 @@ func TestRefusedDeletion(t *testing.T) {
 	l.reconciled(t)
 	if got := upstreamsOf(l.extension(t)); !slices.Equal(got, []string{alpha, beta}) {
 		t.Errorf("the status has %v", got)
-	}
-}
-
-// TestHibernationWithMistake checks that a mistake does not prevent hibernation, but fails when the
-// Shoot wakes up.
-func TestHibernationWithMistake(t *testing.T) {
-	for name, change := range map[string]func(*v1alpha3.RegistryConfig){
-		"missing reference": func(c *v1alpha3.RegistryConfig) { c.Caches[0].SecretReferenceName = ptr.To("gone") },
-		"invalid field":     func(c *v1alpha3.RegistryConfig) { c.Caches[0].RemoteURL = ptr.To("ftp://x") },
-	} {
-		t.Run(name, func(t *testing.T) {
-			l, _ := newRunningLandscape(t, change)
-			before := l.inShoot(t)
-			for _, state := range []func(*gardencorev1beta1.Shoot){hibernating, hibernated} {
-				l.changeShoot(t, state)
-				l.reconciled(t)
-			}
-			condition := v1beta1helper.GetCondition(l.extension(t).Status.Conditions, v1alpha3.ConditionConfigurationValid)
-			if condition == nil || condition.Status != gardencorev1beta1.ConditionFalse {
-				t.Errorf("the condition is %v", condition)
-			}
-			l.changeShoot(t)
-			assertConfigurationError(t, l.reconcile(t))
-			if after := l.inShoot(t); !slices.Equal(before, after) {
-				t.Errorf("the shoot has %q, had %q", after, before)
-			}
-			l.configure(t, func(c *v1alpha3.RegistryConfig) { c.Caches[0].SecretReferenceName, c.Caches[0].RemoteURL = nil, nil })
-			l.reconciled(t)
-			condition = v1beta1helper.GetCondition(l.extension(t).Status.Conditions, v1alpha3.ConditionConfigurationValid)
-			if condition == nil || condition.Status != gardencorev1beta1.ConditionTrue {
-				t.Errorf("after the correction, the condition is %v", condition)
-			}
-		})
-	}
-}
-
-// TestOutdatedCopy checks that an outdated copy of a Secret is not taken for a mistake.
-func TestOutdatedCopy(t *testing.T) {
-	shoot := func(s *gardencorev1beta1.Shoot) {
-		s.Spec.Resources = []gardencorev1beta1.NamedResourceReference{{Name: "login"}}
-		s.Spec.Resources[0].ResourceRef.APIVersion, s.Spec.Resources[0].ResourceRef.Kind, s.Spec.Resources[0].ResourceRef.Name = "v1", "Secret", "login"
-	}
-	old := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "ref-login"}} // without a password
-	copies := managedResource("referenced-resources")
-	copies.Generation, copies.Status.ObservedGeneration = 2, 1
-	l := newLandscape(t, newExtension([]string{alpha}, nil), cluster(shoot), old, copies)
-	l.configure(t, func(c *v1alpha3.RegistryConfig) { c.Caches[0].SecretReferenceName = ptr.To("login") })
-	if err := l.reconcile(t); !retry.IsWaiting(err) || v1beta1helper.ExtractErrorCodes(err) != nil {
-		t.Errorf("error = %v", err)
-	}
-	// Something else cannot be copied.
-	copies.Status.Conditions = []gardencorev1beta1.Condition{{Type: resourcesv1alpha1.ResourcesApplied, Status: gardencorev1beta1.ConditionFalse}}
-	if err := l.unwatched.Status().Update(t.Context(), copies); err != nil {
-		t.Fatal(err)
-	}
-	assertConfigurationError(t, l.reconcile(t), "caches[0].secretReferenceName")
-}
-
-// TestOldCleanerSecret checks that the Secret of an earlier clean-up does not make the next one
-// skip nodes at once.
-func TestOldCleanerSecret(t *testing.T) {
-	l, _ := newRunningLandscape(t, func(c *v1alpha3.RegistryConfig) { c.Caches = c.Caches[1:] })
-	set := cleaner.DaemonSet(cleaner.Task{Upstreams: []string{alpha}}, "cleaner:v1")
-	data, err := encodeManifests(shootEncoder, []client.Object{set})
-	if err != nil {
-		t.Fatal(err)
-	}
-	name, secret := managedresources.NewSecret(l.unwatched, namespace, cleanerName, data, true)
-	if err := secret.Reconcile(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	old := &corev1.Secret{}
-	if err := l.unwatched.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, old); err != nil {
-		t.Fatal(err)
-	}
-	old.CreationTimestamp = metav1.NewTime(time.Now().Add(-5 * time.Minute))
-	if err := l.unwatched.Update(t.Context(), old); err != nil {
-		t.Fatal(err)
-	}
-	l.behind, l.applyError, l.refusedKind = true, "not yet", "DaemonSet"
-	if err := l.reconcile(t); !retry.IsWaiting(err) {
-		t.Errorf("error = %v, conditions %v", err, l.extension(t).Status.Conditions)
-	}
-}
-
-// TestForeignService checks that a Service of the owner is neither taken over nor deleted.
-func TestForeignService(t *testing.T) {
-	l, _ := newRunningLandscape(t, renamed(ptr.To("mine")))
-	foreign := &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "registry-mine"},
-		Spec:       corev1.ServiceSpec{ClusterIP: "10.0.0.99", Selector: map[string]string{"app": "foreign"}},
-	}
-	if err := l.shoot.Create(t.Context(), foreign); err != nil {
-		t.Fatal(err)
-	}
-	assertConfigurationError(t, l.reconcile(t), "caches["+alpha+"]", "kube-system/registry-mine")
-	l.configure(t, renamed(nil))
-	l.reconciled(t)
-	if err := l.shoot.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign); err != nil || foreign.Spec.Selector["app"] != "foreign" {
-		t.Errorf("the Service selects %v, error %v", foreign.Spec.Selector, err)
 	}
 }
 

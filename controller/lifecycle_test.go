@@ -10,6 +10,7 @@ import (
 
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -19,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/controller/retry"
 )
 
 func sized(size string) func(*v1alpha3.RegistryConfig) {
@@ -68,6 +70,28 @@ func TestMissingReference(t *testing.T) {
 	}
 }
 
+// TestOutdatedCopy checks that an outdated copy of a Secret is not taken for a mistake.
+func TestOutdatedCopy(t *testing.T) {
+	shoot := func(s *gardencorev1beta1.Shoot) {
+		s.Spec.Resources = []gardencorev1beta1.NamedResourceReference{{Name: "login"}}
+		s.Spec.Resources[0].ResourceRef.APIVersion, s.Spec.Resources[0].ResourceRef.Kind, s.Spec.Resources[0].ResourceRef.Name = "v1", "Secret", "login"
+	}
+	old := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "ref-login"}} // without a password
+	copies := managedResource("referenced-resources")
+	copies.Generation, copies.Status.ObservedGeneration = 2, 1
+	l := newLandscape(t, newExtension([]string{alpha}, nil), cluster(shoot), old, copies)
+	l.configure(t, func(c *v1alpha3.RegistryConfig) { c.Caches[0].SecretReferenceName = ptr.To("login") })
+	if err := l.reconcile(t); !retry.IsWaiting(err) || v1beta1helper.ExtractErrorCodes(err) != nil {
+		t.Errorf("error = %v", err)
+	}
+	// Something else cannot be copied.
+	copies.Status.Conditions = []gardencorev1beta1.Condition{{Type: resourcesv1alpha1.ResourcesApplied, Status: gardencorev1beta1.ConditionFalse}}
+	if err := l.unwatched.Status().Update(t.Context(), copies); err != nil {
+		t.Fatal(err)
+	}
+	assertConfigurationError(t, l.reconcile(t), "caches[0].secretReferenceName")
+}
+
 // TestRemovalSurvivesMigration checks that status.state is enough for the next seed.
 func TestRemovalSurvivesMigration(t *testing.T) {
 	l, _ := newRunningLandscape(t, func(c *v1alpha3.RegistryConfig) { c.Caches = c.Caches[1:] })
@@ -111,6 +135,39 @@ func TestHibernation(t *testing.T) {
 	l.changeShoot(t)
 	l.reconciled(t)
 	l.assertSizes(t, "after waking up", map[string]string{"-0": "20Gi"})
+}
+
+// TestHibernationWithMistake checks that a mistake does not prevent hibernation, but fails when the
+// Shoot wakes up.
+func TestHibernationWithMistake(t *testing.T) {
+	for name, change := range map[string]func(*v1alpha3.RegistryConfig){
+		"missing reference": func(c *v1alpha3.RegistryConfig) { c.Caches[0].SecretReferenceName = ptr.To("gone") },
+		"invalid field":     func(c *v1alpha3.RegistryConfig) { c.Caches[0].RemoteURL = ptr.To("ftp://x") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, _ := newRunningLandscape(t, change)
+			before := l.inShoot(t)
+			for _, state := range []func(*gardencorev1beta1.Shoot){hibernating, hibernated} {
+				l.changeShoot(t, state)
+				l.reconciled(t)
+			}
+			condition := v1beta1helper.GetCondition(l.extension(t).Status.Conditions, v1alpha3.ConditionConfigurationValid)
+			if condition == nil || condition.Status != gardencorev1beta1.ConditionFalse {
+				t.Errorf("the condition is %v", condition)
+			}
+			l.changeShoot(t)
+			assertConfigurationError(t, l.reconcile(t))
+			if after := l.inShoot(t); !slices.Equal(before, after) {
+				t.Errorf("the shoot has %q, had %q", after, before)
+			}
+			l.configure(t, func(c *v1alpha3.RegistryConfig) { c.Caches[0].SecretReferenceName, c.Caches[0].RemoteURL = nil, nil })
+			l.reconciled(t)
+			condition = v1beta1helper.GetCondition(l.extension(t).Status.Conditions, v1alpha3.ConditionConfigurationValid)
+			if condition == nil || condition.Status != gardencorev1beta1.ConditionTrue {
+				t.Errorf("after the correction, the condition is %v", condition)
+			}
+		})
+	}
 }
 
 func TestMonitoring(t *testing.T) {

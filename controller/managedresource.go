@@ -15,6 +15,8 @@ import (
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 	"github.com/gardener/gardener/pkg/client/kubernetes"
+	"github.com/gardener/gardener/pkg/controllerutils"
+	resourcemanagerpredicate "github.com/gardener/gardener/pkg/resourcemanager/predicate"
 	"github.com/gardener/gardener/pkg/utils/kubernetes/health"
 	"github.com/gardener/gardener/pkg/utils/managedresources"
 	"github.com/gardener/gardener/pkg/utils/managedresources/builder"
@@ -28,6 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/controller/cache"
 	"github.com/gardener-extensions/registry-cache/controller/retry"
 )
 
@@ -205,6 +208,41 @@ func (a *Actuator) requestDeletion(ctx context.Context, namespace, name string) 
 		return true, fmt.Errorf("delete ManagedResource %s: %w", name, err)
 	}
 	return true, nil
+}
+
+// entrust lets gardener-resource-manager delete the caches of a hibernated shoot when it wakes up.
+// It deletes only what the status of a ManagedResource lists, and only if it has set its
+// finalizer. After a migration in hibernation, it has seen no ManagedResource yet.
+func (a *Actuator) entrust(ctx context.Context, namespace string, before record) error {
+	if len(before.running) == 0 {
+		return nil
+	}
+	mr, err := a.managedResource(ctx, namespace, cachesName)
+	if apierrors.IsNotFound(err) { // the restoration found a mistake
+		if err = applyToShoot(ctx, a.client, namespace, cachesName, nil); err == nil {
+			mr, err = a.managedResource(ctx, namespace, cachesName)
+		}
+	}
+	if err != nil || mr.DeletionTimestamp != nil {
+		return err
+	}
+	listed := mr.DeepCopy()
+	for _, id := range before.running {
+		for _, object := range cache.References(id, before.deployed(id.Upstream)) {
+			listed.Status.Resources = append(listed.Status.Resources, resourcesv1alpha1.ObjectReference{ObjectReference: object})
+		}
+	}
+	if before.takenOverAt != "" {
+		policy := corev1.ObjectReference{APIVersion: "networking.k8s.io/v1", Kind: "NetworkPolicy", Namespace: originalPolicy.Namespace, Name: originalPolicy.Name}
+		listed.Status.Resources = append(listed.Status.Resources, resourcesv1alpha1.ObjectReference{ObjectReference: policy})
+	}
+	if err := a.client.Status().Patch(ctx, listed, client.MergeFrom(mr)); err != nil {
+		return fmt.Errorf("list the running caches in the status of ManagedResource %s: %w", cachesName, err)
+	}
+	if err := controllerutils.AddFinalizers(ctx, a.client, listed, resourcemanagerpredicate.FinalizerName); err != nil {
+		return fmt.Errorf("leave ManagedResource %s to gardener-resource-manager: %w", cachesName, err)
+	}
+	return nil
 }
 
 var (

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/controller/retry"
 )
 
 // inPhase sets the phase of the claim of alpha's cache.
@@ -269,5 +271,50 @@ func TestStrandedVolumeThatStays(t *testing.T) {
 	}
 	if err := l.reconcile(t); err == nil || !strings.Contains(err.Error(), "whose node is gone") {
 		t.Errorf("error = %v", err)
+	}
+}
+
+// TestDeleteWaitsForVolumes checks that Delete waits until the disks are gone, but not for longer
+// than two minutes.
+func TestDeleteWaitsForVolumes(t *testing.T) {
+	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "disk"}, Spec: corev1.PersistentVolumeSpec{
+		ClaimRef:                      &corev1.ObjectReference{Namespace: metav1.NamespaceSystem, Name: claimOf(alpha).Name},
+		PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete,
+	}}
+	local := volume.DeepCopy()
+	local.Name, local.Spec.NodeAffinity = "local", &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{"gone"}}},
+	}}}}
+	for name, last := range map[string]func(*testing.T, *landscape){
+		"which are deleted": func(t *testing.T, l *landscape) {
+			if err := l.shoot.Delete(t.Context(), volume); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"which stay": func(_ *testing.T, l *landscape) { l.later(2 * time.Minute) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, _ := newRunningLandscape(t, nil)
+			l.holdClaim(t, alpha)
+			l.changeShoot(t, deleting)
+			if err := l.delete(t); !retry.IsWaiting(err) || !strings.Contains(err.Error(), claimOf(alpha).Name) {
+				t.Errorf("with a claim that stays: error = %v", err)
+			}
+			l.freeClaim(t, alpha)
+			released := volume.DeepCopy()
+			released.Status.Phase, released.Status.LastPhaseTransitionTime = corev1.VolumeReleased, ptr.To(metav1.Now())
+			for _, v := range []client.Object{released, local.DeepCopy()} {
+				if err := l.shoot.Create(t.Context(), v); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := l.delete(t); !retry.IsWaiting(err) || !strings.Contains(err.Error(), "PersistentVolume disk") {
+				t.Errorf("with a volume that stays: error = %v", err)
+			}
+			last(t, l)
+			if err := l.delete(t); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }

@@ -114,7 +114,7 @@ var bugs = []bug{
 	},
 	{
 		"orphan-after-restore", "a cache that was removed while the control plane moved keeps running",
-		Change{"controller/volumes.go", `range left {`, `range labelsOf(nil) {`},
+		Change{"controller/leftovers.go", `range left {`, `range labelsOf(nil) {`},
 		"migrate-removal", "the caches of [beta.upstream.test] are rolled out",
 	},
 	{
