@@ -2,15 +2,11 @@ package cache
 
 import (
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
-	versionutils "github.com/gardener/gardener/pkg/utils/version"
 	appsv1 "k8s.io/api/apps/v1"
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	vpaautoscalingv1 "k8s.io/autoscaler/vertical-pod-autoscaler/pkg/apis/autoscaling.k8s.io/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -90,36 +86,6 @@ func podDisruptionBudget(id v1alpha3.Identity) *policyv1.PodDisruptionBudget {
 			MaxUnavailable:             ptr.To(intstr.FromInt32(1)),
 			Selector:                   &metav1.LabelSelector{MatchLabels: labels(id)},
 			UnhealthyPodEvictionPolicy: ptr.To(policyv1.AlwaysAllow),
-		},
-	}
-}
-
-func requests() corev1.ResourceList {
-	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("20m"), corev1.ResourceMemory: resource.MustParse("50Mi")}
-}
-
-// verticalPodAutoscaler adapts the resource requests of the cache to its usage. It sets no upper
-// bound: a cache that needs more memory than the bound would be killed during pulls
-// (gardener-extension-registry-cache#395).
-func verticalPodAutoscaler(id v1alpha3.Identity, kubernetesVersion string) *vpaautoscalingv1.VerticalPodAutoscaler {
-	mode := vpaautoscalingv1.UpdateModeRecreate
-	if versionutils.ConstraintK8sGreaterEqual133.CheckVersion(kubernetesVersion) { // it resizes pods in place by default
-		mode = vpaautoscalingv1.UpdateModeInPlaceOrRecreate
-	}
-	return &vpaautoscalingv1.VerticalPodAutoscaler{
-		ObjectMeta: objectMeta(id),
-		Spec: vpaautoscalingv1.VerticalPodAutoscalerSpec{
-			TargetRef: &autoscalingv1.CrossVersionObjectReference{
-				APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "StatefulSet", Name: id.Name,
-			},
-			UpdatePolicy: &vpaautoscalingv1.PodUpdatePolicy{UpdateMode: &mode},
-			ResourcePolicy: &vpaautoscalingv1.PodResourcePolicy{
-				ContainerPolicies: []vpaautoscalingv1.ContainerResourcePolicy{{
-					ContainerName:    containerName,
-					ControlledValues: ptr.To(vpaautoscalingv1.ContainerControlledValuesRequestsOnly),
-					MinAllowed:       corev1.ResourceList{corev1.ResourceMemory: requests()[corev1.ResourceMemory]},
-				}},
-			},
 		},
 	}
 }

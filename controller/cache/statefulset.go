@@ -7,11 +7,15 @@ import (
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 	"github.com/gardener/gardener/pkg/resourcemanager/controller/garbagecollector/references"
+	versionutils "github.com/gardener/gardener/pkg/utils/version"
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	vpaautoscalingv1 "k8s.io/autoscaler/vertical-pod-autoscaler/pkg/apis/autoscaling.k8s.io/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
@@ -145,6 +149,8 @@ func container(image string, environment []corev1.EnvVar, mounts []corev1.Volume
 			{Name: portName, ContainerPort: v1alpha3.CachePort, Protocol: corev1.ProtocolTCP},
 			{Name: DebugPortName, ContainerPort: v1alpha3.CacheDebugPort, Protocol: corev1.ProtocolTCP},
 		},
+		// There is no memory limit: a cache that needs more would be killed during pulls
+		// (gardener-extension-registry-cache#395).
 		Resources:      corev1.ResourceRequirements{Requests: requests()},
 		StartupProbe:   healthProbe(1, 120),
 		ReadinessProbe: healthProbe(5, 3),
@@ -155,6 +161,34 @@ func container(image string, environment []corev1.EnvVar, mounts []corev1.Volume
 			Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 		},
 		VolumeMounts: slices.Concat([]corev1.VolumeMount{{Name: volumeName, MountPath: volumeMountPath}}, mounts),
+	}
+}
+
+func requests() corev1.ResourceList {
+	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("20m"), corev1.ResourceMemory: resource.MustParse("50Mi")}
+}
+
+// verticalPodAutoscaler adapts the requests of the cache to its usage, without an upper bound.
+func verticalPodAutoscaler(id v1alpha3.Identity, kubernetesVersion string) *vpaautoscalingv1.VerticalPodAutoscaler {
+	mode := vpaautoscalingv1.UpdateModeRecreate
+	if versionutils.ConstraintK8sGreaterEqual133.CheckVersion(kubernetesVersion) { // it resizes pods in place by default
+		mode = vpaautoscalingv1.UpdateModeInPlaceOrRecreate
+	}
+	return &vpaautoscalingv1.VerticalPodAutoscaler{
+		ObjectMeta: objectMeta(id),
+		Spec: vpaautoscalingv1.VerticalPodAutoscalerSpec{
+			TargetRef: &autoscalingv1.CrossVersionObjectReference{
+				APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "StatefulSet", Name: id.Name,
+			},
+			UpdatePolicy: &vpaautoscalingv1.PodUpdatePolicy{UpdateMode: &mode},
+			ResourcePolicy: &vpaautoscalingv1.PodResourcePolicy{
+				ContainerPolicies: []vpaautoscalingv1.ContainerResourcePolicy{{
+					ContainerName:    containerName,
+					ControlledValues: ptr.To(vpaautoscalingv1.ContainerControlledValuesRequestsOnly),
+					MinAllowed:       corev1.ResourceList{corev1.ResourceMemory: requests()[corev1.ResourceMemory]},
+				}},
+			},
+		},
 	}
 }
 
