@@ -91,7 +91,6 @@ func (a *actuator) caches(ctx context.Context, key types.NamespacedName) ([]v1al
 	if shoot == nil || shoot.DeletionTimestamp != nil || shoot.Status.IsHibernated {
 		return nil, nil, nil
 	}
-	v1alpha3.SetDefaults(state.RegistryConfig)
 	return state.Caches, v1alpha3.Identify(state.Caches, state.Running), nil
 }
 
