@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
@@ -166,11 +165,11 @@ func mountedObjects(cache v1alpha3.RegistryCache, id v1alpha3.Identity, secrets 
 
 func volumesAndMounts(mounted []mountedObject) (volumes []corev1.Volume, mounts []corev1.VolumeMount) {
 	for _, m := range mounted {
-		source := corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: m.object.GetName(), DefaultMode: ptr.To(readableByGroup)}}
+		source := corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: m.object.GetName(), DefaultMode: new(readableByGroup)}}
 		if _, isConfigMap := m.object.(*corev1.ConfigMap); isConfigMap {
 			source = corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
 				LocalObjectReference: corev1.LocalObjectReference{Name: m.object.GetName()},
-				DefaultMode:          ptr.To(readableByGroup),
+				DefaultMode:          new(readableByGroup),
 			}}
 		}
 		volumes = append(volumes, corev1.Volume{Name: m.volume, VolumeSource: source})

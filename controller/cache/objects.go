@@ -16,7 +16,6 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
@@ -187,7 +186,7 @@ func servicePort(name string, port int32) corev1.ServicePort {
 func NetworkPolicy(cache v1alpha3.RegistryCache, id v1alpha3.Identity) *networkingv1.NetworkPolicy {
 	var ports []networkingv1.NetworkPolicyPort
 	for _, port := range []int32{v1alpha3.CachePort, v1alpha3.CacheDebugPort} {
-		ports = append(ports, networkingv1.NetworkPolicyPort{Port: ptr.To(intstr.FromInt32(port)), Protocol: ptr.To(corev1.ProtocolTCP)})
+		ports = append(ports, networkingv1.NetworkPolicyPort{Port: new(intstr.FromInt32(port)), Protocol: new(corev1.ProtocolTCP)})
 	}
 	policy := &networkingv1.NetworkPolicy{
 		ObjectMeta: objectMeta(id),

@@ -46,12 +46,12 @@ func statefulSet(cache v1alpha3.RegistryCache, id v1alpha3.Identity, shoot Shoot
 		Spec: appsv1.StatefulSetSpec{
 			// serviceName stays empty, as in gardener-extension-registry-cache: nobody needs the DNS names
 			// of single pods, and it is immutable.
-			Replicas: ptr.To(Replicas(cache)),
+			Replicas: new(Replicas(cache)),
 			// The default, OrderedReady, never replaces a pod that is not ready. A pod that cannot start
 			// because of its image or volume would stay, even after a fix (kubernetes#67250). But that is
 			// better than replacing all caches of the original at once.
 			PodManagementPolicy:  appsv1.ParallelPodManagement,
-			RevisionHistoryLimit: ptr.To[int32](2),
+			RevisionHistoryLimit: new(int32(2)),
 			Selector:             &metav1.LabelSelector{MatchLabels: labels(id)},
 			Template:             corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: podLabels(id)}, Spec: podSpec(cache, shoot, mounted)},
 			VolumeClaimTemplates: []corev1.PersistentVolumeClaim{volumeClaim(cache, id)},
@@ -104,18 +104,18 @@ func podSpec(cache v1alpha3.RegistryCache, shoot Shoot, mounted []mountedObject)
 	volumes, mounts := volumesAndMounts(mounted)
 	return corev1.PodSpec{
 		PriorityClassName:            "system-cluster-critical",
-		AutomountServiceAccountToken: ptr.To(false),
+		AutomountServiceAccountToken: new(false),
 		// Service links would set variables such as REGISTRY_DOCKER_IO_PORT for the Services of all
 		// caches. Distribution reads every variable that starts with REGISTRY_ as configuration.
-		EnableServiceLinks: ptr.To(false),
+		EnableServiceLinks: new(false),
 		SecurityContext: &corev1.PodSecurityContext{
-			RunAsNonRoot: ptr.To(true),
-			RunAsUser:    ptr.To(nonRoot),
-			RunAsGroup:   ptr.To(nonRoot),
-			FSGroup:      ptr.To(nonRoot),
+			RunAsNonRoot: new(true),
+			RunAsUser:    new(nonRoot),
+			RunAsGroup:   new(nonRoot),
+			FSGroup:      new(nonRoot),
 			// With Always, kubelet changes the owner of each file on every start, which is slow on a full
 			// volume.
-			FSGroupChangePolicy: ptr.To(corev1.FSGroupChangeOnRootMismatch),
+			FSGroupChangePolicy: new(corev1.FSGroupChangeOnRootMismatch),
 			SeccompProfile:      &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 		},
 		Affinity:   nodeAffinity(shoot.Architectures),
@@ -156,8 +156,8 @@ func container(image string, environment []corev1.EnvVar, mounts []corev1.Volume
 		ReadinessProbe: healthProbe(5, 3),
 		LivenessProbe:  healthProbe(20, 6),
 		SecurityContext: &corev1.SecurityContext{
-			AllowPrivilegeEscalation: ptr.To(false),
-			ReadOnlyRootFilesystem:   ptr.To(true),
+			AllowPrivilegeEscalation: new(false),
+			ReadOnlyRootFilesystem:   new(true),
 			Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 		},
 		VolumeMounts: slices.Concat([]corev1.VolumeMount{{Name: volumeName, MountPath: volumeMountPath}}, mounts),
@@ -184,7 +184,7 @@ func verticalPodAutoscaler(id v1alpha3.Identity, kubernetesVersion string) *vpaa
 			ResourcePolicy: &vpaautoscalingv1.PodResourcePolicy{
 				ContainerPolicies: []vpaautoscalingv1.ContainerResourcePolicy{{
 					ContainerName:    containerName,
-					ControlledValues: ptr.To(vpaautoscalingv1.ContainerControlledValuesRequestsOnly),
+					ControlledValues: new(vpaautoscalingv1.ContainerControlledValuesRequestsOnly),
 					MinAllowed:       corev1.ResourceList{corev1.ResourceMemory: requests()[corev1.ResourceMemory]},
 				}},
 			},

@@ -28,7 +28,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/keyutil"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
@@ -100,7 +99,7 @@ func (a *CA) Issue(ctx context.Context, c *v1alpha3.RegistryCache, id v1alpha3.I
 		CertType:                    secrets.ServerCert,
 		DNSNames:                    kubernetesutils.DNSNamesForService(id.ServiceName(c), metav1.NamespaceSystem),
 		IPAddresses:                 slices.DeleteFunc([]net.IP{net.ParseIP(id.Address)}, isUnknown),
-		Validity:                    ptr.To(validity),
+		Validity:                    new(validity),
 		SkipPublishingCACertificate: true,
 	}
 	secret, err := a.manager.Generate(ctx, ellipticConfig{config},

@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
@@ -53,13 +52,13 @@ func DaemonSet(task Task, image string) *appsv1.DaemonSet {
 			Annotations: map[string]string{resourcesv1alpha1.FinalizeDeletionAfter: finalizeAfter},
 		},
 		Spec: appsv1.DaemonSetSpec{
-			RevisionHistoryLimit: ptr.To[int32](1),
+			RevisionHistoryLimit: new(int32(1)),
 			Selector:             &metav1.LabelSelector{MatchLabels: Labels()},
 			// Start a new task on all nodes at once. With the default, a single unavailable pod would block
 			// the update of all other pods.
 			UpdateStrategy: appsv1.DaemonSetUpdateStrategy{
 				Type:          appsv1.RollingUpdateDaemonSetStrategyType,
-				RollingUpdate: &appsv1.RollingUpdateDaemonSet{MaxUnavailable: ptr.To(intstr.FromString("100%"))},
+				RollingUpdate: &appsv1.RollingUpdateDaemonSet{MaxUnavailable: new(intstr.FromString("100%"))},
 			},
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: Labels()}, Spec: podSpec(task, image)},
 		},
@@ -75,9 +74,9 @@ func podSpec(task Task, image string) corev1.PodSpec {
 	volumes, mounts := volumes()
 	return corev1.PodSpec{
 		PriorityClassName:             "system-node-critical", // also starts on a node that is short of disk, memory or pod slots
-		AutomountServiceAccountToken:  ptr.To(false),
-		EnableServiceLinks:            ptr.To(false),
-		TerminationGracePeriodSeconds: ptr.To[int64](5),
+		AutomountServiceAccountToken:  new(false),
+		EnableServiceLinks:            new(false),
+		TerminationGracePeriodSeconds: new(int64(5)),
 		// Tainted, cordoned and dedicated nodes pull images like any other node.
 		Tolerations:     []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
 		SecurityContext: &corev1.PodSecurityContext{SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
@@ -110,10 +109,10 @@ func container(name, image string, user int64, args ...string) corev1.Container 
 			Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")},
 		},
 		SecurityContext: &corev1.SecurityContext{
-			RunAsUser:                ptr.To(user),
-			RunAsNonRoot:             ptr.To(user != 0),
-			AllowPrivilegeEscalation: ptr.To(false),
-			ReadOnlyRootFilesystem:   ptr.To(true),
+			RunAsUser:                new(user),
+			RunAsNonRoot:             new(user != 0),
+			AllowPrivilegeEscalation: new(false),
+			ReadOnlyRootFilesystem:   new(true),
 			Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 		},
 	}
@@ -149,7 +148,7 @@ func volumes() (volumes []corev1.Volume, mounts []corev1.VolumeMount) {
 		{"systemd-units", path.Dir(nodeconfig.UnitPath), corev1.HostPathDirectoryOrCreate},
 		{"systemd-socket", "/run/systemd", corev1.HostPathDirectory},
 	} {
-		source := corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: dir.path, Type: ptr.To(dir.kind)}}
+		source := corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: dir.path, Type: new(dir.kind)}}
 		volumes = append(volumes, corev1.Volume{Name: dir.name, VolumeSource: source})
 		mounts = append(mounts, corev1.VolumeMount{Name: dir.name, MountPath: hostRoot + dir.path})
 	}
