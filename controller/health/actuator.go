@@ -1,3 +1,11 @@
+// Package health reports problems of single caches in conditions of the Extension. They do not fail
+// a reconciliation, because nodes pull from the upstream meanwhile.
+//
+// The condition CachesHealthy is for operators of the seed. gardenlet copies only conditions of a
+// few types to the Shoot, so the same text is in SystemComponentsHealthy for the Shoot's owner.
+// gardenlet itself adds problems of ManagedResources to it.
+//
+// The package reads pods and claims in the shoot, and changes nothing there.
 package health
 
 import (
@@ -12,16 +20,27 @@ import (
 	"github.com/gardener/gardener/pkg/extensions"
 	"github.com/go-logr/logr"
 	"github.com/hashicorp/golang-lru/v2/expirable"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/flowcontrol"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/controller/retry"
 	"github.com/gardener-extensions/registry-cache/controller/shootclient"
 )
 
+// conditions are the types of the conditions that the checks write. The Shoot gets only the second.
+var conditions = []string{v1alpha3.ConditionCachesHealthy, string(gardencorev1beta1.ShootSystemComponentsHealthy)}
+
 const (
+	// workers is the number of shoots that are checked at a time.
+	workers = 5
 	// timeout limits the check of one shoot, so that shoots that hang do not delay others much.
 	timeout = 5 * time.Second
 	// maxRefusals limits the memory for reasons why claims cannot grow.
@@ -29,6 +48,8 @@ const (
 	// progressingThreshold is how long problems that may pass are reported as Progressing. A cache may
 	// need minutes to start: its volume is provisioned, its image pulled, its store opened.
 	progressingThreshold = 5 * time.Minute
+	// never is the time until the library looks again for conditions that it has removed.
+	never = 10 * 365 * 24 * time.Hour
 )
 
 // actuator checks the caches of one shoot at a time. The library writes the conditions, also those
@@ -94,8 +115,8 @@ func (a *actuator) caches(ctx context.Context, key types.NamespacedName) ([]v1al
 	return state.Caches, v1alpha3.Identify(state.Caches, state.Running), nil
 }
 
-// resultsOf returns the results for both conditions. They contain no error code: gardenlet would
-// not retry after a mistake of the owner.
+// resultsOf returns the same for both conditions: CachesHealthy never reaches the Shoot. The results
+// contain no error code: gardenlet would not retry after a mistake of the owner.
 func resultsOf(problems []problem) *[]healthcheck.Result {
 	result := healthcheck.Result{Status: gardencorev1beta1.ConditionTrue, SuccessfulChecks: 1}
 	if len(problems) > 0 {
@@ -120,4 +141,71 @@ func unknown(err error) *[]healthcheck.Result {
 	return &[]healthcheck.Result{{
 		HealthConditionType: v1alpha3.ConditionCachesHealthy, Status: gardencorev1beta1.ConditionFalse, FailedChecks: 1, Detail: new(err.Error()),
 	}}
+}
+
+// AddToManager adds the health checks of Extensions of type registry-cache and of the classes, by
+// default shoot. The period is the time between two checks of a shoot. With 0 there are no checks,
+// and the conditions of earlier ones are removed. The manager's scheme must contain the types of
+// extensionscontroller.AddToScheme.
+func AddToManager(mgr manager.Manager, period time.Duration, classes []extensionsv1alpha1.ExtensionClass) error {
+	clients := shootclient.New(mgr.GetAPIReader(), shootclient.ForAll)
+	check := newActuator(mgr.GetClient(), clients.For)
+	check.forget = clients.Forget
+	if err := register(mgr, period, classes, check); err != nil {
+		return fmt.Errorf("add the health checks: %w", err)
+	}
+	return nil
+}
+
+// register registers the actuator with the extension library. healthcheck.DefaultRegistration would
+// read each ManagedResource and create another client for the shoot on every check.
+func register(mgr manager.Manager, period time.Duration, classes []extensionsv1alpha1.ExtensionClass, check *actuator) error {
+	args := healthcheck.AddArgs{
+		ControllerOptions:       controller.Options{MaxConcurrentReconciles: workers, RecoverPanic: new(true)},
+		Predicates:              healthcheck.DefaultPredicates(),
+		Type:                    v1alpha3.ExtensionType,
+		ExtensionClasses:        classes,
+		SyncPeriod:              metav1.Duration{Duration: period},
+		GetExtensionObjListFunc: func() client.ObjectList { return &extensionsv1alpha1.ExtensionList{} },
+	}
+	write, remove := conditions, sets.Set[gardencorev1beta1.ConditionType]{}
+	if period == 0 {
+		write, remove = nil, sets.New[gardencorev1beta1.ConditionType](v1alpha3.ConditionCachesHealthy, gardencorev1beta1.ShootSystemComponentsHealthy)
+		check.off, args.SyncPeriod.Duration = true, never
+		args.Predicates = append(args.Predicates, predicate.NewPredicateFuncs(func(object client.Object) bool {
+			ex, ok := object.(*extensionsv1alpha1.Extension)
+			return ok && slices.ContainsFunc(ex.Status.Conditions, func(c gardencorev1beta1.Condition) bool { return remove.Has(c.Type) })
+		}))
+	}
+	newExtension := func() extensionsv1alpha1.Object { return &extensionsv1alpha1.Extension{} }
+	kind := extensionsv1alpha1.SchemeGroupVersion.WithKind(extensionsv1alpha1.ExtensionResource)
+	if err := args.RegisterExtension(newExtension, write, kind, remove); err != nil {
+		return err
+	}
+	return healthcheck.Register(forgetfulManager{mgr, forgetfulClient{mgr.GetClient(), check}}, args, check)
+}
+
+// forgetfulManager is a manager whose client returns a missing Extension as one that is being
+// deleted. Otherwise the library would look for it in every period, forever (v1.147.1).
+type forgetfulManager struct {
+	manager.Manager
+	client forgetfulClient
+}
+
+func (m forgetfulManager) GetClient() client.Client { return m.client }
+
+type forgetfulClient struct {
+	client.Client
+	check *actuator
+}
+
+func (c forgetfulClient) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	err := c.Client.Get(ctx, key, object, options...)
+	if ex, ok := object.(*extensionsv1alpha1.Extension); ok && apierrors.IsNotFound(err) {
+		c.check.pauses.DeleteEntry(key.Namespace)
+		c.check.forget(key.Namespace)
+		ex.DeletionTimestamp = new(metav1.Now())
+		return nil
+	}
+	return err
 }
