@@ -49,7 +49,7 @@ import (
 // again: the library has just written its status, and got the current Extension as the answer.
 type Actuator struct {
 	client      client.Client
-	shootClient ShootClient
+	shootClient func(ctx context.Context, namespace string) (client.Client, error) // by its namespace in the seed
 	images      charts.Images
 	clock       clock.Clock
 	waits       timing
@@ -58,10 +58,10 @@ type Actuator struct {
 }
 
 // NewActuator returns an Actuator. The client for the seed must not use the manager's cache.
-func NewActuator(seed client.Client, shootClient ShootClient, images charts.Images) *Actuator {
+func NewActuator(seed client.Client, shoots func(context.Context, string) (client.Client, error), images charts.Images) *Actuator {
 	return &Actuator{
 		client:      seed,
-		shootClient: shootClient,
+		shootClient: shoots,
 		images:      images,
 		clock:       clock.RealClock{},
 		waits:       defaultTiming(),
@@ -250,6 +250,3 @@ func AddToManager(ctx context.Context, mgr manager.Manager, options Options) err
 		ExtensionClasses:          options.ExtensionClasses,
 	})
 }
-
-// ShootClient returns a client for the shoot whose control plane is in the namespace of the seed.
-type ShootClient func(ctx context.Context, namespace string) (client.Client, error)
