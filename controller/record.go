@@ -109,11 +109,8 @@ func (r record) upstreams() (all []string) {
 
 // removed returns the upstreams whose configuration may be on nodes, but that are not in config.
 func (r record) removed(config *v1alpha3.RegistryConfig) []string {
-	removed := sets.New(r.upstreams()...)
-	for _, c := range config.Caches {
-		removed.Delete(c.Upstream)
-	}
-	return sets.List(removed)
+	isConfigured := func(upstream string) bool { return find(config.Caches, upstream) != nil }
+	return sets.List(sets.New(slices.DeleteFunc(r.upstreams(), isConfigured)...))
 }
 
 // retained returns the record with only those upstreams that are in config. It keeps the names of
