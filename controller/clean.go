@@ -20,10 +20,11 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/retry"
 )
 
-// clean runs the cleaner until all nodes are clean or skipped, and requests its deletion. The
-// caller must wait for the deletion. clean returns the condition NodesCleaned with the skipped
-// nodes: nodes that are not ready and, after a longer time, ready nodes that the cleaner cannot
-// clean. So one broken node cannot block the Shoot. The error names the nodes that are not clean.
+// clean deploys the DaemonSet of package controller/cleaner, whose pods run nodeconfig/cleaner, until
+// all nodes are clean or skipped, and requests its deletion. The caller must wait for the deletion.
+// clean returns the condition NodesCleaned with the skipped nodes: nodes that are not ready and,
+// after a longer time, ready nodes that the cleaner cannot clean. So one broken node cannot block
+// the Shoot. The error names the nodes that are not clean.
 func (a *Actuator) clean(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension, task cleaner.Task) (gardencorev1beta1.Condition, error) {
 	condition := v1beta1helper.GetOrInitConditionWithClock(a.clock, ex.Status.Conditions, v1alpha3.ConditionNodesCleaned)
 	set := cleaner.DaemonSet(task, a.images.RegistryCleaner)

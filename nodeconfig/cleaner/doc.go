@@ -3,7 +3,8 @@
 // extension did not write, except a hosts.toml of gardener-node-agent for a removed cache. A second
 // run changes nothing.
 //
-// Its program is `registry-cache clean`, in a pod of the DaemonSet registry-cleaner. The pod needs:
+// Its program is `registry-cache clean`, in a pod of the DaemonSet registry-cleaner. Package
+// controller/cleaner builds the DaemonSet, and controller/clean.go deploys it. The pod needs:
 //
 //   - user root, because root owns the files, but neither privileged mode nor capabilities;
 //   - the node's /etc/containerd, /etc/systemd/system (both writable) and /run/systemd, mounted
