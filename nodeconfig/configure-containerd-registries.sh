@@ -223,6 +223,7 @@ judge() { # i
     doubts[i]=0
   elif ((++doubts[i] >= needed[$says])) || [[ ${states[i]} == new ]]; then
     states[i]=$says doubts[i]=0 resets[i]=10
+    [[ $says == mirror ]] || hurry=2
     log "${hosts[i]}: $says: ${endpoints[i]} ${reasons[i]}"
   fi
 }
@@ -341,7 +342,7 @@ stop() {
 }
 
 main() {
-  local argument parallel='' now due rounds=$RANDOM looks=200
+  local argument parallel='' now due rounds=$RANDOM looks=200 hurry=0
   if [[ $* == --stopped ]]; then
     # systemd calls this after each stop of the unit. The unit is disabled only when it has left the
     # OperatingSystemConfig: gardener-node-agent then removes it, and nothing of ours runs again.
@@ -359,15 +360,16 @@ main() {
   done
   ! curl --disable --parallel --version >/dev/null 2>&1 || parallel=yes
   while true; do
-    uptime now
-    due=$((now + probe_interval * (920 + RANDOM % 81) / 1000))
+    uptime due
     remove_stale_files
-    ((++rounds))
+    ((++rounds, hurry -= hurry > 0))
     round "${!hosts[@]}"
     while ((${#doubtful[@]} > 0)); do # at most twice: a third answer decides
       pause "$probe_again"
       round "${doubtful[@]}"
     done
+    # A cache that has just failed may only restart: after it, two pauses are shorter.
+    ((due += (probe_interval >> hurry) * (920 + RANDOM % 81) / 1000))
     follow_node_agent "$due"
     uptime now
     pause $((due - now))

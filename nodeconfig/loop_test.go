@@ -3,6 +3,7 @@ package nodeconfig_test
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -215,6 +216,47 @@ func TestLoopAsksAgainSoonAfterAFailure(t *testing.T) {
 	p.state("beta.test", "mirror", "")
 	if asked := beside.requests.Load(); asked != 1 {
 		t.Errorf("the cache that answers is asked %d times", asked)
+	}
+}
+
+// TestLoopAsksAgainSoonAfterACacheWent reads the pauses between rounds, in quarters of the interval:
+// a failure, at the start or later, makes the next two shorter.
+func TestLoopAsksAgainSoonAfterACacheWent(t *testing.T) {
+	n := newNode(t)
+	n.env = append(n.env, "PROBE_INTERVAL=1000000", "PROBE_AGAIN=1")
+	n.tool(t, "sleep", `echo "$1" >>"${0%/*}/pauses"; exec "$real" 0.01`)
+	const answers = "-----+++++--+++++" // of each probe; then no more
+	asked, done := 0, make(chan struct{})
+	c := newCache(t, "alpha.test", nil, func(w http.ResponseWriter, _ *http.Request) { // one at a time
+		switch asked++; {
+		case asked == len(answers)+1:
+			close(done)
+		case asked <= len(answers) && answers[asked-1] == '-':
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	})
+	p := n.startFor(t, c.Registry)
+	p.until("as many probes", func() bool {
+		select {
+		case <-done:
+			return true
+		default:
+			return false
+		}
+	})
+	p.stop()
+	pauses, err := os.ReadFile(filepath.Join(n.tools, "pauses"))
+	must(t, err)
+	got := ""
+	for _, pause := range strings.Fields(string(pauses)) {
+		ms, err := strconv.Atoi(strings.TrimSuffix(pause, "e-3"))
+		must(t, err)
+		if quarters := math.Ceil(float64(ms) / 250_000); ms > 1 {
+			got += strconv.Itoa(int(quarters))
+		}
+	}
+	if want := "12444" + "444" + "12" + "44"; got != want {
+		t.Errorf("with the answers %s, the pauses were %s quarters of the interval, want %s", answers, got, want)
 	}
 }
 
