@@ -30,8 +30,9 @@ const (
 	// mostRequests limits the concurrent shared requests to the upstream. Further clients must ask it
 	// directly.
 	mostRequests = 512
-	// touchAfter is the minimum time between two records of the use of a blob.
-	touchAfter = 5 * time.Minute
+	// recorded is the precision of the time of a blob's last use on the volume: only the first use in
+	// each such period is recorded.
+	recorded = 5 * time.Minute
 	// storing is how long an answer waits for its content to be stored, so that the next request finds
 	// it.
 	storing = 100 * time.Millisecond
@@ -190,7 +191,7 @@ func (c *Cache) open(l store.Link, blob digest.Digest) (*store.File, error) {
 // used records the use of a blob. A write error is only logged.
 func (c *Cache) used(blob digest.Digest, size int64) {
 	now := c.now()
-	if before := c.index.Use(blob, size, now); now.Sub(before) > touchAfter {
+	if before := c.index.Use(blob, size, now); !now.Truncate(recorded).Equal(before.Truncate(recorded)) {
 		if err := c.options.Store.Used(blob, now); err != nil {
 			slog.Warn("the use of a blob is not recorded", "blob", blob, "error", err)
 		}

@@ -276,6 +276,25 @@ func TestEvictionHoldsUpNobody(t *testing.T) {
 	}
 }
 
+// TestFrequentUseIsRecorded: after a restart, a blob that was in use all the time must not look old.
+func TestFrequentUseIsRecorded(t *testing.T) {
+	c, upstream, now := newTestCache(t, Options{TTL: time.Hour})
+	for range 30 {
+		now.forward(recorded * 4 / 5)
+		c.pull(t, upstream, "library/app", 1, 100)
+		c.settle()
+	}
+	found, err := c.options.Store.Contents(t.Context())
+	if err != nil || len(found.Blobs) != 2 {
+		t.Fatalf("the volume contains %d blobs, %v", len(found.Blobs), err)
+	}
+	for name, blob := range found.Blobs {
+		if ago := now.get().Sub(blob.Used); ago > recorded {
+			t.Errorf("the last use of %s was recorded %s ago, want at most %s", name, ago, recorded)
+		}
+	}
+}
+
 // TestWakeUp: after a hibernation all content is overdue. Requested content is served at once, and
 // stays.
 func TestWakeUp(t *testing.T) {
