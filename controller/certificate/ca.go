@@ -45,14 +45,15 @@ const (
 	// identity distinguishes the Secrets of this secrets manager from others in the namespace.
 	identity = "extension-registry-cache"
 
-	// validity is the lifetime of a server certificate. It is much longer than Gardener's default for
-	// certificates that are renewed automatically: only a reconciliation renews them, and the next one
-	// may be far away. With an expired certificate, every pull silently bypasses the cache.
-	validity = 2 * 365 * 24 * time.Hour
-	// renewAt is the percentage of the validity after which a reconciliation renews a certificate. A
-	// renewal restarts the cache. With 50, this happens at most once a year, and a year is left for
-	// the next reconciliation.
-	renewAt = 50
+	// serverValidity is the lifetime of a server certificate. It is much longer than Gardener's
+	// default for certificates that are renewed automatically: only a reconciliation renews them, and
+	// the next one may be far away. With an expired certificate, every pull silently bypasses the
+	// cache.
+	serverValidity = 2 * 365 * 24 * time.Hour
+	// serverRenewAt is the percentage of serverValidity after which a reconciliation renews a
+	// certificate. A renewal restarts the cache. With 50, this happens at most once a year, and a year
+	// is left for the next reconciliation.
+	serverRenewAt = 50
 )
 
 // CA signs the certificates of the caches of one shoot. When the control plane moves, the next seed
@@ -90,7 +91,7 @@ func Load(ctx context.Context, log logr.Logger, clock clock.Clock, seed client.C
 
 // Issue returns the certificate of the cache for its address and the DNS names of its Service, or
 // only for the names if the address is unknown. It issues a new one only if the address, a name or
-// the CA has changed, or half of the validity is over.
+// the CA has changed, or half of its validity is over.
 func (a *CA) Issue(ctx context.Context, c *v1alpha3.RegistryCache, id v1alpha3.Identity) (*cache.Certificate, error) {
 	isUnknown := func(address net.IP) bool { return address == nil }
 	config := &secrets.CertificateSecretConfig{
@@ -99,7 +100,7 @@ func (a *CA) Issue(ctx context.Context, c *v1alpha3.RegistryCache, id v1alpha3.I
 		CertType:                    secrets.ServerCert,
 		DNSNames:                    kubernetesutils.DNSNamesForService(id.ServiceName(c), metav1.NamespaceSystem),
 		IPAddresses:                 slices.DeleteFunc([]net.IP{net.ParseIP(id.Address)}, isUnknown),
-		Validity:                    new(validity),
+		Validity:                    new(serverValidity),
 		SkipPublishingCACertificate: true,
 	}
 	secret, err := a.manager.Generate(ctx, ellipticConfig{config},
@@ -108,8 +109,8 @@ func (a *CA) Issue(ctx context.Context, c *v1alpha3.RegistryCache, id v1alpha3.I
 		func(m secretsmanager.Interface, _ secrets.ConfigInterface, options *secretsmanager.GenerateOptions) error {
 			return secretsmanager.SignedByCA(caName)(m, config, options)
 		},
-		secretsmanager.Validity(validity),
-		secretsmanager.RenewAfterValidityPercentage(renewAt),
+		secretsmanager.Validity(serverValidity),
+		secretsmanager.RenewAfterValidityPercentage(serverRenewAt),
 		secretsmanager.Persist(),
 	)
 	if err != nil {

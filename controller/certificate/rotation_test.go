@@ -77,7 +77,7 @@ func TestRenewal(t *testing.T) {
 	for name, test := range map[string]struct {
 		after time.Duration
 		renew bool
-	}{"early": {validity/2 - 24*time.Hour, false}, "late": {validity/2 + 24*time.Hour, true}} {
+	}{"early": {serverValidity/2 - 24*time.Hour, false}, "late": {serverValidity/2 + 24*time.Hour, true}} {
 		_, later := reconcile(t, seed, clocktesting.NewFakeClock(time.Now().Add(test.after)), shoot("", time.Time{}))
 		if renewed := string(later.Certificate) != string(issued.Certificate); renewed != test.renew {
 			t.Errorf("%s: renewed %t", name, renewed)
