@@ -68,8 +68,9 @@ func LoadImages() (Images, error) {
 	return Images{RegistryCache: cache, RegistryCacheArchitectures: architectures, RegistryCleaner: cleaner}, nil
 }
 
-// replace merges the vectors. The library keeps images of one name for different architectures, and
-// prefers a built-in image for one architecture to an overwrite that names none.
+// replace merges the vectors: an overwrite replaces all images of its name. imagevector.Merge alone
+// keeps images for other architectures, and prefers a built-in image for one architecture to an
+// overwrite that names none.
 func replace(builtIn, overwrite imagevector.ImageVector) imagevector.ImageVector {
 	for _, source := range overwrite {
 		for _, image := range builtIn {

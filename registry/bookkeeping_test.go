@@ -181,7 +181,7 @@ func indexed(volume string) []string {
 	return links
 }
 
-// TestLinksOfLostBlob: links of a blob that was lost and fetched again are evicted.
+// TestLinksOfLostBlob: links of a blob that has been lost and fetched again are evicted.
 func TestLinksOfLostBlob(t *testing.T) {
 	registry.Virtually(t, func(t *testing.T) {
 		o := newOrigin(t)

@@ -139,8 +139,8 @@ func (s stuck) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestLargeManifests: a large manifest is in memory while a client reads it, so their number is
-// bounded. Small ones are not.
+// TestLargeManifests: the number of large manifests that are sent at the same time is limited,
+// because each is in memory while a client reads it. The number of small manifests is not limited.
 func TestLargeManifests(t *testing.T) {
 	Virtually(t, func(t *testing.T) {
 		u := newTestUpstream(t, false)

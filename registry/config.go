@@ -24,7 +24,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/registry/upstream"
 )
 
-// Config is a configuration file of distribution v3: the keys that a cache uses, and the section
+// Config contains the keys of distribution's configuration v3 that a cache uses, and the section
 // cache, which a stock image ignores.
 type Config struct {
 	Version configuration.Version
@@ -159,7 +159,7 @@ func (c *Config) Limit() int64 {
 	return c.Cache.Limit
 }
 
-// credentials sets the upstream's credentials.
+// credentials sets o.Credentials to the configured credentials, if any.
 func (c *Config) credentials(o *upstream.Options) error {
 	switch ecrKeys := c.Cache.ECR; {
 	case ecrKeys.AccessKeyID != "":

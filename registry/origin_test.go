@@ -180,7 +180,7 @@ func noise(size int) []byte {
 	return content
 }
 
-// process is a cache that runs as in its program.
+// process is a cache with its server, as in its program.
 type process struct {
 	url, debug, volume string
 	stop               func()
@@ -202,7 +202,7 @@ func (p *process) has(blob digest.Digest) bool {
 // withPassword gives the cache credentials.
 func withPassword(c *registry.Config) { c.Proxy.Username, c.Proxy.Password = "robot", "pass-word" }
 
-// withLimit bounds the stored bytes. With 1, nothing is stored.
+// withLimit limits the number of stored bytes. With a limit of 1, nothing is stored.
 func withLimit(bytes int64) func(*registry.Config) {
 	return func(c *registry.Config) { c.Cache.Limit = bytes }
 }
@@ -304,7 +304,7 @@ func (a answer) stale() bool    { return a.header.Get("Warning") != "" }
 const (
 	// clientPatience is longer than any answer may take.
 	clientPatience = 10 * time.Second
-	// busyPatience is the same for real time on a busy machine.
+	// busyPatience replaces clientPatience for a test in real time, on a busy machine.
 	busyPatience = time.Minute
 )
 

@@ -43,11 +43,11 @@ func (e *StartError) Unwrap() error { return e.cause }
 // EnvironmentError marks an error of the environment: the same start may succeed later.
 func (e *StartError) EnvironmentError() {}
 
-// Serve runs the cache, and its debug server if http.debug.addr is set, until ctx is done. Then it
-// accepts no more connections, and running requests may continue for http.draintimeout. If some
-// take longer, Serve cuts them and returns an error. Serve sends nothing to the upstream before the
-// first request of a client. It returns a *store.NotCacheError if the volume may not belong to a
-// cache.
+// Serve runs the cache, and its debug server if http.debug.addr is set, until ctx is done. Then
+// Serve accepts no more connections, and running requests may continue for http.draintimeout. If
+// some take longer, Serve cuts them and returns an error. Serve sends nothing to the upstream
+// before the first request of a client. It returns a *store.NotCacheError if the volume belongs to
+// a registry that might not be a cache.
 func Serve(ctx context.Context, config *Config, log io.Writer) (err error) {
 	startLog(config, log)
 	var certificate *tls.Certificate
@@ -100,7 +100,7 @@ type instance struct {
 func open(ctx context.Context, config *Config, dial upstream.Dial, replicas *upstream.Replicas) (*instance, error) {
 	remote, err := url.Parse(config.Proxy.RemoteURL)
 	if err != nil {
-		return nil, errors.New("proxy.remoteurl is not a URL") // the cause would contain a password in the URL
+		return nil, errors.New("proxy.remoteurl is not a URL") // the cause would repeat the URL, which may contain a password
 	}
 	asking := upstream.Options{URL: remote, Dial: dial}
 	if asking.Roots, err = trustedCAs(); err != nil {
@@ -138,8 +138,8 @@ const (
 	readHeaderTimeout = 10 * time.Second
 	idleTimeout       = 2 * time.Minute
 	largestHeader     = 64 << 10
-	// healthTime limits the wait for an answer from the cache's own port. The result is reused for the
-	// same time.
+	// healthTime is the timeout for connecting to the cache's own port, and then for its answer. The
+	// result is reused for a second.
 	healthTime = time.Second
 )
 
@@ -192,8 +192,8 @@ func listen(ctx context.Context, what, address string) (net.Listener, error) {
 	return listener, nil
 }
 
-// shutdown lets running requests continue for drain, even if ctx is done. Then it cuts them, and
-// returns an error.
+// shutdown lets running requests continue for drain, even if ctx is done. If some take longer, it
+// cuts them and returns an error.
 func shutdown(ctx context.Context, server *http.Server, drain time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 	defer cancel()

@@ -37,13 +37,13 @@ type testUpstream struct {
 	fault      atomic.Pointer[fault]
 	mu         sync.Mutex
 	requests   map[string]int // by method and path; tokens count as "token"
-	running    map[string]int // the same for running requests
-	most       int            // the maximum number of equal concurrent requests
+	running    map[string]int // running requests, by method and path
+	most       int            // the maximum number of identical requests that ran at the same time
 	bytes      atomic.Int64   // bytes sent to caches
 	direct     atomic.Int64   // requests of clients that do not pull through the cache
 	serving    sync.WaitGroup
 	over       chan struct{}
-	credential string // that the token server requires, or empty
+	credential string // the credential that the token server requires, or empty
 }
 
 // fault is a kind of outage. answer may answer a request instead of the registry, and then returns

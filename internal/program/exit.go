@@ -10,7 +10,7 @@ const (
 	ExitFine        = 0 // success
 	ExitFailed      = 1 // an operation or a check failed
 	ExitUsage       = 2 // wrong flags, arguments or configuration: the same call fails again
-	ExitEnvironment = 3 // machine, network or testbed is not ready: the same call may succeed later
+	ExitEnvironment = 3 // the machine, the network or the testbed is not ready: the same call may succeed later
 )
 
 // UsageError marks error types: every error that implements it is a usage error.

@@ -1,7 +1,7 @@
 // Package registryprofile makes a plain registry behave like a known one, for example Docker Hub.
 //
 // A Profile is plain data: tests change, print and shrink it, and the testbed sends it as JSON.
-// Profiles contains those of known registries.
+// Profiles contains the profiles of known registries.
 package registryprofile
 
 // Sites of a registry. Its handler serves all of them. The caller of Profile.Handler provides their
@@ -26,7 +26,8 @@ type Profile struct {
 	Description string `json:",omitzero"`
 	Source      string `json:",omitzero"`
 
-	// Challenge is the challenge to requests without credentials, if any: basic, bearer or both.
+	// Challenge is the challenge for requests without credentials: basic, bearer, both, or empty for
+	// none.
 	Challenge string `json:",omitzero"`
 	// Realms are the sites of the token server. There is a challenge for each. The default is Same.
 	Realms []string `json:",omitzero"`
@@ -49,11 +50,11 @@ type Profile struct {
 	TokenExpiresIn int  `json:",omitzero"`
 	TokenIssuedAt  bool `json:",omitzero"`
 	TokenIssuedAgo int  `json:",omitzero"`
-	// TokenField is the field that contains the token: token or access_token. By default, both contain
-	// it. For refresh_token, html and empty, the answer contains no token.
+	// TokenField is the field that contains the token: token or access_token. By default, both fields
+	// contain it. For refresh_token, html and empty, the answer contains no token.
 	TokenField string `json:",omitzero"`
-	// TokenPost and TokenGet are the statuses with which the token server refuses these methods,
-	// unless 0. It does not refuse a POST with RefreshToken.
+	// TokenPost and TokenGet are the statuses with which the token server refuses POST and GET, unless
+	// 0. It does not refuse a POST with RefreshToken.
 	TokenPost int `json:",omitzero"`
 	TokenGet  int `json:",omitzero"`
 	// RefreshToken is sent with each token.
@@ -89,9 +90,9 @@ type Profile struct {
 	RedirectTo []string `json:",omitzero"`
 	// RedirectRelative omits the host in the Location if the site is Same.
 	RedirectRelative bool `json:",omitzero"`
-	// RedirectSigned adds a signature to the Location. It is valid once, and expires after
-	// RedirectLife seconds unless that is 0. Together with credentials it is refused with 400, as in
-	// S3.
+	// RedirectSigned adds a signature to the Location. The signature is valid once, and expires after
+	// RedirectLife seconds unless that is 0. A request that also contains credentials is refused with
+	// 400, as in S3.
 	RedirectSigned bool `json:",omitzero"`
 	RedirectLife   int  `json:",omitzero"`
 	// RedirectChallenge is the Challenge of the targets. Each of them is its own token server, and
@@ -133,7 +134,7 @@ type Answer struct {
 	Early bool `json:",omitzero"`
 	// Times limits how often this answer is given for each path. 0 means no limit.
 	Times int `json:",omitzero"`
-	// Status is 200 if 0.
+	// Status is the status of the answer. 0 means 200.
 	Status     int    `json:",omitzero"`
 	RetryAfter string `json:",omitzero"`
 	// Document is the body: empty, html, or the code of an error document in JSON.

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// grant is what a token allows.
+// grant records when a token was issued, and for which scopes.
 type grant struct {
 	issued time.Time
 	scopes string

@@ -19,19 +19,18 @@ import (
 )
 
 const (
-	// abandoned is how long a download continues after its last client has left.
+	// abandoned is how long a download or a check continues without clients.
 	abandoned = 30 * time.Second
-	// mostArrivals is the number of arrivals above which no download starts. Other blobs pass through.
+	// mostArrivals limits downloads: at this number of arrivals, further blobs pass through.
 	mostArrivals = 256
 	// checkPatience is how long a check may delay the first bytes to clients.
 	checkPatience = 300 * time.Millisecond
-	// checksAtOnce bounds concurrent checks of stored blobs.
+	// checksAtOnce limits how many stored blobs are checked at the same time.
 	checksAtOnce = 2
 )
 
-// arrival is a blob that is not fully checked: it is being downloaded, or was stored before this
-// process started. Clients read the bytes that are there, but get the last one only after the
-// check.
+// arrival is the download or the check of a blob. Clients read the bytes that have arrived, but
+// receive the last byte only after the digest has been verified.
 type arrival struct {
 	cache  *Cache
 	blob   digest.Digest
@@ -42,7 +41,7 @@ type arrival struct {
 	file    *os.File
 	size    int64 // -1 until known
 	have    int64 // bytes in the file
-	hidden  bool  // clients see nothing yet: the bytes are encoded, or the check may end soon
+	hidden  bool  // clients must not read yet: the content is encoded, or its check may end soon
 	checked bool
 	ended   bool
 	err     error
@@ -50,8 +49,9 @@ type arrival struct {
 	leaving *time.Timer // ends an arrival without clients
 }
 
-// start registers and runs an arrival unless one exists. It returns nil if the cache is stopping,
-// or if the number of arrivals has reached most.
+// start returns the arrival of a blob. If there is none, start creates one and calls run in the
+// background. It returns nil if the cache is stopping, or if the number of arrivals has reached
+// most.
 func (c *Cache) start(blob digest.Digest, most int, run func(context.Context, *arrival) error) (a *arrival, isNew bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -81,10 +81,9 @@ func (c *Cache) start(blob digest.Digest, most int, run func(context.Context, *a
 	return a, true
 }
 
-// check verifies the digest of a stored blob, unless a check is already running.
+// check verifies a stored blob in the background, unless the blob is arriving. It closes the file.
 func (c *Cache) check(blob digest.Digest, file *store.File) {
-	// No limit applies: while the upstream is away, nothing else can answer. A client waits for each
-	// check.
+	// mostArrivals does not limit checks: while the upstream is away, only the stored file can answer.
 	_, isNew := c.start(blob, math.MaxInt, func(ctx context.Context, a *arrival) error {
 		defer context.AfterFunc(ctx, func() { _ = file.Close() })() // nothing else interrupts a read
 		a.update(func() { a.file, a.size, a.have, a.hidden = file.File, file.Size, file.Size, true })
@@ -108,7 +107,7 @@ func (c *Cache) check(blob digest.Digest, file *store.File) {
 }
 
 // join returns the arrival of a blob. A new one starts once the upstream has confirmed that the
-// repository contains the blob. join returns nil if the blob was stored meanwhile.
+// repository contains the blob. join returns nil if the blob has been stored meanwhile.
 func (c *Cache) join(ctx context.Context, q Query, blob digest.Digest) (*arrival, error) {
 	if c.passes(blob) && !q.Stored { // even while the blob arrives, because the disk failed to read it
 		return nil, errUnstored
@@ -132,9 +131,9 @@ func (c *Cache) arrivalOf(blob digest.Digest) *arrival {
 	return c.arrivals[blob]
 }
 
-// enter adds a client, which must call leave. It waits for the first bytes or, for a part, for the
-// end of the arrival. It returns the size, or -1 if unknown, and whether the file is still open for
-// copy.
+// enter adds a client, which must call leave. If whole is set, it waits for the first bytes,
+// otherwise for the end of the arrival. It returns the size, or -1 if unknown. isOpen reports
+// whether copy can be called.
 func (a *arrival) enter(ctx context.Context, whole bool) (size int64, isOpen bool, err error) {
 	if a == nil {
 		return 0, false, nil
@@ -149,7 +148,8 @@ func (a *arrival) enter(ctx context.Context, whole bool) (size int64, isOpen boo
 	return a.size, a.file != nil, a.err
 }
 
-// await waits until ready returns true or the arrival has ended. The caller holds the lock.
+// await waits until ready returns true, the arrival ends, or ctx is done. The caller must hold
+// a.mu.
 func (a *arrival) await(ctx context.Context, ready func() bool) error {
 	defer context.AfterFunc(ctx, func() { a.update(func() {}) })()
 	for !ready() && !a.ended {
@@ -181,7 +181,7 @@ func (a *arrival) closeUnused() {
 	}
 }
 
-// update calls change, and wakes all waiting clients.
+// update calls change with a.mu locked, and wakes all waiting clients.
 func (a *arrival) update(change func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -229,7 +229,8 @@ func (a *arrival) copy(ctx context.Context, w io.Writer) error {
 	}
 }
 
-// next waits for bytes after offset. It returns their end, and whether the blob is complete.
+// next waits until clients may read more than offset bytes. It returns how many they may read, and
+// whether the blob is complete and verified.
 func (a *arrival) next(ctx context.Context, offset int64) (end int64, checked bool, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -240,7 +241,7 @@ func (a *arrival) next(ctx context.Context, offset int64) (end int64, checked bo
 	return a.shown(), a.checked, err
 }
 
-// drop removes a partial blob, unless it is still arriving.
+// drop removes a partial blob, unless the blob is arriving.
 func (c *Cache) drop(blob digest.Digest) error {
 	c.mu.Lock()
 	if c.arrivals[blob] != nil {
@@ -252,7 +253,7 @@ func (c *Cache) drop(blob digest.Digest) error {
 	return errors.Join(err, remove())
 }
 
-// refuse lets a blob that the volume cannot store pass through, logs why, and returns errUnstored.
+// refuse makes a blob that cannot be stored pass through, logs why, and returns errUnstored.
 func (c *Cache) refuse(blob digest.Digest, why error) error {
 	c.pass(blob)
 	slog.Warn("the volume cannot store a blob: it passes through", "blob", blob, "error", why)

@@ -18,16 +18,16 @@ import (
 )
 
 const (
-	// mostPassing limits how many blobs pass through at the same time. Further clients must ask the
-	// upstream.
+	// mostPassing limits how many blobs pass through at the same time: each is sent to one client
+	// without being stored. Further requests fail with ErrBusy.
 	mostPassing = 200
-	// mostUnstored limits the list of blobs that the volume could not store.
+	// mostUnstored is the maximum length of the list of blobs that the volume could not store.
 	mostUnstored = 1000
 	// unstoredFor is how long a blob passes through before the cache tries to store it again.
 	unstoredFor = time.Second
 )
 
-// Blob is a blob to serve: a stored file, an arrival, or an answer of the upstream.
+// Blob is a blob to serve: a stored file, an arrival, or the upstream's answer.
 type Blob struct {
 	From From
 	Size int64 // -1 if unknown
@@ -74,7 +74,7 @@ func (b *Blob) Unreadable() {
 func (b *Blob) Copy(ctx context.Context, w io.Writer) error { return b.arrival.copy(ctx, w) }
 
 // Blob returns a stored or arriving blob, or the upstream's answer. It waits for the upstream at
-// most upstream.Patience, or twice that if the blob passes through. The caller must close it.
+// most upstream.Patience, or twice that if the blob passes through. The caller must close the Blob.
 func (c *Cache) Blob(ctx context.Context, q Query, blob digest.Digest) (*Blob, error) {
 	found, err := c.local(ctx, q, blob)
 	if err == nil {
@@ -96,7 +96,7 @@ func (c *Cache) Blob(ctx context.Context, q Query, blob digest.Digest) (*Blob, e
 	return found, nil
 }
 
-// local returns a stored blob, or starts its check and returns its arrival.
+// local returns a stored blob. If it is not checked, local starts a check and returns its arrival.
 func (c *Cache) local(ctx context.Context, q Query, blob digest.Digest) (*Blob, error) {
 	file, err := c.open(store.Link{Repository: q.Repository}, blob)
 	if err != nil {
@@ -109,7 +109,7 @@ func (c *Cache) local(ctx context.Context, q Query, blob digest.Digest) (*Blob, 
 	return c.arriving(ctx, FromVolume, q, blob)
 }
 
-// arriving returns a blob that is being downloaded or checked. For a part, it waits for the end.
+// arriving returns an arriving blob. A request for a part waits until the arrival has ended.
 func (c *Cache) arriving(ctx context.Context, from From, q Query, blob digest.Digest) (*Blob, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, upstream.Patience, upstream.ErrLate)
 	defer cancel()
@@ -163,7 +163,7 @@ func (c *Cache) Stat(ctx context.Context, q Query, blob digest.Digest) (*Blob, e
 	return &Blob{From: FromUpstream, Size: size}, err
 }
 
-// pass lets a blob pass through for a while.
+// pass makes a blob pass through for the next second.
 func (c *Cache) pass(blob digest.Digest) { c.unstored.Add(blob, c.now().Add(unstoredFor)) }
 
 func (c *Cache) passes(blob digest.Digest) bool {
@@ -171,7 +171,7 @@ func (c *Cache) passes(blob digest.Digest) bool {
 	return ok && c.now().Before(until)
 }
 
-// passThrough asks the upstream on behalf of one client.
+// passThrough returns the upstream's answer for one client, without storing the blob.
 func (c *Cache) passThrough(ctx context.Context, q Query, blob digest.Digest) (_ *Blob, err error) {
 	if !c.passing.TryAcquire(1) {
 		return nil, ErrBusy
@@ -209,7 +209,7 @@ func (c *Cache) passThrough(ctx context.Context, q Query, blob digest.Digest) (_
 }
 
 // answersRange reports whether the Content-Range that the upstream sent can be the requested range.
-// In a multipart answer, each part contains this header instead.
+// A multipart answer has no such header: each of its parts contains one.
 func answersRange(sent, asked string) bool {
 	var first, last, size, wanted int64
 	n, _ := fmt.Sscanf(sent, "bytes %d-%d/%d", &first, &last, &size)

@@ -115,8 +115,8 @@ func TestArrivalBound(t *testing.T) {
 	}
 }
 
-// TestAbandonedArrival checks that a client gets a blob whose download was just abandoned, but has
-// not ended yet.
+// TestAbandonedArrival checks that a client receives a blob whose download has just been abandoned,
+// but has not ended yet.
 func TestAbandonedArrival(t *testing.T) {
 	c, _, _ := newTestCache(t, Options{})
 	blob, ends := digest.FromString("content"), make(chan struct{})
@@ -256,8 +256,8 @@ func TestUnstoredBound(t *testing.T) {
 }
 
 // TestLargeManifestBound checks that at most 16 large manifests are read concurrently, from the
-// volume or from the upstream: each needs memory of several times its size. Small ones are not
-// bounded.
+// volume or from the upstream: each needs memory of several times its size. The number of small
+// manifests is not limited.
 func TestLargeManifestBound(t *testing.T) {
 	c, registry, _ := newTestCache(t, Options{})
 	push := func(tag string, size int) digest.Digest {

@@ -1,8 +1,9 @@
-// Package cache serves blobs and manifests from the volume, or else from the upstream. For a tag,
-// it asks the upstream first. While the upstream is away, it serves tags as last confirmed.
+// Package cache serves blobs and manifests from the volume, another replica or the upstream. For a
+// tag, it asks the upstream first. While the upstream is away, it serves a tag's last manifest.
 // docs/cache.md lists the states of a blob and of a tag.
 //
-// It combines packages store, index and upstream. It does not implement an HTTP server.
+// The package combines the packages store, index and upstream. It does not implement an HTTP
+// server.
 package cache
 
 import (
@@ -27,8 +28,8 @@ import (
 )
 
 const (
-	// mostRequests limits the concurrent shared requests to the upstream. Further clients must ask it
-	// directly.
+	// mostRequests limits how many shared requests to the upstream run at the same time. Further
+	// requests fail with ErrBusy.
 	mostRequests = 512
 	// recorded is the precision of the time of a blob's last use on the volume: only the first use in
 	// each such period is recorded.
@@ -65,10 +66,10 @@ type Cache struct {
 	asking  singleflight.Group // requests to the upstream
 	now     func() time.Time
 
-	evictions chan func() // downloads send them to Run, and wait
+	evictions chan func() // downloads send evictions to Run, and wait for them
 	limit     atomic.Int64
 	reserved  atomic.Int64 // bytes reserved for arriving files
-	awaited   atomic.Int64 // reserved bytes that are not written yet
+	awaited   atomic.Int64 // reserved bytes that have not been written yet
 
 	unstored   *lru.Cache[digest.Digest, time.Time] // blobs that pass through, and until when
 	requesting *semaphore.Weighted                  // shared requests to the upstream
@@ -93,7 +94,7 @@ func New(o Options) *Cache {
 		large: semaphore.NewWeighted(MostLarge),
 	}
 	c.limit.Store(o.Limit())
-	c.unstored, _ = lru.New[digest.Digest, time.Time](mostUnstored) // New returns an error only for a size of 0
+	c.unstored, _ = lru.New[digest.Digest, time.Time](mostUnstored) // lru.New returns an error only for a size of 0
 	return c
 }
 
@@ -133,8 +134,9 @@ var (
 )
 
 // ask calls do once for all concurrent callers with the same request, and waits at most
-// upstream.Patience for it. A call that takes longer continues, so that later requests may find its
-// content stored. While the upstream is away, ask fails at once, unless there are other replicas.
+// upstream.Patience for the result. A call that takes longer continues, so that later requests may
+// find its content stored. While the upstream is away, ask fails at once, unless there are other
+// replicas.
 func ask[T any](
 	ctx context.Context, c *Cache, kind, method, repository, path string, do func(context.Context) (T, error),
 ) (T, error) {
@@ -168,8 +170,8 @@ func ask[T any](
 }
 
 // open opens a stored blob, and records its use if it is checked. It returns store.ErrNotStored for
-// a missing blob. It returns ErrNotHere if the upstream has not served the blob as the kind that l
-// names, manifest or blob, in any repository.
+// a missing blob. It returns ErrNotHere if no repository of the upstream has served the blob as the
+// kind that l names (manifest or blob).
 func (c *Cache) open(l store.Link, blob digest.Digest) (*store.File, error) {
 	start := c.now()
 	file, err := c.options.Store.Open(blob)
@@ -198,7 +200,7 @@ func (c *Cache) used(blob digest.Digest, size int64) {
 	}
 }
 
-// stored records a new blob of a repository.
+// stored records that a blob of a repository has been stored.
 func (c *Cache) stored(l store.Link, blob digest.Digest, size int64) {
 	c.used(blob, size)
 	if !c.index.Link(blob, l) {
@@ -209,7 +211,7 @@ func (c *Cache) stored(l store.Link, blob digest.Digest, size int64) {
 	}
 }
 
-// soon runs store in the background, and waits briefly for it.
+// soon runs store in the background, and waits at most 100 ms for its end.
 func (c *Cache) soon(store func()) {
 	done := make(chan struct{})
 	c.ended.Go(func() { defer close(done); store() })

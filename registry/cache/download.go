@@ -26,23 +26,23 @@ import (
 )
 
 const (
-	// attempts is the number of attempts in a row without progress after which a download fails.
+	// attempts is the number of consecutive attempts without progress after which a download fails.
 	attempts = 4
 	progress = 1 << 20
 	pause    = 250 * time.Millisecond
 	buffer   = 256 << 10
-	// mostCodings bounds the content codings of an answer, because each needs memory.
+	// mostCodings limits the number of content codings of an answer, because each needs memory.
 	mostCodings = 4
-	// step is the room that is reserved at a time for a blob of unknown size.
+	// step is the number of bytes by which the room of a blob of unknown size grows.
 	step = 4 << 20
 )
 
-// download fills the file of an arrival from the upstream. Only one goroutine uses it.
+// download downloads a blob into the file of its arrival. Only one goroutine may use it.
 type download struct {
 	*arrival
 	spool
 	link     store.Link
-	response *http.Response // the rest of the file, or nil
+	response *http.Response // the answer that is read next, or nil
 	encoding string
 }
 
@@ -52,7 +52,7 @@ type spool struct {
 	room   *room
 	hash   hash.Hash
 	length int64 // the length of the file
-	hashed int64 // the number of bytes, from the start of the file, that are hashed
+	hashed int64 // how many bytes from the start of the file have been hashed
 }
 
 // Write implements io.Writer. Its errors wrap errDisk.
@@ -147,7 +147,7 @@ func (c *Cache) request(ctx context.Context, repository string, blob digest.Dige
 	return c.options.Upstream.Do(ctx, http.MethodGet, repository, "blobs/"+blob.String(), header)
 }
 
-// replicate copies a blob from another replica, and reports whether it did.
+// replicate copies a blob from another replica, and reports whether it succeeded.
 func (c *Cache) replicate(ctx context.Context, l store.Link, blob digest.Digest) bool {
 	return c.options.Replicas.Get(ctx, l.Repository, "blobs/"+blob.String(), nil, func(response *http.Response) error {
 		room, ok := c.reserve(response.ContentLength)
@@ -193,7 +193,7 @@ func (d *download) run(ctx context.Context) error {
 	return err
 }
 
-// all downloads the missing rest of the file.
+// all downloads the missing rest of the file, in several attempts if needed, and stores the blob.
 func (d *download) all(ctx context.Context) error {
 	for failed := 0; ; {
 		before := d.length
@@ -250,8 +250,8 @@ func (d *download) attempt(ctx context.Context) (err error) {
 	return nil
 }
 
-// accept checks that the body continues the file, reserves room for the rest, and shows the file to
-// clients.
+// accept skips what the file already contains, reserves room for the rest, and shows the file to
+// clients. If the body does not continue the file, accept empties the file and returns an error.
 func (d *download) accept(response *http.Response) error {
 	size, text := response.ContentLength, response.Header.Get("Content-Range")
 	first, last, whole := int64(0), int64(0), int64(-1)
@@ -287,7 +287,7 @@ func (d *download) accept(response *http.Response) error {
 	return nil
 }
 
-// restart drops the partial blob and returns reason. It fails if clients have read from the blob.
+// restart empties the file and returns reason. It fails if clients may have read from the file.
 func (d *download) restart(reason error) error {
 	if d.have > 0 {
 		return errors.Join(reason, errors.New("clients have already read bytes that must be dropped"))
@@ -326,7 +326,7 @@ func (d *download) finish() error {
 	return nil
 }
 
-// decode decodes a file with a Content-Encoding, which no client has read, and stores the result.
+// decode decodes a file with a Content-Encoding that no client has read, and stores the result.
 func (d *download) decode() error {
 	defer func() { d.length = 0; _ = d.cache.options.Store.DropPartial(d.blob) }()
 	decoded, err := decoder(d.encoding, io.NewSectionReader(d.to, 0, d.length))
@@ -344,8 +344,8 @@ func (d *download) decode() error {
 	return nil
 }
 
-// decoder removes the codings of a Content-Encoding, starting with the last one. It supports those
-// that containerd accepts.
+// decoder returns a reader that removes the codings of a Content-Encoding. It supports those that
+// containerd accepts.
 func decoder(encodings string, from io.Reader) (_ io.Reader, err error) {
 	for _, one := range slices.Backward(strings.SplitN(encodings, ",", mostCodings)) {
 		switch one = strings.ToLower(strings.TrimSpace(one)); one {

@@ -15,8 +15,8 @@ import (
 const (
 	// every is the time between two background evictions. A short TTL shortens it.
 	every = time.Minute
-	// grace is the time after a start in which nothing expires. A shorter TTL shortens it. After a
-	// hibernation all content is overdue, so nodes first get the chance to use it.
+	// grace is how long nothing expires after a start. If the TTL is shorter, it applies instead.
+	// After a hibernation, the TTL of all content has ended, but nodes need the content again.
 	grace = 10 * time.Minute
 	// rest is the pause between two batches of a background eviction.
 	rest = 10 * time.Millisecond
@@ -25,7 +25,7 @@ const (
 	reserve = 5
 	// unknownShare limits a blob of unknown size to a fraction of the volume: 1/unknownShare.
 	unknownShare = 4
-	// lastWait is how long Run, before it returns, waits until the stored content is listed.
+	// lastWait limits how long Run waits for the list of stored content before it returns.
 	lastWait = time.Second
 	// roomPatience is how long a reservation waits for an eviction.
 	roomPatience = 100 * time.Millisecond
@@ -38,14 +38,14 @@ type room struct {
 	size, awaited int64
 }
 
-// wrote records that bytes of the file were written.
+// wrote records that bytes of the file have been written.
 func (r *room) wrote(bytes int64) {
 	bytes = min(bytes, r.awaited)
 	r.awaited -= bytes
 	r.cache.awaited.Add(-bytes)
 }
 
-// release must be called when the file stops growing.
+// release ends the reservation. The caller must call it when the file no longer grows.
 func (r *room) release() {
 	r.wrote(r.awaited)
 	r.cache.reserved.Add(-r.size)
@@ -58,8 +58,8 @@ func (c *Cache) reserve(bytes int64) (*room, bool) {
 	return r, r.add(bytes)
 }
 
-// add enlarges the room if the volume allows it. Callers that wait for an eviction have already
-// reserved their room, so one eviction serves them all.
+// add enlarges the room if the volume allows it, and reports whether it did. Callers that wait for
+// an eviction have already reserved their room, so one eviction serves them all.
 func (r *room) add(bytes int64) bool {
 	c, timeout, more := r.cache, time.After(roomPatience), make(chan bool, 1)
 	if _, _, err := c.short(bytes, reserve); bytes < 0 || err != nil {
@@ -80,7 +80,7 @@ func (r *room) add(bytes int64) bool {
 		}
 		evicted = false
 		select {
-		case c.evictions <- func() { more <- c.evict(reserve) || c.fits() }: // then it fits, unless another caller reserves more
+		case c.evictions <- func() { more <- c.evict(reserve) || c.fits() }: // then the file fits, unless another caller reserves more
 			select {
 			case evicted = <-more:
 			case <-timeout:
@@ -96,15 +96,16 @@ func (c *Cache) fits() bool {
 	return err == nil && short <= 0 && files <= 0
 }
 
-// step enlarges the room of a file that outgrows it, up to a fraction of the volume: an endless
-// body must not evict everything.
+// step enlarges the room of a file of unknown size, unless the file would exceed its fraction of
+// the volume (unknownShare): an endless body must not evict everything.
 func (r *room) step(size int64) bool {
 	space, err := r.cache.capacity()
 	return err == nil && max(r.size, size)+step <= space.Bytes/unknownShare && r.add(step)
 }
 
-// capacity returns the space that the cache may use: the volume, or less with a limit. Others may
-// use the file system as well, so free space is never more than the volume reports.
+// capacity returns the space that the cache may use: the whole volume, or less if the cache has a
+// limit. Others may use the file system as well, so free space is never more than the volume
+// reports.
 func (c *Cache) capacity() (store.Space, error) {
 	space, err := c.options.Store.Space()
 	if limit := c.limit.Load(); err == nil && limit > 0 && limit < space.Bytes {
@@ -116,13 +117,13 @@ func (c *Cache) capacity() (store.Space, error) {
 	return space, err
 }
 
-// short returns how many bytes and files must be evicted so that a file of the given size fits
-// beside the reservations, and percent of the volume stays free. It returns errNoRoom if evicting
-// everything would not free enough bytes.
+// short returns how many bytes and files must be evicted so that all reserved files and another one
+// of the given size fit, and percent of the volume remains free. If nothing must be evicted, the
+// numbers are 0 or less. It returns errNoRoom if evicting everything would not free enough bytes.
 func (c *Cache) short(bytes, percent int64) (short int64, files int, err error) {
 	space, err := c.capacity()
 	short = c.awaited.Load() + space.Bytes*percent/100 - space.FreeBytes
-	if _, stored := c.index.Size(); err == nil && bytes > stored-short { // a sum could overflow
+	if _, stored := c.index.Size(); err == nil && bytes > stored-short { // bytes+short could overflow
 		err = errNoRoom
 	}
 	return short + bytes, int(space.Inodes*percent/100 - space.FreeInodes), err
@@ -166,8 +167,8 @@ func (c *Cache) Run(ctx context.Context) {
 	}
 }
 
-// evict removes a batch of blobs if less than percent of the volume stays free beside the
-// reservations. It reports whether it removed any.
+// evict removes a batch of blobs unless all reserved files fit and leave percent of the volume
+// free. It reports whether it removed any.
 func (c *Cache) evict(percent int64) bool {
 	short, files, err := c.short(0, percent)
 	if err != nil && !errors.Is(err, errNoRoom) {

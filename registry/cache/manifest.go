@@ -48,11 +48,11 @@ var accepted = http.Header{"Accept": {strings.Join([]string{
 	dockerManifest, dockerList, v1.MediaTypeImageManifest, v1.MediaTypeImageIndex, "*/*",
 }, ", ")}}
 
-// Manifest is a manifest or an index.
+// Manifest is the manifest of an image, or an index of manifests.
 type Manifest struct {
 	From      From
 	Digest    digest.Digest
-	MediaType string // as the upstream sent it, or empty
+	MediaType string // from the upstream's header or the stored content; may be empty
 	Content   []byte
 }
 
@@ -81,7 +81,8 @@ func (c *Cache) Manifest(ctx context.Context, q Query, blob digest.Digest) (Mani
 }
 
 // Tag returns the manifest to which the upstream's tag refers. While the upstream is away, Tag
-// returns the manifest to which the tag last referred. It returns a refusal as an error.
+// returns the manifest to which the tag last referred. Tag returns *upstream.RefusedError if the
+// upstream refuses.
 func (c *Cache) Tag(ctx context.Context, q Query, tag string) (Manifest, error) {
 	t := store.TagName{Repository: q.Repository, Tag: tag}
 	if q.Stored {
@@ -105,8 +106,8 @@ func (c *Cache) Tag(ctx context.Context, q Query, tag string) (Manifest, error) 
 	}
 	last, missing := c.last(t)
 	if missing != nil {
-		// Ignore the cancellation of ctx: if the client left, the replica would count as failed. The call
-		// takes at most a second.
+		// Ignore the cancellation of ctx: otherwise the replica would count as failed if the client left.
+		// The call takes at most a second.
 		last, missing = c.replicated(context.WithoutCancel(ctx), q.Repository, "manifests/"+tag, "")
 	}
 	if missing != nil {
@@ -117,7 +118,7 @@ func (c *Cache) Tag(ctx context.Context, q Query, tag string) (Manifest, error) 
 	return last, nil
 }
 
-// forget removes an outdated tag, and reports whether it succeeded.
+// forget removes a tag from the index and from the volume, and reports whether it succeeded.
 func (c *Cache) forget(t store.TagName) bool {
 	c.index.ForgetTag(t)
 	err := c.options.Store.RemoveTag(t)
@@ -127,8 +128,8 @@ func (c *Cache) forget(t store.TagName) bool {
 	return err == nil
 }
 
-// resolve asks the upstream for the manifest of a tag, unless it was just asked. If the tag's last
-// manifest is stored, a HEAD request suffices to learn that the tag has not moved.
+// resolve asks the upstream for the manifest of a tag, unless its last answer is fresh. If the
+// tag's last manifest is stored, a HEAD request suffices to learn that the tag has not moved.
 func (c *Cache) resolve(ctx context.Context, t store.TagName) (Manifest, error) {
 	path, asked := "manifests/"+t.Tag, c.now()
 	if last, err := c.last(t); errors.Is(err, ErrBusy) {
@@ -170,11 +171,11 @@ func (c *Cache) last(t store.TagName) (Manifest, error) {
 	return c.storedManifest(t.Repository, known)
 }
 
-// confirm records the upstream's answer about a tag. The answer counts from the time of the
-// request. So a slow answer is not fresh, and does not replace the answer to a later request.
+// confirm records the manifest to which the upstream's tag refers. asked is the time of the
+// request: so a slow answer is not fresh, and does not replace the answer to a later request.
 func (c *Cache) confirm(t store.TagName, to digest.Digest, asked time.Time) {
 	if to = c.index.Confirm(t, to, asked); to == "" {
-		c.forget(t) // the manifest has too many tags to remember this one
+		c.forget(t) // the manifest already has the maximum number of tags
 	} else if err := c.options.Store.SetTag(t, to, asked); err != nil {
 		slog.Warn("a tag is not stored", "error", err)
 	}
@@ -268,7 +269,7 @@ func (c *Cache) read(response *http.Response, wanted digest.Digest) (Manifest, e
 	return m, nil
 }
 
-// slotsOf returns how many slots a manifest of the given size needs. -1, an unknown size, needs
+// slotsOf returns how many slots a manifest of the given size needs. An unknown size (-1) needs
 // none.
 func slotsOf(size int64) int64 { return min(size/(LargeManifest+1), 1) }
 
@@ -281,7 +282,7 @@ func (m Manifest) isRight() bool {
 // same one.
 func (m Manifest) isStorable() bool { return m.MediaType != "" && m.MediaType == typeOf(m.Content) }
 
-// keep stores a manifest, and reports whether it succeeded. Clients receive it in any case.
+// keep stores a manifest, and reports whether it succeeded. Clients receive the manifest anyway.
 func (c *Cache) keep(repository string, m Manifest) bool {
 	if !m.isStorable() {
 		return false
@@ -332,7 +333,7 @@ func typeOf(content []byte) string {
 	}
 }
 
-// first is the first byte of a JSON value. Decoding a whole manifest of 4 MiB would take 200 MiB.
+// first is the first byte of a JSON value. Decoding all of a manifest of 4 MiB needs 200 MiB.
 type first byte
 
 // UnmarshalJSON implements json.Unmarshaler.

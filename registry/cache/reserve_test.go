@@ -28,7 +28,7 @@ func (c *testCache) run(t *testing.T) {
 }
 
 // TestReserve checks that nothing is evicted for a download that has already reserved its room, or
-// for a second one that cannot fit beside it.
+// for a second one that cannot fit next to it.
 func TestReserve(t *testing.T) {
 	for name, test := range map[string]struct {
 		limit, first, second int64

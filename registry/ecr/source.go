@@ -1,8 +1,8 @@
-// Package ecr gets the credentials of a private registry of Amazon ECR from the API of AWS: a token
-// that is valid for twelve hours. It keeps the token in memory and renews it before it expires. It
-// signs requests with the access key (Signature Version 4), and never sends the key itself.
+// Package ecr gets the credentials for a private registry in Amazon ECR from AWS: a user name and a
+// token that is valid for twelve hours. It keeps the token in memory, and renews it before it
+// expires. Requests to AWS are signed (Signature Version 4): the secret access key is never sent.
 //
-// Package upstream uses the credentials as it uses those of a Secret.
+// Package upstream uses these credentials in the same way as a configured user name and password.
 package ecr
 
 import (
@@ -35,14 +35,15 @@ import (
 )
 
 const (
-	// timeout bounds all requests for one token together.
+	// timeout limits how long getting a token takes, including the request to assume the role.
 	timeout = 10 * time.Second
-	// longestLife is the lifetime of a token at AWS. No token is kept longer.
+	// longestLife limits how long a token is used. AWS issues tokens for twelve hours.
 	longestLife = 12 * time.Hour
-	// leastPause is the minimum pause after the first failure. It doubles with each further failure,
-	// up to mostPause. Retry-After is respected up to mostRetryAfter.
+	// leastPause is the pause between requests after the first failure. Each further failure doubles
+	// the pause, up to mostPause. A longer Retry-After is respected, up to mostRetryAfter.
 	leastPause, mostPause, mostRetryAfter = time.Second, time.Minute, 15 * time.Minute
-	// refusedPause is the minimum pause after a new token, and after throttling by AWS.
+	// refusedPause is how long AWS is not asked after it has issued a token, unless the token must be
+	// renewed earlier. It is also the minimum pause after AWS has throttled a request.
 	refusedPause = 10 * time.Second
 )
 
@@ -71,14 +72,14 @@ type Source struct {
 	failure  error // the error to return until earliest
 }
 
-// token uses the monotonic clock, so a step of the wall clock does not matter.
+// token contains credentials from AWS. Changes to the system clock do not affect its times.
 type token struct {
 	username, password string
-	renew, expires     time.Time // renew is zero after the registry refused the token
+	renew, expires     time.Time // renew is zero after the registry has refused the token
 }
 
-// hosts matches private registries, including those of China and of the European Sovereign Cloud,
-// and FIPS endpoints.
+// hosts matches the host names of private registries, including FIPS endpoints and the registries
+// in China and in the European Sovereign Cloud.
 var hosts = regexp.MustCompile(`^\d{12}\.dkr\.ecr(-fips)?\.([a-z0-9-]+)\.amazonaws\.(?:com|com\.cn|eu)(?::443)?$`)
 
 // New returns a source without sending a request. It fails if the region is unknown.
@@ -106,8 +107,8 @@ func New(o Options) (*Source, error) {
 	}
 	if o.RoleARN != "" {
 		client := sts.NewFromConfig(config, func(s *sts.Options) { s.EndpointOptions.UseFIPSEndpoint = fips })
-		// The provider does not cache. So it assumes the role for each token, and the wall clock does not
-		// matter.
+		// The provider caches nothing: it assumes the role for each token. So no expiry is compared with
+		// the system clock.
 		config.Credentials = stscreds.NewAssumeRoleProvider(client, o.RoleARN, func(a *stscreds.AssumeRoleOptions) {
 			a.RoleSessionName = "registry-cache"
 		})
@@ -119,12 +120,12 @@ func New(o Options) (*Source, error) {
 // Credentials returns a user name and a password for the registry. Without a token, it asks AWS.
 // All callers share one request, which takes at most ten seconds and continues even if ctx is done.
 // A token is renewed in the background when a tenth of its lifetime, at most five minutes, is left.
-// If the registry has refused the token, Credentials waits for a new one, except in the first ten
-// seconds: the refusal may have another reason.
+// If refused is the current token, Credentials waits for a new one, unless AWS issued the current
+// one less than ten seconds ago: the refusal may have another reason.
 //
-// The same failure is returned without a new request for a second at first, later for up to a
-// minute, for at least ten seconds if AWS throttles, or for the Retry-After of AWS, up to 15
-// minutes. Errors contain neither the access key, nor a token, nor the text of an answer.
+// After a failure, the same error is returned for a second, later for up to a minute, but for at
+// least ten seconds if AWS throttles. A longer Retry-After counts, up to 15 minutes. Errors contain
+// neither the access key, nor a token, nor the text of an answer.
 func (s *Source) Credentials(ctx context.Context, refused string) (username, password string, err error) {
 	t, due, err := s.state(refused)
 	if !due {
@@ -145,7 +146,8 @@ func (s *Source) Credentials(ctx context.Context, refused string) (username, pas
 	return t.username, t.password, err
 }
 
-// state returns the valid token or else the last failure, if any, and whether AWS should be asked.
+// state returns the token unless it has expired, otherwise the last error. due is true if AWS
+// should be asked now: the token must be renewed, and the pause has ended.
 func (s *Source) state(refused string) (t token, due bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -183,7 +185,7 @@ func (s *Source) refresh(ctx context.Context) {
 	slog.Warn("no token from Amazon ECR", "region", s.region, "reason", reason(err), "next", wait)
 }
 
-// ask asks AWS for a token. It measures the token's lifetime by the clock of AWS.
+// ask requests a token from AWS. It calculates the token's lifetime with the time in AWS's answer.
 func (s *Source) ask(ctx context.Context) (t token, err error) {
 	answer, err := s.api.GetAuthorizationToken(ctx, &ecr.GetAuthorizationTokenInput{})
 	if err != nil {
@@ -231,7 +233,8 @@ func reason(err error) error {
 	return fmt.Errorf("%s: %w", where, cause)
 }
 
-// held returns the wait that AWS asks for, or 0.
+// held returns the pause that AWS demands with err, or 0. It is at least refusedPause if AWS
+// throttles.
 func held(err error) (wait time.Duration) {
 	if answer, ok := errors.AsType[smithy.APIError](err); ok {
 		if _, throttled := retry.DefaultThrottleErrorCodes[answer.ErrorCode()]; throttled {

@@ -1,8 +1,8 @@
-// Package index tracks the size and last use of stored content, and chooses what is evicted: by TTL
-// and, when space is needed, by least recent use. It lives in memory, and is rebuilt from the
-// volume after a restart.
+// Package index tracks the size and last use of stored content, and chooses what to evict: content
+// whose TTL has ended and, when space is needed, the least recently used content. An Index exists
+// in memory only: it is rebuilt from the volume after a restart.
 //
-// The package uses neither files nor HTTP, and its methods do not block.
+// The package accesses neither files nor the network.
 package index
 
 import (
@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	// mostLinks bounds the recorded repositories of a blob.
+	// mostLinks limits how many links of a blob are recorded (see Index.Link).
 	mostLinks = 64
-	// mostTags bounds the stored tags of a manifest.
+	// mostTags is the maximum number of stored tags that refer to one manifest.
 	mostTags = 64
 	// batch is the maximum number of entries that are removed at a time, so that waits are short.
 	batch = 10
@@ -34,11 +34,11 @@ type Index struct {
 	blobs  *simplelru.LRU[digest.Digest, *store.Blob]
 	bytes  int64
 	tags   map[store.TagName]tag // at most mostTags for each blob
-	held   map[digest.Digest]int // number of readers of a blob
-	listed bool                  // Merge was called
+	held   map[digest.Digest]int // the number of readers of a blob
+	listed bool                  // Merge has been called
 }
 
-// tag is the upstream's last answer about a tag.
+// tag is the manifest to which a tag referred when the upstream last answered.
 type tag struct {
 	to        digest.Digest
 	confirmed time.Time // when the upstream was asked
@@ -54,7 +54,7 @@ func New() *Index {
 }
 
 // Merge adds the content that a walk of the volume has found. To existing entries, it adds only
-// links. Times after now are from another clock, and count as now. Nothing is evicted before Merge.
+// links. Times after now are wrong, and count as now. Nothing is evicted before Merge.
 func (i *Index) Merge(found store.Contents, now time.Time) {
 	oldest := slices.SortedFunc(maps.Keys(found.Blobs), func(a, b digest.Digest) int {
 		return cmp.Or(found.Blobs[a].Used.Compare(found.Blobs[b].Used), cmp.Compare(a, b))
@@ -143,8 +143,8 @@ func (i *Index) Is(blob digest.Digest, manifest bool) (confirmed, listed bool) {
 }
 
 // Confirm records the manifest to which a tag referred when the upstream was asked. It returns the
-// manifest to which the tag now refers: if the answer to a later request is known, that answer
-// stays. It returns "" if mostTags already refer to the manifest: then the tag must not be stored.
+// manifest to which the tag now refers: the answer to a later request takes precedence. Confirm
+// returns "" if mostTags tags already refer to the manifest: then the tag must not be stored.
 func (i *Index) Confirm(name store.TagName, to digest.Digest, asked time.Time) digest.Digest {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -232,8 +232,8 @@ func (i *Index) Size() (blobs int, bytes int64) {
 	return i.blobs.Len(), i.bytes
 }
 
-// Hold adds to the number of readers of a blob. A blob with readers is not evicted: that would free
-// no space.
+// Hold changes the number of readers of a blob by 1 or -1. A blob with readers is not evicted: that
+// would free no space.
 func (i *Index) Hold(blob digest.Digest, more int) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

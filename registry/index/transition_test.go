@@ -65,7 +65,7 @@ func TestForgottenTag(t *testing.T) {
 }
 
 // TestFresh checks that a tag is fresh for a while, but only if this process has confirmed it.
-// Before the start, the clock may have jumped.
+// Before this process started, the clock may have jumped.
 func TestFresh(t *testing.T) {
 	i := New()
 	i.Merge(store.Contents{Tags: map[store.TagName]store.Tag{tagV1: {To: blob, Confirmed: noon}}}, noon)
@@ -103,8 +103,8 @@ func TestMergeClamps(t *testing.T) {
 	}
 }
 
-// TestMergeKeepsWhatIsNewer checks that Merge does not change entries used since the start, which
-// are evicted last.
+// TestMergeKeepsWhatIsNewer checks that Merge does not change entries that this process has used.
+// They are evicted last.
 func TestMergeKeepsWhatIsNewer(t *testing.T) {
 	i := New()
 	i.Use(blob, 10, noon)

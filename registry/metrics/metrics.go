@@ -11,8 +11,8 @@ import (
 // the process.
 var Registry = prometheus.NewRegistry()
 
-// Metrics of answers, of requests, of the upstream and of the volume. The label handler is blob,
-// manifest or base, as in distribution, or other.
+// Metrics of answers, requests, the upstream and the volume. The label handler is "blob",
+// "manifest" or "base", as in distribution, or "other".
 var (
 	Answers  = counters("registry_http_requests_total", "Answers to requests, including those with which nodes check the cache.", "handler", "method", "code")
 	Duration = promauto.With(Registry).NewSummaryVec(prometheus.SummaryOpts{

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// layout is the folder of distribution. A name in it that begins with an underscore cannot be part
-	// of a repository's name.
+	// layout is the folder that distribution uses. In it, a name that begins with an underscore is
+	// never part of a repository's name.
 	layout       = "docker/registry/v2"
 	blobs        = layout + "/blobs"
 	repositories = layout + "/repositories"
@@ -30,7 +30,7 @@ const (
 	// own is a folder that distribution ignores. It marks the volume of a cache.
 	own       = "registry-cache"
 	partials  = own + "/partial" // arriving blobs
-	temporary = own + "/tmp-"    // prefix of files that are being written
+	temporary = own + "/tmp-"    // the prefix of files that are being written
 )
 
 func blobDir(blob digest.Digest) string {
@@ -55,7 +55,7 @@ func linkFile(blob digest.Digest, l Link) string {
 func tagDir(t TagName) string      { return path.Join(repositories, t.Repository, tags, t.Tag) }
 func currentFile(t TagName) string { return tagDir(t) + "/current/link" }
 
-// Paths of files on a volume. Two groups match a digest: its algorithm and its hexadecimal form.
+// Patterns of paths on a volume. Two groups match a digest: its algorithm and its hexadecimal form.
 var (
 	blobPath    = regexp.MustCompile(`^` + blobs + `/([a-z0-9]+)/[0-9a-f]{2}/([0-9a-f]+)/data$`)
 	partialPath = regexp.MustCompile(`^` + partials + `/([a-z0-9]+)/([0-9a-f]+)$`)
@@ -64,7 +64,7 @@ var (
 	tagPath = regexp.MustCompile(`^` + repositories + `/(.+)/` + tags + `/([^/]+)/current/link$`)
 )
 
-// Link links a blob to a repository, as a manifest or as a blob.
+// Link records that a repository serves a blob: as a manifest if Manifest is set, else as a blob.
 type Link struct {
 	Repository string
 	Manifest   bool
@@ -141,20 +141,20 @@ func (b *Blob) Is(manifest bool) bool {
 	return slices.ContainsFunc(b.Links, func(l Link) bool { return l.Manifest == manifest })
 }
 
-// Contents is the content of a volume.
+// Contents lists the blobs and the tags of a volume.
 type Contents struct {
 	Blobs map[digest.Digest]*Blob
 	Tags  map[TagName]Tag
 }
 
-// Tag is a stored tag.
+// Tag is the manifest to which a stored tag refers.
 type Tag struct {
 	To        digest.Digest
 	Confirmed time.Time
 }
 
-// Contents lists the stored content without reading blobs. It removes damaged tags, and uploads of
-// a stock image.
+// Contents lists the stored content without reading blobs. It removes damaged tags, and unfinished
+// uploads to a stock image.
 func (s *Store) Contents(ctx context.Context) (Contents, error) {
 	found := Contents{map[digest.Digest]*Blob{}, map[TagName]Tag{}}
 	var failed []error
@@ -240,8 +240,8 @@ func (s *Store) Space() (Space, error) {
 	})
 }
 
-// largest is a size that cannot overflow in a cache's arithmetic, and that a float64 represents
-// exactly. Some file systems report 8 EiB, which overflows an int64.
+// largest is the maximum number that Space returns. A float64 represents it exactly, and callers
+// can multiply it by 100. Some file systems report 8 EiB, which does not fit into an int64.
 const largest = math.MaxInt64 / 1024
 
 func spaceOf(stat syscall.Statfs_t) Space {

@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	operation      = time.Second     // how long a caller waits for the disk
+	operation      = time.Second     // how long a caller waits for an operation
 	hanging        = 3 * time.Second // how long an operation may take before the disk counts as hanging
-	mostOperations = 512             // maximum number of operations that run
+	mostOperations = 512             // how many operations may run at the same time
 	beat           = time.Second     // the pause between two tests of the disk
 	beatFile       = own + "/beat"
 	beatBytes      = 4096
@@ -37,7 +37,7 @@ type disk struct {
 	slots chan struct{}
 
 	mu    sync.Mutex
-	stuck int // number of operations that take longer than hanging
+	stuck int // the number of operations that take longer than hanging
 	works context.Context
 	hangs context.CancelCauseFunc
 }
@@ -97,7 +97,7 @@ func on[T any](d *disk, verb string, what any, do func() (T, error)) (T, error) 
 	}
 }
 
-// count adds to the number of stuck operations. The call with -1 may come before the one with 1.
+// count changes the number of stuck operations by 1 or -1. For one operation, -1 may come first.
 func (d *disk) count(more int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

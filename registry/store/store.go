@@ -1,6 +1,6 @@
 // Package store implements the volume of one cache, in distribution's layout, so that a stock image
-// can serve it. Callers verify what they store. The package remembers which files were verified
-// since the start.
+// can serve it. Callers verify what they store. The package remembers which files this process has
+// verified.
 //
 // Unless documented otherwise, a call waits at most a second for the disk (ErrSlow).
 package store
@@ -77,7 +77,7 @@ func (s *Store) Close() error { return s.root.Close() }
 type File struct {
 	*os.File
 	Size int64
-	// Checked reports whether the file was verified since the start and since its last change.
+	// Checked reports whether this process has verified the file since its last change.
 	Checked bool
 }
 
@@ -104,8 +104,8 @@ func (s *Store) Used(blob digest.Digest, now time.Time) error {
 	})
 }
 
-// Write stores a small blob, whose content the caller has verified. After a crash the file may be
-// empty, so it is verified again before it is served.
+// Write stores a small blob. The caller must have verified the content. A crash can leave an empty
+// file, so the file counts as unchecked after a restart.
 func (s *Store) Write(blob digest.Digest, content []byte) error {
 	return s.run("store blob", blob, func() error {
 		if err := s.write(blobFile(blob), content); err != nil {
@@ -130,8 +130,8 @@ func (s *Store) write(file string, content []byte) error {
 	return err
 }
 
-// place moves a file to its final name. Remove may delete the empty folder in between, so place
-// retries.
+// place moves a file to its final name. Remove may delete the empty folder between the two steps,
+// so place retries.
 func (s *Store) place(from, to string) (err error) {
 	for range 3 {
 		if err = s.root.MkdirAll(path.Dir(to), 0o755); err == nil {
@@ -178,7 +178,7 @@ func (s *Store) removeUpTo(folder, top string) error {
 // versionOf returns a value that changes when the file is changed or replaced.
 func versionOf(info fs.FileInfo) [2]int64 { return [2]int64{info.Size(), info.ModTime().UnixNano()} }
 
-// Distrust makes a blob count as not checked, after the disk failed to read it.
+// Distrust makes a blob count as not checked. Callers use it when the disk cannot read the blob.
 func (s *Store) Distrust(blob digest.Digest) { s.checked.Delete(blob) }
 
 // Check verifies an unchecked file that Open returned, and removes a damaged blob. It waits for the
@@ -231,14 +231,14 @@ func (s *Store) stat(file string) (fs.FileInfo, error) {
 	return on(s.disk, "look for", file, func() (fs.FileInfo, error) { return s.root.Stat(file) })
 }
 
-// Reopen opens a file for another reader, even if it was renamed or removed.
+// Reopen opens the file a second time, even if it has been renamed or removed.
 func (s *Store) Reopen(file *os.File) (*os.File, error) {
 	return on(s.disk, "reopen", file.Name(), func() (*os.File, error) {
 		return os.Open(fmt.Sprintf("/proc/self/fd/%d", file.Fd()))
 	})
 }
 
-// Temporary is a file that is not visible as a blob before Commit.
+// Temporary is a new file, which Commit turns into a stored blob.
 type Temporary struct {
 	*os.File
 	name  string
@@ -254,7 +254,7 @@ func (s *Store) Temporary() (*Temporary, error) {
 	})
 }
 
-// Close removes the file, unless it was committed.
+// Close closes the file, and removes it unless it has been committed.
 func (t *Temporary) Close() error {
 	remove := func() error { return unlessMissing(t.store.root.Remove(t.name)) }
 	return errors.Join(t.File.Close(), t.store.run("remove", t.name, remove))
@@ -267,11 +267,11 @@ func unlessMissing(err error) error {
 	return err
 }
 
-// Commit turns the file into a stored blob. The caller has verified the content.
+// Commit turns the file into a stored blob. The caller must have verified the content.
 func (t *Temporary) Commit(blob digest.Digest) error { return t.store.commit(blob, t.File, t.name) }
 
-// Commit turns the file of Partial into a stored blob. The caller has verified the content. The
-// file stays open. Commit waits for the disk without a timeout.
+// Commit turns the file of Partial into a stored blob. The caller must have verified the content.
+// The file stays open. Commit waits for the disk without a timeout.
 func (s *Store) Commit(blob digest.Digest, partial *os.File) error {
 	return s.commit(blob, partial, partialFile(blob))
 }
@@ -299,8 +299,8 @@ func (s *Store) DropPartial(blob digest.Digest) error {
 	return errors.Join(err, remove())
 }
 
-// SetPartialAside renames a partial blob, so that the next Partial is empty. The caller must then
-// call remove, which takes a while for a large file.
+// SetPartialAside renames the file of a partial blob, so that Partial creates an empty one. The
+// caller must then call remove, which deletes the renamed file. That is slow for a large file.
 func (s *Store) SetPartialAside(blob digest.Digest) (remove func() error, err error) {
 	name := temporary + rand.Text()
 	err = s.run("remove partial blob", blob, func() error { return s.root.Rename(partialFile(blob), name) })

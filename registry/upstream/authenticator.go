@@ -22,15 +22,15 @@ import (
 
 const (
 	mostTokens = 1000
-	// defaultLife is the default lifetime of a token (distribution, token specification).
+	// defaultLife is the lifetime of a token without expires_in (distribution, token specification).
 	defaultLife = time.Minute
-	// settled is the age above which a token may be the reason for any refusal.
+	// settled is the age of a token above which any refusal may be due to that token.
 	settled = time.Minute
 	// redirects is the maximum number of redirects, as in net/http.
 	redirects = 10
 )
 
-// authorization answers the challenges of a host for a repository.
+// authorization is the header Authorization for a host and a repository, and how to renew it.
 type authorization struct {
 	header       string
 	password     string // the password in header, if any
@@ -39,7 +39,7 @@ type authorization struct {
 	got, expires time.Time
 }
 
-// none is used for a host before its first challenge.
+// none is the authorization for a host before its first challenge.
 var none = &authorization{}
 
 // authenticator is a transport that answers challenges. It sends the credentials only to the
@@ -232,12 +232,12 @@ func (a *authenticator) trusts(realm *url.URL) bool {
 	return err == nil && otherErr == nil && site == otherSite
 }
 
-// isBelow reports whether a host is the upstream's, on any port, or a subdomain of it.
+// isBelow reports whether a trusted host is the upstream's, on any port, or a subdomain of it.
 func (a *authenticator) isBelow(host *url.URL) bool {
 	return a.trusts(host) && strings.HasSuffix("."+host.Hostname(), "."+a.upstream.Hostname())
 }
 
-// token asks a token server. Its errors contain only the status and Retry-After of an answer.
+// token requests a token. Its errors contain only the status and Retry-After of an answer.
 func (a *authenticator) token(ctx context.Context, realm *url.URL, options auth.TokenOptions) (*auth.FetchTokenResponse, error) {
 	server := "token server " + realm.Host
 	if err := a.failures.check(server); err != nil {

@@ -22,14 +22,14 @@ import (
 const (
 	// Patience is how long a client of the cache waits for the upstream and its token server.
 	Patience = 1500 * time.Millisecond
-	// beforePatience is the time before the end of Patience at which a missing answer is recorded as a
-	// failure. So clients that give up do not all ask again.
+	// beforePatience is how long before the end of Patience a missing answer counts as a failure. So
+	// the upstream is not asked again when clients give up and retry.
 	beforePatience = 50 * time.Millisecond
-	// longest is the timeout for the header of an answer and for a token. They serve later clients.
+	// longest is the timeout for a header and for a token. A late answer serves the next clients.
 	longest = 30 * time.Second
 )
 
-// named is sent with every request. Some firewalls refuse requests without Accept.
+// named contains the headers of every request. Some firewalls refuse requests without Accept.
 var named = http.Header{"User-Agent": {"registry-cache/1"}, "Accept": {"*/*"}}
 
 // Options configure a Client.
@@ -57,7 +57,7 @@ func New(ctx context.Context, o Options) *Client {
 	c := &Client{url: o.URL.JoinPath("/"), wires: wires{newTransport(o.Roots, o.Dial)}}
 	c.failures = newFailures(ctx, c.root)
 	context.AfterFunc(ctx, c.wires.CloseIdleConnections)
-	known, _ := lru.New[string, *authorization](mostTokens) // New returns an error only for a size of 0
+	known, _ := lru.New[string, *authorization](mostTokens) // lru.New returns an error only for a size of 0
 	c.tokens = &authenticator{wires: c.wires, upstream: o.URL, credentials: o.Credentials, failures: c.failures, known: known}
 	c.http = &http.Client{Transport: c.tokens}
 	return c
@@ -68,7 +68,7 @@ func (c *Client) Away(repository, path string) error {
 	return c.failures.check(repository+" "+path, repository) // <name>/manifests/<tag> may also be the name of a repository
 }
 
-// object is passed in the context of a request.
+// object describes the object of a request. It is a value of the request's context.
 type object struct {
 	repository string
 	token      atomic.Pointer[string] // the key of the token that the request waits for, or nil

@@ -22,8 +22,8 @@ import (
 const ReplicaHeader = "X-Registry-Cache-Peer"
 
 const (
-	// replicaPatience limits the wait for the header of an answer, for all replicas together, and then
-	// for each half of its body.
+	// replicaPatience limits how long it takes until one of the replicas has sent the header of its
+	// answer, and then how long each half of the body takes.
 	replicaPatience = 500 * time.Millisecond
 	// whole is the timeout of Get. After it, the upstream is asked.
 	whole = time.Second
@@ -42,8 +42,8 @@ type ReplicaOptions struct {
 	Dial   Dial
 }
 
-// Replicas are the other replicas of a cache. They are asked before the upstream, with short
-// timeouts. The caller must verify digests. Get is safe for concurrent use.
+// Replicas are the other replicas of a cache. They are asked with short timeouts. The caller must
+// verify digests. Get is safe for concurrent use.
 type Replicas struct {
 	options  ReplicaOptions
 	root     url.URL // without an address
@@ -67,7 +67,7 @@ func NewReplicas(o ReplicaOptions) *Replicas {
 		DialContext: o.Dial, TLSHandshakeTimeout: replicaPatience,
 		DisableCompression: true, IdleConnTimeout: resting,
 	}
-	failed, _ := lru.New[string, failure](mostFailures) // New returns an error only for a size of 0
+	failed, _ := lru.New[string, failure](mostFailures) // lru.New returns an error only for a size of 0
 	r := &Replicas{options: o, http: &http.Client{Transport: transport}, failures: &failures{one: failed}}
 	r.root = url.URL{Scheme: "http", Path: "/"}
 	if o.Namespace != "" { // so that the cache of another upstream, which now has the address, refuses
@@ -88,12 +88,12 @@ func NewReplicas(o ReplicaOptions) *Replicas {
 	return r
 }
 
-// ErrUnused is returned by a use function that cannot use an answer of any replica.
+// ErrUnused is returned by the function use of Get if no answer can be used, as on a full volume.
 var ErrUnused = errors.New("the caller does not use the replica's answer")
 
 // Get requests a path below the repository from the replicas. It passes the first answer with
-// status 200 to use, and reports whether use accepted it. A replica that fails, or whose answer is
-// rejected, is not asked for a while. This does not apply to ErrUnused. Get takes at most a second.
+// status 200 to use, and reports whether use accepted it. After a failure or an error of use,
+// except ErrUnused, a replica is not asked for ten seconds. Get takes at most a second.
 func (r *Replicas) Get(ctx context.Context, repository, path string, header http.Header, use func(*http.Response) error) bool {
 	if r == nil {
 		return false

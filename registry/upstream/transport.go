@@ -19,9 +19,9 @@ import (
 // Dial connects to an address, as net.Dialer.DialContext does.
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-// newTransport returns a transport with a timeout for each phase. If dial is nil, it connects with
-// race. As containerd's transport does, it uses only HTTP/1.1: HTTP/2 would buffer up to 4 MiB of
-// each answer in memory, and one broken connection would break all concurrent requests.
+// newTransport returns a transport, which connects with race if dial is nil. As containerd's
+// transport does, it uses only HTTP/1.1: HTTP/2 would buffer up to 4 MiB of each answer in memory,
+// and one broken connection would break all concurrent requests.
 func newTransport(roots *x509.CertPool, dial Dial) *http.Transport {
 	if dial == nil {
 		one := &net.Dialer{KeepAlive: 15 * time.Second}
@@ -35,7 +35,7 @@ func newTransport(roots *x509.CertPool, dial Dial) *http.Transport {
 		MaxIdleConnsPerHost:    32,
 		IdleConnTimeout:        time.Minute,
 		MaxResponseHeaderBytes: 256 << 10,
-		DisableCompression:     true, // layers are already compressed, and a digest is that of the bytes as sent
+		DisableCompression:     true, // layers are already compressed, and a digest is that of the bytes that are sent
 	}
 }
 
@@ -68,7 +68,7 @@ func (w wires) RoundTrip(request *http.Request) (*http.Response, error) {
 	return nil, fmt.Errorf("%s %s: %w", request.Method, request.URL.Host, err) // the rest of the URL may be signed
 }
 
-// largestToken is the maximum size of a token server's answer.
+// largestToken is the maximum size of a token server's answer in bytes.
 const largestToken = 1 << 20
 
 // discreet is a transport for token servers. Its errors are *AwayError or, if verdicts is set,
@@ -79,8 +79,8 @@ type discreet struct {
 	verdicts bool // return an error for a status of 400 or above
 }
 
-// Discreet returns a transport for a token server, with the timeouts of an upstream and a limit of
-// 1 MiB per answer. Its errors contain no text of an answer. dial may be nil.
+// Discreet returns a transport for a token server. It limits an answer to 1 MiB, and its errors
+// contain no text of an answer. dial may be nil.
 func Discreet(roots *x509.CertPool, dial Dial) http.RoundTripper {
 	transport := newTransport(roots, dial)
 	transport.DisableKeepAlives = true // requests are rare, and net/http does not retry a POST
@@ -160,8 +160,8 @@ const (
 	mostAddresses = 8
 )
 
-// race connects to the first address of a host that answers. net.Dialer races only the two address
-// families. Within a family it tries one address after the other, and a dead one uses up the time.
+// race dials the addresses of a host in parallel, and returns the first connection. net.Dialer
+// dials those of one family one after the other, so one that does not answer uses up the time.
 type race struct {
 	lookUp  func(ctx context.Context, host string) ([]string, error)
 	connect Dial // to one address
@@ -189,7 +189,7 @@ func (r race) dial(ctx context.Context, network, address string) (net.Conn, erro
 				}
 				select {
 				case won <- conn:
-				case <-ctx.Done(): // another address was faster, or the time is over
+				case <-ctx.Done(): // another address was faster, or the time has run out
 					_ = conn.Close()
 				}
 			}()

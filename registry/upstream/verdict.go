@@ -35,13 +35,13 @@ func (e *RefusedError) Error() string {
 // AwayError is an outage of the upstream or its token server: no answer, 408, 429, 5xx, or an
 // answer that a registry never gives.
 type AwayError struct {
-	// RetryAfter is the wait that the upstream asks for, at most a minute, or 0.
+	// RetryAfter is how long the client should wait, at most a minute, or 0.
 	RetryAfter time.Duration
-	// Remembered is set if the upstream was not asked again.
+	// Remembered is set if the upstream was not asked because it failed recently.
 	Remembered bool
 
 	status  int  // of the answer, or 0
-	noToken bool // the token server is away
+	noToken bool // the reason is a missing token
 	cause   error
 }
 
@@ -125,7 +125,7 @@ func printable(text string) string {
 // ghcr.io sends.
 func retryAfter(header http.Header, now time.Time) time.Duration {
 	text := header.Get("Retry-After")
-	if seconds, err := strconv.Atoi(text); err == nil || errors.Is(err, strconv.ErrRange) { // Atoi then returns the nearest int
+	if seconds, err := strconv.Atoi(text); err == nil || errors.Is(err, strconv.ErrRange) { // for ErrRange, Atoi returns the smallest or largest int
 		return time.Duration(min(max(seconds, 0), 1<<20)) * time.Second
 	}
 	if date, err := http.ParseTime(text); err == nil {
@@ -136,18 +136,19 @@ func retryAfter(header http.Header, now time.Time) time.Duration {
 }
 
 const (
-	// objectPause is the minimum time before a failed object is requested again.
+	// objectPause is how long a failed object is not requested, unless Retry-After is longer.
 	objectPause = time.Second
-	// firstPause and longestPause bound the pause between probes of the root while it is away.
+	// firstPause is the first pause between probes. It doubles up to longestPause. Retry-After extends
+	// it.
 	firstPause, longestPause = time.Second, 10 * time.Second
 	longestRetryAfter        = time.Minute
 	mostFailures             = 10_000
 )
 
-// failures remembers failed requests. For a while after a failure, requests fail at once: those for
-// the same object, for a repository that got no token, or to a token server. After each failure the
-// root of the API is probed; while that also fails, the whole upstream is away. See the table in
-// docs/cache.md.
+// failures remembers failures by name: that of an object, of a repository without a token, or of a
+// token server. For a while after a failure, requests with its name fail at once. A failure also
+// starts probes of the root of the API. While the root is away, all requests fail at once. The
+// table in docs/cache.md lists the states.
 type failures struct {
 	ctx  context.Context //nolint:containedctx // stops the probes
 	root func(context.Context) error
@@ -157,7 +158,7 @@ type failures struct {
 	mu       sync.Mutex
 	away     failure   // outage of the root; its cause is nil while the root answers
 	answered time.Time // when an object was last served or refused
-	asked    time.Time // when the last probe of the root began
+	asked    time.Time // when probe was last started
 	probing  bool
 }
 
@@ -167,7 +168,7 @@ type failure struct {
 }
 
 func newFailures(ctx context.Context, root func(context.Context) error) *failures {
-	one, _ := lru.New[string, failure](mostFailures) // New returns an error only for a size of 0
+	one, _ := lru.New[string, failure](mostFailures) // lru.New returns an error only for a size of 0
 	return &failures{ctx: ctx, root: root, one: one}
 }
 
@@ -195,8 +196,8 @@ func (f *failures) add(name string, away *AwayError) {
 	f.startProbe()
 }
 
-// forget removes the failures of names that have answered. It also ends an outage in which the root
-// did not answer: the upstream is not silent.
+// forget removes the failures of names, which have been answered. If the root is away only because
+// it did not answer in time, forget ends this outage: the upstream does answer.
 func (f *failures) forget(names ...string) {
 	for _, name := range names {
 		f.one.Remove(name)
@@ -209,8 +210,8 @@ func (f *failures) forget(names ...string) {
 	}
 }
 
-// startProbe starts probe, if there is a root, unless it is running or was started within the last
-// second.
+// startProbe runs probe in the background. It does nothing without a root, while probe is running,
+// or in the first second after probe was started.
 func (f *failures) startProbe() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -220,7 +221,7 @@ func (f *failures) startProbe() {
 	}
 }
 
-// probe requests the root until it answers, or until only the root fails.
+// probe requests the root until it answers, or until its answer is an error but objects are served.
 func (f *failures) probe() {
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		err := f.root(f.ctx)
