@@ -35,7 +35,7 @@ var answerProgram = image.Binary{Name: "testbed-answer", Package: kind.ModulePat
 // cacheCA is the name of the Secret with the CA of the caches.
 const cacheCA = "ca-extension-registry-cache"
 
-// cacheAnswers lets a program on each node answer in place of a cache. If the cache speaks HTTPS,
+// cacheAnswers makes a program on each node answer in place of a cache. If the cache speaks HTTPS,
 // the program uses a certificate of the caches' CA, or an expired one for the fault ExpiredTLS.
 type cacheAnswers struct {
 	fault.OnNodes
@@ -119,7 +119,7 @@ func (a cacheAnswers) certificate(ctx context.Context) ([]byte, error) {
 	return slices.Concat(issued.CertificatePEM, issued.PrivateKeyPEM), nil
 }
 
-// speaksHTTPS asks the cache over HTTP: a cache that speaks HTTPS answers 400.
+// speaksHTTPS reports whether the cache answers 400 to plain HTTP, as a server for HTTPS does.
 func (a cacheAnswers) speaksHTTPS(ctx context.Context) (bool, error) {
 	var node *cluster.Node
 	for node = range a.Arguments {

@@ -65,7 +65,7 @@ func configure(ctx context.Context, upstreams []string) ([]byte, error) {
 }
 
 // values returns the chart's values that an operator sets in the ControllerDeployment to use other
-// images. It also makes the extension check caches often enough for tests.
+// images. The values also make the extension check caches often enough for tests.
 func values(built image.Set, cache image.Built) map[string]any {
 	return map[string]any{
 		"image":       map[string]any{"ref": built[imageExtension].Ref},

@@ -23,11 +23,11 @@ func UseImage(ctx context.Context, t *kind.Testbed, cache image.Built) error {
 func InstallStopped(ctx context.Context, t *kind.Testbed, chart fs.FS) error {
 	values := values(t.Images, Image(t))
 	values["replicaCount"] = 0
-	delete(values, "controllers") // the older chart may not know the value
+	delete(values, "controllers") // the older chart might not know the value
 	return bringup.Install(ctx, t, chart, values)
 }
 
-// StockImage builds distribution's stock image for UseImage, and loads it onto the nodes.
+// StockImage builds distribution's stock image, loads it onto the nodes, and returns the image.
 func StockImage(ctx context.Context, t *kind.Testbed) (image.Built, error) {
 	built, err := t.Build(ctx, image.Distribution(t.Root))
 	if err != nil {

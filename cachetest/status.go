@@ -42,11 +42,11 @@ func (reporter) Files() map[string][]string {
 type nodeReport struct {
 	// Mirrors are the effective hosts.toml files, ordered by upstream.
 	Mirrors []nodeconfig.HostConfig `json:"mirrors,omitempty"`
-	// Caches are the states of the script's upstreams.
+	// Caches contains the script's state of each upstream.
 	Caches []nodeconfig.State `json:"caches,omitempty"`
 }
 
-// OfNode also returns an error if the script's loop is dead.
+// OfNode returns a node's mirrors and caches, and an error if the script's loop is dead.
 func (reporter) OfNode(ctx context.Context, machine *cluster.Node) (kind.Report, error) {
 	return readNode(ctx, machine)
 }

@@ -33,8 +33,8 @@ import (
 )
 
 // installAdmission uses the seed as a garden, see installShootDefinition, and installs the
-// admission there from its charts. It waits until pods and webhook registration are ready; the API
-// server may start to call the webhook a little later.
+// admission there from its charts. It waits until the pods are ready and the webhook is registered;
+// the API server may start to call the webhook a little later.
 func installAdmission(ctx context.Context, t *kind.Testbed) error {
 	garden, err := gardener.NewSeedClient(t.Seed.RESTConfig())
 	if err != nil {
@@ -72,8 +72,9 @@ func removeAdmission(ctx context.Context, t *kind.Testbed) error {
 	return removeShootDefinition(ctx, garden.Client())
 }
 
-// admissionCharts are the charts of the admission, for a garden without gardener-operator. Both are
-// installed into one namespace of the garden's cluster, where the pods also run.
+// admissionCharts deploys and removes the two charts of the admission in a garden without
+// gardener-operator. Both charts use one namespace of the garden's cluster, where the pods also
+// run.
 type admissionCharts struct{ root, image string }
 
 // deploy renders and applies the application chart (RBAC), then the runtime chart.
@@ -171,7 +172,7 @@ func installShootDefinition(ctx context.Context, cluster client.Client) error {
 }
 
 // removeShootDefinition deletes the CRD with all Shoots, regardless of their finalizers, and
-// returns when it is gone. A webhook that rejects changes of Shoots must be removed first.
+// returns when it is gone. A webhook that rejects changes to Shoots must be removed first.
 func removeShootDefinition(ctx context.Context, cluster client.Client) error {
 	definition, err := crddeployer.New(cluster, []string{shootDefinition}, false)
 	if err == nil {

@@ -38,7 +38,7 @@ func admission() rig.Scenario {
 		rig.Prove("mistakes in labeled Shoots are refused with the path of the field", garden.refusesMistakes),
 		rig.Prove("every example is accepted", garden.acceptsExamples),
 		rig.Prove("the size of a volume can change, its StorageClass cannot", garden.comparesVolumes),
-		rig.Prove("a bad Secret is refused, also if only spec.resources changes", garden.readsSecrets),
+		rig.Prove("a bad Secret is refused, even if only spec.resources changes", garden.readsSecrets),
 		rig.Prove("a missing Secret blocks no unrelated change", garden.letsUnrelatedPass),
 		rig.Prove("a Shoot in deletion is not blocked", garden.letsDelete),
 		rig.Prove("the webhook has answered every request, and without a replica Shoots are accepted", garden.failsOpen),
@@ -111,7 +111,7 @@ func (g *gardenStandIn) readsSecrets(ctx context.Context, p *rig.Run) {
 }
 
 // letsUnrelatedPass deletes the Secret that the Shoot of readsSecrets refers to. Then it proves
-// that the webhook refuses changes of the Shoot's caches and allows other changes.
+// that the webhook refuses changes to the Shoot's caches and allows other changes.
 func (g *gardenStandIn) letsUnrelatedPass(ctx context.Context, p *rig.Run) {
 	p.Check(g.Delete(ctx, g.secret("better")))
 	related := withCache(func(cache *v1alpha3.RegistryCache) {
@@ -126,8 +126,8 @@ func (g *gardenStandIn) letsUnrelatedPass(ctx context.Context, p *rig.Run) {
 	p.Evidence("with a missing Secret a Shoot can hibernate, and its caches cannot change")
 }
 
-// letsDelete proves, with the Shoot of readsSecrets, that the admission accepts any change of a
-// Shoot in deletion, even a change that Gardener would not allow.
+// letsDelete proves, with the Shoot of readsSecrets, that the admission accepts any change to a
+// Shoot that is being deleted, even one that Gardener would not allow.
 func (g *gardenStandIn) letsDelete(ctx context.Context, p *rig.Run) {
 	bad := configuredAs(rig.BadConfigs[0].Caches)
 	requireDenial(p, "before the deletion", g.update(ctx, p, g.private, bad), admissionConfig+rig.BadConfigs[0].Field)
@@ -162,8 +162,8 @@ func admissionLabels() map[string]string {
 	return map[string]string{v1beta1constants.LabelExtensionExtensionTypePrefix + v1alpha3.ExtensionType: "true"}
 }
 
-// update applies the changes to the stored Shoot and returns the API server's error. After an
-// error, the argument shoot holds the stored object.
+// update sends the stored Shoot with the changes to the API server, and returns the error of this
+// request. Afterwards, the argument shoot contains the stored object.
 func (g *gardenStandIn) update(ctx context.Context, p *rig.Run, shoot *gardencorev1beta1.Shoot, changes ...change) error {
 	p.Helper()
 	p.Check(g.Get(ctx, client.ObjectKeyFromObject(shoot), shoot))
@@ -178,14 +178,15 @@ func (g *gardenStandIn) update(ctx context.Context, p *rig.Run, shoot *gardencor
 	return nil
 }
 
-// configuredAs sets a Shoot's caches to this JSON.
+// configuredAs returns a change that sets a Shoot's caches to this JSON.
 func configuredAs(caches string) change {
 	return func(_ *rig.Run, shoot *gardencorev1beta1.Shoot) {
 		shoot.Spec.Extensions = []gardencorev1beta1.Extension{gardenlet.Extension(v1alpha3.ExtensionType, rig.ProviderConfig(caches))}
 	}
 }
 
-// withCache replaces a Shoot's caches with one cache, which the given function changes.
+// withCache returns a change that replaces a Shoot's caches with one cache, as the given function
+// edits it.
 func withCache(edit func(*v1alpha3.RegistryCache)) change {
 	return func(p *rig.Run, shoot *gardencorev1beta1.Shoot) {
 		cache := cachetest.Cache(rig.Alpha)
@@ -206,7 +207,7 @@ func withCredentials(p *rig.Run, shoot *gardencorev1beta1.Shoot) {
 	withCache(func(cache *v1alpha3.RegistryCache) { cache.SecretReferenceName = ptr.To(credentialsReference) })(p, shoot)
 }
 
-// refersTo adds an entry for the Secret to spec.resources.
+// refersTo returns a change that adds an entry for the Secret to spec.resources.
 func refersTo(secret string) change {
 	return func(_ *rig.Run, shoot *gardencorev1beta1.Shoot) {
 		*shoot = *gardenlet.WithSecret(shoot, credentialsReference, secret)
@@ -231,7 +232,7 @@ func requireDenial(p *rig.Run, what string, err error, words ...string) {
 	p.Helper()
 	for _, word := range append(words, "denied the request") {
 		if err == nil || !strings.Contains(err.Error(), word) {
-			p.Fatalf("%s: want a refusal by the webhook that says %q, got: %v", what, word, err)
+			p.Fatalf("%s: want a refusal by the webhook that contains %q, got: %v", what, word, err)
 		}
 	}
 }

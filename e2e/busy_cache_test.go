@@ -18,8 +18,8 @@ import (
 
 const (
 	busyLayerBytes = 8 << 20
-	// busyRate makes the pull take half a minute, so that the node can notice meanwhile that the cache
-	// accepts no connections.
+	// busyRate makes the pull take half a minute, which is enough time for the node to notice that the
+	// cache accepts no connections.
 	busyRate = "256Ki"
 	// busyArrived is the number of bytes of the layer after which the config, which is fetched at the
 	// same time, has arrived as well. From then on the pull needs no new connection.
@@ -97,7 +97,7 @@ func busyCache() rig.Scenario {
 			}
 		}),
 
-		rig.Prove("the pull through the cache goes on and ends", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("the running pull through the cache succeeds", func(ctx context.Context, p *rig.Run) {
 			p.Join(ctx, pull, "the pull has ended", rig.PullTimeout)
 			p.Evidence("busy cache: %s", p.FetchedOnce(ctx, img, accesslog.AskerCache))
 			_, err := worker.Script(ctx, rig.UndoScript)

@@ -68,7 +68,7 @@ func rateLimit() rig.Scenario {
 			}
 			asked := p.Requests(ctx, cold)
 			if nodes := asked.By(accesslog.AskerNode); len(nodes) == 0 || len(asked) > most {
-				p.Fatalf("the upstream got %d requests, %d of nodes, want at most %d, and one of a node", len(asked), len(nodes), most)
+				p.Fatalf("the upstream received %d requests, %d of them from nodes, want at most %d, one of them from a node", len(asked), len(nodes), most)
 			}
 			p.Evidence("a pull of another image: %d requests", len(asked))
 		}),
@@ -89,11 +89,12 @@ func rateLimit() rig.Scenario {
 
 // downloadBreaks proves that a cache resumes downloads that the upstream cuts.
 func downloadBreaks() rig.Scenario {
-	const most = 1.05 // of the size of the image
+	const most = 1.05 // bytes that the upstream sends, divided by the size of the image
 	return rig.New("download-breaks",
 		rig.Prove("alpha and beta are cached", rig.Cached(rig.Alpha, rig.Beta)),
 		rig.Prove("an image of an upstream that cuts each answer comes through the cache, without a byte sent twice", func(ctx context.Context, p *rig.Run) {
-			// This is not a reset, which would lose bytes that the upstream has already sent.
+			// The fault ends the answer without a reset of the connection. A reset would lose bytes that the
+			// upstream has already sent.
 			p.BreakWith(ctx, "upstream/alpha", spec.Truncate, map[string][]string{"after": {"3Mi"}})
 			img := p.PushLayers(ctx, rig.Alpha, 2, 20<<20)
 			took := p.TimedPull(ctx, p.Worker(0), img)

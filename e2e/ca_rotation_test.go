@@ -62,9 +62,9 @@ func awaitCAs(ctx context.Context, p *rig.Run, count int) string {
 	p.Helper()
 	status := p.Status(ctx)
 	if status.CABundle == nil || strings.Count(*status.CABundle, beginCertificate) != count {
-		p.Fatalf("the status does not have %d CAs: %s", count, ptr.Deref(status.CABundle, ""))
+		p.Fatalf("the status does not contain %d CAs: %s", count, ptr.Deref(status.CABundle, ""))
 	}
-	p.Await(ctx, "hosts.toml on every worker has the CA bundle of the status", rig.AppliedTimeout, func(ctx context.Context) (bool, string, error) {
+	p.Await(ctx, "hosts.toml on every worker contains the CA bundle of the status", rig.AppliedTimeout, func(ctx context.Context) (bool, string, error) {
 		for _, worker := range p.Workers() {
 			hosts, err := rig.ReadFile(ctx, worker, rig.HostsPath(rig.Alpha))
 			if err != nil {

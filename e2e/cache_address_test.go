@@ -13,8 +13,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// addressChanges proves that nodes stop using the old address of a Service that was recreated, and
-// use the new one after a reconciliation.
+// addressChanges proves that nodes stop using the old address of a Service that has been recreated,
+// and use the new one after a reconciliation.
 func addressChanges() rig.Scenario {
 	const maxHeal = 30 * time.Second
 	var before string
@@ -46,8 +46,8 @@ func addressChanges() rig.Scenario {
 const writeMirror = `mkdir -p -- "$1"
 printf '` + rig.Mark + `\n[host."%s"]\n  capabilities = ["pull", "resolve"]\n' "$2" >"$1/hosts.toml"`
 
-// recycledAddress proves that a node with an old hosts.toml, whose address now belongs to the cache
-// of another upstream, does not get an image of that upstream.
+// recycledAddress proves that a node does not get an image of another upstream if its hosts.toml is
+// old and the address in this file now belongs to that upstream's cache.
 func recycledAddress() rig.Scenario {
 	const pulledWithin = 10 * time.Second
 	var other, img rig.Pushed

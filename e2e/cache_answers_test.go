@@ -14,7 +14,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 )
 
-// blobStatus lets a node request the image's first blob from a cache, and returns the HTTP status.
+// blobStatus makes a node request the image's first blob from a cache, and returns the HTTP status.
 func blobStatus(ctx context.Context, p *rig.Run, node *cluster.Node, endpoint string, img rig.Pushed) int {
 	p.Helper()
 	status, err := httpStatus(ctx, node, fmt.Sprintf("%s/v2/%s/blobs/%s", endpoint, img.Repository, img.Blobs[0]))
@@ -22,8 +22,8 @@ func blobStatus(ctx context.Context, p *rig.Run, node *cluster.Node, endpoint st
 	return status
 }
 
-// httpStatus lets a node request the URL, and returns the HTTP status. It does not verify the
-// cache's certificate: the scenario tls proves who trusts it.
+// httpStatus makes a node request the URL, and returns the HTTP status. The node does not verify
+// the server's certificate, which only the scenario tls tests.
 func httpStatus(ctx context.Context, node *cluster.Node, url string) (int, error) {
 	out, err := node.Exec(ctx, "curl", "--silent", "--show-error", "--insecure", "--max-time", "10",
 		"--output", "/dev/null", "--write-out", "%{http_code}", url)
@@ -34,8 +34,8 @@ func httpStatus(ctx context.Context, node *cluster.Node, url string) (int, error
 }
 
 // awaitUpstreams waits until the caches reach their upstreams. On a node that has just started, a
-// ready cache may not reach its upstream yet: without kube-proxy's rules a DNS lookup fails, and
-// the failure is cached for five seconds. Meanwhile nodes pull directly.
+// ready cache might not reach its upstream yet: without kube-proxy's rules a DNS lookup fails, and
+// the failure is cached for five seconds. Meanwhile pulls go directly to the upstream.
 //
 // A cache answers 404 for a digest that its upstream does not have, and 502, 503 or 504 if the
 // upstream does not answer.
@@ -44,7 +44,7 @@ func awaitUpstreams(ctx context.Context, p *rig.Run, hosts ...string) {
 	endpoints := p.Endpoints(ctx)
 	for _, host := range hosts {
 		url := endpoints[host] + "/v2/e2e/nothing/manifests/sha256:" + strings.Repeat("0", 64)
-		p.Await(ctx, "the cache of "+host+" reaches it", 30*time.Second, func(ctx context.Context) (bool, string, error) {
+		p.Await(ctx, "the cache of "+host+" reaches its upstream", 30*time.Second, func(ctx context.Context) (bool, string, error) {
 			status, err := httpStatus(ctx, p.Worker(0), url)
 			return err == nil && status == http.StatusNotFound, fmt.Sprintf("HTTP status %d (%v)", status, err), nil
 		})

@@ -52,8 +52,8 @@ func cacheDown() rig.Scenario {
 		}),
 
 		rig.Prove("a pull past a cache that drops packets is about as quick", func(ctx context.Context, p *rig.Run) {
-			// Without the script's loop the node cannot notice the failure. Only containerd's timeout
-			// remains.
+			// Without the script's loop the node cannot notice the failure, so only the timeout in
+			// hosts.toml limits the delay.
 			p.Afterwards(ctx, func(ctx context.Context) error {
 				_, err := p.Worker(0).Exec(ctx, "systemctl", "start", nodeconfig.UnitName)
 				return err
@@ -80,7 +80,7 @@ const (
 	// maxExtra bounds how much longer than a direct pull a pull may take after nodes have noticed that
 	// the cache fails.
 	maxExtra = time.Second
-	// maxReturn bounds the time until nodes ask a cache that is back.
+	// maxReturn bounds the time from the recovery of a cache until nodes ask it again.
 	maxReturn = 15 * time.Second
 )
 
@@ -101,7 +101,8 @@ func proveNoticed(ctx context.Context, p *rig.Run, host string) {
 		p.FetchedOnce(ctx, img, accesslog.AskerNode))
 }
 
-// awaitDirect waits until no worker uses a mirror for the upstream, because its cache fails.
+// awaitDirect waits until the upstream's hosts.toml names no mirror on any worker, which is the
+// case once the workers have noticed that the cache fails.
 func awaitDirect(ctx context.Context, p *rig.Run, host string) {
 	p.Helper()
 	p.Check(rig.AwaitEvery(ctx, rig.NodeInterval, "no worker asks the cache of "+host, rig.NoticedTimeout, func(ctx context.Context) (bool, string, error) {
@@ -119,7 +120,7 @@ func awaitDirect(ctx context.Context, p *rig.Run, host string) {
 // digest, the config, the layer with the program, and the other layers.
 const atOnceParts = 4 + failoverLayers
 
-// proveAtOnce lets alpha's cache fail and proves that a pull that begins right then succeeds
+// proveAtOnce makes alpha's cache fail and proves that a pull that begins right then succeeds
 // without the cache, within the bound. It also proves that nodes notice the failure, and that they
 // ask the cache again afterwards.
 func proveAtOnce(ctx context.Context, p *rig.Run, kind spec.Kind, bound time.Duration) {
@@ -142,9 +143,9 @@ func proveAtOnce(ctx context.Context, p *rig.Run, kind spec.Kind, bound time.Dur
 	p.Evidence("afterwards: %s", cachedWithin(ctx, p, rig.Alpha, start, runningWithin))
 }
 
-// pullsPastCache is the maximum number of measured pulls that bypass a cache. One quick pull is
-// enough, because other load can only slow pulls down. Without the dial_timeout in hosts.toml, each
-// pull would take minutes.
+// pullsPastCache is the number of pulls that bypass a cache and are measured until one is quick
+// enough. One quick pull is enough, because other load can only slow pulls down. Without the
+// dial_timeout in hosts.toml, each pull would take minutes.
 const pullsPastCache = 3
 
 // provePastCache proves that a pull gets every blob from the upstream, although hosts.toml names
@@ -158,7 +159,7 @@ func provePastCache(ctx context.Context, p *rig.Run, host string, direct time.Du
 		took := p.TimedPull(ctx, worker, img)
 		evidence := p.FetchedOnce(ctx, img, accesslog.AskerNode)
 		if hosts := p.Hosts(ctx, worker, host); !strings.Contains(hosts, `"`+endpoint+`"`) {
-			p.Fatalf("the node's hosts.toml does not have the cache %s, so this proves nothing: %s", endpoint, hosts)
+			p.Fatalf("the node's hosts.toml does not name the cache %s, so this proves nothing: %s", endpoint, hosts)
 		}
 		all = append(all, rig.Seconds(took))
 		if took <= direct+rig.MaxPull {

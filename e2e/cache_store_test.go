@@ -62,7 +62,7 @@ func damagedBlobs() rig.Scenario {
 	)
 }
 
-// storeOnVolume is like store, but also waits until manifest and blobs are on the volume.
+// storeOnVolume is like store, but also waits until the manifest and the blobs are on the volume.
 func storeOnVolume(ctx context.Context, p *rig.Run, host string) rig.Pushed {
 	p.Helper()
 	img := store(ctx, p, host)
@@ -76,7 +76,7 @@ func storeOnVolume(ctx context.Context, p *rig.Run, host string) rig.Pushed {
 
 func hexOf(digest string) string { return strings.TrimPrefix(digest, "sha256:") }
 
-// blobsBy counts the config and the layers that a source served.
+// blobsBy returns how many configs and layers the source served.
 func blobsBy(report *pull.Report, source pull.Source) (count int) {
 	for _, served := range report.Pulls {
 		for _, object := range served.Objects {
@@ -88,12 +88,12 @@ func blobsBy(report *pull.Report, source pull.Source) (count int) {
 	return count
 }
 
-// volumeFull proves that pulls come through a cache whose volume is full.
+// volumeFull proves that images come through a cache whose volume is full.
 func volumeFull() rig.Scenario {
 	const pulledWithin = 10 * time.Second
 	return rig.New("volume-full",
 		rig.Prove("alpha and beta are cached", rig.Cached(rig.Alpha, rig.Beta)),
-		rig.Prove("a pull comes through the cache whose volume is full, and the cache stays ready", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("an image comes through the cache whose volume is full, and the cache stays ready", func(ctx context.Context, p *rig.Run) {
 			p.Break(ctx, "cache/alpha", spec.DiskFull)
 			img := p.PushLayers(ctx, rig.Alpha, 2, 8<<20)
 			took := p.TimedPull(ctx, p.Worker(0), img)
@@ -130,8 +130,8 @@ func withTTL(ttl time.Duration) []v1alpha3.RegistryCache {
 // blobSum prints the SHA-256 of one answer of a cache to a request for a blob.
 const blobSum = `curl --silent --show-error --fail "$1" | sha256sum | cut --delimiter=' ' --fields=1`
 
-// sharedLayer proves that a blob stays as long as an image that contains it is pulled, and that the
-// cache never answers with only a part of it.
+// sharedLayer proves that a cache keeps a blob as long as an image that contains the blob is pulled
+// at least once per TTL, and that it never answers with only a part of the blob.
 func sharedLayer() rig.Scenario {
 	const ttl, pulledWithin = 30 * time.Second, 10 * time.Second
 	var first, second rig.Pushed
@@ -142,7 +142,7 @@ func sharedLayer() rig.Scenario {
 			first = storeOnVolume(ctx, p, rig.Alpha)
 			pulled := time.Now()
 			second = p.PushOver(ctx, first)
-			// The layers are shared, the configs and manifests are not.
+			// The layers are shared, but the configs and manifests are not.
 			shared, rest = first.Blobs[1:], []string{first.Blobs[0], first.Digest}
 			elapse(ctx, p, pulled.Add(ttl*2/3))
 			p.TimedPull(ctx, p.Worker(1), second)

@@ -18,16 +18,16 @@ import (
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 )
 
-// cleaning proves that nodes are cleaned before caches are deleted.
+// cleaning contains the recordings that prove that nodes are cleaned before caches are deleted.
 type cleaning struct {
 	pods, services *rig.Recording
-	// names are the Services that must be deleted, by upstream.
+	// names maps an upstream to the name of its Service, which must be deleted.
 	names map[string]string
 	// vanished maps an upstream to the deletion event of its Service.
 	vanished map[string]rig.Event
 }
 
-// watchCleaning starts to record changes of pods and Services. Call it before the removal.
+// watchCleaning starts to record changes to pods and Services. Call it before the removal.
 func watchCleaning(ctx context.Context, p *rig.Run, hosts ...string) *cleaning {
 	p.Helper()
 	c := &cleaning{names: map[string]string{}, vanished: map[string]rig.Event{}}
@@ -71,8 +71,8 @@ func (c *cleaning) proveOrder(ctx context.Context, p *rig.Run) {
 	p.Evidence("cleaner ran on %d of %d workers before the Service was deleted", len(p.Workers()), len(p.Workers()))
 }
 
-// vanishTimeout suffices for the cleaner on a busy machine. gardenlet waits longer for the
-// extension.
+// vanishTimeout bounds the time until the Services are deleted. It suffices for the cleaner on a
+// busy machine; gardenlet waits longer for the extension.
 const vanishTimeout = 2 * time.Minute
 
 // awaitVanished waits until the Services are deleted, or until the flow that removes them fails.
@@ -137,7 +137,8 @@ var unmanagedContents = map[string]string{
 // unmanagedFiles maps a worker's name and the path of an unmanaged file to the file's fingerprint.
 type unmanagedFiles map[string]string
 
-// putUnmanagedFiles writes unmanaged files to every worker and removes them when the scenario ends.
+// putUnmanagedFiles writes unmanaged files to every worker, and returns their fingerprints. It
+// removes the files when the scenario ends.
 func putUnmanagedFiles(ctx context.Context, p *rig.Run) unmanagedFiles {
 	p.Helper()
 	fingerprints := unmanagedFiles{}

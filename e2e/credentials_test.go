@@ -47,13 +47,13 @@ func credentials() rig.Scenario {
 			proveAsksForCredentials(ctx, p)
 		}),
 
-		rig.Prove("its cache sends them", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("its cache sends the credentials", func(ctx context.Context, p *rig.Run) {
 			refer["first"] = p.Secret(ctx, secretOf(old), nil)
 			p.Configure(ctx, refer, caches...)
 			img = pullAuthorized(ctx, p)
 		}),
 
-		rig.Prove("another, public upstream gets none", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("a public upstream receives no credentials", func(ctx context.Context, p *rig.Run) {
 			public := p.Push(ctx, rig.Alpha)
 			p.Pull(ctx, p.Worker(0), public)
 			p.FetchedOnce(ctx, public, accesslog.AskerCache)
@@ -134,8 +134,8 @@ func proveAsksForCredentials(ctx context.Context, p *rig.Run) {
 	}
 }
 
-// pullAuthorized proves that a new image runs in time, and that the cache fetched each blob of it
-// once, with credentials.
+// pullAuthorized pushes a new image, and returns it. It proves that a pod with this image runs in
+// time, and that the cache fetched each blob once, with credentials.
 func pullAuthorized(ctx context.Context, p *rig.Run) rig.Pushed {
 	p.Helper()
 	img := p.Push(ctx, rig.Private)
@@ -174,7 +174,7 @@ func proveSecret(ctx context.Context, p *rig.Run, registry *upstream.Registry, a
 		"access log":           output(ctx, p, registry),
 	}
 	for _, worker := range p.Workers() {
-		// A process may exit while its command line is read.
+		// A process might exit while its command line is being read.
 		files, err := worker.Script(ctx, "cat "+nodeconfig.ScriptPath+" "+nodeconfig.UnitPath+" "+nodeconfig.CertsDir+"/*/hosts.toml; { cat /proc/[0-9]*/cmdline 2>/dev/null || true; } | tr '\\0' ' '")
 		p.Check(err)
 		places["files and processes of "+worker.Name()] = files

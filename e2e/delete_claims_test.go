@@ -9,8 +9,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 )
 
-// deleteClaims proves the same as the scenario slow-claim of package nodeless, but for a claim with
-// a volume, which it holds for less time.
+// deleteClaims proves the claims of the scenario slow-claim of package nodeless for a volume claim
+// with a real volume. The volume claim is held for a shorter time.
 func deleteClaims() rig.Scenario {
 	return rig.New("delete-claims", slices.Concat(
 		[]rig.Step{rig.Prove("alpha is cached", rig.Cached(rig.Alpha))}, rig.DeletionWaits(15*time.Second))...)

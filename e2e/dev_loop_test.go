@@ -27,7 +27,7 @@ const (
 	// loopUpWithin bounds each round of `make dev`. The first round takes longest, because it links
 	// both programs.
 	loopUpWithin = 3 * time.Minute
-	// loopEndsWithin bounds the time that Ctrl-C takes.
+	// loopEndsWithin bounds the time from Ctrl-C until all processes of `make dev` have exited.
 	loopEndsWithin = 30 * time.Second
 	// loopIsIdle is what Skaffold prints when it waits for the next change. The text only tells the
 	// scenario when to continue. It proves nothing.
@@ -43,7 +43,7 @@ type devLoop struct {
 	group   int    // ID of the process group
 }
 
-// built lists the programs in bin/ that `make dev` runs. `make e2e-all` builds them.
+// built returns the paths of the programs in bin/ that `make dev` runs. `make e2e-all` builds them.
 func built() []string { return []string{"bin/skaffold", "bin/kubectl", "bin/testbed"} }
 
 // startLoop starts `make dev` in a copy of the sources, with the programs in bin/, and stops it

@@ -40,11 +40,11 @@ func disableExtension() rig.Scenario {
 			removed.order.proveOrder(ctx, p)
 		}),
 
-		rig.Prove("a worker gets the old configuration, like one that joins after the cleaner is gone", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("a worker gets the old configuration, as does one that joins after the cleaner is gone", func(ctx context.Context, p *rig.Run) {
 			late.configure(ctx, p)
 		}),
 
-		rig.Prove("gardener-node-agent removes the rest, and with the unit that worker's hosts.toml", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("gardener-node-agent removes the rest, and the stopping unit removes that worker's hosts.toml", func(ctx context.Context, p *rig.Run) {
 			removed.finish(ctx, p)
 			awaitNothingOnWorkers(ctx, p)
 			p.Evidence("hosts.toml, script and unit gone from %d workers", len(p.Workers()))
@@ -143,8 +143,8 @@ func newLatecomer(ctx context.Context, p *rig.Run, worker *cluster.Node, host st
 	return l
 }
 
-// configure stops the unit, which would remove hosts.toml, writes the saved files, starts the unit,
-// and proves that hosts.toml stays the same.
+// configure stops the unit, because it would remove hosts.toml. Then it writes the saved files,
+// starts the unit, and proves that hosts.toml does not change.
 func (l *latecomer) configure(ctx context.Context, p *rig.Run) {
 	p.Helper()
 	_, err := l.worker.Script(ctx, "systemctl stop "+nodeconfig.UnitName)

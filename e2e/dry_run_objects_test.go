@@ -31,13 +31,13 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/helmchart"
 )
 
-// rendered is an object and the name of its source.
+// rendered contains an object and the name of its source, such as a file.
 type rendered struct {
 	from   string
 	object *unstructured.Unstructured
 }
 
-// byGroup separates the objects that belong to one of these API groups from the others.
+// byGroup returns the objects that belong to one of these API groups, and the others.
 func byGroup(objects []rendered, groups ...string) (these, others []rendered) {
 	for _, object := range objects {
 		if slices.Contains(groups, object.object.GroupVersionKind().Group) {
@@ -49,7 +49,7 @@ func byGroup(objects []rendered, groups ...string) (these, others []rendered) {
 	return these, others
 }
 
-// appendTyped appends the objects in the form in which gardener-resource-manager sends them.
+// appendTyped appends the objects without their Go types, as gardener-resource-manager sends them.
 func appendTyped(p *rig.Run, to []rendered, from string, scheme *runtime.Scheme, objects ...client.Object) []rendered {
 	p.Helper()
 	for _, object := range objects {
@@ -83,7 +83,7 @@ func appendDocuments(p *rig.Run, to []rendered, from string, content []byte) []r
 	}
 }
 
-// plantedObjects returns objects that an API server must refuse or warn about. In each of them,
+// plantedObjects returns objects that an API server must refuse or warn about. For each object,
 // rendered.from is a word that the error or warning must contain.
 func plantedObjects(restricted string) []rendered {
 	object := func(content map[string]any) *unstructured.Unstructured {

@@ -25,8 +25,8 @@ import (
 )
 
 // dryRun proves that API servers accept, without a warning, all objects of the extension and its
-// charts. The shoot's server checks the objects of caches and cleaner, except autoscalers. The
-// seed's server checks all others.
+// charts. The shoot's server checks the objects of the caches and the cleaner, except autoscalers.
+// The seed's server checks all others.
 func dryRun() rig.Scenario {
 	var shoot, seed *judge
 	return rig.New("dry-run",
@@ -115,8 +115,8 @@ func (j *judge) verdict(ctx context.Context, object *unstructured.Unstructured) 
 	return nil
 }
 
-// createNamespaces creates those objects that are namespaces, and deletes them when the scenario
-// ends. The API server refuses objects in a namespace that does not exist.
+// createNamespaces creates those objects that are namespaces, because the API server refuses
+// objects in missing namespaces. It deletes the namespaces when the scenario ends.
 func (j *judge) createNamespaces(ctx context.Context, p *rig.Run, objects []rendered) {
 	p.Helper()
 	for _, rendered := range objects {

@@ -18,16 +18,17 @@ import (
 )
 
 const (
-	// Upstreams send each answer so slowly that a pull takes more than 30 s. The failure is caused
-	// after failsAfter. The pull must still run once the failure is in effect, which takes seconds for
-	// a lost node.
+	// Upstreams send each answer so slowly that a pull takes more than 30 s. The failure begins when
+	// the pull has run for failsAfter. The pull must still run once the failure is in effect, which
+	// takes seconds for a lost node.
 	midwayRate, midwayLayerBytes = "256Ki", 4 << 20
 	failsAfter                   = 5 * time.Second
-	// midwayExtra bounds the extra time of a pull during which the cache fails.
+	// midwayExtra bounds how much longer than a direct pull a pull may take if the cache fails
+	// meanwhile.
 	midwayExtra = 40 * time.Second
 )
 
-// failoverMidway proves that a pull during which the cache fails succeeds without help: the
+// failoverMidway proves that a pull succeeds without help if the cache fails meanwhile: the
 // script's loop notices the failure, and containerd or the kubelet tries again.
 func failoverMidway() rig.Scenario {
 	direct := map[string]time.Duration{} // by worker
@@ -96,7 +97,7 @@ type midwayPull struct {
 	took   time.Duration // valid once Ended is closed
 }
 
-// startPulls starts a pull of a new image on each worker.
+// startPulls starts a pull of a new image on each worker, and returns the pulls.
 func startPulls(ctx context.Context, p *rig.Run, host string) (pulls []*midwayPull) {
 	p.Helper()
 	for _, worker := range p.Workers() {
@@ -130,7 +131,8 @@ func (pull *midwayPull) await(p *rig.Run) time.Duration {
 	return pull.took
 }
 
-// prove proves that the pull began through the cache, and was not much slower than a direct one.
+// prove proves that the cache fetched a part of the image, and that the pull was not much slower
+// than a direct one.
 func (pull *midwayPull) prove(ctx context.Context, p *rig.Run, f cacheFailure, direct time.Duration) {
 	p.Helper()
 	if len(p.Requests(ctx, pull.image).Blobs().Gets().By(accesslog.AskerCache)) == 0 {

@@ -22,7 +22,8 @@ const (
 )
 
 // failoverOld measures the same failures as failover, but with the configuration that Gardener
-// writes from criConfig.containerd.registries: a mirror that stays, without dial_timeout.
+// writes from criConfig.containerd.registries: the mirror is never removed, and there is no
+// dial_timeout.
 func failoverOld() rig.Scenario {
 	return rig.New("failover-old", eachFailure(measureOld)...).Within(failoverOldTimeout)
 }
@@ -77,6 +78,6 @@ func workerBeside(ctx context.Context, p *rig.Run, host string) *cluster.Node {
 			return worker
 		}
 	}
-	p.Fatalf("the shoot has no worker beside %s", own)
+	p.Fatalf("the shoot has no worker other than %s", own)
 	return nil
 }

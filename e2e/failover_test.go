@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// noticedAfter is the time after the beginning of a failure from which pulls must be about as
-	// quick as direct ones.
+	// noticedAfter is counted from the beginning of a failure. Later pulls must be about as quick as
+	// direct ones.
 	noticedAfter = 10 * time.Second
 	// failoverLayers and failoverLayerBytes are the number and the size of the layers of all images
 	// that failover compares.
@@ -57,7 +57,8 @@ func proveFailover(ctx context.Context, p *rig.Run, f cacheFailure) {
 	p.Evidence("%s: %s; a hit %s after it", f.name, strings.Join(evidence, ", "), maxReturn)
 }
 
-// storeForEach stores one image for each worker in the cache. Only another worker has pulled it.
+// storeForEach stores one image for each worker in the cache, and returns the images. To store an
+// image, it pulls the image on another worker.
 func storeForEach(ctx context.Context, p *rig.Run, host string) (stored []rig.Pushed) {
 	p.Helper()
 	workers := p.Workers()
@@ -70,14 +71,15 @@ func storeForEach(ctx context.Context, p *rig.Run, host string) (stored []rig.Pu
 	return stored
 }
 
-// directPull measures a pull of an image of an upstream without a cache.
+// directPull returns how long a pull from an upstream without a cache takes.
 func directPull(ctx context.Context, p *rig.Run, worker *cluster.Node) time.Duration {
 	p.Helper()
 	return p.TimedPull(ctx, worker, p.PushLayers(ctx, rig.Gamma, failoverLayers, failoverLayerBytes))
 }
 
-// proveAsQuick compares pulls during the failure with direct pulls right before them. One pull that
-// is quick enough suffices, because other load can only slow pulls down.
+// proveAsQuick compares pulls during the failure with direct pulls right before them, and returns
+// the times as evidence. One pull that is quick enough suffices, because other load can only slow
+// pulls down.
 func proveAsQuick(ctx context.Context, p *rig.Run, f cacheFailure, worker *cluster.Node) string {
 	p.Helper()
 	var all []string
@@ -96,7 +98,8 @@ func proveAsQuick(ctx context.Context, p *rig.Run, f cacheFailure, worker *clust
 	return ""
 }
 
-// failoverFile contains the measured times. `make failover-page` writes them to docs/failover.md.
+// failoverFile is the name of the file with the measured times. `make failover-page` writes them to
+// docs/failover.md.
 const failoverFile = "failover.json"
 
 func record(ctx context.Context, p *rig.Run, worker *cluster.Node, result report.Failover) {

@@ -24,9 +24,11 @@ type cacheFailure struct {
 	name  string
 	host  string // the upstream of the cache
 	begin func(ctx context.Context, p *rig.Run)
-	// end removes the cause of the failure. After that, the nodes only need to notice this.
+	// end removes the cause of the failure. After that, the nodes only need to notice that the cache
+	// works again.
 	end func(ctx context.Context, p *rig.Run)
-	// evicts means that the cache discards content to make room.
+	// evicts means that the cache deletes stored content to make room, so the images of later pulls
+	// must be stored again.
 	evicts bool
 	// asker is the client that fetches images from the upstream during the failure. It requests each
 	// blob at most gets times.
@@ -36,21 +38,22 @@ type cacheFailure struct {
 	spares func(ctx context.Context, p *rig.Run, worker *cluster.Node) bool
 }
 
-// httpCache returns cachetest.Cache with HTTP.
+// httpCache returns the result of cachetest.Cache, changed to HTTP.
 func httpCache(host string) v1alpha3.RegistryCache {
 	cache := cachetest.Cache(host)
 	cache.HTTP = &v1alpha3.HTTP{}
 	return cache
 }
 
-// cachesThatFail configures the caches of failures: alpha speaks HTTP, beta HTTPS.
+// cachesThatFail returns the step that configures the caches of failures: alpha's speaks HTTP,
+// beta's HTTPS.
 func cachesThatFail() rig.Step {
 	return rig.Prove("alpha is cached over HTTP, beta over HTTPS", rig.Configured(httpCache(rig.Alpha), tlsCache(rig.Beta)))
 }
 
 const packetsDropped = "packets are dropped"
 
-// failures lists the ways in which caches fail.
+// failures returns the ways in which caches fail.
 func failures() []cacheFailure {
 	all := []cacheFailure{scaledToZero(), serviceDeleted(), serviceRecreated()}
 	for _, one := range []struct {
@@ -105,8 +108,8 @@ func scaledToZero() cacheFailure {
 	}
 }
 
-// serviceDeleted deletes the Service, and nothing recreates it. At the end it is created again with
-// the same address.
+// serviceDeleted returns the failure in which the Service is deleted and nothing recreates it. The
+// end of the failure creates the Service with the same address.
 func serviceDeleted() cacheFailure {
 	var service corev1.Service
 	return cacheFailure{
@@ -127,7 +130,8 @@ func serviceDeleted() cacheFailure {
 	}
 }
 
-// serviceRecreated ends with the reconciliation that tells nodes the new address.
+// serviceRecreated returns the failure that ends with the reconciliation that tells nodes the new
+// address.
 func serviceRecreated() cacheFailure {
 	return cacheFailure{
 		name: "the Service is recreated", host: rig.Alpha, asker: accesslog.AskerNode, gets: 1, spares: everyWorker,
@@ -138,7 +142,7 @@ func serviceRecreated() cacheFailure {
 	}
 }
 
-// nodeGone ends when the machine is back and the cache runs again.
+// nodeGone returns the failure that ends when the lost machine is back and the cache runs again.
 func nodeGone() cacheFailure {
 	var lost string
 	return cacheFailure{

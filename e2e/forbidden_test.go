@@ -46,7 +46,7 @@ func forbidden() rig.Scenario {
 			})
 		}),
 
-		rig.Prove("no other request was forbidden since the testbed was up", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("no other request has been forbidden since the testbed was set up", func(ctx context.Context, p *rig.Run) {
 			events, err := p.Session.Testbed.Seed.AuditLog(ctx)
 			p.Check(err)
 			allowed, forbidden := map[string]int{}, map[string]int{}
@@ -54,7 +54,8 @@ func forbidden() rig.Scenario {
 				switch {
 				case event.UserAgent == plantedAgent || event.RequestReceivedTimestamp.Time.Before(p.Session.Start):
 				case isForbidden(event) && event.ObjectRef != nil && event.ObjectRef.Name == leaderLease.Name && passed(p, "upgrade"):
-					// The chart of the previous version, with this version's image, grants another Lease.
+					// The previous version's chart, which the scenario upgrade installs, grants access to another
+					// Lease.
 				case isForbidden(event):
 					forbidden[event.User.Username+": "+request(event)]++
 				default:
@@ -63,7 +64,7 @@ func forbidden() rig.Scenario {
 			}
 			for _, account := range accounts {
 				if allowed[account] == 0 {
-					p.Fatalf("the log has no request of %s, so this proves nothing", account)
+					p.Fatalf("the log contains no request of %s, so this proves nothing", account)
 				}
 			}
 			for _, what := range slices.Sorted(maps.Keys(forbidden)) {
@@ -91,7 +92,7 @@ func isForbidden(event auditv1.Event) bool {
 	return event.ResponseStatus != nil && event.ResponseStatus.Code == http.StatusForbidden
 }
 
-// request describes the request of an audit event.
+// request returns a description of an audit event's request.
 func request(event auditv1.Event) string {
 	object := event.ObjectRef
 	if object == nil {
@@ -106,7 +107,7 @@ func extensionAccount(ctx context.Context, p *rig.Run) string {
 	return serviceaccount.MakeUsername(cachetest.ExtensionNamespace, deploymentOfExtension(ctx, p).Spec.Template.Spec.ServiceAccountName)
 }
 
-// plantForbidden uses the extension's identity for a request that the extension may not make.
+// plantForbidden sends, with the extension's identity, a request that the API server must forbid.
 func plantForbidden(ctx context.Context, p *rig.Run, account string) {
 	p.Helper()
 	namespace, name, err := serviceaccount.SplitUsername(account)

@@ -27,8 +27,8 @@ const openAndFreeze = `for ((i = 0; i < $4; i++)); do
 done
 sleep infinity`
 
-// frozenClients proves that clients that do not read what they asked for cost a cache little
-// memory, do not delay other pulls, and are disconnected.
+// frozenClients proves that clients that do not read the answers to their requests cost a cache
+// little memory, do not delay other pulls, and are disconnected.
 func frozenClients() rig.Scenario {
 	const (
 		clients, memory = 200, 128 << 20
@@ -55,7 +55,7 @@ func frozenClients() rig.Scenario {
 			_, err := p.Worker(1).Exec(ctx, "systemd-run", "--collect", "--unit", frozenUnit, "bash", "-c", openAndFreeze, "bash", pod.Status.PodIP,
 				strconv.Itoa(v1alpha3.CachePort), "/v2/"+img.Repository+"/blobs/"+img.Blobs[len(img.Blobs)-1], strconv.Itoa(clients))
 			p.Check(err)
-			p.Await(ctx, "the cache has the connections", 20*time.Second, func(ctx context.Context) (bool, string, error) {
+			p.Await(ctx, "the cache counts all connections", 20*time.Second, func(ctx context.Context) (bool, string, error) {
 				open := gauge(ctx, p, pod, "process_open_fds")
 				return open >= before+clients, fmt.Sprintf("%d open files, %d before", open, before), nil
 			})

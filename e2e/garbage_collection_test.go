@@ -52,8 +52,8 @@ func garbageCollection() rig.Scenario {
 
 		rig.Prove("alpha's cache fetches a blob again after the TTL", func(ctx context.Context, p *rig.Run) {
 			blob, start, stored := collected.Blobs[0], time.Now(), 0
-			// A request would start the TTL again, so look at the volume.
-			p.Await(ctx, "the cache has stored and then deleted manifest and blobs", collectedWithin, func(ctx context.Context) (bool, string, error) {
+			// A request would restart the TTL, so look at the volume instead.
+			p.Await(ctx, "the cache has stored and then deleted the manifest and the blobs", collectedWithin, func(ctx context.Context) (bool, string, error) {
 				left := storedOnVolume(ctx, p, rig.Alpha, append(collected.Blobs, collected.Digest)...)
 				stored = max(stored, left)
 				return stored > 0 && left == 0, fmt.Sprintf("%d left on the volume, which had %d", left, stored), nil

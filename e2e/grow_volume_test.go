@@ -24,9 +24,10 @@ const (
 	ungrown, grown = "10Gi", "20Gi"
 )
 
-// growVolume proves that a larger volume changes nothing unless its StorageClass allows expansion,
-// that this fails no reconciliation, and that a volume grows without a restart of its cache. The
-// testbed does not resize disks, so the scenario proves only that the claim requests the new size.
+// growVolume proves that a larger size changes nothing unless the StorageClass allows expansion,
+// that no reconciliation fails in either case, and that a volume grows without a restart of its
+// cache. The testbed does not resize disks, so the scenario proves only that the claim requests the
+// new size.
 func growVolume() rig.Scenario {
 	var before string
 	var img, other rig.Pushed
@@ -61,7 +62,7 @@ func growVolume() rig.Scenario {
 			p.Evidence("not allowed: Succeeded, nothing changed, still a hit")
 		}),
 
-		rig.Prove("a condition says so", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("a condition reports that the volume cannot grow", func(ctx context.Context, p *rig.Run) {
 			claim := claimOf(ctx, p, rig.Gamma)
 			p.AwaitCondition(ctx, gardencorev1beta1.ConditionFalse, "cache of "+rig.Gamma+": PersistentVolumeClaim "+claim.Namespace+"/"+claim.Name,
 				"cannot grow from "+ungrown+" to "+grown, fmt.Sprintf("StorageClass %q", *claim.Spec.StorageClassName))
@@ -96,8 +97,8 @@ func growVolume() rig.Scenario {
 	)
 }
 
-// volumeSizes are the sizes of a cache's volume in its claim, in the template of its StatefulSet
-// and in the Extension's state.
+// volumeSizes contains the size of a cache's volume in its claim, in the template of its
+// StatefulSet and in the Extension's state.
 type volumeSizes struct{ claim, template, applied string }
 
 func sizesOf(ctx context.Context, p *rig.Run, host string) volumeSizes {

@@ -81,7 +81,7 @@ func hibernate() rig.Scenario {
 			}
 			took := time.Since(woken)
 			if took > maxWakeUp {
-				p.Fatalf("it works %s after the wake-up began, want at most %s", rig.Seconds(took), maxWakeUp)
+				p.Fatalf("beta's cache works %s after the wake-up began, want at most %s", rig.Seconds(took), maxWakeUp)
 			}
 			p.Evidence("beta on an empty volume after %s: %s", rig.Seconds(took), p.FetchedOnce(ctx, img, accesslog.AskerCache))
 		}),
@@ -128,7 +128,8 @@ func proveHibernated(ctx context.Context, p *rig.Run) {
 	}
 }
 
-// emptyVolume deletes all data from the volume of a cache, as if machine and disk were lost.
+// emptyVolume deletes all data from the volume of a cache, as if the machine and its disk were
+// lost.
 func emptyVolume(ctx context.Context, p *rig.Run, host string) {
 	p.Helper()
 	if removed := onVolume(ctx, p, host, `find "$1" -mindepth 1 -print -delete | wc -l`); removed == "0" {

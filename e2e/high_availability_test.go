@@ -22,8 +22,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// highAvailability proves that a cache with two instances serves while a node is drained, and that
-// the second instance is removed with its volume when it is no longer configured.
+// highAvailability proves that a cache with two instances serves while a node is being drained, and
+// that the second instance is removed with its volume when it is no longer configured.
 func highAvailability() rig.Scenario {
 	var pods []corev1.Pod
 	cache := cachetest.Cache(rig.Alpha)
@@ -96,8 +96,8 @@ func awaitWorkers(ctx context.Context, p *rig.Run) {
 	})
 }
 
-// cachedEverywhere pulls a new image on every worker, and proves that the cache fetched the image
-// once, and that no node fetched the image from the upstream.
+// cachedEverywhere pulls a new image on every worker. It proves that the cache fetched the image
+// once, and that no node fetched the image from the upstream, and returns the evidence.
 func cachedEverywhere(ctx context.Context, p *rig.Run, host string) accesslog.Evidence {
 	p.Helper()
 	img := p.Push(ctx, host)
@@ -107,9 +107,10 @@ func cachedEverywhere(ctx context.Context, p *rig.Run, host string) accesslog.Ev
 	return p.FetchedOnce(ctx, img, accesslog.AskerCache)
 }
 
-// Bounds of the time until new images come through a cache, on every node.
+// Bounds of the time until every node has pulled a new image through a cache.
 const (
-	// runningWithin is for a cache that runs. containerd waits 30 s for one that hangs.
+	// runningWithin applies if the cache is running. containerd waits 30 s for one that hangs, so a
+	// pull that has to wait exceeds the bound.
 	runningWithin = 20 * time.Second
 	// restartedWithin includes a rollout and the configuration of nodes.
 	restartedWithin = 40 * time.Second

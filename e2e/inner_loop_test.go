@@ -22,8 +22,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// liveWithin is how long a saved line may take to reach the shoot. The bound is generous, for busy
-// machines; the evidence shows the actual time.
+// liveWithin bounds the time from saving a line until the change is in the shoot. The bound is
+// generous, for busy machines; the evidence shows the actual time.
 const liveWithin = 2 * time.Minute
 
 // answerTimeout bounds one request to a pod.
@@ -118,7 +118,7 @@ func unchanged(ctx context.Context, shoot kubernetes.Interface, path string) (st
 		return "there is no pod", nil
 	}
 	for _, pod := range pods.Items {
-		// A connection to a pod that was just deleted is not refused, so without this timeout the
+		// A connection to a pod that has just been deleted is not refused, so without this timeout the
 		// API server would wait half a minute.
 		asking, cancel := context.WithTimeout(ctx, answerTimeout)
 		answer, err := shoot.CoreV1().Pods(pod.Namespace).ProxyGet("http", pod.Name, strconv.Itoa(v1alpha3.CacheDebugPort), "/"+path, nil).DoRaw(asking)
@@ -130,7 +130,8 @@ func unchanged(ctx context.Context, shoot kubernetes.Interface, path string) (st
 	return "", nil
 }
 
-// failure returns err or, if err is nil, the error with which make dev has already exited.
+// failure returns err. If err is nil, it returns the error with which make dev has exited, or nil
+// while make dev runs.
 func failure(err error, loop *devLoop) error {
 	if err == nil {
 		return loop.Failed()

@@ -52,7 +52,7 @@ func interrupted() rig.Scenario {
 		}),
 
 		rig.Prove("the Extension is still reconciled", func(ctx context.Context, p *rig.Run) {
-			p.Await(ctx, "the Extension has gamma, and not beta", interruptedTimeout, func(ctx context.Context) (bool, string, error) {
+			p.Await(ctx, "the Extension names gamma, and not beta", interruptedTimeout, func(ctx context.Context) (bool, string, error) {
 				extension, err := rig.GetExtension(ctx, p)
 				if err != nil {
 					return false, "", err
@@ -92,7 +92,7 @@ func interrupted() rig.Scenario {
 			p.NoCleanerLeft(ctx)
 		}),
 
-		rig.Prove("gardenlet's flow finishes too", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("gardenlet's flow also finishes", func(ctx context.Context, p *rig.Run) {
 			p.Check(release(ctx))
 			p.Join(ctx, flow, rig.Reconciled(), rig.ReconcileTimeout)
 			awaitNothingOnWorkers(ctx, p)

@@ -92,7 +92,7 @@ func poolNode(ctx context.Context, p *rig.Run, worker *cluster.Node) *corev1.Nod
 	return node
 }
 
-// secretNameLabel names the Secret with gardener-node-agent's configuration.
+// secretNameLabel is the label that names the Secret with gardener-node-agent's configuration.
 const secretNameLabel = "worker.gardener.cloud/gardener-node-agent-secret-name"
 
 // joinAgain starts the machine as gardenlet does: gardener-node-agent applies the configuration

@@ -20,8 +20,8 @@ const (
 	ownersText  = "server = \"http://" + rig.Alpha + "\"\n"
 )
 
-// linkedHosts proves that an owner can replace a hosts.toml with a link: the removal of the cache
-// still ends, cleans the other nodes, and changes neither the link nor its target.
+// linkedHosts proves that the owner of a node can replace a hosts.toml with a link: the removal of
+// the cache still ends, cleans the other nodes, and changes neither the link nor its target.
 func linkedHosts() rig.Scenario {
 	path := rig.HostsPath(rig.Alpha)
 	state := func(ctx context.Context, p *rig.Run) string {
@@ -57,7 +57,7 @@ func linkedHosts() rig.Scenario {
 			p.Evidence("removed in %s although a node has a linked hosts.toml", rig.Seconds(time.Since(start)))
 		}),
 
-		rig.Prove("link and file are the owner's, unchanged", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("the owner's link and its target are unchanged", func(ctx context.Context, p *rig.Run) {
 			if now := state(ctx, p); now != before {
 				p.Fatalf("the owner's files changed:\nbefore:\n%s\nafter:\n%s", before, now)
 			}

@@ -16,8 +16,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// lostVolume proves that a cache whose volume was lost with a machine restarts with an empty
-// volume.
+// lostVolume proves that a cache restarts with an empty volume after its volume was lost with a
+// machine.
 func lostVolume() rig.Scenario {
 	var lost *cluster.Node
 	var claim *corev1.PersistentVolumeClaim

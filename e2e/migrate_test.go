@@ -32,7 +32,7 @@ func migrate() rig.Scenario {
 			pulls = pullContinuously(ctx, p, rig.Alpha)
 		}),
 
-		rig.Prove("its control plane leaves the seed", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("the shoot's control plane leaves the seed", func(ctx context.Context, p *rig.Run) {
 			saved := p.Extension(ctx).Status.State
 			shoot, err := cachetest.Shoot(rig.Alpha, rig.Beta)
 			p.Check(err)
@@ -67,7 +67,7 @@ func migrate() rig.Scenario {
 			p.Evidence("all pulls through the cache")
 		}),
 
-		rig.Prove("caches change again at the next reconciliation", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("the next reconciliation recreates nothing in the shoot", func(ctx context.Context, p *rig.Run) {
 			p.Configure(ctx, nil, cachetest.Cache(rig.Alpha), cachetest.Cache(rig.Beta))
 			p.Unchanged(ctx, p.Session.Shoot, before)
 		}),

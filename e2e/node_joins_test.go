@@ -31,12 +31,12 @@ func nodeJoins() rig.Scenario {
 			p.Evidence("without caches: ready after %s", rig.Seconds(without))
 		}),
 
-		rig.Prove("with caches it is ready about as soon, no pull fails or is slow, and it gets its mirrors", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("with caches a new machine is ready about as soon, no pull fails or is slow, and it gets its mirrors", func(ctx context.Context, p *rig.Run) {
 			rig.Cached(rig.Alpha, rig.Beta)(ctx, p)
 			with, start := rejoin(ctx, p), time.Now()
 			switch {
 			case with.ready > without+slower:
-				p.Fatalf("it is ready after %s, without caches after %s, want at most %s more", rig.Seconds(with.ready), rig.Seconds(without), slower)
+				p.Fatalf("the machine is ready after %s, without caches after %s, want at most %s more", rig.Seconds(with.ready), rig.Seconds(without), slower)
 			case with.failure != nil:
 				p.Fatalf("a pull fails while the machine joins: %v", with.failure)
 			case with.pulls == 0 || with.slowest > rig.MaxPull:
@@ -44,12 +44,12 @@ func nodeJoins() rig.Scenario {
 			}
 			p.AwaitMirrors(ctx, rig.Alpha, rig.Beta)
 			if took := time.Since(start); took > configuredWithin {
-				p.Fatalf("it has its mirrors %s after it is ready, want at most %s", rig.Seconds(took), configuredWithin)
+				p.Fatalf("the machine has its mirrors %s after it is ready, want at most %s", rig.Seconds(took), configuredWithin)
 			}
 			p.Evidence("with caches: ready after %s, %d pulls meanwhile, slowest %s", rig.Seconds(with.ready), with.pulls, rig.Seconds(with.slowest))
 		}),
 
-		rig.Prove("it pulls through the cache", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("the new machine pulls through the cache", func(ctx context.Context, p *rig.Run) {
 			start := time.Now()
 			p.AwaitCaches(ctx, rig.Alpha, rig.Beta)
 			awaitUpstreams(ctx, p, rig.Alpha)
@@ -74,7 +74,7 @@ type joined struct {
 	slowest time.Duration
 }
 
-// rejoin removes the second worker and lets a new machine join in its place. As soon as its Node
+// rejoin removes the second worker and makes a new machine join in its place. As soon as its Node
 // exists, the machine pulls new images of alpha.
 func rejoin(ctx context.Context, p *rig.Run) (j joined) {
 	p.Helper()

@@ -20,11 +20,11 @@ import (
 const (
 	// nodesCleaned is the condition that reports the nodes that a clean-up has skipped.
 	nodesCleaned = "NodesCleaned"
-	// quietFor is how long the node has been not ready when the clean-up begins. The extension
-	// skips a node that has been not ready for a minute.
+	// quietFor is how long the node has not been ready when the clean-up begins. The extension skips a
+	// node that has not been ready for a minute.
 	quietFor = 55 * time.Second
 	// cleanUpBound bounds a clean-up with a node that is not ready: five seconds until the node has
-	// been not ready for a minute, ten until gardener-resource-manager force-deletes the stuck pod,
+	// not been ready for a minute, ten until gardener-resource-manager force-deletes the stuck pod,
 	// and the time of a normal clean-up.
 	cleanUpBound = 50 * time.Second
 	// taintedBound bounds the clean-up of a tainted node, which is a normal clean-up.
@@ -54,7 +54,7 @@ func notReady() rig.Scenario {
 			p.Check(reportNotReady(ctx, p, broken))
 		}),
 
-		rig.Prove("alpha is removed from the tainted worker while the other one is waited for", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("alpha is removed from the tainted worker while the clean-up waits for the other one", func(ctx context.Context, p *rig.Run) {
 			start = time.Now()
 			flow = p.Background(ctx, func(ctx context.Context) error { return rig.Reconcile(ctx, p, rig.Beta) })
 			p.Await(ctx, "alpha's hosts.toml is gone from "+tainted.Name(), taintedBound, func(ctx context.Context) (bool, string, error) {

@@ -40,7 +40,7 @@ func privateCA() rig.Scenario {
 			}
 		}),
 
-		rig.Prove("its cache trusts it", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("the upstream's cache trusts the upstream", func(ctx context.Context, p *rig.Run) {
 			p.Check(rig.UndoLeftovers(ctx, p))
 			p.Configure(ctx, refer, caches...)
 			img := p.Push(ctx, rig.Private)
@@ -50,10 +50,10 @@ func privateCA() rig.Scenario {
 			p.Evidence("private CA: %s, by HTTPS, running after %s", evidence, rig.Seconds(took))
 		}),
 
-		rig.Prove("its cache is scaled to 0", stopCache(rig.Private)),
-		rig.Prove("nodes trust it when its cache is down", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("the upstream's cache is scaled to 0", stopCache(rig.Private)),
+		rig.Prove("nodes trust the upstream when its cache is down", func(ctx context.Context, p *rig.Run) {
 			worker := p.Worker(0)
-			p.Await(ctx, "hosts.toml has the CA, but no mirror", rig.NoticedTimeout, func(ctx context.Context) (bool, string, error) {
+			p.Await(ctx, "hosts.toml names the CA, but no mirror", rig.NoticedTimeout, func(ctx context.Context) (bool, string, error) {
 				hosts := p.Hosts(ctx, worker, rig.Private)
 				return strings.Contains(hosts, "certificates") && !strings.Contains(hosts, "[host."), hosts, nil
 			})

@@ -43,7 +43,7 @@ func proxied() rig.Scenario {
 			p.Configure(ctx, refer, proxiedCaches(proxy.URL(), address)...)
 		}),
 
-		rig.Prove("an http upstream is reached through it", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("an http upstream is reached through the proxy", func(ctx context.Context, p *rig.Run) {
 			img := pullThroughCache(ctx, p, rig.Alpha, rig.Alpha)
 			through := proxyLog(ctx, p, proxy).Repository(img.Repository)
 			if direct := p.Requests(ctx, img); len(through) != len(direct) {
@@ -52,7 +52,7 @@ func proxied() rig.Scenario {
 			p.Evidence("httpProxy: %d of %d requests through the proxy", len(through), len(through))
 		}),
 
-		rig.Prove("an https upstream is reached through it", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("an https upstream is reached through the proxy", func(ctx context.Context, p *rig.Run) {
 			img := pullThroughCache(ctx, p, rig.Beta, rig.Beta)
 			tunnels := proxyLog(ctx, p, proxy).Filter(func(r accesslog.Record) bool {
 				return r.Method == http.MethodConnect && r.Host == rig.Beta+":443" && r.Status == http.StatusOK
@@ -95,7 +95,7 @@ func proxiedCaches(proxy, serviceAddress string) []v1alpha3.RegistryCache {
 	return caches
 }
 
-// startProxy starts the proxy, which runs until the scenario ends.
+// startProxy starts and returns the proxy, which runs until the scenario ends.
 func startProxy(ctx context.Context, p *rig.Run) *upstream.Proxy {
 	p.Helper()
 	proxy, err := p.Session.Testbed.StartProxy(ctx)
@@ -134,7 +134,7 @@ func proveFrom(ctx context.Context, p *rig.Run, img rig.Pushed, address string) 
 	}
 }
 
-// proveNotProxied proves that the proxy got no request for the host.
+// proveNotProxied proves that the proxy received no request for the host.
 func proveNotProxied(ctx context.Context, p *rig.Run, proxy *upstream.Proxy, host string) {
 	p.Helper()
 	for _, record := range proxyLog(ctx, p, proxy) {

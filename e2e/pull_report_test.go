@@ -54,9 +54,9 @@ func served(ctx context.Context, p *rig.Run, img rig.Pushed, options pull.Option
 	return pull.Run(ctx, p.Session.Testbed, options)
 }
 
-// requireSource pulls an image as `testbed pull` does. The report must name this source for the
-// image config and each layer. The image manifest is not compared, because every pull resolves the
-// tag.
+// requireSource pulls an image as `testbed pull` does, and returns the report. The report must name
+// this source for the image config and each layer. The image manifest is not compared, because
+// every pull resolves the tag.
 func requireSource(ctx context.Context, p *rig.Run, img rig.Pushed, options pull.Options, want pull.Source) *pull.Report {
 	p.Helper()
 	report, err := served(ctx, p, img, options)

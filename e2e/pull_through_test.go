@@ -16,7 +16,7 @@ func pullThrough() rig.Scenario {
 	var img rig.Pushed
 	return rig.New("pull-through",
 		rig.Prove("alpha and beta are cached", rig.Cached(rig.Alpha, rig.Beta)),
-		rig.Prove("the first pull fetches each blob once, by the cache", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("at the first pull the cache fetches each blob once", func(ctx context.Context, p *rig.Run) {
 			img = p.Push(ctx, rig.Alpha)
 			took := p.Pull(ctx, p.Worker(0), img)
 			p.Evidence("worker 1, upstream: %s, running after %s", p.FetchedOnce(ctx, img, accesslog.AskerCache), rig.Seconds(took))
@@ -55,7 +55,8 @@ func pullThrough() rig.Scenario {
 	)
 }
 
-// store pushes a new image to the upstream and pulls it on the first worker through the cache.
+// store pushes a new image to the upstream, pulls it on the first worker through the cache, and
+// returns it.
 func store(ctx context.Context, p *rig.Run, host string) rig.Pushed {
 	p.Helper()
 	img := p.Push(ctx, host)

@@ -20,7 +20,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/server"
 )
 
-// ecrAccess returns a new access key of Amazon ECR.
+// ecrAccess returns a new access key for Amazon ECR, and the lifetime of the tokens that it can
+// request.
 func ecrAccess() server.ECR {
 	a := newAccount()
 	return server.ECR{AccessKeyID: "AKIA" + strings.ToUpper(a.username[6:]), SecretAccessKey: a.password, Life: ecrLife}
@@ -60,7 +61,7 @@ func registriesRealm() rig.Scenario {
 			r := realm(registryprofile.Foreign, false)
 			img := p.Push(ctx, r.host)
 			r.begin(ctx, p)
-			restartCache(ctx, p, r.host) // the cache may remember the other token server
+			restartCache(ctx, p, r.host) // the cache might remember the other token server
 			status, answer := manifestFrom(ctx, p, fmt.Sprintf("%s/v2/%s/manifests/%s", p.Endpoints(ctx)[r.host], img.Repository, img.Tag))
 			asked := tokens(ctx, p, foreignRealm)
 			given := asked.Filter(func(r accesslog.Record) bool { return r.Authorization || r.Status == http.StatusOK })
@@ -115,8 +116,8 @@ func restartCache(ctx context.Context, p *rig.Run, host string) (ready time.Dura
 	return ready
 }
 
-// registriesRefused proves that a refusal by the upstream does not count as an outage: nodes
-// receive the refusal, not the answer that the cache stored earlier.
+// registriesRefused proves that a cache does not treat a refusal by the upstream as an outage:
+// nodes receive the refusal, not the manifest that the cache has stored.
 func registriesRefused() rig.Scenario {
 	var img rig.Pushed
 	return rig.New("registries-refused",
@@ -144,15 +145,15 @@ func registriesRefused() rig.Scenario {
 			if _, err := rig.TimedPull(ctx, p.Worker(1), img); err == nil {
 				p.Fatalf("a node pulled what the upstream refuses")
 			} else if !strings.Contains(err.Error(), "412") {
-				p.Fatalf("the error of the pull does not say what the upstream says: %v", err)
+				p.Fatalf("the error of the pull does not contain the upstream's status: %v", err)
 			}
-			p.Evidence("403 and 412 of the upstream are those of the cache; the pull fails with 412")
+			p.Evidence("the cache answers 403 and 412 when the upstream does; the pull fails with 412")
 		}),
 
-		rig.Prove("it is served again when the upstream no longer refuses it", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("the tag is served again when the upstream no longer refuses it", func(ctx context.Context, p *rig.Run) {
 			clearFaults(ctx, p)
 			awaitFetches(ctx, p, rig.Alpha)
-			known := len(objects(ctx, p, img, "")) // including those of the node whose pull was refused
+			known := len(objects(ctx, p, img, "")) // the earlier requests, some by the node whose pull was refused
 			p.TimedPull(ctx, p.Worker(1), img)
 			if nodes := objects(ctx, p, img, "")[known:].By(accesslog.AskerNode); len(nodes) > 0 {
 				p.Fatalf("a node went past the cache: %s %s, status %d", nodes[0].Method, nodes[0].Path, nodes[0].Status)
@@ -162,8 +163,8 @@ func registriesRefused() rig.Scenario {
 }
 
 // rangeScript requests three quarters of a blob from a cache, and then the whole blob, and compares
-// both with the bytes of the upstream. It requests those with the testbed's user agent, which no
-// fault affects. For each answer of the cache it prints the status, the exit code of curl, and
+// both with the bytes of the upstream. For these it uses the testbed's user agent, whose requests
+// no fault affects. For each answer of the cache it prints the status, the exit code of curl, and
 // whether the bytes are the same.
 const rangeScript = `
 folder=$(mktemp -d)
@@ -220,11 +221,11 @@ func registriesRange() rig.Scenario {
 			p.Evidence("%d damaged blobs: each answer was cut, or an error", len(img.Blobs))
 		}),
 
-		rig.Prove("ranges and blobs are right when the upstream is", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("ranges and blobs are correct when the upstream sends correct bytes", func(ctx context.Context, p *rig.Run) {
 			clearFaults(ctx, p)
 			awaitFetches(ctx, p, rig.Alpha)
 			for _, digest := range img.Blobs {
-				p.Await(ctx, "range and blob are right", maxRestart, func(ctx context.Context) (bool, string, error) {
+				p.Await(ctx, "the range and the blob are correct", maxRestart, func(ctx context.Context) (bool, string, error) {
 					answers := ranges(ctx, p, digest)
 					return answers[0] == "206 0 same" && answers[1] == "200 0 same", strings.Join(answers, ", "), nil
 				})

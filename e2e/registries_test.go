@@ -41,8 +41,8 @@ func (a account) in(profile registryprofile.Profile) registryprofile.Profile {
 
 // registries proves, for each known registry except ECR, that these images come through a cache:
 // new ones, stored ones, new ones after all tokens have expired, and stored ones during an outage.
-// The profiles alternate between alpha and beta, so that one cache can recover from an outage
-// meanwhile.
+// The profiles alternate between alpha and beta, so that one cache can recover from its outage
+// while the other is tested.
 func registries() rig.Scenario {
 	robot := newAccount()
 	steps := []rig.Step{rig.Prove("alpha, beta and a private upstream are cached", func(ctx context.Context, p *rig.Run) {
@@ -63,9 +63,9 @@ func registries() rig.Scenario {
 	return rig.New("registries", steps...).Within(registriesTimeout)
 }
 
-// cachedWithAccount starts a private upstream, which requires no credentials until it gets a
-// profile, and configures caches for alpha, beta and the private upstream. The last cache uses the
-// account.
+// cachedWithAccount starts a private upstream, and configures caches for alpha, beta and the
+// private upstream. The last cache uses the account. The upstream requires no credentials until it
+// gets a profile.
 func cachedWithAccount(ctx context.Context, p *rig.Run, a account) {
 	p.Helper()
 	p.Upstream(ctx, p.Session.Testbed.UpstreamOptions(rig.Private))
@@ -80,11 +80,12 @@ func cachedWithAccount(ctx context.Context, p *rig.Run, a account) {
 type registry struct {
 	name, host string
 	profile    registryprofile.Profile
-	// expire makes the upstream refuse all tokens. If it is nil, starting the profile again does so.
+	// expire makes the upstream refuse all tokens that it has issued. If expire is nil, the profile is
+	// started again instead.
 	expire func(ctx context.Context, p *rig.Run)
 }
 
-// begin starts the profile, which does not know earlier tokens.
+// begin starts the profile. The upstream then refuses the tokens of earlier profiles.
 func (r registry) begin(ctx context.Context, p *rig.Run) {
 	p.Helper()
 	clearFaults(ctx, p)
@@ -93,7 +94,7 @@ func (r registry) begin(ctx context.Context, p *rig.Run) {
 	})
 }
 
-// prove proves the four claims of the page registries.md, and records the times.
+// prove proves the four claims of docs/registries.md, and records the times.
 func (r registry) prove(ctx context.Context, p *rig.Run) {
 	p.Helper()
 	clearFaults(ctx, p)
@@ -142,8 +143,8 @@ func (r registry) proveOnce(ctx context.Context, p *rig.Run, img rig.Pushed) {
 }
 
 // proveRenewed proves that new content comes through the cache although the upstream refuses all
-// tokens that it has issued. The content is in the repository of an image that was pulled before,
-// so the cache has a token for it.
+// tokens that it has issued, and returns how long the pull took. The content is in the repository
+// of an image that has been pulled before, so the cache has a token for this repository.
 func (r registry) proveRenewed(ctx context.Context, p *rig.Run, before rig.Pushed) time.Duration {
 	p.Helper()
 	img := p.PushBeside(ctx, before, "later")
@@ -164,8 +165,8 @@ func (r registry) proveRenewed(ctx context.Context, p *rig.Run, before rig.Pushe
 	return took
 }
 
-// proveOutage proves that a node that has not pulled the image gets it while the upstream refuses
-// connections.
+// proveOutage proves that a node that has not pulled the image before gets it while the upstream
+// refuses connections, and returns how long the pull took.
 func (r registry) proveOutage(ctx context.Context, p *rig.Run, stored rig.Pushed) time.Duration {
 	p.Helper()
 	known := len(objects(ctx, p, stored, ""))
@@ -211,8 +212,8 @@ func awaitFetchesWithin(ctx context.Context, p *rig.Run, host string, within tim
 	})
 }
 
-// manifestFrom lets a node request a manifest, and returns the status and the answer with its
-// header. If there was no answer, it returns 0 and the error.
+// manifestFrom makes a node request a manifest, and returns the HTTP status, and the header and
+// body of the answer. If there is no answer, it returns 0 and curl's error.
 func manifestFrom(ctx context.Context, p *rig.Run, url string) (status int, answer string) {
 	p.Helper()
 	out, err := p.Worker(0).Exec(ctx, "curl", "--silent", "--show-error", "--insecure", "--max-time", "10", "--include",
@@ -245,7 +246,7 @@ const (
 	ecrLife = 45 * time.Second
 )
 
-// registriesECR proves the same as registries for a private registry of Amazon ECR, for which the
+// registriesECR proves the claims of registries for a private registry of Amazon ECR, for which the
 // cache has an access key instead of a password.
 func registriesECR() rig.Scenario {
 	access := ecrAccess()
@@ -254,7 +255,7 @@ func registriesECR() rig.Scenario {
 	r := registry{name: name, host: ecrHost, profile: amazon}
 	refer := rig.References{}
 	return rig.New("registries-ecr",
-		rig.Prove("a registry of Amazon ECR wants a token", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("a registry of Amazon ECR requires a token", func(ctx context.Context, p *rig.Run) {
 			options := p.Session.Testbed.UpstreamOptions(ecrHost)
 			options.Aliases = []string{ecrAPI}
 			upstream := p.Upstream(ctx, options)
@@ -262,7 +263,7 @@ func registriesECR() rig.Scenario {
 			r.expire = func(ctx context.Context, p *rig.Run) { elapse(ctx, p, time.Now().Add(ecrLife)) }
 			status, answer := manifestFrom(ctx, p, "https://"+ecrHost+"/v2/")
 			if status != http.StatusUnauthorized {
-				p.Fatalf("without a token it is %d, so this proves nothing: %s", status, answer)
+				p.Fatalf("without a token the status is %d, so this proves nothing: %s", status, answer)
 			}
 		}),
 
@@ -277,7 +278,7 @@ func registriesECR() rig.Scenario {
 			})
 		}),
 
-		rig.Prove("images come through the cache, also when the token has expired", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("images come through the cache, even when the token has expired", func(ctx context.Context, p *rig.Run) {
 			r.prove(ctx, p)
 			p.Evidence("%d tokens sold", len(sold(ctx, p)))
 		}),

@@ -95,7 +95,8 @@ func removeUpstream() rig.Scenario {
 	)
 }
 
-// proveOnlyBeta proves that no worker is configured for alpha, and beta's hosts.toml is unchanged.
+// proveOnlyBeta proves that on every worker alpha has no hosts.toml, beta's hosts.toml is
+// unchanged, and the unit has only beta's argument.
 func proveOnlyBeta(ctx context.Context, p *rig.Run, before map[string]string) {
 	p.Helper()
 	for _, worker := range p.Workers() {
@@ -103,7 +104,7 @@ func proveOnlyBeta(ctx context.Context, p *rig.Run, before map[string]string) {
 			p.Errorf("alpha's hosts.toml is on %s:\n%s", worker.Name(), content)
 		}
 		if now := p.Fingerprint(ctx, worker, rig.HostsPath(rig.Beta)); now != before[worker.Name()] {
-			p.Errorf("beta's hosts.toml on %s was touched: was %s, is %s", worker.Name(), before[worker.Name()], now)
+			p.Errorf("beta's hosts.toml on %s has changed: was %s, is %s", worker.Name(), before[worker.Name()], now)
 		}
 		for where, arguments := range map[string]string{
 			nodeconfig.UnitPath: p.File(ctx, worker, nodeconfig.UnitPath),

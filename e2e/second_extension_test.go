@@ -34,7 +34,7 @@ func secondExtension() rig.Scenario {
 			p.Evidence("%d workers have the file", len(p.Workers()))
 		}),
 
-		rig.Prove("nothing of the registry cache is there", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("nothing of the registry cache is on the testbed", func(ctx context.Context, p *rig.Run) {
 			err := p.Session.Seed.Get(ctx, client.ObjectKey{Name: cachetest.ExtensionNamespace}, &corev1.Namespace{})
 			if !apierrors.IsNotFound(err) {
 				p.Errorf("namespace %s: %v, want that it does not exist", cachetest.ExtensionNamespace, err)

@@ -65,7 +65,7 @@ func serviceName() rig.Scenario {
 }
 
 // endpointOfService proves that the upstream's cache has a Service of this name, and that the
-// Service's cluster IP is the cache's endpoint. The result is this endpoint.
+// Service's cluster IP is the cache's endpoint. It returns this endpoint.
 func endpointOfService(ctx context.Context, p *rig.Run, host, name string) string {
 	p.Helper()
 	service, endpoint := serviceNamed(ctx, p, name), p.Endpoints(ctx)[host]

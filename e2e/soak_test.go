@@ -25,10 +25,10 @@ const (
 	soakLasts, soakLastsMore, soakRests, soakRestsMore = 10 * time.Second, 50 * time.Second, 30 * time.Second, time.Minute
 )
 
-// soak lets caches fail at random while each worker pulls. SOAK sets the duration, and SEED repeats
-// a sequence of failures.
+// soak makes caches fail at random while each worker pulls. SOAK sets the duration, and SEED
+// repeats a sequence of failures.
 func soak() rig.Scenario {
-	return rig.New("soak", cachesThatFail(), rig.Prove("no pull fails, and hardly one is slow", proveSoak)).Within(6 * time.Hour)
+	return rig.New("soak", cachesThatFail(), rig.Prove("no pull fails, and hardly any pull is slow", proveSoak)).Within(6 * time.Hour)
 }
 
 func proveSoak(ctx context.Context, p *rig.Run) {
@@ -76,7 +76,7 @@ func proveSoak(ctx context.Context, p *rig.Run) {
 	}
 }
 
-// failAtRandom lets caches fail one after another, and returns the number of failures. No node is
+// failAtRandom makes caches fail one after another, and returns the number of failures. No node is
 // lost, because each worker has to pull.
 func failAtRandom(ctx context.Context, p *rig.Run, random *rand.Rand, until time.Time) (begun int) {
 	p.Helper()

@@ -19,7 +19,7 @@ type stream struct {
 	*rig.Background
 	stop context.CancelFunc
 	took []time.Duration
-	// images are the pulled images.
+	// images contains the image of each pull, as took contains its time.
 	images []rig.Pushed
 }
 
@@ -65,8 +65,8 @@ func (s *stream) end(p *rig.Run, host string, limit time.Duration) {
 	p.Evidence("%d pulls of %s in the background, longest %s", len(s.took), rig.Label(host), rig.Seconds(longest))
 }
 
-// proveDirect pulls a new image on every worker and proves that the worker itself fetched it from
-// the upstream, within the limit.
+// proveDirect pulls a new image on every worker and proves that the worker itself fetched its image
+// from the upstream, within the limit.
 func proveDirect(ctx context.Context, p *rig.Run, host string, limit time.Duration) {
 	p.Helper()
 	longest, blobs := time.Duration(0), 0

@@ -68,8 +68,9 @@ func onShoot() []rig.Scenario {
 	}
 }
 
-// onShootInLane returns onShoot, followed by the other scenarios of the full lane. If RUN is set,
-// those that take too long for a lane follow.
+// onShootInLane returns the scenarios on the shoot that can run: those of onShoot, those of the
+// full lane if it is selected, and, if RUN is set, those that take too long for a lane. For the
+// testbed with the second extension it adds that extension's scenario.
 func onShootInLane() []rig.Scenario {
 	all := onShoot()
 	if full {
@@ -184,8 +185,8 @@ func fullLane() (bool, error) {
 	return lane == "full" || os.Getenv("RUN") != "", nil
 }
 
-// configuration reads e2e-framework's flags. RUN has the same effect as --feature, but also matches
-// IDs of field bugs.
+// configuration returns e2e-framework's configuration from its flags. RUN has the same effect as
+// the flag --feature, but also matches IDs of field bugs.
 func configuration() (*envconf.Config, error) {
 	var err error
 	if full, err = fullLane(); err != nil {

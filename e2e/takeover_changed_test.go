@@ -19,7 +19,7 @@ func takeoverRemoval() rig.Scenario {
 	t := &takeover{caches: rig.PlainCaches(rig.Alpha, rig.Beta)}
 	return rig.New("takeover-removal", slices.Concat([]rig.Step{
 		t.configured(), t.watchPulls(), t.swap(),
-		rig.Prove("the next reconciliation removes beta, after the nodes were cleaned", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("the next reconciliation removes beta after the nodes have been cleaned", func(ctx context.Context, p *rig.Run) {
 			kept := podOf(ctx, p, rig.Alpha).UID
 			t.removeWith(ctx, p, rig.Beta)
 			p.AwaitCaches(ctx, rig.Alpha)
@@ -62,7 +62,7 @@ func takeoverDisabled() rig.Scenario {
 	t := &takeover{caches: rig.PlainCaches(rig.Beta)}
 	return rig.New("takeover-disabled",
 		t.configured(), t.watchPulls(), t.swap(),
-		rig.Prove("the extension is disabled, and the nodes are cleaned before the caches go", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("the extension is disabled, and the nodes are cleaned before the caches are deleted", func(ctx context.Context, p *rig.Run) {
 			t.removeWith(ctx, p, rig.Beta)
 			p.AwaitCaches(ctx)
 			awaitNothingOnWorkers(ctx, p)

@@ -24,7 +24,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 )
 
-// leftover lists the objects that the original has created in the shoot with its ManagedResources.
+// leftover lists the objects that the original's ManagedResources created in the shoot.
 type leftover []corev1.ObjectReference
 
 // rememberOriginal returns the objects of the original's ManagedResources.
@@ -43,7 +43,8 @@ func rememberOriginal(ctx context.Context, p *rig.Run) leftover {
 	return all
 }
 
-// managed returns the objects of a ManagedResource, or none if it does not exist.
+// managed returns the objects in the status of a ManagedResource, or none if the ManagedResource
+// does not exist.
 func managed(ctx context.Context, p *rig.Run, name string) []resourcesv1alpha1.ObjectReference {
 	p.Helper()
 	resource := &resourcesv1alpha1.ManagedResource{}

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// pullInterval is the interval of each kind of pull on each worker.
+	// pullInterval is the time between two pulls of one kind on one worker, from start to start.
 	pullInterval = time.Second
 	// watchedBytes is the size of the layer of each pulled image. It is so small that only the number
 	// of requests determines how long a pull takes.
@@ -64,7 +64,7 @@ func watchPulls(ctx context.Context, p *rig.Run, hosts ...string) *watchedPulls 
 		failures := make(chan error, len(hosts)*len(workers))
 		for _, host := range hosts {
 			for i, worker := range workers {
-				known := make(chan rig.Pushed, 100) // pulled here, and soon by the next worker
+				known := make(chan rig.Pushed, 100) // images that this worker has pulled, for the next one
 				next := workers[(i+1)%len(workers)]
 				all.Go(func() {
 					failures <- every(stopping, func() error {

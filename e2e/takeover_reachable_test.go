@@ -23,13 +23,13 @@ import (
 // denyAll is Gardener's policy that isolates every pod in kube-system of a Shoot.
 const denyAll = "gardener.cloud--deny-all"
 
-// outside is the address of a node as a pod on another node may see it.
+// outside stands for the address of a node: an address that belongs to no pod.
 const outside = "192.0.2.1"
 
-// reachable proves that NetworkPolicies never kept nodes from a cache.
+// reachable contains the recordings that prove that NetworkPolicies never kept nodes from a cache.
 type reachable struct {
 	policies, pods *rig.Recording
-	// since is the revision from which on both recordings contain all objects.
+	// since is a revision. prove checks the policies after each event with a higher revision.
 	since uint64
 }
 
@@ -57,8 +57,8 @@ func (r *reachable) events(p *rig.Run) []rig.Event {
 }
 
 // prove fails the scenario if a node could not connect to a cache of the upstreams. It evaluates
-// the policies after each change of a policy or a pod, for all pods of caches that ran and were not
-// being deleted.
+// the policies after each change to a policy or a pod, for all pods of caches that were running and
+// were not being deleted.
 func (r *reachable) prove(p *rig.Run, hosts ...string) {
 	p.Helper()
 	node, err := rig.AddressPeer(outside)
@@ -91,7 +91,7 @@ func (r *reachable) prove(p *rig.Run, hosts ...string) {
 	if p.Failed() {
 		p.FailNow()
 	}
-	p.Evidence("%d changes of policies and pods: each cache was open to nodes at each time", len(all))
+	p.Evidence("%d changes to policies and pods: nodes could reach each cache at all times", len(all))
 }
 
 // proveSince is like prove, but covers only the time since the policy was last created.

@@ -42,7 +42,7 @@ func takeoverBack() rig.Scenario {
 	t := &takeover{caches: rig.PlainCaches(rig.Beta)}
 	return rig.New("takeover-back", slices.Concat([]rig.Step{t.configured(), t.swap()}, t.takenOver(), []rig.Step{
 		t.watchPulls(),
-		rig.Prove("the original replaces this extension again, and its objects apply", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("the original replaces this extension again, and its objects are applied", func(ctx context.Context, p *rig.Run) {
 			t.startOriginal(ctx, p)
 			p.Check(t.reconcile(ctx, p, t.caches...))
 			p.AwaitCaches(ctx, t.hosts()...)
@@ -61,9 +61,9 @@ func takeoverBack() rig.Scenario {
 		}),
 		// gardener-resource-manager deletes the policies of this extension before it creates the
 		// original's.
-		rig.Prove("NetworkPolicies let nodes reach each cache since the original's exists", func(_ context.Context, p *rig.Run) {
+		rig.Prove("since the original's NetworkPolicy exists, nodes have been able to reach each cache", func(_ context.Context, p *rig.Run) {
 			t.reachable.proveSince(p, original.NetworkPolicy, t.hosts()...)
 		}),
-		rig.Prove("nodes have the original's files only", func(ctx context.Context, p *rig.Run) { t.proveOriginal(ctx, p) }),
+		rig.Prove("nodes have only the original's files", func(ctx context.Context, p *rig.Run) { t.proveOriginal(ctx, p) }),
 	})...).Within(takeoverTimeout)
 }

@@ -40,13 +40,13 @@ type takeover struct {
 	installed bool            // this extension runs
 
 	pulls     *watchedPulls
-	limit     time.Duration // for a pull
+	limit     time.Duration // how long a pull may take
 	reachable *reachable
-	before    []string // the objects that must stay
+	before    []string // the objects that must be kept
 	left      leftover // what the original has written
 }
 
-// hosts returns the upstreams of the caches.
+// hosts returns the upstreams of t.caches.
 func (t *takeover) hosts() []string { return rig.Upstreams(t.caches) }
 
 // configured returns the step in which the original creates the caches.
@@ -183,7 +183,7 @@ func (t *takeover) swap() rig.Step {
 // nodes, and the second one the caches. So no pull waits for the pods while they restart.
 func (t *takeover) takenOver() []rig.Step {
 	return []rig.Step{
-		rig.Prove("the next reconciliation configures the nodes, and the original's caches run on", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("the next reconciliation configures the nodes, and the original's caches keep running", func(ctx context.Context, p *rig.Run) {
 			running, start := p.Identities(ctx, p.Session.Shoot), time.Now()
 			p.Check(t.reconcile(ctx, p, t.caches...))
 			p.AwaitCaches(ctx, t.hosts()...)
@@ -226,7 +226,7 @@ func (t *takeover) settled(remaining ...string) []rig.Step {
 			t.pulls.awaitMore(ctx, p, 5)
 			t.pulls.end(p, t.limit)
 		}),
-		rig.Prove("NetworkPolicies let nodes reach each cache at each time", func(_ context.Context, p *rig.Run) { t.reachable.prove(p, remaining...) }),
+		rig.Prove("NetworkPolicies let nodes reach each cache at all times", func(_ context.Context, p *rig.Run) { t.reachable.prove(p, remaining...) }),
 		t.nothingLeft(remaining...),
 	}
 }
@@ -251,7 +251,7 @@ func (t *takeover) nothingLeft(remaining ...string) rig.Step {
 	})
 }
 
-// stableObjects lists what must survive a takeover: all objects of caches except pods, with their
+// stableObjects returns what must survive a takeover: all objects of caches except pods, with their
 // UIDs, and the volumes and addresses.
 func stableObjects(ctx context.Context, p *rig.Run) []string {
 	p.Helper()

@@ -139,7 +139,7 @@ func proveScheme(ctx context.Context, p *rig.Run, scheme string) {
 	}
 	start = time.Now()
 	p.AwaitCaches(ctx, rig.Alpha, rig.Beta)
-	p.AwaitMirrors(ctx, rig.Alpha, rig.Beta) // the restart may have removed them for a moment
+	p.AwaitMirrors(ctx, rig.Alpha, rig.Beta) // the restart might have removed the mirrors for a moment
 	p.Evidence("%s on all nodes after %s: %s", scheme, rig.Seconds(took), cachedWithin(ctx, p, rig.Alpha, start, restartedWithin))
 }
 

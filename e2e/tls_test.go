@@ -51,7 +51,7 @@ func pullAgain(ctx context.Context, _ *rig.Run, worker *cluster.Node, img rig.Pu
 	})
 }
 
-// tlsCache returns cachetest.Cache with HTTPS.
+// tlsCache returns the result of cachetest.Cache, changed to HTTPS.
 func tlsCache(host string) v1alpha3.RegistryCache {
 	cache := cachetest.Cache(host)
 	cache.HTTP = &v1alpha3.HTTP{TLS: true}
@@ -110,8 +110,8 @@ func asks(ctx context.Context, worker *cluster.Node, want, url string, arguments
 	return nil
 }
 
-// damagedWorker describes a worker after alpha's hosts.toml on it was damaged, and the pull that
-// was started after the damage. The pull must succeed.
+// damagedWorker describes a worker on which alpha's hosts.toml has been damaged, and the pull that
+// was started afterwards. The pull must succeed.
 type damagedWorker struct {
 	worker *cluster.Node
 	before string
@@ -144,7 +144,7 @@ func proveRestored(ctx context.Context, p *rig.Run, damage damage) {
 		journal, err := node.worker.Exec(ctx, "journalctl", "--unit", nodeconfig.UnitName, "--output", "cat", "--since", "@"+node.since)
 		p.Check(err)
 		if !strings.Contains(journal, rig.HostsPath(rig.Alpha)+" was lost or changed, restored it") {
-			p.Fatalf("the journal of %s does not report it:\n%s", node.worker.Name(), journal)
+			p.Fatalf("the journal of %s does not report the restoration:\n%s", node.worker.Name(), journal)
 		}
 	}
 	p.Evidence("restored after %s, images pulled", rig.Seconds(took))
@@ -156,7 +156,8 @@ before=$(sha256sum -- "$1")
 %s
 [ "$(sha256sum -- "$1" 2>/dev/null)" != "$before" ] || { echo "the damage changed nothing" >&2; exit 1; }`
 
-// inflict damages alpha's hosts.toml on the i-th worker and starts a pull on that worker.
+// inflict damages alpha's hosts.toml on the i-th worker, starts a pull on that worker, and returns
+// both.
 func (d damage) inflict(ctx context.Context, p *rig.Run, i int, img rig.Pushed) damagedWorker {
 	p.Helper()
 	worker := p.Worker(i)

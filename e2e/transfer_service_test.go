@@ -53,7 +53,7 @@ func transferService() rig.Scenario {
 			p.Evidence("one folder: %s", cachedWithin(ctx, p, rig.Alpha, time.Now(), restartedWithin))
 		}),
 
-		rig.Prove("with two folders they bypass it, and the report of a pull says so", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("with two folders, pulls bypass the cache, and the report of a pull shows this", func(ctx context.Context, p *rig.Run) {
 			configure(ctx, p, cluster.RegistryConfigDir+":/etc/docker/certs.d")
 			report := requireSource(ctx, p, p.Push(ctx, rig.Alpha), pull.Options{Node: p.Worker(0).Name()}, pull.FromUpstream)
 			if report.Total.Fallbacks != 1 {

@@ -63,8 +63,8 @@ func unmanagedService() rig.Scenario {
 	)
 }
 
-// putUnmanagedService creates a Service with the extension's label for the host. The Service is
-// deleted when the scenario ends.
+// putUnmanagedService creates and returns a Service with the extension's label for the host. The
+// Service is deleted when the scenario ends.
 func putUnmanagedService(ctx context.Context, p *rig.Run, host string, annotations map[string]string) *corev1.Service {
 	p.Helper()
 	service := &corev1.Service{

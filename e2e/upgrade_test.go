@@ -30,11 +30,11 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// previousVersion contains files of the previous version: its chart, the objects that it deployed
-// into a shoot for alpha, and the script and unit that it wrote to nodes. Each argument of the unit
-// has three fields. The unit exits when hosts.toml is written. The previous version's images are
-// not published, so its chart runs no replica, and its cache runs the current image. Without the
-// prefix all:, _helpers.tpl would be left out.
+// previousVersion contains files of the previous version of this extension: its chart, the objects
+// that it deployed into a shoot for alpha, and the script and the unit that it wrote to nodes. Each
+// argument of the unit has three fields. The unit exits once it has written hosts.toml. The
+// previous version's images are not published, so its chart runs no replica, and its cache runs the
+// current image. Without the prefix all:, _helpers.tpl would be left out.
 //
 //go:embed all:testdata/upgrade
 var previousVersion embed.FS
@@ -50,7 +50,7 @@ const (
 
 // upgrade proves that the chart of this version can be installed over the previous one while nodes
 // pull through a cache. The next reconciliation keeps the volume, so that the first pull is a hit,
-// and replaces script and unit on the nodes. No container of the previous version runs.
+// and replaces the script and the unit on the nodes. No container of the previous version runs.
 func upgrade() rig.Scenario {
 	var (
 		current   *appsv1.Deployment
@@ -185,8 +185,8 @@ func putPreviousExtension(ctx context.Context, p *rig.Run, endpoint string) {
 	p.Check(p.Session.Seed.Status().Patch(ctx, extension, patch))
 }
 
-// writePrevious writes script and unit of the previous version to a node and starts the unit, as
-// gardener-node-agent would.
+// writePrevious writes the script and the unit of the previous version to a node and starts the
+// unit, as gardener-node-agent would.
 func writePrevious(ctx context.Context, p *rig.Run, worker *cluster.Node, endpoint string) {
 	p.Helper()
 	command := fmt.Sprintf(`%[1]s "%[2]s,%[3]s,http://%[2]s"`, nodeconfig.ScriptPath, rig.Alpha, endpoint)

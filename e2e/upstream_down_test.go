@@ -71,7 +71,7 @@ func upstreamDown() rig.Scenario {
 		}).InFullLane(),
 	}
 	for _, outage := range outages {
-		steps = append(steps, rig.Prove("what is stored is quickly on a new node while the upstream "+outage.name, outage.prove).InFullLane())
+		steps = append(steps, rig.Prove("a node quickly gets stored images while the upstream "+outage.name, outage.prove).InFullLane())
 	}
 	return rig.New("upstream-down", steps...)
 }
@@ -80,7 +80,7 @@ func upstreamDown() rig.Scenario {
 type outage struct {
 	name string
 	// before are the faults while images are stored, and during are the faults of the outage. A fault
-	// in during also applies to the token server of a later fault.
+	// that precedes spec.Token in during also affects the token server.
 	before, during []spec.Kind
 }
 

@@ -71,7 +71,7 @@ func upstreamNames() rig.Scenario {
 				reference := name + strings.TrimPrefix(img.Reference(), rig.Gamma)
 				p.Check(rig.AwaitEvery(ctx, rig.NodeInterval, reference+" is pulled", pulledWithin, func(ctx context.Context) (bool, string, error) {
 					_, err := rig.TimedPullOf(ctx, p.Worker(0), reference)
-					return err == nil, fmt.Sprint(err), nil // the cache may not be ready yet
+					return err == nil, fmt.Sprint(err), nil // the cache might not be ready yet
 				}))
 				p.FetchedOnce(ctx, img, accesslog.AskerCache)
 			}
@@ -105,7 +105,7 @@ func cacheVersions(ctx context.Context, p *rig.Run) (versions []string) {
 	for _, policy := range policies.Items {
 		versions = append(versions, fmt.Sprintf("NetworkPolicy %s %d", policy.Name, policy.Generation))
 	}
-	// After its name has changed, the previous Service of a cache stays for an hour.
+	// If the name of a cache's Service has changed, the previous Service is kept for an hour.
 	if want := 2 + len(hardNames); len(services.Items) < want || len(sets.Items) != want {
 		p.Fatalf("%d Services and %d StatefulSets, want %d of each: %v", len(services.Items), len(sets.Items), want, versions)
 	}

@@ -20,12 +20,12 @@ seq "$2" | awk '{printf "00/%064x/data\n", $1}' | xargs touch
 find . -name data -exec touch -d '2 days ago' {} +
 chown -R --reference=. 00`
 
-// countAged is a bash script: it prints how many of these blobs are left. Folders that disappear
-// meanwhile are not an error.
+// countAged is a bash script: it prints how many of the blobs that agedBlobs added are left.
+// Folders that disappear meanwhile are not an error.
 const countAged = `{ find "$1" -path '*/000000000000000000000000000000000000000000000000*' -name data 2>/dev/null || true; } | wc -l`
 
-// wakeUpStorm proves that a cache that wakes up with many overdue blobs serves first and deletes
-// later.
+// wakeUpStorm proves that a cache that wakes up with many overdue blobs serves pulls first and
+// deletes the blobs later.
 func wakeUpStorm() rig.Scenario {
 	const (
 		aged        = 20000

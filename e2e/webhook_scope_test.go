@@ -115,7 +115,8 @@ func removeConfig(ctx context.Context, p *rig.Run, key client.ObjectKey) error {
 	)
 }
 
-// makeNamespace creates the namespace. If a killed run has left the namespace, it is deleted first.
+// makeNamespace creates the namespace. If a killed run has left the namespace, makeNamespace first
+// deletes it.
 func makeNamespace(ctx context.Context, p *rig.Run, namespace *corev1.Namespace) {
 	p.Helper()
 	p.Await(ctx, "namespace "+namespace.Name+" is created", time.Minute, func(ctx context.Context) (bool, string, error) {

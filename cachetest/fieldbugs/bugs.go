@@ -9,7 +9,7 @@ var bugs = []Bug{
 		Reports:     []string{"gardener#3064", "distribution#4050", "spegel#859"},
 		Symptom:     "Rate limits are hit although there is a cache, or nodes keep using an old image.",
 		Fault:       "the tag is pushed again",
-		Expectation: "The second node causes no GET. The tag gives the new image, and the old digest is still a hit.",
+		Expectation: "The second node's pull requests no blob from the upstream. The tag gives the new image, and the old digest is still a hit.",
 		Result:      "held",
 	},
 	{
@@ -17,7 +17,7 @@ var bugs = []Bug{
 		Reports:     []string{"containerd#4531", "k3s#9728"},
 		Symptom:     "Pulls fail while the cache is down.",
 		Fault:       "`cache/alpha refuse`",
-		Expectation: "A pull that begins then is at most 3 s slower than a direct one. " + noticed,
+		Expectation: "The first pull is at most 3 s slower than a direct one. " + noticed,
 		Result:      "1.4 s of 12 s",
 	},
 	{
@@ -25,7 +25,7 @@ var bugs = []Bug{
 		Reports:     []string{"containerd#4861", "containerd#10660", "containerd#11106", "gardener#10050"},
 		Symptom:     "Each part of an image waits 30 s for the cache.",
 		Fault:       "`cache/alpha blackhole`",
-		Expectation: "A pull that begins then takes at most 5 s, plus 0.5 s for each part. " + noticed,
+		Expectation: "The first pull takes at most 5 s, plus 0.5 s for each part. " + noticed,
 		Result:      "3.4 s of 12 s",
 	},
 	{
@@ -33,7 +33,7 @@ var bugs = []Bug{
 		Reports:     []string{"containerd#10624", "containerd#11650"},
 		Symptom:     "A pull fails after five minutes without a request to the upstream.",
 		Fault:       "`cache/alpha stop`",
-		Expectation: "A pull that begins then takes at most 15 s. " + noticed + " Later pulls use the cache again.",
+		Expectation: "The first pull takes at most 15 s. " + noticed + " Later pulls use the cache again.",
 		Result:      "4.6 s of 15 s",
 	},
 	{
@@ -65,7 +65,7 @@ var bugs = []Bug{
 		Reports:     []string{"spegel#67", "spegel#767", "spegel#413"},
 		Symptom:     "Nodes still use a deleted cache and each pull takes minutes, or an unmanaged hosts.toml is deleted.",
 		Fault:       "gardener-node-agent is stopped on all nodes",
-		Expectation: "No pull takes longer than 5 s. The extension's hosts.toml files are deleted, the unmanaged one is not.",
+		Expectation: "No pull takes longer than 5 s. The extension's hosts.toml files are deleted, but the unmanaged one is not.",
 		Result:      "0.7 s of 5 s",
 	},
 	{
@@ -73,7 +73,7 @@ var bugs = []Bug{
 		Reports:     []string{"spegel#67", "spegel#767"},
 		Symptom:     "Nodes still use a deleted cache, or nodes lose the cache of the other upstream.",
 		Fault:       "one cache is removed from the Shoot",
-		Expectation: "The other cache serves from its store. Pulls of the removed cache's upstream are direct. Its volume is deleted.",
+		Expectation: "The other cache serves from its store. Images of the removed cache's upstream are pulled directly, and the volume of this cache is deleted.",
 		Result:      "held",
 	},
 	{
@@ -89,7 +89,7 @@ var bugs = []Bug{
 		Reports:     []string{"distribution#2367", "distribution#4191", "distribution#4872"},
 		Symptom:     "One TTL after the first pull, pulls fail with unexpected EOF: the cache answers 200 and sends nothing.",
 		Fault:       "the TTL is 30 s, and the second image is pulled 20 s after the first",
-		Expectation: "Shared layers stay: their TTL counts from the last pull. A new node gets the complete second image through the cache.",
+		Expectation: "Shared layers are kept: their TTL counts from the last pull. A new node gets the complete second image through the cache.",
 		Result:      "11.4 s of 30 s",
 	},
 	{
@@ -97,7 +97,7 @@ var bugs = []Bug{
 		Reports:     []string{"distribution#4957", "distribution#4249"},
 		Symptom:     "The volume fills up: the files of expired blobs stay.",
 		Fault:       "the TTL is 5 s",
-		Expectation: "The files of manifest and blobs are deleted within 30 s.",
+		Expectation: "The files of the manifest and the blobs are deleted within 30 s.",
 		Result:      "held",
 	},
 	{
@@ -130,7 +130,7 @@ var bugs = []Bug{
 		Symptom: "A cache crashes if the user name starts with @. A rotation to a bad Secret is noticed only when all pulls fail. " +
 			"The upstream makes the cache send the credentials to another host (CVE-2026-33540).",
 		Fault: "a private upstream and a Secret without a password; a token server in another domain",
-		Expectation: "The cache authenticates. A bad Secret is refused although only spec.resources changed, and the cache keeps running. " +
+		Expectation: "The cache authenticates. A bad Secret is refused even if only spec.resources changes, and the cache keeps running. " +
 			"No credentials are sent to an unrelated realm.",
 		Result: "held",
 	},
@@ -171,7 +171,7 @@ var bugs = []Bug{
 		Reports:     []string{"gardener#10050", "gardener-extension-registry-cache#51"},
 		Symptom:     "One cache that does not start blocks the reconciliation of the whole Shoot and its nodes.",
 		Fault:       "the StorageClass of one cache does not exist",
-		Expectation: "Nodes stay ready, the other caches serve, pulls of the blocked cache's upstream are direct, and the ManagedResource names it within 20 s.",
+		Expectation: "Nodes stay ready, the other caches serve, images of the blocked cache's upstream are pulled directly, and the ManagedResource names this cache within 20 s.",
 		Result:      "0.6 s of 20 s",
 	},
 	{
@@ -238,7 +238,7 @@ var bugs = []Bug{
 		Reports:     []string{"containerd#3734", "distribution-spec#66"},
 		Symptom:     "A node whose hosts.toml is old gets images of another upstream.",
 		Fault:       "a worker gets a hosts.toml for gamma with the address of alpha's cache",
-		Expectation: "The cache refuses, and the node gets gamma's image within 10 s, although alpha has one of the same name.",
+		Expectation: "The cache refuses the request, and the node gets gamma's image within 10 s, although alpha has an image of the same name.",
 		Result:      "0.1 s of 10 s",
 	},
 }

@@ -115,10 +115,10 @@ const head = `# Field bugs
 Generated from cachetest/fieldbugs by ` + "`make field-bugs`" + `: do not edit.
 
 Bugs of image pull caches that users reported. On an existing testbed, ` + "`bin/testbed reproduce s22`" + `
-runs the [scenario](development.md#add-a-scenario) of a bug. It plants the fault, proves that the
-expectation holds, and leaves the state for inspection: at the first claim that does not hold, or
-after the last one. ` + "`make e2e RUN='^s22$' KEEP=1`" + ` does the same, but cleans up. ` + "`make e2e-all`" + ` runs
-all scenarios; a line that ends with ` + "`s22 held`" + ` is a result.
+runs the [scenario](development.md#add-a-scenario) of a bug. The scenario plants the fault and
+proves that the expectation holds. The command ends at the first claim that does not hold, or after
+the last one, and leaves the state for inspection. ` + "`make e2e RUN='^s22$' KEEP=1`" + ` does the same, but
+cleans up. ` + "`make e2e-all`" + ` runs all scenarios; a line that ends with ` + "`s22 held`" + ` is a result.
 
 A result is the measured time that came closest to its bound, on two cores with everything on one
 machine (2026-11-25). Only the bounds are promised. A fault in code font is an argument of
@@ -143,7 +143,7 @@ func page() string {
 	return text.String()
 }
 
-// wrap breaks the text between words, at 100 columns.
+// wrap returns the text with line breaks between words, at 100 columns.
 func wrap(text string) string {
 	var wrapped strings.Builder
 	column := 0

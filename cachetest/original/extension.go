@@ -228,7 +228,7 @@ func providerStatus(caches []cache, bundle *corev1.Secret) (*runtime.RawExtensio
 	return &runtime.RawExtension{Raw: raw}, err
 }
 
-// finish reports success, as Gardener's library does. What others wrote into the status stays.
+// finish reports success, as Gardener's library does, and keeps what others wrote into the status.
 func (e Extension) finish(ctx context.Context, extension *extensionsv1alpha1.Extension, status *runtime.RawExtension) error {
 	patch := client.MergeFrom(extension.DeepCopy())
 	delete(extension.Annotations, v1beta1constants.GardenerOperation)

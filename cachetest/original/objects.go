@@ -35,7 +35,7 @@ const (
 	podLabel, podLabelValue = "app.kubernetes.io/name", "registry-cache"
 )
 
-// cache is what the original knows about a cache when it renders the objects.
+// cache contains what the original knows about a cache when it renders the objects.
 type cache struct {
 	v1alpha3.RegistryCache
 	address string         // the cluster IP of its Service, empty if unknown
@@ -132,9 +132,10 @@ func (c cache) objects(image string) ([]client.Object, error) {
 	return objects, nil
 }
 
-// statefulSet leaves podManagementPolicy at its default, OrderedReady, and serviceName empty; both
-// are immutable. In a landscape, a webhook of gardener-resource-manager sets two replicas for high
-// availability; the testbed has no such webhook, so the StatefulSet starts with two.
+// statefulSet returns the StatefulSet of the cache. podManagementPolicy has its default,
+// OrderedReady, and serviceName is empty; both are immutable. In a landscape, a webhook of
+// gardener-resource-manager sets two replicas for high availability; the testbed has none, so the
+// StatefulSet starts with two.
 func (c cache) statefulSet(image string, secrets []*corev1.Secret) *appsv1.StatefulSet {
 	replicas, meta := int32(1), c.meta(c.name())
 	if c.replicated() {
@@ -238,7 +239,7 @@ proxy:
 `, *c.RemoteURL, c.GarbageCollection.TTL.Duration)
 }
 
-// networkPolicy allows connections from anywhere to both ports of all caches.
+// networkPolicy returns the policy that lets anyone connect to both ports of all caches.
 func networkPolicy() *networkingv1.NetworkPolicy {
 	ports := []networkingv1.NetworkPolicyPort{}
 	for _, number := range []int32{port, debugPort} {

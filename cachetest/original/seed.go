@@ -66,8 +66,8 @@ func (e Extension) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop removes the webhook, which Run leaves in the seed, and waits until it has no effect. The
-// objects of the caches, the monitoring objects and the Lease stay.
+// Stop removes the webhook, which Run leaves in the seed, and waits until it has no effect. It
+// keeps the objects of the caches, the monitoring objects and the Lease.
 func (e Extension) Stop(ctx context.Context, namespace string) error {
 	if err := RemoveWebhook(ctx, e.Seed); err != nil {
 		return err

@@ -35,8 +35,8 @@ type Findings struct {
 	Notes    []string
 }
 
-// Attribute finds who served each object of the pull. It tells the requests of the node from those
-// of others by their source addresses.
+// Attribute returns who served each object of the pull. It tells the requests of the node from
+// those of others by their source addresses.
 func Attribute(e Evidence) Findings {
 	e.Records = e.Records.Repository(e.Image.Repository).Pulls()
 	if len(e.Image.Objects) == 0 {
@@ -61,7 +61,7 @@ func (e Evidence) pull() Pull {
 	return pull
 }
 
-// serve finds who served one object. The first matching case counts. FromUpstream precedes
+// serve returns who served one object. The first matching case counts. FromUpstream precedes
 // FromNode: if the upstream sent the complete object to the node, the upstream is the source, even
 // if the node already had the object.
 func (e Evidence) serve(object Object, own accesslog.Records) Served {

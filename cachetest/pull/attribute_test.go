@@ -82,7 +82,7 @@ func nodeGets(address string, references ...string) (records accesslog.Records) 
 	return records
 }
 
-// sources returns who served manifest, config and layer.
+// sources returns who served the manifest, the config and the layer.
 func sources(pull Pull) string {
 	var all []string
 	for _, served := range pull.Objects {

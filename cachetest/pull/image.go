@@ -54,7 +54,8 @@ func (i Image) Digest() string {
 	return i.Objects[0].Digest
 }
 
-// Describe lists the objects of an image; index may be nil. chainIDs come from the image's config.
+// Describe returns the objects of an image; index may be nil. chainIDs come from the image's
+// config.
 func Describe(index *v1.Descriptor, img v1.Image) ([]Object, error) {
 	hash, err := img.Digest()
 	if err != nil {

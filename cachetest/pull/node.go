@@ -151,7 +151,7 @@ func parseState(out string) (State, error) {
 	return state, nil
 }
 
-// answerTimeout limits requests that a healthy node answers in seconds, such as to list content.
+// answerTimeout limits requests that a healthy node answers in seconds, such as listing content.
 const answerTimeout = time.Minute
 
 func runScript(ctx context.Context, node Node, timeout time.Duration, script string, args ...string) (string, error) {
@@ -164,8 +164,8 @@ func runScript(ctx context.Context, node Node, timeout time.Duration, script str
 	return out, err
 }
 
-// withTimeout limits a request to a node whose containerd may hang. The context's cause names
-// commands that help to find the problem.
+// withTimeout returns a context for a request to a node whose containerd might hang. The context's
+// cause names commands that help to find the problem.
 func withTimeout(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no answer after %s (see `testbed fault list` for injected faults, "+
 		"and `testbed exec NODE -- systemctl status containerd`)", timeout))

@@ -32,7 +32,7 @@ func (s shell) calls(t *testing.T) string {
 	return string(calls)
 }
 
-// newShell creates programs from shell scripts.
+// newShell returns a shell whose programs are the given shell scripts.
 func newShell(t *testing.T, programs map[string]string) shell {
 	t.Helper()
 	if _, err := exec.LookPath("bash"); err != nil {
@@ -193,7 +193,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// broken is a node whose scripts print unexpected text or, if it is empty, fail.
+// broken is a node whose scripts print this unexpected text, or fail if the text is empty.
 type broken string
 
 func (b broken) Script(context.Context, string, ...string) (string, error) {

@@ -136,8 +136,8 @@ func (r *runner) pull(ctx context.Context, node *cluster.Node, evidence *Evidenc
 	return err
 }
 
-// mirrorsOf returns the hosts that containerd on the node tries before the upstream, in order. It
-// reads them from the upstream's hosts.toml, or else from the hosts.toml in the folder _default.
+// mirrorsOf returns the hosts that containerd on the node tries before the upstream, in order. They
+// are in the upstream's hosts.toml or, if there is none, in the one in the folder _default.
 func mirrorsOf(ctx context.Context, node *cluster.Node, host string) ([]string, error) {
 	ctx, cancel := withTimeout(ctx, answerTimeout)
 	defer cancel()

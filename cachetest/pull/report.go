@@ -26,7 +26,7 @@ type Report struct {
 	Digest string `json:"digest,omitempty"`
 	Pulls  []Pull `json:"pulls"`
 	Total  Total  `json:"total"`
-	// Verdict tells who served the pulls or how many failed and, if a node bypassed the cache, why.
+	// Verdict tells who served the objects, how many pulls failed, or why a node bypassed the cache.
 	Verdict string   `json:"verdict,omitempty"`
 	Notes   []string `json:"notes,omitempty"` // the limits of the evidence
 }
@@ -131,7 +131,7 @@ func (r *Report) Err() error {
 // stallSeconds is the duration above which a pull that bypasses the cache counts as stalled.
 const stallSeconds = 5
 
-// verdict returns the Verdict. caches are the addresses (<host>:<port>) of the image's caches.
+// verdict returns the Verdict, or "" without pulls. caches are <host>:<port> of the image's caches.
 func (r *Report) verdict(caches []string) string {
 	if len(r.Pulls) == 0 {
 		return ""
@@ -179,7 +179,7 @@ func (r *Report) bypassVerdict(p Pull, caches []string) string {
 	var why string
 	switch {
 	case caches == nil || slices.ContainsFunc(p.Mirrors, isCache):
-		// The mirrors are from hosts.toml, which containerd may not have read.
+		// The mirrors are from hosts.toml, which containerd might not have read.
 		why = fmt.Sprintf("%s used the upstream: its mirror %s did not serve everything, or was not asked", p.Node, mirrors)
 	case len(caches) == 0:
 		why = fmt.Sprintf("%s asks %s before the upstream, but the upstream has no cache now", p.Node, mirrors)

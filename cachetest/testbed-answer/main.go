@@ -30,7 +30,7 @@ func main() {
 	}
 }
 
-// run speaks HTTPS if there is a file <program>.pem.
+// run answers on the address with the status, over HTTPS if there is a file <program>.pem.
 func run(ctx context.Context, args []string) error {
 	if len(args) != 3 {
 		return errors.New("usage: testbed-answer LISTEN_ADDRESS STATUS")

@@ -83,7 +83,8 @@ func TestIssueIsCovered(t *testing.T) {
 	}
 }
 
-// scenarioNames reads the names from the sources, because these are compiled only with the tag e2e.
+// scenarioNames returns the names of all scenarios. It reads them from the sources, because these
+// are compiled only with the tag e2e.
 func scenarioNames(t *testing.T) []string {
 	t.Helper()
 	sources, err := filepath.Glob("../*_test.go")

@@ -14,8 +14,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/image"
 )
 
-// TestSecondExtension: the manifests that gardenlet installs for the extension in the file contain
-// its image, and a webhook with a CA bundle.
+// TestSecondExtension: the manifests that gardenlet installs for the extension in
+// second-extension.yaml contain the extension's image, and a webhook with a CA bundle.
 func TestSecondExtension(t *testing.T) {
 	config, err := configuration.Load("second-extension.yaml")
 	if err != nil {

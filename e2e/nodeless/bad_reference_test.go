@@ -56,8 +56,8 @@ func badReference() rig.Scenario {
 		}),
 
 		rig.Prove("bad Secrets are refused, and no cache changes", func(ctx context.Context, p *rig.Run) {
-			// The Shoot always contains all references. If one were removed, gardener-resource-manager would
-			// wait five seconds after it has deleted the copy of the Secret.
+			// The Shoot always contains all references, to save time: if one were removed,
+			// gardener-resource-manager would wait five seconds after the deletion of the Secret's copy.
 			for _, bad := range badSecrets {
 				refer[bad.name] = p.Secret(ctx, bad.data, bad.change)
 			}
@@ -98,7 +98,8 @@ func badReference() rig.Scenario {
 	)
 }
 
-// refusedFor proves that the Extension is in Error when the last cache uses the reference.
+// refusedFor proves that the Extension goes into Error when the last cache uses the reference, with
+// a message that contains the word.
 func refusedFor(ctx context.Context, p *rig.Run, refer rig.References, caches []v1alpha3.RegistryCache, reference, word string) {
 	p.Helper()
 	caches = slices.Clone(caches)

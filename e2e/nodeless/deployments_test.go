@@ -24,27 +24,28 @@ import (
 )
 
 // deployments is the stand-in for the controller of the seed's Deployments and for the kubelet. It
-// knows only gardener-resource-manager: it starts the program as a process, with the configuration
-// from the ConfigMap and the Secrets of the Deployment, and reports the Deployment as available
-// once the process is ready. It stops the process if the Deployment is scaled to zero, changed or
-// deleted.
+// supports only the Deployment of gardener-resource-manager: it starts the program as a process,
+// with the configuration from the ConfigMap and the Secrets of the Deployment, and reports the
+// Deployment as available once the process is ready. It stops the process if the Deployment is
+// scaled to zero, changed or deleted.
 type deployments struct {
 	environment *environment
 	seed        client.WithWatch
 	cancel      context.CancelFunc
 	done        chan struct{}
 
-	// running maps a namespace to its process.
+	// running maps a namespace to the process for its Deployment.
 	running map[string]*resourceManager
 }
 
-// resourceManager is the process for a generation of its Deployment.
+// resourceManager is the process of gardener-resource-manager, started for one generation of its
+// Deployment.
 type resourceManager struct {
 	*bench.Process
 	generation int64
 }
 
-// watchDeployments starts the stand-in. If the stand-in cannot continue, it calls fail.
+// watchDeployments starts and returns the stand-in, which calls fail if it cannot continue.
 func watchDeployments(ctx context.Context, e *environment, fail func(error)) (*deployments, error) {
 	seed, err := client.NewWithWatch(e.seed.control.Admin(), client.Options{Scheme: kubernetes.SeedScheme})
 	if err != nil {
@@ -139,8 +140,8 @@ func (d *deployments) run(ctx context.Context, namespace string) (*bench.Process
 	}.Start(ctx)
 }
 
-// config returns the configuration from the ConfigMap, with ports and paths of this machine. It
-// writes the files that a pod would mount.
+// config returns the configuration from the ConfigMap, changed to ports and paths of this machine.
+// It also writes the files that a pod would mount.
 func (d *deployments) config(ctx context.Context, namespace, folder string, ports []string) ([]byte, error) {
 	stored := &corev1.ConfigMap{}
 	if err := d.seed.Get(ctx, client.ObjectKey{Namespace: namespace, Name: resourceManagerName}, stored); err != nil {
@@ -150,7 +151,7 @@ func (d *deployments) config(ctx context.Context, namespace, folder string, port
 	if err := yaml.Unmarshal([]byte(stored.Data["config.yaml"]), config); err != nil {
 		return nil, fmt.Errorf("decode its configuration: %w", err)
 	}
-	// The API server knows the user as the service account, so RBAC applies as in a pod.
+	// The kubeconfig's user is the service account, so the same RBAC rules apply as in a pod.
 	source, err := d.environment.seed.control.Kubeconfig("system:serviceaccount:"+namespace+":"+resourceManagerName,
 		"system:serviceaccounts", "system:serviceaccounts:"+namespace)
 	if err != nil {

@@ -3,11 +3,11 @@
 //
 // These parts are real: two API servers with etcd, the extension, gardener-resource-manager, and
 // kube-controller-manager with its controllers for namespaces, StatefulSets, DaemonSets, volume
-// claims and garbage collection. All run as processes of this machine. The operating system
+// claims and garbage collection. They run as processes on this machine. The operating system
 // extension of the testbed and gardenlet's flows (package kind/gardenlet, without machines) run in
-// the test. One part is missing: no kubelet runs pods. The type deployments starts
-// gardener-resource-manager as a process instead, and reports its Deployment as available. Pods of
-// caches stay pending.
+// the test. One part is missing: no kubelet runs pods. Instead, the type deployments starts
+// gardener-resource-manager as a process and reports its Deployment as available. Pods of caches
+// stay pending.
 //
 // Each scenario uses its own shoot. One of the two API servers is the shoot's cluster, and no other
 // shoot uses it meanwhile.

@@ -22,8 +22,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 )
 
-// wantedFailures is the number of failures that prove a retry. Because of the backoff, each further
-// failure takes longer.
+// wantedFailures is the number of failed attempts to wait for. Two prove a retry; because of the
+// backoff, each further one takes longer.
 const wantedFailures = 2
 
 // endpointNotReady proves that the Extension reports why a cache has no Service, and recovers once
@@ -66,15 +66,15 @@ func endpointNotReady() rig.Scenario {
 			}
 		}),
 
-		rig.Prove("the status has the Services' cluster IPs", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("the status contains the Services' cluster IPs", func(ctx context.Context, p *rig.Run) {
 			proveEndpoints(ctx, p, rig.Alpha, rig.Beta, rig.Gamma)
 			p.Evidence("then Succeeded, 3 endpoints equal the Services' cluster IPs")
 		}),
 	)
 }
 
-// awaitFailures waits until the Extension's state has changed to Error the wanted number of times.
-// It returns the Extension as it was after each change.
+// awaitFailures waits until the Extension's state has changed to Error at least the wanted number
+// of times. It returns a copy of the Extension for each change to Error, see failuresIn.
 func awaitFailures(ctx context.Context, p *rig.Run, history *rig.Recording, wanted int) []*extensionsv1alpha1.Extension {
 	p.Helper()
 	var failures []*extensionsv1alpha1.Extension
@@ -90,7 +90,8 @@ func awaitFailures(ctx context.Context, p *rig.Run, history *rig.Recording, want
 	return failures
 }
 
-// failuresIn returns the Extension as it was after each change to Error, which ends one attempt.
+// failuresIn returns, for each failed attempt, the Extension right after its state changed to
+// Error.
 func failuresIn(events []rig.Event) ([]*extensionsv1alpha1.Extension, error) {
 	var failures []*extensionsv1alpha1.Extension
 	var before gardencorev1beta1.LastOperationState

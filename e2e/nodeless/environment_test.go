@@ -24,7 +24,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/osextension"
 )
 
-// environment is a seed with the extension, and the clusters of shoots.
+// environment contains a seed with the extension, and the clusters of shoots.
 type environment struct {
 	folder   string      // for logs and kubeconfigs
 	log      logr.Logger // of gardenlet's flows and of the libraries in this process
@@ -35,11 +35,13 @@ type environment struct {
 	seedClientSet kubernetes.Interface
 	// free contains the clusters that no shoot uses. The seed's cluster can serve as a shoot as well.
 	free chan *cluster
-	// stop contains functions that stop what was started, in the order of the starts.
+	// stop contains the functions that stop the started programs and goroutines, in the order of the
+	// starts.
 	stop []func() error
 }
 
-// cluster is an API server with its controllers, and clients for its use as a shoot.
+// cluster is an API server with its controllers, and the clients that a session needs to use it as
+// a shoot.
 type cluster struct {
 	name       string
 	control    *bench.ControlPlane
@@ -52,8 +54,9 @@ type cluster struct {
 const controllers = "namespace-controller,statefulset-controller,daemonset-controller," +
 	"garbage-collector-controller,persistentvolumeclaim-protection-controller"
 
-// start starts everything. The caller must call close, even after an error. The background work
-// ends with the context; fail is called if it ends earlier.
+// start starts the seed, the extension and the clusters. The caller must call close, even after an
+// error. The started programs and goroutines end with the context. If one ends earlier, fail is
+// called.
 func (e *environment) start(ctx context.Context, fail func(error)) error {
 	if err := os.MkdirAll(e.folder, 0o755); err != nil {
 		return fmt.Errorf("create the folder for logs: %w", err)

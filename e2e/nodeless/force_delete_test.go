@@ -15,7 +15,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 )
 
-// maxForceDeletion is far shorter than the timeouts of a deletion that waits for the shoot.
+// maxForceDeletion bounds a force-deletion. It is far shorter than the timeouts of a deletion that
+// waits for the shoot.
 const maxForceDeletion = 90 * time.Second
 
 // forceDelete proves that the extension does not block the force-deletion of a shoot with a broken

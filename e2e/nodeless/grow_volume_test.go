@@ -23,8 +23,8 @@ import (
 )
 
 // growVolume proves, with a real API server and a real gardener-resource-manager, when a claim
-// grows, what the condition reports, and that the StatefulSet stays. Nothing provisions claims
-// here, so the scenario binds them itself.
+// grows, what the condition reports, and that the StatefulSet is not recreated. Nothing provisions
+// claims here, so the scenario binds them itself.
 func growVolume() rig.Scenario {
 	const claim = "cache of " + rig.Alpha + ": PersistentVolumeClaim "
 	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "e2e-disk"}, Provisioner: "none.test"}
@@ -44,7 +44,7 @@ func growVolume() rig.Scenario {
 			set = setOf(ctx, p)
 		}),
 
-		rig.Prove("a claim that the API server does not let grow fails nothing", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("no reconciliation fails if the API server refuses to let a claim grow", func(ctx context.Context, p *rig.Run) {
 			bind(ctx, p)
 			configure(ctx, p, nil, cache("20Gi", false))
 			awaitSizes(ctx, p, map[string]string{"0": "10Gi"})
@@ -52,7 +52,7 @@ func growVolume() rig.Scenario {
 			p.Evidence("refused by the API server: Succeeded, and a condition")
 		}),
 
-		rig.Prove("it grows when it may, and the StatefulSet stays", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("the claim grows once that is allowed, and the StatefulSet is not recreated", func(ctx context.Context, p *rig.Run) {
 			p.Check(p.Session.Shoot.Patch(ctx, class.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(`{"allowVolumeExpansion":true}`))))
 			configure(ctx, p, nil, cache("20Gi", false))
 			awaitSizes(ctx, p, map[string]string{"0": "20Gi"})
@@ -63,7 +63,7 @@ func growVolume() rig.Scenario {
 			p.Evidence("allowed: 20Gi, same StatefulSet")
 		}),
 
-		rig.Prove("the claim of a second replica grows, and goes with the replica", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("the claim of a second replica grows, and is deleted with the replica", func(ctx context.Context, p *rig.Run) {
 			configure(ctx, p, nil, cache("20Gi", true))
 			awaitSizes(ctx, p, map[string]string{"0": "20Gi", "1": "10Gi"})
 			bind(ctx, p)
@@ -71,7 +71,7 @@ func growVolume() rig.Scenario {
 			awaitSizes(ctx, p, map[string]string{"0": "20Gi", "1": "20Gi"})
 			configure(ctx, p, nil, cache("5Gi", false))
 			awaitSizes(ctx, p, map[string]string{"0": "20Gi"})
-			p.Evidence("a second replica: its claim grows, too, and is deleted without it; a smaller size: no effect")
+			p.Evidence("a second replica: its claim grows, and is deleted with the replica; a smaller size: no effect")
 		}),
 	)
 }
@@ -88,7 +88,7 @@ func setOf(ctx context.Context, p *rig.Run) *appsv1.StatefulSet {
 
 var ofAlpha = []client.ListOption{client.InNamespace(metav1.NamespaceSystem), client.MatchingLabels{v1alpha3.LabelUpstreamHost: rig.Alpha}}
 
-// bind acts as the controller that binds claims.
+// bind sets the status of alpha's claims to Bound, as the controller that binds claims would.
 func bind(ctx context.Context, p *rig.Run) {
 	p.Helper()
 	claims := &corev1.PersistentVolumeClaimList{}

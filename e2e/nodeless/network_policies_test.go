@@ -109,7 +109,7 @@ func installService(ctx context.Context, p *rig.Run) (*corev1.Pod, map[string]in
 	return pod(ctx, p, namespace.Name, template.Labels, template.Spec.Containers[0].Ports), ports
 }
 
-// pod creates a pod, which never runs, and deletes it when the scenario ends.
+// pod creates a pod and deletes it when the scenario ends. The pod never runs.
 func pod(ctx context.Context, p *rig.Run, namespace string, labels map[string]string, ports []corev1.ContainerPort) *corev1.Pod {
 	p.Helper()
 	object := &corev1.Pod{
@@ -165,7 +165,7 @@ func proveCachesReach(ctx context.Context, p *rig.Run) {
 	p.Evidence("policies: nodes reach %d caches; they reach DNS, upstreams and their replicas", len(pods.Items))
 }
 
-// reachPeers returns an error if a replica of the same cache cannot be reached.
+// reachPeers returns an error if the pod of a cache cannot reach another replica of this cache.
 func reachPeers(rules rig.NetworkRules, cache rig.Peer, pods []corev1.Pod) error {
 	for i := range pods {
 		if pods[i].Name == cache.Pod.Name || pods[i].Labels[v1alpha3.LabelUpstreamHost] != cache.Pod.Labels[v1alpha3.LabelUpstreamHost] {

@@ -25,8 +25,9 @@ const (
 // programs maps the name of a program to the path of its binary.
 type programs map[string]string
 
-// build builds the programs. Kubernetes and etcd come from the build cache of the node image. The
-// others stay in the folder bin, so that go build links only what has changed.
+// build builds the programs and returns their paths. Kubernetes and etcd come from the build cache
+// of the node image. The others stay in the folder bin, so that go build links only what has
+// changed.
 func build(ctx context.Context) (programs, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, buildTimeout, fmt.Errorf("the build took longer than %s", buildTimeout))
 	defer cancel()

@@ -26,7 +26,7 @@ func refusedDeletion() rig.Scenario {
 	replicated := cachetest.Cache(rig.Alpha)
 	replicated.HighAvailability = &v1alpha3.HighAvailability{Enabled: true}
 	return rig.New("refused-deletion",
-		rig.Prove("alpha has two replicas, and a policy keeps claims", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("alpha has two replicas, and a policy refuses the deletion of claims", func(ctx context.Context, p *rig.Run) {
 			configure(ctx, p, nil, replicated)
 			keepClaims(ctx, p)
 		}),
@@ -41,7 +41,7 @@ func refusedDeletion() rig.Scenario {
 			p.Evidence("deletion of a claim refused: Succeeded, beta has an endpoint, a condition names the claim")
 		}),
 
-		rig.Prove("without the policy the claim goes", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("without the policy the claim is deleted", func(ctx context.Context, p *rig.Run) {
 			p.Check(removePolicy(ctx, p))
 			p.Await(ctx, "claims can be deleted again", time.Minute, func(ctx context.Context) (bool, string, error) {
 				err := dryDelete(ctx, p)
@@ -91,7 +91,8 @@ func keepClaims(ctx context.Context, p *rig.Run) {
 	})
 }
 
-// dryDelete returns an error if alpha's first claim cannot be deleted. It only makes a dry run.
+// dryDelete returns an error if alpha's first claim cannot be deleted. It deletes nothing: the
+// request is a dry run.
 func dryDelete(ctx context.Context, p *rig.Run) error {
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{
 		Namespace: metav1.NamespaceSystem, Name: p.Claims(ctx, rig.Alpha)[0],

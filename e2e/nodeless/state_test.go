@@ -24,7 +24,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// cached returns a step that configures caches for exactly these upstreams.
+// cached returns the function of a step that configures caches for exactly these upstreams.
 func cached(hosts ...string) func(context.Context, *rig.Run) {
 	return func(ctx context.Context, p *rig.Run) { configure(ctx, p, nil, rig.PlainCaches(hosts...)...) }
 }
@@ -51,7 +51,7 @@ func configure(ctx context.Context, p *rig.Run, refer rig.References, caches ...
 	})
 }
 
-// podsTimeout bounds how long the StatefulSet controller may take.
+// podsTimeout bounds how long the StatefulSet controller takes to create the pods.
 const podsTimeout = 30 * time.Second
 
 // proveEndpoints proves that the Extension's status contains the cluster IP of each of these
@@ -76,9 +76,9 @@ func proveEndpoints(ctx context.Context, p *rig.Run, hosts ...string) {
 	}
 }
 
-// everything describes what the extension has deployed for the shoot, and what its webhook writes
-// into the OperatingSystemConfigs. If two results are equal, no cache has changed in between, and
-// nodes get the same files and units.
+// everything returns a description of what the extension has deployed for the shoot, and what its
+// webhook writes into the OperatingSystemConfigs. If two results are equal, no cache changed in
+// between, and nodes get the same files and units.
 func everything(ctx context.Context, p *rig.Run) string {
 	p.Helper()
 	state := []string{p.Identities(ctx, p.Session.Shoot), p.StateOfCaches(ctx)}

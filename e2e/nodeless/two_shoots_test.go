@@ -14,8 +14,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 )
 
-// twoShoots proves that shoots on one seed are independent: a change of one shoot affects no object
-// of the other, and no file or unit of the other's nodes. Without nodes, no image is pulled.
+// twoShoots proves that shoots on one seed are independent: a change to one shoot affects no object
+// of the other, and no file or unit for the other's nodes. No image is pulled, because there are no
+// nodes.
 func twoShoots() rig.Scenario {
 	var (
 		second  *rig.Session

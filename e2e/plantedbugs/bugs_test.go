@@ -25,7 +25,7 @@ const (
 // bugs are planted in this order. Those from which the testbed recovers most slowly come last.
 var bugs = []bug{
 	{
-		"other-purpose", "script and unit are also added to the OperatingSystemConfig that new machines boot with",
+		"other-purpose", "the script and the unit are also added to the OperatingSystemConfig that new machines boot with",
 		Change{webhook, ` || osc.Spec.Purpose != extensionsv1alpha1.OperatingSystemConfigPurposeReconcile {`, ` {`},
 		"webhook-scope", "an OSC of purpose provision is not changed: the OSC was changed",
 	},

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// root is the absolute path of the repository.
+// root returns the absolute path of the repository.
 func root(t *testing.T) string {
 	t.Helper()
 	path, err := filepath.Abs("../..")
@@ -55,7 +55,7 @@ func TestCatalog(t *testing.T) {
 	}
 }
 
-// sources returns the text of all scenarios.
+// sources returns the Go code of all scenarios.
 func sources(t *testing.T) string {
 	t.Helper()
 	files, err := filepath.Glob("../*_test.go")

@@ -13,7 +13,7 @@ import (
 // Change replaces one text of one file.
 type Change struct {
 	File     string // the path in the repository
-	Old, New string // Old is in the file exactly once
+	Old, New string // Old occurs in the file exactly once
 }
 
 // AnnotateCaches returns a change for scenario inner-loop: it annotates the StatefulSets of caches.

@@ -76,7 +76,7 @@ func (r run) catch(ctx context.Context, t *testing.T, bug bug, keep bool) {
 		t.Fatal(err)
 	}
 	planted.planted = []string{"GOFLAGS=" + os.Getenv("GOFLAGS") + " '-overlay=" + overlay + "'"}
-	if strings.HasPrefix(bug.File, "cachetest/") { // a bug of the testbed is in no image
+	if strings.HasPrefix(bug.File, "cachetest/") { // no image contains a bug of the testbed
 		planted.program = filepath.Join(planted.folder, "e2e.test")
 		if err := planted.start(ctx, t, nil, "go", "test", "-c", "-tags", "e2e", "-o", planted.program, "./e2e"); err != nil {
 			t.Fatalf("build the scenarios with the bug: %v", err)

@@ -83,7 +83,7 @@ func (a axis) bar(name, class string, start time.Time, length float64) *bar {
 	return &b
 }
 
-// ticks returns at most ten ticks, at round numbers of minutes.
+// ticks returns ticks at round numbers of minutes: at most ten if the run took less than ten hours.
 func (a axis) ticks() []tick {
 	var minutes int
 	for _, minutes = range []int{1, 2, 5, 10, 15, 30, 60} {

@@ -17,7 +17,7 @@ var pageText string
 
 var pageTemplate = template.Must(template.New(HTMLFile).Parse(pageText))
 
-// page is the data of the template. Classes are CSS classes: passed, failed, skipped, phase.
+// page is the data for the template. Each Class is a CSS class: passed, failed, skipped or phase.
 type page struct {
 	// Class and Verdict show the result of the run, or that the run has not ended.
 	Class, Verdict                     string

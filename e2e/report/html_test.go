@@ -19,7 +19,7 @@ var start = time.Date(2026, 11, 22, 14, 3, 7, 0, time.UTC)
 
 func at(seconds float64) time.Time { return start.Add(time.Duration(seconds * float64(time.Second))) }
 
-// green is a small run in which everything passed.
+// green returns the report of a small run in which everything passed.
 func green() *report.Report {
 	return &report.Report{
 		Versions: map[string]string{"kubernetes": "v1.36.2"},
@@ -41,7 +41,7 @@ func green() *report.Report {
 	}
 }
 
-// red reads testdata/run.json, a run of usual size in which one scenario failed.
+// red returns the report in testdata/run.json, a run of usual size in which one scenario failed.
 func red(t *testing.T) *report.Report {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", "run.json"))

@@ -55,7 +55,7 @@ func SellsTokens(profile registryprofile.Profile) bool {
 	return profile.Challenge == "basic" && profile.RedirectSigned
 }
 
-// read returns the results in a file, or none if it does not exist.
+// read returns the results in a file, or none if the file does not exist.
 func read[R any](path string) (all []R, err error) {
 	content, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -57,7 +57,7 @@ func TestLongestMidway(t *testing.T) {
 	for _, path := range []string{"../../README.md", "../../docs/differences.md"} {
 		text, err := os.ReadFile(path)
 		if want := fmt.Sprintf("up to [%.0f s longer]", math.Ceil(longest)); err != nil || !strings.Contains(strings.Join(strings.Fields(string(text)), " "), want) {
-			t.Errorf("%s does not say %q, which was measured (%v)", path, want, err)
+			t.Errorf("%s does not contain %q, which was measured (%v)", path, want, err)
 		}
 	}
 }

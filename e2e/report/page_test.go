@@ -51,8 +51,9 @@ func failoverPage(all []Failover) string {
 		table(all, func(f Failover) (pull, direct float64) { return f.Midway, f.MidwayDirect }, false)
 }
 
-// table renders a row for each failure, and two columns for each version of containerd, the newest
-// first. If old is true, the last column is for the old configuration with any version.
+// table returns a table with a row for each failure, and two columns for each version of
+// containerd, the newest first. If old is true, the last column is for the old configuration with
+// any version.
 func table(all []Failover, times func(Failover) (pull, direct float64), old bool) string {
 	var failures, versions []string
 	for _, f := range all {
@@ -114,8 +115,8 @@ func first[R any](all []R, match func(R) bool) (found R) {
 	return found
 }
 
-// pullTime formats the time of a pull. 0 means that it was not measured, and OldLimit or more that
-// it was given up.
+// pullTime returns the text for the time of a pull. 0 means that the pull was not measured, and
+// OldLimit or more that it was given up.
 func pullTime(s float64, unit string) string {
 	switch {
 	case s == 0:

@@ -29,7 +29,7 @@ type Access struct {
 	dynamic dynamic.Interface
 }
 
-// Connect returns clients for the cluster.
+// Connect returns an Access to the cluster.
 func Connect(config *rest.Config, scheme *runtime.Scheme) (Access, error) {
 	typed, err := client.New(config, client.Options{Scheme: scheme})
 	untyped, untypedErr := dynamic.NewForConfig(config)

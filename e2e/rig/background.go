@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Background is work that runs beside the steps of a scenario, but never outlives the scenario.
+// Background is work in parallel with the steps of a scenario. It never outlives the scenario.
 type Background struct {
 	Cancel context.CancelFunc
 	Ended  chan struct{}

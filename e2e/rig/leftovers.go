@@ -68,11 +68,11 @@ func UncordonWorkers(ctx context.Context, p *Run) error {
 
 // Files and tables that scenarios create or change on a node until they end.
 const (
-	// UnmanagedHosts is the hosts.toml of a registry without a cache, and UnmanagedNote is a file
-	// beside a hosts.toml of the extension.
+	// UnmanagedHosts is the hosts.toml of a registry without a cache, and UnmanagedNote is a file next
+	// to a hosts.toml of the extension.
 	UnmanagedHosts = nodeconfig.CertsDir + "/unmanaged.example.test/hosts.toml"
 	UnmanagedNote  = nodeconfig.CertsDir + "/" + Alpha + "/operator-note.txt"
-	// RemoveUnmanagedScript removes both.
+	// RemoveUnmanagedScript removes UnmanagedHosts and UnmanagedNote.
 	RemoveUnmanagedScript = `
 rm -f ` + UnmanagedHosts + ` ` + UnmanagedNote + `
 rmdir $(dirname ` + UnmanagedHosts + `) $(dirname ` + UnmanagedNote + `) 2>/dev/null || true`
@@ -83,8 +83,8 @@ rmdir $(dirname ` + UnmanagedHosts + `) $(dirname ` + UnmanagedNote + `) 2>/dev/
 	OwnersFolder = "/etc/containerd/e2e-owner"
 	// Mark is the first line of a hosts.toml that a scenario has written.
 	Mark = "# e2e"
-	// ContainerdConfig is the configuration of containerd. A scenario that changes it keeps the
-	// unchanged file beside it, with the suffix .original.
+	// ContainerdConfig is the configuration of containerd. A scenario that changes this file keeps the
+	// original next to it, with the suffix .original.
 	ContainerdConfig = "/etc/containerd/config.toml"
 	// UndoScript removes BusyTable, OwnersFolder with the links to it, and each hosts.toml that
 	// contains Mark. It restores containerd's configuration, and starts the extension's unit if a
@@ -105,10 +105,10 @@ fi
 // CollectGarbage runs the garbage collector of gardener-resource-manager. It deletes the
 // garbage-collectable Secrets and ConfigMaps in the shoot that are older than a minute and that
 // nothing refers to. gardener-resource-manager itself runs the collector when it starts and every
-// 12 hours, for objects that are older than ten minutes. If content of an earlier scenario returns
-// during that run, the collector can delete a Secret that is in use again, and the pod waits a
-// minute or two for it (gardener v1.147.1). So scenarios call CollectGarbage before they start
-// gardener-resource-manager with other content.
+// 12 hours, for objects that are older than ten minutes. If the content of an earlier scenario is
+// deployed again during that run, the collector can delete a Secret that is in use again. The pod
+// then waits a minute or two for the Secret (gardener v1.147.1). So scenarios call CollectGarbage
+// before they start gardener-resource-manager with other content.
 func CollectGarbage(ctx context.Context, p *Run) {
 	p.Helper()
 	collector := garbagecollector.Reconciler{

@@ -41,7 +41,7 @@ func AddressPeer(address string) (Peer, error) {
 	return Peer{Address: parsed}, err
 }
 
-// String names the peer.
+// String returns a name for the peer.
 func (p Peer) String() string {
 	if p.Pod != nil {
 		return "pod " + p.Pod.Namespace + "/" + p.Pod.Name
@@ -78,7 +78,7 @@ func (r NetworkRules) Enters(from, to Peer, port networkingv1.NetworkPolicyPort)
 	return r.check(networkingv1.PolicyTypeIngress, to, from, to.Pod, port)
 }
 
-// check decides for one end. The server is the pod whose ports a policy can name, or nil.
+// check evaluates the policies of one end. server is the pod whose ports a policy can name, or nil.
 func (r NetworkRules) check(direction networkingv1.PolicyType, end, other Peer, server *corev1.Pod, port networkingv1.NetworkPolicyPort) error {
 	if end.Pod == nil || end.Pod.Spec.HostNetwork {
 		return nil // policies select only pods with a network of their own

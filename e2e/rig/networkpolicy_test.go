@@ -54,7 +54,7 @@ func TestAllowed(t *testing.T) {
 		policies string
 		from, to Peer
 		port     networkingv1.NetworkPolicyPort
-		refusal  string // a part of the error; empty: allowed
+		refusal  string // a part of the error, or empty if the connection is allowed
 	}{
 		"nothing selects the pod":        {"metadata: {name: x, namespace: b}", PodPeer(same), PodPeer(server), TCP(1), ""},
 		"deny all":                       {denyAll, PodPeer(scraper), PodPeer(server), TCP(8080), "Ingress of pod a/server: none of the policies [deny-all] allows pod b/scraper, port 8080"},

@@ -82,7 +82,8 @@ func (p *Run) File(ctx context.Context, node *cluster.Node, path string) string 
 	return must(ReadFile(ctx, node, path))(p)
 }
 
-// Hosts returns the hosts.toml of an upstream on a node, as File does.
+// Hosts returns the hosts.toml of an upstream on a node, or "(absent)". An error fails the
+// scenario.
 func (p *Run) Hosts(ctx context.Context, node *cluster.Node, host string) string {
 	p.Helper()
 	return p.File(ctx, node, HostsPath(host))

@@ -27,7 +27,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// Record records the changes of a resource in a cluster until the scenario ends.
+// Record records the changes to a resource in a cluster until the scenario ends.
 func (p *Run) Record(ctx context.Context, cluster Access, resource schema.GroupVersionResource, namespace string) *Recording {
 	p.Helper()
 	recording, err := startRecording(ctx, cluster.dynamic, resource, namespace)
@@ -36,8 +36,8 @@ func (p *Run) Record(ctx context.Context, cluster Access, resource schema.GroupV
 	return recording
 }
 
-// NoCleanerLeft proves that all objects of the cleaner are deleted: ManagedResource and Secret in
-// the seed, and every object in the shoot, pods included.
+// NoCleanerLeft proves that all objects of the cleaner are deleted: the ManagedResource and the
+// Secret in the seed, and every object in the shoot, pods included.
 func (p *Run) NoCleanerLeft(ctx context.Context) {
 	p.Helper()
 	p.Await(ctx, "no object of the cleaner is left", 30*time.Second, func(ctx context.Context) (bool, string, error) {

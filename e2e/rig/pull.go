@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	// PullTimeout is far above all bounds, so that a slow pull is measured instead of canceled.
+	// PullTimeout bounds a pull. It is far above all bounds of scenarios, so slow pulls are measured.
 	PullTimeout = 90 * time.Second
 	// MaxPull bounds a pull without the cache. This bound is promised to users.
 	MaxPull = 5 * time.Second
@@ -98,7 +98,7 @@ echo $((${EPOCHREALTIME/[.,]/} - start))`, reference, fmt.Sprintf("%.0fs", PullT
 	return time.Duration(microseconds) * time.Microsecond, nil
 }
 
-// TimedPull calls the function TimedPull, and fails the scenario if that returns an error.
+// TimedPull calls the function TimedPull, and fails the scenario after an error.
 func (p *Run) TimedPull(ctx context.Context, worker *cluster.Node, img Pushed) time.Duration {
 	p.Helper()
 	return must(TimedPull(ctx, worker, img))(p)
@@ -203,13 +203,13 @@ func (p *Run) Requests(ctx context.Context, img Pushed) accesslog.Records {
 	return must(registry.Log(ctx))(p).Repository(img.Repository).Pulls()
 }
 
-// Push calls the function Push, and fails the scenario if that returns an error.
+// Push calls the function Push, and fails the scenario after an error.
 func (p *Run) Push(ctx context.Context, host string) Pushed {
 	p.Helper()
 	return must(Push(ctx, p, host))(p)
 }
 
-// PushLayers calls the function PushLayers, and fails the scenario if that returns an error.
+// PushLayers calls the function PushLayers, and fails the scenario after an error.
 func (p *Run) PushLayers(ctx context.Context, host string, layers int, bytes int64) Pushed {
 	p.Helper()
 	return must(PushLayers(ctx, p, host, layers, bytes))(p)
@@ -237,7 +237,7 @@ func (p *Run) PushOver(ctx context.Context, base Pushed) (img Pushed) {
 	return img
 }
 
-// TimedPullOf calls the function TimedPullOf, and fails the scenario if that returns an error.
+// TimedPullOf calls the function TimedPullOf, and fails the scenario after an error.
 func (p *Run) TimedPullOf(ctx context.Context, worker *cluster.Node, reference string) time.Duration {
 	p.Helper()
 	return must(TimedPullOf(ctx, worker, reference))(p)

@@ -24,14 +24,14 @@ type Event struct {
 	// Revision is the resource version of the change, which is the revision of etcd. A kind cluster
 	// has one etcd, so revisions order all changes of one cluster.
 	Revision uint64
-	// Seen is when the change was received. This time orders changes of different clusters if the time
+	// Seen is when the change was received. This time orders changes in different clusters if the time
 	// between them is longer than the latency of a watch.
 	Seen time.Time
 	// Object is the state after the change, or the last state before a deletion.
 	Object *unstructured.Unstructured
 }
 
-// Recording records every change of all objects of one resource. So a scenario can prove without
+// Recording records every change to all objects of one resource. So a scenario can prove without
 // polling that an object never existed, or in which order objects changed.
 type Recording struct {
 	resource schema.GroupVersionResource
@@ -157,12 +157,12 @@ func (r *Recording) update(change func()) {
 	r.changed = make(chan struct{})
 }
 
-// Named matches the events of objects with the name.
+// Named returns a function that matches the events of objects with the name.
 func Named(name string) func(Event) bool {
 	return func(e Event) bool { return e.Object.GetName() == name }
 }
 
-// Deleted matches the deletion of an object with the name.
+// Deleted returns a function that matches the deletion of an object with the name.
 func Deleted(name string) func(Event) bool {
 	return func(e Event) bool { return e.Type == watch.Deleted && e.Object.GetName() == name }
 }

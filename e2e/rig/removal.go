@@ -34,13 +34,13 @@ func DeletionWaits(held time.Duration) []Step {
 	var claim string
 	var flow *Background
 	return []Step{
-		Prove("a claim of alpha will not go at once", func(ctx context.Context, p *Run) {
+		Prove("the deletion of one of alpha's claims is blocked", func(ctx context.Context, p *Run) {
 			claim = p.Claims(ctx, Alpha)[0]
 			p.Afterwards(ctx, func(ctx context.Context) error { return client.IgnoreNotFound(hold(ctx, p, claim, false)) })
 			p.Check(hold(ctx, p, claim, true))
 		}),
 
-		Prove("the Extension is not deleted while the claim is there", func(ctx context.Context, p *Run) {
+		Prove("the Extension is not deleted while the claim exists", func(ctx context.Context, p *Run) {
 			flow = p.Background(ctx, func(ctx context.Context) error {
 				return p.Session.Testbed.Gardenlet.Delete(ctx, gardenlet.NewShoot(p.Session.Testbed.Gardenlet.Name))
 			})
@@ -57,7 +57,7 @@ func DeletionWaits(held time.Duration) []Step {
 			})
 		}),
 
-		Prove("then the claim goes, and the deletion ends", func(ctx context.Context, p *Run) {
+		Prove("once the claim is gone, the deletion ends", func(ctx context.Context, p *Run) {
 			p.Check(hold(ctx, p, claim, false))
 			p.Join(ctx, flow, "gardenlet has deleted the shoot", ReconcileTimeout)
 			if _, err := getClaim(ctx, p, claim); !apierrors.IsNotFound(err) {
@@ -131,7 +131,7 @@ func PendingRemoval(configure func(context.Context, *Run, ...v1alpha3.RegistryCa
 	}
 }
 
-// cacheKinds lists the kinds of objects in kube-system with the label of the upstream's cache.
+// cacheKinds returns the kinds of objects in kube-system with the label of the upstream's cache.
 func (p *Run) cacheKinds(ctx context.Context, host string) string {
 	p.Helper()
 	var found []string

@@ -36,7 +36,7 @@ type Run struct {
 // leftovers are the undo functions that a scenario, with LEAVE, leaves to the next in its group.
 type leftovers []func(ctx context.Context) error
 
-// undo calls the functions, the last one first.
+// undo calls and then forgets the functions, the last one first. An error does not stop it.
 func (l *leftovers) undo(ctx context.Context) (failed error) {
 	for _, undo := range slices.Backward(*l) {
 		failed = errors.Join(failed, undo(ctx))
@@ -161,7 +161,7 @@ func (s Scenario) Within(timeout time.Duration) Scenario {
 	return s
 }
 
-// Name is the name that RUN matches.
+// Name returns the name that RUN matches.
 func (s Scenario) Name() string { return s.name }
 
 // New returns a scenario with these steps.
@@ -245,7 +245,7 @@ func Await(ctx context.Context, what string, timeout time.Duration, done func(ct
 	return AwaitEvery(ctx, pollInterval, what, timeout, done)
 }
 
-// AwaitEvery is like Await, with a chosen interval.
+// AwaitEvery is like Await, but polls with the given interval.
 func AwaitEvery(
 	ctx context.Context, interval time.Duration, what string, timeout time.Duration, done func(ctx context.Context) (ok bool, state string, err error),
 ) error {
@@ -264,9 +264,9 @@ func AwaitEvery(
 }
 
 const (
-	// pollInterval is short, because all API servers are on this machine.
+	// pollInterval is the pause between two checks. It is short, because all API servers are local.
 	pollInterval = 200 * time.Millisecond
-	// NodeInterval is longer, because a command on a node costs more than a request.
+	// NodeInterval is the pause between two checks on nodes. A command costs more than a request.
 	NodeInterval = 500 * time.Millisecond
 )
 

@@ -34,7 +34,8 @@ import (
 // the changes.
 const AppliedTimeout = 60 * time.Second
 
-// pendingPods describes the caches' pods that do not run. Each description begins with "; ".
+// pendingPods returns descriptions of the caches' pods that do not run. Each description begins
+// with "; ".
 func (p *Run) pendingPods(ctx context.Context) string {
 	pods := &corev1.PodList{}
 	// Ignore the error: the pods only add detail.
@@ -88,8 +89,9 @@ func Upstreams(caches []v1alpha3.RegistryCache) []string {
 	return names
 }
 
-// Cached returns a step that configures caches for exactly these upstreams, and waits until every
-// worker pulls through them. The step is quick if the shoot is already in that state.
+// Cached returns the function of a step that configures caches for exactly these upstreams, and
+// waits until every worker pulls through them. The step is quick if the shoot is already in that
+// state.
 func Cached(hosts ...string) func(context.Context, *Run) {
 	return Configured(PlainCaches(hosts...)...)
 }
@@ -263,7 +265,7 @@ func (p *Run) Status(ctx context.Context) *v1alpha3.RegistryStatus {
 	return must(v1alpha3.DecodeStatus(extension.Status.ProviderStatus.Raw))(p)
 }
 
-// Endpoints returns the endpoint of each upstream from the Extension's status.
+// Endpoints maps each upstream to its cache's endpoint, according to the Extension's status.
 func (p *Run) Endpoints(ctx context.Context) map[string]string {
 	p.Helper()
 	endpoints := map[string]string{}
@@ -273,7 +275,7 @@ func (p *Run) Endpoints(ctx context.Context) map[string]string {
 	return endpoints
 }
 
-// Services returns the Services of the caches in the shoot by upstream.
+// Services maps each upstream to the Service of its cache in the shoot.
 func (p *Run) Services(ctx context.Context) map[string]corev1.Service {
 	p.Helper()
 	list := &corev1.ServiceList{}
@@ -324,9 +326,9 @@ func (p *Run) Secret(ctx context.Context, data map[string][]byte, change func(*c
 	return secret.Name
 }
 
-// AwaitCondition waits until the Extension's condition CachesHealthy has the status, and its
-// message begins with the text and contains all of the words. Meanwhile the last operation must
-// have succeeded, and the condition must have no error code.
+// AwaitCondition waits until the Extension's condition CachesHealthy has the status and no error
+// code, and its message begins with the text and contains all of the words. The last operation must
+// have succeeded as well.
 func (p *Run) AwaitCondition(ctx context.Context, want gardencorev1beta1.ConditionStatus, begins string, words ...string) {
 	p.Helper()
 	p.Await(ctx, fmt.Sprintf("condition %s is %s", v1alpha3.ConditionCachesHealthy, want), time.Minute, func(ctx context.Context) (bool, string, error) {

@@ -21,8 +21,8 @@ import (
 // writtenFolder is where the script "machine" shows all files that were written since it started.
 const writtenFolder = "/mnt/written"
 
-// inventory contains, as "kind name", everything on the machine of the kinds that the testbed
-// creates: containers, files, processes and others.
+// inventory is a set of the things on the machine that a testbed could have created: containers,
+// files, processes and so on. A key is "<kind> <name>".
 type inventory map[string]bool
 
 // keptByDown matches entries that `testbed down` keeps: images and locks.

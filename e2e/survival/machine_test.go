@@ -27,14 +27,14 @@ const (
 	state    = ".testbed"
 )
 
-// machine describes the machine on which the testbed runs.
+// machine remembers what existed before the first verb, and the containers that have existed since.
 type machine struct {
 	before inventory // before the first verb
 	// seen contains the IDs of all containers that recordContainers has found.
 	seen map[string]bool
 }
 
-// verb is a command of testbed that runs or has run.
+// verb is one execution of a testbed command. It is running or has ended.
 type verb struct {
 	process *exec.Cmd
 	answer  bytes.Buffer // standard output
@@ -43,7 +43,7 @@ type verb struct {
 	began   time.Time
 }
 
-// start starts a verb, and kills the verb if it still runs after the bound.
+// start starts and returns a verb, and kills the verb if it still runs after the bound.
 func (m *machine) start(t *testing.T, bound time.Duration, args ...string) *verb {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), bound)
@@ -66,13 +66,13 @@ func (m *machine) run(t *testing.T, bound time.Duration, args ...string) (*verb,
 	code, took := v.process.ProcessState.ExitCode(), time.Since(v.began).Round(100*time.Millisecond)
 	t.Logf("testbed %s: exit code %d after %s\n%s", strings.Join(args, " "), code, took, v.prose.String())
 	if took >= bound {
-		t.Fatalf("testbed %s has not ended in %s", strings.Join(args, " "), bound)
+		t.Fatalf("testbed %s did not end within %s", strings.Join(args, " "), bound)
 	}
 	m.recordContainers(t)
 	return v, code
 }
 
-// must runs a verb, fails the test unless the verb succeeds, and returns the verb's answer.
+// must runs a verb, fails the test unless the verb succeeds, and returns its standard output.
 func (m *machine) must(t *testing.T, bound time.Duration, args ...string) string {
 	t.Helper()
 	v, code := m.run(t, bound, args...)

@@ -18,15 +18,15 @@ const (
 	upBound = 8 * time.Minute
 	// fullBound bounds the time until `testbed up` detects a full disk.
 	fullBound = 90 * time.Second
-	// verbBound bounds a verb that must start the engine first. If the engine was killed, its next
-	// start first stops the containers that still run.
+	// verbBound bounds a verb that might have to start the engine first. If the engine was killed, its
+	// next start first stops the containers that still run.
 	verbBound = 2 * time.Minute
 	// worksBound bounds the time from the end of `testbed up` until pulls go through the caches.
 	worksBound = 90 * time.Second
 )
 
-// TestSurvival runs its parts one after another. Each takes minutes. The first failed part ends the
-// test.
+// TestSurvival runs its parts one after another. Each part takes minutes. The first failed part
+// ends the test.
 func TestSurvival(t *testing.T) {
 	if _, err := os.Stat(writtenFolder); err != nil {
 		t.Fatal("this test would kill the engine and fill the disks of this machine; run: make e2e-survival")
@@ -55,8 +55,9 @@ func TestSurvival(t *testing.T) {
 	}
 }
 
-// noRoom runs `testbed up` without space for images, and then on a full disk, where the engine may
-// fail to start. On the full disk `testbed down` must succeed or report that the disk is full.
+// noRoom runs `testbed up` without space for images, and then on a full disk, where the engine
+// might fail to start. On the full disk `testbed down` must succeed or report that the disk is
+// full.
 func noRoom(t *testing.T, m *machine) {
 	filler := fill(t, dataRoot, 200<<20)
 	m.refuses(t)
@@ -150,8 +151,8 @@ func (m *machine) refuses(t *testing.T) {
 	}
 }
 
-// works waits until a pull goes through a cache, and returns the image. `testbed up` does not wait
-// until all nodes are configured.
+// works waits until a pull goes through a cache, and returns the image. `testbed up` waits for the
+// mirrors as well, but succeeds even if some are still missing after two minutes.
 func (m *machine) works(t *testing.T) (image string) {
 	t.Helper()
 	for began := time.Now(); ; {
