@@ -62,7 +62,7 @@ func (l *AuditLog) Drain(ctx context.Context) error {
 // Requests counts requests by "verb resource", or "verb path" for a request without a resource.
 type Requests map[string]int
 
-// Count counts the events, and those of them that RBAC forbade.
+// Count counts all requests in the events, and those that were answered with 403.
 func Count(events []auditv1.Event) (all, forbidden Requests) {
 	all, forbidden = Requests{}, Requests{}
 	for _, event := range events {

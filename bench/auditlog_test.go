@@ -18,7 +18,7 @@ const lines = `{"kind":"Event","verb":"get","requestURI":"/api/v1/namespaces/sho
 {"kind":"Event","verb":"get","requestURI":"/apis","requestReceivedTimestamp":"2026-01-01T00:00:00.050000Z","stageTimestamp":"2026-01-01T00:00:00.200000Z"}
 `
 
-// newAuditLog returns the log of a new file, and a function that appends to it.
+// newAuditLog returns an AuditLog that reads a new file, and a function that appends to it.
 func newAuditLog(t *testing.T) (*AuditLog, func(text string)) {
 	t.Helper()
 	file, err := os.Create(filepath.Join(t.TempDir(), "audit.log"))

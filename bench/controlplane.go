@@ -17,9 +17,9 @@ const (
 	Etcd      = "etcd"
 )
 
-// auditPolicy records one event for each request of a user: at the response, or at the start of a
-// watch. Requests for Leases are omitted, because they never stop, and their number does not depend
-// on the number of shoots.
+// auditPolicy records the requests of a user: one event at each response, and for a watch one at
+// its start and one at its end. Requests for Leases are omitted, because they never stop, and their
+// number does not depend on the number of shoots.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]

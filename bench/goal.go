@@ -2,7 +2,7 @@ package bench
 
 import "fmt"
 
-// Goal is a goal of a benchmark, judged by all measurements to which it applies.
+// Goal is what a benchmark should reach, judged by all measurements to which it applies.
 type Goal struct {
 	Name string
 	// Details contains the value of each measurement, and Missed those values that miss the goal.

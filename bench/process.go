@@ -32,7 +32,7 @@ const (
 
 // Program describes a process.
 type Program struct {
-	Name        string // for messages, and for the name of the log
+	Name        string // for messages and for the name of the log file
 	Path        string // of the binary
 	Arguments   []string
 	Environment []string // in addition to the variables of this process

@@ -15,11 +15,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Usage is what a process and its children use, for example nginx and its workers.
+// Usage is the CPU time and memory of a process and its children, such as nginx and its workers.
 type Usage struct {
-	CPU time.Duration // user and system, since the start
-	// Resident is the memory in RAM, and Peak its maximum since the start. Both are sums over all
-	// processes, in bytes.
+	CPU time.Duration // user and system time
+	// Resident is the memory in RAM, and Peak the maximum over each process's life. Both are sums
+	// over all processes, in bytes.
 	Resident, Peak uint64
 }
 
@@ -49,8 +49,8 @@ func (p *Process) Usage() (u Usage, err error) {
 	return u, nil
 }
 
-// Machine describes this machine, such as "2 CPUs, 24 GiB, Linux 6.18, go1.26, load average 1.1".
-// It includes the load, since a busy machine gives bad numbers.
+// Machine returns a description of this machine, for example "2 CPUs, 24 GiB, Linux 6.18, go1.26,
+// load average 1.1". It includes the load, since a busy machine gives bad numbers.
 func Machine() (string, error) {
 	var kernel unix.Utsname
 	var system unix.Sysinfo_t

@@ -25,7 +25,7 @@ import (
 var (
 	// ErrDown reports that the testbed, or a part of it, does not exist.
 	ErrDown error = environmentError("the testbed is not up: run `testbed up`")
-	// ErrBusy reports that another process works on the same testbed: try again later.
+	// ErrBusy reports that another process is working on the same testbed: try again later.
 	ErrBusy error = environmentError("another testbed command is working on it")
 )
 
@@ -44,11 +44,11 @@ func (e *StoppedError) Error() string {
 	return "not running: " + strings.Join(e.Containers, ", ") + "; run `testbed up` to repair the testbed"
 }
 
-// Attach connects to an existing testbed and sets Seed, Shoot, Upstreams and CA, but not Gardenlet.
-// It restarts a dead Docker Engine that a testbed started, but does not verify or repair the rest.
+// Attach connects to an existing testbed: it sets Engine, Seed, Shoot, Upstreams and CA. It
+// restarts a dead Docker Engine that a testbed started, but does not verify or repair the rest.
 //
-// The error is an ErrDown if the testbed or a part of it does not exist, and an *engine.Missing if
-// an engine may run but does not answer.
+// The error wraps ErrDown if the testbed or a part of it does not exist. It is an *engine.Missing
+// if an engine may be running but does not answer.
 func (t *Testbed) Attach(ctx context.Context) (err error) {
 	if err := t.attachEngine(ctx); err != nil {
 		return err
@@ -89,7 +89,7 @@ func (t *Testbed) AttachRunning(ctx context.Context) error {
 	return nil
 }
 
-// AttachParts attaches to the parts that exist. The error names the missing parts. CA stays nil.
+// AttachParts attaches to the parts that exist. The error names the missing parts. CA is not set.
 func (t *Testbed) AttachParts(ctx context.Context) error {
 	if err := t.attachEngine(ctx); err != nil {
 		return err
@@ -165,7 +165,7 @@ func (t *Testbed) AttachGardenlet(ctx context.Context) (err error) {
 	return err
 }
 
-// NewGardenlet uses Seed, Shoot and Images. The gardenlet's garden contains only the registration.
+// NewGardenlet returns a gardenlet for Seed and Shoot. Its garden contains only the registration.
 func (t *Testbed) NewGardenlet(registration *gardencorev1beta1.ControllerRegistration) (*gardenlet.Gardenlet, error) {
 	seed, err := gardener.NewSeedClient(t.Seed.RESTConfig())
 	if err != nil {

@@ -15,10 +15,10 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
 
-// buildLockTimeout bounds how long Build waits for another process that builds the same binaries.
+// buildLockTimeout bounds how long Build waits for another process's Build of the checkout.
 const buildLockTimeout = 15 * time.Minute
 
-// Binaries returns every binary that Up builds. Building all at once compiles shared packages once.
+// Binaries returns what Up passes to Build. Building all together compiles shared packages once.
 func (t *Testbed) Binaries() []image.Binary {
 	var all []image.Binary
 	for _, built := range t.Extension.Images {
@@ -35,7 +35,7 @@ func (t *Testbed) Binaries() []image.Binary {
 }
 
 // BinaryDirectory returns the folder with the binaries of the checkout at root. Down keeps the
-// folder, so that the next Build links only programs that changed.
+// folder, so that the next Build links only programs that have changed.
 func BinaryDirectory(root string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {

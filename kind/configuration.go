@@ -17,7 +17,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/image"
 )
 
-// configure sets Config to requested, else to the last Up's configuration, else to the default.
+// configure sets Config to requested, else to the last Up's configuration, else to the default. It
+// sets nodeImage in Config, and sets Extension if Config describes one.
 func (t *Testbed) configure(requested *configuration.Testbed, nodeImage string) {
 	t.Config = requested
 	if requested == nil {

@@ -4,8 +4,8 @@
 //
 // A Testbed has names, a state folder, a lock, a configuration, and the parts that Attach or Up
 // found or created. The operations on a testbed are functions that take a *Testbed. The second list
-// below names their packages, which package kind must not import. Their command line is
-// cmd/testbed.
+// below names their packages, which package kind must not import. cmd/testbed is the command line
+// of these operations.
 //
 // These are the packages of the parts, in the order of their use. They must not import kind:
 //

@@ -14,8 +14,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/image"
 )
 
-// Extension is the extension that a testbed builds and installs, as a value. The testbed knows
-// nothing else about it. Only Name, Registration and Chart are required.
+// Extension describes the extension that a testbed builds and installs. The testbed knows nothing
+// else about the extension. Only Name, Registration and Chart are required.
 type Extension struct {
 	Name         string // its type, and the name of its ControllerInstallation and chart
 	Registration func() (*gardencorev1beta1.ControllerRegistration, error)
@@ -36,7 +36,7 @@ type Extension struct {
 	Await     Wait     // runs after Up has reconciled the Shoot
 	Replaced  Wait     // runs after a rollout if the Shoot enables the extension
 	Reporter  Reporter // adds to the status
-	Targets   Targets  // of faults
+	Targets   Targets  // the parts that faults can break
 }
 
 // ExtensionImage is an image of an extension, and where it runs.
@@ -70,7 +70,7 @@ type Report interface {
 }
 
 // Targets are the parts of an extension in the shoot that package fault can break. In a spec.Target
-// they have role spec.Cache.
+// they have the role spec.Cache.
 type Targets interface {
 	Names(context.Context, *Testbed) ([]string, error)
 	Service(_ context.Context, _ *Testbed, name string) (*corev1.Service, error)
@@ -95,7 +95,7 @@ func (e Extension) Installation(chart fs.FS, values map[string]any) (gardener.Ex
 	return gardener.Extension{Name: e.Name, Registration: registration, Chart: chart, Values: values, Webhooks: e.Webhooks}, err
 }
 
-// ChartOf returns the chart of the checkout at root.
+// ChartOf returns the chart in the checkout at root, or Chart if Sources is nil.
 func (e Extension) ChartOf(root string) fs.FS {
 	if e.Sources == nil {
 		return e.Chart

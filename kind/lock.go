@@ -15,7 +15,7 @@ import (
 // lock is the lock file of a prefix, which all checkouts on the machine share. The file is never
 // removed, since all processes must lock the same file.
 type lock struct {
-	path, prefix, directory string // directory is the checkout, for the errors of other processes
+	path, prefix, directory string // directory is the checkout, which the errors of other processes name
 	reserved                bool
 }
 
@@ -36,8 +36,8 @@ func (l *lock) Reserve() (release func(), err error) {
 }
 
 // Lock prevents changes by other processes until unlock is called or this process ends. It does
-// nothing after Reserve. If another process holds the lock, Lock immediately returns an ErrBusy
-// that names that process. It ignores a full disk, so that Down can run.
+// nothing after Reserve. If another process holds the lock, Lock immediately returns an error that
+// wraps ErrBusy and names that process. It ignores a full disk, so that Down can run.
 func (l *lock) Lock() (unlock func(), err error) {
 	if l.reserved {
 		return func() {}, nil
@@ -56,13 +56,13 @@ func (l *lock) Lock() (unlock func(), err error) {
 	return unlock, nil
 }
 
-// describe describes this process.
+// describe returns this process's command, ID and checkout.
 func (l *lock) describe() string {
 	command := strings.Join(append([]string{filepath.Base(os.Args[0])}, os.Args[1:]...), " ")
 	return fmt.Sprintf("%.120s (process %d in %s)", command, os.Getpid(), l.directory)
 }
 
-// holder returns the description of the process that holds or last held a lock.
+// holder reads from the lock file at path which process holds the lock or held it last.
 func holder(path string) string {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -33,7 +33,7 @@ func TestLockExcludesASecondCommand(t *testing.T) {
 
 func TestReservedTestbed(t *testing.T) {
 	locks := t.TempDir()
-	here, there := newLock(locks, "one", "/here"), newLock(locks, "one", "/there") // as two processes
+	here, there := newLock(locks, "one", "/here"), newLock(locks, "one", "/there") // these stand for two processes
 	done, err := here.Reserve()
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +95,8 @@ func TestBusyTestbedNamesItsHolder(t *testing.T) {
 	}
 }
 
-// fullDisk tells the child process of TestLockOnFullDisk where the full file system is.
+// fullDisk is the environment variable that tells the child process of TestLockOnFullDisk where the
+// full file system is.
 const fullDisk = "TESTBED_FULL_DISK_FOLDER"
 
 // mountFull mounts a small file system at the folder $1, fills it, and runs the command $2 with the

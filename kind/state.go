@@ -15,7 +15,7 @@ import (
 // State is the folder with the state of one testbed. Up can recreate all of it except Garden.
 type State string
 
-// Exists reports whether the folder exists. It also returns true if it cannot find out.
+// Exists reports whether the folder exists. If that cannot be determined, it returns true.
 func (s State) Exists() bool {
 	_, err := os.Stat(string(s))
 	return !errors.Is(err, fs.ErrNotExist)
@@ -33,7 +33,7 @@ func (s State) Certificates() string { return filepath.Join(string(s), "certific
 // Garden returns the path of the file in which shoot commands store the garden's objects.
 func (s State) Garden() string { return filepath.Join(string(s), "garden.json") }
 
-// Configuration returns the path of the configuration that Up was last called with.
+// Configuration returns the path of the configuration that the last Up stored.
 func (s State) Configuration() string { return filepath.Join(string(s), "testbed.yaml") }
 
 // GardenletLog returns the path of the log of the Gardener components that testbed processes run.

@@ -30,14 +30,14 @@ const (
 	// DefaultDirectory is the folder for the state of testbeds, below the root of the repository.
 	DefaultDirectory = ".testbed"
 
-	// maxPrefix is low enough that "<prefix>-shoot-control-plane" is a valid, readable host name.
+	// maxPrefix bounds the length of a prefix: "<prefix>-shoot-control-plane" is a host name.
 	maxPrefix = 30
 )
 
 // Options choose a testbed. The zero value is the default testbed of the current repository.
 type Options struct {
-	Prefix    string // of clusters and containers; the default is DefaultPrefix
-	Root      string // of the repository; the default is the closest folder with its go.mod
+	Prefix    string // of the names of clusters and containers; the default is DefaultPrefix
+	Root      string // the root of the repository; the default is the closest folder with its go.mod
 	Directory string // contains a state folder for each prefix; the default is DefaultDirectory below Root
 	NodeImage string // a stock kindest/node image instead of the configuration's or a built one
 	// Extension is what the testbed installs, unless the configuration describes another one.
@@ -130,7 +130,7 @@ func (t *Testbed) Step(name string, part func(context.Context) error) func(conte
 	return func(ctx context.Context) error { return t.Recorder.Step(ctx, name, part) }
 }
 
-// Parts contains what Up or Attach found or created. Until then, each field is empty.
+// Parts contains what Up or Attach found or created. Until then, its fields are empty.
 type Parts struct {
 	Log         logr.Logger          // of Gardener's components, see State.OpenLog
 	Engine      *engine.Engine       // the Docker Engine
@@ -148,7 +148,7 @@ func (t *Testbed) Upstream(host string) *upstream.Registry { return t.Upstreams.
 // Nodes returns the nodes of both clusters.
 func (t *Testbed) Nodes() []*cluster.Node { return slices.Concat(t.Seed.Nodes(), t.Shoot.Nodes()) }
 
-// UpstreamOptions returns the options that Up starts an upstream with. The host must be unique on
+// UpstreamOptions returns the options with which Up starts an upstream. The host must be unique on
 // the machine, see upstream.Host.
 func (t *Testbed) UpstreamOptions(host string) upstream.Options {
 	return upstream.Options{
@@ -156,7 +156,8 @@ func (t *Testbed) UpstreamOptions(host string) upstream.Options {
 	}
 }
 
-// StartUpstream starts an upstream, which runs until StopUpstream or Down. See upstream.Start.
+// StartUpstream starts an upstream, which runs until StopUpstream or Down is called. See
+// upstream.Start.
 func (t *Testbed) StartUpstream(ctx context.Context, o upstream.Options) (*upstream.Registry, error) {
 	registry, err := upstream.Start(ctx, o)
 	if err != nil {
@@ -175,8 +176,8 @@ func (t *Testbed) StopUpstream(ctx context.Context, registry *upstream.Registry)
 	return nil
 }
 
-// StartProxy starts an HTTP proxy, which runs until Remove or Down. With the default prefix, the
-// proxy's host is proxy.upstream.test.
+// StartProxy starts an HTTP proxy, which runs until its Remove or Down is called. With the default
+// prefix, the proxy's host is proxy.upstream.test.
 func (t *Testbed) StartProxy(ctx context.Context) (*upstream.Proxy, error) {
 	return upstream.StartProxy(ctx, t.UpstreamOptions(upstream.Host(t.Prefix, "proxy")))
 }

@@ -61,7 +61,7 @@ func Prepare(ctx context.Context, folder string) (programs, versions map[string]
 	return map[string]string{Ours: ours, Stock: stock, Upstream: stock, Nginx: nginx}, versions, nil
 }
 
-// site is where a contender runs.
+// site contains the folders and addresses with which a contender runs.
 type site struct {
 	Upstream     string // URL
 	Volume       string // an empty folder
@@ -70,7 +70,7 @@ type site struct {
 	Serve, Debug string
 }
 
-// contender is a running contender, or the upstream.
+// contender contains the URL and the process of one of Contenders, or of the upstream.
 type contender struct {
 	URL     string
 	process *bench.Process // nil for Direct
@@ -109,8 +109,8 @@ func startContender(ctx context.Context, name string, programs map[string]string
 }
 
 // configurations contains the templates for nginx and for distribution. The latter is for the
-// upstream and, with the keys that the extension deploys, for this repository's cache and the stock
-// one.
+// upstream, this repository's cache and the stock distribution. The last two also get keys that the
+// extension deploys.
 //
 //go:embed nginx.conf.tmpl distribution.yaml.tmpl
 var configurations embed.FS

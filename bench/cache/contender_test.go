@@ -8,7 +8,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/bench"
 )
 
-// TestConfigurations: each contender asks the line, and stores on its own volume only.
+// TestConfigurations: each contender sends its requests to the line, and stores only on its own
+// volume.
 func TestConfigurations(t *testing.T) {
 	s := site{
 		Upstream: "http://192.0.2.1:5000", Volume: "/volumes/x", Folder: "/logs", Serve: "192.0.2.2:80", Debug: "192.0.2.3:81",

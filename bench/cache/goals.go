@@ -10,8 +10,8 @@ import (
 // check compares the cache with the other contenders in one row.
 type check func(ours Result, all map[string]Result) (held bool, detail string)
 
-// judge returns all goals. They apply to rows without a fault. sha256PerGB is the time of one
-// SHA-256 pass in seconds. nginx saves it, because it checks no digest.
+// judge returns all goals, judged by the rows without a fault. sha256PerGB is the time in seconds
+// of one SHA-256 pass over 1 GB, which nginx saves, because it checks no digest.
 func judge(rows []Measured, sha256PerGB float64) []bench.Goal {
 	all := func(Row) bool { return true }
 	warm := func(r Row) bool { return r.State == Warm }
@@ -66,7 +66,7 @@ func atMost(limit float64, other string, value func(Result) float64) check {
 	}
 }
 
-// least ignores contenders with failed downloads, which need less because they deliver less.
+// least returns a check for the lowest value. It ignores contenders with failed downloads.
 func least(value func(Result) float64, format string) check {
 	return func(ours Result, all map[string]Result) (bool, string) {
 		var others []string

@@ -8,8 +8,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/bench"
 )
 
-// equal returns a row in which all contenders have equal results, and then changes the cache's
-// result.
+// equal returns a row in which all contenders have equal results, except that change is applied to
+// the cache's result.
 func equal(row Row, change func(*Result)) Measured {
 	result := Result{
 		Throughput: 100, FirstByte: bench.Latency{P50: 0.1, P99: 0.2}, LastByte: bench.Latency{P50: 1, P99: 2}, CPUPerGB: 1, UpstreamRequests: 1, UpstreamBytes: 10,

@@ -82,7 +82,7 @@ func (l *line) admit(next http.Handler) http.Handler {
 	})
 }
 
-// watch wraps the body of an answer in a body of this package.
+// watch makes the body of an answer count and limit its bytes, see body.
 func (l *line) watch(response *http.Response) error {
 	if l.row.Fault == Cuts {
 		response.Body = http.MaxBytesReader(nil, response.Body, cutAfter)

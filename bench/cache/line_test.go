@@ -30,7 +30,8 @@ func newLine(t *testing.T, size int, row Row) *line {
 	return l
 }
 
-// ask returns the number of bytes that arrive, and how long that takes.
+// ask sends a request through the line, and returns the number of bytes that arrive, and how long
+// that takes.
 func ask(ctx context.Context, l *line) (n int64, took time.Duration, err error) {
 	start := time.Now()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, l.URL, http.NoBody)

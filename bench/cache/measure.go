@@ -1,5 +1,5 @@
 // Package cache compares the cache with a stock distribution, nginx and downloads without a cache.
-// Rows differ in line to the upstream, blob size, number of clients and fault.
+// Rows differ in the line to the upstream, the blob size, the number of clients and the fault.
 //
 // A slow contender is not an error. The report shows which goals are held.
 //
@@ -155,7 +155,7 @@ func pushImage(ctx context.Context, to name.Reference) (blob, error) {
 	return blob{Path: "/v2/" + to.Context().RepositoryStr() + "/manifests/" + to.Identifier(), Size: size}, nil
 }
 
-// measure lets the contenders take turns. Each round starts with a different one.
+// measure returns the medians of all rounds. Each round starts with a different contender.
 func (b *run) measure(ctx context.Context, row Row, rounds int) (map[string]Result, error) {
 	ctx, cancel := progress.Within(ctx, rowTimeout*time.Duration(rounds), "the row did not finish")
 	defer cancel()

@@ -17,17 +17,17 @@ type Report struct {
 	Date, Machine string
 	Versions      map[string]string // of the contenders
 	Rounds        int
-	SHA256PerGB   float64 // the time of one pass, in seconds
+	SHA256PerGB   float64 // the time of one SHA-256 pass over 1 GB, in seconds
 	Rows          []Measured
 }
 
-// Measured is a row with the medians of all rounds by contender.
+// Measured is a row with the median results of each contender.
 type Measured struct {
 	Row
 	Results map[string]Result
 }
 
-// Result is what was measured of one contender in one row.
+// Result contains the measured values of one contender in one row.
 type Result struct {
 	Throughput          float64       // of all clients together, in bytes per second
 	FirstByte, LastByte bench.Latency // of downloads that succeeded
@@ -36,8 +36,8 @@ type Result struct {
 	Peak                float64       // bytes of resident memory
 	// UpstreamRequests and UpstreamBytes are what the line to the upstream counted.
 	UpstreamRequests, UpstreamBytes float64
-	Failed                          float64 // number of downloads
-	Failure                         string  // of one failed download
+	Failed                          float64 // number of failed downloads
+	Failure                         string  // the error of one failed download
 }
 
 // summary returns the latencies, the throughput, the failures, and the bytes of all answers.
@@ -66,7 +66,7 @@ func (r *Result) values() []*float64 {
 	}
 }
 
-// median returns the median of each value, or the lower one for an even number of rounds.
+// median returns the median of each value, or the lower middle value for an even number of rounds.
 func median(rounds []Result) (m Result) {
 	for i, value := range m.values() {
 		var all []float64
@@ -123,7 +123,7 @@ func details(g bench.Goal) string {
 	}
 }
 
-// column contains a value of each contender, in the order of Contenders.
+// column describes a table column. Its cells contain the values in the order of Contenders.
 type column struct {
 	Title, format string
 	process       bool // the value is of the process, which Direct does not have

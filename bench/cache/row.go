@@ -12,7 +12,7 @@ const (
 	Herd = "herd" // the contender has not seen the blob, and all clients ask for it at once
 )
 
-// Faults of upstream and volume.
+// Faults of the upstream and of the volume.
 const (
 	Hangs = "the upstream accepts requests and never answers"
 	Cuts  = "the upstream cuts each answer after 10 MiB"
@@ -27,10 +27,10 @@ const (
 	GB = 1000 * MB
 )
 
-// lineRate is the rate of a real line, in bytes per second.
+// lineRate is the rate of a limited line, in bytes per second.
 const lineRate = 100 * MB
 
-// Row is one comparison.
+// Row describes one comparison of the contenders.
 type Row struct {
 	State string
 	Delay time.Duration
@@ -44,7 +44,7 @@ type Row struct {
 	quick          bool   // part of a quick run
 }
 
-// Name describes the row, such as "cold 10 MB, 20 ms, 100 MB/s".
+// Name returns a description of the row, such as "cold 10 MB, 20 ms, 100 MB/s".
 func (r Row) Name() string {
 	what := Size(r.Size)
 	if r.Tag {

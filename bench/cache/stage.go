@@ -32,7 +32,7 @@ type stage struct {
 	volume string
 }
 
-// once measures one contender once.
+// once measures one contender in one round of a row.
 func (b *run) once(ctx context.Context, row Row, name string) (r Result, err error) {
 	different := row.Blobs
 	if row.State == Warm {
@@ -114,7 +114,7 @@ func emptyVolume(folder string) error {
 }
 
 // store downloads until the contender no longer asks the upstream: a cache may store a blob after
-// its answer. A tag is downloaded once, because a cache may always ask for it.
+// its answer. A tag is downloaded once, because a cache may ask the upstream for it each time.
 func (s *stage) store(ctx context.Context, blobs []blob, tag bool) error {
 	err := wait.PollUntilContextTimeout(ctx, fillInterval, fillTimeout, true, func(ctx context.Context) (bool, error) {
 		before := s.line.requests.Load()

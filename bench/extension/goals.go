@@ -10,7 +10,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/bench"
 )
 
-// maxGrowth is the factor by which a cost per Extension may grow.
+// maxGrowth is the largest factor by which a cost per Extension may grow.
 const maxGrowth = 1.5
 
 // contractWrites are the writes of Gardener's extension library in every reconciliation. The

@@ -29,10 +29,10 @@ const shootUser = "bench:extension" // the user name of the extension in the sho
 
 // Options configure a measurement.
 type Options struct {
-	Programs  map[string]string // of the API servers
+	Programs  map[string]string // paths of kube-apiserver and etcd, by name
 	Extension string            // path of the binary
 	Name      string            // of the binary in the report; not needed if there is only one
-	Folder    string            // for the logs: each run has a subfolder, named after binary and number of shoots
+	Folder    string            // for the logs: each run has a subfolder, named after the binary and the number of shoots
 	Progress  *progress.Recorder
 	// HealthCheckPeriod is the period of the health checks, whose requests come at any time. 0 turns
 	// them off.

@@ -24,8 +24,8 @@ type Run struct {
 	// Broken is like NoOp, but the API server of one shoot hangs, and the API server of a second shoot
 	// refuses connections. Only the other shoots are measured.
 	Broken Pass
-	// Idle and Peak are the memory of the extension's process in bytes: before the first Extension
-	// exists, and at most.
+	// Idle is the memory of the extension's process before the first Extension exists, and Peak is
+	// the maximum, both in bytes.
 	Idle, Peak uint64
 	// Webhook is measured while the extension is idle, and WebhookBroken while it retries the broken
 	// shoots.
@@ -35,7 +35,8 @@ type Run struct {
 
 func (r Run) name() string { return strings.TrimSpace(fmt.Sprintf("%s %d", r.Binary, r.Shoots)) }
 
-// Pass is one reconciliation of many Extensions. All values are means per Extension.
+// Pass contains the measurements of one reconciliation of many Extensions. All values are means per
+// Extension.
 type Pass struct {
 	// Seconds is the time from the first request about any of the shoots to the last response. CPU is
 	// the user and system time of the extension.
@@ -50,14 +51,14 @@ func (p Pass) total() (sum float64) {
 	return sum
 }
 
-// Latency is the latency of the webhook's answers.
+// Latency contains the measurements of the webhook's answers.
 type Latency struct {
 	bench.Latency
-	CPU    float64 // seconds of the extension for each review
+	CPU    float64 // CPU seconds of the extension per review
 	Failed int
 }
 
-// rows are the rows of the table.
+// rows describes the rows of the report's table.
 var rows = []struct {
 	name, format string
 	value        func(Run) float64

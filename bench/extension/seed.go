@@ -97,7 +97,7 @@ func chart() (objects []*unstructured.Unstructured, err error) {
 	}
 }
 
-// starts is the number of times that Start starts a process that exits.
+// starts bounds how often Start starts a process that exits.
 const starts = 3
 
 // Start starts the binary with the arguments of the chart, and returns when the extension is ready.
@@ -127,7 +127,7 @@ func Start(ctx context.Context, binary, folder string, kubeconfig []byte, argume
 	return nil, err
 }
 
-// overriding returns the arguments and then others that override some of them. If a flag occurs
+// overriding returns the arguments, followed by others that override some of them. If a flag occurs
 // twice, its last value is used.
 func overriding(arguments []string, folder string, ports []string) []string {
 	return append(slices.Clone(arguments),
@@ -199,7 +199,7 @@ func kubeconfigOf(i int, kubeconfig []byte, server string) ([]byte, error) {
 	return clientcmd.Write(*config)
 }
 
-// writers is the number of objects that are written concurrently.
+// writers bounds how many objects are written concurrently.
 const writers = 16
 
 // forEach calls do for the indices 0 to shoots-1 concurrently, and returns the first error.

@@ -18,7 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// serve starts a webhook that answers the i-th review, counted from 1, with answer(i).
+// serve starts a webhook that answers the i-th review, counted from 1, with answer(i, uid).
 func serve(t *testing.T, answer func(i int64, uid string) *admissionv1.AdmissionResponse) admissionregistrationv1.WebhookClientConfig {
 	t.Helper()
 	var count atomic.Int64

@@ -82,7 +82,8 @@ func TestValidateNamesTheField(t *testing.T) {
 	}
 }
 
-// TestValidateNamesTheFieldOfAnUpdate expects one line with its path for each forbidden update.
+// TestValidateNamesTheFieldOfAnUpdate expects one line with the field's path for each forbidden
+// update.
 func TestValidateNamesTheFieldOfAnUpdate(t *testing.T) {
 	for name, test := range map[string]struct{ old, caches, field string }{
 		"class changes":      {`[{upstream: a.test, volume: {storageClassName: a}}]`, `[{upstream: a.test, volume: {storageClassName: b}}]`, "caches[0].volume.storageClassName"},

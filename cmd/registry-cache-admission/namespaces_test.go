@@ -17,8 +17,8 @@ func moveTo(namespace, documents string) string {
 }
 
 // TestValidateFindsTheOldShootWithoutANamespace: two Shoots with the same name match even if only
-// one of them names its namespace: kubectl prints it, but files under version control often have
-// none.
+// one of them names its namespace. kubectl prints the namespace, but files under version control
+// often omit it.
 func TestValidateFindsTheOldShootWithoutANamespace(t *testing.T) {
 	slow, fast := shootNamed("a", `[{upstream: a.test, volume: {storageClassName: slow}}]`), shootNamed("a", `[{upstream: a.test, volume: {storageClassName: fast}}]`)
 	const moved = "spec.extensions[1].providerConfig.caches[0].volume.storageClassName: "

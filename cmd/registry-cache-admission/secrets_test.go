@@ -7,7 +7,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/program"
 )
 
-// TestValidateRefusesWhatCannotWork: Secrets with which a cache would fail, and old API versions.
+// TestValidateRefusesWhatCannotWork: validate refuses Secrets with which a cache would fail, and
+// old API versions.
 func TestValidateRefusesWhatCannotWork(t *testing.T) {
 	const (
 		config    = "spec.extensions[1].providerConfig."

@@ -121,7 +121,7 @@ func report(results []result, std program.Streams) error {
 	return nil
 }
 
-// read returns the documents of the files and the resource folder as input, and of --old as old.
+// read returns the documents of the files and the resource folder, and those of --old.
 func (o validateOptions) read(std program.Streams, stdin io.Reader) (input, old *documents, err error) {
 	input, old = &documents{}, &documents{}
 	for _, file := range o.files {

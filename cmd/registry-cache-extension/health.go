@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// healthChecks is the flag for the checks of package health.
+// healthChecks contains the value of the flag for the checks of package health.
 type healthChecks struct{ period time.Duration }
 
 // AddFlags implements the extension library's Option. The current value is the default.

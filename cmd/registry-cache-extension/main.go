@@ -1,5 +1,6 @@
-// Command registry-cache-extension runs on a seed: the controller and health checks for Extensions
-// of type registry-cache, the webhook for OperatingSystemConfigs, and gardenlet's heartbeat.
+// Command registry-cache-extension runs the parts of the extension on a seed: the controller and
+// health checks for Extensions of type registry-cache, the webhook for OperatingSystemConfigs, and
+// gardenlet's heartbeat.
 //
 // It only wires packages together. It has the flags of every Gardener extension (see --help),
 // limits for requests to the seed (--kube-api-qps, --kube-api-burst), and --health-check-period.

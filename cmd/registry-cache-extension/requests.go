@@ -23,7 +23,7 @@ func (r requests) Increment(ctx context.Context, code, method, host string) {
 	r.ResultMetric.Increment(ctx, code, method, host)
 }
 
-// countRequests makes client-go count requests this way. Call it before any client is in use.
+// countRequests makes client-go use the type requests. Call it before any client is in use.
 func countRequests(seed *rest.Config) error {
 	url, _, err := rest.DefaultServerUrlFor(seed)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/program"
 )
 
-// syncBuffer is a log that can be read while it is written.
+// syncBuffer is a log that can be read while it is being written.
 type syncBuffer struct {
 	mu     sync.Mutex
 	buffer bytes.Buffer

@@ -14,7 +14,7 @@ import (
 )
 
 // TestServeAfterACrash: a cache that was killed right after a pull starts without its upstream,
-// even on a volume that is full or cannot be written, and serves its stored content.
+// even on a volume that is full or read-only, and serves its stored content.
 func TestServeAfterACrash(t *testing.T) {
 	t.Parallel()
 	for name, damage := range map[string]func(t *testing.T, root string) (repair func() error){

@@ -12,9 +12,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/program"
 )
 
-// TestServeDamagedBlobs: if a crash has truncated or corrupted files, the cache fetches them again
-// during the same pull. It never serves content that does not match its digest: a node would
-// request that content forever (containerd#9552).
+// TestServeDamagedBlobs: if a crash has truncated or corrupted files, the next pull succeeds,
+// because the cache fetches them again. It never serves content that does not match its digest: a
+// node would request that content forever (containerd#9552).
 func TestServeDamagedBlobs(t *testing.T) {
 	t.Parallel()
 	const objects = layers + 2 // plus config and manifest

@@ -25,9 +25,9 @@ import (
 // probesPerSecond is the rate of 500 nodes, which probe every 6 to 6.5 s.
 const probesPerSecond = 500 / 6.25
 
-// BenchmarkProbe measures the CPU time of the cache for a node's probe. Each probe opens a
-// connection, since curl ends after each. In 39 of 40 rounds, a node probes the health port of a
-// healthy cache with HTTPS.
+// BenchmarkProbe measures the CPU time that a node's probe costs the cache. Each probe opens a
+// connection, since a node starts a new curl for each round of probes. A cache with HTTPS that is
+// healthy is probed at its health port in 39 of 40 rounds.
 func BenchmarkProbe(b *testing.B) {
 	for _, test := range []struct{ name, scheme string }{{"http", "http"}, {"https", "https"}, {"health", "https"}} {
 		b.Run(test.name, func(b *testing.B) {
@@ -50,8 +50,8 @@ func BenchmarkProbe(b *testing.B) {
 	}
 }
 
-// startCache starts a cache of an upstream that is away. It returns the cache, the certificate that
-// nodes must trust if the scheme is https, and the process.
+// startCache starts a cache whose upstream cannot be reached. It returns the cache, the certificate
+// that nodes must trust if the scheme is https, and the process.
 func startCache(b *testing.B, scheme string) (cache *servedCache, ca []byte, process procfs.Proc) {
 	b.Helper()
 	address := freeAddress(b)

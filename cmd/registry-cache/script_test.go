@@ -24,7 +24,7 @@ const (
 )
 
 // BenchmarkScript measures the script of a node with 20 caches, and the curl processes that it
-// starts. One process serves all caches, as only the node's side counts.
+// starts. One process serves all caches, since only the node's side is measured.
 func BenchmarkScript(b *testing.B) {
 	for _, scheme := range []string{"http", "https"} {
 		b.Run(scheme, func(b *testing.B) {
@@ -46,7 +46,7 @@ func BenchmarkScript(b *testing.B) {
 	}
 }
 
-// node runs the script of a node.
+// node is a process that runs the script of a node.
 type node struct {
 	process procfs.Proc
 	state   string // the file that the script writes in each round
@@ -74,7 +74,7 @@ func startScript(b *testing.B, cache *servedCache, ca []byte) *node {
 	if err := cmd.Start(); err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(func() { // with a signal that it can catch: its children also end
+	b.Cleanup(func() { // a signal that it can catch, so that its children also end
 		_ = cmd.Process.Signal(os.Interrupt)
 		_ = cmd.Wait()
 	})

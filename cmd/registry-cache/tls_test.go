@@ -20,15 +20,15 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// password is not valid UTF-8. So the configuration below contains it in base64, like the
-// configuration that the extension writes.
+// password is not valid UTF-8. So the configuration below contains it in base64, as the
+// configuration of the extension does.
 const (
 	username, password = "@robot", "it's \"$#&:\"\xff"
 	encodedPassword    = "aXQncyAiJCMmOiL/"
 )
 
-// newPrivateUpstream serves HTTPS with an untrusted certificate, requires credentials, and counts
-// its requests.
+// newPrivateUpstream starts an upstream that serves HTTPS with an untrusted certificate, requires
+// credentials, and counts its requests.
 func newPrivateUpstream(t *testing.T) (server *httptest.Server, asked *atomic.Int32) {
 	t.Helper()
 	asked = &atomic.Int32{}

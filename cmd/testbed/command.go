@@ -18,7 +18,7 @@ func group(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// verb runs a command on the testbed with the prefix of --prefix.
+// verb runs a command on the testbed that --prefix selects.
 type verb func(cmd *cobra.Command, testbed *kind.Testbed, args []string) error
 
 // onTestbed turns the verb do into a RunE. The testbed may be down. Invalid options are usage

@@ -12,14 +12,16 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/program"
 )
 
-// withoutJSON lists the commands that print nothing, or the output of another program.
+// withoutJSON lists the commands that print nothing, one line, YAML, or the output of another
+// program.
 var withoutJSON = []string{
 	"down", "exec", "extension render", "extension roll-out", "kubeconfig", "kubectl", "push", "reproduce",
 	"shoot apply", "shoot delete", "shoot disable", "shoot hibernate", "shoot migrate", "shoot reconcile", "shoot restore",
 	"shoot rotate-ca-complete", "shoot rotate-ca-start", "shoot wake", "test", "up",
 }
 
-// TestFlagsOfAllCommands: a command that prints an answer has --json.
+// TestFlagsOfAllCommands: each command has --json or is in withoutJSON, and each has a short help
+// text.
 func TestFlagsOfAllCommands(t *testing.T) {
 	names := map[string]bool{}
 	for _, command := range leaves(newCommand(program.Streams{})) {

@@ -38,8 +38,8 @@ field bugs (s22) stand for their scenarios. This is like make e2e KEEP=1 RUN='^(
 	return cmd
 }
 
-// runScenarios builds the scenarios, runs the named ones (without names, the fast lane), and
-// returns their exit code. The settings are variables of the program, such as LIST=1.
+// runScenarios builds the scenarios and runs the named ones, or the fast lane without names. It
+// returns their exit code as an error. The settings are environment variables, such as LIST=1.
 func runScenarios(cmd *cobra.Command, testbed *kind.Testbed, names []string, settings ...string) error {
 	if testbed.Prefix != kind.DefaultPrefix {
 		return program.Usage(errors.New("the scenarios run on the default testbed only: omit --prefix"))
@@ -70,7 +70,7 @@ func buildScenarios(ctx context.Context, root, path string) error {
 	return nil
 }
 
-// scenarios returns the command, which has its own process group. It receives one SIGINT when ctx
+// scenarios returns the command, with its own process group. It receives only one SIGINT, when ctx
 // ends: a second one, from a terminal, would kill the scenarios before they clean up.
 func scenarios(ctx context.Context, program string, out, prose io.Writer) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, program)

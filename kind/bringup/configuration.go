@@ -25,7 +25,7 @@ func (e *UnavailableError) Error() string {
 	return fmt.Sprintf("%s: not available on this machine: %s", e.Field, e.Reason)
 }
 
-// EnvironmentError marks the error for internal/program.
+// EnvironmentError marks the error as an environment error, see internal/program.
 func (*UnavailableError) EnvironmentError() {}
 
 // checkAvailable returns an *UnavailableError if this machine cannot provide what the configuration
@@ -82,8 +82,8 @@ func upstreamHosts(t *kind.Testbed) []string {
 	return t.Hosts(names)
 }
 
-// reconcileShoot deletes the garden that earlier `testbed shoot` commands have stored, and
-// reconciles the configuration's Shoot.
+// reconcileShoot deletes the garden that earlier `testbed shoot` commands stored, and reconciles
+// the configuration's Shoot.
 func reconcileShoot(ctx context.Context, t *kind.Testbed) error {
 	if err := os.RemoveAll(t.State.Garden()); err != nil {
 		return fmt.Errorf("remove the garden of the shoot commands: %w", err)

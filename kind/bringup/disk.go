@@ -34,8 +34,8 @@ func spaceNeeded(ctx context.Context) ([]space, error) {
 	return diskNeeded(engine.Running(ctx), cache, err == nil), nil
 }
 
-// diskNeeded returns the space for the engine's images (running is nil if there is no engine) and
-// for builds in the folder cache: parts of the node image and, usually, Go's build cache.
+// diskNeeded returns the space for the images of the running engine, which may be nil, and for
+// builds in the folder cache: parts of the node image and, usually, Go's build cache.
 func diskNeeded(running *engine.Engine, cache string, builds bool) []space {
 	images, built := space{defaultDataRoot, 20 * gib}, space{cache, 5 * gib}
 	if builds {
@@ -54,7 +54,7 @@ func diskNeeded(running *engine.Engine, cache string, builds bool) []space {
 // Full is the error of a full file system. It is an environment error (exit code 3).
 type Full struct{ space }
 
-// EnvironmentError marks the error for internal/program.
+// EnvironmentError marks the error as an environment error, see internal/program.
 func (f *Full) EnvironmentError() {}
 
 // Error returns one line: which file system is full, and what to do.
@@ -107,7 +107,7 @@ func explainFullDisk(err error, folders ...string) error {
 }
 
 // runUntilDiskFull calls the function run, and cancels its context with a *Full as soon as a disk
-// is full. Without this, run would fail with another error or time out.
+// is full. Otherwise, run would fail with another error or time out.
 func runUntilDiskFull(ctx context.Context, folders []string, run func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

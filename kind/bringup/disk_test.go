@@ -12,7 +12,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/engine"
 )
 
-// TestRunUntilDiskFull uses sysfs as a disk: it never has space left.
+// TestRunUntilDiskFull uses sysfs as a disk, which never has free space.
 func TestRunUntilDiskFull(t *testing.T) {
 	const folder = "/sys"
 	failed := errors.New("no space for a cluster")

@@ -18,12 +18,12 @@ import (
 // downTimeout bounds Down. The slowest part is the restart of a dead Docker Engine.
 const downTimeout = 3 * time.Minute
 
-// Down removes everything that Up, even an interrupted one, may have left: processes, containers
-// and their volumes, the network, the state folder, and the engine if Up started it and nothing
-// else uses it. The node image and its inputs stay. The error names what could not be removed.
+// Down removes everything that a complete or interrupted Up left: processes, containers and their
+// volumes, the network, the state folder, and the engine if Up started it and nothing else uses it.
+// Down keeps the node image and its inputs. The error names what could not be removed.
 //
 // The error is an *engine.Missing if there is a state folder but the engine does not answer, since
-// the clusters may still run. Then the containers and the state folder stay.
+// the clusters may still be running. Down then keeps the containers and the state folder.
 func Down(ctx context.Context, t *kind.Testbed) error {
 	unlock, err := t.Lock()
 	if err != nil {
@@ -53,7 +53,7 @@ func removeAll(ctx context.Context, t *kind.Testbed) error {
 			cluster.RemoveNetwork(ctx),
 			engine.Release(ctx))
 	}
-	if failed == nil { // the locks are elsewhere, and stay
+	if failed == nil { // the locks are in another folder, and Down keeps them
 		if failed = os.RemoveAll(string(t.State)); failed != nil {
 			failed = fmt.Errorf("remove the state of the testbed: %w", failed)
 		}

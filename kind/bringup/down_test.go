@@ -21,8 +21,8 @@ func TestDownWithoutState(t *testing.T) {
 	}
 }
 
-// TestEngineDoesNotAnswer: Down keeps the state, because the clusters may still run and cannot be
-// reached without the state.
+// TestEngineDoesNotAnswer: Down keeps the state, because the clusters may still be running and
+// cannot be reached without the state.
 func TestEngineDoesNotAnswer(t *testing.T) {
 	bed := kindtest.Stored(t)
 	for name, verb := range map[string]func() error{

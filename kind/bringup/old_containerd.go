@@ -12,15 +12,15 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-// replacedPrograms maps the path of each program of containerd on a node to the name of its
-// containerd 2.0 version in nodeimage.Programs.
+// replacedPrograms maps the path of each replaced program on a node to the name of its containerd
+// 2.0 version in nodeimage.Programs.
 var replacedPrograms = map[string]string{
 	"/usr/local/bin/containerd":              nodeimage.OldContainerd,
 	"/usr/local/bin/containerd-shim-runc-v2": nodeimage.OldShim,
 }
 
-// replaceContainerd replaces the programs $@ by the files beside them that end in .new. It restarts
-// containerd unless the first program already runs. Containers keep running.
+// replaceContainerd replaces each program in $@ with the file <program>.new. It then restarts
+// containerd, unless the running containerd already is the file $1. Containers keep running.
 const replaceContainerd = `
 for program in "$@"; do
   if cmp -s -- "$program.new" "$program"; then

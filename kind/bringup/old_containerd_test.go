@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// fakeNode contains two programs, and a systemctl that records restarts of a containerd.
+// fakeNode contains two programs, and a systemctl that records restarts of containerd.
 type fakeNode struct {
 	folder, containerd, shim string
 	pid                      int // of containerd
@@ -50,7 +50,7 @@ func (n *fakeNode) read(t *testing.T, name string) string {
 	return string(content)
 }
 
-// start starts the program that is now containerd.
+// start runs the program that is installed as containerd.
 func (n *fakeNode) start(t *testing.T) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), n.containerd, "60")

@@ -17,8 +17,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-// Both clusters, the build of the node image and the scenarios need this. The inotify limits are
-// from kind's documentation (known issues, "too many open files").
+// Both clusters, the build of the node image and the scenarios need these values. The inotify
+// limits are from kind's documentation (known issues, "too many open files").
 const (
 	gib             = 1 << 30
 	memoryNeeded    = 6 * gib
@@ -42,7 +42,7 @@ type space struct {
 // Machine contains the properties of this machine that Up depends on.
 type Machine struct {
 	needed, disk       []space // the space that must be free, and the space that is free, in the same order
-	memory             uint64  // the total memory in bytes, or the limit of this cgroup if that is less
+	memory             uint64  // the total memory in bytes, or this cgroup's limit if that is lower
 	instances, watches uint64  // limits of inotify
 }
 
@@ -58,7 +58,7 @@ type Failure struct {
 // error (exit code 3).
 type Failures struct{ List []Failure }
 
-// EnvironmentError marks the error for internal/program.
+// EnvironmentError marks the error as an environment error, see internal/program.
 func (f *Failures) EnvironmentError() {}
 
 // Error returns one line for each failure, with its fix.
@@ -149,8 +149,8 @@ func readMachine(needed []space) (Machine, error) {
 	return m, nil
 }
 
-// freeSpace returns the space for unprivileged processes at a directory or its closest existing
-// parent.
+// freeSpace returns the space that unprivileged processes can use at a directory or its closest
+// existing parent.
 func freeSpace(directory string) (space, error) {
 	for {
 		var stat unix.Statfs_t
@@ -166,8 +166,8 @@ func freeSpace(directory string) (space, error) {
 	}
 }
 
-// memoryLimit returns the limit of the cgroup mounted at dir, which in a container is the limit of
-// the container. It returns math.MaxUint64 if there is no limit or it cannot be read.
+// memoryLimit returns the memory limit of the cgroup mounted at dir, which in a container is that
+// of the container. It returns math.MaxUint64 if it reads no number, as with "max" in version 2.
 func memoryLimit(dir string) uint64 {
 	for _, file := range []string{"memory.max", filepath.Join("memory", "memory.limit_in_bytes")} { // version 2, version 1
 		var limit uint64
@@ -187,8 +187,8 @@ func readNumber(path string, number *uint64) error {
 	return err
 }
 
-// raiseInotify raises limits that are too low, until the next boot. In a container this may fail:
-// the limit is then a Failure.
+// raiseInotify raises limits that are too low, until the next boot. If this fails, for example in a
+// container, Failures reports the limit.
 func (m *Machine) raiseInotify() (raised bool) {
 	raise := func(file string, limit *uint64, needed uint64) {
 		if *limit >= needed || os.WriteFile(file, []byte(strconv.FormatUint(needed, 10)), 0) != nil {

@@ -26,11 +26,10 @@ import (
 const UpTimeout = 45 * time.Minute
 
 // Up creates or updates the testbed: the engine, the node image, both clusters, the upstream
-// registries, Gardener's parts, the extension, and a reconciled Shoot, from the configuration's
-// manifest or with the extension configured. It is idempotent: it keeps what is healthy, rebuilds
-// what is broken, replaces what is outdated, and applies a changed configuration in place if
-// possible. After an error, or if ctx is canceled, another Up continues, and Down removes what was
-// created.
+// registries, Gardener's parts, the extension, and the Shoot of the configuration's manifest or, by
+// default, one with the extension. It is idempotent: it keeps what is healthy, rebuilds what is
+// broken, replaces what is outdated, and applies a changed configuration in place if possible.
+// After an error, or if ctx is canceled, another Up continues, and Down removes what was created.
 //
 // Up replaces a testbed of another checkout. If the machine lacks something, the error is an
 // *engine.Missing, a *Failures, an *UnavailableError or, for a full disk, a *Full.
@@ -130,7 +129,7 @@ func startShoot(ctx context.Context, t *kind.Testbed) (err error) {
 
 func clusterConfig(t *kind.Testbed, name string, workers int, kubeconfig string) cluster.Config {
 	content := ""
-	if t.Config.Extension != nil { // the default extension leaves the fingerprint of existing clusters as it is
+	if t.Config.Extension != nil { // the default extension adds no content, which keeps the fingerprint of existing clusters
 		content = t.Extension.Name
 	}
 	return cluster.Config{

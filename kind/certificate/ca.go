@@ -24,7 +24,7 @@ const (
 	keyFile         = "ca.key"
 )
 
-// CA signs the server certificates of the testbed.
+// CA is a certificate authority that issues server certificates.
 type CA struct{ ca *secrets.Certificate }
 
 // Pair is a certificate and its private key, both in PEM.
@@ -44,7 +44,7 @@ func Ensure(dir string) (*CA, error) {
 	return loaded, nil
 }
 
-// Load reads the CA. If a file is missing, the error wraps fs.ErrNotExist.
+// Load loads the CA from dir. If a file is missing, the error wraps fs.ErrNotExist.
 func Load(dir string) (_ *CA, err error) {
 	defer func() {
 		if err != nil {
@@ -102,7 +102,7 @@ func New(commonName string) (*CA, error) {
 	return &CA{ca: ca}, nil
 }
 
-// create stores the key first, so that an interruption never leaves a certificate without its key.
+// create creates a CA. It stores the key first, so that no certificate is ever without its key.
 func create(dir string) (*CA, error) {
 	created, err := New("registry-cache testbed")
 	if err != nil {

@@ -19,7 +19,8 @@ import (
 )
 
 const (
-	// agentPath is the path of nodeexec-agent on nodes. The file disappears with the container.
+	// agentPath is the path of nodeexec-agent on nodes. The file disappears with the node's
+	// container.
 	agentPath = "/kind/registry-cache-testbed-agent"
 	// agentTimeout bounds the start of an agent. A `docker exec` takes seconds on a busy machine.
 	agentTimeout = 30 * time.Second
@@ -64,7 +65,7 @@ func (a *agent) connection(ctx context.Context) (*nodeexec.Conn, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, agentTimeout)
 	defer cancel()
-	// Without the testbed's mark, Down does not end the agent. It ends with this process.
+	// Without the testbed's mark, Down does not end the agent. The agent ends with this process.
 	conn, err := nodeexec.Dial(ctx, dockerExec(a.node, true, agentPath), command.Unmarked(os.Environ()))
 	if err == nil {
 		a.conn = conn

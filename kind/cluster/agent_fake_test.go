@@ -39,7 +39,7 @@ exec)
   exec "${argv[@]}" ;;
 esac`
 
-// fakeNode is a node of kind, with a fake docker.
+// fakeNode is a Node with a fake docker command.
 type fakeNode struct {
 	*Node
 	folder string
@@ -69,7 +69,7 @@ func newFakeNode(t *testing.T) fakeNode {
 	return n
 }
 
-// program returns an agent that can be installed.
+// program returns the content of an agent that installAgent can install.
 func (n fakeNode) program(t *testing.T) []byte {
 	t.Helper()
 	self, err := filepath.Abs(os.Args[0])

@@ -85,8 +85,8 @@ func writeAuditPolicy(c Config) error {
 	return file.Replace(filepath.Join(auditDir(c), auditPolicyName), data, 0o644)
 }
 
-// auditPatch returns a patch that makes the API server write the audit log. kind applies a patch
-// without apiVersion, and with extraArgs as a map, to every version of kubeadm's configuration.
+// auditPatch returns a patch that makes the API server write the audit log. kind applies the patch
+// to every version of kubeadm's configuration: it has no apiVersion, and extraArgs is a map.
 func auditPatch() string {
 	volume := func(name, path, pathType string, readOnly bool) map[string]any {
 		return map[string]any{"name": name, "hostPath": path, "mountPath": path, "pathType": pathType, "readOnly": readOnly}

@@ -30,7 +30,7 @@ import (
 
 const pollInterval = 300 * time.Millisecond
 
-// Cluster is a kind cluster. Its methods may be used concurrently.
+// Cluster is a kind cluster and its nodes. Its methods are safe for concurrent use.
 type Cluster struct {
 	name     string
 	stock    bool
@@ -39,15 +39,15 @@ type Cluster struct {
 	rest     *rest.Config
 	client   client.Client
 	internal []byte
-	// podNetwork guards reading and changing routes: several machines may join at once.
+	// podNetwork is locked while routes are read and changed: several machines may join at once.
 	podNetwork sync.Mutex
 }
 
-// ErrNotFound reports that the cluster has no container.
+// ErrNotFound reports that a cluster does not exist: it has no containers, running or stopped.
 var ErrNotFound = errors.New("does not exist")
 
 // Load returns a cluster that Ensure created. It needs the kubeconfig file, but neither verifies
-// nor changes the cluster. The error wraps ErrNotFound if the cluster has no container.
+// nor changes the cluster. The error wraps ErrNotFound if the cluster does not exist.
 func Load(ctx context.Context, name, kubeconfig string) (*Cluster, error) {
 	c, err := find(ctx, name)
 	if err != nil {
@@ -65,7 +65,7 @@ func newProvider() *kind.Provider {
 }
 
 // CollectLogs writes to a folder what `kind export logs` writes: the logs of a cluster's nodes and
-// pods. It may block as long as a node does.
+// pods. It may block while a node does not answer.
 func CollectLogs(name, folder string) error {
 	if err := newProvider().CollectLogs(name, folder); err != nil {
 		return fmt.Errorf("collect the logs of cluster %s: %w", name, err)
@@ -117,8 +117,8 @@ func (c *Cluster) exportKubeconfig(ctx context.Context, path string) error {
 	return file.Replace(path, []byte(text), 0o600)
 }
 
-// internalKubeconfig replaces the address of the API server with the control plane's node name,
-// which Docker's network resolves.
+// internalKubeconfig returns external with another address of the API server: the control plane's
+// node name, which Docker's network resolves.
 func internalKubeconfig(external []byte, controlPlane string) ([]byte, error) {
 	config, err := clientcmd.Load(external)
 	if err != nil {
@@ -133,7 +133,7 @@ func internalKubeconfig(external []byte, controlPlane string) ([]byte, error) {
 // Name returns the name of the kind cluster.
 func (c *Cluster) Name() string { return c.name }
 
-// Nodes returns the control plane, then the workers by name.
+// Nodes returns the control plane node, followed by the workers, sorted by name.
 func (c *Cluster) Nodes() []*Node {
 	return append([]*Node{c.ControlPlane()}, c.Workers()...)
 }
@@ -155,7 +155,7 @@ func (c *Cluster) RESTConfig() *rest.Config { return rest.CopyConfig(c.rest) }
 // kind network. Its server is the control plane's node name.
 func (c *Cluster) InternalKubeconfig() []byte { return slices.Clone(c.internal) }
 
-// Node returns the node with the name, or nil.
+// Node returns the node with this name, or nil.
 func (c *Cluster) Node(name string) *Node {
 	for _, n := range c.nodes {
 		if n.Name() == name {

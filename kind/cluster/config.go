@@ -104,8 +104,8 @@ func mustYAML(value any) string {
 	return string(data)
 }
 
-// containerdPatches returns the same settings for versions 2 and 3 of containerd's configuration.
-// kind applies those for the version of the file in the node image.
+// containerdPatches returns the settings for version 2 and for version 3 of containerd's
+// configuration. kind applies those for the version of the file in the node image.
 func containerdPatches(c Config) []string {
 	const v2, v3 = `"io.containerd.grpc.v1.cri"`, `"io.containerd.cri.v1.%s"`
 	folders := cmp.Or(c.ConfigPath, RegistryConfigDir)

@@ -23,13 +23,13 @@ const clusterLabel = "io.x-k8s.kind.cluster"
 // absent is the reason to create a cluster that has no container.
 const absent = "it does not exist"
 
-// container is a line of docker ps.
+// container is a container in the output of `docker ps`.
 type container struct {
 	name, state, id string
 }
 
 // inspect returns why the cluster must be built: it is absent, incomplete, stopped, restarted or
-// configured differently, or a node cannot be read. The reason is empty if none of this holds.
+// configured differently, or a node cannot be read. The reason is empty if the cluster can be kept.
 func inspect(ctx context.Context, config Config) (reason string, err error) {
 	found, err := containers(ctx, config.Name)
 	if err != nil {
@@ -78,7 +78,7 @@ func assess(found []container, names []string) (reason string) {
 	return ""
 }
 
-// StoppedNodes returns the containers that do not run, each as "name (state)", sorted.
+// StoppedNodes returns a cluster's containers that do not run, each as "name (state)", sorted.
 func StoppedNodes(ctx context.Context, name string) ([]string, error) {
 	found, err := containers(ctx, name)
 	return stopped(found), err
@@ -146,10 +146,10 @@ func Delete(ctx context.Context, name string) error {
 const freezer = "/sys/fs/cgroup/freezer"
 
 // thaw resumes the frozen processes of a container, and of containers in it, so that they can be
-// killed. runc freezes a cgroup during a change; if runc is killed then, the cgroup stays frozen.
-// Under cgroup v1 a frozen process handles no signal, and the engine waits for it forever. thaw
-// ignores errors, since the removal of the container then fails. root is the freezer's mount point,
-// which may be missing.
+// killed. runc freezes a cgroup while it changes it; if runc is killed meanwhile, the cgroup
+// remains frozen. Under cgroup v1 a frozen process handles no signal, and the engine waits for it
+// forever. thaw ignores errors, since the removal of the container then fails. root is the
+// freezer's mount point, which may be missing.
 func thaw(root, container string) {
 	if container == "" {
 		return // "" would match every container on this machine

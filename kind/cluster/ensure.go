@@ -16,16 +16,16 @@ import (
 )
 
 // createdMarker is a file on each node with the fingerprint of a completely created cluster. It is
-// on a tmpfs, so it is gone after a restart of the node.
+// on a tmpfs, so a restart of the node removes it.
 const createdMarker = "/run/registry-cache-testbed"
 
 // Ensure returns the cluster that config describes. It verifies an existing cluster, repairs it
-// where possible, and rebuilds it if a container is missing, not running or was restarted, if its
-// creation was interrupted, if its configuration differs, or if its API server or nodes do not
-// become ready in time. Clusters with different names may be ensured in parallel.
+// where possible, and rebuilds it if a container is missing, stopped or restarted, if its creation
+// was interrupted, if its configuration differs, or if its API server or nodes do not become ready
+// in time. Calls for clusters with different names may run in parallel.
 //
-// When ctx ends, Ensure removes what it created so far. If this process is killed, containers with
-// kind's label remain, and Delete and the next Ensure find them.
+// If ctx ends while kind creates the cluster, Ensure removes its containers. If this process is
+// killed, the containers remain, and Delete and the next Ensure find them by kind's label.
 func Ensure(ctx context.Context, config Config) (*Cluster, error) {
 	reason, err := inspect(ctx, config)
 	if err != nil {
@@ -90,7 +90,7 @@ func complete(ctx context.Context, config Config) (*Cluster, error) {
 	return c, progress.InOrder(ctx, c.startStopped, c.applyPodNetwork, c.placeCoreDNS, c.waitUntilUsable)
 }
 
-// startStopped starts the machines that StopMachine stopped and that were not started since then.
+// startStopped starts the workers that StopMachine stopped: those whose kubelet does not run.
 func (c *Cluster) startStopped(ctx context.Context) error {
 	for _, n := range c.Workers() {
 		runs, err := n.kubeletRuns(ctx)
@@ -116,8 +116,8 @@ const (
 	createOutput = 30
 )
 
-// create runs kind, which removes its containers if it fails. kind takes no context. When ctx ends,
-// create removes containers repeatedly until kind returns.
+// create creates the cluster with kind, which removes its containers if the creation fails. kind
+// takes no context: when ctx ends, create removes containers repeatedly until kind returns.
 func create(ctx context.Context, config Config) error {
 	ctx, cancel := progress.Within(ctx, createTimeout, "not done")
 	defer cancel()
@@ -161,8 +161,8 @@ func create(ctx context.Context, config Config) error {
 	})
 }
 
-// emptyScratch returns an empty directory for the kubeconfig that kind writes, next to
-// Config.Kubeconfig. Removing the testbed's folder therefore also removes these admin credentials.
+// emptyScratch returns an empty directory for the kubeconfig that kind writes. It is next to
+// Config.Kubeconfig, so that removing the testbed's folder also removes the credentials in it.
 func emptyScratch(config Config) (string, error) {
 	scratch := filepath.Join(filepath.Dir(config.Kubeconfig), ".create-"+config.Name)
 	if err := errors.Join(os.RemoveAll(scratch), os.MkdirAll(scratch, 0o700)); err != nil {

@@ -4,7 +4,7 @@ package cluster
 // testbed has more memory than CPU time.
 const goGC = "300"
 
-// frugalPatches returns settings of kubeadm that save CPU time. No scenario needs the defaults.
+// frugalPatches returns patches for kubeadm that save CPU time. No scenario needs the defaults.
 func frugalPatches() []string {
 	gc := []map[string]any{{"name": "GOGC", "value": goGC}}
 	// Controllers renew their leases, and after a restart try to acquire them, at this interval.

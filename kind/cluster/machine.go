@@ -37,7 +37,7 @@ crictl --timeout=30s rmp --all --force >/dev/null
 
 // StopMachine makes the node look like a removed machine. It stops gardener-node-agent, the units
 // that gardener-node-agent started, and the kubelet, and kills all pods. The container and the Node
-// object stay.
+// object remain.
 func (n *Node) StopMachine(ctx context.Context) error {
 	ctx, cancel := progress.Within(ctx, machineTimeout, fmt.Sprintf("%s was not stopped", n.Name()))
 	defer cancel()
@@ -191,8 +191,8 @@ type appliedOSC struct {
 	paths []string // files and directories to remove
 }
 
-// parseLastApplied reads the OperatingSystemConfig that gardener-node-agent applied last, except
-// unknown fields, which belong to other versions.
+// parseLastApplied returns the units and paths of the OperatingSystemConfig that
+// gardener-node-agent applied last. It ignores unknown fields, which belong to other versions.
 func parseLastApplied(data []byte) (appliedOSC, error) {
 	var osc extensionsv1alpha1.OperatingSystemConfig
 	if err := yaml.Unmarshal(data, &osc); err != nil {

@@ -69,9 +69,9 @@ var otherImages = []string{
 type startedNode struct {
 	state   string
 	tools   string
-	paths   []string // $2
+	paths   []string // the script's argument $2
 	dirs    [2]string
-	seconds string // $5
+	seconds string // the script's argument $5
 }
 
 func newStartedNode(t *testing.T, images []string) *startedNode {

@@ -25,7 +25,7 @@ const (
 	networkTimeout = 30 * time.Second
 )
 
-// networkCreation is locked during the creation, since Docker allows duplicate network names.
+// networkCreation is a lock file for creating the network: Docker allows duplicate network names.
 var networkCreation = filepath.Join(file.LockDirectory(), "network-creation.lock")
 
 // EnsureNetwork creates kind's network unless it exists, with kind's own options and a label for
@@ -98,7 +98,7 @@ func networks(ctx context.Context, filter string) ([]string, error) {
 	return strings.Fields(out), nil
 }
 
-// hostIPv6 is a file that contains "1" if IPv6 is disabled. A kernel without IPv6 does not have it.
+// hostIPv6 is a file that contains "1" if IPv6 is disabled. A kernel without IPv6 lacks the file.
 var hostIPv6 = "/proc/sys/net/ipv6/conf/all/disable_ipv6"
 
 // IPv6Missing returns why a cluster with IPv6 cannot be created and what to do about it, or "" if
@@ -124,8 +124,8 @@ func IPv6Missing(ctx context.Context, local bool) (reason string, err error) {
 	return missingIPv6(ranges), nil
 }
 
-// missingIPv6 returns why the network has no IPv6, or "" if it has. Its argument is the output of
-// `docker network inspect`: whether IPv6 is enabled, then the subnets.
+// missingIPv6 returns why the network has no IPv6 subnet, or "" if it has one. Its argument is the
+// output of `docker network inspect`: whether IPv6 is enabled, then the subnets.
 func missingIPv6(inspected string) string {
 	fields := strings.Fields(inspected)
 	if len(fields) > 1 && fields[0] == "true" && slices.ContainsFunc(fields[1:], isIPv6) {

@@ -17,7 +17,7 @@ import (
 )
 
 // Node is one machine of the cluster: a container that runs systemd, containerd and the kubelet.
-// Its methods may be used concurrently.
+// Its methods are safe for concurrent use.
 type Node struct {
 	kind         nodes.Node
 	cluster      *Cluster

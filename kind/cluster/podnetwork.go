@@ -18,12 +18,13 @@ import (
 // routeProtocol marks the testbed's routes. Numbers above 4 are for user space, see ip-route(8).
 const routeProtocol = "99"
 
-// conflistPath sorts before other files in the directory: containerd uses the first file.
+// conflistPath is the CNI configuration. Its name sorts first: containerd uses the first file.
 const conflistPath = "/etc/cni/net.d/10-testbed.conflist"
 
-// egressRange gives pods of an IPv6 cluster a second, IPv4 address for traffic that leaves the
-// cluster: CoreDNS forwards to the engine's DNS, which answers on IPv4 only. EKS uses the same
-// range. All nodes share it and nothing routes to it: packets leave with the node's address.
+// egressRange contains a second, IPv4 address for each pod of an IPv6 cluster, for traffic that
+// leaves the cluster: CoreDNS forwards to the engine's DNS, which answers only on IPv4. EKS uses
+// the same range. All nodes share it and nothing routes to it: packets leave with the node's
+// address.
 const egressRange = "169.254.172.0/22"
 
 type address struct {

@@ -85,7 +85,7 @@ func unreadyNodes(list []corev1.Node, names []string) []string {
 // kubeProxy is the key of kube-proxy's DaemonSet.
 var kubeProxy = client.ObjectKey{Namespace: "kube-system", Name: "kube-proxy"}
 
-// deployments and kube-proxy make the cluster usable: they provide DNS, volumes and Services.
+// deployments are the keys of the Deployments that provide DNS and volumes.
 var deployments = []client.ObjectKey{
 	coreDNS,
 	{Namespace: "local-path-storage", Name: "local-path-provisioner"}, // kind applies it from the node image
@@ -132,8 +132,8 @@ func rollout(key client.ObjectKey, wanted, updated, available int32) string {
 	return ""
 }
 
-// waitForRegistration waits until the node's kubelet, after the given time, has created the Node
-// object or, if the Node object is older, has renewed the node's lease.
+// waitForRegistration waits until the node's kubelet has created the Node object or renewed the
+// node's lease after the time since.
 func (c *Cluster) waitForRegistration(ctx context.Context, n *Node, since time.Time) error {
 	return await(ctx, "registration of "+n.Name(), usableTimeout, func(ctx context.Context) string {
 		var node corev1.Node

@@ -33,7 +33,7 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Unwrap returns kind's RunError, the error that it wraps, and the context's cause if there is one.
+// Unwrap returns kind's RunError, its inner error, and the context's cause if there is one.
 func (e *Error) Unwrap() []error {
 	wrapped := []error{e.RunError, e.Inner}
 	if e.Cause != nil {

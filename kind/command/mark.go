@@ -14,7 +14,7 @@ import (
 )
 
 // markVariable is the environment variable that children of testbed commands inherit. A killed
-// command cannot end its children (for example mmdebstrap), so `testbed down` finds them by this
+// command cannot end its children, such as mmdebstrap, so `testbed down` finds them by this
 // variable. The Docker Engine is started without it, since other testbeds may use the engine.
 const markVariable = "REGISTRY_CACHE_TESTBED"
 
@@ -25,8 +25,7 @@ const killTimeout = 5 * time.Second
 // mark this process, since procfs shows the environment that a process was started with.
 func MarkChildren(prefix string) error { return os.Setenv(markVariable, prefix) }
 
-// Unmarked returns the environment without the mark. It is for a child that ends with its parent:
-// `testbed down` does not end such a child.
+// Unmarked returns environ without the mark, for a child that `testbed down` must not end.
 func Unmarked(environ []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(entry string) bool {
 		return strings.HasPrefix(entry, markVariable+"=")
@@ -34,7 +33,7 @@ func Unmarked(environ []string) []string {
 }
 
 // EndMarked ends the processes that are marked with the prefix: with SIGTERM, and with SIGKILL if
-// they still run after killTimeout. It returns the number of processes.
+// they still run after killTimeout. It returns the number of marked processes.
 func EndMarked(ctx context.Context, prefix string) (int, error) {
 	pids, err := Marked(prefix)
 	if err != nil || len(pids) == 0 {
@@ -55,8 +54,8 @@ func EndMarked(ctx context.Context, prefix string) (int, error) {
 	return len(pids), fmt.Errorf("processes %v of testbed %s still run %s after SIGKILL: %w", pids, prefix, killTimeout, err)
 }
 
-// Marked returns the processes that are marked with the prefix, except this one. It skips processes
-// whose environment cannot be read.
+// Marked returns the IDs of the processes that are marked with the prefix, except this one. It
+// skips processes whose environment cannot be read.
 func Marked(prefix string) ([]int, error) {
 	processes, err := procfs.AllProcs()
 	if err != nil {

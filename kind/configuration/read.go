@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Load reads a file strictly, sets defaults, validates, and makes its paths absolute.
+// Load reads and validates a file strictly, sets the defaults, and makes paths absolute.
 func Load(path string) (*Testbed, error) {
 	file, err := os.Open(path)
 	if err != nil {

@@ -28,7 +28,7 @@ type Testbed struct {
 	Extension *Extension `json:"extension,omitempty"`
 }
 
-// Extension is an extension that Up builds and installs. Paths are relative to testbed.yaml.
+// Extension describes an extension that Up builds and installs. Paths are relative to testbed.yaml.
 type Extension struct {
 	// Name is the ControllerInstallation's name. The extension runs in namespace extension-<name>.
 	Name string `json:"name"`
@@ -43,7 +43,7 @@ type Extension struct {
 	Webhooks []string `json:"webhooks,omitempty"`
 }
 
-// Image is an image with one Go program.
+// Image describes an image that contains one Go program.
 type Image struct {
 	Name string `json:"name"`
 	// Package is the import path of the program.
@@ -54,7 +54,7 @@ type Image struct {
 
 // Shoot configures the shoot cluster.
 type Shoot struct {
-	// Workers is the number of nodes beside the control plane, 1 to 5. The default is 2.
+	// Workers is the number of worker nodes, 1 to 5. The default is 2.
 	Workers *int `json:"workers,omitempty"`
 	// IPFamily applies to nodes, pods and Services: ipv4 (default), ipv6, or dual with IPv4 first.
 	IPFamily IPFamily `json:"ipFamily,omitempty"`
@@ -81,7 +81,7 @@ type Containerd struct {
 	OldWorker bool `json:"oldWorker,omitempty"`
 }
 
-// Upstream is one registry.
+// Upstream is an upstream registry.
 type Upstream struct {
 	// Name is the first label of the host name, for example alpha in alpha.upstream.test.
 	Name string `json:"name"`
@@ -103,13 +103,13 @@ const (
 // KubeProxyMode is the mode of kube-proxy.
 type KubeProxyMode string
 
-// The modes. IPVS is missing: Kubernetes deprecates it, and it needs a kernel module.
+// The modes. IPVS is missing, since Kubernetes has deprecated it and it needs a kernel module.
 const (
 	NFTables KubeProxyMode = "nftables"
 	IPTables KubeProxyMode = "iptables"
 )
 
-// PullPath is the code in containerd that pulls images.
+// PullPath selects the code in containerd that pulls images.
 type PullPath string
 
 // The values of PullPath.
@@ -165,7 +165,7 @@ func (s *Shoot) setDefaults(stockImage bool) {
 }
 
 // WithNodeImage returns a copy with another node image. If the kube-proxy mode is the current
-// image's default, the copy has the new image's default. To set image and mode, use testbed.yaml.
+// image's default, the copy has the new image's default. To set both, use testbed.yaml.
 func (t *Testbed) WithNodeImage(reference string) *Testbed {
 	changed := *t
 	changed.NodeImage = reference

@@ -54,7 +54,8 @@ func execArgv(node string, terminal bool, argv ...string) []string {
 }
 
 // Kubectl runs kubectl as administrator on the control plane of RoleSeed or RoleShoot, and returns
-// its exit code. File names in args refer to the node, and - to streams.In. Errors are as in Exec.
+// its exit code. File names in args refer to the node, and "-" to streams.In. Errors are as in
+// Exec.
 func Kubectl(ctx context.Context, t *kind.Testbed, role string, args []string, streams Streams) (int, error) {
 	if role != kind.RoleSeed && role != kind.RoleShoot {
 		return 0, fmt.Errorf("cluster %q: want %s or %s", role, kind.RoleSeed, kind.RoleShoot)
@@ -126,10 +127,10 @@ func (e *UnknownNodeError) Error() string {
 	return fmt.Sprintf("the testbed has no node %q, only %s", e.Name, strings.Join(e.Names, ", "))
 }
 
-// UsageError marks the error for internal/program, which exits with code 2.
+// UsageError marks the error as a usage error: internal/program exits with code 2.
 func (*UnknownNodeError) UsageError() {}
 
-// matchNode returns the name that equals wanted, or the name that equals one prefix plus wanted.
+// matchNode returns the entry of names that equals wanted, or else a prefix plus wanted.
 func matchNode(wanted string, names []string, prefixes ...string) (string, error) {
 	for _, prefix := range append([]string{""}, prefixes...) {
 		if slices.Contains(names, prefix+wanted) {

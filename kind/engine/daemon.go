@@ -41,8 +41,8 @@ func startedBefore() bool {
 	return err == nil
 }
 
-// startDaemon removes stale pid files, and runs dockerd in its own session, so that dockerd
-// outlives this process and its terminal. startDaemon returns when dockerd answers.
+// startDaemon returns when dockerd answers. It replaces a dockerd that does not answer. The new one
+// has its own session, so that it outlives this process and its terminal.
 func startDaemon(ctx context.Context) error {
 	answers, err := awaitRunning(ctx)
 	if err != nil || answers {
@@ -197,7 +197,7 @@ func buildShim(ctx context.Context) error {
 	return os.Rename(temp, shimPath)
 }
 
-// startService starts the packaged service. It has no managed label, so Release never stops it.
+// startService starts the packaged service. Without managedLabel, Release never stops its engine.
 func startService(ctx context.Context) error {
 	ctx, cancel := progress.Within(ctx, startTimeout, "systemctl did not finish")
 	defer cancel()

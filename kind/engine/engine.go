@@ -71,8 +71,8 @@ func Running(ctx context.Context) *Engine {
 }
 
 // Attach returns the reachable engine, or nil if none runs. It restarts a dead engine that Ensure
-// started, but installs nothing. It returns a *Missing if an engine may run but does not answer:
-// the engine hangs, permission is missing, or the user's endpoint is unreachable.
+// started, but installs nothing. It returns a *Missing if an engine may be running but does not
+// answer: the engine hangs, permission is missing, or the user's endpoint is unreachable.
 func Attach(ctx context.Context) (*Engine, error) {
 	found, seen, err := inspect(ctx)
 	if err != nil || found != nil {
@@ -139,9 +139,9 @@ func acquire(ctx context.Context) (unlock func(), err error) {
 // execRoot is where dockerd keeps the runtime state of containers.
 const execRoot = "/var/run/docker"
 
-// Release stops the engine if Ensure started it and it has no containers, running or not. Release
-// then also removes the testbed's files (shim, logs, marker) and the files of a killed dockerd
-// below /var/run/docker. Images and packages stay.
+// Release stops the engine if Ensure started it and no container, running or stopped, exists. It
+// then removes the runc shim, the logs, the marker file, and the network sandboxes that a killed
+// dockerd left. It keeps images and packages.
 func Release(ctx context.Context) error {
 	found, err := probe(ctx)
 	if err != nil || !found.Managed {

@@ -79,7 +79,7 @@ func TestPolicy(t *testing.T) {
 	const own = "#!/bin/sh\nexit 101\n"
 	const ours = "#!/bin/sh\n# Written by the registry-cache testbed for the time of one apt-get run.\nexit 101\n"
 	for _, tc := range []struct {
-		name, before, during, after string // empty: no file
+		name, before, during, after string // the content of the policy; empty if there is no file
 		interrupted                 bool
 	}{
 		{"none there", "", ours, "", false},
@@ -112,7 +112,7 @@ func TestPolicy(t *testing.T) {
 			defer cancel()
 			if tc.interrupted {
 				go func() {
-					_, _ = os.ReadFile(started) // until apt-get runs
+					_, _ = os.ReadFile(started) // blocks until apt-get runs
 					cancel()
 				}()
 			}

@@ -28,7 +28,7 @@ type Missing struct {
 	Fix  string // how the user can fix the problem, as one clause
 }
 
-// EnvironmentError marks the error for internal/program.
+// EnvironmentError marks the error as an environment error, see internal/program.
 func (m *Missing) EnvironmentError() {}
 
 // Error returns one line: what is missing; how to fix it.
@@ -51,7 +51,7 @@ func decide(h host) *Missing {
 	return nil
 }
 
-// unusable returns why an existing or a chosen engine cannot be used, or nil if neither exists.
+// unusable returns why a chosen or running engine cannot be used, or nil if there is none.
 func unusable(h host) *Missing {
 	switch {
 	case h.endpoint != defaultEndpoint:

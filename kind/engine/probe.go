@@ -30,7 +30,7 @@ type info struct {
 	Containers           int
 }
 
-// probe describes the engine that the docker command reaches. kind uses the same engine.
+// probe returns the engine that the docker command reaches, which kind also uses.
 func probe(ctx context.Context) (*Engine, error) {
 	ctx, cancel := progress.Within(ctx, probeTimeout, "the docker engine did not answer")
 	defer cancel()
@@ -44,8 +44,8 @@ func probe(ctx context.Context) (*Engine, error) {
 		return nil, err
 	}
 	_, found.Local = socketPath(endpointInUse(ctx))
-	// Containers receive only capabilities in the engine's bounding set. On the same machine, this is
-	// usually the bounding set of this process.
+	// Containers receive only capabilities in the engine's bounding set. On the same machine, that
+	// is usually the bounding set of this process.
 	bound, err := capability.GetBound(capability.CAP_SYS_RESOURCE)
 	found.SysResource = !found.Local || bound || err != nil
 	return found, nil

@@ -1,5 +1,5 @@
-// Package export packs what an engineer needs to find the cause of a problem on a testbed into one
-// archive: kind's logs of both clusters, Kubernetes objects, access logs of the upstreams, the
+// Package export packs into one archive what an engineer needs to find the cause of a problem on a
+// testbed: kind's logs of both clusters, Kubernetes objects, access logs of the upstreams, the
 // configuration of the nodes, versions and active faults, with an index. It draws no conclusions.
 package export
 
@@ -26,7 +26,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-// Suffix ends the name of an archive.
+// Suffix is the end of an archive's file name.
 const Suffix = ".tar.gz"
 
 // Archive describes a written archive.
@@ -47,8 +47,8 @@ func (a *Archive) Err() error {
 }
 
 // Write connects to the existing parts of the testbed and collects them, see Collect.
-// Archive.Missing also names parts that do not exist. Write takes no lock. If no part exists, it
-// writes nothing, and the error is kind.ErrDown.
+// Archive.Missing also names parts that do not exist. Write takes no lock. If it finds no part, it
+// writes nothing and returns the error of Testbed.AttachParts.
 func Write(ctx context.Context, t *kind.Testbed, file string) (*Archive, error) {
 	var archive *Archive
 	err := t.Recorder.Step(ctx, "export", func(ctx context.Context) (err error) {
@@ -66,16 +66,17 @@ func Write(ctx context.Context, t *kind.Testbed, file string) (*Archive, error) 
 const (
 	// partTimeout bounds each part, for example the objects of a cluster.
 	partTimeout = time.Minute
-	// concurrency is higher than the number of cores of small machines, since parts mostly wait.
+	// concurrency bounds how many parts run at once. Parts mostly wait.
 	concurrency = 8
 )
 
 // part collects one part of an export. It should return when ctx ends.
 type part func(ctx context.Context, into *folder)
 
-// Collect writes an archive of the attached parts of the testbed, and replaces an earlier one. The
-// text why is part of the index. A part that cannot be read is not an error: Archive.Missing names
-// it. If ctx times out, Collect packs what it has; if ctx is canceled (Ctrl-C), it writes nothing.
+// Collect packs the attached parts of the testbed into an archive, and replaces an existing file.
+// The text why is part of the index. A part that cannot be read is not an error: Archive.Missing
+// names it. If ctx times out, Collect packs what it has; if ctx is canceled (Ctrl-C), it writes
+// nothing.
 func Collect(ctx context.Context, t *kind.Testbed, file, why string) (*Archive, error) {
 	return collect(ctx, parts(t), file, why)
 }
@@ -114,15 +115,15 @@ func collect(ctx context.Context, parts []part, file, why string) (*Archive, err
 	return archive, nil
 }
 
-// folder stores the files of an export. Its methods may be called concurrently.
+// folder stores the files of an export. Its methods are safe for concurrent use.
 type folder struct {
 	dir    string
 	mu     sync.Mutex
 	failed []string
 }
 
-// add stores a file, even if an error made it incomplete, and records the error. It also stores
-// empty content, which shows that there was nothing.
+// add stores a file, even if err made its content incomplete, and records err. Without an error, it
+// also stores an empty file, which shows that there was nothing.
 func (f *folder) add(name, content string, err error) {
 	if content != "" || err == nil {
 		target := filepath.Join(f.dir, name)
@@ -167,8 +168,8 @@ func oneLine(text string) string {
 // binary form of journal.log.
 var leftOut = map[string]bool{"containers": true, "journal": true}
 
-// pack returns the files below dir as a .tar.gz with one folder. A part that timed out may still
-// write, so pack reads each file only up to the size that it saw first.
+// pack returns the files below dir as a .tar.gz with one folder. A part that timed out may still be
+// writing, so pack reads each file only up to the size that it saw first.
 func pack(dir, root string) ([]byte, error) {
 	var content bytes.Buffer
 	compressed := gzip.NewWriter(&content)

@@ -80,7 +80,7 @@ func write(t *testing.T, path, content string) {
 	}
 }
 
-// TestCollect: the archive contains what could be collected in one folder, the index names the
+// TestCollect: the archive contains in one folder what could be collected, the index names the
 // rest, and nothing is left in the folder for temporary files.
 func TestCollect(t *testing.T) {
 	temporary := t.TempDir()
@@ -138,7 +138,7 @@ func TestCollectInterrupted(t *testing.T) {
 	}
 }
 
-// TestStuckLogs: if kind's logs of a node hang, what was written before the timeout is packed.
+// TestStuckLogs: if kind's collection of logs hangs, what was written before the timeout is packed.
 func TestStuckLogs(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.tar.gz")
 	release := make(chan struct{})

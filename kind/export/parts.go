@@ -57,7 +57,7 @@ func index(at time.Time, why, status string, missing []string) string {
 	return page.String()
 }
 
-// parts returns the parts of a testbed that exist.
+// parts returns the functions that collect the existing parts of a testbed.
 func parts(t *kind.Testbed) []part {
 	all := []part{
 		file("versions.txt", func(ctx context.Context) (string, error) { return versions(ctx, t), nil }),
@@ -109,8 +109,8 @@ func file(name string, content func(context.Context) (string, error)) part {
 	}
 }
 
-// logs returns a part with what `kind export logs` writes. kind takes no context: after a timeout,
-// the export contains the files that kind has written so far.
+// logs returns a part that collects what `kind export logs` writes. kind takes no context: after a
+// timeout, the export contains the files that kind has written so far.
 func logs(name, cluster string) part {
 	return func(ctx context.Context, into *folder) {
 		done := make(chan error, 1)
@@ -126,8 +126,8 @@ func logs(name, cluster string) part {
 
 var collectLogs = cluster.CollectLogs
 
-// access returns a part with the output of an upstream's container, whose standard output is the
-// access log.
+// access returns a part that stores the output of an upstream's container, whose standard output is
+// the access log.
 func access(registry *upstream.Registry) part {
 	return func(ctx context.Context, into *folder) {
 		var records, messages strings.Builder
@@ -137,7 +137,7 @@ func access(registry *upstream.Registry) part {
 	}
 }
 
-// node runs programs, for example a cluster.Node.
+// node is a machine on which programs can run, for example a *cluster.Node.
 type node interface {
 	// Exec returns the standard output, even if the program fails.
 	Exec(ctx context.Context, argv ...string) (string, error)

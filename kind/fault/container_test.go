@@ -13,12 +13,12 @@ import (
 	"testing"
 )
 
-// TestFull fills a folder for a real process in a mount namespace.
+// TestFull makes a folder appear full to a real process in its own mount namespace.
 func TestFull(t *testing.T) {
 	n := newNode(t)
 	volume := filepath.Join(n.directory, "volume")
 	n.write(t, "volume/stored", "content", 0o644)
-	const owner = 65532 // user of the cache
+	const owner = 65532 // the user ID of the cache's process
 	if err := os.Chown(volume, owner, owner); err != nil {
 		t.Skipf("mounts need privileges: %v", err)
 	}

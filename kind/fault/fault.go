@@ -1,5 +1,6 @@
-// Package fault adds, lists and deletes faults of the testbed. The table in package spec lists all
-// faults. An upstream changes its answers itself (package server). Nodes run a function of node.sh.
+// Package fault adds, lists and deletes faults of the testbed. The table in package spec lists
+// them. Upstreams change their own answers (package server). Most other faults are functions of
+// node.sh.
 //
 // Active faults are stored where they are applied: in the containers of the upstreams and on the
 // nodes. The package must not import commands that use it.
@@ -70,7 +71,7 @@ func timeoutOf(f spec.Fault) time.Duration {
 }
 
 // List returns the active faults in the order of their start, and an error if some could not be
-// read. It takes no lock: it may miss a fault that another command adds.
+// read. It takes no lock: it may miss a fault that another command is adding.
 func List(ctx context.Context, t *kind.Testbed) ([]spec.Fault, error) {
 	if t.Seed == nil || t.Shoot == nil {
 		return nil, kind.ErrDown
@@ -127,7 +128,7 @@ func nodeFaults(ctx context.Context, node *cluster.Node, argument string) ([]spe
 	return found, nil
 }
 
-// lockFaults waits for the lock that a change of faults needs. Its file is in the state folder.
+// lockFaults locks a file in the state folder. Commands hold this lock while they change faults.
 func lockFaults(ctx context.Context, t *kind.Testbed) (unlock func(), err error) {
 	if t.Seed == nil || t.Shoot == nil {
 		return nil, kind.ErrDown

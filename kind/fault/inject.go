@@ -43,7 +43,7 @@ func prepare(ctx context.Context, t *kind.Testbed, f spec.Fault) (kind.Injection
 	return nil, fmt.Errorf("fault %s of %s has no injection", f.Kind, f.Target.Role)
 }
 
-// active returns an injection on which only Clear may be called. It asks no API server.
+// active returns an injection of which only Clear may be called. It sends no API requests.
 func active(t *kind.Testbed, f spec.Fault) (kind.Injection, error) {
 	switch {
 	case f.AppliedByUpstream():

@@ -26,7 +26,7 @@ type machineLoss struct {
 	shoot client.Client
 }
 
-// prepareLoss returns an error if the machine has no Node object.
+// prepareLoss returns the injection, or an error if the machine has no Node object.
 func prepareLoss(ctx context.Context, t *kind.Testbed, f spec.Fault) (kind.Injection, error) {
 	l, err := newLoss(t, f)
 	if err == nil {

@@ -133,7 +133,7 @@ processes() {
   done
 }
 
-# PODS, each NAMESPACE/NAME: their processes are stopped (SIGSTOP).
+# PODS, each NAMESPACE/NAME: the first process of each of their containers is stopped (SIGSTOP).
 fault_stop() {
   local id=$2 pod pids pid
   case $1 in
@@ -164,9 +164,9 @@ stopped() {
   done <"$faults/$1/processes"
 }
 
-# VOLUMES of pods of kube-system, each POD=PATH: an overlay is mounted over the volume in the container. It
-# reads the volume and writes to a full tmpfs. Other processes do not see it, and the volume does not change:
-# files that are deleted during the fault reappear when it ends.
+# VOLUMES of pods of kube-system, each POD=PATH: an overlay is mounted over the volume in the
+# container. The overlay reads the volume and writes to a full tmpfs. Other processes do not see it,
+# and the volume does not change: files that are deleted during the fault reappear when it ends.
 fault_full() {
   case $1 in
   begin) fill "$2" "$3" ;;
@@ -249,7 +249,7 @@ fault_loss() {
   esac
 }
 
-# join restores the files that the machine had before its loss.
+# join restores the files that the machine had before its loss, and starts gardener-node-agent.
 join() {
   [[ -e $faults/$1/agent.tar ]] || return 0
   tar -C / -xf "$faults/$1/agent.tar"

@@ -24,7 +24,7 @@ import (
 )
 
 // script applies, ends and lists the faults of a node. It ends a fault after its duration even if
-// no process of the testbed runs.
+// no process of the testbed is running.
 //
 //go:embed node.sh
 var script string
@@ -48,7 +48,7 @@ func parse(output string) ([]spec.Fault, error) {
 	return spec.Decode([]byte("[" + strings.ReplaceAll(strings.TrimSpace(output), "\n", ",") + "]"))
 }
 
-// OnNodes is an injection by a function of node.sh.
+// OnNodes injects a fault with a function of node.sh.
 type OnNodes struct {
 	Fault spec.Fault
 	// Arguments maps each node that applies the fault to the argument of the function there.

@@ -1,6 +1,6 @@
 // Package file replaces files atomically, so that no reader sees a half-written file, not even
-// after a crash. It also locks files between processes of this machine with flock(2): the kernel
-// releases a lock when its holder ends, for any reason. Callers decide what a lock protects.
+// after a crash. It also locks files against other processes on this machine with flock(2): the
+// kernel releases a lock when its holder ends, for any reason. Callers decide what a lock protects.
 package file
 
 import (

@@ -17,7 +17,7 @@ import (
 )
 
 // apply applies the objects in order by server-side apply as FieldManager, and takes over fields
-// that others own. The error names the object that failed; the objects before it stay applied.
+// that others own. The error names the object that failed; the objects before it remain applied.
 func apply(ctx context.Context, c client.Client, objects ...client.Object) error {
 	for _, object := range objects {
 		configuration, err := applyConfiguration(object, c.Scheme())

@@ -34,10 +34,10 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/helmchart"
 )
 
-// Extension is an extension that gardenlet installs into the seed.
+// Extension describes an extension that gardenlet installs into the seed.
 type Extension struct {
 	Name string // of its ControllerInstallation; the extension runs in namespace extension-<Name>
-	// Registration lists the resources that the extension handles. deploymentRefs are ignored.
+	// Registration lists the resources that the extension handles. Its deploymentRefs are ignored.
 	Registration *gardencorev1beta1.ControllerRegistration
 	Chart        fs.FS          // the directory of its Helm chart
 	Values       map[string]any // for the chart; gardenlet adds the values below "gardener"
@@ -98,8 +98,8 @@ func (e Extension) gardenObjects() ([]client.Object, error) {
 	}, nil
 }
 
-// Wait waits up to four minutes until the extension's ManagedResource is healthy, its pods are
-// ready, and its webhooks are registered with a CA bundle.
+// Wait waits until the extension's ManagedResource is healthy (up to a minute), its pods are ready
+// (two minutes for each Deployment), and each webhook configuration has a CA bundle (a minute).
 func (e Extension) Wait(ctx context.Context, seed client.Client) error {
 	defer RequeueDeletions(ctx, seed, GardenNamespace)()
 	err := Poll(ctx, time.Minute, "not healthy", func(ctx context.Context) error {
@@ -130,7 +130,7 @@ func (e Extension) Wait(ctx context.Context, seed client.Client) error {
 	return nil
 }
 
-// Namespace returns the namespace in which the extension runs.
+// Namespace returns the name of the namespace in the seed in which the extension runs.
 func (e Extension) Namespace() string { return "extension-" + e.Name }
 
 // Objects returns what Deploy writes into an empty seed, in the order in which to apply it:
@@ -170,8 +170,8 @@ func (e Extension) Objects(ctx context.Context, renderer chartrenderer.Interface
 }
 
 // Reconcile makes the extension reconcile each of its Extension resources: it sets the annotation
-// gardener.cloud/operation, as gardenlet does. Use this after the extension was replaced but no
-// Shoot was changed. Reconcile skips resources that are being deleted, waits up to a minute for
+// gardener.cloud/operation, as gardenlet does. Use it after the extension has been replaced but no
+// Shoot has changed. Reconcile skips resources that are being deleted, waits up to a minute for
 // each of the others, and returns their number.
 func (e Extension) Reconcile(ctx context.Context, seed client.Client) (int, error) {
 	extensions := &extensionsv1alpha1.ExtensionList{}
@@ -196,7 +196,7 @@ func reconcileOne(ctx context.Context, seed client.Client, extension *extensions
 	if last := extension.Status.LastOperation; last != nil {
 		before = last.LastUpdateTime
 	}
-	// The old status stays until the extension has seen the annotation.
+	// The old status remains until the extension has seen the annotation.
 	done := health.And(health.CheckExtensionObject, health.ExtensionOperationHasBeenUpdatedSince(before))
 
 	patch := client.MergeFrom(extension.DeepCopy())

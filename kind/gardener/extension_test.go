@@ -99,8 +99,8 @@ func deployedManifest(t *testing.T, seed client.Client, key client.ObjectKey) st
 	return manifest.String()
 }
 
-// TestExtensionObjects checks kinds and content of the objects, and that the name of the Secret
-// changes if and only if the values change.
+// TestExtensionObjects checks the kinds and the content of the objects, and that the name of the
+// Secret changes if and only if the values change.
 func TestExtensionObjects(t *testing.T) {
 	extension := Extension{
 		Name:         "sample",

@@ -21,8 +21,8 @@ type monitoringCRDs struct {
 
 var monitoringNames = []string{"prometheusrules.monitoring.coreos.com", "scrapeconfigs.monitoring.coreos.com"}
 
-// newMonitoringCRDs returns the deployer. Gardener's deployer deploys all CRDs of the operator and
-// does not export their manifests, so this passes it a client that skips the unused CRDs.
+// newMonitoringCRDs returns Gardener's deployer, with a client that skips the unused CRDs: by
+// itself, it deploys all CRDs of the operator, and does not export their manifests.
 func newMonitoringCRDs(seed client.Client) (component.DeployWaiter, error) {
 	all, err := prometheusoperator.NewCRDs(onlyObjects{seed, monitoringNames})
 	return monitoringCRDs{all, seed}, err

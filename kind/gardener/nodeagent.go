@@ -18,13 +18,13 @@ import (
 type Node interface {
 	// Name returns the node's name, which is also its host name.
 	Name() string
-	// Exec runs a command and returns its standard output. If it fails, err contains its output.
+	// Exec runs a command and returns its standard output. An error contains the output.
 	Exec(ctx context.Context, argv ...string) (stdout string, err error)
 	// WriteFile writes a file atomically and creates missing parent directories.
 	WriteFile(ctx context.Context, path string, mode fs.FileMode, data []byte) error
 }
 
-// NodeAgent is a gardener-node-agent for the nodes of one worker pool.
+// NodeAgent describes the gardener-node-agent for the nodes of one worker pool.
 type NodeAgent struct {
 	Binary Binary // the statically linked gardener-node-agent, built with Ldflags
 	// Kubeconfig is for the shoot. It contains inline credentials and an address that nodes can reach.

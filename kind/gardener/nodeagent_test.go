@@ -28,7 +28,7 @@ type fakeNode struct {
 	files    map[string][]byte
 	modes    map[string]fs.FileMode
 	commands []string
-	// changed are the files that were written later than the record.
+	// changed contains the files that were written after the record.
 	changed map[string]bool
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/gardener/gardener/pkg/utils"
 )
 
-// Binary is a program with its checksum. NewBinary creates it.
+// Binary is the content of a file, with its checksum. NewBinary creates it.
 type Binary struct {
 	data []byte
 	sum  string // SHA-256 in hexadecimal
@@ -59,7 +59,7 @@ func recordOf(files []nodeFile) nodeFile {
 
 // nodeState is the state of a node before an installation.
 type nodeState struct {
-	lines  []string // of the record, and a sizeLine for each file that is older than the record
+	lines  []string // of the record, and a sizeLine for each file that has not changed since the record was written
 	active bool     // the unit is enabled and running
 }
 

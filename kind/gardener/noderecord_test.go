@@ -137,8 +137,8 @@ func TestReadScript(t *testing.T) {
 	}
 }
 
-// changeAfter changes the file at path when the record is already written, and then sets the old
-// modification time again, as tar does when it unpacks.
+// changeAfter changes the file at path after the record has been written, and then restores the old
+// modification time, as tar does when it unpacks.
 func changeAfter(t *testing.T, record, path string) {
 	t.Helper()
 	before, err := os.Stat(path)

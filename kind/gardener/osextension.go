@@ -58,8 +58,8 @@ func (o OSExtension) objects() []client.Object {
 }
 
 // osExtensionRules returns what gardener's OperatingSystemConfig controller needs: it reconciles
-// the configs with their status and finalizer, reads the Cluster and the Namespace (to check
-// whether it belongs to a shoot), and stores user data in a Secret that it gets by name.
+// the configs with their status and finalizer, reads the Cluster, reads the Namespace to check
+// whether it belongs to a shoot, and stores user data in a Secret that it gets by name.
 func osExtensionRules() []rbacv1.PolicyRule {
 	group := []string{extensionsv1alpha1.SchemeGroupVersion.Group}
 	return []rbacv1.PolicyRule{

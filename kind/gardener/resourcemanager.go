@@ -230,8 +230,8 @@ func (r ResourceManager) config() ([]byte, error) {
 		config.Controllers.NetworkPolicy = networkPolicyController()
 	} else {
 		config.SourceClientConnection.Namespaces = []string{r.Namespace}
-		// A Secret or ConfigMap that leaves a ManagedResource stays for pods that still use it. Without
-		// the collector it would be deleted at once.
+		// When a Secret or ConfigMap is removed from a ManagedResource, pods may still use it.
+		// Without the collector, it would be deleted at once.
 		config.Controllers.GarbageCollector = resourcemanagerconfigv1alpha1.GarbageCollectorControllerConfig{
 			Enabled: true, SyncPeriod: &metav1.Duration{Duration: 12 * time.Hour}, // as gardenlet sets it
 		}

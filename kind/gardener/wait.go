@@ -72,7 +72,7 @@ func podsOf(ctx context.Context, c client.Reader, deployment *appsv1.Deployment)
 	return pods.Items, err
 }
 
-// waitingContainers returns why containers of the Deployment's pods are waiting; "" if none is.
+// waitingContainers returns why containers of the Deployment's pods are waiting, or "" if none is.
 func waitingContainers(ctx context.Context, c client.Reader, deployment *appsv1.Deployment) string {
 	pods, _ := podsOf(ctx, c, deployment) // ignore the error: the pods only add detail
 	var reasons string

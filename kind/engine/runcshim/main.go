@@ -1,10 +1,10 @@
 // Command runcshim runs between Docker and runc on hosts with a restricted capability bounding set.
 //
 // `docker run --privileged` and `docker exec --privileged` request every capability. If the host
-// lacks one, runc fails with "unable to apply caps: operation not permitted". The shim edits the
-// bundle's config.json, or the process file of exec: it removes the capabilities that are not in
-// its own bounding set. If CAP_SYS_RESOURCE is one of them, it also raises a negative oom_score_adj
-// to 0. It then executes runc with the same arguments.
+// lacks one, runc fails with "unable to apply caps: operation not permitted". The shim therefore
+// removes the capabilities that are not in its own bounding set from the bundle's config.json, or
+// from the process file of exec. If CAP_SYS_RESOURCE is one of them, it also raises a negative
+// oom_score_adj to 0. It then executes runc with the same arguments.
 //
 // The shim uses only runc's command line and the OCI runtime specification. Nothing in it is
 // specific to Docker, kind or the testbed.
@@ -94,9 +94,9 @@ func restrictFile(path string, missing map[string]bool) error {
 	return file.Replace(path, after, info.Mode().Perm())
 }
 
-// findDocument returns the path of the JSON file that defines the process for runc to run, or
-// nothing if runc reads none for args. It knows the two commands with which containerd's shim
-// starts programs.
+// findDocument returns the path of the JSON file from which runc reads the process to start, or ""
+// if runc reads none for args. It knows the two commands with which containerd's shim starts
+// programs.
 func findDocument(args []string) string {
 	if bundle := valueAfter(args, "create", "--bundle"); bundle != "" {
 		return filepath.Join(bundle, "config.json")
@@ -104,7 +104,7 @@ func findDocument(args []string) string {
 	return valueAfter(args, "exec", "--process")
 }
 
-// valueAfter returns the value of the command's flag, or nothing.
+// valueAfter returns the value of the command's flag, or "" if args do not contain it.
 func valueAfter(args []string, command, flag string) string {
 	rest := args[slices.Index(args, command)+1:]
 	i := slices.Index(rest, flag)

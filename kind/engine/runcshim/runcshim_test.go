@@ -79,7 +79,7 @@ func TestRestrict(t *testing.T) {
 }
 
 // TestRun executes the shim as a program. The shim must pass all arguments to runc, and runc must
-// read the rewritten file.
+// be able to read the file.
 func TestRun(t *testing.T) {
 	if os.Getenv("RUNCSHIM_ARGS") != "" {
 		if err := run(strings.Fields(os.Getenv("RUNCSHIM_ARGS"))); err != nil {
@@ -91,7 +91,7 @@ func TestRun(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "runc"), []byte(fake), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	// No kernel supports CAP_NONE, so the file must stay unchanged on every host.
+	// No kernel supports CAP_NONE, so the file must remain unchanged on every host.
 	config := `{"process":{"capabilities":{"bounding":["CAP_NONE"]}}}`
 	if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)

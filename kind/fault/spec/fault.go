@@ -31,9 +31,9 @@ type Fault struct {
 	Status int         `json:"status,omitempty"`
 	Header http.Header `json:"header,omitempty"`
 	Body   string      `json:"body,omitempty"`
-	Rate   int64       `json:"rate,omitempty"`   // bytes per second of Slow
+	Rate   int64       `json:"rate,omitempty"`   // bytes per second that Slow sends
 	After  *int64      `json:"after,omitempty"`  // bytes of a body that Truncate sends; nil means half
-	Accept []string    `json:"accept,omitempty"` // hexadecimal SHA-256 sums of each user:password that Credentials accepts
+	Accept []string    `json:"accept,omitempty"` // the SHA-256 sum, in hexadecimal, of each user:password that Credentials accepts
 	// Name is the name of a profile, and Profile its content, which may be changed before the fault is
 	// added.
 	Name    string                   `json:"name,omitempty"`
@@ -54,7 +54,8 @@ func (f Fault) Begin(id string, now time.Time) Fault {
 	return f
 }
 
-// Same reports whether both are the same fault. It also compares the start, since IDs are reused.
+// Same reports whether f and other are the same fault. It also compares the start, since IDs are
+// reused.
 func (f Fault) Same(other Fault) bool { return f.ID == other.ID && f.Began.Equal(other.Began) }
 
 // Ended reports whether the time of the fault is over.
@@ -65,7 +66,7 @@ func Active(all []Fault, now time.Time) []Fault {
 	return slices.DeleteFunc(slices.Clone(all), func(f Fault) bool { return f.Ended(now) })
 }
 
-// Select returns the active faults with these IDs (all if ids is empty), or a *UsageError.
+// Select returns the faults with these IDs, or all without IDs, or a *UsageError for an unknown ID.
 func Select(active []Fault, ids []string) ([]Fault, error) {
 	if len(ids) == 0 {
 		return active, nil
@@ -101,7 +102,7 @@ func Encode(all []Fault) ([]byte, error) {
 	return json.Marshal(append([]Fault{}, all...)) // [] for none
 }
 
-// Decode parses the output of Encode. It returns an error for an unknown role or kind.
+// Decode parses the output of Encode. An unknown role or kind, or a missing profile, is an error.
 func Decode(content []byte) ([]Fault, error) {
 	var all []Fault
 	if err := json.Unmarshal(content, &all); err != nil {
@@ -118,7 +119,7 @@ func Decode(content []byte) ([]Fault, error) {
 	return all, nil
 }
 
-// Effect describes what the target does, for example "answers 429 to all requests".
+// Effect returns what the target does, for example "answers 429 to all requests".
 func (f Fault) Effect() string {
 	requests, after := "all requests", "half"
 	if f.On == Manifests || f.On == Blobs {
@@ -134,7 +135,7 @@ func (f Fault) Effect() string {
 
 func size(n int64) string { return resource.NewQuantity(n, resource.BinarySI).String() }
 
-// String describes the fault in one line.
+// String returns a description of the fault in one line.
 func (f Fault) String() string {
 	if f.OneShot() {
 		return strings.TrimSuffix(fmt.Sprintf("%s %s: %s", f.Target, f.Effect(), f.Outcome), ": ")

@@ -14,9 +14,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/registryprofile"
 )
 
-// Option is a command line option of faults.
+// Option is a command line option of `testbed fault add`.
 type Option struct {
-	Name, Usage string // of the flag; Usage names the placeholder of the value in backquotes
+	Name, Usage string // of the flag; Usage contains the placeholder of the value in backquotes
 	Repeated    bool   // the flag can be given several times
 	set         func(f *Fault, values []string) error
 }
@@ -88,7 +88,7 @@ func setHeader(f *Fault, values []string) error {
 
 var sha256Sum = regexp.MustCompile("^[0-9a-f]{64}$")
 
-// setAccept takes a hash, because other users can read command lines and lists of faults.
+// setAccept takes sums, not passwords: other users can read command lines and lists of faults.
 func setAccept(f *Fault, values []string) error {
 	if slices.ContainsFunc(values, func(sum string) bool { return !sha256Sum.MatchString(sum) }) {
 		return usageErrorf("want the 64 digits that printf %%s user:password | sha256sum prints")

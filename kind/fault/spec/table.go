@@ -51,15 +51,15 @@ const (
 	Volumes   Argument = "volumes"   // volumes of these pods as <pod>=<path in the container>, on the pods' nodes
 )
 
-// definition describes a fault, and who begins and ends it: the upstream (on), a function of
-// node.sh on nodes (method, argument), or nobody, because the target recovers by itself (oneShot).
+// definition describes a fault and what applies it: the upstream (on), or a function of node.sh on
+// nodes (method, argument). A one-shot fault has no end, since the target recovers by itself.
 type definition struct {
 	role     Role
 	kind     Kind
 	effect   string   // completes "the target …", see Fault.Effect
 	takes    []string // the options other than --for
 	needs    string   // the required option
-	on       Scope    // the default of Fault.On: package server changes the answers
+	on       Scope    // the default of Fault.On; set if the upstream itself applies the fault
 	method   string   // the function fault_<method> of node.sh
 	argument Argument
 	oneShot  bool // see Fault.OneShot

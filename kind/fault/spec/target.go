@@ -45,8 +45,8 @@ func ParseTarget(text string) (Target, error) {
 	return Target{Role: Role(role), Name: name}, nil
 }
 
-// Choose returns the target with its full name, one of names, or a *UsageError. The target may have
-// a full name, or the short form of exactly one name.
+// Choose returns the target with its full name, which is one of names. It returns a *UsageError
+// unless t contains a full name, or the short form of exactly one.
 func (t Target) Choose(names []string, short func(string) string) (Target, error) {
 	if slices.Contains(names, t.Name) {
 		return t, nil
