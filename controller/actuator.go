@@ -2,12 +2,11 @@
 // shoot, cleans the nodes when caches are removed, and reports the endpoints in the providerStatus.
 // The webhook passes the endpoints on to the nodes.
 //
-// The package deploys with ManagedResources, and reads Services, nodes and the cleaner's pods in
-// the shoot. Package volume does what a ManagedResource cannot: it grows claims, and
-// deletes claims and pods that cannot be used.
+// The package deploys objects with ManagedResources. It accesses the shoot directly to read the
+// state there, and to delete what gardener-resource-manager does not delete. Package volume does
+// what a ManagedResource cannot: it grows claims, and deletes claims and pods that cannot be used.
 //
-// Packages cache and cleaner define the content of the objects, and package nodeconfig the files on
-// nodes.
+// Packages cache and cleaner define the objects, and package nodeconfig the files on nodes.
 package controller
 
 import (
@@ -43,13 +42,13 @@ import (
 
 // Actuator reconciles Extensions of type registry-cache. Every method may fail or be interrupted at
 // any point. Calling it again is safe. No method takes longer than 9 seconds. If something is still
-// in progress, its error says so, and a later call continues.
+// in progress, the method returns an error that names it, and a later call continues.
 //
-// The copy of the Extension in the manager's cache may be outdated. The methods need not read it
-// again: the library has just written its status, and got the current Extension as the answer.
+// The methods need not read the Extension again, although the manager's cache may be outdated: the
+// library has just written its status, and the answer contained the current Extension.
 type Actuator struct {
 	client      client.Client
-	shootClient func(ctx context.Context, namespace string) (client.Client, error) // by its namespace in the seed
+	shootClient func(ctx context.Context, namespace string) (client.Client, error) // takes the shoot's namespace in the seed
 	images      charts.Images
 	clock       clock.Clock
 	waits       timing
@@ -71,9 +70,9 @@ func NewActuator(seed client.Client, shoots func(context.Context, string) (clien
 }
 
 // Delete removes the caches. It first removes the configuration of all upstreams from the nodes,
-// unless the shoot is being deleted or hibernated. At the end it waits for the disks, but not for
-// long. In a hibernated shoot, the objects disappear when the shoot wakes up. An undecodable status
-// does not block the deletion.
+// unless the shoot is being deleted or hibernated. Finally it waits a limited time until the disks
+// are deleted. In a hibernated shoot, the objects disappear when the shoot wakes up. An undecodable
+// status does not block the deletion.
 func (a *Actuator) Delete(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
 	return a.run(ctx, ex, "delete", func(ctx context.Context) error {
 		cluster, err := a.cluster(ctx, ex.Namespace)
@@ -81,7 +80,7 @@ func (a *Actuator) Delete(ctx context.Context, log logr.Logger, ex *extensionsv1
 			return err
 		}
 		before, _ := recordOf(ex) // empty if undecodable
-		if before.takingOver {    // otherwise takeOver has added it to a ManagedResource
+		if before.takingOver {    // otherwise a ManagedResource contains these objects
 			if err := kubernetesutils.DeleteObjects(ctx, a.client, monitoring.References(ex.Namespace)...); err != nil {
 				return fmt.Errorf("delete the monitoring of gardener-extension-registry-cache: %w", err)
 			}
@@ -92,7 +91,7 @@ func (a *Actuator) Delete(ctx context.Context, log logr.Logger, ex *extensionsv1
 			if err != nil {
 				return err
 			}
-			// A retry does not clean the nodes again, even if deleting the caches takes long.
+			// If a later step fails, the retry does not clean the nodes again.
 			unchanged := ex.DeepCopy()
 			ex.Status.ProviderStatus, ex.Status.State = nil, nil
 			if err := a.patchStatus(ctx, ex, unchanged, result); err != nil {
@@ -130,8 +129,8 @@ func (a *Actuator) ForceDelete(ctx context.Context, log logr.Logger, ex *extensi
 }
 
 // Restore does the same as Reconcile. In the new seed, gardenlet has already restored the state and
-// the certificates, so it adopts everything in the shoot. A mistake of the owner fails the next
-// reconciliation: until the restoration has succeeded, Gardener admits no change that corrects it.
+// the certificates, so Restore adopts everything in the shoot. A mistake of the owner fails only
+// the next reconciliation: Gardener admits no correction before the restoration has succeeded.
 func (a *Actuator) Restore(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
 	return a.run(ctx, ex, "restore", func(ctx context.Context) error {
 		err := a.reconcile(ctx, log, ex)
@@ -144,7 +143,7 @@ func (a *Actuator) Restore(ctx context.Context, log logr.Logger, ex *extensionsv
 }
 
 // restoreStatus writes the providerStatus of the running caches, as far as the state contains it.
-// It ends an availability whose deployment was interrupted in the previous seed.
+// It also ends high availability whose deployment was interrupted in the previous seed.
 func (a *Actuator) restoreStatus(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension, mistake error) error {
 	r, err := recordOf(ex)
 	if err != nil {
@@ -183,8 +182,7 @@ func (a *Actuator) restoreStatus(ctx context.Context, log logr.Logger, ex *exten
 
 // Migrate releases the caches with their content, so that another seed can adopt them. gardenlet
 // copies the certificates to that seed. Migrate removes the cleaner, even if it has not finished.
-// The Extension's status.state still lists the upstreams to clean, so the next seed cleans the
-// nodes.
+// status.state still lists the upstreams to clean, so the next seed cleans the nodes.
 func (a *Actuator) Migrate(ctx context.Context, _ logr.Logger, ex *extensionsv1alpha1.Extension) error {
 	return a.run(ctx, ex, "migrate", func(ctx context.Context) error {
 		for _, name := range []string{cachesName, servicesName} {
@@ -208,8 +206,9 @@ func (a *Actuator) cluster(ctx context.Context, namespace string) (*extensionsco
 	return &extensionscontroller.Cluster{ObjectMeta: metav1.ObjectMeta{Name: namespace}, Shoot: shoot}, nil
 }
 
-// nodesToClean reports whether the shoot keeps its nodes. In a shoot that is being deleted, the
-// cleaner would find no node and block the deletion (gardener-extension-registry-cache#83, #173).
+// nodesToClean reports whether the shoot is neither hibernated nor being deleted. In a shoot that
+// is being deleted, the cleaner would find no node and block the deletion
+// (gardener-extension-registry-cache#83, #173).
 func nodesToClean(cluster *extensionscontroller.Cluster) bool {
 	return cluster.Shoot.DeletionTimestamp == nil && !extensionscontroller.IsHibernated(cluster)
 }
@@ -217,7 +216,7 @@ func nodesToClean(cluster *extensionscontroller.Cluster) bool {
 // Options are the settings of the controller.
 type Options struct {
 	Controller controller.Options // its RateLimiter is replaced
-	// IgnoreOperationAnnotation: changes are reconciled even without gardenlet's annotation.
+	// IgnoreOperationAnnotation makes the controller reconcile changes without gardenlet's annotation.
 	IgnoreOperationAnnotation bool
 	ExtensionClasses          []extensionsv1alpha1.ExtensionClass // default: shoot
 	Images                    charts.Images
@@ -227,7 +226,7 @@ type Options struct {
 // contain the types of extensionscontroller.AddToScheme.
 func AddToManager(ctx context.Context, mgr manager.Manager, options Options) error {
 	// Do not read from the manager's cache. It may lack the actuator's last write, and may show a
-	// ManagedResource as healthy that is not applied yet (gardener-extension-registry-cache#344).
+	// ManagedResource that is not applied yet as healthy (gardener-extension-registry-cache#344).
 	live, err := client.New(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
 	if err != nil {
 		return fmt.Errorf("create the client of the actuator: %w", err)

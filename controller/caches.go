@@ -31,7 +31,7 @@ type buildFunc func(v1alpha3.RegistryCache, v1alpha3.Identity, cache.Shoot) ([]c
 
 // deployCaches writes a ManagedResource with the objects and what build returns for each cache. A
 // ManagedResource is applied only after the objects that it no longer contains are gone. That may
-// take long for a pod or volume of a removed cache, so the Services are in another one.
+// take long for a pod or volume of a removed cache, so the Services are in another ManagedResource.
 func (a *Actuator) deployCaches(ctx context.Context, t *target, name string, objects []client.Object, build buildFunc) error {
 	shoot := shootOf(t.cluster.Shoot, a.images)
 	for i, c := range t.config.Caches {
@@ -45,8 +45,8 @@ func (a *Actuator) deployCaches(ctx context.Context, t *target, name string, obj
 }
 
 // refuseForeignServices returns an error if a cache's Service already exists and does not belong to
-// a cache: gardener-resource-manager would take it over. It checks each new name once, and nothing
-// while the shoot is hibernated.
+// a cache: gardener-resource-manager would take it over. It checks only new names, and none while
+// hibernation is enabled.
 func refuseForeignServices(ctx context.Context, t *target) error {
 	names := map[string]string{}
 	for i := range t.config.Caches {
@@ -71,8 +71,8 @@ func refuseForeignServices(ctx context.Context, t *target) error {
 	return nil
 }
 
-// observability makes gardenlet report problems of the monitoring in this condition instead of
-// ControlPlaneHealthy, the default for ManagedResources in the seed.
+// observability makes gardenlet report problems of the monitoring in the condition
+// ObservabilityComponentsHealthy, instead of ControlPlaneHealthy, the default in the seed.
 var observability = map[string]string{v1beta1constants.LabelCareConditionType: string(gardencorev1beta1.ShootObservabilityComponentsHealthy)}
 
 // deployMonitoring writes the ManagedResource for the shoot's Prometheus and Plutono. Shoots of
@@ -93,9 +93,9 @@ func (a *Actuator) deployMonitoring(ctx context.Context, t *target) error {
 	})
 }
 
-// certify issues a certificate for every HTTPS cache, and returns the CA, or nil without such a
-// cache. In a hibernated shoot, the address of a new cache is unknown. Its certificate is for the
-// names of its Service until the shoot wakes up.
+// certify issues a certificate for every HTTPS cache, and returns the CA, or nil if there is no
+// such cache. In a hibernated shoot, the address of a new cache is unknown. Until the shoot wakes
+// up, its certificate contains only the names of its Service.
 func (a *Actuator) certify(ctx context.Context, log logr.Logger, t *target) (*certificate.CA, error) {
 	if !slices.ContainsFunc(t.config.Caches, cache.ServesTLS) {
 		return nil, nil

@@ -20,11 +20,11 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/retry"
 )
 
-// clean deploys the DaemonSet of package controller/cleaner, whose pods run nodeconfig/cleaner, until
-// all nodes are clean or skipped, and requests its deletion. The caller must wait for the deletion.
-// clean returns the condition NodesCleaned with the skipped nodes: nodes that are not ready and,
-// after a longer time, ready nodes that the cleaner cannot clean. So one broken node cannot block
-// the Shoot. The error names the nodes that are not clean.
+// clean deploys the DaemonSet of package controller/cleaner, whose pods run nodeconfig/cleaner. It
+// waits until all nodes are clean or skipped, and requests the deletion of the DaemonSet. The
+// caller must wait for the deletion. clean returns the condition NodesCleaned with the skipped
+// nodes (see maySkip), so that one broken node cannot block the Shoot. The error names the nodes
+// that are not clean.
 func (a *Actuator) clean(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension, task cleaner.Task) (gardencorev1beta1.Condition, error) {
 	condition := v1beta1helper.GetOrInitConditionWithClock(a.clock, ex.Status.Conditions, v1alpha3.ConditionNodesCleaned)
 	set := cleaner.DaemonSet(task, a.images.RegistryCleaner)
@@ -61,14 +61,14 @@ func (a *Actuator) clean(ctx context.Context, log logr.Logger, ex *extensionsv1a
 }
 
 // maySkip reports whether the clean-up may end although some nodes are not clean. It may skip nodes
-// that have not been ready for a while, and any node when the cleaner has run long enough. Earlier
-// attempts count.
+// that have not been ready for skipAfter, and any node after the cleaner has run for skipAfter. The
+// time of earlier attempts counts.
 func (a *Actuator) maySkip(rollout cleaner.Rollout) bool {
 	longAgo := func(t time.Time) bool { return !t.IsZero() && a.clock.Since(t) >= a.waits.skipAfter }
 	return longAgo(rollout.Started) || longAgo(rollout.NotReadySince)
 }
 
-// smallShoot is the number of nodes up to which every look reads the nodes and pods. The
+// smallShoot is the number of nodes up to which every call of rollout reads the nodes and pods. The
 // DaemonSet's own status is slower: it reports a pod as ready some seconds after its node is clean.
 const smallShoot = 20
 
@@ -80,10 +80,10 @@ func (a *Actuator) rollout(ctx context.Context, shoot client.Client, namespace s
 	if err != nil {
 		return none, err
 	}
-	// A new task changes the ManagedResource's generation, because its Secret's name has a hash.
+	// A new task changes the ManagedResource's generation, because its Secret's name contains a hash.
 	if err := health.CheckManagedResourceApplied(mr); err != nil && a.clock.Since(written(mr)) < a.waits.skipAfter {
 		return none, retry.Waiting(err)
-	} // later, a policy may forbid the cleaner
+	} // after that time, perhaps a policy forbids the cleaner
 	set := &appsv1.DaemonSet{}
 	err = shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: v1alpha3.CleanerDaemonSet}, set)
 	if client.IgnoreNotFound(err) != nil {

@@ -96,7 +96,7 @@ func TestDelete(t *testing.T) {
 }
 
 // TestDeleteCleansEverything checks that the cleaner runs with --all. Without it, the hosts.toml of
-// an upstream that the status does not contain would stay.
+// an upstream that the status does not contain would remain.
 func TestDeleteCleansEverything(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{alpha}, []string{alpha}), cluster(), managedResource(cachesName))
 	l.noCleaner = "ImagePullBackOff"
@@ -266,8 +266,8 @@ func TestForeignService(t *testing.T) {
 	}
 }
 
-// TestForeignServiceWhileHibernated checks that an owner's Service stays if a cache is configured
-// with its name while the shoot is hibernated.
+// TestForeignServiceWhileHibernated checks that an owner's Service is not deleted if a cache is
+// configured with its name while the shoot is hibernated.
 func TestForeignServiceWhileHibernated(t *testing.T) {
 	for name, then := range map[string]func(*testing.T, *landscape){
 		"disabled": func(t *testing.T, l *landscape) {
@@ -306,7 +306,7 @@ func TestForeignServiceWhileHibernated(t *testing.T) {
 }
 
 // TestDisableAfterGuardedRemoval checks that the claim of a removed cache is deleted once a policy
-// of the shoot allows it, although the extension was disabled meanwhile.
+// of the shoot allows it, although the extension was disabled in the meantime.
 func TestDisableAfterGuardedRemoval(t *testing.T) {
 	l, _ := newRunningLandscape(t, func(c *v1alpha3.RegistryConfig) { c.Caches = c.Caches[1:] })
 	l.guarded = true

@@ -23,12 +23,12 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/retry"
 )
 
-// awaitEndpoints waits for the Services of all configured caches. The error names missing upstreams
-// and the reason. If a cache is added, gardener-resource-manager must first apply the current
-// Services: it may still delete the Service of an earlier cache of the same upstream.
+// awaitEndpoints waits for the Services of all configured caches. The error names the upstreams
+// without a Service, and the reason. If a cache is added, gardener-resource-manager must first
+// apply the current Services: it may still delete the Service of the upstream's earlier cache.
 func (a *Actuator) awaitEndpoints(ctx context.Context, t *target) (found []v1alpha3.RegistryCacheStatus, err error) {
 	someNew := slices.ContainsFunc(t.config.Caches, func(c v1alpha3.RegistryCache) bool { return len(t.before.endpoints(c.Upstream)) == 0 })
-	if someNew { // the caches were just written and are not applied yet
+	if someNew { // the Services were just written and are not applied yet
 		pauseFor(ctx, a.waits.interval/4)
 	}
 	err = a.await(ctx, func() error {
@@ -87,7 +87,7 @@ func statusOf(c *v1alpha3.RegistryCache, address string, secrets cache.Secrets) 
 	return v1alpha3.RegistryCacheStatus{Upstream: c.Upstream, Endpoint: endpoint.String(), RemoteURL: *c.RemoteURL, UpstreamCABundle: upstreamBundle(secrets)}
 }
 
-// upstreamBundle returns the CAs that nodes trust for the upstream of a cache, nil for public ones.
+// upstreamBundle returns the configured CAs of a cache's upstream, or nil if there are none.
 func upstreamBundle(secrets cache.Secrets) *string {
 	if len(secrets.CABundle) == 0 {
 		return nil
@@ -95,12 +95,12 @@ func upstreamBundle(secrets cache.Secrets) *string {
 	return new(string(secrets.CABundle))
 }
 
-// errNotApplicable means that gardener-resource-manager failed, and someone must fix the cause.
+// errNotApplicable means that gardener-resource-manager has failed, and the cause must be fixed.
 var errNotApplicable = errors.New("cannot be applied to the shoot")
 
 // notApplied returns why the objects of the ManagedResource may be missing in the shoot. A failure
-// may be about an earlier state, because gardener-resource-manager observes only generations that
-// it has applied.
+// may concern an earlier generation, because gardener-resource-manager records only those that it
+// has applied.
 func notApplied(mr *resourcesv1alpha1.ManagedResource) error {
 	err := health.CheckManagedResourceApplied(mr)
 	applied := v1beta1helper.GetCondition(mr.Status.Conditions, resourcesv1alpha1.ResourcesApplied)

@@ -51,7 +51,7 @@ func (l *landscape) reconciled(t *testing.T) {
 }
 
 // TestServiceRename checks that the previous address works for an hour, however often gardenlet
-// reconciles meanwhile.
+// reconciles in that time.
 func TestServiceRename(t *testing.T) {
 	l, _ := newRunningLandscape(t, renamed(ptr.To("new")))
 	previous := l.services(t)[idOf(alpha).Name]
@@ -358,13 +358,14 @@ func (l *landscape) changeShoot(t *testing.T, changes ...func(*gardencorev1beta1
 	}
 }
 
-// TestServiceThatCannotBeCreated checks that one does not block changes of the other caches.
+// TestServiceThatCannotBeCreated checks that such a Service does not block changes to the other
+// caches.
 func TestServiceThatCannotBeCreated(t *testing.T) {
 	l, _ := newRunningLandscape(t, func(c *v1alpha3.RegistryConfig) {
 		c.Caches = append(c.Caches[1:], v1alpha3.RegistryCache{Upstream: gamma, HTTP: &v1alpha3.HTTP{}})
 	})
 	l.applyError = "exceeded quota"
-	for range 2 { // the second finds the others up to date
+	for range 2 { // the second attempt finds the others up to date
 		if err := l.reconcile(t); err == nil || !strings.Contains(err.Error(), gamma) || !strings.Contains(err.Error(), l.applyError) {
 			t.Errorf("error = %v", err)
 		}

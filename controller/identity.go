@@ -17,8 +17,7 @@ import (
 )
 
 // identify sets the identities of the configured caches. If the record lacks one, identify reads it
-// from the deployed objects: an early version did not record identities, nor does
-// gardener-extension-registry-cache.
+// from the deployed objects: an early version and gardener-extension-registry-cache record none.
 func (a *Actuator) identify(ctx context.Context, t *target) error {
 	running := t.before.retained(t.config).running
 	unrecorded := func(upstream string) bool { _, known := running.Of(upstream); return !known }
@@ -42,8 +41,9 @@ func (a *Actuator) identify(ctx context.Context, t *target) error {
 	return nil
 }
 
-// previousFor is how long a renamed Service exists under its previous name. Nodes use its address
-// until they apply the OperatingSystemConfig that gardenlet writes after this reconciliation.
+// previousFor is how long a Service also exists under its previous name after it has been renamed.
+// Nodes use the previous address until they apply the OperatingSystemConfig that gardenlet writes
+// after this reconciliation.
 const previousFor = time.Hour
 
 // keepPreviousServices updates the previous Services of the caches. Time in hibernation does not
@@ -73,8 +73,8 @@ func (a *Actuator) keepPreviousServices(t *target) {
 	}
 }
 
-// removeServices deletes the unwanted ones of the Services of renamed caches. A Service of a
-// removed cache is deleted with its claims.
+// removeServices deletes previous Services that are no longer kept. A Service of a removed cache is
+// deleted with its claims.
 func removeServices(ctx context.Context, t *target, services []corev1.Service) error {
 	var unwanted []client.Object
 	for _, service := range services {
@@ -87,9 +87,9 @@ func removeServices(ctx context.Context, t *target, services []corev1.Service) e
 	return unlessRefused(logr.FromContextOrDiscard(ctx), deleteAll(ctx, t.shoot, nil, unwanted...), "delete the Services of renamed caches")
 }
 
-// deployedIdentities adds the identities of caches with a Service to the recorded ones. An early
+// deployedIdentities returns the recorded identities and those of the deployed Services. An early
 // version deployed Services together with the caches. If they simply left that ManagedResource,
-// gardener-resource-manager would delete them, and the caches would get new addresses. The
+// gardener-resource-manager would delete them, and the caches would get new addresses. An
 // annotation makes it release them.
 func (a *Actuator) deployedIdentities(ctx context.Context, t *target) (v1alpha3.Identities, error) {
 	running, ordered := t.before.retained(t.config).running, map[string]bool{}

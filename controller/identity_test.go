@@ -295,7 +295,7 @@ func TestNewCacheDoesNotWait(t *testing.T) {
 }
 
 // TestRestoreWhileHibernated: the next seed deploys all objects of a hibernated shoot, whether it
-// knows the addresses of the caches or not. Omitted objects would stay forever.
+// knows the addresses of the caches or not. Omitted objects would never be deleted.
 func TestRestoreWhileHibernated(t *testing.T) {
 	for name, forget := range map[string]bool{"addresses known": false, "addresses unknown": true} {
 		t.Run(name, func(t *testing.T) {

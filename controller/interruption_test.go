@@ -63,7 +63,7 @@ func breakAt(at int, request string) map[string]func(w *wire, cancel context.Can
 	}
 }
 
-// change is a change of a shoot with caches for alpha and beta.
+// change describes a change to a shoot with caches for alpha and beta.
 type change struct {
 	config func(*v1alpha3.RegistryConfig)
 	act    func(*Actuator, context.Context, *extensionsv1alpha1.Extension) error
@@ -112,7 +112,7 @@ func newRunningLandscape(t *testing.T, config func(*v1alpha3.RegistryConfig)) (*
 	return l, l.tap()
 }
 
-// configure changes the providerConfig, like a user.
+// configure changes the providerConfig, as a user does.
 func (l *landscape) configure(t *testing.T, change func(*v1alpha3.RegistryConfig)) {
 	t.Helper()
 	ex := l.extension(t)
@@ -127,8 +127,8 @@ func (l *landscape) configure(t *testing.T, change func(*v1alpha3.RegistryConfig
 	}
 }
 
-// TestInterruption interrupts every change at every point in every way, and retries it like the
-// controller. The result must be the same as without the interruption.
+// TestInterruption interrupts every change at every point in every way, and retries it as the
+// controller does. The result must be the same as without the interruption.
 func TestInterruption(t *testing.T) {
 	for name, change := range changes {
 		t.Run(name, func(t *testing.T) {

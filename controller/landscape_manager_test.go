@@ -69,7 +69,7 @@ func (l *landscape) newManager() *managedresource.Reconciler {
 // shoot. A canceled context stops neither.
 func (l *landscape) manage(ctx context.Context, name string) error {
 	ctx = logf.IntoContext(context.WithoutCancel(ctx), logr.Discard())
-	for attempt, pending := 0, true; pending && attempt < 5; attempt++ { // an object with a finalizer stays
+	for attempt, pending := 0, true; pending && attempt < 5; attempt++ { // an object with a finalizer remains
 		result, err := l.manager.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: namespace, Name: name}})
 		if err != nil && l.applyError == "" && !l.guarded {
 			return err

@@ -65,7 +65,7 @@ func TestMain(m *testing.M) {
 // log contains the writes to the seed, in order.
 type landscape struct {
 	seed, shoot client.WithWatch
-	unwatched   client.WithWatch // the seed for gardener-resource-manager, which the log ignores
+	unwatched   client.WithWatch // the client of gardener-resource-manager for the seed, whose writes are not logged
 	manager     *managedresource.Reconciler
 	actuator    *Actuator
 	log         []string
@@ -83,13 +83,14 @@ type landscape struct {
 	missed map[string]bool
 	// away makes gardener-resource-manager miss writes, as if it were behind.
 	away bool
-	// awake makes it run while the shoot is hibernated, as gardenlet does before a migration.
+	// awake makes gardener-resource-manager run while the shoot is hibernated, as gardenlet does
+	// before a migration.
 	awake bool
 	// fixed makes the shoot refuse to expand claims.
 	fixed bool
-	// guarded makes the shoot refuse to delete claims, like a policy of its owner.
+	// guarded makes the shoot refuse to delete claims, as a policy of its owner would.
 	guarded bool
-	// cleaned, if set, is called for each node that the cleaner has cleaned, with its arguments.
+	// cleaned, if set, is called for each node that was cleaned, with the arguments of the cleaner.
 	cleaned func(node string, args []string)
 	nextIP  int
 }
@@ -123,7 +124,7 @@ func (l *landscape) newSeed(objects ...client.Object) {
 	l.restart()
 }
 
-// restart replaces the process of the Actuator.
+// restart acts as a restart of the Actuator's process.
 func (l *landscape) restart() {
 	l.actuator = NewActuator(l.seed,
 		func(context.Context, string) (client.Client, error) { return l.shoot, nil },

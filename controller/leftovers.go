@@ -25,13 +25,13 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/volume"
 )
 
-// removeLeftovers deletes what is left in the shoot of unwanted caches and replicas, and removes
-// those that are gone from the target's leaving caches. gardener-resource-manager deletes only
-// objects in the status of its ManagedResource: not those of the previous seed, nor of a partial
-// application. others are the claims of caches that are not configured. They show what is left, so
-// they are deleted last.
+// removeLeftovers deletes what is left of removed caches and replicas in the shoot. It removes the
+// caches that are gone from t.leaving. gardener-resource-manager deletes only objects in the status
+// of its ManagedResource. Objects of the previous seed, or of a partial application, are not there.
+// others are the claims of caches that are not configured. They show what is left, so they are
+// deleted last.
 func (a *Actuator) removeLeftovers(ctx context.Context, log logr.Logger, t *target, claims []volume.Claim, others []corev1.PersistentVolumeClaim) error {
-	isRestored := t.before.status == nil // in the previous seed, high availability may have been interrupted
+	isRestored := t.before.status == nil // the previous seed may have left objects for high availability
 	for i, c := range t.config.Caches {
 		isSurplus := func(claim volume.Claim) bool { return claim.Cache.Upstream == c.Upstream && claim.Surplus() }
 		if cache.Replicas(c) == 1 && (isRestored || slices.ContainsFunc(claims, isSurplus)) {
@@ -67,8 +67,8 @@ func labelsOf(claims []corev1.PersistentVolumeClaim) map[string]client.MatchingL
 	return found
 }
 
-// endAvailability removes the objects that only a highly available cache needs. With the label on
-// its StatefulSet, the webhook of gardener-resource-manager would still set two replicas.
+// endAvailability removes the objects that only a highly available cache needs, and the label of
+// the StatefulSet, with which the webhook of gardener-resource-manager sets two replicas.
 func endAvailability(ctx context.Context, log logr.Logger, shoot client.Client, id v1alpha3.Identity) error {
 	set := &appsv1.StatefulSet{}
 	err := client.IgnoreNotFound(shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: id.Name}, set))
@@ -83,7 +83,7 @@ func endAvailability(ctx context.Context, log logr.Logger, shoot client.Client, 
 }
 
 // deleteCache deletes all objects with the labels of a cache. The claims show what is left, so they
-// are the last.
+// are deleted last.
 func deleteCache(ctx context.Context, log logr.Logger, shoot client.Client, labels client.MatchingLabels) error {
 	name := labels[v1alpha3.LabelApp]
 	log.Info("Deleting what is left of a removed cache", "name", name)
@@ -96,9 +96,9 @@ func deleteCache(ctx context.Context, log logr.Logger, shoot client.Client, labe
 	return unlessRefused(log, err, "delete what is left of cache "+name)
 }
 
-// deleteAll deletes the objects, and for those without a name all of their kind with the labels. It
-// continues after a deletion that the shoot refuses, but not after another error, and returns these
-// errors. It ignores kinds that the shoot does not know.
+// deleteAll deletes the objects. An object without a name stands for all objects of its kind with
+// the labels. deleteAll continues after the shoot refuses a deletion, but not after another error,
+// and returns all errors. It ignores kinds that the shoot does not know.
 func deleteAll(ctx context.Context, shoot client.Client, labels client.MatchingLabels, objects ...client.Object) (refused error) {
 	for _, object := range objects {
 		var err error
@@ -126,8 +126,8 @@ func unlessRefused(log logr.Logger, err error, what string) error {
 	return nil
 }
 
-// removeCaches requests the deletion of all caches of the shoot. It returns the claims and volumes
-// that are worth waiting for.
+// removeCaches requests the deletion of all caches of the shoot. It returns the remaining claims
+// and volumes that are worth waiting for.
 func (a *Actuator) removeCaches(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) (remaining []string, err error) {
 	shoot, err := a.shootClient(ctx, ex.Namespace)
 	if err != nil {
@@ -163,7 +163,7 @@ func (a *Actuator) removeCaches(ctx context.Context, log logr.Logger, ex *extens
 		switch {
 		case isOurs && v.Status.Phase == corev1.VolumeReleased:
 			await("PersistentVolume "+v.Name, cmp.Or(v.Status.LastPhaseTransitionTime, &v.CreationTimestamp))
-		case isOurs: // its claim is gone since just now, if at all
+		case isOurs: // its claim still exists, or has just been deleted
 			await("PersistentVolume "+v.Name, ex.DeletionTimestamp)
 		}
 	}

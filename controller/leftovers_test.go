@@ -151,7 +151,7 @@ func claimOf(upstream string) *corev1.PersistentVolumeClaim {
 	}}
 }
 
-// holdClaim lets a pod use the claim, which stays when it is deleted.
+// holdClaim acts as a pod that uses the claim: a deleted claim exists until the pod is gone.
 func (l *landscape) holdClaim(t *testing.T, upstream string) {
 	l.protect(t, upstream, "kubernetes.io/pvc-protection")
 }

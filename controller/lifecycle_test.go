@@ -137,8 +137,8 @@ func TestHibernation(t *testing.T) {
 	l.assertSizes(t, "after waking up", map[string]string{"-0": "20Gi"})
 }
 
-// TestHibernationWithMistake checks that a mistake does not prevent hibernation, but fails when the
-// Shoot wakes up.
+// TestHibernationWithMistake checks that a mistake does not prevent hibernation, but is an error
+// when the Shoot wakes up.
 func TestHibernationWithMistake(t *testing.T) {
 	for name, change := range map[string]func(*v1alpha3.RegistryConfig){
 		"missing reference": func(c *v1alpha3.RegistryConfig) { c.Caches[0].SecretReferenceName = ptr.To("gone") },
@@ -319,7 +319,7 @@ func TestLostSecret(t *testing.T) {
 	}
 }
 
-// TestRequests limits the requests of a reconciliation.
+// TestRequests limits the number of requests of a reconciliation.
 func TestRequests(t *testing.T) {
 	for name, upstreams := range map[string][]string{"one cache": {alpha}, "two caches": {alpha, beta}} {
 		t.Run(name, func(t *testing.T) {

@@ -48,7 +48,7 @@ const (
 	origin = "registry-cache"
 )
 
-// applyToShoot is like apply, for objects in the shoot. Volumes of removed caches are deleted.
+// applyToShoot applies objects to the shoot. The claims of removed caches are deleted with them.
 func applyToShoot(ctx context.Context, c client.Client, namespace, name string, objects []client.Object) error {
 	return apply(ctx, c, namespace, name, shootEncoder, objects, func(c client.Client) *builder.ManagedResource {
 		return managedresources.NewForShoot(c, namespace, name, origin, false).DeletePersistentVolumeClaims(name == cachesName)
@@ -119,11 +119,11 @@ func (s secretFirst) Get(ctx context.Context, key client.ObjectKey, object clien
 	return err
 }
 
-// annotationWritten is when the content of a ManagedResource was last written. The age of its
-// Secret is no substitute: a Secret with the same content may already exist.
+// annotationWritten contains the time when the content of a ManagedResource was last written. The
+// age of its Secret is no substitute: a Secret with the same content may already exist.
 const annotationWritten = "registry.extensions.gardener.cloud/written"
 
-// written returns when the content of the ManagedResource was written.
+// written returns the time when the content of the ManagedResource was last written.
 func written(mr *resourcesv1alpha1.ManagedResource) time.Time {
 	if at, err := time.Parse(time.RFC3339, mr.Annotations[annotationWritten]); err == nil {
 		return at
@@ -154,10 +154,10 @@ type shootKinds struct{ client.Client }
 
 func (shootKinds) Scheme() *runtime.Scheme { return kubernetes.ShootScheme }
 
-// remove deletes ManagedResources and waits until they and their objects are gone. For a
-// ManagedResource that does not exist it sends one request. It does not wait for objects in a shoot
-// that is asleep, which are deleted when it wakes up: the Extension would exist until then, and
-// block a new one.
+// remove deletes ManagedResources and waits until they and their objects are gone. A
+// ManagedResource that does not exist costs one request. remove does not wait for objects in a
+// sleeping shoot, which are deleted when the shoot wakes up: until then, the Extension would exist
+// and block a new one.
 func (a *Actuator) remove(ctx context.Context, namespace string, asleep bool, names ...string) error {
 	var waitFor []string
 	for _, name := range names {
@@ -184,7 +184,7 @@ func sleeps(cluster *extensionscontroller.Cluster) bool {
 	return extensionscontroller.IsHibernated(cluster) && cluster.Shoot.DeletionTimestamp == nil
 }
 
-// remains returns nil if the ManagedResource is gone, or else the reason why it is not.
+// remains returns nil if the ManagedResource is gone, and otherwise an error with the reason.
 func (a *Actuator) remains(ctx context.Context, namespace, name string) error {
 	mr, err := a.managedResource(ctx, namespace, name)
 	if err != nil {
@@ -198,8 +198,8 @@ func (a *Actuator) remains(ctx context.Context, namespace, name string) error {
 	return retry.Waiting(fmt.Errorf("ManagedResource %s is still being deleted%s", name, reason))
 }
 
-// requestDeletion requests the deletion of the ManagedResource and its Secrets. All of them stay
-// until the objects are gone. requestDeletion reports whether there was a ManagedResource.
+// requestDeletion requests the deletion of the ManagedResource and its Secrets. They exist until
+// the objects are gone. requestDeletion reports whether there was a ManagedResource.
 func (a *Actuator) requestDeletion(ctx context.Context, namespace, name string) (bool, error) {
 	if _, err := a.managedResource(ctx, namespace, name); err != nil {
 		return false, client.IgnoreNotFound(err)
@@ -211,8 +211,8 @@ func (a *Actuator) requestDeletion(ctx context.Context, namespace, name string) 
 }
 
 // entrust lets gardener-resource-manager delete the caches of a hibernated shoot when it wakes up.
-// It deletes only what the status of a ManagedResource lists, and only if it has set its
-// finalizer. After a migration in hibernation, it has seen no ManagedResource yet.
+// It deletes only what the status of a ManagedResource with its finalizer lists. After a migration
+// in hibernation it has written neither, so entrust writes both.
 func (a *Actuator) entrust(ctx context.Context, namespace string, before record) error {
 	if len(before.running) == 0 {
 		return nil

@@ -39,8 +39,8 @@ func counter(name, help string) prometheus.Counter {
 	return promauto.With(metrics.Registry).NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 }
 
-// collector collects metrics of all Extensions from their current status, so that they are correct
-// after a restart and end with the Extension. Only the leader exposes them.
+// collector collects metrics of all Extensions from their current status, so that the metrics are
+// correct after a restart, and disappear with the Extension. Only the leader exposes them.
 type collector struct {
 	extensions client.Reader // the manager's cache
 	classes    []extensionsv1alpha1.ExtensionClass

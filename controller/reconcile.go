@@ -27,8 +27,7 @@ import (
 // Reconcile deploys what the providerConfig configures. To remove a cache, it cleans the nodes,
 // removes the cache from the status, and then deletes its objects. In this order no ready node
 // keeps the mirror of a removed cache. An invalid providerConfig or reference changes nothing, and
-// is not an error in a hibernated Shoot. A cache that replaces an earlier one of its upstream waits
-// until that is gone.
+// is not an error in a hibernated Shoot. A cache waits until its upstream's earlier one is gone.
 func (a *Actuator) Reconcile(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
 	return a.run(ctx, ex, "reconcile", func(ctx context.Context) error { return a.reconcile(ctx, log, ex) })
 }
@@ -71,9 +70,9 @@ func (a *Actuator) reconcile(ctx context.Context, log logr.Logger, ex *extension
 	return a.addDelayed(ctx, log, t)
 }
 
-// addDelayed reconciles again when the earlier caches of some upstreams are gone. It does not wait
-// long: a policy of the shoot may keep them, which must not fail the Shoot. A later reconciliation
-// then adds the caches. A hibernated shoot deletes earlier caches when it wakes up.
+// addDelayed reconciles again when the earlier caches of all delayed upstreams are gone. It does
+// not wait long: a policy of the shoot may keep them, which must not fail the Shoot. A later
+// reconciliation then adds the caches. A hibernated shoot deletes earlier caches when it wakes up.
 func (a *Actuator) addDelayed(ctx context.Context, log logr.Logger, t *target) error {
 	if len(t.delayed) == 0 || t.hibernationEnabled() {
 		return nil
@@ -88,15 +87,15 @@ func (a *Actuator) addDelayed(ctx context.Context, log logr.Logger, t *target) e
 	}
 	if applied := v1beta1helper.GetCondition(mr.Status.Conditions, resourcesv1alpha1.ResourcesApplied); applied == nil ||
 		a.clock.Since(written(mr)) < delayedLimit || a.clock.Since(applied.LastTransitionTime.Time) < delayedLimit ||
-		applied.Status == gardencorev1beta1.ConditionTrue && mr.Status.ObservedGeneration != mr.Generation { // it wakes up
+		applied.Status == gardencorev1beta1.ConditionTrue && mr.Status.ObservedGeneration != mr.Generation { // the shoot is waking up
 		return retry.Waiting(fmt.Errorf("the earlier cache of %s is still being deleted in the shoot", t.delayed[i]))
 	}
 	a.tell(t.ex, corev1.EventTypeWarning, "CacheDelayed", "cache of %s: its earlier cache is still being deleted: %s", t.delayed[i], notApplied(mr))
 	return nil
 }
 
-// reportMistake writes to the condition ConfigurationValid why the caches of a hibernated Shoot stay
-// as they are: an error would prevent hibernation. Without a mistake, it resets the condition.
+// reportMistake writes to the condition ConfigurationValid why the caches of a hibernated Shoot do
+// not change: an error would prevent hibernation. Without a mistake, it resets the condition.
 func (a *Actuator) reportMistake(ctx context.Context, ex *extensionsv1alpha1.Extension, mistake error) error {
 	if mistake == nil && v1beta1helper.GetCondition(ex.Status.Conditions, v1alpha3.ConditionConfigurationValid) == nil {
 		return nil
@@ -114,8 +113,8 @@ func (a *Actuator) reportMistake(ctx context.Context, ex *extensionsv1alpha1.Ext
 
 // cleanRemoved removes the configuration of removed upstreams from the nodes, and then from the
 // status. After that, the webhook no longer gives this configuration to nodes, and a retry does not
-// clean again. The caller must wait until the cleaner is deleted, after it has deployed the caches,
-// and so must a retry.
+// clean again. After the caller has deployed the caches, it or a retry must wait until the cleaner
+// is deleted.
 func (a *Actuator) cleanRemoved(ctx context.Context, log logr.Logger, t *target) error {
 	removed := t.before.removed(t.config)
 	if len(removed) == 0 && t.isNew {
@@ -141,8 +140,8 @@ func (a *Actuator) cleanRemoved(ctx context.Context, log logr.Logger, t *target)
 
 // countCleanUp counts a clean-up in the status before it starts. The webhook writes the number into
 // the unit. Without this number, a reverted removal would not change the OperatingSystemConfig,
-// gardener-node-agent would do nothing, and cleaned nodes would stay without the mirror. A clean-up
-// that is resumed counts once.
+// gardener-node-agent would do nothing, and cleaned nodes would have no mirror. A clean-up that is
+// resumed counts once.
 func (a *Actuator) countCleanUp(ctx context.Context, t *target) error {
 	mr, err := a.managedResource(ctx, t.ex.Namespace, cleanerName)
 	isResumed := err == nil && mr.DeletionTimestamp == nil && t.before.cleanUps > 0
@@ -167,7 +166,7 @@ func (a *Actuator) deploy(ctx context.Context, log logr.Logger, t *target) error
 	if err != nil && (!t.hibernationEnabled() || !retry.IsWaiting(err)) {
 		return err
 	}
-	if t.hibernationEnabled() { // the wait for a ManagedResource that is being deleted follows after waking up
+	if t.hibernationEnabled() { // an error of a ManagedResource that is being deleted is ignored until the shoot wakes up
 		log.Info("Not waiting for endpoints, because the shoot is hibernated")
 		r := t.record(t.before.retained(t.config).status)
 		r.takenOverAt = t.before.takenOverAt
@@ -184,7 +183,7 @@ func (a *Actuator) deploy(ctx context.Context, log logr.Logger, t *target) error
 	if err := a.awaitRollout(ctx, log, t, ca); err != nil {
 		return err
 	}
-	if t.before.takenOverAt != "" { // after a migration, no ManagedResource lists it
+	if t.before.takenOverAt != "" { // after a migration, no ManagedResource lists this NetworkPolicy
 		err := deleteAll(ctx, t.shoot, nil, &networkingv1.NetworkPolicy{ObjectMeta: originalPolicy})
 		if err := unlessRefused(log, err, "delete NetworkPolicy "+originalPolicy.Name); err != nil {
 			return err
@@ -218,9 +217,10 @@ func (a *Actuator) announce(ctx context.Context, t *target) error {
 	return a.write(ctx, t.ex, r)
 }
 
-// deployObjects writes all ManagedResources. The Services are first: certificates need their
-// addresses. It writes the others although Services are missing, unless their addresses were never
-// known: a problem of one cache must not block changes of the others.
+// deployObjects writes all ManagedResources. It writes the Services first, because certificates
+// need their addresses. It writes the others even if Services are missing, unless a certificate
+// needs an address that was never known: a problem of one cache must not block changes to the
+// others.
 func (a *Actuator) deployObjects(ctx context.Context, log logr.Logger, t *target) (endpoints []v1alpha3.RegistryCacheStatus, ca *certificate.CA, err error) {
 	if err = refuseForeignServices(ctx, t); err != nil {
 		return nil, nil, err

@@ -12,7 +12,7 @@ import (
 
 // seqEvent is something that happens to a Shoot.
 //
-// Impossible in Gardener v1.147.1, so never generated:
+// The following is impossible in Gardener v1.147.1, so it is never generated:
 //   - a change of the Shoot's spec, or its deletion, between the start of a migration and the end
 //     of Restore (plugin/pkg/shoot/validator/admission.go, isShootInMigrationOrRestorePhase and
 //     wasShootRescheduledToNewSeed);
@@ -24,17 +24,16 @@ import (
 //     control plane first (…/shoot/reconciler_migrate.go, wakeupRequired);
 //   - nodes in a hibernated Shoot, and old nodes in one that wakes up
 //     (…/shoot/reconciler_reconcile.go, Worker before the hibernation of the control plane);
-//   - two caches of one upstream, or none at all, other than as a mistake that was admitted.
+//   - two caches of one upstream, or none at all, except as a mistake that was admitted.
 type seqEvent struct {
 	// Do is one of
 	//   add, remove, replace (with StorageClass To), grow, rename (with suffix To), replicate (or no
 	//     longer): of the cache of On, by the owner of the Shoot;
-	//   err (mistake To), correct, hibernate, wake, disable, enable: by the owner, too;
+	//   err (mistake To), correct, hibernate, wake, disable, enable: also by the owner;
 	//   roll (gardenlet reconciles the Shoot), short (but ends after one attempt of the Actuator, for
 	//     another reason), late (but ends after the Extension is ready), migrate;
-	// break (the write At of the next operation: its response is lost, the process ends before, or
-	// it
-	//     fails), restart: faults;
+	//   break (the write At of the next operation: its response is lost, the process ends before it,
+	//     or it fails), restart: faults;
 	//   guard (a policy forbids to delete claims), unguard, block (the cleaner cannot run), unblock,
 	//     lag (of gardener-resource-manager, At seconds), quick, wait (five minutes), collect (the
 	//     garbage collector runs, 12 hours later), join (a node), foreign (a Service of the owner with
@@ -54,7 +53,7 @@ var (
 	seqTroubles = []string{"short", "late", "migrate", "break", "break"}
 )
 
-// seqValues are the values of To.
+// seqValues maps kinds of events to their values of To.
 var seqValues = map[string][]string{
 	"add": {"", "", "other"}, "replace": {"", "other"}, "rename": {"", "one", "two"}, "err": slices.Sorted(maps.Keys(seqMistakes)),
 	"foreign": {"one"}, "break": {"lost", "crash", "fails"},
@@ -138,7 +137,7 @@ func seqRandom(seed uint64) (events []seqEvent) {
 	return events
 }
 
-// happen does the event, unless that is impossible in the current state.
+// happen carries out the event, unless that is impossible in the current state.
 func (s *seqWorld) happen(e seqEvent) {
 	c, has := s.wish.caches[e.On]
 	switch e.Do {
@@ -189,7 +188,7 @@ func (s *seqWorld) happen(e seqEvent) {
 	}
 }
 
-// change does an event of the Shoot's owner.
+// change carries out an event of the Shoot's owner.
 func (s *seqWorld) change(e seqEvent, c seqCache, has bool) {
 	wish := &s.wish
 	wish.caches = maps.Clone(wish.caches)

@@ -131,8 +131,8 @@ func (s *seqWorld) reconcileExtension() bool {
 }
 
 // migrate moves the control plane to another seed. A Shoot that was never rolled out, or whose
-// Extension is being deleted, stays. An Extension that the Shoot no longer lists is not migrated
-// but deleted ("Deleting stale extensions",
+// Extension is being deleted, is not moved. An Extension that the Shoot no longer lists is not
+// migrated but deleted ("Deleting stale extensions",
 // pkg/gardenlet/controller/shoot/shoot/reconciler_migrate.go).
 func (s *seqWorld) migrate() {
 	ex := s.extensionIfAny()

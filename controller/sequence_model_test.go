@@ -95,7 +95,7 @@ func (s *seqWorld) observed() (lines []string) {
 		line := fmt.Sprintf("claim: %s of class %q", claim.Name, ptr.Deref(claim.Spec.StorageClassName, ""))
 		upstream, _, _ := strings.Cut(strings.TrimPrefix(claim.Name, "cache-volume-registry-"), "-")
 		if size := claim.Spec.Resources.Requests[corev1.ResourceStorage]; size.Value() < int64(s.wish.caches[upstream+".upstream.test"].size)<<30 {
-			line += " of " + size.String() // a larger one stays
+			line += " of " + size.String() // a larger claim keeps its size
 		}
 		lines = append(lines, line)
 	}

@@ -33,7 +33,7 @@ type seqWorld struct {
 	*landscape
 	t        *testing.T
 	wish     seqWish // in the garden
-	rolled   seqWish // in the seed
+	rolled   seqWish // the last one that reached the seed
 	isAsleep bool    // status.isHibernated
 	deleting bool
 	forced   bool // gardenlet drops the shoot with everything in it
@@ -48,7 +48,7 @@ type seqWorld struct {
 	foreign  string            // the name of a Service that is not ours
 	excused  bool              // the cleaner could not run: nodes may be skipped
 	lag      time.Duration     // the delay of gardener-resource-manager
-	due      time.Time         // when it has caught up
+	due      time.Time         // when gardener-resource-manager has caught up
 	at       int               // the write to interrupt in the next operation, from 1
 	how      string
 	cancel   context.CancelFunc
@@ -203,7 +203,7 @@ func (s *seqWorld) service(name string) *corev1.Service {
 }
 
 // lists reports whether gardener-resource-manager still deletes a Service of this name. It deletes
-// by name, also one that the owner has created meanwhile.
+// by name, even a Service that the owner has created in the meantime.
 func (s *seqWorld) lists(name string) bool {
 	mrs := &resourcesv1alpha1.ManagedResourceList{}
 	s.must(s.unwatched.List(s.t.Context(), mrs))
@@ -212,7 +212,8 @@ func (s *seqWorld) lists(name string) bool {
 	})
 }
 
-// isForeign reports whether the owner wants a foreign Service. Only the owner can fix that.
+// isForeign reports whether a cache is configured with the name of a foreign Service. Only the
+// owner can fix that.
 func (s *seqWorld) isForeign() bool {
 	for _, c := range s.rolled.caches {
 		if s.foreign != "" && s.foreign == "registry-"+c.suffix {

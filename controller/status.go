@@ -31,14 +31,15 @@ import (
 type record struct {
 	// status is the providerStatus: the caches that nodes are configured with. Nil if missing.
 	status *v1alpha3.RegistryStatus
-	// applied is the config that the caches were last deployed with, and new caches that are about to
-	// be. It is from status.state, which Gardener copies to another seed. Nil if there is none.
+	// applied is the config with which the caches were last deployed, including new caches whose
+	// deployment has begun. It is from status.state, which Gardener copies to another seed. Nil if
+	// missing.
 	applied *v1alpha3.RegistryConfig
-	// cleanUps counts how many clean-ups have been started. It is from status.state.
+	// cleanUps is the number of clean-ups that have been started, from status.state.
 	cleanUps int64
 	// running are the identities of the deployed caches, from status.state.
 	running v1alpha3.Identities
-	// takingOver is true while gardenlet reconciles caches for the first time that
+	// takingOver is true during the first reconciliation of caches that
 	// gardener-extension-registry-cache has deployed. takenOverAt is the timestamp of that
 	// reconciliation, until another one has changed the caches, see State.TakenOver.
 	takingOver  bool
@@ -83,7 +84,7 @@ func recordOf(ex *extensionsv1alpha1.Extension) (record, error) {
 	return r, nil
 }
 
-// empty reports whether no reconciliation ever finished. If so, no node is configured with a cache.
+// empty reports whether the status is empty: nothing was ever deployed, or the status was lost.
 func (r record) empty() bool { return r.status == nil && r.applied == nil }
 
 // reported returns the caches that nodes are configured with.
@@ -137,7 +138,7 @@ func (r record) deployed(upstream string) *v1alpha3.RegistryCache {
 	return find(r.configured(), upstream)
 }
 
-// endpoints returns the last reported endpoints, of these upstreams or of all.
+// endpoints returns the last reported endpoints of the given upstreams, or of all if none is given.
 func (r record) endpoints(upstreams ...string) (endpoints []string) {
 	for _, c := range r.reported() {
 		if len(upstreams) == 0 || slices.Contains(upstreams, c.Upstream) {
@@ -186,8 +187,8 @@ func (a *Actuator) write(ctx context.Context, ex *extensionsv1alpha1.Extension, 
 	return a.patchStatus(ctx, ex, before, conditions...)
 }
 
-// writeWithCA is like write, for caches that keep running as they are reported: it adds their CA to
-// the providerStatus, and issues no certificates.
+// writeWithCA writes the record as write does, and adds the CA of the reported caches to the
+// providerStatus. It issues no certificates.
 func (a *Actuator) writeWithCA(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension, cluster *extensionscontroller.Cluster, r record) (err error) {
 	var ca *certificate.CA
 	if slices.ContainsFunc(r.reported(), func(c v1alpha3.RegistryCacheStatus) bool { return strings.HasPrefix(c.Endpoint, "https:") }) {
@@ -199,8 +200,8 @@ func (a *Actuator) writeWithCA(ctx context.Context, log logr.Logger, ex *extensi
 	return a.write(ctx, ex, r)
 }
 
-// patchStatus writes the conditions and the changes of the status since before, if there are any.
-// The conditions are results of clean-ups, which it also records as Events.
+// patchStatus writes the conditions and the changes to the status since before, if there are any.
+// The conditions are results of clean-ups. It also records them as Events.
 func (a *Actuator) patchStatus(ctx context.Context, ex, before *extensionsv1alpha1.Extension, conditions ...gardencorev1beta1.Condition) error {
 	ex.Status.Conditions = v1beta1helper.MergeConditions(ex.Status.Conditions, conditions...)
 	if equality.Semantic.DeepEqual(before.Status, ex.Status) {

@@ -19,11 +19,11 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/cache"
 )
 
-// takeOver takes over the caches that gardener-extension-registry-cache has deployed. It only adds
-// NetworkPolicies, and does not change the caches. So nodes first get this extension's
-// configuration, with which pulls soon bypass a cache that does not answer. The next
-// reconciliation, but not a retry of this one, changes the caches, which restarts their pods, and
-// adds new ones.
+// takeOver takes over the caches that gardener-extension-registry-cache has deployed. It adds
+// NetworkPolicies and the monitoring, but does not change the caches. So nodes first get this
+// extension's configuration, with which pulls soon bypass a cache that does not answer. The next
+// reconciliation, but not a retry of this one, adds new caches, and changes the others, which
+// restarts their pods.
 func (a *Actuator) takeOver(ctx context.Context, log logr.Logger, t *target) error {
 	log.Info("Configuring the nodes for the caches of gardener-extension-registry-cache")
 	isNew := func(upstream string) bool { return len(t.before.endpoints(upstream)) == 0 }
@@ -31,7 +31,7 @@ func (a *Actuator) takeOver(ctx context.Context, log logr.Logger, t *target) err
 	t.identities = slices.DeleteFunc(t.identities, func(id v1alpha3.Identity) bool { return isNew(id.Upstream) })
 	r := t.before.retained(t.config)
 	r.applied, r.running = t.config.DeepCopy(), slices.Concat(t.identities, t.leaving)
-	for _, name := range []string{cachesName, servicesName} { // a retry finds caches that are leaving by their Services
+	for _, name := range []string{cachesName, servicesName} { // servicesName is last: by its Service, a retry finds a leaving cache
 		objects, err := a.objects(ctx, t.ex.Namespace, name)
 		if apierrors.IsNotFound(err) { // the running caches are unknown
 			return a.deploy(ctx, log, t)
@@ -85,5 +85,5 @@ func describe(object client.Object, c *v1alpha3.RegistryCache) {
 	}
 }
 
-// originalPolicy is the NetworkPolicy of gardener-extension-registry-cache for all of its caches.
+// originalPolicy identifies the NetworkPolicy of gardener-extension-registry-cache for its caches.
 var originalPolicy = metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "gardener.cloud--allow-registry-cache"}

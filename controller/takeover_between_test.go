@@ -67,7 +67,7 @@ func TestTakeoverMovesBetween(t *testing.T) {
 	}
 }
 
-// TestTakeoverDisabledBetween checks that nothing stays in the shoot.
+// TestTakeoverDisabledBetween checks that nothing remains in the shoot.
 func TestTakeoverDisabledBetween(t *testing.T) {
 	for name, before := range map[string]func(*testing.T, *landscape){
 		"awake":         func(*testing.T, *landscape) {},
@@ -97,7 +97,7 @@ func TestTakeoverDisabledBetween(t *testing.T) {
 	}
 }
 
-// TestTakeoverWithRename checks that the Service that nodes use stays.
+// TestTakeoverWithRename checks that the Service that nodes use is not deleted.
 func TestTakeoverWithRename(t *testing.T) {
 	for at, when := range []string{"in the first", "in the second"} {
 		t.Run(when, func(t *testing.T) {

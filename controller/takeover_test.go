@@ -273,8 +273,8 @@ type ofScheme struct {
 
 func (c ofScheme) Scheme() *runtime.Scheme { return c.scheme }
 
-// TestVerticalPodAutoscalers checks that those in ManagedResources are read, although the scheme of
-// the extension's binary lacks their kind.
+// TestVerticalPodAutoscalers checks that VerticalPodAutoscalers in ManagedResources are read,
+// although the scheme of the extension's binary lacks their kind.
 func TestVerticalPodAutoscalers(t *testing.T) {
 	inBinary := runtime.NewScheme()
 	types := runtime.NewSchemeBuilder(kubernetesscheme.AddToScheme, extensionscontroller.AddToScheme)

@@ -31,8 +31,8 @@ type target struct {
 	config  *v1alpha3.RegistryConfig // the providerConfig with defaults, without the delayed caches
 	// delayed are the configured upstreams whose earlier cache must be deleted first.
 	delayed []string
-	// identities belong to the caches of config, in their order, and leaving to removed caches that
-	// are not gone yet.
+	// identities are those of the caches of config, in the same order. leaving are those of removed
+	// caches that are not gone yet.
 	identities, leaving v1alpha3.Identities
 	secrets             map[string]cache.Secrets // referenced Secrets and certificates, by upstream
 	released            []client.Object          // Services of an early version, see deployedIdentities
@@ -85,7 +85,7 @@ func (a *Actuator) read(ctx context.Context, ex *extensionsv1alpha1.Extension, c
 }
 
 // awaitCopies waits until gardener-resource-manager has applied gardenlet's latest copies of the
-// Shoot's Secrets, or failed: gardenlet triggers the extension without waiting for it.
+// Shoot's Secrets, or has failed to: gardenlet triggers the extension without waiting for it.
 func (a *Actuator) awaitCopies(ctx context.Context, namespace string, config *v1alpha3.RegistryConfig) error {
 	if len(v1alpha3.References(config)) == 0 {
 		return nil

@@ -20,8 +20,8 @@ import (
 // nodes that may never be clean. No wait blocks a worker for longer than an attempt: the next
 // attempt continues, and reads from objects when the wait began.
 type timing struct {
-	limit    time.Duration // ends an attempt; the requests of the extension library are not included
-	patience time.Duration // total wait of the first attempt, so that a quick shoot needs no second one; later ones look once
+	limit    time.Duration // the limit of an attempt, without the requests of the extension library
+	patience time.Duration // total wait of the first attempt, so that a quick shoot needs no second one; later attempts look once
 	interval time.Duration // the longest pause between two checks of an attempt
 	// skipAfter is how long the cleaner runs, or nodes are not ready, before a clean-up gives up on the
 	// nodes that are left and skips them. The loop on such a node detects that the cache is gone.
@@ -35,12 +35,12 @@ func defaultTiming() timing {
 const (
 	reportedFor  = 10 * time.Second // the age of a cleaner up to which its DaemonSet's status is relied on, if the shoot is not small
 	volumesLimit = 2 * time.Minute  // how long the deletion waits for a volume
-	delayedLimit = time.Minute      // how long a cache waits until its earlier one is gone: after the cleaner, before errorAfter
+	delayedLimit = time.Minute      // how long a new cache waits for the deletion of its upstream's earlier one
 	rolloutLimit = 30 * time.Second // how long nodes keep the previous CA while caches lack their new certificate
 )
 
 // run is one attempt of an operation on the Extension. It ends within the limit, and records the
-// kind of failure, which determines when the next one follows.
+// kind of failure, which determines when the next attempt follows.
 func (a *Actuator) run(ctx context.Context, ex *extensionsv1alpha1.Extension, operation string, do func(context.Context) error) error {
 	object, attempt := client.ObjectKeyFromObject(ex), retry.Attempt{Generation: ex.Generation, Operation: operation}
 	limited, cancel := context.WithTimeout(ctx, a.waits.limit)
@@ -66,12 +66,12 @@ func (a *Actuator) run(ctx context.Context, ex *extensionsv1alpha1.Extension, op
 	return err
 }
 
-// patienceKey is the key of the time up to which an attempt may wait. There is none after the first
-// attempt.
+// patienceKey is the key of the time up to which an attempt may wait. Only the first attempt has
+// one.
 type patienceKey struct{}
 
-// await calls look until its error is nothing to wait for, or the patience of the attempt is over.
-// It returns the last error.
+// await calls look until it returns nil or an error that does not mean waiting, or until the
+// patience of the attempt is over. It returns the last error.
 func (a *Actuator) await(ctx context.Context, look func() error) error {
 	for pause := a.waits.interval / 4; ; pause = min(2*pause, a.waits.interval) {
 		err := look()
@@ -81,7 +81,7 @@ func (a *Actuator) await(ctx context.Context, look func() error) error {
 	}
 }
 
-// pauseFor returns false if the attempt may not wait that long.
+// pauseFor waits and returns true, or returns false if the attempt must not wait that long.
 func pauseFor(ctx context.Context, pause time.Duration) bool {
 	if !isPatient(ctx, pause) {
 		return false
@@ -101,11 +101,11 @@ func isPatient(ctx context.Context, pause time.Duration) bool {
 
 // errorAfter is how long an operation that waits, even for an answer, is reported as in progress.
 // gardenlet fails the Shoot's operation if it sees an error 30 seconds after it has triggered the
-// extension, but waits three minutes for an operation in progress. So the error must appear before
-// that.
+// extension, but waits three minutes for an operation in progress. So the error must appear
+// earlier.
 const errorAfter = 2 * time.Minute
 
-// waiting begins the description of an operation that waits.
+// waiting is the prefix of the description of an operation that waits.
 const waiting = "Waiting: "
 
 // patientManager is a manager whose client reports an operation that waits as in progress, not as
@@ -133,8 +133,8 @@ type patientStatus struct {
 	retries *retry.Limiter
 }
 
-// Patch writes the status of an Extension whose operation waits without an error. The operation's
-// description contains what it waits for.
+// Patch writes the status of an Extension. Until errorAfter, it replaces the error of a waiting
+// operation with a description of what it waits for.
 func (s patientStatus) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
 	ex, ok := object.(*extensionsv1alpha1.Extension)
 	failed := ok && ex.Status.LastError != nil && ex.Status.LastOperation != nil &&

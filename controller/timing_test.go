@@ -144,7 +144,7 @@ func TestWaitsBlockNoWorker(t *testing.T) {
 }
 
 // TestWaitIsNoError checks what the extension library reports to gardenlet after a failure. If the
-// error is retriable for gardenlet, it fails the operation of the Shoot after 30 seconds.
+// error is retriable for gardenlet, gardenlet fails the operation of the Shoot after 30 seconds.
 func TestWaitIsNoError(t *testing.T) {
 	for name, test := range map[string]struct {
 		kind    retry.Kind

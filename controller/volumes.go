@@ -63,12 +63,12 @@ func (a *Actuator) adaptVolumes(ctx context.Context, log logr.Logger, t *target)
 
 // awaitNoVolumes deletes what is left of all caches, and waits until their disks are gone: a
 // deleted shoot next loses the controllers that delete disks, and a leftover disk costs money
-// forever. It stops waiting a limited time after the deletion was requested.
+// forever. It stops waiting when volumesLimit has passed since the deletion was requested.
 func (a *Actuator) awaitNoVolumes(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
 	return a.await(ctx, func() error {
 		remaining, err := a.removeCaches(ctx, log, ex)
 		if err != nil && a.isOver(ex.DeletionTimestamp) {
-			log.Info("Not waiting any longer for the volumes of caches", "reason", err.Error()) // perhaps its API server never ran
+			log.Info("Not waiting any longer for the volumes of caches", "reason", err.Error()) // perhaps the shoot's API server never ran
 			return nil
 		}
 		if err != nil || len(remaining) == 0 {
@@ -78,7 +78,7 @@ func (a *Actuator) awaitNoVolumes(ctx context.Context, log logr.Logger, ex *exte
 	})
 }
 
-// isOver reports whether a wait since that time has reached its limit.
+// isOver reports whether volumesLimit has passed since the time.
 func (a *Actuator) isOver(since *metav1.Time) bool {
 	return since != nil && a.clock.Since(since.Time) >= volumesLimit
 }

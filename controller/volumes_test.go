@@ -62,7 +62,7 @@ func (l *landscape) setOfAlpha(t *testing.T) *appsv1.StatefulSet {
 	return set
 }
 
-// TestVolumeGrows checks that a claim grows, and that the StatefulSet stays unchanged.
+// TestVolumeGrows checks that a claim grows, and that the StatefulSet does not change.
 func TestVolumeGrows(t *testing.T) {
 	l, w := newRunningLandscape(t, sized("20Gi"))
 	l.reconciled(t)

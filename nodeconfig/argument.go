@@ -18,7 +18,7 @@ type Registry struct {
 	UpstreamURL string
 	// EndpointCA is the PEM CA bundle for an https Endpoint. It may be empty.
 	EndpointCA []byte
-	// UpstreamCA is a PEM CA bundle for an https UpstreamURL, beside the public CAs. It may be empty.
+	// UpstreamCA is the PEM bundle of additional CAs for an https UpstreamURL. It may be empty.
 	UpstreamCA []byte
 }
 

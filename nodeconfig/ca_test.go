@@ -49,7 +49,7 @@ func (a *testCA) server(t *testing.T, handler http.Handler) *httptest.Server {
 	return server
 }
 
-// The remaining lifetime of a certificate.
+// Remaining lifetimes of certificates.
 const valid, expired = time.Hour, -time.Minute
 
 func (a *testCA) certificateFor(t *testing.T, left time.Duration) *tls.Certificate {

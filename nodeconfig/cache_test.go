@@ -24,7 +24,7 @@ type cache struct {
 	server      *httptest.Server
 }
 
-// newCache returns a cache for alpha.test or another upstream. With a CA it speaks HTTPS.
+// newCache returns a cache for the upstream. With a CA, it speaks HTTPS.
 func newCache(t *testing.T, upstream string, ca *testCA, handler http.HandlerFunc) *cache {
 	t.Helper()
 	c := &cache{Registry: nodeconfig.Registry{Upstream: upstream, UpstreamURL: "https://" + upstream}}

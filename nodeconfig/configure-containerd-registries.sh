@@ -260,8 +260,8 @@ apply() { # i
 }
 
 # Resets connections on which no byte has ever arrived, or none for some time. A pull that waits for
-# the cache then bypasses it. A connection with bytes that the pull has not read yet stays: then the
-# cache is not what the pull waits for.
+# the cache then bypasses it. A connection with bytes that the pull has not read yet is kept: that
+# pull does not wait for the cache.
 reset() { # filter of ss...
   local line unread='' from='' to='' filter=()
   while read -r line; do
@@ -368,7 +368,7 @@ main() {
       pause "$probe_again"
       round "${doubtful[@]}"
     done
-    # A cache that has just failed may only restart: after it, two pauses are shorter.
+    # A cache that has just failed may merely be restarting: the next two pauses are shorter.
     ((due += (probe_interval >> hurry) * (920 + RANDOM % 81) / 1000))
     follow_node_agent "$due"
     uptime now

@@ -21,7 +21,7 @@ func init() {
 	log.L.Logger.SetOutput(io.Discard) // containerd logs files that it cannot parse
 }
 
-// serveImage answers every request with an image manifest whose content is name.
+// serveImage returns a handler that answers with an image manifest whose content is name.
 func serveImage(name string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/vnd.oci.image.manifest.v1+json")
@@ -29,7 +29,7 @@ func serveImage(name string) http.HandlerFunc {
 	}
 }
 
-// certsDir creates a certs.d with one hosts.toml.
+// certsDir creates a certs.d with one hosts.toml, and returns its path.
 func certsDir(t *testing.T, upstream, content string) string {
 	t.Helper()
 	n := &node{certs: t.TempDir()}
@@ -128,8 +128,8 @@ func TestContainerdAsksTheCacheFirst(t *testing.T) {
 	}
 }
 
-// damagedPair is like tlsPair, but its upstream is an HTTP server on this machine, which containerd
-// finds even without a hosts.toml.
+// damagedPair returns what tlsPair returns, but its upstream is an HTTP server on this machine,
+// which containerd finds even without a hosts.toml.
 func damagedPair(t *testing.T) nodeconfig.Registry {
 	t.Helper()
 	registry := tlsPair(t)

@@ -50,7 +50,7 @@ func TestLoopRestoresItsFile(t *testing.T) {
 	}
 }
 
-// lose removes a folder atomically: the script could write into a folder while it is emptied.
+// lose removes a folder atomically: the script could write into a folder that is being emptied.
 func (n *node) lose(folder string) error {
 	lost, err := os.MkdirTemp(n.tools, "lost")
 	if err != nil {
@@ -108,7 +108,7 @@ func TestLoopLeavesForeignFilesAlone(t *testing.T) {
 				before, err := os.Lstat(n.path("alpha.test"))
 				must(t, err)
 				p.state("alpha.test", "foreign", n.path("alpha.test")+" is not ours")
-				c.become(answer(503)) // it stays, whatever the cache answers
+				c.become(answer(503)) // the file is kept, whatever the cache answers
 				p.expect("alpha.test: direct: ")
 				c.become(ready)
 				p.expect("alpha.test: mirror: ")
@@ -194,8 +194,8 @@ func TestLoopWritesOnceItCan(t *testing.T) {
 	}
 }
 
-// On a full disk, a mirror stays if direct pulls need its file: without one, containerd guesses the
-// URL and the CAs of the upstream, and pulls fail.
+// On a full disk, the file with the mirror is kept if direct pulls need it: without a file,
+// containerd guesses the URL and the CAs of the upstream, and pulls fail.
 func TestLoopKeepsWhatDirectPullsNeed(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[string]string{"https://alpha.test": "none", "http://alpha.test": "mirror"} {

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// CertsDir is the folder of containerd's registry configuration, read on every pull.
+	// CertsDir is the folder of registry configuration that containerd reads on every pull.
 	CertsDir = "/etc/containerd/certs.d"
 	// HostsFile is the name of containerd's file in the directory of an upstream. Its content comes
 	// from the function hosts_toml of configure-containerd-registries.sh.
@@ -39,7 +39,7 @@ func hasMark(content, mark string) bool {
 
 // TakenOver reports whether gardener-node-agent wrote the content of a hosts.toml for one of the
 // endpoints. It did so for gardener-extension-registry-cache, whose Services, and thus addresses,
-// this extension takes over. The scheme may have changed since.
+// this extension takes over. The scheme may have changed since then.
 func TakenOver(content string, endpoints []string) bool {
 	if !hasMark(content, NodeAgentMarker) {
 		return false

@@ -41,7 +41,7 @@ func hostsTOML(r nodeconfig.Registry) string {
 	}
 	certificates, err := nodeconfig.ParseArgument(encoded.Argument())
 	if err != nil {
-		panic(err) // it parses what it has encoded
+		panic(err) // the package parses what it has encoded
 	}
 	const caLine = `ca = "hosts.toml"`
 	var toml strings.Builder

@@ -18,8 +18,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// TestLoopChoosesBetweenMirrorAndDirect lets a cache answer each probe well (+), with 503 (-), or
-// with 503 after the loss of hosts.toml (!). With each request it checks the file after the
+// TestLoopChoosesBetweenMirrorAndDirect lets a cache answer each probe with 200 (+), with 503 (-),
+// or with 503 after the loss of hosts.toml (!). With each request it checks the file after the
 // previous probes: mirror (M), direct (D), none (.) or another (x).
 func TestLoopChoosesBetweenMirrorAndDirect(t *testing.T) {
 	t.Parallel()
@@ -96,7 +96,8 @@ func TestLoopChoosesBetweenMirrorAndDirect(t *testing.T) {
 	}
 }
 
-// TestLoopSuspendsACacheThatFails: whatever the failure, pulls are direct until it ends.
+// TestLoopSuspendsACacheThatFails: whatever the failure, pulls go directly to the upstream until it
+// ends.
 func TestLoopSuspendsACacheThatFails(t *testing.T) {
 	t.Parallel()
 	ca, other := newTestCA(t, "cache"), newTestCA(t, "other")
@@ -205,7 +206,7 @@ func TestStateFile(t *testing.T) {
 	p.state("alpha.test", "mirror", "")
 }
 
-// TestLoopAsksAgainSoonAfterAFailure checks that other caches are not asked meanwhile.
+// TestLoopAsksAgainSoonAfterAFailure checks that only the cache that fails is asked again soon.
 func TestLoopAsksAgainSoonAfterAFailure(t *testing.T) {
 	n := newNode(t)
 	n.env = append(n.env, "PROBE_INTERVAL=1000000")

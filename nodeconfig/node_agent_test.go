@@ -94,7 +94,7 @@ func TestLoopFollowsNodeAgentForAWhile(t *testing.T) {
 	}
 }
 
-// A file that stays does not delay the next round.
+// A file of gardener-node-agent that remains does not delay the next round.
 func TestRoundsGoOnBesideNodeAgent(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)

@@ -89,7 +89,7 @@ func TestBusyCacheServesOn(t *testing.T) {
 			t.Errorf("%s is not reset, but ends with %v", path, err)
 		}
 	}
-	p.rounds(12) // connections are reset in ten
+	p.rounds(12) // connections are reset in ten rounds
 	close(done)
 	if err := <-flowed; err != nil {
 		t.Errorf("a pull that makes progress ends with %v", err)

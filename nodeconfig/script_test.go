@@ -136,7 +136,7 @@ func (p *process) stop() string {
 	return p.wait()
 }
 
-// until polls a condition.
+// until waits until the condition is true.
 func (p *process) until(what string, condition func() bool) {
 	p.t.Helper()
 	deadline, tick := time.After(patience), time.NewTicker(5*time.Millisecond)
@@ -151,7 +151,7 @@ func (p *process) until(what string, condition func() bool) {
 	}
 }
 
-// state waits until the state file has this route and reason for the upstream.
+// state waits until the state file contains the route and the reason for the upstream.
 func (p *process) state(upstream, route, reason string) {
 	p.t.Helper()
 	p.until(upstream+" is "+route+": "+reason, func() bool {
@@ -233,7 +233,7 @@ func (n *node) tool(t *testing.T, name, body string) {
 	replace(t, filepath.Join(n.tools, name), "#!/bin/bash\nreal="+path+"\n"+body+"\n", 0o755)
 }
 
-// repair makes a fake command act like the real one.
+// repair makes a fake command act as the real one does.
 func (n *node) repair(t *testing.T, name string) {
 	t.Helper()
 	n.tool(t, name, `exec "$real" "$@"`)

@@ -46,8 +46,8 @@ type NodeState struct {
 	Upstreams []State
 }
 
-// StateCommand is the command that prints the age of StateFile in seconds, and then its content.
-// Without the file it prints nothing.
+// StateCommand returns the command that prints the age of StateFile in seconds, and then its
+// content. Without the file it prints nothing.
 func StateCommand() []string {
 	const f = StateFile
 	return []string{"sh", "-c", "if [ -e " + f + " ]; then echo $(($(date +%s) - $(stat -c %Y " + f + "))); cat " + f + "; fi"}

@@ -109,8 +109,8 @@ var script string
 // Script returns the script that runs on a node. It needs bash, curl, coreutils and systemctl, and
 // uses ss if available. Its arguments (Registry.Argument) list all registries: it removes the
 // extension's hosts.toml of every other upstream. A loop probes all endpoints: while a cache
-// answers, it is the mirror of its upstream. Otherwise pulls are direct. StateFile contains the
-// result.
+// answers, it is the mirror of its upstream. Otherwise, pulls go directly to the upstream.
+// StateFile contains the result.
 func Script() string {
 	return script
 }

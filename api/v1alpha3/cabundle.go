@@ -67,8 +67,8 @@ func ValidateCABundles(config *RegistryConfig, bundles map[string][]byte) field.
 		sum, MaxCABundlesSize))}
 }
 
-// certificates decodes PEM strictly, because package pem skips blocks that it cannot decode, and
-// x509.CertPool skips certificates with headers.
+// certificates returns the certificates of a bundle. It decodes PEM strictly, because package pem
+// skips blocks that it cannot decode, and x509.CertPool skips certificates with headers.
 func certificates(bundle []byte) ([]*pem.Block, error) {
 	begins := bytes.Count(bundle, []byte("-----BEGIN "))
 	var blocks []*pem.Block

@@ -89,7 +89,7 @@ func TestValidateAccessKey(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			errs := v1alpha3.ValidateCredentials(secret(new(true), test.data), test.upstream, secretPath)
 			if name == "role with a space" && len(errs) == 2 {
-				errs = errs[:1] // one for each form
+				errs = errs[:1] // this role breaks two rules
 			}
 			checkSecretErrors(t, errs, test.want)
 		})

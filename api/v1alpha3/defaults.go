@@ -26,7 +26,7 @@ func defaultRemoteURL(upstream string) string {
 }
 
 // SetDefaults sets RemoteURL, Volume.Size, GarbageCollection and HTTP of every cache if they are
-// nil. Volume.StorageClassName stays nil, which stands for the Shoot's default StorageClass.
+// nil. Volume.StorageClassName remains nil, which stands for the Shoot's default StorageClass.
 // SetDefaults also removes the trailing slash of URLs. As in gardener-extension-registry-cache,
 // "http: {}" is plain HTTP, and "garbageCollection: {}" keeps content until space is needed.
 func SetDefaults(config *RegistryConfig) {

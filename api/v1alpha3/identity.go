@@ -34,7 +34,7 @@ type Identity struct {
 type PreviousService struct {
 	// Name is the name of the Service.
 	Name string `json:"name"`
-	// Since is the time at which another Service replaced it.
+	// Since is the time at which another Service replaced this one.
 	Since metav1.Time `json:"since"`
 }
 

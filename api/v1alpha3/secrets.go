@@ -29,7 +29,7 @@ const (
 )
 
 // validateSecret checks the requirements for every referenced Secret. The Secret must be immutable,
-// so that its content stays as it was checked. A rotation must refer to another Secret.
+// so that its content cannot change after the check. A rotation must refer to another Secret.
 func validateSecret(secret *corev1.Secret, path *field.Path, required []string, optional ...string) field.ErrorList {
 	var errs field.ErrorList
 	if secret.Immutable == nil || !*secret.Immutable {

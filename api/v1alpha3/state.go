@@ -18,12 +18,12 @@ type State struct {
 	// Running are the identities of the deployed caches. A State of an early version contains none.
 	Running Identities `json:"running,omitempty"`
 	// TakenOver is the annotation gardener.cloud/timestamp of the reconciliation that took over the
-	// caches of gardener-extension-registry-cache. A later change of the caches clears it.
+	// caches of gardener-extension-registry-cache. A later change to the caches clears it.
 	TakenOver string `json:"takenOver,omitempty"`
 }
 
 // DecodeState decodes status.state of an Extension and sets the defaults of its config. For nil it
-// returns an empty State. Like DecodeStatus, it ignores unknown fields. The apiVersion of the
+// returns an empty State. As DecodeStatus does, it ignores unknown fields. The apiVersion of the
 // config may be missing, but must not differ from SchemeGroupVersion.
 func DecodeState(raw *runtime.RawExtension) (State, error) {
 	var state State

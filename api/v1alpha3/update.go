@@ -9,10 +9,10 @@ import (
 )
 
 // ValidateUpdate does what Validate does, and also checks changes to the caches of the old config.
-// The volume of such a cache cannot move to another StorageClass. A TTL of 0s must stay. The size
-// of the volume may change. Defaults may be missing. An upstream that is not in old can be
-// configured freely. The names of Services follow from the recorded identities, if there are any,
-// and otherwise from the old config. If old is nil, ValidateUpdate only calls Validate.
+// The volume of such a cache cannot move to another StorageClass. A TTL of 0s cannot be changed.
+// The size of the volume may change. The configs may lack defaults. An upstream that is not in old
+// can be configured freely. The names of Services follow from the recorded identities, if there are
+// any, and otherwise from the old config. If old is nil, ValidateUpdate only calls Validate.
 func ValidateUpdate(config, old *RegistryConfig, recorded Identities) field.ErrorList {
 	errs := Validate(config)
 	if old == nil {

@@ -15,7 +15,7 @@ import (
 // after the upstream, and NAME_MAX of Linux is 255.
 const maxUpstreamLength = 255
 
-// minSize rejects a size without a unit or in thousandths ("100m"): no image fits on such a volume.
+// minSize excludes sizes without a unit or in thousandths ("100m"): no image fits on such a volume.
 var minSize = resource.MustParse("1Mi")
 
 // Validate checks config, with or without defaults, and returns all errors with their field paths.
@@ -180,8 +180,8 @@ func registryOf(cache *RegistryCache) string {
 }
 
 // validateUniqueServices reports caches whose Services would have the same name. The default name
-// of a cache's Service stays reserved even if the cache has a suffix. Otherwise a name could move
-// from one cache to another, and nodes would pull through the wrong cache.
+// of a cache's Service is reserved even if the cache has a suffix. Otherwise a name could move from
+// one cache to another, and nodes would pull through the wrong cache.
 func validateUniqueServices(caches []RegistryCache, path *field.Path) field.ErrorList {
 	owners := map[string]string{}
 	identities := Identify(caches, nil)

@@ -37,7 +37,7 @@ func makeAvailable(set *appsv1.StatefulSet) {
 			corev1.TopologySpreadConstraint{
 				MaxSkew:     1,
 				TopologyKey: topology,
-				// It is better to have both replicas on one node than to have one that stays pending.
+				// It is better to have both replicas on one node than to have one that remains pending.
 				WhenUnsatisfiable: corev1.ScheduleAnyway,
 				LabelSelector:     set.Spec.Selector,
 			})
@@ -53,12 +53,12 @@ func makeAvailable(set *appsv1.StatefulSet) {
 	set.Spec.Template.Spec.Affinity = &affinity
 }
 
-// peersName is the name of the Service by which the replicas find each other. Names of caches begin
-// with registry-, so none is equal.
+// peersName returns the name of the Service by which the replicas find each other. Names of caches
+// begin with registry-, so none is equal to it.
 func peersName(id v1alpha3.Identity) string { return "peers-" + id.Name }
 
-// peersService resolves to the addresses of all replicas that are ready. It lacks the label
-// upstream-host, which marks the Service that nodes pull from.
+// peersService returns the Service that resolves to the addresses of all replicas that are ready.
+// It lacks the label upstream-host, which marks the Service that nodes pull from.
 func peersService(id v1alpha3.Identity) *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
@@ -77,8 +77,8 @@ func AvailabilityObjects(id v1alpha3.Identity) []client.Object {
 	return []client.Object{peersService(id), podDisruptionBudget(id)}
 }
 
-// podDisruptionBudget keeps one replica running while nodes are drained. Pods that are not ready
-// serve no requests, so they never block a drain.
+// podDisruptionBudget returns the budget that keeps one replica running while nodes are drained.
+// Pods that are not ready serve no requests, so they never block a drain.
 func podDisruptionBudget(id v1alpha3.Identity) *policyv1.PodDisruptionBudget {
 	return &policyv1.PodDisruptionBudget{
 		ObjectMeta: objectMeta(id),

@@ -17,12 +17,12 @@ import (
 )
 
 const (
-	// drainTimeout lets running pulls finish before the process exits. It is shorter than the default
-	// grace period of a pod (30 s), so that a stock image can still write its scheduler state
-	// (gardener-extension-registry-cache#162).
+	// drainTimeout is how long running pulls may go on before the process exits. It is shorter than
+	// the default grace period of a pod (30 s), so that a stock image can still write its scheduler
+	// state (gardener-extension-registry-cache#162).
 	drainTimeout = 25 * time.Second
 
-	// concurrentTagLookups is how many lookups the filesystem driver sustains on a small volume.
+	// concurrentTagLookups is how many lookups at once the driver sustains on a small volume.
 	concurrentTagLookups = 5
 )
 
@@ -109,7 +109,7 @@ func (c registryConfig) render() []byte {
 	var out bytes.Buffer
 	encoder := yaml.NewEncoder(&out)
 	encoder.SetIndent(2)
-	utilruntime.Must(encoder.Encode(c)) // writing to a buffer cannot fail, nor can these types
+	utilruntime.Must(encoder.Encode(c)) // neither a buffer nor encoding these types can fail
 	return out.Bytes()
 }
 

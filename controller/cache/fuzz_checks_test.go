@@ -156,7 +156,8 @@ func checkNode(t *testing.T, config *v1alpha3.RegistryConfig, bundle []byte) {
 	}
 }
 
-// argumentPattern is what the script accepts. It ignores any other argument.
+// argumentPattern returns the pattern of the arguments that the script accepts. The script ignores
+// others.
 var argumentPattern = sync.OnceValue(func() *regexp.Regexp {
 	pattern := func(name string) string {
 		return regexp.MustCompile(`(?m)^readonly ` + name + `='(.*)'`).FindStringSubmatch(nodeconfig.Script())[1]

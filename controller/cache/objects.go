@@ -107,8 +107,8 @@ func Services(cache v1alpha3.RegistryCache, id v1alpha3.Identity, shoot Shoot) (
 }
 
 // References returns the objects that a running cache may have, except those that the garbage
-// collector of gardener-resource-manager deletes. was is the running cache, or nil if it was
-// removed; its identity then contains the name of its Service.
+// collector of gardener-resource-manager deletes. The running cache is was, or nil if it was
+// removed. In that case id contains the name of its Service.
 func References(id v1alpha3.Identity, was *v1alpha3.RegistryCache) []corev1.ObjectReference {
 	reference := func(apiVersion, kind, name string) corev1.ObjectReference {
 		return corev1.ObjectReference{APIVersion: apiVersion, Kind: kind, Namespace: metav1.NamespaceSystem, Name: name}
@@ -178,11 +178,11 @@ func servicePort(name string, port int32) corev1.ServicePort {
 	return corev1.ServicePort{Name: name, Port: port, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromString(name)}
 }
 
-// NetworkPolicy lets the container runtime and the script of every node reach the cache and its
-// health port. From Kubernetes 1.33 on, Gardener denies all traffic in kube-system, even between a
-// node and a pod of another node (NetworkPolicy gardener.cloud--deny-all). No policy can select
-// nodes: their addresses as a pod sees them depend on the network plugin. So both ports are also
-// open to pods; neither exposes secrets.
+// NetworkPolicy returns the policy that lets the container runtime and the script of every node
+// reach the cache and its health port. From Kubernetes 1.33 on, Gardener denies all traffic in
+// kube-system, even between a node and a pod of another node (NetworkPolicy
+// gardener.cloud--deny-all). No policy can select nodes: their addresses as a pod sees them depend
+// on the network plugin. So both ports are also open to pods; neither exposes secrets.
 func NetworkPolicy(cache v1alpha3.RegistryCache, id v1alpha3.Identity) *networkingv1.NetworkPolicy {
 	var ports []networkingv1.NetworkPolicyPort
 	for _, port := range []int32{v1alpha3.CachePort, v1alpha3.CacheDebugPort} {

@@ -102,7 +102,7 @@ func mapValues(m map[string]string) []string {
 }
 
 // TestUpgradeKeepsTheVolume: these fields of a StatefulSet are immutable, or determine the name and
-// owner of the volume. They must stay as they are in gardener-extension-registry-cache.
+// owner of the volume. They must be the same as in gardener-extension-registry-cache.
 func TestUpgradeKeepsTheVolume(t *testing.T) {
 	for name, rendering := range renderings() {
 		t.Run(name, func(t *testing.T) {

@@ -44,11 +44,11 @@ func statefulSet(cache v1alpha3.RegistryCache, id v1alpha3.Identity, shoot Shoot
 	set := &appsv1.StatefulSet{
 		ObjectMeta: meta,
 		Spec: appsv1.StatefulSetSpec{
-			// serviceName stays empty, as in gardener-extension-registry-cache: nobody needs the DNS names
-			// of single pods, and it is immutable.
+			// serviceName is empty, as in gardener-extension-registry-cache: nobody needs the DNS names of
+			// single pods, and the field is immutable.
 			Replicas: new(Replicas(cache)),
 			// The default, OrderedReady, never replaces a pod that is not ready. A pod that cannot start
-			// because of its image or volume would stay, even after a fix (kubernetes#67250). But that is
+			// because of its image or volume would remain, even after a fix (kubernetes#67250). But that is
 			// better than replacing all caches of the original at once.
 			PodManagementPolicy:  appsv1.ParallelPodManagement,
 			RevisionHistoryLimit: new(int32(2)),
@@ -69,7 +69,7 @@ func statefulSet(cache v1alpha3.RegistryCache, id v1alpha3.Identity, shoot Shoot
 	return set
 }
 
-// podLabels adds the labels that Gardener's network policies in kube-system select. These policies
+// podLabels returns the labels of pods, also those that Gardener's network policies select. These
 // let the pod reach DNS and its upstream, and let the shoot's Prometheus reach the pod's metrics
 // through the API server proxy. The policy of gardener-extension-registry-cache selects the name.
 func podLabels(id v1alpha3.Identity) map[string]string {
@@ -124,7 +124,7 @@ func podSpec(cache v1alpha3.RegistryCache, shoot Shoot, mounted []mountedObject)
 	}
 }
 
-// nodeAffinity selects nodes of these architectures, or all nodes if there are none.
+// nodeAffinity returns the affinity to nodes of the architectures, or nil if none is given.
 func nodeAffinity(architectures []string) *corev1.Affinity {
 	if len(architectures) == 0 {
 		return nil
@@ -168,10 +168,10 @@ func requests() corev1.ResourceList {
 	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("20m"), corev1.ResourceMemory: resource.MustParse("50Mi")}
 }
 
-// verticalPodAutoscaler adapts the requests of the cache to its usage, without an upper bound.
+// verticalPodAutoscaler returns an autoscaler of the cache's requests, without an upper bound.
 func verticalPodAutoscaler(id v1alpha3.Identity, kubernetesVersion string) *vpaautoscalingv1.VerticalPodAutoscaler {
 	mode := vpaautoscalingv1.UpdateModeRecreate
-	if versionutils.ConstraintK8sGreaterEqual133.CheckVersion(kubernetesVersion) { // it resizes pods in place by default
+	if versionutils.ConstraintK8sGreaterEqual133.CheckVersion(kubernetesVersion) { // these versions resize pods in place by default
 		mode = vpaautoscalingv1.UpdateModeInPlaceOrRecreate
 	}
 	return &vpaautoscalingv1.VerticalPodAutoscaler{
@@ -192,7 +192,7 @@ func verticalPodAutoscaler(id v1alpha3.Identity, kubernetesVersion string) *vpaa
 	}
 }
 
-// healthProbe probes distribution's own health check, which fails when the volume is unusable.
+// healthProbe returns a probe of distribution's health check, which detects an unusable volume.
 func healthProbe(periodSeconds, failureThreshold int32) *corev1.Probe {
 	return &corev1.Probe{
 		ProbeHandler:     corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/debug/health", Port: intstr.FromString(DebugPortName)}},
@@ -204,8 +204,8 @@ func healthProbe(periodSeconds, failureThreshold int32) *corev1.Probe {
 }
 
 // certificateDirs are the directories in which Go looks for CA certificates on Linux, plus the
-// directory of the user's CA bundle. SSL_CERT_DIR replaces the list of Go. SSL_CERT_FILE stays
-// unset, so the CA bundle of the image is still trusted (crypto/x509/root_linux.go).
+// directory of the user's CA bundle. SSL_CERT_DIR replaces the list of Go. SSL_CERT_FILE is unset,
+// so the CA bundle of the image is still trusted (crypto/x509/root_linux.go).
 var certificateDirs = []string{"/etc/ssl/certs", "/etc/pki/tls/certs", caBundleDir}
 
 // clusterDomains are reached without a proxy in every shoot. A leading dot matches all names of the

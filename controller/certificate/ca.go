@@ -36,11 +36,11 @@ import (
 
 const (
 	// caName is the name of the CA among the Secrets of the shoot's namespace. Name and identity are
-	// the same as in gardener-extension-registry-cache, so its CA stays in the bundle and signs for
+	// the same as in gardener-extension-registry-cache, so its CA remains in the bundle and signs for
 	// keepOld. Our own CA is valid for 10 years, because only a rotation of the Shoot's CAs renews it.
 	caName = "ca-extension-registry-cache"
-	// keepOld is how long a previous CA signs at most. By then the nodes trust the next one: they get
-	// it minutes after the reconciliation that created it.
+	// keepOld is the longest time that a previous CA signs. By then the nodes trust the next one: they
+	// get it minutes after the reconciliation that created it.
 	keepOld = 24 * time.Hour
 	// identity distinguishes the Secrets of this secrets manager from others in the namespace.
 	identity = "extension-registry-cache"

@@ -34,7 +34,7 @@ var (
 	ip    = net.ParseIP("10.0.0.7")
 )
 
-// shoot returns a shoot in this phase of a CA rotation. With phase "" there is no rotation.
+// shoot returns a shoot in the phase of a CA rotation. With phase "" there is no rotation.
 func shoot(phase gardencorev1beta1.CredentialsRotationPhase, initiated time.Time) *extensionscontroller.Cluster {
 	s := &gardencorev1beta1.Shoot{}
 	if phase != "" {
@@ -45,8 +45,8 @@ func shoot(phase gardencorev1beta1.CredentialsRotationPhase, initiated time.Time
 	return &extensionscontroller.Cluster{ObjectMeta: metav1.ObjectMeta{Name: namespace}, Shoot: s}
 }
 
-// reconcile calls Load, Issue and Prune, like a reconciliation. It returns the CA bundle for nodes
-// and the cache's certificate.
+// reconcile calls Load, Issue and Prune, as a reconciliation does. It returns the CA bundle for
+// nodes and the cache's certificate.
 func reconcile(t *testing.T, seed client.Client, now clock.Clock, cluster *extensionscontroller.Cluster) ([]byte, *cache.Certificate) {
 	t.Helper()
 	ca, err := Load(t.Context(), logr.Discard(), now, seed, cluster, false)

@@ -1,5 +1,5 @@
 // Package cleaner builds the DaemonSet registry-cleaner, whose pods remove the configuration of
-// deleted caches from the nodes of a shoot. An init container runs `registry-cache clean`. The node
+// deleted caches from the nodes of a shoot. An init container runs `registry-cache clean`. A node
 // is clean when this container has succeeded. RolloutOf returns the nodes that are not clean.
 //
 // All functions are pure. Package nodeconfig/cleaner implements the clean-up of a node, and
@@ -65,7 +65,7 @@ func DaemonSet(task Task, image string) *appsv1.DaemonSet {
 	}
 }
 
-// Labels are the labels of the DaemonSet and its pods.
+// Labels returns the labels of the DaemonSet and its pods.
 func Labels() map[string]string {
 	return map[string]string{"app.kubernetes.io/name": v1alpha3.CleanerDaemonSet, "app.kubernetes.io/part-of": "registry-cache"}
 }
@@ -77,20 +77,20 @@ func podSpec(task Task, image string) corev1.PodSpec {
 		AutomountServiceAccountToken:  new(false),
 		EnableServiceLinks:            new(false),
 		TerminationGracePeriodSeconds: new(int64(5)),
-		// Tainted, cordoned and dedicated nodes pull images like any other node.
+		// Tainted, cordoned and dedicated nodes pull images as any other node does.
 		Tolerations:     []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
 		SecurityContext: &corev1.PodSecurityContext{SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
 		InitContainers:  []corev1.Container{cleanContainer(task, image, mounts)},
-		// It keeps the pod running until the DaemonSet is deleted. A running pod means that its node is
-		// clean.
+		// This container keeps the pod running until the DaemonSet is deleted. A running pod means that
+		// its node is clean.
 		Containers: []corev1.Container{container("pause", image, 65532, "pause")},
 		Volumes:    volumes,
 	}
 }
 
-// cleanContainer runs as root, because root owns the files and systemd accepts requests only from
-// root. It has no capabilities and mounts three host directories. Where SELinux is enforced, only
-// the type spc_t lets a container write there. Elsewhere the type has no effect.
+// cleanContainer returns the init container. It runs as root, because root owns the files and
+// systemd accepts requests only from root. It has no capabilities and mounts three host
+// directories. Where SELinux is enforced, only the type spc_t lets a container write there.
 func cleanContainer(task Task, image string, mounts []corev1.VolumeMount) corev1.Container {
 	c := container(cleanName, image, 0, arguments(task)...)
 	c.SecurityContext.SELinuxOptions = &corev1.SELinuxOptions{Type: "spc_t"}
@@ -137,8 +137,8 @@ func arguments(task Task) []string {
 // hostRoot is where the directories of the node are mounted, each at its own path below it.
 const hostRoot = "/host"
 
-// volumes mounts directories of the node. The directories of the registry configuration and of the
-// units are created if missing. The directory of systemd's socket must exist.
+// volumes returns volumes and mounts of the node's directories. Those of the registry configuration
+// and the units are created if missing. The directory of systemd's socket must exist.
 func volumes() (volumes []corev1.Volume, mounts []corev1.VolumeMount) {
 	for _, dir := range []struct {
 		name, path string

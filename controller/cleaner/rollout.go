@@ -12,7 +12,7 @@ import (
 	nodeutil "k8s.io/component-helpers/node/util"
 )
 
-// maxNamed is the maximum number of nodes in a text, to keep it short enough for a status.
+// maxNamed bounds how many nodes a text names, so that the text is short enough for a status.
 const maxNamed = 10
 
 // Rollout describes how far the DaemonSet has cleaned the nodes of the shoot.
@@ -21,10 +21,10 @@ type Rollout struct {
 	// where no pod can start, are at the end.
 	Unclean []string
 	// NotReadySince is when the last of the unclean nodes became unready, by the shoot's clock. It is
-	// zero if there is none, or if one of them is ready or may never have been ready.
+	// zero if no node is unclean, or if an unclean one is ready or may never have been ready.
 	NotReadySince time.Time
 	// Started is when the first of the DaemonSet's pods with the current task was created, by the
-	// shoot's clock. It is zero if there is none.
+	// shoot's clock. It is zero if there is no such pod.
 	Started time.Time
 }
 
@@ -59,8 +59,8 @@ func RolloutOf(set *appsv1.DaemonSet, pods []corev1.Pod, nodes []corev1.Node) Ro
 	return r
 }
 
-// Reported returns nil if the DaemonSet reports the task as done on every node, else the progress.
-// The DaemonSet counts ready pods, so Reported never returns nil if a clean node stays not ready.
+// Reported returns the progress as an error until the DaemonSet reports the task as done. The
+// DaemonSet counts ready pods, so Reported does not return nil while a clean node is not ready.
 func Reported(set *appsv1.DaemonSet) error {
 	s := set.Status
 	if s.ObservedGeneration >= set.Generation && min(s.UpdatedNumberScheduled, s.NumberReady) >= s.DesiredNumberScheduled {
@@ -70,7 +70,7 @@ func Reported(set *appsv1.DaemonSet) error {
 		set.Name, s.UpdatedNumberScheduled, s.DesiredNumberScheduled, s.NumberReady)
 }
 
-// Named lists the first nodes, and the number of others.
+// Named returns the first nodes and the number of the others.
 func Named(nodes []string) string {
 	if more := len(nodes) - maxNamed; more > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(nodes[:maxNamed], ", "), more)
@@ -78,7 +78,7 @@ func Named(nodes []string) string {
 	return strings.Join(nodes, ", ")
 }
 
-// unclean returns why the node is not clean, or "" if it is clean. All pods have the current task.
+// unclean returns why the node is not clean, or "" if it is. All given pods have the current task.
 func unclean(pods []corev1.Pod, node string) string {
 	reason := "no cleaner pod yet"
 	for i := range pods {
@@ -132,7 +132,7 @@ func stateOf(pod *corev1.Pod) string {
 const registration = 10 * time.Second
 
 // notReadySince returns the time since which a node is not ready. The time is zero if the node may
-// never have been ready: kubelet registers a node as not ready, and it may stay so for minutes.
+// never have been ready: kubelet registers a node as not ready, and it may remain so for minutes.
 func notReadySince(node *corev1.Node, ready *corev1.NodeCondition) time.Time {
 	if ready == nil || ready.LastTransitionTime.Sub(node.CreationTimestamp.Time) < registration {
 		return time.Time{}

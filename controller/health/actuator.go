@@ -1,5 +1,5 @@
 // Package health reports problems of single caches in conditions of the Extension. They do not fail
-// a reconciliation, because nodes pull from the upstream meanwhile.
+// a reconciliation, because nodes pull from the upstream instead.
 //
 // The condition CachesHealthy is for operators of the seed. gardenlet copies only conditions of a
 // few types to the Shoot, so the same text is in SystemComponentsHealthy for the Shoot's owner.
@@ -43,7 +43,7 @@ const (
 	workers = 5
 	// timeout limits the check of one shoot, so that shoots that hang do not delay others much.
 	timeout = 5 * time.Second
-	// maxRefusals limits the memory for reasons why claims cannot grow.
+	// maxRefusals bounds the number of remembered reasons why claims cannot grow.
 	maxRefusals = 1000
 	// progressingThreshold is how long problems that may pass are reported as Progressing. A cache may
 	// need minutes to start: its volume is provisioned, its image pulled, its store opened.
@@ -52,7 +52,7 @@ const (
 	never = 10 * 365 * 24 * time.Hour
 )
 
-// actuator checks the caches of one shoot at a time. The library writes the conditions, also those
+// actuator checks the caches of one shoot at a time. The library writes the conditions, even those
 // of hibernated shoots.
 type actuator struct {
 	seed   client.Reader
@@ -70,8 +70,8 @@ func newActuator(seed client.Reader, shoots func(context.Context, string) (clien
 }
 
 // ExecuteHealthCheckFunctions implements healthcheck.HealthCheckActuator. It returns no results, so
-// the conditions stay as they are, if nothing is deployed, the shoot is being deleted or wakes up,
-// or has not answered lately.
+// the conditions do not change, if nothing is deployed, the shoot is being deleted or wakes up, or
+// has not answered lately.
 func (a *actuator) ExecuteHealthCheckFunctions(ctx context.Context, _ logr.Logger, key types.NamespacedName) (*[]healthcheck.Result, error) {
 	if a.off {
 		return &[]healthcheck.Result{}, nil
@@ -115,8 +115,8 @@ func (a *actuator) caches(ctx context.Context, key types.NamespacedName) ([]v1al
 	return state.Caches, v1alpha3.Identify(state.Caches, state.Running), nil
 }
 
-// resultsOf returns the same for both conditions: CachesHealthy never reaches the Shoot. The results
-// contain no error code: gardenlet would not retry after a mistake of the owner.
+// resultsOf returns the same result for both conditions: CachesHealthy never reaches the Shoot. The
+// results contain no error code: gardenlet would not retry after a mistake of the owner.
 func resultsOf(problems []problem) *[]healthcheck.Result {
 	result := healthcheck.Result{Status: gardencorev1beta1.ConditionTrue, SuccessfulChecks: 1}
 	if len(problems) > 0 {
@@ -135,18 +135,18 @@ func resultsOf(problems []problem) *[]healthcheck.Result {
 	return &results
 }
 
-// unknown returns the result for a shoot that cannot be read. SystemComponentsHealthy stays as it
-// is: gardenlet itself reports an API server that does not answer.
+// unknown returns the result for a shoot that cannot be read. SystemComponentsHealthy does not
+// change: gardenlet itself reports an API server that does not answer.
 func unknown(err error) *[]healthcheck.Result {
 	return &[]healthcheck.Result{{
 		HealthConditionType: v1alpha3.ConditionCachesHealthy, Status: gardencorev1beta1.ConditionFalse, FailedChecks: 1, Detail: new(err.Error()),
 	}}
 }
 
-// AddToManager adds the health checks of Extensions of type registry-cache and of the classes, by
-// default shoot. The period is the time between two checks of a shoot. With 0 there are no checks,
-// and the conditions of earlier ones are removed. The manager's scheme must contain the types of
-// extensionscontroller.AddToScheme.
+// AddToManager adds the health checks of Extensions of type registry-cache and of the classes
+// (default: shoot). The period is the time between two checks of a shoot. With 0 there are no
+// checks, and the conditions of earlier ones are removed. The manager's scheme must contain the
+// types of extensionscontroller.AddToScheme.
 func AddToManager(mgr manager.Manager, period time.Duration, classes []extensionsv1alpha1.ExtensionClass) error {
 	clients := shootclient.New(mgr.GetAPIReader(), shootclient.ForAll)
 	check := newActuator(mgr.GetClient(), clients.For)

@@ -23,12 +23,12 @@ import (
 // each change of a condition is a write to the seed.
 type problem struct {
 	upstream, text string
-	// lasting problems stay until someone acts. Others are normal for minutes, while a cache starts.
+	// lasting problems need someone to act. Others are normal for minutes, while a cache starts.
 	lasting bool
 }
 
-// describe lists the problems in one line. It omits some of many, so that the condition fits into
-// the status of the Shoot.
+// describe lists the problems in one line. It contains at most eight, so that the condition fits
+// into the status of the Shoot.
 func describe(problems []problem) string {
 	const most = 8
 	var texts []string
@@ -76,10 +76,10 @@ func (a *actuator) check(ctx context.Context, namespace string, caches []v1alpha
 	return problems, nil
 }
 
-// claimProblem returns what is wrong with the claim, if anything. To find out whether it can grow,
-// it tries without effect (dry run): only the API server knows all StorageClasses, quotas and
-// webhooks. In the same way, it finds out why a removed replica's claim still exists. A claim that
-// is being deleted does not matter.
+// claimProblem returns what is wrong with the claim, if anything. To find out whether the claim can
+// grow, it sends a dry run: only the API server knows all StorageClasses, quotas and webhooks. In
+// the same way, it finds out why a removed replica's claim still exists. A claim that is being
+// deleted does not matter.
 func (a *actuator) claimProblem(ctx context.Context, shoot client.Client, claim volume.Claim) ([]problem, error) {
 	of := func(lasting bool, format string, args ...any) ([]problem, error) {
 		text := fmt.Sprintf("PersistentVolumeClaim %s/%s ", claim.Namespace, claim.Name) + fmt.Sprintf(format, args...)
@@ -116,7 +116,7 @@ func (a *actuator) claimProblem(ctx context.Context, shoot client.Client, claim 
 	return nil, nil
 }
 
-// lastRefusal returns the last refusal to grow the claim, even if the current attempt got none.
+// lastRefusal returns refused or, if the shoot does not support dry runs, the last known refusal.
 func (a *actuator) lastRefusal(claim volume.Claim, refused error) error {
 	if !noDryRun(refused) {
 		a.refusals.Add(claim.UID, refused)

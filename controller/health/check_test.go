@@ -100,14 +100,14 @@ func leaving(p *corev1.Pod) {
 	p.DeletionTimestamp, p.Finalizers = ptr.To(metav1.Now()), []string{"a/b"}
 }
 
-// checkIn checks the caches of the shoot.
+// checkIn returns the problems of the caches in the shoot.
 func checkIn(t *testing.T, shoot client.Client, caches []v1alpha3.RegistryCache, identities v1alpha3.Identities) ([]problem, error) {
 	t.Helper()
 	a := newActuator(nil, func(context.Context, string) (client.Client, error) { return shoot, nil })
 	return a.check(t.Context(), namespace, caches, identities)
 }
 
-// shootWith returns a shoot that answers each growth with an error, or accepts it if nil.
+// shootWith returns a shoot that answers each growth with answer, or accepts it if answer is nil.
 func shootWith(answer error, objects ...client.Object) client.Client {
 	return fake.NewClientBuilder().WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
 		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {

@@ -41,8 +41,7 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// seedWith returns a seed with the Extension of a shoot with one cache, whose Shoot change
-// modifies.
+// seedWith returns a seed with the Extension of a shoot with one cache. change modifies the Shoot.
 func seedWith(t *testing.T, change func(*gardencorev1beta1.Shoot)) client.WithWatch {
 	t.Helper()
 	scheme := runtime.NewScheme()

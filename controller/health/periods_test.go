@@ -20,7 +20,7 @@ import (
 )
 
 // TestHangingShootIsPaused: a shoot that hangs is checked less and less often, so that others are
-// checked in time. It keeps its conditions meanwhile.
+// checked in time. Its conditions do not change.
 func TestHangingShootIsPaused(t *testing.T) {
 	seed := seedWith(t, func(*gardencorev1beta1.Shoot) {})
 	synctest.Test(t, func(t *testing.T) {
@@ -111,7 +111,7 @@ func TestDeletedExtension(t *testing.T) {
 	}
 }
 
-// TestWithoutPeriod: conditions of earlier checks would stay in the Shoot forever.
+// TestWithoutPeriod: conditions of earlier checks must not remain in the Shoot forever.
 func TestWithoutPeriod(t *testing.T) {
 	seed := seedWith(t, func(*gardencorev1beta1.Shoot) {})
 	ex := &extensionsv1alpha1.Extension{}

@@ -27,9 +27,9 @@ import (
 // The names are the same as in gardener-extension-registry-cache, so that its objects are adopted,
 // and queries, silences and links keep working.
 const (
-	// name is a prefix of the names of all objects, and their label component.
+	// name is part of the names of all objects, and the value of their label component.
 	name = "registry-cache"
-	// jobName is the label job of all series.
+	// jobName is the value of the label job of all series.
 	jobName = "registry-cache-metrics"
 	// labelUpstream is the Prometheus label for the Service label upstream-host.
 	labelUpstream = "upstream_host"
@@ -47,7 +47,7 @@ func Objects(namespace string, config *v1alpha3.RegistryConfig, identities v1alp
 	return objects
 }
 
-// References returns the names of the objects, which gardener-extension-registry-cache also uses.
+// References returns references to the objects, also those of gardener-extension-registry-cache.
 func References(namespace string) []client.Object {
 	reference := func(apiVersion, kind, name string) client.Object {
 		return &metav1.PartialObjectMetadata{
@@ -62,7 +62,7 @@ func References(namespace string) []client.Object {
 	}
 }
 
-// scraped contains the metrics for alerts, for the dashboard and for people who debug a cache.
+// scraped lists the metrics for alerts, for the dashboard and for people who debug a cache.
 var scraped = []string{
 	"process_resident_memory_bytes",
 	"registry_http_request_duration_seconds_count",
@@ -90,9 +90,9 @@ var scraped = []string{
 	"registry_storage_free_inodes",
 }
 
-// scrapeConfig makes the shoot's Prometheus scrape every pod of every cache through the API server
-// proxy, as Gardener does for its components in a shoot. Prometheus discovers the pods by
-// Endpoints: only Endpoints carry the Service label upstream-host, which identifies the cache
+// scrapeConfig returns the object that lets Prometheus scrape each pod of each cache through the
+// API server proxy, as Gardener does for its components in a shoot. Prometheus discovers the pods
+// by Endpoints: only Endpoints carry the Service label upstream-host, which identifies the cache
 // (gardener-extension-registry-cache#459).
 func scrapeConfig(namespace string, caches []v1alpha3.RegistryCache, identities v1alpha3.Identities) *monitoringv1alpha1.ScrapeConfig {
 	services := make([]string, 0, len(caches))

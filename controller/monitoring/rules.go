@@ -129,7 +129,7 @@ var alertsOfAllCaches = []monitoringv1.Rule{
 			"The volume may be new, or content may expire before it is used again (garbageCollection.ttl)."),
 }
 
-// tooMany is true if more than 10% of all requests of 15 minutes, and more than 10, are bad.
+// tooMany returns a condition: of 15 minutes' requests, more than 10% and more than 10 are bad.
 func tooMany(metric, bad, all string) string {
 	return sumByUpstream("rate("+metric+"{"+bad+"}[15m])") + " / " + sumByUpstream("rate("+metric+"{"+all+"}[15m])") + " > 0.1" +
 		" and " + sumByUpstream("increase("+metric+"{"+bad+"}[15m])") + " > 10"

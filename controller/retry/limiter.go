@@ -3,7 +3,7 @@
 // not answer, or anything else.
 //
 // The extension library drops the delay of a RequeueAfterError of Actuator.Reconcile (v1.147.1), so
-// the kind reaches the workqueue by its rate limiter.
+// the kind reaches the workqueue through its rate limiter.
 package retry
 
 import (
@@ -20,7 +20,7 @@ import (
 type Kind int
 
 const (
-	// Failed is any other failure. The delays are those of controller-runtime.
+	// Failed is a failure of no other kind. The delays are those of controller-runtime.
 	Failed Kind = iota
 	// InProgress is the failure of an operation that waits. The delay is 1 to 10 seconds.
 	InProgress
@@ -31,7 +31,7 @@ const (
 
 const firstPause, longestPause = 20 * time.Second, 10 * time.Minute
 
-// delays are the shortest and the longest of each kind. A delay is twice as long as the one before.
+// delays are the shortest and the longest delay of each kind. Each is twice as long as the last.
 var delays = map[Kind]struct{ shortest, longest time.Duration }{
 	Failed:     {5 * time.Millisecond, 1000 * time.Second},
 	InProgress: {time.Second, 10 * time.Second},
@@ -57,7 +57,7 @@ func Waiting(err error) error {
 // IsWaiting reports whether the error or one that it wraps is marked by Waiting.
 func IsWaiting(err error) bool { return errors.As(err, new(waiting)) }
 
-// Attempt identifies the operation of which a call is an attempt.
+// Attempt identifies an operation. It is equal for all attempts of the operation.
 type Attempt struct {
 	Generation int64 // the Extension's generation
 	Operation  string
@@ -97,7 +97,7 @@ func (l *Limiter) Fail(object types.NamespacedName, attempt Attempt, kind Kind) 
 }
 
 // WaitingSince returns when the operation on the object began to wait for something in progress or
-// for an answer, or the zero time.
+// for an answer. If it does not wait, the time is zero.
 func (l *Limiter) WaitingSince(object types.NamespacedName) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()

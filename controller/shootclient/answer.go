@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	// firstAnswer is the minimum time that a shoot gets to answer.
+	// firstAnswer is the shortest limit for an answer.
 	firstAnswer = time.Second
-	// requestTimeout limits the answer of a shoot that has just answered, and the time to read it. It
-	// is shorter than an attempt of the controller.
+	// requestTimeout limits the wait for a shoot with a fresh answer, and the time to read an answer.
+	// It is shorter than an attempt of the controller.
 	requestTimeout = 8 * time.Second
-	// fresh is how long an answer shows that a shoot answers.
+	// fresh is how long after an answer a shoot is expected to answer.
 	fresh = 10 * time.Second
 )
 

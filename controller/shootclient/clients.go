@@ -107,8 +107,8 @@ func (c *Clients) For(ctx context.Context, namespace string) (client.Client, err
 	return created.client, nil
 }
 
-// secret returns the Secret with the kubeconfig. Like util.NewClientForShoot of Gardener's
-// extension library, it prefers the address inside the seed, unless the controller is outside it.
+// secret returns the Secret with the kubeconfig. As util.NewClientForShoot of Gardener's library
+// does, it prefers the address inside the seed, unless the controller runs outside.
 func (c *Clients) secret(ctx context.Context, namespace string) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
 	if os.Getenv("GARDENER_SHOOT_CLIENT") != "external" {

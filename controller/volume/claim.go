@@ -1,7 +1,7 @@
 // Package volume manages the claims of caches where Kubernetes does not: it grows them, because
 // claim templates are immutable; it deletes those of removed replicas; and it replaces volumes on
-// the disks of deleted nodes, which would stay bound. In the shoot it changes only claims with the
-// labels of a cache, and their pods.
+// the disks of deleted nodes, which would remain bound. In the shoot it changes only claims with
+// the labels of a cache, and their pods.
 //
 // The caller deploys the StatefulSets.
 package volume
@@ -57,7 +57,7 @@ func (c Claim) Requested() resource.Quantity {
 	return c.Spec.Resources.Requests[corev1.ResourceStorage]
 }
 
-// TooSmall reports whether the claim requests less than the cache is configured with.
+// TooSmall reports whether the claim requests less than the configured size.
 func (c Claim) TooSmall() bool {
 	request := c.Requested()
 	return request.Cmp(*c.Cache.Volume.Size) < 0
@@ -74,8 +74,8 @@ func (c Claim) Surplus() bool {
 }
 
 // Grow requests the configured size. The storage provider grows the volume while the cache serves.
-// If the error satisfies Refused, this claim cannot grow. The StatefulSet stays as it is: its claim
-// templates are immutable, so a claim that it creates later is too small until the next Grow.
+// If the error satisfies Refused, this claim cannot grow. The StatefulSet does not change: its
+// claim templates are immutable, so a claim that it creates later is too small until the next Grow.
 func (c Claim) Grow(ctx context.Context, shoot client.Writer, options ...client.PatchOption) error {
 	grown := c.DeepCopy()
 	grown.Spec.Resources.Requests[corev1.ResourceStorage] = *c.Cache.Volume.Size

@@ -40,7 +40,7 @@ func claim(upstream, ordinal, size string) *corev1.PersistentVolumeClaim {
 	}
 }
 
-// wanted returns a cache of this size. If replicated, it has two replicas.
+// wanted returns a cache with a volume of the size. If replicated, it has two replicas.
 func wanted(size string, replicated bool) v1alpha3.RegistryCache {
 	return v1alpha3.RegistryCache{
 		Upstream: alpha, Volume: &v1alpha3.Volume{Size: ptr.To(resource.MustParse(size))},
@@ -137,7 +137,7 @@ func TestDelete(t *testing.T) {
 	var writes []string
 	cache, stored := wanted("10Gi", false), claim(alpha, "1", "10Gi")
 	shoot := deletions(&writes, fake.NewClientBuilder().WithObjects(stored).Build())
-	for range 2 { // the second time it no longer exists
+	for range 2 { // the second time, the claim no longer exists
 		if err := (Claim{stored, &cache}).Delete(t.Context(), shoot); err != nil {
 			t.Error(err)
 		}

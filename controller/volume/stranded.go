@@ -15,8 +15,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// ReplaceStranded deletes claims that would stay unusable forever: a volume on the disk of a node
-// is bound to that node, so once the node is gone, a pod with this volume cannot start
+// ReplaceStranded deletes claims that would be unusable forever: a volume on the disk of a node is
+// bound to that node, so once the node is gone, a pod with this volume cannot start
 // (local-path-provisioner#31). The content can be fetched again. ReplaceStranded deletes the claim
 // and its pending pod, and the StatefulSet controller recreates both. Even with an error, it
 // returns the claims that it deleted. It continues after a deletion that the shoot refuses; the
@@ -68,7 +68,7 @@ func ReplaceStranded(ctx context.Context, shoot client.Client, claims []Claim) (
 	return deleted, refused
 }
 
-// blocks reports whether the claim has a volume and a pod of a StatefulSet with it has no node yet.
+// blocks reports whether the claim has a volume, and the pod that uses the claim has no node.
 func (c Claim) blocks(pod corev1.Pod) bool {
 	owner := metav1.GetControllerOf(&pod)
 	return c.Spec.VolumeName != "" && pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && owner != nil && owner.Kind == "StatefulSet" &&

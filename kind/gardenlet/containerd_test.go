@@ -9,7 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestContainerdIsConfigured: gardener-node-agent gets a pause image and the cgroup driver of kind.
+// TestContainerdIsConfigured: gardener-node-agent receives kind's pause image and kind's cgroup
+// driver.
 func TestContainerdIsConfigured(t *testing.T) {
 	g := testGardenlet()
 	shoot := Shoot()

@@ -5,7 +5,7 @@ import "github.com/gardener/gardener/pkg/utils/flow"
 // deleteGraph returns gardenlet's flow for deleting a shoot, with the names and dependencies of
 // gardenlet's reconciler_delete.go. It deletes machines, then operating system configs and
 // gardenlet's ManagedResources, and then extensions. The shoot's kube-apiserver belongs to kind and
-// stays.
+// is not deleted.
 func deleteGraph(t tasks) *flow.Graph {
 	g := newGraph("Shoot cluster deletion")
 	connected := g.connectForDeletion(t)

@@ -16,8 +16,8 @@ import (
 )
 
 // StoreSecret creates or replaces a user's Secret in the shoot's project namespace of the garden.
-// The stored Secret has the same name, labels, annotations, type, immutability and data. WithSecret
-// makes a shoot refer to it; the next flow copies it to the seed.
+// The stored Secret has the name, labels, annotations, type, immutability and data of wanted.
+// WithSecret makes a shoot refer to it; the next flow copies it to the seed.
 func (g *Gardenlet) StoreSecret(ctx context.Context, wanted *corev1.Secret) error {
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
@@ -87,7 +87,8 @@ const (
 )
 
 // Find returns the shoot as the last operation of any process left it, and its stage. They come
-// from the Cluster resource or, for a migrated shoot, from the garden. An absent shoot is nil.
+// from the Cluster resource or, for a migrated shoot, from the garden. An absent shoot is returned
+// as nil.
 func (g *Gardenlet) Find(ctx context.Context) (*gardencorev1beta1.Shoot, Stage, error) {
 	shoot, err := FindOnSeed(ctx, g.Seed.Client(), g.Name)
 	if err != nil || shoot != nil {

@@ -30,12 +30,12 @@ const (
 // Gardenlet drives a shoot. It is stateless: flows read the result of earlier flows from the
 // Cluster resource in the seed. Only one flow may run at a time.
 type Gardenlet struct {
-	Name string // of its shoot; flows refuse other shoots
+	Name string // the name of its shoot; flows refuse other shoots
 	// Seed is the seed cluster, and Shoot is the cluster that serves as the shoot.
 	Seed, Shoot kubernetes.Interface
 	// ShootKubeconfig is for pods of the seed and nodes of the shoot. Its credentials are inline.
 	ShootKubeconfig []byte
-	// Garden contains ControllerRegistrations, and what shoots refer to in spec.resources.
+	// Garden is a client for the garden: ControllerRegistrations, and the targets of spec.resources.
 	Garden client.Client
 	// ResourceManagerImage is an image of gardener-resource-manager that is on the seed's node.
 	ResourceManagerImage string
@@ -44,7 +44,7 @@ type Gardenlet struct {
 	// IPFamilies are the IP families of the shoot's cluster, the primary one first. Empty means the
 	// families in the Shoot.
 	IPFamilies []gardencorev1beta1.IPFamily
-	Log        logr.Logger // of gardener's components; the zero value discards the logs
+	Log        logr.Logger // receives the logs of Gardener's components; the zero value discards them
 
 	pause time.Duration // replaces firstPause unless it is 0
 }
@@ -128,17 +128,17 @@ func (g *Gardenlet) WakeUp(ctx context.Context, shoot *gardencorev1beta1.Shoot) 
 
 // RotateCA runs a phase of the CA rotation, Preparing or Completing. On success, the shoot's status
 // in the Cluster resource shows the phase Prepared or Completed. Extensions rotate their CAs. The
-// CAs of the shoot's API server belong to kind and stay. gardenlet replaces all machines in the
-// first phase; here nodes are updated in place. RotateCA retries and fails as Reconcile does.
+// CAs of the shoot's API server are kind's and do not change. gardenlet replaces all machines in
+// the first phase; here nodes are updated in place. RotateCA retries and fails as Reconcile does.
 func (g *Gardenlet) RotateCA(ctx context.Context, shoot *gardencorev1beta1.Shoot, phase gardencorev1beta1.CredentialsRotationPhase) error {
 	return g.run(ctx, shoot, process{newGraph: reconcileGraph, rotation: phase})
 }
 
 // Migrate prepares the shoot for its move to another seed, and returns when its namespace and
 // Cluster resource are gone. The state of its extensions is saved in the garden. The shoot's
-// objects and machines stay. Restore must follow: in this process if the garden is in memory, or in
-// any process if the garden outlives this process (gardener.OpenGarden) and StoreForMigration was
-// called first. Migrate retries and fails as Reconcile does.
+// objects and machines remain. Restore must follow: in this process if the garden is in memory, or
+// in any process if the garden outlives this process (gardener.OpenGarden) and StoreForMigration
+// was called first. Migrate retries and fails as Reconcile does.
 func (g *Gardenlet) Migrate(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
 	return g.run(ctx, shoot, process{newGraph: migrateGraph, operation: gardencorev1beta1.LastOperationTypeMigrate})
 }
@@ -153,7 +153,7 @@ func (g *Gardenlet) Restore(ctx context.Context, shoot *gardencorev1beta1.Shoot)
 
 // Delete deletes the shoot and returns when its namespace is gone. It deletes machines, then
 // operating system configs, gardenlet's ManagedResources, extensions, and finally everything else.
-// It fails if a ManagedResource for the shoot outlives the extensions. The machines' disks stay
+// It fails if a ManagedResource for the shoot outlives the extensions. The machines' disks are kept
 // until the next Reconcile. If the shoot does not exist, Delete succeeds. It retries and fails as
 // Reconcile does.
 func (g *Gardenlet) Delete(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
@@ -162,7 +162,7 @@ func (g *Gardenlet) Delete(ctx context.Context, shoot *gardencorev1beta1.Shoot) 
 
 // ForceDelete deletes all objects of the shoot from the seed, as gardenlet does for the annotation
 // confirmation.gardener.cloud/force-deletion, and returns when the shoot's namespace is gone. The
-// objects and machines in the shoot stay, and the next Reconcile adopts them. ForceDelete retries
+// objects and machines in the shoot remain, and the next Reconcile adopts them. ForceDelete retries
 // and fails as Reconcile does.
 func (g *Gardenlet) ForceDelete(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
 	shoot = markDeleted(shoot)
@@ -170,7 +170,7 @@ func (g *Gardenlet) ForceDelete(ctx context.Context, shoot *gardencorev1beta1.Sh
 	return g.run(ctx, shoot, process{newGraph: forceDeleteGraph})
 }
 
-// markDeleted returns the shoot as the garden shows it after a user deleted it.
+// markDeleted returns the shoot as the garden shows it after a user has deleted it.
 func markDeleted(shoot *gardencorev1beta1.Shoot) *gardencorev1beta1.Shoot {
 	shoot = shoot.DeepCopy()
 	if shoot.DeletionTimestamp == nil {

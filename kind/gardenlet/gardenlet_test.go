@@ -256,7 +256,7 @@ type fakeMachine struct {
 	name  string
 	shoot client.Client
 	calls []string
-	asked int // how often it was asked whether it is configured
+	asked int // how often a caller asked whether the machine is configured
 }
 
 func (m *fakeMachine) Name() string { return m.name }

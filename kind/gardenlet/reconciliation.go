@@ -64,7 +64,7 @@ func reconcileGraph(t tasks) *flow.Graph {
 	return g.Graph
 }
 
-// reconcileOperatingSystemConfigs adds the tasks for the configs. It returns the one that awaits
+// reconcileOperatingSystemConfigs adds the tasks for the configs. It returns the one that waits for
 // them.
 func (g graph) reconcileOperatingSystemConfigs(t tasks, extensionsReady flow.TaskIDer) flow.TaskID {
 	g = g.unless(t.workerless)

@@ -13,7 +13,7 @@ import (
 )
 
 // restoreSecrets creates the Secrets of the ShootState in the shoot's namespace, among them the CAs
-// of extensions. It does nothing if the shoot is not being restored. gardenlet does it in
+// of extensions. It does nothing if the shoot is not being restored. gardenlet does this in
 // Botanist.InitializeSecretsManagement, which also creates the CAs of a control plane. The testbed
 // has no such CAs.
 func (o *shootOperation) restoreSecrets(ctx context.Context) error {

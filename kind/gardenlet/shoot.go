@@ -89,7 +89,8 @@ func Extension(extensionType string, providerConfig []byte) gardencorev1beta1.Ex
 // worker returns the worker pool. It has no CRI, so that gardener-node-agent does not touch
 // containerd's configuration, which belongs to kind on a kind node. With the CRI containerd, as in
 // a garden, gardener-node-agent configures containerd, including the registries that an extension
-// adds to criConfig. If a test changes the CRI, the nodes stay and get the new configuration.
+// adds to criConfig. If a test changes the CRI, the nodes are kept and receive the new
+// configuration.
 func worker() gardencorev1beta1.Worker {
 	return gardencorev1beta1.Worker{
 		Name: WorkerPool,

@@ -73,7 +73,7 @@ func (g *Gardenlet) withDefaults(shoot *gardencorev1beta1.Shoot) *gardencorev1be
 	return shoot
 }
 
-// sameSpec compares the specs as JSON, because the API server sorts the fields of a providerConfig.
+// sameSpec reports whether the specs are equal as JSON: the API server sorts providerConfigs.
 func sameSpec(a, b *gardencorev1beta1.Shoot) (bool, error) {
 	var specs [2]map[string]any
 	for i, spec := range []*gardencorev1beta1.ShootSpec{&a.Spec, &b.Spec} {

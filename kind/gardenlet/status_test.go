@@ -187,7 +187,7 @@ func TestCARotation(t *testing.T) {
 	}
 }
 
-// The extension's state is restored from the garden.
+// Restore restores the extension's state from the garden.
 func TestMigrationSavesTheState(t *testing.T) {
 	g := testGardenlet()
 	if err := g.Restore(t.Context(), Shoot()); err == nil || !strings.Contains(err.Error(), "not found") {

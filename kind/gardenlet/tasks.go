@@ -26,7 +26,7 @@ const (
 	leftoverTimeout = 30 * time.Second
 	// resourcesTimeout bounds the deletion of gardenlet's ManagedResources and of the namespace.
 	resourcesTimeout   = 5 * time.Minute
-	hibernationTimeout = 2 * time.Minute // for gardener-resource-manager to stop
+	hibernationTimeout = 2 * time.Minute // bounds the stop of gardener-resource-manager
 )
 
 // tasks are the steps of the flows. Each is gardenlet's function or its emulation.
@@ -50,7 +50,7 @@ type tasks struct {
 	dropManagedResources, forceDeleteManagedResources              flow.TaskFn
 	waitUntilAllManagedResourcesDeleted, deleteKubernetesResources flow.TaskFn
 
-	hibernated, workerless bool // the shoot is to be hibernated; it has no worker pools
+	hibernated, workerless bool // the shoot is to be hibernated; the shoot has no worker pools
 	terminating            bool // the namespace is being deleted, so nothing can be created in it
 }
 

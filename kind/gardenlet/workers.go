@@ -178,7 +178,7 @@ func (w workers) forEach(ctx context.Context, do func(context.Context, Machine) 
 // Machine is a machine of the shoot's worker pool: a node of its kind cluster.
 type Machine interface {
 	gardener.Node
-	// StopMachine stops everything that runs on the machine, as if it were gone. Its disk stays.
+	// StopMachine stops everything that runs on the machine, as if it were gone. Its disk is kept.
 	// Stopping a stopped machine is not an error.
 	StopMachine(ctx context.Context) error
 	// StartMachine starts a stopped machine as a new one: nothing of an applied operating system

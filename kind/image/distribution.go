@@ -12,10 +12,10 @@ import (
 // distribution.
 const distributionModule = "kind/image/distribution"
 
-// Distribution describes CNCF distribution's stock image for Build. root is the root of the
-// repository. As in the image that distribution publishes, the entry point is the binary
-// /bin/registry, the user is root, and Mozilla's CA bundle is installed. This image has no shell
-// and no default configuration.
+// Distribution returns the description of CNCF distribution's stock image for Build. root is the
+// root of the repository. As in the image that distribution publishes, the entry point is the
+// binary /bin/registry, the user is root, and Mozilla's CA bundle is installed. This image has no
+// shell and no default configuration.
 func Distribution(root string) Binary {
 	return Binary{
 		Name:       "stock-registry",

@@ -92,7 +92,7 @@ func Build(ctx context.Context, dir string, bins ...Binary) ([]Built, error) {
 }
 
 // WriteArchive writes the images in the format of docker save, for "docker load" and "ctr images
-// import". Layers stay uncompressed, since compression would take seconds per image.
+// import". Layers are not compressed, since compression would take seconds per image.
 func WriteArchive(w io.Writer, built ...Built) error {
 	images := make(map[name.Reference]v1.Image, len(built))
 	for _, b := range built {
@@ -148,7 +148,7 @@ func withConfig(bin Binary, layers []v1.Layer) (v1.Image, error) {
 	return mutate.CreatedAt(img, v1.Time{Time: time.Unix(0, 0).UTC()})
 }
 
-// Set is a set of built images, by name.
+// Set contains built images by name.
 type Set map[string]Built
 
 // Pick returns the images with the given names. The set must contain them.

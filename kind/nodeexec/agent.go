@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// outputTimeout bounds how long the output of a command stays open after the command has ended. A
+// outputTimeout bounds how long the output of a command may be open after the command has ended. A
 // process that the command leaves behind may keep the output open forever.
 const outputTimeout = 10 * time.Second
 
@@ -57,7 +57,7 @@ type Result struct {
 // agent implements the methods that clients call.
 type agent struct {
 	ctx   context.Context
-	kills sync.Map // chan struct{} by number of the command
+	kills sync.Map // a chan struct{} for each command, by its number
 }
 
 // Ping tells a client that it is connected.

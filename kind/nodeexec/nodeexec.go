@@ -41,7 +41,7 @@ type Conn struct {
 	last   atomic.Uint64 // the number of the last command
 }
 
-// stderrTimeout bounds how long standard error may stay open after the agent has ended.
+// stderrTimeout bounds how long standard error may be open after the agent has ended.
 const stderrTimeout = 5 * time.Second
 
 // Dial starts a program that runs Serve, such as `docker exec -i NODE AGENT`, with env as its whole
@@ -69,7 +69,7 @@ func Dial(ctx context.Context, argv, env []string) (*Conn, error) {
 	go func() {
 		defer close(waited)
 		<-c.ended
-		_ = cmd.Wait() // the errors of its commands are more precise
+		_ = cmd.Wait() // the errors of the commands are more precise
 	}()
 	if err := c.call(ctx, "Agent.Ping", struct{}{}, nil); err != nil {
 		c.Close()

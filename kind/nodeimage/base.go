@@ -39,7 +39,7 @@ func kindFiles(kindDir, kubernetesVersion string) (entries []filetree.Entry, san
 	return append(slices.Concat(files, links, settings), filetree.Text("/kind/version", kubernetesVersion)), sandboxImage, nil
 }
 
-// settings are files and folders that RUN lines of the Dockerfile create, and the testbed's own.
+// settings are files and folders that RUN lines of the Dockerfile create, and one of the testbed.
 var settings = []filetree.Entry{
 	// Go's garbage collector runs less often in containerd, the kubelet and gardener-node-agent,
 	// because the testbed has more spare memory than spare CPU time.
@@ -130,10 +130,10 @@ func readSandboxImage(config string) (string, error) {
 	return image, nil
 }
 
-// containerSpec returns a file for the node: the output of `ctr oci spec` without resource limits,
-// as in kind's Dockerfile. Kind also adds a hook that hides the product name and UUID of the host
-// from containers. This file omits the hook, because it would start six processes per container,
-// and no program of the testbed reads these values.
+// containerSpec returns the node's cri-base.json. It is the output of `ctr oci spec` (generated)
+// without resource limits, as in kind's Dockerfile. Kind also adds a hook that hides the product
+// name and UUID of the host from containers. This file omits the hook, because it would start six
+// processes per container, and no program of the testbed reads these values.
 func containerSpec(generated string) (filetree.Entry, error) {
 	var spec map[string]any
 	if err := json.Unmarshal([]byte(generated), &spec); err != nil {

@@ -175,7 +175,7 @@ func (b builder) compilePause(ctx context.Context) error {
 	})
 }
 
-// part builds one entry of the cache in a separate step, unless the cache has it.
+// part builds one entry of the cache in a separate step, unless the cache contains it.
 func (b builder) part(ctx context.Context, name, entry string, build func(ctx context.Context, target string) error) error {
 	if b.cache.has(entry) {
 		return nil

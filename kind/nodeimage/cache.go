@@ -16,7 +16,7 @@ const (
 	tempDir  = "tmp"
 	// lockTimeout is longer than a full build on a small machine.
 	lockTimeout = 40 * time.Minute
-	// keepUnused is the time that an unused entry stays. Going back to an earlier commit is then fast.
+	// keepUnused is how long an unused entry is kept, so that going back to an earlier commit is fast.
 	keepUnused = 14 * 24 * time.Hour
 )
 
@@ -76,7 +76,7 @@ func (c *cache) use(entry string) (string, error) {
 	return c.path(entry), os.Chtimes(c.path(entry), now, now)
 }
 
-// prune removes the entries that were not used since the given time.
+// prune removes the entries that have not been used since the given time.
 func (c *cache) prune(since time.Time) error {
 	entries, err := os.ReadDir(c.dir)
 	if err != nil {

@@ -92,7 +92,7 @@ func TestFilesOfKind(t *testing.T) {
 	}
 }
 
-// fakeArtifacts returns a fake program and tree.
+// fakeArtifacts returns a fake program, kube-proxy, and a fake Debian tree.
 func fakeArtifacts(t *testing.T) artifacts {
 	t.Helper()
 	dir := t.TempDir()

@@ -15,7 +15,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/command"
 )
 
-// loaded reports whether the Docker Engine has the image.
+// loaded reports whether the image is in the Docker Engine.
 func loaded(ctx context.Context, ref string) (bool, error) {
 	_, err := command.Output(ctx, "docker", "image", "inspect", "--format", "{{.Id}}", ref)
 	if err == nil {

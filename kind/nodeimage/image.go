@@ -13,7 +13,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/nodeimage/filetree"
 )
 
-// searchPath sets PATH in each image. kubeadm's Pod manifests call programs without their folder.
+// searchPath is the environment variable PATH of each image. kubeadm's Pod manifests call programs
+// without their folder.
 const searchPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 // nodeImage returns the image with the archives as layers, the least frequently changed one first.

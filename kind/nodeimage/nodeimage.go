@@ -69,7 +69,7 @@ func Ensure(ctx context.Context, o Options) (string, error) {
 		return plan.ref, err
 	}
 	return plan.ref, o.withBuilder(ctx, src, plan, func(b builder) error {
-		if found, err := loaded(ctx, plan.ref); err != nil || found { // another build may have loaded it meanwhile
+		if found, err := loaded(ctx, plan.ref); err != nil || found { // another build may have just loaded it
 			return err
 		}
 		if err := b.run(ctx); err != nil {
@@ -79,13 +79,13 @@ func Ensure(ctx context.Context, o Options) (string, error) {
 	})
 }
 
-// Programs returns the paths of programs of the node image by their names in the image, such as
-// kube-apiserver or etcd, for use on this machine. It compiles programs that the build cache does
-// not have, which takes minutes and needs the Go module proxy. It does not use the Docker Engine.
-// An unknown name is an error.
+// Programs returns the paths of the named programs on this machine, by name. It knows the programs
+// of the node image, such as kube-apiserver or etcd, and OldContainerd and OldShim. It compiles
+// programs that are not in the build cache, which takes minutes and needs the Go module proxy. It
+// does not use the Docker Engine. An unknown name is an error.
 //
-// Callers must not change the files: they belong to the build cache. Later builds remove
-// files that were not used for two weeks.
+// Callers must not change the files: they belong to the build cache. Later builds remove files that
+// have not been used for two weeks.
 func Programs(ctx context.Context, o Options, names ...string) (map[string]string, error) {
 	src, plan, err := o.plan(ctx, oldContainerdPrograms)
 	if err != nil {
@@ -119,7 +119,7 @@ func Programs(ctx context.Context, o Options, names ...string) (map[string]strin
 	return paths, nil
 }
 
-// plan returns the sources of the image and what to build: the parts of the image, and more.
+// plan returns the sources of the image and what to build: its parts, and the compilations in more.
 func (o Options) plan(ctx context.Context, more ...compilation) (source, plan, error) {
 	src, err := locate(ctx, o.Repository)
 	if err != nil {
@@ -150,8 +150,8 @@ func (o Options) withBuilder(ctx context.Context, src source, plan plan, build f
 	return build(builder{source: src, plan: plan, cache: cache, progress: cmp.Or(o.Progress, progress.New(io.Discard))})
 }
 
-// cacheFolder returns the folder for built parts. A build removes parts that were not used for two
-// weeks.
+// cacheFolder returns the folder for built parts. A build removes parts that have not been used for
+// two weeks.
 func cacheFolder() (string, error) {
 	base, err := os.UserCacheDir()
 	if err != nil {

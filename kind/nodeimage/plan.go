@@ -69,13 +69,13 @@ func (p plan) entries() []string {
 	return entries
 }
 
-// artifacts are the paths of the built parts on this machine, by name.
+// artifacts contains the paths, on this machine, of the built programs and Debian trees by name.
 type artifacts struct {
 	programs map[string]string
 	trees    map[string]string
 }
 
-// artifacts returns the built parts. use(entry) returns the path of a part.
+// artifacts returns the paths of all parts, which must be built. use(entry) returns a part's path.
 func (p plan) artifacts(use func(entry string) (string, error)) (artifacts, error) {
 	var failed []error
 	path := func(entry string) string {

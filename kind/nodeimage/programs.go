@@ -32,10 +32,10 @@ type compilation struct {
 type program struct {
 	pkg  string // the import path, or ./folder for a main package below modules/
 	name string // the name in the image, by default the last element of pkg
-	dir  string // the folder on a node, or empty for programs that only images or the build use
+	dir  string // the program's folder on a node; empty if the program is not on nodes
 }
 
-// stamp sets a string variable to a module's version at link time.
+// stamp describes a string variable that the linker sets to a module's version.
 type stamp struct {
 	variable string
 	module   string
@@ -64,9 +64,10 @@ var containerdPrograms = compilation{
 	},
 }
 
-// OldContainerd and OldShim are names for Programs. This containerd does not know dial_timeout,
-// which was added in 2.0.7 and 2.1. It needs its own shim, because it cannot parse the bootstrap
-// response of the shim of 2.3 (containerd/containerd#13763). The node image contains neither.
+// OldContainerd and OldShim are the names under which Programs returns an old containerd and its
+// shim. This containerd does not know dial_timeout, which was added in 2.0.7 and 2.1. It needs its
+// own shim, because it cannot parse the bootstrap response of the shim of 2.3
+// (containerd/containerd#13763). The node image contains neither.
 const (
 	OldContainerd = "containerd-2.0"
 	OldShim       = "containerd-shim-runc-v2-2.0"

@@ -96,7 +96,7 @@ func goMod(t *testing.T, module string) *modfile.File {
 	return file
 }
 
-// TestOldContainerd keeps the old containerd below the first version with dial_timeout.
+// TestOldContainerd checks that the old containerd is older than the first one with dial_timeout.
 func TestOldContainerd(t *testing.T) {
 	for _, required := range goMod(t, OldContainerd).Require {
 		if required.Mod.Path == "github.com/containerd/containerd/v2" {
@@ -109,7 +109,7 @@ func TestOldContainerd(t *testing.T) {
 	t.Error("containerd is not pinned")
 }
 
-// TestConstantsEqualPins keeps exported versions in sync with the pinned ones.
+// TestConstantsEqualPins checks that the exported versions are the pinned ones.
 func TestConstantsEqualPins(t *testing.T) {
 	tests := []struct{ module, path, constant string }{
 		{"kubernetes", kubernetesModule, KubernetesVersion},

@@ -24,7 +24,7 @@ const (
 // source is the location of the inputs on this machine.
 type source struct {
 	modules string // the folder with the build modules
-	// kindDir and kindVersion are the folder and version of kind's module in this repository.
+	// kindDir is the folder of kind's module, and kindVersion the required version.
 	kindDir, kindVersion string
 }
 

@@ -17,16 +17,16 @@ import (
 
 // Images for persistent volumes. They are not in a registry but only in the node's containerd.
 const (
-	// localPathImage provisions volumes of the default StorageClass.
+	// localPathImage is the image of the provisioner of the default StorageClass.
 	localPathImage = "registry-cache.testbed/local-path-provisioner:v0.0.30"
-	// helperImage is a static busybox for local-path-provisioner's helper pods.
+	// helperImage is the image of a static busybox for local-path-provisioner's helper pods.
 	helperImage = "registry-cache.testbed/busybox:stable"
 )
 
-// storage adapts the manifest in the module folder of local-path-provisioner as kind's images do:
-// StorageClass `standard` is the default, volumes are below /var, the images are those on the node,
-// and the provisioner tolerates control planes. kind applies the file that storage returns to a new
-// cluster.
+// storage returns the manifest in the module folder of local-path-provisioner, adapted as in kind's
+// images: StorageClass `standard` is the default, volumes are below /var, the images are those on
+// the node, and the provisioner tolerates control planes. kind applies the file that storage
+// returns to a new cluster.
 func storage(localPathDir string) (filetree.Entry, error) {
 	upstream, err := os.ReadFile(filepath.Join(localPathDir, "deploy/local-path-storage.yaml"))
 	if err != nil {
@@ -82,7 +82,7 @@ func adaptStorage(object *unstructured.Unstructured) error {
 	return nil
 }
 
-// helperPod creates and removes the folders of volumes.
+// helperPod is the manifest of the pods that create and remove the folders of volumes.
 const helperPod = `apiVersion: v1
 kind: Pod
 metadata:

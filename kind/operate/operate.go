@@ -30,7 +30,7 @@ func ApplyManifest(ctx context.Context, t *kind.Testbed, wanted *Manifest, shoot
 
 // Operation describes an operation on the Shoot, and the stages in which it is possible.
 type Operation struct {
-	Name, Short string // of its command
+	Name, Short string // the name and the short description of its command
 	step        string
 	from        []gardenlet.Stage
 	do          func(context.Context, *kind.Testbed, *gardencorev1beta1.Shoot) error
@@ -97,7 +97,7 @@ func without(shoot *gardencorev1beta1.Shoot, name string) *gardencorev1beta1.Sho
 	return shoot
 }
 
-// remove deletes the Shoot. The clusters stay, and Apply can recreate the Shoot.
+// remove deletes the Shoot. The clusters remain, and Apply can recreate the Shoot.
 func remove(ctx context.Context, t *kind.Testbed, shoot *gardencorev1beta1.Shoot) error {
 	if shoot == nil {
 		progress.Skip(ctx, "the shoot does not exist")

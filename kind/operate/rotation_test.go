@@ -17,7 +17,7 @@ func TestRotationsThatGardenerRefuses(t *testing.T) {
 		verb  string
 		phase gardencorev1beta1.CredentialsRotationPhase
 		last  *gardencorev1beta1.LastOperation
-		next  string // the command in the error; empty if it is possible
+		next  string // the command in the error; empty if the operation is possible
 	}{
 		{"the first start", rotateStart, "", reconciled, ""},
 		{"a start after a rotation", rotateStart, "Completed", reconciled, ""},

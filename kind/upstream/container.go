@@ -125,7 +125,7 @@ func ensureImage(ctx context.Context, docker client.APIClient, built image.Built
 	return nil
 }
 
-// removeOldImages is best effort: images in use, for example by another testbed, stay.
+// removeOldImages removes older versions of the image that are not in use, and ignores errors.
 func removeOldImages(ctx context.Context, docker client.APIClient, built image.Built) {
 	filter := make(client.Filters).Add("reference", image.Registry+"/"+built.Name)
 	images, err := docker.ImageList(ctx, client.ImageListOptions{Filters: filter})

@@ -51,8 +51,8 @@ func TestInContainers(t *testing.T) {
 	}
 }
 
-// engine returns a client, and options with an existing network. It skips the test if no Docker
-// Engine answers, and removes everything after the test.
+// engine returns a client, and a function that returns the options of an upstream in a new network.
+// It skips the test if no Docker Engine answers, and removes everything after the test.
 func engine(t *testing.T) (client.APIClient, func(host string) Options) {
 	t.Helper()
 	docker, err := connect()
@@ -292,7 +292,7 @@ func brokenOnPurpose(t *testing.T, _ client.APIClient, options func(host string)
 	expectStatus(t, node, registry, http.StatusOK)
 }
 
-// expectStatus sends a request as containerd would.
+// expectStatus sends a request as containerd would, and checks the status of the answer.
 func expectStatus(t *testing.T, node *http.Client, registry *Registry, want int) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+registry.localAddress(httpsPort)+"/v2/", nil)

@@ -33,7 +33,7 @@ type instance struct {
 	host, config  string
 	state, status string
 	ports         map[uint16]uint16 // container port → port on localhost
-	addresses     []netip.Addr      // in its network
+	addresses     []netip.Addr      // the container's addresses in its network
 	log           *follower
 }
 

@@ -72,8 +72,8 @@ func (f *follower) end() {
 	}
 }
 
-// follow opens the stream, which stays open until end is called. The engine buffers output that is
-// not read yet.
+// follow opens the stream, which is open until end is called. The engine buffers output that is not
+// read yet.
 func (i *instance) follow(ctx context.Context) error {
 	following, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, cancel)

@@ -50,7 +50,7 @@ func (o Options) names() []string {
 
 const upstreamProgram = "/upstream-registry"
 
-// Binary describes the image of upstreams and proxies for image.Build.
+// Binary returns the description of the image of upstreams and proxies for image.Build.
 func Binary() image.Binary {
 	const owner = 65532 // the user of image.NonRoot
 	return image.Binary{
@@ -67,7 +67,7 @@ func Binary() image.Binary {
 
 // Options describe an upstream or a proxy to start.
 type Options struct {
-	Prefix string // of the testbed, a DNS label
+	Prefix string // the prefix of the testbed, a DNS label
 	// Host is the DNS name that nodes and caches use. Its first label is part of the container's name.
 	Host    string
 	Aliases []string        // more DNS names of the upstream

@@ -59,7 +59,7 @@ type launch struct {
 	request       func() (testcontainers.ContainerRequest, error)
 }
 
-// launch describes the container of an upstream.
+// launch returns what is needed to start the container of an upstream.
 func (o Options) launch() launch {
 	l := launch{
 		Options: o, label: hostLabel, config: o.fingerprint(),
@@ -75,7 +75,7 @@ func (o Options) launch() launch {
 	return l
 }
 
-// start returns the running container if it can be kept, or else a new one.
+// start returns the running container if it can be kept, and otherwise a new one.
 func start(ctx context.Context, docker client.APIClient, l launch) (*instance, error) {
 	if kept, err := reusable(ctx, docker, l); kept != nil || err != nil {
 		return kept, err

@@ -15,7 +15,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// restartTimeout limits the restart of the unit. The restart does not use Clean's context.
+// restartTimeout limits the restart of the unit, which the end of Clean's context does not stop.
 const restartTimeout = 30 * time.Second
 
 // Request describes what to remove from the node.
@@ -66,7 +66,7 @@ type Node struct {
 	Root *os.Root
 	// Units is the node's systemd.
 	Units Units
-	// Log receives one line for each change.
+	// Log receives one line for each change, and for each file that is skipped.
 	Log io.Writer
 }
 
@@ -74,10 +74,10 @@ type Node struct {
 // cannot write a hosts.toml afterwards. If the unit does not stop, Clean changes nothing. Otherwise
 // it removes the upstreams from the unit, and removes the files. At the end it starts the unit
 // again, even after an error or if ctx is done: systemd completes a requested stop even if nobody
-// waits for it. Only a unit that Clean cannot parse stays stopped. If another process replaces the
-// unit meanwhile, Clean returns an error. Clean can be repeated after any error.
+// waits for it. Only a unit that Clean cannot parse remains stopped. If another process replaces
+// the unit in the meantime, Clean returns an error. Clean can be repeated after any error.
 //
-// The unit and the script stay, even without any upstream. They belong to gardener-node-agent,
+// Clean keeps the unit and the script, even without upstreams. They belong to gardener-node-agent,
 // which reports a missing unit as unhealthy while the last OperatingSystemConfig contains it.
 func Clean(ctx context.Context, node Node, request Request) (err error) {
 	if err := request.Validate(); err != nil {

@@ -19,7 +19,7 @@ func inRoot(file string) string {
 // removeHosts removes a hosts.toml if the extension wrote it, or if gardener-node-agent wrote it
 // for one of the endpoints. Then it removes the directory if that is empty: containerd would prefer
 // an empty directory to an operator's certs.d/_default. Any other file, even one that cannot be
-// read, belongs to the node's owner and stays.
+// read, belongs to the node's owner and is not removed.
 func (n Node) removeHosts(file string, endpoints []string) error {
 	content, err := n.readRegular(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -56,7 +56,7 @@ func (n Node) removeRegular(file string) error {
 	return n.remove(file)
 }
 
-// readRegular opens only regular files: opening a named pipe would block.
+// readRegular reads a regular file. It opens no others: opening a named pipe would block.
 func (n Node) readRegular(file string) (string, error) {
 	if err := n.checkRegular(file); err != nil {
 		return "", err

@@ -10,7 +10,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig/cleaner"
 )
 
-// byNodeAgent is a hosts.toml as gardener-node-agent writes it.
+// byNodeAgent returns a hosts.toml as gardener-node-agent writes it.
 func byNodeAgent(hosts ...string) string {
 	toml := "# managed by gardener-node-agent\nserver = \"https://alpha.test\"\n"
 	for _, host := range hosts {

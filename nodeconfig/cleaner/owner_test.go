@@ -47,8 +47,8 @@ func linkFolder(file, target string) error {
 	return os.Symlink(target, folder)
 }
 
-// A file that is not regular, or cannot be read, belongs to the node's owner. It stays, and must
-// not prevent the deletion of a cache.
+// A file that is not regular, or cannot be read, belongs to the node's owner. It is not removed,
+// and must not prevent the deletion of a cache.
 func TestFilesOfTheOwnerBlockNothing(t *testing.T) {
 	for name, create := range ownedByOthers {
 		for where, upstream := range map[string]string{"of the removed upstream": alpha.Upstream, "of another one": "owner.test"} {
@@ -80,8 +80,8 @@ func TestFilesOfTheOwnerBlockNothing(t *testing.T) {
 	}
 }
 
-// asOrdinaryUser makes file modes apply for the rest of the test, unlike for root. They apply to
-// the cleaner, which has no capabilities.
+// asOrdinaryUser makes file modes apply for the rest of the test. They apply to the cleaner, which
+// has no capabilities, but not to tests that run as root.
 func (n *testNode) asOrdinaryUser() {
 	n.t.Helper()
 	if os.Geteuid() != 0 {

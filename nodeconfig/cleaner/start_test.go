@@ -105,7 +105,7 @@ func TestUnitRunsWhateverHappens(t *testing.T) {
 	}
 }
 
-// gardener-node-agent may have removed the unit meanwhile.
+// gardener-node-agent may have removed the unit during the stop.
 func TestUnitThatIsGoneIsNotStarted(t *testing.T) {
 	n := newTestNode(t)
 	n.units.onStop = func() { n.remove(nodeconfig.UnitPath) }

@@ -16,7 +16,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/webhook/shoot"
 )
 
-// TestCheckLimitsTotalSizeOfCABundles checks bundles that are only together too large.
+// TestCheckLimitsTotalSizeOfCABundles checks bundles that are too large only in total.
 func TestCheckLimitsTotalSizeOfCABundles(t *testing.T) {
 	bundle := strings.Repeat(golden.CACertificate, v1alpha3.MaxCABundleSize/len(golden.CACertificate))
 	secrets := func(_ context.Context, key client.ObjectKey) (*corev1.Secret, error) {

@@ -31,7 +31,7 @@ func configs(shoot *gardencorev1beta1.Shoot) [][]byte {
 	return raw
 }
 
-// sameConfig compares decoded configs. If one of them cannot be decoded, it compares their bytes.
+// sameConfig reports whether the configs are equal, decoded if both can be decoded.
 func sameConfig(now, before []byte) bool {
 	if bytes.Equal(now, before) {
 		return true

@@ -21,7 +21,7 @@ const (
 	Name = "validator"
 	// Path is the path of the webhook.
 	Path = "/webhooks/validate"
-	// timeoutSeconds allows for slow reads, but is below the usual request timeout of 30 seconds.
+	// timeoutSeconds is long enough for slow reads, but below the usual request timeout of 30 seconds.
 	timeoutSeconds = 10
 )
 

@@ -21,22 +21,22 @@ import (
 type Entry struct {
 	Path    string      // the absolute, clean path inside the image
 	Mode    fs.FileMode // the permission bits, fs.ModeSticky and, for folders, fs.ModeDir
-	Owner   int         // the numeric user and group
+	Owner   int         // the numeric ID of both the user and the group
 	Link    string      // the target of a symbolic link
 	Content []byte      // the content of a file whose Source is empty
 	Source  string      // the path of a file on this machine, which is read whenever the entry is written
 }
 
-// Folder returns a folder.
+// Folder returns the entry of a folder.
 func Folder(path string, mode fs.FileMode) Entry { return Entry{Path: path, Mode: mode | fs.ModeDir} }
 
-// Symlink returns a symbolic link to target.
+// Symlink returns the entry of a symbolic link to target.
 func Symlink(path, target string) Entry { return Entry{Path: path, Link: target, Mode: 0o777} }
 
-// Text returns a file with the given content.
+// Text returns the entry of a file with the content data.
 func Text(path, data string) Entry { return Entry{Path: path, Content: []byte(data), Mode: 0o644} }
 
-// Executable returns a program. Its content is in the file on this machine whose path is source.
+// Executable returns the entry of a program, whose content is in the file source on this machine.
 func Executable(path, source string) Entry { return Entry{Path: path, Source: source, Mode: 0o755} }
 
 // withParents returns the entries sorted by path, each path once (the last one wins), and adds

@@ -105,7 +105,7 @@ func KindOf(r *http.Request) Kind {
 	return kind
 }
 
-// classify uses distribution's own routes.
+// classify returns what a request is for, according to distribution's own routes.
 func classify(r *http.Request) (kind Kind, repository, reference string) {
 	var match mux.RouteMatch
 	if !v2.Router().Match(r, &match) || match.Route == nil {

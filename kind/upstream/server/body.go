@@ -14,7 +14,7 @@ import (
 // errCut is the error of writes after the end of a truncated body.
 var errCut = errors.New("the body is cut by a fault")
 
-// changeBody injects the fault into the bodies of successful GET responses.
+// changeBody returns a handler that injects the fault into the bodies of successful GET responses.
 func (d injection) changeBody(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
@@ -24,14 +24,14 @@ func (d injection) changeBody(next http.Handler) http.Handler {
 	})
 }
 
-// body is a response whose body the fault changes. Its status and header, including Content-Length,
-// stay the same.
+// body is a response whose body the fault changes. The fault does not change the status and the
+// header, including Content-Length.
 type body struct {
 	http.ResponseWriter
 	injection
 	request *http.Request
 	started bool
-	// The body is written to this writer, which applies the fault.
+	// to is the writer that receives the body and applies the fault.
 	to io.Writer
 }
 
@@ -90,7 +90,7 @@ func (c *cut) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// slow limits the rate to the rate of the fault, in bytes per second.
+// slow writes the body at the rate of the fault, in bytes per second.
 type slow struct {
 	*body
 	start time.Time

@@ -42,7 +42,7 @@ func readECR(path string) (*ECR, error) {
 // The API of a region is at api.ecr.<region>.amazonaws.com.
 const apiPrefix, apiSuffix = "api.ecr.", ".amazonaws.com"
 
-// ecrTarget is the only operation of the API.
+// ecrTarget is the name of the only operation that the API supports.
 const ecrTarget = "AmazonEC2ContainerRegistry_V20150921.GetAuthorizationToken"
 
 // ecrRegistry requires the tokens that its API issues.
@@ -111,7 +111,7 @@ func (e *ecrRegistry) issue(access ECR) (token string, expires time.Time) {
 	return token, expires
 }
 
-// use drops all tokens if access differs from the last ECR. The caller holds the lock.
+// use drops all tokens if access differs from the last ECR. The caller must hold the lock.
 func (e *ecrRegistry) use(access ECR) {
 	if e.access != access {
 		e.access = access

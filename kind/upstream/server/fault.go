@@ -58,8 +58,8 @@ func readFile(path string) ([]byte, error) {
 }
 
 // Faults returns the Middleware that injects the faults in the file at path. A fault ends when it
-// expires or is removed from the file. Faults never affect the testbed's own requests. Profiles
-// also serve the sites.
+// expires or is removed from the file. Faults never affect the testbed's own requests. Faults with
+// a profile also serve the sites.
 func Faults(path string, sites Sites) Middleware {
 	running := &profiles{Sites: sites}
 	return func(next http.Handler) http.Handler {
@@ -148,8 +148,9 @@ func (d injection) answer(w http.ResponseWriter, r *http.Request) {
 
 const realm = "upstream registry of the testbed"
 
-// requireCredentials requires any of the fault's credentials, by HTTP basic authentication. It does
-// not change admitted requests, so the access log notes the fault only for rejected ones.
+// requireCredentials returns a handler that requires any of the fault's credentials, by HTTP basic
+// authentication. It does not change admitted requests, so the access log notes the fault only for
+// rejected ones.
 func (d injection) requireCredentials(next http.Handler) http.Handler {
 	d.Status, d.Body = http.StatusUnauthorized, http.StatusText(http.StatusUnauthorized)+"\n"
 	d.Header = http.Header{"Www-Authenticate": {fmt.Sprintf("Basic realm=%q", realm)}}
@@ -164,8 +165,8 @@ func (d injection) requireCredentials(next http.Handler) http.Handler {
 	})
 }
 
-// hang answers when the fault has ended. If the client disconnects, the request is recorded as
-// aborted. Readers of the log do not wait for the response.
+// hang returns a handler that answers when the fault has ended. If the client disconnects, the
+// request is recorded as aborted. Readers of the log do not wait for the response.
 func (d injection) hang(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		release := accesslog.Hold(r.Context())

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// logBuffer is a log that can be read while it is written.
+// logBuffer is a log that can be read while it is being written.
 type logBuffer struct {
 	mu sync.Mutex
 	bytes.Buffer

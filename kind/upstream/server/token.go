@@ -12,7 +12,7 @@ const tokenPath = "/token"
 // token is the only valid token. Every client gets it, as registries do for public images.
 const token = "public"
 
-// requireToken requires a bearer token
+// requireToken returns a handler that requires a bearer token
 // (https://distribution.github.io/distribution/spec/auth/token/), and is also the token server. The
 // access log never notes this fault.
 func requireToken(next http.Handler) http.Handler {

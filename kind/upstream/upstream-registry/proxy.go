@@ -15,7 +15,7 @@ import (
 
 // proxy answers the two kinds of proxy requests (RFC 9110, 3.7 and 9.3.6).
 type proxy struct {
-	ctx     context.Context // of the tunnels, which outlive their requests
+	ctx     context.Context // the context of the tunnels, which outlive their requests
 	dialer  net.Dialer
 	forward *httputil.ReverseProxy
 }

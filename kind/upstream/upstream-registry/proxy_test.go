@@ -58,7 +58,7 @@ func start(t *testing.T) (address *url.URL, read func() accesslog.Records) {
 	}
 }
 
-// client sends all requests through the proxy and trusts the server.
+// client returns a client that sends all requests through the proxy, and trusts the certificate.
 func client(t *testing.T, proxy *url.URL, trusted *x509.Certificate) *http.Client {
 	t.Helper()
 	transport := http.DefaultTransport.(*http.Transport).Clone()
@@ -85,7 +85,7 @@ func get(t *testing.T, c *http.Client, url string) (int, string) {
 	return response.StatusCode, string(body)
 }
 
-// echo answers with the request and its sender.
+// echo answers with the host, the path and the credentials of the request.
 var echo = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode([]string{r.Host, r.URL.Path, r.Header.Get("Proxy-Authorization"), r.Header.Get("Authorization")})
 })
