@@ -36,7 +36,7 @@ func TestParseArgumentIsTheInverseOfArgument(t *testing.T) {
 // TestWithoutUpstreamsKeepsCertificates: the remaining upstreams keep their certificates, even if
 // another version of the extension wrote the unit (here with another RestartSec).
 func TestWithoutUpstreamsKeepsCertificates(t *testing.T) {
-	unit := strings.Replace(nodeconfig.Unit([]nodeconfig.Registry{trusting, dockerHub}, 0), "RestartSec=30", "RestartSec=31", 1)
+	unit := strings.Replace(nodeconfig.Unit([]nodeconfig.Registry{trusting, dockerHub}, 0), "RestartSec=5\n", "RestartSec=31\n", 1)
 	changed, err := nodeconfig.WithoutUpstreams(unit, []string{dockerHub.Upstream})
 	if err != nil {
 		t.Fatal(err)
