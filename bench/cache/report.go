@@ -112,7 +112,7 @@ func (r Report) with(is func(Measured) bool) []Measured {
 
 // details returns the details of missed rows or, if none is missed, all details or their number.
 func details(g bench.Goal) string {
-	const few = 5
+	const few = 4
 	switch {
 	case len(g.Missed) > 0:
 		return strings.Join(g.Missed, "<br>")
