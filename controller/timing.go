@@ -23,8 +23,8 @@ type timing struct {
 	limit    time.Duration // the limit of an attempt, without the requests of the extension library
 	patience time.Duration // total wait of the first attempt, so that a quick shoot needs no second one; later attempts look once
 	interval time.Duration // the longest pause between two checks of an attempt
-	// skipAfter is how long the cleaner runs, or nodes are not ready, before a clean-up gives up on the
-	// nodes that are left and skips them. The loop on such a node detects that the cache is gone.
+	// skipAfter is how long the cleaner runs, or nodes are not ready, before a clean-up skips the
+	// nodes that are left. The loop on such a node detects that the cache is gone.
 	skipAfter time.Duration
 }
 

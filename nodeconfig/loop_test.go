@@ -220,8 +220,8 @@ func TestLoopAsksAgainSoonAfterAFailure(t *testing.T) {
 	}
 }
 
-// TestLoopAsksAgainSoonAfterACacheWent reads the pauses between rounds, in quarters of the interval:
-// a failure, at the start or later, makes the next two shorter.
+// TestLoopAsksAgainSoonAfterACacheWent reads the pauses between rounds, in quarters of the
+// interval: a failure, at the start or later, makes the next two shorter.
 func TestLoopAsksAgainSoonAfterACacheWent(t *testing.T) {
 	n := newNode(t)
 	n.env = append(n.env, "PROBE_INTERVAL=1000000", "PROBE_AGAIN=1")

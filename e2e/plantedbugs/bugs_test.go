@@ -80,8 +80,8 @@ var bugs = []bug{
 	{
 		"refused-as-stale", "the cache serves its stored copy of a tag that the upstream refuses",
 		Change{
-			"registry/cache/manifest.go", `if refused, ok := errors.AsType[*upstream.RefusedError](err); ok {`,
-			`if refused, ok := errors.AsType[*upstream.RefusedError](err); ok && refused.Status == http.StatusNotFound {`,
+			"registry/cache/tag.go", `if refused, ok := errors.AsType[*upstream.RefusedError](err); ok {`,
+			`if refused, ok := errors.AsType[*upstream.RefusedError](err); ok && refused.Status == 404 {`,
 		},
 		"registries-refused", "a tag that the upstream refuses is refused: waited up to 10s until the cache answers 403",
 	},

@@ -276,7 +276,7 @@ func TestEvictionHoldsUpNobody(t *testing.T) {
 	}
 }
 
-// TestFrequentUseIsRecorded: after a restart, a blob that was in use all the time must not look old.
+// TestFrequentUseIsRecorded: after a restart, a blob that was always in use must not look old.
 func TestFrequentUseIsRecorded(t *testing.T) {
 	c, upstream, now := newTestCache(t, Options{TTL: time.Hour})
 	for range 30 {
