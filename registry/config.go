@@ -24,8 +24,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/registry/upstream"
 )
 
-// Config contains the keys of distribution's configuration v3 that a cache uses, and the section
-// cache, which a stock image ignores.
+// Config contains the keys that a cache's configuration file may have: keys of distribution's
+// configuration v3, some of them only for a stock image, and the section "cache", which a stock
+// image ignores.
 type Config struct {
 	Version configuration.Version
 	Log     struct {
@@ -80,7 +81,7 @@ type ecrKeys struct {
 }
 
 // Load reads a configuration file. Environment variables such as REGISTRY_PROXY_REMOTEURL override
-// it. Errors name the key and the allowed values.
+// it. An error about a key names the key and what is allowed.
 func Load(name string) (*Config, error) {
 	content, err := os.ReadFile(name)
 	if err != nil {

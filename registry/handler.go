@@ -250,8 +250,8 @@ func (e *exchange) send(status int, document []byte) {
 	}
 }
 
-// fail answers with the reason why the object is not served. It passes on a refusal of the
-// upstream. All other answers to nodes make every containerd version go on to the upstream: after
+// fail answers with the reason why the object is not served. If the upstream refused the request,
+// fail answers with that refusal. All other answers to nodes make every containerd version go on to the upstream: after
 // 408 and 429 containerd would ask the cache again, and 404 would deny an object that may exist.
 func (e *exchange) fail(err error) {
 	unknown := strings.ToUpper(e.kind) + "_UNKNOWN"

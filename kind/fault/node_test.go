@@ -17,7 +17,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
-// node is a folder in which script runs, with fake programs that record their calls.
+// node is a folder in which node.sh runs, with fake programs, most of which record their calls.
 type node struct{ directory string }
 
 // programs are fake programs. nft creates a file per table, and systemctl one per stopped unit.

@@ -33,7 +33,7 @@ func (o *output) add(line string) {
 	o.changed.Broadcast()
 }
 
-// stream is one reader of an output, from its beginning.
+// stream reads an output from the beginning.
 type stream struct {
 	*output
 	at     int

@@ -32,8 +32,8 @@ type Blob struct {
 	From From
 	Size int64 // -1 if unknown
 	File *store.File
-	// Answer is the upstream's answer. Reading its body fails if the digest is wrong, except for a
-	// part or encoded content.
+	// Answer is the upstream's answer. Reading its body fails if the content does not match the
+	// digest. A part of a blob, or content with a Content-Encoding, is not checked.
 	Answer  *http.Response
 	arrival *arrival
 	cache   *Cache

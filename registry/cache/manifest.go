@@ -119,7 +119,7 @@ func (c *Cache) manifest(ctx context.Context, repository, path string, wanted di
 	return c.read(response, wanted)
 }
 
-// replicated requests a manifest from the other replicas, or returns ErrNotHere.
+// replicated returns a manifest from another replica, or ErrNotHere if none provides it.
 func (c *Cache) replicated(ctx context.Context, repository, path string, wanted digest.Digest) (m Manifest, err error) {
 	if !c.options.Replicas.Get(ctx, repository, path, accepted, func(response *http.Response) (err error) {
 		m, err = c.read(response, wanted)

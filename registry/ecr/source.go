@@ -107,8 +107,8 @@ func New(o Options) (*Source, error) {
 	}
 	if o.RoleARN != "" {
 		client := sts.NewFromConfig(config, func(s *sts.Options) { s.EndpointOptions.UseFIPSEndpoint = fips })
-		// The provider caches nothing: it assumes the role for each token. So no expiry is compared with
-		// the system clock.
+		// The provider caches nothing: it assumes the role for each token. So a wrong system clock
+		// cannot make it use expired credentials.
 		config.Credentials = stscreds.NewAssumeRoleProvider(client, o.RoleARN, func(a *stscreds.AssumeRoleOptions) {
 			a.RoleSessionName = "registry-cache"
 		})
@@ -123,9 +123,9 @@ func New(o Options) (*Source, error) {
 // If refused is the current token, Credentials waits for a new one, unless AWS issued the current
 // one less than ten seconds ago: the refusal may have another reason.
 //
-// After a failure, the same error is returned for a second, later for up to a minute, but for at
-// least ten seconds if AWS throttles. A longer Retry-After counts, up to 15 minutes. Errors contain
-// neither the access key, nor a token, nor the text of an answer.
+// After a failure, AWS is not asked again for a second, or for ten seconds if AWS throttles. Each
+// further failure in a row doubles the second, up to a minute. A longer Retry-After counts, up to 15
+// minutes. Errors contain neither the access key, nor a token, nor the text of an answer.
 func (s *Source) Credentials(ctx context.Context, refused string) (username, password string, err error) {
 	t, due, err := s.state(refused)
 	if !due {
@@ -233,8 +233,8 @@ func reason(err error) error {
 	return fmt.Errorf("%s: %w", where, cause)
 }
 
-// held returns the pause that AWS demands with err, or 0. It is at least refusedPause if AWS
-// throttles.
+// held returns the pause that AWS demands in its answer, or 0 without one. It is at least
+// refusedPause if AWS throttles.
 func held(err error) (wait time.Duration) {
 	if answer, ok := errors.AsType[smithy.APIError](err); ok {
 		if _, throttled := retry.DefaultThrottleErrorCodes[answer.ErrorCode()]; throttled {

@@ -30,7 +30,7 @@ const (
 	redirects = 10
 )
 
-// authorization is the header Authorization for a host and a repository, and how to renew it.
+// authorization is the Authorization header for a host and a repository, with what renews it.
 type authorization struct {
 	header       string
 	password     string // the password in header, if any
@@ -117,9 +117,9 @@ func isDenial(status int) bool {
 	return status == http.StatusUnauthorized || status == http.StatusForbidden
 }
 
-// mayBeRefused reports whether another token may change the answer. For an expired token,
-// public.ecr.aws answers 400 and others 403. Amazon ECR answers 403 for an expired password. Some
-// registries answer 404 to hide what a token does not allow.
+// mayBeRefused reports whether another token may change the answer. Most registries answer 401 for
+// an expired token, public.ecr.aws answers 400, and some others answer 403, as Amazon ECR does for
+// an expired password. Some registries answer 404 to hide what a token does not allow.
 func (a *authorization) mayBeRefused(status int) bool {
 	if a == none || status == http.StatusUnauthorized {
 		return status == http.StatusUnauthorized
@@ -274,8 +274,8 @@ func (a *authenticator) token(ctx context.Context, realm *url.URL, options auth.
 	return nil, away
 }
 
-// fetchToken asks as containerd does: with POST for a refresh token or if the server does not
-// support GET, otherwise with GET.
+// fetchToken requests a token with containerd's client: with POST if the secret is a refresh token,
+// or if the server does not support GET; otherwise with GET.
 func fetchToken(ctx context.Context, client *http.Client, options auth.TokenOptions) (*auth.FetchTokenResponse, error) {
 	if options.Username != "" || options.Secret == "" {
 		got, err := auth.FetchToken(ctx, client, named, options)

@@ -25,7 +25,7 @@ const (
 	// replicaPatience limits how long it takes until one of the replicas has sent the header of its
 	// answer, and then how long each half of the body takes.
 	replicaPatience = 500 * time.Millisecond
-	// whole is the timeout of Get. After it, the upstream is asked.
+	// whole is the timeout of Get. When it expires, the caller goes on without the replicas.
 	whole = time.Second
 	// resting is how long a failed replica is not asked, and how long addresses are cached.
 	resting = 10 * time.Second
